@@ -1,0 +1,55 @@
+#include "adamw.h"
+
+#include "device.h"
+#include "memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double beta1 = 0.9, beta2 = 0.999;
+
+struct adamw {
+    size_t count;
+    double learning_rate;
+    int steps;
+    float *first, *second; /* moments, (count) each */
+};
+
+struct adamw *adamw_open(size_t count, double learning_rate)
+{
+    struct adamw *o = memory_new(1, sizeof *o);
+    *o = (struct adamw){ .count = count, .learning_rate = learning_rate };
+    o->first = memory_new(count, sizeof(float));
+    o->second = memory_new(count, sizeof(float));
+    return o;
+}
+
+void adamw_close(struct adamw *o)
+{
+    free(o->first);
+    free(o->second);
+    free(o);
+}
+
+void adamw_restart(struct adamw *o)
+{
+    o->steps = 0;
+    memset(o->first, 0, o->count * sizeof(float));
+    memset(o->second, 0, o->count * sizeof(float));
+}
+
+void adamw_update(struct adamw *o, float *parameters, const float *gradients)
+{
+    o->steps++;
+    struct adamw_rates rates = {
+        .rate = (float)o->learning_rate,
+        .beta1 = (float)beta1,
+        .beta2 = (float)beta2,
+        .epsilon = 1e-8f,
+        .weight_decay = 0.01f,
+        .correction1 = (float)(1 - pow(beta1, o->steps)),
+        .correction2 = (float)sqrt(1 - pow(beta2, o->steps)),
+    };
+    device_adamw(parameters, o->first, o->second, gradients, o->count, &rates);
+}

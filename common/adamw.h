@@ -1,0 +1,19 @@
+/* adamw: AdamW's two moments and its count of steps. */
+#ifndef LOCKSTEP_ADAMW_H
+#define LOCKSTEP_ADAMW_H
+
+#include <stddef.h>
+
+struct adamw;
+
+/* betas 0.9 and 0.999, epsilon 1e-8, weight decay 0.01: torch.optim.AdamW's defaults. */
+struct adamw *adamw_open(size_t count, double learning_rate);
+void adamw_close(struct adamw *optimizer);
+
+/* Back to step 0. */
+void adamw_restart(struct adamw *optimizer);
+
+/* One step: parameters (count) move against gradients (count). */
+void adamw_update(struct adamw *optimizer, float *parameters, const float *gradients);
+
+#endif

@@ -1,0 +1,49 @@
+/* collective: where ranks meet, and what is timed.
+ *
+ * Every call is made by all ranks of the world in the same order, carries a sequence number and stamps itself
+ * into the spans. Send and receive buffers are separate: what a rank contributed is still there afterwards. */
+#ifndef LOCKSTEP_COLLECTIVE_H
+#define LOCKSTEP_COLLECTIVE_H
+
+#include <stddef.h>
+
+struct world;
+struct spans;
+struct collective;
+
+enum wire {
+    WIRE_F32,
+    WIRE_BF16, /* the upper half of a float; each partial sum is rounded to nearest even */
+};
+
+enum { COLLECTIVE_STARTED_MOST = 256 }; /* started and not yet finished, at one time */
+
+/* `spans` may be NULL: then nothing is recorded. */
+struct collective *collective_open(struct world *world, struct spans *spans);
+void collective_close(struct collective *collective);
+
+/* receive[i] = sum over ranks of send[i], `count` floats (uint16_t for WIRE_BF16). Blocks until it is there. */
+void collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive, size_t count);
+
+/* The same in two halves: neither buffer may be touched in between. Returns a ticket for collective_finish. */
+int collective_start(struct collective *collective, enum wire wire, const void *send, void *receive, size_t count);
+void collective_finish(struct collective *collective, int ticket);
+
+/* Lets started sums advance. Without such calls nothing may move until collective_finish: most MPI libraries
+ * have no thread that would do it. */
+void collective_progress(struct collective *collective);
+
+/* Returns when every rank has called it. */
+void collective_barrier(struct collective *collective);
+
+/* While on, sampled elements of every blocking sum are compared with a sum in double precision. That costs a
+ * second exchange after the stamp, so it is for warm-up steps. */
+void collective_check(struct collective *collective, int on);
+
+/* How many checked sums were wrong on this rank so far. */
+int collective_wrong(const struct collective *collective);
+
+/* The algorithm that adds, for the preamble of a result. */
+const char *collective_algorithm(void);
+
+#endif

@@ -1,0 +1,205 @@
+#include "csv.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Begins a field; returns whether its value (not its name) is wanted. */
+static bool begin_field(struct csv *csv, const char *name)
+{
+    if (csv->is_inside)
+        fputc(',', csv->out);
+    csv->is_inside = true;
+    if (!csv->is_named)
+        fputs(name, csv->out);
+    return csv->is_named;
+}
+
+void csv_text(struct csv *csv, const char *name, const char *text)
+{
+    if (!begin_field(csv, name))
+        return;
+    if (!strpbrk(text, ",\"\n")) {
+        fputs(text, csv->out);
+        return;
+    }
+    fputc('"', csv->out);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', csv->out);
+        fputc(*text, csv->out);
+    }
+    fputc('"', csv->out);
+}
+
+void csv_integer(struct csv *csv, const char *name, long value)
+{
+    if (begin_field(csv, name))
+        fprintf(csv->out, "%ld", value);
+}
+
+void csv_number(struct csv *csv, const char *name, double value)
+{
+    if (!begin_field(csv, name) || isnan(value))
+        return;
+    char text[40];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        double back = strtod(text, NULL);
+        if (!(back < value) && !(back > value))
+            break;
+    }
+    fputs(text, csv->out);
+}
+
+void csv_ms(struct csv *csv, const char *name, double seconds)
+{
+    if (begin_field(csv, name) && !isnan(seconds))
+        fprintf(csv->out, "%.6f", 1e3 * seconds);
+}
+
+bool csv_end_row(struct csv *csv)
+{
+    fputc('\n', csv->out);
+    csv->is_inside = false;
+    bool was_names = !csv->is_named;
+    csv->is_named = true;
+    return was_names;
+}
+
+static char *read_all(const char *path, char *why, int size)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        snprintf(why, (size_t)size, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    char *text = NULL;
+    size_t used = 0, got = 0;
+    do {
+        char *larger = realloc(text, used + 65537);
+        if (!larger) {
+            snprintf(why, (size_t)size, "%s: too large for this memory", path);
+            free(text);
+            fclose(file);
+            return NULL;
+        }
+        text = larger;
+        got = fread(text + used, 1, 65536, file);
+        used += got;
+    } while (got > 0);
+    text[used] = '\0';
+    fclose(file);
+    if (memchr(text, '\0', used)) {
+        snprintf(why, (size_t)size, "%s: holds a zero byte, so it is no text", path);
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* Ends the field that begins at `at` with a zero byte, takes its quotes away in place, and returns where the next
+ * one begins; *was_last tells that the line ended here. */
+static char *cut_field(char *at, char **field, bool *was_last)
+{
+    *field = at;
+    char *to = at;
+    if (*at == '"') {
+        at++;
+        while (*at && !(at[0] == '"' && at[1] != '"')) {
+            at += at[0] == '"';
+            *to++ = *at++;
+        }
+        at += *at == '"';
+    }
+    while (*at && *at != ',' && *at != '\n' && *at != '\r')
+        *to++ = *at++;
+    *was_last = *at != ',';
+    char *next = at;
+    if (*at == ',')
+        next = at + 1;
+    else
+        next += strspn(at, "\r\n");
+    *to = '\0';
+    return next;
+}
+
+static bool append_cell(struct csv_table *table, size_t *capacity, size_t count, char *field)
+{
+    if (count == *capacity) {
+        size_t larger = *capacity ? 2 * *capacity : 64;
+        char **cells = realloc(table->cell, larger * sizeof *cells);
+        if (!cells)
+            return false;
+        table->cell = cells;
+        *capacity = larger;
+    }
+    table->cell[count] = field;
+    return true;
+}
+
+bool csv_read(const char *path, struct csv_table *table, char *why, int size)
+{
+    *table = (struct csv_table){ .text = read_all(path, why, size), .rows = -1 };
+    if (!table->text)
+        return false;
+    size_t capacity = 0, count = 0;
+    int line = 1;
+    for (char *at = table->text; *at;) {
+        if (*at == '#' || *at == '\n' || *at == '\r') {
+            at += strcspn(at, "\n");
+            at += *at == '\n';
+            line++;
+            continue;
+        }
+        int fields = 0;
+        for (bool was_last = false; !was_last; fields++) {
+            char *field = NULL;
+            at = cut_field(at, &field, &was_last);
+            if (!append_cell(table, &capacity, count++, field)) {
+                snprintf(why, (size_t)size, "%s: too large for this memory", path);
+                csv_free(table);
+                return false;
+            }
+        }
+        if (table->rows < 0)
+            table->columns = fields;
+        if (fields != table->columns) {
+            snprintf(why, (size_t)size, "%s:%d: %d fields where the names are %d", path, line, fields, table->columns);
+            csv_free(table);
+            return false;
+        }
+        table->rows++;
+        line++;
+    }
+    if (table->rows < 0) {
+        snprintf(why, (size_t)size, "%s: holds no line of names", path);
+        csv_free(table);
+        return false;
+    }
+    return true;
+}
+
+void csv_free(struct csv_table *table)
+{
+    free(table->cell);
+    free(table->text);
+    *table = (struct csv_table){ 0 };
+}
+
+const char *csv_field(const struct csv_table *table, int row, const char *name)
+{
+    for (int column = 0; column < table->columns; column++)
+        if (strcmp(table->cell[column], name) == 0)
+            return row >= 0 && row < table->rows ? table->cell[(row + 1) * table->columns + column] : NULL;
+    return NULL;
+}
+
+double csv_value(const struct csv_table *table, int row, const char *name)
+{
+    const char *field = csv_field(table, row, name);
+    char *end = NULL;
+    double value = field ? strtod(field, &end) : NAN;
+    return field && end != field && *end == '\0' ? value : NAN;
+}

@@ -1,0 +1,43 @@
+/* csv: tables on disk.
+ *
+ * Writing: one function describes a row; called on a fresh `struct csv` it writes the names, from then on the
+ * values, so that names and values cannot drift apart. A value that does not exist (NaN) is left blank.
+ * Reading: lines that begin with # are skipped, the first other line holds the names. */
+#ifndef LOCKSTEP_CSV_H
+#define LOCKSTEP_CSV_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct csv {
+    FILE *out;
+    bool is_named;   /* the line of names is written */
+    bool is_inside;  /* a row has begun */
+};
+
+void csv_text(struct csv *csv, const char *name, const char *text);
+void csv_integer(struct csv *csv, const char *name, long value);
+/* The shortest decimal that reads back as `value`; blank for NaN. */
+void csv_number(struct csv *csv, const char *name, double value);
+/* Seconds as milliseconds with six decimals (nanoseconds); blank for NaN. */
+void csv_ms(struct csv *csv, const char *name, double seconds);
+/* Ends the row. Returns true when it was the line of names: the caller then writes the same row again. */
+bool csv_end_row(struct csv *csv);
+
+struct csv_table {
+    int rows, columns;
+    char **cell; /* (1 + rows, columns): names, then values */
+    char *text;  /* owns what the cells point to */
+};
+
+/* Reads a whole file. Returns false and says why in `why` (size bytes) when it cannot be read or a row has another
+ * number of fields than the names. Fields in double quotes may hold commas. */
+bool csv_read(const char *path, struct csv_table *table, char *why, int size);
+void csv_free(struct csv_table *table);
+
+/* The field of a column in row 0 … rows-1; NULL when there is no such column or row. */
+const char *csv_field(const struct csv_table *table, int row, const char *name);
+/* The same as a number; NaN when blank, absent or not a number. */
+double csv_value(const struct csv_table *table, int row, const char *name);
+
+#endif

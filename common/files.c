@@ -1,0 +1,59 @@
+#include "files.h"
+
+#include "die.h"
+#include "memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int file_make_folder(const char *path)
+{
+    char *partial = memory_text("%s", path);
+    int error = 0;
+    for (char *slash = partial; slash && !error;) {
+        slash = strchr(slash + 1, '/');
+        if (slash)
+            *slash = '\0';
+        if (mkdir(partial, 0777) != 0 && errno != EEXIST)
+            error = errno;
+        if (slash)
+            *slash = '/';
+    }
+    free(partial);
+    struct stat status;
+    if (!error && stat(path, &status) == 0 && !S_ISDIR(status.st_mode))
+        error = ENOTDIR;
+    return !error && access(path, W_OK | X_OK) != 0 ? errno : error;
+}
+
+struct file file_begin(const char *folder, const char *name)
+{
+    int error = file_make_folder(folder);
+    if (error)
+        die(STATUS_WRONG, "cannot write into %s: %s", folder, strerror(error));
+    struct file file = { .path = memory_text("%s/%s", folder, name),
+                         .temporary = memory_text("%s/.%s.%ld.tmp", folder, name, (long)getpid()) };
+    file.out = fopen(file.temporary, "w");
+    if (!file.out)
+        die(STATUS_WRONG, "cannot write %s: %s", file.temporary, strerror(errno));
+    return file;
+}
+
+void file_commit(struct file *file)
+{
+    int failed = ferror(file->out);
+    failed |= fflush(file->out) != 0;
+    failed |= fsync(fileno(file->out)) != 0;
+    failed |= fclose(file->out) != 0;
+    if (failed || rename(file->temporary, file->path) != 0) {
+        int error = errno;
+        unlink(file->temporary);
+        die(STATUS_WRONG, "cannot write %s: %s; the file that was there is untouched", file->path, strerror(error));
+    }
+    free(file->path);
+    free(file->temporary);
+    *file = (struct file){ 0 };
+}

@@ -1,0 +1,24 @@
+/* files: results that are whole or absent. A file is written under a temporary name beside its place and
+ * renamed when everything is on disk; a program that dies leaves what was there before. */
+#ifndef LOCKSTEP_FILES_H
+#define LOCKSTEP_FILES_H
+
+#include <stdio.h>
+
+struct file {
+    FILE *out;
+    char *path;      /* where it will be */
+    char *temporary; /* where it is until file_commit */
+};
+
+/* Makes `path` and the folders above it. Returns 0, or the errno of what went wrong. */
+int file_make_folder(const char *path);
+
+/* Starts writing folder/name; the folder is made when missing. Ends the program when that cannot be. */
+struct file file_begin(const char *folder, const char *name);
+
+/* Brings the finished file to its place. On a full disk or any other error the temporary file is removed and
+ * the program ends: the old file stays. */
+void file_commit(struct file *file);
+
+#endif

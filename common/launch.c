@@ -1,0 +1,246 @@
+#include "launch.h"
+
+#include "die.h"
+#include "memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    GRACE_S = 3,           /* between asking a job to end and ending it */
+    STATUS_NO_EXEC = 127,  /* the shell's word for "no such program" */
+    UNKNOWN_COLUMNS = 100,
+};
+
+static const char terminal_variable[] = "LOCKSTEP_TERMINAL";
+
+bool launch_is_rank(void)
+{
+    return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK");
+}
+
+struct terminal launch_terminal(void)
+{
+    struct terminal terminal = { .columns = UNKNOWN_COLUMNS };
+    const char *told = getenv(terminal_variable);
+    int live = 0, color = 0;
+    if (told && sscanf(told, "%d %d %d", &terminal.columns, &live, &color) == 3) {
+        terminal.is_live = live;
+        terminal.has_color = color;
+        return terminal;
+    }
+    struct winsize size = { 0 };
+    const char *columns = getenv("COLUMNS");
+    const char *no_color = getenv("NO_COLOR");
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        terminal.columns = size.ws_col;
+    else if (columns && atoi(columns) > 0)
+        terminal.columns = atoi(columns);
+    terminal.is_live = isatty(STDERR_FILENO);
+    terminal.has_color = isatty(STDOUT_FILENO) && !(no_color && *no_color);
+    return terminal;
+}
+
+/* Two jobs bound to cores at once would stack on the same ones and measure each other. The lock is a file that
+ * everybody may open; it is released when this process ends, however it ends. */
+static void take_machine_lock(void)
+{
+    const char *path = "/tmp/lockstep.lock";
+    int lock = open(path, O_RDONLY | O_CLOEXEC);
+    if (lock < 0)
+        lock = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) == 0)
+        return; /* without a lock file we measure all the same */
+    warn("another run is measuring on this machine; waiting for it to end");
+    flock(lock, LOCK_EX);
+}
+
+static void set_environment(const struct launch *launch)
+{
+    static const char *const settings[][2] = {
+        { "OMPI_ALLOW_RUN_AS_ROOT", "1" },
+        { "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1" },
+        { "OMPI_MCA_btl_base_warn_component_unused", "0" },
+        { "OPENBLAS_NUM_THREADS", "1" }, /* read when the library is loaded, so it has to be here */
+        { "OMP_NUM_THREADS", "1" },
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        setenv(settings[i][0], settings[i][1], 1);
+    struct terminal terminal = launch_terminal();
+    char text[64];
+    snprintf(text, sizeof text, "%d %d %d", terminal.columns, terminal.is_live, terminal.has_color);
+    setenv(terminal_variable, text, 1);
+    snprintf(text, sizeof text, "%d", launch->cores);
+    setenv("LOCKSTEP_CORES", text, 1);
+}
+
+/* mpirun's command line: a core for each rank where there are enough, else all ranks on all cores. */
+static char **mpirun_arguments(const struct launch *launch)
+{
+    static const char *const own_cores[] = { "--map-by", "core", "--bind-to", "core", NULL };
+    static const char *const shared_cores[] = { "--oversubscribe", "--bind-to", "none", NULL };
+    const char *const *binding = launch->ranks > launch->cores ? shared_cores : own_cores;
+    static char self[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0)
+        die(STATUS_CANNOT, "cannot find this program's own path: %s; is /proc mounted?", strerror(errno));
+    self[length] = '\0';
+
+    size_t given = 0, count = 0;
+    while (launch->arguments[given])
+        given++;
+    char **list = memory_new(given + 16, sizeof *list);
+    list[count++] = "mpirun";
+    list[count++] = "--quiet";
+    list[count++] = "-np";
+    list[count++] = memory_text("%d", launch->ranks);
+    while (*binding)
+        list[count++] = (char *)*binding++;
+    list[count++] = self;
+    for (size_t i = 1; i < given; i++)
+        list[count++] = launch->arguments[i];
+    list[count++] = (char *)launch->extra;
+    return list;
+}
+
+static pid_t start_mpirun(char *const *arguments, const sigset_t *signals_before)
+{
+    pid_t supervisor = getpid();
+    pid_t child = fork();
+    if (child < 0)
+        die(STATUS_WRONG, "cannot start a process: %s", strerror(errno));
+    if (child > 0)
+        return child;
+    sigprocmask(SIG_SETMASK, signals_before, NULL);
+    setpgid(0, 0);                     /* Ctrl-C reaches the supervisor alone, which passes it on */
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  /* and a killed supervisor takes its job along */
+    if (getppid() != supervisor)
+        _exit(STATUS_WRONG);
+    int nothing = open("/dev/null", O_RDONLY);
+    if (nothing >= 0)
+        dup2(nothing, STDIN_FILENO);
+    execvp(arguments[0], arguments);
+    _exit(STATUS_NO_EXEC);
+}
+
+/* Ranks that outlived mpirun have become our children (we are their subreaper); none may stay. */
+static void end_orphans(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    for (int tries = 0; tries < 100; tries++) {
+        FILE *file = fopen(path, "r");
+        int orphan = 0;
+        if (file) {
+            while (fscanf(file, "%d", &orphan) == 1)
+                kill(orphan, SIGKILL);
+            fclose(file);
+        }
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+        if (!orphan)
+            return;
+        nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+    }
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Waits for `child`, for a signal to pass on, or for the deadline. Returns the child's wait status; *ended_by
+ * says which signal (SIGALRM for the deadline) made us end it, 0 when it ended by itself. */
+static int supervise(pid_t child, double deadline_s, const sigset_t *watched, int *ended_by)
+{
+    double deadline = now() + deadline_s;
+    int status = 0;
+    *ended_by = 0;
+    for (;;) {
+        if (waitpid(child, &status, WNOHANG) == child)
+            return status;
+        double left = deadline - now();
+        if (left <= 0) {
+            int signal_sent = *ended_by ? SIGKILL : SIGTERM;
+            kill(child, signal_sent);
+            if (!*ended_by)
+                *ended_by = SIGALRM;
+            deadline = now() + GRACE_S;
+            continue;
+        }
+        struct timespec timeout = { .tv_sec = (time_t)left, .tv_nsec = (long)((left - (double)(time_t)left) * 1e9) };
+        int received = sigtimedwait(watched, NULL, &timeout);
+        if ((received == SIGINT || received == SIGTERM || received == SIGHUP) && !*ended_by) {
+            *ended_by = received;
+            kill(child, SIGTERM);
+            deadline = now() + GRACE_S;
+        }
+    }
+}
+
+int launch_ranks(const struct launch *launch)
+{
+    take_machine_lock();
+    set_environment(launch);
+    char **arguments = mpirun_arguments(launch);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+
+    sigset_t watched, before;
+    sigemptyset(&watched);
+    sigaddset(&watched, SIGCHLD);
+    sigaddset(&watched, SIGINT);
+    sigaddset(&watched, SIGTERM);
+    sigaddset(&watched, SIGHUP);
+    sigprocmask(SIG_BLOCK, &watched, &before);
+    fflush(NULL);
+    int ended_by = 0;
+    pid_t child = start_mpirun(arguments, &before);
+    int status = supervise(child, launch->deadline_s, &watched, &ended_by);
+    end_orphans();
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    free(arguments);
+
+    if (ended_by == SIGALRM) {
+        warn("no end after %g s: a rank hangs or the machine is too slow; files of earlier runs are untouched "
+             "(--deadline-s allows more time)", launch->deadline_s);
+        return STATUS_WRONG;
+    }
+    if (ended_by) {
+        warn("stopped; all ranks ended, files of earlier runs are untouched");
+        return 128 + ended_by;
+    }
+    if (WIFEXITED(status)) {
+        int code = WEXITSTATUS(status);
+        switch (code) {
+        case STATUS_RIGHT:
+        case STATUS_WRONG:
+        case STATUS_USAGE:
+        case STATUS_CANNOT:
+            return code;
+        case STATUS_NO_EXEC:
+            warn("mpirun was not found; install Open MPI (Debian, Ubuntu: apt-get install openmpi-bin)");
+            return STATUS_CANNOT;
+        default:
+            if (code > 128)
+                warn("a rank was ended by signal %d (%s); files of earlier runs are untouched", code - 128,
+                     strsignal(code - 128));
+            else
+                warn("mpirun ended with status %d; run it with --card-only to see whether ranks start at all", code);
+            return STATUS_WRONG;
+        }
+    }
+    warn("mpirun was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    return STATUS_WRONG;
+}

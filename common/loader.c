@@ -1,0 +1,119 @@
+#include "loader.h"
+
+#include "helper.h"
+#include "memory.h"
+#include "random.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BATCHES = 64 }; /* more steps begin again at the first batch instead of filling the memory */
+
+struct loader {
+    int input_dim, samples_in_set, global_batch;
+    float *features;  /* (samples_in_set, input_dim) */
+    int32_t *labels;  /* (samples_in_set) */
+    uint32_t *order;  /* (samples_in_set) */
+    struct helper *helper;
+
+    int first, ahead;
+    int step; /* of the next fetch */
+    struct stall held_up;
+    struct batch batch[2]; /* one in use, one being fetched */
+    float *batch_features[2];
+    int32_t *batch_labels[2];
+};
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+struct loader *loader_open(const struct run *run, int most_samples)
+{
+    struct loader *l = memory_new(1, sizeof *l);
+    l->input_dim = run->input_dim;
+    l->global_batch = run->ranks * run->batch_size;
+    int batches = larger(4, 2 * run->steps / run->ranks); /* max(2 steps B, 4 B ranks) over B ranks */
+    l->samples_in_set = (batches < MOST_BATCHES ? batches : MOST_BATCHES) * l->global_batch;
+    size_t set = (size_t)l->samples_in_set, width = (size_t)run->input_dim;
+    l->features = memory_new(set * width, sizeof *l->features);
+    l->labels = memory_new(set, sizeof *l->labels);
+    l->order = memory_new(set, sizeof *l->order);
+    struct random random;
+    random_seed(&random, (uint64_t)run->seed + 1); /* the seed itself draws the weights */
+    for (size_t i = 0; i < set; i++) {
+        for (size_t j = 0; j < width; j++)
+            l->features[i * width + j] = (float)random_normal(&random);
+        l->labels[i] = (int32_t)random_below(&random, (uint32_t)run->num_classes);
+        l->order[i] = (uint32_t)i;
+    }
+    random_shuffle(&random, l->order, set);
+    for (int i = 0; i < 2; i++) {
+        l->batch_features[i] = memory_new((size_t)most_samples * width, sizeof(float));
+        l->batch_labels[i] = memory_new((size_t)most_samples, sizeof(int32_t));
+        l->batch[i].features = l->batch_features[i];
+        l->batch[i].labels = l->batch_labels[i];
+    }
+    l->helper = helper_open();
+    return l;
+}
+
+void loader_close(struct loader *l)
+{
+    helper_close(l->helper);
+    for (int i = 0; i < 2; i++) {
+        free(l->batch_features[i]);
+        free(l->batch_labels[i]);
+    }
+    free(l->features);
+    free(l->labels);
+    free(l->order);
+    free(l);
+}
+
+/* Holds up, then copies the samples of step l->step together. */
+static void fetch(void *argument)
+{
+    struct loader *l = argument;
+    stall(l->held_up);
+    int slot = l->step % 2;
+    int batches = l->samples_in_set / l->global_batch;
+    const uint32_t *order = l->order + (size_t)(l->step % batches) * (size_t)l->global_batch + l->first;
+    size_t width = (size_t)l->input_dim;
+    for (int i = 0; i < l->batch[slot].samples; i++) {
+        memcpy(l->batch_features[slot] + (size_t)i * width, l->features + order[i] * width, width * sizeof(float));
+        l->batch_labels[slot][i] = l->labels[order[i]];
+    }
+}
+
+void loader_restart(struct loader *l, int first, int samples, int ahead, float scale)
+{
+    helper_end(l->helper);
+    l->first = first;
+    l->ahead = ahead;
+    l->step = 0;
+    l->held_up = (struct stall){ .kind = STALL_NONE };
+    for (int i = 0; i < 2; i++) {
+        l->batch[i].samples = samples;
+        l->batch[i].scale = scale;
+    }
+    if (ahead)
+        helper_begin(l->helper, fetch, l);
+}
+
+const struct batch *loader_next(struct loader *l, struct stall held_up)
+{
+    int slot = l->step % 2;
+    if (l->ahead) {
+        helper_end(l->helper);
+        l->step++;
+        l->held_up = held_up;
+        helper_begin(l->helper, fetch, l);
+    } else {
+        l->held_up = held_up;
+        fetch(l);
+        l->step++;
+    }
+    return &l->batch[slot];
+}

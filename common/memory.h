@@ -1,0 +1,14 @@
+/* memory: buffers that are there when they are timed. */
+#ifndef LOCKSTEP_MEMORY_H
+#define LOCKSTEP_MEMORY_H
+
+#include <stddef.h>
+
+/* `count` elements of `size` bytes, 64-byte aligned, zero, every page touched; ends the program when there is
+ * no such memory. Release with free(). */
+void *memory_new(size_t count, size_t size);
+
+/* A printf into new memory; release with free(). */
+char *memory_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,144 @@
+#include "mlp.h"
+
+#include "device.h"
+#include "memory.h"
+#include "random.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct mlp {
+    int width[MLP_LAYERS + 1];          /* D(0) … D(3) */
+    size_t offset[MLP_LAYERS + 1];      /* of layer l in the parameters; the last entry is their number */
+    float *initial;                     /* what mlp_restart() copies */
+    float *parameters, *gradients;
+    float *output[MLP_LAYERS];          /* (B, D(l+1)): activations; of the last layer, the gradient of the logits */
+    float *slope[MLP_LAYERS - 1];       /* (B, D(l+1)): gelu' */
+    float *back[MLP_LAYERS - 1];        /* (B, D(l+1)): gradient of layer l's output */
+};
+
+static float *weights_of(float *array, const struct mlp *model, int layer)
+{
+    return array + model->offset[layer];
+}
+
+static float *bias_of(float *array, const struct mlp *model, int layer)
+{
+    return array + model->offset[layer] + (size_t)model->width[layer] * (size_t)model->width[layer + 1];
+}
+
+static void draw_initial(struct mlp *model, int seed)
+{
+    struct random random;
+    random_seed(&random, (uint64_t)seed);
+    for (int layer = 0; layer < MLP_LAYERS; layer++) {
+        double bound = 1.0 / sqrt(model->width[layer]);
+        for (size_t i = model->offset[layer]; i < model->offset[layer + 1]; i++)
+            model->initial[i] = (float)(bound * (2 * random_unit(&random) - 1));
+    }
+}
+
+struct mlp *mlp_open(const struct run *run, int most_samples)
+{
+    struct mlp *model = memory_new(1, sizeof *model);
+    const int width[] = { run->input_dim, run->hidden_dim, run->hidden_dim, run->num_classes };
+    memcpy(model->width, width, sizeof width);
+    for (int layer = 0; layer < MLP_LAYERS; layer++)
+        model->offset[layer + 1] =
+            model->offset[layer] + ((size_t)width[layer] + 1) * (size_t)width[layer + 1];
+    size_t count = mlp_parameter_count(model);
+    model->initial = memory_new(count, sizeof(float));
+    model->parameters = memory_new(count, sizeof(float));
+    model->gradients = memory_new(count, sizeof(float));
+    for (int layer = 0; layer < MLP_LAYERS; layer++) {
+        size_t cells = (size_t)most_samples * (size_t)width[layer + 1];
+        model->output[layer] = memory_new(cells, sizeof(float));
+        if (layer < MLP_LAYERS - 1) {
+            model->slope[layer] = memory_new(cells, sizeof(float));
+            model->back[layer] = memory_new(cells, sizeof(float));
+        }
+    }
+    draw_initial(model, run->seed);
+    mlp_restart(model);
+    return model;
+}
+
+void mlp_close(struct mlp *model)
+{
+    for (int layer = 0; layer < MLP_LAYERS; layer++)
+        free(model->output[layer]);
+    for (int layer = 0; layer < MLP_LAYERS - 1; layer++) {
+        free(model->slope[layer]);
+        free(model->back[layer]);
+    }
+    free(model->initial);
+    free(model->parameters);
+    free(model->gradients);
+    free(model);
+}
+
+void mlp_restart(struct mlp *model)
+{
+    size_t bytes = mlp_parameter_count(model) * sizeof(float);
+    memcpy(model->parameters, model->initial, bytes);
+    memset(model->gradients, 0xff, bytes); /* all bits set is a NaN */
+}
+
+double mlp_forward(struct mlp *model, const struct batch *batch)
+{
+    int B = batch->samples;
+    const float *input = batch->features;
+    for (int layer = 0; layer < MLP_LAYERS; layer++) {
+        float *output = model->output[layer];
+        int K = model->width[layer], N = model->width[layer + 1];
+        device_multiply(output, input, weights_of(model->parameters, model, layer), B, N, K);
+        if (layer < MLP_LAYERS - 1)
+            device_gelu(output, model->slope[layer], bias_of(model->parameters, model, layer), B, N);
+        input = output;
+    }
+    int last = MLP_LAYERS - 1;
+    double loss = device_cross_entropy(model->output[last], bias_of(model->parameters, model, last), batch->labels, B,
+                                       model->width[last + 1], batch->scale);
+    return loss * (double)batch->scale;
+}
+
+void mlp_backward(struct mlp *model, const struct batch *batch, int layer)
+{
+    int B = batch->samples, K = model->width[layer], N = model->width[layer + 1];
+    bool is_last = layer == MLP_LAYERS - 1;
+    const float *input = layer > 0 ? model->output[layer - 1] : batch->features;
+    float *back = is_last ? model->output[layer] : model->back[layer];
+    float *bias_gradient = bias_of(model->gradients, model, layer);
+    if (is_last)
+        device_column_sums(bias_gradient, back, B, N);
+    else
+        device_gelu_back(back, model->slope[layer], bias_gradient, B, N);
+    device_multiply_outer(weights_of(model->gradients, model, layer), input, back, B, N, K);
+    if (layer > 0)
+        device_multiply_back(model->back[layer - 1], back, weights_of(model->parameters, model, layer), B, N, K);
+}
+
+size_t mlp_parameter_count(const struct mlp *model)
+{
+    return model->offset[MLP_LAYERS];
+}
+
+float *mlp_parameters(struct mlp *model)
+{
+    return model->parameters;
+}
+
+float *mlp_gradients(struct mlp *model)
+{
+    return model->gradients;
+}
+
+double mlp_flops(const struct run *run, int samples)
+{
+    double first = (double)run->input_dim * run->hidden_dim;
+    double second = (double)run->hidden_dim * run->hidden_dim;
+    double third = (double)run->hidden_dim * run->num_classes;
+    /* forward and weight gradient of all three, input gradient of the upper two */
+    return 2.0 * samples * (2 * first + 3 * second + 3 * third);
+}

@@ -1,0 +1,230 @@
+#include "options.h"
+
+#include "die.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HELP_COLUMN = 28, SHOWN_CHARACTERS = 60 };
+
+static const struct option_row *find_row(const struct option_row *const *tables, const char *flag, size_t length)
+{
+    for (; *tables; tables++)
+        for (const struct option_row *row = *tables; row->flag; row++)
+            if (strlen(row->flag) == length && strncmp(row->flag, flag, length) == 0)
+                return row;
+    return NULL;
+}
+
+/* Levenshtein's distance, for "did you mean"; words longer than a flag ever is are simply far away. */
+static int distance(const char *a, size_t length, const char *b)
+{
+    enum { MOST = 40 };
+    size_t columns = strlen(b);
+    if (length > MOST || columns > MOST)
+        return MOST;
+    int row[MOST + 1];
+    for (size_t j = 0; j <= columns; j++)
+        row[j] = (int)j;
+    for (size_t i = 1; i <= length; i++) {
+        int diagonal = row[0];
+        row[0] = (int)i;
+        for (size_t j = 1; j <= columns; j++) {
+            int change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            int least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = change < least ? change : least;
+        }
+    }
+    return row[columns];
+}
+
+_Noreturn static void die_unknown(const struct option_row *const *tables, const char *word, size_t length)
+{
+    const char *nearest = NULL;
+    int best = 4;
+    for (; *tables; tables++)
+        for (const struct option_row *row = *tables; row->flag; row++) {
+            int far = distance(word, length, row->flag);
+            if (far < best) {
+                best = far;
+                nearest = row->flag;
+            }
+        }
+    int shown = length < SHOWN_CHARACTERS ? (int)length : SHOWN_CHARACTERS;
+    if (nearest)
+        die(STATUS_USAGE, "unknown option '%.*s'; did you mean %s? (--help lists all)", shown, word, nearest);
+    die(STATUS_USAGE, "unknown %s '%.*s'; --help lists the options", word[0] == '-' ? "option" : "word", shown, word);
+}
+
+static double parse_number(const struct option_row *row, const char *text)
+{
+    bool whole = row->kind == OPTION_INTEGER;
+    const char *what = whole ? "a whole number" : "a number";
+    char *end = NULL;
+    errno = 0;
+    double value = whole ? (double)strtol(text, &end, 10) : strtod(text, &end);
+    bool blank_first = strchr(" \t\n\v\f\r", text[0]) != NULL; /* also true for the empty word */
+    if (blank_first || *end != '\0' || errno == EINVAL)
+        die(STATUS_USAGE, "%s takes %s from %g to %g, not '%.*s'", row->flag, what, row->low, row->high,
+            SHOWN_CHARACTERS, text);
+    if (!(value >= row->low && value <= row->high)) /* also refuses nan, and what overflowed */
+        die(STATUS_USAGE, "%s %.*s is out of range; it takes %s from %g to %g", row->flag, SHOWN_CHARACTERS, text,
+            what, row->low, row->high);
+    return value;
+}
+
+/* The index of `text` among blank-separated words; -1 when it is none of them. */
+static int word_index(const char *words, const char *text)
+{
+    size_t wanted = strlen(text);
+    int index = 0;
+    while (*words) {
+        size_t length = strcspn(words, " ");
+        if (length == wanted && strncmp(words, text, length) == 0)
+            return index;
+        words += length + strspn(words + length, " ");
+        index++;
+    }
+    return -1;
+}
+
+static void store(const struct option_row *row, void *values, const char *text)
+{
+    void *place = (char *)values + row->offset;
+    if (row->kind != OPTION_SWITCH && text[0] == '\0')
+        die(STATUS_USAGE, "%s needs a value, not an empty word; --help shows what it takes", row->flag);
+    switch (row->kind) {
+    case OPTION_INTEGER:
+        *(int *)place = (int)parse_number(row, text);
+        break;
+    case OPTION_NUMBER:
+        *(double *)place = parse_number(row, text);
+        break;
+    case OPTION_SWITCH:
+        *(bool *)place = true;
+        break;
+    case OPTION_CHOICE: {
+        int index = word_index(row->words, text);
+        if (index < 0)
+            die(STATUS_USAGE, "%s takes one of: %s; not '%.*s'", row->flag, row->words, SHOWN_CHARACTERS, text);
+        *(int *)place = index;
+        break;
+    }
+    case OPTION_TEXT:
+        *(const char **)place = text;
+        break;
+    case OPTION_LIST: {
+        struct option_list *list = place;
+        if (list->count == OPTION_LIST_MOST)
+            die(STATUS_USAGE, "%s may be given at most %d times", row->flag, OPTION_LIST_MOST);
+        list->text[list->count++] = text;
+        break;
+    }
+    }
+}
+
+static void print_word(FILE *out, const char *words, int index)
+{
+    while (index-- > 0)
+        words += strcspn(words, " ") + strspn(words + strcspn(words, " "), " ");
+    fprintf(out, "%.*s", (int)strcspn(words, " "), words);
+}
+
+static void print_value(FILE *out, const struct option_row *row, const void *values)
+{
+    const void *place = (const char *)values + row->offset;
+    switch (row->kind) {
+    case OPTION_INTEGER:
+        fprintf(out, "%d", *(const int *)place);
+        break;
+    case OPTION_NUMBER:
+        fprintf(out, "%.10g", *(const double *)place);
+        break;
+    case OPTION_CHOICE:
+        print_word(out, row->words, *(const int *)place);
+        break;
+    case OPTION_TEXT:
+        fprintf(out, "%s", *(const char *const *)place ? *(const char *const *)place : "");
+        break;
+    case OPTION_SWITCH:
+    case OPTION_LIST:
+        break;
+    }
+}
+
+static void print_help(const struct option_row *const *tables, const void *values, const char *story)
+{
+    printf("%s\n\nusage: %s [option value]...\n\n", story, program_invocation_short_name);
+    for (; *tables; tables++) {
+        for (const struct option_row *row = *tables; row->flag; row++) {
+            int width = printf("  %s", row->flag);
+            if (row->kind == OPTION_CHOICE)
+                width += printf(" WORD");
+            else if (row->kind != OPTION_SWITCH)
+                width += printf(" %s", row->words);
+            printf("%*s%s", width < HELP_COLUMN ? HELP_COLUMN - width : 1, "", row->help);
+            if (row->kind == OPTION_CHOICE)
+                printf(": %s", row->words);
+            bool has_default = row->kind == OPTION_TEXT
+                                   ? *(const char *const *)((const char *)values + row->offset) != NULL
+                                   : row->kind != OPTION_SWITCH && row->kind != OPTION_LIST;
+            if (has_default) {
+                printf(" [");
+                print_value(stdout, row, values);
+                printf("]");
+            }
+            putchar('\n');
+        }
+    }
+    printf("  --help%*sthis text\n", HELP_COLUMN - 8, "");
+}
+
+void options_parse(const struct option_row *const *tables, void *values, const char *story, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0) {
+            print_help(tables, values, story);
+            exit(STATUS_RIGHT);
+        }
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        const char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
+        size_t length = equals ? (size_t)(equals - word) : strlen(word);
+        const struct option_row *row = find_row(tables, word, length);
+        if (!row)
+            die_unknown(tables, word, length);
+        if (row->kind == OPTION_SWITCH) {
+            if (equals)
+                die(STATUS_USAGE, "%s takes no value; leave out '%.*s'", row->flag, SHOWN_CHARACTERS, equals);
+            store(row, values, "");
+        } else if (equals) {
+            store(row, values, equals + 1);
+        } else if (i + 1 < argc) {
+            store(row, values, argv[++i]);
+        } else {
+            die(STATUS_USAGE, "%s needs a value; --help shows what it takes", row->flag);
+        }
+    }
+}
+
+void options_echo(FILE *out, const struct option_row *const *tables, const void *values)
+{
+    const char *gap = "";
+    for (; *tables; tables++)
+        for (const struct option_row *row = *tables; row->flag; row++) {
+            const void *place = (const char *)values + row->offset;
+            bool is_off = row->kind == OPTION_SWITCH && !*(const bool *)place;
+            if (is_off || row->kind == OPTION_TEXT || row->kind == OPTION_LIST)
+                continue;
+            fprintf(out, "%s%s", gap, row->flag);
+            gap = " ";
+            if (row->kind != OPTION_SWITCH) {
+                fputc(' ', out);
+                print_value(out, row, values);
+            }
+        }
+}

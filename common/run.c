@@ -1,0 +1,91 @@
+#include "run.h"
+
+#include "die.h"
+#include "files.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum {
+    LEAST_WARMUP = 2,
+    SHORT_WINDOW = 4, /* measured steps of the rounds after the first */
+    LEAST_ROUNDS = 6, /* Student's interval on 6 log ratios: 5 degrees of freedom */
+    QUICK_ROUNDS = 3,
+};
+
+const struct run run_published = {
+    .ranks = 4,
+    .batch_size = 128,
+    .steps = 12,
+    .skip_first_steps = 2,
+    .sync_every = 1,
+    .input_dim = 1024,
+    .hidden_dim = 1024,
+    .num_classes = 1000,
+    .seed = 2025,
+    .seconds = 60,
+    .out = "results",
+};
+
+#define AT(member) offsetof(struct run, member)
+const struct option_row run_option_rows[] = {
+    { "--ranks", OPTION_INTEGER, AT(ranks), 1, 1024, "N", "world size: how many ranks train together" },
+    { "--batch-size", OPTION_INTEGER, AT(batch_size), 1, 65536, "N", "samples per rank and step" },
+    { "--steps", OPTION_INTEGER, AT(steps), 1, 100000, "N", "steps of the first round, warm-up included" },
+    { "--skip-first-steps", OPTION_INTEGER, AT(skip_first_steps), 0, 100000, "N", "warm-up steps, not measured" },
+    { "--input-dim", OPTION_INTEGER, AT(input_dim), 1, 65536, "N", "features of a sample" },
+    { "--hidden-dim", OPTION_INTEGER, AT(hidden_dim), 1, 65536, "N", "width of the two hidden layers" },
+    { "--num-classes", OPTION_INTEGER, AT(num_classes), 2, 65536, "N", "classes of the labels" },
+    { "--seed", OPTION_INTEGER, AT(seed), 0, 2147483647, "N", "seed of data, weights and orders" },
+    { "--seconds", OPTION_NUMBER, AT(seconds), 0, 86400, "S", "budget for measuring; more time, more rounds" },
+    { "--rounds", OPTION_INTEGER, AT(rounds), 0, 10000, "N", "exactly N rounds; 0: as many as the budget allows" },
+    { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "three short rounds; ratios without interval" },
+    { "--cases", OPTION_LIST, AT(cases), 0, 0, "CASE", "run only the baseline and this case; may be repeated" },
+    { "--guess", OPTION_LIST, AT(guesses), 0, 0, "CASE=MS", "your guess of a case's step time; may be repeated" },
+    { "--backend", OPTION_CHOICE, AT(backend), 0, 0, "auto mpi", "where ranks run" },
+    { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
+    { "--deadline-s", OPTION_NUMBER, AT(deadline_s), 0, 1e6, "S", "end a stuck run after this long; 0: derived" },
+    { "--card-only", OPTION_SWITCH, AT(card_only), 0, 0, "", "measure the machine card, show it, stop" },
+    { 0 },
+};
+#undef AT
+
+void run_refuse(const struct run *run)
+{
+    if (run->skip_first_steps >= run->steps)
+        die(STATUS_USAGE, "--skip-first-steps %d leaves nothing to measure of --steps %d; skip fewer steps",
+            run->skip_first_steps, run->steps);
+    int error = file_make_folder(run->out);
+    if (error)
+        die(STATUS_USAGE, "--out %s cannot be written: %s; name a folder that can", run->out, strerror(error));
+}
+
+static int round_up(int steps, int multiple)
+{
+    return (steps + multiple - 1) / multiple * multiple;
+}
+
+struct window run_window(const struct run *run, int round)
+{
+    int warmup = run->skip_first_steps;
+    int measured = run->steps - warmup;
+    if (round > 0 || run->quick) {
+        warmup = warmup > LEAST_WARMUP ? warmup : LEAST_WARMUP;
+        measured = measured < SHORT_WINDOW ? measured : SHORT_WINDOW;
+    }
+    /* Synchronising every k steps keeps the number of steps and rounds up the warm-up, so that what is left is a
+     * multiple of k as well. */
+    int k = run->sync_every;
+    int total = round_up(warmup + measured, k);
+    warmup = round_up(warmup, k);
+    if (warmup >= total)
+        total = warmup + k;
+    return (struct window){ .warmup = warmup, .measured = total - warmup };
+}
+
+int run_least_rounds(const struct run *run)
+{
+    if (run->rounds)
+        return run->rounds;
+    return run->quick ? QUICK_ROUNDS : LEAST_ROUNDS;
+}

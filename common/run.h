@@ -1,0 +1,51 @@
+/* run: the settings every lab has, and the option rows that set them.
+ *
+ * A lab's own `struct options` begins with a `struct run`, so that common/ can read these without knowing the
+ * rest. */
+#ifndef LOCKSTEP_RUN_H
+#define LOCKSTEP_RUN_H
+
+#include "options.h"
+
+#include <stdbool.h>
+
+enum backend { BACKEND_AUTO, BACKEND_MPI };
+
+struct run {
+    int ranks;            /* world size */
+    int batch_size;       /* samples per rank and step; the global batch is ranks x batch_size */
+    int steps;            /* steps of the first round of a variant, warm-up included */
+    int skip_first_steps; /* warm-up steps of a variant in every round, not measured */
+    int sync_every;       /* ranks synchronise every this many steps; 1 = every step */
+    int input_dim, hidden_dim, num_classes; /* the MLP: input-hidden-hidden-classes */
+    int seed;
+    double seconds; /* budget for measuring; rounds are added until it is spent */
+    int rounds;     /* exactly this many rounds; 0 = as many as the budget allows */
+    bool quick;     /* three short rounds, ratios without interval */
+    bool card_only; /* measure the machine card, show it, stop */
+    int backend;    /* enum backend */
+    double deadline_s; /* the supervisor ends the run after this long; 0 = derived from `seconds` */
+    const char *out;   /* folder of all results */
+    struct option_list cases, guesses;
+};
+
+/* What the posts ran: 4 ranks x 128 samples, 12 steps of which 2 are skipped, MLP 1024-1024-1024-1000. */
+extern const struct run run_published;
+
+/* Offsets in these rows count from the start of `struct run`. */
+extern const struct option_row run_option_rows[];
+
+/* Ends the program with STATUS_USAGE when settings contradict each other or `out` cannot be written. */
+void run_refuse(const struct run *run);
+
+/* The steps of one block: every rank synchronises at its end, warm-up and window are multiples of sync_every.
+ * Round 1 runs the published steps; later rounds `skip_first_steps` (at least 2) and a short window. */
+struct window {
+    int warmup, measured;
+};
+struct window run_window(const struct run *run, int round);
+
+/* The rounds a run makes at least. */
+int run_least_rounds(const struct run *run);
+
+#endif

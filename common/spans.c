@@ -1,0 +1,66 @@
+#include "spans.h"
+
+#include "die.h"
+#include "memory.h"
+
+#include <stdlib.h>
+
+const char *const span_names[SPAN_KINDS] = {
+    [SPAN_DATA] = "data",     [SPAN_FORWARD] = "forward", [SPAN_BACKWARD] = "backward", [SPAN_HOST] = "host",
+    [SPAN_UPDATE] = "update", [SPAN_SUM] = "sum",         [SPAN_BARRIER] = "barrier",
+};
+
+void spans_open(struct spans *spans, int capacity)
+{
+    *spans = (struct spans){ .at = memory_new((size_t)capacity, sizeof *spans->at), .capacity = capacity, .open = -1 };
+}
+
+void spans_close(struct spans *spans)
+{
+    free(spans->at);
+    *spans = (struct spans){ 0 };
+}
+
+void spans_restart(struct spans *spans, int round, int variant)
+{
+    spans->count = 0;
+    spans->open = -1;
+    spans->round = round;
+    spans->variant = variant;
+    spans->step = 0;
+}
+
+static struct span *append(struct spans *spans, enum span_kind kind)
+{
+    if (spans->count == spans->capacity)
+        die(STATUS_WRONG, "more than %d spans in one block; use fewer --steps", spans->capacity);
+    struct span *span = &spans->at[spans->count++];
+    *span = (struct span){ .kind = (uint8_t)kind, .round = spans->round, .variant = spans->variant,
+                           .step = spans->step, .sequence = -1 };
+    return span;
+}
+
+void spans_end(struct spans *spans, double now)
+{
+    if (spans->open >= 0)
+        spans->at[spans->open].end = now;
+    spans->open = -1;
+}
+
+void spans_phase(struct spans *spans, enum span_kind kind, double now)
+{
+    spans_end(spans, now);
+    struct span *span = append(spans, kind);
+    span->start = span->entered = now;
+    spans->open = spans->count - 1;
+}
+
+struct span *spans_collective(struct spans *spans, enum span_kind kind, int sequence, size_t bytes)
+{
+    if (!spans)
+        return NULL;
+    struct span *span = append(spans, kind);
+    span->sequence = sequence;
+    span->bytes = bytes;
+    return span;
+}

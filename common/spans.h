@@ -1,0 +1,66 @@
+/* spans: the one record of what a rank did when. Everything that is shown later is computed from it.
+ *
+ * A *phase* lasts until the next one begins, so the phases of a step leave no gap. A *collective* is recorded
+ * by itself with three stamps and lies inside the phase in which it was waited for:
+ *     start    the rank handed its data over
+ *     entered  it began to wait for the result (= start for a blocking call)
+ *     end      it had the result
+ * Recording is a store into memory that was touched beforehand: no I/O, no allocation, no synchronisation. */
+#ifndef LOCKSTEP_SPANS_H
+#define LOCKSTEP_SPANS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum span_kind {
+    SPAN_DATA,     /* getting the next batch; a stall before the fetch belongs here */
+    SPAN_FORWARD,  /* input to loss */
+    SPAN_BACKWARD, /* loss to gradients, and the collectives called meanwhile */
+    SPAN_HOST,     /* work of the host that trains nothing */
+    SPAN_UPDATE,   /* the optimizer */
+    SPAN_PHASES,   /* --- kinds below are collectives --- */
+    SPAN_SUM = SPAN_PHASES,
+    SPAN_BARRIER,
+    SPAN_KINDS
+};
+
+extern const char *const span_names[SPAN_KINDS];
+
+struct span {
+    double start, entered, end; /* seconds on the world's clock */
+    size_t bytes;               /* payload of a collective */
+    int32_t round, variant, step;
+    int32_t sequence;   /* the n-th collective of the world; -1 for a phase */
+    uint8_t kind;       /* enum span_kind */
+    bool progressed;    /* a started collective was given progress calls before it was waited for */
+};
+
+struct spans {
+    struct span *at;
+    int count, capacity;
+    int open; /* index of the phase that runs, -1 for none */
+    int32_t round, variant, step;
+};
+
+void spans_open(struct spans *spans, int capacity);
+void spans_close(struct spans *spans);
+
+/* Forgets everything; what is recorded next belongs to this round, variant and step 0. */
+void spans_restart(struct spans *spans, int round, int variant);
+
+/* Ends the running phase and begins the next one, both at `now`. */
+void spans_phase(struct spans *spans, enum span_kind kind, double now);
+
+/* Ends the running phase. */
+void spans_end(struct spans *spans, double now);
+
+/* A new record of a collective, to be stamped by the caller; NULL when `spans` is NULL. */
+struct span *spans_collective(struct spans *spans, enum span_kind kind, int sequence, size_t bytes);
+
+static inline bool span_is_phase(const struct span *span)
+{
+    return span->kind < SPAN_PHASES;
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* world: the ranks of a job, and its time. Everything here is control: it is never inside what is timed.
+ *
+ * Calls marked "all" are made by every rank of the world, in the same order. */
+#ifndef LOCKSTEP_WORLD_H
+#define LOCKSTEP_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct world;
+
+/* all: joins the job this process was started in. One world per process. */
+struct world *world_open(void);
+
+/* all: leaves the job. The process may go on, alone. */
+void world_close(struct world *world);
+
+int world_rank(const struct world *world);
+int world_size(const struct world *world);
+
+/* Physical cores that the ranks may use together. */
+int world_cores(const struct world *world);
+
+/* all: the first n ranks as a world of their own; NULL on the others, which should go to world_rest().
+ * The members release theirs with world_leave(). */
+struct world *world_first(struct world *world, int n);
+void world_leave(struct world *part);
+
+/* all: waits until every rank is here; who waits sleeps and leaves its core to others. */
+void world_rest(struct world *world);
+
+/* all: waits until every rank is here, awake, so that the ranks leave close together. */
+void world_barrier(struct world *world);
+
+/* all: rank 0's bytes on every rank. */
+void world_broadcast(struct world *world, void *bytes, size_t count);
+
+/* all: `count` bytes of each rank, in rank order, in `all` on rank 0 (elsewhere `all` is not touched). */
+void world_gather(struct world *world, const void *mine, size_t count, void *all);
+
+/* Ends every rank of the job now. */
+_Noreturn void world_abort(struct world *world, int status);
+
+/* Time, in seconds. These three are the only clock and the only waiting in the lab: a simulated world has its
+ * own. On one host all ranks read the same monotonic clock. */
+double world_now(void);
+void world_sleep(double seconds);
+/* Works on the processor until that many seconds of *CPU time* are spent: on a shared core it takes longer. */
+void world_busy(double seconds);
+
+/* What runs the world, for the preamble of a result: "Open MPI 4.1.4". */
+const char *world_engine(void);
+
+#endif

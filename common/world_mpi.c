@@ -1,0 +1,178 @@
+#include "world.h"
+#include "world_mpi.h"
+
+#include "cores.h"
+#include "die.h"
+#include "memory.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+/* Open MPI reads these when it starts; a value the user has set stands.
+ * - A waiting rank yields its core: a helper thread or another rank may need it.
+ * - One all-reduce algorithm for the whole launch (4 = ring, the bandwidth-optimal one), so that the order of
+ *   additions, and with it every bit of the loss, depends on the message alone. */
+static void set_defaults(void)
+{
+    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+    setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
+    setenv("OMPI_MCA_coll_tuned_allreduce_algorithm", "4", 0);
+}
+
+/* The cores that all ranks may use together: told by our own supervisor, else the union of the ranks' masks on
+ * each host, summed over hosts. */
+static int count_cores(MPI_Comm comm)
+{
+    const char *told = getenv("LOCKSTEP_CORES");
+    if (told && atoi(told) > 0)
+        return atoi(told);
+    MPI_Comm host = MPI_COMM_NULL;
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    cpu_set_t mine, any;
+    CPU_ZERO(&mine);
+    CPU_ZERO(&any);
+    sched_getaffinity(0, sizeof mine, &mine);
+    MPI_Allreduce(&mine, &any, sizeof mine, MPI_BYTE, MPI_BOR, host);
+    int local_rank = 0, cores = 0;
+    MPI_Comm_rank(host, &local_rank);
+    int here = local_rank == 0 ? cores_usable(&any) : 0;
+    MPI_Allreduce(&here, &cores, 1, MPI_INT, MPI_SUM, comm);
+    MPI_Comm_free(&host);
+    return cores;
+}
+
+struct world *world_open(void)
+{
+    set_defaults();
+    int provided = 0;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+    if (provided < MPI_THREAD_FUNNELED)
+        die(STATUS_CANNOT, "this MPI has no thread support (MPI_THREAD_FUNNELED); use one that has");
+    struct world *world = memory_new(1, sizeof *world);
+    MPI_Comm_dup(MPI_COMM_WORLD, &world->comm);
+    MPI_Comm_rank(world->comm, &world->rank);
+    MPI_Comm_size(world->comm, &world->size);
+    if (getenv("LOCKSTEP_CORES"))
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* our own launcher's ranks do not outlive it */
+    const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
+    if (world->size == 1 && tasks && atoi(tasks) > 1) {
+        MPI_Finalize();
+        die(STATUS_USAGE, "srun started %s tasks that do not see each other; use srun --mpi=pmix", tasks);
+    }
+    world->cores = count_cores(world->comm);
+    return world;
+}
+
+void world_close(struct world *world)
+{
+    MPI_Comm_free(&world->comm);
+    MPI_Finalize();
+    free(world);
+}
+
+int world_rank(const struct world *world)
+{
+    return world->rank;
+}
+
+int world_size(const struct world *world)
+{
+    return world->size;
+}
+
+int world_cores(const struct world *world)
+{
+    return world->cores;
+}
+
+struct world *world_first(struct world *world, int n)
+{
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_split(world->comm, world->rank < n ? 0 : MPI_UNDEFINED, world->rank, &comm);
+    if (comm == MPI_COMM_NULL)
+        return NULL;
+    struct world *part = memory_new(1, sizeof *part);
+    *part = (struct world){ .comm = comm, .rank = world->rank, .size = n, .cores = world->cores };
+    return part;
+}
+
+void world_leave(struct world *part)
+{
+    MPI_Comm_free(&part->comm);
+    free(part);
+}
+
+void world_rest(struct world *world)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibarrier(world->comm, &request);
+    for (int done = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done;)
+        world_sleep(1e-3);
+}
+
+void world_barrier(struct world *world)
+{
+    MPI_Barrier(world->comm);
+}
+
+void world_broadcast(struct world *world, void *bytes, size_t count)
+{
+    MPI_Bcast(bytes, (int)count, MPI_BYTE, 0, world->comm);
+}
+
+void world_gather(struct world *world, const void *mine, size_t count, void *all)
+{
+    if (count > INT_MAX)
+        die(STATUS_WRONG, "%zu bytes of records are too many for one gather; use fewer --steps", count);
+    MPI_Gather(mine, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, 0, world->comm);
+}
+
+void world_abort(struct world *world, int status)
+{
+    MPI_Abort(world->comm, status);
+    exit(status);
+}
+
+static double read_clock(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double world_now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+void world_sleep(double seconds)
+{
+    struct timespec left = { .tv_sec = (time_t)seconds };
+    left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
+    while (seconds > 0 && nanosleep(&left, &left) != 0)
+        ;
+}
+
+void world_busy(double seconds)
+{
+    double end = read_clock(CLOCK_THREAD_CPUTIME_ID) + seconds;
+    volatile double x = 1.0;
+    while (read_clock(CLOCK_THREAD_CPUTIME_ID) < end)
+        for (int i = 0; i < 2000; i++)
+            x = x * 1.0000001 + 1e-9;
+}
+
+const char *world_engine(void)
+{
+    static char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    MPI_Get_library_version(version, &length);
+    version[strcspn(version, ",\n")] = '\0';
+    return strncmp(version, "Open MPI v", 10) == 0 ? version : "MPI";
+}

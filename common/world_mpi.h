@@ -1,0 +1,12 @@
+/* world_mpi: what the files of the MPI backend share, and nobody else includes. */
+#ifndef LOCKSTEP_WORLD_MPI_H
+#define LOCKSTEP_WORLD_MPI_H
+
+#include <mpi.h>
+
+struct world {
+    MPI_Comm comm;
+    int rank, size, cores;
+};
+
+#endif
