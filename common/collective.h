@@ -40,8 +40,8 @@ void collective_barrier(struct collective *collective);
  * second exchange after the stamp, so it is for warm-up steps. */
 void collective_check(struct collective *collective, int on);
 
-/* How many checked sums were wrong on this rank so far. */
-int collective_wrong(const struct collective *collective);
+/* How many checked sums were wrong on this rank since the last call. */
+int collective_wrong(struct collective *collective);
 
 /* The algorithm that adds, for the preamble of a result. */
 const char *collective_algorithm(void);

@@ -195,9 +195,11 @@ void collective_check(struct collective *c, int on)
     c->checking = on;
 }
 
-int collective_wrong(const struct collective *c)
+int collective_wrong(struct collective *c)
 {
-    return c->wrong;
+    int wrong = c->wrong;
+    c->wrong = 0;
+    return wrong;
 }
 
 const char *collective_algorithm(void)

@@ -39,6 +39,12 @@ void csv_integer(struct csv *csv, const char *name, long value)
         fprintf(csv->out, "%ld", value);
 }
 
+void csv_index(struct csv *csv, const char *name, long value)
+{
+    if (begin_field(csv, name) && value >= 0)
+        fprintf(csv->out, "%ld", value);
+}
+
 void csv_number(struct csv *csv, const char *name, double value)
 {
     if (!begin_field(csv, name) || isnan(value))

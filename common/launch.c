@@ -53,16 +53,17 @@ struct terminal launch_terminal(void)
 
 /* Two jobs bound to cores at once would stack on the same ones and measure each other. The lock is a file that
  * everybody may open; it is released when this process ends, however it ends. */
-static void take_machine_lock(void)
+static int take_machine_lock(void)
 {
     const char *path = "/tmp/lockstep.lock";
     int lock = open(path, O_RDONLY | O_CLOEXEC);
     if (lock < 0)
         lock = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
     if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) == 0)
-        return; /* without a lock file we measure all the same */
+        return lock; /* without a lock file we measure all the same */
     warn("another run is measuring on this machine; waiting for it to end");
     flock(lock, LOCK_EX);
+    return lock;
 }
 
 static void set_environment(const struct launch *launch)
@@ -192,7 +193,7 @@ static int supervise(pid_t child, double deadline_s, const sigset_t *watched, in
 
 int launch_ranks(const struct launch *launch)
 {
-    take_machine_lock();
+    int lock = take_machine_lock();
     set_environment(launch);
     char **arguments = mpirun_arguments(launch);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -211,6 +212,8 @@ int launch_ranks(const struct launch *launch)
     end_orphans();
     sigprocmask(SIG_SETMASK, &before, NULL);
     free(arguments);
+    if (lock >= 0)
+        close(lock);
 
     if (ended_by == SIGALRM) {
         warn("no end after %g s: a rank hangs or the machine is too slow; files of earlier runs are untouched "

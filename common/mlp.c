@@ -100,7 +100,7 @@ double mlp_forward(struct mlp *model, const struct batch *batch)
     int last = MLP_LAYERS - 1;
     double loss = device_cross_entropy(model->output[last], bias_of(model->parameters, model, last), batch->labels, B,
                                        model->width[last + 1], batch->scale);
-    return loss * (double)batch->scale;
+    return loss / B;
 }
 
 void mlp_backward(struct mlp *model, const struct batch *batch, int layer)
@@ -132,6 +132,12 @@ float *mlp_parameters(struct mlp *model)
 float *mlp_gradients(struct mlp *model)
 {
     return model->gradients;
+}
+
+double mlp_gradient_bytes(const struct run *run)
+{
+    double hidden = run->hidden_dim;
+    return sizeof(float) * ((run->input_dim + 1) * hidden + (hidden + 1) * hidden + (hidden + 1) * run->num_classes);
 }
 
 double mlp_flops(const struct run *run, int samples)

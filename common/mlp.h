@@ -18,7 +18,7 @@ struct batch {
     const float *features; /* (B, input_dim) */
     const int32_t *labels; /* (B) */
     int samples;           /* B */
-    float scale;           /* of each sample's loss: 1 / global batch, so that a plain sum over ranks is the mean */
+    float scale;           /* of each sample's gradient: 1 / global batch, so that a plain sum over ranks is the mean */
 };
 
 struct mlp;
@@ -31,8 +31,8 @@ void mlp_close(struct mlp *model);
  * from the run's seed, hence alike on all ranks. Gradients are poisoned with NaN: who forgets one notices. */
 void mlp_restart(struct mlp *model);
 
-/* Activations, and the gradient at the logits. The batch must stay until backward is done. Returns the sum of the
- * samples' losses times batch->scale. */
+/* Activations, and the gradient at the logits, scaled. The batch must stay until backward is done. Returns the mean
+ * loss of the batch's samples. */
 double mlp_forward(struct mlp *model, const struct batch *batch);
 
 /* Gradients of one layer's parameters; call for layer 2, 1, 0. */
@@ -41,6 +41,9 @@ void mlp_backward(struct mlp *model, const struct batch *batch, int layer);
 size_t mlp_parameter_count(const struct mlp *model);
 float *mlp_parameters(struct mlp *model);
 float *mlp_gradients(struct mlp *model);
+
+/* Bytes of all gradients: what one synchronisation has to sum. */
+double mlp_gradient_bytes(const struct run *run);
 
 /* Floating-point operations of forward and backward for B samples: 2 per multiply-add, and no gradient of the
  * input. */

@@ -29,7 +29,7 @@ const struct run run_published = {
 
 #define AT(member) offsetof(struct run, member)
 const struct option_row run_option_rows[] = {
-    { "--ranks", OPTION_INTEGER, AT(ranks), 1, 1024, "N", "world size: how many ranks train together" },
+    { "--ranks", OPTION_INTEGER, AT(ranks), 1, RANKS_MOST, "N", "world size: how many ranks train together" },
     { "--batch-size", OPTION_INTEGER, AT(batch_size), 1, 65536, "N", "samples per rank and step" },
     { "--steps", OPTION_INTEGER, AT(steps), 1, 100000, "N", "steps of the first round, warm-up included" },
     { "--skip-first-steps", OPTION_INTEGER, AT(skip_first_steps), 0, 100000, "N", "warm-up steps, not measured" },

@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+enum { RANKS_MOST = 1024 };
+
 enum backend { BACKEND_AUTO, BACKEND_MPI };
 
 struct run {

@@ -6,6 +6,7 @@
 #include "collective.h"
 #include "device.h"
 #include "loader.h"
+#include "memory.h"
 #include "mlp.h"
 #include "stall.h"
 

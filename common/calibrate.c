@@ -1,0 +1,258 @@
+#include "calibrate.h"
+
+#include "adamw.h"
+#include "collective.h"
+#include "cores.h"
+#include "loader.h"
+#include "memory.h"
+#include "mlp.h"
+#include "spans.h"
+#include "stats.h"
+#include "timeline.h"
+#include "world.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WARMUP_STEPS = 3,
+    MEASURED_STEPS = 9,
+    REDUCE_REPEATS = 5,
+};
+
+/* A rank's own training pieces, for as long as the card is measured. */
+struct bench {
+    const struct run *run;
+    struct loader *loader;
+    struct mlp *model;
+    struct adamw *optimizer;
+    int small, large; /* the two batch sizes */
+};
+
+static void bench_open(struct bench *bench, const struct run *run)
+{
+    int small = run->batch_size > 1 ? run->batch_size / 2 : 1;
+    int large = run->batch_size + (run->batch_size + 1) / 2;
+    *bench = (struct bench){ .run = run, .small = small, .large = large > small ? large : small + 1 };
+    struct run wide = *run; /* one rank draws a data set from which the larger batch can be dealt */
+    wide.batch_size = bench->large;
+    wide.ranks = 1;
+    wide.steps = 1;
+    bench->loader = loader_open(&wide, bench->large);
+    bench->model = mlp_open(run, bench->large);
+    bench->optimizer = adamw_open(mlp_parameter_count(bench->model), 1e-3);
+}
+
+static void bench_close(struct bench *bench)
+{
+    adamw_close(bench->optimizer);
+    mlp_close(bench->model);
+    loader_close(bench->loader);
+}
+
+struct lap {
+    double fetch, passes, update;
+};
+
+static struct lap one_step(struct bench *bench)
+{
+    double t0 = world_now();
+    const struct batch *batch = loader_next(bench->loader, (struct stall){ .kind = STALL_NONE });
+    double t1 = world_now();
+    mlp_forward(bench->model, batch);
+    for (int layer = MLP_LAYERS; layer-- > 0;)
+        mlp_backward(bench->model, batch, layer);
+    double t2 = world_now();
+    adamw_update(bench->optimizer, mlp_parameters(bench->model), mlp_gradients(bench->model));
+    return (struct lap){ .fetch = t1 - t0, .passes = t2 - t1, .update = world_now() - t2 };
+}
+
+static void measure_laps(struct bench *bench, int samples, struct lap *laps)
+{
+    loader_restart(bench->loader, 0, samples, 0, 1.0f / (float)samples);
+    for (int i = -WARMUP_STEPS; i < MEASURED_STEPS; i++) {
+        struct lap lap = one_step(bench);
+        if (i >= 0)
+            laps[i] = lap;
+    }
+}
+
+/* The median lap, part by part. */
+static struct lap typical_lap(const struct lap *laps)
+{
+    double fetch[MEASURED_STEPS], passes[MEASURED_STEPS], update[MEASURED_STEPS];
+    for (int i = 0; i < MEASURED_STEPS; i++) {
+        fetch[i] = laps[i].fetch;
+        passes[i] = laps[i].passes;
+        update[i] = laps[i].update;
+    }
+    return (struct lap){ .fetch = stats_quantile(fetch, MEASURED_STEPS, 0.5),
+                         .passes = stats_quantile(passes, MEASURED_STEPS, 0.5),
+                         .update = stats_quantile(update, MEASURED_STEPS, 0.5) };
+}
+
+static struct line line_through(const struct bench *bench, double small, double large)
+{
+    double slope = fmax(0, (large - small) / (bench->large - bench->small));
+    return (struct line){ .fixed = small - slope * bench->small, .per_sample = slope };
+}
+
+static struct local_cost cost_of(const struct bench *bench, struct lap small, struct lap large)
+{
+    return (struct local_cost){ .fetch = line_through(bench, small.fetch, large.fetch),
+                                .passes = line_through(bench, small.passes, large.passes),
+                                .update = (small.update + large.update) / 2 };
+}
+
+static void measure_alone(struct card *card, struct bench *bench)
+{
+    struct lap small[MEASURED_STEPS], large[MEASURED_STEPS];
+    measure_laps(bench, bench->small, small);
+    measure_laps(bench, bench->large, large);
+    card->alone = cost_of(bench, typical_lap(small), typical_lap(large));
+
+    enum { STAMPS = 20000, SLEEPS = 5 };
+    double begin = world_now();
+    for (int i = 0; i < STAMPS; i++)
+        world_now();
+    card->clock_cost = (world_now() - begin) / STAMPS;
+    double over[SLEEPS];
+    for (int i = 0; i < SLEEPS; i++) {
+        begin = world_now();
+        world_sleep(10e-3);
+        over[i] = world_now() - begin - 10e-3;
+    }
+    card->sleep_overshoot = fmax(0, stats_quantile(over, SLEEPS, 0.5));
+
+    enum { COPIES = 5 };
+    size_t bytes = 64u << 20; /* beyond the caches of one core */
+    char *from = memory_new(bytes, 1), *to = memory_new(bytes, 1);
+    double took[COPIES];
+    for (int i = 0; i < COPIES; i++) {
+        begin = world_now();
+        memcpy(to, from, bytes);
+        took[i] = world_now() - begin;
+    }
+    card->copy_bandwidth = 2 * (double)bytes / stats_quantile(took, COPIES, 0.5);
+    free(from);
+    free(to);
+}
+
+/* all: every rank steps at once and for itself. */
+static void measure_together(struct card *card, struct bench *bench, struct world *world)
+{
+    int ranks = world_size(world);
+    struct lap mine[2][MEASURED_STEPS];
+    world_barrier(world);
+    measure_laps(bench, bench->small, mine[0]);
+    world_barrier(world);
+    measure_laps(bench, bench->large, mine[1]);
+    struct lap *all = memory_new((size_t)ranks, sizeof mine);
+    world_gather(world, mine, sizeof mine, all);
+    struct lap typical[2];
+    memset(typical, 0, sizeof typical);
+    double jitter = 0;
+    for (int size = 0; world_rank(world) == 0 && size < 2; size++) {
+        for (int rank = 0; rank < ranks; rank++) {
+            struct lap lap = typical_lap(all + (2 * rank + size) * MEASURED_STEPS);
+            typical[size].fetch += lap.fetch / ranks;
+            typical[size].passes += lap.passes / ranks;
+            typical[size].update += lap.update / ranks;
+        }
+        for (int i = 0; i < MEASURED_STEPS; i++) {
+            double sum = 0, most = 0;
+            for (int rank = 0; rank < ranks; rank++) {
+                const struct lap *lap = &all[(2 * rank + size) * MEASURED_STEPS + i];
+                double step = lap->fetch + lap->passes + lap->update;
+                sum += step;
+                most = fmax(most, step);
+            }
+            jitter += (most - sum / ranks) / (2 * MEASURED_STEPS);
+        }
+    }
+    card->together = cost_of(bench, typical[0], typical[1]);
+    card->jitter = jitter;
+    free(all);
+}
+
+/* all of a sub-world: all-reduces of growing size, each after a real backward, so that caches and arrival are as in
+ * training. The sizes that labs use (the gradients, 128 MiB) are left out: they are predicted. */
+static void measure_link(struct link *link, struct bench *bench, struct world *world)
+{
+    static const double sizes[] = { 4, 4096, 32768, 262144, 1 << 20, 3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 };
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    *link = (struct link){ .ranks = world_size(world), .points = SIZES };
+    size_t most = (size_t)sizes[SIZES - 1] / sizeof(float);
+    float *send = memory_new(most, sizeof *send), *receive = memory_new(most, sizeof *receive);
+    struct spans spans;
+    spans_open(&spans, 4 * SIZES * (REDUCE_REPEATS + 1));
+    struct collective *collective = collective_open(world, &spans);
+    loader_restart(bench->loader, 0, bench->small, 0, 1.0f / (float)bench->small);
+    const struct batch *batch = loader_next(bench->loader, (struct stall){ .kind = STALL_NONE });
+    /* Sizes take turns, so that a slow moment of the machine does not fall on one of them. */
+    for (int repeat = 0; repeat <= REDUCE_REPEATS; repeat++)
+        for (int size = 0; size < SIZES; size++) {
+            spans_phase(&spans, SPAN_BACKWARD, world_now());
+            mlp_forward(bench->model, batch);
+            for (int layer = MLP_LAYERS; layer-- > 0;)
+                mlp_backward(bench->model, batch, layer);
+            collective_sum(collective, WIRE_F32, send, receive, (size_t)sizes[size] / sizeof(float));
+            spans_end(&spans, world_now());
+            spans.step++;
+        }
+    struct span *all = memory_new((size_t)spans.count * (size_t)world_size(world), sizeof *all);
+    world_gather(world, spans.at, (size_t)spans.count * sizeof *spans.at, all);
+    if (world_rank(world) == 0) {
+        struct timeline timeline = { .ranks = link->ranks, .first_step = SIZES, .steps = SIZES * REDUCE_REPEATS,
+                                     .count = spans.count, .spans = all };
+        struct cell *cells = memory_new((size_t)timeline.steps * (size_t)link->ranks, sizeof *cells);
+        timeline_split(&timeline, cells);
+        for (int size = 0; size < SIZES; size++) {
+            double transfer[REDUCE_REPEATS] = { 0 };
+            for (int repeat = 0; repeat < REDUCE_REPEATS; repeat++)
+                for (int rank = 0; rank < link->ranks; rank++)
+                    transfer[repeat] += cells[(repeat * SIZES + size) * link->ranks + rank].transfer / link->ranks;
+            link->bytes[size] = sizes[size];
+            link->seconds[size] = fmax(1e-9, stats_quantile(transfer, REDUCE_REPEATS, 0.5));
+        }
+        free(cells);
+        link_fit(link);
+    }
+    free(all);
+    collective_close(collective);
+    spans_close(&spans);
+    free(send);
+    free(receive);
+}
+
+/* all: links of 2, 4, … ranks and of the whole world. */
+static void measure_links(struct card *card, struct bench *bench, struct world *world)
+{
+    int ranks = world_size(world);
+    for (int n = ranks; n > 1 && card->links < CARD_LINKS_MOST; n = n > 2 ? (n + 1) / 2 : 1) {
+        struct world *part = world_first(world, n);
+        if (part) {
+            measure_link(&card->link[card->links], bench, part);
+            world_leave(part);
+        }
+        card->links++;
+        world_rest(world);
+    }
+}
+
+void calibrate(struct card *card, struct world *world, const struct run *run)
+{
+    *card = (struct card){ .ranks = world_size(world), .cores = world_cores(world) };
+    cores_name(card->cpu, CARD_NAME);
+    struct bench bench;
+    bench_open(&bench, run);
+    world_rest(world);
+    if (world_rank(world) == 0)
+        measure_alone(card, &bench);
+    world_rest(world);
+    measure_together(card, &bench, world);
+    measure_links(card, &bench, world);
+    bench_close(&bench);
+    world_broadcast(world, card, sizeof *card);
+}

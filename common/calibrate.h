@@ -1,0 +1,12 @@
+/* calibrate: fills the machine card, before any variant runs. */
+#ifndef LOCKSTEP_CALIBRATE_H
+#define LOCKSTEP_CALIBRATE_H
+
+#include "card.h"
+
+struct world;
+
+/* all: measures for a few seconds; the card is complete on every rank. */
+void calibrate(struct card *card, struct world *world, const struct run *run);
+
+#endif

@@ -1,0 +1,75 @@
+/* lab: the frame of every lab. A lab tells its story as data (struct story), writes the training step, and calls
+ *
+ *     lab_open       settles the options, asks the guess, starts the ranks; reads or measures the machine card
+ *     lab_next_block rounds x variants, in a seeded order: settings for the next one, false when all is done
+ *     lab_next_step  false when the block's steps are done
+ *     lab_phase      the next phase of the step begins now
+ *     lab_judge      after a block: is the loss finite, are the replicas equal?
+ *     lab_close      gathers, checks, writes the tables, draws lanes and table; returns the exit status
+ *
+ * Nothing between two lab_phase calls of a measured step allocates, prints or synchronises on the lab's behalf. */
+#ifndef LOCKSTEP_LAB_H
+#define LOCKSTEP_LAB_H
+
+#include "card.h"
+#include "die.h"
+#include "options.h"
+#include "predict.h"
+#include "run.h"
+#include "spans.h"
+#include "world.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct options; /* each lab's own; begins with `struct run run` */
+struct lab;
+struct collective;
+
+/* A variant is a change to the settings: what goes wrong, and what is done about it. Either may be NULL. */
+struct variant {
+    const char *name;
+    void (*pathology)(struct options *options);
+    void (*fix)(struct options *options);
+    const char *idea; /* a few words */
+};
+
+struct story {
+    const char *lab;      /* "01_straggler" */
+    const char *question; /* one sentence, heads the help */
+    const struct variant *variants; /* the first is the baseline; a row without name ends them */
+    const struct option_row *rows;  /* the lab's own options */
+    size_t options_size;            /* sizeof (struct options) */
+    /* Ends the program with STATUS_USAGE when the lab's own options make no sense together. */
+    void (*refuse)(const struct options *options);
+    /* The formula: from settings and card, never from the run. */
+    struct prediction (*predict)(const struct options *options, const struct card *card);
+    const char *asked;          /* the case the learner is asked about, and the one that is explained */
+    char *(*event)(const struct options *options); /* what the learner is told: "rank 0 sleeps 40 ms before …" */
+    const char *const *pictured; /* cases drawn as lanes, NULL-terminated */
+};
+
+/* Does not return in the process a person typed: there it starts the ranks and exits with their status. */
+struct lab *lab_open(const struct story *story, struct options *base, int argc, char **argv);
+
+struct world *lab_world(const struct lab *lab);
+struct collective *lab_collective(const struct lab *lab);
+const struct card *lab_card(const struct lab *lab);
+
+bool lab_next_block(struct lab *lab, struct options *options);
+bool lab_next_step(struct lab *lab);
+void lab_phase(struct lab *lab, enum span_kind kind);
+
+/* The step of the block, from 0 with its warm-up. */
+int lab_step(const struct lab *lab);
+
+/* A number below n, the same on all ranks, and the same for every variant of a round. */
+int lab_draw(struct lab *lab, int n);
+
+/* all: `loss` is the mean over this rank's `samples` of the last step; parameters (count) must be bit-equal on all
+ * ranks. */
+void lab_judge(struct lab *lab, double loss, int samples, const float *parameters, size_t count);
+
+int lab_close(struct lab *lab);
+
+#endif

@@ -1,0 +1,114 @@
+#include "predict.h"
+
+#include "memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct prediction predict_step(const struct load *loads, int ranks, int cores, double spread, double transfer)
+{
+    struct prediction p = { .transfer = transfer, .is_timeshared = ranks > cores };
+    double slowest = 0, work = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        const struct load *load = &loads[rank];
+        p.data += load->data / ranks;
+        p.local += load->local / ranks;
+        p.host += load->host / ranks;
+        slowest = fmax(slowest, load->data + load->local + load->host);
+        work += load->cpu;
+    }
+    double mean = p.data + p.local + p.host;
+    double pace = fmax(slowest, mean + spread);
+    if (p.is_timeshared) {
+        pace = fmax(slowest, work / cores);
+        /* Every rank computes longer by as much as the others take from its core. */
+        p.local = fmin(pace - p.data - p.host, p.local * ranks / cores);
+        mean = p.data + p.local + p.host;
+    }
+    p.wait = pace - mean;
+    return p;
+}
+
+double prediction_step(const struct prediction *p)
+{
+    return p->data + p->local + p->host + p->wait + p->transfer;
+}
+
+/* The probability that no box holds more than `most` of the balls: draws!/boxes^draws times the coefficient of x^draws
+ * in (sum over j <= most of x^j/j!)^boxes. Each factor j!, boxes and draws! is worked in as it comes, so that nothing
+ * overflows. */
+static double probability_at_most(int most, int draws, int boxes)
+{
+    double *now = memory_new((size_t)draws + 1, sizeof *now), *next = memory_new((size_t)draws + 1, sizeof *next);
+    now[0] = 1; /* now[d]: probability that the boxes so far hold d balls, none more than `most` */
+    for (int box = 0; box < boxes; box++) {
+        double share = 1.0 / (boxes - box); /* of the balls still flying, that land in this box */
+        for (int d = 0; d <= draws; d++)
+            next[d] = 0;
+        for (int d = 0; d <= draws; d++) {
+            int left = draws - d;
+            double chance = pow(1 - share, left); /* binomial: none of them */
+            for (int j = 0; j <= left && j <= most; j++) {
+                next[d + j] += now[d] * (share < 1 ? chance : j == left);
+                chance *= (double)(left - j) / (j + 1) * share / (1 - share);
+            }
+        }
+        double *held = now;
+        now = next;
+        next = held;
+    }
+    double probability = now[draws];
+    free(now);
+    free(next);
+    return probability;
+}
+
+double predict_fullest(int draws, int boxes)
+{
+    double expected = 0;
+    for (int most = 0; most < draws; most++)
+        expected += 1 - probability_at_most(most, draws, boxes);
+    return expected;
+}
+
+/* Samples that rank r finishes within `time`, at least one. */
+static double within(double time, double fixed, double per_sample)
+{
+    return fmax(1, (time - fixed) / fmax(per_sample, 1e-12));
+}
+
+void predict_shares(const double *fixed, const double *per_sample, int ranks, int total, int *shares)
+{
+    double least = 0, most = 0;
+    for (int r = 0; r < ranks; r++)
+        most = fmax(most, fixed[r] + per_sample[r] * total);
+    for (int halving = 0; halving < 100; halving++) {
+        double time = (least + most) / 2, samples = 0;
+        for (int r = 0; r < ranks; r++)
+            samples += within(time, fixed[r], per_sample[r]);
+        *(samples < total ? &least : &most) = time;
+    }
+    int dealt = 0;
+    for (int r = 0; r < ranks; r++) {
+        shares[r] = (int)within(least, fixed[r], per_sample[r]);
+        dealt += shares[r];
+    }
+    /* What rounding down left over goes, one by one, to whoever is done first with one more; what the least of one
+     * each took too much comes from whoever is done last. */
+    while (dealt != total) {
+        int chosen = -1;
+        double best = INFINITY;
+        for (int r = 0; r < ranks; r++) {
+            double end = fixed[r] + per_sample[r] * (shares[r] + (dealt < total));
+            double rank_of = dealt < total ? end : -end;
+            if ((dealt < total || shares[r] > 1) && rank_of < best) {
+                best = rank_of;
+                chosen = r;
+            }
+        }
+        if (chosen < 0)
+            return; /* fewer samples than ranks: everybody keeps one */
+        shares[chosen] += dealt < total ? 1 : -1;
+        dealt += dealt < total ? 1 : -1;
+    }
+}

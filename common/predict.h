@@ -1,0 +1,37 @@
+/* predict: the one formula of the labs. Each lab fills in what its ranks have to do; the terms add up to the step.
+ *
+ *     step = max over ranks of (data + local + host)  +  transfer
+ *
+ * With more ranks than cores the ranks share time: the pace is then at least the work of all over the cores. */
+#ifndef LOCKSTEP_PREDICT_H
+#define LOCKSTEP_PREDICT_H
+
+#include <stdbool.h>
+
+/* What one rank does per step, in seconds. */
+struct load {
+    double data, local, host;
+    double cpu; /* the part of it that occupies a core */
+};
+
+/* Means over ranks, in seconds; they add up to the mean step. */
+struct prediction {
+    double data, local, host, wait, transfer;
+    bool is_timeshared;
+};
+
+/* `spread`: by how much the slowest of ranks that are alike exceeds their mean (the card's jitter; more where a stall
+ * roams). `transfer`: the collectives of a step. */
+struct prediction predict_step(const struct load *loads, int ranks, int cores, double spread, double transfer);
+
+double prediction_step(const struct prediction *prediction);
+
+/* Throw `draws` balls into `boxes` boxes: the expected number in the fullest. A stall that hits one random rank per
+ * step costs a step of a k-step window this many /k of itself. */
+double predict_fullest(int draws, int boxes);
+
+/* Deals `total` samples out to ranks whose time is fixed[r] + per_sample[r] x samples, so that the slowest ends as
+ * early as possible; every rank gets at least one. */
+void predict_shares(const double *fixed, const double *per_sample, int ranks, int total, int *shares);
+
+#endif

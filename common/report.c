@@ -1,0 +1,165 @@
+#include "report.h"
+
+#include "memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct csv begin_table(struct file *file, const struct report *report, const char *name)
+{
+    *file = file_begin(report->folder, name);
+    fputs(report->preamble, file->out);
+    return (struct csv){ .out = file->out };
+}
+
+/* The columns of summary.csv, in the order that every lab shares; a lab without such a thing leaves it blank. */
+static void put_summary(struct csv *csv, const struct report *report, const struct outcome *o)
+{
+    const struct summary *s = &o->summary;
+    int global_batch = o->run.batch_size * o->run.ranks;
+    csv_text(csv, "lab", report->lab);
+    csv_text(csv, "case", o->name);
+    csv_text(csv, "backend", report->backend);
+    csv_text(csv, "platform", "here");
+    csv_text(csv, "device", "cpu");
+    csv_text(csv, "precision", "fp32");
+    csv_integer(csv, "ranks", o->run.ranks);
+    csv_integer(csv, "cores", report->cores);
+    csv_integer(csv, "batch_size", o->run.batch_size);
+    csv_integer(csv, "global_batch_size", global_batch);
+    csv_integer(csv, "steps", o->tally.steps);
+    csv_integer(csv, "rounds", o->tally.rounds);
+    csv_integer(csv, "slowest_rank", s->slowest_rank);
+    csv_ms(csv, "slowest_step_ms", s->slowest_step);
+    csv_ms(csv, "median_step_ms", s->median_step);
+    csv_ms(csv, "p95_step_ms", s->p95_step);
+    csv_number(csv, "samples_per_s", global_batch / s->slowest_step);
+    csv_number(csv, "useful_tokens_per_s", NAN);
+    csv_number(csv, "padded_tokens_per_s", NAN);
+    csv_number(csv, "padding_ratio", NAN);
+    csv_ms(csv, "rank_skew_ms", s->rank_skew);
+    csv_number(csv, "rank_token_spread", NAN);
+    csv_ms(csv, "data_ms", s->data);
+    csv_ms(csv, "local_ms", s->local);
+    csv_ms(csv, "host_ms", s->host);
+    csv_ms(csv, "wait_ms", s->wait);
+    csv_ms(csv, "transfer_ms", s->transfer);
+    csv_ms(csv, "exposed_ms", s->exposed);
+    csv_ms(csv, "blog_compute_ms", s->step - s->data);
+    csv_index(csv, "blamed_rank", s->blamed_rank);
+    csv_ms(csv, "blamed_wait_ms", s->blamed_wait);
+    csv_number(csv, "efficiency", NAN);
+    csv_ms(csv, "predicted_step_ms", prediction_step(&o->prediction));
+    csv_text(csv, "predicted_kind", o->prediction.is_timeshared ? "timeshared" : "card");
+    csv_number(csv, "vs_baseline", s->vs_baseline.value);
+    csv_number(csv, "vs_baseline_low", report->has_intervals ? s->vs_baseline.low : NAN);
+    csv_number(csv, "vs_baseline_high", report->has_intervals ? s->vs_baseline.high : NAN);
+    csv_number(csv, "loss", s->loss);
+    csv_text(csv, "numerics", numerics_names[s->numerics]);
+    csv_integer(csv, "oversubscribed", report->is_oversubscribed);
+    csv_integer(csv, "wrong", o->tally.wrong);
+}
+
+static void put_rank(struct csv *csv, const struct outcome *o, int rank)
+{
+    const struct tally *t = &o->tally;
+    const struct cell *sum = &t->sum[rank];
+    double steps = t->steps;
+    double last = 0;
+    for (int r = 0; r < t->ranks; r++)
+        last += t->sum[r].last;
+    csv_text(csv, "case", o->name);
+    csv_integer(csv, "rank", rank);
+    csv_ms(csv, "step_ms", sum->step / steps);
+    csv_ms(csv, "data_ms", sum->phase[SPAN_DATA] / steps);
+    csv_ms(csv, "local_ms",
+           (sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE]) / steps);
+    csv_ms(csv, "host_ms", sum->phase[SPAN_HOST] / steps);
+    csv_ms(csv, "wait_ms", sum->wait / steps);
+    csv_ms(csv, "transfer_ms", sum->transfer / steps);
+    csv_ms(csv, "exposed_ms", sum->exposed / steps);
+    csv_ms(csv, "caused_wait_ms", sum->caused / steps);
+    csv_ms(csv, "blog_compute_ms", (sum->step - sum->phase[SPAN_DATA]) / steps);
+    csv_number(csv, "last_share", last > 0 ? sum->last / last : NAN);
+    csv_number(csv, "loss", t->loss[rank]);
+    csv_number(csv, "tokens", NAN);
+    csv_integer(csv, "samples", t->samples[rank]);
+}
+
+static void put_round(struct csv *csv, const struct report *report, const struct outcome *o, int round)
+{
+    csv_text(csv, "case", o->name);
+    csv_integer(csv, "round", round);
+    csv_ms(csv, "slowest_step_ms", o->tally.round_step[round]);
+    csv_number(csv, "vs_baseline", o->tally.round_step[round] / report->outcomes[0].tally.round_step[round]);
+}
+
+void report_write_tables(const struct report *report)
+{
+    struct file file;
+    struct csv csv = begin_table(&file, report, "summary.csv");
+    for (int i = 0; i < report->cases; i++)
+        do
+            put_summary(&csv, report, &report->outcomes[i]);
+        while (csv_end_row(&csv));
+    file_commit(&file);
+
+    csv = begin_table(&file, report, "ranks.csv");
+    for (int i = 0; i < report->cases; i++)
+        for (int rank = 0; rank < report->outcomes[i].tally.ranks; rank++)
+            do
+                put_rank(&csv, &report->outcomes[i], rank);
+            while (csv_end_row(&csv));
+    file_commit(&file);
+
+    csv = begin_table(&file, report, "rounds.csv");
+    for (int i = 0; i < report->cases; i++)
+        for (int round = 0; round < report->outcomes[i].tally.rounds; round++)
+            do
+                put_round(&csv, report, &report->outcomes[i], round);
+            while (csv_end_row(&csv));
+    file_commit(&file);
+}
+
+struct span_table report_begin_spans(const struct report *report)
+{
+    struct span_table table = { 0 };
+    table.csv = begin_table(&table.file, report, "spans.csv");
+    return table;
+}
+
+void report_add_spans(struct span_table *table, const struct timeline *timeline, const char *name)
+{
+    for (int rank = 0; rank < timeline->ranks; rank++)
+        for (int i = 0; i < timeline->count; i++) {
+            const struct span *span = &timeline->spans[rank * timeline->count + i];
+            struct csv *csv = &table->csv;
+            if (span->step < 0)
+                continue;
+            do {
+                csv_integer(csv, "rank", rank);
+                csv_integer(csv, "round", span->round);
+                csv_text(csv, "case", name);
+                csv_integer(csv, "step", span->step);
+                csv_text(csv, "kind", span_names[span->kind]);
+                csv_index(csv, "sequence", span->sequence);
+                csv_ms(csv, "start_ms", span->start);
+                csv_ms(csv, "entered_ms", span->entered);
+                csv_ms(csv, "end_ms", span->end);
+                csv_integer(csv, "bytes", (long)span->bytes);
+                csv_integer(csv, "progressed", span->progressed);
+                csv_integer(csv, "measured", span->step >= timeline->first_step);
+            } while (csv_end_row(csv));
+        }
+}
+
+int report_typical_step(const struct outcome *o)
+{
+    int best = 0;
+    for (int step = 1; step < o->picture.steps; step++) /* the picture is the first round: the tally's first steps */
+        if (fabs(o->tally.slowest[step] - o->summary.median_step) <
+            fabs(o->tally.slowest[best] - o->summary.median_step))
+            best = step;
+    return o->picture.first_step + best;
+}

@@ -1,0 +1,48 @@
+/* report: everything a finished run has to tell, and the tables it leaves in results/. */
+#ifndef LOCKSTEP_REPORT_H
+#define LOCKSTEP_REPORT_H
+
+#include "csv.h"
+#include "files.h"
+#include "predict.h"
+#include "run.h"
+#include "summary.h"
+
+/* One case at the end of a run. */
+struct outcome {
+    const char *name, *idea;
+    struct run run; /* its settings */
+    struct tally tally;
+    struct summary summary;
+    struct prediction prediction;
+    double guess;             /* seconds; NaN when nobody guessed */
+    struct timeline picture;  /* its first round, kept for lanes and trace */
+};
+
+struct report {
+    const char *lab;
+    const char *folder;   /* results/NN_name */
+    const char *preamble; /* the lines that head every table, each beginning with # */
+    const char *backend;  /* "mpi" */
+    int ranks, cores;
+    bool is_oversubscribed;
+    bool has_intervals; /* enough rounds, not --quick */
+    struct outcome *outcomes; /* (cases); the first is the baseline */
+    int cases;
+};
+
+/* summary.csv, ranks.csv, rounds.csv: a row per case; per case and rank; per case and round. */
+void report_write_tables(const struct report *report);
+
+/* spans.csv grows block by block, so that no run has to hold it whole; file_commit() brings it to its place. */
+struct span_table {
+    struct file file;
+    struct csv csv;
+};
+struct span_table report_begin_spans(const struct report *report);
+void report_add_spans(struct span_table *table, const struct timeline *timeline, const char *name);
+
+/* The step of the picture closest to the case's median step. */
+int report_typical_step(const struct outcome *outcome);
+
+#endif

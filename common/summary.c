@@ -1,0 +1,165 @@
+#include "summary.h"
+
+#include "memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const numerics_names[] = {
+    [NUMERICS_UNKNOWN] = "",
+    [NUMERICS_SAME] = "same",
+    [NUMERICS_REORDERED] = "reordered",
+    [NUMERICS_CHANGED] = "changed",
+};
+
+void tally_open(struct tally *tally, int ranks)
+{
+    *tally = (struct tally){ .ranks = ranks };
+    tally->sum = memory_new((size_t)ranks, sizeof *tally->sum);
+    tally->loss = memory_new((size_t)ranks, sizeof *tally->loss);
+    tally->samples = memory_new((size_t)ranks, sizeof *tally->samples);
+}
+
+void tally_close(struct tally *tally)
+{
+    free(tally->sum);
+    free(tally->slowest);
+    free(tally->most_charged);
+    free(tally->round_step);
+    free(tally->loss);
+    free(tally->samples);
+    *tally = (struct tally){ 0 };
+}
+
+/* `values` with room for `added` more behind its `count`. */
+static double *grown(double *values, int count, int added)
+{
+    double *larger = memory_new((size_t)(count + added), sizeof *larger);
+    if (count)
+        memcpy(larger, values, (size_t)count * sizeof *larger);
+    free(values);
+    return larger;
+}
+
+static void add_cell(struct cell *sum, const struct cell *cell)
+{
+    sum->step += cell->step;
+    for (int kind = 0; kind < SPAN_PHASES; kind++)
+        sum->phase[kind] += cell->phase[kind];
+    sum->exposed += cell->exposed;
+    sum->wait += cell->wait;
+    sum->transfer += cell->transfer;
+    sum->hidden += cell->hidden;
+    sum->caused += cell->caused;
+    sum->last += cell->last;
+}
+
+void tally_add(struct tally *tally, const struct timeline *timeline)
+{
+    int ranks = tally->ranks, steps = timeline->steps;
+    struct cell *cells = memory_new((size_t)steps * (size_t)ranks, sizeof *cells);
+    struct cell *round = memory_new((size_t)ranks, sizeof *round);
+    tally->wrong += timeline_split(timeline, cells);
+    tally->slowest = grown(tally->slowest, tally->steps, steps);
+    tally->most_charged = grown(tally->most_charged, tally->steps, steps);
+    tally->round_step = grown(tally->round_step, tally->rounds, 1);
+    for (int step = 0; step < steps; step++) {
+        double slowest = 0, fastest = INFINITY, charged = 0;
+        for (int rank = 0; rank < ranks; rank++) {
+            const struct cell *cell = &cells[step * ranks + rank];
+            slowest = fmax(slowest, cell->step);
+            fastest = fmin(fastest, cell->step);
+            charged = fmax(charged, cell->caused);
+            add_cell(&round[rank], cell);
+        }
+        tally->slowest[tally->steps + step] = slowest;
+        tally->most_charged[tally->steps + step] = charged;
+        tally->spread += slowest - fastest;
+    }
+    double round_step = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        round_step = fmax(round_step, round[rank].step / steps);
+        add_cell(&tally->sum[rank], &round[rank]);
+    }
+    tally->round_step[tally->rounds] = round_step;
+    tally->what_if += timeline_what_if(timeline) * steps;
+    tally->rounds++;
+    tally->steps += steps;
+    free(cells);
+    free(round);
+}
+
+static double mean_loss(const struct tally *tally)
+{
+    double loss = 0, samples = 0;
+    for (int rank = 0; rank < tally->ranks; rank++) {
+        loss += tally->loss[rank] * tally->samples[rank];
+        samples += tally->samples[rank];
+    }
+    return loss / samples;
+}
+
+static enum numerics compare_losses(const struct tally *tally, const struct tally *baseline)
+{
+    size_t bytes = (size_t)tally->ranks * sizeof *tally->loss;
+    if (memcmp(tally->loss, baseline->loss, bytes) == 0)
+        return NUMERICS_SAME;
+    double ours = mean_loss(tally), theirs = mean_loss(baseline);
+    return fabs(ours - theirs) <= NUMERICS_TOLERANCE * fabs(theirs) ? NUMERICS_REORDERED : NUMERICS_CHANGED;
+}
+
+static void name_culprit(struct summary *s, const struct tally *tally, const struct tally *baseline)
+{
+    double all = 0, most = 0;
+    int culprit = -1;
+    for (int rank = 0; rank < tally->ranks; rank++) {
+        double caused = tally->sum[rank].caused;
+        all += caused;
+        if (caused > most) {
+            most = caused;
+            culprit = rank;
+        }
+    }
+    double per_step = most / tally->steps;
+    double usual = stats_quantile(baseline->most_charged, baseline->steps, 0.95);
+    bool stands_out = culprit >= 0 && per_step > usual && most > all / 2;
+    s->blamed_rank = stands_out ? culprit : -1;
+    s->blamed_wait = stands_out ? per_step : NAN;
+}
+
+struct summary tally_summarise(const struct tally *tally, const struct tally *baseline)
+{
+    struct summary s = { .slowest_step = -1 };
+    int steps = tally->steps, ranks = tally->ranks;
+    double count = (double)steps * ranks;
+    for (int rank = 0; rank < ranks; rank++) {
+        const struct cell *sum = &tally->sum[rank];
+        if (sum->step / steps > s.slowest_step) {
+            s.slowest_step = sum->step / steps;
+            s.slowest_rank = rank;
+        }
+        s.step += sum->step / count;
+        s.data += sum->phase[SPAN_DATA] / count;
+        s.local += (sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE]) / count;
+        s.host += sum->phase[SPAN_HOST] / count;
+        s.wait += sum->wait / count;
+        s.transfer += sum->transfer / count;
+        s.exposed += sum->exposed / count;
+    }
+    s.median_step = stats_quantile(tally->slowest, steps, 0.5);
+    s.p95_step = stats_quantile(tally->slowest, steps, 0.95);
+    s.rank_skew = tally->spread / steps;
+    s.what_if = tally->what_if / steps;
+    s.loss = mean_loss(tally);
+    s.numerics = compare_losses(tally, baseline);
+    name_culprit(&s, tally, baseline);
+
+    int rounds = tally->rounds < baseline->rounds ? tally->rounds : baseline->rounds;
+    double *logs = memory_new((size_t)rounds, sizeof *logs);
+    for (int round = 0; round < rounds; round++)
+        logs[round] = log(tally->round_step[round] / baseline->round_step[round]);
+    s.vs_baseline = stats_ratio(logs, rounds);
+    free(logs);
+    return s;
+}

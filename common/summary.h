@@ -1,0 +1,62 @@
+/* summary: what the rounds of a case add up to. */
+#ifndef LOCKSTEP_SUMMARY_H
+#define LOCKSTEP_SUMMARY_H
+
+#include "stats.h"
+#include "timeline.h"
+
+#include <stddef.h>
+
+/* How a case's training compares with the baseline's after the first round. */
+enum numerics {
+    NUMERICS_UNKNOWN,
+    NUMERICS_SAME,      /* every rank's loss bit-equal */
+    NUMERICS_REORDERED, /* mean loss within NUMERICS_TOLERANCE: other orders of addition */
+    NUMERICS_CHANGED,   /* another computation */
+};
+extern const char *const numerics_names[];
+
+/* Relative difference of the mean loss that other orders of addition may cause. One float32 sum is off by about 1e-7;
+ * AdamW's first steps divide each gradient by its own magnitude, which lifts the differences of tiny gradients. */
+#define NUMERICS_TOLERANCE 1e-3
+
+/* Grows with every round of one case. Arrays are released by tally_close(). */
+struct tally {
+    int ranks, rounds, steps;  /* steps: measured, over all rounds */
+    struct cell *sum;          /* (ranks) over all measured steps */
+    double *slowest;           /* (steps) the slowest rank's step */
+    double *most_charged;      /* (steps) the largest `caused` of any rank */
+    double *round_step;        /* (rounds) the posts' statistic: the largest of the ranks' mean steps */
+    double spread;             /* sum over steps of slowest - fastest rank */
+    double what_if;            /* sum over steps */
+    double *loss;              /* (ranks) of the first round's last step, mean of the rank's samples */
+    int *samples;              /* (ranks) per step */
+    int wrong;                 /* failed checks */
+};
+
+void tally_open(struct tally *tally, int ranks);
+void tally_close(struct tally *tally);
+
+/* One round's spans. */
+void tally_add(struct tally *tally, const struct timeline *timeline);
+
+/* Seconds; means over ranks and steps unless said otherwise. data + local + host + wait + transfer = step. */
+struct summary {
+    double step, data, local, host, wait, transfer, exposed;
+    int slowest_rank;
+    double slowest_step; /* the largest of the ranks' mean steps */
+    double median_step, p95_step; /* over steps, of the slowest rank's step */
+    double rank_skew;             /* mean over steps of slowest - fastest rank */
+    int blamed_rank;              /* -1 when nobody stands out */
+    double blamed_wait;           /* per step, of all other ranks together */
+    double what_if;
+    struct ratio vs_baseline; /* of round_step, paired by round */
+    double loss;              /* mean over all samples */
+    enum numerics numerics;
+};
+
+/* A rank is named when the waiting charged to it exceeds the 95th percentile of what the baseline's steps charge to
+ * anybody, and is more than half of all that is charged: a stall that roams has no culprit. */
+struct summary tally_summarise(const struct tally *tally, const struct tally *baseline);
+
+#endif

@@ -1,0 +1,110 @@
+#include "table.h"
+
+#include <math.h>
+#include <string.h>
+
+static void put_ms(FILE *out, int width, double seconds)
+{
+    if (isnan(seconds))
+        fprintf(out, " %*s", width, "-");
+    else
+        fprintf(out, " %*.1f", width, 1e3 * seconds);
+}
+
+/* "2.08 [2.02 2.14]"; a ratio whose interval contains 1 is not a finding, and says how fine it could have seen. */
+static void put_ratio(FILE *out, const struct report *report, const struct outcome *o)
+{
+    const struct ratio *r = &o->summary.vs_baseline;
+    char text[40];
+    if (o == report->outcomes)
+        snprintf(text, sizeof text, "1");
+    else if (!report->has_intervals || isnan(r->low))
+        snprintf(text, sizeof text, "%.2f", r->value);
+    else if (r->low <= 1 && r->high >= 1)
+        snprintf(text, sizeof text, "not resolved +-%.0f%%", 100 * fmax(r->high - 1, 1 - r->low));
+    else
+        snprintf(text, sizeof text, "%.2f [%.2f %.2f]", r->value, r->low, r->high);
+    fprintf(out, "  %-19s", text);
+}
+
+static void put_case(FILE *out, const struct report *report, const struct outcome *o)
+{
+    const struct summary *s = &o->summary;
+    fprintf(out, "%-20s", o->name);
+    if (o->tally.wrong) {
+        fprintf(out, "  WRONG: %d failed check%s, so no speed is shown\n", o->tally.wrong,
+                o->tally.wrong == 1 ? "" : "s");
+        return;
+    }
+    put_ms(out, 7, o->guess);
+    put_ms(out, 8, prediction_step(&o->prediction));
+    put_ms(out, 8, s->slowest_step);
+    put_ratio(out, report, o);
+    put_ms(out, 6, s->data);
+    put_ms(out, 6, s->local);
+    put_ms(out, 6, s->wait);
+    put_ms(out, 8, s->transfer);
+    if (s->blamed_rank >= 0)
+        fprintf(out, "  rank %-2d", s->blamed_rank);
+    else
+        fprintf(out, "  %-7s", "-");
+    fprintf(out, "  %s\n", numerics_names[s->numerics]);
+}
+
+void table_show(FILE *out, const struct report *report)
+{
+    fprintf(out, "\n%-20s %7s %8s %8s  %-19s %6s %6s %6s %8s  %-7s  %s\n", "milliseconds a step", "you", "formula",
+            "measured", report->has_intervals ? "x baseline [95 %]" : "x baseline", "data", "local", "wait", "transfer",
+            "blamed", "numerics");
+    for (int i = 0; i < report->cases; i++)
+        put_case(out, report, &report->outcomes[i]);
+}
+
+/* "+11 ms over the formula: +9 local, +2 transfer", with the terms that make up most of it. */
+static void explain_gap(FILE *out, const struct outcome *o)
+{
+    const struct summary *s = &o->summary;
+    const struct prediction *p = &o->prediction;
+    const struct {
+        const char *name;
+        double gap;
+    } terms[] = { { "data", s->data - p->data },
+                  { "local", s->local - p->local },
+                  { "host", s->host - p->host },
+                  { "wait", s->wait - p->wait },
+                  { "transfer", s->transfer - p->transfer } };
+    double gap = s->step - prediction_step(p);
+    fprintf(out, "%s: %+.1f ms against the formula (%+.0f %%)", o->name, 1e3 * gap, 100 * gap / prediction_step(p));
+    const char *before = ": ";
+    for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
+        if (fabs(terms[i].gap) >= 0.5e-3) {
+            fprintf(out, "%s%+.1f %s", before, 1e3 * terms[i].gap, terms[i].name);
+            before = ", ";
+        }
+    fputs(".\n", out);
+}
+
+void table_explain(FILE *out, const struct report *report, const char *name)
+{
+    const struct outcome *baseline = &report->outcomes[0], *o = NULL;
+    for (int i = 0; i < report->cases; i++)
+        if (strcmp(report->outcomes[i].name, name) == 0)
+            o = &report->outcomes[i];
+    fputc('\n', out);
+    for (int i = 0; i < report->cases; i++)
+        if (i == 0 || &report->outcomes[i] == o)
+            explain_gap(out, &report->outcomes[i]);
+    if (!o || o == baseline || o->tally.wrong)
+        return;
+    const struct summary *s = &o->summary;
+    if (s->blamed_rank >= 0)
+        fprintf(out, "Of every 100 core-seconds of %s, %.0f waited for rank %d.\n", o->name,
+                100 * s->blamed_wait / (s->step * o->tally.ranks), s->blamed_rank);
+    else
+        fprintf(out, "Of every 100 core-seconds of %s, %.0f were spent waiting; no rank stands out as the cause.\n",
+                o->name, 100 * s->wait / s->step);
+    fprintf(out,
+            "Had every rank been as quick as the median one, its step would take %.1f ms (computed from %s alone);\n"
+            "the baseline measured %.1f ms.\n",
+            1e3 * s->what_if, o->name, 1e3 * baseline->summary.step);
+}

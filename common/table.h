@@ -1,0 +1,14 @@
+/* table: what a run found, in the terminal. */
+#ifndef LOCKSTEP_TABLE_H
+#define LOCKSTEP_TABLE_H
+
+#include "report.h"
+
+/* A row per case: you, the formula, the measurement, the terms of the step, who is to blame. */
+void table_show(FILE *out, const struct report *report);
+
+/* The sentences under it: where formula and measurement part, what waiting cost in the case `name`, and what the step
+ * had been without it. */
+void table_explain(FILE *out, const struct report *report, const char *name);
+
+#endif

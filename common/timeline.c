@@ -1,0 +1,338 @@
+#include "timeline.h"
+
+#include "memory.h"
+#include "stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const stretch_names[STRETCH_KINDS] = {
+    [SPAN_DATA] = "data",     [SPAN_FORWARD] = "forward",        [SPAN_BACKWARD] = "backward",
+    [SPAN_HOST] = "host",     [SPAN_UPDATE] = "update",          [STRETCH_WAIT] = "wait",
+    [STRETCH_TRANSFER] = "transfer", [STRETCH_EXPOSED] = "exposed", [STRETCH_TRAVEL] = "travel",
+};
+
+static const struct span *spans_of(const struct timeline *t, int rank)
+{
+    return t->spans + (size_t)rank * (size_t)t->count;
+}
+
+static bool is_measured(const struct timeline *t, int step)
+{
+    return step >= t->first_step && step < t->first_step + t->steps;
+}
+
+static struct cell *cell_at(const struct timeline *t, struct cell *cells, int step, int rank)
+{
+    return &cells[(size_t)(step - t->first_step) * (size_t)t->ranks + (size_t)rank];
+}
+
+/* The phase in which span i of a rank was waited for; NULL when there is none. */
+static const struct span *phase_around(const struct timeline *t, const struct span *spans, int i)
+{
+    double moment = spans[i].entered;
+    int before = i;
+    while (before >= 0 && !span_is_phase(&spans[before]))
+        before--;
+    for (int j = before >= 0 ? before : 0; j < t->count; j++)
+        if (span_is_phase(&spans[j]) && spans[j].start <= moment && moment <= spans[j].end)
+            return &spans[j];
+    return NULL;
+}
+
+/* The collectives side by side: the n-th of one rank is the n-th of every other. Phases may differ between ranks. */
+struct meetings {
+    int count;
+    const struct span **at; /* (count, ranks) */
+    bool are_alike;         /* every rank made the same calls */
+};
+
+static struct meetings find_meetings(const struct timeline *t)
+{
+    struct meetings m = { .at = memory_new((size_t)t->count * (size_t)t->ranks, sizeof *m.at), .are_alike = true };
+    for (int rank = 0; rank < t->ranks; rank++) {
+        int n = 0;
+        for (int i = 0; i < t->count; i++) {
+            const struct span *span = &spans_of(t, rank)[i];
+            if (span_is_phase(span))
+                continue;
+            const struct span *first = rank > 0 ? m.at[n * t->ranks] : span;
+            m.are_alike &= first && first->kind == span->kind && first->step == span->step &&
+                           first->sequence == span->sequence && first->bytes == span->bytes;
+            m.at[n++ * t->ranks + rank] = span;
+        }
+        if (rank == 0)
+            m.count = n;
+        m.are_alike &= n == m.count;
+    }
+    return m;
+}
+
+/* When the ranks came to a collective, given its spans (ranks). */
+struct arrival {
+    double latest, second; /* starts of the last rank and of the one before it */
+    int last;
+};
+
+static struct arrival arrival_at(const struct span *const *meeting, int ranks)
+{
+    struct arrival a = { .latest = -INFINITY, .second = -INFINITY };
+    for (int rank = 0; rank < ranks; rank++) {
+        double start = meeting[rank]->start;
+        if (start > a.latest) {
+            a.second = a.latest;
+            a.latest = start;
+            a.last = rank;
+        } else if (start > a.second) {
+            a.second = start;
+        }
+    }
+    return a;
+}
+
+struct parts {
+    double wait, transfer, hidden, exposed;
+    bool is_known; /* wait and transfer can be told apart */
+};
+
+static struct parts parts_of(const struct span *span, double latest)
+{
+    double s = span->start, e = span->entered, l = span->end;
+    bool was_started = s < e;
+    return (struct parts){
+        .wait = fmax(0, fmin(l, latest) - e),
+        .transfer = fmax(0, l - fmax(e, latest)),
+        .hidden = e - s,
+        .exposed = l - e,
+        .is_known = !(was_started && e < latest && !span->progressed),
+    };
+}
+
+static int split_meeting(const struct timeline *t, struct cell *cells, const struct span *const *meeting)
+{
+    int wrong = 0;
+    struct arrival arrival = arrival_at(meeting, t->ranks);
+    for (int rank = 0; rank < t->ranks; rank++) {
+        const struct span *span = meeting[rank];
+        const struct span *phase = phase_around(t, spans_of(t, rank), (int)(span - spans_of(t, rank)));
+        wrong += !(span->start <= span->entered && span->entered <= span->end);
+        wrong += span->end < arrival.latest - t->clock_error;
+        wrong += !phase || span->end > phase->end;
+        if (!phase || !is_measured(t, phase->step))
+            continue;
+        struct parts parts = parts_of(span, arrival.latest);
+        struct cell *cell = cell_at(t, cells, phase->step, rank);
+        cell->phase[phase->kind] -= parts.exposed;
+        cell->exposed += parts.exposed;
+        cell->hidden += parts.hidden;
+        cell->wait += parts.is_known ? parts.wait : (double)NAN;
+        cell->transfer += parts.is_known ? parts.transfer : (double)NAN;
+        if (rank == arrival.last && t->ranks > 1) {
+            cell->caused += (arrival.latest - arrival.second) * (t->ranks - 1);
+            cell->last++;
+        }
+    }
+    return wrong;
+}
+
+int timeline_split(const struct timeline *t, struct cell *cells)
+{
+    memset(cells, 0, (size_t)t->steps * (size_t)t->ranks * sizeof *cells);
+    for (int rank = 0; rank < t->ranks; rank++) {
+        const struct span *spans = spans_of(t, rank);
+        for (int i = 0; i < t->count; i++) {
+            if (!span_is_phase(&spans[i]) || !is_measured(t, spans[i].step))
+                continue;
+            struct cell *cell = cell_at(t, cells, spans[i].step, rank);
+            cell->phase[spans[i].kind] += spans[i].end - spans[i].start;
+            cell->step += spans[i].end - spans[i].start;
+        }
+    }
+    struct meetings meetings = find_meetings(t);
+    int wrong = !meetings.are_alike;
+    for (int n = 0; meetings.are_alike && n < meetings.count; n++)
+        wrong += split_meeting(t, cells, meetings.at + n * t->ranks);
+    free(meetings.at);
+    return wrong;
+}
+
+/* --- what-if ---------------------------------------------------------------------------------------------------- */
+
+/* The moments at which a rank hands a collective over or begins to wait for it, in the order of its time. */
+struct event {
+    double time;
+    int meeting;
+    bool is_entry;
+};
+
+static int compare_events(const void *a, const void *b)
+{
+    const struct event *x = a, *y = b;
+    if (x->time < y->time || x->time > y->time)
+        return x->time < y->time ? -1 : 1;
+    if (x->meeting != y->meeting)
+        return x->meeting < y->meeting ? -1 : 1;
+    return (int)x->is_entry - (int)y->is_entry;
+}
+
+/* The window of a rank's measured steps: from the first phase in it to the end of the last. */
+static void window_of(const struct timeline *t, int rank, double *begin, double *end)
+{
+    *begin = INFINITY;
+    *end = -INFINITY;
+    for (int i = 0; i < t->count; i++) {
+        const struct span *span = &spans_of(t, rank)[i];
+        if (span_is_phase(span) && is_measured(t, span->step)) {
+            *begin = fmin(*begin, span->start);
+            *end = fmax(*end, span->end);
+        }
+    }
+}
+
+static int events_of(const struct meetings *meetings, int rank, int ranks, double begin, double end,
+                     struct event *events)
+{
+    int count = 0;
+    for (int n = 0; n < meetings->count; n++) {
+        const struct span *span = meetings->at[n * ranks + rank];
+        if (span->start < begin || span->end > end)
+            continue;
+        events[count++] = (struct event){ .time = span->start, .meeting = n };
+        events[count++] = (struct event){ .time = span->entered, .meeting = n, .is_entry = true };
+    }
+    qsort(events, (size_t)count, sizeof *events, compare_events);
+    return count;
+}
+
+/* A window of steps cut at its events: what each rank did between them. */
+struct score {
+    struct meetings meetings;
+    struct event *events; /* (count) alike on all ranks but for their times */
+    int count;
+    double *pieces;  /* (count + 1, ranks) seconds */
+    bool are_alike;  /* the ranks' events come in the same order */
+};
+
+static void add_rank(struct score *score, const struct timeline *t, int rank, struct event *scratch)
+{
+    double begin, end;
+    window_of(t, rank, &begin, &end);
+    struct event *events = rank == 0 ? score->events : scratch;
+    int count = events_of(&score->meetings, rank, t->ranks, begin, end, events);
+    if (rank == 0)
+        score->count = count;
+    score->are_alike &= count == score->count;
+    double free_since = begin; /* when the rank could go on with work of its own */
+    for (int j = 0; score->are_alike && j < count; j++) {
+        const struct event *event = &events[j], *first = &score->events[j];
+        score->are_alike &= event->meeting == first->meeting && event->is_entry == first->is_entry;
+        score->pieces[j * t->ranks + rank] = event->time - free_since;
+        free_since = event->is_entry ? score->meetings.at[event->meeting * t->ranks + rank]->end : event->time;
+    }
+    score->pieces[score->count * t->ranks + rank] = end - free_since;
+}
+
+/* Plays the window with every piece and every transfer replaced by its median over ranks. Returns its length. */
+static double play(const struct score *score, int ranks)
+{
+    double *started = memory_new((size_t)score->meetings.count, sizeof *started);
+    double *costs = memory_new((size_t)ranks, sizeof *costs);
+    double now = 0;
+    for (int j = 0; j < score->count; j++) {
+        const struct event *event = &score->events[j];
+        now += stats_lower_median(score->pieces + j * ranks, ranks);
+        if (!event->is_entry) {
+            started[event->meeting] = now;
+            continue;
+        }
+        const struct span *const *meeting = score->meetings.at + event->meeting * ranks;
+        double latest = arrival_at(meeting, ranks).latest;
+        for (int rank = 0; rank < ranks; rank++)
+            costs[rank] = fmax(0, meeting[rank]->end - latest);
+        now = fmax(now, started[event->meeting] + stats_lower_median(costs, ranks));
+    }
+    now += stats_lower_median(score->pieces + score->count * ranks, ranks);
+    free(started);
+    free(costs);
+    return now;
+}
+
+double timeline_what_if(const struct timeline *t)
+{
+    struct score score = { .meetings = find_meetings(t) };
+    size_t most = 2 * (size_t)score.meetings.count;
+    struct event *scratch = memory_new(most, sizeof *scratch);
+    score.events = memory_new(most, sizeof *score.events);
+    score.pieces = memory_new((most + 1) * (size_t)t->ranks, sizeof *score.pieces);
+    score.are_alike = score.meetings.are_alike;
+    for (int rank = 0; score.are_alike && rank < t->ranks; rank++)
+        add_rank(&score, t, rank, scratch);
+    double length = score.are_alike ? play(&score, t->ranks) : (double)NAN;
+    free(scratch);
+    free(score.events);
+    free(score.pieces);
+    free(score.meetings.at);
+    return length / t->steps;
+}
+
+/* --- pictures --------------------------------------------------------------------------------------------------- */
+
+struct sketch {
+    struct stretch *at;
+    int count, most;
+    double origin;
+};
+
+static void add_stretch(struct sketch *sketch, int rank, int lane, int kind, double start, double end)
+{
+    if (sketch->count < sketch->most && end > start)
+        sketch->at[sketch->count++] = (struct stretch){ .rank = rank, .lane = lane, .kind = kind,
+                                                        .start = start - sketch->origin, .end = end - sketch->origin };
+}
+
+/* A phase, interrupted by what was exposed in it. */
+static void sketch_phase(struct sketch *sketch, const struct meetings *meetings, int ranks, int rank,
+                         const struct span *phase)
+{
+    double from = phase->start;
+    for (int n = 0; n < meetings->count; n++) {
+        const struct span *const *meeting = meetings->at + n * ranks;
+        const struct span *c = meeting[rank];
+        if (c->entered < phase->start || c->end > phase->end)
+            continue;
+        struct parts parts = parts_of(c, arrival_at(meeting, ranks).latest);
+        double split = c->entered + parts.wait;
+        add_stretch(sketch, rank, 0, phase->kind, from, c->entered);
+        if (parts.is_known) {
+            add_stretch(sketch, rank, 0, STRETCH_WAIT, c->entered, split);
+            add_stretch(sketch, rank, 0, STRETCH_TRANSFER, split, c->end);
+        } else {
+            add_stretch(sketch, rank, 0, STRETCH_EXPOSED, c->entered, c->end);
+        }
+        add_stretch(sketch, rank, 1, STRETCH_TRAVEL, c->start, c->entered);
+        from = c->end;
+    }
+    add_stretch(sketch, rank, 0, phase->kind, from, phase->end);
+}
+
+int timeline_stretches(const struct timeline *t, int step, struct stretch *stretches, int most, int *last)
+{
+    struct sketch sketch = { .at = stretches, .most = most, .origin = INFINITY };
+    struct meetings meetings = find_meetings(t);
+    for (int i = 0; i < t->ranks * t->count; i++)
+        if (t->spans[i].step == step)
+            sketch.origin = fmin(sketch.origin, t->spans[i].start);
+    for (int rank = 0; meetings.are_alike && rank < t->ranks; rank++)
+        for (int i = 0; i < t->count; i++) {
+            const struct span *span = &spans_of(t, rank)[i];
+            if (span->step == step && span_is_phase(span))
+                sketch_phase(&sketch, &meetings, t->ranks, rank, span);
+        }
+    memset(last, 0, (size_t)t->ranks * sizeof *last);
+    for (int n = 0; meetings.are_alike && t->ranks > 1 && n < meetings.count; n++)
+        if (meetings.at[n * t->ranks]->step == step)
+            last[arrival_at(meetings.at + n * t->ranks, t->ranks).last] = 1;
+    free(meetings.at);
+    return sketch.count;
+}

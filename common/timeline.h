@@ -1,0 +1,67 @@
+/* timeline: the spans of all ranks side by side, and what they say.
+ *
+ * For one collective and rank: s = start, e = entered, l = end, and L = the latest s of all ranks. Then
+ *     wait     = max(0, min(l, L) - e)    somebody was not there yet
+ *     transfer = max(0, l - max(e, L))    all were there; a lower bound of the collective's cost, since early ranks
+ *                                         already exchange among themselves
+ *     hidden   = e - s                    it travelled while the rank did something else
+ *     exposed  = l - e = wait + transfer  the rank stood still
+ * The two cannot be told apart where a started collective was entered before L without progress calls: then only
+ * exposed is known.
+ *
+ * Blame: the last rank is charged (L - second-latest start) x (n - 1), the waiting that would vanish had it alone
+ * been on time; the rest of the waiting is nobody's.
+ *
+ * What-if: the step had every rank's own time been the median rank's (after "Understanding Stragglers in Large Model
+ * Training Using What-if Analysis", OSDI '25): the pieces between events are replaced by their median over ranks, the
+ * transfers kept, and the step is played again. With an even number of ranks the lower median is taken. */
+#ifndef LOCKSTEP_TIMELINE_H
+#define LOCKSTEP_TIMELINE_H
+
+#include "spans.h"
+
+struct timeline {
+    int ranks;
+    int first_step, steps;    /* the measured ones; earlier steps are warm-up */
+    int count;                /* places per rank; a rank with fewer spans fills up with step = -1 */
+    const struct span *spans; /* (ranks, count), each rank's in order of recording */
+    double clock_error;       /* seconds by which stamps of two ranks may disagree */
+};
+
+/* One rank in one step, in seconds: step = sum of phase + exposed, exposed = wait + transfer. */
+struct cell {
+    double step;
+    double phase[SPAN_PHASES]; /* without what was exposed in them */
+    double exposed;
+    double wait, transfer; /* NaN where they cannot be told apart */
+    double hidden;
+    double caused; /* waiting of others charged to this rank */
+    int last;      /* collectives of this step at which this rank arrived last */
+};
+
+/* Fills cells (steps, ranks). Returns the number of failed checks: ranks that made different calls, a rank that left
+ * a collective before the last one came (beyond the clocks' error), spans that leave their phase. */
+int timeline_split(const struct timeline *timeline, struct cell *cells);
+
+/* Mean step, seconds; NaN when the ranks' calls differ. */
+double timeline_what_if(const struct timeline *timeline);
+
+/* One stretch of a rank's lane, for pictures: a phase without its collectives, or a part of a collective. */
+enum stretch_kind {
+    STRETCH_WAIT = SPAN_PHASES, /* kinds below are phases */
+    STRETCH_TRANSFER,
+    STRETCH_EXPOSED, /* wait and transfer that cannot be told apart */
+    STRETCH_TRAVEL,  /* hidden: on the second lane */
+    STRETCH_KINDS
+};
+extern const char *const stretch_names[STRETCH_KINDS];
+struct stretch {
+    int rank, lane, kind; /* kind: enum span_kind below SPAN_PHASES, else enum stretch_kind */
+    double start, end;    /* seconds since the step began on its first rank */
+};
+
+/* The stretches of `step` on all ranks, at most `most`; returns how many. `last` (ranks) receives whether a rank
+ * arrived last at a collective of the step. */
+int timeline_stretches(const struct timeline *timeline, int step, struct stretch *stretches, int most, int *last);
+
+#endif

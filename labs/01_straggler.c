@@ -1,0 +1,226 @@
+/* 01_straggler: one rank is late. What does it cost everybody, and what helps?
+ *
+ * Data-parallel ranks meet in the all-reduce of every step, so the slowest sets the pace:
+ *
+ *     step = max over ranks of (data + local) + transfer
+ *
+ * Four pathologies make one rank late, three fixes are tried on each:
+ *
+ *                       nothing    prefetch    smaller share    every k steps
+ *     sleeps (skew)     skew_ws4   …_prefetch  …_share          …_every_k
+ *     busy on the host  busy       …           …                …
+ *     roaming           roaming    …           (nobody's)       …
+ *     slow core         slow_core  …           …                …
+ *
+ * Guess each cell before you run; notebooks-md/01_straggler.md holds the table to fill in.
+ *
+ *     build/bin/01_straggler --ranks 4 --sleep-ms 40
+ *
+ * Look at: `wait` (it sits on the ranks that are *not* late), `blamed` (who arrived last, and how much waiting that
+ * caused), and formula against measured. skew_ws4 is the published case.
+ */
+#include "lab.h"
+#include "train.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct options {
+    struct run run;
+    int slow_rank;
+    double sleep_ms; /* the stall before each fetch, asleep or busy */
+    int slow_factor; /* the slow core does its passes so many times */
+    int every;       /* the k of the fix */
+    /* Set by the variants: */
+    enum stall_kind stall;
+    bool roams;  /* the stall hits a random rank each step */
+    int passes;  /* of the slow rank's forward and backward */
+    int ahead;   /* batches fetched early */
+    bool shares; /* the slow rank gets fewer samples of the same global batch */
+};
+
+static const struct option_row rows[] = {
+    { "--slow-rank", OPTION_INTEGER, offsetof(struct options, slow_rank), 0, 1023, "R", "the rank that is late" },
+    { "--sleep-ms", OPTION_NUMBER, offsetof(struct options, sleep_ms), 0, 60000, "MS", "its stall before each fetch" },
+    { "--slow-factor", OPTION_INTEGER, offsetof(struct options, slow_factor), 1, 100, "N", "the slow core's work, times" },
+    { "--sync-every", OPTION_INTEGER, offsetof(struct options, every), 1, 1000, "K", "steps between meetings, as a fix" },
+    { 0 },
+};
+
+static void sleeps(struct options *o) { o->stall = STALL_SLEEP; }
+static void works(struct options *o) { o->stall = STALL_BUSY; }
+static void roams(struct options *o) { o->stall = STALL_SLEEP; o->roams = true; }
+static void slow_core(struct options *o) { o->passes = o->slow_factor; }
+
+static void prefetch(struct options *o) { o->ahead = 1; }
+static void share(struct options *o) { o->shares = true; }
+static void every_k(struct options *o) { o->run.sync_every = o->every; }
+
+static const struct variant variants[] = {
+    /* case                 pathology  fix       idea */
+    { "baseline",           NULL,      NULL,     "every rank alike" },
+    { "skew_ws4",           sleeps,    NULL,     "one rank sleeps before each fetch" },
+    { "skew_prefetch",      sleeps,    prefetch, "… and fetches one batch ahead" },
+    { "skew_share",         sleeps,    share,    "… and gets fewer samples" },
+    { "skew_every_k",       sleeps,    every_k,  "… and all meet only every k steps" },
+    { "busy",               works,     NULL,     "one rank computes on the host before each fetch" },
+    { "busy_prefetch",      works,     prefetch, "… and fetches one batch ahead, on the same core" },
+    { "busy_share",         works,     share,    "… and gets fewer samples" },
+    { "busy_every_k",       works,     every_k,  "… and all meet only every k steps" },
+    { "roaming",            roams,     NULL,     "a random rank sleeps before its fetch, another each step" },
+    { "roaming_prefetch",   roams,     prefetch, "… and all fetch one batch ahead" },
+    { "roaming_every_k",    roams,     every_k,  "… and all meet only every k steps" },
+    { "slow_core",          slow_core, NULL,     "one rank's passes take longer" },
+    { "slow_core_prefetch", slow_core, prefetch, "… and all fetch one batch ahead" },
+    { "slow_core_share",    slow_core, share,    "… and it gets fewer samples" },
+    { "slow_core_every_k",  slow_core, every_k,  "… and all meet only every k steps" },
+    { 0 },
+};
+
+static void refuse(const struct options *o)
+{
+    if (o->slow_rank >= o->run.ranks)
+        die(STATUS_USAGE, "--slow-rank %d does not exist among %d ranks; name one from 0 to %d", o->slow_rank,
+            o->run.ranks, o->run.ranks - 1);
+}
+
+/* What a rank's step costs besides its samples, and per sample: the share is dealt and the step predicted from it. */
+struct pace {
+    double fetch, stall, fixed, per_sample;
+};
+
+static struct pace pace_of(const struct options *o, const struct card *card, int rank)
+{
+    const struct local_cost *cost = o->run.ranks > card->cores ? &card->alone : &card->together;
+    int times = rank == o->slow_rank ? o->passes : 1;
+    bool is_late = o->stall != STALL_NONE && rank == o->slow_rank && !o->roams;
+    return (struct pace){ .fetch = line_at(cost->fetch, o->run.batch_size),
+                          .stall = is_late ? o->sleep_ms / 1e3 + (o->stall == STALL_SLEEP ? card->sleep_overshoot : 0) : 0,
+                          .fixed = times * cost->passes.fixed + cost->update,
+                          .per_sample = times * cost->passes.per_sample };
+}
+
+/* Deals the global batch out: evenly, or by the speeds on the card so that all ranks end together. */
+static void deal(const struct options *o, const struct card *card, int *samples)
+{
+    int ranks = o->run.ranks;
+    double fixed[RANKS_MOST], per_sample[RANKS_MOST];
+    for (int rank = 0; rank < ranks; rank++) {
+        struct pace pace = pace_of(o, card, rank);
+        fixed[rank] = pace.fetch + pace.stall + pace.fixed;
+        per_sample[rank] = pace.per_sample;
+        samples[rank] = o->run.batch_size;
+    }
+    if (o->shares)
+        predict_shares(fixed, per_sample, ranks, ranks * o->run.batch_size, samples);
+}
+
+/* The formula at the top, term by term, for any mixture of pathology and fix. */
+static struct prediction predict(const struct options *o, const struct card *card)
+{
+    int ranks = o->run.ranks, k = o->run.sync_every, samples[RANKS_MOST];
+    double bytes = mlp_gradient_bytes(&o->run);
+    double transfer = card_allreduce(card, ranks, bytes);
+    double averaging = k > 1 ? 2 * bytes / card->copy_bandwidth / k : 0; /* weighting the parameters, each k steps */
+    double roaming = o->roams ? o->sleep_ms / 1e3 + card->sleep_overshoot : 0;
+    struct load loads[RANKS_MOST];
+    deal(o, card, samples);
+    for (int rank = 0; rank < ranks; rank++) {
+        struct pace pace = pace_of(o, card, rank);
+        struct load load = { .data = pace.fetch + pace.stall,
+                             .local = pace.fixed + pace.per_sample * samples[rank] + averaging };
+        bool is_busy = o->stall == STALL_BUSY;
+        load.cpu = pace.fetch + load.local + (is_busy ? pace.stall : 0);
+        if (o->ahead) {
+            /* Copying, and a busy stall, move onto the helper but stay on this core; a sleep runs beside the step and
+             * shows only as far as it is longer: step = max(stall, local + transfer) instead of their sum. */
+            load.local += pace.fetch + (is_busy ? pace.stall : 0);
+            load.data = is_busy ? 0 : fmax(0, pace.stall + pace.fetch - load.local - transfer);
+            roaming = fmax(0, roaming - load.local - transfer);
+        }
+        loads[rank] = load;
+    }
+    /* A stall that roams adds to every rank's own time in turn; a window of k steps is as late as the rank it hit most
+     * often, and that is predict_fullest(k, ranks) times. */
+    for (int rank = 0; rank < ranks; rank++)
+        loads[rank].data += roaming / ranks;
+    double late = roaming * (predict_fullest(k, ranks) / k - 1.0 / ranks);
+    return predict_step(loads, ranks, card->cores, fmax(card->jitter / sqrt(k), late), transfer / k);
+}
+
+static char *event(const struct options *o)
+{
+    return memory_text("rank %d sleeps %g ms before every fetch", o->slow_rank, o->sleep_ms);
+}
+
+static const struct story story = {
+    .lab = "01_straggler",
+    .question = "One rank is late. What does it cost everybody, and what helps?",
+    .variants = variants,
+    .rows = rows,
+    .options_size = sizeof(struct options),
+    .refuse = refuse,
+    .predict = predict,
+    .asked = "skew_ws4",
+    .event = event,
+    .pictured = (const char *const[]){ "baseline", "skew_ws4", "skew_prefetch", NULL },
+};
+
+int main(int argc, char **argv)
+{
+    struct options base = { .run = run_published, .sleep_ms = 40, .slow_factor = 2, .every = 4, .passes = 1 };
+    struct lab *lab = lab_open(&story, &base, argc, argv);
+    struct collective *collective = lab_collective(lab);
+    int rank = world_rank(lab_world(lab)), ranks = base.run.ranks, global_batch = ranks * base.run.batch_size;
+    struct loader *loader = loader_open(&base.run, global_batch);
+    struct mlp *model = mlp_open(&base.run, global_batch);
+    size_t count = mlp_parameter_count(model);
+    struct adamw *optimizer = adamw_open(count, 1e-3);
+    float *sums = memory_new(count, sizeof *sums);
+
+    struct options o;
+    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
+        int samples[RANKS_MOST], first = 0;
+        deal(&o, lab_card(lab), samples);
+        for (int before = 0; before < rank; before++)
+            first += samples[before];
+        bool meets_each_step = o.run.sync_every == 1;
+        float scale = 1.0f / (float)(meets_each_step ? global_batch : samples[rank]);
+        mlp_restart(model);
+        adamw_restart(optimizer);
+        loader_restart(loader, first, samples[rank], o.ahead, scale);
+        double loss = 0;
+
+        while (lab_next_step(lab)) {
+            int late = o.roams ? lab_draw(lab, ranks) : o.slow_rank;
+            struct stall stall = { rank == late ? o.stall : STALL_NONE, o.sleep_ms / 1e3 };
+            int passes = rank == o.slow_rank ? o.passes : 1;
+
+            lab_phase(lab, SPAN_DATA);
+            const struct batch *batch = loader_next(loader, stall); /* <- the pathology: this fetch begins with a stall */
+            lab_phase(lab, SPAN_FORWARD);
+            for (int pass = 0; pass < passes; pass++) /* <- the other one: this core needs more than one pass's time */
+                loss = mlp_forward(model, batch);
+            lab_phase(lab, SPAN_BACKWARD);
+            for (int pass = 0; pass < passes; pass++)
+                for (int layer = MLP_LAYERS; layer-- > 0;)
+                    mlp_backward(model, batch, layer);
+            if (meets_each_step)
+                collective_sum(collective, WIRE_F32, mlp_gradients(model), sums, count); /* <- where everybody meets */
+            lab_phase(lab, SPAN_UPDATE);
+            adamw_update(optimizer, mlp_parameters(model), meets_each_step ? sums : mlp_gradients(model));
+            if (!meets_each_step && (lab_step(lab) + 1) % o.run.sync_every == 0) {
+                /* Local SGD: each rank trained alone; now their parameters are averaged, weighted by samples. */
+                device_scale(sums, mlp_parameters(model), (float)samples[rank] / (float)global_batch, count);
+                collective_sum(collective, WIRE_F32, sums, mlp_parameters(model), count);
+            }
+        }
+        lab_judge(lab, loss, samples[rank], mlp_parameters(model), count);
+    }
+
+    free(sums);
+    adamw_close(optimizer);
+    mlp_close(model);
+    loader_close(loader);
+    return lab_close(lab);
+}

@@ -1,0 +1,92 @@
+# The common look of every lab's charts, for gnuplot 5.4 or newer. A lab's script sets results
+# (the folder that holds the CSVs and gets the charts) and loads this file.
+#
+# Colours are fixed by meaning, from the Okabe-Ito set: a phase looks the same in every chart.
+# Waiting is hatched too, so that it is found in a grey print and without telling red from green.
+
+set encoding utf8
+set datafile separator comma
+set datafile columnheaders      # columns are asked for by name: a new one in a CSV breaks nothing
+
+summary_csv = results."/summary.csv"     # a row per case
+ranks_csv = results."/ranks.csv"         # a row per case and rank
+rounds_csv = results."/rounds.csv"       # a row per case and round
+lanes_csv = results."/lanes.csv"         # one step of each case, flattened: a row per phase
+
+there(path) = system('test -r "'.path.'" && echo yes') eq "yes"
+if (!there(summary_csv)) {
+    print "cannot draw: there is no ".summary_csv." (run the lab first, or name its folder: results='...')"
+    exit status 77
+}
+
+# ---- What the results say -------------------------------------------------------------------
+# A list is a string of words; "-" in it is a blank cell.
+column_of(csv, name) = system('awk -F, ''/^#/ { next } \
+    !header { header = 1; for (i = 1; i <= NF; i++) if ($i == "'.name.'") at = i; next } \
+    at { printf "%s ", $at == "" ? "-" : $at }'' "'.csv.'"')
+preamble(key) = system('sed -n "s/^# '.key.': *//p" "'.summary_csv.'" | sed -n 1p')
+
+place(item, list) = sum [i = 1:words(list)] (word(list, i) eq item ? i : 0)     # 0: not in it
+has(item, list) = place(item, list) > 0
+number(cell) = cell eq "" || cell eq "-" ? NaN : real(cell)
+larger(a, b) = b > a ? b : a                                                    # a NaN as b is passed over
+
+simulated = !has(word(column_of(summary_csv, "platform"), 1), "here - ") && words(column_of(summary_csv, "platform")) > 0
+
+# ---- Colours, fills, words ------------------------------------------------------------------
+phases = "data compute host transfer update wait"
+phase(kind) = has(kind, "forward backward local") ? "compute" : kind eq "travel" ? "transfer" : kind
+colour(phase) = word("#56B4E9 #0072B2 #E69F00 #009E73 #CC79A7 #D55E00", place(phase, phases))
+fill(phase) = phase eq "wait" ? 4 : 3               # gnuplot's patterns: 4 is hatched, 3 is solid
+edge(phase) = phase eq "wait" ? colour(phase) : "#FFFFFF"
+ink(phase) = has(phase, "compute transfer") ? "#FFFFFF" : "#000000"             # to write on it
+grey = "#666666"
+
+digits(x) = sprintf(x < 1 ? "%.2f" : x < 1000 ? "%.1f" : "%.0f", x)
+in_ms(x) = x == x ? digits(x)." ms" : ""
+literal(text) = strstrt(text, "_") ? text[:strstrt(text, "_") - 1]."\\_".literal(text[strstrt(text, "_") + 1:]) : text
+bold(text) = "{/:Bold ".literal(text)."}"           # in such text a bare _ would begin a subscript
+
+# ---- The caption: on what, and how, this was measured ---------------------------------------
+counted(key, noun) = preamble(key) eq "" ? "" : preamble(key)." ".noun.(preamble(key) eq "1" ? "" : "s")
+also(text) = text eq "" ? "" : " · ".text
+machine = preamble("machine")
+caption = counted("ranks", "rank").(preamble("cores") eq "" ? "" : " on ".counted("cores", "core")).\
+    also(preamble("oversubscribed") eq "1" ? "more ranks than cores" : "").\
+    also(preamble("backend")).also(counted("steps", "step")).also(counted("rounds", "round"))
+
+# ---- A page ---------------------------------------------------------------------------------
+# eval page("What to see", "axis (unit)", 300) lays out a chart with 300 pixels of height for its
+# data; then, for each of the formats, eval output("breakdown", format) begins results/breakdown.svg.
+# Axis, legend and caption lie below the data at fixed heights, so that nothing ever covers it.
+formats = "svg png"
+width = 960
+left = 90           # margins, in pixels: a chart with longer names, or numbers at its side, sets its own
+right = 24
+above = 52
+below = 132
+
+page(title, axis, body) = \
+    sprintf("height = %d;", above + body + below).\
+    "unset label; unset arrow;".\
+    sprintf("set label 1 bold('%s') at screen 16. / width, 1 - 24. / height font 'sans-serif,15';", title).\
+    "set label 2 machine at screen 16. / width, 30. / height font 'sans-serif,9' textcolor rgb grey noenhanced;".\
+    "set label 3 caption at screen 16. / width, 14. / height font 'sans-serif,9' textcolor rgb grey noenhanced;".\
+    sprintf("set xlabel '%s';", axis).\
+    "set lmargin at screen 1. * left / width; set rmargin at screen 1 - 1. * right / width;".\
+    "set tmargin at screen 1 - 1. * above / height; set bmargin at screen 1. * below / height;".\
+    "set key at screen 1. * left / width, 68. / height left center"
+
+# A PNG has twice the pixels, to stay sharp. A point is 4/3 pixels, which svg does not know.
+output(name, format) = (format eq "svg" \
+    ? sprintf("set terminal svg size %d,%d background 'white' font 'sans-serif,10' fontscale 1.333;", width, height) \
+    : sprintf("set terminal pngcairo size %d,%d background 'white' font 'sans-serif,10'", 2 * width, 2 * height).\
+      " fontscale 2 linewidth 2 pointscale 2;")."set output results.'/".name.".".format."'"
+
+set style fill solid border lc rgb "white"
+set style textbox opaque fillcolor rgb "white" noborder margins 0.5, 0.2
+set border 1 lc rgb grey
+set tics nomirror scale 0.5 textcolor rgb "black"
+set ytics scale 0 noenhanced
+set grid x lt 1 lc rgb "#E4E4E4"
+set key horizontal maxrows 1 Left reverse samplen 1.5 width 0 font "sans-serif,9"

@@ -1,0 +1,383 @@
+#!/usr/bin/env bash
+# Lockstep, from a bare machine to the last table: sets up what is missing, builds, runs every lab, and shows the
+# published numbers beside this machine's.
+#
+# Exit status: 0 all is well; 1 set-up, build, a lab, a chart or a check failed; 2 bad usage, nothing was started.
+set -uo pipefail
+
+# One row per option: the flag, its value if it takes one, and what it does.
+readonly option_rows=(
+    "--test         | set up, build, run every test"
+    "--quick        | fewer rounds: ratios without interval, in half a minute per lab"
+    "--only NN_name | run this lab only"
+    "--backend WORD | where ranks run: mpi, or auto (each lab decides)"
+    "--seconds S    | time for measuring, per lab: more time, more rounds"
+    "--out DIR      | folder of the results [results]"
+    "--list         | show the labs and what each one asks"
+    "--yes          | install missing packages without asking"
+    "--help         | this text"
+)
+
+# One row per package that a bare Debian or Ubuntu lacks: its name (or others that will do), a program by which it is
+# recognised wherever it came from (- for none), and why it is needed.
+readonly package_rows=(
+    "cmake                               cmake      describes the build"
+    "make                                make       runs the build"
+    "gcc                                 gcc        compiles"
+    "libc6-dev                           -          the C library's headers"
+    "openmpi-bin                         ompi_info  starts the ranks"
+    "libopenmpi-dev                      mpicc      lets them talk"
+    "libopenblas-dev                     -          multiplies matrices"
+    "libcmocka-dev                       -          unit tests"
+    "gnuplot-nox|gnuplot-qt|gnuplot-x11  gnuplot    draws the charts"
+    "fonts-dejavu-core                   -          letters in the charts"
+)
+
+# What to expect of a lab, in seconds: start, machine card and charts, and the measuring between them.
+readonly overhead_seconds=10 measuring_seconds=60 quick_seconds=15
+
+declare -A value=()     # of each option that was given; blank for a switch
+declare -a labs=()      # to be run
+declare -a finished=()  # of these, the ones that ended well
+declare -a problems=()  # one line each, repeated at the end
+results=results
+
+# --- saying things -------------------------------------------------------------------------------------------------
+
+die() # STATUS TEXT
+{
+    printf 'run_all.sh: %s\n' "$2" >&2
+    exit "$1"
+}
+
+problem() # TEXT: goes on, but neither forgets nor forgives
+{
+    printf 'run_all.sh: %s\n' "$1" >&2
+    problems+=("$1")
+}
+
+heading()
+{
+    local bold='' plain=''
+    [[ -t 1 && -z ${NO_COLOR:-} && ${TERM:-dumb} != dumb ]] && bold=$'\e[1m' plain=$'\e[0m'
+    printf '\n%s%s%s\n' "$bold" "$1" "$plain"
+}
+
+clock() # SECONDS, as m:ss
+{
+    printf '%d:%02d' $(($1 / 60)) $(($1 % 60))
+}
+
+quietly() # LABEL LOG COMMAND...: one line for the person, everything else into the log
+{
+    local label=$1 log=$2 began=$SECONDS
+    shift 2
+    printf '%s ... ' "$label"
+    if "$@" >>"$log" 2>&1 </dev/null; then
+        printf '%d s\n' $((SECONDS - began))
+        return
+    fi
+    printf 'failed; the last lines of %s:\n' "$log"
+    tail -n 20 "$log" | sed 's/^/    /'
+    return 1
+}
+
+# --- what is asked -------------------------------------------------------------------------------------------------
+
+is_given()
+{
+    [[ -n ${value[$1]+given} ]]
+}
+
+show_help()
+{
+    sed -n '2,3s/^# //p' run_all.sh
+    printf '\nusage: ./run_all.sh [option]...\n\n'
+    printf '  %s\n' "${option_rows[@]/|/ }"
+}
+
+read_options()
+{
+    local row flag name word
+    local -A takes=()
+    for row in "${option_rows[@]}"; do
+        read -r flag name <<<"${row%%|*}"
+        takes[$flag]=$name
+    done
+    while (($# > 0)); do
+        word=$1
+        flag=${word%%=*}
+        shift
+        [[ -n $flag && -n ${takes[$flag]+known} ]] || die 2 "unknown word '$word'; --help lists the options"
+        name=${takes[$flag]}
+        value[$flag]=''
+        if [[ $word != "$flag" ]]; then
+            [[ -n $name ]] || die 2 "$flag takes no value; leave out '=${word#*=}'"
+            value[$flag]=${word#*=}
+        elif [[ -n $name && $# -gt 0 && $1 != --* ]]; then
+            value[$flag]=$1
+            shift
+        fi
+        [[ -z $name || -n ${value[$flag]} ]] || die 2 "$flag needs a value: $flag $name; --help says more"
+    done
+}
+
+find_labs()
+{
+    local source
+    for source in labs/[0-9][0-9]_*.c; do
+        [[ ! -e $source ]] || labs+=("$(basename "$source" .c)")
+    done
+}
+
+refuse_nonsense()
+{
+    local flag only=${value[--only]-} backend=${value[--backend]-auto} seconds=${value[--seconds]-0}
+    if is_given --only; then
+        [[ " ${labs[*]} " == *" $only "* ]] || die 2 "--only '$only' is no lab here; --list shows them"
+        labs=("$only")
+    fi
+    [[ $backend == mpi || $backend == auto ]] ||
+        die 2 "--backend takes mpi or auto, not '$backend'; leave it out to let each lab decide"
+    [[ $seconds =~ ^[0-9]{1,5}([.][0-9]{1,6})?$ && $((10#${seconds%.*})) -lt 86400 ]] ||
+        die 2 "--seconds takes a number below 86400 (a day), not '$seconds'"
+    is_given --test || return 0
+    for flag in --quick --only --backend --seconds --out; do
+        ! is_given "$flag" || die 2 "--test runs every test; leave out $flag"
+    done
+}
+
+question_of() # LAB: the first line of its source, without comment marks and name
+{
+    sed -n "1{ s|^/\* *||; s|^$1: *||; s| *\*/\$||; p; q; }" "labs/$1.c"
+}
+
+list_labs()
+{
+    local lab
+    for lab in "${labs[@]}"; do
+        printf '%-18s %s\n' "$lab" "$(question_of "$lab")"
+    done
+}
+
+# A second run in the same folder would mix its numbers with the first one's. The kernel takes the lock away when this
+# process and the lab it started have ended, however they ended.
+take_results() # CALLER'S FOLDER
+{
+    ! is_given --out || results=${value[--out]}
+    ! is_given --out || [[ $results == /* ]] || results=$1/$results
+    { mkdir -p "$results" && touch "$results/.lock"; } 2>/dev/null ||
+        die 2 "--out '$results' cannot be written; name a folder that can"
+    exec 9>"$results/.lock"
+    flock -n 9 || die 2 "another run writes into '$results'; wait for it, or name another folder with --out"
+}
+
+# --- set-up --------------------------------------------------------------------------------------------------------
+
+is_there() # PACKAGE[|PACKAGE]... PROGRAM
+{
+    if [[ $2 != - ]] && command -v "$2" >/dev/null; then
+        return 0
+    fi
+    if ! command -v dpkg-query >/dev/null; then
+        [[ $2 == - ]] # without a program to look for we cannot know; the build will
+        return
+    fi
+    # shellcheck disable=SC2016,SC2086 # a variable of dpkg-query's; one word per package
+    [[ $(dpkg-query -W -f '<${db:Status-Status}>' ${1//|/ } 2>/dev/null) == *"<installed>"* ]]
+}
+
+# shellcheck disable=SC2317 # called through `quietly`
+apt() # as root, asking nothing, after any other package manager is done
+{
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get -q -y --no-remove --no-install-recommends -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 "$@"
+}
+
+megabytes() # PACKAGE...: to download; fails where the package lists do not know one
+{
+    apt-get -qq -y --no-remove --no-install-recommends --print-uris install "$@" 2>/dev/null |
+        awk '{ bytes += $3 } END { printf "%.0f", bytes / 1e6 }'
+}
+
+become_root() # COMMAND TO HAVE RUN: sets as_root
+{
+    as_root=()
+    ((EUID != 0)) || return 0
+    as_root=(sudo)
+    if command -v sudo >/dev/null; then
+        sudo -n true 2>/dev/null && return
+        [[ -t 0 ]] && sudo -v && return
+    fi
+    die 1 "installing needs an administrator; have one run, as root:  $1"
+}
+
+install() # PACKAGE...
+{
+    local log=build/setup.log by_hand="apt-get update && apt-get install --no-install-recommends $*" as_root size answer=y
+    command -v apt-get >/dev/null ||
+        die 1 "no apt-get here; install these (Debian's names) with this system's own package manager, then come back"
+    become_root "$by_hand"
+    : >"$log"
+    if ! size=$(megabytes "$@"); then
+        quietly "Fetching the package lists" "$log" apt update || die 1 "set-up needs a network; by hand, as root:  $by_hand"
+        size=$(megabytes "$@") || die 1 "this system's package lists lack one of: $*"
+    fi
+    if [[ -t 0 && -t 1 ]] && ! is_given --yes; then
+        read -r -p "Install these and what they need, $size MB to download? [Y/n] " answer
+        [[ ${answer:-y} == [yY]* ]] || die 1 "nothing was installed; by hand, as root:  $by_hand"
+    fi
+    quietly "Installing, $size MB to download" "$log" apt install "$@" && return
+    quietly "Fetching fresh package lists" "$log" apt update && quietly "Once more" "$log" apt install "$@" && return
+    die 1 "set-up failed; by hand, as root:  $by_hand"
+}
+
+set_up()
+{
+    local row packages program why missing=()
+    mkdir -p build 2>/dev/null
+    [[ -w build ]] || die 1 "'$PWD/build' cannot be written; copy the project to a folder of your own"
+    for row in "${package_rows[@]}"; do
+        read -r packages program why <<<"$row"
+        is_there "$packages" "$program" && continue
+        ((${#missing[@]} > 0)) || heading "Missing here"
+        missing+=("${packages%%|*}")
+        printf '  %-18s %s\n' "${packages%%|*}" "$why"
+    done
+    ((${#missing[@]} == 0)) || install "${missing[@]}"
+}
+
+# --- build and test ------------------------------------------------------------------------------------------------
+
+# shellcheck disable=SC2317 # called through `quietly`
+compile()
+{
+    cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build --parallel "$(nproc)"
+}
+
+build()
+{
+    local home
+    home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' build/CMakeCache.txt 2>/dev/null)
+    if [[ -n $home && ! $home -ef . ]]; then # moved or copied: CMake would refuse
+        rm -rf build
+        mkdir build
+    fi
+    : >build/build.log
+    quietly "Building" build/build.log compile || die 1 "the build failed"
+}
+
+run_tests()
+{
+    ctest --test-dir build --output-on-failure </dev/null
+    exit
+}
+
+# --- labs ----------------------------------------------------------------------------------------------------------
+
+lab() # NAME OPTION...
+{
+    local name=$1
+    shift
+    ! is_given --backend || set -- "$@" --backend "${value[--backend]}"
+    "build/bin/$name" "$@" </dev/null # asks nothing
+}
+
+look_first() # a picture before the long run: one round of the straggler, beside the baseline
+{
+    [[ -e labs/01_straggler.c ]] || return 0
+    heading "A first look"
+    lab 01_straggler --cases skew_ws4 --rounds 1 --quick --out "$results/first-look"
+    local status=$?
+    ((status == 0 || status == 77)) || problem "the first look ended with status $status"
+}
+
+draw() # LAB
+{
+    local folder=$results/$1
+    if ! command -v gnuplot >/dev/null; then
+        printf 'No gnuplot here, so no charts; the tables are in %s\n' "$folder"
+        return
+    fi
+    : >build/charts.log
+    quietly "Charts into $folder" build/charts.log \
+        gnuplot -e "results='${folder//\'/\'\'}'" "plots/$1.gp" || problem "$1: the charts could not be drawn"
+}
+
+run_labs()
+{
+    local name each=$((measuring_seconds + overhead_seconds)) left=${#labs[@]} options=(--out "$results")
+    if is_given --quick; then
+        options+=(--quick)
+        each=$((quick_seconds + overhead_seconds))
+    fi
+    if is_given --seconds; then
+        options+=(--seconds "${value[--seconds]}")
+        each=$((10#${value[--seconds]%.*} + overhead_seconds))
+    fi
+    for name in "${labs[@]}"; do
+        heading "$name: $(question_of "$name")"
+        printf '%d of %d labs left; elapsed %s, expected %s for this one and %s until the end\n\n' "$left" \
+            "${#labs[@]}" "$(clock "$SECONDS")" "$(clock "$each")" "$(clock $((each * left)))"
+        left=$((left - 1))
+        lab "$name" "${options[@]}"
+        case $? in
+        0)
+            finished+=("$name")
+            draw "$name"
+            ;;
+        77) printf '%s: skipped, for the reason above\n' "$name" ;;
+        *) problem "$name failed; results of earlier runs are still there" ;;
+        esac
+    done
+}
+
+judge()
+{
+    local options=()
+    ((${#finished[@]} > 0)) || return 0
+    ! is_given --only || options=(--only "${value[--only]}")
+    heading "The published numbers, and this machine's"
+    build/bin/claims --results "$results" --expected expected "${options[@]}" ||
+        problem "a claim that must hold on every machine does not"
+}
+
+# shellcheck disable=SC2317 # called on Ctrl-C, when the lab that ran has ended its ranks
+stop()
+{
+    die 130 "stopped; finished and kept: ${finished[*]:-nothing yet}"
+}
+
+say_where()
+{
+    heading "Where it is"
+    printf 'results   %s\n' "$results"
+    ((${#finished[@]} == 0)) || printf 'lesson    notebooks-md/%s.md\n' "${finished[@]}"
+    ((${#problems[@]} > 0)) || exit 0
+    heading "What went wrong"
+    printf '%s\n' "${problems[@]}"
+    exit 1
+}
+
+main()
+{
+    local caller=$PWD
+    cd -P "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" || exit 1
+    read_options "$@"
+    if is_given --help; then show_help; exit; fi
+    find_labs
+    refuse_nonsense
+    if is_given --list; then list_labs; exit; fi
+    is_given --test || take_results "$caller"
+
+    trap stop INT TERM
+    set_up
+    build
+    ! is_given --test || run_tests
+    look_first
+    run_labs
+    judge
+    say_where
+}
+
+main "$@"
