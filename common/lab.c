@@ -456,7 +456,7 @@ static int tell(struct lab *lab)
     lanes_draw(stdout, r, lab->story->pictured, lab->terminal);
     table_show(stdout, r);
     table_explain(stdout, r, lab->story->asked);
-    printf("\n%d rounds, %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds, world_now() - lab->began,
+    printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds, world_now() - lab->began,
            r->folder);
     if (wrong)
         warn("%d failed checks; see the column `wrong` of %s/summary.csv", wrong, r->folder);

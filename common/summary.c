@@ -123,7 +123,7 @@ static void name_culprit(struct summary *s, const struct tally *tally, const str
     }
     double per_step = most / tally->steps;
     double usual = stats_quantile(baseline->most_charged, baseline->steps, 0.95);
-    bool stands_out = culprit >= 0 && per_step > usual && most > all / 2;
+    bool stands_out = culprit >= 0 && per_step > usual && most > 0.75 * all;
     s->blamed_rank = stands_out ? culprit : -1;
     s->blamed_wait = stands_out ? per_step : NAN;
 }

@@ -56,7 +56,8 @@ struct summary {
 };
 
 /* A rank is named when the waiting charged to it exceeds the 95th percentile of what the baseline's steps charge to
- * anybody, and is more than half of all that is charged: a stall that roams has no culprit. */
+ * anybody, and is more than three quarters of all that is charged: a stall that roams has no culprit, and with two
+ * ranks one of them is charged with more than half by chance. */
 struct summary tally_summarise(const struct tally *tally, const struct tally *baseline);
 
 #endif

@@ -136,10 +136,14 @@ static struct prediction predict(const struct options *o, const struct card *car
              * shows only as far as it is longer: step = max(stall, local + transfer) instead of their sum. */
             load.local += pace.fetch + (is_busy ? pace.stall : 0);
             load.data = is_busy ? 0 : fmax(0, pace.stall + pace.fetch - load.local - transfer);
-            roaming = fmax(0, roaming - load.local - transfer);
         }
         loads[rank] = load;
     }
+    /* Fetched ahead, a roaming stall shows only by its excess over the rest of the step; and while one rank waits for
+     * it, the others' next fetch is already under way, so a stall on another rank has that much less to show. The two
+     * states (excess shown or not) take turns with probability 1 - 1/n and 1. */
+    if (o->ahead)
+        roaming = fmax(0, roaming - loads[0].local - transfer) / (2 - 1.0 / ranks);
     /* A stall that roams adds to every rank's own time in turn; a window of k steps is as late as the rank it hit most
      * often, and that is predict_fullest(k, ranks) times. */
     for (int rank = 0; rank < ranks; rank++)

@@ -19,8 +19,7 @@ story = ""                      # the cases that tell it best; where they are mi
 do for [case in "baseline skew_ws4 skew_prefetch ".cases] {
     if (has(case, cases) && !has(case, story) && words(story) < 3) { story = story." ".case }
 }
-ranks = 1
-do for [rank in column_of(ranks_csv, "rank")] { ranks = larger(ranks, rank + 1) }
+ranks = largest(column_of(ranks_csv, "rank")) + 1
 
 lane(case, rank) = has(case, shown) ? (place(case, shown) - 1) * (ranks + 1.4) + rank : NaN
 y(offset) = lane(strcol("case"), column("rank")) + offset       # of the CSV's row that is drawn
@@ -30,30 +29,32 @@ blocks = "set yrange [lines(shown) - 1.6 : -1.6]; set ytics ();".\
 
 # breakdown: the mean step, stacked. Waiting comes last, whenever it happened, to show its length.
 shown = word(story, 1)." ".word(story, 2)
-parts = "data compute host transfer wait"
-part_ms(i) = column(word(parts, i) eq "compute" ? "local_ms" : word(parts, i)."_ms")
-end_ms(i) = sum [j = 1:i] part_ms(j)
-begin_ms(i) = part_ms(i) > 0 ? end_ms(i - 1) : NaN              # NaN: nothing to draw
-middle_ms(i) = part_ms(i) > longest / 15 ? end_ms(i) - part_ms(i) / 2 : NaN     # wide enough for a number
-
-longest = 0
-do for [ms in column_of(ranks_csv, "step_ms")] { longest = larger(longest, number(ms)) }
-set xrange [0 : longest > 0 ? longest * 1.12 : 1]
+column_name(part) = part eq "compute" ? "local_ms" : part."_ms"
+parts = ""                      # those that took any time: the others have no place in the legend
+do for [part in "data compute host transfer wait"] {
+    if (part eq "compute" || largest(column_of(ranks_csv, column_name(part))) > 0) { parts = parts." ".part }
+}
+longest = largest(column_of(ranks_csv, "step_ms"))
+ms(part) = blank(column_name(part)) ? 0 : column(column_name(part))
+before_ms(n) = sum [i = 1:n - 1] ms(word(parts, i))
+start_ms(part) = ms(part) > 0 ? before_ms(place(part, parts)) : NaN            # NaN: nothing to draw
+middle_ms(part) = ms(part) > longest / 15 ? start_ms(part) + ms(part) / 2 : NaN     # room for a number
 
 eval page("One slow rank makes everyone wait", "mean step of each rank (ms)", 26 * lines(shown))
 eval blocks
+set xrange [0 : longest > 0 ? longest * 1.12 : 1]
 do for [case in shown] { set label bold(name(case)) at graph 0, first lane(case, -1) }
 do for [format in formats] {
     eval output("breakdown", format)
-    plot for [i = 1:words(parts)] part = word(parts, i) ranks_csv \
-             using (begin_ms(i)):(y(0)):(begin_ms(i)):(end_ms(i)):(y(-0.38)):(y(0.38)) \
+    plot for [part in parts] ranks_csv \
+             using (0):(y(0)):(start_ms(part)):(start_ms(part) + ms(part)):(y(-0.38)):(y(0.38)) \
              with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) \
              title part eq "compute" ? "compute, update" : part, \
-         for [i = 1:words(parts) - 1] ranks_csv using (middle_ms(i)):(y(0)):(digits(part_ms(i))) \
-             with labels font "sans-serif,9" textcolor rgb ink(word(parts, i)) notitle, \
-         ranks_csv using (middle_ms(5)):(y(0)):(digits(part_ms(5))) \
+         for [part in parts] for [k = 1:part ne "wait"] ranks_csv using (middle_ms(part)):(y(0)):(digits(ms(part))) \
+             with labels font "sans-serif,9" textcolor rgb ink(part) notitle, \
+         for [k = 1:has("wait", parts)] ranks_csv using (middle_ms("wait")):(y(0)):(digits(ms("wait"))) \
              with labels boxed font "sans-serif,9" notitle, \
-         ranks_csv using (end_ms(5)):(y(0)):(in_ms(column("step_ms"))) \
+         ranks_csv using (column("step_ms")):(y(0)):(in_ms(column("step_ms"))) \
              with labels left offset 0.5, 0 notitle
     unset output
 }
@@ -72,12 +73,12 @@ do for [case in shown] {
     last = 0
     do for [i = 1:words(rows)] {
         if (word(rows, i) eq case) {
-            last = larger(last, number(word(ends, i)))
+            if (number(word(ends, i)) > last) { last = number(word(ends, i)) }
             if (!has(phase(word(kinds, i)), seen)) { seen = seen." ".phase(word(kinds, i)) }
         }
     }
-    set label bold(name(case)).", ".in_ms(last) at graph 0, first lane(case, -1)
-    longest = larger(longest, last)
+    set label bold(name(case)).(last > 0 ? ", ".in_ms(last) : "") at graph 0, first lane(case, -1)
+    if (last > longest) { longest = last }
 }
 set xrange [0 : longest > 0 ? longest * 1.02 : 1]
 
@@ -93,8 +94,8 @@ do for [format in formats] {
              with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) title part, \
          lanes_csv using (arrival("start_ms")):(lane(strcol("case"), -0.5)):(0):(ranks) \
              with vectors nohead dashtype 3 lc rgb "black" notitle, \
-         lanes_csv using (arrival("start_ms")):(y(-0.42)) \
-             with points pointtype 11 pointsize 1.1 lc rgb "black" title "arrived last"
+         for [k = 1:has("transfer", seen)] lanes_csv using (arrival("start_ms")):(y(-0.42)) \
+             with points pointtype 11 pointsize 1.1 lc rgb "black" title "last rank"
     unset output
 }
 
@@ -102,7 +103,10 @@ do for [format in formats] {
 step_ms = column_of(summary_csv, "slowest_step_ms")
 ratio = column_of(summary_csv, "vs_baseline")
 baseline_ms = number(word(step_ms, place("baseline", cases)))
-published = there(blog) ? 1 : 0
+intervals = largest(column_of(summary_csv, "vs_baseline_low")) > 0
+predictions = largest(column_of(summary_csv, "predicted_step_ms")) > 0
+published = there(blog) && has(lab, column_of(blog, "lab"))
+if (!published) { blog = summary_csv }  # a file that is plotted no times is opened all the same
 
 pathology(case) = case[1:4]             # base, skew, busy, roam, slow: how their names begin
 array row[words(cases)]
@@ -111,7 +115,6 @@ do for [i = 1:words(cases)] {
     if (i > 1) { row[i] = row[i - 1] + (pathology(word(cases, i)) eq pathology(word(cases, i - 1)) ? 1 : 1.5) }
 }
 y(offset) = has(strcol("case"), cases) ? row[place(strcol("case"), cases)] + offset : NaN
-only(name, here) = here ? column(name) : NaN
 
 left = 150
 right = 150
@@ -135,12 +138,14 @@ do for [format in formats] {
              with boxxyerror fs solid border lc rgb "#808080" lc rgb simulated ? "#EEEEEE" : "#D0D0D0" \
              dashtype simulated ? 2 : 1 title simulated ? "simulated" : "measured", \
          rounds_csv using (column("slowest_step_ms")):(y(0.16)) \
-             with points pointtype 7 pointsize 0.4 lc rgb "#444444" title "each round", \
-         summary_csv using (only("slowest_step_ms", column("vs_baseline_low") > 0)):(y(-0.12)):(baseline_ms * column("vs_baseline_low")):(baseline_ms * column("vs_baseline_high")) \
+             with points pointtype 7 pointsize 0.4 lc rgb "#444444" title "rounds", \
+         for [k = 1:intervals] summary_csv \
+             using (blank("vs_baseline_low") ? -1 : column("slowest_step_ms")):(y(-0.12)) \
+                  :(baseline_ms * known("vs_baseline_low")):(baseline_ms * known("vs_baseline_high")) \
              with xerrorbars pointtype 0 lc rgb "black" title "interval", \
-         summary_csv using (column("predicted_step_ms")):(y(-0.45)):(0):(0.9) \
+         for [k = 1:predictions] summary_csv using (known("predicted_step_ms")):(y(-0.45)):(0):(0.9) \
              with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
-         for [i = 1:published] blog using (only("slowest_step_ms", strcol("lab") eq lab)):(y(0)) \
-             with points pointtype 12 pointsize 1.5 linewidth 1.5 lc rgb "black" title "the blog's value"
+         for [k = 1:published] blog using (strcol("lab") eq lab ? column("slowest_step_ms") : NaN):(y(0)) \
+             with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog"
     unset output
 }

@@ -28,21 +28,24 @@ preamble(key) = system('sed -n "s/^# '.key.': *//p" "'.summary_csv.'" | sed -n 1
 
 place(item, list) = sum [i = 1:words(list)] (word(list, i) eq item ? i : 0)     # 0: not in it
 has(item, list) = place(item, list) > 0
+blank(name) = strcol(name) eq ""                                    # in the row that is drawn
+known(name) = blank(name) ? -1 : column(name)                       # -1: left of the chart, not drawn
 number(cell) = cell eq "" || cell eq "-" ? NaN : real(cell)
-larger(a, b) = b > a ? b : a                                                    # a NaN as b is passed over
+keep_larger(cell) = number(cell) > most ? (most = number(cell)) : most          # a NaN is passed over
+largest(list) = (most = 0, sum [i = 1:words(list)] keep_larger(word(list, i)), most)
 
-simulated = !has(word(column_of(summary_csv, "platform"), 1), "here - ") && words(column_of(summary_csv, "platform")) > 0
+simulated = !has(word(column_of(summary_csv, "platform"), 1), "here -")
 
 # ---- Colours, fills, words ------------------------------------------------------------------
 phases = "data compute host transfer update wait"
 phase(kind) = has(kind, "forward backward local") ? "compute" : kind eq "travel" ? "transfer" : kind
-colour(phase) = word("#56B4E9 #0072B2 #E69F00 #009E73 #CC79A7 #D55E00", place(phase, phases))
+colour(phase) = word("#BBBBBB #56B4E9 #0072B2 #E69F00 #009E73 #CC79A7 #D55E00", 1 + place(phase, phases))
 fill(phase) = phase eq "wait" ? 4 : 3               # gnuplot's patterns: 4 is hatched, 3 is solid
 edge(phase) = phase eq "wait" ? colour(phase) : "#FFFFFF"
 ink(phase) = has(phase, "compute transfer") ? "#FFFFFF" : "#000000"             # to write on it
 grey = "#666666"
 
-digits(x) = sprintf(x < 1 ? "%.2f" : x < 1000 ? "%.1f" : "%.0f", x)
+digits(x) = sprintf(x < 0.1 ? "%.3f" : x < 1 ? "%.2f" : x < 1000 ? "%.1f" : "%.0f", x)
 in_ms(x) = x == x ? digits(x)." ms" : ""
 literal(text) = strstrt(text, "_") ? text[:strstrt(text, "_") - 1]."\\_".literal(text[strstrt(text, "_") + 1:]) : text
 bold(text) = "{/:Bold ".literal(text)."}"           # in such text a bare _ would begin a subscript
@@ -56,7 +59,7 @@ caption = counted("ranks", "rank").(preamble("cores") eq "" ? "" : " on ".counte
     also(preamble("backend")).also(counted("steps", "step")).also(counted("rounds", "round"))
 
 # ---- A page ---------------------------------------------------------------------------------
-# eval page("What to see", "axis (unit)", 300) lays out a chart with 300 pixels of height for its
+# eval page("What to see", "axis (unit)", 300) (no apostrophes) lays out a chart with 300 pixels of height for its
 # data; then, for each of the formats, eval output("breakdown", format) begins results/breakdown.svg.
 # Axis, legend and caption lie below the data at fixed heights, so that nothing ever covers it.
 formats = "svg png"
@@ -75,7 +78,7 @@ page(title, axis, body) = \
     sprintf("set xlabel '%s';", axis).\
     "set lmargin at screen 1. * left / width; set rmargin at screen 1 - 1. * right / width;".\
     "set tmargin at screen 1 - 1. * above / height; set bmargin at screen 1. * below / height;".\
-    "set key at screen 1. * left / width, 68. / height left center"
+    "set key at screen 8. / width, 66. / height left center"
 
 # A PNG has twice the pixels, to stay sharp. A point is 4/3 pixels, which svg does not know.
 output(name, format) = (format eq "svg" \

@@ -56,8 +56,7 @@ struct judgement { /* of one claim about one case */
 };
 
 struct lab {
-    const char *name;
-    char *path; /* of its claims */
+    char *name, *path; /* path: of its claims */
     struct csv_table claims, summary;
     struct judgement *judgements;
     int count;
@@ -84,7 +83,7 @@ static int find_case(const struct csv_table *summary, const char *name)
     return -1;
 }
 
-/* --- expressions -------------------------------------------------------------------------------------------------- */
+/* --- expressions --------------------------------------------------------------------------------------- */
 
 /* Why an expression has no value; of several reasons the gravest is kept. */
 enum trouble { NO_TROUBLE, BLANK_CELL, CASE_NOT_RUN, MALFORMED };
@@ -132,7 +131,7 @@ static const char *read_cell(struct reader *r)
         row = find_case(r->summary, words[0]);
     const char *field = csv_field(r->summary, row, column);
     if (!field)
-        give_up(r, CASE_NOT_RUN, "case not run:", count == 2 ? words[0] : "this one");
+        give_up(r, CASE_NOT_RUN, "case not run:", words[0]);
     else if (!*field)
         give_up(r, BLANK_CELL, "blank here:", column);
     return field;
@@ -156,7 +155,8 @@ static double read_factor(struct reader *r)
     }
     const char *field = read_cell(r);
     double value = field ? strtod(field, &end) : NAN;
-    return field && *end == '\0' ? value : NAN; /* a word is no number: no relation holds for NaN */
+    bool is_number = field && end != field && *end == '\0';
+    return is_number ? value : NAN; /* no relation holds for NaN */
 }
 
 static double read_product(struct reader *r)
@@ -196,10 +196,11 @@ static double evaluate(struct reader *r, const char *text, char *shown)
     return value;
 }
 
-/* --- the file of claims ------------------------------------------------------------------------------------------- */
+/* --- the file of claims -------------------------------------------------------------------------------- */
 
 /* Ends the program with the line on which the table's row stands; no field holds a line end. */
-_Noreturn static void die_at(const struct lab *lab, int row, const char *what, const char *which, const char *cure)
+_Noreturn static void die_at(const struct lab *lab, int row, const char *what, const char *which,
+                             const char *cure)
 {
     int line = 0, rows = -2; /* the first line that counts holds the names, the next one row 0 */
     bool is_start = true;
@@ -248,24 +249,26 @@ static struct claim read_claim(const struct lab *lab, int row)
     };
     bool is_wrong = *tolerance ? claim.relation > NEAR || !(claim.tolerance >= 0) : claim.relation == NEAR;
     if (is_wrong)
-        die_at(lab, row, "wrong tolerance", tolerance, "= may have one, ~ needs one, the other relations take none");
+        die_at(lab, row, "wrong tolerance", tolerance,
+               "= may have one, ~ needs one, the other relations take none");
     for (int before = 0; before < row; before++)
         if (strcmp(csv_field(&lab->claims, before, "id"), claim.id) == 0)
             die_at(lab, row, "a second claim", claim.id, "an id is used once");
     return claim;
 }
 
-/* --- judging ------------------------------------------------------------------------------------------------------ */
+/* --- judging ------------------------------------------------------------------------------------------- */
 
 static bool relation_holds(const struct claim *claim, double q, double v)
 {
     double miss = fabs(q - v);
-    const bool holds[] = { [EQUAL] = miss <= claim->tolerance,
-                           [NEAR] = miss <= claim->tolerance * fabs(v),
-                           [LESS] = q < v,
-                           [AT_MOST] = q <= v,
-                           [MORE] = q > v,
-                           [AT_LEAST] = q >= v };
+    bool holds[SAME];
+    holds[EQUAL] = miss <= claim->tolerance;
+    holds[NEAR] = miss <= claim->tolerance * fabs(v);
+    holds[LESS] = q < v;
+    holds[AT_MOST] = q <= v;
+    holds[MORE] = q > v;
+    holds[AT_LEAST] = q >= v;
     return holds[claim->relation];
 }
 
@@ -283,9 +286,13 @@ static struct judgement judge(const struct lab *lab, int claim_row, int row)
     struct judgement j = { .claim = read_claim(lab, claim_row), .row = row };
     const struct claim *claim = &j.claim;
     struct reader r = { .at = claim->quantity, .summary = &lab->summary, .row = row };
+    if (row < 0)
+        give_up(&r, CASE_NOT_RUN, "case not run:", claim->case_name);
     bool is_true;
     if (claim->relation == SAME) {
         const char *text = read_cell(&r);
+        if (text && *r.at)
+            give_up(&r, MALFORMED, "cannot go on at", r.at);
         is_true = text && strcmp(text, claim->value) == 0;
         snprintf(j.quantity, TEXT_MOST, "'%s'", text ? text : "");
         snprintf(j.value, TEXT_MOST, "'%s'", claim->value);
@@ -294,7 +301,8 @@ static struct judgement judge(const struct lab *lab, int claim_row, int row)
         is_true = relation_holds(claim, quantity, evaluate(&r, claim->value, j.value));
     }
     if (r.trouble == MALFORMED)
-        die_at(lab, claim_row, r.why, claim->id, "mend this claim's quantity or value");
+        die_at(lab, claim_row, memory_text("%s: in claim", r.why), claim->id,
+               "mend its quantity or its value");
 
     const char *lacks = what_lacks(lab, &j);
     snprintf(j.reason, TEXT_MOST, "%s", lacks ? lacks : r.why);
@@ -304,28 +312,33 @@ static struct judgement judge(const struct lab *lab, int claim_row, int row)
     return j;
 }
 
-static void judge_lab(struct lab *lab)
+/* With `gate`, only claims that must hold are kept; all of them have been read. */
+static void judge_lab(struct lab *lab, bool gate)
 {
-    lab->judgements = memory_new((size_t)(lab->claims.rows * (lab->summary.rows + 1)) + 1, sizeof *lab->judgements);
+    lab->judgements =
+        memory_new((size_t)(lab->claims.rows * (lab->summary.rows + 1)) + 1, sizeof *lab->judgements);
     for (int row = 0; row < lab->claims.rows; row++) {
         const char *name = claim_text(lab, row, "case");
         bool is_every = strcmp(name, "*") == 0;
         int first = is_every ? 0 : find_case(&lab->summary, name);
         int last = is_every ? lab->summary.rows - 1 : first;
-        for (int at = first; at <= last; at++)
-            lab->judgements[lab->count++] = judge(lab, row, at);
+        for (int at = first; at <= last; at++) {
+            struct judgement *j = &lab->judgements[lab->count];
+            *j = judge(lab, row, at);
+            lab->count += !gate || must_hold(&j->claim);
+        }
     }
 }
 
-/* --- showing ------------------------------------------------------------------------------------------------------ */
+/* --- showing ------------------------------------------------------------------------------------------- */
 
-static void print_ms(const struct csv_table *table, int row, const char *column)
+static void print_ms(const struct csv_table *table, int row, const char *column, int width)
 {
     double value = csv_value(table, row, column);
     if (isnan(value))
-        printf(" %10s", "-");
+        printf(" %*s", width, "-");
     else
-        printf(" %10.2f", value);
+        printf(" %*.2f", width, value);
 }
 
 /* The one phrase for a case: what fails, else what could not be tested, else whether its prediction was met. */
@@ -355,7 +368,7 @@ static void print_verdict(const struct lab *lab, int row)
 
 static void print_table(const struct lab *lab, const struct csv_table *blog)
 {
-    printf("%-24s %10s %10s %10s  %s\n", "step in ms", "blog", "here", "predicted", "verdict");
+    printf("%-24s %10s %10s %12s  %s\n", lab->name, "blog ms", "here ms", "predicted ms", "verdict");
     for (int row = 0; row < lab->summary.rows; row++) {
         const char *name = csv_field(&lab->summary, row, "case");
         int published = blog->rows - 1;
@@ -363,9 +376,9 @@ static void print_table(const struct lab *lab, const struct csv_table *blog)
                                   strcmp(csv_field(blog, published, "case"), name) != 0))
             published--;
         printf("%-24s", name);
-        print_ms(blog, published, "slowest_step_ms");
-        print_ms(&lab->summary, row, "slowest_step_ms");
-        print_ms(&lab->summary, row, "predicted_step_ms");
+        print_ms(blog, published, "slowest_step_ms", 10);
+        print_ms(&lab->summary, row, "slowest_step_ms", 10);
+        print_ms(&lab->summary, row, "predicted_step_ms", 12);
         fputs("  ", stdout);
         print_verdict(lab, row);
     }
@@ -375,35 +388,26 @@ static void print_judgement(const struct lab *lab, const struct judgement *j)
 {
     const struct claim *claim = &j->claim;
     const char *name = csv_field(&lab->summary, j->row, "case");
-    printf("%s (%s, %s): %s\n    here %s, ", claim->id, name, kind_words[claim->kind], claim->quantity, j->quantity);
-    if (claim->kind == EXAMPLE) {
+    printf("\n%s, %s, %s: %s is %s here, ", kind_words[claim->kind], name, claim->id, claim->quantity,
+           j->quantity);
+    if (claim->kind == EXAMPLE)
         printf("published %s", j->value);
-    } else {
-        printf("but expected %s %s", relation_words[claim->relation], j->value);
-        if (claim->tolerance > 0)
-            printf(claim->relation == NEAR ? " within %g %%" : " within %g",
-                   claim->relation == NEAR ? 100 * claim->tolerance : claim->tolerance);
-    }
+    else
+        printf("not %s %s", relation_words[claim->relation], j->value);
+    if (claim->relation == NEAR && claim->kind != EXAMPLE)
+        printf(" within %g %%", 100 * claim->tolerance);
     printf("%s%s\n    %s\n", *j->reason ? "; " : "", j->reason, claim->why);
 }
 
-/* Those of the examples, or of the claims, that have something to say. */
-static void print_judgements(const struct lab *lab, bool of_examples, bool gate)
+/* What fails, and what was published. */
+static void print_judgements(const struct lab *lab)
 {
-    const char *title = of_examples ? "\nPublished on another machine, and here:" : "\nWhat does not hold:";
-    for (const struct judgement *j = lab->judgements; j < lab->judgements + lab->count; j++) {
-        bool is_example = j->claim.kind == EXAMPLE;
-        bool is_shown = is_example ? j->verdict != UNTESTABLE : j->verdict == FAILS && (!gate || must_hold(&j->claim));
-        if (is_example != of_examples || !is_shown)
-            continue;
-        if (title)
-            puts(title);
-        title = NULL;
-        print_judgement(lab, j);
-    }
+    for (const struct judgement *j = lab->judgements; j < lab->judgements + lab->count; j++)
+        if (j->claim.kind == EXAMPLE ? j->verdict != UNTESTABLE : j->verdict == FAILS)
+            print_judgement(lab, j);
 }
 
-/* --- main --------------------------------------------------------------------------------------------------------- */
+/* --- main ---------------------------------------------------------------------------------------------- */
 
 struct options {
     const char *results, *expected, *only;
@@ -415,7 +419,7 @@ static const struct option_row option_rows[] = {
     { "--results", OPTION_TEXT, AT(results), 0, 0, "DIR", "what the labs wrote" },
     { "--expected", OPTION_TEXT, AT(expected), 0, 0, "DIR", "what must hold" },
     { "--only", OPTION_TEXT, AT(only), 0, 0, "NN_name", "judge this lab only" },
-    { "--gate", OPTION_SWITCH, AT(gate), 0, 0, "", "judge only what must hold: no table, no claims about time" },
+    { "--gate", OPTION_SWITCH, AT(gate), 0, 0, "", "judge only what must hold; no table" },
     { 0 },
 };
 #undef AT
@@ -437,32 +441,27 @@ static struct csv_table open_table(const char *path, const char *const *columns)
     return table;
 }
 
-/* Whether `file` is NN_name.csv, and the lab asked for if one was. */
+/* Whether `file` is NN_name.csv, and the one asked for. */
 static bool is_wanted(const char *file, const char *only)
 {
-    size_t stem = strlen(file) - strlen(strrchr(file, '.') ? strrchr(file, '.') : "");
+    size_t stem = strcspn(file, ".");
     if (strspn(file, "0123456789") != 2 || file[2] != '_' || strcmp(file + stem, ".csv") != 0)
         return false;
     return !only || (strlen(only) == stem && strncmp(file, only, stem) == 0);
 }
 
-/* Adds a lab's verdicts to `counts`; returns how many claims fail that must hold. */
-static int show_lab(struct lab *lab, const struct csv_table *blog, bool gate, int counts[VERDICTS])
+/* Judges one lab and shows it; returns how many claims fail that must hold. */
+static int judge_and_show(struct lab *lab, const struct csv_table *blog, bool gate, int counts[VERDICTS])
 {
     int broken = 0;
-    judge_lab(lab);
+    judge_lab(lab, gate);
+    if (!gate)
+        print_table(lab, blog);
+    print_judgements(lab);
     for (const struct judgement *j = lab->judgements; j < lab->judgements + lab->count; j++) {
-        if (j->claim.kind == EXAMPLE || (gate && !must_hold(&j->claim)))
-            continue;
-        counts[j->verdict]++;
+        counts[j->verdict] += j->claim.kind != EXAMPLE;
         broken += j->verdict == FAILS && must_hold(&j->claim);
     }
-    if (!gate) {
-        print_table(lab, blog);
-        print_judgements(lab, true, gate);
-    }
-    print_judgements(lab, false, gate);
-    putchar('\n');
     free(lab->judgements);
     return broken;
 }
@@ -477,24 +476,34 @@ int main(int argc, char **argv)
     int file_count = scandir(o.expected, &files, NULL, alphasort);
     if (file_count < 0)
         die(STATUS_USAGE, "--expected %s cannot be read; name the folder of the claims", o.expected);
-    struct csv_table blog = open_table(memory_text("%s/blog.csv", o.expected), blog_columns);
+    char *blog_path = memory_text("%s/blog.csv", o.expected);
+    struct csv_table blog = open_table(blog_path, blog_columns);
     int counts[VERDICTS] = { 0 }, broken = 0, labs = 0;
     for (int f = 0; f < file_count; f++) {
-        const char *name = files[f]->d_name;
-        if (!is_wanted(name, o.only))
-            continue;
-        struct lab lab = { .name = memory_text("%.*s", (int)strlen(name) - 4, name),
-                           .path = memory_text("%s/%s", o.expected, name) };
-        const char *summary = memory_text("%s/%s/summary.csv", o.results, lab.name);
-        if (access(summary, F_OK) != 0)
-            continue;
-        lab.claims = open_table(lab.path, claim_columns);
-        lab.summary = open_table(summary, summary_columns);
-        broken += show_lab(&lab, &blog, o.gate, counts);
-        labs++;
+        const char *file = files[f]->d_name;
+        struct lab lab = { .name = memory_text("%.*s", (int)strcspn(file, "."), file),
+                           .path = memory_text("%s/%s", o.expected, file) };
+        char *summary_path = memory_text("%s/%s/summary.csv", o.results, lab.name);
+        if (is_wanted(file, o.only) && access(summary_path, F_OK) == 0) {
+            lab.claims = open_table(lab.path, claim_columns);
+            lab.summary = open_table(summary_path, summary_columns);
+            broken += judge_and_show(&lab, &blog, o.gate, counts);
+            csv_free(&lab.claims);
+            csv_free(&lab.summary);
+            labs++;
+        }
+        free(summary_path);
+        free(lab.path);
+        free(lab.name);
+        free(files[f]);
     }
+    free(files);
+    csv_free(&blog);
+    free(blog_path);
     if (labs == 0)
-        die(STATUS_USAGE, "--results %s holds no lab with claims in %s; run one first", o.results, o.expected);
-    printf("%d claims hold, %d fail, %d not testable here\n", counts[HOLDS], counts[FAILS], counts[UNTESTABLE]);
+        die(STATUS_USAGE, "--results %s holds no lab with claims in %s; run one first", o.results,
+            o.expected);
+    printf("\n%d claims hold, %d fail, %d not testable here\n", counts[HOLDS], counts[FAILS],
+           counts[UNTESTABLE]);
     return broken ? STATUS_WRONG : STATUS_RIGHT;
 }
