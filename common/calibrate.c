@@ -152,7 +152,7 @@ static void measure_together(struct card *card, struct bench *bench, struct worl
     world_gather(world, mine, sizeof mine, all);
     struct lap typical[2];
     memset(typical, 0, sizeof typical);
-    double jitter = 0;
+    double above[2 * MEASURED_STEPS]; /* the slowest rank of a step above the mean rank */
     for (int size = 0; world_rank(world) == 0 && size < 2; size++) {
         for (int rank = 0; rank < ranks; rank++) {
             struct lap lap = typical_lap(all + (2 * rank + size) * MEASURED_STEPS);
@@ -168,11 +168,11 @@ static void measure_together(struct card *card, struct bench *bench, struct worl
                 sum += step;
                 most = fmax(most, step);
             }
-            jitter += (most - sum / ranks) / (2 * MEASURED_STEPS);
+            above[size * MEASURED_STEPS + i] = most - sum / ranks;
         }
     }
     card->together = cost_of(bench, typical[0], typical[1]);
-    card->jitter = jitter;
+    card->jitter = world_rank(world) == 0 ? stats_quantile(above, 2 * MEASURED_STEPS, 0.5) : 0;
     free(all);
 }
 

@@ -31,7 +31,7 @@ struct card {
     int ranks, cores;
     struct local_cost alone;    /* one rank works, the others are parked */
     struct local_cost together; /* all ranks at once, without a collective */
-    double jitter;              /* mean over steps of (slowest rank - mean rank), all at once */
+    double jitter;              /* median over steps of (slowest rank - mean rank), all at once */
     double copy_bandwidth;      /* bytes read plus written per second, one rank */
     double sleep_overshoot;     /* how much longer than asked a sleep takes */
     double clock_cost;          /* of one stamp */

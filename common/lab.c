@@ -11,6 +11,7 @@
 #include "mlp.h"
 #include "random.h"
 #include "report.h"
+#include "schedule.h"
 #include "supervise.h"
 #include "table.h"
 #include "trace.h"
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VARIANTS_MOST = 64, SPANS_PER_STEP = 64 };
+enum { SPANS_PER_STEP = 64 };
 
 /* What each rank says after a block. */
 struct verdict {
@@ -41,17 +42,15 @@ struct lab {
     struct card card;
 
     int cases;
-    const struct variant *variant[VARIANTS_MOST]; /* (cases) */
-    struct options *settings[VARIANTS_MOST];      /* (cases) base and the variant's change */
-    uint32_t order[VARIANTS_MOST];                /* (cases) of this round */
+    const struct variant *variant[CASES_MOST]; /* (cases) */
+    struct options *settings[CASES_MOST];      /* (cases) base and the variant's change */
 
-    int round, turn; /* turn: position within the order; -1 before the first block */
+    struct schedule schedule;
     bool is_running; /* a block is open */
     struct window window;
     int step;
     struct random draws;
     struct verdict verdict;
-    double began, round_began;
 
     /* On rank 0: */
     struct terminal terminal;
@@ -98,7 +97,7 @@ static void settle(struct lab *lab, struct options *base)
     options_parse(lab->tables, base, help, lab->argc, (char **)lab->argv);
     free(help);
     refuse_unknown_cases(run_of(base), story->variants);
-    const char *names[VARIANTS_MOST + 1] = { NULL };
+    const char *names[CASES_MOST + 1] = { NULL };
     for (const struct variant *v = story->variants; v->name; v++)
         if (is_chosen(run_of(base), story->variants, v)) {
             names[lab->cases] = v->name;
@@ -214,7 +213,6 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     lab->tables[1] = run_option_rows;
     lab->argc = argc;
     lab->argv = argv;
-    lab->turn = -1;
     settle(lab, base);
     if (!launch_is_rank()) {
         refuse(lab, base);
@@ -244,7 +242,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     lab->collective = collective_open(lab->world, &lab->spans);
     if (world_rank(lab->world) == 0)
         open_report(lab);
-    lab->began = lab->round_began = world_now();
+    schedule_begin(&lab->schedule, &lab->run, lab->cases);
     return lab;
 }
 
@@ -253,7 +251,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
 /* On rank 0: the spans of the finished block. */
 static void take_block(struct lab *lab, const struct verdict *verdicts, struct span *spans, int most)
 {
-    int chosen = (int)lab->order[lab->turn];
+    int chosen = schedule_case(&lab->schedule);
     struct outcome *o = &lab->report.outcomes[chosen];
     struct timeline timeline = { .ranks = lab->run.ranks,
                                  .first_step = lab->window.warmup,
@@ -261,7 +259,7 @@ static void take_block(struct lab *lab, const struct verdict *verdicts, struct s
                                  .count = most,
                                  .spans = spans,
                                  .clock_error = 0 };
-    bool is_first_round = lab->round == 0;
+    bool is_first_round = lab->schedule.round == 0;
     for (int rank = 0; rank < lab->run.ranks; rank++) {
         const struct verdict *v = &verdicts[rank];
         o->tally.wrong += v->wrong + !isfinite(v->loss) + (v->hash != verdicts[0].hash);
@@ -300,74 +298,23 @@ static void finish_block(struct lab *lab)
     lab->is_running = false;
 }
 
-/* all: whether another round fits. The last round's length tells how long one takes; rank 0 decides for all. */
-static bool wants_round(struct lab *lab)
-{
-    int wanted = 0;
-    if (world_rank(lab->world) == 0) {
-        double now = world_now(), spent = now - lab->began, last = now - lab->round_began;
-        /* After the first round, which is longer, a short one is estimated from the steps it has. */
-        if (lab->round == 0) {
-            struct window first = run_window(&lab->run, 0), later = run_window(&lab->run, 1);
-            last *= (double)(later.warmup + later.measured) / (first.warmup + first.measured);
-        }
-        int done = lab->round + 1, least = run_least_rounds(&lab->run);
-        wanted = done < least || (!lab->run.rounds && !lab->run.quick && spent + last <= lab->run.seconds);
-    }
-    world_broadcast(lab->world, &wanted, sizeof wanted);
-    return wanted;
-}
-
-static void show_progress(const struct lab *lab)
-{
-    const struct terminal *t = &lab->terminal;
-    bool is_news = t->is_live || lab->turn == 0;
-    if (!is_news)
-        return;
-    double spent = world_now() - lab->began;
-    double done = lab->round + (double)lab->turn / lab->cases;
-    int least = run_least_rounds(&lab->run);
-    double expected = done > 0.2 ? spent / done * least : lab->run.seconds;
-    if (!lab->run.rounds && !lab->run.quick)
-        expected = fmax(expected, lab->run.seconds);
-    fprintf(stderr, "%s%s: round %d of %s%d, case %d of %d (%s), %.0f s of about %.0f s%s", t->is_live ? "\r\033[K" : "",
-            lab->story->lab, lab->round + 1, lab->run.rounds || lab->run.quick ? "" : "at least ", least, lab->turn + 1,
-            lab->cases, lab->variant[lab->order[lab->turn]]->name, spent, fmax(expected, spent), t->is_live ? "" : "\n");
-    fflush(stderr);
-}
-
-static void shuffle_order(struct lab *lab)
-{
-    struct random random;
-    random_seed(&random, (uint64_t)lab->run.seed + 1000003u * (uint64_t)(lab->round + 1));
-    for (int i = 0; i < lab->cases; i++)
-        lab->order[i] = (uint32_t)i;
-    random_shuffle(&random, lab->order, (size_t)lab->cases);
-}
-
 bool lab_next_block(struct lab *lab, struct options *options)
 {
     if (lab->is_running)
         finish_block(lab);
-    if (lab->turn == lab->cases - 1) {
-        if (!wants_round(lab))
-            return false;
-        lab->round++;
-        lab->turn = -1;
-        lab->round_began = world_now();
-    }
-    if (++lab->turn == 0)
-        shuffle_order(lab);
-    int chosen = (int)lab->order[lab->turn];
+    int chosen = schedule_next(&lab->schedule, lab->world);
+    if (chosen < 0)
+        return false;
+    int round = lab->schedule.round;
     memcpy(options, lab->settings[chosen], lab->story->options_size);
-    lab->window = run_window(run_of(options), lab->round);
+    lab->window = run_window(run_of(options), round);
     lab->step = -1;
-    lab->verdict = (struct verdict){ .loss = NAN };
+    lab->verdict = (struct verdict){ .loss = (double)NAN };
     lab->is_running = true;
-    random_seed(&lab->draws, (uint64_t)lab->run.seed + 7919u * (uint64_t)(lab->round + 1));
-    spans_restart(&lab->spans, lab->round, chosen);
+    random_seed(&lab->draws, (uint64_t)lab->run.seed + 7919u * (uint64_t)(round + 1));
+    spans_restart(&lab->spans, round, chosen);
     if (world_rank(lab->world) == 0)
-        show_progress(lab);
+        schedule_show(&lab->schedule, lab->story->lab, lab->variant[chosen]->name, lab->terminal);
     return true;
 }
 
@@ -456,7 +403,7 @@ static int tell(struct lab *lab)
     lanes_draw(stdout, r, lab->story->pictured, lab->terminal);
     table_show(stdout, r);
     table_explain(stdout, r, lab->story->asked);
-    printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds, world_now() - lab->began,
+    printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds, world_now() - lab->schedule.began,
            r->folder);
     if (wrong)
         warn("%d failed checks; see the column `wrong` of %s/summary.csv", wrong, r->folder);

@@ -160,12 +160,12 @@ static void draw_legend(FILE *out, const struct picture *pictures, int count, bo
 
 void lanes_draw(FILE *out, const struct report *report, const char *const *names, struct terminal terminal)
 {
-    enum { CASES_MOST = 8, LABEL = 11, MARK = 8, LEAST = 20, MOST = 160 };
-    const struct outcome *shown[CASES_MOST];
-    struct picture pictures[CASES_MOST];
+    enum { PICTURES_MOST = 8, LABEL = 11, MARK = 8, LEAST = 20, MOST = 160 };
+    const struct outcome *shown[PICTURES_MOST];
+    struct picture pictures[PICTURES_MOST];
     int count = 0;
     double longest = 0;
-    for (; *names && count < CASES_MOST; names++)
+    for (; *names && count < PICTURES_MOST; names++)
         for (int i = 0; i < report->cases; i++)
             if (strcmp(report->outcomes[i].name, *names) == 0) {
                 shown[count] = &report->outcomes[i];

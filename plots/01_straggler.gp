@@ -1,7 +1,7 @@
 # Lab 01, the straggler, in three charts: where each rank's time goes (breakdown), one step as the
 # ranks lived it (timeline), and what each case costs (step_time).
 #
-#   gnuplot -e "results='results/01_straggler'" plots/01_straggler.gp
+#     gnuplot -e "results='results/01_straggler'" plots/01_straggler.gp
 #
 # draws each as SVG and PNG into the folder of the results. blog='FILE' names other published values.
 
@@ -118,8 +118,9 @@ y(offset) = has(strcol("case"), cases) ? row[place(strcol("case"), cases)] + off
 
 left = 150
 right = 150
-eval page("What each straggler costs, and what each fix wins back", "step time of the slowest rank (ms)", 28 * (row[words(cases)] + 0.5))
-set yrange [row[words(cases)] + 0.75 : 0.25]
+lowest = row[words(cases)] + 0.75
+eval page("What each straggler costs, and what each fix wins back", "step time of the slowest rank (ms)", 28 * (lowest - 0.25))
+set yrange [lowest : 0.25]
 set xrange [0:*]
 set ytics ()
 do for [i = 1:words(cases)] {

@@ -34,8 +34,6 @@ number(cell) = cell eq "" || cell eq "-" ? NaN : real(cell)
 keep_larger(cell) = number(cell) > most ? (most = number(cell)) : most          # a NaN is passed over
 largest(list) = (most = 0, sum [i = 1:words(list)] keep_larger(word(list, i)), most)
 
-simulated = !has(word(column_of(summary_csv, "platform"), 1), "here -")
-
 # ---- Colours, fills, words ------------------------------------------------------------------
 phases = "data compute host transfer update wait"
 phase(kind) = has(kind, "forward backward local") ? "compute" : kind eq "travel" ? "transfer" : kind
@@ -51,12 +49,15 @@ literal(text) = strstrt(text, "_") ? text[:strstrt(text, "_") - 1]."\\_".literal
 bold(text) = "{/:Bold ".literal(text)."}"           # in such text a bare _ would begin a subscript
 
 # ---- The caption: on what, and how, this was measured ---------------------------------------
-counted(key, noun) = preamble(key) eq "" ? "" : preamble(key)." ".noun.(preamble(key) eq "1" ? "" : "s")
+cell(key) = word(column_of(summary_csv, key), 1)
+told(key) = preamble(key) ne "" ? preamble(key) : cell(key) eq "-" ? "" : cell(key)
+counted(key, noun) = told(key) eq "" ? "" : told(key)." ".noun.(told(key) eq "1" ? "" : "s")
 also(text) = text eq "" ? "" : " · ".text
-machine = preamble("machine")
-caption = counted("ranks", "rank").(preamble("cores") eq "" ? "" : " on ".counted("cores", "core")).\
-    also(preamble("oversubscribed") eq "1" ? "more ranks than cores" : "").\
-    also(preamble("backend")).also(counted("steps", "step")).also(counted("rounds", "round"))
+simulated = !has(cell("platform"), "here -")
+machine = told("machine")
+caption = counted("ranks", "rank").(told("cores") eq "" ? "" : " on ".counted("cores", "core")).\
+    also(told("oversubscribed") eq "1" ? "more ranks than cores" : "").\
+    also(told("backend")).also(counted("steps", "step")).also(counted("rounds", "round"))
 
 # ---- A page ---------------------------------------------------------------------------------
 # eval page("What to see", "axis (unit)", 300) (no apostrophes) lays out a chart with 300 pixels of height for its

@@ -1,0 +1,84 @@
+#include "schedule.h"
+
+#include "random.h"
+#include "world.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+void schedule_begin(struct schedule *s, const struct run *run, int cases)
+{
+    *s = (struct schedule){ .run = run, .cases = cases, .turn = -1, .began = world_now() };
+    s->round_began = s->began;
+}
+
+int schedule_case(const struct schedule *s)
+{
+    return (int)s->order[s->turn];
+}
+
+/* A fixed number of rounds, or as many as fit. */
+static bool is_open_ended(const struct run *run)
+{
+    return !run->rounds && !run->quick;
+}
+
+/* Seconds of the rounds to come, each, judged by the one that just ended: the first is longer by its steps. */
+static double next_round(const struct schedule *s, double now)
+{
+    double last = now - s->round_began;
+    if (s->round > 0)
+        return last;
+    struct window first = run_window(s->run, 0), later = run_window(s->run, 1);
+    return last * (later.warmup + later.measured) / (first.warmup + first.measured);
+}
+
+static bool wants_round(const struct schedule *s)
+{
+    double now = world_now();
+    bool fits = now - s->began + next_round(s, now) <= s->run->seconds;
+    return s->round + 1 < run_least_rounds(s->run) || (is_open_ended(s->run) && fits);
+}
+
+static void draw_order(struct schedule *s)
+{
+    struct random random;
+    random_seed(&random, (uint64_t)s->run->seed + 1000003u * (uint64_t)(s->round + 1));
+    for (int i = 0; i < s->cases; i++)
+        s->order[i] = (uint32_t)i;
+    random_shuffle(&random, s->order, (size_t)s->cases);
+}
+
+int schedule_next(struct schedule *s, struct world *world)
+{
+    if (s->turn == s->cases - 1) {
+        int wanted = world_rank(world) == 0 && wants_round(s);
+        world_broadcast(world, &wanted, sizeof wanted);
+        if (!wanted)
+            return -1;
+        s->round++;
+        s->turn = -1;
+        s->round_began = world_now();
+    }
+    if (++s->turn == 0)
+        draw_order(s);
+    return schedule_case(s);
+}
+
+void schedule_show(const struct schedule *s, const char *lab, const char *name, struct terminal terminal)
+{
+    if (!terminal.is_live && s->turn > 0)
+        return;
+    double spent = world_now() - s->began;
+    double done = s->round + (double)s->turn / s->cases; /* rounds */
+    int least = run_least_rounds(s->run);
+    fprintf(stderr, "%s%s: round %d of %s%d, case %d of %d (%s), %.0f s", terminal.is_live ? "\r\033[K" : "", lab,
+            s->round + 1, is_open_ended(s->run) ? "at least " : "", least, s->turn + 1, s->cases, name, spent);
+    if (done > 0.2) {
+        double expected = fmax(spent, spent / done * least);
+        fprintf(stderr, " of about %.0f s", is_open_ended(s->run) ? fmax(expected, s->run->seconds) : expected);
+    }
+    fputs(terminal.is_live ? "" : "\n", stderr);
+    fflush(stderr);
+}

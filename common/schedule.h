@@ -1,0 +1,36 @@
+/* schedule: which case runs when. Rounds go over all cases in an order that is drawn anew for each round, so that a
+ * slow moment of the machine does not always meet the same case; rounds are added while the budget lasts. */
+#ifndef LOCKSTEP_SCHEDULE_H
+#define LOCKSTEP_SCHEDULE_H
+
+#include "launch.h"
+#include "run.h"
+
+#include <stdint.h>
+
+struct world;
+
+enum { CASES_MOST = 64 };
+
+struct schedule {
+    const struct run *run;
+    int cases;
+    int round, turn;             /* turn: position in the order; -1 before a round's first case */
+    uint32_t order[CASES_MOST];  /* (cases) of this round */
+    double began, round_began;   /* world's time */
+};
+
+void schedule_begin(struct schedule *schedule, const struct run *run, int cases);
+
+/* all: moves on to the next case and returns it; -1 when all rounds are done. Rank 0's clock decides for all whether
+ * another round fits. */
+int schedule_next(struct schedule *schedule, struct world *world);
+
+/* The case that runs. */
+int schedule_case(const struct schedule *schedule);
+
+/* One line on standard error: what runs, how many are left, elapsed and expected time; redrawn on a live terminal, else
+ * a line per round. `name` is the case's, `lab` heads the line. */
+void schedule_show(const struct schedule *schedule, const char *lab, const char *name, struct terminal terminal);
+
+#endif

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# The house rules that a compiler does not know. usage: house_test.sh SOURCE_DIR
+set -euo pipefail
+cd "$1"
+failed=0
+complain() {
+    printf 'house rule broken: %s\n%s\n' "$1" "$2"
+    failed=1
+}
+
+# One clock: everybody asks world.h. The supervisor (launch.c) lives outside any world, and card.c asks a file's age.
+found=$(grep -nE 'clock_gettime|gettimeofday|nanosleep|usleep|MPI_Wtime|[^_a-z]sleep\(' common/*.[ch] labs/*.c tools/*.c |
+    grep -vE '^common/(world_[a-z]+|launch)\.c:' || true)
+[ -z "$found" ] || complain "no clock or sleep outside world.h" "$found"
+
+# A backend is a linked file: only the files named after it know its API.
+found=$(grep -nE '#include <(mpi|nccl|cuda[a-z_]*|smpi/.*)\.h>|#ifdef|#if defined' common/*.[ch] labs/*.c |
+    grep -vE '^common/([a-z]+_(mpi|cpu)\.[ch]|[a-z_]+\.h:[0-9]+:#ifndef)' || true)
+[ -z "$found" ] || complain "backends are linked, not #ifdef'd" "$found"
+
+# A lab includes the frame and what a step is made of.
+found=$(grep -nE '#include "' labs/*.c | grep -vE '"(lab|train)\.h"' || true)
+[ -z "$found" ] || complain "a lab includes lab.h and train.h, nothing else of ours" "$found"
+
+# Includes point backwards in the order in which a run passes through common/.
+order=(die memory random csv options files run cores launch world world_mpi spans collective helper device mlp adamw
+    stall loader train stats timeline summary link card calibrate predict report lanes trace table guess schedule lab
+    supervise)
+position() {
+    local i
+    for i in "${!order[@]}"; do
+        [ "${order[$i]}" != "$1" ] || { echo "$i"; return; }
+    done
+    echo -1
+}
+for file in common/*.h; do
+    stem=$(basename "$file" .h)
+    here=$(position "$stem")
+    [ "$here" -ge 0 ] || complain "every header has its place in the order" "$file"
+    while read -r included; do
+        there=$(position "$included")
+        [ "$there" -ge 0 ] && [ "$there" -lt "$here" ] ||
+            complain "includes point backwards" "$file includes $included.h"
+    done < <(sed -nE 's/^#include "([a-z_]+)\.h"$/\1/p' "$file")
+done
+
+# One stem finds four files.
+for lab in labs/*.c; do
+    stem=$(basename "$lab" .c)
+    for file in "plots/$stem.gp" "notebooks-md/$stem.md" "expected/$stem.csv"; do
+        [ -f "$file" ] || complain "one stem finds four files" "$file is missing"
+    done
+    grep -q "add_lab($stem)" CMakeLists.txt || complain "one add_lab line per lab" "$stem"
+done
+
+# Pictures and files that the texts point to exist.
+while IFS=: read -r text target; do
+    [ -e "$(dirname "$text")/$target" ] || complain "links point to something" "$text -> $target"
+done < <(grep -oHE '\]\([^)#:]+' README.md notebooks-md/*.md | sed 's/](//')
+
+exit "$failed"

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# A lab at toy size, as a user runs it. usage: lab_test.sh LAB_BINARY RANKS SCRATCH_DIR
+# The arithmetic is real; only its size is small. Nothing here depends on how fast the machine is.
+set -euo pipefail
+lab=$1 ranks=$2 scratch=$3
+name=$(basename "$lab")
+toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10 --sleep-ms 4 --quick)
+rm -rf "$scratch"
+mkdir -p "$scratch"
+out="$scratch/results with spaces"
+
+die() {
+    echo "lab_test: $*" >&2
+    exit 1
+}
+
+"$lab" "${toy[@]}" --ranks "$ranks" --out "$out" --guess skew_ws4=7 >"$scratch/stdout" 2>"$scratch/stderr" ||
+    { cat "$scratch"/std*; die "exit status $?"; }
+folder="$out/$name"
+
+expected=lab,case,backend,platform,device,precision,ranks,cores,batch_size,global_batch_size,steps,rounds,slowest_rank,\
+slowest_step_ms,median_step_ms,p95_step_ms,samples_per_s,useful_tokens_per_s,padded_tokens_per_s,padding_ratio,\
+rank_skew_ms,rank_token_spread,data_ms,local_ms,host_ms,wait_ms,transfer_ms,exposed_ms,blog_compute_ms,blamed_rank,\
+blamed_wait_ms,efficiency,predicted_step_ms,predicted_kind,vs_baseline,vs_baseline_low,vs_baseline_high,loss,numerics,\
+oversubscribed,wrong
+[ "$(grep -v '^#' "$folder/summary.csv" | head -n 1)" = "$expected" ] || die "summary.csv has other columns"
+
+# Every case ran, was right, and its terms add up; what only shifts time leaves every bit of the loss alone.
+awk -F, -v ranks="$ranks" '
+    /^#/ { next }
+    !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+    {
+        cases++
+        case_name = $at["case"]
+        if ($at["wrong"] != 0) { print case_name ": wrong " $at["wrong"]; bad = 1 }
+        parts = $at["local_ms"] + $at["host_ms"] + $at["wait_ms"] + $at["transfer_ms"]
+        gap = parts - $at["blog_compute_ms"]
+        if (gap > 1e-4 || gap < -1e-4) { print case_name ": terms do not add up, " gap; bad = 1 }
+        if ($at["global_batch_size"] != ranks * $at["batch_size"]) { print case_name ": global batch"; bad = 1 }
+        if ($at["rounds"] != 3) { print case_name ": " $at["rounds"] " rounds"; bad = 1 }
+        if (case_name !~ /share|every_k/ && $at["numerics"] != "same") { print case_name ": numerics " $at["numerics"]; bad = 1 }
+        if (case_name ~ /_share$/ && $at["numerics"] == "changed") { print case_name ": shares changed the loss"; bad = 1 }
+        if (ranks > 1 && case_name ~ /every_k/ && $at["numerics"] != "changed") { print case_name ": local SGD left the loss alone"; bad = 1 }
+        if ($at["loss"] <= 0 || $at["loss"] > 5) { print case_name ": loss " $at["loss"]; bad = 1 }
+        if (ranks == 1 && ($at["wait_ms"] != 0)) { print case_name ": one rank waits"; bad = 1 }
+        if ($at["steps"] != (case_name ~ /every_k/ ? 12 : 12)) { print case_name ": " $at["steps"] " steps"; bad = 1 }
+    }
+    END { if (cases != 16) { print cases " cases"; bad = 1 } exit bad }' "$folder/summary.csv" || die "summary.csv"
+
+rows=$(grep -vc '^#' "$folder/ranks.csv")
+[ "$rows" -eq $((1 + 16 * ranks)) ] || die "ranks.csv has $rows lines"
+rows=$(grep -vc '^#' "$folder/rounds.csv")
+[ "$rows" -eq $((1 + 16 * 3)) ] || die "rounds.csv has $rows lines"
+
+# The phases of a rank leave no gap within a block, and no measured step is missing.
+awk -F, '
+    /^#/ || $1 == "rank" { next }
+    $5 == "sum" || $5 == "barrier" { next }
+    {
+        block = $1 "," $2 "," $3
+        if (block == before && $7 != end) { print "gap before", $0; bad = 1 }
+        before = block; end = $9
+        if ($12 == 1) steps[block "," $4] = 1
+    }
+    END { for (s in steps) n++; exit bad || n == 0 }' "$folder/spans.csv" || die "spans.csv"
+
+# The trace is one JSON object with an event per line.
+awk 'NR == 1 && !/^\{/ { bad = 1 }
+     /^\{"ph"/ && !/^\{"ph":"[XM]".*\},?$/ { bad = 1; print }
+     { last = $0 }
+     END { exit bad || last != "]}" }' "$folder/trace.json" || die "trace.json"
+
+# The guess came back beside formula and measurement, in the table and on disk.
+grep -qE '^skew_ws4 +7\.0 ' "$scratch/stdout" || die "the table does not show the guess"
+[ "$(grep -c ,skew_ws4,7 "$out/guesses.csv")" -eq 1 ] || die "guesses.csv"
+[ -s "$out/machine.csv" ] || die "no machine card"
+! compgen -G "$folder/.*.tmp" >/dev/null || die "temporary files were left"
+
+# A second run finds the card fresh and leaves it alone.
+before=$(stat -c %Y.%i "$out/machine.csv")
+"$lab" "${toy[@]}" --ranks "$ranks" --out "$out" --cases busy >"$scratch/stdout" 2>"$scratch/stderr" || die "second run"
+[ "$(stat -c %Y.%i "$out/machine.csv")" = "$before" ] || die "the card was measured again"
+[ "$(grep -vc '^#' "$folder/summary.csv")" -eq 3 ] || die "--cases ran more than the baseline and the case"
+
+# Under a launcher of the user's own it just runs; a contradicting --ranks is refused.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+mpirun --oversubscribe --bind-to none -np "$ranks" "$lab" "${toy[@]}" --out "$out" --cases busy --rounds 1 \
+    >"$scratch/stdout" 2>"$scratch/stderr" || { cat "$scratch"/std*; die "under mpirun"; }
+status=0
+timeout 60 mpirun --quiet --oversubscribe --bind-to none -np "$ranks" "$lab" "${toy[@]}" --out "$out" \
+    --ranks $((ranks + 1)) >"$scratch/stdout" 2>"$scratch/stderr" || status=$?
+[ "$status" -eq 2 ] || die "contradicting --ranks: exit status $status"
+[ "$(grep -c 'launcher started' "$scratch/stderr")" -eq 1 ] || die "contradicting --ranks: not one line"
+echo "lab_test: $name on $ranks ranks holds"

@@ -1,0 +1,228 @@
+#!/usr/bin/env bash
+# usage: run_all_test.sh SOURCE FOLDER: does run_all.sh do what it says? It runs on a small copy of the project below
+# FOLDER, where compiler, package manager and labs are scripts that only write down how they were called.
+set -uo pipefail
+
+source=$1
+folder="$2/run_all"
+project="$folder/a path with spaces/it's here"
+elsewhere="$folder/somewhere else"
+calls="$folder/calls"
+failed=0
+
+complain()
+{
+    printf 'FAILED %s\n%s\n' "$1" "$said"
+    failed=1
+}
+
+run() # STATUS ARGUMENT...: runs it from elsewhere; what it said goes into `said`
+{
+    local wanted=$1 got
+    shift
+    : >"$calls"
+    said=$(cd "$elsewhere" && "${before[@]}" "$project/run_all.sh" "$@" 2>&1 <<<"an answer")
+    got=$?
+    ((got == wanted)) || complain "run_all.sh $*: status $got, not $wanted"
+}
+
+says() # TEXT...
+{
+    local text
+    for text in "$@"; do
+        [[ $said == *"$text"* ]] || complain "it should have said: $text"
+    done
+}
+
+called() # TEXT: a program was called like that
+{
+    grep -qF -- "$1" "$calls" || complain "it should have called: $1; it called: $(<"$calls")"
+}
+
+not_called() # TEXT
+{
+    ! grep -qF -- "$1" "$calls" || complain "it should not have called: $1"
+}
+
+refuses() # TEXT ARGUMENT...: bad usage: one line that names the value, at once, and nothing is started
+{
+    local text=$1 began=$SECONDS
+    shift
+    run 2 "$@"
+    says "$text"
+    [[ $said != *$'\n'* ]] || complain "run_all.sh $*: more than one line"
+    ((SECONDS - began <= 2)) || complain "run_all.sh $*: took $((SECONDS - began)) s"
+    [[ ! -s $calls && ! -e $project/build && ! -e $project/results ]] || complain "run_all.sh $*: started something"
+}
+
+stub() # NAME: a program that writes its call down, then does what standard input says
+{
+    {
+        printf '#!/usr/bin/env bash\nprintf "%%s\\n" "%s $*" >>"%s"\n' "${1##*/}" "$calls"
+        cat
+    } >"$1"
+    chmod +x "$1"
+}
+
+# shellcheck disable=SC2016 # the stubs' variables, not ours
+make_project()
+{
+    local lab
+    rm -rf "$folder"
+    mkdir -p "$project"/{labs,plots,expected} "$elsewhere" "$folder/bin"
+    cp "$source/run_all.sh" "$project/"
+    for lab in 01_straggler 02_wrong 03_cannot; do
+        printf '/* %s: what about %s?\n * More.\n */\n' "$lab" "${lab#*_}" >"$project/labs/$lab.c"
+    done
+    stub "$folder/bin/gnuplot" <<<'exit 0'
+    stub "$folder/bin/ctest" <<<'echo "2 tests failed"; exit 8'
+    stub "$folder/bin/dpkg-query" <<<'[[ -e $MISSING && $* == *libcmocka-dev* ]] || echo "<installed>"'
+    stub "$folder/bin/apt-get" <<<'[[ $* != *--print-uris* ]] || printf "%s\n" "a b 2000000 c" "a b 3000000 c"; [[ $* == *--print-uris* ]] || rm -f "$MISSING"'
+    stub "$folder/bin/sudo" <<<'[[ ! -e $NO_SUDO ]] || exit 1; [[ $1 != -n ]] || shift; exec "$@"'
+    # Configuring leaves a cache, building leaves the labs; each lab tells how it was called, and whether it could ask.
+    stub "$folder/bin/cmake" <<'END'
+if [[ -e $BROKEN ]]; then echo "error: no such thing"; exit 1; fi
+if [[ $1 == -S ]]; then echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" >build/CMakeCache.txt; exit; fi
+mkdir -p build/bin
+for name in 01_straggler:0 02_wrong:1 03_cannot:77 claims:0; do
+    {
+        echo '#!/usr/bin/env bash'
+        echo "printf '%s\n' \"${name%:*} \$*\" >>\"$CALLS\""
+        echo "read -r answer && echo 'it could ask'"
+        echo 'if [[ -e $KILLER && $* != *first-look* ]]; then trap "exit 143" TERM; kill -TERM 0; sleep 5; fi'
+        echo "exit ${name#*:}"
+    } >"build/bin/${name%:*}"
+    chmod +x "build/bin/${name%:*}"
+done
+END
+    export PATH="$folder/bin:$PATH" CALLS="$calls" MISSING="$folder/missing" NO_SUDO="$folder/no_sudo"
+    export BROKEN="$folder/broken" KILLER="$folder/killer"
+}
+
+test_usage()
+{
+    refuses "unknown word '--frobnicate'" --frobnicate
+    refuses "unknown word 'quick'" quick
+    refuses "unknown word ''" ''
+    refuses "--only needs a value" --only
+    refuses "--only needs a value" --only --quick
+    refuses "--only needs a value" --only=
+    refuses "--only '04_none' is no lab here" --only 04_none
+    refuses "not 'gpus'" --backend gpus
+    refuses "not 'sim'" --backend=sim
+    refuses "not '-1'" --seconds -1
+    refuses "not '3x'" --seconds 3x
+    refuses "not 'nan'" --seconds=nan
+    refuses "not '86400'" --seconds 86400
+    refuses "--quick takes no value" --quick=yes
+    refuses "leave out --quick" --test --quick
+    touch "$folder/file"
+    refuses "'$folder/file/results' cannot be written" --out "$folder/file/results"
+}
+
+test_telling()
+{
+    local flag
+    run 0 --help
+    for flag in --test --quick --only --backend --seconds --out --list --yes --help; do
+        says "$flag"
+    done
+    run 0 --list
+    says "01_straggler       what about straggler?" "02_wrong           what about wrong?"
+    [[ ! -e $project/build ]] || complain "--list built something"
+    ln -s "$project/run_all.sh" "$folder/link"
+    said=$(cd / && "$folder/link" --list)
+    says "03_cannot          what about cannot?"
+}
+
+test_running()
+{
+    run 1 --quick --seconds 3.5 --backend mpi --out "my results"
+    says "3 of 3 labs left" "1 of 3 labs left" "01_straggler: what about straggler?" "03_cannot: skipped" "02_wrong failed" \
+        "$elsewhere/my results" "notebooks-md/01_straggler.md"
+    [[ $said != *"it could ask"* ]] || complain "a lab could ask"
+    called "01_straggler --cases skew_ws4 --rounds 1 --quick --out $elsewhere/my results/first-look --backend mpi"
+    called "01_straggler --out $elsewhere/my results --quick --seconds 3.5 --backend mpi"
+    called "02_wrong --out"
+    called "gnuplot -e results='$elsewhere/my results/01_straggler' plots/01_straggler.gp"
+    not_called "plots/02_wrong.gp"
+    called "claims --results $elsewhere/my results --expected expected"
+    not_called "apt-get"
+
+    run 0 --only 01_straggler
+    called "01_straggler --out results"
+    called "claims --results results --expected expected --only 01_straggler"
+    not_called "02_wrong"
+    run 0 --only 01_straggler --out "$folder/it's"
+    called "results='$folder/it''s/01_straggler'"
+    run 0 --only 03_cannot
+    not_called "claims"
+}
+
+test_trouble()
+{
+    before=(flock "$elsewhere/my results/.lock")
+    run 2 --out "my results"
+    says "another run writes into '$elsewhere/my results'"
+    before=(setsid -w)
+    touch "$KILLER"
+    run 130
+    says "stopped; finished and kept: nothing yet"
+    not_called "claims"
+    before=()
+    rm "$KILLER"
+
+    touch "$BROKEN"
+    run 1
+    says "error: no such thing" "build/build.log" "the build failed"
+    not_called "01_straggler"
+    rm "$BROKEN"
+
+    echo "CMAKE_HOME_DIRECTORY:INTERNAL=/where/it/was" >"$project/build/CMakeCache.txt"
+    touch "$project/build/stale"
+    run 0 --only 01_straggler
+    [[ ! -e $project/build/stale ]] || complain "a build folder from elsewhere was kept"
+    touch "$project/build/fresh"
+    run 0 --only 01_straggler
+    [[ -e $project/build/fresh ]] || complain "a build folder that belongs here was thrown away"
+}
+
+test_tests()
+{
+    run 8 --test --yes
+    says "2 tests failed"
+    called "ctest --test-dir build --output-on-failure"
+    not_called "01_straggler"
+}
+
+test_setup()
+{
+    touch "$MISSING"
+    run 0 --only 01_straggler
+    says "libcmocka-dev" "5 MB"
+    called "--no-install-recommends -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 install libcmocka-dev"
+
+    # Without the rights. Root has them, so it steps down for this, where it can.
+    ((EUID != 0)) || before=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+    touch "$MISSING" "$NO_SUDO"
+    chmod -R a+rwX "$folder"
+    if "${before[@]}" test -w "$project/build"; then
+        run 1 --only 01_straggler --yes --out "$folder"
+        says "administrator" "apt-get update && apt-get install --no-install-recommends libcmocka-dev"
+        not_called "apt-get"
+    else
+        echo "not tested: without the rights ($folder is out of reach for others)"
+    fi
+    before=()
+}
+
+declare -a before=()
+make_project
+test_usage
+test_telling
+test_running
+test_trouble
+test_tests
+test_setup
+((failed)) || echo "run_all.sh does what it says"
+exit "$failed"
