@@ -204,8 +204,11 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
     struct span *all = memory_new((size_t)spans.count * (size_t)world_size(world), sizeof *all);
     world_gather(world, spans.at, (size_t)spans.count * sizeof *spans.at, all);
     if (world_rank(world) == 0) {
-        struct timeline timeline = { .ranks = link->ranks, .first_step = SIZES, .steps = SIZES * REDUCE_REPEATS,
-                                     .count = spans.count, .spans = all };
+        struct timeline timeline = { .ranks = link->ranks,
+                                     .first_step = SIZES,
+                                     .steps = SIZES * REDUCE_REPEATS,
+                                     .count = spans.count,
+                                     .spans = all };
         struct cell *cells = memory_new((size_t)timeline.steps * (size_t)link->ranks, sizeof *cells);
         timeline_split(&timeline, cells);
         for (int size = 0; size < SIZES; size++) {
@@ -230,7 +233,7 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
 static void measure_links(struct card *card, struct bench *bench, struct world *world)
 {
     int ranks = world_size(world);
-    for (int n = ranks; n > 1 && card->links < CARD_LINKS_MOST; n = n > 2 ? (n + 1) / 2 : 1) {
+    for (int n = ranks; n > 1 && card->links<CARD_LINKS_MOST; n = n> 2 ? (n + 1) / 2 : 1) {
         struct world *part = world_first(world, n);
         if (part) {
             measure_link(&card->link[card->links], bench, part);

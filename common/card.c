@@ -170,8 +170,8 @@ void card_show(FILE *out, const struct card *card, const struct run *run, double
     if (card->ranks > 1) {
         fprintf(out, "  %d ranks at once, each in      %8.1f ms   (slowest of a step: %.1f ms above the mean)\n",
                 card->ranks, 1e3 * together, 1e3 * card->jitter);
-        fprintf(out, "  all-reduce of %5.1f MB takes   %8.1f ms   (%d ranks, predicted from other sizes)\n", bytes / 1e6,
-                1e3 * card_allreduce(card, card->ranks, bytes), card->ranks);
+        fprintf(out, "  all-reduce of %5.1f MB takes   %8.1f ms   (%d ranks, predicted from other sizes)\n",
+                bytes / 1e6, 1e3 * card_allreduce(card, card->ranks, bytes), card->ranks);
     }
     fprintf(out, "  memory copy %.1f GB/s; a sleep lasts %.2f ms too long; a stamp costs %.0f ns\n",
             card->copy_bandwidth / 1e9, 1e3 * card->sleep_overshoot, 1e9 * card->clock_cost);

@@ -204,8 +204,9 @@ int collective_wrong(struct collective *c)
 
 const char *collective_algorithm(void)
 {
-    static const char *const names[] = { "the library's choice", "linear", "reduce+broadcast", "recursive doubling",
-                                         "ring", "segmented ring", "Rabenseifner" };
+    static const char *const names[] = { "the library's choice", "linear", "reduce+broadcast",
+                                         "recursive doubling",   "ring",   "segmented ring",
+                                         "Rabenseifner" };
     const char *chosen = getenv("OMPI_MCA_coll_tuned_allreduce_algorithm");
     int index = chosen ? atoi(chosen) : 0;
     return index >= 0 && index < (int)(sizeof names / sizeof *names) ? names[index] : chosen;

@@ -11,8 +11,8 @@
 
 struct csv {
     FILE *out;
-    bool is_named;   /* the line of names is written */
-    bool is_inside;  /* a row has begun */
+    bool is_named;  /* the line of names is written */
+    bool is_inside; /* a row has begun */
 };
 
 void csv_text(struct csv *csv, const char *name, const char *text);

@@ -34,8 +34,8 @@ void device_scale(float *out, const float *x, float scale, size_t count);
 
 /* One step of AdamW on `count` parameters in place (Loshchilov and Hutter, ICLR 2019; PyTorch's order). */
 struct adamw_rates {
-    float rate;            /* learning rate */
-    float beta1, beta2;    /* decay of the two moments */
+    float rate;         /* learning rate */
+    float beta1, beta2; /* decay of the two moments */
     float epsilon;
     float weight_decay;
     float correction1, correction2; /* 1 - beta1^t and sqrt(1 - beta2^t) at step t = 1, 2, … */

@@ -7,7 +7,7 @@
 
 /* Each loop below is compiled for several vector widths; the loader picks the widest this CPU has, so that one
  * binary runs anywhere. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&                \
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
     !defined(__SANITIZE_THREAD__)
 #define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -79,8 +79,8 @@ WIDE void device_gelu(float *restrict z, float *restrict slope, const float *res
             float bell = fast_exp(-0.5f * x * x); /* e^(-u^2) at u = x / sqrt 2: both erf and the slope need it */
             float u = fabsf(x) * 0.70710678f;
             float t = 1.0f / (1.0f + 0.3275911f * u);
-            float poly = t * (0.254829592f +
-                              t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+            float poly =
+                t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
             float upper = 0.5f * poly * bell; /* 1 - Phi(|x|) */
             float phi = x < 0 ? upper : 1.0f - upper;
             row[n] = x * phi;

@@ -1,9 +1,10 @@
 #include "lab.h"
 
 #include "calibrate.h"
+#include "cases.h"
 #include "collective.h"
 #include "device.h"
-#include "die.h"
+#include "gather.h"
 #include "guess.h"
 #include "lanes.h"
 #include "launch.h"
@@ -22,29 +23,19 @@
 
 enum { SPANS_PER_STEP = 64 };
 
-/* What each rank says after a block. */
-struct verdict {
-    double loss;
-    uint64_t hash; /* of the parameters */
-    int samples, wrong, spans;
-};
-
 struct lab {
     const struct story *story;
     const struct option_row *tables[3];
     int argc;
     char *const *argv;
-    struct run run;          /* the base settings, once the world is known */
+    struct run run; /* the base settings, once the world is known */
     struct options *base;
     struct world *world;
     struct collective *collective;
     struct spans spans;
     struct card card;
 
-    int cases;
-    const struct variant *variant[CASES_MOST]; /* (cases) */
-    struct options *settings[CASES_MOST];      /* (cases) base and the variant's change */
-
+    struct cases cases;
     struct schedule schedule;
     bool is_running; /* a block is open */
     struct window window;
@@ -58,53 +49,7 @@ struct lab {
     struct span_table span_table;
 };
 
-static struct run *run_of(struct options *options)
-{
-    return (struct run *)options; /* every lab's options begin with one */
-}
-
 /* --- opening ---------------------------------------------------------------------------------------------------- */
-
-static bool is_chosen(const struct run *run, const struct variant *variants, const struct variant *v)
-{
-    bool is_named = v == variants || run->cases.count == 0;
-    for (int i = 0; i < run->cases.count; i++)
-        is_named |= strcmp(run->cases.text[i], v->name) == 0;
-    return is_named;
-}
-
-static void refuse_unknown_cases(const struct run *run, const struct variant *variants)
-{
-    for (int i = 0; i < run->cases.count; i++) {
-        const struct variant *v = variants;
-        while (v->name && strcmp(v->name, run->cases.text[i]) != 0)
-            v++;
-        if (!v->name)
-            die(STATUS_USAGE, "--cases names no case of this lab: '%.60s'; --help lists the cases", run->cases.text[i]);
-    }
-}
-
-/* Settles what can be settled before anything starts: bad usage ends here. */
-static void settle(struct lab *lab, struct options *base)
-{
-    const struct story *story = lab->story;
-    char *help = memory_text("%s", story->question);
-    for (const struct variant *v = story->variants; v->name; v++) {
-        char *longer = memory_text("%s%s\n  %-20s %s", help, v == story->variants ? "\n\ncases:" : "", v->name, v->idea);
-        free(help);
-        help = longer;
-    }
-    options_parse(lab->tables, base, help, lab->argc, (char **)lab->argv);
-    free(help);
-    refuse_unknown_cases(run_of(base), story->variants);
-    const char *names[CASES_MOST + 1] = { NULL };
-    for (const struct variant *v = story->variants; v->name; v++)
-        if (is_chosen(run_of(base), story->variants, v)) {
-            names[lab->cases] = v->name;
-            lab->variant[lab->cases++] = v;
-        }
-    guess_refuse(&run_of(base)->guesses, names);
-}
 
 static bool names_option(int argc, char *const *argv, const char *flag)
 {
@@ -113,13 +58,6 @@ static bool names_option(int argc, char *const *argv, const char *flag)
         if (strncmp(argv[i], flag, length) == 0 && (argv[i][length] == '\0' || argv[i][length] == '='))
             return true;
     return false;
-}
-
-static void refuse(const struct lab *lab, struct options *base)
-{
-    if (lab->story->refuse)
-        lab->story->refuse(base);
-    run_refuse(run_of(base));
 }
 
 /* all */
@@ -133,7 +71,7 @@ static void join_world(struct lab *lab, struct options *base)
         die(STATUS_USAGE, "--ranks %d, but the launcher started %d; leave out --ranks or start as many", asked, size);
     }
     run_of(base)->ranks = size;
-    refuse(lab, base);
+    cases_refuse(lab->story, base);
     lab->run = *run_of(base);
     lab->base = base;
     device_open();
@@ -187,22 +125,23 @@ static void open_report(struct lab *lab)
                           .cores = lab->card.cores,
                           .is_oversubscribed = lab->run.ranks > lab->card.cores,
                           .has_intervals = !lab->run.quick && run_least_rounds(&lab->run) > 2,
-                          .outcomes = memory_new((size_t)lab->cases, sizeof *r->outcomes),
-                          .cases = lab->cases };
-    for (int i = 0; i < lab->cases; i++) {
+                          .outcomes = memory_new((size_t)lab->cases.count, sizeof *r->outcomes),
+                          .cases = lab->cases.count };
+    for (int i = 0; i < lab->cases.count; i++) {
         struct outcome *o = &r->outcomes[i];
-        *o = (struct outcome){ .name = lab->variant[i]->name,
-                               .idea = lab->variant[i]->idea,
-                               .run = *run_of(lab->settings[i]),
-                               .prediction = lab->story->predict(lab->settings[i], &lab->card),
-                               .guess = guess_of(&lab->run.guesses, lab->variant[i]->name) };
+        *o = (struct outcome){ .name = lab->cases.variant[i]->name,
+                               .idea = lab->cases.variant[i]->idea,
+                               .run = *run_of(lab->cases.settings[i]),
+                               .prediction = lab->story->predict(lab->cases.settings[i], &lab->card),
+                               .guess = guess_of(&lab->run.guesses, lab->cases.variant[i]->name) };
         tally_open(&o->tally, lab->run.ranks);
     }
     lab->terminal = launch_terminal();
     lab->span_table = report_begin_spans(r);
     if (r->is_oversubscribed)
         warn("%d ranks on %d cores: they share time, so this shows oversubscription more than the lab's lesson; "
-             "every row is marked", r->ranks, r->cores);
+             "every row is marked",
+             r->ranks, r->cores);
 }
 
 struct lab *lab_open(const struct story *story, struct options *base, int argc, char **argv)
@@ -213,9 +152,9 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     lab->tables[1] = run_option_rows;
     lab->argc = argc;
     lab->argv = argv;
-    settle(lab, base);
+    cases_choose(&lab->cases, story, lab->tables, base, argc, argv);
     if (!launch_is_rank()) {
-        refuse(lab, base);
+        cases_refuse(story, base);
         supervise(story, base, argv);
     }
     join_world(lab, base);
@@ -224,77 +163,43 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
         world_close(lab->world);
         exit(STATUS_RIGHT);
     }
-    int most_steps = 0;
-    for (int i = 0; i < lab->cases; i++) {
-        lab->settings[i] = memory_new(1, story->options_size);
-        memcpy(lab->settings[i], base, story->options_size);
-        if (lab->variant[i]->pathology)
-            lab->variant[i]->pathology(lab->settings[i]);
-        if (lab->variant[i]->fix)
-            lab->variant[i]->fix(lab->settings[i]);
-        struct window window = run_window(run_of(lab->settings[i]), 0);
-        struct window later = run_window(run_of(lab->settings[i]), 1);
-        int steps = window.warmup + window.measured, later_steps = later.warmup + later.measured;
-        most_steps = steps > most_steps ? steps : most_steps;
-        most_steps = later_steps > most_steps ? later_steps : most_steps;
-    }
-    spans_open(&lab->spans, SPANS_PER_STEP * most_steps);
+    cases_settle(&lab->cases, story, base);
+    spans_open(&lab->spans, SPANS_PER_STEP * cases_most_steps(&lab->cases));
     lab->collective = collective_open(lab->world, &lab->spans);
     if (world_rank(lab->world) == 0)
         open_report(lab);
-    schedule_begin(&lab->schedule, &lab->run, lab->cases);
+    schedule_begin(&lab->schedule, &lab->run, lab->cases.count);
     return lab;
 }
 
 /* --- blocks ----------------------------------------------------------------------------------------------------- */
 
-/* On rank 0: the spans of the finished block. */
-static void take_block(struct lab *lab, const struct verdict *verdicts, struct span *spans, int most)
+/* On rank 0. */
+static void take_block(struct lab *lab, struct block *block)
 {
-    int chosen = schedule_case(&lab->schedule);
-    struct outcome *o = &lab->report.outcomes[chosen];
-    struct timeline timeline = { .ranks = lab->run.ranks,
-                                 .first_step = lab->window.warmup,
-                                 .steps = lab->window.measured,
-                                 .count = most,
-                                 .spans = spans,
-                                 .clock_error = 0 };
-    bool is_first_round = lab->schedule.round == 0;
-    for (int rank = 0; rank < lab->run.ranks; rank++) {
-        const struct verdict *v = &verdicts[rank];
-        o->tally.wrong += v->wrong + !isfinite(v->loss) + (v->hash != verdicts[0].hash);
-        if (is_first_round) {
-            o->tally.loss[rank] = v->loss;
-            o->tally.samples[rank] = v->samples;
-        }
+    struct outcome *o = &lab->report.outcomes[schedule_case(&lab->schedule)];
+    o->tally.wrong += gather_wrong(block);
+    tally_add(&o->tally, &block->timeline);
+    report_add_spans(&lab->span_table, &block->timeline, o->name);
+    if (lab->schedule.round > 0) {
+        free((void *)block->timeline.spans);
+        return;
     }
-    tally_add(&o->tally, &timeline);
-    report_add_spans(&lab->span_table, &timeline, o->name);
-    if (is_first_round)
-        o->picture = timeline;
-    else
-        free(spans);
+    o->picture = block->timeline;
+    for (int rank = 0; rank < lab->run.ranks; rank++) {
+        o->tally.loss[rank] = block->verdicts[rank].loss;
+        o->tally.samples[rank] = block->verdicts[rank].samples;
+    }
 }
 
 /* all */
 static void finish_block(struct lab *lab)
 {
-    int ranks = lab->run.ranks;
-    bool is_first = world_rank(lab->world) == 0;
-    lab->verdict.spans = lab->spans.count;
-    struct verdict *verdicts = memory_new((size_t)ranks, sizeof *verdicts);
-    world_gather(lab->world, &lab->verdict, sizeof lab->verdict, verdicts);
-    int most = 0;
-    for (int rank = 0; is_first && rank < ranks; rank++)
-        most = verdicts[rank].spans > most ? verdicts[rank].spans : most;
-    world_broadcast(lab->world, &most, sizeof most);
-    for (int i = lab->spans.count; i < most; i++)
-        lab->spans.at[i] = (struct span){ .step = -1 }; /* ranks may record different numbers of phases */
-    struct span *spans = is_first ? memory_new((size_t)most * (size_t)ranks, sizeof *spans) : NULL;
-    world_gather(lab->world, lab->spans.at, (size_t)most * sizeof *spans, spans);
-    if (is_first)
-        take_block(lab, verdicts, spans, most);
-    free(verdicts);
+    struct block block;
+    if (gather_block(&block, lab->world, &lab->spans, &lab->verdict, lab->window)) {
+        take_block(lab, &block);
+        free(block.verdicts);
+    }
     lab->is_running = false;
 }
 
@@ -306,7 +211,7 @@ bool lab_next_block(struct lab *lab, struct options *options)
     if (chosen < 0)
         return false;
     int round = lab->schedule.round;
-    memcpy(options, lab->settings[chosen], lab->story->options_size);
+    memcpy(options, lab->cases.settings[chosen], lab->story->options_size);
     lab->window = run_window(run_of(options), round);
     lab->step = -1;
     lab->verdict = (struct verdict){ .loss = (double)NAN };
@@ -314,7 +219,7 @@ bool lab_next_block(struct lab *lab, struct options *options)
     random_seed(&lab->draws, (uint64_t)lab->run.seed + 7919u * (uint64_t)(round + 1));
     spans_restart(&lab->spans, round, chosen);
     if (world_rank(lab->world) == 0)
-        schedule_show(&lab->schedule, lab->story->lab, lab->variant[chosen]->name, lab->terminal);
+        schedule_show(&lab->schedule, lab->story->lab, lab->cases.variant[chosen]->name, lab->terminal);
     return true;
 }
 
@@ -347,23 +252,11 @@ int lab_draw(struct lab *lab, int n)
     return (int)random_below(&lab->draws, (uint32_t)n);
 }
 
-/* FNV-1a over 32-bit words: equal for equal bits, and cheap. */
-static uint64_t hash_of(const float *values, size_t count)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        hash = (hash ^ bits) * 0x100000001b3u;
-    }
-    return hash;
-}
-
 void lab_judge(struct lab *lab, double loss, int samples, const float *parameters, size_t count)
 {
     lab->verdict.loss = loss;
     lab->verdict.samples = samples;
-    lab->verdict.hash = hash_of(parameters, count);
+    lab->verdict.hash = gather_hash(parameters, count);
     lab->verdict.wrong = collective_wrong(lab->collective);
 }
 
@@ -403,8 +296,8 @@ static int tell(struct lab *lab)
     lanes_draw(stdout, r, lab->story->pictured, lab->terminal);
     table_show(stdout, r);
     table_explain(stdout, r, lab->story->asked);
-    printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds, world_now() - lab->schedule.began,
-           r->folder);
+    printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds,
+           world_now() - lab->schedule.began, r->folder);
     if (wrong)
         warn("%d failed checks; see the column `wrong` of %s/summary.csv", wrong, r->folder);
     fflush(stdout);
@@ -413,13 +306,11 @@ static int tell(struct lab *lab)
 
 static void release(struct lab *lab)
 {
-    for (int i = 0; i < lab->cases; i++) {
-        free(lab->settings[i]);
-        if (lab->report.outcomes) {
-            tally_close(&lab->report.outcomes[i].tally);
-            free((void *)lab->report.outcomes[i].picture.spans);
-        }
+    for (int i = 0; i < lab->report.cases; i++) {
+        tally_close(&lab->report.outcomes[i].tally);
+        free((void *)lab->report.outcomes[i].picture.spans);
     }
+    cases_close(&lab->cases);
     free(lab->report.outcomes);
     free((void *)lab->report.folder);
     free((void *)lab->report.preamble);

@@ -11,43 +11,16 @@
 #ifndef LOCKSTEP_LAB_H
 #define LOCKSTEP_LAB_H
 
-#include "card.h"
 #include "die.h"
-#include "options.h"
-#include "predict.h"
-#include "run.h"
 #include "spans.h"
+#include "story.h"
 #include "world.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct options; /* each lab's own; begins with `struct run run` */
 struct lab;
 struct collective;
-
-/* A variant is a change to the settings: what goes wrong, and what is done about it. Either may be NULL. */
-struct variant {
-    const char *name;
-    void (*pathology)(struct options *options);
-    void (*fix)(struct options *options);
-    const char *idea; /* a few words */
-};
-
-struct story {
-    const char *lab;      /* "01_straggler" */
-    const char *question; /* one sentence, heads the help */
-    const struct variant *variants; /* the first is the baseline; a row without name ends them */
-    const struct option_row *rows;  /* the lab's own options */
-    size_t options_size;            /* sizeof (struct options) */
-    /* Ends the program with STATUS_USAGE when the lab's own options make no sense together. */
-    void (*refuse)(const struct options *options);
-    /* The formula: from settings and card, never from the run. */
-    struct prediction (*predict)(const struct options *options, const struct card *card);
-    const char *asked;          /* the case the learner is asked about, and the one that is explained */
-    char *(*event)(const struct options *options); /* what the learner is told: "rank 0 sleeps 40 ms before …" */
-    const char *const *pictured; /* cases drawn as lanes, NULL-terminated */
-};
 
 /* Does not return in the process a person typed: there it starts the ranks and exits with their status. */
 struct lab *lab_open(const struct story *story, struct options *base, int argc, char **argv);

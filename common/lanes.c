@@ -98,7 +98,8 @@ static bool has_lane(const struct picture *p, int rank, int lane)
     return false;
 }
 
-static void draw_case(FILE *out, const struct outcome *o, const struct picture *p, int columns, double scale, bool color)
+static void draw_case(FILE *out, const struct outcome *o, const struct picture *p, int columns, double scale,
+                      bool color)
 {
     fprintf(out, "\n  %s: %s\n", o->name, o->idea);
     for (int rank = 0; rank < o->picture.ranks; rank++) {
@@ -141,8 +142,8 @@ static void draw_axis(FILE *out, int columns, double scale)
 
 static void draw_legend(FILE *out, const struct picture *pictures, int count, bool color)
 {
-    static const int order[] = { SPAN_DATA, SPAN_FORWARD, SPAN_HOST, STRETCH_WAIT, STRETCH_TRANSFER, STRETCH_EXPOSED,
-                                 STRETCH_TRAVEL, SPAN_UPDATE };
+    static const int order[] = { SPAN_DATA,        SPAN_FORWARD,    SPAN_HOST,      STRETCH_WAIT,
+                                 STRETCH_TRANSFER, STRETCH_EXPOSED, STRETCH_TRAVEL, SPAN_UPDATE };
     fprintf(out, "  %-9s", "");
     for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
         bool is_used = false;

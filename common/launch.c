@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 enum {
-    GRACE_S = 3,           /* between asking a job to end and ending it */
-    STATUS_NO_EXEC = 127,  /* the shell's word for "no such program" */
+    GRACE_S = 3,          /* between asking a job to end and ending it */
+    STATUS_NO_EXEC = 127, /* the shell's word for "no such program" */
     UNKNOWN_COLUMNS = 100,
 };
 
@@ -123,8 +123,8 @@ static pid_t start_mpirun(char *const *arguments, const sigset_t *signals_before
     if (child > 0)
         return child;
     sigprocmask(SIG_SETMASK, signals_before, NULL);
-    setpgid(0, 0);                     /* Ctrl-C reaches the supervisor alone, which passes it on */
-    prctl(PR_SET_PDEATHSIG, SIGTERM);  /* and a killed supervisor takes its job along */
+    setpgid(0, 0);                    /* Ctrl-C reaches the supervisor alone, which passes it on */
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* and a killed supervisor takes its job along */
     if (getppid() != supervisor)
         _exit(STATUS_WRONG);
     int nothing = open("/dev/null", O_RDONLY);
@@ -217,7 +217,8 @@ int launch_ranks(const struct launch *launch)
 
     if (ended_by == SIGALRM) {
         warn("no end after %g s: a rank hangs or the machine is too slow; files of earlier runs are untouched "
-             "(--deadline-s allows more time)", launch->deadline_s);
+             "(--deadline-s allows more time)",
+             launch->deadline_s);
         return STATUS_WRONG;
     }
     if (ended_by) {

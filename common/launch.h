@@ -23,9 +23,9 @@ int launch_ranks(const struct launch *launch);
 
 /* What the ranks know of the person's terminal, since mpirun stands between them. */
 struct terminal {
-    int columns;       /* width; 100 when unknown */
-    bool is_live;      /* standard error is a terminal: a progress line may be redrawn */
-    bool has_color;    /* standard output is a terminal and NO_COLOR is not set */
+    int columns;    /* width; 100 when unknown */
+    bool is_live;   /* standard error is a terminal: a progress line may be redrawn */
+    bool has_color; /* standard output is a terminal and NO_COLOR is not set */
 };
 struct terminal launch_terminal(void);
 

@@ -43,8 +43,8 @@ void link_fit(struct link *link)
             memcpy(best_cut, (int[]){ 0, a, n, 0 }, sizeof best_cut);
         }
         for (int b = a + LEAST; b <= n - LEAST; b++) {
-            double three =
-                lower + fit_piece(link, a, b, &ignored[0], &ignored[1]) + fit_piece(link, b, n, &ignored[0], &ignored[1]);
+            double three = lower + fit_piece(link, a, b, &ignored[0], &ignored[1]) +
+                           fit_piece(link, b, n, &ignored[0], &ignored[1]);
             if (three < best) {
                 best = three;
                 link->pieces = 3;

@@ -11,9 +11,9 @@ enum { MOST_BATCHES = 64 }; /* more steps begin again at the first batch instead
 
 struct loader {
     int input_dim, samples_in_set, global_batch;
-    float *features;  /* (samples_in_set, input_dim) */
-    int32_t *labels;  /* (samples_in_set) */
-    uint32_t *order;  /* (samples_in_set) */
+    float *features; /* (samples_in_set, input_dim) */
+    int32_t *labels; /* (samples_in_set) */
+    uint32_t *order; /* (samples_in_set) */
     struct helper *helper;
 
     int first, ahead;

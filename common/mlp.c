@@ -9,13 +9,13 @@
 #include <string.h>
 
 struct mlp {
-    int width[MLP_LAYERS + 1];          /* D(0) … D(3) */
-    size_t offset[MLP_LAYERS + 1];      /* of layer l in the parameters; the last entry is their number */
-    float *initial;                     /* what mlp_restart() copies */
+    int width[MLP_LAYERS + 1];     /* D(0) … D(3) */
+    size_t offset[MLP_LAYERS + 1]; /* of layer l in the parameters; the last entry is their number */
+    float *initial;                /* what mlp_restart() copies */
     float *parameters, *gradients;
-    float *output[MLP_LAYERS];          /* (B, D(l+1)): activations; of the last layer, the gradient of the logits */
-    float *slope[MLP_LAYERS - 1];       /* (B, D(l+1)): gelu' */
-    float *back[MLP_LAYERS - 1];        /* (B, D(l+1)): gradient of layer l's output */
+    float *output[MLP_LAYERS];    /* (B, D(l+1)): activations; of the last layer, the gradient of the logits */
+    float *slope[MLP_LAYERS - 1]; /* (B, D(l+1)): gelu' */
+    float *back[MLP_LAYERS - 1];  /* (B, D(l+1)): gradient of layer l's output */
 };
 
 static float *weights_of(float *array, const struct mlp *model, int layer)
@@ -45,8 +45,7 @@ struct mlp *mlp_open(const struct run *run, int most_samples)
     const int width[] = { run->input_dim, run->hidden_dim, run->hidden_dim, run->num_classes };
     memcpy(model->width, width, sizeof width);
     for (int layer = 0; layer < MLP_LAYERS; layer++)
-        model->offset[layer + 1] =
-            model->offset[layer] + ((size_t)width[layer] + 1) * (size_t)width[layer + 1];
+        model->offset[layer + 1] = model->offset[layer] + ((size_t)width[layer] + 1) * (size_t)width[layer + 1];
     size_t count = mlp_parameter_count(model);
     model->initial = memory_new(count, sizeof(float));
     model->parameters = memory_new(count, sizeof(float));

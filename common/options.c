@@ -72,8 +72,8 @@ static double parse_number(const struct option_row *row, const char *text)
         die(STATUS_USAGE, "%s takes %s from %g to %g, not '%.*s'", row->flag, what, row->low, row->high,
             SHOWN_CHARACTERS, text);
     if (!(value >= row->low && value <= row->high)) /* also refuses nan, and what overflowed */
-        die(STATUS_USAGE, "%s %.*s is out of range; it takes %s from %g to %g", row->flag, SHOWN_CHARACTERS, text,
-            what, row->low, row->high);
+        die(STATUS_USAGE, "%s %.*s is out of range; it takes %s from %g to %g", row->flag, SHOWN_CHARACTERS, text, what,
+            row->low, row->high);
     return value;
 }
 

@@ -37,8 +37,7 @@ struct option_row {
 
 /* Parses argv into `values` by the rows of `tables` (NULL ends the list of tables). `--help` prints `story`,
  * then the rows with their defaults, and exits 0. */
-void options_parse(const struct option_row *const *tables, void *values, const char *story, int argc,
-                   char **argv);
+void options_parse(const struct option_row *const *tables, void *values, const char *story, int argc, char **argv);
 
 /* Writes every integer, number, choice and switch as the flags that would set it, on one line without a line
  * end: what a result needs to be repeated. */

@@ -73,8 +73,7 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
     csv_integer(csv, "rank", rank);
     csv_ms(csv, "step_ms", sum->step / steps);
     csv_ms(csv, "data_ms", sum->phase[SPAN_DATA] / steps);
-    csv_ms(csv, "local_ms",
-           (sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE]) / steps);
+    csv_ms(csv, "local_ms", (sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE]) / steps);
     csv_ms(csv, "host_ms", sum->phase[SPAN_HOST] / steps);
     csv_ms(csv, "wait_ms", sum->wait / steps);
     csv_ms(csv, "transfer_ms", sum->transfer / steps);

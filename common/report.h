@@ -15,8 +15,8 @@ struct outcome {
     struct tally tally;
     struct summary summary;
     struct prediction prediction;
-    double guess;             /* seconds; NaN when nobody guessed */
-    struct timeline picture;  /* its first round, kept for lanes and trace */
+    double guess;            /* seconds; NaN when nobody guessed */
+    struct timeline picture; /* its first round, kept for lanes and trace */
 };
 
 struct report {
@@ -26,7 +26,7 @@ struct report {
     const char *backend;  /* "mpi" */
     int ranks, cores;
     bool is_oversubscribed;
-    bool has_intervals; /* enough rounds, not --quick */
+    bool has_intervals;       /* enough rounds, not --quick */
     struct outcome *outcomes; /* (cases); the first is the baseline */
     int cases;
 };

@@ -14,18 +14,18 @@ enum { RANKS_MOST = 1024 };
 enum backend { BACKEND_AUTO, BACKEND_MPI };
 
 struct run {
-    int ranks;            /* world size */
-    int batch_size;       /* samples per rank and step; the global batch is ranks x batch_size */
-    int steps;            /* steps of the first round of a variant, warm-up included */
-    int skip_first_steps; /* warm-up steps of a variant in every round, not measured */
-    int sync_every;       /* ranks synchronise every this many steps; 1 = every step */
+    int ranks;                              /* world size */
+    int batch_size;                         /* samples per rank and step; the global batch is ranks x batch_size */
+    int steps;                              /* steps of the first round of a variant, warm-up included */
+    int skip_first_steps;                   /* warm-up steps of a variant in every round, not measured */
+    int sync_every;                         /* ranks synchronise every this many steps; 1 = every step */
     int input_dim, hidden_dim, num_classes; /* the MLP: input-hidden-hidden-classes */
     int seed;
-    double seconds; /* budget for measuring; rounds are added until it is spent */
-    int rounds;     /* exactly this many rounds; 0 = as many as the budget allows */
-    bool quick;     /* three short rounds, ratios without interval */
-    bool card_only; /* measure the machine card, show it, stop */
-    int backend;    /* enum backend */
+    double seconds;    /* budget for measuring; rounds are added until it is spent */
+    int rounds;        /* exactly this many rounds; 0 = as many as the budget allows */
+    bool quick;        /* three short rounds, ratios without interval */
+    bool card_only;    /* measure the machine card, show it, stop */
+    int backend;       /* enum backend */
     double deadline_s; /* the supervisor ends the run after this long; 0 = derived from `seconds` */
     const char *out;   /* folder of all results */
     struct option_list cases, guesses;

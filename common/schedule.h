@@ -3,21 +3,19 @@
 #ifndef LOCKSTEP_SCHEDULE_H
 #define LOCKSTEP_SCHEDULE_H
 
+#include "cases.h"
 #include "launch.h"
-#include "run.h"
 
 #include <stdint.h>
 
 struct world;
 
-enum { CASES_MOST = 64 };
-
 struct schedule {
     const struct run *run;
     int cases;
-    int round, turn;             /* turn: position in the order; -1 before a round's first case */
-    uint32_t order[CASES_MOST];  /* (cases) of this round */
-    double began, round_began;   /* world's time */
+    int round, turn;            /* turn: position in the order; -1 before a round's first case */
+    uint32_t order[CASES_MOST]; /* (cases) of this round */
+    double began, round_began;  /* world's time */
 };
 
 void schedule_begin(struct schedule *schedule, const struct run *run, int cases);

@@ -35,8 +35,9 @@ static struct span *append(struct spans *spans, enum span_kind kind)
     if (spans->count == spans->capacity)
         die(STATUS_WRONG, "more than %d spans in one block; use fewer --steps", spans->capacity);
     struct span *span = &spans->at[spans->count++];
-    *span = (struct span){ .kind = (uint8_t)kind, .round = spans->round, .variant = spans->variant,
-                           .step = spans->step, .sequence = -1 };
+    *span = (struct span){
+        .kind = (uint8_t)kind, .round = spans->round, .variant = spans->variant, .step = spans->step, .sequence = -1
+    };
     return span;
 }
 

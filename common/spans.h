@@ -31,9 +31,9 @@ struct span {
     double start, entered, end; /* seconds on the world's clock */
     size_t bytes;               /* payload of a collective */
     int32_t round, variant, step;
-    int32_t sequence;   /* the n-th collective of the world; -1 for a phase */
-    uint8_t kind;       /* enum span_kind */
-    bool progressed;    /* a started collective was given progress calls before it was waited for */
+    int32_t sequence; /* the n-th collective of the world; -1 for a phase */
+    uint8_t kind;     /* enum span_kind */
+    bool progressed;  /* a started collective was given progress calls before it was waited for */
 };
 
 struct spans {

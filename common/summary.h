@@ -22,16 +22,16 @@ extern const char *const numerics_names[];
 
 /* Grows with every round of one case. Arrays are released by tally_close(). */
 struct tally {
-    int ranks, rounds, steps;  /* steps: measured, over all rounds */
-    struct cell *sum;          /* (ranks) over all measured steps */
-    double *slowest;           /* (steps) the slowest rank's step */
-    double *most_charged;      /* (steps) the largest `caused` of any rank */
-    double *round_step;        /* (rounds) the posts' statistic: the largest of the ranks' mean steps */
-    double spread;             /* sum over steps of slowest - fastest rank */
-    double what_if;            /* sum over steps */
-    double *loss;              /* (ranks) of the first round's last step, mean of the rank's samples */
-    int *samples;              /* (ranks) per step */
-    int wrong;                 /* failed checks */
+    int ranks, rounds, steps; /* steps: measured, over all rounds */
+    struct cell *sum;         /* (ranks) over all measured steps */
+    double *slowest;          /* (steps) the slowest rank's step */
+    double *most_charged;     /* (steps) the largest `caused` of any rank */
+    double *round_step;       /* (rounds) the posts' statistic: the largest of the ranks' mean steps */
+    double spread;            /* sum over steps of slowest - fastest rank */
+    double what_if;           /* sum over steps */
+    double *loss;             /* (ranks) of the first round's last step, mean of the rank's samples */
+    int *samples;             /* (ranks) per step */
+    int wrong;                /* failed checks */
 };
 
 void tally_open(struct tally *tally, int ranks);
@@ -44,7 +44,7 @@ void tally_add(struct tally *tally, const struct timeline *timeline);
 struct summary {
     double step, data, local, host, wait, transfer, exposed;
     int slowest_rank;
-    double slowest_step; /* the largest of the ranks' mean steps */
+    double slowest_step;          /* the largest of the ranks' mean steps */
     double median_step, p95_step; /* over steps, of the slowest rank's step */
     double rank_skew;             /* mean over steps of slowest - fastest rank */
     int blamed_rank;              /* -1 when nobody stands out */

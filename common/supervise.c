@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 enum {
-    DEADLINE_BASE_S = 120,     /* starting, the card, the least rounds on a slow machine, writing */
-    DEADLINE_PER_SECOND = 10,  /* of the measuring budget: shared machines stop for a while */
+    DEADLINE_BASE_S = 120,    /* starting, the card, the least rounds on a slow machine, writing */
+    DEADLINE_PER_SECOND = 10, /* of the measuring budget: shared machines stop for a while */
 };
 
 static int start(const struct run *run, char *const *arguments, int cores, const char *extra)
@@ -34,11 +34,11 @@ static char *ask(const struct story *story, const struct options *base, const st
     const struct local_cost *cost = run->ranks > card->cores ? &card->alone : &card->together;
     double step = line_at(cost->fetch, B) + line_at(cost->passes, B) + cost->update;
     char *event = story->event(base);
-    char *question = memory_text(
-        "Alone, one rank steps in %.0f ms; an all-reduce of %.1f MB among %d ranks takes %.0f ms. Now %s.\n"
-        "A step of all %d will take … ms? [Enter skips]",
-        1e3 * step, mlp_gradient_bytes(run) / 1e6, run->ranks,
-        1e3 * card_allreduce(card, run->ranks, mlp_gradient_bytes(run)), event, run->ranks);
+    char *question =
+        memory_text("Alone, one rank steps in %.0f ms; an all-reduce of %.1f MB among %d ranks takes %.0f ms. Now %s.\n"
+                    "A step of all %d will take … ms? [Enter skips]",
+                    1e3 * step, mlp_gradient_bytes(run) / 1e6, run->ranks,
+                    1e3 * card_allreduce(card, run->ranks, mlp_gradient_bytes(run)), event, run->ranks);
     double guess = guess_ask(question);
     free(question);
     free(event);

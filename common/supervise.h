@@ -2,7 +2,7 @@
 #ifndef LOCKSTEP_SUPERVISE_H
 #define LOCKSTEP_SUPERVISE_H
 
-#include "lab.h"
+#include "story.h"
 
 /* Shows the card and asks for the guess where somebody can answer, starts the ranks, exits with their status. */
 _Noreturn void supervise(const struct story *story, const struct options *base, char *const *arguments);

@@ -8,9 +8,15 @@
 #include <string.h>
 
 const char *const stretch_names[STRETCH_KINDS] = {
-    [SPAN_DATA] = "data",     [SPAN_FORWARD] = "forward",        [SPAN_BACKWARD] = "backward",
-    [SPAN_HOST] = "host",     [SPAN_UPDATE] = "update",          [STRETCH_WAIT] = "wait",
-    [STRETCH_TRANSFER] = "transfer", [STRETCH_EXPOSED] = "exposed", [STRETCH_TRAVEL] = "travel",
+    [SPAN_DATA] = "data",
+    [SPAN_FORWARD] = "forward",
+    [SPAN_BACKWARD] = "backward",
+    [SPAN_HOST] = "host",
+    [SPAN_UPDATE] = "update",
+    [STRETCH_WAIT] = "wait",
+    [STRETCH_TRANSFER] = "transfer",
+    [STRETCH_EXPOSED] = "exposed",
+    [STRETCH_TRAVEL] = "travel",
 };
 
 static const struct span *spans_of(const struct timeline *t, int rank)
@@ -210,8 +216,8 @@ struct score {
     struct meetings meetings;
     struct event *events; /* (count) alike on all ranks but for their times */
     int count;
-    double *pieces;  /* (count + 1, ranks) seconds */
-    bool are_alike;  /* the ranks' events come in the same order */
+    double *pieces; /* (count + 1, ranks) seconds */
+    bool are_alike; /* the ranks' events come in the same order */
 };
 
 static void add_rank(struct score *score, const struct timeline *t, int rank, struct event *scratch)
@@ -287,8 +293,9 @@ struct sketch {
 static void add_stretch(struct sketch *sketch, int rank, int lane, int kind, double start, double end)
 {
     if (sketch->count < sketch->most && end > start)
-        sketch->at[sketch->count++] = (struct stretch){ .rank = rank, .lane = lane, .kind = kind,
-                                                        .start = start - sketch->origin, .end = end - sketch->origin };
+        sketch->at[sketch->count++] = (struct stretch){
+            .rank = rank, .lane = lane, .kind = kind, .start = start - sketch->origin, .end = end - sketch->origin
+        };
 }
 
 /* A phase, interrupted by what was exposed in it. */

@@ -1,5 +1,5 @@
-#include "world.h"
 #include "world_mpi.h"
+#include "world.h"
 
 #include "cores.h"
 #include "die.h"

@@ -42,40 +42,44 @@ struct options {
 static const struct option_row rows[] = {
     { "--slow-rank", OPTION_INTEGER, offsetof(struct options, slow_rank), 0, 1023, "R", "the rank that is late" },
     { "--sleep-ms", OPTION_NUMBER, offsetof(struct options, sleep_ms), 0, 60000, "MS", "its stall before each fetch" },
-    { "--slow-factor", OPTION_INTEGER, offsetof(struct options, slow_factor), 1, 100, "N", "the slow core's work, times" },
-    { "--sync-every", OPTION_INTEGER, offsetof(struct options, every), 1, 1000, "K", "steps between meetings, as a fix" },
+    { "--slow-factor", OPTION_INTEGER, offsetof(struct options, slow_factor), 1, 100, "N",
+      "the slow core's work, times" },
+    { "--sync-every", OPTION_INTEGER, offsetof(struct options, every), 1, 1000, "K",
+      "steps between meetings, as a fix" },
     { 0 },
 };
 
-static void sleeps(struct options *o) { o->stall = STALL_SLEEP; }
-static void works(struct options *o) { o->stall = STALL_BUSY; }
-static void roams(struct options *o) { o->stall = STALL_SLEEP; o->roams = true; }
+/* clang-format off */
+static void sleeps(struct options *o)    { o->stall = STALL_SLEEP; }
+static void works(struct options *o)     { o->stall = STALL_BUSY; }
+static void roams(struct options *o)     { o->stall = STALL_SLEEP; o->roams = true; }
 static void slow_core(struct options *o) { o->passes = o->slow_factor; }
 
-static void prefetch(struct options *o) { o->ahead = 1; }
-static void share(struct options *o) { o->shares = true; }
-static void every_k(struct options *o) { o->run.sync_every = o->every; }
+static void prefetch(struct options *o)  { o->ahead = 1; }
+static void share(struct options *o)     { o->shares = true; }
+static void every_k(struct options *o)   { o->run.sync_every = o->every; }
 
 static const struct variant variants[] = {
     /* case                 pathology  fix       idea */
-    { "baseline",           NULL,      NULL,     "every rank alike" },
-    { "skew_ws4",           sleeps,    NULL,     "one rank sleeps before each fetch" },
-    { "skew_prefetch",      sleeps,    prefetch, "… and fetches one batch ahead" },
-    { "skew_share",         sleeps,    share,    "… and gets fewer samples" },
-    { "skew_every_k",       sleeps,    every_k,  "… and all meet only every k steps" },
-    { "busy",               works,     NULL,     "one rank computes on the host before each fetch" },
-    { "busy_prefetch",      works,     prefetch, "… and fetches one batch ahead, on the same core" },
-    { "busy_share",         works,     share,    "… and gets fewer samples" },
-    { "busy_every_k",       works,     every_k,  "… and all meet only every k steps" },
-    { "roaming",            roams,     NULL,     "a random rank sleeps before its fetch, another each step" },
-    { "roaming_prefetch",   roams,     prefetch, "… and all fetch one batch ahead" },
-    { "roaming_every_k",    roams,     every_k,  "… and all meet only every k steps" },
-    { "slow_core",          slow_core, NULL,     "one rank's passes take longer" },
+    { "baseline", NULL, NULL, "every rank alike" },
+    { "skew_ws4", sleeps, NULL, "one rank sleeps before each fetch" },
+    { "skew_prefetch", sleeps, prefetch, "… and fetches one batch ahead" },
+    { "skew_share", sleeps, share, "… and gets fewer samples" },
+    { "skew_every_k", sleeps, every_k, "… and all meet only every k steps" },
+    { "busy", works, NULL, "one rank computes on the host before each fetch" },
+    { "busy_prefetch", works, prefetch, "… and fetches one batch ahead, on the same core" },
+    { "busy_share", works, share, "… and gets fewer samples" },
+    { "busy_every_k", works, every_k, "… and all meet only every k steps" },
+    { "roaming", roams, NULL, "a random rank sleeps before its fetch, another each step" },
+    { "roaming_prefetch", roams, prefetch, "… and all fetch one batch ahead" },
+    { "roaming_every_k", roams, every_k, "… and all meet only every k steps" },
+    { "slow_core", slow_core, NULL, "one rank's passes take longer" },
     { "slow_core_prefetch", slow_core, prefetch, "… and all fetch one batch ahead" },
-    { "slow_core_share",    slow_core, share,    "… and it gets fewer samples" },
-    { "slow_core_every_k",  slow_core, every_k,  "… and all meet only every k steps" },
+    { "slow_core_share", slow_core, share, "… and it gets fewer samples" },
+    { "slow_core_every_k", slow_core, every_k, "… and all meet only every k steps" },
     { 0 },
 };
+/* clang-format on */
 
 static void refuse(const struct options *o)
 {
@@ -95,7 +99,8 @@ static struct pace pace_of(const struct options *o, const struct card *card, int
     int times = rank == o->slow_rank ? o->passes : 1;
     bool is_late = o->stall != STALL_NONE && rank == o->slow_rank && !o->roams;
     return (struct pace){ .fetch = line_at(cost->fetch, o->run.batch_size),
-                          .stall = is_late ? o->sleep_ms / 1e3 + (o->stall == STALL_SLEEP ? card->sleep_overshoot : 0) : 0,
+                          .stall =
+                              is_late ? o->sleep_ms / 1e3 + (o->stall == STALL_SLEEP ? card->sleep_overshoot : 0) : 0,
                           .fixed = times * cost->passes.fixed + cost->update,
                           .per_sample = times * cost->passes.per_sample };
 }
@@ -201,7 +206,8 @@ int main(int argc, char **argv)
             int passes = rank == o.slow_rank ? o.passes : 1;
 
             lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = loader_next(loader, stall); /* <- the pathology: this fetch begins with a stall */
+            const struct batch *batch =
+                loader_next(loader, stall); /* <- the pathology: this fetch begins with a stall */
             lab_phase(lab, SPAN_FORWARD);
             for (int pass = 0; pass < passes; pass++) /* <- the other one: this core needs more than one pass's time */
                 loss = mlp_forward(model, batch);

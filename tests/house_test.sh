@@ -24,8 +24,8 @@ found=$(grep -nE '#include "' labs/*.c | grep -vE '"(lab|train)\.h"' || true)
 
 # Includes point backwards in the order in which a run passes through common/.
 order=(die memory random csv options files run cores launch world world_mpi spans collective helper device mlp adamw
-    stall loader train stats timeline summary link card calibrate predict report lanes trace table guess schedule lab
-    supervise)
+    stall loader train stats timeline summary gather link card calibrate predict report lanes trace table guess story
+    cases schedule supervise lab)
 position() {
     local i
     for i in "${!order[@]}"; do
@@ -55,6 +55,7 @@ done
 
 # Pictures and files that the texts point to exist.
 while IFS=: read -r text target; do
+    case "$target" in http | https) continue ;; esac
     [ -e "$(dirname "$text")/$target" ] || complain "links point to something" "$text -> $target"
 done < <(grep -oHE '\]\([^)#:]+' README.md notebooks-md/*.md | sed 's/](//')
 

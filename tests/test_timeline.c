@@ -10,18 +10,21 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 static struct span phase(enum span_kind kind, int step, double start, double end)
 {
-    return (struct span){ .kind = (uint8_t)kind, .step = step, .start = start, .entered = start, .end = end,
-                          .sequence = -1 };
+    return (struct span){
+        .kind = (uint8_t)kind, .step = step, .start = start, .entered = start, .end = end, .sequence = -1
+    };
 }
 
 static struct span sum(int step, int sequence, double start, double entered, double end)
 {
-    return (struct span){ .kind = SPAN_SUM, .step = step, .sequence = sequence, .start = start, .entered = entered,
-                          .end = end, .bytes = 8 };
+    return (struct span){
+        .kind = SPAN_SUM, .step = step, .sequence = sequence, .start = start, .entered = entered, .end = end, .bytes = 8
+    };
 }
 
 static void assert_exactly(double value, double expected)
@@ -49,8 +52,9 @@ static const struct span straggler[3][STRAGGLER_SPANS] = {
       { .kind = SPAN_SUM, .start = 33, .entered = 33, .end = 75, .sequence = 0 },
       { .kind = SPAN_UPDATE, .start = 75, .entered = 75, .end = 81, .sequence = -1 } },
 };
-static const struct timeline straggler_line = { .ranks = 3, .steps = 1, .count = STRAGGLER_SPANS,
-                                                .spans = straggler[0] };
+static const struct timeline straggler_line = {
+    .ranks = 3, .steps = 1, .count = STRAGGLER_SPANS, .spans = straggler[0]
+};
 
 static void a_straggler_is_split_and_blamed(void **state)
 {
@@ -90,8 +94,9 @@ static void warm_up_is_left_out(void **state)
 {
     (void)state;
     struct span spans[] = {
-        phase(SPAN_DATA, 0, 0, 100), phase(SPAN_DATA, 1, 100, 103), sum(1, 0, 101, 101, 102), phase(SPAN_UPDATE, 1, 103, 107),
-        phase(SPAN_DATA, 0, 0, 90),  phase(SPAN_DATA, 1, 90, 103),  sum(1, 0, 98, 98, 103),   phase(SPAN_UPDATE, 1, 103, 106),
+        phase(SPAN_DATA, 0, 0, 100),     phase(SPAN_DATA, 1, 100, 103),   sum(1, 0, 101, 101, 102),
+        phase(SPAN_UPDATE, 1, 103, 107), phase(SPAN_DATA, 0, 0, 90),      phase(SPAN_DATA, 1, 90, 103),
+        sum(1, 0, 98, 98, 103),          phase(SPAN_UPDATE, 1, 103, 106),
     };
     struct timeline line = { .ranks = 2, .first_step = 1, .steps = 1, .count = 4, .spans = spans };
     struct cell cells[2];
@@ -108,7 +113,7 @@ static void warm_up_is_left_out(void **state)
 static struct timeline started_line(struct span spans[6], bool is_late, bool progressed)
 {
     double late = is_late ? 22 : 14;
-    struct span given[6] = { phase(SPAN_BACKWARD, 0, 0, 32), sum(0, 0, 10, 20, 30), phase(SPAN_UPDATE, 0, 32, 35),
+    struct span given[6] = { phase(SPAN_BACKWARD, 0, 0, 32), sum(0, 0, 10, 20, 30),   phase(SPAN_UPDATE, 0, 32, 35),
                              phase(SPAN_BACKWARD, 0, 0, 32), sum(0, 0, late, 24, 30), phase(SPAN_UPDATE, 0, 32, 36) };
     memcpy(spans, given, sizeof given);
     spans[1].progressed = spans[4].progressed = progressed;
@@ -169,8 +174,8 @@ static void ranks_may_differ_in_phases_but_not_in_collectives(void **state)
 {
     (void)state;
     struct span spans[] = {
-        phase(SPAN_DATA, 0, 0, 3), phase(SPAN_HOST, 0, 3, 9),      sum(0, 0, 5, 5, 6),
-        phase(SPAN_DATA, 0, 0, 9), sum(0, 0, 2, 2, 6),             { .step = -1 },
+        phase(SPAN_DATA, 0, 0, 3), phase(SPAN_HOST, 0, 3, 9), sum(0, 0, 5, 5, 6),
+        phase(SPAN_DATA, 0, 0, 9), sum(0, 0, 2, 2, 6),        { .step = -1 },
     };
     struct timeline line = { .ranks = 2, .steps = 1, .count = 3, .spans = spans };
     struct cell cells[2];
@@ -189,8 +194,8 @@ static void ranks_may_differ_in_phases_but_not_in_collectives(void **state)
 static void leaving_before_the_last_came_is_wrong(void **state)
 {
     (void)state;
-    struct span spans[] = { phase(SPAN_DATA, 0, 0, 20), sum(0, 0, 10, 10, 15),
-                            phase(SPAN_DATA, 0, 0, 20), sum(0, 0, 16, 16, 18) };
+    struct span spans[] = { phase(SPAN_DATA, 0, 0, 20), sum(0, 0, 10, 10, 15), phase(SPAN_DATA, 0, 0, 20),
+                            sum(0, 0, 16, 16, 18) };
     struct timeline line = { .ranks = 2, .steps = 1, .count = 2, .spans = spans };
     struct cell cells[2];
     assert_int_equal(timeline_split(&line, cells), 1);

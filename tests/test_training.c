@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 enum { B = 5 };
@@ -269,14 +270,10 @@ int main(void)
 {
     device_open();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_agree_with_finite_differences),
-        cmocka_unit_test(the_published_model_has_its_size),
-        cmocka_unit_test(forgotten_gradients_are_poison),
-        cmocka_unit_test(shares_add_up_to_the_global_batch),
-        cmocka_unit_test(repeated_passes_give_the_same_gradients),
-        cmocka_unit_test(adamw_follows_its_formula),
-        cmocka_unit_test(the_loss_falls_on_a_learnable_task),
-        cmocka_unit_test(gelu_is_exact_to_its_stated_error),
+        cmocka_unit_test(gradients_agree_with_finite_differences), cmocka_unit_test(the_published_model_has_its_size),
+        cmocka_unit_test(forgotten_gradients_are_poison),          cmocka_unit_test(shares_add_up_to_the_global_batch),
+        cmocka_unit_test(repeated_passes_give_the_same_gradients), cmocka_unit_test(adamw_follows_its_formula),
+        cmocka_unit_test(the_loss_falls_on_a_learnable_task),      cmocka_unit_test(gelu_is_exact_to_its_stated_error),
         cmocka_unit_test(cross_entropy_survives_extreme_logits),
     };
     return cmocka_run_group_tests_name("training", tests, NULL, NULL);

@@ -1,0 +1,95 @@
+#include "cases.h"
+
+#include "die.h"
+#include "guess.h"
+#include "memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_named(const struct option_list *list, const char *name)
+{
+    for (int i = 0; i < list->count; i++)
+        if (strcmp(list->text[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void refuse_unknown(const struct option_list *wanted, const struct variant *variants)
+{
+    for (int i = 0; i < wanted->count; i++) {
+        const struct variant *v = variants;
+        while (v->name && strcmp(v->name, wanted->text[i]) != 0)
+            v++;
+        if (!v->name)
+            die(STATUS_USAGE, "--cases names no case of this lab: '%.60s'; --help lists the cases", wanted->text[i]);
+    }
+}
+
+/* The question, and a line per case. */
+static char *help_of(const struct story *story)
+{
+    char *help = memory_text("%s\n\ncases:", story->question);
+    for (const struct variant *v = story->variants; v->name; v++) {
+        char *longer = memory_text("%s\n  %-20s %s", help, v->name, v->idea);
+        free(help);
+        help = longer;
+    }
+    return help;
+}
+
+void cases_choose(struct cases *cases, const struct story *story, const struct option_row *const *tables,
+                  struct options *base, int argc, char *const *argv)
+{
+    char *help = help_of(story);
+    options_parse(tables, base, help, argc, (char **)argv);
+    free(help);
+    const struct option_list *wanted = &run_of(base)->cases;
+    refuse_unknown(wanted, story->variants);
+    const char *names[CASES_MOST + 1] = { NULL };
+    for (const struct variant *v = story->variants; v->name; v++)
+        if (v == story->variants || wanted->count == 0 || is_named(wanted, v->name)) {
+            names[cases->count] = v->name;
+            cases->variant[cases->count++] = v;
+        }
+    guess_refuse(&run_of(base)->guesses, names);
+}
+
+void cases_refuse(const struct story *story, struct options *base)
+{
+    if (story->refuse)
+        story->refuse(base);
+    run_refuse(run_of(base));
+}
+
+void cases_settle(struct cases *cases, const struct story *story, const struct options *base)
+{
+    for (int i = 0; i < cases->count; i++) {
+        struct options *settings = memory_new(1, story->options_size);
+        memcpy(settings, base, story->options_size);
+        if (cases->variant[i]->pathology)
+            cases->variant[i]->pathology(settings);
+        if (cases->variant[i]->fix)
+            cases->variant[i]->fix(settings);
+        cases->settings[i] = settings;
+    }
+}
+
+void cases_close(struct cases *cases)
+{
+    for (int i = 0; i < cases->count; i++)
+        free(cases->settings[i]);
+    *cases = (struct cases){ 0 };
+}
+
+int cases_most_steps(const struct cases *cases)
+{
+    int most = 0;
+    for (int i = 0; i < cases->count; i++)
+        for (int round = 0; round < 2; round++) { /* all rounds after the first are alike */
+            struct window window = run_window(run_of(cases->settings[i]), round);
+            int steps = window.warmup + window.measured;
+            most = steps > most ? steps : most;
+        }
+    return most;
+}

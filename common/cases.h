@@ -1,0 +1,30 @@
+/* cases: the variants of a story that a run measures, each with its settings. */
+#ifndef LOCKSTEP_CASES_H
+#define LOCKSTEP_CASES_H
+
+#include "story.h"
+
+enum { CASES_MOST = 64 };
+
+struct cases {
+    int count;
+    const struct variant *variant[CASES_MOST]; /* the first is the baseline */
+    struct options *settings[CASES_MOST];      /* the base settings and the variant's change */
+};
+
+/* Parses the command line into `base` and chooses the cases: all, or those that --cases names. Bad usage ends the
+ * program here, before anything starts; what depends on the number of ranks is left to cases_refuse(). */
+void cases_choose(struct cases *cases, const struct story *story, const struct option_row *const *tables,
+                  struct options *base, int argc, char *const *argv);
+
+/* Ends the program with STATUS_USAGE when the settings contradict each other. */
+void cases_refuse(const struct story *story, struct options *base);
+
+/* Makes each case's settings from the base ones; release with cases_close(). */
+void cases_settle(struct cases *cases, const struct story *story, const struct options *base);
+void cases_close(struct cases *cases);
+
+/* The steps of the longest block of any case and round. */
+int cases_most_steps(const struct cases *cases);
+
+#endif

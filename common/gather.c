@@ -1,0 +1,56 @@
+#include "gather.h"
+
+#include "memory.h"
+#include "world.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool gather_block(struct block *block, struct world *world, struct spans *spans, const struct verdict *mine,
+                  struct window window)
+{
+    int ranks = world_size(world), most = 0;
+    bool is_first = world_rank(world) == 0;
+    int *counts = memory_new((size_t)ranks, sizeof *counts);
+    world_gather(world, &spans->count, sizeof spans->count, counts);
+    for (int rank = 0; rank < ranks; rank++)
+        most = counts[rank] > most ? counts[rank] : most;
+    free(counts);
+    world_broadcast(world, &most, sizeof most);
+    for (int i = spans->count; i < most; i++)
+        spans->at[i] = (struct span){ .step = -1 };
+
+    struct verdict *verdicts = is_first ? memory_new((size_t)ranks, sizeof *verdicts) : NULL;
+    struct span *all = is_first ? memory_new((size_t)most * (size_t)ranks, sizeof *all) : NULL;
+    world_gather(world, mine, sizeof *mine, verdicts);
+    world_gather(world, spans->at, (size_t)most * sizeof *all, all);
+    *block = (struct block){ .timeline = { .ranks = ranks,
+                                           .first_step = window.warmup,
+                                           .steps = window.measured,
+                                           .count = most,
+                                           .spans = all },
+                             .verdicts = verdicts };
+    return is_first;
+}
+
+int gather_wrong(const struct block *block)
+{
+    int wrong = 0;
+    for (int rank = 0; rank < block->timeline.ranks; rank++) {
+        const struct verdict *v = &block->verdicts[rank];
+        wrong += v->wrong + !isfinite(v->loss) + (v->hash != block->verdicts[0].hash);
+    }
+    return wrong;
+}
+
+uint64_t gather_hash(const float *values, size_t count)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        hash = (hash ^ bits) * 0x100000001b3u;
+    }
+    return hash;
+}

@@ -1,0 +1,36 @@
+/* gather: after a block, what every rank recorded and concluded comes together on rank 0. */
+#ifndef LOCKSTEP_GATHER_H
+#define LOCKSTEP_GATHER_H
+
+#include "run.h"
+#include "timeline.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct world;
+
+/* What a rank says of its own block. */
+struct verdict {
+    double loss;   /* mean over the rank's samples of the last step */
+    uint64_t hash; /* of its parameters: replicas are bit-equal where their hashes are */
+    int samples;   /* per step */
+    int wrong;     /* failed checks */
+};
+
+struct block {
+    struct timeline timeline; /* its spans are owned by whoever takes them */
+    struct verdict *verdicts; /* (ranks) */
+};
+
+/* all: true on rank 0, which receives the block. Ranks may have recorded different numbers of phases. */
+bool gather_block(struct block *block, struct world *world, struct spans *spans, const struct verdict *mine,
+                  struct window window);
+
+/* Failed checks: what the ranks report, losses that are no numbers, replicas that differ. */
+int gather_wrong(const struct block *block);
+
+/* FNV-1a over the values' 32-bit words. */
+uint64_t gather_hash(const float *values, size_t count);
+
+#endif

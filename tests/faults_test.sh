@@ -1,0 +1,187 @@
+#!/usr/bin/env bash
+# usage: faults_test.sh LAB FOLDER: a rank dies, hangs, somebody presses Ctrl-C: does the lab 01_straggler end in time,
+# say so in one line, leave no process behind, and keep the results of an earlier run? Works in FOLDER/faults.
+set -uo pipefail
+
+lab=$(realpath "$1")
+folder=$(realpath "$2")/faults
+results=$folder/results # in the command line of every process of a run: that is how they are found
+job=(--ranks 3 --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --out "$results")
+failed=0
+
+complain() # TEXT: about the fault at hand
+{
+    printf 'FAILED %s: %s\n' "$fault" "$1"
+    failed=1
+}
+
+now_ms()
+{
+    echo $((${EPOCHREALTIME/[.,]/} / 1000))
+}
+
+children() # PID
+{
+    cat /proc/"$1"/task/*/children 2>/dev/null
+}
+
+processes() # of this run: every process that has the folder of results among its words
+{
+    local file words
+    for file in /proc/[0-9]*/cmdline; do
+        mapfile -d '' words 2>/dev/null <"$file" || continue
+        [[ " ${words[*]-} " == *" $results "* ]] && basename "${file%/cmdline}"
+    done
+}
+
+end_processes()
+{
+    local process
+    for process in $(processes); do
+        kill -KILL "$process" 2>/dev/null
+    done
+}
+trap end_processes EXIT
+
+whole_files() # what a reader of the results sees, with its contents
+{
+    (cd "$results" && find . -type f ! -name '.*.tmp' -exec sha256sum {} + | sort -k 2)
+}
+
+half_files()
+{
+    find "$results" -name '.*.tmp'
+}
+
+# Starts a long run and returns once its ranks are training: `supervisor`, `mpirun` and `ranks` are their processes.
+start() # ARGUMENT...
+{
+    # A script's background jobs ignore Ctrl-C unless told otherwise.
+    env --default-signal=INT "$lab" "${job[@]}" --seconds 30 "$@" </dev/null >"$folder/out" 2>"$folder/err" &
+    supervisor=$!
+    local began
+    began=$(now_ms)
+    while ! grep -q 'round 1 of' "$folder/err"; do # another run on this machine may have to end first
+        if [[ ! -d /proc/$supervisor ]] || (($(now_ms) - began > 600000)); then
+            complain "the run did not start: $(<"$folder/err")"
+            return 1
+        fi
+        sleep 0.05
+    done
+    mpirun=$(children "$supervisor")
+    mpirun=${mpirun% }
+    read -r -a ranks <<<"$(children "$mpirun")"
+    ((${#ranks[@]} == 3)) || complain "${#ranks[@]} ranks below mpirun, not 3"
+    lines_before=$(wc -l <"$folder/err")
+    struck_ms=$(now_ms)
+}
+
+# After the fault: the supervisor ends with STATUS within SECONDS, having said one line that holds TEXT.
+ends() # STATUS SECONDS TEXT
+{
+    local said status elapsed
+    while [[ -d /proc/$supervisor ]] && (($(now_ms) - struck_ms < $2 * 1000)); do
+        sleep 0.05
+    done
+    elapsed=$(($(now_ms) - struck_ms))
+    if [[ -d /proc/$supervisor ]]; then
+        complain "no end after $2 s"
+        kill -KILL "$supervisor"
+    fi
+    wait "$supervisor" 2>/dev/null # bash would tell of the killed job
+    status=$?
+    said=$(tail -n +$((lines_before + 1)) "$folder/err" | grep -v ': round [0-9]') # progress may have gone on
+    printf '%-24s %5d ms, status %d: %s\n' "$fault" "$elapsed" "$status" "$said"
+    ((status == $1)) || complain "status $status, not $1"
+    if [[ $3 ]]; then
+        (($(grep -c . <<<"$said") == 1)) || complain "not one line"
+        [[ $said =~ $3 ]] || complain "does not say '$3'"
+    fi
+}
+
+nothing_is_left()
+{
+    local left
+    left=$(processes)
+    if [[ $left ]]; then
+        complain "processes left behind: $(ps -o pid,stat,args -p "${left//$'\n'/,}" 2>/dev/null || echo "$left")"
+        end_processes
+    fi
+    [[ $(whole_files) == "$earlier" ]] ||
+        complain "the earlier results were changed: $(diff <(echo "$earlier") <(whole_files))"
+}
+
+no_half_file_is_left()
+{
+    local half
+    half=$(half_files)
+    [[ ! $half ]] || complain "half files left behind: $half"
+    find "$results" -name '.*.tmp' -delete # each fault answers for its own
+}
+
+rm -rf "$folder"
+mkdir -p "$folder"
+
+fault="an earlier run"
+"$lab" "${job[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" || complain "status $?: $(<"$folder/err")"
+[[ -s $results/01_straggler/summary.csv ]] || complain "no summary.csv"
+earlier=$(whole_files)
+no_half_file_is_left
+((failed)) && exit 1
+
+fault="a rank is killed"
+if start; then
+    kill -KILL "${ranks[1]}"
+    ends 1 10 'signal 9|died'
+    nothing_is_left
+    no_half_file_is_left
+fi
+
+fault="the first rank is killed" # it is the one that writes
+if start; then
+    kill -KILL "${ranks[0]}"
+    ends 1 10 'signal 9|died'
+    nothing_is_left
+    no_half_file_is_left
+fi
+
+fault="Ctrl-C"
+if start; then
+    kill -INT "$supervisor"
+    ends 130 10 'stopped'
+    nothing_is_left
+    no_half_file_is_left
+fi
+
+fault="a rank hangs"
+if start --deadline-s 4; then
+    kill -STOP "${ranks[2]}"
+    ends 1 9 '4 s.*--deadline-s'
+    nothing_is_left
+    no_half_file_is_left
+fi
+
+fault="mpirun is killed"
+if start; then
+    kill -KILL "$mpirun"
+    ends 1 10 'signal 9'
+    nothing_is_left
+    no_half_file_is_left
+fi
+
+fault="the supervisor is killed" # nobody is left to speak or to tidy up, but the ranks must not run on
+if start; then
+    kill -KILL "$supervisor"
+    ends 137 10 ''
+    for ((tries = 0; tries < 100; tries++)); do
+        [[ $(processes) ]] || break
+        sleep 0.1
+    done
+    nothing_is_left
+fi
+
+fault="a later run" # the folder is as good as before
+"$lab" "${job[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" || complain "status $?: $(<"$folder/err")"
+
+((failed)) || echo "Every fault ended in time and left nothing behind."
+exit "$failed"

@@ -1,0 +1,511 @@
+/* Statistics, the link's lines and the formulas of a step, against textbooks, sums done by hand and brute force. */
+#include "link.h"
+#include "predict.h"
+#include "stats.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+static void assert_near(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%.12g is not within %g of %.12g", value, tolerance, expected);
+}
+
+enum { EXACT = 0 };
+
+/* --- stats ------------------------------------------------------------------------------------------------------ */
+
+static void quantiles_lie_between_neighbours(void **state)
+{
+    (void)state;
+    static const double values[] = { 40, 10, 30, 20, 50 };
+    assert_near(stats_quantile(values, 5, 0), 10, EXACT);
+    assert_near(stats_quantile(values, 5, 0.5), 30, EXACT);
+    assert_near(stats_quantile(values, 5, 1), 50, EXACT);
+    assert_near(stats_quantile(values, 5, 0.95), 48, 1e-12); /* 0.95 x 4 = 3.8: 40 + 0.8 x 10 */
+    assert_near(stats_quantile(values, 4, 0.5), 25, 1e-12);  /* of 10, 20, 30, 40 */
+    assert_near(stats_quantile(values, 1, 0.95), 40, EXACT);
+    assert_true(isnan(stats_quantile(values, 0, 0.5)));
+}
+
+static void the_lower_median_is_one_of_the_values(void **state)
+{
+    (void)state;
+    static const double values[] = { 7, 1, 9, 3, 5 };
+    assert_near(stats_lower_median(values, 1), 7, EXACT);
+    assert_near(stats_lower_median(values, 2), 1, EXACT);
+    assert_near(stats_lower_median(values, 3), 7, EXACT);
+    assert_near(stats_lower_median(values, 4), 3, EXACT);
+    assert_near(stats_lower_median(values, 5), 5, EXACT);
+    assert_true(isnan(stats_lower_median(values, 0)));
+}
+
+static void values_are_not_reordered(void **state)
+{
+    (void)state;
+    double values[] = { 3, 1, 2 };
+    static const double before[] = { 3, 1, 2 };
+    stats_quantile(values, 3, 0.5);
+    stats_lower_median(values, 3);
+    assert_memory_equal(values, before, sizeof before);
+}
+
+/* Two-sided 95 % points, as every textbook's table prints them. */
+static void students_t_is_the_textbooks(void **state)
+{
+    (void)state;
+    static const struct {
+        int freedom;
+        double t;
+    } table[] = { { 1, 12.706 }, { 2, 4.303 },  { 5, 2.571 },  { 10, 2.228 },
+                  { 30, 2.042 }, { 40, 2.021 }, { 60, 2.000 }, { 120, 1.980 } };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        assert_near(stats_student(table[i].freedom), table[i].t, 1e-3);
+    assert_near(stats_student(100000000), 1.959964, 1e-6); /* the normal distribution's */
+    for (int freedom = 1; freedom < 200; freedom++)
+        assert_true(stats_student(freedom + 1) < stats_student(freedom));
+}
+
+/* Logarithms 0.1, 0.2, 0.3: mean 0.2, deviation 0.1, half width 4.303 x 0.1 / sqrt(3) = 0.248434. */
+static void a_ratio_has_students_interval(void **state)
+{
+    (void)state;
+    struct ratio ratio = stats_ratio((double[]){ 0.3, 0.1, 0.2 }, 3);
+    assert_near(ratio.value, 1.221403, 1e-6); /* exp(0.2) */
+    assert_near(ratio.low, 0.952720, 1e-6);   /* exp(-0.048434) */
+    assert_near(ratio.high, 1.565858, 1e-6);  /* exp(0.448434) */
+}
+
+static void few_ratios_have_no_interval(void **state)
+{
+    (void)state;
+    struct ratio one = stats_ratio((double[]){ log(2) }, 1);
+    assert_near(one.value, 2, 1e-12);
+    assert_true(isnan(one.low) && isnan(one.high));
+    struct ratio none = stats_ratio(NULL, 0);
+    assert_true(isnan(none.value) && isnan(none.low) && isnan(none.high));
+    struct ratio alike = stats_ratio((double[]){ log(3), log(3), log(3), log(3) }, 4);
+    assert_near(alike.value, 3, 1e-12);
+    assert_near(alike.low, 3, 1e-12);
+    assert_near(alike.high, 3, 1e-12);
+}
+
+/* --- link ------------------------------------------------------------------------------------------------------- */
+
+/* The measured sizes: 256 B, 1 KiB, ... 256 MiB. */
+enum { SIZES = 11 };
+static double size_of(int i)
+{
+    return 256 * pow(4, i);
+}
+
+/* One straight piece of the truth, from its first size on. */
+struct segment {
+    int first;
+    double alpha, beta;
+};
+
+/* Fits points that lie exactly on `segments`. The fit must return every point, and every size between two points of
+ * one segment, none of which it has seen. */
+static void assert_recovered(const struct segment *segments, int count)
+{
+    struct link link = { .ranks = 4, .points = SIZES };
+    int segment_of[SIZES];
+    for (int i = 0, s = 0; i < SIZES; i++) {
+        s += s + 1 < count && segments[s + 1].first == i;
+        segment_of[i] = s;
+        link.bytes[i] = size_of(i);
+        link.seconds[i] = segments[s].alpha + segments[s].beta * link.bytes[i];
+    }
+    link_fit(&link);
+    assert_in_range(link.pieces, count, LINK_PIECES_MOST);
+    for (int i = 0; i < SIZES; i++) {
+        assert_near(link_seconds(&link, link.bytes[i]) / link.seconds[i], 1, 1e-9);
+        if (i + 1 < SIZES && segment_of[i + 1] != segment_of[i])
+            continue; /* nobody knows where between two points the truth changed */
+        const struct segment *s = &segments[segment_of[i]];
+        for (double times = 1.25; times < 4; times *= 1.5) {
+            double held_out = times * link.bytes[i];
+            assert_near(link_seconds(&link, held_out) / (s->alpha + s->beta * held_out), 1, 1e-9);
+        }
+    }
+}
+
+static void one_line_is_recovered(void **state)
+{
+    (void)state;
+    assert_recovered((struct segment[]){ { 0, 5e-6, 0.8e-9 } }, 1);
+    assert_recovered((struct segment[]){ { 0, 5e-6, 0 } }, 1);    /* latency only */
+    assert_recovered((struct segment[]){ { 0, 0, 0.8e-9 } }, 1);  /* bandwidth only */
+}
+
+static void two_lines_are_recovered(void **state)
+{
+    (void)state;
+    assert_recovered((struct segment[]){ { 0, 5e-6, 0.2e-9 }, { 5, 60e-6, 0.9e-9 } }, 2);
+    assert_recovered((struct segment[]){ { 0, 5e-6, 1.5e-9 }, { 3, 90e-6, 0.4e-9 } }, 2); /* a faster algorithm */
+}
+
+static void three_lines_are_recovered(void **state)
+{
+    (void)state;
+    /* Eager, rendezvous, and beyond the cache. */
+    assert_recovered((struct segment[]){ { 0, 4e-6, 0.3e-9 }, { 4, 30e-6, 0.15e-9 }, { 8, 20e-6, 1.1e-9 } }, 3);
+}
+
+static void beyond_the_points_the_outer_lines_go_on(void **state)
+{
+    (void)state;
+    struct link link = { .ranks = 2, .points = 6 };
+    for (int i = 0; i < link.points; i++) {
+        link.bytes[i] = size_of(i);
+        link.seconds[i] = i < 3 ? 1e-5 + 1e-9 * size_of(i) : 1e-4 + 2e-9 * size_of(i);
+    }
+    link_fit(&link);
+    assert_int_equal(link.pieces, 2);
+    assert_near(link_seconds(&link, 0), 1e-5, 1e-14);
+    assert_near(link_seconds(&link, 1e9), 1e-4 + 2, 1e-8);
+}
+
+/* A point that is 10 % off must not move the small sizes: they are a millionth of the largest. */
+static void an_error_at_one_end_stays_there(void **state)
+{
+    (void)state;
+    struct link link = { .ranks = 2, .points = SIZES };
+    for (int i = 0; i < SIZES; i++) {
+        link.bytes[i] = size_of(i);
+        link.seconds[i] = (5e-6 + 1e-9 * size_of(i)) * (i == SIZES - 1 ? 1.1 : 1);
+    }
+    link_fit(&link);
+    for (int i = 0; i < 4; i++)
+        assert_near(link_seconds(&link, link.bytes[i]) / link.seconds[i], 1, 0.01);
+}
+
+/* --- the fullest box -------------------------------------------------------------------------------------------- */
+
+static void the_fullest_box_by_hand(void **state)
+{
+    (void)state;
+    assert_near(predict_fullest(2, 2), 1.5, 1e-12);
+    assert_near(predict_fullest(4, 2), 2.75, 1e-12);  /* (2 x 4 + 8 x 3 + 6 x 2) / 16 */
+    assert_near(predict_fullest(4, 4), 2.125, 1e-12); /* (4 x 4 + 48 x 3 + 180 x 2 + 24 x 1) / 256 */
+}
+
+static void one_ball_or_one_box_leaves_no_chance(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 64; n++) {
+        assert_near(predict_fullest(1, n), 1, 1e-12);
+        assert_near(predict_fullest(n, 1), n, 1e-12);
+    }
+    assert_near(predict_fullest(0, 4), 0, EXACT);
+}
+
+/* The mean of the fullest box over every one of the boxes^draws ways to throw. */
+static double fullest_of_all_throws(int draws, int boxes)
+{
+    long ways = 1, sum = 0;
+    for (int d = 0; d < draws; d++)
+        ways *= boxes;
+    for (long way = 0; way < ways; way++) {
+        int held[16] = { 0 }, fullest = 0;
+        long rest = way;
+        for (int d = 0; d < draws; d++) {
+            int box = (int)(rest % boxes);
+            rest /= boxes;
+            held[box]++;
+            fullest = held[box] > fullest ? held[box] : fullest;
+        }
+        sum += fullest;
+    }
+    return (double)sum / (double)ways;
+}
+
+static void the_fullest_box_of_all_throws(void **state)
+{
+    (void)state;
+    for (int boxes = 1; boxes <= 8; boxes++)
+        for (int draws = 1; draws <= 5; draws++)
+            assert_near(predict_fullest(draws, boxes), fullest_of_all_throws(draws, boxes), 1e-11);
+    assert_near(predict_fullest(10, 3), fullest_of_all_throws(10, 3), 1e-11);
+    assert_near(predict_fullest(16, 2), fullest_of_all_throws(16, 2), 1e-11);
+}
+
+/* Between the mean and all of them, growing with the balls, falling with the boxes; nothing under- or overflows. */
+static void the_fullest_box_stays_finite(void **state)
+{
+    (void)state;
+    static const int draws[] = { 4, 16, 64 }, boxes[] = { 4, 64, 256 };
+    for (int d = 0; d < 3; d++)
+        for (int b = 0; b < 3; b++) {
+            double fullest = predict_fullest(draws[d], boxes[b]);
+            assert_true(fullest >= 1 && fullest >= (double)draws[d] / boxes[b] && fullest <= draws[d]);
+            if (d > 0)
+                assert_true(fullest > predict_fullest(draws[d - 1], boxes[b]));
+            if (b > 0)
+                assert_true(fullest < predict_fullest(draws[d], boxes[b - 1]));
+        }
+}
+
+/* --- shares ----------------------------------------------------------------------------------------------------- */
+
+enum { RANKS = 4 };
+
+static int sum_of(const int *shares, int ranks)
+{
+    int sum = 0;
+    for (int r = 0; r < ranks; r++)
+        sum += shares[r];
+    return sum;
+}
+
+static void equal_ranks_get_equal_shares(void **state)
+{
+    (void)state;
+    static const double fixed[] = { 0.005, 0.005, 0.005, 0.005 }, pace[] = { 14e-5, 14e-5, 14e-5, 14e-5 };
+    int shares[RANKS];
+    predict_shares(fixed, pace, RANKS, 512, shares);
+    for (int r = 0; r < RANKS; r++)
+        assert_int_equal(shares[r], 128);
+    predict_shares(fixed, pace, RANKS, 514, shares);
+    assert_int_equal(sum_of(shares, RANKS), 514);
+    for (int r = 0; r < RANKS; r++)
+        assert_in_range(shares[r], 128, 129);
+}
+
+/* A core of half the speed takes twice as long for everything. All end together at T where
+ * (T/2 - f) / p + 3 (T - f) / p = 512: with f = 7 p that is T = 154.29 p, so 70.1 samples beside three times 147.3. */
+static void a_core_of_half_the_speed_gets_half(void **state)
+{
+    (void)state;
+    static const double p = 14e-5, f = 7 * 14e-5;
+    const double fixed[] = { 2 * f, f, f, f }, pace[] = { 2 * p, p, p, p };
+    int shares[RANKS];
+    predict_shares(fixed, pace, RANKS, 512, shares);
+    assert_int_equal(sum_of(shares, RANKS), 512);
+    assert_in_range(shares[0], 70, 71);
+    for (int r = 1; r < RANKS; r++)
+        assert_in_range(shares[r], 147, 148);
+}
+
+/* 40 ms buy 286 samples at 0.14 ms: even without work the stalled rank ends last, and no share can mend that. */
+static void a_constant_stall_is_clamped_at_one_sample(void **state)
+{
+    (void)state;
+    static const double fixed[] = { 0.045, 0.005, 0.005, 0.005 }, pace[] = { 14e-5, 14e-5, 14e-5, 14e-5 };
+    int shares[RANKS];
+    predict_shares(fixed, pace, RANKS, 512, shares);
+    assert_int_equal(shares[0], 1);
+    for (int r = 1; r < RANKS; r++)
+        assert_in_range(shares[r], 170, 171);
+    assert_int_equal(sum_of(shares, RANKS), 512);
+}
+
+static void fewer_samples_than_ranks_is_one_each(void **state)
+{
+    (void)state;
+    static const double fixed[] = { 0.04, 0, 0.001, 0 }, pace[] = { 14e-5, 14e-5, 28e-5, 14e-5 };
+    for (int total = 1; total <= RANKS; total++) {
+        int shares[RANKS];
+        predict_shares(fixed, pace, RANKS, total, shares);
+        for (int r = 0; r < RANKS; r++)
+            assert_int_equal(shares[r], 1);
+    }
+}
+
+static double last_end(const double *fixed, const double *pace, const int *shares)
+{
+    double last = 0;
+    for (int r = 0; r < 3; r++)
+        last = fmax(last, fixed[r] + pace[r] * shares[r]);
+    return last;
+}
+
+/* Against every way to deal `total` samples to three ranks. */
+static void assert_earliest(const double *fixed, const double *pace, int total)
+{
+    double earliest = INFINITY;
+    for (int a = 1; a <= total - 2; a++)
+        for (int b = 1; b <= total - a - 1; b++)
+            earliest = fmin(earliest, last_end(fixed, pace, (int[]){ a, b, total - a - b }));
+    int shares[3];
+    predict_shares(fixed, pace, 3, total, shares);
+    assert_int_equal(sum_of(shares, 3), total);
+    for (int r = 0; r < 3; r++)
+        assert_true(shares[r] >= 1);
+    assert_near(last_end(fixed, pace, shares), earliest, 1e-12);
+}
+
+static void no_other_deal_ends_earlier(void **state)
+{
+    (void)state;
+    static const double loads[][2][3] = {
+        { { 0, 0, 0 }, { 1, 1, 1 } },     { { 5, 0, 0 }, { 1, 1, 1 } },     { { 0, 0, 0 }, { 3, 1, 2 } },
+        { { 90, 1, 1 }, { 1, 1, 1 } },    { { 10, 1, 4 }, { 0.5, 3, 1.5 } }, { { 2, 1, 1 }, { 2, 1, 1 } },
+        { { 0.3, 7, 2 }, { 0.7, 0.1, 9 } },
+    };
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
+        for (int total = 3; total <= 40; total++)
+            assert_earliest(loads[i][0], loads[i][1], total);
+}
+
+/* --- the step --------------------------------------------------------------------------------------------------- */
+
+/* Four ranks alike: 1 to fetch, 20 to compute, 2 on the host. Seconds, but any unit would do. */
+static void fill_loads(struct load *loads)
+{
+    for (int r = 0; r < RANKS; r++)
+        loads[r] = (struct load){ .data = 1, .local = 20, .host = 2, .cpu = 23 };
+}
+
+static void assert_terms(const struct prediction *p, double data, double local, double host, double wait,
+                         double transfer)
+{
+    assert_near(p->data, data, 1e-12);
+    assert_near(p->local, local, 1e-12);
+    assert_near(p->host, host, 1e-12);
+    assert_near(p->wait, wait, 1e-12);
+    assert_near(p->transfer, transfer, 1e-12);
+    assert_near(prediction_step(p), data + local + host + wait + transfer, 1e-12);
+}
+
+static void ranks_alike_wait_for_nobody(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    struct prediction p = predict_step(loads, RANKS, RANKS, 0, 5);
+    assert_false(p.is_timeshared);
+    assert_terms(&p, 1, 20, 2, 0, 5);
+    assert_near(prediction_step(&p), 28, 1e-12);
+}
+
+/* Rank 1 stalls for 40: a quarter of it in the mean of `data`, three quarters in everybody's mean wait. */
+static void a_stall_is_waited_for(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    loads[1].data += 40;
+    struct prediction p = predict_step(loads, RANKS, RANKS, 0, 5);
+    assert_terms(&p, 11, 20, 2, 30, 5);
+    assert_near(prediction_step(&p), 68, 1e-12);
+}
+
+static void the_slowest_counts_by_the_sum_of_its_terms(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    loads[0].data += 8;
+    loads[2].local += 12;
+    loads[3].host += 4;
+    struct prediction p = predict_step(loads, RANKS, RANKS, 0, 0);
+    assert_terms(&p, 3, 23, 3, 6, 0);                 /* 35 - 29 */
+    assert_near(prediction_step(&p), 35, 1e-12);
+}
+
+static void spread_is_waited_for_where_no_rank_is_slower(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    struct prediction p = predict_step(loads, RANKS, RANKS, 3, 5);
+    assert_terms(&p, 1, 20, 2, 3, 5);
+    loads[1].data += 40; /* 30 above the mean: the spread of 3 is within it */
+    p = predict_step(loads, RANKS, RANKS, 3, 5);
+    assert_terms(&p, 11, 20, 2, 30, 5);
+    loads[1].data = 1 + 2; /* 1.5 above the mean: the spread exceeds it */
+    p = predict_step(loads, RANKS, RANKS, 3, 5);
+    assert_terms(&p, 1.5, 20, 2, 3, 5);
+}
+
+static void one_rank_is_its_own_slowest(void **state)
+{
+    (void)state;
+    struct prediction p = predict_step(&(struct load){ .data = 1, .local = 20, .cpu = 21 }, 1, 1, 0, 0);
+    assert_false(p.is_timeshared);
+    assert_terms(&p, 1, 20, 0, 0, 0);
+}
+
+/* On two cores four ranks take twice their work: 4 x 23 / 2 = 46. Each rank computes 40 of it instead of 20. */
+static void on_fewer_cores_the_work_of_all_sets_the_pace(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    struct prediction p = predict_step(loads, RANKS, 2, 0, 5);
+    assert_true(p.is_timeshared);
+    assert_near(prediction_step(&p), 46 + 5, 1e-12);
+    assert_terms(&p, 1, 40, 2, 3, 5);
+}
+
+/* A rank asleep leaves its core to the others: 20 more of sleep hide within 46, 40 more do not (63 > 46). */
+static void on_fewer_cores_a_sleep_hides_behind_the_others(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    loads[0].data += 20;
+    struct prediction p = predict_step(loads, RANKS, 2, 0, 5);
+    assert_near(prediction_step(&p), 46 + 5, 1e-12);
+    loads[0].data += 20;
+    p = predict_step(loads, RANKS, 2, 0, 5);
+    assert_near(prediction_step(&p), 63 + 5, 1e-12);
+    assert_near(p.data, 11, 1e-12);
+    assert_true(p.local >= 20 && p.wait >= 0);
+    assert_near(p.data + p.local + p.host + p.wait, 63, 1e-12);
+}
+
+/* A busy rank takes the core from the others: 20 more of work is (4 x 23 + 20) / 2. */
+static void on_fewer_cores_busy_work_is_everybodys(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    loads[0].data += 20;
+    loads[0].cpu += 20;
+    struct prediction p = predict_step(loads, RANKS, 2, 0, 5);
+    assert_near(prediction_step(&p), 56 + 5, 1e-12);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quantiles_lie_between_neighbours),
+        cmocka_unit_test(the_lower_median_is_one_of_the_values),
+        cmocka_unit_test(values_are_not_reordered),
+        cmocka_unit_test(students_t_is_the_textbooks),
+        cmocka_unit_test(a_ratio_has_students_interval),
+        cmocka_unit_test(few_ratios_have_no_interval),
+        cmocka_unit_test(one_line_is_recovered),
+        cmocka_unit_test(two_lines_are_recovered),
+        cmocka_unit_test(three_lines_are_recovered),
+        cmocka_unit_test(beyond_the_points_the_outer_lines_go_on),
+        cmocka_unit_test(an_error_at_one_end_stays_there),
+        cmocka_unit_test(the_fullest_box_by_hand),
+        cmocka_unit_test(one_ball_or_one_box_leaves_no_chance),
+        cmocka_unit_test(the_fullest_box_of_all_throws),
+        cmocka_unit_test(the_fullest_box_stays_finite),
+        cmocka_unit_test(equal_ranks_get_equal_shares),
+        cmocka_unit_test(a_core_of_half_the_speed_gets_half),
+        cmocka_unit_test(a_constant_stall_is_clamped_at_one_sample),
+        cmocka_unit_test(fewer_samples_than_ranks_is_one_each),
+        cmocka_unit_test(no_other_deal_ends_earlier),
+        cmocka_unit_test(ranks_alike_wait_for_nobody),
+        cmocka_unit_test(a_stall_is_waited_for),
+        cmocka_unit_test(the_slowest_counts_by_the_sum_of_its_terms),
+        cmocka_unit_test(spread_is_waited_for_where_no_rank_is_slower),
+        cmocka_unit_test(one_rank_is_its_own_slowest),
+        cmocka_unit_test(on_fewer_cores_the_work_of_all_sets_the_pace),
+        cmocka_unit_test(on_fewer_cores_a_sleep_hides_behind_the_others),
+        cmocka_unit_test(on_fewer_cores_busy_work_is_everybodys),
+    };
+    return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
+}
