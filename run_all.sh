@@ -290,6 +290,8 @@ look_first() # a picture before the long run: one round of the straggler, beside
     lab 01_straggler --cases skew_ws4 --rounds 1 --quick --out "$results/first-look"
     local status=$?
     ((status == 0 || status == 77)) || problem "the first look ended with status $status"
+    local card=$results/first-look/machine.csv
+    [[ ! -e $card ]] || cp -p "$card" "$results/" # the labs take it over while it is fresh
 }
 
 draw() # LAB

@@ -1,5 +1,7 @@
 #include "csv.h"
 
+#include "number.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +22,7 @@ void csv_text(struct csv *csv, const char *name, const char *text)
 {
     if (!begin_field(csv, name))
         return;
-    if (!strpbrk(text, ",\"\n")) {
+    if (text[0] != '#' && !strpbrk(text, ",\"\r\n")) {
         fputs(text, csv->out);
         return;
     }
@@ -49,13 +51,8 @@ void csv_number(struct csv *csv, const char *name, double value)
 {
     if (!begin_field(csv, name) || isnan(value))
         return;
-    char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        double back = strtod(text, NULL);
-        if (!(back < value) && !(back > value))
-            break;
-    }
+    char text[NUMBER_TEXT];
+    number_shortest(text, value);
     fputs(text, csv->out);
 }
 
@@ -105,30 +102,43 @@ static char *read_all(const char *path, char *why, int size)
     return text;
 }
 
-/* Ends the field that begins at `at` with a zero byte, takes its quotes away in place, and returns where the next
- * one begins; *was_last tells that the line ended here. */
-static char *cut_field(char *at, char **field, bool *was_last)
+/* Where reading is. */
+struct scan {
+    char *at;
+    int line; /* of `at`, from 1 */
+};
+
+/* Past one line end: \n, \r\n or \r. */
+static void next_line(struct scan *scan)
 {
+    scan->at += scan->at[0] == '\r' && scan->at[1] == '\n' ? 2 : *scan->at != '\0';
+    scan->line++;
+}
+
+/* Cuts the field at scan->at out, takes its quotes away in place and goes on to the next one; *was_last tells that the
+ * line ended. False when a quote never closes. */
+static bool cut_field(struct scan *scan, char **field, bool *was_last)
+{
+    char *at = scan->at, *to = at;
     *field = at;
-    char *to = at;
     if (*at == '"') {
-        at++;
-        while (*at && !(at[0] == '"' && at[1] != '"')) {
-            at += at[0] == '"';
-            *to++ = *at++;
+        for (at++; *at && !(at[0] == '"' && at[1] != '"'); *to++ = *at++) {
+            at += at[0] == '"'; /* of two, keep one */
+            scan->line += *at == '\n';
         }
-        at += *at == '"';
+        if (*at++ != '"')
+            return false;
     }
-    while (*at && *at != ',' && *at != '\n' && *at != '\r')
+    while (*at && !strchr(",\r\n", *at))
         *to++ = *at++;
+    scan->at = at;
     *was_last = *at != ',';
-    char *next = at;
-    if (*at == ',')
-        next = at + 1;
+    if (*was_last)
+        next_line(scan);
     else
-        next += strspn(at, "\r\n");
+        scan->at++;
     *to = '\0';
-    return next;
+    return true;
 }
 
 static bool append_cell(struct csv_table *table, size_t *capacity, size_t count, char *field)
@@ -145,39 +155,51 @@ static bool append_cell(struct csv_table *table, size_t *capacity, size_t count,
     return true;
 }
 
+/* Reads one row's fields; returns how many, or -1 and the reason. */
+static int read_row(struct csv_table *table, struct scan *scan, size_t *capacity, size_t *count, const char **reason)
+{
+    int fields = 0;
+    for (bool was_last = false; !was_last; fields++) {
+        char *field = NULL;
+        if (!cut_field(scan, &field, &was_last)) {
+            *reason = "a quote that never closes";
+            return -1;
+        }
+        if (!append_cell(table, capacity, (*count)++, field)) {
+            *reason = "too large for this memory";
+            return -1;
+        }
+    }
+    return fields;
+}
+
 bool csv_read(const char *path, struct csv_table *table, char *why, int size)
 {
     *table = (struct csv_table){ .text = read_all(path, why, size), .rows = -1 };
     if (!table->text)
         return false;
     size_t capacity = 0, count = 0;
-    int line = 1;
-    for (char *at = table->text; *at;) {
-        if (*at == '#' || *at == '\n' || *at == '\r') {
-            at += strcspn(at, "\n");
-            at += *at == '\n';
-            line++;
+    struct scan scan = { .at = table->text, .line = 1 };
+    while (*scan.at) {
+        if (strchr("#\r\n", *scan.at)) {
+            scan.at += strcspn(scan.at, "\r\n");
+            next_line(&scan);
             continue;
         }
-        int fields = 0;
-        for (bool was_last = false; !was_last; fields++) {
-            char *field = NULL;
-            at = cut_field(at, &field, &was_last);
-            if (!append_cell(table, &capacity, count++, field)) {
-                snprintf(why, (size_t)size, "%s: too large for this memory", path);
-                csv_free(table);
-                return false;
-            }
-        }
+        int line = scan.line;
+        const char *reason = NULL;
+        int fields = read_row(table, &scan, &capacity, &count, &reason);
         if (table->rows < 0)
             table->columns = fields;
-        if (fields != table->columns) {
+        if (reason)
+            snprintf(why, (size_t)size, "%s:%d: %s", path, line, reason);
+        else if (fields != table->columns)
             snprintf(why, (size_t)size, "%s:%d: %d fields where the names are %d", path, line, fields, table->columns);
+        if (fields != table->columns || reason) {
             csv_free(table);
             return false;
         }
         table->rows++;
-        line++;
     }
     if (table->rows < 0) {
         snprintf(why, (size_t)size, "%s: holds no line of names", path);

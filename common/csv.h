@@ -19,7 +19,7 @@ void csv_text(struct csv *csv, const char *name, const char *text);
 void csv_integer(struct csv *csv, const char *name, long value);
 /* A number that counts from 0; blank when it is negative. */
 void csv_index(struct csv *csv, const char *name, long value);
-/* The shortest decimal that reads back as `value`; blank for NaN. */
+/* A short decimal that reads back as `value`; blank for NaN. */
 void csv_number(struct csv *csv, const char *name, double value);
 /* Seconds as milliseconds with six decimals (nanoseconds); blank for NaN. */
 void csv_ms(struct csv *csv, const char *name, double seconds);

@@ -19,12 +19,18 @@ static bool is_first_rank(void)
     return true;
 }
 
+/* One line, whatever a user's word may hold. */
 static void say(const char *format, va_list arguments)
 {
+    char *text = NULL;
+    if (vasprintf(&text, format, arguments) < 0)
+        return;
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
     fflush(stdout);
-    fprintf(stderr, "%s: ", program_invocation_short_name);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
+    free(text);
 }
 
 void die(enum status status, const char *format, ...)

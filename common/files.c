@@ -11,6 +11,8 @@
 
 int file_make_folder(const char *path)
 {
+    if (path[0] == '\0')
+        return ENOENT;
     char *partial = memory_text("%s", path);
     int error = 0;
     for (char *slash = partial; slash && !error;) {

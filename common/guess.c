@@ -2,6 +2,7 @@
 
 #include "die.h"
 #include "memory.h"
+#include "number.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,12 +14,10 @@
 static bool parse_guess(const char *word, size_t *name_length, double *milliseconds)
 {
     const char *equals = strchr(word, '=');
-    if (!equals || equals == word || equals[1] == '\0')
+    if (!equals || equals == word)
         return false;
-    char *end = NULL;
-    *milliseconds = strtod(equals + 1, &end);
     *name_length = (size_t)(equals - word);
-    return *end == '\0' && *milliseconds > 0 && *milliseconds < 1e9;
+    return number_parse(equals + 1, milliseconds) && *milliseconds > 0 && *milliseconds < 1e9;
 }
 
 double guess_of(const struct option_list *guesses, const char *name)

@@ -46,7 +46,7 @@ struct lab {
     /* On rank 0: */
     struct terminal terminal;
     struct report report;
-    struct span_table span_table;
+    struct csv spans_so_far;
 };
 
 /* --- opening ---------------------------------------------------------------------------------------------------- */
@@ -137,7 +137,7 @@ static void open_report(struct lab *lab)
         tally_open(&o->tally, lab->run.ranks);
     }
     lab->terminal = launch_terminal();
-    lab->span_table = report_begin_spans(r);
+    lab->spans_so_far = report_begin_spans();
     if (r->is_oversubscribed)
         warn("%d ranks on %d cores: they share time, so this shows oversubscription more than the lab's lesson; "
              "every row is marked",
@@ -180,7 +180,7 @@ static void take_block(struct lab *lab, struct block *block)
     struct outcome *o = &lab->report.outcomes[schedule_case(&lab->schedule)];
     o->tally.wrong += gather_wrong(block);
     tally_add(&o->tally, &block->timeline);
-    report_add_spans(&lab->span_table, &block->timeline, o->name);
+    report_add_spans(&lab->spans_so_far, &block->timeline, o->name);
     if (lab->schedule.round > 0) {
         free((void *)block->timeline.spans);
         return;
@@ -288,7 +288,7 @@ static int tell(struct lab *lab)
     }
     if (lab->terminal.is_live)
         fputs("\r\033[K", stderr);
-    file_commit(&lab->span_table.file);
+    report_end_spans(&lab->spans_so_far, r);
     report_write_tables(r);
     lanes_write(r);
     trace_write(r);

@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "die.h"
+#include "number.h"
 
 #include <errno.h>
 #include <math.h>
@@ -62,18 +63,16 @@ _Noreturn static void die_unknown(const struct option_row *const *tables, const 
 
 static double parse_number(const struct option_row *row, const char *text)
 {
-    bool whole = row->kind == OPTION_INTEGER;
-    const char *what = whole ? "a whole number" : "a number";
-    char *end = NULL;
-    errno = 0;
-    double value = whole ? (double)strtol(text, &end, 10) : strtod(text, &end);
-    bool blank_first = strchr(" \t\n\v\f\r", text[0]) != NULL; /* also true for the empty word */
-    if (blank_first || *end != '\0' || errno == EINVAL)
-        die(STATUS_USAGE, "%s takes %s from %g to %g, not '%.*s'", row->flag, what, row->low, row->high,
+    bool is_whole = row->kind == OPTION_INTEGER;
+    const char *what = is_whole ? "a whole number" : "a number";
+    double value = NAN;
+    bool is_number = number_parse(text, &value) && !(is_whole && text[strcspn(text, ".eEnN")] != '\0');
+    if (!is_number)
+        die(STATUS_USAGE, "%s takes %s from %.12g to %.12g, not '%.*s'", row->flag, what, row->low, row->high,
             SHOWN_CHARACTERS, text);
     if (!(value >= row->low && value <= row->high)) /* also refuses nan, and what overflowed */
-        die(STATUS_USAGE, "%s %.*s is out of range; it takes %s from %g to %g", row->flag, SHOWN_CHARACTERS, text, what,
-            row->low, row->high);
+        die(STATUS_USAGE, "%s %.*s is out of range; it takes %s from %.12g to %.12g", row->flag, SHOWN_CHARACTERS, text,
+            what, row->low, row->high);
     return value;
 }
 
@@ -141,9 +140,12 @@ static void print_value(FILE *out, const struct option_row *row, const void *val
     case OPTION_INTEGER:
         fprintf(out, "%d", *(const int *)place);
         break;
-    case OPTION_NUMBER:
-        fprintf(out, "%.10g", *(const double *)place);
+    case OPTION_NUMBER: {
+        char text[NUMBER_TEXT];
+        number_shortest(text, *(const double *)place);
+        fputs(text, out);
         break;
+    }
     case OPTION_CHOICE:
         print_word(out, row->words, *(const int *)place);
         break;
@@ -204,7 +206,12 @@ void options_parse(const struct option_row *const *tables, void *values, const c
         } else if (equals) {
             store(row, values, equals + 1);
         } else if (i + 1 < argc) {
-            store(row, values, argv[++i]);
+            const char *value = argv[++i];
+            bool is_free_text = row->kind == OPTION_TEXT || row->kind == OPTION_LIST;
+            if (is_free_text && find_row(tables, value, strlen(value)))
+                die(STATUS_USAGE, "%s needs a value, not the option '%s'; --help shows what it takes", row->flag,
+                    value);
+            store(row, values, value);
         } else {
             die(STATUS_USAGE, "%s needs a value; --help shows what it takes", row->flag);
         }

@@ -65,9 +65,14 @@ static double probability_at_most(int most, int draws, int boxes)
 
 double predict_fullest(int draws, int boxes)
 {
-    double expected = 0;
-    for (int most = 0; most < draws; most++)
-        expected += 1 - probability_at_most(most, draws, boxes);
+    int least = (draws + boxes - 1) / boxes; /* the fullest holds at least so many */
+    double expected = least;
+    for (int most = least; most < draws; most++) {
+        double more = 1 - probability_at_most(most, draws, boxes);
+        if (more < 1e-12)
+            break;
+        expected += more;
+    }
     return expected;
 }
 

@@ -1,7 +1,9 @@
 #include "report.h"
 
+#include "die.h"
 #include "memory.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,19 +123,19 @@ void report_write_tables(const struct report *report)
     file_commit(&file);
 }
 
-struct span_table report_begin_spans(const struct report *report)
+struct csv report_begin_spans(void)
 {
-    struct span_table table = { 0 };
-    table.csv = begin_table(&table.file, report, "spans.csv");
-    return table;
+    struct csv csv = { .out = tmpfile() };
+    if (!csv.out)
+        die(STATUS_WRONG, "no temporary file for the spans: %s; is /tmp full?", strerror(errno));
+    return csv;
 }
 
-void report_add_spans(struct span_table *table, const struct timeline *timeline, const char *name)
+void report_add_spans(struct csv *csv, const struct timeline *timeline, const char *name)
 {
     for (int rank = 0; rank < timeline->ranks; rank++)
         for (int i = 0; i < timeline->count; i++) {
             const struct span *span = &timeline->spans[rank * timeline->count + i];
-            struct csv *csv = &table->csv;
             if (span->step < 0)
                 continue;
             do {
@@ -151,6 +153,20 @@ void report_add_spans(struct span_table *table, const struct timeline *timeline,
                 csv_integer(csv, "measured", span->step >= timeline->first_step);
             } while (csv_end_row(csv));
         }
+}
+
+void report_end_spans(struct csv *csv, const struct report *report)
+{
+    struct file file;
+    begin_table(&file, report, "spans.csv");
+    char bytes[65536];
+    rewind(csv->out);
+    for (size_t got; (got = fread(bytes, 1, sizeof bytes, csv->out)) > 0;)
+        fwrite(bytes, 1, got, file.out);
+    if (ferror(csv->out))
+        warn("spans.csv is not whole: %s; is /tmp full?", strerror(errno));
+    fclose(csv->out);
+    file_commit(&file);
 }
 
 int report_typical_step(const struct outcome *o)

@@ -34,13 +34,11 @@ struct report {
 /* summary.csv, ranks.csv, rounds.csv: a row per case; per case and rank; per case and round. */
 void report_write_tables(const struct report *report);
 
-/* spans.csv grows block by block, so that no run has to hold it whole; file_commit() brings it to its place. */
-struct span_table {
-    struct file file;
-    struct csv csv;
-};
-struct span_table report_begin_spans(const struct report *report);
-void report_add_spans(struct span_table *table, const struct timeline *timeline, const char *name);
+/* spans.csv grows block by block in a nameless file, so that no run has to hold it whole and a killed one leaves no half
+ * of it; report_end_spans() brings it to its place. Returns the csv to add to. */
+struct csv report_begin_spans(void);
+void report_add_spans(struct csv *csv, const struct timeline *timeline, const char *name);
+void report_end_spans(struct csv *csv, const struct report *report);
 
 /* The step of the picture closest to the case's median step. */
 int report_typical_step(const struct outcome *outcome);

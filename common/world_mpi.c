@@ -47,6 +47,21 @@ static int count_cores(MPI_Comm comm)
     return cores;
 }
 
+/* A core with two hardware threads would lend a rank's helper the second one, and the ranks of another machine would
+ * not: a rank that its launcher bound to one core keeps to one hardware thread of it. */
+static void keep_to_one_thread(void)
+{
+    cpu_set_t mask;
+    if (sched_getaffinity(0, sizeof mask, &mask) != 0 || CPU_COUNT(&mask) < 2 || cores_usable(&mask) > 1)
+        return;
+    size_t first = 0;
+    while (!CPU_ISSET(first, &mask))
+        first++;
+    CPU_ZERO(&mask);
+    CPU_SET(first, &mask);
+    sched_setaffinity(0, sizeof mask, &mask);
+}
+
 struct world *world_open(void)
 {
     set_defaults();
@@ -58,8 +73,11 @@ struct world *world_open(void)
     MPI_Comm_dup(MPI_COMM_WORLD, &world->comm);
     MPI_Comm_rank(world->comm, &world->rank);
     MPI_Comm_size(world->comm, &world->size);
-    if (getenv("LOCKSTEP_CORES"))
+    if (getenv("LOCKSTEP_CORES")) {
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* our own launcher's ranks do not outlive it */
+        if (world->size <= atoi(getenv("LOCKSTEP_CORES")))
+            keep_to_one_thread();
+    }
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
     if (world->size == 1 && tasks && atoi(tasks) > 1) {
         MPI_Finalize();

@@ -23,7 +23,7 @@ found=$(grep -nE '#include "' labs/*.c | grep -vE '"(lab|train)\.h"' || true)
 [ -z "$found" ] || complain "a lab includes lab.h and train.h, nothing else of ours" "$found"
 
 # Includes point backwards in the order in which a run passes through common/.
-order=(die memory random csv options files run cores launch world world_mpi spans collective helper device mlp adamw
+order=(die memory number random csv options files run cores launch world world_mpi spans collective helper device mlp adamw
     stall loader train stats timeline summary gather link card calibrate predict report lanes trace table guess story
     cases schedule supervise lab)
 position() {

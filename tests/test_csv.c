@@ -2,6 +2,7 @@
 #include "csv.h"
 #include "die.h"
 #include "files.h"
+#include "memory.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,15 +24,8 @@
 /* Every test gets its own empty folder as *state. */
 static int make_folder(void **state)
 {
-    static const char pattern[] = "lockstep_test_csv.XXXXXX";
     const char *parent = getenv("TMPDIR");
-    if (!parent || !*parent)
-        parent = "/tmp";
-    size_t size = strlen(parent) + sizeof pattern + 1;
-    char *folder = malloc(size);
-    if (!folder)
-        return -1;
-    snprintf(folder, size, "%s/%s", parent, pattern);
+    char *folder = memory_text("%s/lockstep_test_csv.XXXXXX", parent && *parent ? parent : "/tmp");
     *state = folder;
     return mkdtemp(folder) ? 0 : -1;
 }
@@ -171,9 +165,7 @@ static void milliseconds_have_six_decimals(void **state)
 /* `folder`/table.csv holding `size` bytes; its path, to be released with free(). */
 static char *put(const char *folder, const void *bytes, size_t size)
 {
-    char *path = malloc(strlen(folder) + 16);
-    assert_non_null(path);
-    sprintf(path, "%s/table.csv", folder);
+    char *path = memory_text("%s/table.csv", folder);
     FILE *out = fopen(path, "wb");
     assert_non_null(out);
     assert_int_equal(fwrite(bytes, 1, size, out), size);
@@ -384,17 +376,9 @@ static void what_is_no_table_is_refused(void **state)
 
 /* --- files ------------------------------------------------------------------------------------------------------ */
 
-static char *below(const char *folder, const char *name)
-{
-    char *path = malloc(strlen(folder) + strlen(name) + 2);
-    assert_non_null(path);
-    sprintf(path, "%s/%s", folder, name);
-    return path;
-}
-
 static void assert_file_is(const char *folder, const char *name, const char *expected)
 {
-    char *path = below(folder, name), text[256] = "";
+    char *path = memory_text("%s/%s", folder, name), text[256] = "";
     FILE *in = fopen(path, "r");
     assert_non_null(in);
     text[fread(text, 1, sizeof text - 1, in)] = '\0';
@@ -430,7 +414,7 @@ static void a_committed_file_leaves_no_temporary(void **state)
 
 static void a_folder_is_made_for_the_file(void **state)
 {
-    char *folder = below(*state, "results/01 straggler");
+    char *folder = memory_text("%s/results/01 straggler", (const char *)*state);
     write_file(folder, "summary.csv", "whole\n");
     assert_file_is(folder, "summary.csv", "whole\n");
     free(folder);
@@ -439,7 +423,7 @@ static void a_folder_is_made_for_the_file(void **state)
 static void the_old_file_stays_until_the_new_one_is_whole(void **state)
 {
     write_file(*state, "summary.csv", "old\n");
-    char *path = below(*state, "summary.csv"), line[16] = "";
+    char *path = memory_text("%s/summary.csv", (const char *)*state), line[16] = "";
     FILE *reader = fopen(path, "r"); /* somebody is reading it all the while */
     free(path);
     assert_non_null(reader);
@@ -506,7 +490,7 @@ static void write_anything(const char *folder)
 static void a_folder_that_cannot_be_ends_the_program(void **state)
 {
     write_file(*state, "file", "a regular file\n");
-    char *folder = below(*state, "file/results");
+    char *folder = memory_text("%s/file/results", (const char *)*state);
     assert_dies(write_anything, folder, folder);
     assert_dies(write_anything, folder, strerror(ENOTDIR));
     free(folder);
@@ -536,7 +520,7 @@ static void on_a_full_disk_the_old_file_stays(void **state)
 
 static void a_place_that_is_a_folder_is_not_replaced(void **state)
 {
-    char *folder = below(*state, "summary.csv/inside");
+    char *folder = memory_text("%s/summary.csv/inside", (const char *)*state);
     assert_int_equal(file_make_folder(folder), 0);
     free(folder);
     assert_dies(write_anything, *state, "summary.csv");
@@ -547,7 +531,7 @@ static void nested_folders_are_made(void **state)
 {
     static const char *const names[] = { "a", "a/b/c", "a/b/c", "a//d/", "with blank/e", "./f/../g" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char *path = below(*state, names[i]);
+        char *path = memory_text("%s/%s", (const char *)*state, names[i]);
         struct stat status;
         assert_int_equal(file_make_folder(path), 0);
         assert_int_equal(stat(path, &status), 0);
@@ -560,7 +544,8 @@ static void nested_folders_are_made(void **state)
 static void a_folder_that_cannot_be_made_says_why(void **state)
 {
     write_file(*state, "file", "a regular file\n");
-    char *self = below(*state, "file"), *under = below(*state, "file/a/b");
+    char *self = memory_text("%s/file", (const char *)*state);
+    char *under = memory_text("%s/a/b", self);
     assert_int_equal(file_make_folder(self), ENOTDIR);
     assert_int_equal(file_make_folder(under), ENOTDIR);
     assert_int_equal(file_make_folder(""), ENOENT);

@@ -100,6 +100,7 @@ static void shuffles_are_pythons(void **state)
 {
     (void)state;
     assert_shuffled(2026, (uint32_t[]){ 6, 7, 3, 0, 5, 4, 2, 1 });
+    assert_shuffled(4, (uint32_t[]){ 1, 6, 5, 4, 7, 0, 2, 3 }); /* only its last draw swaps items 0 and 1 */
     assert_shuffled(two_words, (uint32_t[]){ 5, 6, 7, 2, 3, 0, 4, 1 });
 }
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -127,10 +128,10 @@ static void assert_recovered(const struct segment *segments, int count)
     assert_in_range(link.pieces, count, LINK_PIECES_MOST);
     for (int i = 0; i < SIZES; i++) {
         assert_near(link_seconds(&link, link.bytes[i]) / link.seconds[i], 1, 1e-9);
-        if (i + 1 < SIZES && segment_of[i + 1] != segment_of[i])
-            continue; /* nobody knows where between two points the truth changed */
         const struct segment *s = &segments[segment_of[i]];
-        for (double times = 1.25; times < 4; times *= 1.5) {
+        /* Where between two points the truth changes nobody knows: there only the sizes beside each are asked for. */
+        bool changes = i + 1 < SIZES && segment_of[i + 1] != segment_of[i];
+        for (double times = 0.99; times < (changes ? 1.1 : 4); times *= 1.06) {
             double held_out = times * link.bytes[i];
             assert_near(link_seconds(&link, held_out) / (s->alpha + s->beta * held_out), 1, 1e-9);
         }
@@ -141,8 +142,8 @@ static void one_line_is_recovered(void **state)
 {
     (void)state;
     assert_recovered((struct segment[]){ { 0, 5e-6, 0.8e-9 } }, 1);
-    assert_recovered((struct segment[]){ { 0, 5e-6, 0 } }, 1);    /* latency only */
-    assert_recovered((struct segment[]){ { 0, 0, 0.8e-9 } }, 1);  /* bandwidth only */
+    assert_recovered((struct segment[]){ { 0, 5e-6, 0 } }, 1);   /* latency only */
+    assert_recovered((struct segment[]){ { 0, 0, 0.8e-9 } }, 1); /* bandwidth only */
 }
 
 static void two_lines_are_recovered(void **state)
@@ -173,18 +174,20 @@ static void beyond_the_points_the_outer_lines_go_on(void **state)
     assert_near(link_seconds(&link, 1e9), 1e-4 + 2, 1e-8);
 }
 
-/* A point that is 10 % off must not move the small sizes: they are a millionth of the largest. */
+/* Five points are too few for two lines. One that is 10 % off at 256 MiB must not move what 4 KiB cost: the errors that
+ * count are relative. */
 static void an_error_at_one_end_stays_there(void **state)
 {
     (void)state;
-    struct link link = { .ranks = 2, .points = SIZES };
-    for (int i = 0; i < SIZES; i++) {
-        link.bytes[i] = size_of(i);
-        link.seconds[i] = (5e-6 + 1e-9 * size_of(i)) * (i == SIZES - 1 ? 1.1 : 1);
+    struct link link = { .ranks = 2, .points = 5 };
+    for (int i = 0; i < link.points; i++) {
+        link.bytes[i] = size_of(2 * i + 2);
+        link.seconds[i] = (5e-6 + 1e-9 * link.bytes[i]) * (i == 4 ? 1.1 : 1);
     }
     link_fit(&link);
-    for (int i = 0; i < 4; i++)
-        assert_near(link_seconds(&link, link.bytes[i]) / link.seconds[i], 1, 0.01);
+    assert_int_equal(link.pieces, 1);
+    assert_near(link_seconds(&link, link.bytes[0]) / link.seconds[0], 1, 0.03);
+    assert_near(link_seconds(&link, link.bytes[4]) / link.seconds[4], 1, 0.1);
 }
 
 /* --- the fullest box -------------------------------------------------------------------------------------------- */
@@ -346,8 +349,8 @@ static void no_other_deal_ends_earlier(void **state)
 {
     (void)state;
     static const double loads[][2][3] = {
-        { { 0, 0, 0 }, { 1, 1, 1 } },     { { 5, 0, 0 }, { 1, 1, 1 } },     { { 0, 0, 0 }, { 3, 1, 2 } },
-        { { 90, 1, 1 }, { 1, 1, 1 } },    { { 10, 1, 4 }, { 0.5, 3, 1.5 } }, { { 2, 1, 1 }, { 2, 1, 1 } },
+        { { 0, 0, 0 }, { 1, 1, 1 } },       { { 5, 0, 0 }, { 1, 1, 1 } },      { { 0, 0, 0 }, { 3, 1, 2 } },
+        { { 90, 1, 1 }, { 1, 1, 1 } },      { { 10, 1, 4 }, { 0.5, 3, 1.5 } }, { { 2, 1, 1 }, { 2, 1, 1 } },
         { { 0.3, 7, 2 }, { 0.7, 0.1, 9 } },
     };
     for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
@@ -407,7 +410,7 @@ static void the_slowest_counts_by_the_sum_of_its_terms(void **state)
     loads[2].local += 12;
     loads[3].host += 4;
     struct prediction p = predict_step(loads, RANKS, RANKS, 0, 0);
-    assert_terms(&p, 3, 23, 3, 6, 0);                 /* 35 - 29 */
+    assert_terms(&p, 3, 23, 3, 6, 0); /* 35 - 29 */
     assert_near(prediction_step(&p), 35, 1e-12);
 }
 

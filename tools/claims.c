@@ -6,11 +6,14 @@
  *     id         its name, used once
  *     case       the row of summary.csv that is meant; * for every row
  *     needs      any | cores>=ranks | sim | gpu; elsewhere it cannot be tested
- *     quantity   numbers, `column` (of that row), `case.column`, + - * / and parentheses
+ *     quantity   numbers, `column` (of that row), `case.column`, `setting.sleep_ms` (what --sleep-ms was in that run),
+ *                + - * / and parentheses
  *     relation   = |quantity - value| <= tolerance      ~ |quantity - value| <= tolerance x |value|
  *                <  <=  >  >=                           same: the column holds the text `value`
+ *                extra  like ~, for milliseconds over the baseline: it also holds where `value` lies in the interval
+ *                       that vs_baseline_low and _high give them
  *     value      like quantity
- *     tolerance  of = (blank: 0) and ~
+ *     tolerance  of = (blank: 0), ~ and extra
  *     kind       exact | formula | sim: must hold wherever it can be tested;   ratio | shape: about time on real
  *                cores, shown when it fails;   example: published for another machine, shown beside ours
  *     why        one sentence
@@ -31,10 +34,10 @@
 enum { TEXT_MOST = 160 };
 
 enum needs { NEEDS_ANY, NEEDS_CORES, NEEDS_SIM, NEEDS_GPU };
-enum relation { EQUAL, NEAR, LESS, AT_MOST, MORE, AT_LEAST, SAME };
+enum relation { EQUAL, NEAR, EXTRA, LESS, AT_MOST, MORE, AT_LEAST, SAME };
 enum kind { EXACT, FORMULA, SIM, RATIO, SHAPE, EXAMPLE };
 static const char *const needs_words[] = { "any", "cores>=ranks", "sim", "gpu", NULL };
-static const char *const relation_words[] = { "=", "~", "<", "<=", ">", ">=", "same", NULL };
+static const char *const relation_words[] = { "=", "~", "extra", "<", "<=", ">", ">=", "same", NULL };
 static const char *const kind_words[] = { "exact", "formula", "sim", "ratio", "shape", "example", NULL };
 
 struct claim {
@@ -99,7 +102,7 @@ struct reader {
 static double give_up(struct reader *r, enum trouble trouble, const char *what, const char *which)
 {
     if (trouble > r->trouble)
-        snprintf(r->why, sizeof r->why, "%s %s", what, which);
+        snprintf(r->why, sizeof r->why, "%.60s %.90s", what, which);
     r->trouble = trouble > r->trouble ? trouble : r->trouble;
     return NAN;
 }
@@ -137,6 +140,23 @@ static const char *read_cell(struct reader *r)
     return field;
 }
 
+/* `setting.sleep_ms`: the number behind --sleep-ms in the command that the table's preamble tells. */
+static double read_setting(struct reader *r)
+{
+    static const char heading[] = "# command: ";
+    char flag[TEXT_MOST] = " --";
+    size_t length = strspn(r->at, "abcdefghijklmnopqrstuvwxyz_");
+    snprintf(flag + 3, sizeof flag - 3, "%.*s ", (int)length, r->at);
+    r->at += length;
+    for (char *c = flag; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    const char *command = strstr(r->summary->text, heading);
+    const char *found = command ? strstr(command, flag) : NULL;
+    if (!found || memchr(command, '\n', (size_t)(found - command)))
+        return give_up(r, MALFORMED, "the command of summary.csv has no", flag);
+    return strtod(found + strlen(flag), NULL);
+}
+
 static double read_sum(struct reader *r);
 
 static double read_factor(struct reader *r)
@@ -152,6 +172,11 @@ static double read_factor(struct reader *r)
         double value = strtod(r->at, &end);
         r->at = end;
         return value;
+    }
+    static const char setting[] = "setting.";
+    if (strncmp(r->at, setting, sizeof setting - 1) == 0) {
+        r->at += sizeof setting - 1;
+        return read_setting(r);
     }
     const char *field = read_cell(r);
     double value = field ? strtod(field, &end) : NAN;
@@ -199,8 +224,7 @@ static double evaluate(struct reader *r, const char *text, char *shown)
 /* --- the file of claims -------------------------------------------------------------------------------- */
 
 /* Ends the program with the line on which the table's row stands; no field holds a line end. */
-_Noreturn static void die_at(const struct lab *lab, int row, const char *what, const char *which,
-                             const char *cure)
+_Noreturn static void die_at(const struct lab *lab, int row, const char *what, const char *which, const char *cure)
 {
     int line = 0, rows = -2; /* the first line that counts holds the names, the next one row 0 */
     bool is_start = true;
@@ -247,10 +271,10 @@ static struct claim read_claim(const struct lab *lab, int row)
         .kind = (enum kind)claim_choice(lab, row, "kind", kind_words),
         .why = claim_text(lab, row, "why"),
     };
-    bool is_wrong = *tolerance ? claim.relation > NEAR || !(claim.tolerance >= 0) : claim.relation == NEAR;
+    bool is_wrong = *tolerance ? claim.relation > EXTRA || !(claim.tolerance >= 0)
+                               : claim.relation == NEAR || claim.relation == EXTRA;
     if (is_wrong)
-        die_at(lab, row, "wrong tolerance", tolerance,
-               "= may have one, ~ needs one, the other relations take none");
+        die_at(lab, row, "wrong tolerance", tolerance, "= may have one, ~ and extra need one, the others take none");
     for (int before = 0; before < row; before++)
         if (strcmp(csv_field(&lab->claims, before, "id"), claim.id) == 0)
             die_at(lab, row, "a second claim", claim.id, "an id is used once");
@@ -259,12 +283,22 @@ static struct claim read_claim(const struct lab *lab, int row)
 
 /* --- judging ------------------------------------------------------------------------------------------- */
 
-static bool relation_holds(const struct claim *claim, double q, double v)
+/* Whether `v` lies within the measured interval of a row's milliseconds over the baseline; false without interval. */
+static bool is_within_interval(const struct lab *lab, int row, double v)
+{
+    double base = csv_value(&lab->summary, 0, "slowest_step_ms");
+    double low = (csv_value(&lab->summary, row, "vs_baseline_low") - 1) * base;
+    double high = (csv_value(&lab->summary, row, "vs_baseline_high") - 1) * base;
+    return low <= v && v <= high;
+}
+
+static bool relation_holds(const struct lab *lab, const struct claim *claim, int row, double q, double v)
 {
     double miss = fabs(q - v);
     bool holds[SAME];
     holds[EQUAL] = miss <= claim->tolerance;
     holds[NEAR] = miss <= claim->tolerance * fabs(v);
+    holds[EXTRA] = holds[NEAR] || is_within_interval(lab, row, v);
     holds[LESS] = q < v;
     holds[AT_MOST] = q <= v;
     holds[MORE] = q > v;
@@ -298,11 +332,10 @@ static struct judgement judge(const struct lab *lab, int claim_row, int row)
         snprintf(j.value, TEXT_MOST, "'%s'", claim->value);
     } else {
         double quantity = evaluate(&r, claim->quantity, j.quantity);
-        is_true = relation_holds(claim, quantity, evaluate(&r, claim->value, j.value));
+        is_true = relation_holds(lab, claim, row, quantity, evaluate(&r, claim->value, j.value));
     }
     if (r.trouble == MALFORMED)
-        die_at(lab, claim_row, memory_text("%s: in claim", r.why), claim->id,
-               "mend its quantity or its value");
+        die_at(lab, claim_row, memory_text("%s: in claim", r.why), claim->id, "mend its quantity or its value");
 
     const char *lacks = what_lacks(lab, &j);
     snprintf(j.reason, TEXT_MOST, "%s", lacks ? lacks : r.why);
@@ -315,8 +348,7 @@ static struct judgement judge(const struct lab *lab, int claim_row, int row)
 /* With `gate`, only claims that must hold are kept; all of them have been read. */
 static void judge_lab(struct lab *lab, bool gate)
 {
-    lab->judgements =
-        memory_new((size_t)(lab->claims.rows * (lab->summary.rows + 1)) + 1, sizeof *lab->judgements);
+    lab->judgements = memory_new((size_t)(lab->claims.rows * (lab->summary.rows + 1)) + 1, sizeof *lab->judgements);
     for (int row = 0; row < lab->claims.rows; row++) {
         const char *name = claim_text(lab, row, "case");
         bool is_every = strcmp(name, "*") == 0;
@@ -388,8 +420,7 @@ static void print_judgement(const struct lab *lab, const struct judgement *j)
 {
     const struct claim *claim = &j->claim;
     const char *name = csv_field(&lab->summary, j->row, "case");
-    printf("\n%s, %s, %s: %s is %s here, ", kind_words[claim->kind], name, claim->id, claim->quantity,
-           j->quantity);
+    printf("\n%s, %s, %s: %s is %s here, ", kind_words[claim->kind], name, claim->id, claim->quantity, j->quantity);
     if (claim->kind == EXAMPLE)
         printf("published %s", j->value);
     else
@@ -501,9 +532,7 @@ int main(int argc, char **argv)
     csv_free(&blog);
     free(blog_path);
     if (labs == 0)
-        die(STATUS_USAGE, "--results %s holds no lab with claims in %s; run one first", o.results,
-            o.expected);
-    printf("\n%d claims hold, %d fail, %d not testable here\n", counts[HOLDS], counts[FAILS],
-           counts[UNTESTABLE]);
+        die(STATUS_USAGE, "--results %s holds no lab with claims in %s; run one first", o.results, o.expected);
+    printf("\n%d claims hold, %d fail, %d not testable here\n", counts[HOLDS], counts[FAILS], counts[UNTESTABLE]);
     return broken ? STATUS_WRONG : STATUS_RIGHT;
 }

@@ -1,0 +1,15 @@
+/* number: decimal numbers as people write them. */
+#ifndef LOCKSTEP_NUMBER_H
+#define LOCKSTEP_NUMBER_H
+
+#include <stdbool.h>
+
+/* Reads all of `text` as a decimal number: no blanks, no hexadecimal, nothing behind it. "nan" and "inf" are read as
+ * what they are; bounds are the caller's. False when it is none. */
+bool number_parse(const char *text, double *value);
+
+/* A short decimal that reads back as `value`: 15 digits where they do, else 16 or 17; no zeros at the end. */
+enum { NUMBER_TEXT = 40 };
+void number_shortest(char text[NUMBER_TEXT], double value);
+
+#endif
