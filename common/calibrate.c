@@ -21,6 +21,8 @@ enum {
     REDUCE_REPEATS = 5,
 };
 
+static const double DRIFT = 0.15; /* a card that is further off is measured anew: baselines are predicted within 15 % */
+
 /* A rank's own training pieces, for as long as the card is measured. */
 struct bench {
     const struct run *run;
@@ -68,7 +70,7 @@ static struct lap one_step(struct bench *bench)
     return (struct lap){ .fetch = t1 - t0, .passes = t2 - t1, .update = world_now() - t2 };
 }
 
-static void measure_laps(struct bench *bench, int samples, struct lap *laps)
+static void measure_laps(struct bench *bench, int samples, struct lap laps[MEASURED_STEPS])
 {
     loader_restart(bench->loader, 0, samples, 0, 1.0f / (float)samples);
     for (int i = -WARMUP_STEPS; i < MEASURED_STEPS; i++) {
@@ -258,4 +260,23 @@ void calibrate(struct card *card, struct world *world, const struct run *run)
     measure_links(card, &bench, world);
     bench_close(&bench);
     world_broadcast(world, card, sizeof *card);
+}
+
+bool calibrate_agrees(const struct card *card, struct world *world, const struct run *run)
+{
+    struct bench bench;
+    struct lap laps[MEASURED_STEPS];
+    bench_open(&bench, run);
+    world_barrier(world);
+    measure_laps(&bench, bench.small, laps);
+    double expected = line_at(card->together.passes, bench.small);
+    int agrees = fabs(typical_lap(laps).passes / expected - 1) <= DRIFT;
+    bench_close(&bench);
+    int *all = memory_new((size_t)world_size(world), sizeof *all);
+    world_gather(world, &agrees, sizeof agrees, all);
+    for (int rank = 0; world_rank(world) == 0 && rank < world_size(world); rank++)
+        agrees &= all[rank];
+    world_broadcast(world, &agrees, sizeof agrees);
+    free(all);
+    return agrees;
 }

@@ -83,9 +83,9 @@ static void get_card(struct lab *lab)
     bool is_first = world_rank(lab->world) == 0;
     int is_known = is_first && !lab->run.card_only && card_read(&lab->card, &lab->run, world_cores(lab->world));
     world_broadcast(lab->world, &is_known, sizeof is_known);
-    if (is_known) {
+    if (is_known)
         world_broadcast(lab->world, &lab->card, sizeof lab->card);
-    } else {
+    if (!is_known || !calibrate_agrees(&lab->card, lab->world, &lab->run)) {
         calibrate(&lab->card, lab->world, &lab->run);
         if (is_first)
             card_write(&lab->card, &lab->run);
