@@ -34,7 +34,7 @@ readonly package_rows=(
 )
 
 # What to expect of a lab, in seconds: start, machine card and charts, and the measuring between them.
-readonly overhead_seconds=10 measuring_seconds=60 quick_seconds=15
+readonly overhead_seconds=10 measuring_seconds=60 quick_seconds=20
 
 declare -A value=()     # of each option that was given; blank for a switch
 declare -a labs=()      # to be run

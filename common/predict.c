@@ -5,27 +5,81 @@
 #include <math.h>
 #include <stdlib.h>
 
+static double total(const struct load *load)
+{
+    return load->data + load->local + load->host;
+}
+
+/* When each rank is done, in seconds from the start, if all that are awake and not done share the cores equally. */
+static void share_time(const struct load *loads, int ranks, int cores, double *done)
+{
+    double *left = memory_new((size_t)ranks, sizeof *left);
+    double now = 0;
+    for (int rank = 0; rank < ranks; rank++)
+        left[rank] = loads[rank].cpu;
+    for (;;) {
+        int awake = 0;
+        double next = INFINITY;
+        for (int rank = 0; rank < ranks; rank++)
+            awake += left[rank] > 0 && total(&loads[rank]) - loads[rank].cpu <= now;
+        double rate = awake > cores ? (double)cores / awake : 1;
+        for (int rank = 0; rank < ranks; rank++) {
+            double wakes = total(&loads[rank]) - loads[rank].cpu;
+            if (left[rank] > 0)
+                next = fmin(next, wakes <= now ? now + left[rank] / rate : wakes);
+        }
+        if (isinf(next))
+            break;
+        for (int rank = 0; rank < ranks; rank++) {
+            if (!(left[rank] > 0) || total(&loads[rank]) - loads[rank].cpu > now)
+                continue;
+            left[rank] -= (next - now) * rate;
+            if (left[rank] <= 1e-12) { /* a picosecond: rounding, not work */
+                left[rank] = 0;
+                done[rank] = next;
+            }
+        }
+        now = next;
+    }
+    free(left);
+}
+
+/* Adds rank by rank what sharing makes of the terms; returns the last rank's end. */
+static double add_shared(struct prediction *p, const struct load *loads, int ranks, int cores)
+{
+    double *done = memory_new((size_t)ranks, sizeof *done);
+    double last = 0;
+    share_time(loads, ranks, cores, done);
+    for (int rank = 0; rank < ranks; rank++) {
+        const struct load *load = &loads[rank];
+        double asleep = total(load) - load->cpu; /* in `data`, or else in `host` */
+        double asleep_in_data = fmin(asleep, load->data), asleep_in_host = asleep - asleep_in_data;
+        double stretch = load->cpu > 0 ? (done[rank] - asleep) / load->cpu : 1;
+        p->data += (asleep_in_data + (load->data - asleep_in_data) * stretch) / ranks;
+        p->local += load->local * stretch / ranks;
+        p->host += (asleep_in_host + (load->host - asleep_in_host) * stretch) / ranks;
+        last = fmax(last, fmax(done[rank], asleep));
+    }
+    free(done);
+    return last;
+}
+
 struct prediction predict_step(const struct load *loads, int ranks, int cores, double spread, double transfer)
 {
     struct prediction p = { .transfer = transfer, .is_timeshared = ranks > cores };
-    double slowest = 0, work = 0;
-    for (int rank = 0; rank < ranks; rank++) {
-        const struct load *load = &loads[rank];
-        p.data += load->data / ranks;
-        p.local += load->local / ranks;
-        p.host += load->host / ranks;
-        slowest = fmax(slowest, load->data + load->local + load->host);
-        work += load->cpu;
+    double slowest = 0;
+    if (p.is_timeshared) {
+        slowest = add_shared(&p, loads, ranks, cores);
+    } else {
+        for (int rank = 0; rank < ranks; rank++) {
+            p.data += loads[rank].data / ranks;
+            p.local += loads[rank].local / ranks;
+            p.host += loads[rank].host / ranks;
+            slowest = fmax(slowest, total(&loads[rank]));
+        }
     }
     double mean = p.data + p.local + p.host;
-    double pace = fmax(slowest, mean + spread);
-    if (p.is_timeshared) {
-        pace = fmax(slowest, work / cores);
-        /* Every rank computes longer by as much as the others take from its core. */
-        p.local = fmin(pace - p.data - p.host, p.local * ranks / cores);
-        mean = p.data + p.local + p.host;
-    }
-    p.wait = pace - mean;
+    p.wait = fmax(slowest - mean, spread);
     return p;
 }
 

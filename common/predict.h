@@ -2,7 +2,9 @@
  *
  *     step = max over ranks of (data + local + host)  +  transfer
  *
- * With more ranks than cores the ranks share time: the pace is then at least the work of all over the cores. */
+ * With more ranks than cores the ranks share time, each that wants a core getting an equal part of them. The pace is
+ * then no longer the slowest rank's own time: it is at least the work of all over the cores, and a rank that sleeps
+ * meanwhile leaves its part to the others. */
 #ifndef LOCKSTEP_PREDICT_H
 #define LOCKSTEP_PREDICT_H
 
@@ -11,7 +13,7 @@
 /* What one rank does per step, in seconds. */
 struct load {
     double data, local, host;
-    double cpu; /* the part of it that occupies a core */
+    double cpu; /* the part of it that occupies a core; the rest is spent asleep, before it */
 };
 
 /* Means over ranks, in seconds; they add up to the mean step. */
@@ -20,8 +22,8 @@ struct prediction {
     bool is_timeshared;
 };
 
-/* `spread`: by how much the slowest of ranks that are alike exceeds their mean (the card's jitter; more where a stall
- * roams). `transfer`: the collectives of a step. */
+/* `spread`: by how much the slowest of ranks that are alike exceeds their mean (the card's jitter). `transfer`: the
+ * collectives of a step. */
 struct prediction predict_step(const struct load *loads, int ranks, int cores, double spread, double transfer);
 
 double prediction_step(const struct prediction *prediction);

@@ -9,6 +9,7 @@
 enum {
     LEAST_WARMUP = 2,
     SHORT_WINDOW = 4, /* measured steps of the rounds after the first */
+    QUICK_WINDOW = 2,
     LEAST_ROUNDS = 6, /* Student's interval on 6 log ratios: 5 degrees of freedom */
     QUICK_ROUNDS = 3,
 };
@@ -71,7 +72,8 @@ struct window run_window(const struct run *run, int round)
     int measured = run->steps - warmup;
     if (round > 0 || run->quick) {
         warmup = warmup > LEAST_WARMUP ? warmup : LEAST_WARMUP;
-        measured = measured < SHORT_WINDOW ? measured : SHORT_WINDOW;
+        int most = run->quick ? QUICK_WINDOW : SHORT_WINDOW;
+        measured = measured < most ? measured : most;
     }
     /* Synchronising every k steps keeps the number of steps and rounds up the warm-up, so that what is left is a
      * multiple of k as well. */

@@ -149,12 +149,12 @@ static struct prediction predict(const struct options *o, const struct card *car
      * states (excess shown or not) take turns with probability 1 - 1/n and 1. */
     if (o->ahead)
         roaming = fmax(0, roaming - loads[0].local - transfer) / (2 - 1.0 / ranks);
-    /* A stall that roams adds to every rank's own time in turn; a window of k steps is as late as the rank it hit most
-     * often, and that is predict_fullest(k, ranks) times. */
-    for (int rank = 0; rank < ranks; rank++)
-        loads[rank].data += roaming / ranks;
-    double late = roaming * (predict_fullest(k, ranks) / k - 1.0 / ranks);
-    return predict_step(loads, ranks, card->cores, fmax(card->jitter / sqrt(k), late), transfer / k);
+    /* Of k stalls that roam, the rank hit most often has predict_fullest(k, ranks), and the others share the rest. By
+     * symmetry it may be any; here it is the first. */
+    double most = predict_fullest(k, ranks) / k;
+    for (int rank = 0; roaming > 0 && rank < ranks; rank++)
+        loads[rank].data += roaming * (rank == 0 ? most : (1 - most) / (ranks - 1));
+    return predict_step(loads, ranks, card->cores, card->jitter / sqrt(k), transfer / k);
 }
 
 static char *event(const struct options *o)
