@@ -105,7 +105,8 @@ ratio = column_of(summary_csv, "vs_baseline")
 baseline_ms = number(word(step_ms, place("baseline", cases)))
 intervals = largest(column_of(summary_csv, "vs_baseline_low")) > 0
 predictions = largest(column_of(summary_csv, "predicted_step_ms")) > 0
-published = there(blog) && has(lab, column_of(blog, "lab"))
+ranks_here = cell("ranks")             # a case of another world size is another case
+published = there(blog) && has(lab, column_of(blog, "lab")) && has(ranks_here, column_of(blog, "ranks"))
 if (!published) { blog = summary_csv }  # a file that is plotted no times is opened all the same
 
 pathology(case) = case[1:4]             # base, skew, busy, roam, slow: how their names begin
@@ -146,7 +147,7 @@ do for [format in formats] {
              with xerrorbars pointtype 0 lc rgb "black" title "interval", \
          for [k = 1:predictions] summary_csv using (known("predicted_step_ms")):(y(-0.45)):(0):(0.9) \
              with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
-         for [k = 1:published] blog using (strcol("lab") eq lab ? column("slowest_step_ms") : NaN):(y(0)) \
+         for [k = 1:published] blog using (strcol("lab") eq lab && strcol("ranks") eq ranks_here ? column("slowest_step_ms") : NaN):(y(0)) \
              with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog"
     unset output
 }

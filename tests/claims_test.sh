@@ -38,13 +38,14 @@ one() # NAME VERDICT MIDDLE: one exact claim about case `slow`; MIDDLE is quanti
 
 rm -rf "$folder"
 mkdir -p "$folder/expected" "$folder/results/07_test"
-printf 'lab,case,slowest_step_ms\n07_test,base,70.5\n' >"$folder/expected/blog.csv"
+printf 'lab,case,ranks,batch_size,slowest_step_ms\n07_test,base,4,8,70.5\n07_test,slow,2,8,33.25\n' >"$folder/expected/blog.csv"
 cat >"$folder/results/07_test/summary.csv" <<'END'
-# a preamble
-case,ranks,slowest_step_ms,predicted_step_ms,wait_ms,odd_ms,numerics,oversubscribed,wrong
-base,4,20,21,,nan,same,0,0
-slow,4,60,80,3,n/a,changed,0,1
-shared,4,60,80,3,0,same,1,0
+# command: 07_test --sleep-ms 2.5 --ranks 4
+# seed: 7
+case,ranks,batch_size,slowest_step_ms,predicted_step_ms,wait_ms,odd_ms,numerics,oversubscribed,wrong,vs_baseline_low,vs_baseline_high
+base,4,8,20,21,,nan,same,0,0,1,1
+slow,4,8,60,80,3,n/a,changed,0,1,2.5,3.5
+shared,4,8,60,80,3,0,same,1,0,,
 END
 
 # Expressions.
@@ -70,6 +71,17 @@ one ">= of equals"        holds "60,>=,60,"
 one "same text"           holds "numerics,same,changed,"
 one "other text"          fails "numerics,same,same,"
 one "text of a case"      holds "base.numerics,same,same,"
+
+# Milliseconds over the baseline: 40 here, and 30 to 50 by the interval of the ratio.
+one "extra within"        holds "slowest_step_ms-base.slowest_step_ms,extra,35,0.2"
+one "extra by interval"   holds "slowest_step_ms-base.slowest_step_ms,extra,31,0.2"
+one "extra beyond both"   fails "slowest_step_ms-base.slowest_step_ms,extra,29,0.2"
+one "extra needs one"     bad   "slowest_step_ms,extra,29,"
+
+# What the run was asked for.
+one "a setting"           holds "setting.sleep_ms,=,2.5,"
+one "the last setting"    holds "setting.ranks + 1,=,5,"
+one "no such setting"     bad   "setting.seed,=,7,"
 
 # What is no number satisfies nothing, whichever way it is asked.
 one "nan <"               fails "base.odd_ms,<,1,"
@@ -129,6 +141,7 @@ check "  … at the gate" 1 "0 claims hold, 1 fail" --gate
 expect "it,base,any,1,=,2,,sim,w"
 check "a simulated number fails" 1 "fails: it"
 expect "it,base,any,slowest_step_ms,=,70.5,,example,w"
+check "another world size is no pair" 0 "slow                              -"
 check "an example never fails" 0 "0 claims hold, 0 fail, 0 not testable here"
 check "  … but is shown" 0 "slowest_step_ms is 20 here, published 70.5"
 expect "it,*,any,wrong,=,0,,exact,w"
@@ -144,7 +157,7 @@ check "no such folder" 2 "cannot be read" --expected "$folder/none"
 check "no results" 2 "holds no lab with claims" --results "$folder/none"
 check "an unknown option" 2 "--frobnicate" --frobnicate
 printf 'case\nbase\n' >"$folder/results/07_test/summary.csv"
-check "a foreign summary" 2 "no column 'oversubscribed'"
+check "a foreign summary" 2 "no column 'ranks'"
 
 ((failed)) || echo "all verdicts are right"
 exit "$failed"

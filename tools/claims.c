@@ -398,6 +398,12 @@ static void print_verdict(const struct lab *lab, int row)
         puts(phrase);
 }
 
+/* A published row stands beside ours only where the sizes are the same. */
+static bool is_alike(const struct csv_table *a, int row_a, const struct csv_table *b, int row_b, const char *column)
+{
+    return strcmp(csv_field(a, row_a, column), csv_field(b, row_b, column)) == 0;
+}
+
 static void print_table(const struct lab *lab, const struct csv_table *blog)
 {
     printf("%-24s %10s %10s %12s  %s\n", lab->name, "blog ms", "here ms", "predicted ms", "verdict");
@@ -405,7 +411,9 @@ static void print_table(const struct lab *lab, const struct csv_table *blog)
         const char *name = csv_field(&lab->summary, row, "case");
         int published = blog->rows - 1;
         while (published >= 0 && (strcmp(csv_field(blog, published, "lab"), lab->name) != 0 ||
-                                  strcmp(csv_field(blog, published, "case"), name) != 0))
+                                  strcmp(csv_field(blog, published, "case"), name) != 0 ||
+                                  !is_alike(blog, published, &lab->summary, row, "ranks") ||
+                                  !is_alike(blog, published, &lab->summary, row, "batch_size")))
             published--;
         printf("%-24s", name);
         print_ms(blog, published, "slowest_step_ms", 10);
@@ -457,8 +465,10 @@ static const struct option_row option_rows[] = {
 
 static const char *const claim_columns[] = { "id",    "case",      "needs", "quantity", "relation",
                                              "value", "tolerance", "kind",  "why",      NULL };
-static const char *const summary_columns[] = { "case", "oversubscribed", "slowest_step_ms", NULL };
-static const char *const blog_columns[] = { "lab", "case", "slowest_step_ms", NULL };
+static const char *const summary_columns[] = {
+    "case", "ranks", "batch_size", "oversubscribed", "slowest_step_ms", NULL
+};
+static const char *const blog_columns[] = { "lab", "case", "ranks", "batch_size", "slowest_step_ms", NULL };
 
 static struct csv_table open_table(const char *path, const char *const *columns)
 {
