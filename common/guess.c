@@ -55,9 +55,9 @@ double guess_ask(const char *question)
     char line[64];
     if (!fgets(line, sizeof line, stdin))
         return NAN;
-    char *end = NULL;
+    char *end = line;
     double milliseconds = strtod(line, &end);
-    while (end && *end == ' ')
+    while (*end == ' ')
         end++;
     if (end == line || !(milliseconds > 0) || !strchr("m\n", *end)) /* "70", "70 ms" */
         return NAN;

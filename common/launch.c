@@ -164,7 +164,7 @@ static double now(void)
 
 /* Waits for `child`, for a signal to pass on, or for the deadline. Returns the child's wait status; *ended_by
  * says which signal (SIGALRM for the deadline) made us end it, 0 when it ended by itself. */
-static int supervise(pid_t child, double deadline_s, const sigset_t *watched, int *ended_by)
+static int wait_for_end(pid_t child, double deadline_s, const sigset_t *watched, int *ended_by)
 {
     double deadline = now() + deadline_s;
     int status = 0;
@@ -208,7 +208,7 @@ int launch_ranks(const struct launch *launch)
     fflush(NULL);
     int ended_by = 0;
     pid_t child = start_mpirun(arguments, &before);
-    int status = supervise(child, launch->deadline_s, &watched, &ended_by);
+    int status = wait_for_end(child, launch->deadline_s, &watched, &ended_by);
     end_orphans();
     sigprocmask(SIG_SETMASK, &before, NULL);
     free(arguments);

@@ -35,7 +35,7 @@ void tally_close(struct tally *tally)
 /* `values` with room for `added` more behind its `count`. */
 static double *grown(double *values, int count, int added)
 {
-    double *larger = memory_new((size_t)(count + added), sizeof *larger);
+    double *larger = memory_new((size_t)count + (size_t)added, sizeof *larger);
     if (count)
         memcpy(larger, values, (size_t)count * sizeof *larger);
     free(values);

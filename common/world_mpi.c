@@ -25,13 +25,19 @@ static void set_defaults(void)
     setenv("OMPI_MCA_coll_tuned_allreduce_algorithm", "4", 0);
 }
 
+/* The cores that our own supervisor counted before it bound ranks to them; 0 under any other launcher. */
+static int told_cores(void)
+{
+    const char *told = getenv("LOCKSTEP_CORES");
+    return told ? atoi(told) : 0;
+}
+
 /* The cores that all ranks may use together: told by our own supervisor, else the union of the ranks' masks on
  * each host, summed over hosts. */
 static int count_cores(MPI_Comm comm)
 {
-    const char *told = getenv("LOCKSTEP_CORES");
-    if (told && atoi(told) > 0)
-        return atoi(told);
+    if (told_cores() > 0)
+        return told_cores();
     MPI_Comm host = MPI_COMM_NULL;
     MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
     cpu_set_t mine, any;
@@ -73,11 +79,11 @@ struct world *world_open(void)
     MPI_Comm_dup(MPI_COMM_WORLD, &world->comm);
     MPI_Comm_rank(world->comm, &world->rank);
     MPI_Comm_size(world->comm, &world->size);
-    if (getenv("LOCKSTEP_CORES")) {
+    int cores_told = told_cores();
+    if (cores_told > 0)
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* our own launcher's ranks do not outlive it */
-        if (world->size <= atoi(getenv("LOCKSTEP_CORES")))
-            keep_to_one_thread();
-    }
+    if (world->size <= cores_told)
+        keep_to_one_thread();
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
     if (world->size == 1 && tasks && atoi(tasks) > 1) {
         MPI_Finalize();

@@ -123,12 +123,12 @@ static void deal(const struct options *o, const struct card *card, int *samples)
 /* The formula at the top, term by term, for any mixture of pathology and fix. */
 static struct prediction predict(const struct options *o, const struct card *card)
 {
-    int ranks = o->run.ranks, k = o->run.sync_every, samples[RANKS_MOST];
+    int ranks = o->run.ranks, k = o->run.sync_every, samples[RANKS_MOST] = { 0 };
     double bytes = mlp_gradient_bytes(&o->run);
     double transfer = card_allreduce(card, ranks, bytes);
     double averaging = k > 1 ? 2 * bytes / card->copy_bandwidth / k : 0; /* weighting the parameters, each k steps */
     double roaming = o->roams ? o->sleep_ms / 1e3 + card->sleep_overshoot : 0;
-    struct load loads[RANKS_MOST];
+    struct load loads[RANKS_MOST] = { 0 };
     deal(o, card, samples);
     for (int rank = 0; rank < ranks; rank++) {
         struct pace pace = pace_of(o, card, rank);
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
-        int samples[RANKS_MOST], first = 0;
+        int samples[RANKS_MOST] = { 0 }, first = 0;
         deal(&o, lab_card(lab), samples);
         for (int before = 0; before < rank; before++)
             first += samples[before];
