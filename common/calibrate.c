@@ -118,11 +118,17 @@ static void measure_alone(struct card *card, struct bench *bench)
     measure_laps(bench, bench->large, large);
     card->alone = cost_of(bench, typical_lap(small), typical_lap(large));
 
-    enum { STAMPS = 20000, SLEEPS = 5 };
+    enum { STAMPS = 20000, KEPT = 200, SLEEPS = 5 };
+    struct spans spans;
+    spans_open(&spans, KEPT);
     double begin = world_now();
-    for (int i = 0; i < STAMPS; i++)
-        world_now();
-    card->clock_cost = (world_now() - begin) / STAMPS;
+    for (int i = 0; i < STAMPS; i++) {
+        if (i % KEPT == 0)
+            spans_restart(&spans, 0, 0);
+        spans_phase(&spans, SPAN_DATA, world_now());
+    }
+    card->stamp_cost = (world_now() - begin) / STAMPS;
+    spans_close(&spans);
     double over[SLEEPS];
     for (int i = 0; i < SLEEPS; i++) {
         begin = world_now();

@@ -56,7 +56,7 @@ static void list_entries(struct card *c, struct entry entries[CARD_ENTRIES])
         { "jitter_s", &c->jitter },
         { "copy_bandwidth_bytes_per_s", &c->copy_bandwidth },
         { "sleep_overshoot_s", &c->sleep_overshoot },
-        { "clock_cost_s", &c->clock_cost },
+        { "stamp_cost_s", &c->stamp_cost },
     };
     memcpy(entries, list, sizeof list);
 }
@@ -174,5 +174,5 @@ void card_show(FILE *out, const struct card *card, const struct run *run, double
                 bytes / 1e6, 1e3 * card_allreduce(card, card->ranks, bytes), card->ranks);
     }
     fprintf(out, "  memory copy %.1f GB/s; a sleep lasts %.2f ms too long; a stamp costs %.0f ns\n",
-            card->copy_bandwidth / 1e9, 1e3 * card->sleep_overshoot, 1e9 * card->clock_cost);
+            card->copy_bandwidth / 1e9, 1e3 * card->sleep_overshoot, 1e9 * card->stamp_cost);
 }

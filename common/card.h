@@ -34,7 +34,7 @@ struct card {
     double jitter;              /* median over steps of (slowest rank - mean rank), all at once */
     double copy_bandwidth;      /* bytes read plus written per second, one rank */
     double sleep_overshoot;     /* how much longer than asked a sleep takes */
-    double clock_cost;          /* of one stamp */
+    double stamp_cost;          /* of taking one stamp and writing it down */
     int links;
     struct link link[CARD_LINKS_MOST];
 };

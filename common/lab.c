@@ -86,6 +86,8 @@ static void get_card(struct lab *lab)
     if (is_known)
         world_broadcast(lab->world, &lab->card, sizeof lab->card);
     if (!is_known || !calibrate_agrees(&lab->card, lab->world, &lab->run)) {
+        if (is_first)
+            fputs("measuring the machine card, a few seconds ...\n", stderr);
         calibrate(&lab->card, lab->world, &lab->run);
         if (is_first)
             card_write(&lab->card, &lab->run);
@@ -123,6 +125,7 @@ static void open_report(struct lab *lab)
                           .backend = "mpi",
                           .ranks = lab->run.ranks,
                           .cores = lab->card.cores,
+                          .stamp_cost = lab->card.stamp_cost,
                           .is_oversubscribed = lab->run.ranks > lab->card.cores,
                           .has_intervals = !lab->run.quick && run_least_rounds(&lab->run) > 2,
                           .outcomes = memory_new((size_t)lab->cases.count, sizeof *r->outcomes),

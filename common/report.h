@@ -26,6 +26,7 @@ struct report {
     const char *backend;  /* "mpi" */
     int ranks, cores;
     bool is_oversubscribed;
+    double stamp_cost;        /* seconds, from the card */
     bool has_intervals;       /* enough rounds, not --quick */
     struct outcome *outcomes; /* (cases); the first is the baseline */
     int cases;

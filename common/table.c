@@ -84,6 +84,21 @@ static void explain_gap(FILE *out, const struct outcome *o)
     fputs(".\n", out);
 }
 
+/* A phase takes one stamp, a collective two. */
+static void explain_stamps(FILE *out, const struct report *report)
+{
+    const struct outcome *o = &report->outcomes[0];
+    int stamps = 0;
+    for (int i = 0; i < o->picture.count; i++) { /* of rank 0 */
+        const struct span *span = &o->picture.spans[i];
+        if (span->step >= o->picture.first_step)
+            stamps += span_is_phase(span) ? 1 : 2;
+    }
+    double per_step = (double)stamps / o->picture.steps;
+    fprintf(out, "Measuring took %.1f stamps a step at %.0f ns: %.4f %% of it.\n", per_step, 1e9 * report->stamp_cost,
+            100 * per_step * report->stamp_cost / o->summary.step);
+}
+
 void table_explain(FILE *out, const struct report *report, const char *name)
 {
     const struct outcome *baseline = &report->outcomes[0], *o = NULL;
@@ -94,6 +109,7 @@ void table_explain(FILE *out, const struct report *report, const char *name)
     for (int i = 0; i < report->cases; i++)
         if (i == 0 || &report->outcomes[i] == o)
             explain_gap(out, &report->outcomes[i]);
+    explain_stamps(out, report);
     if (!o || o == baseline || o->tally.wrong)
         return;
     const struct summary *s = &o->summary;

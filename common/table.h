@@ -7,8 +7,8 @@
 /* A row per case: you, the formula, the measurement, the terms of the step, who is to blame. */
 void table_show(FILE *out, const struct report *report);
 
-/* The sentences under it: where formula and measurement part, what waiting cost in the case `name`, and what the step
- * had been without it. */
+/* The sentences under it: where formula and measurement part, what waiting cost in the case `name`, what the step had
+ * been without it, and what the stamps cost. */
 void table_explain(FILE *out, const struct report *report, const char *name);
 
 #endif
