@@ -136,7 +136,23 @@ static double within(double time, double fixed, double per_sample)
     return fmax(1, (time - fixed) / fmax(per_sample, 1e-12));
 }
 
-void predict_shares(const double *fixed, const double *per_sample, int ranks, int total, int *shares)
+/* The rank that is done first with `more` samples more (or last as it is, when `more` is not positive); -1 for none. */
+static int choose_rank(const double *fixed, const double *per_sample, int ranks, const int *shares, int more)
+{
+    int chosen = -1;
+    double best = INFINITY;
+    for (int r = 0; r < ranks; r++) {
+        double end = fixed[r] + per_sample[r] * (shares[r] + (more > 0 ? more : 0));
+        double cost = more > 0 ? end : -end;
+        if ((more > 0 || shares[r] > 1) && cost < best) {
+            best = cost;
+            chosen = r;
+        }
+    }
+    return chosen;
+}
+
+void predict_shares(const double *fixed, const double *per_sample, int ranks, int total, int grain, int *shares)
 {
     double least = 0, most = 0;
     for (int r = 0; r < ranks; r++)
@@ -149,25 +165,18 @@ void predict_shares(const double *fixed, const double *per_sample, int ranks, in
     }
     int dealt = 0;
     for (int r = 0; r < ranks; r++) {
-        shares[r] = (int)within(least, fixed[r], per_sample[r]);
+        int share = (int)within(least, fixed[r], per_sample[r]);
+        shares[r] = share > grain ? share / grain * grain : share;
         dealt += shares[r];
     }
-    /* What rounding down left over goes, one by one, to whoever is done first with one more; what the least of one
-     * each took too much comes from whoever is done last. */
+    /* What rounding down left over goes to whoever is done first with it; what the least of one each took too much
+     * comes from whoever is done last. */
     while (dealt != total) {
-        int chosen = -1;
-        double best = INFINITY;
-        for (int r = 0; r < ranks; r++) {
-            double end = fixed[r] + per_sample[r] * (shares[r] + (dealt < total));
-            double rank_of = dealt < total ? end : -end;
-            if ((dealt < total || shares[r] > 1) && rank_of < best) {
-                best = rank_of;
-                chosen = r;
-            }
-        }
+        int more = dealt > total ? -1 : total - dealt >= grain ? grain : 1;
+        int chosen = choose_rank(fixed, per_sample, ranks, shares, more);
         if (chosen < 0)
             return; /* fewer samples than ranks: everybody keeps one */
-        shares[chosen] += dealt < total ? 1 : -1;
-        dealt += dealt < total ? 1 : -1;
+        shares[chosen] += more;
+        dealt += more;
     }
 }

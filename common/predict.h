@@ -33,7 +33,7 @@ double prediction_step(const struct prediction *prediction);
 double predict_fullest(int draws, int boxes);
 
 /* Deals `total` samples out to ranks whose time is fixed[r] + per_sample[r] x samples, so that the slowest ends as
- * early as possible; every rank gets at least one. */
-void predict_shares(const double *fixed, const double *per_sample, int ranks, int total, int *shares);
+ * early as possible; every rank gets at least one. Shares are multiples of `grain` as far as that goes. */
+void predict_shares(const double *fixed, const double *per_sample, int ranks, int total, int grain, int *shares);
 
 #endif

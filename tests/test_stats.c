@@ -273,10 +273,10 @@ static void equal_ranks_get_equal_shares(void **state)
     (void)state;
     static const double fixed[] = { 0.005, 0.005, 0.005, 0.005 }, pace[] = { 14e-5, 14e-5, 14e-5, 14e-5 };
     int shares[RANKS];
-    predict_shares(fixed, pace, RANKS, 512, shares);
+    predict_shares(fixed, pace, RANKS, 512, 1, shares);
     for (int r = 0; r < RANKS; r++)
         assert_int_equal(shares[r], 128);
-    predict_shares(fixed, pace, RANKS, 514, shares);
+    predict_shares(fixed, pace, RANKS, 514, 1, shares);
     assert_int_equal(sum_of(shares, RANKS), 514);
     for (int r = 0; r < RANKS; r++)
         assert_in_range(shares[r], 128, 129);
@@ -290,7 +290,7 @@ static void a_core_of_half_the_speed_gets_half(void **state)
     static const double p = 14e-5, f = 7 * 14e-5;
     const double fixed[] = { 2 * f, f, f, f }, pace[] = { 2 * p, p, p, p };
     int shares[RANKS];
-    predict_shares(fixed, pace, RANKS, 512, shares);
+    predict_shares(fixed, pace, RANKS, 512, 1, shares);
     assert_int_equal(sum_of(shares, RANKS), 512);
     assert_in_range(shares[0], 70, 71);
     for (int r = 1; r < RANKS; r++)
@@ -303,7 +303,7 @@ static void a_constant_stall_is_clamped_at_one_sample(void **state)
     (void)state;
     static const double fixed[] = { 0.045, 0.005, 0.005, 0.005 }, pace[] = { 14e-5, 14e-5, 14e-5, 14e-5 };
     int shares[RANKS];
-    predict_shares(fixed, pace, RANKS, 512, shares);
+    predict_shares(fixed, pace, RANKS, 512, 1, shares);
     assert_int_equal(shares[0], 1);
     for (int r = 1; r < RANKS; r++)
         assert_in_range(shares[r], 170, 171);
@@ -316,7 +316,7 @@ static void fewer_samples_than_ranks_is_one_each(void **state)
     static const double fixed[] = { 0.04, 0, 0.001, 0 }, pace[] = { 14e-5, 14e-5, 28e-5, 14e-5 };
     for (int total = 1; total <= RANKS; total++) {
         int shares[RANKS];
-        predict_shares(fixed, pace, RANKS, total, shares);
+        predict_shares(fixed, pace, RANKS, total, 1, shares);
         for (int r = 0; r < RANKS; r++)
             assert_int_equal(shares[r], 1);
     }
@@ -338,7 +338,7 @@ static void assert_earliest(const double *fixed, const double *pace, int total)
         for (int b = 1; b <= total - a - 1; b++)
             earliest = fmin(earliest, last_end(fixed, pace, (int[]){ a, b, total - a - b }));
     int shares[3];
-    predict_shares(fixed, pace, 3, total, shares);
+    predict_shares(fixed, pace, 3, total, 1, shares);
     assert_int_equal(sum_of(shares, 3), total);
     for (int r = 0; r < 3; r++)
         assert_true(shares[r] >= 1);
@@ -480,6 +480,26 @@ static void on_fewer_cores_busy_work_is_shared_fairly_not_well(void **state)
     assert_near(prediction_step(&p), 66 + 5, 1e-9);
 }
 
+/* In fours: the slow rank's 73 of 512 become 72, and what is left goes out in fours too; a clamped one stays one. */
+static void shares_come_in_grains(void **state)
+{
+    (void)state;
+    int shares[RANKS], total = 0;
+    predict_shares((double[]){ 2, 1, 1, 1 }, (double[]){ 0.2, 0.1, 0.1, 0.1 }, RANKS, 512, 4, shares);
+    for (int rank = 0; rank < RANKS; rank++) {
+        assert_int_equal(shares[rank] % 4, 0);
+        total += shares[rank];
+    }
+    assert_int_equal(total, 512);
+    assert_true(shares[0] >= 68 && shares[0] <= 72);
+    predict_shares((double[]){ 41, 1, 1, 1 }, (double[]){ 0.1, 0.1, 0.1, 0.1 }, RANKS, 512, 4, shares);
+    assert_int_equal(shares[0] + shares[1] + shares[2] + shares[3], 512);
+    assert_true(shares[0] >= 1 && shares[0] <= 40);
+    predict_shares((double[]){ 100, 1, 1, 1 }, (double[]){ 0.1, 0.1, 0.1, 0.1 }, RANKS, 512, 4, shares);
+    assert_int_equal(shares[0], 1);
+    assert_int_equal(shares[0] + shares[1] + shares[2] + shares[3], 512);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -511,6 +531,7 @@ int main(void)
         cmocka_unit_test(on_fewer_cores_the_work_of_all_sets_the_pace),
         cmocka_unit_test(on_fewer_cores_a_sleep_hides_behind_the_others),
         cmocka_unit_test(on_fewer_cores_busy_work_is_shared_fairly_not_well),
+        cmocka_unit_test(shares_come_in_grains),
     };
     return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
 }
