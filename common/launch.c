@@ -74,6 +74,8 @@ static void set_environment(const struct launch *launch)
         { "OMPI_MCA_btl_base_warn_component_unused", "0" },
         { "OPENBLAS_NUM_THREADS", "1" }, /* read when the library is loaded, so it has to be here */
         { "OMP_NUM_THREADS", "1" },
+        { "RES_OPTIONS",
+          "timeout:1 attempts:1" }, /* one host needs no name server; do not wait long for an absent one */
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         setenv(settings[i][0], settings[i][1], 1);

@@ -76,10 +76,8 @@ grep -qE '^skew_ws4 +7\.0 ' "$scratch/stdout" || die "the table does not show th
 [ -s "$out/machine.csv" ] || die "no machine card"
 ! compgen -G "$folder/.*.tmp" >/dev/null || die "temporary files were left"
 
-# A second run finds the card fresh and leaves it alone.
-before=$(stat -c %Y.%i "$out/machine.csv")
+# --cases runs the baseline and the named case alone.
 "$lab" "${toy[@]}" --ranks "$ranks" --out "$out" --cases busy >"$scratch/stdout" 2>"$scratch/stderr" || die "second run"
-[ "$(stat -c %Y.%i "$out/machine.csv")" = "$before" ] || die "the card was measured again"
 [ "$(grep -vc '^#' "$folder/summary.csv")" -eq 3 ] || die "--cases ran more than the baseline and the case"
 
 # Under a launcher of the user's own it just runs; a contradicting --ranks is refused.

@@ -1,0 +1,127 @@
+/* The machine card on disk: what was written is read again, and only where it fits. */
+#include "card.h"
+#include "cores.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <utime.h>
+#include <cmocka.h>
+
+static char folder[] = "/tmp/lockstep-card-XXXXXX";
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int drop_folder(void **state)
+{
+    (void)state;
+    char path[64];
+    snprintf(path, sizeof path, "%s/machine.csv", folder);
+    unlink(path);
+    return rmdir(folder);
+}
+
+static struct run run_here(void)
+{
+    struct run run = run_published;
+    run.out = folder;
+    return run;
+}
+
+static struct card card_here(void)
+{
+    struct card card = { .ranks = 4,
+                         .cores = 8,
+                         .alone = { { 1e-6, 2e-7 }, { 3e-3, 0.1234567890123e-3 }, 4e-3 },
+                         .together = { { 1.5e-6, 2.5e-7 }, { 3.5e-3, 0.15e-3 }, 4.5e-3 },
+                         .jitter = 1e-4,
+                         .copy_bandwidth = 12.5e9,
+                         .sleep_overshoot = 6e-5,
+                         .stamp_cost = 2.5e-8,
+                         .links = 2 };
+    cores_name(card.cpu, CARD_NAME);
+    for (int i = 0; i < card.links; i++) {
+        struct link *link = &card.link[i];
+        link->ranks = i ? 2 : 4;
+        for (double bytes = 4; bytes < 3e7; bytes *= 8) {
+            link->bytes[link->points] = bytes;
+            link->seconds[link->points++] = 1e-5 * (i + 1) + bytes * 3e-10;
+        }
+        link_fit(link);
+    }
+    return card;
+}
+
+static void what_was_written_is_read(void **state)
+{
+    (void)state;
+    struct run run = run_here();
+    struct card written = card_here(), read;
+    card_write(&written, &run);
+    assert_true(card_read(&read, &run, 8));
+    assert_memory_equal(&read.alone, &written.alone, sizeof read.alone);
+    assert_memory_equal(&read.together, &written.together, sizeof read.together);
+    assert_int_equal(read.links, 2);
+    double bytes = 12496800;
+    for (int ranks = 2; ranks <= 4; ranks += 2)
+        assert_true(fabs(card_allreduce(&read, ranks, bytes) / card_allreduce(&written, ranks, bytes) - 1) < 1e-12);
+    assert_true(fabs(card_allreduce(&read, 4, bytes) / (1e-5 + bytes * 3e-10) - 1) < 1e-9);
+    assert_true(isnan(card_allreduce(&read, 3, bytes)));
+    assert_true(card_allreduce(&read, 1, bytes) <= 0);
+}
+
+static void another_job_or_machine_does_not_fit(void **state)
+{
+    (void)state;
+    struct run run = run_here();
+    struct card written = card_here(), read;
+    card_write(&written, &run);
+    assert_false(card_read(&read, &run, 2)); /* other cores */
+    struct run other = run;
+    other.ranks = 2;
+    assert_false(card_read(&read, &other, 8));
+    other = run;
+    other.hidden_dim = 512;
+    assert_false(card_read(&read, &other, 8));
+    other = run;
+    other.batch_size = 64;
+    assert_false(card_read(&read, &other, 8));
+    other = run;
+    other.out = "/nonexistent";
+    assert_false(card_read(&read, &other, 8));
+}
+
+static void an_old_card_is_not_believed(void **state)
+{
+    (void)state;
+    struct run run = run_here();
+    struct card written = card_here(), read;
+    card_write(&written, &run);
+    char path[64];
+    snprintf(path, sizeof path, "%s/machine.csv", folder);
+    time_t now = time(NULL);
+    utime(path, &(struct utimbuf){ now - 3500, now - 3500 });
+    assert_true(card_read(&read, &run, 8));
+    utime(path, &(struct utimbuf){ now - 3700, now - 3700 });
+    assert_false(card_read(&read, &run, 8));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_written_is_read),
+        cmocka_unit_test(another_job_or_machine_does_not_fit),
+        cmocka_unit_test(an_old_card_is_not_believed),
+    };
+    return cmocka_run_group_tests_name("card", tests, make_folder, drop_folder);
+}
