@@ -1,5 +1,6 @@
 /* The split, blame and what-if against spans laid out by hand. Times are small whole numbers, so every expectation is
  * exact. */
+#include "gather.h"
 #include "spans.h"
 #include "summary.h"
 #include "timeline.h"
@@ -320,6 +321,24 @@ static void losses_tell_what_changed(void **state)
     tally_close(&other);
 }
 
+static void drifting_replicas_and_lost_numbers_are_wrong(void **state)
+{
+    (void)state;
+    float replica[64] = { 1, 2, 3 };
+    uint64_t hash = gather_hash(replica, 64);
+    struct verdict verdicts[3];
+    struct block block = { .timeline = { .ranks = 3 }, .verdicts = verdicts };
+    for (int rank = 0; rank < 3; rank++)
+        verdicts[rank] = (struct verdict){ .loss = 6.9, .hash = hash };
+    assert_int_equal(gather_wrong(&block), 0);
+    replica[63] = nextafterf(replica[63], 1); /* the last bit of the last parameter */
+    verdicts[2].hash = gather_hash(replica, 64);
+    assert_int_equal(gather_wrong(&block), 1);
+    verdicts[1].loss = (double)NAN;
+    verdicts[1].wrong = 2;
+    assert_int_equal(gather_wrong(&block), 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +355,7 @@ int main(void)
         cmocka_unit_test(the_recorder_leaves_no_gap),
         cmocka_unit_test(only_a_steady_culprit_is_named),
         cmocka_unit_test(losses_tell_what_changed),
+        cmocka_unit_test(drifting_replicas_and_lost_numbers_are_wrong),
     };
     return cmocka_run_group_tests_name("timeline", tests, NULL, NULL);
 }
