@@ -4,6 +4,7 @@
 #include "csv.h"
 #include "files.h"
 #include "memory.h"
+#include "mlp.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -163,10 +164,12 @@ void card_show(FILE *out, const struct card *card, const struct run *run, double
     double B = run->batch_size;
     double alone = line_at(card->alone.fetch, B) + line_at(card->alone.passes, B) + card->alone.update;
     double together = line_at(card->together.fetch, B) + line_at(card->together.passes, B) + card->together.update;
+    double rate = mlp_flops(run, run->batch_size) / line_at(card->alone.passes, B);
     fprintf(out, "machine card   %s, %d core%s\n", card->cpu, card->cores, card->cores == 1 ? "" : "s");
-    fprintf(out, "  one rank steps alone in       %8.1f ms   (batch %d: %.1f fixed + %.3f per sample)\n", 1e3 * alone,
-            run->batch_size, 1e3 * (card->alone.fetch.fixed + card->alone.passes.fixed + card->alone.update),
-            1e3 * (card->alone.fetch.per_sample + card->alone.passes.per_sample));
+    fprintf(out, "  one rank steps alone in       %8.1f ms   (batch %d: %.1f fixed + %.3f per sample; %.0f GFLOP/s)\n",
+            1e3 * alone, run->batch_size,
+            1e3 * (card->alone.fetch.fixed + card->alone.passes.fixed + card->alone.update),
+            1e3 * (card->alone.fetch.per_sample + card->alone.passes.per_sample), rate / 1e9);
     if (card->ranks > 1) {
         fprintf(out, "  %d ranks at once, each in      %8.1f ms   (slowest of a step: %.1f ms above the mean)\n",
                 card->ranks, 1e3 * together, 1e3 * card->jitter);

@@ -24,7 +24,7 @@ static void put_ratio(FILE *out, const struct report *report, const struct outco
         snprintf(text, sizeof text, "not resolved +-%.0f%%", 100 * fmax(r->high - 1, 1 - r->low));
     else
         snprintf(text, sizeof text, "%.2f [%.2f %.2f]", r->value, r->low, r->high);
-    fprintf(out, "  %-19s", text);
+    fprintf(out, " %-19s", text);
 }
 
 static void put_case(FILE *out, const struct report *report, const struct outcome *o)
@@ -39,6 +39,7 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
     put_ms(out, 7, o->guess);
     put_ms(out, 8, prediction_step(&o->prediction));
     put_ms(out, 8, s->slowest_step);
+    fputs(report->is_oversubscribed ? "*" : " ", out);
     put_ratio(out, report, o);
     put_ms(out, 6, s->data);
     put_ms(out, 6, s->local);
@@ -58,6 +59,9 @@ void table_show(FILE *out, const struct report *report)
             "blamed", "numerics");
     for (int i = 0; i < report->cases; i++)
         put_case(out, report, &report->outcomes[i]);
+    if (report->is_oversubscribed)
+        fprintf(out, "* %d ranks share %d core%s: not what ranks with cores of their own would take\n", report->ranks,
+                report->cores, report->cores == 1 ? "" : "s");
 }
 
 /* "+11 ms over the formula: +9 local, +2 transfer", with the terms that make up most of it. */

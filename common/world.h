@@ -38,9 +38,6 @@ void world_broadcast(struct world *world, void *bytes, size_t count);
 /* all: `count` bytes of each rank, in rank order, in `all` on rank 0 (elsewhere `all` is not touched). */
 void world_gather(struct world *world, const void *mine, size_t count, void *all);
 
-/* Ends every rank of the job now. */
-_Noreturn void world_abort(struct world *world, int status);
-
 /* Time, in seconds. These three are the only clock and the only waiting in the lab: a simulated world has its
  * own. On one host all ranks read the same monotonic clock. */
 double world_now(void);

@@ -157,12 +157,6 @@ void world_gather(struct world *world, const void *mine, size_t count, void *all
     MPI_Gather(mine, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, 0, world->comm);
 }
 
-void world_abort(struct world *world, int status)
-{
-    MPI_Abort(world->comm, status);
-    exit(status);
-}
-
 static double read_clock(clockid_t clock)
 {
     struct timespec t;

@@ -149,8 +149,8 @@ static struct prediction predict(const struct options *o, const struct card *car
     /* Fetched ahead, a roaming stall shows only by its excess over the rest of the step; and while one rank waits for
      * it, the others' next fetch is already under way, so a stall on another rank has that much less to show. The two
      * states (excess shown or not) take turns with probability 1 - 1/n and 1. */
-    if (o->ahead)
-        roaming = fmax(0, roaming - loads[0].local - transfer) / (2 - 1.0 / ranks);
+    if (o->ahead && o->roams)
+        roaming = fmax(0, roaming + pace_of(o, card, 0).fetch - loads[0].local - transfer) / (2 - 1.0 / ranks);
     /* Of k stalls that roam, the rank hit most often has predict_fullest(k, ranks), and the others share the rest. By
      * symmetry it may be any; here it is the first. */
     double most = predict_fullest(k, ranks) / k;

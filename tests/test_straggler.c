@@ -1,0 +1,135 @@
+/* The formula of lab 01, every cell of pathology x fix, on a card made up of round numbers. */
+#define main lab_main
+#include "../labs/01_straggler.c"
+#undef main
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* Milliseconds: W = 0.2 fetch + 3 + 0.1 x 128 passes + 4 update = 20, T = 10 at any size, no jitter, no overshoot. */
+static struct card round_card(int ranks, int cores)
+{
+    const struct local_cost cost = { { 0.2e-3, 0 }, { 3e-3, 0.1e-3 }, 4e-3 };
+    struct card card = { .ranks = ranks, .cores = cores, .alone = cost, .together = cost, .copy_bandwidth = 1e30 };
+    card.links = ranks > 1;
+    card.link[0] =
+        (struct link){ .ranks = ranks, .points = 3, .bytes = { 1e3, 1e6, 1e8 }, .seconds = { 10e-3, 10e-3, 10e-3 } };
+    link_fit(&card.link[0]);
+    return card;
+}
+
+static struct options settings_of(const char *name, int ranks)
+{
+    struct options o = { .run = run_published, .sleep_ms = 40, .slow_factor = 2, .every = 4, .passes = 1 };
+    o.run.ranks = ranks;
+    for (const struct variant *v = variants; v->name; v++)
+        if (strcmp(v->name, name) == 0) {
+            if (v->pathology)
+                v->pathology(&o);
+            if (v->fix)
+                v->fix(&o);
+            return o;
+        }
+    fail_msg("no case %s", name);
+    return o;
+}
+
+static double predicted_ms(const char *name, int ranks, int cores)
+{
+    struct options o = settings_of(name, ranks);
+    struct card card = round_card(ranks, cores);
+    struct prediction p = predict(&o, &card);
+    assert_true(p.data >= 0 && p.local >= 0 && p.host >= 0 && p.wait >= 0 && p.transfer >= 0);
+    return 1e3 * prediction_step(&p);
+}
+
+static void assert_case(const char *name, double expected, double tolerance)
+{
+    double got = predicted_ms(name, 4, 4);
+    if (!(fabs(got - expected) <= tolerance))
+        fail_msg("%s is predicted as %.6f ms, by hand it is %.6f", name, got, expected);
+}
+
+static void every_cell_follows_its_formula(void **state)
+{
+    (void)state;
+    const double exact = 1e-6;
+    assert_case("baseline", 20 + 10, exact);
+    assert_case("skew_ws4", 40 + 20 + 10, exact);
+    assert_case("skew_prefetch", 40.2, exact); /* the stall and the fetch, longer than 30 */
+    assert_case("skew_every_k", 40 + 20 + 10 / 4.0, exact);
+    assert_case("busy", 40 + 20 + 10, exact);
+    assert_case("busy_prefetch", 40 + 20 + 10, exact); /* the helper needs the same core */
+    assert_case("busy_every_k", 40 + 20 + 10 / 4.0, exact);
+    assert_case("roaming", 40 + 20 + 10, exact);
+    assert_case("roaming_prefetch", 30 + 10.2 / (2 - 0.25), exact);
+    assert_case("roaming_every_k", 20 + 40 * 2.125 / 4 + 10 / 4.0, exact);
+    assert_case("slow_core", 0.2 + 2 * 15.8 + 4 + 10, exact);
+    assert_case("slow_core_prefetch", 0.2 + 2 * 15.8 + 4 + 10, exact);
+    assert_case("slow_core_every_k", 0.2 + 2 * 15.8 + 4 + 10 / 4.0, exact);
+    /* 40 ms are 400 samples' worth: rank 0 keeps one. Its step is the stall and that sample. */
+    assert_case("skew_share", 40 + 0.2 + 3 + 0.1 + 4 + 10, exact);
+    assert_case("busy_share", 40 + 0.2 + 3 + 0.1 + 4 + 10, exact);
+    /* 10.2 + 0.2 b = 7.2 + 0.1 c with b + 3 c = 512: b = 60.3, c = 150.6, all end at 22.26; dealt in fours, within 0.4. */
+    assert_case("slow_core_share", 22.26 + 10, 0.4);
+}
+
+static void a_step_longer_than_the_stall_hides_it(void **state)
+{
+    (void)state;
+    struct card card = round_card(4, 4);
+    struct options o = settings_of("skew_prefetch", 4);
+    o.sleep_ms = 25; /* below W + T = 30 */
+    struct prediction p = predict(&o, &card);
+    assert_true(fabs(1e3 * prediction_step(&p) - 30) < 1e-6);
+    o = settings_of("roaming_prefetch", 4);
+    o.sleep_ms = 25;
+    p = predict(&o, &card);
+    assert_true(fabs(1e3 * prediction_step(&p) - 30) < 1e-6);
+}
+
+static void shares_cover_the_global_batch(void **state)
+{
+    (void)state;
+    struct card card = round_card(4, 4);
+    for (const struct variant *v = variants; v->name; v++) {
+        struct options o = settings_of(v->name, 4);
+        int samples[RANKS_MOST] = { 0 };
+        deal(&o, &card, samples);
+        assert_int_equal(samples[0] + samples[1] + samples[2] + samples[3], 512);
+        assert_int_equal(samples[0] == 128, !o.shares);
+    }
+}
+
+static void one_rank_has_nobody_to_wait_for(void **state)
+{
+    (void)state;
+    assert_true(fabs(predicted_ms("baseline", 1, 4) - 20) < 1e-6);
+    assert_true(fabs(predicted_ms("skew_ws4", 1, 4) - 60) < 1e-6);
+    assert_true(fabs(predicted_ms("skew_share", 1, 4) - 60) < 1e-6); /* nobody to give samples to */
+    assert_true(fabs(predicted_ms("roaming_every_k", 1, 4) - 60) < 1e-6);
+}
+
+/* Four ranks on two cores: 2 W. The sleeper leaves its core to the others, who are done at 30; it ends at 40 + W. */
+static void sharing_cores_hides_part_of_the_stall(void **state)
+{
+    (void)state;
+    assert_true(fabs(predicted_ms("baseline", 4, 2) - (40 + 10)) < 1e-6);
+    assert_true(fabs(predicted_ms("skew_ws4", 4, 2) - (60 + 10)) < 1e-6);
+    assert_true(fabs(predicted_ms("roaming", 4, 2) - (60 + 10)) < 1e-6);
+    assert_true(fabs(predicted_ms("busy", 4, 2) - (80 + 10)) < 1e-6); /* half speed to 40, then 40 alone */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_cell_follows_its_formula),
+        cmocka_unit_test(a_step_longer_than_the_stall_hides_it),
+        cmocka_unit_test(shares_cover_the_global_batch),
+        cmocka_unit_test(one_rank_has_nobody_to_wait_for),
+        cmocka_unit_test(sharing_cores_hides_part_of_the_stall),
+    };
+    return cmocka_run_group_tests_name("straggler", tests, NULL, NULL);
+}
