@@ -46,7 +46,8 @@ void card_write(const struct card *card, const struct run *run);
  * than an hour (shared machines drift). */
 bool card_read(struct card *card, const struct run *run, int cores);
 
-/* Seconds of an all-reduce of `bytes` among `ranks`; 0 among one. NaN where the card has no such number of ranks. */
+/* Seconds of an all-reduce of `bytes` among `ranks`; among one it is a copy. NaN where the card has no such number of
+ * ranks. */
 double card_allreduce(const struct card *card, int ranks, double bytes);
 
 /* Seconds of a line at so many samples, not below zero. */

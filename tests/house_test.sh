@@ -39,8 +39,9 @@ for file in common/*.h; do
     [ "$here" -ge 0 ] || complain "every header has its place in the order" "$file"
     while read -r included; do
         there=$(position "$included")
-        [ "$there" -ge 0 ] && [ "$there" -lt "$here" ] ||
+        if [ "$there" -lt 0 ] || [ "$there" -ge "$here" ]; then
             complain "includes point backwards" "$file includes $included.h"
+        fi
     done < <(sed -nE 's/^#include "([a-z_]+)\.h"$/\1/p' "$file")
 done
 
