@@ -16,9 +16,8 @@
  *
  *     build/bin/01_straggler --ranks 4 --sleep-ms 40
  *
- * Look at: `wait` (it sits on the ranks that are *not* late), `blamed` (who arrived last, and how much waiting that
- * caused), and formula against measured. skew_ws4 is the published case.
- */
+ * Look at: `wait` (it sits on the ranks that are *not* late), `blamed` (who arrived last and made the others wait), and
+ * formula against measured. skew_ws4 is the published case. */
 #include "lab.h"
 #include "train.h"
 
@@ -88,6 +87,12 @@ static void refuse(const struct options *o)
             o->run.ranks, o->run.ranks - 1);
 }
 
+static double stall_seconds(const struct options *o, const struct card *card)
+{
+    double overshoot = o->stall == STALL_SLEEP ? card->sleep_overshoot : 0;
+    return o->stall == STALL_NONE ? 0 : o->sleep_ms / 1e3 + overshoot;
+}
+
 /* What a rank's step costs besides its samples, and per sample: the share is dealt and the step predicted from it. */
 struct pace {
     double fetch, stall, fixed, per_sample;
@@ -96,13 +101,12 @@ struct pace {
 static struct pace pace_of(const struct options *o, const struct card *card, int rank)
 {
     const struct local_cost *cost = o->run.ranks > card->cores ? &card->alone : &card->together;
-    int times = rank == o->slow_rank ? o->passes : 1;
-    bool is_late = o->stall != STALL_NONE && rank == o->slow_rank && !o->roams;
+    int passes = rank == o->slow_rank ? o->passes : 1;
+    bool is_late = rank == o->slow_rank && !o->roams;
     return (struct pace){ .fetch = line_at(cost->fetch, o->run.batch_size),
-                          .stall =
-                              is_late ? o->sleep_ms / 1e3 + (o->stall == STALL_SLEEP ? card->sleep_overshoot : 0) : 0,
-                          .fixed = times * cost->passes.fixed + cost->update,
-                          .per_sample = times * cost->passes.per_sample };
+                          .stall = is_late ? stall_seconds(o, card) : 0,
+                          .fixed = passes * cost->passes.fixed + cost->update,
+                          .per_sample = passes * cost->passes.per_sample };
 }
 
 /* Deals the global batch out: evenly, or by the speeds on the card so that all ranks end together. */
@@ -116,45 +120,54 @@ static void deal(const struct options *o, const struct card *card, int *samples)
         per_sample[rank] = pace.per_sample;
         samples[rank] = o->run.batch_size;
     }
-    int grain =
-        o->run.batch_size % 4 ? 1 : 4; /* matrix kernels work in fours; odd batches cost up to 5 % more a sample */
+    int grain = o->run.batch_size % 4 ? 1 : 4; /* matrix kernels work in fours: odd batches cost more a sample */
     if (o->shares)
         predict_shares(fixed, per_sample, ranks, ranks * o->run.batch_size, grain, samples);
+}
+
+/* What a rank has to do per step. Fetched ahead, copying and a busy stall move onto the helper but stay on this core; a
+ * sleep runs beside the step and shows only as far as it is longer: max(stall, local + transfer), not their sum. */
+static struct load load_of(const struct options *o, const struct card *card, int rank, int samples, double transfer)
+{
+    struct pace pace = pace_of(o, card, rank);
+    double averaging = 2 * mlp_gradient_bytes(&o->run) / card->copy_bandwidth; /* of parameters, each k steps */
+    double local = pace.fixed + pace.per_sample * samples;
+    local += o->run.sync_every > 1 ? averaging / o->run.sync_every : 0;
+    double on_core = pace.fetch + (o->stall == STALL_BUSY ? pace.stall : 0);
+    double asleep = pace.fetch + pace.stall - on_core;
+    struct load load = { .data = on_core + asleep, .local = local, .cpu = local + on_core };
+    if (o->ahead) {
+        load.local = local + on_core;
+        load.data = asleep > 0 ? fmax(0, pace.fetch + asleep - load.local - transfer) : 0;
+    }
+    return load;
+}
+
+/* By how much the rank that a roaming stall hits is later. Fetched ahead, by its excess over the rest of the step; and
+ * while one rank waits for that, the others' next fetch is already under way, so that a stall on another rank has the
+ * less to show. The two states, excess shown or not, end with probability 1 - 1/n and 1. */
+static double roaming_excess(const struct options *o, const struct card *card, const struct load *load, double transfer)
+{
+    double stall = o->roams ? stall_seconds(o, card) : 0;
+    if (!o->ahead)
+        return stall;
+    double fetch = pace_of(o, card, 0).fetch;
+    return fmax(0, stall + fetch - load->local - transfer) / (2 - 1.0 / o->run.ranks);
 }
 
 /* The formula at the top, term by term, for any mixture of pathology and fix. */
 static struct prediction predict(const struct options *o, const struct card *card)
 {
     int ranks = o->run.ranks, k = o->run.sync_every, samples[RANKS_MOST] = { 0 };
-    double bytes = mlp_gradient_bytes(&o->run);
-    double transfer = card_allreduce(card, ranks, bytes);
-    double averaging = k > 1 ? 2 * bytes / card->copy_bandwidth / k : 0; /* weighting the parameters, each k steps */
-    double roaming = o->roams ? o->sleep_ms / 1e3 + card->sleep_overshoot : 0;
+    double transfer = card_allreduce(card, ranks, mlp_gradient_bytes(&o->run));
     struct load loads[RANKS_MOST] = { 0 };
     deal(o, card, samples);
-    for (int rank = 0; rank < ranks; rank++) {
-        struct pace pace = pace_of(o, card, rank);
-        struct load load = { .data = pace.fetch + pace.stall,
-                             .local = pace.fixed + pace.per_sample * samples[rank] + averaging };
-        bool is_busy = o->stall == STALL_BUSY;
-        load.cpu = pace.fetch + load.local + (is_busy ? pace.stall : 0);
-        if (o->ahead) {
-            /* Copying, and a busy stall, move onto the helper but stay on this core; a sleep runs beside the step and
-             * shows only as far as it is longer: step = max(stall, local + transfer) instead of their sum. */
-            load.local += pace.fetch + (is_busy ? pace.stall : 0);
-            load.data = is_busy ? 0 : fmax(0, pace.stall + pace.fetch - load.local - transfer);
-        }
-        loads[rank] = load;
-    }
-    /* Fetched ahead, a roaming stall shows only by its excess over the rest of the step; and while one rank waits for
-     * it, the others' next fetch is already under way, so a stall on another rank has that much less to show. The two
-     * states (excess shown or not) take turns with probability 1 - 1/n and 1. */
-    if (o->ahead && o->roams)
-        roaming = fmax(0, roaming + pace_of(o, card, 0).fetch - loads[0].local - transfer) / (2 - 1.0 / ranks);
+    for (int rank = 0; rank < ranks; rank++)
+        loads[rank] = load_of(o, card, rank, samples[rank], transfer);
     /* Of k stalls that roam, the rank hit most often has predict_fullest(k, ranks), and the others share the rest. By
      * symmetry it may be any; here it is the first. */
-    double most = predict_fullest(k, ranks) / k;
-    for (int rank = 0; roaming > 0 && rank < ranks; rank++)
+    double roaming = roaming_excess(o, card, &loads[0], transfer), most = predict_fullest(k, ranks) / k;
+    for (int rank = 0; o->roams && rank < ranks; rank++)
         loads[rank].data += roaming * (rank == 0 ? most : (1 - most) / (ranks - 1));
     return predict_step(loads, ranks, card->cores, card->jitter / sqrt(k), transfer / k);
 }
@@ -208,10 +221,9 @@ int main(int argc, char **argv)
             int passes = rank == o.slow_rank ? o.passes : 1;
 
             lab_phase(lab, SPAN_DATA);
-            const struct batch *batch =
-                loader_next(loader, stall); /* <- the pathology: this fetch begins with a stall */
+            const struct batch *batch = loader_next(loader, stall); /* <- the pathology: it stalls, then fetches */
             lab_phase(lab, SPAN_FORWARD);
-            for (int pass = 0; pass < passes; pass++) /* <- the other one: this core needs more than one pass's time */
+            for (int pass = 0; pass < passes; pass++) /* <- the other one: a slow core, its passes done over */
                 loss = mlp_forward(model, batch);
             lab_phase(lab, SPAN_BACKWARD);
             for (int pass = 0; pass < passes; pass++)
