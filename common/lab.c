@@ -106,8 +106,8 @@ static char *preamble_of(const struct lab *lab)
     fprintf(out, "# lockstep: %s\n# lab: %s\n# command: ", LOCKSTEP_VERSION, lab->story->lab);
     fprintf(out, "%s ", lab->story->lab);
     options_echo(out, lab->tables, lab->base);
-    fprintf(out, "\n# machine: %s\n# ranks: %d\n# cores: %d\n# backend: mpi (%s)\n", lab->card.cpu, lab->run.ranks,
-            lab->card.cores, world_engine());
+    fprintf(out, "\n# machine: %s\n# ranks: %d\n# cores: %d\n# backend: %s (%s)\n", lab->card.cpu, lab->run.ranks,
+            lab->card.cores, world_backend(), world_engine());
     fprintf(out, "# kernel: %s, one thread per rank\n# algorithm: %s all-reduce\n# seed: %d\n", device_kernel(),
             collective_algorithm(), lab->run.seed);
     fprintf(out, "# oversubscribed: %d\n", lab->run.ranks > lab->card.cores);
@@ -122,7 +122,8 @@ static void open_report(struct lab *lab)
     *r = (struct report){ .lab = lab->story->lab,
                           .folder = memory_text("%s/%s", lab->run.out, lab->story->lab),
                           .preamble = preamble_of(lab),
-                          .backend = "mpi",
+                          .backend = world_backend(),
+                          .platform = world_platform(),
                           .ranks = lab->run.ranks,
                           .cores = lab->card.cores,
                           .stamp_cost = lab->card.stamp_cost,

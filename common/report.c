@@ -23,7 +23,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_text(csv, "lab", report->lab);
     csv_text(csv, "case", o->name);
     csv_text(csv, "backend", report->backend);
-    csv_text(csv, "platform", "here");
+    csv_text(csv, "platform", report->platform);
     csv_text(csv, "device", "cpu");
     csv_text(csv, "precision", "fp32");
     csv_integer(csv, "ranks", o->run.ranks);

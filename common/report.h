@@ -21,9 +21,9 @@ struct outcome {
 
 struct report {
     const char *lab;
-    const char *folder;   /* results/NN_name */
-    const char *preamble; /* the lines that head every table, each beginning with # */
-    const char *backend;  /* "mpi" */
+    const char *folder;             /* results/NN_name */
+    const char *preamble;           /* the lines that head every table, each beginning with # */
+    const char *backend, *platform; /* world_backend(), world_platform() */
     int ranks, cores;
     bool is_oversubscribed;
     double stamp_cost;        /* seconds, from the card */

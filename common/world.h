@@ -45,7 +45,10 @@ void world_sleep(double seconds);
 /* Works on the processor until that many seconds of *CPU time* are spent: on a shared core it takes longer. */
 void world_busy(double seconds);
 
-/* What runs the world, for the preamble of a result: "Open MPI 4.1.4". */
+/* What a result says of where it comes from: the backend ("mpi"), the platform ("here": this machine, measured), and
+ * what runs the ranks ("Open MPI v4.1.4"). */
+const char *world_backend(void);
+const char *world_platform(void);
 const char *world_engine(void);
 
 #endif

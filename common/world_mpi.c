@@ -5,7 +5,6 @@
 #include "die.h"
 #include "memory.h"
 
-#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -100,63 +99,6 @@ void world_close(struct world *world)
     free(world);
 }
 
-int world_rank(const struct world *world)
-{
-    return world->rank;
-}
-
-int world_size(const struct world *world)
-{
-    return world->size;
-}
-
-int world_cores(const struct world *world)
-{
-    return world->cores;
-}
-
-struct world *world_first(struct world *world, int n)
-{
-    MPI_Comm comm = MPI_COMM_NULL;
-    MPI_Comm_split(world->comm, world->rank < n ? 0 : MPI_UNDEFINED, world->rank, &comm);
-    if (comm == MPI_COMM_NULL)
-        return NULL;
-    struct world *part = memory_new(1, sizeof *part);
-    *part = (struct world){ .comm = comm, .rank = world->rank, .size = n, .cores = world->cores };
-    return part;
-}
-
-void world_leave(struct world *part)
-{
-    MPI_Comm_free(&part->comm);
-    free(part);
-}
-
-void world_rest(struct world *world)
-{
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Ibarrier(world->comm, &request);
-    for (int done = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done;)
-        world_sleep(1e-3);
-}
-
-void world_barrier(struct world *world)
-{
-    MPI_Barrier(world->comm);
-}
-
-void world_broadcast(struct world *world, void *bytes, size_t count)
-{
-    MPI_Bcast(bytes, (int)count, MPI_BYTE, 0, world->comm);
-}
-
-void world_gather(struct world *world, const void *mine, size_t count, void *all)
-{
-    if (count > INT_MAX)
-        die(STATUS_WRONG, "%zu bytes of records are too many for one gather; use fewer --steps", count);
-    MPI_Gather(mine, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, 0, world->comm);
-}
-
 static double read_clock(clockid_t clock)
 {
     struct timespec t;
@@ -184,6 +126,16 @@ void world_busy(double seconds)
     while (read_clock(CLOCK_THREAD_CPUTIME_ID) < end)
         for (int i = 0; i < 2000; i++)
             x = x * 1.0000001 + 1e-9;
+}
+
+const char *world_backend(void)
+{
+    return "mpi";
+}
+
+const char *world_platform(void)
+{
+    return "here";
 }
 
 const char *world_engine(void)

@@ -1,0 +1,66 @@
+/* What every MPI does alike, a simulated one too. Start, end and time are the backend's: world_mpi.c. */
+#include "world.h"
+#include "world_mpi.h"
+
+#include "die.h"
+#include "memory.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+int world_rank(const struct world *world)
+{
+    return world->rank;
+}
+
+int world_size(const struct world *world)
+{
+    return world->size;
+}
+
+int world_cores(const struct world *world)
+{
+    return world->cores;
+}
+
+struct world *world_first(struct world *world, int n)
+{
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_split(world->comm, world->rank < n ? 0 : MPI_UNDEFINED, world->rank, &comm);
+    if (comm == MPI_COMM_NULL)
+        return NULL;
+    struct world *part = memory_new(1, sizeof *part);
+    *part = (struct world){ .comm = comm, .rank = world->rank, .size = n, .cores = world->cores };
+    return part;
+}
+
+void world_leave(struct world *part)
+{
+    MPI_Comm_free(&part->comm);
+    free(part);
+}
+
+void world_rest(struct world *world)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibarrier(world->comm, &request);
+    for (int done = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done;)
+        world_sleep(1e-3);
+}
+
+void world_barrier(struct world *world)
+{
+    MPI_Barrier(world->comm);
+}
+
+void world_broadcast(struct world *world, void *bytes, size_t count)
+{
+    MPI_Bcast(bytes, (int)count, MPI_BYTE, 0, world->comm);
+}
+
+void world_gather(struct world *world, const void *mine, size_t count, void *all)
+{
+    if (count > INT_MAX)
+        die(STATUS_WRONG, "%zu bytes of records are too many for one gather; use fewer --steps", count);
+    MPI_Gather(mine, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, 0, world->comm);
+}
