@@ -19,7 +19,6 @@ enum {
     WARMUP_STEPS = 3,
     MEASURED_STEPS = 9,
     REDUCE_REPEATS = 5,
-    QUICK_REPEATS = 3,
 };
 
 static const double DRIFT = 0.15; /* a card that is further off is measured anew: baselines are predicted within 15 % */
@@ -194,7 +193,6 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
 {
     static const double sizes[] = { 4, 4096, 32768, 262144, 1 << 20, 3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 };
     enum { SIZES = sizeof sizes / sizeof *sizes };
-    int repeats = bench->run->quick ? QUICK_REPEATS : REDUCE_REPEATS;
     *link = (struct link){ .ranks = world_size(world), .points = SIZES };
     size_t most = (size_t)sizes[SIZES - 1] / sizeof(float);
     float *send = memory_new(most, sizeof *send), *receive = memory_new(most, sizeof *receive);
@@ -204,7 +202,7 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
     loader_restart(bench->loader, 0, bench->small, 0, 1.0f / (float)bench->small);
     const struct batch *batch = loader_next(bench->loader, (struct stall){ .kind = STALL_NONE });
     /* Sizes take turns, so that a slow moment of the machine does not fall on one of them. */
-    for (int repeat = 0; repeat <= repeats; repeat++)
+    for (int repeat = 0; repeat <= REDUCE_REPEATS; repeat++)
         for (int size = 0; size < SIZES; size++) {
             spans_phase(&spans, SPAN_BACKWARD, world_now());
             mlp_forward(bench->model, batch);
@@ -217,18 +215,20 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
     struct span *all = memory_new((size_t)spans.count * (size_t)world_size(world), sizeof *all);
     world_gather(world, spans.at, (size_t)spans.count * sizeof *spans.at, all);
     if (world_rank(world) == 0) {
-        struct timeline timeline = {
-            .ranks = link->ranks, .first_step = SIZES, .steps = SIZES * repeats, .count = spans.count, .spans = all
-        };
+        struct timeline timeline = { .ranks = link->ranks,
+                                     .first_step = SIZES,
+                                     .steps = SIZES * REDUCE_REPEATS,
+                                     .count = spans.count,
+                                     .spans = all };
         struct cell *cells = memory_new((size_t)timeline.steps * (size_t)link->ranks, sizeof *cells);
         timeline_split(&timeline, cells);
         for (int size = 0; size < SIZES; size++) {
             double transfer[REDUCE_REPEATS] = { 0 };
-            for (int repeat = 0; repeat < repeats; repeat++)
+            for (int repeat = 0; repeat < REDUCE_REPEATS; repeat++)
                 for (int rank = 0; rank < link->ranks; rank++)
                     transfer[repeat] += cells[(repeat * SIZES + size) * link->ranks + rank].transfer / link->ranks;
             link->bytes[size] = sizes[size];
-            link->seconds[size] = fmax(1e-9, stats_quantile(transfer, repeats, 0.5));
+            link->seconds[size] = fmax(1e-9, stats_quantile(transfer, REDUCE_REPEATS, 0.5));
         }
         free(cells);
         link_fit(link);

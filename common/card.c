@@ -1,7 +1,9 @@
 #include "card.h"
 
+#include "collective.h"
 #include "cores.h"
 #include "csv.h"
+#include "device.h"
 #include "files.h"
 #include "memory.h"
 #include "mlp.h"
@@ -30,9 +32,9 @@ double card_allreduce(const struct card *card, int ranks, double bytes)
 /* What a card must agree on to be used for a run. */
 static char *card_key(const struct run *run, const char *cpu, int cores)
 {
-    return memory_text("%s; %d cores; %d ranks; batch %d; mlp %d-%d-%d-%d; lockstep %s", cpu, cores, run->ranks,
-                       run->batch_size, run->input_dim, run->hidden_dim, run->hidden_dim, run->num_classes,
-                       LOCKSTEP_VERSION);
+    return memory_text("%s; %d cores; %s; %s; %d ranks; batch %d; mlp %d-%d-%d-%d; lockstep %s", cpu, cores,
+                       device_kernel(), collective_algorithm(), run->ranks, run->batch_size, run->input_dim,
+                       run->hidden_dim, run->hidden_dim, run->num_classes, LOCKSTEP_VERSION);
 }
 
 /* Every number of the card by name, so that reading and writing agree. */

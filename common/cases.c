@@ -3,7 +3,9 @@
 #include "die.h"
 #include "guess.h"
 #include "memory.h"
+#include "mlp.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +62,9 @@ void cases_refuse(const struct story *story, struct options *base)
     if (story->refuse)
         story->refuse(base);
     run_refuse(run_of(base));
+    if (mlp_gradient_bytes(run_of(base)) / sizeof(float) > INT_MAX)
+        die(STATUS_USAGE, "a model of %.3g parameters is more than one all-reduce can take; choose smaller dimensions",
+            mlp_gradient_bytes(run_of(base)) / sizeof(float));
 }
 
 void cases_settle(struct cases *cases, const struct story *story, const struct options *base)

@@ -208,6 +208,6 @@ const char *collective_algorithm(void)
                                          "recursive doubling",   "ring",   "segmented ring",
                                          "Rabenseifner" };
     const char *chosen = getenv("OMPI_MCA_coll_tuned_allreduce_algorithm");
-    int index = chosen ? atoi(chosen) : 0;
+    int index = chosen ? atoi(chosen) : 4; /* what world_open() chooses */
     return index >= 0 && index < (int)(sizeof names / sizeof *names) ? names[index] : chosen;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* The launchers we meet tell a process its rank in one of these: Open MPI, any PMIx, Slurm's PMI. */
 static bool is_first_rank(void)
@@ -41,6 +42,9 @@ void die(enum status status, const char *format, ...)
         va_start(arguments, format);
         say(format, arguments);
         va_end(arguments);
+    } else {
+        /* A launcher ends the whole job at the first bad exit; let the first rank speak before. */
+        nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
     }
     exit(status);
 }

@@ -44,6 +44,15 @@ struct file file_begin(const char *folder, const char *name)
     return file;
 }
 
+void file_drop(struct file *file)
+{
+    fclose(file->out);
+    unlink(file->temporary);
+    free(file->path);
+    free(file->temporary);
+    *file = (struct file){ 0 };
+}
+
 void file_commit(struct file *file)
 {
     int failed = ferror(file->out);

@@ -17,6 +17,9 @@ int file_make_folder(const char *path);
 /* Starts writing folder/name; the folder is made when missing. Ends the program when that cannot be. */
 struct file file_begin(const char *folder, const char *name);
 
+/* Gives the new file up: what was there stays. */
+void file_drop(struct file *file);
+
 /* Brings the finished file to its place. On a full disk or any other error the temporary file is removed and
  * the program ends: the old file stays. */
 void file_commit(struct file *file);

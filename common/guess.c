@@ -51,17 +51,19 @@ void guess_refuse(const struct option_list *guesses, const char *const *names)
 double guess_ask(const char *question)
 {
     printf("\n%s ", question);
-    fflush(stdout);
-    char line[64];
-    if (!fgets(line, sizeof line, stdin))
-        return NAN;
-    char *end = line;
-    double milliseconds = strtod(line, &end);
-    while (*end == ' ')
-        end++;
-    if (end == line || !(milliseconds > 0) || !strchr("m\n", *end)) /* "70", "70 ms" */
-        return NAN;
-    return milliseconds;
+    for (;;) {
+        fflush(stdout);
+        char line[64];
+        if (!fgets(line, sizeof line, stdin) || line[0] == '\n')
+            return NAN;
+        char *end = line;
+        double milliseconds = strtod(line, &end);
+        while (*end == ' ')
+            end++;
+        if (end != line && milliseconds > 0 && milliseconds < 1e9 && strchr("m\n", *end)) /* "70", "70 ms" */
+            return milliseconds;
+        printf("'%.*s' is no time; a number of milliseconds, or Enter to skip: ", (int)strcspn(line, "\n"), line);
+    }
 }
 
 void guess_keep(const struct report *report, const char *folder)

@@ -10,7 +10,7 @@ double guess_of(const struct option_list *guesses, const char *name);
 /* Ends the program with STATUS_USAGE when a word is not CASE=MS or names no case of `names` (NULL-terminated). */
 void guess_refuse(const struct option_list *guesses, const char *const *names);
 
-/* Asks `question` on the terminal. Returns milliseconds, or NaN when Enter, end of file or nonsense came. */
+/* Asks `question` on the terminal until a number comes. Returns milliseconds, or NaN for Enter or the end of input. */
 double guess_ask(const char *question);
 
 /* Appends every guess of this run, its formula and its measurement to results/guesses.csv. */

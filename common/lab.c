@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPANS_PER_STEP = 64 };
+enum { SPANS_PER_STEP = 16 };
 
 struct lab {
     const struct story *story;
@@ -71,6 +71,8 @@ static void join_world(struct lab *lab, struct options *base)
         die(STATUS_USAGE, "--ranks %d, but the launcher started %d; leave out --ranks or start as many", asked, size);
     }
     run_of(base)->ranks = size;
+    if (world_rank(lab->world) == 0)
+        launch_beat();
     cases_refuse(lab->story, base);
     lab->run = *run_of(base);
     lab->base = base;
@@ -138,7 +140,7 @@ static void open_report(struct lab *lab)
                                .run = *run_of(lab->cases.settings[i]),
                                .prediction = lab->story->predict(lab->cases.settings[i], &lab->card),
                                .guess = guess_of(&lab->run.guesses, lab->cases.variant[i]->name) };
-        tally_open(&o->tally, lab->run.ranks);
+        tally_open(&o->tally, lab->run.ranks, o->run.sync_every);
     }
     lab->terminal = launch_terminal();
     lab->spans_so_far = report_begin_spans();
@@ -222,8 +224,10 @@ bool lab_next_block(struct lab *lab, struct options *options)
     lab->is_running = true;
     random_seed(&lab->draws, (uint64_t)lab->run.seed + 7919u * (uint64_t)(round + 1));
     spans_restart(&lab->spans, round, chosen);
-    if (world_rank(lab->world) == 0)
+    if (world_rank(lab->world) == 0) {
+        launch_beat();
         schedule_show(&lab->schedule, lab->story->lab, lab->cases.variant[chosen]->name, lab->terminal);
+    }
     return true;
 }
 
@@ -298,7 +302,7 @@ static int tell(struct lab *lab)
     trace_write(r);
     guess_keep(r, lab->run.out);
     lanes_draw(stdout, r, lab->story->pictured, lab->terminal);
-    table_show(stdout, r);
+    table_show(stdout, r, lab->terminal.columns);
     table_explain(stdout, r, lab->story->asked);
     printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds,
            world_now() - lab->schedule.began, r->folder);

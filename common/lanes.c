@@ -168,11 +168,13 @@ void lanes_draw(FILE *out, const struct report *report, const char *const *names
     double longest = 0;
     for (; *names && count < PICTURES_MOST; names++)
         for (int i = 0; i < report->cases; i++)
-            if (strcmp(report->outcomes[i].name, *names) == 0) {
+            if (strcmp(report->outcomes[i].name, *names) == 0 && !report->outcomes[i].tally.wrong) {
                 shown[count] = &report->outcomes[i];
                 pictures[count] = take_picture(shown[count]);
                 longest = fmax(longest, pictures[count++].end);
             }
+    if (count == 0)
+        return;
     int columns = terminal.columns - LABEL - MARK;
     columns = columns < LEAST ? LEAST : columns > MOST ? MOST : columns;
     double scale = longest / columns;

@@ -13,7 +13,7 @@ bool launch_is_rank(void);
 
 struct launch {
     int ranks, cores;
-    double deadline_s;      /* > 0 */
+    double deadline_s;      /* > 0: how long the job may go without a sign of life */
     char *const *arguments; /* the program's own argv, handed to every rank */
     const char *extra;      /* one more argument, or NULL */
 };
@@ -21,9 +21,12 @@ struct launch {
 /* Starts the ranks and waits for their end. Returns the exit status to end with (enum status). */
 int launch_ranks(const struct launch *launch);
 
+/* A sign of life from the job's first rank: called when it has joined the others and before each block. */
+void launch_beat(void);
+
 /* What the ranks know of the person's terminal, since mpirun stands between them. */
 struct terminal {
-    int columns;    /* width; 100 when unknown */
+    int columns;    /* width; 110 when unknown */
     bool is_live;   /* standard error is a terminal: a progress line may be redrawn */
     bool has_color; /* standard output is a terminal and NO_COLOR is not set */
 };

@@ -10,10 +10,10 @@
 enum { MOST_BATCHES = 64 }; /* more steps begin again at the first batch instead of filling the memory */
 
 struct loader {
-    int input_dim, samples_in_set, global_batch;
-    float *features; /* (samples_in_set, input_dim) */
-    int32_t *labels; /* (samples_in_set) */
-    uint32_t *order; /* (samples_in_set) */
+    int input_dim, batches, global_batch;
+    float *features; /* (batches x global_batch, input_dim) */
+    int32_t *labels; /* (batches x global_batch) */
+    uint32_t *order; /* (batches x global_batch) */
     struct helper *helper;
 
     int first, ahead;
@@ -35,8 +35,8 @@ struct loader *loader_open(const struct run *run, int most_samples)
     l->input_dim = run->input_dim;
     l->global_batch = run->ranks * run->batch_size;
     int batches = larger(4, 2 * run->steps / run->ranks); /* max(2 steps B, 4 B ranks) over B ranks */
-    l->samples_in_set = (batches < MOST_BATCHES ? batches : MOST_BATCHES) * l->global_batch;
-    size_t set = (size_t)l->samples_in_set, width = (size_t)run->input_dim;
+    l->batches = batches < MOST_BATCHES ? batches : MOST_BATCHES;
+    size_t set = (size_t)l->batches * (size_t)l->global_batch, width = (size_t)run->input_dim;
     l->features = memory_new(set * width, sizeof *l->features);
     l->labels = memory_new(set, sizeof *l->labels);
     l->order = memory_new(set, sizeof *l->order);
@@ -78,8 +78,7 @@ static void fetch(void *argument)
     struct loader *l = argument;
     stall(l->held_up);
     int slot = l->step % 2;
-    int batches = l->samples_in_set / l->global_batch;
-    const uint32_t *order = l->order + (size_t)(l->step % batches) * (size_t)l->global_batch + l->first;
+    const uint32_t *order = l->order + (size_t)(l->step % l->batches) * (size_t)l->global_batch + l->first;
     size_t width = (size_t)l->input_dim;
     for (int i = 0; i < l->batch[slot].samples; i++) {
         memcpy(l->batch_features[slot] + (size_t)i * width, l->features + order[i] * width, width * sizeof(float));

@@ -21,7 +21,7 @@ void loader_close(struct loader *loader);
  * batches early (0 or 1). Each sample's gradient is to be scaled by `scale`. */
 void loader_restart(struct loader *loader, int first, int samples, int ahead, float scale);
 
-/* The next batch; it stays valid until the call after the next. Fetching one starts with `held_up`, then copies the
+/* The next batch; it stays valid until the next call. Fetching one starts with `held_up`, then copies the
  * samples together. With ahead = 0 that happens now; with ahead = 1 this call takes the batch that was fetched aside
  * during the step before and starts the next fetch, which is the one held up. */
 const struct batch *loader_next(struct loader *loader, struct stall held_up);

@@ -39,7 +39,7 @@ struct option_row {
  * then the rows with their defaults, and exits 0. */
 void options_parse(const struct option_row *const *tables, void *values, const char *story, int argc, char **argv);
 
-/* Writes every integer, number, choice and switch as the flags that would set it, on one line without a line
+/* Writes every integer, number, choice, switch and list as the flags that would set it, on one line without a line
  * end: what a result needs to be repeated. */
 void options_echo(FILE *out, const struct option_row *const *tables, const void *values);
 

@@ -160,21 +160,24 @@ void report_end_spans(struct csv *csv, const struct report *report)
     struct file file;
     begin_table(&file, report, "spans.csv");
     char bytes[65536];
-    rewind(csv->out);
+    bool is_whole = fflush(csv->out) == 0 && !ferror(csv->out) && fseek(csv->out, 0, SEEK_SET) == 0;
     for (size_t got; (got = fread(bytes, 1, sizeof bytes, csv->out)) > 0;)
         fwrite(bytes, 1, got, file.out);
-    if (ferror(csv->out))
-        warn("spans.csv is not whole: %s; is /tmp full?", strerror(errno));
+    is_whole &= !ferror(csv->out);
     fclose(csv->out);
+    if (!is_whole) {
+        file_drop(&file);
+        die(STATUS_WRONG, "the spans do not fit into /tmp; make room there, or measure fewer --seconds");
+    }
     file_commit(&file);
 }
 
 int report_typical_step(const struct outcome *o)
 {
-    int best = 0;
-    for (int step = 1; step < o->picture.steps; step++) /* the picture is the first round: the tally's first steps */
-        if (fabs(o->tally.slowest[step] - o->summary.median_step) <
+    int every = o->tally.every, windows = o->picture.steps / every, best = 0;
+    for (int window = 1; window < windows; window++) /* the picture is the first round: the tally's first windows */
+        if (fabs(o->tally.slowest[window] - o->summary.median_step) <
             fabs(o->tally.slowest[best] - o->summary.median_step))
-            best = step;
-    return o->picture.first_step + best;
+            best = window;
+    return o->picture.first_step + best * every + every - 1; /* the step in which the window's ranks meet */
 }

@@ -41,7 +41,7 @@ struct csv report_begin_spans(void);
 void report_add_spans(struct csv *csv, const struct timeline *timeline, const char *name);
 void report_end_spans(struct csv *csv, const struct report *report);
 
-/* The step of the picture closest to the case's median step. */
+/* The step of the picture closest to the case's median, one in which the ranks meet. */
 int report_typical_step(const struct outcome *outcome);
 
 #endif

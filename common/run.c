@@ -45,7 +45,8 @@ const struct option_row run_option_rows[] = {
     { "--guess", OPTION_LIST, AT(guesses), 0, 0, "CASE=MS", "your guess of a case's step time; may be repeated" },
     { "--backend", OPTION_CHOICE, AT(backend), 0, 0, "auto mpi", "where ranks run" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
-    { "--deadline-s", OPTION_NUMBER, AT(deadline_s), 0, 1e6, "S", "end a stuck run after this long; 0: derived" },
+    { "--deadline-s", OPTION_NUMBER, AT(deadline_s), 0, 1e6, "S",
+      "end a run that shows no progress for so long; 0: derived" },
     { "--card-only", OPTION_SWITCH, AT(card_only), 0, 0, "", "measure the machine card, show it, stop" },
     { 0 },
 };
@@ -56,6 +57,8 @@ void run_refuse(const struct run *run)
     if (run->skip_first_steps >= run->steps)
         die(STATUS_USAGE, "--skip-first-steps %d leaves nothing to measure of --steps %d; skip fewer steps",
             run->skip_first_steps, run->steps);
+    if (run->ranks > RANKS_MOST)
+        die(STATUS_USAGE, "%d ranks are more than this lab can take; start at most %d", run->ranks, RANKS_MOST);
     int error = file_make_folder(run->out);
     if (error)
         die(STATUS_USAGE, "--out %s cannot be written: %s; name a folder that can", run->out, strerror(error));
@@ -68,10 +71,9 @@ static int round_up(int steps, int multiple)
 
 struct window run_window(const struct run *run, int round)
 {
-    int warmup = run->skip_first_steps;
-    int measured = run->steps - warmup;
+    int warmup = run->skip_first_steps > LEAST_WARMUP ? run->skip_first_steps : LEAST_WARMUP;
+    int measured = run->steps - run->skip_first_steps;
     if (round > 0 || run->quick) {
-        warmup = warmup > LEAST_WARMUP ? warmup : LEAST_WARMUP;
         int most = run->quick ? QUICK_WINDOW : SHORT_WINDOW;
         measured = measured < most ? measured : most;
     }

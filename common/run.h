@@ -26,7 +26,7 @@ struct run {
     bool quick;        /* three short rounds, ratios without interval */
     bool card_only;    /* measure the machine card, show it, stop */
     int backend;       /* enum backend */
-    double deadline_s; /* the supervisor ends the run after this long; 0 = derived from `seconds` */
+    double deadline_s; /* the supervisor ends a run without a sign of life for this long; 0 = derived from `seconds` */
     const char *out;   /* folder of all results */
     struct option_list cases, guesses;
 };
@@ -41,7 +41,7 @@ extern const struct option_row run_option_rows[];
 void run_refuse(const struct run *run);
 
 /* The steps of one block: every rank synchronises at its end, warm-up and window are multiples of sync_every.
- * Round 1 runs the published steps; later rounds `skip_first_steps` (at least 2) and a short window. */
+ * Round 1 runs the published steps, later rounds a short window; at least 2 steps warm up (their sums are checked). */
 struct window {
     int warmup, measured;
 };

@@ -3,6 +3,7 @@
 #include "memory.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,9 +14,9 @@ const char *const numerics_names[] = {
     [NUMERICS_CHANGED] = "changed",
 };
 
-void tally_open(struct tally *tally, int ranks)
+void tally_open(struct tally *tally, int ranks, int every)
 {
-    *tally = (struct tally){ .ranks = ranks };
+    *tally = (struct tally){ .ranks = ranks, .every = every };
     tally->sum = memory_new((size_t)ranks, sizeof *tally->sum);
     tally->loss = memory_new((size_t)ranks, sizeof *tally->loss);
     tally->samples = memory_new((size_t)ranks, sizeof *tally->samples);
@@ -55,36 +56,45 @@ static void add_cell(struct cell *sum, const struct cell *cell)
     sum->last += cell->last;
 }
 
+/* One window's steps of all ranks, cells (every, ranks), into the tally and the round's sums (ranks). */
+static void add_window(struct tally *tally, const struct cell *cells, struct cell *round)
+{
+    double slowest = 0, fastest = INFINITY, charged = 0;
+    for (int rank = 0; rank < tally->ranks; rank++) {
+        double step = 0, caused = 0;
+        for (int i = 0; i < tally->every; i++) {
+            const struct cell *cell = &cells[i * tally->ranks + rank];
+            step += cell->step / tally->every;
+            caused += cell->caused / tally->every;
+            add_cell(&round[rank], cell);
+        }
+        slowest = fmax(slowest, step);
+        fastest = fmin(fastest, step);
+        charged = fmax(charged, caused);
+    }
+    tally->slowest[tally->windows] = slowest;
+    tally->most_charged[tally->windows++] = charged;
+    tally->spread += slowest - fastest;
+}
+
 void tally_add(struct tally *tally, const struct timeline *timeline)
 {
-    int ranks = tally->ranks, steps = timeline->steps;
+    int ranks = tally->ranks, steps = timeline->steps, windows = steps / tally->every;
     struct cell *cells = memory_new((size_t)steps * (size_t)ranks, sizeof *cells);
     struct cell *round = memory_new((size_t)ranks, sizeof *round);
     tally->wrong += timeline_split(timeline, cells);
-    tally->slowest = grown(tally->slowest, tally->steps, steps);
-    tally->most_charged = grown(tally->most_charged, tally->steps, steps);
+    tally->slowest = grown(tally->slowest, tally->windows, windows);
+    tally->most_charged = grown(tally->most_charged, tally->windows, windows);
     tally->round_step = grown(tally->round_step, tally->rounds, 1);
-    for (int step = 0; step < steps; step++) {
-        double slowest = 0, fastest = INFINITY, charged = 0;
-        for (int rank = 0; rank < ranks; rank++) {
-            const struct cell *cell = &cells[step * ranks + rank];
-            slowest = fmax(slowest, cell->step);
-            fastest = fmin(fastest, cell->step);
-            charged = fmax(charged, cell->caused);
-            add_cell(&round[rank], cell);
-        }
-        tally->slowest[tally->steps + step] = slowest;
-        tally->most_charged[tally->steps + step] = charged;
-        tally->spread += slowest - fastest;
-    }
+    for (int window = 0; window < windows; window++)
+        add_window(tally, cells + window * tally->every * ranks, round);
     double round_step = 0;
     for (int rank = 0; rank < ranks; rank++) {
         round_step = fmax(round_step, round[rank].step / steps);
         add_cell(&tally->sum[rank], &round[rank]);
     }
-    tally->round_step[tally->rounds] = round_step;
+    tally->round_step[tally->rounds++] = round_step;
     tally->what_if += timeline_what_if(timeline) * steps;
-    tally->rounds++;
     tally->steps += steps;
     free(cells);
     free(round);
@@ -109,23 +119,36 @@ static enum numerics compare_losses(const struct tally *tally, const struct tall
     return fabs(ours - theirs) <= NUMERICS_TOLERANCE * fabs(theirs) ? NUMERICS_REORDERED : NUMERICS_CHANGED;
 }
 
+/* The probability that one of n alike ranks comes last at least `hits` times of `meetings`, at most: n times the
+ * binomial tail. */
+static double luck(int hits, int meetings, int n)
+{
+    double p = 1.0 / n, tail = 0;
+    for (int i = hits; i <= meetings; i++)
+        tail += exp(lgamma(meetings + 1.0) - lgamma(i + 1.0) - lgamma(meetings - i + 1.0) + i * log(p) +
+                    (meetings - i) * log1p(-p));
+    return n * tail;
+}
+
 static void name_culprit(struct summary *s, const struct tally *tally, const struct tally *baseline)
 {
     double all = 0, most = 0;
-    int culprit = -1;
+    int culprit = 0, meetings = 0;
     for (int rank = 0; rank < tally->ranks; rank++) {
         double caused = tally->sum[rank].caused;
         all += caused;
+        meetings += tally->sum[rank].last;
         if (caused > most) {
             most = caused;
             culprit = rank;
         }
     }
     double per_step = most / tally->steps;
-    double usual = stats_quantile(baseline->most_charged, baseline->steps, 0.95);
-    bool stands_out = culprit >= 0 && per_step > usual && most > 0.75 * all;
+    double usual = stats_quantile(baseline->most_charged, baseline->windows, 0.95);
+    bool stands_out = tally->ranks > 1 && per_step > usual && most > 0.75 * all &&
+                      luck(tally->sum[culprit].last, meetings, tally->ranks) < 0.05;
     s->blamed_rank = stands_out ? culprit : -1;
-    s->blamed_wait = stands_out ? per_step : NAN;
+    s->blamed_wait = stands_out ? per_step : (double)NAN;
 }
 
 struct summary tally_summarise(const struct tally *tally, const struct tally *baseline)
@@ -147,9 +170,9 @@ struct summary tally_summarise(const struct tally *tally, const struct tally *ba
         s.transfer += sum->transfer / count;
         s.exposed += sum->exposed / count;
     }
-    s.median_step = stats_quantile(tally->slowest, steps, 0.5);
-    s.p95_step = stats_quantile(tally->slowest, steps, 0.95);
-    s.rank_skew = tally->spread / steps;
+    s.median_step = stats_quantile(tally->slowest, tally->windows, 0.5);
+    s.p95_step = stats_quantile(tally->slowest, tally->windows, 0.95);
+    s.rank_skew = tally->spread / tally->windows;
     s.what_if = tally->what_if / steps;
     s.loss = mean_loss(tally);
     s.numerics = compare_losses(tally, baseline);

@@ -23,18 +23,20 @@ extern const char *const numerics_names[];
 /* Grows with every round of one case. Arrays are released by tally_close(). */
 struct tally {
     int ranks, rounds, steps; /* steps: measured, over all rounds */
+    int every, windows;       /* ranks synchronise every so many steps, a window; in between each has its own pace */
     struct cell *sum;         /* (ranks) over all measured steps */
-    double *slowest;          /* (steps) the slowest rank's step */
-    double *most_charged;     /* (steps) the largest `caused` of any rank */
+    double *slowest;          /* (windows) the slowest rank's window, per step */
+    double *most_charged;     /* (windows) the largest `caused` of any rank, per step */
     double *round_step;       /* (rounds) the posts' statistic: the largest of the ranks' mean steps */
-    double spread;            /* sum over steps of slowest - fastest rank */
+    double spread;            /* sum over windows of slowest - fastest rank, per step */
     double what_if;           /* sum over steps */
     double *loss;             /* (ranks) of the first round's last step, mean of the rank's samples */
     int *samples;             /* (ranks) per step */
     int wrong;                /* failed checks */
 };
 
-void tally_open(struct tally *tally, int ranks);
+/* `every`: run.sync_every; measured steps come in multiples of it. */
+void tally_open(struct tally *tally, int ranks, int every);
 void tally_close(struct tally *tally);
 
 /* One round's spans. */
@@ -45,8 +47,8 @@ struct summary {
     double step, data, local, host, wait, transfer, exposed;
     int slowest_rank;
     double slowest_step;          /* the largest of the ranks' mean steps */
-    double median_step, p95_step; /* over steps, of the slowest rank's step */
-    double rank_skew;             /* mean over steps of slowest - fastest rank */
+    double median_step, p95_step; /* over windows, of the slowest rank's mean step */
+    double rank_skew;             /* mean over windows of slowest - fastest rank, per step */
     int blamed_rank;              /* -1 when nobody stands out */
     double blamed_wait;           /* per step, of all other ranks together */
     double what_if;
@@ -55,9 +57,10 @@ struct summary {
     enum numerics numerics;
 };
 
-/* A rank is named when the waiting charged to it exceeds the 95th percentile of what the baseline's steps charge to
- * anybody, and is more than three quarters of all that is charged: a stall that roams has no culprit, and with two
- * ranks one of them is charged with more than half by chance. */
+/* A rank is named when the waiting charged to it exceeds the 95th percentile of what the baseline charges to anybody, is
+ * more than three quarters of all that is charged, and the rank came last more often than luck would have it (were every
+ * rank last with probability 1/n, one of them would come so often with probability below 5 %). A stall that roams has no
+ * culprit, and neither has a run too short to tell. */
 struct summary tally_summarise(const struct tally *tally, const struct tally *baseline);
 
 #endif

@@ -31,14 +31,14 @@ static char *ask(const struct story *story, const struct options *base, const st
 {
     const struct run *run = (const struct run *)base;
     double B = run->batch_size;
-    const struct local_cost *cost = run->ranks > card->cores ? &card->alone : &card->together;
+    const struct local_cost *cost = &card->alone;
     double step = line_at(cost->fetch, B) + line_at(cost->passes, B) + cost->update;
     char *event = story->event(base);
-    char *question =
-        memory_text("Alone, one rank steps in %.0f ms; an all-reduce of %.1f MB among %d ranks takes %.0f ms. Now %s.\n"
-                    "A step of all %d will take … ms? [Enter skips]",
-                    1e3 * step, mlp_gradient_bytes(run) / 1e6, run->ranks,
-                    1e3 * card_allreduce(card, run->ranks, mlp_gradient_bytes(run)), event, run->ranks);
+    char *question = memory_text("Alone, one rank steps in %.0f ms; an all-reduce of %.1f MB among %d takes %.0f ms.\n"
+                                 "Now %s.\n"
+                                 "A step of all %d will take ... ms? [Enter skips]",
+                                 1e3 * step, mlp_gradient_bytes(run) / 1e6, run->ranks,
+                                 1e3 * card_allreduce(card, run->ranks, mlp_gradient_bytes(run)), event, run->ranks);
     double guess = guess_ask(question);
     free(question);
     free(event);

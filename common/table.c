@@ -18,6 +18,8 @@ static void put_ratio(FILE *out, const struct report *report, const struct outco
     char text[40];
     if (o == report->outcomes)
         snprintf(text, sizeof text, "1");
+    else if (report->outcomes[0].tally.wrong)
+        snprintf(text, sizeof text, "-");
     else if (!report->has_intervals || isnan(r->low))
         snprintf(text, sizeof text, "%.2f", r->value);
     else if (r->low <= 1 && r->high >= 1)
@@ -27,7 +29,12 @@ static void put_ratio(FILE *out, const struct report *report, const struct outco
     fprintf(out, " %-19s", text);
 }
 
-static void put_case(FILE *out, const struct report *report, const struct outcome *o)
+/* Which columns there is reason and room for. */
+struct layout {
+    bool has_guess, has_terms;
+};
+
+static void put_case(FILE *out, const struct report *report, const struct outcome *o, struct layout layout)
 {
     const struct summary *s = &o->summary;
     fprintf(out, "%-20s", o->name);
@@ -36,11 +43,16 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
                 o->tally.wrong == 1 ? "" : "s");
         return;
     }
-    put_ms(out, 7, o->guess);
+    if (layout.has_guess)
+        put_ms(out, 7, o->guess);
     put_ms(out, 8, prediction_step(&o->prediction));
     put_ms(out, 8, s->slowest_step);
     fputs(report->is_oversubscribed ? "*" : " ", out);
     put_ratio(out, report, o);
+    if (!layout.has_terms) {
+        fputc('\n', out);
+        return;
+    }
     put_ms(out, 6, s->data);
     put_ms(out, 6, s->local);
     put_ms(out, 6, s->wait);
@@ -52,13 +64,23 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
     fprintf(out, "  %s\n", numerics_names[s->numerics]);
 }
 
-void table_show(FILE *out, const struct report *report)
+void table_show(FILE *out, const struct report *report, int columns)
 {
-    fprintf(out, "\n%-20s %7s %8s %8s  %-19s %6s %6s %6s %8s  %-7s  %s\n", "milliseconds a step", "you", "formula",
-            "measured", report->has_intervals ? "x baseline [95 %]" : "x baseline", "data", "local", "wait", "transfer",
-            "blamed", "numerics");
+    enum { TERMS_WIDTH = 106 }; /* of a row with its terms */
+    struct layout layout = { .has_terms = columns >= TERMS_WIDTH };
     for (int i = 0; i < report->cases; i++)
-        put_case(out, report, &report->outcomes[i]);
+        layout.has_guess |= !isnan(report->outcomes[i].guess);
+    fprintf(out, "\n%-20s", "milliseconds a step");
+    if (layout.has_guess)
+        fprintf(out, " %7s", "you");
+    fprintf(out, " %8s %8s  %-19s", "formula", "measured", report->has_intervals ? "x baseline [95 %]" : "x baseline");
+    if (layout.has_terms)
+        fprintf(out, " %6s %6s %6s %8s  %-7s  %s", "data", "local", "wait", "transfer", "blamed", "numerics");
+    fputc('\n', out);
+    for (int i = 0; i < report->cases; i++)
+        put_case(out, report, &report->outcomes[i], layout);
+    if (layout.has_terms)
+        fputs("data, local, wait, transfer: means over ranks; local = forward, backward, update\n", out);
     if (report->is_oversubscribed)
         fprintf(out, "* %d ranks share %d core%s: not what ranks with cores of their own would take\n", report->ranks,
                 report->cores, report->cores == 1 ? "" : "s");
@@ -109,12 +131,14 @@ void table_explain(FILE *out, const struct report *report, const char *name)
     for (int i = 0; i < report->cases; i++)
         if (strcmp(report->outcomes[i].name, name) == 0)
             o = &report->outcomes[i];
+    if (baseline->tally.wrong || (o && o->tally.wrong))
+        return;
     fputc('\n', out);
     for (int i = 0; i < report->cases; i++)
         if (i == 0 || &report->outcomes[i] == o)
             explain_gap(out, &report->outcomes[i]);
     explain_stamps(out, report);
-    if (!o || o == baseline || o->tally.wrong)
+    if (!o || o == baseline)
         return;
     const struct summary *s = &o->summary;
     if (s->blamed_rank >= 0)

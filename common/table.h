@@ -4,8 +4,9 @@
 
 #include "report.h"
 
-/* A row per case: you, the formula, the measurement, the terms of the step, who is to blame. */
-void table_show(FILE *out, const struct report *report);
+/* A row per case: you (where somebody guessed), the formula, the measurement; and where the terminal is wide enough, the
+ * terms of the step and who is to blame. */
+void table_show(FILE *out, const struct report *report, int columns);
 
 /* The sentences under it: where formula and measurement part, what waiting cost in the case `name`, what the step had
  * been without it, and what the stamps cost. */

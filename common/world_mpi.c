@@ -67,6 +67,23 @@ static void keep_to_one_thread(void)
     sched_setaffinity(0, sizeof mask, &mask);
 }
 
+/* Stamps of different ranks are compared, and hosts do not share a clock. */
+static void refuse_several_hosts(const struct world *world)
+{
+    MPI_Comm host = MPI_COMM_NULL;
+    int here = 0;
+    MPI_Comm_split_type(world->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_size(host, &here);
+    MPI_Comm_free(&host);
+    int is_alone = here == world->size, are_all = 0;
+    MPI_Allreduce(&is_alone, &are_all, 1, MPI_INT, MPI_MIN, world->comm);
+    if (!are_all) {
+        MPI_Finalize();
+        die(STATUS_CANNOT,
+            "the ranks sit on several hosts, whose clocks this version cannot compare; start all on one");
+    }
+}
+
 struct world *world_open(void)
 {
     set_defaults();
@@ -83,6 +100,7 @@ struct world *world_open(void)
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* our own launcher's ranks do not outlive it */
     if (world->size <= cores_told)
         keep_to_one_thread();
+    refuse_several_hosts(world);
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
     if (world->size == 1 && tasks && atoi(tasks) > 1) {
         MPI_Finalize();

@@ -162,7 +162,7 @@ fi
 fault="a rank hangs"
 if start --deadline-s 12; then
     kill -STOP "${ranks[2]}"
-    ends 1 17 '12 s.*--deadline-s'
+    ends 1 22 '12 s.*--deadline-s'
     nothing_is_left
     no_half_file_is_left
 fi
@@ -185,6 +185,16 @@ if start; then
     printf '%-24s %5d ms\n' "$fault" $(($(now_ms) - struck_ms))
     nothing_is_left
 fi
+
+fault="an odd parent" # one that ignores the signals of its children, and leaves a child behind that is none of ours
+bash -c 'sleep 100 & echo $! >"$1"; shift; exec env --ignore-signal=CHLD "$@"' odd "$folder/stranger" \
+    timeout -k 5 120 "$lab" "${job[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" ||
+    complain "status $?: $(<"$folder/err")"
+bash -c 'sleep 100 & echo $! >"$1"; shift; exec "$@"' odd "$folder/stranger2" \
+    "$lab" "${job[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" || complain "status $?: $(<"$folder/err")"
+for stranger in "$folder/stranger" "$folder/stranger2"; do
+    kill "$(<"$stranger")" 2>/dev/null || complain "a process that was not ours is gone"
+done
 
 fault="a later run" # the folder is as good as before
 "$lab" "${job[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" || complain "status $?: $(<"$folder/err")"

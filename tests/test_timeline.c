@@ -263,15 +263,15 @@ static void the_recorder_leaves_no_gap(void **state)
     spans_close(&spans);
 }
 
-/* Three rounds of one step each, in which `late` comes last by so much. */
+/* Six rounds of one step each, in which `late`, and once more, comes last by so much. */
 static struct tally tally_of(const int late[3], double by)
 {
     struct tally tally;
-    tally_open(&tally, 3);
-    for (int round = 0; round < 3; round++) {
+    tally_open(&tally, 3, 1);
+    for (int round = 0; round < 6; round++) {
         struct span spans[3 * 2];
         for (int rank = 0; rank < 3; rank++) {
-            double start = 10 + (rank == late[round] ? by : 0);
+            double start = 10 + (rank == late[round % 3] ? by : 0);
             spans[2 * rank] = phase(SPAN_BACKWARD, 0, 0, 14 + by);
             spans[2 * rank + 1] = sum(0, round, start, start, 12 + by);
         }
@@ -295,11 +295,53 @@ static void only_a_steady_culprit_is_named(void **state)
     assert_exactly(s.slowest_step, 54);
     assert_exactly(s.step, s.data + s.local + s.host + s.wait + s.transfer);
     assert_true(fabs(s.vs_baseline.value - 54.0 / 15) < 1e-12);
-    assert_true(fabs(s.vs_baseline.low - s.vs_baseline.high) < 1e-12); /* the three rounds agree */
+    assert_true(fabs(s.vs_baseline.low - s.vs_baseline.high) < 1e-12); /* the rounds agree */
     assert_int_equal(steady.wrong, 0);
     tally_close(&baseline);
     tally_close(&steady);
     tally_close(&roaming);
+}
+
+/* Two meetings prove nothing, and three quarters of the waiting can be one rank's by luck. */
+static void luck_names_nobody(void **state)
+{
+    (void)state;
+    struct tally baseline = tally_of((int[]){ 0, 1, 2 }, 1), tally;
+    for (int rounds = 1; rounds <= 4; rounds++) {
+        tally_open(&tally, 3, 1);
+        for (int round = 0; round < rounds; round++) {
+            struct span spans[6];
+            for (int rank = 0; rank < 3; rank++) {
+                spans[2 * rank] = phase(SPAN_BACKWARD, 0, 0, 60);
+                spans[2 * rank + 1] = sum(0, round, rank == 1 ? 50 : 10, rank == 1 ? 50 : 10, 52);
+            }
+            tally_add(&tally, &(struct timeline){ .ranks = 3, .steps = 1, .count = 2, .spans = spans });
+        }
+        /* 3 x (1/3)^rounds is below 5 % from four on */
+        assert_int_equal(tally_summarise(&tally, &baseline).blamed_rank, rounds >= 4 ? 1 : -1);
+        tally_close(&tally);
+    }
+    tally_close(&baseline);
+}
+
+/* Meeting every second step: the ranks' windows are as long as one another, whatever their single steps are. */
+static void windows_are_compared_not_steps(void **state)
+{
+    (void)state;
+    struct tally tally;
+    tally_open(&tally, 2, 2);
+    struct span spans[] = {
+        phase(SPAN_DATA, 0, 0, 30), phase(SPAN_DATA, 1, 30, 40), sum(1, 0, 38, 38, 40),
+        phase(SPAN_DATA, 0, 0, 10), phase(SPAN_DATA, 1, 10, 40), sum(1, 0, 20, 20, 40),
+    };
+    tally_add(&tally, &(struct timeline){ .ranks = 2, .steps = 2, .count = 3, .spans = spans });
+    struct summary s = tally_summarise(&tally, &tally);
+    assert_int_equal(tally.windows, 1);
+    assert_exactly(s.median_step, 20);
+    assert_exactly(s.p95_step, 20);
+    assert_exactly(s.rank_skew, 0);
+    assert_exactly(s.slowest_step, 20);
+    tally_close(&tally);
 }
 
 static void losses_tell_what_changed(void **state)
@@ -354,6 +396,8 @@ int main(void)
         cmocka_unit_test(stretches_cover_each_lane_without_gaps),
         cmocka_unit_test(the_recorder_leaves_no_gap),
         cmocka_unit_test(only_a_steady_culprit_is_named),
+        cmocka_unit_test(luck_names_nobody),
+        cmocka_unit_test(windows_are_compared_not_steps),
         cmocka_unit_test(losses_tell_what_changed),
         cmocka_unit_test(drifting_replicas_and_lost_numbers_are_wrong),
     };
