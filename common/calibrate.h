@@ -9,8 +9,8 @@ struct world;
 /* all: measures for a few seconds; the card is complete on every rank. */
 void calibrate(struct card *card, struct world *world, const struct run *run);
 
-/* all: a few steps of all ranks at once against a card measured earlier. False when they differ by more than 15 %: the
- * machine, or its other users, are not what they were. */
+/* all: a few steps against a card measured earlier: of all ranks at once, or, with more ranks than cores, of one alone.
+ * False when they differ by more than 15 %: the machine, or its other users, are not what they were. */
 bool calibrate_agrees(const struct card *card, struct world *world, const struct run *run);
 
 #endif
