@@ -60,14 +60,19 @@ struct lap {
     double fetch, passes, update;
 };
 
+static void pass_over(struct bench *bench, const struct batch *batch)
+{
+    mlp_forward(bench->model, batch);
+    for (int layer = MLP_LAYERS; layer-- > 0;)
+        mlp_backward(bench->model, batch, layer);
+}
+
 static struct lap one_step(struct bench *bench)
 {
     double t0 = world_now();
     const struct batch *batch = loader_next(bench->loader, (struct stall){ .kind = STALL_NONE });
     double t1 = world_now();
-    mlp_forward(bench->model, batch);
-    for (int layer = MLP_LAYERS; layer-- > 0;)
-        mlp_backward(bench->model, batch, layer);
+    pass_over(bench, batch);
     double t2 = world_now();
     adamw_update(bench->optimizer, mlp_parameters(bench->model), bench->sums);
     return (struct lap){ .fetch = t1 - t0, .passes = t2 - t1, .update = world_now() - t2 };
@@ -205,9 +210,7 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
     for (int repeat = 0; repeat <= REDUCE_REPEATS; repeat++)
         for (int size = 0; size < SIZES; size++) {
             spans_phase(&spans, SPAN_BACKWARD, world_now());
-            mlp_forward(bench->model, batch);
-            for (int layer = MLP_LAYERS; layer-- > 0;)
-                mlp_backward(bench->model, batch, layer);
+            pass_over(bench, batch);
             collective_sum(collective, WIRE_F32, send, receive, (size_t)sizes[size] / sizeof(float));
             spans_end(&spans, world_now());
             spans.step++;

@@ -21,6 +21,11 @@ double line_at(struct line line, double samples)
     return fmax(0, line.fixed + line.per_sample * samples);
 }
 
+double local_step(const struct local_cost *cost, double samples)
+{
+    return line_at(cost->fetch, samples) + line_at(cost->passes, samples) + cost->update;
+}
+
 double card_allreduce(const struct card *card, int ranks, double bytes)
 {
     for (int i = 0; ranks > 1 && i < card->links; i++)
@@ -164,8 +169,8 @@ bool card_read(struct card *card, const struct run *run, int cores)
 void card_show(FILE *out, const struct card *card, const struct run *run, double bytes)
 {
     double B = run->batch_size;
-    double alone = line_at(card->alone.fetch, B) + line_at(card->alone.passes, B) + card->alone.update;
-    double together = line_at(card->together.fetch, B) + line_at(card->together.passes, B) + card->together.update;
+    double alone = local_step(&card->alone, B);
+    double together = local_step(&card->together, B);
     double rate = mlp_flops(run, run->batch_size) / line_at(card->alone.passes, B);
     fprintf(out, "machine card   %s, %d core%s\n", card->cpu, card->cores, card->cores == 1 ? "" : "s");
     fprintf(out, "  one rank steps alone in       %8.1f ms   (batch %d: %.1f fixed + %.3f per sample; %.0f GFLOP/s)\n",

@@ -50,8 +50,9 @@ bool card_read(struct card *card, const struct run *run, int cores);
  * ranks. */
 double card_allreduce(const struct card *card, int ranks, double bytes);
 
-/* Seconds of a line at so many samples, not below zero. */
+/* Seconds of a line at so many samples, not below zero; and of a whole local step. */
 double line_at(struct line line, double samples);
+double local_step(const struct local_cost *cost, double samples);
 
 /* The card in a few lines, for people. */
 void card_show(FILE *out, const struct card *card, const struct run *run, double bytes);

@@ -9,14 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_named(const struct option_list *list, const char *name)
-{
-    for (int i = 0; i < list->count; i++)
-        if (strcmp(list->text[i], name) == 0)
-            return true;
-    return false;
-}
-
 static void refuse_unknown(const struct option_list *wanted, const struct variant *variants)
 {
     for (int i = 0; i < wanted->count; i++) {
@@ -50,7 +42,7 @@ void cases_choose(struct cases *cases, const struct story *story, const struct o
     refuse_unknown(wanted, story->variants);
     const char *names[CASES_MOST + 1] = { NULL };
     for (const struct variant *v = story->variants; v->name; v++)
-        if (v == story->variants || wanted->count == 0 || is_named(wanted, v->name)) {
+        if (v == story->variants || wanted->count == 0 || option_list_has(wanted, v->name)) {
             names[cases->count] = v->name;
             cases->variant[cases->count++] = v;
         }

@@ -218,6 +218,14 @@ void options_parse(const struct option_row *const *tables, void *values, const c
     }
 }
 
+bool option_list_has(const struct option_list *list, const char *word)
+{
+    for (int i = 0; i < list->count; i++)
+        if (strcmp(list->text[i], word) == 0)
+            return true;
+    return false;
+}
+
 void options_echo(FILE *out, const struct option_row *const *tables, const void *values)
 {
     const char *gap = "";

@@ -7,6 +7,7 @@
 #ifndef LOCKSTEP_OPTIONS_H
 #define LOCKSTEP_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -38,6 +39,9 @@ struct option_row {
 /* Parses argv into `values` by the rows of `tables` (NULL ends the list of tables). `--help` prints `story`,
  * then the rows with their defaults, and exits 0. */
 void options_parse(const struct option_row *const *tables, void *values, const char *story, int argc, char **argv);
+
+/* Whether a repeated flag was given this word. */
+bool option_list_has(const struct option_list *list, const char *word);
 
 /* Writes every integer, number, choice, switch and list as the flags that would set it, on one line without a line
  * end: what a result needs to be repeated. */

@@ -30,9 +30,7 @@ static int start(const struct run *run, char *const *arguments, int cores, const
 static char *ask(const struct story *story, const struct options *base, const struct card *card)
 {
     const struct run *run = (const struct run *)base;
-    double B = run->batch_size;
-    const struct local_cost *cost = &card->alone;
-    double step = line_at(cost->fetch, B) + line_at(cost->passes, B) + cost->update;
+    double step = local_step(&card->alone, run->batch_size);
     char *event = story->event(base);
     char *question = memory_text("Alone, one rank steps in %.0f ms; an all-reduce of %.1f MB among %d takes %.0f ms.\n"
                                  "Now %s.\n"
@@ -45,21 +43,13 @@ static char *ask(const struct story *story, const struct options *base, const st
     return isnan(guess) ? NULL : memory_text("--guess=%s=%g", story->asked, guess);
 }
 
-static bool is_among(const struct option_list *cases, const char *name)
-{
-    for (int i = 0; i < cases->count; i++)
-        if (strcmp(cases->text[i], name) == 0)
-            return true;
-    return cases->count == 0;
-}
-
 void supervise(const struct story *story, const struct options *base, char *const *arguments)
 {
     const struct run *run = (const struct run *)base;
     int cores = cores_here();
     char *guess = NULL;
     bool may_ask = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && run->guesses.count == 0 && !run->card_only &&
-                   run->ranks > 1 && is_among(&run->cases, story->asked);
+                   run->ranks > 1 && (run->cases.count == 0 || option_list_has(&run->cases, story->asked));
     if (may_ask) {
         struct card card;
         if (!card_read(&card, run, cores)) {

@@ -31,25 +31,18 @@ static int told_cores(void)
     return told ? atoi(told) : 0;
 }
 
-/* The cores that all ranks may use together: told by our own supervisor, else the union of the ranks' masks on
- * each host, summed over hosts. */
+/* The cores that all ranks, which share a host, may use together: told by our own supervisor, else the union of their
+ * masks. */
 static int count_cores(MPI_Comm comm)
 {
     if (told_cores() > 0)
         return told_cores();
-    MPI_Comm host = MPI_COMM_NULL;
-    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
     cpu_set_t mine, any;
     CPU_ZERO(&mine);
     CPU_ZERO(&any);
     sched_getaffinity(0, sizeof mine, &mine);
-    MPI_Allreduce(&mine, &any, sizeof mine, MPI_BYTE, MPI_BOR, host);
-    int local_rank = 0, cores = 0;
-    MPI_Comm_rank(host, &local_rank);
-    int here = local_rank == 0 ? cores_usable(&any) : 0;
-    MPI_Allreduce(&here, &cores, 1, MPI_INT, MPI_SUM, comm);
-    MPI_Comm_free(&host);
-    return cores;
+    MPI_Allreduce(&mine, &any, sizeof mine, MPI_BYTE, MPI_BOR, comm);
+    return cores_usable(&any);
 }
 
 /* A core with two hardware threads would lend a rank's helper the second one, and the ranks of another machine would
