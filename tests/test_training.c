@@ -30,6 +30,12 @@ static struct run small_run(void)
     return run;
 }
 
+static void backward(struct mlp *model, const struct batch *batch)
+{
+    for (int layer = MLP_LAYERS; layer-- > 0;)
+        mlp_backward(model, batch, layer);
+}
+
 /* The loss of a batch, each sample weighted by `scale`: the slow obvious way, in double precision. */
 static double plain_loss(const double *p, const struct run *run, const struct batch *batch)
 {
@@ -75,8 +81,7 @@ static void gradients_agree_with_finite_differences(void **state)
     }
     double loss = mlp_forward(model, batch) * B * (double)batch->scale;
     assert_true(fabs(loss - plain_loss(p, &run, batch)) < 1e-5);
-    for (int layer = MLP_LAYERS; layer-- > 0;)
-        mlp_backward(model, batch, layer);
+    backward(model, batch);
     double largest = 0;
     for (size_t i = 0; i < count; i++) {
         const double h = 1e-5;
@@ -134,8 +139,7 @@ static void shares_add_up_to_the_global_batch(void **state)
         loader_restart(loader, first[part], samples[part], 0, 0.2f);
         const struct batch *batch = loader_next(loader, (struct stall){ .kind = STALL_NONE });
         mlp_forward(model, batch);
-        for (int layer = MLP_LAYERS; layer-- > 0;)
-            mlp_backward(model, batch, layer);
+        backward(model, batch);
         for (size_t i = 0; i < count; i++)
             sum[i] += (part == 0 ? -1.0f : 1.0f) * mlp_gradients(model)[i];
         loader_close(loader);
@@ -160,8 +164,7 @@ static void repeated_passes_give_the_same_gradients(void **state)
     for (int pass = 0; pass < 2; pass++) {
         mlp_forward(model, batch);
         for (int again = 0; again <= pass; again++)
-            for (int layer = MLP_LAYERS; layer-- > 0;)
-                mlp_backward(model, batch, layer);
+            backward(model, batch);
         if (pass == 0)
             memcpy(once, mlp_gradients(model), bytes);
     }
@@ -230,8 +233,7 @@ static void the_loss_falls_on_a_learnable_task(void **state)
     double first = mlp_forward(model, &batch), last = first;
     for (int step = 0; step < STEPS; step++) {
         last = mlp_forward(model, &batch);
-        for (int layer = MLP_LAYERS; layer-- > 0;)
-            mlp_backward(model, &batch, layer);
+        backward(model, &batch);
         adamw_update(optimizer, mlp_parameters(model), mlp_gradients(model));
     }
     assert_true(fabs(first - log(4)) < 0.3); /* it starts by guessing among four classes */
