@@ -51,5 +51,6 @@ void adamw_update(struct adamw *o, float *parameters, const float *gradients)
         .correction1 = (float)(1 - pow(beta1, o->steps)),
         .correction2 = (float)sqrt(1 - pow(beta2, o->steps)),
     };
+    device_pass(WORK_UPDATE, (struct work){ 0 }, 1);
     device_adamw(parameters, o->first, o->second, gradients, o->count, &rates);
 }

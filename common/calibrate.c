@@ -3,6 +3,7 @@
 #include "adamw.h"
 #include "collective.h"
 #include "cores.h"
+#include "device.h"
 #include "loader.h"
 #include "memory.h"
 #include "mlp.h"
@@ -121,7 +122,11 @@ static void measure_alone(struct card *card, struct bench *bench)
     measure_laps(bench, bench->small, small);
     measure_laps(bench, bench->large, large);
     card->alone = cost_of(bench, typical_lap(small), typical_lap(large));
+}
 
+/* Clock, sleep and memory of one rank. */
+static void measure_machine(struct card *card)
+{
     enum { STAMPS = 20000, KEPT = 200, SLEEPS = 5 };
     struct spans spans;
     spans_open(&spans, KEPT);
@@ -193,7 +198,7 @@ static void measure_together(struct card *card, struct bench *bench, struct worl
 }
 
 /* all of a sub-world: all-reduces of growing size, each after a real backward, so that caches and arrival are as in
- * training. The sizes that labs use (the gradients, 128 MiB) are left out: they are predicted. */
+ * training; simulated ones know neither, and need no repeating. The sizes that labs use (the gradients, 128 MiB) are left out: they are predicted. */
 static void measure_link(struct link *link, struct bench *bench, struct world *world)
 {
     static const double sizes[] = { 4, 4096, 32768, 262144, 1 << 20, 3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 };
@@ -202,15 +207,17 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
     size_t most = (size_t)sizes[SIZES - 1] / sizeof(float);
     float *send = memory_new(most, sizeof *send), *receive = memory_new(most, sizeof *receive);
     struct spans spans;
+    const int warmups = world_is_simulated() ? 0 : 1, repeats = world_is_simulated() ? 1 : REDUCE_REPEATS;
     spans_open(&spans, 4 * SIZES * (REDUCE_REPEATS + 1));
     struct collective *collective = collective_open(world, &spans);
     loader_restart(bench->loader, 0, bench->small, 0, 1.0f / (float)bench->small);
     const struct batch *batch = loader_next(bench->loader, (struct stall){ .kind = STALL_NONE });
     /* Sizes take turns, so that a slow moment of the machine does not fall on one of them. */
-    for (int repeat = 0; repeat <= REDUCE_REPEATS; repeat++)
+    for (int repeat = 0; repeat < warmups + repeats; repeat++)
         for (int size = 0; size < SIZES; size++) {
             spans_phase(&spans, SPAN_BACKWARD, world_now());
-            pass_over(bench, batch);
+            if (!world_is_simulated())
+                pass_over(bench, batch);
             collective_sum(collective, WIRE_F32, send, receive, (size_t)sizes[size] / sizeof(float));
             spans_end(&spans, world_now());
             spans.step++;
@@ -219,19 +226,19 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
     world_gather(world, spans.at, (size_t)spans.count * sizeof *spans.at, all);
     if (world_rank(world) == 0) {
         struct timeline timeline = { .ranks = link->ranks,
-                                     .first_step = SIZES,
-                                     .steps = SIZES * REDUCE_REPEATS,
+                                     .first_step = SIZES * warmups,
+                                     .steps = SIZES * repeats,
                                      .count = spans.count,
                                      .spans = all };
         struct cell *cells = memory_new((size_t)timeline.steps * (size_t)link->ranks, sizeof *cells);
         timeline_split(&timeline, cells);
         for (int size = 0; size < SIZES; size++) {
             double transfer[REDUCE_REPEATS] = { 0 };
-            for (int repeat = 0; repeat < REDUCE_REPEATS; repeat++)
+            for (int repeat = 0; repeat < repeats; repeat++)
                 for (int rank = 0; rank < link->ranks; rank++)
                     transfer[repeat] += cells[(repeat * SIZES + size) * link->ranks + rank].transfer / link->ranks;
             link->bytes[size] = sizes[size];
-            link->seconds[size] = fmax(1e-9, stats_quantile(transfer, REDUCE_REPEATS, 0.5));
+            link->seconds[size] = fmax(1e-9, stats_quantile(transfer, repeats, 0.5));
         }
         free(cells);
         link_fit(link);
@@ -258,17 +265,38 @@ static void measure_links(struct card *card, struct bench *bench, struct world *
     }
 }
 
+/* What a platform file says of its work, as the lines it follows: it is linear in the samples. */
+static struct local_cost modelled_cost(void)
+{
+    const struct work none = { 0 }, one = { .samples = 1 };
+    struct local_cost cost = { .fetch.fixed = device_pass_seconds(WORK_FETCH, none),
+                               .passes.fixed = device_pass_seconds(WORK_FORWARD, none) +
+                                               device_pass_seconds(WORK_BACKWARD, none),
+                               .update = device_pass_seconds(WORK_UPDATE, none) };
+    cost.fetch.per_sample = device_pass_seconds(WORK_FETCH, one) - cost.fetch.fixed;
+    cost.passes.per_sample = device_pass_seconds(WORK_FORWARD, one) + device_pass_seconds(WORK_BACKWARD, one) -
+                             cost.passes.fixed;
+    return cost;
+}
+
 void calibrate(struct card *card, struct world *world, const struct run *run)
 {
     *card = (struct card){ .ranks = world_size(world), .cores = world_cores(world) };
     cores_name(card->cpu, CARD_NAME);
     struct bench bench;
     bench_open(&bench, run);
-    world_rest(world);
+    if (device_computes()) {
+        world_rest(world);
+        if (world_rank(world) == 0)
+            measure_alone(card, &bench);
+        world_rest(world);
+        measure_together(card, &bench, world);
+    } else {
+        card->alone = card->together = modelled_cost();
+    }
     if (world_rank(world) == 0)
-        measure_alone(card, &bench);
+        measure_machine(card);
     world_rest(world);
-    measure_together(card, &bench, world);
     measure_links(card, &bench, world);
     bench_close(&bench);
     world_broadcast(world, card, sizeof *card);
@@ -276,6 +304,8 @@ void calibrate(struct card *card, struct world *world, const struct run *run)
 
 bool calibrate_agrees(const struct card *card, struct world *world, const struct run *run)
 {
+    if (!device_computes())
+        return true; /* it was made from the platform file */
     int ranks = world_size(world);
     bool are_alone = ranks > card->cores; /* predictions then rest on what one rank does alone */
     double mine = 0, mean = 0;

@@ -35,9 +35,9 @@ double card_allreduce(const struct card *card, int ranks, double bytes)
 }
 
 /* What a card must agree on to be used for a run. */
-static char *card_key(const struct run *run, const char *cpu, int cores)
+static char *card_key(const struct run *run, const char *platform, const char *cpu, int cores)
 {
-    return memory_text("%s; %d cores; %s; %s; %d ranks; batch %d; mlp %d-%d-%d-%d; lockstep %s", cpu, cores,
+    return memory_text("%s; %s; %d cores; %s; %s; %d ranks; batch %d; mlp %d-%d-%d-%d; lockstep %s", platform, cpu, cores,
                        device_kernel(), collective_algorithm(), run->ranks, run->batch_size, run->input_dim,
                        run->hidden_dim, run->hidden_dim, run->num_classes, LOCKSTEP_VERSION);
 }
@@ -79,13 +79,13 @@ static void write_row(struct csv *csv, const char *quantity, int ranks, double b
     } while (csv_end_row(csv));
 }
 
-void card_write(const struct card *card, const struct run *run)
+void card_write(const struct card *card, const char *folder, const struct run *run, const char *platform)
 {
     struct card copy = *card;
     struct entry entries[CARD_ENTRIES];
     list_entries(&copy, entries);
-    struct file file = file_begin(run->out, "machine.csv");
-    char *key = card_key(run, card->cpu, card->cores);
+    struct file file = file_begin(folder, "machine.csv");
+    char *key = card_key(run, platform, card->cpu, card->cores);
     fprintf(file.out, "# the machine card: what this machine does when nothing is wrong\n# for: %s\n", key);
     free(key);
     struct csv csv = { .out = file.out };
@@ -131,12 +131,12 @@ static void add_point(struct card *card, int ranks, double bytes, double seconds
     }
 }
 
-bool card_read(struct card *card, const struct run *run, int cores)
+bool card_read(struct card *card, const char *folder, const struct run *run, const char *platform, int cores)
 {
     *card = (struct card){ .ranks = run->ranks, .cores = cores };
     cores_name(card->cpu, CARD_NAME);
-    char *path = memory_text("%s/machine.csv", run->out);
-    char *key = card_key(run, card->cpu, cores);
+    char *path = memory_text("%s/machine.csv", folder);
+    char *key = card_key(run, platform, card->cpu, cores);
     struct csv_table table;
     char why[256];
     bool is_usable = is_fresh(path, key) && csv_read(path, &table, why, sizeof why);

@@ -39,12 +39,12 @@ struct card {
     struct link link[CARD_LINKS_MOST];
 };
 
-/* Writes folder/machine.csv. */
-void card_write(const struct card *card, const struct run *run);
+/* Writes folder/machine.csv. `platform`: "here", or what tells a simulated machine from others. */
+void card_write(const struct card *card, const char *folder, const struct run *run, const char *platform);
 
 /* Reads folder/machine.csv into `card`. False when there is none that fits: another machine, job or version, or older
  * than an hour (shared machines drift). */
-bool card_read(struct card *card, const struct run *run, int cores);
+bool card_read(struct card *card, const char *folder, const struct run *run, const char *platform, int cores);
 
 /* Seconds of an all-reduce of `bytes` among `ranks`; among one it is a copy. NaN where the card has no such number of
  * ranks. */

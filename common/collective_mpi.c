@@ -1,205 +1,47 @@
+#include "collective_mpi.h"
 #include "collective.h"
 
-#include "die.h"
 #include "memory.h"
-#include "spans.h"
-#include "world.h"
-#include "world_mpi.h"
 
-#include <float.h>
-#include <limits.h>
-#include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { CHECKED_MOST = 512 }; /* elements of a checked sum that are compared */
-
-struct started {
-    MPI_Request request;
-    struct span *span;
-    bool progressed;
-    bool is_open;
-};
-
-struct collective {
+struct engine {
     struct world *world;
-    struct spans *spans;
-    MPI_Op add_bf16;
-    int sequence;
-    int checking, wrong;
-    struct started started[COLLECTIVE_STARTED_MOST];
+    MPI_Request request[COLLECTIVE_STARTED_MOST];
 };
 
-static float float_of_bf16(uint16_t half)
+struct engine *engine_open(struct world *world)
 {
-    uint32_t bits = (uint32_t)half << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    struct engine *engine = memory_new(1, sizeof *engine);
+    engine->world = world;
+    return engine;
 }
 
-static uint16_t bf16_of_float(float value)
+void engine_close(struct engine *engine)
 {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if (isnan(value))
-        return (uint16_t)(bits >> 16 | 0x40u);
-    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+    free(engine);
 }
 
-static void add_bf16(void *in, void *inout, int *count, MPI_Datatype *type)
+void engine_start(struct engine *engine, int slot, const struct sum *s)
 {
-    (void)type;
-    const uint16_t *a = in;
-    uint16_t *b = inout;
-    for (int i = 0; i < *count; i++)
-        b[i] = bf16_of_float(float_of_bf16(a[i]) + float_of_bf16(b[i]));
+    MPI_Iallreduce(s->send, s->receive, s->count, s->type, s->add, engine->world->comm, &engine->request[slot]);
 }
 
-struct collective *collective_open(struct world *world, struct spans *spans)
+void engine_progress(struct engine *engine, int slot)
 {
-    struct collective *c = memory_new(1, sizeof *c);
-    c->world = world;
-    c->spans = spans;
-    MPI_Op_create(add_bf16, 1, &c->add_bf16);
-    return c;
+    int done = 0;
+    if (engine->request[slot] != MPI_REQUEST_NULL)
+        MPI_Test(&engine->request[slot], &done, MPI_STATUS_IGNORE);
 }
 
-void collective_close(struct collective *c)
+void engine_finish(struct engine *engine, int slot)
 {
-    MPI_Op_free(&c->add_bf16);
-    free(c);
+    MPI_Wait(&engine->request[slot], MPI_STATUS_IGNORE);
 }
 
-/* What a wire type is to MPI. */
-struct wiring {
-    MPI_Datatype type;
-    MPI_Op add;
-    size_t bytes; /* of one element */
-};
-
-static struct wiring wiring_of(const struct collective *c, enum wire wire, size_t count)
+bool engine_runs_alone(void)
 {
-    if (count > INT_MAX)
-        die(STATUS_WRONG, "%zu elements are too many for one all-reduce; the most is %d", count, INT_MAX);
-    return wire == WIRE_F32 ? (struct wiring){ MPI_FLOAT, MPI_SUM, sizeof(float) }
-                            : (struct wiring){ MPI_UINT16_T, c->add_bf16, sizeof(uint16_t) };
-}
-
-static float element(enum wire wire, const void *buffer, size_t i)
-{
-    return wire == WIRE_F32 ? ((const float *)buffer)[i] : float_of_bf16(((const uint16_t *)buffer)[i]);
-}
-
-/* Compares evenly spread elements of `receive` with sums in double precision. An n-term sum in any order is off
- * by at most (n - 1) roundings of the sum of magnitudes (Higham, Accuracy and Stability, section 4.2). */
-static void check_sum(struct collective *c, enum wire wire, const void *send, const void *receive, size_t count)
-{
-    int ranks = c->world->size;
-    size_t checked = count < CHECKED_MOST ? count : CHECKED_MOST;
-    float *mine = memory_new(checked, sizeof *mine);
-    float *all = memory_new(checked * (size_t)ranks, sizeof *all);
-    for (size_t i = 0; i < checked; i++)
-        mine[i] = element(wire, send, i * count / checked);
-    MPI_Allgather(mine, (int)checked, MPI_FLOAT, all, (int)checked, MPI_FLOAT, c->world->comm);
-    double unit = wire == WIRE_F32 ? FLT_EPSILON : ldexp(1.0, -7);
-    for (size_t i = 0; i < checked; i++) {
-        double sum = 0, magnitude = 0;
-        for (int r = 0; r < ranks; r++) {
-            double term = (double)all[(size_t)r * checked + i];
-            sum += term;
-            magnitude += fabs(term);
-        }
-        double got = (double)element(wire, receive, i * count / checked);
-        if (!(fabs(got - sum) <= (ranks + 1) * unit * magnitude + 1e-37)) {
-            c->wrong++;
-            break;
-        }
-    }
-    free(mine);
-    free(all);
-}
-
-void collective_sum(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
-{
-    struct wiring w = wiring_of(c, wire, count);
-    struct span *span = spans_collective(c->spans, SPAN_SUM, c->sequence++, count * w.bytes);
-    double start = world_now();
-    MPI_Allreduce(send, receive, (int)count, w.type, w.add, c->world->comm);
-    double end = world_now();
-    if (span) {
-        span->start = span->entered = start;
-        span->end = end;
-    }
-    if (c->checking)
-        check_sum(c, wire, send, receive, count);
-}
-
-int collective_start(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
-{
-    struct wiring w = wiring_of(c, wire, count);
-    int ticket = 0;
-    while (ticket < COLLECTIVE_STARTED_MOST && c->started[ticket].is_open)
-        ticket++;
-    if (ticket == COLLECTIVE_STARTED_MOST)
-        die(STATUS_WRONG, "more than %d all-reduces started and not finished; use larger buckets", ticket);
-    struct started *s = &c->started[ticket];
-    *s = (struct started){ .is_open = true };
-    s->span = spans_collective(c->spans, SPAN_SUM, c->sequence++, count * w.bytes);
-    if (s->span)
-        s->span->start = world_now();
-    MPI_Iallreduce(send, receive, (int)count, w.type, w.add, c->world->comm, &s->request);
-    return ticket;
-}
-
-void collective_progress(struct collective *c)
-{
-    for (int i = 0; i < COLLECTIVE_STARTED_MOST; i++) {
-        struct started *s = &c->started[i];
-        if (s->is_open && s->request != MPI_REQUEST_NULL) {
-            int done = 0;
-            MPI_Test(&s->request, &done, MPI_STATUS_IGNORE);
-            s->progressed = true;
-        }
-    }
-}
-
-void collective_finish(struct collective *c, int ticket)
-{
-    struct started *s = &c->started[ticket];
-    double entered = world_now();
-    MPI_Wait(&s->request, MPI_STATUS_IGNORE);
-    if (s->span) {
-        s->span->entered = entered;
-        s->span->end = world_now();
-        s->span->progressed = s->progressed;
-    }
-    s->is_open = false;
-}
-
-void collective_barrier(struct collective *c)
-{
-    struct span *span = spans_collective(c->spans, SPAN_BARRIER, c->sequence++, 0);
-    double start = world_now();
-    MPI_Barrier(c->world->comm);
-    double end = world_now();
-    if (span) {
-        span->start = span->entered = start;
-        span->end = end;
-    }
-}
-
-void collective_check(struct collective *c, int on)
-{
-    c->checking = on;
-}
-
-int collective_wrong(struct collective *c)
-{
-    int wrong = c->wrong;
-    c->wrong = 0;
-    return wrong;
+    return false; /* Open MPI moves messages only inside its calls */
 }
 
 const char *collective_algorithm(void)

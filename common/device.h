@@ -4,11 +4,25 @@
 #ifndef LOCKSTEP_DEVICE_H
 #define LOCKSTEP_DEVICE_H
 
+#include "work.h"
+
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Call once, before any other: one thread, and the library's kernel is chosen. */
 void device_open(void);
+
+/* "cpu"; "model" for a device that computes nothing and charges what a platform file says a pass costs. */
+const char *device_name(void);
+bool device_computes(void);
+
+/* Announces that `share` (0 to 1) of a pass is what the operations below are for. A device that computes has no use for
+ * it; the model charges that time, and nothing for the operations. */
+void device_pass(enum work_pass pass, struct work work, double share);
+
+/* Seconds that the model charges for a pass; NaN on a device that computes. */
+double device_pass_seconds(enum work_pass pass, struct work work);
 
 /* out (B,N) = x (B,K) w (K,N) */
 void device_multiply(float *out, const float *x, const float *w, int B, int N, int K);

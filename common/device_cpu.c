@@ -24,6 +24,27 @@ void device_open(void)
         openblas_set_num_threads(1);
 }
 
+const char *device_name(void)
+{
+    return "cpu";
+}
+
+bool device_computes(void)
+{
+    return true;
+}
+
+void device_pass(enum work_pass pass, struct work work, double share)
+{
+    (void)pass, (void)work, (void)share;
+}
+
+double device_pass_seconds(enum work_pass pass, struct work work)
+{
+    (void)pass, (void)work;
+    return (double)NAN;
+}
+
 const char *device_kernel(void)
 {
     static char name[64] = "CBLAS";

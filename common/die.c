@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* The launchers we meet tell a process its rank in one of these: Open MPI, any PMIx, Slurm's PMI. */
 static bool is_first_rank(void)
@@ -46,7 +47,8 @@ void die(enum status status, const char *format, ...)
         /* A launcher ends the whole job at the first bad exit; let the first rank speak before. */
         nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
     }
-    exit(status);
+    fflush(NULL);
+    _exit(status); /* at once, and where ranks share a process (world_sim.c) for all of them */
 }
 
 void warn(const char *format, ...)

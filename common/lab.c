@@ -7,7 +7,7 @@
 #include "gather.h"
 #include "guess.h"
 #include "lanes.h"
-#include "launch.h"
+#include "job.h"
 #include "memory.h"
 #include "mlp.h"
 #include "random.h"
@@ -30,6 +30,7 @@ struct lab {
     char *const *argv;
     struct run run; /* the base settings, once the world is known */
     struct options *base;
+    char *folder; /* of this platform's results */
     struct world *world;
     struct collective *collective;
     struct spans spans;
@@ -72,9 +73,10 @@ static void join_world(struct lab *lab, struct options *base)
     }
     run_of(base)->ranks = size;
     if (world_rank(lab->world) == 0)
-        launch_beat();
+        job_beat();
     cases_refuse(lab->story, base);
     lab->run = *run_of(base);
+    lab->folder = run_folder(&lab->run, world_platform());
     lab->base = base;
     device_open();
 }
@@ -83,18 +85,22 @@ static void join_world(struct lab *lab, struct options *base)
 static void get_card(struct lab *lab)
 {
     bool is_first = world_rank(lab->world) == 0;
-    int is_known = is_first && !lab->run.card_only && card_read(&lab->card, &lab->run, world_cores(lab->world));
+    bool may_read = is_first && !lab->run.card_only && device_computes();
+    int is_known = may_read && card_read(&lab->card, lab->folder, &lab->run, job_platform_key(), world_cores(lab->world));
     world_broadcast(lab->world, &is_known, sizeof is_known);
     if (is_known)
         world_broadcast(lab->world, &lab->card, sizeof lab->card);
     if (!is_known || !calibrate_agrees(&lab->card, lab->world, &lab->run)) {
-        if (is_first)
+        if (is_first && device_computes())
             fputs("measuring the machine card, a few seconds ...\n", stderr);
         calibrate(&lab->card, lab->world, &lab->run);
         if (is_first)
-            card_write(&lab->card, &lab->run);
+            card_write(&lab->card, lab->folder, &lab->run, job_platform_key());
     }
     if (is_first) {
+        const char *about = world_property("about");
+        if (world_is_simulated())
+            printf("Simulated, platform %s: %s.\n", world_platform(), about ? about : "see its file");
         card_show(stdout, &lab->card, &lab->run, mlp_gradient_bytes(&lab->run));
         fflush(stdout);
     }
@@ -122,7 +128,7 @@ static void open_report(struct lab *lab)
 {
     struct report *r = &lab->report;
     *r = (struct report){ .lab = lab->story->lab,
-                          .folder = memory_text("%s/%s", lab->run.out, lab->story->lab),
+                          .folder = memory_text("%s/%s", lab->folder, lab->story->lab),
                           .preamble = preamble_of(lab),
                           .backend = world_backend(),
                           .platform = world_platform(),
@@ -142,7 +148,7 @@ static void open_report(struct lab *lab)
                                .guess = guess_of(&lab->run.guesses, lab->cases.variant[i]->name) };
         tally_open(&o->tally, lab->run.ranks, o->run.sync_every);
     }
-    lab->terminal = launch_terminal();
+    lab->terminal = job_terminal();
     lab->spans_so_far = report_begin_spans();
     if (r->is_oversubscribed)
         warn("%d ranks on %d cores: they share time, so this shows oversubscription more than the lab's lesson; "
@@ -156,16 +162,19 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     lab->story = story;
     lab->tables[0] = story->rows;
     lab->tables[1] = run_option_rows;
+    job_arguments(&argc, &argv);
     lab->argc = argc;
     lab->argv = argv;
     cases_choose(&lab->cases, story, lab->tables, base, argc, argv);
-    if (!launch_is_rank()) {
+    if (!job_is_rank()) {
         cases_refuse(story, base);
         supervise(story, base, argv);
     }
     join_world(lab, base);
     get_card(lab);
     if (lab->run.card_only) {
+        if (world_rank(lab->world) == 0)
+            job_end();
         world_close(lab->world);
         exit(STATUS_RIGHT);
     }
@@ -225,7 +234,7 @@ bool lab_next_block(struct lab *lab, struct options *options)
     random_seed(&lab->draws, (uint64_t)lab->run.seed + 7919u * (uint64_t)(round + 1));
     spans_restart(&lab->spans, round, chosen);
     if (world_rank(lab->world) == 0) {
-        launch_beat();
+        job_beat();
         schedule_show(&lab->schedule, lab->story->lab, lab->cases.variant[chosen]->name, lab->terminal);
     }
     return true;
@@ -305,7 +314,7 @@ static int tell(struct lab *lab)
     table_show(stdout, r, lab->terminal.columns);
     table_explain(stdout, r, lab->story->asked);
     printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds,
-           world_now() - lab->schedule.began, r->folder);
+           world_wall() - lab->schedule.began, r->folder);
     if (wrong)
         warn("%d failed checks; see the column `wrong` of %s/summary.csv", wrong, r->folder);
     fflush(stdout);
@@ -322,6 +331,7 @@ static void release(struct lab *lab)
     free(lab->report.outcomes);
     free((void *)lab->report.folder);
     free((void *)lab->report.preamble);
+    free(lab->folder);
     spans_close(&lab->spans);
     collective_close(lab->collective);
     world_close(lab->world);
@@ -330,7 +340,10 @@ static void release(struct lab *lab)
 
 int lab_close(struct lab *lab)
 {
-    int wrong = world_rank(lab->world) == 0 ? tell(lab) : 0;
+    bool is_first = world_rank(lab->world) == 0;
+    int wrong = is_first ? tell(lab) : 0;
+    if (is_first)
+        job_end();
     world_broadcast(lab->world, &wrong, sizeof wrong);
     release(lab);
     return wrong ? STATUS_WRONG : STATUS_RIGHT;

@@ -3,7 +3,7 @@
 #ifndef LOCKSTEP_LANES_H
 #define LOCKSTEP_LANES_H
 
-#include "launch.h"
+#include "job.h"
 #include "report.h"
 
 /* Draws the named cases (NULL ends the list; unknown names are passed over) below one another. */

@@ -1,6 +1,7 @@
 #include "launch.h"
 
 #include "die.h"
+#include "job.h"
 #include "memory.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -21,49 +21,8 @@
 enum {
     GRACE_S = 3,          /* between asking a job to end and ending it */
     STATUS_NO_EXEC = 127, /* the shell's word for "no such program" */
-    UNKNOWN_COLUMNS = 110,
+    FREE_DESCRIPTOR = 20, /* above those that shells use for themselves */
 };
-
-static const char terminal_variable[] = "LOCKSTEP_TERMINAL";
-static const char pulse_variable[] = "LOCKSTEP_PULSE"; /* path of the file that launch_beat() touches */
-
-bool launch_is_rank(void)
-{
-    return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK");
-}
-
-struct terminal launch_terminal(void)
-{
-    struct terminal terminal = { .columns = UNKNOWN_COLUMNS };
-    const char *told = getenv(terminal_variable);
-    int live = 0, color = 0;
-    if (told && sscanf(told, "%d %d %d", &terminal.columns, &live, &color) == 3) {
-        terminal.is_live = live;
-        terminal.has_color = color;
-        return terminal;
-    }
-    struct winsize size = { 0 };
-    const char *columns = getenv("COLUMNS");
-    const char *no_color = getenv("NO_COLOR");
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        terminal.columns = size.ws_col;
-    else if (columns && atoi(columns) > 0)
-        terminal.columns = atoi(columns);
-    terminal.is_live = isatty(STDERR_FILENO);
-    terminal.has_color = isatty(STDOUT_FILENO) && !(no_color && *no_color);
-    return terminal;
-}
-
-void launch_beat(void)
-{
-    const char *path = getenv(pulse_variable);
-    int pulse = path ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
-    if (pulse < 0)
-        return;
-    ssize_t written = write(pulse, ".", 1);
-    (void)written; /* a lost beat only shortens the deadline */
-    close(pulse);
-}
 
 /* Two jobs bound to cores at once would stack on the same ones and measure each other. The lock is a file that
  * everybody may open; it is released when this process ends, however it ends. */
@@ -94,44 +53,140 @@ static void set_environment(const struct launch *launch)
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         setenv(settings[i][0], settings[i][1], 1);
-    struct terminal terminal = launch_terminal();
+    struct terminal terminal = job_terminal();
     char text[64];
     snprintf(text, sizeof text, "%d %d %d", terminal.columns, terminal.is_live, terminal.has_color);
-    setenv(terminal_variable, text, 1);
-    snprintf(text, sizeof text, "%d", launch->cores);
-    setenv("LOCKSTEP_CORES", text, 1);
+    setenv(JOB_TERMINAL, text, 1);
+    snprintf(text, sizeof text, "%d", launch->platform ? launch->platform->cores : launch->cores);
+    setenv(JOB_CORES, text, 1);
+    if (launch->platform) {
+        setenv(JOB_PLATFORM, launch->platform->name, 1);
+        setenv(JOB_PLATFORM_KEY, launch->platform->key, 1);
+    } else {
+        unsetenv(JOB_PLATFORM);
+    }
 }
 
-/* mpirun's command line: a core for each rank where there are enough, else all ranks on all cores. */
-static char **mpirun_arguments(const struct launch *launch)
+/* The command line goes by the environment: mpirun has words of its own, and smpirun, a shell script, breaks words at
+ * blanks. */
+static void hand_over_arguments(const char *const *arguments)
+{
+    char *told = memory_text("%s", "");
+    for (; *arguments; arguments++) {
+        char *longer = memory_text("%s%s%c", told, *arguments, JOB_WORD_END);
+        free(told);
+        told = longer;
+    }
+    setenv(JOB_ARGUMENTS, told, 1);
+    free(told);
+}
+
+/* The path under which our children find an open descriptor of this process: a file without a name, so that nothing
+ * stays behind, however we end. */
+static char *path_of(int descriptor)
+{
+    return memory_text("/proc/%d/fd/%d", (int)getpid(), descriptor);
+}
+
+enum { WORDS_MOST = 32 };
+
+/* A launcher's command line; its words are released by drop_command(). */
+struct command {
+    char *word[WORDS_MOST + 1];
+    int words;
+    int hosts; /* descriptor of the hostfile, -1 for none */
+};
+
+static void add_word(struct command *command, char *word)
+{
+    if (command->words < WORDS_MOST)
+        command->word[command->words++] = word;
+}
+
+static void drop_command(struct command *command)
+{
+    for (int i = 0; i < command->words; i++)
+        free(command->word[i]);
+    if (command->hosts >= 0)
+        close(command->hosts);
+}
+
+/* A core for each rank where there are enough, else all ranks on all cores. */
+static struct command mpirun_command(const struct launch *launch)
 {
     static const char *const own_cores[] = { "--map-by", "core", "--bind-to", "core", NULL };
     static const char *const shared_cores[] = { "--oversubscribe", "--bind-to", "none", NULL };
     const char *const *binding = launch->ranks > launch->cores ? shared_cores : own_cores;
-    static char self[4096];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length <= 0)
-        die(STATUS_CANNOT, "cannot find this program's own path: %s; is /proc mounted?", strerror(errno));
-    self[length] = '\0';
-
-    size_t given = 0, count = 0;
-    while (launch->arguments[given])
-        given++;
-    char **list = memory_new(given + 16, sizeof *list);
-    list[count++] = "mpirun";
-    list[count++] = "--quiet";
-    list[count++] = "-np";
-    list[count++] = memory_text("%d", launch->ranks);
+    struct command c = { .hosts = -1 };
+    add_word(&c, memory_text("mpirun"));
+    add_word(&c, memory_text("--quiet"));
+    add_word(&c, memory_text("-np"));
+    add_word(&c, memory_text("%d", launch->ranks));
     while (*binding)
-        list[count++] = (char *)*binding++;
-    list[count++] = self;
-    for (size_t i = 1; i < given; i++) /* a lone colon would be mpirun's own word */
-        list[count++] = strcmp(launch->arguments[i], ":") == 0 ? (char *)"./:" : launch->arguments[i];
-    list[count++] = (char *)launch->extra;
-    return list;
+        add_word(&c, memory_text("%s", *binding++));
+    add_word(&c, memory_text("%s", launch->program));
+    return c;
 }
 
-static pid_t start_mpirun(char *const *arguments, const sigset_t *signals_before)
+/* Ranks first, then their companions in the same order. */
+static int write_hosts(const struct platform *platform)
+{
+    int descriptor = memfd_create("lockstep-hosts", MFD_CLOEXEC);
+    FILE *out = fdopen(dup(descriptor), "w");
+    if (!out)
+        die(STATUS_WRONG, "cannot write the list of hosts: %s", strerror(errno));
+    for (int i = 0; i < platform->ranks * (1 + PLATFORM_COMPANIONS); i++)
+        fprintf(out, "%s\n", platform->host[i % platform->ranks]);
+    fclose(out);
+    return descriptor;
+}
+
+/* What the platform file leaves open is fixed here, so that rows do not change with SimGrid's defaults. */
+static struct command smpirun_command(const struct launch *launch)
+{
+    static const char *const fixed[] = {
+        "--cfg=smpi/allreduce:lr",   /* the ring, as with Open MPI */
+        "--cfg=smpi/wtime:0",        /* looking at the clock takes no time */
+        "--cfg=smpi/test:0",         /* and neither does asking whether something has arrived */
+        "--cfg=smpi/iprobe:0",
+        "--cfg=smpi/cpu-threshold:1e-6",
+        "--cfg=smpi/async-small-thresh:0",
+        "--cfg=smpi/send-is-detached-thresh:65536",
+        "--log=root.thres:critical",
+        NULL,
+    };
+    const struct platform *platform = launch->platform;
+    struct command c = { .hosts = write_hosts(platform) };
+    add_word(&c, memory_text("smpirun"));
+    add_word(&c, memory_text("-np"));
+    add_word(&c, memory_text("%d", launch->ranks * (1 + PLATFORM_COMPANIONS)));
+    add_word(&c, memory_text("-platform"));
+    add_word(&c, memory_text("%s", platform->file));
+    add_word(&c, memory_text("-hostfile"));
+    add_word(&c, path_of(c.hosts));
+    add_word(&c, memory_text("%s", launch->program));
+    add_word(&c, memory_text("--cfg=smpi/host-speed:%.17gf", platform->speed));
+    for (const char *const *word = fixed; *word; word++)
+        add_word(&c, memory_text("%s", *word));
+    if (platform->is_modelled)
+        add_word(&c, memory_text("--cfg=smpi/simulate-computation:no"));
+    return c;
+}
+
+/* smpirun tells of every failure in its own words, on standard output too. It gets none of ours; its ranks take it back
+ * when they have started (world_sim.c). */
+static void keep_output_for_ranks(void)
+{
+    char told[32];
+    snprintf(told, sizeof told, "%d %d", fcntl(STDOUT_FILENO, F_DUPFD, FREE_DESCRIPTOR),
+             fcntl(STDERR_FILENO, F_DUPFD, FREE_DESCRIPTOR));
+    setenv(JOB_OUTPUT, told, 1);
+    int nowhere = open("/dev/null", O_WRONLY);
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+}
+
+static pid_t start(const struct command *command, bool is_simulated, const sigset_t *signals_before)
 {
     pid_t supervisor = getpid();
     pid_t child = fork();
@@ -147,7 +202,9 @@ static pid_t start_mpirun(char *const *arguments, const sigset_t *signals_before
     int nothing = open("/dev/null", O_RDONLY);
     if (nothing >= 0)
         dup2(nothing, STDIN_FILENO);
-    execvp(arguments[0], arguments);
+    if (is_simulated)
+        keep_output_for_ranks();
+    execvp(command->word[0], command->word);
     _exit(STATUS_NO_EXEC);
 }
 
@@ -180,7 +237,7 @@ static bool is_stranger(const struct strangers *strangers, int pid)
     return false;
 }
 
-/* Ranks that outlived mpirun have become our children (we are their subreaper); none may stay. */
+/* Ranks that outlived their launcher have become our children (we are their subreaper); none may stay. */
 static void end_orphans(const struct strangers *strangers)
 {
     int pids[CHILDREN_MOST];
@@ -210,6 +267,13 @@ static off_t beats(int pulse)
 {
     struct stat status;
     return fstat(pulse, &status) == 0 ? status.st_size : 0;
+}
+
+/* Whether the last of them was the word that all is done. */
+static bool has_ended(int pulse)
+{
+    char last = 0;
+    return beats(pulse) > 0 && pread(pulse, &last, 1, beats(pulse) - 1) == 1 && last == JOB_END;
 }
 
 /* Waits for `child`, for a signal to pass on, or for `deadline_s` without a sign of life. Returns the child's wait
@@ -260,16 +324,21 @@ static void choose_signals(sigset_t *watched)
 }
 
 /* Turns an ending by itself into our exit status, and says what the ranks could not. */
-static int judge_end(int status, bool has_started)
+static int judge_end(const char *launcher, int status, int pulse)
 {
+    bool has_started = beats(pulse) > 0;
     if (!WIFEXITED(status)) {
-        warn("mpirun was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+        warn("%s was ended by signal %d (%s)", launcher, WTERMSIG(status), strsignal(WTERMSIG(status)));
         return STATUS_WRONG;
     }
     int code = WEXITSTATUS(status);
     if (code == STATUS_NO_EXEC) {
-        warn("mpirun was not found; install Open MPI (Debian, Ubuntu: apt-get install openmpi-bin)");
+        warn("%s was not found; install it (Debian, Ubuntu: apt-get install openmpi-bin libsimgrid-dev)", launcher);
         return STATUS_CANNOT;
+    }
+    if (code == STATUS_RIGHT && !has_ended(pulse)) { /* what SimGrid says of ranks that all wait for each other */
+        warn("the ranks stopped before their end: each waited for another; files of earlier runs are untouched");
+        return STATUS_WRONG;
     }
     if (code == STATUS_RIGHT || code == STATUS_USAGE || code == STATUS_CANNOT || (code == STATUS_WRONG && has_started))
         return code;
@@ -277,21 +346,22 @@ static int judge_end(int status, bool has_started)
         warn("a rank was ended by signal %d (%s); files of earlier runs are untouched", code - 128,
              strsignal(code - 128));
     else if (!has_started)
-        warn("mpirun could not start the ranks (status %d); it says why in: mpirun -np 1 true", code);
+        warn("%s could not start the ranks (status %d); by itself it may say why", launcher, code);
     else
-        warn("mpirun ended with status %d; files of earlier runs are untouched", code);
+        warn("%s ended with status %d; files of earlier runs are untouched", launcher, code);
     return STATUS_WRONG;
 }
 
 int launch_ranks(const struct launch *launch)
 {
     int lock = take_machine_lock();
-    int pulse = memfd_create("lockstep-pulse", MFD_CLOEXEC); /* nameless: nothing stays behind, however we end */
-    char pulse_path[64];
-    snprintf(pulse_path, sizeof pulse_path, "/proc/%d/fd/%d", (int)getpid(), pulse);
-    setenv(pulse_variable, pulse_path, 1);
+    int pulse = memfd_create("lockstep-pulse", MFD_CLOEXEC);
+    char *pulse_path = path_of(pulse);
+    setenv(JOB_PULSE, pulse_path, 1);
+    free(pulse_path);
     set_environment(launch);
-    char **arguments = mpirun_arguments(launch);
+    hand_over_arguments(launch->arguments);
+    struct command command = launch->platform ? smpirun_command(launch) : mpirun_command(launch);
     struct strangers strangers;
     strangers.count = list_children(strangers.pids, CHILDREN_MOST);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -301,25 +371,25 @@ int launch_ranks(const struct launch *launch)
     sigprocmask(SIG_BLOCK, &watched, &before);
     fflush(NULL);
     int ended_by = 0;
-    pid_t child = start_mpirun(arguments, &before);
+    pid_t child = start(&command, launch->platform != NULL, &before);
     int status = wait_for_end(child, launch->deadline_s, pulse, &watched, &ended_by);
     end_orphans(&strangers);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    bool has_started = beats(pulse) > 0;
-    close(pulse);
-    free(arguments);
-    if (lock >= 0)
-        close(lock);
 
+    int verdict = STATUS_WRONG;
     if (ended_by == SIGALRM) {
         warn("no sign of life for %g s: a rank hangs or the machine is too slow; files of earlier runs are untouched "
              "(--deadline-s allows more time)",
              launch->deadline_s);
-        return STATUS_WRONG;
-    }
-    if (ended_by) {
+    } else if (ended_by) {
         warn("stopped; all ranks ended, files of earlier runs are untouched");
-        return 128 + ended_by;
+        verdict = 128 + ended_by;
+    } else {
+        verdict = judge_end(command.word[0], status, pulse);
     }
-    return judge_end(status, has_started);
+    close(pulse);
+    drop_command(&command);
+    if (lock >= 0)
+        close(lock);
+    return verdict;
 }

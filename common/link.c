@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Least squares of (alpha + beta x - y) / y over points first … last-1. Returns the sum of squares. */
+/* Least squares of (alpha + beta x - y) / y over points first … last-1, neither being negative: a message has a cost and
+ * more bytes do not make it cheaper. Returns the sum of squares. */
 static double fit_piece(const struct link *link, int first, int last, double *alpha, double *beta)
 {
     double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
@@ -18,6 +19,14 @@ static double fit_piece(const struct link *link, int first, int last, double *al
     double determinant = w * wxx - wx * wx;
     *beta = determinant > 0 ? (w * wxy - wx * wy) / determinant : 0;
     *alpha = (wy - *beta * wx) / w;
+    if (*beta < 0) {
+        *beta = 0;
+        *alpha = wy / w;
+    }
+    if (*alpha < 0) {
+        *alpha = 0;
+        *beta = wxy / wxx;
+    }
     double squares = 0;
     for (int i = first; i < last; i++) {
         double error = (*alpha + *beta * link->bytes[i]) / link->seconds[i] - 1;

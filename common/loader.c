@@ -1,5 +1,6 @@
 #include "loader.h"
 
+#include "device.h"
 #include "helper.h"
 #include "memory.h"
 #include "random.h"
@@ -80,6 +81,7 @@ static void fetch(void *argument)
     int slot = l->step % 2;
     const uint32_t *order = l->order + (size_t)(l->step % l->batches) * (size_t)l->global_batch + l->first;
     size_t width = (size_t)l->input_dim;
+    device_pass(WORK_FETCH, (struct work){ .samples = l->batch[slot].samples }, 1);
     for (int i = 0; i < l->batch[slot].samples; i++) {
         memcpy(l->batch_features[slot] + (size_t)i * width, l->features + order[i] * width, width * sizeof(float));
         l->batch_labels[slot][i] = l->labels[order[i]];

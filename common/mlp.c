@@ -88,6 +88,7 @@ double mlp_forward(struct mlp *model, const struct batch *batch)
 {
     int B = batch->samples;
     const float *input = batch->features;
+    device_pass(WORK_FORWARD, (struct work){ .samples = B }, 1);
     for (int layer = 0; layer < MLP_LAYERS; layer++) {
         float *output = model->output[layer];
         int K = model->width[layer], N = model->width[layer + 1];
@@ -102,6 +103,18 @@ double mlp_forward(struct mlp *model, const struct batch *batch)
     return loss / B;
 }
 
+/* A layer's share of the matrix products of backward: the first one passes nothing further back. */
+static double share_of_backward(const struct mlp *model, int layer)
+{
+    double mine = 0, all = 0;
+    for (int i = 0; i < MLP_LAYERS; i++) {
+        double products = (i > 0 ? 2.0 : 1.0) * model->width[i] * model->width[i + 1];
+        all += products;
+        mine += i == layer ? products : 0;
+    }
+    return mine / all;
+}
+
 void mlp_backward(struct mlp *model, const struct batch *batch, int layer)
 {
     int B = batch->samples, K = model->width[layer], N = model->width[layer + 1];
@@ -109,6 +122,7 @@ void mlp_backward(struct mlp *model, const struct batch *batch, int layer)
     const float *input = layer > 0 ? model->output[layer - 1] : batch->features;
     float *back = is_last ? model->output[layer] : model->back[layer];
     float *bias_gradient = bias_of(model->gradients, model, layer);
+    device_pass(WORK_BACKWARD, (struct work){ .samples = B }, share_of_backward(model, layer));
     if (is_last)
         device_column_sums(bias_gradient, back, B, N);
     else

@@ -2,6 +2,7 @@
 
 #include "die.h"
 #include "files.h"
+#include "memory.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -43,7 +44,10 @@ const struct option_row run_option_rows[] = {
     { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "three short rounds; ratios without interval" },
     { "--cases", OPTION_LIST, AT(cases), 0, 0, "CASE", "run only the baseline and this case; may be repeated" },
     { "--guess", OPTION_LIST, AT(guesses), 0, 0, "CASE=MS", "your guess of a case's step time; may be repeated" },
-    { "--backend", OPTION_CHOICE, AT(backend), 0, 0, "auto mpi", "where ranks run" },
+    { "--backend", OPTION_CHOICE, AT(backend), 0, 0, "auto mpi sim", "where ranks run" },
+    { "--platform", OPTION_TEXT, AT(platform), 0, 0, "FILE", "simulate the machine of this SimGrid file" },
+    { "--membus", OPTION_INTEGER, AT(membus), 0, RANKS_MOST, "N",
+      "simulated cores share N cores' worth of memory; 0: own" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { "--deadline-s", OPTION_NUMBER, AT(deadline_s), 0, 1e6, "S",
       "end a run that shows no progress for so long; 0: derived" },
@@ -52,8 +56,21 @@ const struct option_row run_option_rows[] = {
 };
 #undef AT
 
+char *run_folder(const struct run *run, const char *platform)
+{
+    bool is_real = strcmp(platform, "here") == 0;
+    return is_real ? memory_text("%s", run->out) : memory_text("%s/platforms/%s", run->out, platform);
+}
+
 void run_refuse(const struct run *run)
 {
+    if (run->platform && run->backend == BACKEND_MPI)
+        die(STATUS_USAGE, "--platform %.200s is a simulated machine; leave out --backend mpi", run->platform);
+    if (run->membus && run->backend == BACKEND_MPI)
+        die(STATUS_USAGE, "--membus %d is of simulated cores; leave out --backend mpi", run->membus);
+    if (run->membus && run->platform)
+        die(STATUS_USAGE, "--membus %d is of dedicated cores, and --platform names another machine; leave one out",
+            run->membus);
     if (run->skip_first_steps >= run->steps)
         die(STATUS_USAGE, "--skip-first-steps %d leaves nothing to measure of --steps %d; skip fewer steps",
             run->skip_first_steps, run->steps);

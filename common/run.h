@@ -11,7 +11,7 @@
 
 enum { RANKS_MOST = 1024 };
 
-enum backend { BACKEND_AUTO, BACKEND_MPI };
+enum backend { BACKEND_AUTO, BACKEND_MPI, BACKEND_SIM };
 
 struct run {
     int ranks;                              /* world size */
@@ -26,6 +26,8 @@ struct run {
     bool quick;        /* three short rounds, ratios without interval */
     bool card_only;    /* measure the machine card, show it, stop */
     int backend;       /* enum backend */
+    const char *platform; /* file of the machine to simulate; NULL: dedicated cores */
+    int membus;           /* of dedicated cores: they share so many cores' worth of memory bus; 0: each has its own */
     double deadline_s; /* the supervisor ends a run without a sign of life for this long; 0 = derived from `seconds` */
     const char *out;   /* folder of all results */
     struct option_list cases, guesses;
@@ -36,6 +38,9 @@ extern const struct run run_published;
 
 /* Offsets in these rows count from the start of `struct run`. */
 extern const struct option_row run_option_rows[];
+
+/* Where the results of a platform go, `out` itself for real ranks ("here"). Free it. */
+char *run_folder(const struct run *run, const char *platform);
 
 /* Ends the program with STATUS_USAGE when settings contradict each other or `out` cannot be written. */
 void run_refuse(const struct run *run);

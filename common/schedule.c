@@ -9,7 +9,7 @@
 
 void schedule_begin(struct schedule *s, const struct run *run, int cases)
 {
-    *s = (struct schedule){ .run = run, .cases = cases, .turn = -1, .began = world_now() };
+    *s = (struct schedule){ .run = run, .cases = cases, .turn = -1, .began = world_wall() };
     s->round_began = s->began;
 }
 
@@ -36,7 +36,7 @@ static double next_round(const struct schedule *s, double now)
 
 static bool wants_round(const struct schedule *s)
 {
-    double now = world_now();
+    double now = world_wall();
     bool fits = now - s->began + next_round(s, now) <= s->run->seconds;
     return s->round + 1 < run_least_rounds(s->run) || (is_open_ended(s->run) && fits);
 }
@@ -59,7 +59,7 @@ int schedule_next(struct schedule *s, struct world *world)
             return -1;
         s->round++;
         s->turn = -1;
-        s->round_began = world_now();
+        s->round_began = world_wall();
     }
     if (++s->turn == 0)
         draw_order(s);
@@ -70,7 +70,7 @@ void schedule_show(const struct schedule *s, const char *lab, const char *name, 
 {
     if (!terminal.is_live && s->turn > 0)
         return;
-    double spent = world_now() - s->began;
+    double spent = world_wall() - s->began;
     double done = s->round + (double)s->turn / s->cases; /* rounds */
     int least = run_least_rounds(s->run);
     fprintf(stderr, "%s%s: round %d of %s%d, case %d of %d (%s), %.0f s", terminal.is_live ? "\r\033[K" : "", lab,

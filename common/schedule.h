@@ -4,7 +4,7 @@
 #define LOCKSTEP_SCHEDULE_H
 
 #include "cases.h"
-#include "launch.h"
+#include "job.h"
 
 #include <stdint.h>
 
@@ -15,7 +15,7 @@ struct schedule {
     int cases;
     int round, turn;            /* turn: position in the order; -1 before a round's first case */
     uint32_t order[CASES_MOST]; /* (cases) of this round */
-    double began, round_began;  /* world's time */
+    double began, round_began;  /* the person's time */
 };
 
 void schedule_begin(struct schedule *schedule, const struct run *run, int cases);

@@ -3,9 +3,11 @@
 #include "cores.h"
 #include "die.h"
 #include "guess.h"
+#include "job.h"
 #include "launch.h"
 #include "memory.h"
 #include "mlp.h"
+#include "platform.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,51 +17,173 @@
 enum {
     DEADLINE_BASE_S = 120,    /* starting, the card, the least rounds on a slow machine, writing */
     DEADLINE_PER_SECOND = 10, /* of the measuring budget: shared machines stop for a while */
+    DEADLINE_PER_RANK_S = 2,  /* simulated ranks compute one after another */
 };
 
-static int start(const struct run *run, char *const *arguments, int cores, const char *extra)
+/* What was asked, and what is known about where it runs. */
+struct job {
+    const struct story *story;
+    const struct options *base;
+    const struct run *run;
+    char *const *arguments; /* the program's own */
+    int cores;              /* of this machine */
+    struct platform *platform; /* to simulate; NULL: real ranks */
+};
+
+static int start(const struct job *job, const char *extra)
 {
-    double derived = DEADLINE_BASE_S + DEADLINE_PER_SECOND * run->seconds;
-    return launch_ranks(&(struct launch){ .ranks = run->ranks,
-                                          .cores = cores,
-                                          .deadline_s = run->deadline_s > 0 ? run->deadline_s : derived,
-                                          .arguments = arguments,
-                                          .extra = extra });
+    int given = 0, count = 0;
+    while (job->arguments[given])
+        given++;
+    const char **words = memory_new((size_t)given + 2, sizeof *words);
+    for (int i = 1; i < given; i++)
+        words[count++] = job->arguments[i];
+    words[count] = extra;
+    double derived = DEADLINE_BASE_S + DEADLINE_PER_SECOND * job->run->seconds;
+    derived += job->platform ? DEADLINE_PER_RANK_S * job->run->ranks : 0;
+    char *program = job->platform ? platform_program(job->platform, job->story->lab) : job_program();
+    int status = launch_ranks(&(struct launch){ .ranks = job->run->ranks,
+                                                .cores = job->cores,
+                                                .deadline_s = job->run->deadline_s > 0 ? job->run->deadline_s : derived,
+                                                .program = program,
+                                                .arguments = words,
+                                                .platform = job->platform });
+    free(program);
+    free(words);
+    return status;
 }
 
-static char *ask(const struct story *story, const struct options *base, const struct card *card)
+/* --- the guess -------------------------------------------------------------------------------------------------- */
+
+static bool may_ask(const struct job *job)
 {
-    const struct run *run = (const struct run *)base;
-    double step = local_step(&card->alone, run->batch_size);
-    char *event = story->event(base);
+    const struct run *run = job->run;
+    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && run->guesses.count == 0 && !run->card_only &&
+           run->ranks > 1 && (run->cases.count == 0 || option_list_has(&run->cases, job->story->asked));
+}
+
+static bool read_card(struct card *card, const struct job *job)
+{
+    const struct platform *p = job->platform;
+    char *folder = run_folder(job->run, p ? p->name : "here");
+    bool is_there = card_read(card, folder, job->run, p ? p->key : "here", p ? p->cores : job->cores);
+    free(folder);
+    return is_there;
+}
+
+/* The learner's guess as an option, or NULL. */
+static char *ask(const struct job *job)
+{
+    const struct run *run = job->run;
+    struct card card;
+    if (!read_card(&card, job)) {
+        int status = start(job, "--card-only");
+        if (status != STATUS_RIGHT)
+            exit(status);
+        if (!read_card(&card, job))
+            return NULL;
+    }
+    double step = local_step(&card.alone, run->batch_size);
+    char *event = job->story->event(job->base);
     char *question = memory_text("Alone, one rank steps in %.0f ms; an all-reduce of %.1f MB among %d takes %.0f ms.\n"
                                  "Now %s.\n"
                                  "A step of all %d will take ... ms? [Enter skips]",
                                  1e3 * step, mlp_gradient_bytes(run) / 1e6, run->ranks,
-                                 1e3 * card_allreduce(card, run->ranks, mlp_gradient_bytes(run)), event, run->ranks);
+                                 1e3 * card_allreduce(&card, run->ranks, mlp_gradient_bytes(run)), event, run->ranks);
     double guess = guess_ask(question);
     free(question);
     free(event);
-    return isnan(guess) ? NULL : memory_text("--guess=%s=%g", story->asked, guess);
+    return isnan(guess) ? NULL : memory_text("--guess=%s=%g", job->story->asked, guess);
 }
+
+/* --- simulated ranks -------------------------------------------------------------------------------------------- */
+
+/* What an all-reduce of two real ranks takes, from a card of theirs that is kept beside the simulated results. */
+static struct link measure_pair(const struct job *job, const char *folder)
+{
+    struct run run = *job->run;
+    run.ranks = 2;
+    struct card card;
+    if (!card_read(&card, folder, &run, "here", job->cores)) {
+        char *words[] = { memory_text("lockstep"),
+                          memory_text("--card-only"),
+                          memory_text("--backend=mpi"),
+                          memory_text("--out=%s", folder),
+                          memory_text("--batch-size=%d", run.batch_size),
+                          memory_text("--input-dim=%d", run.input_dim),
+                          memory_text("--hidden-dim=%d", run.hidden_dim),
+                          memory_text("--num-classes=%d", run.num_classes),
+                          NULL };
+        struct job pair = { .story = job->story, .base = job->base, .run = &run, .arguments = words, .cores = job->cores };
+        warn("measuring all-reduces of two real ranks, a few seconds ...");
+        int status = start(&pair, NULL);
+        for (char **word = words; *word; word++)
+            free(*word);
+        if (status != STATUS_RIGHT)
+            exit(status);
+        if (!card_read(&card, folder, &run, "here", job->cores))
+            die(STATUS_WRONG, "the card of two real ranks in %s cannot be read back", folder);
+    }
+    return card.link[0];
+}
+
+/* Dedicated cores, as a file among the results. */
+static char *write_dedicated(const struct job *job)
+{
+    const struct run *run = job->run;
+    struct link pair = { 0 };
+    if (run->ranks > 1) {
+        char *folder = run_folder(run, "dedicated-cores/two-real-ranks");
+        pair = measure_pair(job, folder);
+        free(folder);
+    }
+    char *name = run->membus ? memory_text("dedicated-cores-membus%d", run->membus) : memory_text("dedicated-cores");
+    char *folder = run_folder(run, name), *file = memory_text("%s.xml", name);
+    char *path = platform_write_dedicated(folder, file, run->ranks, run->membus, run->ranks > 1 ? &pair : NULL);
+    free(file);
+    free(folder);
+    free(name);
+    return path;
+}
+
+/* Runs the lab on simulated ranks; asks before where somebody can answer. */
+static int simulate(struct job job)
+{
+    struct platform platform;
+    char *dedicated = job.run->platform ? NULL : write_dedicated(&job);
+    platform_open(&platform, dedicated ? dedicated : job.run->platform, job.run->ranks);
+    job.platform = &platform;
+    char *guess = may_ask(&job) ? ask(&job) : NULL;
+    int status = start(&job, guess);
+    free(guess);
+    platform_close(&platform);
+    free(dedicated);
+    return status;
+}
+
+/* --- here or there ---------------------------------------------------------------------------------------------- */
 
 void supervise(const struct story *story, const struct options *base, char *const *arguments)
 {
     const struct run *run = (const struct run *)base;
-    int cores = cores_here();
-    char *guess = NULL;
-    bool may_ask = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && run->guesses.count == 0 && !run->card_only &&
-                   run->ranks > 1 && (run->cases.count == 0 || option_list_has(&run->cases, story->asked));
-    if (may_ask) {
-        struct card card;
-        if (!card_read(&card, run, cores)) {
-            int status = start(run, arguments, cores, "--card-only");
-            if (status != STATUS_RIGHT)
-                exit(status);
-            may_ask = card_read(&card, run, cores);
-        }
-        if (may_ask)
-            guess = ask(story, base, &card);
+    struct job job = { .story = story, .base = base, .run = run, .arguments = arguments, .cores = cores_here() };
+    const char *lacks = platform_lacks(story->lab);
+    bool must_simulate = run->backend == BACKEND_SIM || run->platform || run->membus;
+    if (must_simulate && lacks)
+        die(STATUS_CANNOT, "cannot simulate ranks: %s", lacks);
+    bool is_crowded = run->backend == BACKEND_AUTO && run->ranks > job.cores;
+    if (is_crowded && lacks && !must_simulate)
+        warn("%d ranks on %d cores, and dedicated cores cannot be simulated: %s", run->ranks, job.cores, lacks);
+    if (must_simulate)
+        exit(simulate(job));
+    if (is_crowded && !lacks) {
+        int status = simulate(job);
+        if (status != STATUS_RIGHT)
+            exit(status);
+        printf("\n--- The same for real: %d ranks on the %d core%s there %s. ---\n", run->ranks, job.cores,
+               job.cores == 1 ? "" : "s", job.cores == 1 ? "is" : "are");
+        exit(start(&job, NULL));
     }
-    exit(start(run, arguments, cores, guess));
+    char *guess = may_ask(&job) ? ask(&job) : NULL;
+    exit(start(&job, guess));
 }

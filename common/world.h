@@ -45,10 +45,17 @@ void world_sleep(double seconds);
 /* Works on the processor until that many seconds of *CPU time* are spent: on a shared core it takes longer. */
 void world_busy(double seconds);
 
-/* What a result says of where it comes from: the backend ("mpi"), the platform ("here": this machine, measured), and
- * what runs the ranks ("Open MPI v4.1.4"). */
+/* Seconds of the person's time, for budgets and progress, never for a result: in a simulated world it is another. */
+double world_wall(void);
+
+/* What a result says of where it comes from: the backend ("mpi", "sim"), the platform ("here": this machine, measured;
+ * else the simulated one's name), and what runs the ranks ("Open MPI v4.1.4"). */
 const char *world_backend(void);
 const char *world_platform(void);
 const char *world_engine(void);
+bool world_is_simulated(void);
+
+/* A property that the platform file gives to this rank's host; NULL when it gives none, or the world is real. */
+const char *world_property(const char *name);
 
 #endif

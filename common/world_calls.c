@@ -40,14 +40,6 @@ void world_leave(struct world *part)
     free(part);
 }
 
-void world_rest(struct world *world)
-{
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Ibarrier(world->comm, &request);
-    for (int done = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done;)
-        world_sleep(1e-3);
-}
-
 void world_barrier(struct world *world)
 {
     MPI_Barrier(world->comm);

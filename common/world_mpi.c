@@ -3,6 +3,7 @@
 
 #include "cores.h"
 #include "die.h"
+#include "job.h"
 #include "memory.h"
 
 #include <sched.h>
@@ -24,19 +25,12 @@ static void set_defaults(void)
     setenv("OMPI_MCA_coll_tuned_allreduce_algorithm", "4", 0);
 }
 
-/* The cores that our own supervisor counted before it bound ranks to them; 0 under any other launcher. */
-static int told_cores(void)
-{
-    const char *told = getenv("LOCKSTEP_CORES");
-    return told ? atoi(told) : 0;
-}
-
 /* The cores that all ranks, which share a host, may use together: told by our own supervisor, else the union of their
  * masks. */
 static int count_cores(MPI_Comm comm)
 {
-    if (told_cores() > 0)
-        return told_cores();
+    if (job_cores() > 0)
+        return job_cores();
     cpu_set_t mine, any;
     CPU_ZERO(&mine);
     CPU_ZERO(&any);
@@ -88,7 +82,7 @@ struct world *world_open(void)
     MPI_Comm_dup(MPI_COMM_WORLD, &world->comm);
     MPI_Comm_rank(world->comm, &world->rank);
     MPI_Comm_size(world->comm, &world->size);
-    int cores_told = told_cores();
+    int cores_told = job_cores();
     if (cores_told > 0)
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* our own launcher's ranks do not outlive it */
     if (world->size <= cores_told)
@@ -110,6 +104,14 @@ void world_close(struct world *world)
     free(world);
 }
 
+void world_rest(struct world *world)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibarrier(world->comm, &request);
+    for (int done = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done;)
+        world_sleep(1e-3);
+}
+
 static double read_clock(clockid_t clock)
 {
     struct timespec t;
@@ -120,6 +122,11 @@ static double read_clock(clockid_t clock)
 double world_now(void)
 {
     return read_clock(CLOCK_MONOTONIC);
+}
+
+double world_wall(void)
+{
+    return world_now();
 }
 
 void world_sleep(double seconds)
@@ -147,6 +154,17 @@ const char *world_backend(void)
 const char *world_platform(void)
 {
     return "here";
+}
+
+bool world_is_simulated(void)
+{
+    return false;
+}
+
+const char *world_property(const char *name)
+{
+    (void)name;
+    return NULL;
 }
 
 const char *world_engine(void)

@@ -1,0 +1,92 @@
+/* Never MPI_Iallreduce under SMPI: in 3.32 it exchanges everything with everybody and may crash. A started sum is the
+ * blocking one, done by the ranks' engines, which stand beside them. */
+#include "collective_mpi.h"
+#include "collective.h"
+
+#include "companion_sim.h"
+#include "memory.h"
+#include "world.h"
+
+#include <stdlib.h>
+
+struct engine {
+    int ranks;
+    MPI_Comm comm; /* of the engines of these ranks */
+    struct order {
+        MPI_Comm comm;
+        struct sum sum;
+    } order[COLLECTIVE_STARTED_MOST];
+    int job[COLLECTIVE_STARTED_MOST];
+};
+
+/* On the engines: a communicator of the first `ranks` of them. */
+static void gather_peers(void *argument, MPI_Comm peers)
+{
+    struct engine *engine = argument;
+    MPI_Group all = MPI_GROUP_NULL, members = MPI_GROUP_NULL;
+    MPI_Comm_group(peers, &all);
+    MPI_Group_range_incl(all, 1, (int[1][3]){ { 0, engine->ranks - 1, 1 } }, &members);
+    MPI_Comm_create_group(peers, members, 0, &engine->comm);
+    MPI_Group_free(&members);
+    MPI_Group_free(&all);
+}
+
+static void part_peers(void *argument, MPI_Comm peers)
+{
+    (void)peers;
+    struct engine *engine = argument;
+    MPI_Comm_free(&engine->comm);
+}
+
+static void do_sum(void *argument, MPI_Comm peers)
+{
+    (void)peers;
+    const struct order *order = argument;
+    const struct sum *s = &order->sum;
+    MPI_Allreduce(s->send, s->receive, s->count, s->type, s->add, order->comm);
+}
+
+static void have_done(struct engine *engine, void (*work)(void *argument, MPI_Comm peers))
+{
+    companion_end(companion_of(COMPANION_ENGINE), companion_begin(companion_of(COMPANION_ENGINE), work, engine));
+}
+
+struct engine *engine_open(struct world *world)
+{
+    struct engine *engine = memory_new(1, sizeof *engine);
+    engine->ranks = world_size(world);
+    have_done(engine, gather_peers);
+    return engine;
+}
+
+void engine_close(struct engine *engine)
+{
+    have_done(engine, part_peers);
+    free(engine);
+}
+
+void engine_start(struct engine *engine, int slot, const struct sum *sum)
+{
+    engine->order[slot] = (struct order){ .comm = engine->comm, .sum = *sum };
+    engine->job[slot] = companion_begin(companion_of(COMPANION_ENGINE), do_sum, &engine->order[slot]);
+}
+
+void engine_progress(struct engine *engine, int slot)
+{
+    (void)engine, (void)slot;
+}
+
+void engine_finish(struct engine *engine, int slot)
+{
+    companion_end(companion_of(COMPANION_ENGINE), engine->job[slot]);
+}
+
+bool engine_runs_alone(void)
+{
+    return true;
+}
+
+const char *collective_algorithm(void)
+{
+    return "ring"; /* smpi/allreduce:lr, see launch.c */
+}

@@ -1,0 +1,33 @@
+/* companion_sim: the simulated processes that stand beside a rank, on its host. Under SMPI a rank can have no thread of
+ * its own, and started collectives do not move by themselves; a companion is what both need: a second pair of hands that
+ * shares the rank's memory (all simulated processes live in one real one), its core and its clock.
+ *
+ * Of (1 + PLATFORM_COMPANIONS) x n simulated processes the first n are the ranks; process k x n + r is the k-th companion
+ * of rank r. */
+#ifndef LOCKSTEP_COMPANION_SIM_H
+#define LOCKSTEP_COMPANION_SIM_H
+
+#include <mpi.h>
+
+enum companion_role { COMPANION_ENGINE = 1, COMPANION_HELPER };
+
+struct companion;
+
+/* Every process, at first: returns on the ranks, with the communicator they share; companions serve until
+ * companion_dismiss() and end. */
+MPI_Comm companion_muster(void);
+
+/* Sends this rank's companions home. */
+void companion_dismiss(void);
+
+/* This rank's companion. */
+struct companion *companion_of(enum companion_role role);
+
+/* Hands one job over and goes on: work(context, peers) runs beside this rank, `peers` being the communicator of all
+ * ranks' companions of that role. Jobs are done one after another. Returns the job's number. */
+int companion_begin(struct companion *companion, void (*work)(void *context, MPI_Comm peers), void *context);
+
+/* Waits until that job is done. */
+void companion_end(struct companion *companion, int job);
+
+#endif

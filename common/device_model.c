@@ -1,0 +1,83 @@
+/* A device that computes nothing: each pass is charged what the platform file says it costs. */
+#include "device.h"
+
+#include "world.h"
+
+#include <math.h>
+
+void device_open(void)
+{
+}
+
+const char *device_name(void)
+{
+    return "model";
+}
+
+const char *device_kernel(void)
+{
+    return "none, costs from the platform file";
+}
+
+bool device_computes(void)
+{
+    return false;
+}
+
+double device_pass_seconds(enum work_pass pass, struct work work)
+{
+    return work_seconds(pass, work, world_property);
+}
+
+void device_pass(enum work_pass pass, struct work work, double share)
+{
+    double seconds = share * device_pass_seconds(pass, work);
+    if (seconds > 0)
+        world_busy(seconds);
+}
+
+void device_multiply(float *out, const float *x, const float *w, int B, int N, int K)
+{
+    (void)out, (void)x, (void)w, (void)B, (void)N, (void)K;
+}
+
+void device_multiply_back(float *out, const float *y, const float *w, int B, int N, int K)
+{
+    (void)out, (void)y, (void)w, (void)B, (void)N, (void)K;
+}
+
+void device_multiply_outer(float *out, const float *x, const float *y, int B, int N, int K)
+{
+    (void)out, (void)x, (void)y, (void)B, (void)N, (void)K;
+}
+
+void device_gelu(float *z, float *slope, const float *bias, int B, int N)
+{
+    (void)z, (void)slope, (void)bias, (void)B, (void)N;
+}
+
+void device_gelu_back(float *d, const float *slope, float *bias_gradient, int B, int N)
+{
+    (void)d, (void)slope, (void)bias_gradient, (void)B, (void)N;
+}
+
+double device_cross_entropy(float *logits, const float *bias, const int32_t *labels, int B, int N, float scale)
+{
+    (void)logits, (void)bias, (void)labels, (void)B, (void)N, (void)scale;
+    return (double)NAN;
+}
+
+void device_column_sums(float *out, const float *x, int B, int N)
+{
+    (void)out, (void)x, (void)B, (void)N;
+}
+
+void device_scale(float *out, const float *x, float scale, size_t count)
+{
+    (void)out, (void)x, (void)scale, (void)count;
+}
+
+void device_adamw(float *p, float *m, float *v, const float *g, size_t count, const struct adamw_rates *rates)
+{
+    (void)p, (void)m, (void)v, (void)g, (void)count, (void)rates;
+}

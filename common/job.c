@@ -1,0 +1,107 @@
+#include "job.h"
+
+#include "die.h"
+#include "memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { UNKNOWN_COLUMNS = 110 };
+
+bool job_is_rank(void)
+{
+    return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK") || job_platform();
+}
+
+void job_arguments(int *argc, char ***argv)
+{
+    const char *told = getenv(JOB_ARGUMENTS);
+    if (!told || !*told)
+        return;
+    size_t count = 1;
+    for (const char *c = told; *c; c++)
+        count += *c == JOB_WORD_END;
+    char **list = memory_new(count + 1, sizeof *list), *rest = memory_text("%s", told);
+    list[0] = (*argv)[0];
+    for (size_t i = 1; i < count; i++) {
+        list[i] = rest;
+        rest = strchr(rest, JOB_WORD_END);
+        *rest++ = '\0';
+    }
+    *argc = (int)count;
+    *argv = list;
+}
+
+char *job_program(void)
+{
+    char self[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0)
+        die(STATUS_CANNOT, "cannot find this program's own path: %s; is /proc mounted?", strerror(errno));
+    return memory_text("%.*s", (int)length, self);
+}
+
+int job_cores(void)
+{
+    const char *told = getenv(JOB_CORES);
+    return told ? atoi(told) : 0;
+}
+
+const char *job_platform(void)
+{
+    return getenv(JOB_PLATFORM);
+}
+
+const char *job_platform_key(void)
+{
+    const char *key = getenv(JOB_PLATFORM_KEY);
+    return job_platform() && key ? key : "here";
+}
+
+static void write_pulse(char sign)
+{
+    const char *path = getenv(JOB_PULSE);
+    int pulse = path ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+    if (pulse < 0)
+        return;
+    ssize_t written = write(pulse, &sign, 1);
+    (void)written; /* a lost beat only shortens the deadline */
+    close(pulse);
+}
+
+void job_beat(void)
+{
+    write_pulse(JOB_BEAT);
+}
+
+void job_end(void)
+{
+    write_pulse(JOB_END);
+}
+
+struct terminal job_terminal(void)
+{
+    struct terminal terminal = { .columns = UNKNOWN_COLUMNS };
+    const char *told = getenv(JOB_TERMINAL);
+    int live = 0, color = 0;
+    if (told && sscanf(told, "%d %d %d", &terminal.columns, &live, &color) == 3) {
+        terminal.is_live = live;
+        terminal.has_color = color;
+        return terminal;
+    }
+    struct winsize size = { 0 };
+    const char *columns = getenv("COLUMNS");
+    const char *no_color = getenv("NO_COLOR");
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        terminal.columns = size.ws_col;
+    else if (columns && atoi(columns) > 0)
+        terminal.columns = atoi(columns);
+    terminal.is_live = isatty(STDERR_FILENO);
+    terminal.has_color = isatty(STDOUT_FILENO) && !(no_color && *no_color);
+    return terminal;
+}

@@ -1,0 +1,50 @@
+/* job: what a rank knows of the job it is part of and of the person who started it.
+ *
+ * Our own launcher stands between the two, and tells its ranks through the environment. */
+#ifndef LOCKSTEP_JOB_H
+#define LOCKSTEP_JOB_H
+
+#include <stdbool.h>
+
+/* The variables in which the launcher tells it. */
+#define JOB_ARGUMENTS "LOCKSTEP_ARGUMENTS" /* the command line, its words ended by JOB_WORD_END */
+#define JOB_CORES "LOCKSTEP_CORES"         /* that all ranks may use together */
+#define JOB_OUTPUT "LOCKSTEP_OUTPUT"       /* descriptors of the person's standard output and error */
+#define JOB_PLATFORM "LOCKSTEP_PLATFORM"   /* name of the simulated machine; absent where ranks are real */
+#define JOB_PLATFORM_KEY "LOCKSTEP_PLATFORM_KEY" /* changes with its file */
+#define JOB_PULSE "LOCKSTEP_PULSE"         /* path of the file that holds the signs of life */
+#define JOB_TERMINAL "LOCKSTEP_TERMINAL"   /* columns, is_live, has_color */
+enum { JOB_WORD_END = '\037', JOB_BEAT = '.', JOB_END = '!' }; /* the last two are what the pulse holds */
+
+/* True in a process that a launcher started: ours, mpirun, srun or another. */
+bool job_is_rank(void);
+
+/* The rank's command line where a launcher could not hand it over word by word: replaces argc and argv. */
+void job_arguments(int *argc, char ***argv);
+
+/* The path of the program that runs. Free it. */
+char *job_program(void);
+
+/* Cores that our own launcher counted before it bound ranks to them, or that a simulated machine has; 0 under any
+ * other launcher. */
+int job_cores(void);
+
+/* Name of the simulated machine, NULL where ranks are real; and what tells it from all others, "here" for this one. */
+const char *job_platform(void);
+const char *job_platform_key(void);
+
+/* A sign of life from the job's first rank: when it has joined the others and before each block. */
+void job_beat(void);
+
+/* The first rank's word that the job came to its end, right or wrong. A launcher's exit status 0 does not say so. */
+void job_end(void);
+
+/* What the ranks know of the person's terminal. */
+struct terminal {
+    int columns;    /* width; 110 when unknown */
+    bool is_live;   /* standard error is a terminal: a progress line may be redrawn */
+    bool has_color; /* standard output is a terminal and NO_COLOR is not set */
+};
+struct terminal job_terminal(void);
+
+#endif

@@ -1,0 +1,253 @@
+#include "platform.h"
+
+#include "die.h"
+#include "files.h"
+#include "job.h"
+#include "memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE = 512, SLOTS_MOST = 1 << 20 };
+
+/* build/lib/FOLDER/NAME, seen from this program in build/bin or build/tests. */
+static char *library(const char *folder, const char *name)
+{
+    char *self = job_program();
+    for (int up = 0; up < 2; up++)
+        *strrchr(self, '/') = '\0';
+    char *path = memory_text("%s/lib/%s/%s", self, folder, name);
+    free(self);
+    return path;
+}
+
+char *platform_program(const struct platform *platform, const char *lab)
+{
+    char *file = memory_text("%s.so", lab);
+    char *program = library(platform->is_modelled ? "model" : "sim", file);
+    free(file);
+    return program;
+}
+
+static bool is_on_path(const char *program)
+{
+    const char *path = getenv("PATH");
+    char *folders = memory_text("%s", path ? path : ""), *rest = folders;
+    bool is_there = false;
+    for (char *folder; !is_there && (folder = strsep(&rest, ":"));) {
+        char *full = memory_text("%s/%s", folder, program);
+        is_there = access(full, X_OK) == 0;
+        free(full);
+    }
+    free(folders);
+    return is_there;
+}
+
+const char *platform_lacks(const char *lab)
+{
+    if (!is_on_path("smpirun"))
+        return "SimGrid is not installed (Debian, Ubuntu: apt-get install libsimgrid-dev, then build again)";
+    char *program = platform_program(&(struct platform){ 0 }, lab);
+    bool is_built = access(program, R_OK) == 0;
+    free(program);
+    return is_built ? NULL : "this build was made without SimGrid (run cmake and build again)";
+}
+
+/* Opens the description of `file`; SimGrid's own complaints come along. */
+static FILE *describe(const char *file)
+{
+    char *program = library("sim", "describe_platform");
+    setenv("LOCKSTEP_DESCRIBE", program, 1); /* by name, so that no shell reads what a path may hold */
+    setenv("LOCKSTEP_DESCRIBED", file, 1);
+    free(program);
+    FILE *lines = popen("exec \"$LOCKSTEP_DESCRIBE\" \"$LOCKSTEP_DESCRIBED\" --log=root.thres:error 2>&1", "r");
+    if (!lines)
+        die(STATUS_WRONG, "cannot start a process: %s", strerror(errno));
+    return lines;
+}
+
+static void add_host(struct platform *p, const char *name, int ranks, double speed, bool is_modelled)
+{
+    if (p->slots == 0)
+        p->is_modelled = is_modelled;
+    if (p->is_modelled != is_modelled)
+        die(STATUS_USAGE, "--platform %s mixes hosts that compute with hosts that only model; give all one device",
+            p->file);
+    if (ranks > SLOTS_MOST - p->slots)
+        ranks = SLOTS_MOST - p->slots;
+    char **longer = realloc(p->host, (size_t)(p->slots + ranks) * sizeof *longer);
+    if (!longer && ranks > 0)
+        die(STATUS_WRONG, "no memory for %d hosts", p->slots + ranks);
+    p->host = longer;
+    for (int i = 0; i < ranks; i++)
+        p->host[p->slots++] = memory_text("%s", name);
+    p->speed = fmax(p->speed, speed);
+}
+
+static char *name_of(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    char *name = memory_text("%s", slash ? slash + 1 : file);
+    char *dot = strrchr(name, '.');
+    if (dot && dot > name)
+        *dot = '\0';
+    for (char *c = name; *c; c++) /* it becomes a folder's name and a cell of a CSV */
+        if (strchr(",\"\n\r#", *c))
+            *c = '_';
+    return name;
+}
+
+/* FNV-1a over the file's bytes. */
+static uint64_t hash_of(const char *file)
+{
+    FILE *in = fopen(file, "r");
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (int c; in && (c = getc(in)) != EOF;)
+        hash = (hash ^ (uint64_t)c) * 0x100000001b3u;
+    if (in)
+        fclose(in);
+    return hash;
+}
+
+void platform_open(struct platform *p, const char *file, int ranks)
+{
+    if (access(file, R_OK) != 0)
+        die(STATUS_USAGE, "--platform %.200s cannot be read: %s; name a SimGrid platform file", file, strerror(errno));
+    *p = (struct platform){ .name = name_of(file), .file = memory_text("%s", file), .ranks = ranks };
+    p->key = memory_text("%s %016llx", p->name, (unsigned long long)hash_of(file));
+    char line[LINE], complaint[LINE] = "";
+    FILE *lines = describe(file);
+    while (fgets(line, sizeof line, lines)) {
+        char name[LINE], device[8];
+        int slots = 0, cores = 0;
+        double speed = 0;
+        line[strcspn(line, "\n")] = '\0';
+        if (sscanf(line, "%511s %d %d %lf %7s", name, &slots, &cores, &speed, device) == 5) {
+            if (p->slots < ranks && slots > 0)
+                p->cores += cores;
+            add_host(p, name, slots, speed, strcmp(device, "model") == 0);
+        } else if (!*complaint) { /* "[0.000000] file.cpp:95: [xbt_exception/ERROR] Parse error at …" */
+            const char *category = strstr(line, "/ERROR] ");
+            snprintf(complaint, sizeof complaint, "%s", category ? category + strlen("/ERROR] ") : line);
+        }
+    }
+    if (pclose(lines) != 0 || p->slots == 0)
+        die(STATUS_USAGE, "--platform %.200s cannot be simulated: %s", file,
+            *complaint ? complaint : "it has no host that takes a rank");
+    if (ranks > p->slots)
+        die(STATUS_USAGE, "--ranks %d, but platform %s takes %d; start fewer, or give its hosts more `ranks`", ranks,
+            p->name, p->slots);
+}
+
+void platform_close(struct platform *p)
+{
+    for (int i = 0; i < p->slots; i++)
+        free(p->host[i]);
+    free(p->host);
+    free(p->name);
+    free(p->key);
+    free(p->file);
+    *p = (struct platform){ 0 };
+}
+
+/* What a message costs: latency + bytes / bandwidth, in ranges of its size. */
+struct message {
+    double from; /* bytes */
+    double latency, bandwidth;
+};
+
+/* The ring of n ranks sends n-th parts of the whole 2 (n - 1) times, one after another. Of two ranks that is
+ * T(m) = 2 t(m / 2), so a message of x bytes takes t(x) = T(2x) / 2. */
+static int messages_of(const struct link *pair, double scale, struct message *messages)
+{
+    const double least_latency = 1e-7, most_bandwidth = 1e15; /* positive, and above SimGrid's precision of 1 ns */
+    double from = 0;
+    for (int p = 0; p < pair->pieces; p++) {
+        double per_byte = scale * pair->piece[p].beta;
+        messages[p] = (struct message){ .from = from,
+                                        .latency = fmax(scale * pair->piece[p].alpha / 2, least_latency),
+                                        .bandwidth = per_byte > 0 ? 1 / per_byte : most_bandwidth };
+        from = pair->piece[p].upto / 2;
+    }
+    return pair->pieces;
+}
+
+static void put_factors(FILE *out, const char *name, const struct message *messages, int count,
+                        double (*factor)(const struct message *message, double base), double base)
+{
+    fprintf(out, "    <prop id=\"%s\" value=\"", name);
+    for (int i = 0; i < count; i++)
+        fprintf(out, "%s%.0f:%.12g", i ? ";" : "", messages[i].from, factor(&messages[i], base));
+    fputs("\"/>\n", out);
+}
+
+static double latency_factor(const struct message *message, double base)
+{
+    return message->latency / base;
+}
+
+static double bandwidth_factor(const struct message *message, double base)
+{
+    return message->bandwidth / base;
+}
+
+/* SMPI's own calibrations and overheads off: a message costs what its size says, and nothing else. */
+static const char plain_network[] = "    <prop id=\"network/crosstraffic\" value=\"0\"/>\n"
+                                    "    <prop id=\"network/TCP-gamma\" value=\"0\"/>\n"
+                                    "    <prop id=\"network/weight-S\" value=\"0\"/>\n"
+                                    "    <prop id=\"smpi/os\" value=\"0:0:0\"/>\n"
+                                    "    <prop id=\"smpi/or\" value=\"0:0:0\"/>\n"
+                                    "    <prop id=\"smpi/ois\" value=\"0:0:0\"/>\n";
+
+char *platform_write_dedicated(const char *folder, const char *name, int ranks, int membus, const struct link *pair)
+{
+    static const struct link none = { .pieces = 1, .piece = { { .upto = INFINITY, .alpha = 1e-6, .beta = 1e-10 } } };
+    struct message messages[LINK_PIECES_MOST];
+    /* On one host a message passes the host's own link, and so does the copy that a rank of SimGrid's ring first sends
+     * to itself, the (2n - 1)-th message of 2n - 2. */
+    double scale = membus ? (2.0 * ranks - 2) / (2.0 * ranks - 1) : 1;
+    int count = messages_of(pair ? pair : &none, scale > 0 ? scale : 1, messages);
+    double latency = INFINITY, bandwidth = 0; /* of the links: the best piece's, so that factors only slow down */
+    for (int i = 0; i < count; i++) {
+        latency = fmin(latency, messages[i].latency);
+        bandwidth = fmax(bandwidth, messages[i].bandwidth);
+    }
+
+    struct file file = file_begin(folder, name);
+    fprintf(file.out,
+            "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+            "<!-- Written by lockstep. %s\n"
+            "     Speed: 1 Gflop/s by definition; measured seconds are charged as so many. Link: from all-reduces of\n"
+            "     two real ranks, seconds = alpha + beta x bytes in %d range%s of the message's size. -->\n"
+            "<platform version=\"4.1\">\n  <config>\n%s",
+            membus ? "One host: its ranks share what so many cores take from memory."
+                   : "A host per rank: a copy of this machine's core, with its own caches and memory bus.",
+            count, count == 1 ? "" : "s", plain_network);
+    put_factors(file.out, "smpi/lat-factor", messages, count, latency_factor, latency);
+    put_factors(file.out, "smpi/bw-factor", messages, count, bandwidth_factor, bandwidth);
+    fputs("  </config>\n", file.out);
+    if (membus)
+        fprintf(file.out,
+                "  <cluster id=\"dedicated\" prefix=\"host\" suffix=\"\" radical=\"0-0\" speed=\"1Gf\" core=\"%d\"\n"
+                "           bw=\"1GBps\" lat=\"1us\" loopback_bw=\"%.12gBps\" loopback_lat=\"%.12gs\">\n"
+                "    <prop id=\"ranks\" value=\"%d\"/>\n"
+                "    <prop id=\"about\" value=\"%d copies of this machine's core that share what %d take from memory\"/>\n"
+                "  </cluster>\n</platform>\n",
+                membus, bandwidth, latency, ranks, ranks, membus);
+    else
+        fprintf(file.out,
+                "  <cluster id=\"dedicated\" prefix=\"core\" suffix=\"\" radical=\"0-%d\" speed=\"1Gf\"\n"
+                "           bw=\"%.12gBps\" lat=\"%.12gs\" loopback_bw=\"1e18Bps\" loopback_lat=\"0s\">\n"
+                "    <prop id=\"about\" value=\"%d copies of this machine's core, each with caches and memory bus of its own: an "
+                "upper bound for a real machine of %d such cores\"/>\n"
+                "  </cluster>\n</platform>\n",
+                ranks - 1, bandwidth, latency / 2, ranks, ranks); /* a message passes two links */
+    char *path = memory_text("%s", file.path);
+    file_commit(&file);
+    return path;
+}

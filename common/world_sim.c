@@ -1,0 +1,121 @@
+/* The simulated world: the ranks are SMPI processes on the hosts of a platform file, all in one real process, and time
+ * is SimGrid's. Real arithmetic runs one rank at a time and is charged what it took. */
+#include "world.h"
+#include "world_mpi.h"
+
+#include "companion_sim.h"
+#include "die.h"
+#include "job.h"
+#include "memory.h"
+
+#include <math.h>
+#include <signal.h>
+#include <simgrid/host.h>
+#include <simgrid/version.h>
+#include <smpi/smpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+static double fastest; /* flop/s of the platform's fastest host, on which work takes what it is said to take */
+
+static double find_fastest(void)
+{
+    sg_host_t *hosts = sg_host_list();
+    double speed = 0;
+    for (size_t i = 0; i < sg_host_count(); i++)
+        speed = fmax(speed, sg_host_get_speed(hosts[i]));
+    free(hosts);
+    return speed;
+}
+
+/* Standard output and error, which the launcher kept from smpirun. All ranks share them; once is enough. */
+static void take_output(void)
+{
+    const char *told = getenv(JOB_OUTPUT);
+    int output = 0, error = 0;
+    if (told && sscanf(told, "%d %d", &output, &error) == 2) {
+        dup2(output, STDOUT_FILENO);
+        dup2(error, STDERR_FILENO);
+    }
+}
+
+struct world *world_open(void)
+{
+    MPI_Init(NULL, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* ranks do not outlive their launcher */
+    take_output();
+    fastest = find_fastest();
+    struct world *world = memory_new(1, sizeof *world);
+    world->comm = companion_muster();
+    MPI_Comm_rank(world->comm, &world->rank);
+    MPI_Comm_size(world->comm, &world->size);
+    world->cores = job_cores();
+    return world;
+}
+
+void world_close(struct world *world)
+{
+    companion_dismiss();
+    MPI_Comm_free(&world->comm);
+    MPI_Finalize();
+    free(world);
+}
+
+void world_rest(struct world *world)
+{
+    MPI_Barrier(world->comm); /* who waits here takes no core */
+}
+
+double world_now(void)
+{
+    return MPI_Wtime();
+}
+
+double world_wall(void)
+{
+    struct timespec t;
+    (clock_gettime)(CLOCK_MONOTONIC, &t); /* in parentheses it is the real one, not SMPI's macro */
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void world_sleep(double seconds)
+{
+    struct timespec duration = { .tv_sec = (time_t)seconds };
+    duration.tv_nsec = (long)((seconds - (double)duration.tv_sec) * 1e9);
+    nanosleep(&duration, NULL);
+}
+
+void world_busy(double seconds)
+{
+    smpi_execute_flops_benched(seconds * fastest); /* unbenched, the work of others meanwhile would be charged to us */
+}
+
+const char *world_backend(void)
+{
+    return "sim";
+}
+
+const char *world_platform(void)
+{
+    return job_platform();
+}
+
+bool world_is_simulated(void)
+{
+    return true;
+}
+
+const char *world_property(const char *name)
+{
+    return sg_host_get_property_value(sg_host_self(), name);
+}
+
+const char *world_engine(void)
+{
+    static char version[32];
+    snprintf(version, sizeof version, "SimGrid %d.%d", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR);
+    return version;
+}

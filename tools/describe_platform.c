@@ -1,0 +1,71 @@
+/* describe_platform: what SimGrid makes of a platform file, a line per host: NAME RANKS CORES SPEED DEVICE.
+ *
+ * RANKS and DEVICE are properties of the host (of a <cluster>: of all its hosts): how many ranks it takes (1 unless
+ * said), and "cpu" (real arithmetic, the default) or "model" (the file says what the work costs: common/work.h).
+ * What SimGrid cannot read ends it; what it says then is read by whoever started it. */
+#include "number.h"
+#include "work.h"
+
+#include <simgrid/engine.h>
+#include <simgrid/host.h>
+#include <smpi/smpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xbt/dict.h>
+
+static int compare_names(const void *a, const void *b)
+{
+    return strverscmp(sg_host_get_name(*(const sg_host_t *)a), sg_host_get_name(*(const sg_host_t *)b));
+}
+
+_Noreturn static void refuse(const char *host, const char *name, const char *value, const char *cure)
+{
+    fprintf(stderr, "host %s: property %s = '%s'; %s\n", host, name, value, cure);
+    exit(EXIT_FAILURE);
+}
+
+/* A property that we read must be one of ours, well spelt: a cost that is overlooked would silently be none. */
+static void check_properties(sg_host_t host)
+{
+    xbt_dict_cursor_t cursor = NULL;
+    const char *name = NULL;
+    void *value = NULL;
+    xbt_dict_foreach (sg_host_get_properties(host), cursor, name, value) {
+        size_t length = strlen(name);
+        double seconds = 0;
+        if (length < 2 || strcmp(name + length - 2, "_s") != 0)
+            continue;
+        if (!work_is_property(name))
+            refuse(sg_host_get_name(host), name, value, "no such cost; common/work.h lists them");
+        if (!number_parse(value, &seconds) || !(seconds >= 0 && seconds < 1e6))
+            refuse(sg_host_get_name(host), name, value, "a cost is a number of seconds, 0 or more");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    simgrid_init(&argc, argv);
+    smpi_init_options(); /* a file may set SMPI's */
+    if (argc != 2)
+        return EXIT_FAILURE;
+    simgrid_load_platform(argv[1]);
+    size_t count = sg_host_count();
+    sg_host_t *hosts = sg_host_list();
+    qsort(hosts, count, sizeof *hosts, compare_names);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = sg_host_get_name(hosts[i]);
+        const char *ranks = sg_host_get_property_value(hosts[i], "ranks");
+        const char *device = sg_host_get_property_value(hosts[i], "device");
+        double slots = 1;
+        if (ranks && (!number_parse(ranks, &slots) || !(slots >= 0 && slots <= 1e6) || slots != (int)slots))
+            refuse(name, "ranks", ranks, "a whole number, please");
+        if (device && strcmp(device, "cpu") != 0 && strcmp(device, "model") != 0)
+            refuse(name, "device", device, "cpu or model");
+        check_properties(hosts[i]);
+        printf("%s %d %d %.17g %s\n", name, (int)slots, sg_host_core_count(hosts[i]), sg_host_get_speed(hosts[i]),
+               device ? device : "cpu");
+    }
+    return EXIT_SUCCESS;
+}
