@@ -250,11 +250,13 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
     free(receive);
 }
 
-/* all: links of 2, 4, … ranks and of the whole world. */
-static void measure_links(struct card *card, struct bench *bench, struct world *world)
+/* all */
+static void measure_links(struct card *card, struct bench *bench, struct world *world, int fewest)
 {
     int ranks = world_size(world);
-    for (int n = ranks; n > 1 && card->links<CARD_LINKS_MOST; n = n> 2 ? (n + 1) / 2 : 1) {
+    if (fewest < 2)
+        fewest = fewest == 0 ? ranks : 2;
+    for (int n = ranks; n > 1 && n >= fewest && card->links < CARD_LINKS_MOST; n = n > 2 ? (n + 1) / 2 : 1) {
         struct world *part = world_first(world, n);
         if (part) {
             measure_link(&card->link[card->links], bench, part);
@@ -279,9 +281,11 @@ static struct local_cost modelled_cost(void)
     return cost;
 }
 
-void calibrate(struct card *card, struct world *world, const struct run *run)
+void calibrate(struct card *card, struct world *world, const struct run *run, int fewest_ranks)
 {
-    *card = (struct card){ .ranks = world_size(world), .cores = world_cores(world) };
+    *card = (struct card){ .ranks = world_size(world),
+                           .cores = world_cores(world),
+                           .transfer_core = world_is_simulated() ? 0 : 1 };
     cores_name(card->cpu, CARD_NAME);
     struct bench bench;
     bench_open(&bench, run);
@@ -297,7 +301,7 @@ void calibrate(struct card *card, struct world *world, const struct run *run)
     if (world_rank(world) == 0)
         measure_machine(card);
     world_rest(world);
-    measure_links(card, &bench, world);
+    measure_links(card, &bench, world, fewest_ranks);
     bench_close(&bench);
     world_broadcast(world, card, sizeof *card);
 }

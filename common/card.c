@@ -47,7 +47,7 @@ struct entry {
     const char *quantity;
     double *value;
 };
-enum { CARD_ENTRIES = 14 };
+enum { CARD_ENTRIES = 15 };
 static void list_entries(struct card *c, struct entry entries[CARD_ENTRIES])
 {
     const struct entry list[CARD_ENTRIES] = {
@@ -64,6 +64,7 @@ static void list_entries(struct card *c, struct entry entries[CARD_ENTRIES])
         { "jitter_s", &c->jitter },
         { "copy_bandwidth_bytes_per_s", &c->copy_bandwidth },
         { "sleep_overshoot_s", &c->sleep_overshoot },
+        { "transfer_core_share", &c->transfer_core },
         { "stamp_cost_s", &c->stamp_cost },
     };
     memcpy(entries, list, sizeof list);

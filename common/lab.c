@@ -40,6 +40,7 @@ struct lab {
     struct schedule schedule;
     bool is_running; /* a block is open */
     struct window window;
+    int every; /* steps between two meetings */
     int step;
     struct random draws;
     struct verdict verdict;
@@ -93,7 +94,7 @@ static void get_card(struct lab *lab)
     if (!is_known || !calibrate_agrees(&lab->card, lab->world, &lab->run)) {
         if (is_first && device_computes())
             fputs("measuring the machine card, a few seconds ...\n", stderr);
-        calibrate(&lab->card, lab->world, &lab->run);
+        calibrate(&lab->card, lab->world, &lab->run, lab->story->fewest_ranks);
         if (is_first)
             card_write(&lab->card, lab->folder, &lab->run, job_platform_key());
     }
@@ -228,6 +229,7 @@ bool lab_next_block(struct lab *lab, struct options *options)
     int round = lab->schedule.round;
     memcpy(options, lab->cases.settings[chosen], lab->story->options_size);
     lab->window = run_window(run_of(options), round);
+    lab->every = run_of(options)->sync_every;
     lab->step = -1;
     lab->verdict = (struct verdict){ .loss = (double)NAN };
     lab->is_running = true;
@@ -259,9 +261,9 @@ void lab_phase(struct lab *lab, enum span_kind kind)
     spans_phase(&lab->spans, kind, world_now());
 }
 
-int lab_step(const struct lab *lab)
+bool lab_meets(const struct lab *lab)
 {
-    return lab->step;
+    return (lab->step + 1 - lab->window.warmup) % lab->every == 0;
 }
 
 int lab_draw(struct lab *lab, int n)

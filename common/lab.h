@@ -33,8 +33,8 @@ bool lab_next_block(struct lab *lab, struct options *options);
 bool lab_next_step(struct lab *lab);
 void lab_phase(struct lab *lab, enum span_kind kind);
 
-/* The step of the block, from 0 with its warm-up. */
-int lab_step(const struct lab *lab);
+/* Whether the ranks synchronise in this step: in each, or in every sync_every-th one. */
+bool lab_meets(const struct lab *lab);
 
 /* A number below n, the same on all ranks, and the same for every variant of a round. */
 int lab_draw(struct lab *lab, int n);

@@ -4,6 +4,7 @@
 #include "files.h"
 #include "memory.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -12,7 +13,9 @@ enum {
     SHORT_WINDOW = 4, /* measured steps of the rounds after the first */
     QUICK_WINDOW = 2,
     LEAST_ROUNDS = 6, /* Student's interval on 6 log ratios: 5 degrees of freedom */
-    QUICK_ROUNDS = 3,
+    QUICK_LEAST = 2,
+    QUICK_MOST = 3,
+    QUICK_SECONDS = 15,
 };
 
 const struct run run_published = {
@@ -41,7 +44,7 @@ const struct option_row run_option_rows[] = {
     { "--seed", OPTION_INTEGER, AT(seed), 0, 2147483647, "N", "seed of data, weights and orders" },
     { "--seconds", OPTION_NUMBER, AT(seconds), 0, 86400, "S", "budget for measuring; more time, more rounds" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 10000, "N", "exactly N rounds; 0: as many as the budget allows" },
-    { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "three short rounds; ratios without interval" },
+    { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "two or three short rounds; ratios without interval" },
     { "--cases", OPTION_LIST, AT(cases), 0, 0, "CASE", "run only the baseline and this case; may be repeated" },
     { "--guess", OPTION_LIST, AT(guesses), 0, 0, "CASE=MS", "your guess of a case's step time; may be repeated" },
     { "--backend", OPTION_CHOICE, AT(backend), 0, 0, "auto mpi sim", "where ranks run" },
@@ -81,11 +84,6 @@ void run_refuse(const struct run *run)
         die(STATUS_USAGE, "--out %s cannot be written: %s; name a folder that can", run->out, strerror(error));
 }
 
-static int round_up(int steps, int multiple)
-{
-    return (steps + multiple - 1) / multiple * multiple;
-}
-
 struct window run_window(const struct run *run, int round)
 {
     int warmup = run->skip_first_steps > LEAST_WARMUP ? run->skip_first_steps : LEAST_WARMUP;
@@ -94,19 +92,28 @@ struct window run_window(const struct run *run, int round)
         int most = run->quick ? QUICK_WINDOW : SHORT_WINDOW;
         measured = measured < most ? measured : most;
     }
-    /* Synchronising every k steps keeps the number of steps and rounds up the warm-up, so that what is left is a
-     * multiple of k as well. */
-    int k = run->sync_every;
-    int total = round_up(warmup + measured, k);
-    warmup = round_up(warmup, k);
-    if (warmup >= total)
-        total = warmup + k;
-    return (struct window){ .warmup = warmup, .measured = total - warmup };
+    /* Whole windows of sync_every steps are measured, one at least; steps that fill none warm up. */
+    int k = run->sync_every, whole = measured < k ? k : measured / k * k;
+    if (whole < measured)
+        warmup += measured - whole;
+    return (struct window){ .warmup = warmup, .measured = whole };
 }
 
 int run_least_rounds(const struct run *run)
 {
     if (run->rounds)
         return run->rounds;
-    return run->quick ? QUICK_ROUNDS : LEAST_ROUNDS;
+    return run->quick ? QUICK_LEAST : LEAST_ROUNDS;
+}
+
+int run_most_rounds(const struct run *run)
+{
+    if (run->rounds)
+        return run->rounds;
+    return run->quick ? QUICK_MOST : INT_MAX;
+}
+
+double run_budget(const struct run *run)
+{
+    return run->quick && run->seconds > QUICK_SECONDS ? QUICK_SECONDS : run->seconds;
 }

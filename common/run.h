@@ -23,7 +23,7 @@ struct run {
     int seed;
     double seconds;    /* budget for measuring; rounds are added until it is spent */
     int rounds;        /* exactly this many rounds; 0 = as many as the budget allows */
-    bool quick;        /* three short rounds, ratios without interval */
+    bool quick;        /* two or three short rounds, ratios without interval */
     bool card_only;    /* measure the machine card, show it, stop */
     int backend;       /* enum backend */
     const char *platform; /* file of the machine to simulate; NULL: dedicated cores */
@@ -45,14 +45,17 @@ char *run_folder(const struct run *run, const char *platform);
 /* Ends the program with STATUS_USAGE when settings contradict each other or `out` cannot be written. */
 void run_refuse(const struct run *run);
 
-/* The steps of one block: every rank synchronises at its end, warm-up and window are multiples of sync_every.
- * Round 1 runs the published steps, later rounds a short window; at least 2 steps warm up (their sums are checked). */
+/* The steps of one block. The ranks synchronise at the end of the warm-up and every sync_every steps from there, so that
+ * whole windows are measured. Round 1 runs the published steps, later rounds a short window; at least 2 steps warm up
+ * (their sums are checked). */
 struct window {
     int warmup, measured;
 };
 struct window run_window(const struct run *run, int round);
 
-/* The rounds a run makes at least. */
+/* The rounds a run makes at least; and at most, within the seconds it may spend. */
 int run_least_rounds(const struct run *run);
+int run_most_rounds(const struct run *run);
+double run_budget(const struct run *run);
 
 #endif

@@ -1,5 +1,6 @@
 #include "schedule.h"
 
+#include "device.h"
 #include "random.h"
 #include "world.h"
 
@@ -18,10 +19,10 @@ int schedule_case(const struct schedule *s)
     return (int)s->order[s->turn];
 }
 
-/* A fixed number of rounds, or as many as fit. */
+/* More rounds than must be are made while they fit; where only costs are modelled, all rounds are alike. */
 static bool is_open_ended(const struct run *run)
 {
-    return !run->rounds && !run->quick;
+    return run_most_rounds(run) > run_least_rounds(run) && device_computes();
 }
 
 /* Seconds of the rounds to come, each, judged by the one that just ended: the first is longer by its steps. */
@@ -37,7 +38,7 @@ static double next_round(const struct schedule *s, double now)
 static bool wants_round(const struct schedule *s)
 {
     double now = world_wall();
-    bool fits = now - s->began + next_round(s, now) <= s->run->seconds;
+    bool fits = s->round + 1 < run_most_rounds(s->run) && now - s->began + next_round(s, now) <= run_budget(s->run);
     return s->round + 1 < run_least_rounds(s->run) || (is_open_ended(s->run) && fits);
 }
 
@@ -77,7 +78,7 @@ void schedule_show(const struct schedule *s, const char *lab, const char *name, 
             s->round + 1, is_open_ended(s->run) ? "at least " : "", least, s->turn + 1, s->cases, name, spent);
     if (done > 0.2) {
         double expected = fmax(spent, spent / done * least);
-        fprintf(stderr, " of about %.0f s", is_open_ended(s->run) ? fmax(expected, s->run->seconds) : expected);
+        fprintf(stderr, " of about %.0f s", is_open_ended(s->run) ? fmax(expected, run_budget(s->run)) : expected);
     }
     fputs(terminal.is_live ? "" : "\n", stderr);
     fflush(stderr);

@@ -25,6 +25,7 @@ struct story {
     const struct variant *variants; /* the first is the baseline; a row without name ends them */
     const struct option_row *rows;  /* the lab's own options */
     size_t options_size;            /* sizeof (struct options) */
+    int fewest_ranks;               /* a lab that also runs in a half, a quarter … of the world: the least; else 0 */
     /* Ends the program with STATUS_USAGE when the lab's own options make no sense together. */
     void (*refuse)(const struct options *options);
     /* The formula: from settings and card, never from the run. */

@@ -95,7 +95,7 @@ static double stall_seconds(const struct options *o, const struct card *card)
 
 /* What a rank's step costs besides its samples, and per sample: the share is dealt and the step predicted from it. */
 struct pace {
-    double fetch, stall, fixed, per_sample;
+    double fetch, stall, fixed, per_sample, update; /* the update is part of what is fixed */
 };
 
 static struct pace pace_of(const struct options *o, const struct card *card, int rank)
@@ -106,7 +106,8 @@ static struct pace pace_of(const struct options *o, const struct card *card, int
     return (struct pace){ .fetch = line_at(cost->fetch, o->run.batch_size),
                           .stall = is_late ? stall_seconds(o, card) : 0,
                           .fixed = passes * cost->passes.fixed + cost->update,
-                          .per_sample = passes * cost->passes.per_sample };
+                          .per_sample = passes * cost->passes.per_sample,
+                          .update = cost->update };
 }
 
 /* Deals the global batch out: evenly, or by the speeds on the card so that all ranks end together. */
@@ -126,7 +127,8 @@ static void deal(const struct options *o, const struct card *card, int *samples)
 }
 
 /* What a rank has to do per step. Fetched ahead, copying and a busy stall move onto the helper but stay on this core; a
- * sleep runs beside the step and shows only as far as it is longer: max(stall, local + transfer), not their sum. */
+ * sleep runs beside the step and shows only as far as it is longer: max(stall, local + transfer), not their sum. What is
+ * left of the helper's work after the passes, of which it takes equal turns, fills a transfer that leaves the core free. */
 static struct load load_of(const struct options *o, const struct card *card, int rank, int samples, double transfer)
 {
     struct pace pace = pace_of(o, card, rank);
@@ -137,7 +139,8 @@ static struct load load_of(const struct options *o, const struct card *card, int
     double asleep = pace.fetch + pace.stall - on_core;
     struct load load = { .data = on_core + asleep, .local = local, .cpu = local + on_core };
     if (o->ahead) {
-        load.local = local + on_core;
+        double left = fmax(0, on_core - (local - pace.update));
+        load.local = local + on_core - (1 - card->transfer_core) * fmin(left, transfer);
         load.data = asleep > 0 ? fmax(0, pace.fetch + asleep - load.local - transfer) : 0;
     }
     return load;
@@ -233,7 +236,7 @@ int main(int argc, char **argv)
                 collective_sum(collective, WIRE_F32, mlp_gradients(model), sums, count); /* <- where everybody meets */
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(optimizer, mlp_parameters(model), meets_each_step ? sums : mlp_gradients(model));
-            if (!meets_each_step && (lab_step(lab) + 1) % o.run.sync_every == 0) {
+            if (!meets_each_step && lab_meets(lab)) {
                 /* Local SGD: each rank trained alone; now their parameters are averaged, weighted by samples. */
                 device_scale(sums, mlp_parameters(model), (float)samples[rank] / (float)global_batch, count);
                 collective_sum(collective, WIRE_F32, sums, mlp_parameters(model), count);
