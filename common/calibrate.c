@@ -256,7 +256,7 @@ static void measure_links(struct card *card, struct bench *bench, struct world *
     int ranks = world_size(world);
     if (fewest < 2)
         fewest = fewest == 0 ? ranks : 2;
-    for (int n = ranks; n > 1 && n >= fewest && card->links < CARD_LINKS_MOST; n = n > 2 ? (n + 1) / 2 : 1) {
+    for (int n = ranks; n > 1 && n >= fewest && card->links<CARD_LINKS_MOST; n = n> 2 ? (n + 1) / 2 : 1) {
         struct world *part = world_first(world, n);
         if (part) {
             measure_link(&card->link[card->links], bench, part);
@@ -272,12 +272,12 @@ static struct local_cost modelled_cost(void)
 {
     const struct work none = { 0 }, one = { .samples = 1 };
     struct local_cost cost = { .fetch.fixed = device_pass_seconds(WORK_FETCH, none),
-                               .passes.fixed = device_pass_seconds(WORK_FORWARD, none) +
-                                               device_pass_seconds(WORK_BACKWARD, none),
+                               .passes.fixed =
+                                   device_pass_seconds(WORK_FORWARD, none) + device_pass_seconds(WORK_BACKWARD, none),
                                .update = device_pass_seconds(WORK_UPDATE, none) };
     cost.fetch.per_sample = device_pass_seconds(WORK_FETCH, one) - cost.fetch.fixed;
-    cost.passes.per_sample = device_pass_seconds(WORK_FORWARD, one) + device_pass_seconds(WORK_BACKWARD, one) -
-                             cost.passes.fixed;
+    cost.passes.per_sample =
+        device_pass_seconds(WORK_FORWARD, one) + device_pass_seconds(WORK_BACKWARD, one) - cost.passes.fixed;
     return cost;
 }
 
@@ -286,7 +286,10 @@ void calibrate(struct card *card, struct world *world, const struct run *run, in
     *card = (struct card){ .ranks = world_size(world),
                            .cores = world_cores(world),
                            .transfer_core = world_is_simulated() ? 0 : 1 };
-    cores_name(card->cpu, CARD_NAME);
+    if (device_computes())
+        cores_name(card->cpu, CARD_NAME);
+    else
+        snprintf(card->cpu, CARD_NAME, "costs of platform %s", world_platform());
     struct bench bench;
     bench_open(&bench, run);
     if (device_computes()) {

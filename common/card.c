@@ -7,6 +7,7 @@
 #include "files.h"
 #include "memory.h"
 #include "mlp.h"
+#include "world.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,8 +38,8 @@ double card_allreduce(const struct card *card, int ranks, double bytes)
 /* What a card must agree on to be used for a run. */
 static char *card_key(const struct run *run, const char *platform, const char *cpu, int cores)
 {
-    return memory_text("%s; %s; %d cores; %s; %s; %d ranks; batch %d; mlp %d-%d-%d-%d; lockstep %s", platform, cpu, cores,
-                       device_kernel(), collective_algorithm(), run->ranks, run->batch_size, run->input_dim,
+    return memory_text("%s; %s; %d cores; %s; %s; %d ranks; batch %d; mlp %d-%d-%d-%d; lockstep %s", platform, cpu,
+                       cores, device_kernel(), collective_algorithm(), run->ranks, run->batch_size, run->input_dim,
                        run->hidden_dim, run->hidden_dim, run->num_classes, LOCKSTEP_VERSION);
 }
 
@@ -173,17 +174,21 @@ void card_show(FILE *out, const struct card *card, const struct run *run, double
     double alone = local_step(&card->alone, B);
     double together = local_step(&card->together, B);
     double rate = mlp_flops(run, run->batch_size) / line_at(card->alone.passes, B);
-    fprintf(out, "machine card   %s, %d core%s\n", card->cpu, card->cores, card->cores == 1 ? "" : "s");
-    fprintf(out, "  one rank steps alone in       %8.1f ms   (batch %d: %.1f fixed + %.3f per sample; %.0f GFLOP/s)\n",
-            1e3 * alone, run->batch_size,
-            1e3 * (card->alone.fetch.fixed + card->alone.passes.fixed + card->alone.update),
-            1e3 * (card->alone.fetch.per_sample + card->alone.passes.per_sample), rate / 1e9);
+    fprintf(out, "machine card   %s, %d %s%s\n", card->cpu, card->cores,
+            world_is_simulated() ? "simulated core" : "core", card->cores == 1 ? "" : "s");
+    fprintf(out, "  one rank steps alone in       %8.1f ms   (batch %d: %.1f fixed + %.3f per sample", 1e3 * alone,
+            run->batch_size, 1e3 * (card->alone.fetch.fixed + card->alone.passes.fixed + card->alone.update),
+            1e3 * (card->alone.fetch.per_sample + card->alone.passes.per_sample));
+    if (device_computes())
+        fprintf(out, "; %.0f GFLOP/s", rate / 1e9);
+    fputs(")\n", out);
     if (card->ranks > 1) {
         fprintf(out, "  %d ranks at once, each in      %8.1f ms   (slowest of a step: %.1f ms above the mean)\n",
                 card->ranks, 1e3 * together, 1e3 * card->jitter);
         fprintf(out, "  all-reduce of %5.1f MB takes   %8.1f ms   (%d ranks, predicted from other sizes)\n",
                 bytes / 1e6, 1e3 * card_allreduce(card, card->ranks, bytes), card->ranks);
     }
-    fprintf(out, "  memory copy %.1f GB/s; a sleep lasts %.2f ms too long; a stamp costs %.0f ns\n",
-            card->copy_bandwidth / 1e9, 1e3 * card->sleep_overshoot, 1e9 * card->stamp_cost);
+    if (!world_is_simulated())
+        fprintf(out, "  memory copy %.1f GB/s; a sleep lasts %.2f ms too long; a stamp costs %.0f ns\n",
+                card->copy_bandwidth / 1e9, 1e3 * card->sleep_overshoot, 1e9 * card->stamp_cost);
 }

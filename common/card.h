@@ -34,9 +34,9 @@ struct card {
     double jitter;              /* median over steps of (slowest rank - mean rank), all at once */
     double copy_bandwidth;      /* bytes read plus written per second, one rank */
     double sleep_overshoot;     /* how much longer than asked a sleep takes */
-    double transfer_core;     /* share of a transfer that keeps the core busy: 1 where cores copy the messages, 0 where a
+    double transfer_core; /* share of a transfer that keeps the core busy: 1 where cores copy the messages, 0 where a
                                  (simulated) network does and a helper may use the core meanwhile */
-    double stamp_cost;          /* of taking one stamp and writing it down */
+    double stamp_cost;    /* of taking one stamp and writing it down */
     int links;
     struct link link[CARD_LINKS_MOST];
 };

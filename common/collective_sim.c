@@ -1,7 +1,7 @@
 /* Never MPI_Iallreduce under SMPI: in 3.32 it exchanges everything with everybody and may crash. A started sum is the
  * blocking one, done by the ranks' engines, which stand beside them. */
-#include "collective_mpi.h"
 #include "collective.h"
+#include "collective_mpi.h"
 
 #include "companion_sim.h"
 #include "memory.h"

@@ -7,13 +7,13 @@
 #include <stdbool.h>
 
 /* The variables in which the launcher tells it. */
-#define JOB_ARGUMENTS "LOCKSTEP_ARGUMENTS" /* the command line, its words ended by JOB_WORD_END */
-#define JOB_CORES "LOCKSTEP_CORES"         /* that all ranks may use together */
-#define JOB_OUTPUT "LOCKSTEP_OUTPUT"       /* descriptors of the person's standard output and error */
-#define JOB_PLATFORM "LOCKSTEP_PLATFORM"   /* name of the simulated machine; absent where ranks are real */
+#define JOB_ARGUMENTS    "LOCKSTEP_ARGUMENTS"    /* the command line, its words ended by JOB_WORD_END */
+#define JOB_CORES        "LOCKSTEP_CORES"        /* that all ranks may use together */
+#define JOB_OUTPUT       "LOCKSTEP_OUTPUT"       /* descriptors of the person's standard output and error */
+#define JOB_PLATFORM     "LOCKSTEP_PLATFORM"     /* name of the simulated machine; absent where ranks are real */
 #define JOB_PLATFORM_KEY "LOCKSTEP_PLATFORM_KEY" /* changes with its file */
-#define JOB_PULSE "LOCKSTEP_PULSE"         /* path of the file that holds the signs of life */
-#define JOB_TERMINAL "LOCKSTEP_TERMINAL"   /* columns, is_live, has_color */
+#define JOB_PULSE        "LOCKSTEP_PULSE"        /* path of the file that holds the signs of life */
+#define JOB_TERMINAL     "LOCKSTEP_TERMINAL"     /* columns, is_live, has_color */
 enum { JOB_WORD_END = '\037', JOB_BEAT = '.', JOB_END = '!' }; /* the last two are what the pulse holds */
 
 /* True in a process that a launcher started: ours, mpirun, srun or another. */

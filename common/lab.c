@@ -6,8 +6,8 @@
 #include "device.h"
 #include "gather.h"
 #include "guess.h"
-#include "lanes.h"
 #include "job.h"
+#include "lanes.h"
 #include "memory.h"
 #include "mlp.h"
 #include "random.h"
@@ -87,7 +87,8 @@ static void get_card(struct lab *lab)
 {
     bool is_first = world_rank(lab->world) == 0;
     bool may_read = is_first && !lab->run.card_only && device_computes();
-    int is_known = may_read && card_read(&lab->card, lab->folder, &lab->run, job_platform_key(), world_cores(lab->world));
+    int is_known =
+        may_read && card_read(&lab->card, lab->folder, &lab->run, job_platform_key(), world_cores(lab->world));
     world_broadcast(lab->world, &is_known, sizeof is_known);
     if (is_known)
         world_broadcast(lab->world, &lab->card, sizeof lab->card);
@@ -133,10 +134,13 @@ static void open_report(struct lab *lab)
                           .preamble = preamble_of(lab),
                           .backend = world_backend(),
                           .platform = world_platform(),
+                          .device = device_name(),
                           .ranks = lab->run.ranks,
                           .cores = lab->card.cores,
                           .stamp_cost = lab->card.stamp_cost,
                           .is_oversubscribed = lab->run.ranks > lab->card.cores,
+                          .is_simulated = world_is_simulated(),
+                          .is_modelled = !device_computes(),
                           .has_intervals = !lab->run.quick && run_least_rounds(&lab->run) > 2,
                           .outcomes = memory_new((size_t)lab->cases.count, sizeof *r->outcomes),
                           .cases = lab->cases.count };
@@ -151,7 +155,7 @@ static void open_report(struct lab *lab)
     }
     lab->terminal = job_terminal();
     lab->spans_so_far = report_begin_spans();
-    if (r->is_oversubscribed)
+    if (r->is_oversubscribed && !r->is_simulated)
         warn("%d ranks on %d cores: they share time, so this shows oversubscription more than the lab's lesson; "
              "every row is marked",
              r->ranks, r->cores);
@@ -194,7 +198,8 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
 static void take_block(struct lab *lab, struct block *block)
 {
     struct outcome *o = &lab->report.outcomes[schedule_case(&lab->schedule)];
-    o->tally.wrong += gather_wrong(block);
+    if (device_computes())
+        o->tally.wrong += gather_wrong(block);
     tally_add(&o->tally, &block->timeline);
     report_add_spans(&lab->spans_so_far, &block->timeline, o->name);
     if (lab->schedule.round > 0) {
@@ -249,7 +254,7 @@ bool lab_next_step(struct lab *lab)
     if (lab->step == 0)
         world_barrier(lab->world); /* set-up of the block ends at different times */
     /* Sums are checked while warming up; the check's own exchange is not measured. */
-    collective_check(lab->collective, lab->step < lab->window.warmup);
+    collective_check(lab->collective, lab->step < lab->window.warmup && device_computes());
     if (lab->step < lab->window.warmup + lab->window.measured)
         return true;
     spans_end(&lab->spans, world_now());

@@ -179,7 +179,9 @@ void lanes_draw(FILE *out, const struct report *report, const char *const *names
     columns = columns < LEAST ? LEAST : columns > MOST ? MOST : columns;
     double scale = longest / columns;
     fprintf(out, "\nA typical step, one line per rank%s:\n",
-            report->is_oversubscribed ? " (more ranks than cores: they share time)" : "");
+            report->is_simulated        ? " (simulated)"
+            : report->is_oversubscribed ? " (more ranks than cores: they share time)"
+                                        : "");
     for (int i = 0; i < count; i++)
         draw_case(out, shown[i], &pictures[i], columns, scale, terminal.has_color);
     draw_axis(out, columns, scale);

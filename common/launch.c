@@ -145,9 +145,9 @@ static int write_hosts(const struct platform *platform)
 static struct command smpirun_command(const struct launch *launch)
 {
     static const char *const fixed[] = {
-        "--cfg=smpi/allreduce:lr",   /* the ring, as with Open MPI */
-        "--cfg=smpi/wtime:0",        /* looking at the clock takes no time */
-        "--cfg=smpi/test:0",         /* and neither does asking whether something has arrived */
+        "--cfg=smpi/allreduce:lr", /* the ring, as with Open MPI */
+        "--cfg=smpi/wtime:0",      /* looking at the clock takes no time */
+        "--cfg=smpi/test:0",       /* and neither does asking whether something has arrived */
         "--cfg=smpi/iprobe:0",
         "--cfg=smpi/cpu-threshold:1e-6",
         "--cfg=smpi/async-small-thresh:0",

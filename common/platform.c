@@ -232,18 +232,20 @@ char *platform_write_dedicated(const char *folder, const char *name, int ranks, 
     put_factors(file.out, "smpi/bw-factor", messages, count, bandwidth_factor, bandwidth);
     fputs("  </config>\n", file.out);
     if (membus)
-        fprintf(file.out,
-                "  <cluster id=\"dedicated\" prefix=\"host\" suffix=\"\" radical=\"0-0\" speed=\"1Gf\" core=\"%d\"\n"
-                "           bw=\"1GBps\" lat=\"1us\" loopback_bw=\"%.12gBps\" loopback_lat=\"%.12gs\">\n"
-                "    <prop id=\"ranks\" value=\"%d\"/>\n"
-                "    <prop id=\"about\" value=\"%d copies of this machine's core that share what %d take from memory\"/>\n"
-                "  </cluster>\n</platform>\n",
-                membus, bandwidth, latency, ranks, ranks, membus);
+        fprintf(
+            file.out,
+            "  <cluster id=\"dedicated\" prefix=\"host\" suffix=\"\" radical=\"0-0\" speed=\"1Gf\" core=\"%d\"\n"
+            "           bw=\"1GBps\" lat=\"1us\" loopback_bw=\"%.12gBps\" loopback_lat=\"%.12gs\">\n"
+            "    <prop id=\"ranks\" value=\"%d\"/>\n"
+            "    <prop id=\"about\" value=\"%d copies of this machine's core that share what %d take from memory\"/>\n"
+            "  </cluster>\n</platform>\n",
+            membus, bandwidth, latency, ranks, ranks, membus);
     else
         fprintf(file.out,
                 "  <cluster id=\"dedicated\" prefix=\"core\" suffix=\"\" radical=\"0-%d\" speed=\"1Gf\"\n"
                 "           bw=\"%.12gBps\" lat=\"%.12gs\" loopback_bw=\"1e18Bps\" loopback_lat=\"0s\">\n"
-                "    <prop id=\"about\" value=\"%d copies of this machine's core, each with caches and memory bus of its own: an "
+                "    <prop id=\"about\" value=\"%d copies of this machine's core, each with caches and memory bus of "
+                "its own: an "
                 "upper bound for a real machine of %d such cores\"/>\n"
                 "  </cluster>\n</platform>\n",
                 ranks - 1, bandwidth, latency / 2, ranks, ranks); /* a message passes two links */

@@ -24,7 +24,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_text(csv, "case", o->name);
     csv_text(csv, "backend", report->backend);
     csv_text(csv, "platform", report->platform);
-    csv_text(csv, "device", "cpu");
+    csv_text(csv, "device", report->device);
     csv_text(csv, "precision", "fp32");
     csv_integer(csv, "ranks", o->run.ranks);
     csv_integer(csv, "cores", report->cores);
@@ -58,9 +58,9 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_number(csv, "vs_baseline_low", report->has_intervals ? s->vs_baseline.low : NAN);
     csv_number(csv, "vs_baseline_high", report->has_intervals ? s->vs_baseline.high : NAN);
     csv_number(csv, "loss", s->loss);
-    csv_text(csv, "numerics", numerics_names[s->numerics]);
+    csv_text(csv, "numerics", numerics_names[report->is_modelled ? NUMERICS_UNKNOWN : s->numerics]);
     csv_integer(csv, "oversubscribed", report->is_oversubscribed);
-    csv_integer(csv, "wrong", o->tally.wrong);
+    csv_index(csv, "wrong", report->is_modelled && !o->tally.wrong ? -1 : o->tally.wrong);
 }
 
 static void put_rank(struct csv *csv, const struct outcome *o, int rank)

@@ -24,8 +24,10 @@ struct report {
     const char *folder;             /* results/NN_name */
     const char *preamble;           /* the lines that head every table, each beginning with # */
     const char *backend, *platform; /* world_backend(), world_platform() */
+    const char *device;             /* device_name() */
     int ranks, cores;
-    bool is_oversubscribed;
+    bool is_oversubscribed, is_simulated;
+    bool is_modelled;         /* nothing was computed, so there is no loss and nothing was checked */
     double stamp_cost;        /* seconds, from the card */
     bool has_intervals;       /* enough rounds, not --quick */
     struct outcome *outcomes; /* (cases); the first is the baseline */

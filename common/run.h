@@ -21,11 +21,11 @@ struct run {
     int sync_every;                         /* ranks synchronise every this many steps; 1 = every step */
     int input_dim, hidden_dim, num_classes; /* the MLP: input-hidden-hidden-classes */
     int seed;
-    double seconds;    /* budget for measuring; rounds are added until it is spent */
-    int rounds;        /* exactly this many rounds; 0 = as many as the budget allows */
-    bool quick;        /* two or three short rounds, ratios without interval */
-    bool card_only;    /* measure the machine card, show it, stop */
-    int backend;       /* enum backend */
+    double seconds;       /* budget for measuring; rounds are added until it is spent */
+    int rounds;           /* exactly this many rounds; 0 = as many as the budget allows */
+    bool quick;           /* two or three short rounds, ratios without interval */
+    bool card_only;       /* measure the machine card, show it, stop */
+    int backend;          /* enum backend */
     const char *platform; /* file of the machine to simulate; NULL: dedicated cores */
     int membus;           /* of dedicated cores: they share so many cores' worth of memory bus; 0: each has its own */
     double deadline_s; /* the supervisor ends a run without a sign of life for this long; 0 = derived from `seconds` */

@@ -25,8 +25,8 @@ struct job {
     const struct story *story;
     const struct options *base;
     const struct run *run;
-    char *const *arguments; /* the program's own */
-    int cores;              /* of this machine */
+    char *const *arguments;    /* the program's own */
+    int cores;                 /* of this machine */
     struct platform *platform; /* to simulate; NULL: real ranks */
 };
 
@@ -114,7 +114,9 @@ static struct link measure_pair(const struct job *job, const char *folder)
                           memory_text("--hidden-dim=%d", run.hidden_dim),
                           memory_text("--num-classes=%d", run.num_classes),
                           NULL };
-        struct job pair = { .story = job->story, .base = job->base, .run = &run, .arguments = words, .cores = job->cores };
+        struct job pair = {
+            .story = job->story, .base = job->base, .run = &run, .arguments = words, .cores = job->cores
+        };
         warn("measuring all-reduces of two real ranks, a few seconds ...");
         int status = start(&pair, NULL);
         for (char **word = words; *word; word++)

@@ -46,7 +46,7 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
     if (layout.has_guess)
         put_ms(out, 7, o->guess);
     put_ms(out, 8, prediction_step(&o->prediction));
-    put_ms(out, 8, s->slowest_step);
+    put_ms(out, 9, s->slowest_step);
     fputs(report->is_oversubscribed ? "*" : " ", out);
     put_ratio(out, report, o);
     if (!layout.has_terms) {
@@ -61,19 +61,20 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
         fprintf(out, "  rank %-2d", s->blamed_rank);
     else
         fprintf(out, "  %-7s", "-");
-    fprintf(out, "  %s\n", numerics_names[s->numerics]);
+    fprintf(out, "  %s\n", report->is_modelled ? "" : numerics_names[s->numerics]);
 }
 
 void table_show(FILE *out, const struct report *report, int columns)
 {
-    enum { TERMS_WIDTH = 106 }; /* of a row with its terms */
+    enum { TERMS_WIDTH = 107 }; /* of a row with its terms */
     struct layout layout = { .has_terms = columns >= TERMS_WIDTH };
     for (int i = 0; i < report->cases; i++)
         layout.has_guess |= !isnan(report->outcomes[i].guess);
     fprintf(out, "\n%-20s", "milliseconds a step");
     if (layout.has_guess)
         fprintf(out, " %7s", "you");
-    fprintf(out, " %8s %8s  %-19s", "formula", "measured", report->has_intervals ? "x baseline [95 %]" : "x baseline");
+    fprintf(out, " %8s %9s  %-19s", "formula", report->is_simulated ? "simulated" : "measured",
+            report->has_intervals ? "x baseline [95 %]" : "x baseline");
     if (layout.has_terms)
         fprintf(out, " %6s %6s %6s %8s  %-7s  %s", "data", "local", "wait", "transfer", "blamed", "numerics");
     fputc('\n', out);
@@ -81,6 +82,8 @@ void table_show(FILE *out, const struct report *report, int columns)
         put_case(out, report, &report->outcomes[i], layout);
     if (layout.has_terms)
         fputs("data, local, wait, transfer: means over ranks; local = forward, backward, update\n", out);
+    if (report->is_simulated)
+        fprintf(out, "simulated on platform %s; not what this machine takes\n", report->platform);
     if (report->is_oversubscribed)
         fprintf(out, "* %d ranks share %d core%s: not what ranks with cores of their own would take\n", report->ranks,
                 report->cores, report->cores == 1 ? "" : "s");
@@ -100,6 +103,7 @@ static void explain_gap(FILE *out, const struct outcome *o)
                   { "wait", s->wait - p->wait },
                   { "transfer", s->transfer - p->transfer } };
     double gap = s->step - prediction_step(p);
+    gap = fabs(gap) < 0.05e-3 ? 0 : gap; /* shown as nothing, so without a sign */
     fprintf(out, "%s: %+.1f ms against the formula (%+.0f %%)", o->name, 1e3 * gap, 100 * gap / prediction_step(p));
     const char *before = ": ";
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
@@ -137,7 +141,8 @@ void table_explain(FILE *out, const struct report *report, const char *name)
     for (int i = 0; i < report->cases; i++)
         if (i == 0 || &report->outcomes[i] == o)
             explain_gap(out, &report->outcomes[i]);
-    explain_stamps(out, report);
+    if (!report->is_simulated) /* there, looking at the clock takes no time */
+        explain_stamps(out, report);
     if (!o || o == baseline)
         return;
     const struct summary *s = &o->summary;
@@ -149,6 +154,6 @@ void table_explain(FILE *out, const struct report *report, const char *name)
                 o->name, 100 * s->wait / s->step);
     fprintf(out,
             "Had every rank been as quick as the median one, its step would take %.1f ms (computed from %s alone);\n"
-            "the baseline measured %.1f ms.\n",
-            1e3 * s->what_if, o->name, 1e3 * baseline->summary.step);
+            "the baseline %s %.1f ms.\n",
+            1e3 * s->what_if, o->name, report->is_simulated ? "took" : "measured", 1e3 * baseline->summary.step);
 }

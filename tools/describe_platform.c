@@ -32,7 +32,8 @@ static void check_properties(sg_host_t host)
     xbt_dict_cursor_t cursor = NULL;
     const char *name = NULL;
     void *value = NULL;
-    xbt_dict_foreach (sg_host_get_properties(host), cursor, name, value) {
+    xbt_dict_foreach(sg_host_get_properties(host), cursor, name, value)
+    {
         size_t length = strlen(name);
         double seconds = 0;
         if (length < 2 || strcmp(name + length - 2, "_s") != 0)
