@@ -94,6 +94,8 @@ void guess_keep(const struct report *report, const char *folder)
             csv_text(&csv, "time", when);
             csv_text(&csv, "lab", report->lab);
             csv_text(&csv, "case", o->name);
+            csv_text(&csv, "backend", report->backend);
+            csv_text(&csv, "platform", report->platform);
             csv_ms(&csv, "guess_ms", o->guess);
             csv_ms(&csv, "predicted_step_ms", prediction_step(&o->prediction));
             csv_ms(&csv, "slowest_step_ms", o->summary.slowest_step);

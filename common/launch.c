@@ -336,8 +336,10 @@ static int judge_end(const char *launcher, int status, int pulse)
         warn("%s was not found; install it (Debian, Ubuntu: apt-get install openmpi-bin libsimgrid-dev)", launcher);
         return STATUS_CANNOT;
     }
-    if (code == STATUS_RIGHT && !has_ended(pulse)) { /* what SimGrid says of ranks that all wait for each other */
-        warn("the ranks stopped before their end: each waited for another; files of earlier runs are untouched");
+    if (code == STATUS_RIGHT && !has_ended(pulse)) { /* so smpirun ends when all ranks wait for each other */
+        warn("%s ended well, but the ranks did not come to their end: a deadlock, if they were simulated; files of "
+             "earlier runs are untouched",
+             launcher);
         return STATUS_WRONG;
     }
     if (code == STATUS_RIGHT || code == STATUS_USAGE || code == STATUS_CANNOT || (code == STATUS_WRONG && has_started))

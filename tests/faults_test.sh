@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
-# usage: faults_test.sh LAB FOLDER: a rank dies, hangs, somebody presses Ctrl-C: does the lab 01_straggler end in time,
+# usage: faults_test.sh LAB FOLDER mpi|sim: a rank dies, hangs, somebody presses Ctrl-C: does the lab 01_straggler end in time,
 # say so in one line, leave no process behind, and keep the results of an earlier run? Works in FOLDER/faults.
 set -uo pipefail
 
 lab=$(realpath "$1")
 folder=$(realpath "$2")/faults
-results=$folder/results # in the command line of every process of a run: that is how they are found
-job=(--ranks 3 --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --out "$results")
+backend=$3
+results=$folder/results # in the words or the environment of every process of a run: that is how they are found
+summary=$results/01_straggler/summary.csv processes_of_ranks=3
+if [[ $backend == sim ]]; then # all simulated ranks live in one process
+    summary=$results/platforms/dedicated-cores/01_straggler/summary.csv processes_of_ranks=1
+fi
+job=(--backend "$backend" --ranks 3 --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --out "$results")
 failed=0
 
 complain() # TEXT: about the fault at hand
@@ -25,12 +30,11 @@ children() # PID
     cat /proc/"$1"/task/*/children 2>/dev/null
 }
 
-processes() # of this run: every process that has the folder of results among its words
+processes() # of this run: every process that was told of the folder of results
 {
-    local file words
-    for file in /proc/[0-9]*/cmdline; do
-        mapfile -d '' words 2>/dev/null <"$file" || continue
-        [[ " ${words[*]-} " == *" $results "* ]] && basename "${file%/cmdline}"
+    local process
+    for process in /proc/[0-9]*; do
+        grep -qsaF -- "$results" "$process/cmdline" "$process/environ" && basename "$process"
     done
 }
 
@@ -54,7 +58,7 @@ half_files()
     find "$results" -name '.*.tmp'
 }
 
-# Starts a long run and returns once its ranks are training: `supervisor`, `mpirun` and `ranks` are their processes.
+# Starts a long run and returns once its ranks are training: `supervisor`, `launcher` and `ranks` are their processes.
 start() # ARGUMENT...
 {
     : >"$folder/err" # or the words of the run before may be taken for this one's
@@ -71,11 +75,11 @@ start() # ARGUMENT...
         fi
         sleep 0.05
     done
-    mpirun=$(children "$supervisor")
-    mpirun=${mpirun% }
-    read -r -a ranks <<<"$(children "$mpirun")"
-    if ((${#ranks[@]} != 3)); then
-        complain "${#ranks[@]} ranks below mpirun, not 3"
+    launcher=$(children "$supervisor")
+    launcher=${launcher% }
+    read -r -a ranks <<<"$(children "$launcher")"
+    if ((${#ranks[@]} != processes_of_ranks)); then
+        complain "${#ranks[@]} ranks below the launcher, not $processes_of_ranks"
         end_processes
         return 1
     fi
@@ -130,14 +134,14 @@ mkdir -p "$folder"
 
 fault="an earlier run"
 "$lab" "${job[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" || complain "status $?: $(<"$folder/err")"
-[[ -s $results/01_straggler/summary.csv ]] || complain "no summary.csv"
+[[ -s $summary ]] || complain "no summary.csv"
 earlier=$(whole_files)
 no_half_file_is_left
 ((failed)) && exit 1
 
 fault="a rank is killed"
 if start; then
-    kill -KILL "${ranks[1]}"
+    kill -KILL "${ranks[-1]}"
     ends 1 10 'signal 9|died'
     nothing_is_left
     no_half_file_is_left
@@ -161,15 +165,15 @@ fi
 
 fault="a rank hangs"
 if start --deadline-s 12; then
-    kill -STOP "${ranks[2]}"
+    kill -STOP "${ranks[-1]}"
     ends 1 22 '12 s.*--deadline-s'
     nothing_is_left
     no_half_file_is_left
 fi
 
-fault="mpirun is killed"
+fault="the launcher is killed"
 if start; then
-    kill -KILL "$mpirun"
+    kill -KILL "$launcher"
     ends 1 10 'signal 9'
     nothing_is_left
     no_half_file_is_left

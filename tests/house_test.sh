@@ -15,7 +15,7 @@ found=$(grep -nE 'clock_gettime|gettimeofday|nanosleep|usleep|MPI_Wtime|[^_a-z]s
 
 # A backend is a linked file: only the files named after it know its API.
 found=$(grep -nE '#include <(mpi|nccl|cuda[a-z_]*|smpi/.*)\.h>|#ifdef|#if defined' common/*.[ch] labs/*.c |
-    grep -vE '^common/(world_calls\.c|[a-z]+_(mpi|cpu)\.[ch]|[a-z_]+\.h:[0-9]+:#ifndef)' || true)
+    grep -vE '^common/([a-z]+_calls\.c|[a-z]+_(mpi|cpu|sim|model)\.[ch]|[a-z_]+\.h:[0-9]+:#ifndef)' || true)
 [ -z "$found" ] || complain "backends are linked, not #ifdef'd" "$found"
 
 # A lab includes the frame and what a step is made of.
@@ -23,9 +23,9 @@ found=$(grep -nE '#include "' labs/*.c | grep -vE '"(lab|train)\.h"' || true)
 [ -z "$found" ] || complain "a lab includes lab.h and train.h, nothing else of ours" "$found"
 
 # Includes point backwards in the order in which a run passes through common/.
-order=(die memory number random csv options files run cores launch world world_mpi spans collective helper device mlp adamw
-    stall loader train stats timeline summary gather link card calibrate predict report lanes trace table guess story
-    cases schedule supervise lab)
+order=(die memory number random csv options files run cores job world world_mpi spans collective collective_mpi
+    companion_sim helper work device mlp adamw stall loader train stats timeline summary gather link card calibrate predict
+    report lanes trace table guess story cases schedule platform launch supervise lab)
 position() {
     local i
     for i in "${!order[@]}"; do

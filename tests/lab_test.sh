@@ -4,7 +4,7 @@
 set -euo pipefail
 lab=$1 ranks=$2 scratch=$3
 name=$(basename "$lab")
-toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10 --sleep-ms 4 --quick)
+toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10 --sleep-ms 4 --quick --backend mpi)
 rm -rf "$scratch"
 mkdir -p "$scratch"
 out="$scratch/results with spaces"
@@ -72,7 +72,7 @@ awk 'NR == 1 && !/^\{/ { bad = 1 }
 
 # The guess came back beside formula and measurement, in the table and on disk.
 grep -qE '^skew_ws4 +7\.0 ' "$scratch/stdout" || die "the table does not show the guess"
-[ "$(grep -c ,skew_ws4,7 "$out/guesses.csv")" -eq 1 ] || die "guesses.csv"
+[ "$(grep -c ,skew_ws4,mpi,here,7 "$out/guesses.csv")" -eq 1 ] || die "guesses.csv"
 [ -s "$out/machine.csv" ] || die "no machine card"
 ! compgen -G "$folder/.*.tmp" >/dev/null || die "temporary files were left"
 

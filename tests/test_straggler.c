@@ -13,6 +13,7 @@ static struct card round_card(int ranks, int cores)
 {
     const struct local_cost cost = { { 0.2e-3, 0 }, { 3e-3, 0.1e-3 }, 4e-3 };
     struct card card = { .ranks = ranks, .cores = cores, .alone = cost, .together = cost, .copy_bandwidth = 1e30 };
+    card.transfer_core = 1;
     card.links = ranks > 1;
     card.link[0] =
         (struct link){ .ranks = ranks, .points = 3, .bytes = { 1e3, 1e6, 1e8 }, .seconds = { 10e-3, 10e-3, 10e-3 } };
@@ -90,6 +91,23 @@ static void a_step_longer_than_the_stall_hides_it(void **state)
     assert_true(fabs(1e3 * prediction_step(&p) - 30) < 1e-6);
 }
 
+/* 40.2 of the helper, of which 15.8 were done beside the passes: the rest fills the transfer of 10. */
+static void a_transfer_that_leaves_the_core_free_is_filled(void **state)
+{
+    (void)state;
+    struct card card = round_card(4, 4);
+    card.transfer_core = 0;
+    struct options o = settings_of("busy_prefetch", 4);
+    struct prediction p = predict(&o, &card);
+    assert_true(fabs(1e3 * prediction_step(&p) - (40 + 20)) < 1e-6);
+    o.sleep_ms = 20; /* 20.2 - 15.8 = 4.4 are left for it */
+    p = predict(&o, &card);
+    assert_true(fabs(1e3 * prediction_step(&p) - (20 + 20 + 10 - 4.4)) < 1e-6);
+    o.sleep_ms = 10; /* done before the passes are */
+    p = predict(&o, &card);
+    assert_true(fabs(1e3 * prediction_step(&p) - (10 + 20 + 10)) < 1e-6);
+}
+
 static void shares_cover_the_global_batch(void **state)
 {
     (void)state;
@@ -127,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cell_follows_its_formula),
         cmocka_unit_test(a_step_longer_than_the_stall_hides_it),
+        cmocka_unit_test(a_transfer_that_leaves_the_core_free_is_filled),
         cmocka_unit_test(shares_cover_the_global_batch),
         cmocka_unit_test(one_rank_has_nobody_to_wait_for),
         cmocka_unit_test(sharing_cores_hides_part_of_the_stall),

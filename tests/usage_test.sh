@@ -19,7 +19,7 @@ run() # SECONDS ARGUMENT...: the lab's status, its words in files out and err, w
 {
     local limit=$1 began=${EPOCHREALTIME/[.,]/}
     shift
-    # The first mpirun on the path is the one below: it only tells that it was called.
+    # The first mpirun and smpirun on the path are those below: they only tell that they were called.
     PATH=$folder/bin:$PATH timeout "$limit" "$lab" "$@" </dev/null >out 2>err
     status=$?
     elapsed_ms=$(((${EPOCHREALTIME/[.,]/} - began) / 1000))
@@ -38,7 +38,7 @@ refused() # NAME WORD CURE ARGUMENT...: exit status 2 and one line that holds th
     [[ $said == *"$word"* ]] || complain "$name" "does not name '$word'"
     [[ $said == *"$cure"* ]] || complain "$name" "shows no cure: '$cure'"
     [[ ! -s out ]] || complain "$name" "speaks on standard output: $(head -3 out)"
-    [[ ! -e called ]] || complain "$name" "started mpirun"
+    [[ ! -e called ]] || complain "$name" "started ranks"
     [[ ! -e results ]] || complain "$name" "made a folder for results"
     rm -rf called results
 }
@@ -46,8 +46,10 @@ refused() # NAME WORD CURE ARGUMENT...: exit status 2 and one line that holds th
 rm -rf "$folder"
 mkdir -p "$folder/bin"
 cd "$folder" || exit 1
-printf '#!/bin/sh\necho "$@" >"%s/called"\n' "$folder" >bin/mpirun
+printf '#!/bin/sh\necho "$@" >"%s/called"\nprintf %%s "$LOCKSTEP_ARGUMENTS" | tr "\\037" " " >>"%s/called"\n' "$folder" \
+    "$folder" >bin/mpirun
 chmod +x bin/mpirun
+cp bin/mpirun bin/smpirun
 echo "a regular file" >file
 
 refused "unknown flag" "'--rnaks'" "did you mean --ranks" --rnaks 4
@@ -74,6 +76,9 @@ refused "a guess of no case" "'nosuch=50'" "--help lists" --guess nosuch=50
 refused "an unknown case" "'nosuch'" "--help lists" --cases nosuch
 refused "an unknown case among others" "'nosuch'" "--help lists" --cases busy --cases nosuch
 refused "a good word after a bad one" "--ranks 0" "from 1 to" --ranks 0 --steps 12
+refused "a simulated machine for real ranks" "--platform file" "leave out --backend mpi" --platform file --backend mpi
+refused "a memory bus for real ranks" "--membus 2" "leave out --backend mpi" --membus 2 --backend mpi
+refused "two simulated machines" "--membus 2" "leave one out" --membus 2 --platform file
 refused "a huge word" "xxxx" "--help" "--$(head -c 100000 /dev/zero | tr '\0' x)"
 
 run 5 --help
@@ -81,7 +86,7 @@ run 5 --help
 [[ ! -s err ]] || complain "--help" "complains: $(<err)"
 [[ ! -e called ]] || complain "--help" "started mpirun"
 for flag in ranks batch-size steps skip-first-steps input-dim hidden-dim num-classes seed seconds rounds quick cases \
-    guess backend out deadline-s card-only slow-rank sleep-ms slow-factor sync-every help; do
+    guess backend platform membus out deadline-s card-only slow-rank sleep-ms slow-factor sync-every help; do
     grep -qE -- "^ +--$flag( |$)" out || complain "--help" "does not name --$flag"
 done
 for name in baseline skew_ws4 skew_prefetch skew_share skew_every_k busy busy_prefetch busy_share busy_every_k roaming \
@@ -94,8 +99,8 @@ for default in "--ranks .*\[4\]" "--batch-size .*\[128\]" "--steps .*\[12\]" "--
 done
 
 # The trap works: good usage does start mpirun. It may wait for another run on this machine.
-run 600 --quick --seed 7
-[[ $(cat called 2>/dev/null) == *"$lab --quick --seed 7"* ]] || complain "good usage" "did not start mpirun: $(<err)"
+run 600 --quick --seed 7 --backend mpi
+[[ $(cat called 2>/dev/null) == *"$lab"*"--quick --seed 7"* ]] || complain "good usage" "did not start mpirun: $(<err)"
 
 ((failed)) || echo "All bad usage was refused."
 exit "$failed"
