@@ -20,7 +20,9 @@ bool job_is_rank(void)
 
 void job_arguments(int *argc, char ***argv)
 {
-    const char *told = getenv(JOB_ARGUMENTS);
+    const char *told = getenv(JOB_ARGUMENTS), *name = getenv(JOB_NAME);
+    if (name)
+        program_invocation_short_name = (char *)name;
     if (!told || !*told)
         return;
     size_t count = 1;

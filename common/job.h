@@ -9,6 +9,7 @@
 /* The variables in which the launcher tells it. */
 #define JOB_ARGUMENTS    "LOCKSTEP_ARGUMENTS"    /* the command line, its words ended by JOB_WORD_END */
 #define JOB_CORES        "LOCKSTEP_CORES"        /* that all ranks may use together */
+#define JOB_NAME "LOCKSTEP_NAME"           /* of the program as it was typed: who speaks in its messages */
 #define JOB_OUTPUT       "LOCKSTEP_OUTPUT"       /* descriptors of the person's standard output and error */
 #define JOB_PLATFORM     "LOCKSTEP_PLATFORM"     /* name of the simulated machine; absent where ranks are real */
 #define JOB_PLATFORM_KEY "LOCKSTEP_PLATFORM_KEY" /* changes with its file */
@@ -19,7 +20,7 @@ enum { JOB_WORD_END = '\037', JOB_BEAT = '.', JOB_END = '!' }; /* the last two a
 /* True in a process that a launcher started: ours, mpirun, srun or another. */
 bool job_is_rank(void);
 
-/* The rank's command line where a launcher could not hand it over word by word: replaces argc and argv. */
+/* The rank's command line as our launcher was given it: replaces argc and argv, and the program's name in messages. */
 void job_arguments(int *argc, char ***argv);
 
 /* The path of the program that runs. Free it. */

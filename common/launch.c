@@ -57,6 +57,7 @@ static void set_environment(const struct launch *launch)
     char text[64];
     snprintf(text, sizeof text, "%d %d %d", terminal.columns, terminal.is_live, terminal.has_color);
     setenv(JOB_TERMINAL, text, 1);
+    setenv(JOB_NAME, program_invocation_short_name, 1);
     snprintf(text, sizeof text, "%d", launch->platform ? launch->platform->cores : launch->cores);
     setenv(JOB_CORES, text, 1);
     if (launch->platform) {

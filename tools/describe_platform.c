@@ -53,6 +53,8 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     simgrid_load_platform(argv[1]);
     size_t count = sg_host_count();
+    if (count == 0)
+        return EXIT_SUCCESS;
     sg_host_t *hosts = sg_host_list();
     qsort(hosts, count, sizeof *hosts, compare_names);
     for (size_t i = 0; i < count; i++) {
