@@ -10,7 +10,7 @@ readonly option_rows=(
     "--test         | set up, build, run every test"
     "--quick        | fewer rounds: ratios without interval, in half a minute per lab"
     "--only NN_name | run this lab only"
-    "--backend WORD | where ranks run: mpi, or auto (each lab decides)"
+    "--backend WORD | where ranks run: mpi (here), sim (on simulated cores), or auto (each lab decides)"
     "--seconds S    | time for measuring, per lab: more time, more rounds"
     "--out DIR      | folder of the results [results]"
     "--list         | show the labs and what each one asks"
@@ -18,8 +18,8 @@ readonly option_rows=(
     "--help         | this text"
 )
 
-# One row per package that a bare Debian or Ubuntu lacks: its name (or others that will do), a program by which it is
-# recognised wherever it came from (- for none), and why it is needed.
+# One row per package that a bare Debian or Ubuntu lacks: its name (or others that will do; ? before it where we can do
+# without), a program by which it is recognised wherever it came from (- for none), and why it is needed.
 readonly package_rows=(
     "cmake                               cmake      describes the build"
     "make                                make       runs the build"
@@ -31,6 +31,7 @@ readonly package_rows=(
     "libcmocka-dev                       -          unit tests"
     "gnuplot-nox|gnuplot-qt|gnuplot-x11  gnuplot    draws the charts"
     "fonts-dejavu-core                   -          letters in the charts"
+    "?libsimgrid-dev                     -          simulates ranks that have a core each"
 )
 
 # What to expect of a lab, in seconds: start, machine card and charts, and the measuring between them.
@@ -137,8 +138,8 @@ refuse_nonsense()
         [[ " ${labs[*]} " == *" $only "* ]] || die 2 "--only '$only' is no lab here; --list shows them"
         labs=("$only")
     fi
-    [[ $backend == mpi || $backend == auto ]] ||
-        die 2 "--backend takes mpi or auto, not '$backend'; leave it out to let each lab decide"
+    [[ $backend == mpi || $backend == sim || $backend == auto ]] ||
+        die 2 "--backend takes mpi, sim or auto, not '$backend'; leave it out to let each lab decide"
     [[ $seconds =~ ^[0-9]{1,5}([.][0-9]{1,6})?$ && $((10#${seconds%.*})) -lt 86400 ]] ||
         die 2 "--seconds takes a number below 86400 (a day), not '$seconds'"
     is_given --test || return 0
@@ -200,51 +201,75 @@ megabytes() # PACKAGE...: to download; fails where the package lists do not know
         awk '{ bytes += $3 } END { printf "%.0f", bytes / 1e6 }'
 }
 
-become_root() # COMMAND TO HAVE RUN: sets as_root
+become_root() # sets as_root; fails without the right
 {
     as_root=()
     ((EUID != 0)) || return 0
     as_root=(sudo)
-    if command -v sudo >/dev/null; then
-        sudo -n true 2>/dev/null && return
-        [[ -t 0 ]] && sudo -v && return
-    fi
-    die 1 "installing needs an administrator; have one run, as root:  $1"
+    command -v sudo >/dev/null || return 1
+    sudo -n true 2>/dev/null || { [[ -t 0 ]] && sudo -v; }
 }
 
-install() # PACKAGE...
+by_hand() # PACKAGE...
 {
-    local log=build/setup.log by_hand="apt-get update && apt-get install --no-install-recommends $*" as_root size answer=y
+    printf 'apt-get update && apt-get install --no-install-recommends %s' "$*"
+}
+
+# Packages that we can do without come last, and only where this system knows them.
+install() # HOW-MANY-ARE-NEEDED PACKAGE...
+{
+    local needed=$1 log=build/setup.log size answer=y package as_root
+    shift
     command -v apt-get >/dev/null ||
         die 1 "no apt-get here; install these (Debian's names) with this system's own package manager, then come back"
-    become_root "$by_hand"
+    become_root || die 1 "installing needs an administrator; have one run, as root:  $(by_hand "$@")"
     : >"$log"
-    if ! size=$(megabytes "$@"); then
-        quietly "Fetching the package lists" "$log" apt update || die 1 "set-up needs a network; by hand, as root:  $by_hand"
-        size=$(megabytes "$@") || die 1 "this system's package lists lack one of: $*"
+    if ! megabytes "$@" >/dev/null; then
+        quietly "Fetching the package lists" "$log" apt update ||
+            die 1 "set-up needs a network; by hand, as root:  $(by_hand "$@")"
     fi
+    for package in "${@:needed + 1}"; do
+        megabytes "$package" >/dev/null && continue
+        printf '%s is not in the package lists of this system; going on without\n' "$package"
+        set -- "${@:1:needed}"
+    done
+    (($# > 0)) || return 0
+    size=$(megabytes "$@") || die 1 "this system's package lists lack one of: $*"
     if [[ -t 0 && -t 1 ]] && ! is_given --yes; then
         read -r -p "Install these and what they need, $size MB to download? [Y/n] " answer
-        [[ ${answer:-y} == [yY]* ]] || die 1 "nothing was installed; by hand, as root:  $by_hand"
+        if [[ ${answer:-y} != [yY]* ]]; then
+            ((needed == 0)) && return
+            die 1 "nothing was installed; by hand, as root:  $(by_hand "$@")"
+        fi
     fi
     quietly "Installing, $size MB to download" "$log" apt install "$@" && return
     quietly "Fetching fresh package lists" "$log" apt update && quietly "Once more" "$log" apt install "$@" && return
-    die 1 "set-up failed; by hand, as root:  $by_hand"
+    die 1 "set-up failed; by hand, as root:  $(by_hand "$@")"
 }
 
 set_up()
 {
-    local row packages program why missing=()
+    local row packages program why needed=() spared=()
     mkdir -p build 2>/dev/null
     [[ -w build ]] || die 1 "'$PWD/build' cannot be written; copy the project to a folder of your own"
     for row in "${package_rows[@]}"; do
         read -r packages program why <<<"$row"
-        is_there "$packages" "$program" && continue
-        ((${#missing[@]} > 0)) || heading "Missing here"
-        missing+=("${packages%%|*}")
-        printf '  %-18s %s\n' "${packages%%|*}" "$why"
+        is_there "${packages#\?}" "$program" && continue
+        ((${#needed[@]} + ${#spared[@]} > 0)) || heading "Missing here"
+        packages=${packages%%|*}
+        printf '  %-18s %s\n' "${packages#\?}" "$why"
+        if [[ $packages == \?* ]]; then
+            spared+=("${packages#\?}")
+        else
+            needed+=("$packages")
+        fi
     done
-    ((${#missing[@]} == 0)) || install "${missing[@]}"
+    ((${#needed[@]} + ${#spared[@]} > 0)) || return 0
+    if ((${#needed[@]} > 0)) || { command -v apt-get && { ((EUID == 0)) || sudo -n true; }; } &>/dev/null; then
+        install ${#needed[@]} "${needed[@]}" "${spared[@]}"
+    else
+        printf 'Going on without; to have it, as root:  %s\n' "$(by_hand "${spared[@]}")"
+    fi
 }
 
 # --- build and test ------------------------------------------------------------------------------------------------
@@ -283,6 +308,11 @@ lab() # NAME OPTION...
     "build/bin/$name" "$@" </dev/null # asks nothing
 }
 
+is_crowded() # four ranks have no core each, so that labs that decide run twice
+{
+    [[ ${value[--backend]-auto} == auto ]] && (($(nproc) < 4)) && command -v smpirun >/dev/null
+}
+
 look_first() # a picture before the long run: one round of the straggler, beside the baseline
 {
     [[ -e labs/01_straggler.c ]] || return 0
@@ -290,25 +320,31 @@ look_first() # a picture before the long run: one round of the straggler, beside
     lab 01_straggler --cases skew_ws4 --rounds 1 --quick --out "$results/first-look"
     local status=$?
     ((status == 0 || status == 77)) || problem "the first look ended with status $status"
-    local card=$results/first-look/machine.csv
-    [[ ! -e $card ]] || cp -p "$card" "$results/" # the labs take it over while it is fresh
+    local card
+    while read -r card; do # the labs take them over while they are fresh
+        mkdir -p "$results/$(dirname "$card")"
+        cp -p "$results/first-look/$card" "$results/$card"
+    done < <(cd "$results/first-look" 2>/dev/null && find . -name machine.csv)
 }
 
-draw() # LAB
+draw() # LAB SINCE: the charts of what it has written here and on simulated machines since that file was made
 {
-    local folder=$results/$1
-    if ! command -v gnuplot >/dev/null; then
-        printf 'No gnuplot here, so no charts; the tables are in %s\n' "$folder"
-        return
-    fi
-    : >build/charts.log
-    quietly "Charts into $folder" build/charts.log \
-        gnuplot -e "results='${folder//\'/\'\'}'" "plots/$1.gp" || problem "$1: the charts could not be drawn"
+    local summary folder
+    while read -r summary; do
+        folder=$(dirname "$summary")
+        if ! command -v gnuplot >/dev/null; then
+            printf 'No gnuplot here, so no charts; the tables are in %s\n' "$folder"
+            continue
+        fi
+        : >build/charts.log
+        quietly "Charts into $folder" build/charts.log \
+            gnuplot -e "results='${folder//\'/\'\'}'" "plots/$1.gp" || problem "$1: the charts could not be drawn"
+    done < <(find "$results/$1" "$results"/platforms/*/"$1" -name summary.csv -newer "$2" 2>/dev/null)
 }
 
 run_labs()
 {
-    local name each=$((measuring_seconds + overhead_seconds)) left=${#labs[@]} options=(--out "$results")
+    local name began=$results/.began each=$((measuring_seconds + overhead_seconds)) left=${#labs[@]} options=(--out "$results")
     if is_given --quick; then
         options+=(--quick)
         each=$((quick_seconds + overhead_seconds))
@@ -317,7 +353,11 @@ run_labs()
         options+=(--seconds "${value[--seconds]}")
         each=$((10#${value[--seconds]%.*} + overhead_seconds))
     fi
+    if is_crowded; then # measured here and simulated
+        each=$((2 * each))
+    fi
     for name in "${labs[@]}"; do
+        touch "$began"
         heading "$name: $(question_of "$name")"
         printf '%d of %d labs left; elapsed %s, expected %s for this one and %s until the end\n\n' "$left" \
             "${#labs[@]}" "$(clock "$SECONDS")" "$(clock "$each")" "$(clock $((each * left)))"
@@ -326,7 +366,7 @@ run_labs()
         case $? in
         0)
             finished+=("$name")
-            draw "$name"
+            draw "$name" "$began"
             ;;
         77) printf '%s: skipped, for the reason above\n' "$name" ;;
         *) problem "$name failed; results of earlier runs are still there" ;;
@@ -354,6 +394,7 @@ say_where()
 {
     heading "Where it is"
     printf 'results   %s\n' "$results"
+    [[ ! -d $results/platforms ]] || printf 'simulated %s\n' "$results/platforms"
     ((${#finished[@]} == 0)) || printf 'lesson    notebooks-md/%s.md\n' "${finished[@]}"
     ((${#problems[@]} > 0)) || exit 0
     heading "What went wrong"

@@ -9,7 +9,7 @@
 /* The variables in which the launcher tells it. */
 #define JOB_ARGUMENTS    "LOCKSTEP_ARGUMENTS"    /* the command line, its words ended by JOB_WORD_END */
 #define JOB_CORES        "LOCKSTEP_CORES"        /* that all ranks may use together */
-#define JOB_NAME "LOCKSTEP_NAME"           /* of the program as it was typed: who speaks in its messages */
+#define JOB_NAME         "LOCKSTEP_NAME"         /* of the program as it was typed: who speaks in its messages */
 #define JOB_OUTPUT       "LOCKSTEP_OUTPUT"       /* descriptors of the person's standard output and error */
 #define JOB_PLATFORM     "LOCKSTEP_PLATFORM"     /* name of the simulated machine; absent where ranks are real */
 #define JOB_PLATFORM_KEY "LOCKSTEP_PLATFORM_KEY" /* changes with its file */

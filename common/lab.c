@@ -175,6 +175,8 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
         cases_refuse(story, base);
         supervise(story, base, argv);
     }
+    if (!job_platform() && run_simulates(run_of(base)))
+        die(STATUS_USAGE, "a simulated machine starts its own ranks; start the lab without mpirun or srun");
     join_world(lab, base);
     get_card(lab);
     if (lab->run.card_only) {

@@ -163,14 +163,14 @@ struct message {
 
 /* The ring of n ranks sends n-th parts of the whole 2 (n - 1) times, one after another. Of two ranks that is
  * T(m) = 2 t(m / 2), so a message of x bytes takes t(x) = T(2x) / 2. */
-static int messages_of(const struct link *pair, double scale, struct message *messages)
+static int messages_of(const struct link *pair, struct message *messages)
 {
     const double least_latency = 1e-7, most_bandwidth = 1e15; /* positive, and above SimGrid's precision of 1 ns */
     double from = 0;
     for (int p = 0; p < pair->pieces; p++) {
-        double per_byte = scale * pair->piece[p].beta;
+        double per_byte = pair->piece[p].beta;
         messages[p] = (struct message){ .from = from,
-                                        .latency = fmax(scale * pair->piece[p].alpha / 2, least_latency),
+                                        .latency = fmax(pair->piece[p].alpha / 2, least_latency),
                                         .bandwidth = per_byte > 0 ? 1 / per_byte : most_bandwidth };
         from = pair->piece[p].upto / 2;
     }
@@ -208,10 +208,7 @@ char *platform_write_dedicated(const char *folder, const char *name, int ranks, 
 {
     static const struct link none = { .pieces = 1, .piece = { { .upto = INFINITY, .alpha = 1e-6, .beta = 1e-10 } } };
     struct message messages[LINK_PIECES_MOST];
-    /* On one host a message passes the host's own link, and so does the copy that a rank of SimGrid's ring first sends
-     * to itself, the (2n - 1)-th message of 2n - 2. */
-    double scale = membus ? (2.0 * ranks - 2) / (2.0 * ranks - 1) : 1;
-    int count = messages_of(pair ? pair : &none, scale > 0 ? scale : 1, messages);
+    int count = messages_of(pair ? pair : &none, messages);
     double latency = INFINITY, bandwidth = 0; /* of the links: the best piece's, so that factors only slow down */
     for (int i = 0; i < count; i++) {
         latency = fmin(latency, messages[i].latency);

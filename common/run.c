@@ -59,6 +59,11 @@ const struct option_row run_option_rows[] = {
 };
 #undef AT
 
+bool run_simulates(const struct run *run)
+{
+    return run->backend == BACKEND_SIM || run->platform || run->membus;
+}
+
 char *run_folder(const struct run *run, const char *platform)
 {
     bool is_real = strcmp(platform, "here") == 0;

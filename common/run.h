@@ -39,6 +39,9 @@ extern const struct run run_published;
 /* Offsets in these rows count from the start of `struct run`. */
 extern const struct option_row run_option_rows[];
 
+/* Whether a simulated machine was asked for. */
+bool run_simulates(const struct run *run);
+
 /* Where the results of a platform go, `out` itself for real ranks ("here"). Free it. */
 char *run_folder(const struct run *run, const char *platform);
 

@@ -170,7 +170,7 @@ void supervise(const struct story *story, const struct options *base, char *cons
     const struct run *run = (const struct run *)base;
     struct job job = { .story = story, .base = base, .run = run, .arguments = arguments, .cores = cores_here() };
     const char *lacks = platform_lacks(story->lab);
-    bool must_simulate = run->backend == BACKEND_SIM || run->platform || run->membus;
+    bool must_simulate = run_simulates(run);
     if (must_simulate && lacks)
         die(STATUS_CANNOT, "cannot simulate ranks: %s", lacks);
     bool is_crowded = run->backend == BACKEND_AUTO && run->ranks > job.cores;

@@ -54,7 +54,7 @@ told(key) = preamble(key) ne "" ? preamble(key) : cell(key) eq "-" ? "" : cell(k
 counted(key, noun) = told(key) eq "" ? "" : told(key)." ".noun.(told(key) eq "1" ? "" : "s")
 also(text) = text eq "" ? "" : " · ".text
 simulated = !has(cell("platform"), "here -")
-machine = told("machine")
+machine = (simulated ? "platform ".cell("platform").", simulated · " : "").told("machine")
 caption = counted("ranks", "rank").(told("cores") eq "" ? "" : " on ".counted("cores", "core")).\
     also(told("oversubscribed") eq "1" ? "more ranks than cores" : "").\
     also(told("backend")).also(counted("steps", "step")).also(counted("rounds", "round"))
@@ -74,6 +74,7 @@ page(title, axis, body) = \
     sprintf("height = %d;", above + body + below).\
     "unset label; unset arrow;".\
     sprintf("set label 1 bold('%s') at screen 16. / width, 1 - 24. / height font 'sans-serif,15';", title).\
+    (simulated ? "set label 4 'simulated' at screen 1 - 24. / width, 1 - 24. / height right "."font 'sans-serif:Bold,11'"." textcolor rgb '#555555' boxed;" : "").\
     "set label 2 machine at screen 16. / width, 30. / height font 'sans-serif,9' textcolor rgb grey noenhanced;".\
     "set label 3 caption at screen 16. / width, 14. / height font 'sans-serif,9' textcolor rgb grey noenhanced;".\
     sprintf("set xlabel '%s';", axis).\

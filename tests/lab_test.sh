@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A lab at toy size, as a user runs it. usage: lab_test.sh LAB_BINARY RANKS SCRATCH_DIR
+# A lab at toy size, as a user runs it. usage: lab_test.sh LAB_BINARY RANKS SCRATCH_DIR mpi|sim
 # The arithmetic is real; only its size is small. Nothing here depends on how fast the machine is.
 set -euo pipefail
-lab=$1 ranks=$2 scratch=$3
+lab=$1 ranks=$2 scratch=$3 backend=$4
 name=$(basename "$lab")
-toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10 --sleep-ms 4 --quick --backend mpi)
+toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10 --sleep-ms 4 --quick --backend "$backend")
 rm -rf "$scratch"
 mkdir -p "$scratch"
 out="$scratch/results with spaces"
@@ -16,7 +16,9 @@ die() {
 
 "$lab" "${toy[@]}" --ranks "$ranks" --out "$out" --guess skew_ws4=7 >"$scratch/stdout" 2>"$scratch/stderr" ||
     { cat "$scratch"/std*; die "exit status $?"; }
-folder="$out/$name"
+place=$out platform=here
+[ "$backend" = mpi ] || place=$out/platforms/dedicated-cores platform=dedicated-cores
+folder="$place/$name"
 
 expected=lab,case,backend,platform,device,precision,ranks,cores,batch_size,global_batch_size,steps,rounds,slowest_rank,\
 slowest_step_ms,median_step_ms,p95_step_ms,samples_per_s,useful_tokens_per_s,padded_tokens_per_s,padding_ratio,\
@@ -26,13 +28,15 @@ oversubscribed,wrong
 [ "$(grep -v '^#' "$folder/summary.csv" | head -n 1)" = "$expected" ] || die "summary.csv has other columns"
 
 # Every case ran, was right, and its terms add up; what only shifts time leaves every bit of the loss alone.
-awk -F, -v ranks="$ranks" '
+awk -F, -v ranks="$ranks" -v backend="$backend" -v platform="$platform" '
     /^#/ { next }
     !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
     {
         cases++
         case_name = $at["case"]
-        if ($at["wrong"] != 0) { print case_name ": wrong " $at["wrong"]; bad = 1 }
+        if ($at["backend"] != backend || $at["platform"] != platform) { print case_name ": from " $at["platform"]; bad = 1 }
+        if ($at["oversubscribed"] != 0 && backend == "sim") { print case_name ": a core is shared"; bad = 1 }
+        if ($at["wrong"] "" != "0") { print case_name ": wrong " $at["wrong"]; bad = 1 }
         parts = $at["local_ms"] + $at["host_ms"] + $at["wait_ms"] + $at["transfer_ms"]
         gap = parts - $at["blog_compute_ms"]
         if (gap > 1e-4 || gap < -1e-4) { print case_name ": terms do not add up, " gap; bad = 1 }
@@ -72,21 +76,40 @@ awk 'NR == 1 && !/^\{/ { bad = 1 }
 
 # The guess came back beside formula and measurement, in the table and on disk.
 grep -qE '^skew_ws4 +7\.0 ' "$scratch/stdout" || die "the table does not show the guess"
-[ "$(grep -c ,skew_ws4,mpi,here,7 "$out/guesses.csv")" -eq 1 ] || die "guesses.csv"
-[ -s "$out/machine.csv" ] || die "no machine card"
+[ "$(grep -c ",skew_ws4,$backend,$platform,7" "$out/guesses.csv")" -eq 1 ] || die "guesses.csv"
+[ -s "$place/machine.csv" ] || die "no machine card"
 ! compgen -G "$folder/.*.tmp" >/dev/null || die "temporary files were left"
 
 # --cases runs the baseline and the named case alone.
 "$lab" "${toy[@]}" --ranks "$ranks" --out "$out" --cases busy >"$scratch/stdout" 2>"$scratch/stderr" || die "second run"
 [ "$(grep -vc '^#' "$folder/summary.csv")" -eq 3 ] || die "--cases ran more than the baseline and the case"
 
-# Under a launcher of the user's own it just runs; a contradicting --ranks is refused.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-mpirun --oversubscribe --bind-to none -np "$ranks" "$lab" "${toy[@]}" --out "$out" --cases busy --rounds 1 \
-    >"$scratch/stdout" 2>"$scratch/stderr" || { cat "$scratch"/std*; die "under mpirun"; }
-status=0
-timeout 60 mpirun --quiet --oversubscribe --bind-to none -np "$ranks" "$lab" "${toy[@]}" --out "$out" \
-    --ranks $((ranks + 1)) >"$scratch/stdout" 2>"$scratch/stderr" || status=$?
-[ "$status" -eq 2 ] || die "contradicting --ranks: exit status $status"
-[ "$(grep -c 'launcher started' "$scratch/stderr")" -eq 1 ] || die "contradicting --ranks: not one line"
-echo "lab_test: $name on $ranks ranks holds"
+under_mpirun=(timeout 60 mpirun --quiet --oversubscribe --bind-to none -np "$ranks" "$lab" "${toy[@]}" --out "$out")
+refused_under_mpirun() { # TEXT OPTION...
+    local status=0
+    "${under_mpirun[@]}" "${@:2}" >"$scratch/stdout" 2>"$scratch/stderr" || status=$?
+    [ "$status" -eq 2 ] || die "under mpirun, ${*:2}: exit status $status"
+    [ "$(grep -c "$1" "$scratch/stderr")" -eq 1 ] || die "under mpirun, ${*:2}: not one line"
+}
+if [ "$backend" = mpi ]; then
+    # Under a launcher of the user's own it just runs; a contradicting --ranks is refused.
+    "${under_mpirun[@]}" --cases busy --rounds 1 >"$scratch/stdout" 2>"$scratch/stderr" ||
+        { cat "$scratch"/std*; die "under mpirun"; }
+    refused_under_mpirun 'launcher started' --ranks $((ranks + 1))
+else
+    refused_under_mpirun 'starts its own ranks'
+
+    # Ranks that share what one core takes from memory; and a machine too small, on which a lab that decides does both.
+    "$lab" "${toy[@]}" --ranks "$ranks" --out "$out" --membus 1 --cases busy --rounds 1 >"$scratch/stdout" 2>"$scratch/stderr" ||
+        { cat "$scratch"/std*; die "--membus"; }
+    grep -q "^$name,baseline,sim,dedicated-cores-membus1,cpu,fp32,$ranks,1," \
+        "$out/platforms/dedicated-cores-membus1/$name/summary.csv" || die "--membus: summary.csv"
+    taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" "$lab" "${toy[@]}" --ranks 2 --out "$out/both" --backend auto \
+        --cases busy --rounds 1 >"$scratch/stdout" 2>"$scratch/stderr" || { cat "$scratch"/std*; die "two ranks on one core"; }
+    grep -q "^$name,baseline,sim,dedicated-cores," "$out/both/platforms/dedicated-cores/$name/summary.csv" ||
+        die "two ranks on one core: not simulated"
+    grep -q "^$name,baseline,mpi,here,.*,1,0$" "$out/both/$name/summary.csv" || die "two ranks on one core: not marked"
+    [ "$(grep -c '^baseline' "$scratch/stdout")" -ge 2 ] || die "two ranks on one core: not two tables"
+fi
+echo "lab_test: $name on $ranks ranks of $backend holds"

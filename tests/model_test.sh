@@ -77,6 +77,14 @@ simulate two --ranks 2 --cases skew_ws4
 awk -F, '/^skew_ws4|,skew_ws4,/ && !/^#/ { ok = ($14 > 65.99 && $14 < 66.01) } END { exit !ok }' \
     two/platforms/round_numbers/01_straggler/summary.csv || complain "two ranks: the straggler's step is not 40 + 20 + 6"
 
+# One host with a memory bus for three: four ranks at 3/4 of the speed, and six messages over the host's own link.
+platform 's/radical="0-3"/radical="0-0" core="3"/; s/loopback_bw="[^"]*"/loopback_bw="196348000Bps"/
+    s/loopback_lat="0s"/loopback_lat="1ms"/; s|<prop id="device"|<prop id="ranks" value="4"/>&|'
+simulate bus --platform changed.xml --cases skew_ws4
+awk -F, -v step=38.66667 '
+    /^01_straggler,baseline,/ { ok = $14 > step - 0.01 && $14 < step + 0.01 && $33 > step - 0.01 && $33 < step + 0.01 && $8 == 3 }
+    END { exit !ok }' bus/platforms/changed/01_straggler/summary.csv || complain "a shared memory bus"
+
 refused 2 "takes 4" "${job[@]}" --ranks 5
 refused 2 "cannot be read" --platform nowhere.xml
 refused 2 "Unexpected character" --platform "$tests/model/01_straggler.csv"

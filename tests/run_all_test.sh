@@ -76,8 +76,8 @@ make_project()
     done
     stub "$folder/bin/gnuplot" <<<'exit 0'
     stub "$folder/bin/ctest" <<<'echo "2 tests failed"; exit 8'
-    stub "$folder/bin/dpkg-query" <<<'[[ -e $MISSING && $* == *libcmocka-dev* ]] || echo "<installed>"'
-    stub "$folder/bin/apt-get" <<<'[[ $* != *--print-uris* ]] || printf "%s\n" "a b 2000000 c" "a b 3000000 c"; [[ $* == *--print-uris* ]] || rm -f "$MISSING"'
+    stub "$folder/bin/dpkg-query" <<<'[[ -e $MISSING && $* == *libcmocka-dev* || -e $SPARED && $* == *libsimgrid-dev* ]] || echo "<installed>"'
+    stub "$folder/bin/apt-get" <<<'[[ $* == *--print-uris*libsimgrid-dev* && -e $UNKNOWN ]] && exit 100; [[ $* != *--print-uris* ]] || printf "%s\n" "a b 2000000 c" "a b 3000000 c"; [[ $* == *--print-uris* ]] || rm -f "$MISSING" "$SPARED"'
     stub "$folder/bin/sudo" <<<'[[ ! -e $NO_SUDO ]] || exit 1; [[ $1 != -n ]] || shift; exec "$@"'
     # Configuring leaves a cache, building leaves the labs; each lab tells how it was called, and whether it could ask.
     stub "$folder/bin/cmake" <<'END'
@@ -88,6 +88,10 @@ for name in 01_straggler:0 02_wrong:1 03_cannot:77 claims:0; do
     {
         echo '#!/usr/bin/env bash'
         echo "printf '%s\n' \"${name%:*} \$*\" >>\"$CALLS\""
+        [[ $name != 01_* ]] || echo 'while (($# > 0)); do [[ $1 != --out ]] || out=$2; shift; done
+            for place in "$out" "$out/platforms/dedicated-cores"; do
+                mkdir -p "$place/01_straggler" && touch "$place/01_straggler/summary.csv"
+            done'
         [[ $name == claims:* ]] || echo "read -r answer && echo 'it could ask'"
         echo 'if [[ -e $KILLER && $* != *first-look* ]]; then trap "exit 143" TERM; kill -TERM 0; sleep 5; fi'
         echo "exit ${name#*:}"
@@ -96,6 +100,7 @@ for name in 01_straggler:0 02_wrong:1 03_cannot:77 claims:0; do
 done
 END
     export PATH="$folder/bin:$PATH" CALLS="$calls" MISSING="$folder/missing" NO_SUDO="$folder/no_sudo"
+    export SPARED="$folder/spared" UNKNOWN="$folder/unknown"
     export BROKEN="$folder/broken" KILLER="$folder/killer"
 }
 
@@ -109,7 +114,7 @@ test_usage()
     refuses "--only needs a value" --only=
     refuses "--only '04_none' is no lab here" --only 04_none
     refuses "not 'gpus'" --backend gpus
-    refuses "not 'sim'" --backend=sim
+    refuses "not 'gpu'" --backend=gpu
     refuses "not '-1'" --seconds -1
     refuses "not '3x'" --seconds 3x
     refuses "not 'nan'" --seconds=nan
@@ -145,6 +150,7 @@ test_running()
     called "01_straggler --out $elsewhere/my results --quick --seconds 3.5 --backend mpi"
     called "02_wrong --out"
     called "gnuplot -e results='$elsewhere/my results/01_straggler' plots/01_straggler.gp"
+    called "gnuplot -e results='$elsewhere/my results/platforms/dedicated-cores/01_straggler' plots/01_straggler.gp"
     not_called "plots/02_wrong.gp"
     called "claims --results $elsewhere/my results --expected expected"
     not_called "apt-get"
@@ -202,6 +208,17 @@ test_setup()
     says "libcmocka-dev" "5 MB"
     called "--no-install-recommends -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 install libcmocka-dev"
 
+    # What we can do without: installed along, left out where the system does not know it.
+    touch "$SPARED"
+    run 0 --only 01_straggler
+    called "install libsimgrid-dev"
+    touch "$SPARED" "$UNKNOWN" "$MISSING"
+    run 0 --only 01_straggler
+    says "libsimgrid-dev is not in the package lists"
+    called "install libcmocka-dev"
+    not_called "Timeout=120 install libcmocka-dev libsimgrid-dev"
+    rm -f "$UNKNOWN" "$SPARED"
+
     # Without the rights. Root has them, so it steps down for this, where it can.
     ((EUID != 0)) || before=(setpriv --reuid 65534 --regid 65534 --clear-groups)
     touch "$MISSING" "$NO_SUDO"
@@ -209,6 +226,11 @@ test_setup()
     if "${before[@]}" test -w "$project/build"; then
         run 1 --only 01_straggler --yes --out "$folder"
         says "administrator" "apt-get update && apt-get install --no-install-recommends libcmocka-dev"
+        not_called "apt-get"
+        rm -rf "$MISSING" "$project/build"
+        touch "$SPARED"
+        run 0 --only 01_straggler --yes --out "$folder/spared-results"
+        says "Going on without" "apt-get install --no-install-recommends libsimgrid-dev"
         not_called "apt-get"
     else
         echo "not tested: without the rights ($folder is out of reach for others)"

@@ -46,6 +46,7 @@ refused() # NAME WORD CURE ARGUMENT...: exit status 2 and one line that holds th
 rm -rf "$folder"
 mkdir -p "$folder/bin"
 cd "$folder" || exit 1
+# shellcheck disable=SC2016 # the scripts' variables, not ours
 printf '#!/bin/sh\necho "$@" >"%s/called"\nprintf %%s "$LOCKSTEP_ARGUMENTS" | tr "\\037" " " >>"%s/called"\n' "$folder" \
     "$folder" >bin/mpirun
 chmod +x bin/mpirun
