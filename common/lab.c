@@ -82,6 +82,13 @@ static void join_world(struct lab *lab, struct options *base)
     device_open();
 }
 
+/* What a simulated machine's file says of it. */
+static const char *about_platform(void)
+{
+    const char *about = world_property("about");
+    return about ? about : "its file does not say what it is";
+}
+
 /* all: a fresh card from disk, or a new one. */
 static void get_card(struct lab *lab)
 {
@@ -100,9 +107,8 @@ static void get_card(struct lab *lab)
             card_write(&lab->card, lab->folder, &lab->run, job_platform_key());
     }
     if (is_first) {
-        const char *about = world_property("about");
         if (world_is_simulated())
-            printf("Simulated, platform %s: %s.\n", world_platform(), about ? about : "see its file");
+            printf("Simulated, platform %s: %s.\n", world_platform(), about_platform());
         card_show(stdout, &lab->card, &lab->run, mlp_gradient_bytes(&lab->run));
         fflush(stdout);
     }
@@ -116,6 +122,8 @@ static char *preamble_of(const struct lab *lab)
     fprintf(out, "# lockstep: %s\n# lab: %s\n# command: ", LOCKSTEP_VERSION, lab->story->lab);
     fprintf(out, "%s ", lab->story->lab);
     options_echo(out, lab->tables, lab->base);
+    if (world_is_simulated())
+        fprintf(out, "\n# simulated: platform %s, %s", world_platform(), about_platform());
     fprintf(out, "\n# machine: %s\n# ranks: %d\n# cores: %d\n# backend: %s (%s)\n", lab->card.cpu, lab->run.ranks,
             lab->card.cores, world_backend(), world_engine());
     fprintf(out, "# kernel: %s, one thread per rank\n# algorithm: %s all-reduce\n# seed: %d\n", device_kernel(),

@@ -78,8 +78,10 @@ static struct meetings find_meetings(const struct timeline *t)
 /* When the ranks came to a collective, given its spans (ranks). */
 struct arrival {
     double latest, second; /* starts of the last rank and of the one before it */
-    int last;
+    int last;              /* -1 where two came as late as each other: simulated clocks are that exact */
 };
+
+static const double TIE = 1e-9; /* seconds: the resolution of the clocks */
 
 static struct arrival arrival_at(const struct span *const *meeting, int ranks)
 {
@@ -94,6 +96,8 @@ static struct arrival arrival_at(const struct span *const *meeting, int ranks)
             a.second = start;
         }
     }
+    if (a.latest - a.second < TIE)
+        a.last = -1;
     return a;
 }
 
@@ -338,8 +342,11 @@ int timeline_stretches(const struct timeline *t, int step, struct stretch *stret
         }
     memset(last, 0, (size_t)t->ranks * sizeof *last);
     for (int n = 0; meetings.are_alike && t->ranks > 1 && n < meetings.count; n++)
-        if (meetings.at[n * t->ranks]->step == step)
-            last[arrival_at(meetings.at + n * t->ranks, t->ranks).last] = 1;
+        if (meetings.at[n * t->ranks]->step == step) {
+            struct arrival arrival = arrival_at(meetings.at + n * t->ranks, t->ranks);
+            if (arrival.last >= 0)
+                last[arrival.last] = 1;
+        }
     free(meetings.at);
     return sketch.count;
 }

@@ -49,10 +49,11 @@ static void write_case(FILE *out, int process, const struct outcome *o)
 void trace_write(const struct report *report)
 {
     struct file file = file_begin(report->folder, "trace.json");
-    fprintf(file.out,
-            "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"lab\":\"%s\",\"window\":\"the first round of each "
-            "case\"},\n\"traceEvents\":[\n",
-            report->lab);
+    fprintf(
+        file.out,
+        "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"lab\":\"%s\",\"platform\":\"%s\",\"window\":\"the first round of "
+        "each case\"},\n\"traceEvents\":[\n",
+        report->lab, report->platform);
     for (int i = 0; i < report->cases; i++)
         write_case(file.out, i, &report->outcomes[i]);
     fprintf(file.out, "{\"ph\":\"M\",\"name\":\"trace_ends\",\"pid\":0,\"tid\":0,\"args\":{}}\n]}\n");

@@ -84,6 +84,23 @@ static void a_straggler_is_split_and_blamed(void **state)
     assert_int_equal(cells[0].last, 1);
 }
 
+static void two_that_come_last_together_cause_nothing(void **state)
+{
+    (void)state;
+    struct span spans[3][STRAGGLER_SPANS];
+    memcpy(spans, straggler, sizeof spans);
+    spans[2][3].start = spans[2][3].entered = 70; /* with rank 0 */
+    struct timeline line = straggler_line;
+    line.spans = spans[0];
+    struct cell cells[3];
+    assert_int_equal(timeline_split(&line, cells), 0);
+    for (int rank = 0; rank < 3; rank++) {
+        assert_exactly(cells[rank].caused, 0);
+        assert_int_equal(cells[rank].last, 0);
+    }
+    assert_exactly(cells[1].wait, 70 - 31);
+}
+
 static void what_if_takes_the_median_rank(void **state)
 {
     (void)state;
@@ -385,6 +402,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_straggler_is_split_and_blamed),
+        cmocka_unit_test(two_that_come_last_together_cause_nothing),
         cmocka_unit_test(what_if_takes_the_median_rank),
         cmocka_unit_test(warm_up_is_left_out),
         cmocka_unit_test(a_started_sum_is_hidden_and_exposed),
