@@ -2,10 +2,14 @@
  *
  *     claims --results results --expected expected [--only 01_straggler] [--gate]
  *
- * A row of expected/NN_name.csv is a claim about results/NN_name/summary.csv:
+ * A lab's results come from up to three places, each with a table of its own:
+ *     RESULTS/NN_name/summary.csv                             here: measured on this machine
+ *     RESULTS/platforms/dedicated-cores/NN_name/summary.csv   simulated: every rank on a core of its own
+ *     RESULTS/platforms/blog/NN_name/summary.csv              simulated: the blog's machine; shown, never judged
+ * A row of expected/NN_name.csv is a claim about each of the first two that is there, from that table alone:
  *     id         its name, used once
  *     case       the row of summary.csv that is meant; * for every row
- *     needs      any | cores>=ranks | sim | gpu; elsewhere it cannot be tested
+ *     needs      any | cores>=ranks | sim (the row's backend is the simulator) | gpu; elsewhere it cannot be tested
  *     quantity   numbers, `column` (of that row), `case.column`, `setting.sleep_ms` (what --sleep-ms was in that run),
  *                + - * / and parentheses
  *     relation   = |quantity - value| <= tolerance      ~ |quantity - value| <= tolerance x |value|
@@ -18,9 +22,15 @@
  *                cores, shown when it fails;   example: published for another machine, shown beside ours
  *     why        one sentence
  *
+ * Shown per lab: a table with a row per case and the step of the slowest rank, in milliseconds: as published, as each
+ * place has it, and the verdict: what fails, else what could not be tested, else whether the prediction was met. A
+ * number stands in a row only where ranks and batch_size are those of the first judged place that has the case. Below
+ * the table: each claim that fails, with its place; each example, for the first judged place.
+ *
  * Exit status: 0 what must hold holds, 1 it does not, 2 nothing could be judged. */
 #include "csv.h"
 #include "die.h"
+#include "expression.h"
 #include "memory.h"
 #include "options.h"
 
@@ -31,17 +41,17 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TEXT_MOST = 160 };
-
 enum needs { NEEDS_ANY, NEEDS_CORES, NEEDS_SIM, NEEDS_GPU };
-enum relation { EQUAL, NEAR, EXTRA, LESS, AT_MOST, MORE, AT_LEAST, SAME };
 enum kind { EXACT, FORMULA, SIM, RATIO, SHAPE, EXAMPLE };
 static const char *const needs_words[] = { "any", "cores>=ranks", "sim", "gpu", NULL };
-static const char *const relation_words[] = { "=", "~", "extra", "<", "<=", ">", ">=", "same", NULL };
+static const char *const relation_words[] = {
+    [EQUAL] = "=", [NEAR] = "~",      [EXTRA] = "extra", [LESS] = "<", [AT_MOST] = "<=",
+    [MORE] = ">",  [AT_LEAST] = ">=", [SAME] = "same",   NULL
+};
 static const char *const kind_words[] = { "exact", "formula", "sim", "ratio", "shape", "example", NULL };
 
 struct claim {
-    const char *id, *case_name, *quantity, *value, *why;
+    const char *id, *quantity, *value, *why;
     enum needs needs;
     enum relation relation;
     enum kind kind;
@@ -54,171 +64,46 @@ struct judgement { /* of one claim about one case */
     struct claim claim;
     int row; /* of the case in summary.csv; -1 when it was not run */
     enum verdict verdict;
-    char quantity[TEXT_MOST], value[TEXT_MOST]; /* what both sides came to */
-    char reason[TEXT_MOST];                     /* why one of them came to nothing, or cannot be tested */
+    struct sides shown;
+    char reason[EXPRESSION_TEXT]; /* why one side came to nothing, or cannot be tested */
+};
+
+/* Where numbers come from, in the order of the columns. From JUDGED on they are judged; the first of these leads. */
+enum { PUBLISHED, BLOG, DEDICATED, HERE, PLACES, JUDGED = DEDICATED };
+
+static const struct {
+    int width; /* of its column */
+    const char *heading[2];
+    const char *folder; /* of its labs, below --results */
+    const char *word;   /* for a place that is judged, in a sentence */
+} sources[PLACES] = {
+    [PUBLISHED] = { 10, { "blog,", "published" }, NULL, NULL },
+    [BLOG] = { 16, { "blog's machine", "(simulated)" }, "platforms/blog/", NULL },
+    [DEDICATED] = { 17, { "dedicated cores", "(simulated)" }, "platforms/dedicated-cores/", "simulated" },
+    [HERE] = { 11, { "here,", "measured" }, "", "here" },
+};
+
+struct place {
+    bool is_there; /* else all is zero */
+    struct csv_table summary;
+    struct judgement *judgements;
+    int count;
 };
 
 struct lab {
     char *name, *path; /* path: of its claims */
-    struct csv_table claims, summary;
-    struct judgement *judgements;
-    int count;
+    struct csv_table claims;
+    struct place places[PLACES];
+};
+
+struct totals {
+    int labs, count[VERDICTS];
+    int broken; /* claims that must hold and fail */
 };
 
 static bool must_hold(const struct claim *claim)
 {
     return claim->kind == EXACT || claim->kind == FORMULA || claim->kind == SIM;
-}
-
-static bool has_column(const struct csv_table *table, const char *name)
-{
-    for (int column = 0; column < table->columns; column++)
-        if (strcmp(table->cell[column], name) == 0)
-            return true;
-    return false;
-}
-
-static int find_case(const struct csv_table *summary, const char *name)
-{
-    for (int row = 0; row < summary->rows; row++)
-        if (strcmp(csv_field(summary, row, "case"), name) == 0)
-            return row;
-    return -1;
-}
-
-/* --- expressions --------------------------------------------------------------------------------------- */
-
-/* Why an expression has no value; of several reasons the gravest is kept. */
-enum trouble { NO_TROUBLE, BLANK_CELL, CASE_NOT_RUN, MALFORMED };
-
-struct reader {
-    const char *at; /* the rest of the expression */
-    const struct csv_table *summary;
-    int row;
-    enum trouble trouble;
-    char why[TEXT_MOST];
-};
-
-static double give_up(struct reader *r, enum trouble trouble, const char *what, const char *which)
-{
-    if (trouble > r->trouble)
-        snprintf(r->why, sizeof r->why, "%.60s %.90s", what, which);
-    r->trouble = trouble > r->trouble ? trouble : r->trouble;
-    return NAN;
-}
-
-static bool take(struct reader *r, char sign)
-{
-    r->at += strspn(r->at, " ");
-    bool is_next = *r->at == sign;
-    r->at += is_next;
-    return is_next;
-}
-
-/* `column` or `case.column`: the field; NULL, or blank, after giving up. */
-static const char *read_cell(struct reader *r)
-{
-    char words[2][TEXT_MOST], *column;
-    int count = 0, row = r->row;
-    do {
-        size_t length = strspn(r->at, "abcdefghijklmnopqrstuvwxyz0123456789_");
-        column = words[count++];
-        snprintf(column, TEXT_MOST, "%.*s", (int)length, r->at);
-        r->at += length;
-    } while (count < 2 && take(r, '.'));
-    if (!has_column(r->summary, column)) {
-        give_up(r, MALFORMED, "summary.csv has no column", *column ? column : r->at);
-        return NULL;
-    }
-    if (count == 2)
-        row = find_case(r->summary, words[0]);
-    const char *field = csv_field(r->summary, row, column);
-    if (!field)
-        give_up(r, CASE_NOT_RUN, "case not run:", words[0]);
-    else if (!*field)
-        give_up(r, BLANK_CELL, "blank here:", column);
-    return field;
-}
-
-/* `setting.sleep_ms`: the number behind --sleep-ms in the command that the table's preamble tells. */
-static double read_setting(struct reader *r)
-{
-    static const char heading[] = "# command: ";
-    char flag[TEXT_MOST] = " --";
-    size_t length = strspn(r->at, "abcdefghijklmnopqrstuvwxyz_");
-    snprintf(flag + 3, sizeof flag - 3, "%.*s ", (int)length, r->at);
-    r->at += length;
-    for (char *c = flag; *c; c++)
-        *c = *c == '_' ? '-' : *c;
-    const char *command = strstr(r->summary->text, heading);
-    const char *found = command ? strstr(command, flag) : NULL;
-    if (!found || memchr(command, '\n', (size_t)(found - command)))
-        return give_up(r, MALFORMED, "the command of summary.csv has no", flag);
-    return strtod(found + strlen(flag), NULL);
-}
-
-static double read_sum(struct reader *r);
-
-static double read_factor(struct reader *r)
-{
-    if (take(r, '-'))
-        return -read_factor(r);
-    if (take(r, '(')) {
-        double value = read_sum(r);
-        return take(r, ')') ? value : give_up(r, MALFORMED, "no ) before", *r->at ? r->at : "the end");
-    }
-    char *end = NULL;
-    if (*r->at >= '0' && *r->at <= '9') {
-        double value = strtod(r->at, &end);
-        r->at = end;
-        return value;
-    }
-    static const char setting[] = "setting.";
-    if (strncmp(r->at, setting, sizeof setting - 1) == 0) {
-        r->at += sizeof setting - 1;
-        return read_setting(r);
-    }
-    const char *field = read_cell(r);
-    double value = field ? strtod(field, &end) : NAN;
-    bool is_number = field && end != field && *end == '\0';
-    return is_number ? value : NAN; /* no relation holds for NaN */
-}
-
-static double read_product(struct reader *r)
-{
-    double value = read_factor(r);
-    for (;;) {
-        if (take(r, '*'))
-            value *= read_factor(r);
-        else if (take(r, '/'))
-            value /= read_factor(r);
-        else
-            return value;
-    }
-}
-
-static double read_sum(struct reader *r)
-{
-    double value = read_product(r);
-    for (;;) {
-        if (take(r, '+'))
-            value += read_product(r);
-        else if (take(r, '-'))
-            value -= read_product(r);
-        else
-            return value;
-    }
-}
-
-/* Reads all of `text`; its value also goes to `shown`, as text. */
-static double evaluate(struct reader *r, const char *text, char *shown)
-{
-    r->at = text;
-    double value = read_sum(r);
-    if (*r->at)
-        give_up(r, MALFORMED, "cannot go on at", r->at);
-    snprintf(shown, TEXT_MOST, "%.6g", value);
-    return value;
 }
 
 /* --- the file of claims -------------------------------------------------------------------------------- */
@@ -262,7 +147,6 @@ static struct claim read_claim(const struct lab *lab, int row)
     const char *tolerance = csv_field(&lab->claims, row, "tolerance");
     struct claim claim = {
         .id = claim_text(lab, row, "id"),
-        .case_name = claim_text(lab, row, "case"),
         .needs = (enum needs)claim_choice(lab, row, "needs", needs_words),
         .quantity = claim_text(lab, row, "quantity"),
         .relation = (enum relation)claim_choice(lab, row, "relation", relation_words),
@@ -283,167 +167,214 @@ static struct claim read_claim(const struct lab *lab, int row)
 
 /* --- judging ------------------------------------------------------------------------------------------- */
 
-/* Whether `v` lies within the measured interval of a row's milliseconds over the baseline; false without interval. */
-static bool is_within_interval(const struct lab *lab, int row, double v)
-{
-    double base = csv_value(&lab->summary, 0, "slowest_step_ms");
-    double low = (csv_value(&lab->summary, row, "vs_baseline_low") - 1) * base;
-    double high = (csv_value(&lab->summary, row, "vs_baseline_high") - 1) * base;
-    return low <= v && v <= high;
-}
+static const char crowded[] = "more ranks than cores";
 
-static bool relation_holds(const struct lab *lab, const struct claim *claim, int row, double q, double v)
+/* What the row is without that the claim needs; NULL when it has all. */
+static const char *what_lacks(const struct csv_table *summary, int row, enum needs needs)
 {
-    double miss = fabs(q - v);
-    bool holds[SAME];
-    holds[EQUAL] = miss <= claim->tolerance;
-    holds[NEAR] = miss <= claim->tolerance * fabs(v);
-    holds[EXTRA] = holds[NEAR] || is_within_interval(lab, row, v);
-    holds[LESS] = q < v;
-    holds[AT_MOST] = q <= v;
-    holds[MORE] = q > v;
-    holds[AT_LEAST] = q >= v;
-    return holds[claim->relation];
-}
-
-static const char *what_lacks(const struct lab *lab, const struct judgement *j)
-{
-    if (j->claim.needs == NEEDS_CORES && csv_value(&lab->summary, j->row, "oversubscribed") > 0)
-        return "more ranks than cores";
-    if (j->claim.needs == NEEDS_SIM)
+    const char *backend = csv_field(summary, row, "backend");
+    if (needs == NEEDS_CORES && csv_value(summary, row, "oversubscribed") > 0)
+        return crowded;
+    if (needs == NEEDS_SIM && (!backend || strcmp(backend, "sim") != 0))
         return "needs the simulator";
-    return j->claim.needs == NEEDS_GPU ? "needs GPUs" : NULL;
+    return needs == NEEDS_GPU ? "needs GPUs" : NULL;
 }
 
-static struct judgement judge(const struct lab *lab, int claim_row, int row)
+static struct judgement judge(const struct lab *lab, int place, int claim_row, int row)
 {
     struct judgement j = { .claim = read_claim(lab, claim_row), .row = row };
     const struct claim *claim = &j.claim;
-    struct reader r = { .at = claim->quantity, .summary = &lab->summary, .row = row };
-    if (row < 0)
-        give_up(&r, CASE_NOT_RUN, "case not run:", claim->case_name);
-    bool is_true;
-    if (claim->relation == SAME) {
-        const char *text = read_cell(&r);
-        if (text && *r.at)
-            give_up(&r, MALFORMED, "cannot go on at", r.at);
-        is_true = text && strcmp(text, claim->value) == 0;
-        snprintf(j.quantity, TEXT_MOST, "'%s'", text ? text : "");
-        snprintf(j.value, TEXT_MOST, "'%s'", claim->value);
-    } else {
-        double quantity = evaluate(&r, claim->quantity, j.quantity);
-        is_true = relation_holds(lab, claim, row, quantity, evaluate(&r, claim->value, j.value));
-    }
-    if (r.trouble == MALFORMED)
-        die_at(lab, claim_row, memory_text("%s: in claim", r.why), claim->id, "mend its quantity or its value");
+    struct reading reading = { .table = &lab->places[place].summary,
+                               .row = row,
+                               .trouble = row < 0 ? CASE_NOT_RUN : NO_TROUBLE };
+    bool is_true =
+        expression_holds(&reading, claim->quantity, claim->relation, claim->value, claim->tolerance, &j.shown);
+    if (reading.trouble == MALFORMED)
+        die_at(lab, claim_row, memory_text("%s (%s): in claim", reading.why, sources[place].word), claim->id,
+               "mend its quantity or its value");
 
-    const char *lacks = what_lacks(lab, &j);
-    snprintf(j.reason, TEXT_MOST, "%s", lacks ? lacks : r.why);
+    const char *lacks = what_lacks(reading.table, row, claim->needs);
+    snprintf(j.reason, sizeof j.reason, "%s", lacks ? lacks : reading.why);
     /* What must hold must also be there: a check that was left blank was not made. */
-    bool is_absent = r.trouble == CASE_NOT_RUN || (r.trouble == BLANK_CELL && !must_hold(claim));
-    j.verdict = lacks || is_absent ? UNTESTABLE : is_true ? HOLDS : FAILS;
+    bool is_absent = reading.trouble == CASE_NOT_RUN || (reading.trouble == BLANK_CELL && !must_hold(claim));
+    /* An extra that misses may still lie within the noise, which a run without intervals does not know. */
+    bool is_open =
+        claim->relation == EXTRA && !is_true && row >= 0 && isnan(csv_value(reading.table, row, "vs_baseline_low"));
+    if (is_open && !lacks && !*j.reason)
+        snprintf(j.reason, sizeof j.reason, "too short to tell");
+    j.verdict = lacks || is_absent || is_open ? UNTESTABLE : is_true ? HOLDS : FAILS;
     return j;
 }
 
 /* With `gate`, only claims that must hold are kept; all of them have been read. */
-static void judge_lab(struct lab *lab, bool gate)
+static void judge_place(struct lab *lab, int at, bool gate, struct totals *totals)
 {
-    lab->judgements = memory_new((size_t)(lab->claims.rows * (lab->summary.rows + 1)) + 1, sizeof *lab->judgements);
-    for (int row = 0; row < lab->claims.rows; row++) {
-        const char *name = claim_text(lab, row, "case");
+    struct place *place = &lab->places[at];
+    const struct csv_table *summary = &place->summary;
+    place->judgements = memory_new((size_t)(lab->claims.rows * (summary->rows + 1)) + 1, sizeof *place->judgements);
+    for (int claim_row = 0; claim_row < lab->claims.rows; claim_row++) {
+        const char *name = claim_text(lab, claim_row, "case");
         bool is_every = strcmp(name, "*") == 0;
-        int first = is_every ? 0 : find_case(&lab->summary, name);
-        int last = is_every ? lab->summary.rows - 1 : first;
-        for (int at = first; at <= last; at++) {
-            struct judgement *j = &lab->judgements[lab->count];
-            *j = judge(lab, row, at);
-            lab->count += !gate || must_hold(&j->claim);
+        int first = is_every ? 0 : table_find_case(summary, name);
+        int last = is_every ? summary->rows - 1 : first;
+        for (int row = first; row <= last; row++) {
+            struct judgement j = judge(lab, at, claim_row, row);
+            bool is_binding = must_hold(&j.claim);
+            if (gate && !is_binding)
+                continue;
+            place->judgements[place->count++] = j;
+            totals->count[j.verdict] += j.claim.kind != EXAMPLE;
+            totals->broken += j.verdict == FAILS && is_binding;
         }
     }
 }
 
 /* --- showing ------------------------------------------------------------------------------------------- */
 
-static void print_ms(const struct csv_table *table, int row, const char *column, int width)
+static void print_headings(const struct lab *lab)
 {
-    double value = csv_value(table, row, column);
-    if (isnan(value))
-        printf(" %*s", width, "-");
-    else
-        printf(" %*.2f", width, value);
+    for (int line = 0; line < 2; line++) {
+        printf("%-24s", line == 0 ? lab->name : "step, in ms");
+        for (int p = 0; p < PLACES; p++)
+            if (lab->places[p].is_there)
+                printf("%*s", sources[p].width, sources[p].heading[line]);
+        puts(line == 0 ? "" : "   verdict");
+    }
 }
 
-/* The one phrase for a case: what fails, else what could not be tested, else whether its prediction was met. */
-static void print_verdict(const struct lab *lab, int row)
+/* The row of a place that may stand beside `lead`'s: of the same case and the same size. -1 when there is none. */
+static int find_alike(const struct lab *lab, int p, const struct csv_table *lead, int lead_row)
+{
+    static const char *const columns[] = { "case", "ranks", "batch_size" };
+    const struct csv_table *table = &lab->places[p].summary;
+    for (int row = 0; row < table->rows; row++) {
+        bool is_alike = p != PUBLISHED || strcmp(csv_field(table, row, "lab"), lab->name) == 0;
+        for (int i = 0; i < 3; i++)
+            is_alike &= strcmp(csv_field(table, row, columns[i]), csv_field(lead, lead_row, columns[i])) == 0;
+        if (is_alike)
+            return row;
+    }
+    return -1;
+}
+
+/* One number, or what stands for none. */
+static void print_ms(const struct csv_table *table, int row, int width)
+{
+    double value = csv_value(table, row, "slowest_step_ms");
+    if (isnan(value))
+        printf("%*s", width, "-");
+    else
+        printf("%*.2f", width, value);
+}
+
+/* The numbers of a row; returns whether the last one, measured here, is of ranks that shared cores. */
+static bool print_numbers(const struct lab *lab, const struct csv_table *lead, int lead_row)
+{
+    int row = -1;
+    for (int p = 0; p < PLACES; p++) {
+        row = find_alike(lab, p, lead, lead_row);
+        if (lab->places[p].is_there)
+            print_ms(&lab->places[p].summary, row, sources[p].width);
+    }
+    bool is_shared = csv_value(&lab->places[HERE].summary, row, "oversubscribed") > 0;
+    putchar(is_shared ? '*' : ' ');
+    return is_shared;
+}
+
+/* What fails in a row, else what could not be tested, else whether its prediction was met. New memory. */
+static char *row_phrase(const struct place *place, int row)
 {
     const char *untestable = NULL, *phrase = "no claim";
-    int fails = 0;
-    for (const struct judgement *j = lab->judgements; j < lab->judgements + lab->count; j++) {
+    char *fails = NULL;
+    for (const struct judgement *j = place->judgements; j < place->judgements + place->count; j++) {
         if (j->row != row || j->claim.kind == EXAMPLE)
             continue;
-        if (j->verdict == FAILS)
-            printf("%s%s", fails++ ? ", " : "fails: ", j->claim.id);
-        else if (j->verdict == UNTESTABLE)
-            untestable = j->reason;
-        else if (strstr(j->claim.value, "predicted_step_ms"))
+        if (j->verdict == FAILS) {
+            char *before = fails;
+            fails = before ? memory_text("%s, %s", before, j->claim.id) : memory_text("fails: %s", j->claim.id);
+            free(before);
+        } else if (j->verdict == UNTESTABLE) {
+            if (j->claim.needs != NEEDS_SIM && j->claim.needs != NEEDS_GPU) /* those are about another place */
+                untestable = j->reason;
+        } else if (strstr(j->claim.value, "predicted_step_ms")) {
             phrase = "as predicted";
-        else if (strcmp(phrase, "no claim") == 0)
+        } else if (strcmp(phrase, "no claim") == 0) {
             phrase = "holds";
+        }
     }
-    if (fails)
-        putchar('\n');
-    else if (untestable)
-        printf("not testable here: %s\n", untestable);
+    return fails ? fails : memory_text("%s", untestable ? untestable : phrase);
+}
+
+/* One phrase where the places of a row agree, or only one of them has the case. */
+static void print_verdict(const struct lab *lab, const struct csv_table *lead, int lead_row)
+{
+    char *phrases[PLACES] = { NULL };
+    for (int p = JUDGED; p < PLACES; p++) {
+        int row = find_alike(lab, p, lead, lead_row);
+        phrases[p] = row < 0 ? NULL : row_phrase(&lab->places[p], row);
+    }
+    const char *simulated = phrases[DEDICATED], *here = phrases[HERE];
+    if (simulated && here && strcmp(here, crowded) == 0) /* its mark says so */
+        printf("  %s: %s\n", sources[DEDICATED].word, simulated);
+    else if (simulated && here && strcmp(simulated, here) != 0)
+        printf("  %s: %s; %s: %s\n", sources[DEDICATED].word, simulated, sources[HERE].word, here);
     else
-        puts(phrase);
+        printf("  %s\n", simulated ? simulated : here);
+    free(phrases[DEDICATED]);
+    free(phrases[HERE]);
 }
 
-/* A published row stands beside ours only where the sizes are the same. */
-static bool is_alike(const struct csv_table *a, int row_a, const struct csv_table *b, int row_b, const char *column)
+/* Each case that was run in a place that is judged; the first place that has it, in that size, leads its row. */
+static void print_table(const struct lab *lab)
 {
-    return strcmp(csv_field(a, row_a, column), csv_field(b, row_b, column)) == 0;
-}
-
-static void print_table(const struct lab *lab, const struct csv_table *blog)
-{
-    printf("%-24s %10s %10s %12s  %s\n", lab->name, "blog ms", "here ms", "predicted ms", "verdict");
-    for (int row = 0; row < lab->summary.rows; row++) {
-        const char *name = csv_field(&lab->summary, row, "case");
-        int published = blog->rows - 1;
-        while (published >= 0 && (strcmp(csv_field(blog, published, "lab"), lab->name) != 0 ||
-                                  strcmp(csv_field(blog, published, "case"), name) != 0 ||
-                                  !is_alike(blog, published, &lab->summary, row, "ranks") ||
-                                  !is_alike(blog, published, &lab->summary, row, "batch_size")))
-            published--;
-        printf("%-24s", name);
-        print_ms(blog, published, "slowest_step_ms", 10);
-        print_ms(&lab->summary, row, "slowest_step_ms", 10);
-        print_ms(&lab->summary, row, "predicted_step_ms", 12);
-        fputs("  ", stdout);
-        print_verdict(lab, row);
+    bool has_mark = false;
+    print_headings(lab);
+    for (int leading = JUDGED; leading < PLACES; leading++) {
+        const struct csv_table *lead = &lab->places[leading].summary;
+        for (int row = 0; row < lead->rows; row++) {
+            if (leading > JUDGED && find_alike(lab, JUDGED, lead, row) >= 0)
+                continue;
+            char *name = memory_text("%s", csv_field(lead, row, "case"));
+            if (leading > JUDGED && table_find_case(&lab->places[JUDGED].summary, name) >= 0) {
+                free(name);
+                name = memory_text("%s, %s x %s", csv_field(lead, row, "case"), csv_field(lead, row, "ranks"),
+                                   csv_field(lead, row, "batch_size"));
+            }
+            printf("%-24s", name);
+            free(name);
+            has_mark |= print_numbers(lab, lead, row);
+            print_verdict(lab, lead, row);
+        }
     }
+    if (has_mark)
+        puts("* more ranks than cores: they share time");
 }
 
-static void print_judgement(const struct lab *lab, const struct judgement *j)
+static void print_judgement(const struct place *place, const char *word, const struct judgement *j)
 {
     const struct claim *claim = &j->claim;
-    const char *name = csv_field(&lab->summary, j->row, "case");
-    printf("\n%s, %s, %s: %s is %s here, ", kind_words[claim->kind], name, claim->id, claim->quantity, j->quantity);
+    const char *name = csv_field(&place->summary, j->row, "case");
+    printf("\n%s, %s, %s (%s): %s is %s, ", kind_words[claim->kind], name, claim->id, word, claim->quantity,
+           j->shown.quantity);
     if (claim->kind == EXAMPLE)
-        printf("published %s", j->value);
+        printf("published %s", j->shown.value);
     else
-        printf("not %s %s", relation_words[claim->relation], j->value);
+        printf("not %s %s", relation_words[claim->relation], j->shown.value);
     if (claim->relation == NEAR && claim->kind != EXAMPLE)
         printf(" within %g %%", 100 * claim->tolerance);
     printf("%s%s\n    %s\n", *j->reason ? "; " : "", j->reason, claim->why);
 }
 
-/* What fails, and what was published. */
+/* What fails, and, for the place that leads, what was published. */
 static void print_judgements(const struct lab *lab)
 {
-    for (const struct judgement *j = lab->judgements; j < lab->judgements + lab->count; j++)
-        if (j->claim.kind == EXAMPLE ? j->verdict != UNTESTABLE : j->verdict == FAILS)
-            print_judgement(lab, j);
+    int leading = lab->places[DEDICATED].is_there ? DEDICATED : HERE;
+    for (int p = JUDGED; p < PLACES; p++) {
+        const struct place *place = &lab->places[p];
+        for (const struct judgement *j = place->judgements; j < place->judgements + place->count; j++)
+            if (j->claim.kind == EXAMPLE ? p == leading && j->verdict != UNTESTABLE : j->verdict == FAILS)
+                print_judgement(place, sources[p].word, j);
+    }
 }
 
 /* --- main ---------------------------------------------------------------------------------------------- */
@@ -473,11 +404,11 @@ static const char *const blog_columns[] = { "lab", "case", "ranks", "batch_size"
 static struct csv_table open_table(const char *path, const char *const *columns)
 {
     struct csv_table table;
-    char why[2 * TEXT_MOST];
+    char why[2 * EXPRESSION_TEXT];
     if (!csv_read(path, &table, why, sizeof why))
         die(STATUS_USAGE, "%s", why);
     for (; *columns; columns++)
-        if (!has_column(&table, *columns))
+        if (!table_has_column(&table, *columns))
             die(STATUS_USAGE, "%s: its first line names no column '%s'", path, *columns);
     return table;
 }
@@ -491,20 +422,43 @@ static bool is_wanted(const char *file, const char *only)
     return !only || (strlen(only) == stem && strncmp(file, only, stem) == 0);
 }
 
-/* Judges one lab and shows it; returns how many claims fail that must hold. */
-static int judge_and_show(struct lab *lab, const struct csv_table *blog, bool gate, int counts[VERDICTS])
+/* Reads what the places have of the lab; returns whether there is anything to judge. */
+static bool open_lab(struct lab *lab, const struct options *o)
 {
-    int broken = 0;
-    judge_lab(lab, gate);
-    if (!gate)
-        print_table(lab, blog);
-    print_judgements(lab);
-    for (const struct judgement *j = lab->judgements; j < lab->judgements + lab->count; j++) {
-        counts[j->verdict] += j->claim.kind != EXAMPLE;
-        broken += j->verdict == FAILS && must_hold(&j->claim);
+    for (int p = BLOG; p < PLACES; p++) {
+        struct place *place = &lab->places[p];
+        char *path = memory_text("%s/%s%s/summary.csv", o->results, sources[p].folder, lab->name);
+        place->is_there = access(path, F_OK) == 0;
+        if (place->is_there)
+            place->summary = open_table(path, summary_columns);
+        free(path);
     }
-    free(lab->judgements);
-    return broken;
+    if (!lab->places[DEDICATED].is_there && !lab->places[HERE].is_there)
+        return false;
+    lab->claims = open_table(lab->path, claim_columns);
+    return true;
+}
+
+static void close_lab(struct lab *lab)
+{
+    for (int p = BLOG; p < PLACES; p++) {
+        csv_free(&lab->places[p].summary);
+        free(lab->places[p].judgements);
+    }
+    csv_free(&lab->claims);
+    free(lab->path);
+    free(lab->name);
+}
+
+static void judge_and_show(struct lab *lab, bool gate, struct totals *totals)
+{
+    for (int p = JUDGED; p < PLACES; p++)
+        if (lab->places[p].is_there)
+            judge_place(lab, p, gate, totals);
+    if (!gate)
+        print_table(lab);
+    print_judgements(lab);
+    totals->labs++;
 }
 
 int main(int argc, char **argv)
@@ -518,31 +472,26 @@ int main(int argc, char **argv)
     if (file_count < 0)
         die(STATUS_USAGE, "--expected %s cannot be read; name the folder of the claims", o.expected);
     char *blog_path = memory_text("%s/blog.csv", o.expected);
-    struct csv_table blog = open_table(blog_path, blog_columns);
-    int counts[VERDICTS] = { 0 }, broken = 0, labs = 0;
+    struct place published = { .is_there = true, .summary = open_table(blog_path, blog_columns) };
+    struct totals totals = { 0 };
     for (int f = 0; f < file_count; f++) {
         const char *file = files[f]->d_name;
-        struct lab lab = { .name = memory_text("%.*s", (int)strcspn(file, "."), file),
-                           .path = memory_text("%s/%s", o.expected, file) };
-        char *summary_path = memory_text("%s/%s/summary.csv", o.results, lab.name);
-        if (is_wanted(file, o.only) && access(summary_path, F_OK) == 0) {
-            lab.claims = open_table(lab.path, claim_columns);
-            lab.summary = open_table(summary_path, summary_columns);
-            broken += judge_and_show(&lab, &blog, o.gate, counts);
-            csv_free(&lab.claims);
-            csv_free(&lab.summary);
-            labs++;
+        if (is_wanted(file, o.only)) {
+            struct lab lab = { .name = memory_text("%.*s", (int)strcspn(file, "."), file),
+                               .path = memory_text("%s/%s", o.expected, file),
+                               .places = { [PUBLISHED] = published } };
+            if (open_lab(&lab, &o))
+                judge_and_show(&lab, o.gate, &totals);
+            close_lab(&lab);
         }
-        free(summary_path);
-        free(lab.path);
-        free(lab.name);
         free(files[f]);
     }
     free(files);
-    csv_free(&blog);
+    csv_free(&published.summary);
     free(blog_path);
-    if (labs == 0)
+    if (totals.labs == 0)
         die(STATUS_USAGE, "--results %s holds no lab with claims in %s; run one first", o.results, o.expected);
-    printf("\n%d claims hold, %d fail, %d not testable here\n", counts[HOLDS], counts[FAILS], counts[UNTESTABLE]);
-    return broken ? STATUS_WRONG : STATUS_RIGHT;
+    printf("\n%d claims hold, %d fail, %d not testable here\n", totals.count[HOLDS], totals.count[FAILS],
+           totals.count[UNTESTABLE]);
+    return totals.broken ? STATUS_WRONG : STATUS_RIGHT;
 }
