@@ -79,10 +79,13 @@ static struct lap one_step(struct bench *bench)
     return (struct lap){ .fetch = t1 - t0, .passes = t2 - t1, .update = world_now() - t2 };
 }
 
-static void measure_laps(struct bench *bench, int samples, struct lap laps[MEASURED_STEPS])
+/* Where `meeting` is not NULL (all) its ranks meet before each lap. */
+static void measure_laps(struct bench *bench, int samples, struct lap laps[MEASURED_STEPS], struct world *meeting)
 {
     loader_restart(bench->loader, 0, samples, 0, 1.0f / (float)samples);
     for (int i = -WARMUP_STEPS; i < MEASURED_STEPS; i++) {
+        if (meeting)
+            world_barrier(meeting);
         struct lap lap = one_step(bench);
         if (i >= 0)
             laps[i] = lap;
@@ -119,8 +122,8 @@ static struct local_cost cost_of(const struct bench *bench, struct lap small, st
 static void measure_alone(struct card *card, struct bench *bench)
 {
     struct lap small[MEASURED_STEPS], large[MEASURED_STEPS];
-    measure_laps(bench, bench->small, small);
-    measure_laps(bench, bench->large, large);
+    measure_laps(bench, bench->small, small, NULL);
+    measure_laps(bench, bench->large, large, NULL);
     card->alone = cost_of(bench, typical_lap(small), typical_lap(large));
 }
 
@@ -165,10 +168,12 @@ static void measure_together(struct card *card, struct bench *bench, struct worl
 {
     int ranks = world_size(world);
     struct lap mine[2][MEASURED_STEPS];
+    /* Simulated ranks compute in turns, from meeting to meeting, each with a cache that others have used meanwhile. */
+    struct world *meeting = world_is_simulated() ? world : NULL;
     world_barrier(world);
-    measure_laps(bench, bench->small, mine[0]);
+    measure_laps(bench, bench->small, mine[0], meeting);
     world_barrier(world);
-    measure_laps(bench, bench->large, mine[1]);
+    measure_laps(bench, bench->large, mine[1], meeting);
     struct lap *all = memory_new((size_t)ranks, sizeof mine);
     world_gather(world, mine, sizeof mine, all);
     struct lap typical[2];
@@ -321,7 +326,7 @@ bool calibrate_agrees(const struct card *card, struct world *world, const struct
         struct bench bench;
         struct lap laps[MEASURED_STEPS];
         bench_open(&bench, run);
-        measure_laps(&bench, bench.small, laps);
+        measure_laps(&bench, bench.small, laps, world_is_simulated() && !are_alone ? world : NULL);
         mine = typical_lap(laps).passes / line_at((are_alone ? card->alone : card->together).passes, bench.small);
         bench_close(&bench);
     }

@@ -32,7 +32,7 @@ double card_allreduce(const struct card *card, int ranks, double bytes)
     for (int i = 0; ranks > 1 && i < card->links; i++)
         if (card->link[i].ranks == ranks)
             return link_seconds(&card->link[i], bytes);
-    return ranks > 1 ? (double)NAN : 2 * bytes / card->copy_bandwidth;
+    return ranks > 1 ? (double)NAN : card->transfer_core * 2 * bytes / card->copy_bandwidth;
 }
 
 /* What a card must agree on to be used for a run. */

@@ -101,3 +101,8 @@ void companion_end(struct companion *companion, int job)
     for (; companion->done_jobs <= job; companion->done_jobs++)
         acquire(companion->done);
 }
+
+bool companion_is_busy(enum companion_role role)
+{
+    return mine[role].given_jobs > mine[role].done_jobs;
+}

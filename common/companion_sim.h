@@ -8,6 +8,7 @@
 #define LOCKSTEP_COMPANION_SIM_H
 
 #include <mpi.h>
+#include <stdbool.h>
 
 enum companion_role { COMPANION_ENGINE = 1, COMPANION_HELPER };
 
@@ -29,5 +30,8 @@ int companion_begin(struct companion *companion, void (*work)(void *context, MPI
 
 /* Waits until that job is done. */
 void companion_end(struct companion *companion, int job);
+
+/* Whether it was given a job that was not waited for yet. */
+bool companion_is_busy(enum companion_role role);
 
 #endif

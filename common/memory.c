@@ -6,18 +6,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { ALIGNMENT = 64 }; /* a cache line, and the widest vector of x86 */
+enum {
+    ALIGNMENT = 64,       /* a cache line, and the widest vector of x86 */
+    HUGE_PAGE = 2u << 20, /* where one fits, the kernel may use it: fewer pages to look up */
+};
 
 void *memory_new(size_t count, size_t size)
 {
     size_t bytes = 0;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > (size_t)-1 - ALIGNMENT)
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > (size_t)-1 - HUGE_PAGE)
         die(STATUS_WRONG, "%zu x %zu bytes is more than memory can address; choose smaller sizes", count, size);
-    bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    void *memory = aligned_alloc(ALIGNMENT, bytes ? bytes : ALIGNMENT);
+    size_t alignment = bytes < HUGE_PAGE ? ALIGNMENT : HUGE_PAGE;
+    bytes = (bytes + alignment - 1) / alignment * alignment;
+    void *memory = aligned_alloc(alignment, bytes ? bytes : alignment);
     if (!memory)
         die(STATUS_WRONG, "no memory for %zu bytes; choose smaller sizes or fewer ranks", bytes);
+    if (alignment == HUGE_PAGE)
+        madvise(memory, bytes, MADV_HUGEPAGE); /* a wish; without it all is the same, only slower */
     memset(memory, 0, bytes);
     return memory;
 }
