@@ -17,8 +17,8 @@
 #include <string.h>
 
 enum {
-    WARMUP_STEPS = 3,
-    MEASURED_STEPS = 9,
+    WARMUP_STEPS = 2,
+    MEASURED_STEPS = 7,
     REDUCE_REPEATS = 5,
 };
 

@@ -30,7 +30,7 @@ bool gather_block(struct block *block, struct world *world, struct spans *spans,
 /* Failed checks: what the ranks report, losses that are no numbers, replicas that differ. */
 int gather_wrong(const struct block *block);
 
-/* FNV-1a over the values' 32-bit words. */
+/* FNV-1a over the values' 32-bit words, in eight lanes that are hashed at the end. */
 uint64_t gather_hash(const float *values, size_t count);
 
 #endif

@@ -47,6 +47,7 @@ static struct card card_here(void)
                          .jitter = 1e-4,
                          .copy_bandwidth = 12.5e9,
                          .sleep_overshoot = 6e-5,
+                         .transfer_core = 1,
                          .stamp_cost = 2.5e-8,
                          .links = 2 };
     cores_name(card.cpu, CARD_NAME);
@@ -78,6 +79,8 @@ static void what_was_written_is_read(void **state)
     assert_true(fabs(card_allreduce(&read, 4, bytes) / (1e-5 + bytes * 3e-10) - 1) < 1e-9);
     assert_true(isnan(card_allreduce(&read, 3, bytes)));
     assert_true(fabs(card_allreduce(&read, 1, bytes) / (2 * bytes / 12.5e9) - 1) < 1e-12);
+    read.transfer_core = 0; /* a network that carries messages carries none from a rank to itself */
+    assert_true(card_allreduce(&read, 1, bytes) < 1e-12);
 }
 
 static void another_job_or_machine_does_not_fit(void **state)
