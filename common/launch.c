@@ -187,7 +187,7 @@ static void keep_output_for_ranks(void)
     dup2(nowhere, STDERR_FILENO);
 }
 
-static pid_t start(const struct command *command, bool is_simulated, const sigset_t *signals_before)
+static pid_t start(const struct command *command, const struct launch *launch, const sigset_t *signals_before)
 {
     pid_t supervisor = getpid();
     pid_t child = fork();
@@ -203,7 +203,9 @@ static pid_t start(const struct command *command, bool is_simulated, const sigse
     int nothing = open("/dev/null", O_RDONLY);
     if (nothing >= 0)
         dup2(nothing, STDIN_FILENO);
-    if (is_simulated)
+    if (launch->is_silent)
+        freopen("/dev/null", "w", stdout);
+    if (launch->platform)
         keep_output_for_ranks();
     execvp(command->word[0], command->word);
     _exit(STATUS_NO_EXEC);
@@ -374,7 +376,7 @@ int launch_ranks(const struct launch *launch)
     sigprocmask(SIG_BLOCK, &watched, &before);
     fflush(NULL);
     int ended_by = 0;
-    pid_t child = start(&command, launch->platform != NULL, &before);
+    pid_t child = start(&command, launch, &before);
     int status = wait_for_end(child, launch->deadline_s, pulse, &watched, &ended_by);
     end_orphans(&strangers);
     sigprocmask(SIG_SETMASK, &before, NULL);

@@ -13,6 +13,7 @@ struct launch {
     const char *program;             /* what every rank runs */
     const char *const *arguments;    /* of every rank, without the program's name; NULL-terminated */
     const struct platform *platform; /* the machine to simulate; NULL: real ranks, by mpirun */
+    bool is_silent;                  /* what it writes to standard output is not for people */
 };
 
 /* Starts the ranks and waits for their end. Returns the exit status to end with (enum status). */

@@ -10,6 +10,7 @@
 #include "platform.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ struct job {
     char *const *arguments;    /* the program's own */
     int cores;                 /* of this machine */
     struct platform *platform; /* to simulate; NULL: real ranks */
+    bool is_silent;
 };
 
 static int start(const struct job *job, const char *extra)
@@ -47,7 +49,8 @@ static int start(const struct job *job, const char *extra)
                                                 .deadline_s = job->run->deadline_s > 0 ? job->run->deadline_s : derived,
                                                 .program = program,
                                                 .arguments = words,
-                                                .platform = job->platform });
+                                                .platform = job->platform,
+                                                .is_silent = job->is_silent });
     free(program);
     free(words);
     return status;
@@ -117,7 +120,7 @@ static struct link measure_pair(const struct job *job, const char *folder)
         struct job pair = {
             .story = job->story, .base = job->base, .run = &run, .arguments = words, .cores = job->cores
         };
-        warn("measuring all-reduces of two real ranks, a few seconds ...");
+        fputs("measuring all-reduces of two real ranks, for the links between simulated cores\n", stderr);
         int status = start(&pair, NULL);
         for (char **word = words; *word; word++)
             free(*word);

@@ -84,9 +84,12 @@ void table_show(FILE *out, const struct report *report, int columns)
         fputs("data, local, wait, transfer: means over ranks; local = forward, backward, update\n", out);
     if (report->is_simulated)
         fprintf(out, "simulated on platform %s; not what this machine takes\n", report->platform);
-    if (report->is_oversubscribed)
+    const char *plural = report->cores == 1 ? "" : "s";
+    if (report->is_oversubscribed && report->is_simulated)
+        fprintf(out, "* %d ranks share what %d core%s can do\n", report->ranks, report->cores, plural);
+    else if (report->is_oversubscribed)
         fprintf(out, "* %d ranks share %d core%s: not what ranks with cores of their own would take\n", report->ranks,
-                report->cores, report->cores == 1 ? "" : "s");
+                report->cores, plural);
 }
 
 /* "+11 ms over the formula: +9 local, +2 transfer", with the terms that make up most of it. */

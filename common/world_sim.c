@@ -27,7 +27,7 @@ static double fastest; /* flop/s of the platform's fastest host, on which work t
  * the other ranks compute, through whose data this one's would leave the cache. On a core of its own they would not; so a
  * rank computes from one collective to the next in one go, and its stamps in between are this point plus CPU time. */
 static struct {
-    bool is_trusted; /* computing is charged what it takes (and not modelled) */
+    bool is_alone; /* on its core, and computing is charged what it takes (and not modelled) */
     double clock, cpu;
 } meeting;
 
@@ -58,7 +58,9 @@ struct world *world_open(void)
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* ranks do not outlive their launcher */
     take_output();
     fastest = find_fastest();
-    meeting.is_trusted = sg_cfg_get_boolean("smpi/simulate-computation");
+    const char *ranks_here = world_property("ranks");
+    bool has_core = sg_host_core_count(sg_host_self()) >= (ranks_here ? atoi(ranks_here) : 1);
+    meeting.is_alone = has_core && sg_cfg_get_boolean("smpi/simulate-computation");
     struct world *world = memory_new(1, sizeof *world);
     world->comm = companion_muster();
     MPI_Comm_rank(world->comm, &world->rank);
@@ -92,7 +94,7 @@ double world_now(void)
     double clock = simgrid_get_clock();
     bool has_met =
         clock < meeting.clock || clock > meeting.clock; /* the rank was elsewhere since: waited, slept, sent */
-    if (meeting.is_trusted && !has_met && !companion_is_busy(COMPANION_HELPER)) /* who shares the core slows it down */
+    if (meeting.is_alone && !has_met && !companion_is_busy(COMPANION_HELPER)) /* who shares the core slows it down */
         return meeting.clock + read_clock(CLOCK_THREAD_CPUTIME_ID) - meeting.cpu;
     MPI_Wtime();
     meeting.clock = simgrid_get_clock();
