@@ -2,7 +2,6 @@
 
 #include "die.h"
 #include "job.h"
-#include "memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,140 +37,6 @@ static int take_machine_lock(void)
          "up");
     flock(lock, LOCK_EX);
     return lock;
-}
-
-static void set_environment(const struct launch *launch)
-{
-    static const char *const settings[][2] = {
-        { "OMPI_ALLOW_RUN_AS_ROOT", "1" },
-        { "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1" },
-        { "OMPI_MCA_btl_base_warn_component_unused", "0" },
-        { "OPENBLAS_NUM_THREADS", "1" }, /* read when the library is loaded, so it has to be here */
-        { "OMP_NUM_THREADS", "1" },
-        { "RES_OPTIONS",
-          "timeout:1 attempts:1" }, /* one host needs no name server; do not wait long for an absent one */
-    };
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        setenv(settings[i][0], settings[i][1], 1);
-    struct terminal terminal = job_terminal();
-    char text[64];
-    snprintf(text, sizeof text, "%d %d %d", terminal.columns, terminal.is_live, terminal.has_color);
-    setenv(JOB_TERMINAL, text, 1);
-    setenv(JOB_NAME, program_invocation_short_name, 1);
-    snprintf(text, sizeof text, "%d", launch->platform ? launch->platform->cores : launch->cores);
-    setenv(JOB_CORES, text, 1);
-    if (launch->platform) {
-        setenv(JOB_PLATFORM, launch->platform->name, 1);
-        setenv(JOB_PLATFORM_KEY, launch->platform->key, 1);
-    } else {
-        unsetenv(JOB_PLATFORM);
-    }
-}
-
-/* The command line goes by the environment: mpirun has words of its own, and smpirun, a shell script, breaks words at
- * blanks. */
-static void hand_over_arguments(const char *const *arguments)
-{
-    char *told = memory_text("%s", "");
-    for (; *arguments; arguments++) {
-        char *longer = memory_text("%s%s%c", told, *arguments, JOB_WORD_END);
-        free(told);
-        told = longer;
-    }
-    setenv(JOB_ARGUMENTS, told, 1);
-    free(told);
-}
-
-/* The path under which our children find an open descriptor of this process: a file without a name, so that nothing
- * stays behind, however we end. */
-static char *path_of(int descriptor)
-{
-    return memory_text("/proc/%d/fd/%d", (int)getpid(), descriptor);
-}
-
-enum { WORDS_MOST = 32 };
-
-/* A launcher's command line; its words are released by drop_command(). */
-struct command {
-    char *word[WORDS_MOST + 1];
-    int words;
-    int hosts; /* descriptor of the hostfile, -1 for none */
-};
-
-static void add_word(struct command *command, char *word)
-{
-    if (command->words < WORDS_MOST)
-        command->word[command->words++] = word;
-}
-
-static void drop_command(struct command *command)
-{
-    for (int i = 0; i < command->words; i++)
-        free(command->word[i]);
-    if (command->hosts >= 0)
-        close(command->hosts);
-}
-
-/* A core for each rank where there are enough, else all ranks on all cores. */
-static struct command mpirun_command(const struct launch *launch)
-{
-    static const char *const own_cores[] = { "--map-by", "core", "--bind-to", "core", NULL };
-    static const char *const shared_cores[] = { "--oversubscribe", "--bind-to", "none", NULL };
-    const char *const *binding = launch->ranks > launch->cores ? shared_cores : own_cores;
-    struct command c = { .hosts = -1 };
-    add_word(&c, memory_text("mpirun"));
-    add_word(&c, memory_text("--quiet"));
-    add_word(&c, memory_text("-np"));
-    add_word(&c, memory_text("%d", launch->ranks));
-    while (*binding)
-        add_word(&c, memory_text("%s", *binding++));
-    add_word(&c, memory_text("%s", launch->program));
-    return c;
-}
-
-/* Ranks first, then their companions in the same order. */
-static int write_hosts(const struct platform *platform)
-{
-    int descriptor = memfd_create("lockstep-hosts", MFD_CLOEXEC);
-    FILE *out = fdopen(dup(descriptor), "w");
-    if (!out)
-        die(STATUS_WRONG, "cannot write the list of hosts: %s", strerror(errno));
-    for (int i = 0; i < platform->ranks * (1 + PLATFORM_COMPANIONS); i++)
-        fprintf(out, "%s\n", platform->host[i % platform->ranks]);
-    fclose(out);
-    return descriptor;
-}
-
-/* What the platform file leaves open is fixed here, so that rows do not change with SimGrid's defaults. */
-static struct command smpirun_command(const struct launch *launch)
-{
-    static const char *const fixed[] = {
-        "--cfg=smpi/allreduce:lr", /* the ring, as with Open MPI */
-        "--cfg=smpi/wtime:0",      /* looking at the clock takes no time */
-        "--cfg=smpi/test:0",       /* and neither does asking whether something has arrived */
-        "--cfg=smpi/iprobe:0",
-        "--cfg=smpi/cpu-threshold:1e-6",
-        "--cfg=smpi/async-small-thresh:0",
-        "--cfg=smpi/send-is-detached-thresh:65536",
-        "--log=root.thres:critical",
-        NULL,
-    };
-    const struct platform *platform = launch->platform;
-    struct command c = { .hosts = write_hosts(platform) };
-    add_word(&c, memory_text("smpirun"));
-    add_word(&c, memory_text("-np"));
-    add_word(&c, memory_text("%d", launch->ranks * (1 + PLATFORM_COMPANIONS)));
-    add_word(&c, memory_text("-platform"));
-    add_word(&c, memory_text("%s", platform->file));
-    add_word(&c, memory_text("-hostfile"));
-    add_word(&c, path_of(c.hosts));
-    add_word(&c, memory_text("%s", launch->program));
-    add_word(&c, memory_text("--cfg=smpi/host-speed:%.17gf", platform->speed));
-    for (const char *const *word = fixed; *word; word++)
-        add_word(&c, memory_text("%s", *word));
-    if (platform->is_modelled)
-        add_word(&c, memory_text("--cfg=smpi/simulate-computation:no"));
-    return c;
 }
 
 /* smpirun tells of every failure in its own words, on standard output too. It gets none of ours; its ranks take it back
@@ -361,12 +226,10 @@ int launch_ranks(const struct launch *launch)
 {
     int lock = take_machine_lock();
     int pulse = memfd_create("lockstep-pulse", MFD_CLOEXEC);
-    char *pulse_path = path_of(pulse);
+    char *pulse_path = command_path_of(pulse);
     setenv(JOB_PULSE, pulse_path, 1);
     free(pulse_path);
-    set_environment(launch);
-    hand_over_arguments(launch->arguments);
-    struct command command = launch->platform ? smpirun_command(launch) : mpirun_command(launch);
+    struct command command = command_for(launch);
     struct strangers strangers;
     strangers.count = list_children(strangers.pids, CHILDREN_MOST);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -393,7 +256,7 @@ int launch_ranks(const struct launch *launch)
         verdict = judge_end(command.word[0], status, pulse);
     }
     close(pulse);
-    drop_command(&command);
+    command_drop(&command);
     if (lock >= 0)
         close(lock);
     return verdict;

@@ -5,16 +5,7 @@
 #ifndef LOCKSTEP_LAUNCH_H
 #define LOCKSTEP_LAUNCH_H
 
-#include "platform.h"
-
-struct launch {
-    int ranks, cores;
-    double deadline_s;               /* > 0: how long the job may go without a sign of life */
-    const char *program;             /* what every rank runs */
-    const char *const *arguments;    /* of every rank, without the program's name; NULL-terminated */
-    const struct platform *platform; /* the machine to simulate; NULL: real ranks, by mpirun */
-    bool is_silent;                  /* what it writes to standard output is not for people */
-};
+#include "command.h"
 
 /* Starts the ranks and waits for their end. Returns the exit status to end with (enum status). */
 int launch_ranks(const struct launch *launch);

@@ -1,9 +1,6 @@
-/* platform: a machine that is simulated. A SimGrid file holds its hosts and links; this reads what the file says, and
- * writes the file of "dedicated cores": as many copies of this machine's core as there are ranks. */
+/* platform: a machine that is simulated. A SimGrid file holds its hosts and links; this reads what the file says. */
 #ifndef LOCKSTEP_PLATFORM_H
 #define LOCKSTEP_PLATFORM_H
-
-#include "link.h"
 
 #include <stdbool.h>
 
@@ -28,11 +25,6 @@ const char *platform_lacks(const char *lab);
  * than `ranks` ranks. */
 void platform_open(struct platform *platform, const char *file, int ranks);
 void platform_close(struct platform *platform);
-
-/* Writes dedicated cores into folder/name and returns its path. Hosts: `ranks` single cores, or one host with `membus` cores
- * where `membus` is not 0: there the ranks share what `membus` cores take from memory. Links: a message costs what it
- * must for the ring all-reduce of two ranks to take `pair`; NULL where one rank sends none. */
-char *platform_write_dedicated(const char *folder, const char *name, int ranks, int membus, const struct link *pair);
 
 /* What the supervisor hands to smpirun: the lab's program for this platform. Free it. */
 char *platform_program(const struct platform *platform, const char *lab);

@@ -1,6 +1,7 @@
 #include "supervise.h"
 
 #include "cores.h"
+#include "dedicated.h"
 #include "die.h"
 #include "guess.h"
 #include "job.h"
@@ -144,7 +145,7 @@ static char *write_dedicated(const struct job *job)
     }
     char *name = run->membus ? memory_text("dedicated-cores-membus%d", run->membus) : memory_text("dedicated-cores");
     char *folder = run_folder(run, name), *file = memory_text("%s.xml", name);
-    char *path = platform_write_dedicated(folder, file, run->ranks, run->membus, run->ranks > 1 ? &pair : NULL);
+    char *path = dedicated_write(folder, file, run->ranks, run->membus, run->ranks > 1 ? &pair : NULL);
     free(file);
     free(folder);
     free(name);

@@ -25,7 +25,8 @@ found=$(grep -nE '#include "' labs/*.c | grep -vE '"(lab|train)\.h"' || true)
 # Includes point backwards in the order in which a run passes through common/.
 order=(die memory number random csv options files run cores job world world_mpi spans collective collective_mpi
     companion_sim helper work device mlp adamw stall loader train stats timeline summary gather link card calibrate predict
-    report lanes trace table guess story cases schedule platform launch supervise lab)
+    report lanes trace table guess story cases schedule platform dedicated
+    command launch supervise lab)
 position() {
     local i
     for i in "${!order[@]}"; do

@@ -1,0 +1,143 @@
+#include "command.h"
+
+#include "die.h"
+#include "job.h"
+#include "memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void set_environment(const struct launch *launch)
+{
+    static const char *const settings[][2] = {
+        { "OMPI_ALLOW_RUN_AS_ROOT", "1" },
+        { "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1" },
+        { "OMPI_MCA_btl_base_warn_component_unused", "0" },
+        { "OPENBLAS_NUM_THREADS", "1" }, /* read when the library is loaded, so it has to be here */
+        { "OMP_NUM_THREADS", "1" },
+        { "RES_OPTIONS",
+          "timeout:1 attempts:1" }, /* one host needs no name server; do not wait long for an absent one */
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        setenv(settings[i][0], settings[i][1], 1);
+    struct terminal terminal = job_terminal();
+    char text[64];
+    snprintf(text, sizeof text, "%d %d %d", terminal.columns, terminal.is_live, terminal.has_color);
+    setenv(JOB_TERMINAL, text, 1);
+    setenv(JOB_NAME, program_invocation_short_name, 1);
+    snprintf(text, sizeof text, "%d", launch->platform ? launch->platform->cores : launch->cores);
+    setenv(JOB_CORES, text, 1);
+    if (launch->platform) {
+        setenv(JOB_PLATFORM, launch->platform->name, 1);
+        setenv(JOB_PLATFORM_KEY, launch->platform->key, 1);
+    } else {
+        unsetenv(JOB_PLATFORM);
+    }
+}
+
+/* The command line goes by the environment: mpirun has words of its own, and smpirun, a shell script, breaks words at
+ * blanks. */
+static void hand_over_arguments(const char *const *arguments)
+{
+    char *told = memory_text("%s", "");
+    for (; *arguments; arguments++) {
+        char *longer = memory_text("%s%s%c", told, *arguments, JOB_WORD_END);
+        free(told);
+        told = longer;
+    }
+    setenv(JOB_ARGUMENTS, told, 1);
+    free(told);
+}
+
+/* A nameless file stays behind nowhere, however we end. */
+char *command_path_of(int descriptor)
+{
+    return memory_text("/proc/%d/fd/%d", (int)getpid(), descriptor);
+}
+
+static void add_word(struct command *command, char *word)
+{
+    if (command->words < COMMAND_WORDS_MOST)
+        command->word[command->words++] = word;
+}
+
+void command_drop(struct command *command)
+{
+    for (int i = 0; i < command->words; i++)
+        free(command->word[i]);
+    if (command->hosts >= 0)
+        close(command->hosts);
+}
+
+/* A core for each rank where there are enough, else all ranks on all cores. */
+static struct command mpirun_command(const struct launch *launch)
+{
+    static const char *const own_cores[] = { "--map-by", "core", "--bind-to", "core", NULL };
+    static const char *const shared_cores[] = { "--oversubscribe", "--bind-to", "none", NULL };
+    const char *const *binding = launch->ranks > launch->cores ? shared_cores : own_cores;
+    struct command c = { .hosts = -1 };
+    add_word(&c, memory_text("mpirun"));
+    add_word(&c, memory_text("--quiet"));
+    add_word(&c, memory_text("-np"));
+    add_word(&c, memory_text("%d", launch->ranks));
+    while (*binding)
+        add_word(&c, memory_text("%s", *binding++));
+    add_word(&c, memory_text("%s", launch->program));
+    return c;
+}
+
+/* Ranks first, then their companions in the same order. */
+static int write_hosts(const struct platform *platform)
+{
+    int descriptor = memfd_create("lockstep-hosts", MFD_CLOEXEC);
+    FILE *out = fdopen(dup(descriptor), "w");
+    if (!out)
+        die(STATUS_WRONG, "cannot write the list of hosts: %s", strerror(errno));
+    for (int i = 0; i < platform->ranks * (1 + PLATFORM_COMPANIONS); i++)
+        fprintf(out, "%s\n", platform->host[i % platform->ranks]);
+    fclose(out);
+    return descriptor;
+}
+
+/* What the platform file leaves open is fixed here, so that rows do not change with SimGrid's defaults. */
+static struct command smpirun_command(const struct launch *launch)
+{
+    static const char *const fixed[] = {
+        "--cfg=smpi/allreduce:lr", /* the ring, as with Open MPI */
+        "--cfg=smpi/wtime:0",      /* looking at the clock takes no time */
+        "--cfg=smpi/test:0",       /* and neither does asking whether something has arrived */
+        "--cfg=smpi/iprobe:0",
+        "--cfg=smpi/cpu-threshold:1e-6",
+        "--cfg=smpi/async-small-thresh:0",
+        "--cfg=smpi/send-is-detached-thresh:65536",
+        "--log=root.thres:critical",
+        NULL,
+    };
+    const struct platform *platform = launch->platform;
+    struct command c = { .hosts = write_hosts(platform) };
+    add_word(&c, memory_text("smpirun"));
+    add_word(&c, memory_text("-np"));
+    add_word(&c, memory_text("%d", launch->ranks * (1 + PLATFORM_COMPANIONS)));
+    add_word(&c, memory_text("-platform"));
+    add_word(&c, memory_text("%s", platform->file));
+    add_word(&c, memory_text("-hostfile"));
+    add_word(&c, command_path_of(c.hosts));
+    add_word(&c, memory_text("%s", launch->program));
+    add_word(&c, memory_text("--cfg=smpi/host-speed:%.17gf", platform->speed));
+    for (const char *const *word = fixed; *word; word++)
+        add_word(&c, memory_text("%s", *word));
+    if (platform->is_modelled)
+        add_word(&c, memory_text("--cfg=smpi/simulate-computation:no"));
+    return c;
+}
+
+struct command command_for(const struct launch *launch)
+{
+    set_environment(launch);
+    hand_over_arguments(launch->arguments);
+    return launch->platform ? smpirun_command(launch) : mpirun_command(launch);
+}

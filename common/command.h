@@ -1,0 +1,34 @@
+/* command: what is started for a job of ranks: mpirun or smpirun, with its words, and the environment in which the ranks
+ * find what the program was told (job.h). */
+#ifndef LOCKSTEP_COMMAND_H
+#define LOCKSTEP_COMMAND_H
+
+#include "platform.h"
+
+#include <stdbool.h>
+
+struct launch {
+    int ranks, cores;
+    double deadline_s;               /* > 0: how long the job may go without a sign of life */
+    const char *program;             /* what every rank runs */
+    const char *const *arguments;    /* of every rank, without the program's name; NULL-terminated */
+    const struct platform *platform; /* the machine to simulate; NULL: real ranks, by mpirun */
+    bool is_silent;                  /* what it writes to standard output is not for people */
+};
+
+enum { COMMAND_WORDS_MOST = 32 };
+
+struct command {
+    char *word[COMMAND_WORDS_MOST + 1]; /* NULL-terminated, as execvp() takes them */
+    int words;
+    int hosts; /* descriptor of smpirun's hostfile, -1 for none: open as long as the job runs */
+};
+
+/* Sets this process's environment for the job's. Release with command_drop(). */
+struct command command_for(const struct launch *launch);
+void command_drop(struct command *command);
+
+/* The path under which our children find an open descriptor of this process. Free it. */
+char *command_path_of(int descriptor);
+
+#endif
