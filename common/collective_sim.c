@@ -48,7 +48,7 @@ static void do_sum(void *argument, MPI_Comm peers)
 
 static void have_done(struct engine *engine, void (*work)(void *argument, MPI_Comm peers))
 {
-    companion_end(companion_of(COMPANION_ENGINE), companion_begin(companion_of(COMPANION_ENGINE), work, engine));
+    companion_end(companion_engine(), companion_begin(companion_engine(), work, engine));
 }
 
 struct engine *engine_open(struct world *world)
@@ -68,7 +68,7 @@ void engine_close(struct engine *engine)
 void engine_start(struct engine *engine, int slot, const struct sum *sum)
 {
     engine->order[slot] = (struct order){ .comm = engine->comm, .sum = *sum };
-    engine->job[slot] = companion_begin(companion_of(COMPANION_ENGINE), do_sum, &engine->order[slot]);
+    engine->job[slot] = companion_begin(companion_engine(), do_sum, &engine->order[slot]);
 }
 
 void engine_progress(struct engine *engine, int slot)
@@ -78,7 +78,7 @@ void engine_progress(struct engine *engine, int slot)
 
 void engine_finish(struct engine *engine, int slot)
 {
-    companion_end(companion_of(COMPANION_ENGINE), engine->job[slot]);
+    companion_end(companion_engine(), engine->job[slot]);
 }
 
 bool engine_runs_alone(void)

@@ -21,7 +21,7 @@ struct companion {
     int given_jobs, taken_jobs, done_jobs; /* the last as far as the rank has asked */
 };
 
-static struct companion mine[1 + PLATFORM_COMPANIONS]; /* of this rank, by role; SMPI gives each process its globals */
+static struct companion mine[1 + PLATFORM_COMPANIONS]; /* of this rank, from 1; SMPI gives each process its globals */
 
 /* SimGrid's own waiting: takes no simulated time when there is nothing to wait for. What a process computed before is
  * charged first, and other processes' work while it waits is not. */
@@ -84,9 +84,14 @@ void companion_dismiss(void)
         companion_begin(&mine[k], NULL, NULL);
 }
 
-struct companion *companion_of(enum companion_role role)
+struct companion *companion_engine(void)
 {
-    return &mine[role];
+    return &mine[PLATFORM_ENGINES];
+}
+
+struct companion *companion_helper(int which)
+{
+    return &mine[PLATFORM_ENGINES + 1 + which];
 }
 
 int companion_begin(struct companion *companion, void (*work)(void *context, MPI_Comm peers), void *context)
@@ -102,7 +107,10 @@ void companion_end(struct companion *companion, int job)
         acquire(companion->done);
 }
 
-bool companion_is_busy(enum companion_role role)
+bool companion_helps(void)
 {
-    return mine[role].given_jobs > mine[role].done_jobs;
+    bool helps = false;
+    for (int i = 0; i < PLATFORM_HELPERS; i++)
+        helps |= companion_helper(i)->given_jobs > companion_helper(i)->done_jobs;
+    return helps;
 }

@@ -10,8 +10,6 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-enum companion_role { COMPANION_ENGINE = 1, COMPANION_HELPER };
-
 struct companion;
 
 /* Every process, at first: returns on the ranks, with the communicator they share; companions serve until
@@ -21,17 +19,18 @@ MPI_Comm companion_muster(void);
 /* Sends this rank's companions home. */
 void companion_dismiss(void);
 
-/* This rank's companion. */
-struct companion *companion_of(enum companion_role role);
+/* This rank's engine, and its helpers from 0. */
+struct companion *companion_engine(void);
+struct companion *companion_helper(int which);
 
 /* Hands one job over and goes on: work(context, peers) runs beside this rank, `peers` being the communicator of all
- * ranks' companions of that role. Jobs are done one after another. Returns the job's number. */
+ * ranks' companions of that kind. Jobs are done one after another. Returns the job's number. */
 int companion_begin(struct companion *companion, void (*work)(void *context, MPI_Comm peers), void *context);
 
 /* Waits until that job is done. */
 void companion_end(struct companion *companion, int job);
 
-/* Whether it was given a job that was not waited for yet. */
-bool companion_is_busy(enum companion_role role);
+/* Whether any helper was given a job that was not waited for yet. */
+bool companion_helps(void);
 
 #endif

@@ -3,17 +3,19 @@
 #include "companion_sim.h"
 #include "die.h"
 #include "memory.h"
+#include "platform.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
 struct helper {
+    int which; /* companion */
+    int job;
     void (*work)(void *context); /* NULL while there is nothing to wait for */
     void *context;
-    int job;
 };
 
-static bool is_taken; /* a rank has one helping companion */
+static bool is_taken[PLATFORM_HELPERS];
 
 static void do_work(void *argument, MPI_Comm peers)
 {
@@ -24,29 +26,35 @@ static void do_work(void *argument, MPI_Comm peers)
 
 struct helper *helper_open(void)
 {
-    if (is_taken)
-        die(STATUS_WRONG, "a second helper beside a rank: simulated ranks have one");
-    is_taken = true;
-    return memory_new(1, sizeof(struct helper));
+    int which = 0;
+    while (which < PLATFORM_HELPERS && is_taken[which])
+        which++;
+    if (which == PLATFORM_HELPERS)
+        die(STATUS_WRONG, "a simulated rank has %d helpers, and no more", PLATFORM_HELPERS);
+    is_taken[which] = true;
+    struct helper *h = memory_new(1, sizeof *h);
+    h->which = which;
+    return h;
 }
 
 void helper_close(struct helper *h)
 {
     helper_end(h);
+    is_taken[h->which] = false;
     free(h);
-    is_taken = false;
 }
 
 void helper_begin(struct helper *h, void (*work)(void *context), void *context)
 {
-    *h = (struct helper){ .work = work, .context = context };
-    h->job = companion_begin(companion_of(COMPANION_HELPER), do_work, h);
+    h->work = work;
+    h->context = context;
+    h->job = companion_begin(companion_helper(h->which), do_work, h);
 }
 
 void helper_end(struct helper *h)
 {
     if (!h->work)
         return;
-    companion_end(companion_of(COMPANION_HELPER), h->job);
+    companion_end(companion_helper(h->which), h->job);
     h->work = NULL;
 }

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Simulated processes that stand beside each rank on its host: its communication engine and its helper. */
-enum { PLATFORM_COMPANIONS = 2 };
+/* Simulated processes that stand beside each rank on its host: its communication engine and its helpers. */
+enum { PLATFORM_ENGINES = 1, PLATFORM_HELPERS = 2, PLATFORM_COMPANIONS = PLATFORM_ENGINES + PLATFORM_HELPERS };
 
 struct platform {
     char *name;       /* the file's, without folder and ending */

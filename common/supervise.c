@@ -23,7 +23,7 @@ enum {
 };
 
 /* What was asked, and what is known about where it runs. */
-struct job {
+struct request {
     const struct story *story;
     const struct options *base;
     const struct run *run;
@@ -33,25 +33,26 @@ struct job {
     bool is_silent;
 };
 
-static int start(const struct job *job, const char *extra)
+static int start(const struct request *request, const char *extra)
 {
     int given = 0, count = 0;
-    while (job->arguments[given])
+    while (request->arguments[given])
         given++;
     const char **words = memory_new((size_t)given + 2, sizeof *words);
     for (int i = 1; i < given; i++)
-        words[count++] = job->arguments[i];
+        words[count++] = request->arguments[i];
     words[count] = extra;
-    double derived = DEADLINE_BASE_S + DEADLINE_PER_SECOND * job->run->seconds;
-    derived += job->platform ? DEADLINE_PER_RANK_S * job->run->ranks : 0;
-    char *program = job->platform ? platform_program(job->platform, job->story->lab) : job_program();
-    int status = launch_ranks(&(struct launch){ .ranks = job->run->ranks,
-                                                .cores = job->cores,
-                                                .deadline_s = job->run->deadline_s > 0 ? job->run->deadline_s : derived,
-                                                .program = program,
-                                                .arguments = words,
-                                                .platform = job->platform,
-                                                .is_silent = job->is_silent });
+    double derived = DEADLINE_BASE_S + DEADLINE_PER_SECOND * request->run->seconds;
+    derived += request->platform ? DEADLINE_PER_RANK_S * request->run->ranks : 0;
+    char *program = request->platform ? platform_program(request->platform, request->story->lab) : job_program();
+    int status =
+        launch_ranks(&(struct launch){ .ranks = request->run->ranks,
+                                       .cores = request->cores,
+                                       .deadline_s = request->run->deadline_s > 0 ? request->run->deadline_s : derived,
+                                       .program = program,
+                                       .arguments = words,
+                                       .platform = request->platform,
+                                       .is_silent = request->is_silent });
     free(program);
     free(words);
     return status;
@@ -59,36 +60,36 @@ static int start(const struct job *job, const char *extra)
 
 /* --- the guess -------------------------------------------------------------------------------------------------- */
 
-static bool may_ask(const struct job *job)
+static bool may_ask(const struct request *request)
 {
-    const struct run *run = job->run;
+    const struct run *run = request->run;
     return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && run->guesses.count == 0 && !run->card_only &&
-           run->ranks > 1 && (run->cases.count == 0 || option_list_has(&run->cases, job->story->asked));
+           run->ranks > 1 && (run->cases.count == 0 || option_list_has(&run->cases, request->story->asked));
 }
 
-static bool read_card(struct card *card, const struct job *job)
+static bool read_card(struct card *card, const struct request *request)
 {
-    const struct platform *p = job->platform;
-    char *folder = run_folder(job->run, p ? p->name : "here");
-    bool is_there = card_read(card, folder, job->run, p ? p->key : "here", p ? p->cores : job->cores);
+    const struct platform *p = request->platform;
+    char *folder = run_folder(request->run, p ? p->name : "here");
+    bool is_there = card_read(card, folder, request->run, p ? p->key : "here", p ? p->cores : request->cores);
     free(folder);
     return is_there;
 }
 
 /* The learner's guess as an option, or NULL. */
-static char *ask(const struct job *job)
+static char *ask(const struct request *request)
 {
-    const struct run *run = job->run;
+    const struct run *run = request->run;
     struct card card;
-    if (!read_card(&card, job)) {
-        int status = start(job, "--card-only");
+    if (!read_card(&card, request)) {
+        int status = start(request, "--card-only");
         if (status != STATUS_RIGHT)
             exit(status);
-        if (!read_card(&card, job))
+        if (!read_card(&card, request))
             return NULL;
     }
     double step = local_step(&card.alone, run->batch_size);
-    char *event = job->story->event(job->base);
+    char *event = request->story->event(request->base);
     char *question = memory_text("Alone, one rank steps in %.0f ms; an all-reduce of %.1f MB among %d takes %.0f ms.\n"
                                  "Now %s.\n"
                                  "A step of all %d will take ... ms? [Enter skips]",
@@ -97,18 +98,18 @@ static char *ask(const struct job *job)
     double guess = guess_ask(question);
     free(question);
     free(event);
-    return isnan(guess) ? NULL : memory_text("--guess=%s=%g", job->story->asked, guess);
+    return isnan(guess) ? NULL : memory_text("--guess=%s=%g", request->story->asked, guess);
 }
 
 /* --- simulated ranks -------------------------------------------------------------------------------------------- */
 
 /* What an all-reduce of two real ranks takes, from a card of theirs that is kept beside the simulated results. */
-static struct link measure_pair(const struct job *job, const char *folder)
+static struct link measure_pair(const struct request *request, const char *folder)
 {
-    struct run run = *job->run;
+    struct run run = *request->run;
     run.ranks = 2;
     struct card card;
-    if (!card_read(&card, folder, &run, "here", job->cores)) {
+    if (!card_read(&card, folder, &run, "here", request->cores)) {
         char *words[] = { memory_text("lockstep"),
                           memory_text("--card-only"),
                           memory_text("--backend=mpi"),
@@ -118,8 +119,8 @@ static struct link measure_pair(const struct job *job, const char *folder)
                           memory_text("--hidden-dim=%d", run.hidden_dim),
                           memory_text("--num-classes=%d", run.num_classes),
                           NULL };
-        struct job pair = {
-            .story = job->story, .base = job->base, .run = &run, .arguments = words, .cores = job->cores
+        struct request pair = {
+            .story = request->story, .base = request->base, .run = &run, .arguments = words, .cores = request->cores
         };
         fputs("measuring all-reduces of two real ranks, for the links between simulated cores\n", stderr);
         int status = start(&pair, NULL);
@@ -127,20 +128,20 @@ static struct link measure_pair(const struct job *job, const char *folder)
             free(*word);
         if (status != STATUS_RIGHT)
             exit(status);
-        if (!card_read(&card, folder, &run, "here", job->cores))
+        if (!card_read(&card, folder, &run, "here", request->cores))
             die(STATUS_WRONG, "the card of two real ranks in %s cannot be read back", folder);
     }
     return card.link[0];
 }
 
 /* Dedicated cores, as a file among the results. */
-static char *write_dedicated(const struct job *job)
+static char *write_dedicated(const struct request *request)
 {
-    const struct run *run = job->run;
+    const struct run *run = request->run;
     struct link pair = { 0 };
     if (run->ranks > 1) {
         char *folder = run_folder(run, "dedicated-cores/two-real-ranks");
-        pair = measure_pair(job, folder);
+        pair = measure_pair(request, folder);
         free(folder);
     }
     char *name = run->membus ? memory_text("dedicated-cores-membus%d", run->membus) : memory_text("dedicated-cores");
@@ -153,14 +154,14 @@ static char *write_dedicated(const struct job *job)
 }
 
 /* Runs the lab on simulated ranks; asks before where somebody can answer. */
-static int simulate(struct job job)
+static int simulate(struct request request)
 {
     struct platform platform;
-    char *dedicated = job.run->platform ? NULL : write_dedicated(&job);
-    platform_open(&platform, dedicated ? dedicated : job.run->platform, job.run->ranks);
-    job.platform = &platform;
-    char *guess = may_ask(&job) ? ask(&job) : NULL;
-    int status = start(&job, guess);
+    char *dedicated = request.run->platform ? NULL : write_dedicated(&request);
+    platform_open(&platform, dedicated ? dedicated : request.run->platform, request.run->ranks);
+    request.platform = &platform;
+    char *guess = may_ask(&request) ? ask(&request) : NULL;
+    int status = start(&request, guess);
     free(guess);
     platform_close(&platform);
     free(dedicated);
@@ -172,24 +173,26 @@ static int simulate(struct job job)
 void supervise(const struct story *story, const struct options *base, char *const *arguments)
 {
     const struct run *run = (const struct run *)base;
-    struct job job = { .story = story, .base = base, .run = run, .arguments = arguments, .cores = cores_here() };
+    struct request request = {
+        .story = story, .base = base, .run = run, .arguments = arguments, .cores = cores_here()
+    };
     const char *lacks = platform_lacks(story->lab);
     bool must_simulate = run_simulates(run);
     if (must_simulate && lacks)
         die(STATUS_CANNOT, "cannot simulate ranks: %s", lacks);
-    bool is_crowded = run->backend == BACKEND_AUTO && run->ranks > job.cores;
+    bool is_crowded = run->backend == BACKEND_AUTO && run->ranks > request.cores;
     if (is_crowded && lacks && !must_simulate)
-        warn("%d ranks on %d cores, and dedicated cores cannot be simulated: %s", run->ranks, job.cores, lacks);
+        warn("%d ranks on %d cores, and dedicated cores cannot be simulated: %s", run->ranks, request.cores, lacks);
     if (must_simulate)
-        exit(simulate(job));
+        exit(simulate(request));
     if (is_crowded && !lacks) {
-        int status = simulate(job);
+        int status = simulate(request);
         if (status != STATUS_RIGHT)
             exit(status);
-        printf("\n--- The same for real: %d ranks on the %d core%s there %s. ---\n", run->ranks, job.cores,
-               job.cores == 1 ? "" : "s", job.cores == 1 ? "is" : "are");
-        exit(start(&job, NULL));
+        printf("\n--- The same for real: %d ranks on the %d core%s there %s. ---\n", run->ranks, request.cores,
+               request.cores == 1 ? "" : "s", request.cores == 1 ? "is" : "are");
+        exit(start(&request, NULL));
     }
-    char *guess = may_ask(&job) ? ask(&job) : NULL;
-    exit(start(&job, guess));
+    char *guess = may_ask(&request) ? ask(&request) : NULL;
+    exit(start(&request, guess));
 }

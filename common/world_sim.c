@@ -93,8 +93,8 @@ double world_now(void)
 {
     double clock = simgrid_get_clock();
     bool has_met =
-        clock < meeting.clock || clock > meeting.clock; /* the rank was elsewhere since: waited, slept, sent */
-    if (meeting.is_alone && !has_met && !companion_is_busy(COMPANION_HELPER)) /* who shares the core slows it down */
+        clock < meeting.clock || clock > meeting.clock;     /* the rank was elsewhere since: waited, slept, sent */
+    if (meeting.is_alone && !has_met && !companion_helps()) /* who shares the core slows it down */
         return meeting.clock + read_clock(CLOCK_THREAD_CPUTIME_ID) - meeting.cpu;
     MPI_Wtime();
     meeting.clock = simgrid_get_clock();

@@ -1,7 +1,7 @@
 /* What stands beside a simulated rank, on a machine of round numbers (model/round_numbers.xml) and on its clock, so that
  * every duration is exact: an all-reduce of COUNT floats among four ranks takes 12 ms, one of n among two 2 + n / 98174.
  *
- * usage: test_companions PLATFORM sums|helper|deadlock|silence: starts its own ranks */
+ * usage: test_companions PLATFORM sums|helper|deadlock|silence|wrong: starts its own ranks */
 #include "collective.h"
 #include "die.h"
 #include "helper.h"
@@ -162,8 +162,20 @@ static void a_helper_shares_the_core(void)
     world_sleep(10e-3); /* leaves the core */
     helper_end(helper);
     EXPECT_MS(world_now() - began, 10);
+
+    struct helper *second = helper_open();
+    began = world_now();
+    helper_begin(helper, work_10, &done);
+    helper_begin(second, sleep_10, &done);
+    world_busy(10e-3); /* two work, one sleeps */
+    EXPECT_MS(world_now() - began, 20);
+    helper_end(second);
+    helper_end(helper);
+    EXPECT_MS(world_now() - began, 20);
+    EXPECT(done == 5);
+    helper_close(second);
     helper_close(helper);
-    helper_close(helper_open()); /* the companion is free again */
+    helper_close(helper_open()); /* the companions are free again */
 }
 
 static int start(char *const *argv)
@@ -212,5 +224,5 @@ int main(int argc, char **argv)
     if (rank == 0 && strcmp(argv[1], "silence") != 0)
         job_end();
     world_close(world);
-    return STATUS_RIGHT;
+    return strcmp(argv[1], "wrong") == 0 ? STATUS_WRONG : STATUS_RIGHT;
 }
