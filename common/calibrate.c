@@ -203,27 +203,31 @@ static void measure_together(struct card *card, struct bench *bench, struct worl
 }
 
 /* all of a sub-world: all-reduces of growing size, each after a real backward, so that caches and arrival are as in
- * training; simulated ones know neither, and need no repeating. The sizes that labs use (the gradients, 128 MiB) are left out: they are predicted. */
+ * training; simulated ones know neither, and need no repeating. The sizes that labs use (the gradients, 128 MiB) are left
+ * out: they are predicted. The last of a round is a barrier. */
 static void measure_link(struct link *link, struct bench *bench, struct world *world)
 {
     static const double sizes[] = { 4, 4096, 32768, 262144, 1 << 20, 3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 };
-    enum { SIZES = sizeof sizes / sizeof *sizes };
+    enum { SIZES = sizeof sizes / sizeof *sizes, CALLS = SIZES + 1 };
     *link = (struct link){ .ranks = world_size(world), .points = SIZES };
     size_t most = (size_t)sizes[SIZES - 1] / sizeof(float);
     float *send = memory_new(most, sizeof *send), *receive = memory_new(most, sizeof *receive);
     struct spans spans;
     const int warmups = world_is_simulated() ? 0 : 1, repeats = world_is_simulated() ? 1 : REDUCE_REPEATS;
-    spans_open(&spans, 4 * SIZES * (REDUCE_REPEATS + 1));
+    spans_open(&spans, 4 * CALLS * (REDUCE_REPEATS + 1));
     struct collective *collective = collective_open(world, &spans);
     loader_restart(bench->loader, 0, bench->small, 0, 1.0f / (float)bench->small);
     const struct batch *batch = loader_next(bench->loader, (struct stall){ .kind = STALL_NONE });
     /* Sizes take turns, so that a slow moment of the machine does not fall on one of them. */
     for (int repeat = 0; repeat < warmups + repeats; repeat++)
-        for (int size = 0; size < SIZES; size++) {
+        for (int call = 0; call < CALLS; call++) {
             spans_phase(&spans, SPAN_BACKWARD, world_now());
             if (!world_is_simulated())
                 pass_over(bench, batch);
-            collective_sum(collective, WIRE_F32, send, receive, (size_t)sizes[size] / sizeof(float));
+            if (call < SIZES)
+                collective_sum(collective, WIRE_F32, send, receive, (size_t)sizes[call] / sizeof(float));
+            else
+                collective_barrier(collective);
             spans_end(&spans, world_now());
             spans.step++;
         }
@@ -231,19 +235,24 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
     world_gather(world, spans.at, (size_t)spans.count * sizeof *spans.at, all);
     if (world_rank(world) == 0) {
         struct timeline timeline = { .ranks = link->ranks,
-                                     .first_step = SIZES * warmups,
-                                     .steps = SIZES * repeats,
+                                     .first_step = CALLS * warmups,
+                                     .steps = CALLS * repeats,
                                      .count = spans.count,
                                      .spans = all };
         struct cell *cells = memory_new((size_t)timeline.steps * (size_t)link->ranks, sizeof *cells);
         timeline_split(&timeline, cells);
-        for (int size = 0; size < SIZES; size++) {
+        for (int call = 0; call < CALLS; call++) {
             double transfer[REDUCE_REPEATS] = { 0 };
             for (int repeat = 0; repeat < repeats; repeat++)
                 for (int rank = 0; rank < link->ranks; rank++)
-                    transfer[repeat] += cells[(repeat * SIZES + size) * link->ranks + rank].transfer / link->ranks;
-            link->bytes[size] = sizes[size];
-            link->seconds[size] = fmax(1e-9, stats_quantile(transfer, repeats, 0.5));
+                    transfer[repeat] += cells[(repeat * CALLS + call) * link->ranks + rank].transfer / link->ranks;
+            double seconds = fmax(1e-9, stats_quantile(transfer, repeats, 0.5));
+            if (call == SIZES) {
+                link->barrier = seconds;
+                break;
+            }
+            link->bytes[call] = sizes[call];
+            link->seconds[call] = seconds;
         }
         free(cells);
         link_fit(link);

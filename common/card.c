@@ -35,6 +35,14 @@ double card_allreduce(const struct card *card, int ranks, double bytes)
     return ranks > 1 ? (double)NAN : card->transfer_core * 2 * bytes / card->copy_bandwidth;
 }
 
+double card_barrier(const struct card *card, int ranks)
+{
+    for (int i = 0; ranks > 1 && i < card->links; i++)
+        if (card->link[i].ranks == ranks)
+            return card->link[i].barrier;
+    return ranks > 1 ? (double)NAN : 0;
+}
+
 /* What a card must agree on to be used for a run. */
 static char *card_key(const struct run *run, const char *platform, const char *cpu, int cores)
 {
@@ -98,6 +106,7 @@ void card_write(const struct card *card, const char *folder, const struct run *r
         const struct link *link = &card->link[i];
         for (int p = 0; p < link->points; p++)
             write_row(&csv, "allreduce_s", link->ranks, link->bytes[p], link->seconds[p]);
+        write_row(&csv, "barrier_s", link->ranks, NAN, link->barrier);
     }
     file_commit(&file);
 }
@@ -156,6 +165,8 @@ bool card_read(struct card *card, const char *folder, const struct run *run, con
             continue;
         if (strcmp(quantity, "allreduce_s") == 0)
             add_point(card, (int)csv_value(&table, row, "ranks"), csv_value(&table, row, "bytes"), value);
+        if (strcmp(quantity, "barrier_s") == 0 && card->links > 0)
+            card->link[card->links - 1].barrier = value; /* of the ranks whose points stand before it */
         for (int i = 0; i < CARD_ENTRIES; i++)
             if (strcmp(quantity, entries[i].quantity) == 0) {
                 *entries[i].value = value;

@@ -52,6 +52,9 @@ bool card_read(struct card *card, const char *folder, const struct run *run, con
  * ranks. */
 double card_allreduce(const struct card *card, int ranks, double bytes);
 
+/* Seconds of a barrier of `ranks`, after the last has come; NaN where the card has no such number of ranks. */
+double card_barrier(const struct card *card, int ranks);
+
 /* Seconds of a line at so many samples, not below zero; and of a whole local step. */
 double line_at(struct line line, double samples);
 double local_step(const struct local_cost *cost, double samples);

@@ -40,7 +40,6 @@ struct lab {
     struct schedule schedule;
     bool is_running; /* a block is open */
     struct window window;
-    int every; /* steps between two meetings */
     int step;
     struct random draws;
     struct verdict verdict;
@@ -244,7 +243,6 @@ bool lab_next_block(struct lab *lab, struct options *options)
     int round = lab->schedule.round;
     memcpy(options, lab->cases.settings[chosen], lab->story->options_size);
     lab->window = run_window(run_of(options), round);
-    lab->every = run_of(options)->sync_every;
     lab->step = -1;
     lab->verdict = (struct verdict){ .loss = (double)NAN };
     lab->is_running = true;
@@ -276,9 +274,9 @@ void lab_phase(struct lab *lab, enum span_kind kind)
     spans_phase(&lab->spans, kind, world_now());
 }
 
-bool lab_meets(const struct lab *lab)
+bool lab_every(const struct lab *lab, int n)
 {
-    return (lab->step + 1 - lab->window.warmup) % lab->every == 0;
+    return (lab->step + 1 - lab->window.warmup) % n == 0;
 }
 
 int lab_draw(struct lab *lab, int n)

@@ -33,8 +33,8 @@ bool lab_next_block(struct lab *lab, struct options *options);
 bool lab_next_step(struct lab *lab);
 void lab_phase(struct lab *lab, enum span_kind kind);
 
-/* Whether the ranks synchronise in this step: in each, or in every sync_every-th one. */
-bool lab_meets(const struct lab *lab);
+/* Whether this step is an n-th one: the warm-up ends with such a step, and every n-th from there is another. */
+bool lab_every(const struct lab *lab, int n);
 
 /* A number below n, the same on all ranks, and the same for every variant of a round. */
 int lab_draw(struct lab *lab, int n);

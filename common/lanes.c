@@ -36,26 +36,30 @@ static struct look look_of(int kind)
 struct picture {
     struct stretch *stretches;
     int count, step;
-    int *last; /* (ranks) */
+    int last; /* the rank that came last where the others waited most for it; -1 for none */
     double end;
 };
 
 static struct picture take_picture(const struct outcome *o)
 {
-    struct picture p = { .step = report_typical_step(o), .end = 0 };
+    struct picture p = { .step = report_typical_step(o), .last = -1 };
+    double latest = 0;
     int most = 4 * o->picture.count * o->picture.ranks;
     p.stretches = memory_new((size_t)most, sizeof *p.stretches);
-    p.last = memory_new((size_t)o->picture.ranks, sizeof *p.last);
-    p.count = timeline_stretches(&o->picture, p.step, p.stretches, most, p.last);
-    for (int i = 0; i < p.count; i++)
+    p.count = timeline_stretches(&o->picture, p.step, p.stretches, most);
+    for (int i = 0; i < p.count; i++) {
         p.end = fmax(p.end, p.stretches[i].end);
+        if (p.stretches[i].late > latest) {
+            latest = p.stretches[i].late;
+            p.last = p.stretches[i].rank;
+        }
+    }
     return p;
 }
 
 static void drop_picture(struct picture *p)
 {
     free(p->stretches);
-    free(p->last);
 }
 
 /* The stretch that covers most of the time from `begin` to `end` on a lane; -1 when the lane is empty there. */
@@ -105,7 +109,7 @@ static void draw_case(FILE *out, const struct outcome *o, const struct picture *
     for (int rank = 0; rank < o->picture.ranks; rank++) {
         fprintf(out, "  rank %-3d ", rank);
         draw_lane(out, p, rank, 0, columns, scale, color);
-        fprintf(out, "%s\n", p->last[rank] ? " ◀ last" : "");
+        fprintf(out, "%s\n", rank == p->last ? " ◀ last" : "");
         if (has_lane(p, rank, 1)) {
             fprintf(out, "  %-9s", "");
             draw_lane(out, p, rank, 1, columns, scale, color);
@@ -208,7 +212,7 @@ void lanes_write(const struct report *report)
                 csv_text(&csv, "kind", stretch_names[s->kind]);
                 csv_ms(&csv, "start_ms", s->start);
                 csv_ms(&csv, "end_ms", s->end);
-                csv_integer(&csv, "arrived_last", p.last[s->rank]);
+                csv_integer(&csv, "arrived_last", s->late > 0);
             } while (csv_end_row(&csv));
         drop_picture(&p);
     }

@@ -14,6 +14,7 @@ struct link {
         double upto; /* bytes; the last piece goes on beyond */
         double alpha, beta;
     } piece[LINK_PIECES_MOST];
+    double barrier; /* seconds of a barrier */
 };
 
 /* Fits the pieces to the points. */

@@ -18,7 +18,8 @@ struct run {
     int batch_size;                         /* samples per rank and step; the global batch is ranks x batch_size */
     int steps;                              /* steps of the first round of a variant, warm-up included */
     int skip_first_steps;                   /* warm-up steps of a variant in every round, not measured */
-    int sync_every;                         /* ranks synchronise every this many steps; 1 = every step */
+    int sync_every;                         /* steps of a cycle: every so many the ranks synchronise, or a lab does
+                                               what it does not do in each */
     int input_dim, hidden_dim, num_classes; /* the MLP: input-hidden-hidden-classes */
     int seed;
     double seconds;       /* budget for measuring; rounds are added until it is spent */

@@ -1,6 +1,15 @@
 #include "stall.h"
 
+#include "helper.h"
+#include "memory.h"
 #include "world.h"
+
+#include <stdlib.h>
+
+struct aside {
+    struct helper *helper;
+    struct stall stall;
+};
 
 void stall(struct stall stall)
 {
@@ -14,4 +23,34 @@ void stall(struct stall stall)
         world_busy(stall.seconds);
         break;
     }
+}
+
+static void stall_aside(void *argument)
+{
+    const struct aside *aside = argument;
+    stall(aside->stall);
+}
+
+struct aside *stall_open(void)
+{
+    struct aside *aside = memory_new(1, sizeof *aside);
+    aside->helper = helper_open();
+    return aside;
+}
+
+void stall_close(struct aside *aside)
+{
+    helper_close(aside->helper);
+    free(aside);
+}
+
+void stall_begin(struct aside *aside, struct stall stall)
+{
+    aside->stall = stall;
+    helper_begin(aside->helper, stall_aside, aside);
+}
+
+void stall_end(struct aside *aside)
+{
+    helper_end(aside->helper);
 }

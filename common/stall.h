@@ -16,4 +16,12 @@ struct stall {
 /* Lasts `seconds`: of the clock when asleep, of CPU time when busy. */
 void stall(struct stall stall);
 
+/* The same beside what the rank does meanwhile, on a helper of its own, one at a time. */
+struct aside;
+struct aside *stall_open(void);
+void stall_close(struct aside *aside);
+void stall_begin(struct aside *aside, struct stall stall);
+/* Waits for the end of the one that was begun; returns at once when there is none. */
+void stall_end(struct aside *aside);
+
 #endif

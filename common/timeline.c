@@ -294,12 +294,13 @@ struct sketch {
     double origin;
 };
 
-static void add_stretch(struct sketch *sketch, int rank, int lane, int kind, double start, double end)
+static void add_stretch(struct sketch *sketch, struct stretch stretch)
 {
-    if (sketch->count < sketch->most && end > start)
-        sketch->at[sketch->count++] = (struct stretch){
-            .rank = rank, .lane = lane, .kind = kind, .start = start - sketch->origin, .end = end - sketch->origin
-        };
+    if (sketch->count == sketch->most || !(stretch.end > stretch.start))
+        return;
+    stretch.start -= sketch->origin;
+    stretch.end -= sketch->origin;
+    sketch->at[sketch->count++] = stretch;
 }
 
 /* A phase, interrupted by what was exposed in it. */
@@ -312,22 +313,24 @@ static void sketch_phase(struct sketch *sketch, const struct meetings *meetings,
         const struct span *c = meeting[rank];
         if (c->entered < phase->start || c->end > phase->end)
             continue;
-        struct parts parts = parts_of(c, arrival_at(meeting, ranks).latest);
+        struct arrival arrival = arrival_at(meeting, ranks);
+        struct parts parts = parts_of(c, arrival.latest);
         double split = c->entered + parts.wait;
-        add_stretch(sketch, rank, 0, phase->kind, from, c->entered);
+        double late = ranks > 1 && rank == arrival.last ? arrival.latest - arrival.second : 0;
+        add_stretch(sketch, (struct stretch){ rank, 0, phase->kind, from, c->entered, 0 });
         if (parts.is_known) {
-            add_stretch(sketch, rank, 0, STRETCH_WAIT, c->entered, split);
-            add_stretch(sketch, rank, 0, STRETCH_TRANSFER, split, c->end);
+            add_stretch(sketch, (struct stretch){ rank, 0, STRETCH_WAIT, c->entered, split, 0 });
+            add_stretch(sketch, (struct stretch){ rank, 0, STRETCH_TRANSFER, split, c->end, late });
         } else {
-            add_stretch(sketch, rank, 0, STRETCH_EXPOSED, c->entered, c->end);
+            add_stretch(sketch, (struct stretch){ rank, 0, STRETCH_EXPOSED, c->entered, c->end, 0 });
         }
-        add_stretch(sketch, rank, 1, STRETCH_TRAVEL, c->start, c->entered);
+        add_stretch(sketch, (struct stretch){ rank, 1, STRETCH_TRAVEL, c->start, c->entered, 0 });
         from = c->end;
     }
-    add_stretch(sketch, rank, 0, phase->kind, from, phase->end);
+    add_stretch(sketch, (struct stretch){ rank, 0, phase->kind, from, phase->end, 0 });
 }
 
-int timeline_stretches(const struct timeline *t, int step, struct stretch *stretches, int most, int *last)
+int timeline_stretches(const struct timeline *t, int step, struct stretch *stretches, int most)
 {
     struct sketch sketch = { .at = stretches, .most = most, .origin = INFINITY };
     struct meetings meetings = find_meetings(t);
@@ -339,13 +342,6 @@ int timeline_stretches(const struct timeline *t, int step, struct stretch *stret
             const struct span *span = &spans_of(t, rank)[i];
             if (span->step == step && span_is_phase(span))
                 sketch_phase(&sketch, &meetings, t->ranks, rank, span);
-        }
-    memset(last, 0, (size_t)t->ranks * sizeof *last);
-    for (int n = 0; meetings.are_alike && t->ranks > 1 && n < meetings.count; n++)
-        if (meetings.at[n * t->ranks]->step == step) {
-            struct arrival arrival = arrival_at(meetings.at + n * t->ranks, t->ranks);
-            if (arrival.last >= 0)
-                last[arrival.last] = 1;
         }
     free(meetings.at);
     return sketch.count;

@@ -58,10 +58,10 @@ extern const char *const stretch_names[STRETCH_KINDS];
 struct stretch {
     int rank, lane, kind; /* kind: enum span_kind below SPAN_PHASES, else enum stretch_kind */
     double start, end;    /* seconds since the step began on its first rank */
+    double late;          /* of a transfer: seconds by which the rank came after the one before it, were it the last */
 };
 
-/* The stretches of `step` on all ranks, at most `most`; returns how many. `last` (ranks) receives whether a rank
- * arrived last at a collective of the step. */
-int timeline_stretches(const struct timeline *timeline, int step, struct stretch *stretches, int most, int *last);
+/* The stretches of `step` on all ranks, at most `most`; returns how many. */
+int timeline_stretches(const struct timeline *timeline, int step, struct stretch *stretches, int most);
 
 #endif

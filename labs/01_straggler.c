@@ -236,7 +236,7 @@ int main(int argc, char **argv)
                 collective_sum(collective, WIRE_F32, mlp_gradients(model), sums, count); /* <- where everybody meets */
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(optimizer, mlp_parameters(model), meets_each_step ? sums : mlp_gradients(model));
-            if (!meets_each_step && lab_meets(lab)) {
+            if (!meets_each_step && lab_every(lab, o.run.sync_every)) {
                 /* Local SGD: each rank trained alone; now their parameters are averaged, weighted by samples. */
                 device_scale(sums, mlp_parameters(model), (float)samples[rank] / (float)global_batch, count);
                 collective_sum(collective, WIRE_F32, sums, mlp_parameters(model), count);

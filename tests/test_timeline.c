@@ -240,20 +240,21 @@ static void stretches_cover_each_lane_without_gaps(void **state)
 {
     (void)state;
     struct stretch stretches[64];
-    int last[3];
-    int count = timeline_stretches(&straggler_line, 0, stretches, 64, last);
-    double reached[3] = { 0 }, waited[3] = { 0 };
+    int count = timeline_stretches(&straggler_line, 0, stretches, 64);
+    double reached[3] = { 0 }, waited[3] = { 0 }, late[3] = { 0 };
     for (int i = 0; i < count; i++) {
         const struct stretch *s = &stretches[i];
         assert_int_equal(s->lane, 0);
         assert_exactly(s->start, reached[s->rank]);
         reached[s->rank] = s->end;
         waited[s->rank] += s->kind == STRETCH_WAIT ? s->end - s->start : 0;
+        late[s->rank] += s->late;
     }
     assert_exactly(reached[0], 80);
     assert_exactly(reached[1], 79);
     assert_exactly(waited[1], 39);
-    assert_true(last[0] && !last[1] && !last[2]);
+    assert_exactly(late[0], 70 - 33);
+    assert_exactly(late[1] + late[2], 0);
 }
 
 static void the_recorder_leaves_no_gap(void **state)

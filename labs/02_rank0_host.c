@@ -1,0 +1,194 @@
+/* 02_rank0_host: rank 0 works on the host, and everybody waits at a barrier. What does it cost, and what helps?
+ *
+ * Logging, checkpoints, evaluation: rank 0 does them, the others wait for it before they go on. It is the straggler's
+ * physics in another place, so the formula gains a term and the record another fingerprint:
+ *
+ *     step = max over ranks of (data + local) + transfer + host
+ *
+ * The wait moves from the all-reduce into the barrier, and the late rank's data time looks healthy. Two pathologies,
+ * four fixes:
+ *
+ *                  nothing       no barrier        every n steps    beside the step    spread over ranks
+ *     asleep       barrier_ws4   sleep_no_barrier  sleep_every_n    sleep_helper       sleep_spread
+ *     busy         barrier_busy  busy_no_barrier   busy_every_n     busy_helper        busy_spread
+ *
+ * Guess each cell before you run; notebooks-md/02_rank0_host.md holds the table to fill in.
+ *
+ *     build/bin/02_rank0_host --ranks 4 --barrier-sleep-ms 20
+ *
+ * Look at: `host` and `wait`, the lanes (where is the hatched part?), and what no_barrier saves. barrier_ws4 is the
+ * published case. */
+#include "lab.h"
+#include "train.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct options {
+    struct run run;
+    double host_ms; /* rank 0's work on the host */
+    int every;      /* steps between two times of it */
+    int seldom;     /* the fix: so many times less often */
+    /* Set by the variants: */
+    enum stall_kind work; /* asleep (a disk, a server) or busy (serialising, formatting) */
+    int period;           /* steps from one host work to the next */
+    bool has_barrier;
+    bool is_aside; /* a helper does it beside the step */
+    bool is_spread;
+};
+
+static const struct option_row rows[] = {
+    { "--barrier-sleep-ms", OPTION_NUMBER, offsetof(struct options, host_ms), 0, 60000, "MS",
+      "rank 0's work on the host" },
+    { "--barrier-every", OPTION_INTEGER, offsetof(struct options, every), 1, 1000, "N", "steps from one to the next" },
+    { "--seldom", OPTION_INTEGER, offsetof(struct options, seldom), 1, 1000, "N", "the fix: N times less often" },
+    { 0 },
+};
+
+/* clang-format off */
+static void calm(struct options *o)       { o->run.sync_every = o->every * o->seldom; } /* a whole cycle, for all cases */
+static void disturb(struct options *o)    { calm(o); o->period = o->every; o->has_barrier = true; }
+static void sleeps(struct options *o)     { disturb(o); o->work = STALL_SLEEP; }
+static void works(struct options *o)      { disturb(o); o->work = STALL_BUSY; }
+
+static void no_barrier(struct options *o) { o->has_barrier = false; }
+static void every_n(struct options *o)    { o->period *= o->seldom; }
+static void aside(struct options *o)      { o->is_aside = true; }
+static void spread(struct options *o)     { o->is_spread = true; }
+
+static const struct variant variants[] = {
+    /* case            pathology fix         idea */
+    { "baseline", calm, NULL, "no work on the host, no barrier" },
+    { "barrier_ws4", sleeps, NULL, "rank 0 sleeps on the host, then all meet at a barrier" },
+    { "sleep_no_barrier", sleeps, no_barrier, "… and nobody meets: the next all-reduce is the barrier" },
+    { "sleep_every_n", sleeps, every_n, "… but only every n steps" },
+    { "sleep_helper", sleeps, aside, "… beside the step, on a helper" },
+    { "sleep_spread", sleeps, spread, "… every rank a part of it" },
+    { "barrier_busy", works, NULL, "rank 0 computes on the host, then all meet at a barrier" },
+    { "busy_no_barrier", works, no_barrier, "… and nobody meets: the next all-reduce is the barrier" },
+    { "busy_every_n", works, every_n, "… but only every n steps" },
+    { "busy_helper", works, aside, "… beside the step, on the same core" },
+    { "busy_spread", works, spread, "… every rank a part of it" },
+    { 0 },
+};
+/* clang-format on */
+
+/* The host work of `rank` whenever it is due, in seconds. */
+static double host_seconds(const struct options *o, int rank)
+{
+    if (o->work == STALL_NONE || (rank > 0 && !o->is_spread))
+        return 0;
+    return o->host_ms / 1e3 / (o->is_spread ? o->run.ranks : 1);
+}
+
+/* The formula at the top. Beside the step, host work shows as far as it is longer (asleep), or takes its time from the
+ * core on which its rank computes; what is then left of it fills a transfer that leaves the core free. */
+static struct prediction predict(const struct options *o, const struct card *card)
+{
+    int ranks = o->run.ranks, period = o->period;
+    const struct local_cost *cost = ranks > card->cores ? &card->alone : &card->together;
+    double transfer = card_allreduce(card, ranks, mlp_gradient_bytes(&o->run));
+    double fetch = line_at(cost->fetch, o->run.batch_size);
+    double local = line_at(cost->passes, o->run.batch_size) + cost->update;
+    struct load loads[RANKS_MOST] = { 0 };
+    double most = 0, sum = 0; /* of what is done while the others wait at the barrier, per step */
+    for (int rank = 0; rank < ranks; rank++) {
+        double host = host_seconds(o, rank);
+        host += host > 0 && o->work == STALL_SLEEP ? card->sleep_overshoot : 0;
+        loads[rank] = (struct load){ .data = fetch, .local = local, .cpu = fetch + local };
+        if (o->is_aside && o->work == STALL_BUSY) {
+            double during_barrier = o->has_barrier ? fmin(card_barrier(card, ranks), host) : 0;
+            double left = fmax(0, host - during_barrier - fetch - local);
+            double hidden = (1 - card->transfer_core) * (during_barrier + fmin(transfer, left));
+            loads[rank].local += (host - hidden) / period;
+            loads[rank].cpu += (host - hidden) / period;
+            host = 0;
+        } else if (o->is_aside) {
+            host = fmax(0, host - fetch - local - transfer);
+        } else if (!o->has_barrier) { /* somewhere before the next all-reduce */
+            loads[rank].host = host / period;
+            loads[rank].cpu += o->work == STALL_BUSY ? host / period : 0;
+            host = 0;
+        }
+        most = fmax(most, host / period);
+        sum += host / period;
+    }
+    struct prediction p = predict_step(loads, ranks, card->cores, card->jitter, transfer);
+    p.host += sum / ranks;
+    p.wait += most - sum / ranks;
+    p.transfer += o->has_barrier ? card_barrier(card, ranks) / period : 0;
+    return p;
+}
+
+static char *event(const struct options *o)
+{
+    return memory_text("rank 0 sleeps %g ms on the host after every backward, and all meet at a barrier", o->host_ms);
+}
+
+static const struct story story = {
+    .lab = "02_rank0_host",
+    .question = "Rank 0 works on the host while all others wait. What does it cost, and what helps?",
+    .variants = variants,
+    .rows = rows,
+    .options_size = sizeof(struct options),
+    .predict = predict,
+    .asked = "barrier_ws4",
+    .event = event,
+    .pictured = (const char *const[]){ "baseline", "barrier_ws4", "sleep_helper", NULL },
+};
+
+int main(int argc, char **argv)
+{
+    struct options base = { .run = run_published, .host_ms = 20, .every = 1, .seldom = 4, .period = 1 };
+    struct lab *lab = lab_open(&story, &base, argc, argv);
+    struct collective *collective = lab_collective(lab);
+    int rank = world_rank(lab_world(lab)), global_batch = base.run.ranks * base.run.batch_size;
+    struct loader *loader = loader_open(&base.run, global_batch);
+    struct mlp *model = mlp_open(&base.run, base.run.batch_size);
+    size_t count = mlp_parameter_count(model);
+    struct adamw *optimizer = adamw_open(count, 1e-3);
+    float *sums = memory_new(count, sizeof *sums);
+    struct aside *beside = stall_open();
+
+    struct options o;
+    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
+        struct stall host = { host_seconds(&o, rank) > 0 ? o.work : STALL_NONE, host_seconds(&o, rank) };
+        mlp_restart(model);
+        adamw_restart(optimizer);
+        loader_restart(loader, rank * o.run.batch_size, o.run.batch_size, 0, 1.0f / (float)global_batch);
+        double loss = 0;
+
+        while (lab_next_step(lab)) {
+            lab_phase(lab, SPAN_DATA);
+            const struct batch *batch = loader_next(loader, (struct stall){ STALL_NONE, 0 });
+            lab_phase(lab, SPAN_FORWARD);
+            loss = mlp_forward(model, batch);
+            lab_phase(lab, SPAN_BACKWARD);
+            for (int layer = MLP_LAYERS; layer-- > 0;)
+                mlp_backward(model, batch, layer);
+            collective_sum(collective, WIRE_F32, mlp_gradients(model), sums, count);
+            if (o.work != STALL_NONE && lab_every(lab, o.period)) {
+                lab_phase(lab, SPAN_HOST);
+                if (o.is_aside) {
+                    stall_end(beside); /* the one before */
+                    stall_begin(beside, host);
+                } else {
+                    stall(host); /* <- the pathology */
+                }
+                if (o.has_barrier)
+                    collective_barrier(collective); /* <- where everybody waits for it */
+            }
+            lab_phase(lab, SPAN_UPDATE);
+            adamw_update(optimizer, mlp_parameters(model), sums);
+        }
+        stall_end(beside);
+        lab_judge(lab, loss, o.run.batch_size, mlp_parameters(model), count);
+    }
+
+    stall_close(beside);
+    free(sums);
+    adamw_close(optimizer);
+    mlp_close(model);
+    loader_close(loader);
+    return lab_close(lab);
+}

@@ -1,0 +1,15 @@
+# Lab 02, work of rank 0 on the host.
+#
+#     gnuplot -e "results='results/02_rank0_host'" plots/02_rank0_host.gp
+#
+# draws breakdown, timeline and step_time into the folder of the results. blog='FILE' names other published values.
+if (!exists("plots")) plots = system('dirname "'.ARG0.'"')
+
+lab = "02_rank0_host"
+told_best = "baseline barrier_ws4 sleep_helper"
+pathology_word = "rank 0 on the host"
+pathology(case) = case eq "baseline" ? "none" : case eq "barrier_ws4" ? "sleep" : case eq "barrier_busy" ? "busy" : case[1:4] eq "busy" ? "busy" : "sleep"
+breakdown_title = "Work of one rank, waiting of all others"
+timeline_title = "The wait moves from the all-reduce into the barrier"
+step_time_title = "What work of rank 0 costs, and what each fix wins back"
+load plots."/charts.gp"

@@ -1,0 +1,155 @@
+# The three charts of every lab whose cases share a step: where each rank's time goes (breakdown), one step as the ranks
+# lived it (timeline), and what each case costs (step_time). A lab's script names itself and what its charts say, then
+# loads this file:
+#
+#     lab               "01_straggler"
+#     told_best         the three cases that tell it best: baseline, pathology, fix
+#     pathology_word    what the second one is called
+#     pathology(case)   the group of a case: groups stand apart in step_time
+#     breakdown_title, timeline_title, step_time_title
+#
+# results and blog are as in the lab's script. Each chart is drawn as SVG and PNG into the folder of the results.
+
+if (!exists("results")) results = "results/".lab
+if (!exists("blog")) blog = plots."/../expected/blog.csv"
+load plots."/style.gp"
+
+cases = column_of(summary_csv, "case")
+name(case) = case eq word(told_best, 2) ? pathology_word." (".case.")" : case eq word(told_best, 3) ? "fix (".case.")" : case
+
+# ---- Rank by rank: a block for each shown case, downwards: a line for its name, a lane per rank --
+story = ""                      # the cases that tell it best; where they are missing, others
+do for [case in told_best." ".cases] {
+    if (has(case, cases) && !has(case, story) && words(story) < 3) { story = story." ".case }
+}
+ranks = largest(column_of(ranks_csv, "rank")) + 1
+
+lane(case, rank) = has(case, shown) ? (place(case, shown) - 1) * (ranks + 1.4) + rank : NaN
+y(offset) = lane(strcol("case"), column("rank")) + offset       # of the CSV's row that is drawn
+lines(shown) = words(shown) * (ranks + 1.4) + 0.2
+blocks = "set yrange [lines(shown) - 1.6 : -1.6]; set ytics ();".\
+    "set for [case in shown] for [r = 0:ranks - 1] ytics add (sprintf('rank %d', r) lane(case, r))"
+
+# breakdown: the mean step, stacked. Waiting comes last, whenever it happened, to show its length.
+shown = word(story, 1)." ".word(story, 2)
+column_name(part) = part eq "compute" ? "local_ms" : part."_ms"
+parts = ""                      # those that took any time: the others have no place in the legend
+do for [part in "data compute host transfer wait"] {
+    if (part eq "compute" || largest(column_of(ranks_csv, column_name(part))) > 0) { parts = parts." ".part }
+}
+longest = largest(column_of(ranks_csv, "step_ms"))
+ms(part) = blank(column_name(part)) ? 0 : column(column_name(part))
+before_ms(n) = sum [i = 1:n - 1] ms(word(parts, i))
+start_ms(part) = ms(part) > 0 ? before_ms(place(part, parts)) : NaN            # NaN: nothing to draw
+middle_ms(part) = ms(part) > longest / 15 ? start_ms(part) + ms(part) / 2 : NaN     # room for a number
+
+eval page(breakdown_title, "mean step of each rank (ms)", 26 * lines(shown))
+eval blocks
+set xrange [0 : longest > 0 ? longest * 1.12 : 1]
+do for [case in shown] { set label bold(name(case)) at graph 0, first lane(case, -1) }
+do for [format in formats] {
+    eval output("breakdown", format)
+    plot for [part in parts] ranks_csv \
+             using (0):(y(0)):(start_ms(part)):(start_ms(part) + ms(part)):(y(-0.38)):(y(0.38)) \
+             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) \
+             title part eq "compute" ? "compute, update" : part, \
+         for [part in parts] for [k = 1:part ne "wait"] ranks_csv using (middle_ms(part)):(y(0)):(digits(ms(part))) \
+             with labels font "sans-serif,9" textcolor rgb ink(part) notitle, \
+         for [k = 1:has("wait", parts)] ranks_csv using (middle_ms("wait")):(y(0)):(digits(ms("wait"))) \
+             with labels boxed font "sans-serif,9" notitle, \
+         ranks_csv using (column("step_ms")):(y(0)):(in_ms(column("step_ms"))) \
+             with labels left offset 0.5, 0 notitle
+    unset output
+}
+
+# timeline: one step of each case, on one scale. What travels beside the work is a strip below its lane.
+shown = story
+rows = column_of(lanes_csv, "case")
+kinds = column_of(lanes_csv, "kind")
+ends = column_of(lanes_csv, "end_ms")
+
+eval page(timeline_title, "time since the step began (ms)", 28 * lines(shown))
+eval blocks
+longest = 0
+seen = ""                       # the phases that happened: only these go into the legend
+do for [case in shown] {
+    last = 0
+    do for [i = 1:words(rows)] {
+        if (word(rows, i) eq case) {
+            if (number(word(ends, i)) > last) { last = number(word(ends, i)) }
+            if (!has(phase(word(kinds, i)), seen)) { seen = seen." ".phase(word(kinds, i)) }
+        }
+    }
+    set label bold(name(case)).(last > 0 ? ", ".in_ms(last) : "") at graph 0, first lane(case, -1)
+    if (last > longest) { longest = last }
+}
+set xrange [0 : longest > 0 ? longest * 1.02 : 1]
+
+strips = has("1", column_of(lanes_csv, "lane"))
+from(part) = phase(strcol("kind")) eq part && column("end_ms") > column("start_ms") ? column("start_ms") : NaN
+top(track) = y(track == 1 ? 0.2 : -0.38)
+bottom(track) = y(track == 1 || !strips ? 0.38 : 0.16)
+arrival(when) = strcol("arrived_last") eq "1" && strcol("kind") eq "transfer" ? column(when) : NaN
+do for [format in formats] {
+    eval output("timeline", format)
+    plot for [part in phases] for [k = 1:has(part, seen)] lanes_csv \
+             using (from(part)):(y(0)):(column("start_ms")):(column("end_ms")):(top(column("lane"))):(bottom(column("lane"))) \
+             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) title part, \
+         lanes_csv using (arrival("start_ms")):(lane(strcol("case"), -0.5)):(0):(ranks) \
+             with vectors nohead dashtype 3 lc rgb "black" notitle, \
+         for [k = 1:has("transfer", seen)] lanes_csv using (arrival("start_ms")):(y(-0.42)) \
+             with points pointtype 11 pointsize 1.1 lc rgb "black" title "last rank"
+    unset output
+}
+
+# ---- step_time: a row per case, with a gap between pathologies ----------------------------------
+step_ms = column_of(summary_csv, "slowest_step_ms")
+ratio = column_of(summary_csv, "vs_baseline")
+baseline_ms = number(word(step_ms, place("baseline", cases)))
+intervals = largest(column_of(summary_csv, "vs_baseline_low")) > 0
+predictions = largest(column_of(summary_csv, "predicted_step_ms")) > 0
+ranks_here = cell("ranks")             # a case of another world size is another case
+published = there(blog) && has(lab, column_of(blog, "lab")) && has(ranks_here, column_of(blog, "ranks"))
+if (!published) { blog = summary_csv }  # a file that is plotted no times is opened all the same
+
+array row[words(cases)]
+do for [i = 1:words(cases)] {
+    row[i] = 1
+    if (i > 1) { row[i] = row[i - 1] + (pathology(word(cases, i)) eq pathology(word(cases, i - 1)) ? 1 : 1.5) }
+}
+y(offset) = has(strcol("case"), cases) ? row[place(strcol("case"), cases)] + offset : NaN
+
+left = 150
+right = 150
+lowest = row[words(cases)] + 0.75
+eval page(step_time_title, "step time of the slowest rank (ms)", 28 * (lowest - 0.25))
+set yrange [lowest : 0.25]
+set xrange [0:*]
+set ytics ()
+do for [i = 1:words(cases)] {
+    set ytics add (word(cases, i) row[i])
+    # The numbers stand in a column of their own: at a bar's end they would collide with the marks.
+    set label in_ms(number(word(step_ms, i))) at graph 1.11, first row[i] right
+    if (number(word(ratio, i)) > 0) { set label sprintf("× %.2f", number(word(ratio, i))) at graph 1.2, first row[i] right }
+}
+if (baseline_ms > 0) {
+    set label "vs baseline" at graph 1.2, first 0.25 right font "sans-serif,9" textcolor rgb grey
+    set arrow from baseline_ms, graph 0 to baseline_ms, graph 1 nohead dashtype 2 lc rgb grey
+}
+do for [format in formats] {
+    eval output("step_time", format)
+    plot summary_csv using (0):(y(0)):(0):(column("slowest_step_ms")):(y(-0.32)):(y(0.32)) \
+             with boxxyerror fs solid border lc rgb "#808080" lc rgb simulated ? "#EEEEEE" : "#D0D0D0" \
+             dashtype simulated ? 2 : 1 title simulated ? "simulated" : "measured", \
+         rounds_csv using (column("slowest_step_ms")):(y(0.16)) \
+             with points pointtype 7 pointsize 0.4 lc rgb "#444444" title "rounds", \
+         for [k = 1:intervals] summary_csv \
+             using (blank("vs_baseline_low") ? -1 : column("slowest_step_ms")):(y(-0.12)) \
+                  :(baseline_ms * known("vs_baseline_low")):(baseline_ms * known("vs_baseline_high")) \
+             with xerrorbars pointtype 0 lc rgb "black" title "95 % interval", \
+         for [k = 1:predictions] summary_csv using (known("predicted_step_ms")):(y(-0.45)):(0):(0.9) \
+             with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
+         for [k = 1:published] blog using (strcol("lab") eq lab && strcol("ranks") eq ranks_here ? column("slowest_step_ms") : NaN):(y(0)) \
+             with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog"
+    unset output
+}
