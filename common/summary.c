@@ -18,6 +18,7 @@ void tally_open(struct tally *tally, int ranks, int every)
 {
     *tally = (struct tally){ .ranks = ranks, .every = every };
     tally->sum = memory_new((size_t)ranks, sizeof *tally->sum);
+    tally->foremost = memory_new((size_t)ranks, sizeof *tally->foremost);
     tally->loss = memory_new((size_t)ranks, sizeof *tally->loss);
     tally->samples = memory_new((size_t)ranks, sizeof *tally->samples);
 }
@@ -27,6 +28,7 @@ void tally_close(struct tally *tally)
     free(tally->sum);
     free(tally->slowest);
     free(tally->most_charged);
+    free(tally->foremost);
     free(tally->round_step);
     free(tally->loss);
     free(tally->samples);
@@ -56,10 +58,25 @@ static void add_cell(struct cell *sum, const struct cell *cell)
     sum->last += cell->last;
 }
 
+/* Who was charged most in a step, cells (ranks). */
+static void count_foremost(struct tally *tally, const struct cell *cells)
+{
+    int foremost = 0;
+    for (int rank = 1; rank < tally->ranks; rank++)
+        if (cells[rank].caused > cells[foremost].caused)
+            foremost = rank;
+    if (cells[foremost].caused > 0) {
+        tally->foremost[foremost]++;
+        tally->charged_steps++;
+    }
+}
+
 /* One window's steps of all ranks, cells (every, ranks), into the tally and the round's sums (ranks). */
 static void add_window(struct tally *tally, const struct cell *cells, struct cell *round)
 {
     double slowest = 0, fastest = INFINITY, charged = 0;
+    for (int i = 0; i < tally->every; i++)
+        count_foremost(tally, cells + i * tally->ranks);
     for (int rank = 0; rank < tally->ranks; rank++) {
         double step = 0, caused = 0;
         for (int i = 0; i < tally->every; i++) {
@@ -119,25 +136,24 @@ static enum numerics compare_losses(const struct tally *tally, const struct tall
     return fabs(ours - theirs) <= NUMERICS_TOLERANCE * fabs(theirs) ? NUMERICS_REORDERED : NUMERICS_CHANGED;
 }
 
-/* The probability that one of n alike ranks comes last at least `hits` times of `meetings`, at most: n times the
- * binomial tail. */
-static double luck(int hits, int meetings, int n)
+/* The probability that one of n alike ranks is charged most in at least `hits` of `steps`, at most: n times the binomial
+ * tail. */
+static double luck(int hits, int steps, int n)
 {
     double p = 1.0 / n, tail = 0;
-    for (int i = hits; i <= meetings; i++)
-        tail += exp(lgamma(meetings + 1.0) - lgamma(i + 1.0) - lgamma(meetings - i + 1.0) + i * log(p) +
-                    (meetings - i) * log1p(-p));
+    for (int i = hits; i <= steps; i++)
+        tail +=
+            exp(lgamma(steps + 1.0) - lgamma(i + 1.0) - lgamma(steps - i + 1.0) + i * log(p) + (steps - i) * log1p(-p));
     return n * tail;
 }
 
 static void name_culprit(struct summary *s, const struct tally *tally, const struct tally *baseline)
 {
     double all = 0, most = 0;
-    int culprit = 0, meetings = 0;
+    int culprit = 0;
     for (int rank = 0; rank < tally->ranks; rank++) {
         double caused = tally->sum[rank].caused;
         all += caused;
-        meetings += tally->sum[rank].last;
         if (caused > most) {
             most = caused;
             culprit = rank;
@@ -146,7 +162,7 @@ static void name_culprit(struct summary *s, const struct tally *tally, const str
     double per_step = most / tally->steps;
     double usual = stats_quantile(baseline->most_charged, baseline->windows, 0.95);
     bool stands_out = tally->ranks > 1 && per_step > usual && most > 0.75 * all &&
-                      luck(tally->sum[culprit].last, meetings, tally->ranks) < 0.05;
+                      luck(tally->foremost[culprit], tally->charged_steps, tally->ranks) < 0.05;
     s->blamed_rank = stands_out ? culprit : -1;
     s->blamed_wait = stands_out ? per_step : (double)NAN;
 }

@@ -27,6 +27,8 @@ struct tally {
     struct cell *sum;         /* (ranks) over all measured steps */
     double *slowest;          /* (windows) the slowest rank's window, per step */
     double *most_charged;     /* (windows) the largest `caused` of any rank, per step */
+    int *foremost;            /* (ranks) steps in which nobody was charged more */
+    int charged_steps;        /* steps in which anybody was */
     double *round_step;       /* (rounds) the posts' statistic: the largest of the ranks' mean steps */
     double spread;            /* sum over windows of slowest - fastest rank, per step */
     double what_if;           /* sum over steps */
@@ -58,9 +60,9 @@ struct summary {
 };
 
 /* A rank is named when the waiting charged to it exceeds the 95th percentile of what the baseline charges to anybody, is
- * more than three quarters of all that is charged, and the rank came last more often than luck would have it (were every
- * rank last with probability 1/n, one of them would come so often with probability below 5 %). A stall that roams has no
- * culprit, and neither has a run too short to tell. */
+ * more than three quarters of all that is charged, and the rank was the one charged most in more steps than luck would have
+ * it (were every rank that with probability 1/n, one of them would be so often with probability below 5 %). A stall that
+ * roams has no culprit, and neither has a run too short to tell. */
 struct summary tally_summarise(const struct tally *tally, const struct tally *baseline);
 
 #endif
