@@ -3,37 +3,10 @@
 # worked out by hand (model/NN_name.csv), the same on every run? Works in FOLDER/model.
 set -uo pipefail
 
-tests=$(dirname "$(realpath "$0")")
-lab=$(realpath "$1")
-name=$(basename "$lab")
-claims=$(realpath "$2")
-folder=$(realpath -m "$3")/model
-platform=$tests/model/round_numbers.xml
-job=(--platform "$platform" --input-dim 256 --hidden-dim 256 --num-classes 252)
-failed=0
+# shellcheck source=tests/model/simulate.sh
+source "$(dirname "$0")/model/simulate.sh"
 
-complain() # TEXT...
-{
-    printf 'FAILED %s\n' "$@"
-    failed=1
-}
-
-simulate() # RESULTS OPTION...: rows are judged where they are
-{
-    "$lab" "${job[@]}" --out "$1" "${@:2}" </dev/null >"$folder/out" 2>"$folder/err" ||
-        complain "status $?: $(<"$folder/err")"
-}
-
-judge() # RESULTS
-{
-    "$claims" --results "$1/platforms/round_numbers" --expected "$folder/expected" --gate || complain "see above"
-}
-
-rm -rf "$folder"
-mkdir -p "$folder/expected"
-cd "$folder" || exit 1
-cp "$tests/model/$name.csv" "$tests/../expected/blog.csv" expected/
-
+cp "$tests/model/$name.csv" expected/
 simulate "with blanks"
 judge "with blanks"
 # What-if, from the slow run alone: the baseline's step, and where there is a barrier its two messages.

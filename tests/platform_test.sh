@@ -4,31 +4,9 @@
 # FOLDER/platform.
 set -uo pipefail
 
-tests=$(dirname "$(realpath "$0")")
-lab=$(realpath "$1")
-claims=$(realpath "$2")
-folder=$(realpath -m "$3")/platform
-platform=$tests/model/round_numbers.xml
-job=(--platform "$platform" --input-dim 256 --hidden-dim 256 --num-classes 252)
+# shellcheck source=tests/model/simulate.sh
+source "$(dirname "$0")/model/simulate.sh"
 path=$PATH # of the lab
-failed=0
-
-complain() # TEXT...
-{
-    printf 'FAILED %s\n' "$@"
-    failed=1
-}
-
-simulate() # RESULTS OPTION...: rows are judged where they are
-{
-    "$lab" "${job[@]}" --out "$1" "${@:2}" </dev/null >"$folder/out" 2>"$folder/err" ||
-        complain "status $?: $(<"$folder/err")"
-}
-
-judge() # RESULTS
-{
-    "$claims" --results "$1/platforms/round_numbers" --expected "$folder/expected" --gate || complain "see above"
-}
 
 refused() # STATUS TEXT OPTION...: and one line that holds TEXT
 {
@@ -45,11 +23,6 @@ platform() # SED-SCRIPT: the machine of round numbers, changed
 {
     sed "$1" "$platform" >"$folder/changed.xml"
 }
-
-rm -rf "$folder"
-mkdir -p "$folder/expected"
-cd "$folder" || exit 1
-cp "$tests/../expected/blog.csv" expected/
 
 # Bad luck evens out in the long run.
 cp "$tests/model/long_run.csv" expected/01_straggler.csv
