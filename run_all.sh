@@ -8,7 +8,7 @@ set -uo pipefail
 # One row per option: the flag, its value if it takes one, and what it does.
 readonly option_rows=(
     "--test         | set up, build, run every test"
-    "--quick        | fewer rounds: ratios without interval, in half a minute per lab"
+    "--quick        | fewer rounds: ratios without interval, in less than a minute per lab"
     "--only NN_name | run this lab only"
     "--backend WORD | where ranks run: mpi (here), sim (on simulated cores), or auto (each lab decides)"
     "--seconds S    | time for measuring, per lab: more time, more rounds"

@@ -91,20 +91,20 @@ static struct prediction predict(const struct options *o, const struct card *car
     double fetch = line_at(cost->fetch, o->run.batch_size);
     double local = line_at(cost->passes, o->run.batch_size) + cost->update;
     struct load loads[RANKS_MOST] = { 0 };
+    double barrier = o->has_barrier ? card_barrier(card, ranks) : 0;
     double most = 0, sum = 0; /* of what is done while the others wait at the barrier, per step */
     for (int rank = 0; rank < ranks; rank++) {
         double host = host_seconds(o, rank);
         host += host > 0 && o->work == STALL_SLEEP ? card->sleep_overshoot : 0;
         loads[rank] = (struct load){ .data = fetch, .local = local, .cpu = fetch + local };
         if (o->is_aside && o->work == STALL_BUSY) {
-            double during_barrier = o->has_barrier ? fmin(card_barrier(card, ranks), host) : 0;
-            double left = fmax(0, host - during_barrier - fetch - local);
-            double hidden = (1 - card->transfer_core) * (during_barrier + fmin(transfer, left));
+            double left = fmax(0, host - barrier - fetch - local);
+            double hidden = (1 - card->transfer_core) * (fmin(barrier, host) + fmin(transfer, left));
             loads[rank].local += (host - hidden) / period;
             loads[rank].cpu += (host - hidden) / period;
             host = 0;
         } else if (o->is_aside) {
-            host = fmax(0, host - fetch - local - transfer);
+            host = fmax(0, host - barrier - period * (fetch + local + transfer)); /* until the next one is due */
         } else if (!o->has_barrier) { /* somewhere before the next all-reduce */
             loads[rank].host = host / period;
             loads[rank].cpu += o->work == STALL_BUSY ? host / period : 0;
@@ -116,7 +116,7 @@ static struct prediction predict(const struct options *o, const struct card *car
     struct prediction p = predict_step(loads, ranks, card->cores, card->jitter, transfer);
     p.host += sum / ranks;
     p.wait += most - sum / ranks;
-    p.transfer += o->has_barrier ? card_barrier(card, ranks) / period : 0;
+    p.transfer += barrier / period;
     return p;
 }
 

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-static void assert_case(const char *name, const struct card *card, double expected)
+static void assert_case_of(const char *name, double host_ms, int every, const struct card *card, double expected)
 {
-    struct options o = { .run = run_published, .host_ms = 20, .every = 1, .seldom = 4, .period = 1 };
+    struct options o = { .run = run_published, .host_ms = host_ms, .every = every, .seldom = 4, .period = 1 };
     o.run.ranks = card->ranks;
     const struct variant *v = variants;
     while (v->name && strcmp(v->name, name) != 0)
@@ -26,6 +26,11 @@ static void assert_case(const char *name, const struct card *card, double expect
     assert_true(p.data >= 0 && p.local >= 0 && p.host >= 0 && p.wait >= 0 && p.transfer >= 0);
     if (!(fabs(got - expected) <= 1e-6))
         fail_msg("%s is predicted as %.6f ms, by hand it is %.6f", name, got, expected);
+}
+
+static void assert_case(const char *name, const struct card *card, double expected)
+{
+    assert_case_of(name, 20, 1, card, expected);
 }
 
 static void every_cell_follows_its_formula(void **state)
@@ -43,6 +48,16 @@ static void every_cell_follows_its_formula(void **state)
     assert_case("busy_every_n", &card, 20 + 10 + 20.5 / 4);
     assert_case("busy_helper", &card, 20 + 10 + 20 + 0.5);
     assert_case("busy_spread", &card, 20 + 10 + 20 / 4.0 + 0.5);
+}
+
+/* A helper's sleep has until the next one is due, barrier and all. */
+static void a_long_sleep_shows_beyond_the_steps_beside_it(void **state)
+{
+    (void)state;
+    struct card card = round_card(4, 4);
+    assert_case_of("sleep_helper", 60, 1, &card, 60);
+    assert_case_of("sleep_helper", 60, 4, &card, 20 + 10 + 0.5 / 4);
+    assert_case_of("sleep_helper", 160, 4, &card, 160 / 4.0);
 }
 
 /* The barrier too is time in which the helper has the core to itself; the all-reduce would be, were anything left. */
@@ -81,6 +96,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cell_follows_its_formula),
+        cmocka_unit_test(a_long_sleep_shows_beyond_the_steps_beside_it),
         cmocka_unit_test(a_transfer_that_leaves_the_core_free_is_filled),
         cmocka_unit_test(sharing_cores_hides_a_sleep_only_without_the_barrier),
         cmocka_unit_test(one_rank_waits_for_nobody),
