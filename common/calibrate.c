@@ -202,6 +202,17 @@ static void measure_together(struct card *card, struct bench *bench, struct worl
     free(all);
 }
 
+/* Seconds of one of `calls` that were made in turn, one a step, cells (repeats x calls, ranks): the median over repeats of
+ * the mean rank's. */
+static double typical_transfer(const struct cell *cells, int call, int calls, int repeats, int ranks)
+{
+    double transfer[REDUCE_REPEATS] = { 0 };
+    for (int repeat = 0; repeat < repeats; repeat++)
+        for (int rank = 0; rank < ranks; rank++)
+            transfer[repeat] += cells[(repeat * calls + call) * ranks + rank].transfer / ranks;
+    return fmax(1e-9, stats_quantile(transfer, repeats, 0.5));
+}
+
 /* all of a sub-world: all-reduces of growing size, each after a real backward, so that caches and arrival are as in
  * training; simulated ones know neither, and need no repeating. The sizes that labs use (the gradients, 128 MiB) are left
  * out: they are predicted. The last of a round is a barrier. */
@@ -241,19 +252,11 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
                                      .spans = all };
         struct cell *cells = memory_new((size_t)timeline.steps * (size_t)link->ranks, sizeof *cells);
         timeline_split(&timeline, cells);
-        for (int call = 0; call < CALLS; call++) {
-            double transfer[REDUCE_REPEATS] = { 0 };
-            for (int repeat = 0; repeat < repeats; repeat++)
-                for (int rank = 0; rank < link->ranks; rank++)
-                    transfer[repeat] += cells[(repeat * CALLS + call) * link->ranks + rank].transfer / link->ranks;
-            double seconds = fmax(1e-9, stats_quantile(transfer, repeats, 0.5));
-            if (call == SIZES) {
-                link->barrier = seconds;
-                break;
-            }
-            link->bytes[call] = sizes[call];
-            link->seconds[call] = seconds;
+        for (int size = 0; size < SIZES; size++) {
+            link->bytes[size] = sizes[size];
+            link->seconds[size] = typical_transfer(cells, size, CALLS, repeats, link->ranks);
         }
+        link->barrier = typical_transfer(cells, SIZES, CALLS, repeats, link->ranks);
         free(cells);
         link_fit(link);
     }

@@ -27,20 +27,28 @@ double local_step(const struct local_cost *cost, double samples)
     return line_at(cost->fetch, samples) + line_at(cost->passes, samples) + cost->update;
 }
 
+static const struct link *find_link(const struct card *card, int ranks)
+{
+    for (int i = 0; i < card->links; i++)
+        if (card->link[i].ranks == ranks)
+            return &card->link[i];
+    return NULL;
+}
+
 double card_allreduce(const struct card *card, int ranks, double bytes)
 {
-    for (int i = 0; ranks > 1 && i < card->links; i++)
-        if (card->link[i].ranks == ranks)
-            return link_seconds(&card->link[i], bytes);
-    return ranks > 1 ? (double)NAN : card->transfer_core * 2 * bytes / card->copy_bandwidth;
+    if (ranks == 1)
+        return card->transfer_core * 2 * bytes / card->copy_bandwidth;
+    const struct link *link = find_link(card, ranks);
+    return link ? link_seconds(link, bytes) : (double)NAN;
 }
 
 double card_barrier(const struct card *card, int ranks)
 {
-    for (int i = 0; ranks > 1 && i < card->links; i++)
-        if (card->link[i].ranks == ranks)
-            return card->link[i].barrier;
-    return ranks > 1 ? (double)NAN : 0;
+    if (ranks == 1)
+        return 0;
+    const struct link *link = find_link(card, ranks);
+    return link ? link->barrier : (double)NAN;
 }
 
 /* What a card must agree on to be used for a run. */

@@ -6,45 +6,35 @@
 #include <math.h>
 #include <stdio.h>
 
-/* What a message costs: latency + bytes / bandwidth, in ranges of its size. */
-struct message {
-    double from; /* bytes */
-    double latency, bandwidth;
+/* What a message costs, latency + bytes / bandwidth, in ranges of its size. */
+struct messages {
+    int ranges;
+    double from[LINK_PIECES_MOST]; /* bytes */
+    double latency[LINK_PIECES_MOST], bandwidth[LINK_PIECES_MOST];
 };
 
 /* The ring of n ranks sends n-th parts of the whole 2 (n - 1) times, one after another. Of two ranks that is
  * T(m) = 2 t(m / 2), so a message of x bytes takes t(x) = T(2x) / 2. */
-static int messages_of(const struct link *pair, struct message *messages)
+static struct messages messages_of(const struct link *pair)
 {
     const double least_latency = 1e-7, most_bandwidth = 1e15; /* positive, and above SimGrid's precision of 1 ns */
-    double from = 0;
-    for (int p = 0; p < pair->pieces; p++) {
-        double per_byte = pair->piece[p].beta;
-        messages[p] = (struct message){ .from = from,
-                                        .latency = fmax(pair->piece[p].alpha / 2, least_latency),
-                                        .bandwidth = per_byte > 0 ? 1 / per_byte : most_bandwidth };
-        from = pair->piece[p].upto / 2;
+    struct messages m = { .ranges = pair->pieces };
+    for (int i = 0; i < pair->pieces; i++) {
+        double per_byte = pair->piece[i].beta;
+        m.from[i] = i ? pair->piece[i - 1].upto / 2 : 0;
+        m.latency[i] = fmax(pair->piece[i].alpha / 2, least_latency);
+        m.bandwidth[i] = per_byte > 0 ? 1 / per_byte : most_bandwidth;
     }
-    return pair->pieces;
+    return m;
 }
 
-static void put_factors(FILE *out, const char *name, const struct message *messages, int count,
-                        double (*factor)(const struct message *message, double base), double base)
+/* SMPI takes each range's value as a factor of the link's own, `base`. */
+static void put_factors(FILE *out, const char *name, const struct messages *m, const double *values, double base)
 {
     fprintf(out, "    <prop id=\"%s\" value=\"", name);
-    for (int i = 0; i < count; i++)
-        fprintf(out, "%s%.0f:%.12g", i ? ";" : "", messages[i].from, factor(&messages[i], base));
+    for (int i = 0; i < m->ranges; i++)
+        fprintf(out, "%s%.0f:%.12g", i ? ";" : "", m->from[i], values[i] / base);
     fputs("\"/>\n", out);
-}
-
-static double latency_factor(const struct message *message, double base)
-{
-    return message->latency / base;
-}
-
-static double bandwidth_factor(const struct message *message, double base)
-{
-    return message->bandwidth / base;
 }
 
 /* SMPI's own calibrations and overheads off: a message costs what its size says, and nothing else. */
@@ -58,12 +48,11 @@ static const char plain_network[] = "    <prop id=\"network/crosstraffic\" value
 char *dedicated_write(const char *folder, const char *name, int ranks, int membus, const struct link *pair)
 {
     static const struct link none = { .pieces = 1, .piece = { { .upto = INFINITY, .alpha = 1e-6, .beta = 1e-10 } } };
-    struct message messages[LINK_PIECES_MOST];
-    int count = messages_of(pair ? pair : &none, messages);
+    const struct messages m = messages_of(pair ? pair : &none);
     double latency = INFINITY, bandwidth = 0; /* of the links: the best piece's, so that factors only slow down */
-    for (int i = 0; i < count; i++) {
-        latency = fmin(latency, messages[i].latency);
-        bandwidth = fmax(bandwidth, messages[i].bandwidth);
+    for (int i = 0; i < m.ranges; i++) {
+        latency = fmin(latency, m.latency[i]);
+        bandwidth = fmax(bandwidth, m.bandwidth[i]);
     }
 
     struct file file = file_begin(folder, name);
@@ -75,9 +64,9 @@ char *dedicated_write(const char *folder, const char *name, int ranks, int membu
             "<platform version=\"4.1\">\n  <config>\n%s",
             membus ? "One host: its ranks share what so many cores take from memory."
                    : "A host per rank: a copy of this machine's core, with its own caches and memory bus.",
-            count, count == 1 ? "" : "s", plain_network);
-    put_factors(file.out, "smpi/lat-factor", messages, count, latency_factor, latency);
-    put_factors(file.out, "smpi/bw-factor", messages, count, bandwidth_factor, bandwidth);
+            m.ranges, m.ranges == 1 ? "" : "s", plain_network);
+    put_factors(file.out, "smpi/lat-factor", &m, m.latency, latency);
+    put_factors(file.out, "smpi/bw-factor", &m, m.bandwidth, bandwidth);
     fputs("  </config>\n", file.out);
     if (membus)
         fprintf(

@@ -119,9 +119,12 @@ static struct link measure_pair(const struct request *request, const char *folde
                           memory_text("--hidden-dim=%d", run.hidden_dim),
                           memory_text("--num-classes=%d", run.num_classes),
                           NULL };
-        struct request pair = {
-            .story = request->story, .base = request->base, .run = &run, .arguments = words, .cores = request->cores
-        };
+        struct request pair = { .story = request->story,
+                                .base = request->base,
+                                .run = &run,
+                                .arguments = words,
+                                .cores = request->cores,
+                                .is_silent = true };
         fputs("measuring all-reduces of two real ranks, for the links between simulated cores\n", stderr);
         int status = start(&pair, NULL);
         for (char **word = words; *word; word++)
@@ -176,12 +179,12 @@ void supervise(const struct story *story, const struct options *base, char *cons
     struct request request = {
         .story = story, .base = base, .run = run, .arguments = arguments, .cores = cores_here()
     };
-    const char *lacks = platform_lacks(story->lab);
     bool must_simulate = run_simulates(run);
+    bool is_crowded = !must_simulate && run->backend == BACKEND_AUTO && run->ranks > request.cores;
+    const char *lacks = must_simulate || is_crowded ? platform_lacks(story->lab) : NULL;
     if (must_simulate && lacks)
         die(STATUS_CANNOT, "cannot simulate ranks: %s", lacks);
-    bool is_crowded = run->backend == BACKEND_AUTO && run->ranks > request.cores;
-    if (is_crowded && lacks && !must_simulate)
+    if (is_crowded && lacks)
         warn("%d ranks on %d cores, and dedicated cores cannot be simulated: %s", run->ranks, request.cores, lacks);
     if (must_simulate)
         exit(simulate(request));

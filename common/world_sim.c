@@ -41,7 +41,7 @@ static double find_fastest(void)
     return speed;
 }
 
-/* Standard output and error, which the launcher kept from smpirun. All ranks share them; once is enough. */
+/* Standard output and error, which the launcher kept from smpirun. All processes share them, and each may come first. */
 static void take_output(void)
 {
     const char *told = getenv(JOB_OUTPUT);
