@@ -1,15 +1,13 @@
 #include "calibrate.h"
 
-#include "adamw.h"
 #include "collective.h"
 #include "cores.h"
 #include "device.h"
-#include "loader.h"
 #include "memory.h"
-#include "mlp.h"
 #include "spans.h"
 #include "stats.h"
 #include "timeline.h"
+#include "trainer.h"
 #include "world.h"
 
 #include <math.h>
@@ -24,37 +22,22 @@ enum {
 
 static const double DRIFT = 0.15; /* a card that is further off is measured anew: baselines are predicted within 15 % */
 
-/* A rank's own training pieces, for as long as the card is measured. */
+/* A rank's own trainer, for as long as the card is measured, and the two batch sizes. */
 struct bench {
-    const struct run *run;
-    struct loader *loader;
-    struct mlp *model;
-    struct adamw *optimizer;
-    float *sums; /* what the optimizer reads: as in training, not the buffer that backward has just left in cache */
-    int small, large; /* the two batch sizes */
+    struct trainer trainer;
+    int small, large;
 };
 
 static void bench_open(struct bench *bench, const struct run *run)
 {
     int small = run->batch_size > 1 ? run->batch_size / 2 : 1;
     int large = run->batch_size + (run->batch_size + 1) / 2;
-    *bench = (struct bench){ .run = run, .small = small, .large = large > small ? large : small + 1 };
+    *bench = (struct bench){ .small = small, .large = large > small ? large : small + 1 };
     struct run wide = *run; /* one rank draws a data set from which the larger batch can be dealt */
     wide.batch_size = bench->large;
     wide.ranks = 1;
     wide.steps = 1;
-    bench->loader = loader_open(&wide, bench->large);
-    bench->model = mlp_open(run, bench->large);
-    bench->optimizer = adamw_open(mlp_parameter_count(bench->model), 1e-3);
-    bench->sums = memory_new(mlp_parameter_count(bench->model), sizeof *bench->sums);
-}
-
-static void bench_close(struct bench *bench)
-{
-    free(bench->sums);
-    adamw_close(bench->optimizer);
-    mlp_close(bench->model);
-    loader_close(bench->loader);
+    bench->trainer = trainer_open(&wide, bench->large);
 }
 
 struct lap {
@@ -63,26 +46,26 @@ struct lap {
 
 static void pass_over(struct bench *bench, const struct batch *batch)
 {
-    mlp_forward(bench->model, batch);
+    mlp_forward(bench->trainer.model, batch);
     for (int layer = MLP_LAYERS; layer-- > 0;)
-        mlp_backward(bench->model, batch, layer);
+        mlp_backward(bench->trainer.model, batch, layer);
 }
 
 static struct lap one_step(struct bench *bench)
 {
     double t0 = world_now();
-    const struct batch *batch = loader_next(bench->loader, (struct stall){ .kind = STALL_NONE });
+    const struct batch *batch = loader_next(bench->trainer.loader, (struct stall){ .kind = STALL_NONE });
     double t1 = world_now();
     pass_over(bench, batch);
     double t2 = world_now();
-    adamw_update(bench->optimizer, mlp_parameters(bench->model), bench->sums);
+    adamw_update(bench->trainer.optimizer, mlp_parameters(bench->trainer.model), bench->trainer.sums);
     return (struct lap){ .fetch = t1 - t0, .passes = t2 - t1, .update = world_now() - t2 };
 }
 
 /* Where `meeting` is not NULL (all) its ranks meet before each lap. */
 static void measure_laps(struct bench *bench, int samples, struct lap laps[MEASURED_STEPS], struct world *meeting)
 {
-    loader_restart(bench->loader, 0, samples, 0, 1.0f / (float)samples);
+    loader_restart(bench->trainer.loader, 0, samples, 0, 1.0f / (float)samples);
     for (int i = -WARMUP_STEPS; i < MEASURED_STEPS; i++) {
         if (meeting)
             world_barrier(meeting);
@@ -227,8 +210,8 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
     const int warmups = world_is_simulated() ? 0 : 1, repeats = world_is_simulated() ? 1 : REDUCE_REPEATS;
     spans_open(&spans, 4 * CALLS * (REDUCE_REPEATS + 1));
     struct collective *collective = collective_open(world, &spans);
-    loader_restart(bench->loader, 0, bench->small, 0, 1.0f / (float)bench->small);
-    const struct batch *batch = loader_next(bench->loader, (struct stall){ .kind = STALL_NONE });
+    loader_restart(bench->trainer.loader, 0, bench->small, 0, 1.0f / (float)bench->small);
+    const struct batch *batch = loader_next(bench->trainer.loader, (struct stall){ .kind = STALL_NONE });
     /* Sizes take turns, so that a slow moment of the machine does not fall on one of them. */
     for (int repeat = 0; repeat < warmups + repeats; repeat++)
         for (int call = 0; call < CALLS; call++) {
@@ -322,7 +305,7 @@ void calibrate(struct card *card, struct world *world, const struct run *run, in
         measure_machine(card);
     world_rest(world);
     measure_links(card, &bench, world, fewest_ranks);
-    bench_close(&bench);
+    trainer_close(&bench.trainer);
     world_broadcast(world, card, sizeof *card);
 }
 
@@ -340,7 +323,7 @@ bool calibrate_agrees(const struct card *card, struct world *world, const struct
         bench_open(&bench, run);
         measure_laps(&bench, bench.small, laps, world_is_simulated() && !are_alone ? world : NULL);
         mine = typical_lap(laps).passes / line_at((are_alone ? card->alone : card->together).passes, bench.small);
-        bench_close(&bench);
+        trainer_close(&bench.trainer);
     }
     world_rest(world);
     double *all = memory_new((size_t)ranks, sizeof *all);

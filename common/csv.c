@@ -216,12 +216,19 @@ void csv_free(struct csv_table *table)
     *table = (struct csv_table){ 0 };
 }
 
-const char *csv_field(const struct csv_table *table, int row, const char *name)
+int csv_column(const struct csv_table *table, const char *name)
 {
     for (int column = 0; column < table->columns; column++)
         if (strcmp(table->cell[column], name) == 0)
-            return row >= 0 && row < table->rows ? table->cell[(row + 1) * table->columns + column] : NULL;
-    return NULL;
+            return column;
+    return -1;
+}
+
+const char *csv_field(const struct csv_table *table, int row, const char *name)
+{
+    int column = csv_column(table, name);
+    bool is_there = column >= 0 && row >= 0 && row < table->rows;
+    return is_there ? table->cell[(row + 1) * table->columns + column] : NULL;
 }
 
 double csv_value(const struct csv_table *table, int row, const char *name)

@@ -37,6 +37,9 @@ struct csv_table {
 bool csv_read(const char *path, struct csv_table *table, char *why, int size);
 void csv_free(struct csv_table *table);
 
+/* The column of that name; -1 when there is none. */
+int csv_column(const struct csv_table *table, const char *name);
+
 /* The field of a column in row 0 … rows-1; NULL when there is no such column or row. */
 const char *csv_field(const struct csv_table *table, int row, const char *name);
 /* The same as a number; NaN when blank, absent or not a number. */

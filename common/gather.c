@@ -1,13 +1,12 @@
 #include "gather.h"
 
+#include "hash.h"
 #include "memory.h"
 #include "world.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const uint64_t fnv_prime = 0x100000001b3u;
 
 bool gather_block(struct block *block, struct world *world, struct spans *spans, const struct verdict *mine,
                   struct window window)
@@ -49,7 +48,7 @@ int gather_wrong(const struct block *block)
 uint64_t gather_hash(const float *values, size_t count)
 {
     enum { LANES = 8 }; /* a product waits for the one before it: in lanes several are under way */
-    uint64_t lane[LANES], hash = 0xcbf29ce484222325u;
+    uint64_t lane[LANES], hash = HASH_BEGIN;
     for (int i = 0; i < LANES; i++)
         lane[i] = hash;
     size_t whole = count / LANES * LANES;
@@ -57,14 +56,14 @@ uint64_t gather_hash(const float *values, size_t count)
         uint32_t bits[LANES];
         memcpy(bits, &values[i], sizeof bits);
         for (int l = 0; l < LANES; l++)
-            lane[l] = (lane[l] ^ bits[l]) * fnv_prime;
+            lane[l] = hash_add(lane[l], bits[l]);
     }
     for (int i = 0; i < LANES; i++)
-        hash = (hash ^ lane[i]) * fnv_prime;
+        hash = hash_add(hash, lane[i]);
     for (size_t i = whole; i < count; i++) {
         uint32_t bits;
         memcpy(&bits, &values[i], sizeof bits);
-        hash = (hash ^ bits) * fnv_prime;
+        hash = hash_add(hash, bits);
     }
     return hash;
 }

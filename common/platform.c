@@ -1,7 +1,7 @@
 #include "platform.h"
 
 #include "die.h"
-#include "files.h"
+#include "hash.h"
 #include "job.h"
 #include "memory.h"
 
@@ -102,13 +102,13 @@ static char *name_of(const char *file)
     return name;
 }
 
-/* FNV-1a over the file's bytes. */
+/* Over the file's bytes. */
 static uint64_t hash_of(const char *file)
 {
     FILE *in = fopen(file, "r");
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = HASH_BEGIN;
     for (int c; in && (c = getc(in)) != EOF;)
-        hash = (hash ^ (uint64_t)c) * 0x100000001b3u;
+        hash = hash_add(hash, (uint64_t)c);
     if (in)
         fclose(in);
     return hash;

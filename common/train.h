@@ -2,12 +2,10 @@
 #ifndef LOCKSTEP_TRAIN_H
 #define LOCKSTEP_TRAIN_H
 
-#include "adamw.h"
 #include "collective.h"
 #include "device.h"
-#include "loader.h"
 #include "memory.h"
-#include "mlp.h"
 #include "stall.h"
+#include "trainer.h"
 
 #endif

@@ -199,11 +199,7 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&story, &base, argc, argv);
     struct collective *collective = lab_collective(lab);
     int rank = world_rank(lab_world(lab)), ranks = base.run.ranks, global_batch = ranks * base.run.batch_size;
-    struct loader *loader = loader_open(&base.run, global_batch);
-    struct mlp *model = mlp_open(&base.run, global_batch);
-    size_t count = mlp_parameter_count(model);
-    struct adamw *optimizer = adamw_open(count, 1e-3);
-    float *sums = memory_new(count, sizeof *sums);
+    struct trainer t = trainer_open(&base.run, global_batch);
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
@@ -213,9 +209,7 @@ int main(int argc, char **argv)
             first += samples[before];
         bool meets_each_step = o.run.sync_every == 1;
         float scale = 1.0f / (float)(meets_each_step ? global_batch : samples[rank]);
-        mlp_restart(model);
-        adamw_restart(optimizer);
-        loader_restart(loader, first, samples[rank], o.ahead, scale);
+        trainer_restart(&t, first, samples[rank], o.ahead, scale);
         double loss = 0;
 
         while (lab_next_step(lab)) {
@@ -224,30 +218,27 @@ int main(int argc, char **argv)
             int passes = rank == o.slow_rank ? o.passes : 1;
 
             lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = loader_next(loader, stall); /* <- the pathology: it stalls, then fetches */
+            const struct batch *batch = loader_next(t.loader, stall); /* <- the pathology: it stalls, then fetches */
             lab_phase(lab, SPAN_FORWARD);
             for (int pass = 0; pass < passes; pass++) /* <- the other one: a slow core, its passes done over */
-                loss = mlp_forward(model, batch);
+                loss = mlp_forward(t.model, batch);
             lab_phase(lab, SPAN_BACKWARD);
             for (int pass = 0; pass < passes; pass++)
                 for (int layer = MLP_LAYERS; layer-- > 0;)
-                    mlp_backward(model, batch, layer);
-            if (meets_each_step)
-                collective_sum(collective, WIRE_F32, mlp_gradients(model), sums, count); /* <- where everybody meets */
+                    mlp_backward(t.model, batch, layer);
+            if (meets_each_step) /* <- where everybody meets */
+                collective_sum(collective, WIRE_F32, mlp_gradients(t.model), t.sums, t.count);
             lab_phase(lab, SPAN_UPDATE);
-            adamw_update(optimizer, mlp_parameters(model), meets_each_step ? sums : mlp_gradients(model));
+            adamw_update(t.optimizer, mlp_parameters(t.model), meets_each_step ? t.sums : mlp_gradients(t.model));
             if (!meets_each_step && lab_every(lab, o.run.sync_every)) {
                 /* Local SGD: each rank trained alone; now their parameters are averaged, weighted by samples. */
-                device_scale(sums, mlp_parameters(model), (float)samples[rank] / (float)global_batch, count);
-                collective_sum(collective, WIRE_F32, sums, mlp_parameters(model), count);
+                device_scale(t.sums, mlp_parameters(t.model), (float)samples[rank] / (float)global_batch, t.count);
+                collective_sum(collective, WIRE_F32, t.sums, mlp_parameters(t.model), t.count);
             }
         }
-        lab_judge(lab, loss, samples[rank], mlp_parameters(model), count);
+        lab_judge(lab, loss, samples[rank], mlp_parameters(t.model), t.count);
     }
 
-    free(sums);
-    adamw_close(optimizer);
-    mlp_close(model);
-    loader_close(loader);
+    trainer_close(&t);
     return lab_close(lab);
 }

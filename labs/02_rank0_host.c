@@ -143,30 +143,24 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&story, &base, argc, argv);
     struct collective *collective = lab_collective(lab);
     int rank = world_rank(lab_world(lab)), global_batch = base.run.ranks * base.run.batch_size;
-    struct loader *loader = loader_open(&base.run, global_batch);
-    struct mlp *model = mlp_open(&base.run, base.run.batch_size);
-    size_t count = mlp_parameter_count(model);
-    struct adamw *optimizer = adamw_open(count, 1e-3);
-    float *sums = memory_new(count, sizeof *sums);
+    struct trainer t = trainer_open(&base.run, base.run.batch_size);
     struct aside *beside = stall_open();
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct stall host = { host_seconds(&o, rank) > 0 ? o.work : STALL_NONE, host_seconds(&o, rank) };
-        mlp_restart(model);
-        adamw_restart(optimizer);
-        loader_restart(loader, rank * o.run.batch_size, o.run.batch_size, 0, 1.0f / (float)global_batch);
+        trainer_restart(&t, rank * o.run.batch_size, o.run.batch_size, 0, 1.0f / (float)global_batch);
         double loss = 0;
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = loader_next(loader, (struct stall){ STALL_NONE, 0 });
+            const struct batch *batch = loader_next(t.loader, (struct stall){ STALL_NONE, 0 });
             lab_phase(lab, SPAN_FORWARD);
-            loss = mlp_forward(model, batch);
+            loss = mlp_forward(t.model, batch);
             lab_phase(lab, SPAN_BACKWARD);
             for (int layer = MLP_LAYERS; layer-- > 0;)
-                mlp_backward(model, batch, layer);
-            collective_sum(collective, WIRE_F32, mlp_gradients(model), sums, count);
+                mlp_backward(t.model, batch, layer);
+            collective_sum(collective, WIRE_F32, mlp_gradients(t.model), t.sums, t.count);
             if (o.work != STALL_NONE && lab_every(lab, o.period)) {
                 lab_phase(lab, SPAN_HOST);
                 if (o.is_aside) {
@@ -179,16 +173,13 @@ int main(int argc, char **argv)
                     collective_barrier(collective); /* <- where everybody waits for it */
             }
             lab_phase(lab, SPAN_UPDATE);
-            adamw_update(optimizer, mlp_parameters(model), sums);
+            adamw_update(t.optimizer, mlp_parameters(t.model), t.sums);
         }
         stall_end(beside);
-        lab_judge(lab, loss, o.run.batch_size, mlp_parameters(model), count);
+        lab_judge(lab, loss, o.run.batch_size, mlp_parameters(t.model), t.count);
     }
 
     stall_close(beside);
-    free(sums);
-    adamw_close(optimizer);
-    mlp_close(model);
-    loader_close(loader);
+    trainer_close(&t);
     return lab_close(lab);
 }

@@ -23,8 +23,8 @@ found=$(grep -nE '#include "' labs/*.c | grep -vE '"(lab|train)\.h"' || true)
 [ -z "$found" ] || complain "a lab includes lab.h and train.h, nothing else of ours" "$found"
 
 # Includes point backwards in the order in which a run passes through common/.
-order=(die memory number random csv options files run cores job world world_mpi spans collective collective_mpi
-    companion_sim helper work device mlp adamw stall loader train stats timeline summary gather link card calibrate predict
+order=(die memory number hash random csv options files run cores job world world_mpi spans collective collective_mpi
+    companion_sim helper work device mlp adamw stall loader trainer train stats timeline summary gather link card calibrate predict
     report lanes trace table guess story cases schedule platform dedicated
     command launch supervise lab)
 position() {

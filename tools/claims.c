@@ -408,7 +408,7 @@ static struct csv_table open_table(const char *path, const char *const *columns)
     if (!csv_read(path, &table, why, sizeof why))
         die(STATUS_USAGE, "%s", why);
     for (; *columns; columns++)
-        if (!table_has_column(&table, *columns))
+        if (csv_column(&table, *columns) < 0)
             die(STATUS_USAGE, "%s: its first line names no column '%s'", path, *columns);
     return table;
 }

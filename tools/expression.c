@@ -10,14 +10,6 @@ struct reader {
     struct reading *reading;
 };
 
-bool table_has_column(const struct csv_table *table, const char *name)
-{
-    for (int column = 0; column < table->columns; column++)
-        if (strcmp(table->cell[column], name) == 0)
-            return true;
-    return false;
-}
-
 int table_find_case(const struct csv_table *table, const char *name)
 {
     for (int row = 0; row < table->rows; row++)
@@ -56,7 +48,7 @@ static const char *read_cell(struct reader *r)
         snprintf(column, EXPRESSION_TEXT, "%.*s", (int)length, r->at);
         r->at += length;
     } while (count < 2 && take(r, '.'));
-    if (!table_has_column(table, column)) {
+    if (csv_column(table, column) < 0) {
         give_up(r, MALFORMED, "summary.csv has no column", *column ? column : r->at);
         return NULL;
     }

@@ -46,8 +46,6 @@ struct sides {
 bool expression_holds(struct reading *reading, const char *quantity, enum relation relation, const char *value,
                       double tolerance, struct sides *shown);
 
-/* Looking into such a table. */
-bool table_has_column(const struct csv_table *table, const char *name);
 /* The row in which column `case` holds `name`; -1 when none does. */
 int table_find_case(const struct csv_table *table, const char *name);
 

@@ -1,0 +1,29 @@
+#include "trainer.h"
+
+#include "memory.h"
+
+#include <stdlib.h>
+
+struct trainer trainer_open(const struct run *run, int most_samples)
+{
+    struct trainer t = { .loader = loader_open(run, most_samples), .model = mlp_open(run, most_samples) };
+    t.count = mlp_parameter_count(t.model);
+    t.optimizer = adamw_open(t.count, 1e-3);
+    t.sums = memory_new(t.count, sizeof *t.sums);
+    return t;
+}
+
+void trainer_close(struct trainer *t)
+{
+    free(t->sums);
+    adamw_close(t->optimizer);
+    mlp_close(t->model);
+    loader_close(t->loader);
+}
+
+void trainer_restart(struct trainer *t, int first, int samples, int ahead, float scale)
+{
+    mlp_restart(t->model);
+    adamw_restart(t->optimizer);
+    loader_restart(t->loader, first, samples, ahead, scale);
+}
