@@ -7,7 +7,6 @@
 #include "spans.h"
 #include "stats.h"
 #include "timeline.h"
-#include "trainer.h"
 #include "world.h"
 
 #include <math.h>
@@ -18,54 +17,46 @@ enum {
     WARMUP_STEPS = 2,
     MEASURED_STEPS = 7,
     REDUCE_REPEATS = 5,
+    SHAPES_MOST = 8,
 };
 
 static const double DRIFT = 0.15; /* a card that is further off is measured anew: baselines are predicted within 15 % */
 
-/* A rank's own trainer, for as long as the card is measured, and the two batch sizes. */
+/* A rank's own steps without any collective. */
 struct bench {
-    struct trainer trainer;
-    int small, large;
+    const struct subject *subject;
+    void *state;
 };
 
-static void bench_open(struct bench *bench, const struct run *run)
+static struct bench bench_open(const struct subject *subject, const struct run *run)
 {
-    int small = run->batch_size > 1 ? run->batch_size / 2 : 1;
-    int large = run->batch_size + (run->batch_size + 1) / 2;
-    *bench = (struct bench){ .small = small, .large = large > small ? large : small + 1 };
-    struct run wide = *run; /* one rank draws a data set from which the larger batch can be dealt */
-    wide.batch_size = bench->large;
-    wide.ranks = 1;
-    wide.steps = 1;
-    bench->trainer = trainer_open(&wide, bench->large);
+    return (struct bench){ .subject = subject, .state = subject->open(run) };
+}
+
+static void bench_close(struct bench *bench)
+{
+    bench->subject->close(bench->state);
 }
 
 struct lap {
     double fetch, passes, update;
 };
 
-static void pass_over(struct bench *bench, const struct batch *batch)
-{
-    mlp_forward(bench->trainer.model, batch);
-    for (int layer = MLP_LAYERS; layer-- > 0;)
-        mlp_backward(bench->trainer.model, batch, layer);
-}
-
 static struct lap one_step(struct bench *bench)
 {
     double t0 = world_now();
-    const struct batch *batch = loader_next(bench->trainer.loader, (struct stall){ .kind = STALL_NONE });
+    bench->subject->fetch(bench->state);
     double t1 = world_now();
-    pass_over(bench, batch);
+    bench->subject->pass(bench->state);
     double t2 = world_now();
-    adamw_update(bench->trainer.optimizer, mlp_parameters(bench->trainer.model), bench->trainer.sums);
+    bench->subject->update(bench->state);
     return (struct lap){ .fetch = t1 - t0, .passes = t2 - t1, .update = world_now() - t2 };
 }
 
 /* Where `meeting` is not NULL (all) its ranks meet before each lap. */
-static void measure_laps(struct bench *bench, int samples, struct lap laps[MEASURED_STEPS], struct world *meeting)
+static struct work measure_laps(struct bench *bench, int shape, struct lap laps[MEASURED_STEPS], struct world *meeting)
 {
-    loader_restart(bench->trainer.loader, 0, samples, 0, 1.0f / (float)samples);
+    struct work work = bench->subject->shape(bench->state, shape);
     for (int i = -WARMUP_STEPS; i < MEASURED_STEPS; i++) {
         if (meeting)
             world_barrier(meeting);
@@ -73,6 +64,7 @@ static void measure_laps(struct bench *bench, int samples, struct lap laps[MEASU
         if (i >= 0)
             laps[i] = lap;
     }
+    return work;
 }
 
 /* The median lap, part by part. */
@@ -89,25 +81,39 @@ static struct lap typical_lap(const struct lap *laps)
                          .update = stats_quantile(update, MEASURED_STEPS, 0.5) };
 }
 
-static struct line line_through(const struct bench *bench, double small, double large)
+/* The cost in the subject's terms that comes closest to what batches of several shapes took. */
+static struct cost fit(const struct subject *subject, const struct work *works, const double *seconds)
 {
-    double slope = fmax(0, (large - small) / (bench->large - bench->small));
-    return (struct line){ .fixed = small - slope * bench->small, .per_sample = slope };
+    double amounts[SHAPES_MOST * COST_TERMS];
+    for (int i = 0; i < subject->shapes; i++)
+        work_amounts(works[i], amounts + i * COST_TERMS);
+    struct cost cost;
+    stats_fit(cost.term, amounts, seconds, subject->shapes, COST_TERMS, subject->terms);
+    return cost;
 }
 
-static struct local_cost cost_of(const struct bench *bench, struct lap small, struct lap large)
+static struct local_cost cost_of(const struct subject *subject, const struct work *works, const struct lap *laps)
 {
-    return (struct local_cost){ .fetch = line_through(bench, small.fetch, large.fetch),
-                                .passes = line_through(bench, small.passes, large.passes),
-                                .update = (small.update + large.update) / 2 };
+    double fetch[SHAPES_MOST], passes[SHAPES_MOST], update = 0;
+    for (int i = 0; i < subject->shapes; i++) {
+        fetch[i] = laps[i].fetch;
+        passes[i] = laps[i].passes;
+        update += laps[i].update / subject->shapes;
+    }
+    return (struct local_cost){ .fetch = fit(subject, works, fetch),
+                                .passes = fit(subject, works, passes),
+                                .update = update };
 }
 
 static void measure_alone(struct card *card, struct bench *bench)
 {
-    struct lap small[MEASURED_STEPS], large[MEASURED_STEPS];
-    measure_laps(bench, bench->small, small, NULL);
-    measure_laps(bench, bench->large, large, NULL);
-    card->alone = cost_of(bench, typical_lap(small), typical_lap(large));
+    struct lap laps[MEASURED_STEPS], typical[SHAPES_MOST];
+    struct work works[SHAPES_MOST];
+    for (int shape = 0; shape < bench->subject->shapes; shape++) {
+        works[shape] = measure_laps(bench, shape, laps, NULL);
+        typical[shape] = typical_lap(laps);
+    }
+    card->alone = cost_of(bench->subject, works, typical);
 }
 
 /* Clock, sleep and memory of one rank. */
@@ -144,44 +150,63 @@ static void measure_machine(struct card *card)
     card->copy_bandwidth = 2 * (double)bytes / stats_quantile(took, COPIES, 0.5);
     free(from);
     free(to);
+
+    for (int i = 0; i < COPIES; i++) {
+        begin = world_now();
+        void *fresh = memory_map(bytes);
+        device_fill(fresh, 1, bytes / sizeof(float));
+        memory_unmap(fresh, bytes);
+        took[i] = world_now() - begin;
+    }
+    card->fresh_bandwidth = (double)bytes / stats_quantile(took, COPIES, 0.5);
+}
+
+/* On rank 0: the mean over ranks of each shape's typical laps (ranks, shapes, MEASURED_STEPS); and by how much the
+ * slowest rank of a step exceeds the mean one, for shape after shape. */
+static void compare_ranks(const struct lap *laps, int ranks, int shapes, struct lap *typical, double *above)
+{
+    for (int shape = 0; shape < shapes; shape++) {
+        typical[shape] = (struct lap){ 0 };
+        for (int rank = 0; rank < ranks; rank++) {
+            struct lap lap = typical_lap(laps + (shapes * rank + shape) * MEASURED_STEPS);
+            typical[shape].fetch += lap.fetch / ranks;
+            typical[shape].passes += lap.passes / ranks;
+            typical[shape].update += lap.update / ranks;
+        }
+        for (int i = 0; i < MEASURED_STEPS; i++) {
+            double sum = 0, most = 0;
+            for (int rank = 0; rank < ranks; rank++) {
+                const struct lap *lap = &laps[(shapes * rank + shape) * MEASURED_STEPS + i];
+                double step = lap->fetch + lap->passes + lap->update;
+                sum += step;
+                most = fmax(most, step);
+            }
+            above[shape * MEASURED_STEPS + i] = most - sum / ranks;
+        }
+    }
 }
 
 /* all: every rank steps at once and for itself. */
 static void measure_together(struct card *card, struct bench *bench, struct world *world)
 {
-    int ranks = world_size(world);
-    struct lap mine[2][MEASURED_STEPS];
+    int ranks = world_size(world), shapes = bench->subject->shapes;
+    size_t mine_bytes = (size_t)(shapes * MEASURED_STEPS) * sizeof(struct lap);
+    struct lap mine[SHAPES_MOST * MEASURED_STEPS], *all = memory_new((size_t)ranks, mine_bytes);
+    struct work works[SHAPES_MOST];
     /* Simulated ranks compute in turns, from meeting to meeting, each with a cache that others have used meanwhile. */
     struct world *meeting = world_is_simulated() ? world : NULL;
-    world_barrier(world);
-    measure_laps(bench, bench->small, mine[0], meeting);
-    world_barrier(world);
-    measure_laps(bench, bench->large, mine[1], meeting);
-    struct lap *all = memory_new((size_t)ranks, sizeof mine);
-    world_gather(world, mine, sizeof mine, all);
-    struct lap typical[2];
-    memset(typical, 0, sizeof typical);
-    double above[2 * MEASURED_STEPS]; /* the slowest rank of a step above the mean rank */
-    for (int size = 0; world_rank(world) == 0 && size < 2; size++) {
-        for (int rank = 0; rank < ranks; rank++) {
-            struct lap lap = typical_lap(all + (2 * rank + size) * MEASURED_STEPS);
-            typical[size].fetch += lap.fetch / ranks;
-            typical[size].passes += lap.passes / ranks;
-            typical[size].update += lap.update / ranks;
-        }
-        for (int i = 0; i < MEASURED_STEPS; i++) {
-            double sum = 0, most = 0;
-            for (int rank = 0; rank < ranks; rank++) {
-                const struct lap *lap = &all[(2 * rank + size) * MEASURED_STEPS + i];
-                double step = lap->fetch + lap->passes + lap->update;
-                sum += step;
-                most = fmax(most, step);
-            }
-            above[size * MEASURED_STEPS + i] = most - sum / ranks;
-        }
+    for (int shape = 0; shape < shapes; shape++) {
+        world_barrier(world);
+        works[shape] = measure_laps(bench, shape, mine + shape * MEASURED_STEPS, meeting);
     }
-    card->together = cost_of(bench, typical[0], typical[1]);
-    card->jitter = world_rank(world) == 0 ? stats_quantile(above, 2 * MEASURED_STEPS, 0.5) : 0;
+    world_gather(world, mine, mine_bytes, all);
+    if (world_rank(world) == 0) {
+        struct lap typical[SHAPES_MOST];
+        double above[SHAPES_MOST * MEASURED_STEPS];
+        compare_ranks(all, ranks, shapes, typical, above);
+        card->together = cost_of(bench->subject, works, typical);
+        card->jitter = stats_quantile(above, shapes * MEASURED_STEPS, 0.5);
+    }
     free(all);
 }
 
@@ -210,14 +235,14 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
     const int warmups = world_is_simulated() ? 0 : 1, repeats = world_is_simulated() ? 1 : REDUCE_REPEATS;
     spans_open(&spans, 4 * CALLS * (REDUCE_REPEATS + 1));
     struct collective *collective = collective_open(world, &spans);
-    loader_restart(bench->trainer.loader, 0, bench->small, 0, 1.0f / (float)bench->small);
-    const struct batch *batch = loader_next(bench->trainer.loader, (struct stall){ .kind = STALL_NONE });
+    bench->subject->shape(bench->state, 0);
+    bench->subject->fetch(bench->state);
     /* Sizes take turns, so that a slow moment of the machine does not fall on one of them. */
     for (int repeat = 0; repeat < warmups + repeats; repeat++)
         for (int call = 0; call < CALLS; call++) {
             spans_phase(&spans, SPAN_BACKWARD, world_now());
             if (!world_is_simulated())
-                pass_over(bench, batch);
+                bench->subject->pass(bench->state);
             if (call < SIZES)
                 collective_sum(collective, WIRE_F32, send, receive, (size_t)sizes[call] / sizeof(float));
             else
@@ -250,14 +275,12 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
     free(receive);
 }
 
-/* all */
-static void measure_links(struct card *card, struct bench *bench, struct world *world, int fewest)
+/* all: all-reduces of the whole world and of half of it. */
+static void measure_links(struct card *card, struct bench *bench, struct world *world)
 {
-    int ranks = world_size(world);
-    if (fewest < 2)
-        fewest = fewest == 0 ? ranks : 2;
-    for (int n = ranks; n > 1 && n >= fewest && card->links<CARD_LINKS_MOST; n = n> 2 ? (n + 1) / 2 : 1) {
-        struct world *part = world_first(world, n);
+    const int sizes[] = { world_size(world), (world_size(world) + 1) / 2 };
+    for (int i = 0; i < 2 && sizes[i] > 1 && (i == 0 || sizes[i] < sizes[0]); i++) {
+        struct world *part = world_first(world, sizes[i]);
         if (part) {
             measure_link(&card->link[card->links], bench, part);
             world_leave(part);
@@ -267,21 +290,18 @@ static void measure_links(struct card *card, struct bench *bench, struct world *
     }
 }
 
-/* What a platform file says of its work, as the lines it follows: it is linear in the samples. */
+/* What a platform file says of its work. */
 static struct local_cost modelled_cost(void)
 {
-    const struct work none = { 0 }, one = { .samples = 1 };
-    struct local_cost cost = { .fetch.fixed = device_pass_seconds(WORK_FETCH, none),
-                               .passes.fixed =
-                                   device_pass_seconds(WORK_FORWARD, none) + device_pass_seconds(WORK_BACKWARD, none),
-                               .update = device_pass_seconds(WORK_UPDATE, none) };
-    cost.fetch.per_sample = device_pass_seconds(WORK_FETCH, one) - cost.fetch.fixed;
-    cost.passes.per_sample =
-        device_pass_seconds(WORK_FORWARD, one) + device_pass_seconds(WORK_BACKWARD, one) - cost.passes.fixed;
-    return cost;
+    struct cost forward = device_pass_cost(WORK_FORWARD), backward = device_pass_cost(WORK_BACKWARD);
+    struct cost update = device_pass_cost(WORK_UPDATE);
+    struct local_cost local = { .fetch = device_pass_cost(WORK_FETCH), .update = update.term[COST_FIXED] };
+    for (int term = 0; term < COST_TERMS; term++)
+        local.passes.term[term] = forward.term[term] + backward.term[term];
+    return local;
 }
 
-void calibrate(struct card *card, struct world *world, const struct run *run, int fewest_ranks)
+void calibrate(struct card *card, struct world *world, const struct subject *subject, const struct run *run)
 {
     *card = (struct card){ .ranks = world_size(world),
                            .cores = world_cores(world),
@@ -290,8 +310,7 @@ void calibrate(struct card *card, struct world *world, const struct run *run, in
         cores_name(card->cpu, CARD_NAME);
     else
         snprintf(card->cpu, CARD_NAME, "costs of platform %s", world_platform());
-    struct bench bench;
-    bench_open(&bench, run);
+    struct bench bench = bench_open(subject, run);
     if (device_computes()) {
         world_rest(world);
         if (world_rank(world) == 0)
@@ -304,12 +323,13 @@ void calibrate(struct card *card, struct world *world, const struct run *run, in
     if (world_rank(world) == 0)
         measure_machine(card);
     world_rest(world);
-    measure_links(card, &bench, world, fewest_ranks);
-    trainer_close(&bench.trainer);
+    measure_links(card, &bench, world);
+    bench_close(&bench);
     world_broadcast(world, card, sizeof *card);
 }
 
-bool calibrate_agrees(const struct card *card, struct world *world, const struct run *run)
+bool calibrate_agrees(const struct card *card, struct world *world, const struct subject *subject,
+                      const struct run *run)
 {
     if (!device_computes())
         return true; /* it was made from the platform file */
@@ -318,12 +338,12 @@ bool calibrate_agrees(const struct card *card, struct world *world, const struct
     double mine = 0, mean = 0;
     world_rest(world);
     if (!are_alone || world_rank(world) == 0) {
-        struct bench bench;
+        struct bench bench = bench_open(subject, run);
         struct lap laps[MEASURED_STEPS];
-        bench_open(&bench, run);
-        measure_laps(&bench, bench.small, laps, world_is_simulated() && !are_alone ? world : NULL);
-        mine = typical_lap(laps).passes / line_at((are_alone ? card->alone : card->together).passes, bench.small);
-        trainer_close(&bench.trainer);
+        struct work work = measure_laps(&bench, 0, laps, world_is_simulated() && !are_alone ? world : NULL);
+        struct local_cost cost = card_local(card, ranks);
+        mine = typical_lap(laps).passes / cost_at(&cost.passes, work);
+        bench_close(&bench);
     }
     world_rest(world);
     double *all = memory_new((size_t)ranks, sizeof *all);

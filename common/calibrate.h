@@ -6,12 +6,12 @@
 
 struct world;
 
-/* all: measures for a few seconds; the card is complete on every rank. All-reduces are measured of the whole world, and of
- * the first half, quarter … of it down to `fewest_ranks`, unless that is 0. */
-void calibrate(struct card *card, struct world *world, const struct run *run, int fewest_ranks);
+/* all: measures for a few seconds; the card is complete on every rank. */
+void calibrate(struct card *card, struct world *world, const struct subject *subject, const struct run *run);
 
 /* all: a few steps against a card measured earlier: of all ranks at once, or, with more ranks than cores, of one alone.
  * False when they differ by more than 15 %: the machine, or its other users, are not what they were. */
-bool calibrate_agrees(const struct card *card, struct world *world, const struct run *run);
+bool calibrate_agrees(const struct card *card, struct world *world, const struct subject *subject,
+                      const struct run *run);
 
 #endif

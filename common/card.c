@@ -6,7 +6,6 @@
 #include "device.h"
 #include "files.h"
 #include "memory.h"
-#include "mlp.h"
 #include "world.h"
 
 #include <math.h>
@@ -17,14 +16,33 @@
 
 enum { FRESH_S = 3600 };
 
-double line_at(struct line line, double samples)
+double local_step(const struct local_cost *cost, struct work work)
 {
-    return fmax(0, line.fixed + line.per_sample * samples);
+    return cost_at(&cost->fetch, work) + cost_at(&cost->passes, work) + cost->update;
 }
 
-double local_step(const struct local_cost *cost, double samples)
+static struct cost between(const struct cost *a, const struct cost *b, double share)
 {
-    return line_at(cost->fetch, samples) + line_at(cost->passes, samples) + cost->update;
+    struct cost cost;
+    for (int term = 0; term < COST_TERMS; term++)
+        cost.term[term] = a->term[term] + share * (b->term[term] - a->term[term]);
+    return cost;
+}
+
+struct local_cost card_local(const struct card *card, int ranks)
+{
+    if (ranks == 1 || ranks > card->cores)
+        return card->alone;
+    const struct local_cost *one = &card->alone, *all = &card->together;
+    double share = (ranks - 1.0) / (card->ranks - 1.0);
+    return (struct local_cost){ .fetch = between(&one->fetch, &all->fetch, share),
+                                .passes = between(&one->passes, &all->passes, share),
+                                .update = one->update + share * (all->update - one->update) };
+}
+
+double card_jitter(const struct card *card, int ranks)
+{
+    return ranks == 1 ? 0 : card->jitter * (ranks - 1.0) / (card->ranks - 1.0);
 }
 
 static const struct link *find_link(const struct card *card, int ranks)
@@ -52,39 +70,56 @@ double card_barrier(const struct card *card, int ranks)
 }
 
 /* What a card must agree on to be used for a run. */
-static char *card_key(const struct run *run, const char *platform, const char *cpu, int cores)
+static char *card_key(const struct subject *subject, const struct run *run, const char *platform, const char *cpu,
+                      int cores)
 {
-    return memory_text("%s; %s; %d cores; %s; %s; %d ranks; batch %d; mlp %d-%d-%d-%d; lockstep %s", platform, cpu,
-                       cores, device_kernel(), collective_algorithm(), run->ranks, run->batch_size, run->input_dim,
-                       run->hidden_dim, run->hidden_dim, run->num_classes, LOCKSTEP_VERSION);
+    char *model = subject->name(run);
+    char *key =
+        memory_text("%s; %s; %d cores; %s; %s; %d ranks; batch %d; %s; lockstep %s", platform, cpu, cores,
+                    device_kernel(), collective_algorithm(), run->ranks, run->batch_size, model, LOCKSTEP_VERSION);
+    free(model);
+    return key;
 }
 
 /* Every number of the card by name, so that reading and writing agree. */
 struct entry {
-    const char *quantity;
+    char quantity[64];
+    int ranks; /* on which it was measured */
     double *value;
 };
-enum { CARD_ENTRIES = 15 };
+enum { CARD_ENTRIES = 2 * (2 * COST_TERMS + 1) + 6 };
+
+static void add_entry(struct entry **next, int ranks, double *value, const char *where, const char *what,
+                      const char *term)
+{
+    struct entry *e = (*next)++;
+    snprintf(e->quantity, sizeof e->quantity, "%s%s%s", where, what, term);
+    e->ranks = ranks;
+    e->value = value;
+}
+
+static void add_local(struct entry **next, int ranks, struct local_cost *cost, const char *where)
+{
+    for (int term = 0; term < COST_TERMS; term++) {
+        char name[40];
+        snprintf(name, sizeof name, "_%s_s", cost_terms[term]);
+        add_entry(next, ranks, &cost->fetch.term[term], where, "_fetch", name);
+        add_entry(next, ranks, &cost->passes.term[term], where, "_forward_backward", name);
+    }
+    add_entry(next, ranks, &cost->update, where, "_update", "_s");
+}
+
 static void list_entries(struct card *c, struct entry entries[CARD_ENTRIES])
 {
-    const struct entry list[CARD_ENTRIES] = {
-        { "alone_fetch_fixed_s", &c->alone.fetch.fixed },
-        { "alone_fetch_per_sample_s", &c->alone.fetch.per_sample },
-        { "alone_forward_backward_fixed_s", &c->alone.passes.fixed },
-        { "alone_forward_backward_per_sample_s", &c->alone.passes.per_sample },
-        { "alone_update_s", &c->alone.update },
-        { "together_fetch_fixed_s", &c->together.fetch.fixed },
-        { "together_fetch_per_sample_s", &c->together.fetch.per_sample },
-        { "together_forward_backward_fixed_s", &c->together.passes.fixed },
-        { "together_forward_backward_per_sample_s", &c->together.passes.per_sample },
-        { "together_update_s", &c->together.update },
-        { "jitter_s", &c->jitter },
-        { "copy_bandwidth_bytes_per_s", &c->copy_bandwidth },
-        { "sleep_overshoot_s", &c->sleep_overshoot },
-        { "transfer_core_share", &c->transfer_core },
-        { "stamp_cost_s", &c->stamp_cost },
-    };
-    memcpy(entries, list, sizeof list);
+    struct entry *next = entries;
+    add_local(&next, 1, &c->alone, "alone");
+    add_local(&next, c->ranks, &c->together, "together");
+    add_entry(&next, c->ranks, &c->jitter, "jitter", "", "_s");
+    add_entry(&next, 1, &c->copy_bandwidth, "copy_bandwidth", "", "_bytes_per_s");
+    add_entry(&next, 1, &c->fresh_bandwidth, "fresh_bandwidth", "", "_bytes_per_s");
+    add_entry(&next, 1, &c->sleep_overshoot, "sleep_overshoot", "", "_s");
+    add_entry(&next, 1, &c->transfer_core, "transfer_core_share", "", "");
+    add_entry(&next, 1, &c->stamp_cost, "stamp_cost", "", "_s");
 }
 
 static void write_row(struct csv *csv, const char *quantity, int ranks, double bytes, double value)
@@ -97,19 +132,19 @@ static void write_row(struct csv *csv, const char *quantity, int ranks, double b
     } while (csv_end_row(csv));
 }
 
-void card_write(const struct card *card, const char *folder, const struct run *run, const char *platform)
+void card_write(const struct card *card, const char *folder, const struct subject *subject, const struct run *run,
+                const char *platform)
 {
     struct card copy = *card;
     struct entry entries[CARD_ENTRIES];
     list_entries(&copy, entries);
     struct file file = file_begin(folder, "machine.csv");
-    char *key = card_key(run, platform, card->cpu, card->cores);
+    char *key = card_key(subject, run, platform, card->cpu, card->cores);
     fprintf(file.out, "# the machine card: what this machine does when nothing is wrong\n# for: %s\n", key);
     free(key);
     struct csv csv = { .out = file.out };
     for (int i = 0; i < CARD_ENTRIES; i++)
-        write_row(&csv, entries[i].quantity, strncmp(entries[i].quantity, "alone", 5) ? card->ranks : 1, NAN,
-                  *entries[i].value);
+        write_row(&csv, entries[i].quantity, entries[i].ranks, NAN, *entries[i].value);
     for (int i = 0; i < card->links; i++) {
         const struct link *link = &card->link[i];
         for (int p = 0; p < link->points; p++)
@@ -150,12 +185,13 @@ static void add_point(struct card *card, int ranks, double bytes, double seconds
     }
 }
 
-bool card_read(struct card *card, const char *folder, const struct run *run, const char *platform, int cores)
+bool card_read(struct card *card, const char *folder, const struct subject *subject, const struct run *run,
+               const char *platform, int cores)
 {
     *card = (struct card){ .ranks = run->ranks, .cores = cores };
     cores_name(card->cpu, CARD_NAME);
     char *path = memory_text("%s/machine.csv", folder);
-    char *key = card_key(run, platform, card->cpu, cores);
+    char *key = card_key(subject, run, platform, card->cpu, cores);
     struct csv_table table;
     char why[256];
     bool is_usable = is_fresh(path, key) && csv_read(path, &table, why, sizeof why);
@@ -187,23 +223,35 @@ bool card_read(struct card *card, const char *folder, const struct run *run, con
     return found == CARD_ENTRIES && (run->ranks == 1 || card->links > 0);
 }
 
-void card_show(FILE *out, const struct card *card, const struct run *run, double bytes)
+/* "12.0 fixed + 0.140 per sample", in milliseconds, of the terms that there are. */
+static void show_terms(FILE *out, const struct local_cost *cost)
 {
-    double B = run->batch_size;
-    double alone = local_step(&card->alone, B);
-    double together = local_step(&card->together, B);
-    double rate = mlp_flops(run, run->batch_size) / line_at(card->alone.passes, B);
+    static const char *const words[COST_TERMS] = { "fixed", "per sample", "per 1000 tokens",
+                                                   "per 1000 tokens x 100 of length" };
+    static const double units[COST_TERMS] = { 1, 1, 1e3, 1e5 };
+    for (int term = 0; term < COST_TERMS; term++) {
+        double seconds = cost->fetch.term[term] + cost->passes.term[term] + (term == COST_FIXED ? cost->update : 0);
+        if (term == COST_FIXED || fabs(seconds) > 0)
+            fprintf(out, "%s%.*f %s", term ? " + " : "", term == COST_PER_SAMPLE ? 3 : 1, 1e3 * seconds * units[term],
+                    words[term]);
+    }
+}
+
+void card_show(FILE *out, const struct card *card, const struct subject *subject, const struct run *run)
+{
+    struct work work = subject->usual(run);
+    double bytes = subject->gradient_bytes(run);
     fprintf(out, "machine card   %s, %d %s%s\n", card->cpu, card->cores,
             world_is_simulated() ? "simulated core" : "core", card->cores == 1 ? "" : "s");
-    fprintf(out, "  one rank steps alone in       %8.1f ms   (batch %d: %.1f fixed + %.3f per sample", 1e3 * alone,
-            run->batch_size, 1e3 * (card->alone.fetch.fixed + card->alone.passes.fixed + card->alone.update),
-            1e3 * (card->alone.fetch.per_sample + card->alone.passes.per_sample));
+    fprintf(out, "  one rank steps alone in       %8.1f ms   (batch %d: ", 1e3 * local_step(&card->alone, work),
+            run->batch_size);
+    show_terms(out, &card->alone);
     if (device_computes())
-        fprintf(out, "; %.0f GFLOP/s", rate / 1e9);
+        fprintf(out, "; %.0f GFLOP/s", subject->flops(run, work) / cost_at(&card->alone.passes, work) / 1e9);
     fputs(")\n", out);
     if (card->ranks > 1) {
         fprintf(out, "  %d ranks at once, each in      %8.1f ms   (slowest of a step: %.1f ms above the mean)\n",
-                card->ranks, 1e3 * together, 1e3 * card->jitter);
+                card->ranks, 1e3 * local_step(&card->together, work), 1e3 * card->jitter);
         fprintf(out, "  all-reduce of %5.1f MB takes   %8.1f ms   (%d ranks, predicted from other sizes)\n",
                 bytes / 1e6, 1e3 * card_allreduce(card, card->ranks, bytes), card->ranks);
     }

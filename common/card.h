@@ -1,30 +1,28 @@
 /* card: the machine card. What this machine does when nothing is wrong, measured before any variant runs; every
  * prediction is made from it and from nothing that it predicts.
  *
- * All times in seconds. A cost that grows with the batch is fixed + per_sample x samples, drawn through two batch
- * sizes of which neither is the lab's own. */
+ * All times in seconds. A cost that grows with the batch has the terms of work.h, fitted to batches of other sizes than
+ * the lab's own. */
 #ifndef LOCKSTEP_CARD_H
 #define LOCKSTEP_CARD_H
 
 #include "link.h"
 #include "run.h"
+#include "subject.h"
+#include "work.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-struct line {
-    double fixed, per_sample;
-};
-
 /* What a local step costs one rank. */
 struct local_cost {
-    struct line fetch;  /* copying a batch together */
-    struct line passes; /* forward and backward */
+    struct cost fetch;  /* copying a batch together */
+    struct cost passes; /* forward and backward */
     double update;      /* the optimizer */
 };
 
-enum { CARD_LINKS_MOST = 12, CARD_NAME = 128 };
+enum { CARD_LINKS_MOST = 2, CARD_NAME = 128 }; /* links: of all ranks, and of half of them */
 
 struct card {
     char cpu[CARD_NAME];
@@ -33,6 +31,7 @@ struct card {
     struct local_cost together; /* all ranks at once, without a collective */
     double jitter;              /* median over steps of (slowest rank - mean rank), all at once */
     double copy_bandwidth;      /* bytes read plus written per second, one rank */
+    double fresh_bandwidth;     /* bytes per second of mapping, filling and releasing memory, one rank */
     double sleep_overshoot;     /* how much longer than asked a sleep takes */
     double transfer_core; /* share of a transfer that keeps the core busy: 1 where cores copy the messages, 0 where a
                                  (simulated) network does and a helper may use the core meanwhile */
@@ -42,11 +41,20 @@ struct card {
 };
 
 /* Writes folder/machine.csv. `platform`: "here", or what tells a simulated machine from others. */
-void card_write(const struct card *card, const char *folder, const struct run *run, const char *platform);
+void card_write(const struct card *card, const char *folder, const struct subject *subject, const struct run *run,
+                const char *platform);
 
 /* Reads folder/machine.csv into `card`. False when there is none that fits: another machine, job or version, or older
  * than an hour (shared machines drift). */
-bool card_read(struct card *card, const char *folder, const struct run *run, const char *platform, int cores);
+bool card_read(struct card *card, const char *folder, const struct subject *subject, const struct run *run,
+               const char *platform, int cores);
+
+/* What a local step costs while `ranks` work at once: between one alone and all, in proportion. Where they are more than
+ * the cores it is what one takes alone; that they share time is for predict_step(). */
+struct local_cost card_local(const struct card *card, int ranks);
+
+/* By how much the slowest of `ranks` that are alike exceeds their mean. */
+double card_jitter(const struct card *card, int ranks);
 
 /* Seconds of an all-reduce of `bytes` among `ranks`; among one it is a copy. NaN where the card has no such number of
  * ranks. */
@@ -55,11 +63,10 @@ double card_allreduce(const struct card *card, int ranks, double bytes);
 /* Seconds of a barrier of `ranks`, after the last has come; NaN where the card has no such number of ranks. */
 double card_barrier(const struct card *card, int ranks);
 
-/* Seconds of a line at so many samples, not below zero; and of a whole local step. */
-double line_at(struct line line, double samples);
-double local_step(const struct local_cost *cost, double samples);
+/* Seconds of a whole local step. */
+double local_step(const struct local_cost *cost, struct work work);
 
 /* The card in a few lines, for people. */
-void card_show(FILE *out, const struct card *card, const struct run *run, double bytes);
+void card_show(FILE *out, const struct card *card, const struct subject *subject, const struct run *run);
 
 #endif

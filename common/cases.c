@@ -3,7 +3,6 @@
 #include "die.h"
 #include "guess.h"
 #include "memory.h"
-#include "mlp.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -54,9 +53,12 @@ void cases_refuse(const struct story *story, struct options *base)
     if (story->refuse)
         story->refuse(base);
     run_refuse(run_of(base));
-    if (mlp_gradient_bytes(run_of(base)) / sizeof(float) > INT_MAX)
+    if (story->subject->refuse)
+        story->subject->refuse(run_of(base));
+    double parameters = story->subject->gradient_bytes(run_of(base)) / sizeof(float);
+    if (parameters > INT_MAX)
         die(STATUS_USAGE, "a model of %.3g parameters is more than one all-reduce can take; choose smaller dimensions",
-            mlp_gradient_bytes(run_of(base)) / sizeof(float));
+            parameters);
 }
 
 void cases_settle(struct cases *cases, const struct story *story, const struct options *base)

@@ -21,8 +21,8 @@ bool device_computes(void);
  * it; the model charges that time, and nothing for the operations. */
 void device_pass(enum work_pass pass, struct work work, double share);
 
-/* Seconds that the model charges for a pass; NaN on a device that computes. */
-double device_pass_seconds(enum work_pass pass, struct work work);
+/* What the model charges for a pass; nothing on a device that computes. */
+struct cost device_pass_cost(enum work_pass pass);
 
 /* out (B,N) = x (B,K) w (K,N) */
 void device_multiply(float *out, const float *x, const float *w, int B, int N, int K);
@@ -43,8 +43,12 @@ double device_cross_entropy(float *logits, const float *bias, const int32_t *lab
 /* out (N) = column sums of x (B,N) */
 void device_column_sums(float *out, const float *x, int B, int N);
 
+/* out = value, everywhere */
+void device_fill(float *out, float value, size_t count);
 /* out = x * scale */
 void device_scale(float *out, const float *x, float scale, size_t count);
+/* sum += x */
+void device_add(float *sum, const float *x, size_t count);
 
 /* One step of AdamW on `count` parameters in place (Loshchilov and Hutter, ICLR 2019; PyTorch's order). */
 struct adamw_rates {

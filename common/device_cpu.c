@@ -39,10 +39,10 @@ void device_pass(enum work_pass pass, struct work work, double share)
     (void)pass, (void)work, (void)share;
 }
 
-double device_pass_seconds(enum work_pass pass, struct work work)
+struct cost device_pass_cost(enum work_pass pass)
 {
-    (void)pass, (void)work;
-    return (double)NAN;
+    (void)pass;
+    return (struct cost){ { 0 } };
 }
 
 const char *device_kernel(void)
@@ -161,6 +161,18 @@ WIDE void device_scale(float *restrict out, const float *restrict x, float scale
 {
     for (size_t i = 0; i < count; i++)
         out[i] = x[i] * scale;
+}
+
+WIDE void device_fill(float *out, float value, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = value;
+}
+
+WIDE void device_add(float *restrict sum, const float *restrict x, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        sum[i] += x[i];
 }
 
 WIDE void device_adamw(float *restrict p, float *restrict m, float *restrict v, const float *restrict g, size_t count,

@@ -24,14 +24,15 @@ bool device_computes(void)
     return false;
 }
 
-double device_pass_seconds(enum work_pass pass, struct work work)
+struct cost device_pass_cost(enum work_pass pass)
 {
-    return work_seconds(pass, work, world_property);
+    return work_cost(pass, world_property);
 }
 
 void device_pass(enum work_pass pass, struct work work, double share)
 {
-    double seconds = share * device_pass_seconds(pass, work);
+    struct cost cost = device_pass_cost(pass);
+    double seconds = share * cost_at(&cost, work);
     if (seconds > 0)
         world_busy(seconds);
 }
@@ -75,6 +76,16 @@ void device_column_sums(float *out, const float *x, int B, int N)
 void device_scale(float *out, const float *x, float scale, size_t count)
 {
     (void)out, (void)x, (void)scale, (void)count;
+}
+
+void device_fill(float *out, float value, size_t count)
+{
+    (void)out, (void)value, (void)count;
+}
+
+void device_add(float *sum, const float *x, size_t count)
+{
+    (void)sum, (void)x, (void)count;
 }
 
 void device_adamw(float *p, float *m, float *v, const float *g, size_t count, const struct adamw_rates *rates)

@@ -9,7 +9,6 @@
 #include "job.h"
 #include "lanes.h"
 #include "memory.h"
-#include "mlp.h"
 #include "random.h"
 #include "report.h"
 #include "schedule.h"
@@ -21,24 +20,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPANS_PER_STEP = 16 };
+enum { SPANS_PER_STEP = 16, CREWS_MOST = 8 };
+
+/* Ranks that run blocks together: all, or the first few, while the others are parked. */
+struct crew {
+    int ranks;
+    struct world *world; /* NULL on the parked */
+    struct collective *collective;
+};
 
 struct lab {
     const struct story *story;
-    const struct option_row *tables[3];
+    const struct option_row *tables[4];
     int argc;
     char *const *argv;
     struct run run; /* the base settings, once the world is known */
     struct options *base;
     char *folder; /* of this platform's results */
     struct world *world;
-    struct collective *collective;
     struct spans spans;
     struct card card;
 
+    struct crew crews[CREWS_MOST];
+    int crew_count;
+    const struct crew *crew; /* of the block that is open */
+
     struct cases cases;
     struct schedule schedule;
-    bool is_running; /* a block is open */
     struct window window;
     int step;
     struct random draws;
@@ -91,24 +99,25 @@ static const char *about_platform(void)
 /* all: a fresh card from disk, or a new one. */
 static void get_card(struct lab *lab)
 {
+    const struct subject *subject = lab->story->subject;
     bool is_first = world_rank(lab->world) == 0;
     bool may_read = is_first && !lab->run.card_only && device_computes();
     int is_known =
-        may_read && card_read(&lab->card, lab->folder, &lab->run, job_platform_key(), world_cores(lab->world));
+        may_read && card_read(&lab->card, lab->folder, subject, &lab->run, job_platform_key(), world_cores(lab->world));
     world_broadcast(lab->world, &is_known, sizeof is_known);
     if (is_known)
         world_broadcast(lab->world, &lab->card, sizeof lab->card);
-    if (!is_known || !calibrate_agrees(&lab->card, lab->world, &lab->run)) {
+    if (!is_known || !calibrate_agrees(&lab->card, lab->world, subject, &lab->run)) {
         if (is_first && device_computes())
             fputs("measuring the machine card, a few seconds ...\n", stderr);
-        calibrate(&lab->card, lab->world, &lab->run, lab->story->fewest_ranks);
+        calibrate(&lab->card, lab->world, subject, &lab->run);
         if (is_first)
-            card_write(&lab->card, lab->folder, &lab->run, job_platform_key());
+            card_write(&lab->card, lab->folder, subject, &lab->run, job_platform_key());
     }
     if (is_first) {
         if (world_is_simulated())
             printf("Simulated, platform %s: %s.\n", world_platform(), about_platform());
-        card_show(stdout, &lab->card, &lab->run, mlp_gradient_bytes(&lab->run));
+        card_show(stdout, &lab->card, subject, &lab->run);
         fflush(stdout);
     }
 }
@@ -157,8 +166,9 @@ static void open_report(struct lab *lab)
                                .idea = lab->cases.variant[i]->idea,
                                .run = *run_of(lab->cases.settings[i]),
                                .prediction = lab->story->predict(lab->cases.settings[i], &lab->card),
+                               .per = lab->story->per ? lab->story->per(lab->cases.settings[i]) : NULL,
                                .guess = guess_of(&lab->run.guesses, lab->cases.variant[i]->name) };
-        tally_open(&o->tally, lab->run.ranks, o->run.sync_every);
+        tally_open(&o->tally, o->run.ranks, o->run.sync_every);
     }
     lab->terminal = job_terminal();
     lab->spans_so_far = report_begin_spans();
@@ -168,12 +178,48 @@ static void open_report(struct lab *lab)
              r->ranks, r->cores);
 }
 
+/* all */
+static void open_crews(struct lab *lab)
+{
+    for (int i = 0; i < lab->cases.count; i++) {
+        int ranks = run_of(lab->cases.settings[i])->ranks, known = 0;
+        while (known < lab->crew_count && lab->crews[known].ranks != ranks)
+            known++;
+        if (known < lab->crew_count)
+            continue;
+        if (lab->crew_count == CREWS_MOST)
+            die(STATUS_WRONG, "cases of more than %d world sizes; run fewer with --cases", CREWS_MOST);
+        struct crew *crew = &lab->crews[lab->crew_count++];
+        *crew = (struct crew){ .ranks = ranks, .world = world_first(lab->world, ranks) };
+        if (crew->world)
+            crew->collective = collective_open(crew->world, &lab->spans);
+    }
+}
+
+static void close_crews(struct lab *lab)
+{
+    for (int i = 0; i < lab->crew_count; i++)
+        if (lab->crews[i].world) {
+            collective_close(lab->crews[i].collective);
+            world_leave(lab->crews[i].world);
+        }
+}
+
+static const struct crew *crew_of(const struct lab *lab, int ranks)
+{
+    const struct crew *crew = lab->crews;
+    while (crew->ranks != ranks)
+        crew++;
+    return crew;
+}
+
 struct lab *lab_open(const struct story *story, struct options *base, int argc, char **argv)
 {
     struct lab *lab = memory_new(1, sizeof *lab);
     lab->story = story;
     lab->tables[0] = story->rows;
-    lab->tables[1] = run_option_rows;
+    lab->tables[1] = story->subject->rows;
+    lab->tables[2] = run_option_rows;
     job_arguments(&argc, &argv);
     lab->argc = argc;
     lab->argv = argv;
@@ -194,7 +240,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     }
     cases_settle(&lab->cases, story, base);
     spans_open(&lab->spans, SPANS_PER_STEP * cases_most_steps(&lab->cases));
-    lab->collective = collective_open(lab->world, &lab->spans);
+    open_crews(lab);
     if (world_rank(lab->world) == 0)
         open_report(lab);
     schedule_begin(&lab->schedule, &lab->run, lab->cases.count);
@@ -216,36 +262,37 @@ static void take_block(struct lab *lab, struct block *block)
         return;
     }
     o->picture = block->timeline;
-    for (int rank = 0; rank < lab->run.ranks; rank++) {
+    for (int rank = 0; rank < o->run.ranks; rank++) {
         o->tally.loss[rank] = block->verdicts[rank].loss;
         o->tally.samples[rank] = block->verdicts[rank].samples;
     }
 }
 
-/* all */
+/* all: the block's record comes together, and who was parked wakes up. */
 static void finish_block(struct lab *lab)
 {
     struct block block;
-    if (gather_block(&block, lab->world, &lab->spans, &lab->verdict, lab->window)) {
+    if (lab->crew->world && gather_block(&block, lab->crew->world, &lab->spans, &lab->verdict, lab->window)) {
         take_block(lab, &block);
         free(block.verdicts);
     }
-    lab->is_running = false;
+    if (lab->crew->ranks < lab->run.ranks)
+        world_rest(lab->world);
+    lab->crew = NULL;
 }
 
-bool lab_next_block(struct lab *lab, struct options *options)
+/* all: settles which block is next; false when all is done. */
+static bool begin_block(struct lab *lab, struct options *options)
 {
-    if (lab->is_running)
-        finish_block(lab);
     int chosen = schedule_next(&lab->schedule, lab->world);
     if (chosen < 0)
         return false;
     int round = lab->schedule.round;
     memcpy(options, lab->cases.settings[chosen], lab->story->options_size);
+    lab->crew = crew_of(lab, run_of(options)->ranks);
     lab->window = run_window(run_of(options), round);
     lab->step = -1;
     lab->verdict = (struct verdict){ .loss = (double)NAN };
-    lab->is_running = true;
     random_seed(&lab->draws, (uint64_t)lab->run.seed + 7919u * (uint64_t)(round + 1));
     spans_restart(&lab->spans, round, chosen);
     if (world_rank(lab->world) == 0) {
@@ -255,14 +302,25 @@ bool lab_next_block(struct lab *lab, struct options *options)
     return true;
 }
 
+bool lab_next_block(struct lab *lab, struct options *options)
+{
+    do {
+        if (lab->crew)
+            finish_block(lab);
+        if (!begin_block(lab, options))
+            return false;
+    } while (!lab->crew->world);
+    return true;
+}
+
 bool lab_next_step(struct lab *lab)
 {
     lab->step++;
     lab->spans.step = lab->step;
     if (lab->step == 0)
-        world_barrier(lab->world); /* set-up of the block ends at different times */
+        world_barrier(lab->crew->world); /* set-up of the block ends at different times */
     /* Sums are checked while warming up; the check's own exchange is not measured. */
-    collective_check(lab->collective, lab->step < lab->window.warmup && device_computes());
+    collective_check(lab->crew->collective, lab->step < lab->window.warmup && device_computes());
     if (lab->step < lab->window.warmup + lab->window.measured)
         return true;
     spans_end(&lab->spans, world_now());
@@ -289,7 +347,7 @@ void lab_judge(struct lab *lab, double loss, int samples, const float *parameter
     lab->verdict.loss = loss;
     lab->verdict.samples = samples;
     lab->verdict.hash = gather_hash(parameters, count);
-    lab->verdict.wrong = collective_wrong(lab->collective);
+    lab->verdict.wrong = collective_wrong(lab->crew->collective);
 }
 
 struct world *lab_world(const struct lab *lab)
@@ -299,7 +357,7 @@ struct world *lab_world(const struct lab *lab)
 
 struct collective *lab_collective(const struct lab *lab)
 {
-    return lab->collective;
+    return lab->crew->collective;
 }
 
 const struct card *lab_card(const struct lab *lab)
@@ -348,7 +406,7 @@ static void release(struct lab *lab)
     free((void *)lab->report.preamble);
     free(lab->folder);
     spans_close(&lab->spans);
-    collective_close(lab->collective);
+    close_crews(lab);
     world_close(lab->world);
     free(lab);
 }

@@ -26,10 +26,14 @@ struct collective;
 struct lab *lab_open(const struct story *story, struct options *base, int argc, char **argv);
 
 struct world *lab_world(const struct lab *lab);
-struct collective *lab_collective(const struct lab *lab);
 const struct card *lab_card(const struct lab *lab);
 
+/* Settings of the next block this rank takes part in; while others run a block without it, it is parked asleep. */
 bool lab_next_block(struct lab *lab, struct options *options);
+
+/* Where the ranks of the block meet. */
+struct collective *lab_collective(const struct lab *lab);
+
 bool lab_next_step(struct lab *lab);
 void lab_phase(struct lab *lab, enum span_kind kind);
 

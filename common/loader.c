@@ -11,13 +11,16 @@
 enum { MOST_BATCHES = 64 }; /* more steps begin again at the first batch instead of filling the memory */
 
 struct loader {
-    int input_dim, batches, global_batch;
-    float *features; /* (batches x global_batch, input_dim) */
-    int32_t *labels; /* (batches x global_batch) */
-    uint32_t *order; /* (batches x global_batch) */
+    int input_dim;
+    size_t set;      /* samples */
+    float *features; /* (set, input_dim) */
+    int32_t *labels; /* (set) */
+    uint32_t *order; /* (set) */
     struct helper *helper;
 
-    int first, ahead;
+    struct share share;
+    int batches; /* of the share's global batch, in the set */
+    int ahead;
     int step; /* of the next fetch */
     struct stall held_up;
     struct batch batch[2]; /* one in use, one being fetched */
@@ -34,10 +37,11 @@ struct loader *loader_open(const struct run *run, int most_samples)
 {
     struct loader *l = memory_new(1, sizeof *l);
     l->input_dim = run->input_dim;
-    l->global_batch = run->ranks * run->batch_size;
     int batches = larger(4, 2 * run->steps / run->ranks); /* max(2 steps B, 4 B ranks) over B ranks */
-    l->batches = batches < MOST_BATCHES ? batches : MOST_BATCHES;
-    size_t set = (size_t)l->batches * (size_t)l->global_batch, width = (size_t)run->input_dim;
+    batches = batches < MOST_BATCHES ? batches : MOST_BATCHES;
+    size_t set = (size_t)run->ranks * (size_t)larger(batches * run->batch_size, most_samples);
+    size_t width = (size_t)run->input_dim;
+    l->set = set;
     l->features = memory_new(set * width, sizeof *l->features);
     l->labels = memory_new(set, sizeof *l->labels);
     l->order = memory_new(set, sizeof *l->order);
@@ -79,7 +83,7 @@ static void fetch(void *argument)
     struct loader *l = argument;
     stall(l->held_up);
     int slot = l->step % 2;
-    const uint32_t *order = l->order + (size_t)(l->step % l->batches) * (size_t)l->global_batch + l->first;
+    const uint32_t *order = l->order + (size_t)(l->step % l->batches) * (size_t)l->share.global_batch + l->share.first;
     size_t width = (size_t)l->input_dim;
     device_pass(WORK_FETCH, (struct work){ .samples = l->batch[slot].samples }, 1);
     for (int i = 0; i < l->batch[slot].samples; i++) {
@@ -88,15 +92,23 @@ static void fetch(void *argument)
     }
 }
 
-void loader_restart(struct loader *l, int first, int samples, int ahead, float scale)
+struct share share_even(const struct run *run, int rank)
+{
+    return (struct share){ .global_batch = run->ranks * run->batch_size,
+                           .first = rank * run->batch_size,
+                           .samples = run->batch_size };
+}
+
+void loader_restart(struct loader *l, struct share share, int ahead, float scale)
 {
     helper_end(l->helper);
-    l->first = first;
+    l->share = share;
+    l->batches = (int)(l->set / (size_t)share.global_batch);
     l->ahead = ahead;
     l->step = 0;
     l->held_up = (struct stall){ .kind = STALL_NONE };
     for (int i = 0; i < 2; i++) {
-        l->batch[i].samples = samples;
+        l->batch[i].samples = share.samples;
         l->batch[i].scale = scale;
     }
     if (ahead)

@@ -29,6 +29,19 @@ void *memory_new(size_t count, size_t size)
     return memory;
 }
 
+void *memory_map(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        die(STATUS_WRONG, "no memory for %zu bytes; choose smaller sizes or fewer ranks", bytes);
+    return memory;
+}
+
+void memory_unmap(void *memory, size_t bytes)
+{
+    munmap(memory, bytes);
+}
+
 char *memory_text(const char *format, ...)
 {
     char *text = NULL;

@@ -8,6 +8,11 @@
  * no such memory. Release with free(). */
 void *memory_new(size_t count, size_t size);
 
+/* The opposite: pages that come from the system when they are first touched, and go back at once. Ends the program when
+ * there are none. */
+void *memory_map(size_t bytes);
+void memory_unmap(void *memory, size_t bytes);
+
 /* A printf into new memory; release with free(). */
 char *memory_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

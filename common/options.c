@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "die.h"
+#include "memory.h"
 #include "number.h"
 
 #include <errno.h>
@@ -224,6 +225,24 @@ bool option_list_has(const struct option_list *list, const char *word)
         if (strcmp(list->text[i], word) == 0)
             return true;
     return false;
+}
+
+char **options_words(const struct option_row *rows, const void *values)
+{
+    int count = 0;
+    while (rows[count].flag)
+        count++;
+    char **words = memory_new((size_t)count + 1, sizeof *words);
+    for (int i = 0, word = 0; i < count; i++) {
+        if (rows[i].kind == OPTION_TEXT || rows[i].kind == OPTION_LIST || rows[i].kind == OPTION_SWITCH)
+            continue;
+        size_t size = 0;
+        FILE *out = open_memstream(&words[word++], &size);
+        fprintf(out, "%s=", rows[i].flag);
+        print_value(out, &rows[i], values);
+        fclose(out);
+    }
+    return words;
 }
 
 void options_echo(FILE *out, const struct option_row *const *tables, const void *values)

@@ -43,6 +43,10 @@ void options_parse(const struct option_row *const *tables, void *values, const c
 /* Whether a repeated flag was given this word. */
 bool option_list_has(const struct option_list *list, const char *word);
 
+/* The rows' values as words that would set them, NULL-terminated: "--ranks=4". Free each, and the array. Neither lists nor
+ * texts. */
+char **options_words(const struct option_row *rows, const void *values);
+
 /* Writes every integer, number, choice, switch and list as the flags that would set it, on one line without a line
  * end: what a result needs to be repeated. */
 void options_echo(FILE *out, const struct option_row *const *tables, const void *values);

@@ -15,11 +15,29 @@ static struct csv begin_table(struct file *file, const struct report *report, co
     return (struct csv){ .out = file->out };
 }
 
+bool report_shares_cores(const struct report *report, const struct outcome *outcome)
+{
+    return outcome->run.ranks > report->cores;
+}
+
+static double pace(const struct outcome *o)
+{
+    return run_global_batch(&o->run) / o->summary.slowest_step / o->run.ranks;
+}
+
+double report_efficiency(const struct report *report, const struct outcome *outcome)
+{
+    for (int i = 0; outcome->per && i < report->cases; i++)
+        if (strcmp(report->outcomes[i].name, outcome->per) == 0)
+            return pace(outcome) / pace(&report->outcomes[i]);
+    return NAN;
+}
+
 /* The columns of summary.csv, in the order that every lab shares; a lab without such a thing leaves it blank. */
 static void put_summary(struct csv *csv, const struct report *report, const struct outcome *o)
 {
     const struct summary *s = &o->summary;
-    int global_batch = o->run.batch_size * o->run.ranks;
+    int global_batch = run_global_batch(&o->run);
     csv_text(csv, "lab", report->lab);
     csv_text(csv, "case", o->name);
     csv_text(csv, "backend", report->backend);
@@ -51,7 +69,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_ms(csv, "blog_compute_ms", s->step - s->data);
     csv_index(csv, "blamed_rank", s->blamed_rank);
     csv_ms(csv, "blamed_wait_ms", s->blamed_wait);
-    csv_number(csv, "efficiency", NAN);
+    csv_number(csv, "efficiency", report_efficiency(report, o));
     csv_ms(csv, "predicted_step_ms", prediction_step(&o->prediction));
     csv_text(csv, "predicted_kind",
              o->prediction.is_timeshared ? "timeshared"
@@ -62,7 +80,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_number(csv, "vs_baseline_high", report->has_intervals ? s->vs_baseline.high : NAN);
     csv_number(csv, "loss", s->loss);
     csv_text(csv, "numerics", numerics_names[report->is_modelled ? NUMERICS_UNKNOWN : s->numerics]);
-    csv_integer(csv, "oversubscribed", report->is_oversubscribed);
+    csv_integer(csv, "oversubscribed", report_shares_cores(report, o));
     csv_index(csv, "wrong", report->is_modelled && !o->tally.wrong ? -1 : o->tally.wrong);
 }
 

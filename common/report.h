@@ -11,7 +11,8 @@
 /* One case at the end of a run. */
 struct outcome {
     const char *name, *idea;
-    struct run run; /* its settings */
+    struct run run;  /* its settings */
+    const char *per; /* the case that efficiency is measured by, or NULL */
     struct tally tally;
     struct summary summary;
     struct prediction prediction;
@@ -26,13 +27,20 @@ struct report {
     const char *backend, *platform; /* world_backend(), world_platform() */
     const char *device;             /* device_name() */
     int ranks, cores;
-    bool is_oversubscribed, is_simulated;
+    bool is_oversubscribed; /* in its largest world */
+    bool is_simulated;
     bool is_modelled;         /* nothing was computed, so there is no loss and nothing was checked */
     double stamp_cost;        /* seconds, from the card */
     bool has_intervals;       /* enough rounds, not --quick */
     struct outcome *outcomes; /* (cases); the first is the baseline */
     int cases;
 };
+
+/* Whether a case has more ranks than there are cores. */
+bool report_shares_cores(const struct report *report, const struct outcome *outcome);
+
+/* Throughput per rank over that of the case it is measured by, in samples; NaN where there is none. */
+double report_efficiency(const struct report *report, const struct outcome *outcome);
 
 /* summary.csv, ranks.csv, rounds.csv: a row per case; per case and rank; per case and round. */
 void report_write_tables(const struct report *report);

@@ -24,6 +24,7 @@ const struct run run_published = {
     .steps = 12,
     .skip_first_steps = 2,
     .sync_every = 1,
+    .accumulate = 1,
     .input_dim = 1024,
     .hidden_dim = 1024,
     .num_classes = 1000,
@@ -38,9 +39,6 @@ const struct option_row run_option_rows[] = {
     { "--batch-size", OPTION_INTEGER, AT(batch_size), 1, 65536, "N", "samples per rank and step" },
     { "--steps", OPTION_INTEGER, AT(steps), 1, 100000, "N", "steps of the first round, warm-up included" },
     { "--skip-first-steps", OPTION_INTEGER, AT(skip_first_steps), 0, 100000, "N", "warm-up steps, not measured" },
-    { "--input-dim", OPTION_INTEGER, AT(input_dim), 1, 65536, "N", "features of a sample" },
-    { "--hidden-dim", OPTION_INTEGER, AT(hidden_dim), 1, 65536, "N", "width of the two hidden layers" },
-    { "--num-classes", OPTION_INTEGER, AT(num_classes), 2, 65536, "N", "classes of the labels" },
     { "--seed", OPTION_INTEGER, AT(seed), 0, 2147483647, "N", "seed of data, weights and orders" },
     { "--seconds", OPTION_NUMBER, AT(seconds), 0, 86400, "S", "budget for measuring; more time, more rounds" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 10000, "N", "exactly N rounds; 0: as many as the budget allows" },
@@ -58,6 +56,11 @@ const struct option_row run_option_rows[] = {
     { 0 },
 };
 #undef AT
+
+int run_global_batch(const struct run *run)
+{
+    return run->ranks * run->batch_size * run->accumulate;
+}
 
 bool run_simulates(const struct run *run)
 {

@@ -20,6 +20,7 @@ struct run {
     int skip_first_steps;                   /* warm-up steps of a variant in every round, not measured */
     int sync_every;                         /* steps of a cycle: every so many the ranks synchronise, or a lab does
                                                what it does not do in each */
+    int accumulate;                         /* micro-batches of a step: each rank adds up so many gradients */
     int input_dim, hidden_dim, num_classes; /* the MLP: input-hidden-hidden-classes */
     int seed;
     double seconds;       /* budget for measuring; rounds are added until it is spent */
@@ -39,6 +40,9 @@ extern const struct run run_published;
 
 /* Offsets in these rows count from the start of `struct run`. */
 extern const struct option_row run_option_rows[];
+
+/* Samples that all ranks together train on in one step. */
+int run_global_batch(const struct run *run);
 
 /* Whether a simulated machine was asked for. */
 bool run_simulates(const struct run *run);

@@ -77,3 +77,65 @@ struct ratio stats_ratio(const double *log_ratios, int count)
     double half = stats_student(count - 1) * sqrt(squares / (count - 1) / count);
     return (struct ratio){ exp(mean), exp(mean - half), exp(mean + half) };
 }
+
+enum { FIT_TERMS_MOST = 8 };
+
+/* Solves a (n, n) x = b by elimination with pivots; a column without one gets x = 0. Destroys both. */
+static void solve(double a[FIT_TERMS_MOST][FIT_TERMS_MOST], double *b, double *x, int n)
+{
+    for (int column = 0; column < n; column++) {
+        int pivot = column;
+        for (int row = column + 1; row < n; row++)
+            if (fabs(a[row][column]) > fabs(a[pivot][column]))
+                pivot = row;
+        for (int i = 0; i < n; i++) {
+            double held = a[column][i];
+            a[column][i] = a[pivot][i];
+            a[pivot][i] = held;
+        }
+        double held = b[column];
+        b[column] = b[pivot];
+        b[pivot] = held;
+        for (int row = column + 1; row < n && fabs(a[column][column]) > 0; row++) {
+            double times = a[row][column] / a[column][column];
+            for (int i = column; i < n; i++)
+                a[row][i] -= times * a[column][i];
+            b[row] -= times * b[column];
+        }
+    }
+    for (int row = n; row-- > 0;) {
+        for (int i = row + 1; i < n; i++)
+            b[row] -= a[row][i] * x[i];
+        x[row] = fabs(a[row][row]) > 0 ? b[row] / a[row][row] : 0;
+    }
+}
+
+void stats_fit(double *c, const double *amounts, const double *values, int rows, int terms, unsigned which)
+{
+    int term_of[FIT_TERMS_MOST], count = 0;
+    double largest[FIT_TERMS_MOST] = { 0 }; /* terms differ by many decades: each is scaled by its largest amount */
+    for (int term = 0; term < terms; term++) {
+        c[term] = 0;
+        for (int row = 0; row < rows; row++)
+            largest[term] = fmax(largest[term], fabs(amounts[row * terms + term]));
+        if (which & 1u << term && largest[term] > 0)
+            term_of[count++] = term;
+    }
+    double a[FIT_TERMS_MOST][FIT_TERMS_MOST] = { { 0 } }, b[FIT_TERMS_MOST] = { 0 }, x[FIT_TERMS_MOST] = { 0 };
+    for (int row = 0; row < rows; row++)
+        for (int i = 0; i < count; i++) {
+            double of_i = amounts[row * terms + term_of[i]] / largest[term_of[i]] / values[row];
+            b[i] += of_i;
+            for (int j = 0; j < count; j++)
+                a[i][j] += of_i * amounts[row * terms + term_of[j]] / largest[term_of[j]] / values[row];
+        }
+    solve(a, b, x, count);
+    int worst = -1;
+    for (int i = 0; i < count; i++) {
+        c[term_of[i]] = x[i] / largest[term_of[i]];
+        if (term_of[i] > 0 && x[i] < 0 && (worst < 0 || x[i] < x[worst]))
+            worst = i;
+    }
+    if (worst >= 0)
+        stats_fit(c, amounts, values, rows, terms, which & ~(1u << term_of[worst]));
+}

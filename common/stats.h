@@ -13,6 +13,11 @@ double stats_lower_median(const double *values, int count);
 /* The two-sided 95 % quantile of Student's t with `freedom` >= 1 degrees of freedom. */
 double stats_student(int freedom);
 
+/* The coefficients c (terms) with which the sum over terms of c[term] x amounts[row][term] comes closest to values[row]:
+ * least squares of the relative error, over the terms whose bit is set in `which`; the others are 0. None but the first,
+ * what is fixed, comes out negative: more work does not take less time. */
+void stats_fit(double *c, const double *amounts, const double *values, int rows, int terms, unsigned which);
+
 /* exp(mean) of log ratios with Student's 95 % interval; low and high are NaN for fewer than two values. The ratios of
  * paired rounds are skewed upwards, their logarithms are not: simulated, this interval covers 94 to 96 % at every
  * number of rounds, where a bootstrap of the median covers 73 % at three. */

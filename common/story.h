@@ -6,6 +6,7 @@
 #include "options.h"
 #include "predict.h"
 #include "run.h"
+#include "subject.h"
 
 #include <stddef.h>
 
@@ -25,11 +26,13 @@ struct story {
     const struct variant *variants; /* the first is the baseline; a row without name ends them */
     const struct option_row *rows;  /* the lab's own options */
     size_t options_size;            /* sizeof (struct options) */
-    int fewest_ranks;               /* a lab that also runs in a half, a quarter … of the world: the least; else 0 */
+    const struct subject *subject;  /* what it trains */
     /* Ends the program with STATUS_USAGE when the lab's own options make no sense together. */
     void (*refuse)(const struct options *options);
     /* The formula: from settings and card, never from the run. */
     struct prediction (*predict)(const struct options *options, const struct card *card);
+    /* The case whose throughput per rank this one's efficiency is measured by; NULL for none, or no such function. */
+    const char *(*per)(const struct options *options);
     const char *asked; /* the case the learner is asked about, and the one that is explained */
     char *(*event)(const struct options *options); /* what the learner is told: "rank 0 sleeps 40 ms before …" */
     const char *const *pictured;                   /* cases drawn as lanes, NULL-terminated */

@@ -130,7 +130,7 @@ static double mean_loss(const struct tally *tally)
 static enum numerics compare_losses(const struct tally *tally, const struct tally *baseline)
 {
     size_t bytes = (size_t)tally->ranks * sizeof *tally->loss;
-    if (memcmp(tally->loss, baseline->loss, bytes) == 0)
+    if (tally->ranks == baseline->ranks && memcmp(tally->loss, baseline->loss, bytes) == 0)
         return NUMERICS_SAME;
     double ours = mean_loss(tally), theirs = mean_loss(baseline);
     return fabs(ours - theirs) <= NUMERICS_TOLERANCE * fabs(theirs) ? NUMERICS_REORDERED : NUMERICS_CHANGED;

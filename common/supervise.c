@@ -7,7 +7,6 @@
 #include "job.h"
 #include "launch.h"
 #include "memory.h"
-#include "mlp.h"
 #include "platform.h"
 
 #include <math.h>
@@ -71,7 +70,8 @@ static bool read_card(struct card *card, const struct request *request)
 {
     const struct platform *p = request->platform;
     char *folder = run_folder(request->run, p ? p->name : "here");
-    bool is_there = card_read(card, folder, request->run, p ? p->key : "here", p ? p->cores : request->cores);
+    bool is_there = card_read(card, folder, request->story->subject, request->run, p ? p->key : "here",
+                              p ? p->cores : request->cores);
     free(folder);
     return is_there;
 }
@@ -88,13 +88,14 @@ static char *ask(const struct request *request)
         if (!read_card(&card, request))
             return NULL;
     }
-    double step = local_step(&card.alone, run->batch_size);
+    const struct subject *subject = request->story->subject;
+    double step = local_step(&card.alone, subject->usual(run)), bytes = subject->gradient_bytes(run);
     char *event = request->story->event(request->base);
     char *question = memory_text("Alone, one rank steps in %.0f ms; an all-reduce of %.1f MB among %d takes %.0f ms.\n"
                                  "Now %s.\n"
                                  "A step of all %d will take ... ms? [Enter skips]",
-                                 1e3 * step, mlp_gradient_bytes(run) / 1e6, run->ranks,
-                                 1e3 * card_allreduce(&card, run->ranks, mlp_gradient_bytes(run)), event, run->ranks);
+                                 1e3 * step, bytes / 1e6, run->ranks, 1e3 * card_allreduce(&card, run->ranks, bytes),
+                                 event, run->ranks);
     double guess = guess_ask(question);
     free(question);
     free(event);
@@ -109,16 +110,20 @@ static struct link measure_pair(const struct request *request, const char *folde
     struct run run = *request->run;
     run.ranks = 2;
     struct card card;
-    if (!card_read(&card, folder, &run, "here", request->cores)) {
-        char *words[] = { memory_text("lockstep"),
-                          memory_text("--card-only"),
-                          memory_text("--backend=mpi"),
-                          memory_text("--out=%s", folder),
-                          memory_text("--batch-size=%d", run.batch_size),
-                          memory_text("--input-dim=%d", run.input_dim),
-                          memory_text("--hidden-dim=%d", run.hidden_dim),
-                          memory_text("--num-classes=%d", run.num_classes),
-                          NULL };
+    if (!card_read(&card, folder, request->story->subject, &run, "here", request->cores)) {
+        enum { OWN = 5 };
+        char **model = options_words(request->story->subject->rows, &run);
+        int rows = 0;
+        while (model[rows])
+            rows++;
+        char **words = memory_new((size_t)(OWN + rows) + 1, sizeof *words);
+        const char *own[OWN] = { "lockstep", "--card-only", "--backend=mpi" };
+        for (int i = 0; i < 3; i++)
+            words[i] = memory_text("%s", own[i]);
+        words[3] = memory_text("--out=%s", folder);
+        words[4] = memory_text("--batch-size=%d", run.batch_size);
+        memcpy(words + OWN, model, (size_t)rows * sizeof *words);
+        free(model);
         struct request pair = { .story = request->story,
                                 .base = request->base,
                                 .run = &run,
@@ -129,9 +134,10 @@ static struct link measure_pair(const struct request *request, const char *folde
         int status = start(&pair, NULL);
         for (char **word = words; *word; word++)
             free(*word);
+        free(words);
         if (status != STATUS_RIGHT)
             exit(status);
-        if (!card_read(&card, folder, &run, "here", request->cores))
+        if (!card_read(&card, folder, request->story->subject, &run, "here", request->cores))
             die(STATUS_WRONG, "the card of two real ranks in %s cannot be read back", folder);
     }
     return card.link[0];

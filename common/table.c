@@ -47,7 +47,7 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
         put_ms(out, 7, o->guess);
     put_ms(out, 8, prediction_step(&o->prediction));
     put_ms(out, 9, s->slowest_step);
-    fputs(report->is_oversubscribed ? "*" : " ", out);
+    fputs(report_shares_cores(report, o) ? "*" : " ", out);
     put_ratio(out, report, o);
     if (!layout.has_terms) {
         fputc('\n', out);

@@ -21,9 +21,9 @@ void trainer_close(struct trainer *t)
     loader_close(t->loader);
 }
 
-void trainer_restart(struct trainer *t, int first, int samples, int ahead, float scale)
+void trainer_restart(struct trainer *t, struct share share, int ahead, float scale)
 {
     mlp_restart(t->model);
     adamw_restart(t->optimizer);
-    loader_restart(t->loader, first, samples, ahead, scale);
+    loader_restart(t->loader, share, ahead, scale);
 }

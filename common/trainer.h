@@ -22,6 +22,6 @@ struct trainer trainer_open(const struct run *run, int most_samples);
 void trainer_close(struct trainer *trainer);
 
 /* Model and optimizer as they were at first; the loader as loader_restart() has it. */
-void trainer_restart(struct trainer *trainer, int first, int samples, int ahead, float scale);
+void trainer_restart(struct trainer *trainer, struct share share, int ahead, float scale);
 
 #endif

@@ -2,38 +2,56 @@
 
 #include "number.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { TERMS = 4, NAME_MOST = 64 };
+enum { NAME_MOST = 64 };
+
+const char *const cost_terms[COST_TERMS] = { "fixed", "per_sample", "per_padded_token", "per_padded_token_length" };
+
+void work_amounts(struct work work, double amounts[COST_TERMS])
+{
+    amounts[COST_FIXED] = 1;
+    amounts[COST_PER_SAMPLE] = work.samples;
+    amounts[COST_PER_PADDED_TOKEN] = work.padded_tokens;
+    amounts[COST_PER_PADDED_TOKEN_LENGTH] = work.padded_token_length;
+}
+
+double cost_at(const struct cost *cost, struct work work)
+{
+    double amounts[COST_TERMS], seconds = 0;
+    work_amounts(work, amounts);
+    for (int term = 0; term < COST_TERMS; term++)
+        seconds += cost->term[term] * amounts[term];
+    return fmax(0, seconds);
+}
 
 static void name_cost(char name[NAME_MOST], int pass, int term)
 {
     static const char *const passes[WORK_PASSES] = { "fetch", "forward", "backward", "update" };
-    static const char *const terms[TERMS] = { "fixed", "per_sample", "per_padded_token", "per_padded_token_length" };
-    snprintf(name, NAME_MOST, "%s_%s_s", passes[pass], terms[term]);
+    snprintf(name, NAME_MOST, "%s_%s_s", passes[pass], cost_terms[term]);
 }
 
-double work_seconds(enum work_pass pass, struct work work, const char *(*property)(const char *name))
+struct cost work_cost(enum work_pass pass, const char *(*property)(const char *name))
 {
-    const double amounts[TERMS] = { 1, work.samples, work.padded_tokens, work.padded_token_length };
-    double seconds = 0;
-    for (int term = 0; term < TERMS; term++) {
+    struct cost cost = { { 0 } };
+    for (int term = 0; term < COST_TERMS; term++) {
         char name[NAME_MOST];
         name_cost(name, pass, term);
         const char *text = property(name);
-        double cost = 0;
-        if (text && number_parse(text, &cost))
-            seconds += cost * amounts[term];
+        double seconds = 0;
+        if (text && number_parse(text, &seconds))
+            cost.term[term] = seconds;
     }
-    return seconds;
+    return cost;
 }
 
 bool work_is_property(const char *name)
 {
     char known[NAME_MOST];
     for (int pass = 0; pass < WORK_PASSES; pass++)
-        for (int term = 0; term < TERMS; term++) {
+        for (int term = 0; term < COST_TERMS; term++) {
             name_cost(known, pass, term);
             if (strcmp(name, known) == 0)
                 return true;

@@ -1,5 +1,6 @@
-/* work: what a pass of training costs on a machine that is only modelled. The costs are properties of the hosts in its
- * platform file, in seconds, named PASS_TERM_s, such as forward_per_sample_s; what is not named costs nothing.
+/* work: how much a pass of training has to do, and what that costs. On a machine that is only modelled the costs are
+ * properties of the hosts in its platform file, in seconds, named PASS_TERM_s, such as forward_per_sample_s; what is not
+ * named costs nothing.
  *
  *     PASS   fetch     copying a batch together
  *            forward   input to loss
@@ -18,8 +19,26 @@ struct work {
     double samples, padded_tokens, padded_token_length;
 };
 
-/* Seconds of a pass. `property` returns the value of a name, or NULL. */
-double work_seconds(enum work_pass pass, struct work work, const char *(*property)(const char *name));
+static inline struct work work_samples(double samples)
+{
+    return (struct work){ .samples = samples };
+}
+
+/* Seconds per term, in the order of the names. */
+enum { COST_FIXED, COST_PER_SAMPLE, COST_PER_PADDED_TOKEN, COST_PER_PADDED_TOKEN_LENGTH, COST_TERMS };
+struct cost {
+    double term[COST_TERMS];
+};
+extern const char *const cost_terms[COST_TERMS];
+
+/* The amounts that the terms multiply: 1, samples, padded tokens, padded tokens x length. */
+void work_amounts(struct work work, double amounts[COST_TERMS]);
+
+/* Seconds of so much work, not below zero. */
+double cost_at(const struct cost *cost, struct work work);
+
+/* What a pass costs by the properties: `property` returns the value of a name, or NULL. */
+struct cost work_cost(enum work_pass pass, const char *(*property)(const char *name));
 
 /* Whether a name is a cost. */
 bool work_is_property(const char *name);

@@ -100,14 +100,14 @@ struct pace {
 
 static struct pace pace_of(const struct options *o, const struct card *card, int rank)
 {
-    const struct local_cost *cost = o->run.ranks > card->cores ? &card->alone : &card->together;
+    struct local_cost cost = card_local(card, o->run.ranks);
     int passes = rank == o->slow_rank ? o->passes : 1;
     bool is_late = rank == o->slow_rank && !o->roams;
-    return (struct pace){ .fetch = line_at(cost->fetch, o->run.batch_size),
+    return (struct pace){ .fetch = cost_at(&cost.fetch, work_samples(o->run.batch_size)),
                           .stall = is_late ? stall_seconds(o, card) : 0,
-                          .fixed = passes * cost->passes.fixed + cost->update,
-                          .per_sample = passes * cost->passes.per_sample,
-                          .update = cost->update };
+                          .fixed = passes * cost.passes.term[COST_FIXED] + cost.update,
+                          .per_sample = passes * cost.passes.term[COST_PER_SAMPLE],
+                          .update = cost.update };
 }
 
 /* Deals the global batch out: evenly, or by the speeds on the card so that all ranks end together. */
@@ -172,7 +172,7 @@ static struct prediction predict(const struct options *o, const struct card *car
     double roaming = roaming_excess(o, card, &loads[0], transfer), most = predict_fullest(k, ranks) / k;
     for (int rank = 0; o->roams && rank < ranks; rank++)
         loads[rank].data += roaming * (rank == 0 ? most : (1 - most) / (ranks - 1));
-    return predict_step(loads, ranks, card->cores, card->jitter / sqrt(k), transfer / k);
+    return predict_step(loads, ranks, card->cores, card_jitter(card, ranks) / sqrt(k), transfer / k);
 }
 
 static char *event(const struct options *o)
@@ -183,6 +183,7 @@ static char *event(const struct options *o)
 static const struct story story = {
     .lab = "01_straggler",
     .question = "One rank is late. What does it cost everybody, and what helps?",
+    .subject = &subject_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
@@ -197,19 +198,19 @@ int main(int argc, char **argv)
 {
     struct options base = { .run = run_published, .sleep_ms = 40, .slow_factor = 2, .every = 4, .passes = 1 };
     struct lab *lab = lab_open(&story, &base, argc, argv);
-    struct collective *collective = lab_collective(lab);
-    int rank = world_rank(lab_world(lab)), ranks = base.run.ranks, global_batch = ranks * base.run.batch_size;
+    int rank = world_rank(lab_world(lab)), ranks = base.run.ranks, global_batch = run_global_batch(&base.run);
     struct trainer t = trainer_open(&base.run, global_batch);
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
-        int samples[RANKS_MOST] = { 0 }, first = 0;
+        struct collective *collective = lab_collective(lab);
+        int samples[RANKS_MOST] = { 0 };
         deal(&o, lab_card(lab), samples);
+        struct share share = { .global_batch = global_batch, .samples = samples[rank] };
         for (int before = 0; before < rank; before++)
-            first += samples[before];
+            share.first += samples[before];
         bool meets_each_step = o.run.sync_every == 1;
-        float scale = 1.0f / (float)(meets_each_step ? global_batch : samples[rank]);
-        trainer_restart(&t, first, samples[rank], o.ahead, scale);
+        trainer_restart(&t, share, o.ahead, 1.0f / (float)(meets_each_step ? global_batch : share.samples));
         double loss = 0;
 
         while (lab_next_step(lab)) {
@@ -232,11 +233,11 @@ int main(int argc, char **argv)
             adamw_update(t.optimizer, mlp_parameters(t.model), meets_each_step ? t.sums : mlp_gradients(t.model));
             if (!meets_each_step && lab_every(lab, o.run.sync_every)) {
                 /* Local SGD: each rank trained alone; now their parameters are averaged, weighted by samples. */
-                device_scale(t.sums, mlp_parameters(t.model), (float)samples[rank] / (float)global_batch, t.count);
+                device_scale(t.sums, mlp_parameters(t.model), (float)share.samples / (float)global_batch, t.count);
                 collective_sum(collective, WIRE_F32, t.sums, mlp_parameters(t.model), t.count);
             }
         }
-        lab_judge(lab, loss, samples[rank], mlp_parameters(t.model), t.count);
+        lab_judge(lab, loss, share.samples, mlp_parameters(t.model), t.count);
     }
 
     trainer_close(&t);

@@ -86,10 +86,11 @@ static double host_seconds(const struct options *o, int rank)
 static struct prediction predict(const struct options *o, const struct card *card)
 {
     int ranks = o->run.ranks, period = o->period;
-    const struct local_cost *cost = ranks > card->cores ? &card->alone : &card->together;
+    struct local_cost cost = card_local(card, ranks);
+    struct work batch = work_samples(o->run.batch_size);
     double transfer = card_allreduce(card, ranks, mlp_gradient_bytes(&o->run));
-    double fetch = line_at(cost->fetch, o->run.batch_size);
-    double local = line_at(cost->passes, o->run.batch_size) + cost->update;
+    double fetch = cost_at(&cost.fetch, batch);
+    double local = cost_at(&cost.passes, batch) + cost.update;
     struct load loads[RANKS_MOST] = { 0 };
     double barrier = o->has_barrier ? card_barrier(card, ranks) : 0;
     double most = 0, sum = 0; /* of what is done while the others wait at the barrier, per step */
@@ -113,7 +114,7 @@ static struct prediction predict(const struct options *o, const struct card *car
         most = fmax(most, host / period);
         sum += host / period;
     }
-    struct prediction p = predict_step(loads, ranks, card->cores, card->jitter, transfer);
+    struct prediction p = predict_step(loads, ranks, card->cores, card_jitter(card, ranks), transfer);
     p.host += sum / ranks;
     p.wait += most - sum / ranks;
     p.transfer += barrier / period;
@@ -128,6 +129,7 @@ static char *event(const struct options *o)
 static const struct story story = {
     .lab = "02_rank0_host",
     .question = "Rank 0 works on the host while all others wait. What does it cost, and what helps?",
+    .subject = &subject_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
@@ -141,15 +143,15 @@ int main(int argc, char **argv)
 {
     struct options base = { .run = run_published, .host_ms = 20, .every = 1, .seldom = 4, .period = 1 };
     struct lab *lab = lab_open(&story, &base, argc, argv);
-    struct collective *collective = lab_collective(lab);
-    int rank = world_rank(lab_world(lab)), global_batch = base.run.ranks * base.run.batch_size;
+    int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, base.run.batch_size);
     struct aside *beside = stall_open();
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
+        struct collective *collective = lab_collective(lab);
         struct stall host = { host_seconds(&o, rank) > 0 ? o.work : STALL_NONE, host_seconds(&o, rank) };
-        trainer_restart(&t, rank * o.run.batch_size, o.run.batch_size, 0, 1.0f / (float)global_batch);
+        trainer_restart(&t, share_even(&o.run, rank), 0, 1.0f / (float)run_global_batch(&o.run));
         double loss = 0;
 
         while (lab_next_step(lab)) {

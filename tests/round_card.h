@@ -7,7 +7,7 @@
 
 static inline struct card round_card(int ranks, int cores)
 {
-    const struct local_cost cost = { { 0.2e-3, 0 }, { 3e-3, 0.1e-3 }, 4e-3 };
+    const struct local_cost cost = { { { 0.2e-3 } }, { { 3e-3, 0.1e-3 } }, 4e-3 };
     struct card card = { .ranks = ranks, .cores = cores, .alone = cost, .together = cost, .copy_bandwidth = 1e30 };
     card.transfer_core = 1;
     card.links = ranks > 1;

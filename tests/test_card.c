@@ -42,8 +42,8 @@ static struct card card_here(void)
 {
     struct card card = { .ranks = 4,
                          .cores = 8,
-                         .alone = { { 1e-6, 2e-7 }, { 3e-3, 0.1234567890123e-3 }, 4e-3 },
-                         .together = { { 1.5e-6, 2.5e-7 }, { 3.5e-3, 0.15e-3 }, 4.5e-3 },
+                         .alone = { { { 1e-6, 2e-7 } }, { { 3e-3, 0.1234567890123e-3, 2e-9 } }, 4e-3 },
+                         .together = { { { 1.5e-6, 2.5e-7 } }, { { 3.5e-3, 0.15e-3, 0, 5e-12 } }, 4.5e-3 },
                          .jitter = 1e-4,
                          .copy_bandwidth = 12.5e9,
                          .sleep_overshoot = 6e-5,
@@ -68,8 +68,8 @@ static void what_was_written_is_read(void **state)
     (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
-    card_write(&written, run.out, &run, "here");
-    assert_true(card_read(&read, run.out, &run, "here", 8));
+    card_write(&written, run.out, &subject_mlp, &run, "here");
+    assert_true(card_read(&read, run.out, &subject_mlp, &run, "here", 8));
     assert_memory_equal(&read.alone, &written.alone, sizeof read.alone);
     assert_memory_equal(&read.together, &written.together, sizeof read.together);
     assert_int_equal(read.links, 2);
@@ -88,21 +88,21 @@ static void another_job_or_machine_does_not_fit(void **state)
     (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
-    card_write(&written, run.out, &run, "here");
-    assert_false(card_read(&read, run.out, &run, "here", 2)); /* other cores */
-    assert_false(card_read(&read, run.out, &run, "dedicated-cores 0123", 8));
+    card_write(&written, run.out, &subject_mlp, &run, "here");
+    assert_false(card_read(&read, run.out, &subject_mlp, &run, "here", 2)); /* other cores */
+    assert_false(card_read(&read, run.out, &subject_mlp, &run, "dedicated-cores 0123", 8));
     struct run other = run;
     other.ranks = 2;
-    assert_false(card_read(&read, other.out, &other, "here", 8));
+    assert_false(card_read(&read, other.out, &subject_mlp, &other, "here", 8));
     other = run;
     other.hidden_dim = 512;
-    assert_false(card_read(&read, other.out, &other, "here", 8));
+    assert_false(card_read(&read, other.out, &subject_mlp, &other, "here", 8));
     other = run;
     other.batch_size = 64;
-    assert_false(card_read(&read, other.out, &other, "here", 8));
+    assert_false(card_read(&read, other.out, &subject_mlp, &other, "here", 8));
     other = run;
     other.out = "/nonexistent";
-    assert_false(card_read(&read, other.out, &other, "here", 8));
+    assert_false(card_read(&read, other.out, &subject_mlp, &other, "here", 8));
 }
 
 static void an_old_card_is_not_believed(void **state)
@@ -110,14 +110,14 @@ static void an_old_card_is_not_believed(void **state)
     (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
-    card_write(&written, run.out, &run, "here");
+    card_write(&written, run.out, &subject_mlp, &run, "here");
     char path[64];
     snprintf(path, sizeof path, "%s/machine.csv", folder);
     time_t now = time(NULL);
     utime(path, &(struct utimbuf){ now - 3500, now - 3500 });
-    assert_true(card_read(&read, run.out, &run, "here", 8));
+    assert_true(card_read(&read, run.out, &subject_mlp, &run, "here", 8));
     utime(path, &(struct utimbuf){ now - 3700, now - 3700 });
-    assert_false(card_read(&read, run.out, &run, "here", 8));
+    assert_false(card_read(&read, run.out, &subject_mlp, &run, "here", 8));
 }
 
 int main(void)

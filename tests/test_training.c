@@ -71,7 +71,7 @@ static void gradients_agree_with_finite_differences(void **state)
     struct run run = small_run();
     struct loader *loader = loader_open(&run, B);
     struct mlp *model = mlp_open(&run, B);
-    loader_restart(loader, 0, B, 0, 0.1f);
+    loader_restart(loader, (struct share){ .global_batch = 2 * B, .samples = B }, 0, 0.1f);
     const struct batch *batch = loader_next(loader, (struct stall){ .kind = STALL_NONE });
     size_t count = mlp_parameter_count(model);
     double *p = memory_new(count, sizeof *p);
@@ -136,7 +136,8 @@ static void shares_add_up_to_the_global_batch(void **state)
     static const int first[] = { 0, 0, 3 }, samples[] = { 5, 3, 2 };
     for (int part = 0; part < 3; part++) {
         struct loader *loader = loader_open(&run, B);
-        loader_restart(loader, first[part], samples[part], 0, 0.2f);
+        struct share share = { .global_batch = 2 * B, .first = first[part], .samples = samples[part] };
+        loader_restart(loader, share, 0, 0.2f);
         const struct batch *batch = loader_next(loader, (struct stall){ .kind = STALL_NONE });
         mlp_forward(model, batch);
         backward(model, batch);
@@ -157,7 +158,7 @@ static void repeated_passes_give_the_same_gradients(void **state)
     struct run run = small_run();
     struct loader *loader = loader_open(&run, B);
     struct mlp *model = mlp_open(&run, B);
-    loader_restart(loader, 0, B, 0, 0.1f);
+    loader_restart(loader, (struct share){ .global_batch = 2 * B, .samples = B }, 0, 0.1f);
     const struct batch *batch = loader_next(loader, (struct stall){ .kind = STALL_NONE });
     size_t bytes = mlp_parameter_count(model) * sizeof(float);
     float *once = memory_new(bytes, 1);

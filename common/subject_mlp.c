@@ -1,0 +1,110 @@
+#include "subject.h"
+
+#include "memory.h"
+#include "trainer.h"
+
+#include <stdlib.h>
+
+/* Half, one and a half and three times the run's batch. */
+enum { SHAPES = 3 };
+static int samples_of(int batch_size, int shape)
+{
+    static const double times[SHAPES] = { 0.5, 1.5, 3 };
+    int samples = (int)(times[shape] * batch_size);
+    return samples > shape ? samples : shape + 1;
+}
+
+struct bench {
+    int batch_size;
+    struct trainer trainer;
+    const struct batch *batch;
+};
+
+static void *open(const struct run *run)
+{
+    struct bench *bench = memory_new(1, sizeof *bench);
+    int largest = samples_of(run->batch_size, SHAPES - 1);
+    struct run wide = *run; /* one rank draws a data set from which the largest batch can be dealt */
+    wide.batch_size = largest;
+    wide.ranks = 1;
+    wide.steps = 1;
+    bench->batch_size = run->batch_size;
+    bench->trainer = trainer_open(&wide, largest);
+    return bench;
+}
+
+static void close(void *argument)
+{
+    struct bench *bench = argument;
+    trainer_close(&bench->trainer);
+    free(bench);
+}
+
+static struct work shape(void *argument, int shape)
+{
+    struct bench *bench = argument;
+    int samples = samples_of(bench->batch_size, shape);
+    struct share all = { .global_batch = samples, .samples = samples };
+    loader_restart(bench->trainer.loader, all, 0, 1.0f / (float)samples);
+    return work_samples(samples);
+}
+
+static void fetch(void *argument)
+{
+    struct bench *bench = argument;
+    bench->batch = loader_next(bench->trainer.loader, (struct stall){ .kind = STALL_NONE });
+}
+
+static void pass(void *argument)
+{
+    struct bench *bench = argument;
+    mlp_forward(bench->trainer.model, bench->batch);
+    for (int layer = MLP_LAYERS; layer-- > 0;)
+        mlp_backward(bench->trainer.model, bench->batch, layer);
+}
+
+static void update(void *argument)
+{
+    struct bench *bench = argument;
+    adamw_update(bench->trainer.optimizer, mlp_parameters(bench->trainer.model), bench->trainer.sums);
+}
+
+static char *name(const struct run *run)
+{
+    return memory_text("mlp %d-%d-%d-%d", run->input_dim, run->hidden_dim, run->hidden_dim, run->num_classes);
+}
+
+static struct work usual(const struct run *run)
+{
+    return work_samples(run->batch_size);
+}
+
+static double flops(const struct run *run, struct work work)
+{
+    return mlp_flops(run, (int)work.samples);
+}
+
+#define AT(member) offsetof(struct run, member)
+static const struct option_row rows[] = {
+    { "--input-dim", OPTION_INTEGER, AT(input_dim), 1, 65536, "N", "features of a sample" },
+    { "--hidden-dim", OPTION_INTEGER, AT(hidden_dim), 1, 65536, "N", "width of the two hidden layers" },
+    { "--num-classes", OPTION_INTEGER, AT(num_classes), 2, 65536, "N", "classes of the labels" },
+    { 0 },
+};
+#undef AT
+
+const struct subject subject_mlp = {
+    .rows = rows,
+    .name = name,
+    .gradient_bytes = mlp_gradient_bytes,
+    .usual = usual,
+    .flops = flops,
+    .shapes = SHAPES,
+    .terms = 1u << COST_FIXED | 1u << COST_PER_SAMPLE,
+    .open = open,
+    .close = close,
+    .shape = shape,
+    .fetch = fetch,
+    .pass = pass,
+    .update = update,
+};
