@@ -20,7 +20,7 @@ struct bench {
     const struct batch *batch;
 };
 
-static void *open(const struct run *run)
+static void *open_bench(const struct run *run)
 {
     struct bench *bench = memory_new(1, sizeof *bench);
     int largest = samples_of(run->batch_size, SHAPES - 1);
@@ -33,7 +33,7 @@ static void *open(const struct run *run)
     return bench;
 }
 
-static void close(void *argument)
+static void close_bench(void *argument)
 {
     struct bench *bench = argument;
     trainer_close(&bench->trainer);
@@ -101,8 +101,8 @@ const struct subject subject_mlp = {
     .flops = flops,
     .shapes = SHAPES,
     .terms = 1u << COST_FIXED | 1u << COST_PER_SAMPLE,
-    .open = open,
-    .close = close,
+    .open = open_bench,
+    .close = close_bench,
     .shape = shape,
     .fetch = fetch,
     .pass = pass,
