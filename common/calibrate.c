@@ -186,7 +186,7 @@ static void compare_ranks(const struct lap *laps, int ranks, int shapes, struct 
     }
 }
 
-/* all: every rank steps at once and for itself. */
+/* all of a sub-world: every rank steps at once and for itself. */
 static void measure_together(struct card *card, struct bench *bench, struct world *world)
 {
     int ranks = world_size(world), shapes = bench->subject->shapes;
@@ -316,7 +316,12 @@ void calibrate(struct card *card, struct world *world, const struct subject *sub
         if (world_rank(world) == 0)
             measure_alone(card, &bench);
         world_rest(world);
-        measure_together(card, &bench, world);
+        struct world *part = world_first(world, card_busy_ranks(card));
+        if (part) {
+            measure_together(card, &bench, part);
+            world_leave(part);
+        }
+        world_rest(world);
     } else {
         card->alone = card->together = modelled_cost();
     }

@@ -29,12 +29,22 @@ static struct cost between(const struct cost *a, const struct cost *b, double sh
     return cost;
 }
 
+int card_busy_ranks(const struct card *card)
+{
+    return card->ranks < card->cores ? card->ranks : card->cores;
+}
+
+/* How far from one rank to all that have a core: 0 to 1. */
+static double share_of(const struct card *card, int ranks)
+{
+    int busy = card_busy_ranks(card);
+    return busy == 1 ? 0 : fmin(1, (ranks - 1.0) / (busy - 1.0));
+}
+
 struct local_cost card_local(const struct card *card, int ranks)
 {
-    if (ranks == 1 || ranks > card->cores)
-        return card->alone;
     const struct local_cost *one = &card->alone, *all = &card->together;
-    double share = (ranks - 1.0) / (card->ranks - 1.0);
+    double share = ranks > card->cores ? 0 : share_of(card, ranks);
     return (struct local_cost){ .fetch = between(&one->fetch, &all->fetch, share),
                                 .passes = between(&one->passes, &all->passes, share),
                                 .update = one->update + share * (all->update - one->update) };
@@ -42,7 +52,7 @@ struct local_cost card_local(const struct card *card, int ranks)
 
 double card_jitter(const struct card *card, int ranks)
 {
-    return ranks == 1 ? 0 : card->jitter * (ranks - 1.0) / (card->ranks - 1.0);
+    return card->jitter * share_of(card, ranks);
 }
 
 static const struct link *find_link(const struct card *card, int ranks)
@@ -113,8 +123,8 @@ static void list_entries(struct card *c, struct entry entries[CARD_ENTRIES])
 {
     struct entry *next = entries;
     add_local(&next, 1, &c->alone, "alone");
-    add_local(&next, c->ranks, &c->together, "together");
-    add_entry(&next, c->ranks, &c->jitter, "jitter", "", "_s");
+    add_local(&next, card_busy_ranks(c), &c->together, "together");
+    add_entry(&next, card_busy_ranks(c), &c->jitter, "jitter", "", "_s");
     add_entry(&next, 1, &c->copy_bandwidth, "copy_bandwidth", "", "_bytes_per_s");
     add_entry(&next, 1, &c->fresh_bandwidth, "fresh_bandwidth", "", "_bytes_per_s");
     add_entry(&next, 1, &c->sleep_overshoot, "sleep_overshoot", "", "_s");
@@ -249,12 +259,12 @@ void card_show(FILE *out, const struct card *card, const struct subject *subject
     if (device_computes())
         fprintf(out, "; %.0f GFLOP/s", subject->flops(run, work) / cost_at(&card->alone.passes, work) / 1e9);
     fputs(")\n", out);
-    if (card->ranks > 1) {
+    if (card_busy_ranks(card) > 1)
         fprintf(out, "  %d ranks at once, each in      %8.1f ms   (slowest of a step: %.1f ms above the mean)\n",
-                card->ranks, 1e3 * local_step(&card->together, work), 1e3 * card->jitter);
+                card_busy_ranks(card), 1e3 * local_step(&card->together, work), 1e3 * card->jitter);
+    if (card->ranks > 1)
         fprintf(out, "  all-reduce of %5.1f MB takes   %8.1f ms   (%d ranks, predicted from other sizes)\n",
                 bytes / 1e6, 1e3 * card_allreduce(card, card->ranks, bytes), card->ranks);
-    }
     if (!world_is_simulated())
         fprintf(out, "  memory copy %.1f GB/s; a sleep lasts %.2f ms too long; a stamp costs %.0f ns\n",
                 card->copy_bandwidth / 1e9, 1e3 * card->sleep_overshoot, 1e9 * card->stamp_cost);

@@ -28,8 +28,8 @@ struct card {
     char cpu[CARD_NAME];
     int ranks, cores;
     struct local_cost alone;    /* one rank works, the others are parked */
-    struct local_cost together; /* all ranks at once, without a collective */
-    double jitter;              /* median over steps of (slowest rank - mean rank), all at once */
+    struct local_cost together; /* as many ranks at once as have a core, without a collective */
+    double jitter;              /* median over steps of (slowest rank - mean rank), so many at once */
     double copy_bandwidth;      /* bytes read plus written per second, one rank */
     double fresh_bandwidth;     /* bytes per second of mapping, filling and releasing memory, one rank */
     double sleep_overshoot;     /* how much longer than asked a sleep takes */
@@ -49,8 +49,11 @@ void card_write(const struct card *card, const char *folder, const struct subjec
 bool card_read(struct card *card, const char *folder, const struct subject *subject, const struct run *run,
                const char *platform, int cores);
 
-/* What a local step costs while `ranks` work at once: between one alone and all, in proportion. Where they are more than
- * the cores it is what one takes alone; that they share time is for predict_step(). */
+/* Ranks that have a core, of all. */
+int card_busy_ranks(const struct card *card);
+
+/* What a local step costs while `ranks` work at once: between one alone and all that have a core, in proportion. Where they
+ * are more it is what one takes alone; that they share time is for predict_step(). */
 struct local_cost card_local(const struct card *card, int ranks);
 
 /* By how much the slowest of `ranks` that are alike exceeds their mean. */

@@ -81,14 +81,14 @@ void cases_close(struct cases *cases)
     *cases = (struct cases){ 0 };
 }
 
-int cases_most_steps(const struct cases *cases)
+int cases_most_batches(const struct cases *cases)
 {
     int most = 0;
     for (int i = 0; i < cases->count; i++)
         for (int round = 0; round < 2; round++) { /* all rounds after the first are alike */
             struct window window = run_window(run_of(cases->settings[i]), round);
-            int steps = window.warmup + window.measured;
-            most = steps > most ? steps : most;
+            int batches = (window.warmup + window.measured) * run_of(cases->settings[i])->accumulate;
+            most = batches > most ? batches : most;
         }
     return most;
 }

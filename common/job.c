@@ -11,7 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { UNKNOWN_COLUMNS = 110 };
+enum { UNKNOWN_COLUMNS = 124 };
 
 bool job_is_rank(void)
 {

@@ -42,7 +42,7 @@ void job_end(void);
 
 /* What the ranks know of the person's terminal. */
 struct terminal {
-    int columns;    /* width; 110 when unknown */
+    int columns;    /* width; 124 when unknown */
     bool is_live;   /* standard error is a terminal: a progress line may be redrawn */
     bool has_color; /* standard output is a terminal and NO_COLOR is not set */
 };

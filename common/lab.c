@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPANS_PER_STEP = 16, CREWS_MOST = 8 };
+enum { SPANS_PER_BATCH = 16, CREWS_MOST = 8 };
 
 /* Ranks that run blocks together: all, or the first few, while the others are parked. */
 struct crew {
@@ -239,7 +239,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
         exit(STATUS_RIGHT);
     }
     cases_settle(&lab->cases, story, base);
-    spans_open(&lab->spans, SPANS_PER_STEP * cases_most_steps(&lab->cases));
+    spans_open(&lab->spans, SPANS_PER_BATCH * cases_most_batches(&lab->cases));
     open_crews(lab);
     if (world_rank(lab->world) == 0)
         open_report(lab);

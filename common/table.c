@@ -31,7 +31,7 @@ static void put_ratio(FILE *out, const struct report *report, const struct outco
 
 /* Which columns there is reason and room for. */
 struct layout {
-    bool has_guess, has_terms;
+    bool has_guess, has_pace, has_terms; /* pace: throughput and efficiency */
 };
 
 static void put_case(FILE *out, const struct report *report, const struct outcome *o, struct layout layout)
@@ -49,6 +49,14 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
     put_ms(out, 9, s->slowest_step);
     fputs(report_shares_cores(report, o) ? "*" : " ", out);
     put_ratio(out, report, o);
+    if (layout.has_pace) {
+        double efficiency = report_efficiency(report, o);
+        fprintf(out, " %9.0f", run_global_batch(&o->run) / s->slowest_step);
+        if (isnan(efficiency))
+            fprintf(out, " %6s", "-");
+        else
+            fprintf(out, " %5.0f%%", 100 * efficiency);
+    }
     if (!layout.has_terms) {
         fputc('\n', out);
         return;
@@ -66,15 +74,20 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
 
 void table_show(FILE *out, const struct report *report, int columns)
 {
-    enum { TERMS_WIDTH = 107 }; /* of a row with its terms */
-    struct layout layout = { .has_terms = columns >= TERMS_WIDTH };
-    for (int i = 0; i < report->cases; i++)
+    enum { TERMS_WIDTH = 107, PACE_WIDTH = 17 }; /* of a row with its terms; of the pace */
+    struct layout layout = { 0 };
+    for (int i = 0; i < report->cases; i++) {
         layout.has_guess |= !isnan(report->outcomes[i].guess);
+        layout.has_pace |= !isnan(report_efficiency(report, &report->outcomes[i]));
+    }
+    layout.has_terms = columns >= TERMS_WIDTH + (layout.has_pace ? PACE_WIDTH : 0);
     fprintf(out, "\n%-20s", "milliseconds a step");
     if (layout.has_guess)
         fprintf(out, " %7s", "you");
     fprintf(out, " %8s %9s  %-19s", "formula", report->is_simulated ? "simulated" : "measured",
             report->has_intervals ? "x baseline [95 %]" : "x baseline");
+    if (layout.has_pace)
+        fprintf(out, " %9s %6s", "samples/s", "effic.");
     if (layout.has_terms)
         fprintf(out, " %6s %6s %6s %8s  %-7s  %s", "data", "local", "wait", "transfer", "blamed", "numerics");
     fputc('\n', out);

@@ -1,0 +1,189 @@
+/* 04_small_work: how many samples must a rank have before another rank pays?
+ *
+ * A rank's step has a part that no smaller batch makes shorter, and the all-reduce does not know the batch at all:
+ *
+ *     step = a x (fixed + c x B) + update + transfer        B samples in each of a micro-batches
+ *
+ * so the less work a rank has, the more of its step is overhead. Three ways to look at it, three things to try:
+ *
+ *     weak_ws1, _ws2, _ws4      every rank brings its own batch: more ranks, more samples
+ *     strong_ws1, _ws2, _ws4    one global batch, dealt out: more ranks, less work for each
+ *     small_ws4                 the batch of weak_ws1, dealt out to all
+ *     small_accumulate          … and several micro-batches before each sum
+ *     small_sum_each            … and the classic trap: a sum after each of them all the same
+ *     larger_batch              more samples per rank
+ *
+ * ws1, ws2, ws4: one rank, half of them, all (of the published 4); who is not needed is parked asleep. Efficiency is
+ * X_n / (n X_1), X being samples per second. strong_ws4 is weak_ws4 under another name, on purpose: what differs between
+ * the two is what this machine's noise can feign.
+ *
+ *     build/bin/04_small_work --ranks 4 --batch-size 128
+ *
+ * Look at: `efficiency`, and how `local` and `transfer` share the step. weak_ and strong_ are the published cases. */
+#include "lab.h"
+#include "train.h"
+
+#include <stdlib.h>
+
+struct options {
+    struct run run;
+    int micro_batches; /* a batch cut into so many is small */
+    int times;         /* the larger batch */
+    /* Set by the variants: */
+    const char *per; /* efficiency is measured by this case */
+    bool sums_each;  /* micro-batch, instead of the step's total */
+};
+
+static const struct option_row rows[] = {
+    { "--micro-batches", OPTION_INTEGER, offsetof(struct options, micro_batches), 1, 256, "N",
+      "a batch cut into N is small" },
+    { "--larger", OPTION_INTEGER, offsetof(struct options, times), 1, 64, "N", "the larger batch: N times as large" },
+    { 0 },
+};
+
+static void deal_out(struct options *o, int ranks) /* the global batch stays */
+{
+    int samples = o->run.ranks * o->run.batch_size / ranks;
+    o->run.ranks = ranks;
+    o->run.batch_size = samples > 0 ? samples : 1;
+}
+
+/* clang-format off */
+static void weak(struct options *o)       { o->per = "weak_ws1"; }
+static void weak_one(struct options *o)   { weak(o); o->run.ranks = 1; }
+static void weak_half(struct options *o)  { weak(o); o->run.ranks = (o->run.ranks + 1) / 2; }
+static void strong(struct options *o)     { o->per = "strong_ws1"; }
+static void strong_one(struct options *o) { strong(o); deal_out(o, 1); }
+static void strong_half(struct options *o){ strong(o); deal_out(o, (o->run.ranks + 1) / 2); }
+static void small(struct options *o)      { weak(o); o->run.batch_size /= o->micro_batches; }
+
+static void larger(struct options *o)     { strong(o); o->run.batch_size *= o->times; }
+static void accumulate(struct options *o) { strong(o); o->run.accumulate = o->micro_batches; }
+static void sum_each(struct options *o)   { accumulate(o); o->sums_each = true; }
+
+static const struct variant variants[] = {
+    /* case              pathology    fix         idea */
+    { "weak_ws4", weak, NULL, "all ranks, each with its own batch" },
+    { "weak_ws1", weak_one, NULL, "one rank alone" },
+    { "weak_ws2", weak_half, NULL, "half of the ranks" },
+    { "strong_ws1", strong_one, NULL, "the global batch of all on one rank" },
+    { "strong_ws2", strong_half, NULL, "… dealt out to half of the ranks" },
+    { "strong_ws4", strong, NULL, "… to all: the same as weak_ws4, as a control" },
+    { "small_ws4", small, NULL, "the batch of one rank dealt out to all" },
+    { "small_accumulate", small, accumulate, "… and several before each sum" },
+    { "small_sum_each", small, sum_each, "… the trap: a sum after each all the same" },
+    { "larger_batch", weak, larger, "more samples per rank" },
+    { 0 },
+};
+/* clang-format on */
+
+static void refuse(const struct options *o)
+{
+    if (o->micro_batches > o->run.batch_size)
+        die(STATUS_USAGE, "--micro-batches %d cannot be cut from --batch-size %d; ask for fewer", o->micro_batches,
+            o->run.batch_size);
+}
+
+static const char *per(const struct options *o)
+{
+    return o->per;
+}
+
+static void add_to(float *total, const float *gradients, size_t count, bool is_first)
+{
+    if (is_first)
+        device_scale(total, gradients, 1, count);
+    else
+        device_add(total, gradients, count);
+}
+
+/* Seconds of adding up the gradients of `run.accumulate` micro-batches: the first is copied. */
+static double adding_seconds(const struct options *o, const struct card *card)
+{
+    int micro_batches = o->run.accumulate;
+    if (micro_batches == 1)
+        return 0;
+    return (2 + 3.0 * (micro_batches - 1)) * mlp_gradient_bytes(&o->run) / card->copy_bandwidth;
+}
+
+/* The formula at the top. */
+static struct prediction predict(const struct options *o, const struct card *card)
+{
+    int ranks = o->run.ranks, micro_batches = o->run.accumulate, sums = o->sums_each ? micro_batches : 1;
+    struct local_cost cost = card_local(card, ranks);
+    struct work batch = work_samples(o->run.batch_size);
+    struct load loads[RANKS_MOST] = { 0 };
+    for (int rank = 0; rank < ranks; rank++) {
+        double data = micro_batches * cost_at(&cost.fetch, batch);
+        double local = micro_batches * cost_at(&cost.passes, batch) + cost.update + adding_seconds(o, card);
+        loads[rank] = (struct load){ .data = data, .local = local, .cpu = data + local };
+    }
+    double transfer = card_allreduce(card, ranks, mlp_gradient_bytes(&o->run));
+    return predict_step(loads, ranks, card->cores, sums * card_jitter(card, ranks), sums * transfer);
+}
+
+static char *event(const struct options *o)
+{
+    return memory_text("the %d samples of one rank are dealt out to all %d", o->run.batch_size, o->run.ranks);
+}
+
+static const struct story story = {
+    .lab = "04_small_work",
+    .question = "How many samples must a rank have before another rank pays?",
+    .subject = &subject_mlp,
+    .variants = variants,
+    .rows = rows,
+    .options_size = sizeof(struct options),
+    .refuse = refuse,
+    .predict = predict,
+    .per = per,
+    .asked = "small_ws4",
+    .event = event,
+    .pictured = (const char *const[]){ "weak_ws4", "small_ws4", "small_accumulate", NULL },
+};
+
+int main(int argc, char **argv)
+{
+    struct options base = { .run = run_published, .micro_batches = 4, .times = 4 };
+    struct lab *lab = lab_open(&story, &base, argc, argv);
+    int rank = world_rank(lab_world(lab)), times = base.times > base.run.ranks ? base.times : base.run.ranks;
+    struct trainer t = trainer_open(&base.run, base.run.batch_size * times);
+    float *total = memory_new(t.count, sizeof *total); /* of the micro-batches' gradients */
+
+    struct options o;
+    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
+        struct collective *collective = lab_collective(lab);
+        int micro_batches = o.run.accumulate;
+        trainer_restart(&t, share_even(&o.run, rank), 0, 1.0f / (float)run_global_batch(&o.run));
+        double loss = 0;
+
+        while (lab_next_step(lab)) {
+            float *gradients = mlp_gradients(t.model);
+            loss = 0;
+            for (int i = 0; i < micro_batches; i++) {
+                lab_phase(lab, SPAN_DATA);
+                const struct batch *batch = loader_next(t.loader, (struct stall){ STALL_NONE, 0 });
+                lab_phase(lab, SPAN_FORWARD);
+                loss += mlp_forward(t.model, batch) / micro_batches;
+                lab_phase(lab, SPAN_BACKWARD);
+                for (int layer = MLP_LAYERS; layer-- > 0;)
+                    mlp_backward(t.model, batch, layer);
+                if (o.sums_each) { /* <- the trap */
+                    collective_sum(collective, WIRE_F32, gradients, t.sums, t.count);
+                    add_to(total, t.sums, t.count, i == 0);
+                } else if (micro_batches > 1) {
+                    add_to(total, gradients, t.count, i == 0);
+                }
+            }
+            if (!o.sums_each) /* <- where everybody meets */
+                collective_sum(collective, WIRE_F32, micro_batches > 1 ? total : gradients, t.sums, t.count);
+            lab_phase(lab, SPAN_UPDATE);
+            adamw_update(t.optimizer, mlp_parameters(t.model), o.sums_each ? total : t.sums);
+        }
+        lab_judge(lab, loss, micro_batches * o.run.batch_size, mlp_parameters(t.model), t.count);
+    }
+
+    free(total);
+    trainer_close(&t);
+    return lab_close(lab);
+}
