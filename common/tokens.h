@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the published flags say. 0 <= seed, 1 <= min_length <= max_length <= 65,536; all other integers >= 1. */
+/* What the published flags say: seed >= 0, all other integers >= 1, lengths <= 65,536, min_length <= max_length. */
 struct token_recipe {
     int seed;
     int steps, batch_size, ranks;
@@ -70,7 +70,7 @@ struct token_dealing {
     bool is_packed;
 };
 
-/* Dealings that have a name; the first three are the published ones, which sort by rank and shuffle alike. */
+/* Dealings that have a name; the first three are the published ones. */
 enum token_strategy {
     TOKENS_SAMPLE,
     TOKENS_BUCKET,
