@@ -498,12 +498,16 @@ static void assert_permuted(struct token_plan *a, struct token_plan *b, int rank
     }
 }
 
+/* Only batches of a rank's own sorted share are shuffled independently. */
 static void check_independent_shuffles(struct dealt d)
 {
     d.dealing.is_independent = !d.dealing.is_independent;
     struct dealt other = deal(d.recipe, d.dealing);
-    for (int rank = 0; rank < d.recipe.ranks; rank++)
+    for (int rank = 0; rank < d.recipe.ranks; rank++) {
+        for (int step = 0; d.dealing.order != ORDER_SORTED && step < d.plan->batches[rank]; step++)
+            assert_int_equal(d.plan->batch[rank][step].example[0], other.plan->batch[rank][step].example[0]);
         assert_permuted(d.plan, other.plan, rank);
+    }
     undeal(other);
 }
 
