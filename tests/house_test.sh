@@ -24,8 +24,8 @@ found=$(grep -nE '#include "' labs/*.c | grep -vE '"(lab|train)\.h"' || true)
 
 # Includes point backwards in the order in which a run passes through common/.
 order=(die memory number hash random csv options files run cores job world world_mpi spans collective collective_mpi
-    companion_sim helper work device mlp adamw stall loader trainer train stats timeline summary gather link subject card calibrate predict
-    report lanes trace table guess story cases schedule platform dedicated
+    companion_sim helper work device mlp adamw stall loader tokens trainer train stats timeline summary gather link
+    subject card calibrate predict report lanes trace table guess story cases schedule platform dedicated
     command launch supervise lab)
 position() {
     local i
