@@ -1,12 +1,11 @@
 #include "calibrate.h"
 
-#include "collective.h"
 #include "cores.h"
 #include "device.h"
 #include "memory.h"
 #include "spans.h"
 #include "stats.h"
-#include "timeline.h"
+#include "sweep.h"
 #include "world.h"
 
 #include <math.h>
@@ -210,69 +209,34 @@ static void measure_together(struct card *card, struct bench *bench, struct worl
     free(all);
 }
 
-/* Seconds of one of `calls` that were made in turn, one a step, cells (repeats x calls, ranks): the median over repeats of
- * the mean rank's. */
-static double typical_transfer(const struct cell *cells, int call, int calls, int repeats, int ranks)
+static void pass_over(void *argument)
 {
-    double transfer[REDUCE_REPEATS] = { 0 };
-    for (int repeat = 0; repeat < repeats; repeat++)
-        for (int rank = 0; rank < ranks; rank++)
-            transfer[repeat] += cells[(repeat * calls + call) * ranks + rank].transfer / ranks;
-    return fmax(1e-9, stats_quantile(transfer, repeats, 0.5));
+    struct bench *bench = argument;
+    bench->subject->pass(bench->state);
 }
 
 /* all of a sub-world: all-reduces of growing size, each after a real backward, so that caches and arrival are as in
  * training; simulated ones know neither, and need no repeating. The sizes that labs use (the gradients, 128 MiB) are left
- * out: they are predicted. The last of a round is a barrier. */
+ * out: they are predicted. */
 static void measure_link(struct link *link, struct bench *bench, struct world *world)
 {
-    static const double sizes[] = { 4, 4096, 32768, 262144, 1 << 20, 3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 };
-    enum { SIZES = sizeof sizes / sizeof *sizes, CALLS = SIZES + 1 };
-    *link = (struct link){ .ranks = world_size(world), .points = SIZES };
-    size_t most = (size_t)sizes[SIZES - 1] / sizeof(float);
-    float *send = memory_new(most, sizeof *send), *receive = memory_new(most, sizeof *receive);
-    struct spans spans;
-    const int warmups = world_is_simulated() ? 0 : 1, repeats = world_is_simulated() ? 1 : REDUCE_REPEATS;
-    spans_open(&spans, 4 * CALLS * (REDUCE_REPEATS + 1));
-    struct collective *collective = collective_open(world, &spans);
+    static const double sizes[] = { 4,       4096,    32768,    262144,   1 << 20, 3 << 20,
+                                    6 << 20, 9 << 20, 16 << 20, 24 << 20, 64 << 20 };
+    const int count = sizeof sizes / sizeof *sizes;
+    bool is_real = !world_is_simulated();
+    struct sweep sweep = { .bytes = sizes,
+                           .sizes = device_computes() ? count : count - 1, /* a model may have very many ranks */
+                           .warmups = is_real,
+                           .repeats = is_real ? REDUCE_REPEATS : 1,
+                           .between = is_real ? pass_over : NULL,
+                           .argument = bench };
+    *link = (struct link){ .ranks = world_size(world), .points = sweep.sizes };
+    memcpy(link->bytes, sizes, (size_t)link->points * sizeof *sizes);
     bench->subject->shape(bench->state, 0);
     bench->subject->fetch(bench->state);
-    /* Sizes take turns, so that a slow moment of the machine does not fall on one of them. */
-    for (int repeat = 0; repeat < warmups + repeats; repeat++)
-        for (int call = 0; call < CALLS; call++) {
-            spans_phase(&spans, SPAN_BACKWARD, world_now());
-            if (!world_is_simulated())
-                bench->subject->pass(bench->state);
-            if (call < SIZES)
-                collective_sum(collective, WIRE_F32, send, receive, (size_t)sizes[call] / sizeof(float));
-            else
-                collective_barrier(collective);
-            spans_end(&spans, world_now());
-            spans.step++;
-        }
-    struct span *all = memory_new((size_t)spans.count * (size_t)world_size(world), sizeof *all);
-    world_gather(world, spans.at, (size_t)spans.count * sizeof *spans.at, all);
-    if (world_rank(world) == 0) {
-        struct timeline timeline = { .ranks = link->ranks,
-                                     .first_step = CALLS * warmups,
-                                     .steps = CALLS * repeats,
-                                     .count = spans.count,
-                                     .spans = all };
-        struct cell *cells = memory_new((size_t)timeline.steps * (size_t)link->ranks, sizeof *cells);
-        timeline_split(&timeline, cells);
-        for (int size = 0; size < SIZES; size++) {
-            link->bytes[size] = sizes[size];
-            link->seconds[size] = typical_transfer(cells, size, CALLS, repeats, link->ranks);
-        }
-        link->barrier = typical_transfer(cells, SIZES, CALLS, repeats, link->ranks);
-        free(cells);
+    sweep_measure(world, &sweep, link->seconds, &link->barrier);
+    if (world_rank(world) == 0)
         link_fit(link);
-    }
-    free(all);
-    collective_close(collective);
-    spans_close(&spans);
-    free(send);
-    free(receive);
 }
 
 /* all: all-reduces of the whole world and of half of it. */

@@ -1,6 +1,6 @@
 #include "card.h"
 
-#include "collective.h"
+#include "algorithm.h"
 #include "cores.h"
 #include "csv.h"
 #include "device.h"
@@ -84,9 +84,8 @@ static char *card_key(const struct subject *subject, const struct run *run, cons
                       int cores)
 {
     char *model = subject->name(run);
-    char *key =
-        memory_text("%s; %s; %d cores; %s; %s; %d ranks; batch %d; %s; lockstep %s", platform, cpu, cores,
-                    device_kernel(), collective_algorithm(), run->ranks, run->batch_size, model, LOCKSTEP_VERSION);
+    char *key = memory_text("%s; %s; %d cores; %s; %s; %d ranks; batch %d; %s; lockstep %s", platform, cpu, cores,
+                            device_kernel(), algorithm_name(), run->ranks, run->batch_size, model, LOCKSTEP_VERSION);
     free(model);
     return key;
 }

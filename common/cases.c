@@ -81,14 +81,17 @@ void cases_close(struct cases *cases)
     *cases = (struct cases){ 0 };
 }
 
-int cases_most_batches(const struct cases *cases)
+int cases_most_spans(const struct cases *cases, const struct story *story)
 {
+    enum { PHASES = 6, FEW = 10 }; /* of a micro-batch, and collectives of a step */
     int most = 0;
     for (int i = 0; i < cases->count; i++)
         for (int round = 0; round < 2; round++) { /* all rounds after the first are alike */
             struct window window = run_window(run_of(cases->settings[i]), round);
-            int batches = (window.warmup + window.measured) * run_of(cases->settings[i])->accumulate;
-            most = batches > most ? batches : most;
+            int collectives = FEW + (story->collectives ? story->collectives(cases->settings[i]) : 0);
+            int spans = collectives + PHASES * run_of(cases->settings[i])->accumulate;
+            spans = spans * (window.warmup + window.measured);
+            most = spans > most ? spans : most;
         }
     return most;
 }

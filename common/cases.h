@@ -24,7 +24,7 @@ void cases_refuse(const struct story *story, struct options *base);
 void cases_settle(struct cases *cases, const struct story *story, const struct options *base);
 void cases_close(struct cases *cases);
 
-/* The micro-batches of the longest block of any case and round. */
-int cases_most_batches(const struct cases *cases);
+/* Room for the spans of the longest block of any case and round. */
+int cases_most_spans(const struct cases *cases, const struct story *story);
 
 #endif

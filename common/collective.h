@@ -36,14 +36,11 @@ void collective_progress(struct collective *collective);
 /* Returns when every rank has called it. */
 void collective_barrier(struct collective *collective);
 
-/* While on, sampled elements of every blocking sum are compared with a sum in double precision. That costs a
- * second exchange after the stamp, so it is for warm-up steps. */
+/* While on, sampled elements of every sum are compared with a sum in double precision. That costs a second exchange
+ * after the stamp, so it is for warm-up steps; started sums must be finished in the same order by all. */
 void collective_check(struct collective *collective, int on);
 
 /* How many checked sums were wrong on this rank since the last call. */
 int collective_wrong(struct collective *collective);
-
-/* The algorithm that adds, for the preamble of a result. */
-const char *collective_algorithm(void);
 
 #endif

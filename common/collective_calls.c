@@ -2,6 +2,7 @@
 #include "collective.h"
 #include "collective_mpi.h"
 
+#include "bf16.h"
 #include "die.h"
 #include "memory.h"
 #include "spans.h"
@@ -18,6 +19,10 @@ enum { CHECKED_MOST = 512 }; /* elements of a checked sum that are compared */
 
 struct started {
     struct span *span;
+    enum wire wire; /* and what is summed */
+    const void *send;
+    void *receive;
+    size_t count;
     bool progressed;
     bool is_open;
 };
@@ -32,30 +37,13 @@ struct collective {
     struct started started[COLLECTIVE_STARTED_MOST];
 };
 
-static float float_of_bf16(uint16_t half)
-{
-    uint32_t bits = (uint32_t)half << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static uint16_t bf16_of_float(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if (isnan(value))
-        return (uint16_t)(bits >> 16 | 0x40u);
-    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-}
-
 static void add_bf16(void *in, void *inout, int *count, MPI_Datatype *type)
 {
     (void)type;
     const uint16_t *a = in;
     uint16_t *b = inout;
     for (int i = 0; i < *count; i++)
-        b[i] = bf16_of_float(float_of_bf16(a[i]) + float_of_bf16(b[i]));
+        b[i] = bf16_round(bf16_widen(a[i]) + bf16_widen(b[i]));
 }
 
 struct collective *collective_open(struct world *world, struct spans *spans)
@@ -94,7 +82,7 @@ static size_t bytes_of(enum wire wire, size_t count)
 
 static float element(enum wire wire, const void *buffer, size_t i)
 {
-    return wire == WIRE_F32 ? ((const float *)buffer)[i] : float_of_bf16(((const uint16_t *)buffer)[i]);
+    return wire == WIRE_F32 ? ((const float *)buffer)[i] : bf16_widen(((const uint16_t *)buffer)[i]);
 }
 
 /* Compares evenly spread elements of `receive` with sums in double precision. An n-term sum in any order is off
@@ -150,7 +138,12 @@ int collective_start(struct collective *c, enum wire wire, const void *send, voi
     if (ticket == COLLECTIVE_STARTED_MOST)
         die(STATUS_WRONG, "more than %d all-reduces started and not finished; use larger buckets", ticket);
     struct started *s = &c->started[ticket];
-    *s = (struct started){ .is_open = true, .progressed = engine_runs_alone() };
+    *s = (struct started){ .wire = wire,
+                           .send = send,
+                           .receive = receive,
+                           .count = count,
+                           .is_open = true,
+                           .progressed = engine_runs_alone() };
     s->span = spans_collective(c->spans, SPAN_SUM, c->sequence++, bytes_of(wire, count));
     if (s->span)
         s->span->start = world_now();
@@ -178,6 +171,8 @@ void collective_finish(struct collective *c, int ticket)
         s->span->progressed = s->progressed;
     }
     s->is_open = false;
+    if (c->checking)
+        check_sum(c, s->wire, s->send, s->receive, s->count);
 }
 
 void collective_barrier(struct collective *c)

@@ -43,13 +43,3 @@ bool engine_runs_alone(void)
 {
     return false; /* Open MPI moves messages only inside its calls */
 }
-
-const char *collective_algorithm(void)
-{
-    static const char *const names[] = { "the library's choice", "linear", "reduce+broadcast",
-                                         "recursive doubling",   "ring",   "segmented ring",
-                                         "Rabenseifner" };
-    const char *chosen = getenv("OMPI_MCA_coll_tuned_allreduce_algorithm");
-    int index = chosen ? atoi(chosen) : 4; /* what world_open() chooses */
-    return index >= 0 && index < (int)(sizeof names / sizeof *names) ? names[index] : chosen;
-}

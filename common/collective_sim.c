@@ -85,8 +85,3 @@ bool engine_runs_alone(void)
 {
     return true;
 }
-
-const char *collective_algorithm(void)
-{
-    return "ring"; /* smpi/allreduce:lr, see launch.c */
-}

@@ -1,5 +1,6 @@
 #include "command.h"
 
+#include "algorithm.h"
 #include "die.h"
 #include "job.h"
 #include "memory.h"
@@ -107,9 +108,8 @@ static int write_hosts(const struct platform *platform)
 static struct command smpirun_command(const struct launch *launch)
 {
     static const char *const fixed[] = {
-        "--cfg=smpi/allreduce:lr", /* the ring, as with Open MPI */
-        "--cfg=smpi/wtime:0",      /* looking at the clock takes no time */
-        "--cfg=smpi/test:0",       /* and neither does asking whether something has arrived */
+        "--cfg=smpi/wtime:0", /* looking at the clock takes no time */
+        "--cfg=smpi/test:0",  /* and neither does asking whether something has arrived */
         "--cfg=smpi/iprobe:0",
         "--cfg=smpi/cpu-threshold:1e-6",
         "--cfg=smpi/async-small-thresh:0",
@@ -130,6 +130,7 @@ static struct command smpirun_command(const struct launch *launch)
     add_word(&c, memory_text("--cfg=smpi/host-speed:%.17gf", platform->speed));
     for (const char *const *word = fixed; *word; word++)
         add_word(&c, memory_text("%s", *word));
+    add_word(&c, memory_text("--cfg=smpi/allreduce:%s", algorithm_simulated()));
     if (platform->is_modelled)
         add_word(&c, memory_text("--cfg=smpi/simulate-computation:no"));
     return c;

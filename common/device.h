@@ -47,6 +47,9 @@ void device_column_sums(float *out, const float *x, int B, int N);
 void device_fill(float *out, float value, size_t count);
 /* out = x * scale */
 void device_scale(float *out, const float *x, float scale, size_t count);
+/* Between float and the upper half of it, as collective_sum() sends it (WIRE_BF16). */
+void device_narrow(uint16_t *out, const float *x, size_t count);
+void device_widen(float *out, const uint16_t *x, size_t count);
 /* sum += x */
 void device_add(float *sum, const float *x, size_t count);
 

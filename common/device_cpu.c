@@ -1,5 +1,7 @@
 #include "device.h"
 
+#include "bf16.h"
+
 #include <cblas.h>
 #include <math.h>
 #include <stdio.h>
@@ -167,6 +169,18 @@ WIDE void device_fill(float *out, float value, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         out[i] = value;
+}
+
+WIDE void device_narrow(uint16_t *restrict out, const float *restrict x, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = bf16_round(x[i]);
+}
+
+WIDE void device_widen(float *restrict out, const uint16_t *restrict x, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = bf16_widen(x[i]);
 }
 
 WIDE void device_add(float *restrict sum, const float *restrict x, size_t count)

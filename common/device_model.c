@@ -83,6 +83,16 @@ void device_fill(float *out, float value, size_t count)
     (void)out, (void)value, (void)count;
 }
 
+void device_narrow(uint16_t *out, const float *x, size_t count)
+{
+    (void)out, (void)x, (void)count;
+}
+
+void device_widen(float *out, const uint16_t *x, size_t count)
+{
+    (void)out, (void)x, (void)count;
+}
+
 void device_add(float *sum, const float *x, size_t count)
 {
     (void)sum, (void)x, (void)count;

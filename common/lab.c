@@ -1,5 +1,6 @@
 #include "lab.h"
 
+#include "algorithm.h"
 #include "calibrate.h"
 #include "cases.h"
 #include "collective.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPANS_PER_BATCH = 16, CREWS_MOST = 8 };
+enum { CREWS_MOST = 8 };
 
 /* Ranks that run blocks together: all, or the first few, while the others are parked. */
 struct crew {
@@ -56,6 +57,8 @@ struct lab {
     struct terminal terminal;
     struct report report;
     struct csv spans_so_far;
+    struct file table_file; /* of the lab's own table */
+    struct csv table;
 };
 
 /* --- opening ---------------------------------------------------------------------------------------------------- */
@@ -135,7 +138,7 @@ static char *preamble_of(const struct lab *lab)
     fprintf(out, "\n# machine: %s\n# ranks: %d\n# cores: %d\n# backend: %s (%s)\n", lab->card.cpu, lab->run.ranks,
             lab->card.cores, world_backend(), world_engine());
     fprintf(out, "# kernel: %s, one thread per rank\n# algorithm: %s all-reduce\n# seed: %d\n", device_kernel(),
-            collective_algorithm(), lab->run.seed);
+            algorithm_name(), lab->run.seed);
     fprintf(out, "# oversubscribed: %d\n", lab->run.ranks > lab->card.cores);
     fclose(out);
     return echo;
@@ -224,6 +227,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     lab->argc = argc;
     lab->argv = argv;
     cases_choose(&lab->cases, story, lab->tables, base, argc, argv);
+    algorithm_choose((enum algorithm)run_of(base)->algorithm);
     if (!job_is_rank()) {
         cases_refuse(story, base);
         supervise(story, base, argv);
@@ -239,7 +243,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
         exit(STATUS_RIGHT);
     }
     cases_settle(&lab->cases, story, base);
-    spans_open(&lab->spans, SPANS_PER_BATCH * cases_most_batches(&lab->cases));
+    spans_open(&lab->spans, cases_most_spans(&lab->cases, lab->story));
     open_crews(lab);
     if (world_rank(lab->world) == 0)
         open_report(lab);
@@ -365,6 +369,14 @@ const struct card *lab_card(const struct lab *lab)
     return &lab->card;
 }
 
+struct csv *lab_table(struct lab *lab, const char *name)
+{
+    if (world_rank(lab->world) > 0)
+        return NULL;
+    lab->table = report_begin_table(&lab->table_file, &lab->report, name);
+    return &lab->table;
+}
+
 /* --- closing ---------------------------------------------------------------------------------------------------- */
 
 /* On rank 0. Returns the failed checks of all cases. */
@@ -380,6 +392,8 @@ static int tell(struct lab *lab)
         fputs("\r\033[K", stderr);
     report_end_spans(&lab->spans_so_far, r);
     report_write_tables(r);
+    if (lab->table.out)
+        file_commit(&lab->table_file);
     lanes_write(r);
     trace_write(r);
     guess_keep(r, lab->run.out);

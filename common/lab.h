@@ -11,6 +11,7 @@
 #ifndef LOCKSTEP_LAB_H
 #define LOCKSTEP_LAB_H
 
+#include "csv.h"
 #include "die.h"
 #include "spans.h"
 #include "story.h"
@@ -46,6 +47,10 @@ int lab_draw(struct lab *lab, int n);
 /* all: `loss` is the mean over this rank's `samples` of the last step; parameters (count) must be bit-equal on all
  * ranks. */
 void lab_judge(struct lab *lab, double loss, int samples, const float *parameters, size_t count);
+
+/* One more table beside the others, for the rows that only this lab has: on rank 0 what to write them into, NULL on the
+ * other ranks. It takes its place when the lab is closed. */
+struct csv *lab_table(struct lab *lab, const char *name);
 
 int lab_close(struct lab *lab);
 

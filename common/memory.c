@@ -42,6 +42,19 @@ void memory_unmap(void *memory, size_t bytes)
     munmap(memory, bytes);
 }
 
+double memory_available(void)
+{
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128];
+    double kilobytes = 0;
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %lf", &kilobytes) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return kilobytes * 1024;
+}
+
 char *memory_text(const char *format, ...)
 {
     char *text = NULL;

@@ -9,14 +9,21 @@
 #include <string.h>
 
 struct mlp {
-    int width[MLP_LAYERS + 1];     /* D(0) … D(3) */
-    size_t offset[MLP_LAYERS + 1]; /* of layer l in the parameters; the last entry is their number */
-    float *initial;                /* what mlp_restart() copies */
+    int width[MLP_LAYERS + 1];         /* D(0) … D(3) */
+    size_t offset[MLP_LAYERS + 1];     /* of layer l in the parameters; the last entry is their number */
+    double backward_share[MLP_LAYERS]; /* of layer l in all of backward */
+    float *initial;                    /* what mlp_restart() copies */
     float *parameters, *gradients;
     float *output[MLP_LAYERS];    /* (B, D(l+1)): activations; of the last layer, the gradient of the logits */
     float *slope[MLP_LAYERS - 1]; /* (B, D(l+1)): gelu' */
     float *back[MLP_LAYERS - 1];  /* (B, D(l+1)): gradient of layer l's output */
 };
+
+static void list_widths(const struct run *run, int width[MLP_LAYERS + 1])
+{
+    const int list[] = { run->input_dim, run->hidden_dim, run->hidden_dim, run->num_classes };
+    memcpy(width, list, sizeof list);
+}
 
 static float *weights_of(float *array, const struct mlp *model, int layer)
 {
@@ -42,10 +49,15 @@ static void draw_initial(struct mlp *model, int seed)
 struct mlp *mlp_open(const struct run *run, int most_samples)
 {
     struct mlp *model = memory_new(1, sizeof *model);
-    const int width[] = { run->input_dim, run->hidden_dim, run->hidden_dim, run->num_classes };
-    memcpy(model->width, width, sizeof width);
+    const int *width = model->width;
+    double backward = 0;
+    list_widths(run, model->width);
+    for (int layer = 0; layer < MLP_LAYERS; layer++) {
+        model->offset[layer + 1] = mlp_layer_offset(run, layer + 1);
+        backward += mlp_backward_share(run, layer);
+    }
     for (int layer = 0; layer < MLP_LAYERS; layer++)
-        model->offset[layer + 1] = model->offset[layer] + ((size_t)width[layer] + 1) * (size_t)width[layer + 1];
+        model->backward_share[layer] = mlp_backward_share(run, layer) / backward;
     size_t count = mlp_parameter_count(model);
     model->initial = memory_new(count, sizeof(float));
     model->parameters = memory_new(count, sizeof(float));
@@ -103,18 +115,6 @@ double mlp_forward(struct mlp *model, const struct batch *batch)
     return loss / B;
 }
 
-/* A layer's share of the matrix products of backward: the first one passes nothing further back. */
-static double share_of_backward(const struct mlp *model, int layer)
-{
-    double mine = 0, all = 0;
-    for (int i = 0; i < MLP_LAYERS; i++) {
-        double products = (i > 0 ? 2.0 : 1.0) * model->width[i] * model->width[i + 1];
-        all += products;
-        mine += i == layer ? products : 0;
-    }
-    return mine / all;
-}
-
 void mlp_backward(struct mlp *model, const struct batch *batch, int layer)
 {
     int B = batch->samples, K = model->width[layer], N = model->width[layer + 1];
@@ -122,7 +122,7 @@ void mlp_backward(struct mlp *model, const struct batch *batch, int layer)
     const float *input = layer > 0 ? model->output[layer - 1] : batch->features;
     float *back = is_last ? model->output[layer] : model->back[layer];
     float *bias_gradient = bias_of(model->gradients, model, layer);
-    device_pass(WORK_BACKWARD, (struct work){ .samples = B }, share_of_backward(model, layer));
+    device_pass(WORK_BACKWARD, (struct work){ .samples = B }, model->backward_share[layer]);
     if (is_last)
         device_column_sums(bias_gradient, back, B, N);
     else
@@ -147,17 +147,41 @@ float *mlp_gradients(struct mlp *model)
     return model->gradients;
 }
 
+size_t mlp_layer_offset(const struct run *run, int layer)
+{
+    int width[MLP_LAYERS + 1];
+    size_t offset = 0;
+    list_widths(run, width);
+    for (int i = 0; i < layer; i++)
+        offset += ((size_t)width[i] + 1) * (size_t)width[i + 1];
+    return offset;
+}
+
 double mlp_gradient_bytes(const struct run *run)
 {
-    double hidden = run->hidden_dim;
-    return sizeof(float) * ((run->input_dim + 1) * hidden + (hidden + 1) * hidden + (hidden + 1) * run->num_classes);
+    return (double)(mlp_layer_offset(run, MLP_LAYERS) * sizeof(float));
+}
+
+/* Matrix products of a pass, in multiply-adds per sample: forward, the weights' gradients and, above the first layer, the
+ * inputs' gradients. `of_layer`: its backward alone; -1 for all. */
+static double products(const struct run *run, int of_layer)
+{
+    int width[MLP_LAYERS + 1];
+    double sum = 0;
+    list_widths(run, width);
+    for (int i = 0; i < MLP_LAYERS; i++) {
+        double forward = (double)width[i] * width[i + 1], backward = (i > 0 ? 2 : 1) * forward;
+        sum += of_layer < 0 ? forward + backward : of_layer == i ? backward : 0;
+    }
+    return sum;
+}
+
+double mlp_backward_share(const struct run *run, int layer)
+{
+    return products(run, layer) / products(run, -1);
 }
 
 double mlp_flops(const struct run *run, int samples)
 {
-    double first = (double)run->input_dim * run->hidden_dim;
-    double second = (double)run->hidden_dim * run->hidden_dim;
-    double third = (double)run->hidden_dim * run->num_classes;
-    /* forward and weight gradient of all three, input gradient of the upper two */
-    return 2.0 * samples * (2 * first + 3 * second + 3 * third);
+    return 2.0 * samples * products(run, -1);
 }

@@ -45,6 +45,12 @@ float *mlp_gradients(struct mlp *model);
 /* Bytes of all gradients: what one synchronisation has to sum. */
 double mlp_gradient_bytes(const struct run *run);
 
+/* Where layer l's gradients begin in the array, in floats; of MLP_LAYERS, their number. */
+size_t mlp_layer_offset(const struct run *run, int layer);
+
+/* The share that backward of one layer has in the matrix products of a whole pass, forward and backward. */
+double mlp_backward_share(const struct run *run, int layer);
+
 /* Floating-point operations of forward and backward for B samples: 2 per multiply-add, and no gradient of the
  * input. */
 double mlp_flops(const struct run *run, int samples);

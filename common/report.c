@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct csv begin_table(struct file *file, const struct report *report, const char *name)
+struct csv report_begin_table(struct file *file, const struct report *report, const char *name)
 {
     *file = file_begin(report->folder, name);
     fputs(report->preamble, file->out);
@@ -120,14 +120,14 @@ static void put_round(struct csv *csv, const struct report *report, const struct
 void report_write_tables(const struct report *report)
 {
     struct file file;
-    struct csv csv = begin_table(&file, report, "summary.csv");
+    struct csv csv = report_begin_table(&file, report, "summary.csv");
     for (int i = 0; i < report->cases; i++)
         do
             put_summary(&csv, report, &report->outcomes[i]);
         while (csv_end_row(&csv));
     file_commit(&file);
 
-    csv = begin_table(&file, report, "ranks.csv");
+    csv = report_begin_table(&file, report, "ranks.csv");
     for (int i = 0; i < report->cases; i++)
         for (int rank = 0; rank < report->outcomes[i].tally.ranks; rank++)
             do
@@ -135,7 +135,7 @@ void report_write_tables(const struct report *report)
             while (csv_end_row(&csv));
     file_commit(&file);
 
-    csv = begin_table(&file, report, "rounds.csv");
+    csv = report_begin_table(&file, report, "rounds.csv");
     for (int i = 0; i < report->cases; i++)
         for (int round = 0; round < report->outcomes[i].tally.rounds; round++)
             do
@@ -179,7 +179,7 @@ void report_add_spans(struct csv *csv, const struct timeline *timeline, const ch
 void report_end_spans(struct csv *csv, const struct report *report)
 {
     struct file file;
-    begin_table(&file, report, "spans.csv");
+    report_begin_table(&file, report, "spans.csv");
     char bytes[65536];
     bool is_whole = fflush(csv->out) == 0 && !ferror(csv->out) && fseek(csv->out, 0, SEEK_SET) == 0;
     for (size_t got; (got = fread(bytes, 1, sizeof bytes, csv->out)) > 0;)

@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include "algorithm.h"
 #include "die.h"
 #include "files.h"
 #include "memory.h"
@@ -49,6 +50,7 @@ const struct option_row run_option_rows[] = {
     { "--platform", OPTION_TEXT, AT(platform), 0, 0, "FILE", "simulate the machine of this SimGrid file" },
     { "--membus", OPTION_INTEGER, AT(membus), 0, RANKS_MOST, "N",
       "simulated cores share N cores' worth of memory; 0: own" },
+    { "--algorithm", OPTION_CHOICE, AT(algorithm), 0, 0, algorithm_words, "how an all-reduce adds" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { "--deadline-s", OPTION_NUMBER, AT(deadline_s), 0, 1e6, "S",
       "end a run that shows no progress for so long; 0: derived" },

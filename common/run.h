@@ -29,6 +29,7 @@ struct run {
     bool card_only;       /* measure the machine card, show it, stop */
     int backend;          /* enum backend */
     const char *platform; /* file of the machine to simulate; NULL: dedicated cores */
+    int algorithm;        /* enum algorithm: how all-reduces add */
     int membus;           /* of dedicated cores: they share so many cores' worth of memory bus; 0: each has its own */
     double deadline_s; /* the supervisor ends a run without a sign of life for this long; 0 = derived from `seconds` */
     const char *out;   /* folder of all results */

@@ -31,6 +31,8 @@ struct story {
     void (*refuse)(const struct options *options);
     /* The formula: from settings and card, never from the run. */
     struct prediction (*predict)(const struct options *options, const struct card *card);
+    /* Collectives of a step, for a lab that may have more than ten; else NULL. */
+    int (*collectives)(const struct options *options);
     /* The case whose throughput per rank this one's efficiency is measured by; NULL for none, or no such function. */
     const char *(*per)(const struct options *options);
     const char *asked; /* the case the learner is asked about, and the one that is explained */

@@ -6,6 +6,7 @@
 #include "device.h"
 #include "memory.h"
 #include "stall.h"
+#include "sweep.h"
 #include "trainer.h"
 
 #endif

@@ -1,6 +1,7 @@
 #include "world_mpi.h"
 #include "world.h"
 
+#include "algorithm.h"
 #include "cores.h"
 #include "die.h"
 #include "job.h"
@@ -14,15 +15,12 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-/* Open MPI reads these when it starts; a value the user has set stands.
- * - A waiting rank yields its core: a helper thread or another rank may need it.
- * - One all-reduce algorithm for the whole launch (4 = ring, the bandwidth-optimal one), so that the order of
- *   additions, and with it every bit of the loss, depends on the message alone. */
+/* Open MPI reads these when it starts; a value that is set stands. A waiting rank yields its core: a helper thread or
+ * another rank may need it. */
 static void set_defaults(void)
 {
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
-    setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
-    setenv("OMPI_MCA_coll_tuned_allreduce_algorithm", "4", 0);
+    algorithm_choose(ALGORITHM_RING);
 }
 
 /* The cores that all ranks, which share a host, may use together: told by our own supervisor, else the union of their

@@ -84,6 +84,11 @@ static void refuse(const struct options *o)
             o->run.batch_size);
 }
 
+static int collectives(const struct options *o)
+{
+    return o->sums_each ? o->run.accumulate : 1;
+}
+
 static const char *per(const struct options *o)
 {
     return o->per;
@@ -136,6 +141,7 @@ static const struct story story = {
     .options_size = sizeof(struct options),
     .refuse = refuse,
     .predict = predict,
+    .collectives = collectives,
     .per = per,
     .asked = "small_ws4",
     .event = event,

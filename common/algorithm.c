@@ -1,0 +1,46 @@
+#include "algorithm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char variable[] = "OMPI_MCA_coll_tuned_allreduce_algorithm";
+
+const char algorithm_words[] = "ring recursive-doubling rabenseifner reduce-broadcast segmented-ring linear";
+
+static const struct {
+    const char *name;
+    const char *number; /* as Open MPI's coll/tuned counts them */
+    const char *word;   /* of smpi/allreduce */
+} rows[ALGORITHMS] = {
+    [ALGORITHM_RING] = { "ring", "4", "lr" },
+    [ALGORITHM_RECURSIVE_DOUBLING] = { "recursive doubling", "3", "rdb" },
+    [ALGORITHM_RABENSEIFNER] = { "Rabenseifner", "6", "rab1" },
+    [ALGORITHM_REDUCE_BROADCAST] = { "reduce and broadcast", "2", "redbcast" },
+    [ALGORITHM_SEGMENTED_RING] = { "segmented ring", "5", "ompi_ring_segmented" },
+    [ALGORITHM_LINEAR] = { "linear", "1", "default" },
+};
+
+void algorithm_choose(enum algorithm algorithm)
+{
+    setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
+    setenv(variable, rows[algorithm].number, algorithm != ALGORITHM_RING);
+}
+
+static int chosen(void)
+{
+    const char *number = getenv(variable);
+    for (int i = 0; number && i < ALGORITHMS; i++)
+        if (strcmp(rows[i].number, number) == 0)
+            return i;
+    return -1;
+}
+
+const char *algorithm_name(void)
+{
+    return chosen() < 0 ? "the library's choice of" : rows[chosen()].name;
+}
+
+const char *algorithm_simulated(void)
+{
+    return rows[chosen() < 0 ? ALGORITHM_RING : chosen()].word;
+}

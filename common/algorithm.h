@@ -1,0 +1,27 @@
+/* algorithm: how the all-reduces of a launch add. One for all of them, so that the order of additions, and with it every
+ * bit of the loss, depends on the message alone. */
+#ifndef LOCKSTEP_ALGORITHM_H
+#define LOCKSTEP_ALGORITHM_H
+
+enum algorithm {
+    ALGORITHM_RING, /* each rank sends an n-th part 2 (n - 1) times: the fewest bytes, the most messages */
+    ALGORITHM_RECURSIVE_DOUBLING, /* all of it, log2 n times: the fewest messages */
+    ALGORITHM_RABENSEIFNER,       /* halves, quarters …, and back: few of both */
+    ALGORITHM_REDUCE_BROADCAST,   /* up a tree and down again */
+    ALGORITHM_SEGMENTED_RING,
+    ALGORITHM_LINEAR, /* everything to rank 0 and back */
+    ALGORITHMS
+};
+
+/* The names as an option's words, in that order. */
+extern const char algorithm_words[];
+
+/* For this process and its children, before MPI starts. The ring gives way to another that the environment already names
+ * for Open MPI (OMPI_MCA_coll_tuned_allreduce_algorithm). */
+void algorithm_choose(enum algorithm algorithm);
+
+/* What was chosen: its name, and SMPI's word for it. */
+const char *algorithm_name(void);
+const char *algorithm_simulated(void);
+
+#endif

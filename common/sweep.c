@@ -1,0 +1,78 @@
+#include "sweep.h"
+
+#include "collective.h"
+#include "memory.h"
+#include "spans.h"
+#include "stats.h"
+#include "timeline.h"
+#include "world.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Every call is a step of its own: a phase and the collective in it. The last of a round is a barrier. */
+static void make_calls(struct collective *collective, struct spans *spans, struct world *world,
+                       const struct sweep *sweep, float *send, float *receive)
+{
+    for (int round = 0; round < sweep->warmups + sweep->repeats; round++)
+        for (int call = 0; call <= sweep->sizes; call++) {
+            if (!sweep->between)
+                world_barrier(world);
+            spans_phase(spans, SPAN_BACKWARD, world_now());
+            if (sweep->between)
+                sweep->between(sweep->argument);
+            if (call < sweep->sizes)
+                collective_sum(collective, WIRE_F32, send, receive, (size_t)sweep->bytes[call] / sizeof(float));
+            else
+                collective_barrier(collective);
+            spans_end(spans, world_now());
+            spans->step++;
+        }
+}
+
+/* Cells (repeats x calls, ranks): the median over repeats of the mean rank's transfer in one of the calls. */
+static double typical_transfer(const struct cell *cells, int call, const struct sweep *sweep, int ranks)
+{
+    double *transfer = memory_new((size_t)sweep->repeats, sizeof *transfer);
+    for (int repeat = 0; repeat < sweep->repeats; repeat++)
+        for (int rank = 0; rank < ranks; rank++)
+            transfer[repeat] += cells[(repeat * (sweep->sizes + 1) + call) * ranks + rank].transfer / ranks;
+    double typical = fmax(1e-9, stats_quantile(transfer, sweep->repeats, 0.5));
+    free(transfer);
+    return typical;
+}
+
+void sweep_measure(struct world *world, const struct sweep *sweep, double *seconds, double *barrier)
+{
+    int ranks = world_size(world), calls = sweep->sizes + 1;
+    double most = 0;
+    for (int i = 0; i < sweep->sizes; i++)
+        most = fmax(most, sweep->bytes[i]);
+    float *send = memory_new((size_t)most, 1), *receive = memory_new((size_t)most, 1);
+    struct spans spans;
+    spans_open(&spans, 4 * calls * (sweep->warmups + sweep->repeats));
+    struct collective *collective = collective_open(world, &spans);
+    make_calls(collective, &spans, world, sweep, send, receive);
+    collective_close(collective);
+    free(send);
+    free(receive);
+
+    struct span *all = memory_new((size_t)spans.count * (size_t)ranks, sizeof *all);
+    world_gather(world, spans.at, (size_t)spans.count * sizeof *spans.at, all);
+    if (world_rank(world) == 0) {
+        struct timeline timeline = { .ranks = ranks,
+                                     .first_step = calls * sweep->warmups,
+                                     .steps = calls * sweep->repeats,
+                                     .count = spans.count,
+                                     .spans = all };
+        struct cell *cells = memory_new((size_t)timeline.steps * (size_t)ranks, sizeof *cells);
+        timeline_split(&timeline, cells);
+        for (int i = 0; i < sweep->sizes; i++)
+            seconds[i] = typical_transfer(cells, i, sweep, ranks);
+        if (barrier)
+            *barrier = typical_transfer(cells, sweep->sizes, sweep, ranks);
+        free(cells);
+    }
+    free(all);
+    spans_close(&spans);
+}

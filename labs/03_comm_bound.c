@@ -1,0 +1,374 @@
+/* 03_comm_bound: when is a step bound by communication, and what makes that cheaper?
+ *
+ * Beside its own gradients each rank sums 128 MiB more in every step, as if it trained a model of 33.5 million parameters
+ * whose arithmetic somebody else did. The formula's last term is no longer small:
+ *
+ *     step = max over ranks of (data + local + host) + sum over messages of (alpha + beta x bytes)
+ *
+ *     comm_ws4          the buffer is mapped, filled and released in every step (host), as the post has it
+ *     comm_kept_ws4     … kept: the first fix costs nothing
+ *     comm_buckets      … cut into buckets, each started as soon as backward has it: what travels beside work is hidden
+ *     comm_no_progress  … and nobody calls the library meanwhile
+ *     comm_bf16         … half the bytes on the wire, for both messages: 8 bits of mantissa, and a sum that shows it
+ *     comm_every_k      … sent only every k steps, as if k gradients were added up first
+ *     one_bucket        the model's own gradients, started as one bucket
+ *     ddp_buckets       … as two, which is how PyTorch's DDP cuts them
+ *
+ *     build/bin/03_comm_bound --ranks 4 --comm-mb 128
+ *
+ * Then all-reduces of 4 B to 256 MiB are timed by themselves into sweep.csv: time, algorithm and bus bandwidth, beside the
+ * card's fit. Look at: `transfer` and `host`, and at what travels in the lanes' second row. comm_ws4 is the published
+ * case. */
+#include "lab.h"
+#include "train.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MIB = 1 << 20 };
+
+struct options {
+    struct run run;
+    int comm_mb;   /* the extra message */
+    int bucket_mb; /* the most a bucket of it holds */
+    int every;     /* the k of the fix */
+    int sweep_mb;  /* the largest message of the sweep */
+    /* Set by the variants: */
+    bool has_message; /* the extra one */
+    bool is_fresh;    /* its buffer is mapped and filled in each step */
+    bool overlaps;    /* it goes in buckets, started during backward */
+    bool progresses;  /* and the library is called after each layer */
+    int own_buckets;  /* of the model's own gradients, started during backward; 0: one sum after it */
+    enum wire wire;
+};
+
+static const struct option_row rows[] = {
+    { "--comm-mb", OPTION_INTEGER, offsetof(struct options, comm_mb), 1, 4096, "MiB", "the extra message" },
+    { "--bucket-mb", OPTION_INTEGER, offsetof(struct options, bucket_mb), 1, 4096, "MiB", "the most a bucket holds" },
+    { "--sync-every", OPTION_INTEGER, offsetof(struct options, every), 1, 1000, "K",
+      "steps from one to the next, as a fix" },
+    { "--sweep-mb", OPTION_INTEGER, offsetof(struct options, sweep_mb), 0, 4096, "MiB",
+      "the largest message of the sweep; 0: no sweep" },
+    { 0 },
+};
+
+/* clang-format off */
+static void message(struct options *o)     { o->has_message = true; }
+static void fresh(struct options *o)       { message(o); o->is_fresh = true; }
+
+static void buckets(struct options *o)     { o->overlaps = o->progresses = true; }
+static void no_progress(struct options *o) { o->overlaps = true; }
+static void bf16(struct options *o)        { o->wire = WIRE_BF16; }
+static void every_k(struct options *o)     { o->run.sync_every = o->every; }
+static void one_bucket(struct options *o)  { o->own_buckets = 1; o->progresses = true; }
+static void ddp(struct options *o)         { o->own_buckets = 2; o->progresses = true; }
+
+static const struct variant variants[] = {
+    /* case              pathology    fix         idea */
+    { "baseline", NULL, NULL, "the model's own gradients alone" },
+    { "comm_ws4", fresh, NULL, "one more message, its buffer made anew in each step" },
+    { "comm_kept_ws4", message, NULL, "one more message, its buffer kept" },
+    { "comm_buckets", message, buckets, "… in buckets, started during backward" },
+    { "comm_no_progress", message, no_progress, "… and no call to the library meanwhile" },
+    { "comm_bf16", message, bf16, "… half the bytes on the wire" },
+    { "comm_every_k", message, every_k, "… only every k steps" },
+    { "one_bucket", NULL, one_bucket, "no more message; the own gradients as one bucket" },
+    { "ddp_buckets", NULL, ddp, "… as DDP's two, the first one started early" },
+    { 0 },
+};
+/* clang-format on */
+
+/* --- what goes when ---------------------------------------------------------------------------------------------- */
+
+/* A message in buckets: bucket b of n is ready after as many layers of backward as it is far in the message. */
+struct cut {
+    size_t count, most; /* floats of the message, and of a bucket */
+    int buckets;
+};
+
+static struct cut cut_of(const struct options *o)
+{
+    struct cut cut = { .count = (size_t)o->comm_mb * MIB / sizeof(float),
+                       .most = (size_t)o->bucket_mb * MIB / sizeof(float) };
+    cut.buckets = (int)((cut.count + cut.most - 1) / cut.most);
+    return cut;
+}
+
+static size_t bucket_begin(const struct cut *cut, int bucket)
+{
+    return (size_t)bucket * cut->most;
+}
+
+static size_t bucket_count(const struct cut *cut, int bucket)
+{
+    size_t left = cut->count - bucket_begin(cut, bucket);
+    return left < cut->most ? left : cut->most;
+}
+
+/* Buckets that are ready when so many layers are done, from the last layer on. */
+static int buckets_ready(const struct cut *cut, int layers_done)
+{
+    return cut->buckets * layers_done / MLP_LAYERS;
+}
+
+/* DDP's own cut of the model's gradients: the last layer alone, the other two together. In one bucket: all. */
+static int own_bucket_layer(int own_buckets, int bucket)
+{
+    return own_buckets == 2 && bucket == 0 ? MLP_LAYERS - 1
+                                           : 0; /* its first layer: it is ready when that one is done */
+}
+
+static void refuse(const struct options *o)
+{
+    struct cut cut = cut_of(o);
+    double bytes = 4.0 * MIB * o->comm_mb * o->run.ranks, available = memory_available();
+    if (cut.buckets > COLLECTIVE_STARTED_MOST / 2)
+        die(STATUS_USAGE, "--bucket-mb %d cuts --comm-mb %d into %d buckets, and %d are the most; ask for larger ones",
+            o->bucket_mb, o->comm_mb, cut.buckets, COLLECTIVE_STARTED_MOST / 2);
+    if (available > 0 && bytes > available)
+        die(STATUS_CANNOT, "--comm-mb %d on %d ranks takes %.1f GB of memory, and %.1f are free; ask for less",
+            o->comm_mb, o->run.ranks, bytes / 1e9, available / 1e9);
+}
+
+/* --- the formula ------------------------------------------------------------------------------------------------- */
+
+/* Seconds from the end of backward until messages are there that were started `before` its end, one after another. A
+ * network that needs no core has them under way meanwhile; ranks that must move them themselves begin at the end. */
+struct message {
+    double before, seconds;
+};
+
+static double exposed(const struct message *messages, int count, const struct card *card)
+{
+    double done = -INFINITY;
+    for (int i = 0; i < count; i++)
+        done = fmax(done, -messages[i].before * (1 - card->transfer_core)) + messages[i].seconds;
+    return count ? fmax(0, done) : 0;
+}
+
+static double predict_transfer(const struct options *o, const struct card *card, double passes)
+{
+    const struct run *run = &o->run;
+    struct message messages[COLLECTIVE_STARTED_MOST];
+    int count = 0, ranks = run->ranks;
+    double half = o->wire == WIRE_BF16 ? 0.5 : 1, left = 0,
+           before[MLP_LAYERS]; /* from a layer's end to that of backward */
+    for (int layer = 0; layer < MLP_LAYERS; layer++) {
+        before[layer] = left;
+        left += passes * mlp_backward_share(run, layer);
+    }
+    struct cut cut = cut_of(o);
+    for (int done = 1; o->overlaps && done <= MLP_LAYERS; done++)
+        for (; count < buckets_ready(&cut, done); count++)
+            messages[count] =
+                (struct message){ before[MLP_LAYERS - done],
+                                  card_allreduce(card, ranks, (double)bucket_count(&cut, count) * sizeof(float)) };
+    size_t end = mlp_layer_offset(run, MLP_LAYERS);
+    for (int bucket = 0; bucket < o->own_buckets; bucket++) {
+        int layer = own_bucket_layer(o->own_buckets, bucket);
+        size_t begin = mlp_layer_offset(run, layer);
+        messages[count++] =
+            (struct message){ before[layer], card_allreduce(card, ranks, (double)(end - begin) * sizeof(float)) };
+        end = begin;
+    }
+    double seconds = exposed(messages, count, card);
+    if (!o->own_buckets)
+        seconds += card_allreduce(card, ranks, half * mlp_gradient_bytes(run));
+    if (o->has_message && !o->overlaps)
+        seconds += card_allreduce(card, ranks, half * (double)cut.count * sizeof(float)) / run->sync_every;
+    return seconds;
+}
+
+/* Seconds of rounding to bf16 and back: 4 bytes read and 2 written, 2 read and 4 written. */
+static double convert_seconds(const struct options *o, const struct card *card)
+{
+    double floats = mlp_gradient_bytes(&o->run) / sizeof(float) + (o->has_message ? (double)cut_of(o).count : 0);
+    return o->wire == WIRE_BF16 ? 12 * floats / card->copy_bandwidth : 0;
+}
+
+static struct prediction predict(const struct options *o, const struct card *card)
+{
+    int ranks = o->run.ranks;
+    struct local_cost cost = card_local(card, ranks);
+    struct work batch = work_samples(o->run.batch_size);
+    double passes = cost_at(&cost.passes, batch);
+    struct load load = { .data = cost_at(&cost.fetch, batch),
+                         .local = passes + cost.update + convert_seconds(o, card),
+                         .host = o->is_fresh ? (double)MIB * o->comm_mb / card->fresh_bandwidth : 0 };
+    load.cpu = load.data + load.local + load.host;
+    struct load loads[RANKS_MOST];
+    for (int rank = 0; rank < ranks; rank++)
+        loads[rank] = load;
+    return predict_step(loads, ranks, card->cores, card_jitter(card, ranks), predict_transfer(o, card, passes));
+}
+
+static int collectives(const struct options *o)
+{
+    return o->overlaps ? cut_of(o).buckets : 2;
+}
+
+static char *event(const struct options *o)
+{
+    return memory_text("each rank also sums %d MiB in every step, in a buffer that it makes anew", o->comm_mb);
+}
+
+static const struct story story = {
+    .lab = "03_comm_bound",
+    .question = "When is a step bound by communication, and what makes that cheaper?",
+    .subject = &subject_mlp,
+    .variants = variants,
+    .rows = rows,
+    .options_size = sizeof(struct options),
+    .refuse = refuse,
+    .predict = predict,
+    .collectives = collectives,
+    .asked = "comm_ws4",
+    .event = event,
+    .pictured = (const char *const[]){ "baseline", "comm_kept_ws4", "comm_buckets", NULL },
+};
+
+/* --- the step ---------------------------------------------------------------------------------------------------- */
+
+/* The extra message's buffers, and what bf16 needs; and the sums that are under way. */
+struct buffers {
+    float *send, *receive;       /* (message) */
+    uint16_t *narrow, *narrowed; /* (message or gradients, whichever is more) */
+    int ticket[COLLECTIVE_STARTED_MOST];
+    int started;
+};
+
+static void sum_message(struct collective *collective, enum wire wire, struct buffers *b, const float *send,
+                        float *receive, size_t count)
+{
+    if (wire == WIRE_F32) {
+        collective_sum(collective, wire, send, receive, count);
+        return;
+    }
+    device_narrow(b->narrow, send, count);
+    collective_sum(collective, wire, b->narrow, b->narrowed, count);
+    device_widen(receive, b->narrowed, count);
+}
+
+/* Starts whatever the layer that is just done makes ready. */
+static void start_ready(struct collective *collective, const struct options *o, struct buffers *b, struct trainer *t,
+                        int layer)
+{
+    struct cut cut = cut_of(o);
+    int before = buckets_ready(&cut, MLP_LAYERS - 1 - layer), ready = buckets_ready(&cut, MLP_LAYERS - layer);
+    for (int i = before; o->overlaps && i < ready; i++) {
+        size_t begin = bucket_begin(&cut, i);
+        b->ticket[b->started++] =
+            collective_start(collective, WIRE_F32, b->send + begin, b->receive + begin, bucket_count(&cut, i));
+    }
+    size_t end = t->count;
+    for (int bucket = 0; bucket < o->own_buckets; bucket++) {
+        int first = own_bucket_layer(o->own_buckets, bucket);
+        size_t begin = mlp_layer_offset(&o->run, first);
+        if (first == layer)
+            b->ticket[b->started++] =
+                collective_start(collective, WIRE_F32, mlp_gradients(t->model) + begin, t->sums + begin, end - begin);
+        end = begin;
+    }
+    if (o->progresses)
+        collective_progress(collective);
+}
+
+static void finish_started(struct collective *collective, struct buffers *b)
+{
+    for (int i = 0; i < b->started; i++)
+        collective_finish(collective, b->ticket[i]);
+    b->started = 0;
+}
+
+/* --- all-reduces by themselves ----------------------------------------------------------------------------------- */
+
+/* Bus bandwidth is what the slowest link carries: 2 (n - 1) / n of the bytes (nccl-tests, doc/PERFORMANCE.md). */
+static void write_sweep(struct csv *csv, const struct card *card, int ranks, const double *bytes, const double *seconds,
+                        int sizes)
+{
+    for (int i = 0; i < sizes; i++)
+        do {
+            csv_integer(csv, "ranks", ranks);
+            csv_number(csv, "bytes", bytes[i]);
+            csv_ms(csv, "time_ms", seconds[i]);
+            csv_ms(csv, "card_ms", card_allreduce(card, ranks, bytes[i]));
+            csv_number(csv, "algbw_GB_per_s", bytes[i] / seconds[i] / 1e9);
+            csv_number(csv, "busbw_GB_per_s", 2.0 * (ranks - 1) / ranks * bytes[i] / seconds[i] / 1e9);
+        } while (csv_end_row(csv));
+}
+
+static void sweep(struct lab *lab, const struct options *o)
+{
+    enum { SIZES_MOST = 16, REPEATS = 5, QUICK_REPEATS = 3, QUICK_MOST = 16 };
+    double bytes[SIZES_MOST], seconds[SIZES_MOST];
+    double most = (double)MIB * (o->run.quick && o->sweep_mb > QUICK_MOST ? QUICK_MOST : o->sweep_mb);
+    double fits = memory_available() / 4 / o->run.ranks; /* two buffers for each rank, in half of what is free */
+    int sizes = 0;
+    world_broadcast(lab_world(lab), &fits, sizeof fits);
+    for (double size = 4; size <= fmin(most, fmax(fits, 4)) && sizes < SIZES_MOST; size *= 4)
+        bytes[sizes++] = size;
+    struct csv *csv = lab_table(lab, "sweep.csv");
+    struct sweep plan = {
+        .bytes = bytes, .sizes = sizes, .warmups = 1, .repeats = o->run.quick ? QUICK_REPEATS : REPEATS
+    };
+    sweep_measure(lab_world(lab), &plan, seconds, NULL);
+    if (csv)
+        write_sweep(csv, lab_card(lab), o->run.ranks, bytes, seconds, sizes);
+}
+
+int main(int argc, char **argv)
+{
+    struct options base = { .run = run_published, .comm_mb = 128, .bucket_mb = 25, .every = 4, .sweep_mb = 256 };
+    struct lab *lab = lab_open(&story, &base, argc, argv);
+    int rank = world_rank(lab_world(lab));
+    struct trainer t = trainer_open(&base.run, base.run.batch_size);
+    size_t count = cut_of(&base).count, wider = count > t.count ? count : t.count;
+    struct buffers b = { .send = memory_new(count, sizeof(float)),
+                         .receive = memory_new(count, sizeof(float)),
+                         .narrow = memory_new(wider, sizeof(uint16_t)),
+                         .narrowed = memory_new(wider, sizeof(uint16_t)) };
+    device_fill(b.send, 1, count);
+
+    struct options o;
+    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
+        struct collective *collective = lab_collective(lab);
+        trainer_restart(&t, share_even(&o.run, rank), 0, 1.0f / (float)run_global_batch(&o.run));
+        double loss = 0;
+
+        while (lab_next_step(lab)) {
+            lab_phase(lab, SPAN_DATA);
+            const struct batch *batch = loader_next(t.loader, (struct stall){ STALL_NONE, 0 });
+            lab_phase(lab, SPAN_FORWARD);
+            loss = mlp_forward(t.model, batch);
+            lab_phase(lab, SPAN_BACKWARD);
+            for (int layer = MLP_LAYERS; layer-- > 0;) {
+                mlp_backward(t.model, batch, layer);
+                start_ready(collective, &o, &b, &t, layer); /* <- the fix: it travels while backward goes on */
+            }
+            if (!o.own_buckets)
+                sum_message(collective, o.wire, &b, mlp_gradients(t.model), t.sums, t.count);
+            finish_started(collective, &b);
+            if (o.is_fresh) { /* <- the pathology, as published: a buffer made anew, filled, summed, given back */
+                lab_phase(lab, SPAN_HOST);
+                float *fresh = memory_map(count * sizeof *fresh);
+                device_fill(fresh, 1, count);
+                collective_sum(collective, WIRE_F32, fresh, b.receive, count);
+                memory_unmap(fresh, count * sizeof *fresh);
+            } else if (o.has_message && !o.overlaps && lab_every(lab, o.run.sync_every)) {
+                sum_message(collective, o.wire, &b, b.send, b.receive, count);
+            }
+            lab_phase(lab, SPAN_UPDATE);
+            adamw_update(t.optimizer, mlp_parameters(t.model), t.sums);
+        }
+        lab_judge(lab, loss, o.run.batch_size, mlp_parameters(t.model), t.count);
+    }
+    if (base.sweep_mb > 0 && base.run.cases.count == 0)
+        sweep(lab, &base);
+
+    free(b.send);
+    free(b.receive);
+    free(b.narrow);
+    free(b.narrowed);
+    trainer_close(&t);
+    return lab_close(lab);
+}
