@@ -1,9 +1,10 @@
 /* device: the arithmetic that the models are made of. One thread per rank.
  *
- * Legend: B rows (samples), N and K columns. All matrices are row-major and dense. */
+ * Legend: B rows (samples, or tokens of texts), N and K columns. All matrices are row-major and dense. */
 #ifndef LOCKSTEP_DEVICE_H
 #define LOCKSTEP_DEVICE_H
 
+#include "text.h"
 #include "work.h"
 
 #include <stdbool.h>
@@ -42,6 +43,48 @@ void device_gelu_back(float *d, const float *slope, float *bias_gradient, int B,
 double device_cross_entropy(float *logits, const float *bias, const int32_t *labels, int B, int N, float scale);
 /* out (N) = column sums of x (B,N) */
 void device_column_sums(float *out, const float *x, int B, int N);
+
+/* out (B,N): row b is row index[b] of table (.,N). */
+void device_gather(float *out, const float *table, const int32_t *index, int B, int N);
+/* Row b of x (B,N) is added to row index[b] of out (rows,N), which is zeroed first: a dense gradient of the table. */
+void device_scatter(float *out, int rows, const float *x, const int32_t *index, int B, int N);
+
+/* x (B,N) becomes x + beside + bias: the end of a branch whose beginning was `beside` (B,N). */
+void device_residual(float *x, const float *beside, const float *bias, int B, int N);
+
+/* y (B,N) = (x - mean) / sqrt(variance + 1e-5) * weight + bias, mean and variance being those of the row;
+ * moments (B,2) receives mean and 1 / sqrt(variance + 1e-5), which backward needs. */
+void device_layer_norm(float *y, float *moments, const float *x, const float *weight, const float *bias, int B, int N);
+/* To d (B,N), the gradient that goes past the norm, is added what goes through it, back (B,N) being the gradient of y;
+ * weight_gradient and bias_gradient (N) receive theirs. */
+void device_layer_norm_back(float *d, float *weight_gradient, float *bias_gradient, const float *back, const float *x,
+                            const float *moments, const float *weight, int B, int N);
+
+/* out (texts,N): the mean of x (B,N) over a text's valid rows. */
+void device_mean_pool(float *out, const float *x, const struct text *text, int texts, int N);
+/* d (B,N): what each row has of back (texts,N); nothing for padding. */
+void device_mean_pool_back(float *d, const float *back, const struct text *text, int texts, int N);
+
+/* Softmax attention of every text to itself. Legend: H heads, D columns of each. A row of `projected` holds query, key
+ * and value, H x D columns each, head after head, all without their bias. Scores, q k / sqrt D, are computed for
+ * extent x extent rows of a text and then masked where the key is padding; they never lie in memory for more than
+ * DEVICE_LANES queries at a time. */
+enum { DEVICE_LANES = 16 };
+struct attention {
+    const struct text *text; /* (texts), that make up the B rows */
+    int texts;
+    int heads, head_width;  /* H and D, D at most DEVICE_LANES */
+    const float *projected; /* (B,3HD) */
+    const float *bias;      /* (3HD) */
+    float *out;             /* (B,HD) */
+    float *log_sum;         /* (B,H): log of the sum of a query's e^score, which backward needs */
+    float *scratch;         /* device_attention_scratch() floats, 64-byte aligned */
+};
+void device_attention(const struct attention *a);
+/* back (B,3HD), the gradient of `projected`, from d (B,HD), the gradient of `out`. */
+void device_attention_back(float *back, const float *d, const struct attention *a);
+/* Floats for texts of at most `most_length` rows. */
+size_t device_attention_scratch(int most_length);
 
 /* out = value, everywhere */
 void device_fill(float *out, float value, size_t count);

@@ -73,6 +73,59 @@ void device_column_sums(float *out, const float *x, int B, int N)
     (void)out, (void)x, (void)B, (void)N;
 }
 
+void device_gather(float *out, const float *table, const int32_t *index, int B, int N)
+{
+    (void)out, (void)table, (void)index, (void)B, (void)N;
+}
+
+void device_scatter(float *out, int rows, const float *x, const int32_t *index, int B, int N)
+{
+    (void)out, (void)rows, (void)x, (void)index, (void)B, (void)N;
+}
+
+void device_residual(float *x, const float *beside, const float *bias, int B, int N)
+{
+    (void)x, (void)beside, (void)bias, (void)B, (void)N;
+}
+
+void device_layer_norm(float *y, float *moments, const float *x, const float *weight, const float *bias, int B, int N)
+{
+    (void)y, (void)moments, (void)x, (void)weight, (void)bias, (void)B, (void)N;
+}
+
+void device_layer_norm_back(float *d, float *weight_gradient, float *bias_gradient, const float *back, const float *x,
+                            const float *moments, const float *weight, int B, int N)
+{
+    (void)d, (void)weight_gradient, (void)bias_gradient, (void)back, (void)x, (void)moments, (void)weight;
+    (void)B, (void)N;
+}
+
+void device_mean_pool(float *out, const float *x, const struct text *text, int texts, int N)
+{
+    (void)out, (void)x, (void)text, (void)texts, (void)N;
+}
+
+void device_mean_pool_back(float *d, const float *back, const struct text *text, int texts, int N)
+{
+    (void)d, (void)back, (void)text, (void)texts, (void)N;
+}
+
+void device_attention(const struct attention *a)
+{
+    (void)a;
+}
+
+void device_attention_back(float *back, const float *d, const struct attention *a)
+{
+    (void)back, (void)d, (void)a;
+}
+
+size_t device_attention_scratch(int most_length)
+{
+    (void)most_length;
+    return 0;
+}
+
 void device_scale(float *out, const float *x, float scale, size_t count)
 {
     (void)out, (void)x, (void)scale, (void)count;

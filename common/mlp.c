@@ -40,9 +40,8 @@ static void draw_initial(struct mlp *model, int seed)
     struct random random;
     random_seed(&random, (uint64_t)seed);
     for (int layer = 0; layer < MLP_LAYERS; layer++) {
-        double bound = 1.0 / sqrt(model->width[layer]);
-        for (size_t i = model->offset[layer]; i < model->offset[layer + 1]; i++)
-            model->initial[i] = (float)(bound * (2 * random_unit(&random) - 1));
+        size_t count = model->offset[layer + 1] - model->offset[layer];
+        random_fill(&random, weights_of(model->initial, model, layer), count, 1.0 / sqrt(model->width[layer]));
     }
 }
 

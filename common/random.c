@@ -85,6 +85,12 @@ double random_normal(struct random *r)
     return radius * cos(2.0 * M_PI * random_unit(r));
 }
 
+void random_fill(struct random *r, float *out, size_t count, double bound)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = (float)(bound * (2 * random_unit(r) - 1));
+}
+
 void random_shuffle(struct random *r, uint32_t *items, size_t count)
 {
     for (size_t i = count; i-- > 1;) {

@@ -27,6 +27,9 @@ uint32_t random_below(struct random *random, uint32_t n);
 /* A draw from the standard normal distribution (Box-Muller, the cosine branch). */
 double random_normal(struct random *random);
 
+/* `count` draws, uniform in +-bound. */
+void random_fill(struct random *random, float *out, size_t count, double bound);
+
 /* random.shuffle(): Fisher-Yates from the last index down. */
 void random_shuffle(struct random *random, uint32_t *items, size_t count);
 
