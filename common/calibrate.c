@@ -216,16 +216,20 @@ static void pass_over(void *argument)
 }
 
 /* all of a sub-world: all-reduces of growing size, each after a real backward, so that caches and arrival are as in
- * training; simulated ones know neither, and need no repeating. The sizes that labs use (the gradients, 128 MiB) are left
- * out: they are predicted. */
-static void measure_link(struct link *link, struct bench *bench, struct world *world)
+ * training; simulated ones know neither, and need no repeating. The sizes that labs use (the gradients, `largest`) are
+ * left out: they are predicted. */
+static void measure_link(struct link *link, struct bench *bench, struct world *world, double largest)
 {
-    static const double sizes[] = { 4,       4096,    32768,    262144,   1 << 20, 3 << 20,
-                                    6 << 20, 9 << 20, 16 << 20, 24 << 20, 64 << 20 };
-    const int count = sizeof sizes / sizeof *sizes;
+    static const double usual[] = { 4, 4096, 32768, 262144, 1 << 20, 3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 };
+    const double least = usual[sizeof usual / sizeof *usual - 1];
+    double sizes[LINK_POINTS_MOST];
+    int count = sizeof usual / sizeof *usual;
+    memcpy(sizes, usual, sizeof usual);
+    for (double part = 0.5; part < 2 && largest * part > least; part += 1)
+        sizes[count++] = floor(largest * part / sizeof(float)) * sizeof(float);
     bool is_real = !world_is_simulated();
     struct sweep sweep = { .bytes = sizes,
-                           .sizes = device_computes() ? count : count - 1, /* a model may have very many ranks */
+                           .sizes = count,
                            .warmups = is_real,
                            .repeats = is_real ? REDUCE_REPEATS : 1,
                            .between = is_real ? pass_over : NULL,
@@ -240,13 +244,13 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
 }
 
 /* all: all-reduces of the whole world and of half of it. */
-static void measure_links(struct card *card, struct bench *bench, struct world *world)
+static void measure_links(struct card *card, struct bench *bench, struct world *world, double largest)
 {
     const int sizes[] = { world_size(world), (world_size(world) + 1) / 2 };
     for (int i = 0; i < 2 && sizes[i] > 1 && (i == 0 || sizes[i] < sizes[0]); i++) {
         struct world *part = world_first(world, sizes[i]);
         if (part) {
-            measure_link(&card->link[card->links], bench, part);
+            measure_link(&card->link[card->links], bench, part, i == 0 ? largest : 0);
             world_leave(part);
         }
         card->links++;
@@ -265,7 +269,8 @@ static struct local_cost modelled_cost(void)
     return local;
 }
 
-void calibrate(struct card *card, struct world *world, const struct subject *subject, const struct run *run)
+void calibrate(struct card *card, struct world *world, const struct subject *subject, const struct run *run,
+               double largest)
 {
     *card = (struct card){ .ranks = world_size(world),
                            .cores = world_cores(world),
@@ -292,7 +297,7 @@ void calibrate(struct card *card, struct world *world, const struct subject *sub
     if (world_rank(world) == 0)
         measure_machine(card);
     world_rest(world);
-    measure_links(card, &bench, world);
+    measure_links(card, &bench, world, largest);
     bench_close(&bench);
     world_broadcast(world, card, sizeof *card);
 }

@@ -6,8 +6,10 @@
 
 struct world;
 
-/* all: measures for a few seconds; the card is complete on every rank. */
-void calibrate(struct card *card, struct world *world, const struct subject *subject, const struct run *run);
+/* all: measures for a few seconds; the card is complete on every rank. `largest`: bytes of a message that is larger than
+ * the gradients; it is held out between two sizes that are measured. 0 for none. */
+void calibrate(struct card *card, struct world *world, const struct subject *subject, const struct run *run,
+               double largest);
 
 /* all: a few steps against a card measured earlier: of all ranks at once, or, with more ranks than cores, of one alone.
  * False when they differ by more than 15 %: the machine, or its other users, are not what they were. */

@@ -195,7 +195,7 @@ static void add_point(struct card *card, int ranks, double bytes, double seconds
 }
 
 bool card_read(struct card *card, const char *folder, const struct subject *subject, const struct run *run,
-               const char *platform, int cores)
+               double largest, const char *platform, int cores)
 {
     *card = (struct card){ .ranks = run->ranks, .cores = cores };
     cores_name(card->cpu, CARD_NAME);
@@ -229,7 +229,8 @@ bool card_read(struct card *card, const char *folder, const struct subject *subj
     csv_free(&table);
     for (int i = 0; i < card->links; i++)
         link_fit(&card->link[i]);
-    return found == CARD_ENTRIES && (run->ranks == 1 || card->links > 0);
+    bool reaches = run->ranks == 1 || (card->links > 0 && link_reach(&card->link[0]) >= largest);
+    return found == CARD_ENTRIES && reaches;
 }
 
 /* "12.0 fixed + 0.140 per sample", in milliseconds, of the terms that there are. */

@@ -83,6 +83,7 @@ static void join_world(struct lab *lab, struct options *base)
         die(STATUS_USAGE, "--ranks %d, but the launcher started %d; leave out --ranks or start as many", asked, size);
     }
     run_of(base)->ranks = size;
+    run_of(base)->takes_turns = world_is_simulated() || size > world_cores(lab->world);
     if (world_rank(lab->world) == 0)
         job_beat();
     cases_refuse(lab->story, base);
@@ -103,17 +104,18 @@ static const char *about_platform(void)
 static void get_card(struct lab *lab)
 {
     const struct subject *subject = lab->story->subject;
+    double largest = story_largest_message(lab->story, lab->base);
     bool is_first = world_rank(lab->world) == 0;
     bool may_read = is_first && !lab->run.card_only && device_computes();
-    int is_known =
-        may_read && card_read(&lab->card, lab->folder, subject, &lab->run, job_platform_key(), world_cores(lab->world));
+    int is_known = may_read && card_read(&lab->card, lab->folder, subject, &lab->run, largest, job_platform_key(),
+                                         world_cores(lab->world));
     world_broadcast(lab->world, &is_known, sizeof is_known);
     if (is_known)
         world_broadcast(lab->world, &lab->card, sizeof lab->card);
     if (!is_known || !calibrate_agrees(&lab->card, lab->world, subject, &lab->run)) {
         if (is_first && device_computes())
             fputs("measuring the machine card, a few seconds ...\n", stderr);
-        calibrate(&lab->card, lab->world, subject, &lab->run);
+        calibrate(&lab->card, lab->world, subject, &lab->run, largest);
         if (is_first)
             card_write(&lab->card, lab->folder, subject, &lab->run, job_platform_key());
     }

@@ -1,7 +1,6 @@
 #include "link.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Least squares of (alpha + beta x - y) / y over points first … last-1, neither being negative: a message has a cost and
  * more bytes do not make it cheaper. Returns the sum of squares. */
@@ -35,37 +34,46 @@ static double fit_piece(const struct link *link, int first, int last, double *al
     return squares;
 }
 
+enum { LEAST = 3 }; /* points of a piece: two would be fitted without any error */
+
+/* The fit of so many points from the first on in so many pieces, as good as can be. */
+struct fit {
+    double squares;
+    int cut; /* where the last piece begins */
+};
+
 void link_fit(struct link *link)
 {
-    enum { LEAST = 3 }; /* points of a piece: two would be fitted without any error */
     int n = link->points;
-    int best_cut[LINK_PIECES_MOST + 1] = { 0, n };
+    struct fit fits[LINK_PIECES_MOST + 1][LINK_POINTS_MOST + 1];
     double ignored[2];
-    double best = fit_piece(link, 0, n, &ignored[0], &ignored[1]);
-    link->pieces = 1;
-    for (int a = LEAST; a <= n - LEAST; a++) {
-        double lower = fit_piece(link, 0, a, &ignored[0], &ignored[1]);
-        double two = lower + fit_piece(link, a, n, &ignored[0], &ignored[1]);
-        if (two < best) {
-            best = two;
-            link->pieces = 2;
-            memcpy(best_cut, (int[]){ 0, a, n, 0 }, sizeof best_cut);
-        }
-        for (int b = a + LEAST; b <= n - LEAST; b++) {
-            double three = lower + fit_piece(link, a, b, &ignored[0], &ignored[1]) +
-                           fit_piece(link, b, n, &ignored[0], &ignored[1]);
-            if (three < best) {
-                best = three;
-                link->pieces = 3;
-                memcpy(best_cut, (int[]){ 0, a, b, n }, sizeof best_cut);
+    for (int pieces = 1; pieces <= LINK_PIECES_MOST; pieces++)
+        for (int last = 1; last <= n; last++) {
+            struct fit *best = &fits[pieces][last];
+            *best = (struct fit){ .squares = INFINITY };
+            if (pieces == 1)
+                *best = (struct fit){ .squares = fit_piece(link, 0, last, &ignored[0], &ignored[1]) };
+            for (int cut = LEAST * (pieces - 1); pieces > 1 && cut <= last - LEAST; cut++) {
+                double squares = fits[pieces - 1][cut].squares + fit_piece(link, cut, last, &ignored[0], &ignored[1]);
+                if (squares < best->squares)
+                    *best = (struct fit){ squares, cut };
             }
         }
-    }
-    for (int p = 0; p < link->pieces; p++) {
-        int last = best_cut[p + 1];
-        fit_piece(link, best_cut[p], last, &link->piece[p].alpha, &link->piece[p].beta);
+    link->pieces = 1;
+    for (int pieces = 2; pieces <= LINK_PIECES_MOST; pieces++)
+        if (fits[pieces][n].squares < fits[link->pieces][n].squares)
+            link->pieces = pieces;
+    for (int p = link->pieces - 1, last = n; p >= 0; p--) {
+        int first = fits[p + 1][last].cut;
+        fit_piece(link, first, last, &link->piece[p].alpha, &link->piece[p].beta);
         link->piece[p].upto = last < n ? sqrt(link->bytes[last - 1] * link->bytes[last]) : INFINITY;
+        last = first;
     }
+}
+
+double link_reach(const struct link *link)
+{
+    return link->bytes[link->points - 1];
 }
 
 double link_seconds(const struct link *link, double bytes)

@@ -1,11 +1,11 @@
 /* link: what an all-reduce of any size costs, learnt from a few sizes.
  *
- * seconds = alpha + beta x bytes within each of at most three ranges, by least squares of the *relative* error: one
+ * seconds = alpha + beta x bytes within each of at most four ranges, by least squares of the *relative* error: one
  * straight line over eight decades of bytes would be bent by its largest points until alpha is negative. */
 #ifndef LOCKSTEP_LINK_H
 #define LOCKSTEP_LINK_H
 
-enum { LINK_POINTS_MOST = 16, LINK_PIECES_MOST = 3 };
+enum { LINK_POINTS_MOST = 16, LINK_PIECES_MOST = 4 };
 
 struct link {
     int ranks, points, pieces;
@@ -19,6 +19,9 @@ struct link {
 
 /* Fits the pieces to the points. */
 void link_fit(struct link *link);
+
+/* The largest size that was measured. */
+double link_reach(const struct link *link);
 
 /* Seconds of an all-reduce of `bytes`. */
 double link_seconds(const struct link *link, double bytes);

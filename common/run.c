@@ -14,6 +14,8 @@ enum {
     SHORT_WINDOW = 4, /* measured steps of the rounds after the first */
     QUICK_WINDOW = 2,
     LEAST_ROUNDS = 6, /* Student's interval on 6 log ratios: 5 degrees of freedom */
+    TURNS_WINDOW = 2, /* the same where ranks compute in turns */
+    TURNS_ROUNDS = 3,
     QUICK_LEAST = 2,
     QUICK_MOST = 3,
     QUICK_SECONDS = 15,
@@ -99,7 +101,7 @@ struct window run_window(const struct run *run, int round)
     int warmup = run->skip_first_steps > LEAST_WARMUP ? run->skip_first_steps : LEAST_WARMUP;
     int measured = run->steps - run->skip_first_steps;
     if (round > 0 || run->quick) {
-        int most = run->quick ? QUICK_WINDOW : SHORT_WINDOW;
+        int most = run->quick ? QUICK_WINDOW : run->takes_turns ? TURNS_WINDOW : SHORT_WINDOW;
         measured = measured < most ? measured : most;
     }
     /* Whole windows of sync_every steps are measured, one at least; steps that fill none warm up. */
@@ -113,7 +115,7 @@ int run_least_rounds(const struct run *run)
 {
     if (run->rounds)
         return run->rounds;
-    return run->quick ? QUICK_LEAST : LEAST_ROUNDS;
+    return run->quick ? QUICK_LEAST : run->takes_turns ? TURNS_ROUNDS : LEAST_ROUNDS;
 }
 
 int run_most_rounds(const struct run *run)

@@ -26,6 +26,7 @@ struct run {
     double seconds;       /* budget for measuring; rounds are added until it is spent */
     int rounds;           /* exactly this many rounds; 0 = as many as the budget allows */
     bool quick;           /* two or three short rounds, ratios without interval */
+    bool takes_turns;     /* not an option: ranks compute in turns, simulated or for lack of cores, and a round is slow */
     bool card_only;       /* measure the machine card, show it, stop */
     int backend;          /* enum backend */
     const char *platform; /* file of the machine to simulate; NULL: dedicated cores */

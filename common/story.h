@@ -31,6 +31,8 @@ struct story {
     void (*refuse)(const struct options *options);
     /* The formula: from settings and card, never from the run. */
     struct prediction (*predict)(const struct options *options, const struct card *card);
+    /* Bytes of a lab's largest message, where it is not the gradients; else NULL. */
+    double (*largest_message)(const struct options *options);
     /* Collectives of a step, for a lab that may have more than ten; else NULL. */
     int (*collectives)(const struct options *options);
     /* The case whose throughput per rank this one's efficiency is measured by; NULL for none, or no such function. */
@@ -44,6 +46,11 @@ struct story {
 static inline struct run *run_of(struct options *options)
 {
     return (struct run *)options;
+}
+
+static inline double story_largest_message(const struct story *story, const struct options *options)
+{
+    return story->largest_message ? story->largest_message(options) : 0;
 }
 
 #endif

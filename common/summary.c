@@ -110,6 +110,8 @@ void tally_add(struct tally *tally, const struct timeline *timeline)
         round_step = fmax(round_step, round[rank].step / steps);
         add_cell(&tally->sum[rank], &round[rank]);
     }
+    if (tally->rounds == 0)
+        tally->trained = timeline->first_step + steps;
     tally->round_step[tally->rounds++] = round_step;
     tally->what_if += timeline_what_if(timeline) * steps;
     tally->steps += steps;
@@ -129,6 +131,8 @@ static double mean_loss(const struct tally *tally)
 
 static enum numerics compare_losses(const struct tally *tally, const struct tally *baseline)
 {
+    if (tally->trained != baseline->trained)
+        return NUMERICS_UNKNOWN;
     size_t bytes = (size_t)tally->ranks * sizeof *tally->loss;
     if (tally->ranks == baseline->ranks && memcmp(tally->loss, baseline->loss, bytes) == 0)
         return NUMERICS_SAME;

@@ -9,7 +9,7 @@
 
 /* How a case's training compares with the baseline's after the first round. */
 enum numerics {
-    NUMERICS_UNKNOWN,
+    NUMERICS_UNKNOWN,   /* trained another number of steps */
     NUMERICS_SAME,      /* every rank's loss bit-equal */
     NUMERICS_REORDERED, /* mean loss within NUMERICS_TOLERANCE: other orders of addition */
     NUMERICS_CHANGED,   /* another computation */
@@ -32,6 +32,7 @@ struct tally {
     double *round_step;       /* (rounds) the posts' statistic: the largest of the ranks' mean steps */
     double spread;            /* sum over windows of slowest - fastest rank, per step */
     double what_if;           /* sum over steps */
+    int trained;              /* steps of the first round, warm-up included */
     double *loss;             /* (ranks) of the first round's last step, mean of the rank's samples */
     int *samples;             /* (ranks) per step */
     int wrong;                /* failed checks */

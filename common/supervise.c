@@ -70,7 +70,8 @@ static bool read_card(struct card *card, const struct request *request)
 {
     const struct platform *p = request->platform;
     char *folder = run_folder(request->run, p ? p->name : "here");
-    bool is_there = card_read(card, folder, request->story->subject, request->run, p ? p->key : "here",
+    double largest = story_largest_message(request->story, request->base);
+    bool is_there = card_read(card, folder, request->story->subject, request->run, largest, p ? p->key : "here",
                               p ? p->cores : request->cores);
     free(folder);
     return is_there;
@@ -104,26 +105,45 @@ static char *ask(const struct request *request)
 
 /* --- simulated ranks -------------------------------------------------------------------------------------------- */
 
+/* The words of a run of two real ranks that measures the card of the same model and messages into `folder`. */
+static char **words_of_pair(const struct request *request, const char *folder)
+{
+    const struct option_row *tables[] = { request->story->subject->rows, request->story->rows };
+    const void *values[] = { request->run, request->base };
+    enum { OWN = 5, TABLES = 2 };
+    char **words = memory_new(OWN, sizeof *words);
+    int count = 0;
+    words[count++] = memory_text("lockstep");
+    words[count++] = memory_text("--card-only");
+    words[count++] = memory_text("--backend=mpi");
+    words[count++] = memory_text("--out=%s", folder);
+    words[count++] = memory_text("--batch-size=%d", request->run->batch_size);
+    for (int table = 0; table < TABLES; table++) {
+        char **more = options_words(tables[table], values[table]);
+        int added = 0;
+        while (more[added])
+            added++;
+        char **longer = memory_new((size_t)(count + added) + 1, sizeof *longer);
+        memcpy(longer, words, (size_t)count * sizeof *longer);
+        memcpy(longer + count, more, (size_t)added * sizeof *longer);
+        free(words);
+        free(more);
+        words = longer;
+        count += added;
+    }
+    return words;
+}
+
 /* What an all-reduce of two real ranks takes, from a card of theirs that is kept beside the simulated results. */
 static struct link measure_pair(const struct request *request, const char *folder)
 {
     struct run run = *request->run;
     run.ranks = 2;
     struct card card;
-    if (!card_read(&card, folder, request->story->subject, &run, "here", request->cores)) {
-        enum { OWN = 5 };
-        char **model = options_words(request->story->subject->rows, &run);
-        int rows = 0;
-        while (model[rows])
-            rows++;
-        char **words = memory_new((size_t)(OWN + rows) + 1, sizeof *words);
-        const char *own[OWN] = { "lockstep", "--card-only", "--backend=mpi" };
-        for (int i = 0; i < 3; i++)
-            words[i] = memory_text("%s", own[i]);
-        words[3] = memory_text("--out=%s", folder);
-        words[4] = memory_text("--batch-size=%d", run.batch_size);
-        memcpy(words + OWN, model, (size_t)rows * sizeof *words);
-        free(model);
+    const struct subject *subject = request->story->subject;
+    double largest = story_largest_message(request->story, request->base);
+    if (!card_read(&card, folder, subject, &run, largest, "here", request->cores)) {
+        char **words = words_of_pair(request, folder);
         struct request pair = { .story = request->story,
                                 .base = request->base,
                                 .run = &run,
@@ -137,7 +157,7 @@ static struct link measure_pair(const struct request *request, const char *folde
         free(words);
         if (status != STATUS_RIGHT)
             exit(status);
-        if (!card_read(&card, folder, request->story->subject, &run, "here", request->cores))
+        if (!card_read(&card, folder, subject, &run, largest, "here", request->cores))
             die(STATUS_WRONG, "the card of two real ranks in %s cannot be read back", folder);
     }
     return card.link[0];
@@ -198,6 +218,11 @@ void supervise(const struct story *story, const struct options *base, char *cons
         int status = simulate(request);
         if (status != STATUS_RIGHT)
             exit(status);
+        if (run->quick) {
+            printf("\nFor real, the %d ranks would share %d core%s; --quick leaves that out, --backend mpi runs it.\n",
+                   run->ranks, request.cores, request.cores == 1 ? "" : "s");
+            exit(STATUS_RIGHT);
+        }
         printf("\n--- The same for real: %d ranks on the %d core%s there %s. ---\n", run->ranks, request.cores,
                request.cores == 1 ? "" : "s", request.cores == 1 ? "is" : "are");
         exit(start(&request, NULL));

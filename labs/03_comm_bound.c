@@ -202,6 +202,11 @@ static struct prediction predict(const struct options *o, const struct card *car
     return predict_step(loads, ranks, card->cores, card_jitter(card, ranks), predict_transfer(o, card, passes));
 }
 
+static double largest_message(const struct options *o)
+{
+    return (double)o->comm_mb * MIB;
+}
+
 static int collectives(const struct options *o)
 {
     return o->overlaps ? cut_of(o).buckets : 2;
@@ -221,6 +226,7 @@ static const struct story story = {
     .options_size = sizeof(struct options),
     .refuse = refuse,
     .predict = predict,
+    .largest_message = largest_message,
     .collectives = collectives,
     .asked = "comm_ws4",
     .event = event,

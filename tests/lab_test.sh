@@ -4,13 +4,14 @@
 set -euo pipefail
 lab=$1 ranks=$2 scratch=$3 backend=$4
 name=$(basename "$lab")
-toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10 --quick --backend "$backend")
+toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10)
 # What differs between labs: how many cases, the one that is asked about, another, those that train otherwise (regular
 # expressions) or whose shortest window is four steps instead of two, and a short stall.
 case $name in
 01_straggler) cases=16 asked=skew_ws4 other=busy unlike='share|every_k' long=every_k toy+=(--sleep-ms 4) ;;
 02_rank0_host) cases=11 asked=barrier_ws4 other=barrier_busy unlike='^$' long=. toy+=(--barrier-sleep-ms 2) ;;
 esac
+quick=("${toy[@]}" --quick --backend "$backend")
 rm -rf "$scratch"
 mkdir -p "$scratch"
 out="$scratch/results with spaces"
@@ -20,7 +21,7 @@ die() {
     exit 1
 }
 
-"$lab" "${toy[@]}" --ranks "$ranks" --out "$out" --guess "$asked=7" >"$scratch/stdout" 2>"$scratch/stderr" ||
+"$lab" "${quick[@]}" --ranks "$ranks" --out "$out" --guess "$asked=7" >"$scratch/stdout" 2>"$scratch/stderr" ||
     { cat "$scratch"/std*; die "exit status $?"; }
 place=$out platform=here
 [ "$backend" = mpi ] || place=$out/platforms/dedicated-cores platform=dedicated-cores
@@ -41,6 +42,7 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v platform="$platform" \
     {
         cases++
         case_name = $at["case"]
+        if (cases == 1) steps = $at["steps"] # of the baseline: only as many are comparable
         if ($at["backend"] != backend || $at["platform"] != platform) { print case_name ": from " $at["platform"]; bad = 1 }
         if ($at["oversubscribed"] != 0 && backend == "sim") { print case_name ": a core is shared"; bad = 1 }
         if ($at["wrong"] "" != "0") { print case_name ": wrong " $at["wrong"]; bad = 1 }
@@ -49,9 +51,8 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v platform="$platform" \
         if (gap > 1e-4 || gap < -1e-4) { print case_name ": terms do not add up, " gap; bad = 1 }
         if ($at["global_batch_size"] != ranks * $at["batch_size"]) { print case_name ": global batch"; bad = 1 }
         if ($at["rounds"] != 3) { print case_name ": " $at["rounds"] " rounds"; bad = 1 }
-        if (case_name !~ unlike && $at["numerics"] != "same") { print case_name ": numerics " $at["numerics"]; bad = 1 }
+        if (case_name !~ unlike && $at["numerics"] != ($at["steps"] == steps ? "same" : "")) { print case_name ": numerics " $at["numerics"]; bad = 1 }
         if (case_name ~ /_share$/ && $at["numerics"] == "changed") { print case_name ": shares changed the loss"; bad = 1 }
-        if (ranks > 1 && case_name ~ /every_k/ && $at["numerics"] != "changed") { print case_name ": local SGD left the loss alone"; bad = 1 }
         if ($at["loss"] <= 0 || $at["loss"] > 5) { print case_name ": loss " $at["loss"]; bad = 1 }
         if (ranks == 1 && ($at["wait_ms"] != 0)) { print case_name ": one rank waits"; bad = 1 }
         if ($at["steps"] != (case_name ~ long ? 12 : 6)) { print case_name ": " $at["steps"] " steps"; bad = 1 }
@@ -88,11 +89,11 @@ grep -qE "^$asked +7\\.0 " "$scratch/stdout" || die "the table does not show the
 ! compgen -G "$folder/.*.tmp" >/dev/null || die "temporary files were left"
 
 # --cases runs the baseline and the named case alone.
-"$lab" "${toy[@]}" --ranks "$ranks" --out "$out" --cases "$other" >"$scratch/stdout" 2>"$scratch/stderr" || die "second run"
+"$lab" "${quick[@]}" --ranks "$ranks" --out "$out" --cases "$other" >"$scratch/stdout" 2>"$scratch/stderr" || die "second run"
 [ "$(grep -vc '^#' "$folder/summary.csv")" -eq 3 ] || die "--cases ran more than the baseline and the case"
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-under_mpirun=(timeout 60 mpirun --quiet --oversubscribe --bind-to none -np "$ranks" "$lab" "${toy[@]}" --out "$out")
+under_mpirun=(timeout 60 mpirun --quiet --oversubscribe --bind-to none -np "$ranks" "$lab" "${quick[@]}" --out "$out")
 refused_under_mpirun() { # TEXT OPTION...
     local status=0
     "${under_mpirun[@]}" "${@:2}" >"$scratch/stdout" 2>"$scratch/stderr" || status=$?
@@ -108,7 +109,7 @@ else
     refused_under_mpirun 'starts its own ranks'
 
     # Ranks that share what one core takes from memory; and a machine too small, on which a lab that decides does both.
-    "$lab" "${toy[@]}" --ranks "$ranks" --out "$out" --membus 1 --cases "$other" --rounds 1 >"$scratch/stdout" 2>"$scratch/stderr" ||
+    "$lab" "${quick[@]}" --ranks "$ranks" --out "$out" --membus 1 --cases "$other" --rounds 1 >"$scratch/stdout" 2>"$scratch/stderr" ||
         { cat "$scratch"/std*; die "--membus"; }
     grep -q "^$name,baseline,sim,dedicated-cores-membus1,cpu,fp32,$ranks,1," \
         "$out/platforms/dedicated-cores-membus1/$name/summary.csv" || die "--membus: summary.csv"
