@@ -31,17 +31,41 @@ static char *help_of(const struct story *story)
     return help;
 }
 
+/* The base settings and the variant's change. */
+static struct options *settings_of(const struct story *story, const struct options *base, const struct variant *variant)
+{
+    struct options *settings = memory_new(1, story->options_size);
+    memcpy(settings, base, story->options_size);
+    if (variant->pathology)
+        variant->pathology(settings);
+    if (variant->fix)
+        variant->fix(settings);
+    return settings;
+}
+
+/* --quick leaves the long runs out, unless they are asked for by name. */
+static bool is_too_long(const struct story *story, const struct options *base, const struct variant *variant)
+{
+    struct options *settings = settings_of(story, base, variant);
+    bool is = run_of(settings)->quick && run_of(settings)->once;
+    free(settings);
+    return is;
+}
+
 void cases_choose(struct cases *cases, const struct story *story, const struct option_row *const *tables,
                   struct options *base, int argc, char *const *argv)
 {
     char *help = help_of(story);
     options_parse(tables, base, help, argc, (char **)argv);
     free(help);
+    if (story->narrow)
+        story->narrow(base);
     const struct option_list *wanted = &run_of(base)->cases;
     refuse_unknown(wanted, story->variants);
     const char *names[CASES_MOST + 1] = { NULL };
     for (const struct variant *v = story->variants; v->name; v++)
-        if (v == story->variants || wanted->count == 0 || option_list_has(wanted, v->name)) {
+        if (v == story->variants || (wanted->count == 0 && !is_too_long(story, base, v)) ||
+            option_list_has(wanted, v->name)) {
             names[cases->count] = v->name;
             cases->variant[cases->count++] = v;
         }
@@ -63,15 +87,8 @@ void cases_refuse(const struct story *story, struct options *base)
 
 void cases_settle(struct cases *cases, const struct story *story, const struct options *base)
 {
-    for (int i = 0; i < cases->count; i++) {
-        struct options *settings = memory_new(1, story->options_size);
-        memcpy(settings, base, story->options_size);
-        if (cases->variant[i]->pathology)
-            cases->variant[i]->pathology(settings);
-        if (cases->variant[i]->fix)
-            cases->variant[i]->fix(settings);
-        cases->settings[i] = settings;
-    }
+    for (int i = 0; i < cases->count; i++)
+        cases->settings[i] = settings_of(story, base, cases->variant[i]);
 }
 
 void cases_close(struct cases *cases)

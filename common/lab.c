@@ -171,9 +171,10 @@ static void open_report(struct lab *lab)
                                .idea = lab->cases.variant[i]->idea,
                                .run = *run_of(lab->cases.settings[i]),
                                .prediction = lab->story->predict(lab->cases.settings[i], &lab->card),
+                               .tokens = lab->story->tokens ? lab->story->tokens(lab->cases.settings[i]) : NULL,
                                .per = lab->story->per ? lab->story->per(lab->cases.settings[i]) : NULL,
                                .guess = guess_of(&lab->run.guesses, lab->cases.variant[i]->name) };
-        tally_open(&o->tally, o->run.ranks, o->run.sync_every);
+        tally_open(&o->tally, &o->run);
     }
     lab->terminal = job_terminal();
     lab->spans_so_far = report_begin_spans();
@@ -232,6 +233,8 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     algorithm_choose((enum algorithm)run_of(base)->algorithm);
     if (!job_is_rank()) {
         cases_refuse(story, base);
+        if (story->instead && story->instead(base))
+            exit(STATUS_RIGHT);
         supervise(story, base, argv);
     }
     if (!job_platform() && run_simulates(run_of(base)))
@@ -249,7 +252,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     open_crews(lab);
     if (world_rank(lab->world) == 0)
         open_report(lab);
-    schedule_begin(&lab->schedule, &lab->run, lab->cases.count);
+    schedule_begin(&lab->schedule, &lab->run, &lab->cases);
     return lab;
 }
 
@@ -414,6 +417,7 @@ static void release(struct lab *lab)
 {
     for (int i = 0; i < lab->report.cases; i++) {
         tally_close(&lab->report.outcomes[i].tally);
+        token_count_close(lab->report.outcomes[i].tokens);
         free((void *)lab->report.outcomes[i].picture.spans);
     }
     cases_close(&lab->cases);

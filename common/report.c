@@ -20,9 +20,15 @@ bool report_shares_cores(const struct report *report, const struct outcome *outc
     return outcome->run.ranks > report->cores;
 }
 
+double report_samples(const struct outcome *outcome)
+{
+    return outcome->tokens ? outcome->tokens->samples : run_global_batch(&outcome->run);
+}
+
 static double pace(const struct outcome *o)
 {
-    return run_global_batch(&o->run) / o->summary.slowest_step / o->run.ranks;
+    double done = o->tokens ? o->tokens->means.useful : report_samples(o);
+    return done / o->summary.slowest_step / o->run.ranks;
 }
 
 double report_efficiency(const struct report *report, const struct outcome *outcome)
@@ -37,7 +43,7 @@ double report_efficiency(const struct report *report, const struct outcome *outc
 static void put_summary(struct csv *csv, const struct report *report, const struct outcome *o)
 {
     const struct summary *s = &o->summary;
-    int global_batch = run_global_batch(&o->run);
+    const struct token_means *tokens = o->tokens ? &o->tokens->means : NULL;
     csv_text(csv, "lab", report->lab);
     csv_text(csv, "case", o->name);
     csv_text(csv, "backend", report->backend);
@@ -47,19 +53,19 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_integer(csv, "ranks", o->run.ranks);
     csv_integer(csv, "cores", report->cores);
     csv_integer(csv, "batch_size", o->run.batch_size);
-    csv_integer(csv, "global_batch_size", global_batch);
+    csv_number(csv, "global_batch_size", report_samples(o));
     csv_integer(csv, "steps", o->tally.steps);
     csv_integer(csv, "rounds", o->tally.rounds);
     csv_integer(csv, "slowest_rank", s->slowest_rank);
     csv_ms(csv, "slowest_step_ms", s->slowest_step);
     csv_ms(csv, "median_step_ms", s->median_step);
     csv_ms(csv, "p95_step_ms", s->p95_step);
-    csv_number(csv, "samples_per_s", global_batch / s->slowest_step);
-    csv_number(csv, "useful_tokens_per_s", NAN);
-    csv_number(csv, "padded_tokens_per_s", NAN);
-    csv_number(csv, "padding_ratio", NAN);
+    csv_number(csv, "samples_per_s", report_samples(o) / s->slowest_step);
+    csv_number(csv, "useful_tokens_per_s", tokens ? tokens->useful / s->slowest_step : NAN);
+    csv_number(csv, "padded_tokens_per_s", tokens ? tokens->padded / s->slowest_step : NAN);
+    csv_number(csv, "padding_ratio", tokens ? tokens->padding_ratio : NAN);
     csv_ms(csv, "rank_skew_ms", s->rank_skew);
-    csv_number(csv, "rank_token_spread", NAN);
+    csv_number(csv, "rank_token_spread", tokens ? tokens->spread : NAN);
     csv_ms(csv, "data_ms", s->data);
     csv_ms(csv, "local_ms", s->local);
     csv_ms(csv, "host_ms", s->host);
@@ -105,8 +111,9 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
     csv_ms(csv, "blog_compute_ms", (sum->step - sum->phase[SPAN_DATA]) / steps);
     csv_number(csv, "last_share", last > 0 ? sum->last / last : NAN);
     csv_number(csv, "loss", t->loss[rank]);
-    csv_number(csv, "tokens", NAN);
-    csv_integer(csv, "samples", t->samples[rank]);
+    csv_number(csv, "tokens", o->tokens ? o->tokens->useful_of[rank] : NAN);
+    csv_number(csv, "samples", o->tokens ? o->tokens->samples_of[rank] : t->samples[rank]);
+    csv_number(csv, "padded_tokens", o->tokens ? o->tokens->padded_of[rank] : NAN);
 }
 
 static void put_round(struct csv *csv, const struct report *report, const struct outcome *o, int round)

@@ -7,12 +7,14 @@
 #include "predict.h"
 #include "run.h"
 #include "summary.h"
+#include "tokens.h"
 
 /* One case at the end of a run. */
 struct outcome {
     const char *name, *idea;
-    struct run run;  /* its settings */
-    const char *per; /* the case that efficiency is measured by, or NULL */
+    struct run run;             /* its settings */
+    struct token_count *tokens; /* per measured step; NULL where nothing is read */
+    const char *per;            /* the case that efficiency is measured by, or NULL */
     struct tally tally;
     struct summary summary;
     struct prediction prediction;
@@ -42,7 +44,10 @@ struct csv report_begin_table(struct file *file, const struct report *report, co
 /* Whether a case has more ranks than there are cores. */
 bool report_shares_cores(const struct report *report, const struct outcome *outcome);
 
-/* Throughput per rank over that of the case it is measured by, in samples; NaN where there is none. */
+/* Samples of a step, of all ranks. */
+double report_samples(const struct outcome *outcome);
+
+/* Throughput per rank over that of the case it is measured by, in useful tokens or else samples; NaN where there is none. */
 double report_efficiency(const struct report *report, const struct outcome *outcome);
 
 /* summary.csv, ranks.csv, rounds.csv: a row per case; per case and rank; per case and round. */

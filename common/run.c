@@ -36,6 +36,27 @@ const struct run run_published = {
     .out = "results",
 };
 
+const struct run run_published_texts = {
+    .ranks = 4,
+    .batch_size = 8,
+    .steps = 12,
+    .skip_first_steps = 2,
+    .sync_every = 1,
+    .accumulate = 1,
+    .hidden_dim = 48,
+    .num_classes = 16,
+    .texts = { .vocab_size = 8192,
+               .num_heads = 4,
+               .min_length = 64,
+               .max_length = 256,
+               .fixed_length = 128,
+               .max_tokens = 1280,
+               .outlier_prob = 0.08 },
+    .seed = 2026,
+    .seconds = 60,
+    .out = "results",
+};
+
 #define AT(member) offsetof(struct run, member)
 const struct option_row run_option_rows[] = {
     { "--ranks", OPTION_INTEGER, AT(ranks), 1, RANKS_MOST, "N", "world size: how many ranks train together" },
@@ -100,7 +121,9 @@ struct window run_window(const struct run *run, int round)
 {
     int warmup = run->skip_first_steps > LEAST_WARMUP ? run->skip_first_steps : LEAST_WARMUP;
     int measured = run->steps - run->skip_first_steps;
-    if (round > 0 || run->quick) {
+    if (run->once)
+        return (struct window){ .warmup = warmup, .measured = run->once };
+    if ((round > 0 || run->quick) && !run->whole) {
         int most = run->quick ? QUICK_WINDOW : run->takes_turns ? TURNS_WINDOW : SHORT_WINDOW;
         measured = measured < most ? measured : most;
     }

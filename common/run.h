@@ -22,13 +22,22 @@ struct run {
                                                what it does not do in each */
     int accumulate;                         /* micro-batches of a step: each rank adds up so many gradients */
     int input_dim, hidden_dim, num_classes; /* the MLP: input-hidden-hidden-classes */
+    struct run_texts {                      /* of a lab that trains on texts */
+        int vocab_size, num_heads;          /* the transformer, beside hidden_dim and num_classes */
+        int min_length, max_length;         /* of texts, in tokens */
+        int fixed_length;                   /* of all, where they do not vary */
+        int max_tokens;                     /* budget of a batch */
+        double outlier_prob;                /* share of texts that have max_length */
+    } texts;
     int seed;
-    double seconds;       /* budget for measuring; rounds are added until it is spent */
-    int rounds;           /* exactly this many rounds; 0 = as many as the budget allows */
-    bool quick;           /* two or three short rounds, ratios without interval */
-    bool takes_turns;     /* not an option: ranks compute in turns, simulated or for lack of cores, and a round is slow */
-    bool card_only;       /* measure the machine card, show it, stop */
-    int backend;          /* enum backend */
+    double seconds;   /* budget for measuring; rounds are added until it is spent */
+    int rounds;       /* exactly this many rounds; 0 = as many as the budget allows */
+    bool quick;       /* two or three short rounds, ratios without interval */
+    bool whole;       /* not an option: every round measures all steps, for they differ */
+    int once;         /* not an option: so many steps are measured, in the first round only; 0: in every round */
+    bool takes_turns; /* not an option: ranks compute in turns, simulated or for lack of cores, and a round is slow */
+    bool card_only;   /* measure the machine card, show it, stop */
+    int backend;      /* enum backend */
     const char *platform; /* file of the machine to simulate; NULL: dedicated cores */
     int algorithm;        /* enum algorithm: how all-reduces add */
     int membus;           /* of dedicated cores: they share so many cores' worth of memory bus; 0: each has its own */
@@ -39,6 +48,9 @@ struct run {
 
 /* What the posts ran: 4 ranks x 128 samples, 12 steps of which 2 are skipped, MLP 1024-1024-1024-1000. */
 extern const struct run run_published;
+
+/* … and of texts: 4 ranks x 8 texts of 64 to 256 tokens, transformer of width 48, 16 classes. */
+extern const struct run run_published_texts;
 
 /* Offsets in these rows count from the start of `struct run`. */
 extern const struct option_row run_option_rows[];

@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-void schedule_begin(struct schedule *s, const struct run *run, int cases)
+void schedule_begin(struct schedule *s, const struct run *run, const struct cases *cases)
 {
-    *s = (struct schedule){ .run = run, .cases = cases, .turn = -1, .began = world_wall() };
+    *s = (struct schedule){ .run = run, .chosen = cases, .cases = cases->count, .turn = -1, .began = world_wall() };
     s->round_began = s->began;
 }
 
@@ -25,14 +25,24 @@ static bool is_open_ended(const struct run *run)
     return run_most_rounds(run) > run_least_rounds(run) && device_computes();
 }
 
+static double steps_of(const struct cases *cases, int round)
+{
+    double steps = 0;
+    for (int i = 0; i < cases->count; i++) {
+        const struct run *run = run_of(cases->settings[i]);
+        struct window window = run_window(run, round);
+        steps += round > 0 && run->once ? 0 : window.warmup + window.measured;
+    }
+    return steps;
+}
+
 /* Seconds of the rounds to come, each, judged by the one that just ended: the first is longer by its steps. */
 static double next_round(const struct schedule *s, double now)
 {
     double last = now - s->round_began;
     if (s->round > 0)
         return last;
-    struct window first = run_window(s->run, 0), later = run_window(s->run, 1);
-    return last * (later.warmup + later.measured) / (first.warmup + first.measured);
+    return last * steps_of(s->chosen, 1) / steps_of(s->chosen, 0);
 }
 
 static bool wants_round(const struct schedule *s)
@@ -46,8 +56,10 @@ static void draw_order(struct schedule *s)
 {
     struct random random;
     random_seed(&random, (uint64_t)s->run->seed + 1000003u * (uint64_t)(s->round + 1));
-    for (int i = 0; i < s->cases; i++)
-        s->order[i] = (uint32_t)i;
+    s->cases = 0;
+    for (int i = 0; i < s->chosen->count; i++)
+        if (s->round == 0 || !run_of(s->chosen->settings[i])->once)
+            s->order[s->cases++] = (uint32_t)i;
     random_shuffle(&random, s->order, (size_t)s->cases);
 }
 

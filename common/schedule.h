@@ -12,13 +12,14 @@ struct world;
 
 struct schedule {
     const struct run *run;
-    int cases;
+    const struct cases *chosen;
+    int cases;                  /* of this round */
     int round, turn;            /* turn: position in the order; -1 before a round's first case */
     uint32_t order[CASES_MOST]; /* (cases) of this round */
     double began, round_began;  /* the person's time */
 };
 
-void schedule_begin(struct schedule *schedule, const struct run *run, int cases);
+void schedule_begin(struct schedule *schedule, const struct run *run, const struct cases *cases);
 
 /* all: moves on to the next case and returns it; -1 when all rounds are done. Rank 0's clock decides for all whether
  * another round fits. */

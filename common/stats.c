@@ -1,6 +1,7 @@
 #include "stats.h"
 
 #include "memory.h"
+#include "random.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -76,6 +77,34 @@ struct ratio stats_ratio(const double *log_ratios, int count)
         squares += (log_ratios[i] - mean) * (log_ratios[i] - mean);
     double half = stats_student(count - 1) * sqrt(squares / (count - 1) / count);
     return (struct ratio){ exp(mean), exp(mean - half), exp(mean + half) };
+}
+
+/* The mean of as many values as there are, drawn in blocks. */
+static double resampled_mean(const double *values, int count, struct random *random)
+{
+    int block = (int)lround(cbrt(count));
+    double sum = 0;
+    for (int drawn = 0; drawn < count; drawn += block) {
+        int begin = (int)random_below(random, (uint32_t)(count - block + 1));
+        for (int i = 0; i < block && drawn + i < count; i++)
+            sum += values[begin + i];
+    }
+    return sum / count;
+}
+
+struct ratio stats_block_ratio(const double *values, int count, const double *others, int others_count)
+{
+    enum { RESAMPLES = 2000 };
+    double *ratios = memory_new(RESAMPLES, sizeof *ratios);
+    struct random random;
+    random_seed(&random, 1989);
+    for (int i = 0; i < RESAMPLES; i++)
+        ratios[i] = resampled_mean(values, count, &random) / resampled_mean(others, others_count, &random);
+    struct ratio ratio = { .value = stats_mean(values, count) / stats_mean(others, others_count),
+                           .low = stats_quantile(ratios, RESAMPLES, 0.025),
+                           .high = stats_quantile(ratios, RESAMPLES, 0.975) };
+    free(ratios);
+    return ratio;
 }
 
 enum { FIT_TERMS_MOST = 8 };

@@ -26,4 +26,9 @@ struct ratio {
 };
 struct ratio stats_ratio(const double *log_ratios, int count);
 
+/* The mean of `values` over that of `others`, with a 95 % interval by the moving-block bootstrap: values that follow one
+ * another are alike, so whole stretches of about the cube root of their number are drawn (Kuensch 1989; Hall, Horowitz and
+ * Jing 1995). */
+struct ratio stats_block_ratio(const double *values, int count, const double *others, int others_count);
+
 #endif

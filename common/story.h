@@ -7,6 +7,7 @@
 #include "predict.h"
 #include "run.h"
 #include "subject.h"
+#include "tokens.h"
 
 #include <stddef.h>
 
@@ -29,12 +30,19 @@ struct story {
     const struct subject *subject;  /* what it trains */
     /* Ends the program with STATUS_USAGE when the lab's own options make no sense together. */
     void (*refuse)(const struct options *options);
+    /* What the program does instead, from one process, when its own options ask for it: true when it is done. May be
+     * NULL. */
+    bool (*instead)(const struct options *options);
+    /* Adds to run.cases what the lab's own options ask for. May be NULL. */
+    void (*narrow)(struct options *options);
     /* The formula: from settings and card, never from the run. */
     struct prediction (*predict)(const struct options *options, const struct card *card);
     /* Bytes of a lab's largest message, where it is not the gradients; else NULL. */
     double (*largest_message)(const struct options *options);
     /* Collectives of a step, for a lab that may have more than ten; else NULL. */
     int (*collectives)(const struct options *options);
+    /* Tokens and texts of the measured steps, for a lab that trains on texts; else NULL. */
+    struct token_count *(*tokens)(const struct options *options);
     /* The case whose throughput per rank this one's efficiency is measured by; NULL for none, or no such function. */
     const char *(*per)(const struct options *options);
     const char *asked; /* the case the learner is asked about, and the one that is explained */

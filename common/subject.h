@@ -28,7 +28,7 @@ struct subject {
     void (*update)(void *bench);
 };
 
-/* The MLP of labs 01 to 04. */
-extern const struct subject subject_mlp;
+/* The MLP of labs 01 to 04; the transformer of lab 05. */
+extern const struct subject subject_mlp, subject_text;
 
 #endif

@@ -14,9 +14,10 @@ const char *const numerics_names[] = {
     [NUMERICS_CHANGED] = "changed",
 };
 
-void tally_open(struct tally *tally, int ranks, int every)
+void tally_open(struct tally *tally, const struct run *run)
 {
-    *tally = (struct tally){ .ranks = ranks, .every = every };
+    int ranks = run->ranks;
+    *tally = (struct tally){ .ranks = ranks, .every = run->sync_every, .is_long = run->once > 0 };
     tally->sum = memory_new((size_t)ranks, sizeof *tally->sum);
     tally->foremost = memory_new((size_t)ranks, sizeof *tally->foremost);
     tally->loss = memory_new((size_t)ranks, sizeof *tally->loss);
@@ -198,6 +199,10 @@ struct summary tally_summarise(const struct tally *tally, const struct tally *ba
     s.numerics = compare_losses(tally, baseline);
     name_culprit(&s, tally, baseline);
 
+    if (tally->is_long) {
+        s.vs_baseline = stats_block_ratio(tally->slowest, tally->windows, baseline->slowest, baseline->windows);
+        return s;
+    }
     int rounds = tally->rounds < baseline->rounds ? tally->rounds : baseline->rounds;
     double *logs = memory_new((size_t)rounds, sizeof *logs);
     for (int round = 0; round < rounds; round++)

@@ -2,9 +2,11 @@
 #ifndef LOCKSTEP_SUMMARY_H
 #define LOCKSTEP_SUMMARY_H
 
+#include "run.h"
 #include "stats.h"
 #include "timeline.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* How a case's training compares with the baseline's after the first round. */
@@ -23,6 +25,7 @@ extern const char *const numerics_names[];
 /* Grows with every round of one case. Arrays are released by tally_close(). */
 struct tally {
     int ranks, rounds, steps; /* steps: measured, over all rounds */
+    bool is_long;             /* run.once: its steps are compared with the baseline's, not its rounds */
     int every, windows;       /* ranks synchronise every so many steps, a window; in between each has its own pace */
     struct cell *sum;         /* (ranks) over all measured steps */
     double *slowest;          /* (windows) the slowest rank's window, per step */
@@ -38,8 +41,8 @@ struct tally {
     int wrong;                /* failed checks */
 };
 
-/* `every`: run.sync_every; measured steps come in multiples of it. */
-void tally_open(struct tally *tally, int ranks, int every);
+/* For a case of these settings; measured steps come in multiples of run.sync_every. */
+void tally_open(struct tally *tally, const struct run *run);
 void tally_close(struct tally *tally);
 
 /* One round's spans. */
@@ -55,7 +58,7 @@ struct summary {
     int blamed_rank;              /* -1 when nobody stands out */
     double blamed_wait;           /* per step, of all other ranks together */
     double what_if;
-    struct ratio vs_baseline; /* of round_step, paired by round */
+    struct ratio vs_baseline; /* of round_step, paired by round; of a long run, of all its steps */
     double loss;              /* mean over all samples */
     enum numerics numerics;
 };

@@ -51,7 +51,7 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
     put_ratio(out, report, o);
     if (layout.has_pace) {
         double efficiency = report_efficiency(report, o);
-        fprintf(out, " %9.0f", run_global_batch(&o->run) / s->slowest_step);
+        fprintf(out, " %9.0f", (o->tokens ? o->tokens->means.useful : report_samples(o)) / s->slowest_step);
         if (isnan(efficiency))
             fprintf(out, " %6s", "-");
         else
@@ -87,7 +87,7 @@ void table_show(FILE *out, const struct report *report, int columns)
     fprintf(out, " %8s %9s  %-19s", "formula", report->is_simulated ? "simulated" : "measured",
             report->has_intervals ? "x baseline [95 %]" : "x baseline");
     if (layout.has_pace)
-        fprintf(out, " %9s %6s", "samples/s", "effic.");
+        fprintf(out, " %9s %6s", report->outcomes[0].tokens ? "tokens/s" : "samples/s", "effic.");
     if (layout.has_terms)
         fprintf(out, " %6s %6s %6s %8s  %-7s  %s", "data", "local", "wait", "transfer", "blamed", "numerics");
     fputc('\n', out);

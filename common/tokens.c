@@ -324,3 +324,51 @@ struct token_means token_plan_means(const struct token_plan *plan, int first, in
     means.padding_ratio = 1 - means.useful / means.padded;
     return means;
 }
+
+struct token_count *token_count_open(const struct token_plan *plan, int first, int last)
+{
+    struct token_count *count = memory_new(1, sizeof *count);
+    size_t ranks = (size_t)plan->ranks;
+    count->means = token_plan_means(plan, first, last);
+    count->samples_of = memory_new(ranks, sizeof(double));
+    count->useful_of = memory_new(ranks, sizeof(double));
+    count->padded_of = memory_new(ranks, sizeof(double));
+    double steps = last - first;
+    for (int rank = 0; rank < plan->ranks; rank++) {
+        double samples = 0, useful = 0, padded = 0; /* whole numbers: their sums are exact */
+        for (int step = first; step < last; step++) {
+            const struct token_batch *batch = token_plan_batch(plan, rank, step);
+            samples += batch->samples;
+            useful += (double)batch->useful;
+            padded += (double)batch->padded;
+        }
+        count->samples_of[rank] = samples / steps;
+        count->useful_of[rank] = useful / steps;
+        count->padded_of[rank] = padded / steps;
+        count->samples += samples / steps;
+    }
+    return count;
+}
+
+void token_count_close(struct token_count *count)
+{
+    if (!count)
+        return;
+    free(count->samples_of);
+    free(count->useful_of);
+    free(count->padded_of);
+    free(count);
+}
+
+struct token_most token_plan_most(const struct token_plan *plan)
+{
+    struct token_most most = { 0 };
+    for (int rank = 0; rank < plan->ranks; rank++)
+        for (int i = 0; i < plan->batches[rank]; i++) {
+            const struct token_batch *batch = &plan->batch[rank][i];
+            most.rows = batch->padded > most.rows ? (int)batch->padded : most.rows;
+            most.texts = batch->samples > most.texts ? batch->samples : most.texts;
+            most.length = batch->longest > most.length ? batch->longest : most.length;
+        }
+    return most;
+}

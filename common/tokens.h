@@ -122,4 +122,19 @@ struct token_means {
 /* Over steps first … last-1. */
 struct token_means token_plan_means(const struct token_plan *plan, int first, int last);
 
+/* The same, and what each rank has per step: arrays (ranks). */
+struct token_count {
+    struct token_means means;
+    double samples; /* per step, all ranks together */
+    double *samples_of, *useful_of, *padded_of;
+};
+struct token_count *token_count_open(const struct token_plan *plan, int first, int last);
+void token_count_close(struct token_count *count);
+
+/* The most that any batch of the plan needs. */
+struct token_most {
+    int rows, texts, length;
+};
+struct token_most token_plan_most(const struct token_plan *plan);
+
 #endif

@@ -7,6 +7,7 @@
 #include "memory.h"
 #include "stall.h"
 #include "sweep.h"
+#include "text_trainer.h"
 #include "trainer.h"
 
 #endif

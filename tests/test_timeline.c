@@ -285,7 +285,7 @@ static void the_recorder_leaves_no_gap(void **state)
 static struct tally tally_of(const int late[3], double by)
 {
     struct tally tally;
-    tally_open(&tally, 3, 1);
+    tally_open(&tally, &(struct run){ .ranks = 3, .sync_every = 1 });
     for (int round = 0; round < 6; round++) {
         struct span spans[3 * 2];
         for (int rank = 0; rank < 3; rank++) {
@@ -326,7 +326,7 @@ static void luck_names_nobody(void **state)
     (void)state;
     struct tally baseline = tally_of((int[]){ 0, 1, 2 }, 1), tally;
     for (int rounds = 1; rounds <= 4; rounds++) {
-        tally_open(&tally, 3, 1);
+        tally_open(&tally, &(struct run){ .ranks = 3, .sync_every = 1 });
         for (int round = 0; round < rounds; round++) {
             struct span spans[6];
             for (int rank = 0; rank < 3; rank++) {
@@ -347,7 +347,7 @@ static void windows_are_compared_not_steps(void **state)
 {
     (void)state;
     struct tally tally;
-    tally_open(&tally, 2, 2);
+    tally_open(&tally, &(struct run){ .ranks = 2, .sync_every = 2 });
     struct span spans[] = {
         phase(SPAN_DATA, 0, 0, 30), phase(SPAN_DATA, 1, 30, 40), sum(1, 0, 38, 38, 40),
         phase(SPAN_DATA, 0, 0, 10), phase(SPAN_DATA, 1, 10, 40), sum(1, 0, 20, 20, 40),

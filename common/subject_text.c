@@ -1,0 +1,164 @@
+#include "subject.h"
+
+#include "device.h"
+#include "die.h"
+#include "memory.h"
+#include "text_trainer.h"
+
+#include <stdlib.h>
+
+/* So many texts per batch of the run's, so long compared with the longest: short and long apart, few and many apart, and
+ * none as the labs have them. */
+enum { SHAPES = 6 };
+static const struct {
+    double texts, length;
+} shapes[SHAPES] = { { 0.5, 0.25 }, { 2, 0.25 }, { 1, 0.4 }, { 1, 0.6 }, { 0.5, 0.85 }, { 1, 0.85 } };
+
+struct bench {
+    struct {
+        struct token_corpus *corpus;
+        struct token_plan *plan;
+        struct text_trainer trainer;
+    } of[SHAPES];
+    int shape;
+    const struct text_batch *batch;
+};
+
+static int scaled(double factor, int whole)
+{
+    int part = (int)(factor * whole);
+    return part > 0 ? part : 1;
+}
+
+static void *open_bench(const struct run *run)
+{
+    struct bench *bench = memory_new(1, sizeof *bench);
+    for (int i = 0; i < SHAPES; i++) {
+        struct run alone = *run;
+        alone.ranks = 1;
+        alone.steps = 1;
+        alone.batch_size = scaled(shapes[i].texts, run->batch_size);
+        alone.texts.fixed_length = scaled(shapes[i].length, run->texts.max_length);
+        struct token_recipe recipe = text_recipe(&alone, true);
+        recipe.max_tokens = 1; /* no more texts than the batches need */
+        bench->of[i].corpus = token_corpus_open(&recipe);
+        bench->of[i].plan = token_plan_open(&recipe, bench->of[i].corpus, token_dealings[TOKENS_SAMPLE]);
+        bench->of[i].trainer = text_trainer_open(&alone, bench->of[i].corpus, token_plan_most(bench->of[i].plan));
+        text_trainer_restart(&bench->of[i].trainer, (struct reading){ .plan = bench->of[i].plan });
+    }
+    return bench;
+}
+
+static void close_bench(void *argument)
+{
+    struct bench *bench = argument;
+    for (int i = 0; i < SHAPES; i++) {
+        text_trainer_close(&bench->of[i].trainer);
+        token_plan_close(bench->of[i].plan);
+        token_corpus_close(bench->of[i].corpus);
+    }
+    free(bench);
+}
+
+static struct work shape(void *argument, int shape)
+{
+    struct bench *bench = argument;
+    bench->shape = shape;
+    return token_work(token_plan_batch(bench->of[shape].plan, 0, 0));
+}
+
+static void fetch(void *argument)
+{
+    struct bench *bench = argument;
+    bench->batch = text_loader_next(bench->of[bench->shape].trainer.loader);
+}
+
+static void pass(void *argument)
+{
+    struct bench *bench = argument;
+    transformer_forward(bench->of[bench->shape].trainer.model, bench->batch);
+    transformer_backward(bench->of[bench->shape].trainer.model, bench->batch);
+}
+
+static void update(void *argument)
+{
+    struct bench *bench = argument;
+    struct text_trainer *t = &bench->of[bench->shape].trainer;
+    adamw_update(t->optimizer, transformer_parameters(t->model), t->sums);
+}
+
+static char *name(const struct run *run)
+{
+    return memory_text("transformer %d x %d, %d heads, %d classes, texts to %d", run->texts.vocab_size, run->hidden_dim,
+                       run->texts.num_heads, run->num_classes, run->texts.max_length);
+}
+
+static double gradient_bytes(const struct run *run)
+{
+    struct transformer_shape shape = text_shape(run);
+    return transformer_gradient_bytes(&shape);
+}
+
+static struct work usual(const struct run *run)
+{
+    double tokens = (double)run->batch_size * run->texts.fixed_length;
+    return (struct work){ .samples = run->batch_size,
+                          .padded_tokens = tokens,
+                          .padded_token_length = tokens * run->texts.fixed_length };
+}
+
+static double flops(const struct run *run, struct work work)
+{
+    struct transformer_shape shape = text_shape(run);
+    return transformer_flops(&shape, work);
+}
+
+static void refuse(const struct run *run)
+{
+    const struct run_texts *texts = &run->texts;
+    struct token_recipe recipe = text_recipe(run, false);
+    if (texts->min_length > texts->max_length)
+        die(STATUS_USAGE, "--min-seq-len %d is more than --max-seq-len %d; swap them", texts->min_length,
+            texts->max_length);
+    if (run->hidden_dim % texts->num_heads != 0)
+        die(STATUS_USAGE, "--hidden-dim %d cannot be divided among --num-heads %d; choose a multiple", run->hidden_dim,
+            texts->num_heads);
+    if (run->hidden_dim / texts->num_heads > DEVICE_LANES)
+        die(STATUS_USAGE, "--hidden-dim %d in --num-heads %d is more than %d a head; ask for more heads",
+            run->hidden_dim, texts->num_heads, DEVICE_LANES);
+    if (!token_recipe_works(&recipe))
+        die(STATUS_USAGE, "--steps %d, --batch-size %d and %d ranks make too many texts to keep; ask for fewer steps",
+            run->steps, run->batch_size, run->ranks);
+}
+
+#define AT(member) offsetof(struct run, member)
+static const struct option_row rows[] = {
+    { "--hidden-dim", OPTION_INTEGER, AT(hidden_dim), 1, 1024, "N", "width of the transformer" },
+    { "--num-heads", OPTION_INTEGER, AT(texts.num_heads), 1, 64, "N", "heads of its attention" },
+    { "--vocab-size", OPTION_INTEGER, AT(texts.vocab_size), 2, 1 << 20, "N", "words it knows" },
+    { "--num-classes", OPTION_INTEGER, AT(num_classes), 2, 65536, "N", "classes of the labels" },
+    { "--min-seq-len", OPTION_INTEGER, AT(texts.min_length), 1, 65536, "N", "tokens of the shortest text" },
+    { "--max-seq-len", OPTION_INTEGER, AT(texts.max_length), 1, 65536, "N", "tokens of the longest text" },
+    { "--fixed-seq-len", OPTION_INTEGER, AT(texts.fixed_length), 1, 65536, "N", "tokens of all, where they are alike" },
+    { "--outlier-prob", OPTION_NUMBER, AT(texts.outlier_prob), 0, 1, "P", "share of texts with the most tokens" },
+    { "--max-tokens-per-batch", OPTION_INTEGER, AT(texts.max_tokens), 1, 1 << 24, "N", "token budget of a batch" },
+    { 0 },
+};
+#undef AT
+
+const struct subject subject_text = {
+    .rows = rows,
+    .name = name,
+    .gradient_bytes = gradient_bytes,
+    .usual = usual,
+    .flops = flops,
+    .refuse = refuse,
+    .shapes = SHAPES,
+    .terms = 1u << COST_FIXED | 1u << COST_PER_PADDED_TOKEN | 1u << COST_PER_PADDED_TOKEN_LENGTH,
+    .open = open_bench,
+    .close = close_bench,
+    .shape = shape,
+    .fetch = fetch,
+    .pass = pass,
+    .update = update,
+};

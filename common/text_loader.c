@@ -1,0 +1,99 @@
+#include "text_loader.h"
+
+#include "device.h"
+#include "memory.h"
+#include "random.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct text_loader {
+    const struct token_corpus *corpus;
+    int32_t *word;  /* (all tokens of the corpus), text after text */
+    size_t *begin;  /* (texts) of each in `word` */
+    int32_t *token; /* (rows) of the batch */
+    struct text *text;
+    struct text_batch batch;
+    struct reading reading;
+    int step;
+};
+
+struct work token_work(const struct token_batch *batch)
+{
+    return (struct work){ .samples = batch->samples,
+                          .padded_tokens = (double)batch->padded,
+                          .padded_token_length = (double)batch->pairs };
+}
+
+struct text_loader *text_loader_open(const struct token_corpus *corpus, int vocab, int seed, struct token_most most)
+{
+    struct text_loader *l = memory_new(1, sizeof *l);
+    struct random random;
+    random_seed(&random, (uint64_t)seed + 1); /* the seed itself draws lengths and labels */
+    l->corpus = corpus;
+    l->begin = memory_new((size_t)corpus->count, sizeof *l->begin);
+    size_t tokens = 0;
+    for (int i = 0; i < corpus->count; i++) {
+        l->begin[i] = tokens;
+        tokens += (size_t)corpus->length[i];
+    }
+    l->word = memory_new(tokens, sizeof *l->word);
+    for (size_t i = 0; i < tokens; i++)
+        l->word[i] = 1 + (int32_t)random_below(&random, (uint32_t)vocab - 1);
+    l->token = memory_new((size_t)most.rows, sizeof *l->token);
+    l->text = memory_new((size_t)most.texts, sizeof *l->text);
+    l->batch = (struct text_batch){ .token = l->token, .text = l->text };
+    return l;
+}
+
+void text_loader_close(struct text_loader *l)
+{
+    free(l->word);
+    free(l->begin);
+    free(l->token);
+    free(l->text);
+    free(l);
+}
+
+void text_loader_restart(struct text_loader *l, struct reading reading)
+{
+    int batches = reading.plan->batches[reading.rank];
+    l->reading = reading;
+    l->step = reading.first < 0 ? batches - (-reading.first) % batches : reading.first;
+}
+
+/* 1 / (texts of the step), or 1 / (ranks x texts of this rank). */
+static float scale_of(const struct reading *r, int step)
+{
+    const struct token_plan *plan = r->plan;
+    int texts = 0;
+    for (int rank = 0; r->weighs_by_texts && rank < plan->ranks; rank++)
+        texts += token_plan_batch(plan, rank, step)->samples;
+    if (!r->weighs_by_texts)
+        texts = plan->ranks * token_plan_batch(plan, r->rank, step)->samples;
+    return 1.0f / (float)texts;
+}
+
+static void add_text(struct text_loader *l, uint32_t example, int extent)
+{
+    int tokens = l->corpus->length[example], first = l->batch.rows;
+    l->text[l->batch.texts++] =
+        (struct text){ .first = first, .tokens = tokens, .extent = extent, .label = l->corpus->label[example] };
+    memcpy(l->token + first, l->word + l->begin[example], (size_t)tokens * sizeof *l->token);
+    memset(l->token + first + tokens, 0, (size_t)(extent - tokens) * sizeof *l->token);
+    l->batch.rows += extent;
+}
+
+const struct text_batch *text_loader_next(struct text_loader *l)
+{
+    const struct token_batch *from = token_plan_batch(l->reading.plan, l->reading.rank, l->step);
+    device_pass(WORK_FETCH, token_work(from), 1);
+    l->batch.rows = l->batch.texts = 0;
+    l->batch.scale = scale_of(&l->reading, l->step);
+    for (int i = 0; i < from->samples; i++) {
+        uint32_t example = from->example[i];
+        add_text(l, example, l->reading.is_packed ? l->corpus->length[example] : from->longest);
+    }
+    l->step++;
+    return &l->batch;
+}

@@ -1,0 +1,31 @@
+/* text_trainer: what a rank trains a transformer with, opened and started over together. */
+#ifndef LOCKSTEP_TEXT_TRAINER_H
+#define LOCKSTEP_TEXT_TRAINER_H
+
+#include "adamw.h"
+#include "run.h"
+#include "text_loader.h"
+#include "transformer.h"
+
+#include <stddef.h>
+
+struct text_trainer {
+    struct text_loader *loader;
+    struct transformer *model;
+    struct adamw *optimizer; /* at the published learning rate, 2e-3 */
+    float *sums;             /* (count) for the sum of all ranks' gradients */
+    size_t count;            /* of the model's parameters */
+};
+
+/* What the run's flags say. */
+struct token_recipe text_recipe(const struct run *run, bool is_fixed);
+struct transformer_shape text_shape(const struct run *run);
+
+/* For batches of at most `most`, of texts of this corpus. */
+struct text_trainer text_trainer_open(const struct run *run, const struct token_corpus *corpus, struct token_most most);
+void text_trainer_close(struct text_trainer *trainer);
+
+/* Model and optimizer as they were at first; the loader as text_loader_restart() has it. */
+void text_trainer_restart(struct text_trainer *trainer, struct reading reading);
+
+#endif

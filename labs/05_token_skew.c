@@ -1,0 +1,393 @@
+/* 05_token_skew: every rank has eight texts, and still one waits for another. What does a batch cost, and who should get
+ * which?
+ *
+ * Texts differ in length. A batch is padded to its longest, attention pays for length twice, and the ranks meet in every
+ * step, so the local term of the formula now depends on the data of that step:
+ *
+ *     step = mean over steps of max over ranks of (fixed + a x padded tokens + b x padded tokens x length) + transfer
+ *
+ *     fixed_sample_ws4      texts of one length: nothing to lose
+ *     variable_sample_ws4   of many lengths, eight at a time as they come
+ *     variable_bucket_ws4   … sorted by length, eight at a time, the batches shuffled alike on all ranks
+ *     bucket_independent    … shuffled by each rank for itself: the trap
+ *     variable_token_ws4    … sorted, as many as a budget of padded tokens allows
+ *     token_independent     … shuffled by each rank for itself
+ *     token_weighted        … every text counts alike; an average of ranks' means counts those of small batches more
+ *     token_pairs           … a budget of padded tokens x length instead, which is what attention pays for
+ *     global_bucket         … sorted across all ranks, so that a step has one length
+ *     packed                the batches of variable_sample_ws4 laid end to end: no padding, and the same loss
+ *     packed_filled         … filled up to the budget
+ *     epoch_…               the same over a whole epoch: the ten published steps are ten of 92 to 96
+ *
+ *     build/bin/05_token_skew --ranks 4 --max-tokens-per-batch 1280
+ *     build/bin/05_token_skew --print-batches --ranks 4
+ *
+ * Look at: `tokens/s` (not steps, and not padded tokens), padding_ratio and rank_token_spread in summary.csv, and which
+ * rank waits in which step. The cases ending in _ws4 are the published ones; their token numbers are the same to the last
+ * digit. */
+#include "lab.h"
+#include "train.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct options {
+    struct run run;
+    int strategy, length_mode; /* 0: not named */
+    bool print_batches;
+    /* Set by the variants: */
+    struct token_dealing dealing;
+    bool is_fixed;
+    bool weighs_by_texts;
+};
+
+static const struct option_row rows[] = {
+    { "--strategy", OPTION_CHOICE, offsetof(struct options, strategy), 0, 0, "all sample bucket token",
+      "only the published case of this strategy" },
+    { "--length-mode", OPTION_CHOICE, offsetof(struct options, length_mode), 0, 0, "both fixed variable",
+      "… and of texts of one length, or of many" },
+    { "--print-batches", OPTION_SWITCH, offsetof(struct options, print_batches), 0, 0, "",
+      "print what every rank gets in every step; trains nothing" },
+    { 0 },
+};
+
+static struct token_plan *plan_of(const struct options *o, struct token_corpus **corpus)
+{
+    struct token_recipe recipe = text_recipe(&o->run, o->is_fixed);
+    *corpus = token_corpus_open(&recipe);
+    return token_plan_open(&recipe, *corpus, o->dealing);
+}
+
+static int epoch_of(const struct options *o)
+{
+    struct token_corpus *corpus = NULL;
+    struct token_plan *plan = plan_of(o, &corpus);
+    int steps = token_plan_epoch(plan);
+    token_plan_close(plan);
+    token_corpus_close(corpus);
+    return steps;
+}
+
+/* clang-format off */
+static void deal(struct options *o, enum token_strategy s) { o->dealing = token_dealings[s]; }
+static void fixed(struct options *o)         { deal(o, TOKENS_SAMPLE); o->is_fixed = true; }
+static void sample(struct options *o)        { deal(o, TOKENS_SAMPLE); }
+static void bucket(struct options *o)        { deal(o, TOKENS_BUCKET); }
+static void token(struct options *o)         { deal(o, TOKENS_BUDGET); }
+static void pairs(struct options *o)         { deal(o, TOKENS_PAIRS); }
+static void global_bucket(struct options *o) { deal(o, TOKENS_GLOBAL_BUCKET); }
+static void packed(struct options *o)        { deal(o, TOKENS_PACKED); }
+static void filled(struct options *o)        { deal(o, TOKENS_FILLED); }
+
+static void independent(struct options *o)   { o->dealing.is_independent = true; }
+static void weighted(struct options *o)      { o->weighs_by_texts = true; }
+static void epoch(struct options *o)         { o->run.once = epoch_of(o); }
+static void epoch_independent(struct options *o) { independent(o); epoch(o); }
+
+static const struct variant variants[] = {
+    /* case                       lengths, dealing  change  idea */
+    { "fixed_sample_ws4", fixed, NULL, "texts of one length" },
+    { "variable_sample_ws4", sample, NULL, "texts of many lengths, as they come" },
+    { "variable_bucket_ws4", bucket, NULL, "… sorted; all ranks shuffle their batches alike" },
+    { "bucket_independent", bucket, independent, "… the trap: each shuffles its own way" },
+    { "variable_token_ws4", token, NULL, "… sorted, up to a budget of padded tokens" },
+    { "token_independent", token, independent, "… each shuffles its own way" },
+    { "token_weighted", token, weighted, "… and every text counts alike" },
+    { "token_pairs", pairs, NULL, "… up to a budget of padded tokens x length" },
+    { "global_bucket", global_bucket, NULL, "… sorted across the ranks" },
+    { "packed", packed, NULL, "as they come, laid end to end" },
+    { "packed_filled", filled, NULL, "… up to the budget" },
+    { "epoch_sample", sample, epoch, "a whole epoch: as they come" },
+    { "epoch_bucket", bucket, epoch, "… sorted, shuffled alike" },
+    { "epoch_bucket_indep", bucket, epoch_independent, "… sorted, each shuffles its own way" },
+    { "epoch_token", token, epoch, "… a budget of tokens" },
+    { "epoch_token_indep", token, epoch_independent, "… each shuffles its own way" },
+    { "epoch_global_bucket", global_bucket, epoch, "… sorted across the ranks" },
+    { "epoch_packed_filled", filled, epoch, "… packed up to the budget" },
+    { 0 },
+};
+/* clang-format on */
+
+/* The published case of a strategy and lengths, or NULL. */
+static const char *published(int strategy, bool is_fixed)
+{
+    static const char *const names[] = { "variable_sample_ws4", "variable_bucket_ws4", "variable_token_ws4" };
+    return is_fixed ? "fixed_sample_ws4" : names[strategy];
+}
+
+enum { ANY, FIXED, VARIABLE }; /* --length-mode */
+
+static void refuse(const struct options *o)
+{
+    if (o->length_mode == FIXED && o->strategy > 1 + TOKENS_SAMPLE && !o->print_batches)
+        die(STATUS_USAGE, "--length-mode fixed leaves --strategy nothing to do: all batches are alike; leave one out");
+}
+
+/* A named strategy, or lengths, means their published cases. */
+static void narrow(struct options *o)
+{
+    struct option_list *cases = &o->run.cases;
+    if (o->strategy == 0 && o->length_mode == ANY)
+        return;
+    for (int s = TOKENS_SAMPLE; s <= TOKENS_BUDGET; s++)
+        if ((o->strategy == 0 || o->strategy == 1 + s) && cases->count < OPTION_LIST_MOST)
+            cases->text[cases->count++] = published(s, o->length_mode == FIXED);
+}
+
+/* --- what every rank gets ---------------------------------------------------------------------------------------- */
+
+static void print_case(const struct options *base, struct csv *csv, enum token_strategy strategy, bool is_fixed)
+{
+    struct options o = *base;
+    deal(&o, strategy);
+    o.is_fixed = is_fixed;
+    static const char *const words[] = { "sample", "bucket", "token" };
+    char *name = memory_text("%s_%s_ws4", is_fixed ? "fixed" : "variable", words[strategy]);
+    struct token_corpus *corpus = NULL;
+    struct token_plan *plan = plan_of(&o, &corpus);
+    for (int step = 0; step < o.run.steps; step++)
+        for (int rank = 0; rank < o.run.ranks; rank++) {
+            const struct token_batch *batch = token_plan_batch(plan, rank, step);
+            do {
+                csv_text(csv, "case", name);
+                csv_integer(csv, "step", step);
+                csv_integer(csv, "rank", rank);
+                csv_integer(csv, "useful_tokens", batch->useful);
+                csv_integer(csv, "padded_tokens", batch->padded);
+                csv_integer(csv, "samples", batch->samples);
+                csv_integer(csv, "max_len", batch->longest);
+            } while (csv_end_row(csv));
+        }
+    token_plan_close(plan);
+    token_corpus_close(corpus);
+    free(name);
+}
+
+static bool instead(const struct options *o)
+{
+    if (!o->print_batches)
+        return false;
+    struct csv csv = { .out = stdout };
+    bool is_named = o->strategy > 0;
+    if (is_named ? o->length_mode == FIXED : o->length_mode != VARIABLE)
+        print_case(o, &csv, is_named ? (enum token_strategy)(o->strategy - 1) : TOKENS_SAMPLE, true);
+    for (int s = TOKENS_SAMPLE; s <= TOKENS_BUDGET && o->length_mode != FIXED; s++)
+        if (!is_named || o->strategy == 1 + s)
+            print_case(o, &csv, (enum token_strategy)s, false);
+    return true;
+}
+
+/* --- the formula ------------------------------------------------------------------------------------------------- */
+
+/* Steps of the plan that are measured: the published ones, or an epoch from its first. */
+static int first_step(const struct options *o)
+{
+    return o->run.once ? 0 : o->run.skip_first_steps;
+}
+
+static int last_step(const struct options *o)
+{
+    return o->run.once ? o->run.once : o->run.steps;
+}
+
+static struct token_count *tokens(const struct options *o)
+{
+    struct token_corpus *corpus = NULL;
+    struct token_plan *plan = plan_of(o, &corpus);
+    struct token_count *count = token_count_open(plan, first_step(o), last_step(o));
+    token_plan_close(plan);
+    token_corpus_close(corpus);
+    return count;
+}
+
+/* One step of the formula at the top. */
+static struct prediction predict_one(const struct options *o, const struct card *card, const struct token_plan *plan,
+                                     int step)
+{
+    int ranks = o->run.ranks;
+    struct local_cost cost = card_local(card, ranks);
+    struct load loads[RANKS_MOST] = { 0 };
+    for (int rank = 0; rank < ranks; rank++) {
+        struct work work = token_work(token_plan_batch(plan, rank, step));
+        double data = cost_at(&cost.fetch, work), local = cost_at(&cost.passes, work) + cost.update;
+        loads[rank] = (struct load){ .data = data, .local = local, .cpu = data + local };
+    }
+    double transfer = card_allreduce(card, ranks, subject_text.gradient_bytes(&o->run));
+    return predict_step(loads, ranks, card->cores, card_jitter(card, ranks), transfer);
+}
+
+static struct prediction predict(const struct options *o, const struct card *card)
+{
+    struct token_corpus *corpus = NULL;
+    struct token_plan *plan = plan_of(o, &corpus);
+    struct prediction mean = { 0 };
+    int steps = last_step(o) - first_step(o);
+    for (int step = first_step(o); step < last_step(o); step++) {
+        struct prediction p = predict_one(o, card, plan, step);
+        mean.data += p.data / steps;
+        mean.local += p.local / steps;
+        mean.wait += p.wait / steps;
+        mean.transfer += p.transfer / steps;
+        mean.is_timeshared = p.is_timeshared;
+    }
+    token_plan_close(plan);
+    token_corpus_close(corpus);
+    return mean;
+}
+
+static const char *per(const struct options *o)
+{
+    (void)o;
+    return variants[0].name;
+}
+
+static char *event(const struct options *o)
+{
+    return memory_text("the texts have %d to %d tokens instead of %d, and each batch is padded to its longest",
+                       o->run.texts.min_length, o->run.texts.max_length, o->run.texts.fixed_length);
+}
+
+static const struct story story = {
+    .lab = "05_token_skew",
+    .question = "Every rank has eight texts, and still one waits for another. Who should get which?",
+    .subject = &subject_text,
+    .variants = variants,
+    .rows = rows,
+    .options_size = sizeof(struct options),
+    .refuse = refuse,
+    .instead = instead,
+    .narrow = narrow,
+    .predict = predict,
+    .tokens = tokens,
+    .per = per,
+    .asked = "variable_sample_ws4",
+    .event = event,
+    .pictured = (const char *const[]){ "fixed_sample_ws4", "variable_sample_ws4", "global_bucket", NULL },
+};
+
+/* --- the strategies over an epoch -------------------------------------------------------------------------------- */
+
+/* What a text of the smallest batch of a step counts, over one of the largest, when ranks' means are averaged. */
+static double unequal_weight(const struct token_plan *plan, int steps)
+{
+    double sum = 0;
+    for (int step = 0; step < steps; step++) {
+        int most = 0, least = 1 << 30;
+        for (int rank = 0; rank < plan->ranks; rank++) {
+            int samples = token_plan_batch(plan, rank, step)->samples;
+            most = samples > most ? samples : most;
+            least = samples < least ? samples : least;
+        }
+        sum += (double)most / least;
+    }
+    return sum / steps;
+}
+
+/* strategies.csv: counted, not measured. */
+static void tell_strategies(struct lab *lab, const struct options *base)
+{
+    struct csv *csv = lab_table(lab, "strategies.csv");
+    for (const struct variant *v = variants; csv && v->name; v++) {
+        struct options o = *base;
+        v->pathology(&o);
+        if (v->fix)
+            v->fix(&o);
+        if (o.run.once || o.is_fixed)
+            continue;
+        struct token_corpus *corpus = NULL;
+        struct token_plan *plan = plan_of(&o, &corpus);
+        int steps = token_plan_epoch(plan);
+        struct token_means means = token_plan_means(plan, 0, steps);
+        o.run.once = steps;
+        struct prediction p = predict(&o, lab_card(lab));
+        do {
+            csv_text(csv, "case", v->name);
+            csv_integer(csv, "epoch_steps", steps);
+            csv_number(csv, "useful_tokens", means.useful);
+            csv_number(csv, "padded_tokens", means.padded);
+            csv_number(csv, "padding_ratio", means.padding_ratio);
+            csv_number(csv, "rank_token_spread", means.spread);
+            csv_number(csv, "most_padded_tokens", means.most_padded);
+            csv_number(csv, "padded_balance", means.padded_balance);
+            csv_number(csv, "pairs_balance", means.pairs_balance);
+            csv_number(csv, "unequal_weight", o.weighs_by_texts ? 1 : unequal_weight(plan, steps));
+            csv_ms(csv, "predicted_step_ms", prediction_step(&p));
+            csv_number(csv, "predicted_tokens_per_s", means.useful / prediction_step(&p));
+        } while (csv_end_row(csv));
+        token_plan_close(plan);
+        token_corpus_close(corpus);
+    }
+}
+
+/* Buffers for whatever a variant may ask for. */
+static struct token_most most_of(const struct options *base)
+{
+    struct token_most most = { 0 };
+    for (const struct variant *v = variants; v->name; v++) {
+        struct options o = *base;
+        struct token_corpus *corpus = NULL;
+        v->pathology(&o);
+        struct token_plan *plan = plan_of(&o, &corpus);
+        struct token_most own = token_plan_most(plan);
+        most.rows = own.rows > most.rows ? own.rows : most.rows;
+        most.texts = own.texts > most.texts ? own.texts : most.texts;
+        most.length = own.length > most.length ? own.length : most.length;
+        token_plan_close(plan);
+        token_corpus_close(corpus);
+    }
+    return most;
+}
+
+int main(int argc, char **argv)
+{
+    struct options base = { .run = run_published_texts };
+    base.run.whole = true; /* the steps differ, so every round measures all of them */
+    struct lab *lab = lab_open(&story, &base, argc, argv);
+    int rank = world_rank(lab_world(lab));
+    struct token_corpus *corpora[2]; /* of one length, and of many */
+    struct text_trainer trainers[2];
+    for (int kind = 0; kind < 2; kind++) {
+        struct token_recipe recipe = text_recipe(&base.run, kind == 0);
+        corpora[kind] = token_corpus_open(&recipe);
+        trainers[kind] = text_trainer_open(&base.run, corpora[kind], most_of(&base));
+    }
+
+    struct options o;
+    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
+        struct collective *collective = lab_collective(lab);
+        struct text_trainer *t = &trainers[o.is_fixed ? 0 : 1];
+        struct token_recipe recipe = text_recipe(&o.run, o.is_fixed);
+        struct token_plan *plan = token_plan_open(&recipe, corpora[o.is_fixed ? 0 : 1], o.dealing);
+        struct reading reading = { .plan = plan,
+                                   .rank = rank,
+                                   .first = first_step(&o) - run_window(&o.run, 0).warmup,
+                                   .is_packed = o.dealing.is_packed,
+                                   .weighs_by_texts = o.weighs_by_texts };
+        const struct text_batch *batch = NULL;
+        double loss = 0;
+        text_trainer_restart(t, reading);
+
+        while (lab_next_step(lab)) {
+            lab_phase(lab, SPAN_DATA);
+            batch = text_loader_next(t->loader); /* <- who gets which texts */
+            lab_phase(lab, SPAN_FORWARD);
+            loss = transformer_forward(t->model, batch);
+            lab_phase(lab, SPAN_BACKWARD);
+            transformer_backward(t->model, batch);
+            collective_sum(collective, WIRE_F32, transformer_gradients(t->model), t->sums, t->count);
+            lab_phase(lab, SPAN_UPDATE);
+            adamw_update(t->optimizer, transformer_parameters(t->model), t->sums);
+        }
+        lab_judge(lab, loss, batch->texts, transformer_parameters(t->model), t->count);
+        token_plan_close(plan);
+    }
+    if (base.run.cases.count == 0)
+        tell_strategies(lab, &base);
+
+    for (int kind = 0; kind < 2; kind++) {
+        text_trainer_close(&trainers[kind]);
+        token_corpus_close(corpora[kind]);
+    }
+    return lab_close(lab);
+}
