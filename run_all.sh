@@ -34,8 +34,9 @@ readonly package_rows=(
     "?libsimgrid-dev                     -          simulates ranks that have a core each"
 )
 
-# What to expect of a lab, in seconds: start, machine card and charts, and the measuring between them.
-readonly overhead_seconds=10 measuring_seconds=60 quick_seconds=20
+# What to expect of a lab, in seconds: start, machine card and charts, and the measuring between them. Where ranks have no
+# core each, a lab runs twice, and each time for less; in --quick only on simulated cores.
+readonly overhead_seconds=10 measuring_seconds=60 crowded_seconds=25 quick_seconds=15
 
 declare -A value=()     # of each option that was given; blank for a switch
 declare -a labs=()      # to be run
@@ -344,18 +345,21 @@ draw() # LAB SINCE: the charts of what it has written here and on simulated mach
 
 run_labs()
 {
-    local name began=$results/.began each=$((measuring_seconds + overhead_seconds)) left=${#labs[@]} options=(--out "$results")
-    if is_given --quick; then
-        options+=(--quick)
-        each=$((quick_seconds + overhead_seconds))
+    local name began=$results/.began left=${#labs[@]} options=(--out "$results") each seconds=$measuring_seconds times=1
+    if is_crowded; then
+        seconds=$crowded_seconds
     fi
     if is_given --seconds; then
-        options+=(--seconds "${value[--seconds]}")
-        each=$((10#${value[--seconds]%.*} + overhead_seconds))
+        seconds=${value[--seconds]}
     fi
-    if is_crowded; then # measured here and simulated
-        each=$((2 * each))
+    options+=(--seconds "$seconds")
+    if is_given --quick; then
+        options+=(--quick)
+        seconds=$quick_seconds
+    elif is_crowded; then
+        times=2
     fi
+    each=$((times * (10#${seconds%.*} + overhead_seconds)))
     for name in "${labs[@]}"; do
         touch "$began"
         heading "$name: $(question_of "$name")"

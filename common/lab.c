@@ -4,6 +4,7 @@
 #include "calibrate.h"
 #include "cases.h"
 #include "collective.h"
+#include "crews.h"
 #include "device.h"
 #include "gather.h"
 #include "guess.h"
@@ -21,15 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CREWS_MOST = 8 };
-
-/* Ranks that run blocks together: all, or the first few, while the others are parked. */
-struct crew {
-    int ranks;
-    struct world *world; /* NULL on the parked */
-    struct collective *collective;
-};
-
 struct lab {
     const struct story *story;
     const struct option_row *tables[4];
@@ -42,8 +34,7 @@ struct lab {
     struct spans spans;
     struct card card;
 
-    struct crew crews[CREWS_MOST];
-    int crew_count;
+    struct crews crews;
     const struct crew *crew; /* of the block that is open */
 
     struct cases cases;
@@ -184,41 +175,6 @@ static void open_report(struct lab *lab)
              r->ranks, r->cores);
 }
 
-/* all */
-static void open_crews(struct lab *lab)
-{
-    for (int i = 0; i < lab->cases.count; i++) {
-        int ranks = run_of(lab->cases.settings[i])->ranks, known = 0;
-        while (known < lab->crew_count && lab->crews[known].ranks != ranks)
-            known++;
-        if (known < lab->crew_count)
-            continue;
-        if (lab->crew_count == CREWS_MOST)
-            die(STATUS_WRONG, "cases of more than %d world sizes; run fewer with --cases", CREWS_MOST);
-        struct crew *crew = &lab->crews[lab->crew_count++];
-        *crew = (struct crew){ .ranks = ranks, .world = world_first(lab->world, ranks) };
-        if (crew->world)
-            crew->collective = collective_open(crew->world, &lab->spans);
-    }
-}
-
-static void close_crews(struct lab *lab)
-{
-    for (int i = 0; i < lab->crew_count; i++)
-        if (lab->crews[i].world) {
-            collective_close(lab->crews[i].collective);
-            world_leave(lab->crews[i].world);
-        }
-}
-
-static const struct crew *crew_of(const struct lab *lab, int ranks)
-{
-    const struct crew *crew = lab->crews;
-    while (crew->ranks != ranks)
-        crew++;
-    return crew;
-}
-
 struct lab *lab_open(const struct story *story, struct options *base, int argc, char **argv)
 {
     struct lab *lab = memory_new(1, sizeof *lab);
@@ -249,7 +205,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     }
     cases_settle(&lab->cases, story, base);
     spans_open(&lab->spans, cases_most_spans(&lab->cases, lab->story));
-    open_crews(lab);
+    crews_open(&lab->crews, lab->world, &lab->cases, &lab->spans);
     if (world_rank(lab->world) == 0)
         open_report(lab);
     schedule_begin(&lab->schedule, &lab->run, &lab->cases);
@@ -298,7 +254,7 @@ static bool begin_block(struct lab *lab, struct options *options)
         return false;
     int round = lab->schedule.round;
     memcpy(options, lab->cases.settings[chosen], lab->story->options_size);
-    lab->crew = crew_of(lab, run_of(options)->ranks);
+    lab->crew = crews_find(&lab->crews, run_of(options)->ranks);
     lab->window = run_window(run_of(options), round);
     lab->step = -1;
     lab->verdict = (struct verdict){ .loss = (double)NAN };
@@ -426,7 +382,7 @@ static void release(struct lab *lab)
     free((void *)lab->report.preamble);
     free(lab->folder);
     spans_close(&lab->spans);
-    close_crews(lab);
+    crews_close(&lab->crews);
     world_close(lab->world);
     free(lab);
 }

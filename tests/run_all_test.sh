@@ -147,7 +147,7 @@ test_running()
         "$elsewhere/my results" "notebooks-md/01_straggler.md"
     [[ $said != *"it could ask"* ]] || complain "a lab could ask"
     called "01_straggler --cases skew_ws4 --rounds 1 --quick --out $elsewhere/my results/first-look --backend mpi"
-    called "01_straggler --out $elsewhere/my results --quick --seconds 3.5 --backend mpi"
+    called "01_straggler --out $elsewhere/my results --seconds 3.5 --quick --backend mpi"
     called "02_wrong --out"
     called "gnuplot -e results='$elsewhere/my results/01_straggler' plots/01_straggler.gp"
     called "gnuplot -e results='$elsewhere/my results/platforms/dedicated-cores/01_straggler' plots/01_straggler.gp"
