@@ -186,11 +186,15 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     lab->argc = argc;
     lab->argv = argv;
     cases_choose(&lab->cases, story, lab->tables, base, argc, argv);
+    if (story->instead && story->instead(base, job_is_rank() ? NULL : stdout)) {
+        if (job_is_rank())
+            die(STATUS_USAGE, "what was asked for needs no ranks; leave out mpirun or srun");
+        exit(STATUS_RIGHT);
+    }
     algorithm_choose((enum algorithm)run_of(base)->algorithm);
     if (!job_is_rank()) {
         cases_refuse(story, base);
-        if (story->instead && story->instead(base))
-            exit(STATUS_RIGHT);
+
         supervise(story, base, argv);
     }
     if (!job_platform() && run_simulates(run_of(base)))

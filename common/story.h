@@ -30,9 +30,9 @@ struct story {
     const struct subject *subject;  /* what it trains */
     /* Ends the program with STATUS_USAGE when the lab's own options make no sense together. */
     void (*refuse)(const struct options *options);
-    /* What the program does instead, from one process, when its own options ask for it: true when it is done. May be
-     * NULL. */
-    bool (*instead)(const struct options *options);
+    /* Whether the lab's own options ask for something else than training, which one process writes to `out`, unless that
+     * is NULL. May be NULL. */
+    bool (*instead)(const struct options *options, FILE *out);
     /* Adds to run.cases what the lab's own options ask for. May be NULL. */
     void (*narrow)(struct options *options);
     /* The formula: from settings and card, never from the run. */

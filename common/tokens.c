@@ -345,8 +345,9 @@ struct token_count *token_count_open(const struct token_plan *plan, int first, i
         count->samples_of[rank] = samples / steps;
         count->useful_of[rank] = useful / steps;
         count->padded_of[rank] = padded / steps;
-        count->samples += samples / steps;
+        count->samples += samples;
     }
+    count->samples /= steps;
     return count;
 }
 

@@ -164,11 +164,12 @@ static void print_case(const struct options *base, struct csv *csv, enum token_s
     free(name);
 }
 
-static bool instead(const struct options *o)
+static bool instead(const struct options *o, FILE *out)
 {
-    if (!o->print_batches)
-        return false;
-    struct csv csv = { .out = stdout };
+    if (!o->print_batches || !out)
+        return o->print_batches;
+    subject_text.refuse(&o->run);
+    struct csv csv = { .out = out };
     bool is_named = o->strategy > 0;
     if (is_named ? o->length_mode == FIXED : o->length_mode != VARIABLE)
         print_case(o, &csv, is_named ? (enum token_strategy)(o->strategy - 1) : TOKENS_SAMPLE, true);
