@@ -138,7 +138,7 @@ static const struct story story = {
     .per = per,
     .asked = "small_ws4",
     .event = event,
-    .pictured = (const char *const[]){ "weak_ws4", "small_ws4", "small_accumulate", NULL },
+    .pictured = (const char *const[]){ "weak_ws1", "small_ws4", "small_accumulate", NULL },
 };
 
 int main(int argc, char **argv)

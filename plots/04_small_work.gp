@@ -26,27 +26,36 @@ if (there(machine_csv)) {
         per_sample_ms = per_sample_ms + 1e3 * number(word(values, place("alone_".part."_per_sample_s", quantities)))
     }
 }
+compared(kind) = strstrt(published, " ".kind) > 0        # some published value of this kind stands beside ours
+percent(x) = sprintf("%.0f %%", 100 * x)
 global_batch = column_of(summary_csv, "global_batch_size")
+predicted_ms = column_of(summary_csv, "predicted_step_ms")
 transfer_ms = column_of(summary_csv, "transfer_ms")
 each(case) = number(of(case, global_batch)) / ranks_of(case)            # samples of a rank between two updates
 cost(case) = number(of(case, step_ms)) / each(case)
 per_sample(x) = x / each(strcol("case"))                                # in the row that is drawn
+# "small_accumulate: 4 × 32 × 4": ranks, batch, and micro-batches where there are several.
+size(case) = sprintf("%s: %d × %s", case, ranks_of(case), of(case, case_batch)).\
+    (each(case) > number(of(case, case_batch)) ? sprintf(" × %d", each(case) / number(of(case, case_batch))) : "")
 longest = 0
-do for [case in cases] { if (cost(case) > longest) { longest = cost(case) } }
+do for [case in cases] {
+    longest = cost(case) > longest ? cost(case) : longest
+    longest = number(of(case, predicted_ms)) / each(case) > longest ? number(of(case, predicted_ms)) / each(case) : longest
+}
 
 left = 220
 right = 190
-eval page("What a sample costs: the fewer a rank has, the more", "time of the ranks per sample (ms)", 28 * (lowest - 0.25))
+eval page("What a sample costs: the fewer a rank has, the more", "time of all ranks per sample (ms)", 28 * (lowest - 0.25))
 set yrange [lowest : 0.25]
 set xrange [0 : longest * 1.02]
 set ytics ()
 do for [i = 1:words(cases)] {
     case = word(cases, i)
-    set ytics add (sprintf("%s: %d × %d", case, ranks_of(case), each(case)) row[i])
+    set ytics add (size(case) row[i])
     set label sprintf("%.3f ms", cost(case)) at graph 1.14, first row[i] right
-    set label sprintf("%.0f %%", 100 * number(of(case, transfer_ms)) / number(of(case, step_ms))) at graph 1.27, first row[i] right
+    set label percent(number(of(case, transfer_ms)) / number(of(case, step_ms))) at graph 1.27, first row[i] right
 }
-set label "ranks × samples" at graph -0.02, first 0.25 right font "sans-serif,9" textcolor rgb grey
+set label "ranks × batch (× micro-batches)" at graph -0.02, first 0.25 right font "sans-serif,9" textcolor rgb grey
 set label "transfer" at graph 1.27, first 0.25 right font "sans-serif,9" textcolor rgb grey
 if (per_sample_ms > 0) { set arrow from per_sample_ms, graph 0 to per_sample_ms, graph 1 nohead dashtype 2 lc rgb "black" front }
 do for [format in formats] {
@@ -57,7 +66,7 @@ do for [format in formats] {
              title part eq "compute" ? "compute, update" : part, \
          for [k = 1:predictions] summary_csv using (per_sample(known("predicted_step_ms"))):(y(-0.45)):(0):(0.9) \
              with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
-         for [k = 1:per_sample_ms > 0] NaN with lines dashtype 2 lc rgb "black" title "without any overhead"
+         for [k = 1:per_sample_ms > 0] NaN with lines dashtype 2 lc rgb "black" title "no overhead"
     unset output
 }
 
@@ -65,50 +74,56 @@ do for [format in formats] {
 observed = simulated ? "#888888" : "#303030"
 pace = column_of(summary_csv, "samples_per_s")
 weak(case) = case[1:5] eq "weak_"
+is_weak(unused) = is_alike(0) && weak(strcol("case")) ? column("ranks") : NaN   # in the blog's row that is drawn
 alone = has("weak_ws1", cases) ? number(of("weak_ws1", pace)) : NaN
 most = largest(case_ranks)              # of the ranks that there are
 if (alone == alone) {
     left = 90
-    right = 150
+    right = 24
     eval page("Every rank brings its own batch: more ranks, less from each", "ranks", 300)
     set ylabel "samples per second"
+    tick = 0.03 * (most - 0.4)          # of the width
     set xrange [0.7 : most + 0.3]
     set yrange [0 : most * alone * 1.08]
     set xtics ()
     set ytics auto
     set grid noxtics ytics
+    set arrow from 1, alone to most, most * alone nohead dashtype 2 lc rgb grey
+    seen = ""
     do for [case in cases] {
-        if (weak(case)) {
+        if (weak(case) && !has(of(case, case_ranks), seen)) {
+            seen = seen." ".of(case, case_ranks)
             set xtics add (of(case, case_ranks) ranks_of(case))
-            set label sprintf("%.0f %%", 100 * number(of(case, pace)) / alone / ranks_of(case)) \
-                at first ranks_of(case), first number(of(case, pace)) offset 0, -1.1 center
+            set label percent(number(of(case, pace)) / alone / ranks_of(case)) \
+                at first ranks_of(case), first number(of(case, pace)) offset 1.5, -0.5
         }
     }
     do for [format in formats] {
         eval output("weak_scaling_throughput", format)
-        plot [1:most] alone * x with lines dashtype 2 lc rgb grey title "ideal", \
+        plot NaN with lines dashtype 2 lc rgb grey title "ideal", \
              summary_csv using (weak(strcol("case")) ? column("ranks") : NaN):(column("samples_per_s")) smooth unique \
                  with linespoints pointtype 7 linewidth 1.5 lc rgb observed title simulated ? "simulated" : "measured", \
              for [k = 1:predictions] summary_csv \
-                 using (weak(strcol("case")) ? column("ranks") - 0.06 : NaN) \
-                      :(column("global_batch_size") / column("predicted_step_ms") * 1e3):(0.12):(0) \
+                 using (weak(strcol("case")) ? column("ranks") - tick / 2 : NaN) \
+                      :(column("global_batch_size") / column("predicted_step_ms") * 1e3):(tick):(0) \
                  with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
-             for [k = 1:published] blog using (is_alike(0) && weak(strcol("case")) ? column("ranks") : NaN):(column("samples_per_s")) \
-                 with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog"
+             for [k = 1:compared("weak")] blog using (is_weak(0)):(column("samples_per_s")) \
+                 with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog", \
+             for [k = 1:compared("weak")] blog using (column("ranks") > 1 ? is_weak(0) : NaN):(column("samples_per_s")):(percent(column("efficiency"))) \
+                 with labels right offset -1.5, 0 textcolor rgb grey notitle
         unset output
     }
 }
 
 # ---- strong_scaling_efficiency: published; here from this machine -------------------------------
 efficiency = column_of(summary_csv, "efficiency")
-predicted = column_of(summary_csv, "predicted_step_ms")
 shown = ""
 do for [case in "strong_ws1 strong_ws2 strong_ws4"] { if (has(case, cases)) { shown = shown." ".case } }
 if (has("strong_ws1", cases)) {
     strong(offset) = has(strcol("case"), shown) ? place(strcol("case"), shown) + offset : NaN
     left = 170
     right = 80
-    eval page("One global batch, dealt out: the less each has, the less of the speed is left", "efficiency (%)", 150)
+    eval page("One batch dealt out to more ranks: efficiency falls", "efficiency (%)", 150)
     unset ylabel
     set xrange [0 : 104]
     set xtics auto
@@ -117,10 +132,10 @@ if (has("strong_ws1", cases)) {
     set grid xtics noytics
     do for [i = 1:words(shown)] {
         case = word(shown, i)
-        set ytics add (sprintf("%s: %d × %d", case, ranks_of(case), each(case)) i)
+        set ytics add (size(case) i)
         set label sprintf("%.1f %%", 100 * number(of(case, efficiency))) at graph 1.08, first i right
     }
-    ideal(unused) = number(of("strong_ws1", predicted)) / ranks_of(strcol("case"))
+    ideal(unused) = number(of("strong_ws1", predicted_ms)) / ranks_of(strcol("case"))
     do for [format in formats] {
         eval output("strong_scaling_efficiency", format)
         plot summary_csv using (0):(strong(0)):(0):(100 * column("efficiency")):(strong(-0.3)):(strong(0.3)) \
@@ -129,7 +144,7 @@ if (has("strong_ws1", cases)) {
              for [k = 1:predictions] summary_csv \
                  using (100 * ideal(0) / column("predicted_step_ms")):(strong(-0.42)):(0):(0.84) \
                  with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
-             for [k = 1:published] blog using (is_alike(0) ? 100 * column("efficiency") : NaN):(strong(0)) \
+             for [k = 1:compared("strong")] blog using (is_alike(0) ? 100 * column("efficiency") : NaN):(strong(0)) \
                  with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog"
         unset output
     }

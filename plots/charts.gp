@@ -44,7 +44,12 @@ parts = ""                      # those that took any time: the others have no p
 do for [part in "data compute host transfer wait"] {
     if (part eq "compute" || largest(column_of(ranks_csv, column_name(part))) > 0) { parts = parts." ".part }
 }
-longest = largest(column_of(ranks_csv, "step_ms"))
+longest = 0
+rows = column_of(ranks_csv, "case")
+ends = column_of(ranks_csv, "step_ms")
+do for [i = 1:words(rows)] {
+    if (has(word(rows, i), shown) && number(word(ends, i)) > longest) { longest = number(word(ends, i)) }
+}
 ms(part) = blank(column_name(part)) ? 0 : column(column_name(part))
 before_ms(n) = sum [i = 1:n - 1] ms(word(parts, i))
 start_ms(part) = ms(part) > 0 ? before_ms(place(part, parts)) : NaN            # NaN: nothing to draw
@@ -120,15 +125,15 @@ predictions = largest(column_of(summary_csv, "predicted_step_ms")) > 0
 # Published values stand beside a case of as many ranks with as many samples each; of another size it is another case.
 alike(which, case, ranks, batch) = which eq lab && has(case, cases) && of(case, case_ranks) eq ranks && of(case, case_batch) eq batch
 is_alike(unused) = alike(strcol("lab"), strcol("case"), strcol("ranks"), strcol("batch_size"))     # the row that is drawn
-published = 0
+published = ""                  # the cases that have one
 if (there(blog)) {
     blog_lab = column_of(blog, "lab"); blog_case = column_of(blog, "case")
     blog_ranks = column_of(blog, "ranks"); blog_batch = column_of(blog, "batch_size")
     do for [i = 1:words(blog_lab)] {
-        if (alike(word(blog_lab, i), word(blog_case, i), word(blog_ranks, i), word(blog_batch, i))) { published = 1 }
+        if (alike(word(blog_lab, i), word(blog_case, i), word(blog_ranks, i), word(blog_batch, i))) { published = published." ".word(blog_case, i) }
     }
 }
-if (!published) { blog = summary_csv }  # a file that is plotted no times is opened all the same
+if (words(published) == 0) { blog = summary_csv }  # a file that is plotted no times is opened all the same
 
 array row[words(cases)]
 do for [i = 1:words(cases)] {
@@ -151,7 +156,7 @@ do for [i = 1:words(cases)] {
     if (number(word(ratio, i)) > 0) { set label sprintf("× %.2f", number(word(ratio, i))) at graph 1.2, first row[i] right }
 }
 if (baseline_ms > 0) {
-    set label "vs ".baseline at graph 1.2, first 0.25 right font "sans-serif,9" textcolor rgb grey
+    set label "vs ".baseline at graph 1.2, first 0.25 right noenhanced font "sans-serif,9" textcolor rgb grey
     set arrow from baseline_ms, graph 0 to baseline_ms, graph 1 nohead dashtype 2 lc rgb grey
 }
 do for [format in formats] {
@@ -167,7 +172,7 @@ do for [format in formats] {
              with xerrorbars pointtype 0 lc rgb "black" title "95 % interval", \
          for [k = 1:predictions] summary_csv using (known("predicted_step_ms")):(y(-0.45)):(0):(0.9) \
              with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
-         for [k = 1:published] blog using (is_alike(0) ? column("slowest_step_ms") : NaN):(y(0)) \
+         for [k = 1:words(published) > 0] blog using (is_alike(0) ? column("slowest_step_ms") : NaN):(y(0)) \
              with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog"
     unset output
 }
