@@ -114,6 +114,10 @@ grep -qE "^$asked +7\\.0 " "$scratch/stdout" || die "the table does not show the
 [ -s "$place/machine.csv" ] || die "no machine card"
 ! compgen -G "$folder/.*.tmp" >/dev/null || die "temporary files were left"
 
+# What must hold of it anywhere, as its own file of claims has it.
+"$(dirname "$lab")/claims" --results "$out" --expected "$(dirname "$0")/../expected" --only "$name" --gate >"$scratch/stdout" 2>&1 ||
+    { cat "$scratch/stdout"; die "claims that must hold"; }
+
 # What makes no sense is refused before anything starts.
 status=0
 "$lab" "${toy[@]}" "${refused[@]}" --out "$scratch/refused" >"$scratch/stdout" 2>"$scratch/stderr" || status=$?
