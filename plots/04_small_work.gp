@@ -10,7 +10,7 @@ lab = "04_small_work"
 told_best = "weak_ws1 small_ws4 small_accumulate"
 pathology_word = "small work"
 pathology(case) = case[1:4]             # weak, stro, smal, larg: how their names begin
-breakdown_title = "Small work: more ranks, and most of the step is overhead"
+breakdown_title = "Dealt out, the work shrinks; the sum is added to it"
 timeline_title = "Less work for each, and the sum takes as long as ever"
 step_time_title = "What each way of sharing the work takes per step"
 load plots."/charts.gp"
