@@ -43,9 +43,8 @@ static const struct option_row rows[] = {
 
 static void deal_out(struct options *o, int ranks) /* the global batch stays */
 {
-    int samples = o->run.ranks * o->run.batch_size / ranks;
+    o->run.batch_size = o->run.ranks * o->run.batch_size / ranks;
     o->run.ranks = ranks;
-    o->run.batch_size = samples > 0 ? samples : 1;
 }
 
 /* clang-format off */
@@ -79,9 +78,9 @@ static const struct variant variants[] = {
 
 static void refuse(const struct options *o)
 {
-    if (o->micro_batches > o->run.batch_size)
-        die(STATUS_USAGE, "--micro-batches %d cannot be cut from --batch-size %d; ask for fewer", o->micro_batches,
-            o->run.batch_size);
+    if (o->run.batch_size % o->micro_batches != 0) /* small_accumulate must train on what strong_ws4 does */
+        die(STATUS_USAGE, "--batch-size %d cannot be cut into --micro-batches %d alike; ask for a divisor of it",
+            o->run.batch_size, o->micro_batches);
 }
 
 static int collectives(const struct options *o)
@@ -145,7 +144,7 @@ static const struct story story = {
     .per = per,
     .asked = "small_ws4",
     .event = event,
-    .pictured = (const char *const[]){ "weak_ws4", "small_ws4", "small_accumulate", NULL },
+    .pictured = (const char *const[]){ "weak_ws1", "small_ws4", "small_accumulate", NULL },
 };
 
 int main(int argc, char **argv)

@@ -3,10 +3,12 @@
 # loads this file:
 #
 #     lab               "01_straggler"
-#     told_best         the three cases that tell it best: baseline, pathology, fix
+#     told_best         the three cases that tell it best: what is compared with, pathology, fix
 #     pathology_word    what the second one is called
 #     pathology(case)   the group of a case: groups stand apart in step_time
 #     breakdown_title, timeline_title, step_time_title
+#
+# The baseline is the first case of the results. Cases may run on some of the ranks only.
 #
 # results and blog are as in the lab's script. Each chart is drawn as SVG and PNG into the folder of the results.
 
@@ -15,6 +17,11 @@ if (!exists("blog")) blog = plots."/../expected/blog.csv"
 load plots."/style.gp"
 
 cases = column_of(summary_csv, "case")
+# What a case was run with, a word. of(case, ...): in that list of all cases.
+of(case, list) = word(list, place(case, cases))
+case_ranks = column_of(summary_csv, "ranks")
+case_batch = column_of(summary_csv, "batch_size")
+ranks_of(case) = has(case, cases) ? int(of(case, case_ranks)) : 0
 name(case) = case eq word(told_best, 2) ? pathology_word." (".case.")" : case eq word(told_best, 3) ? "fix (".case.")" : case
 
 # ---- Rank by rank: a block for each shown case, downwards: a line for its name, a lane per rank --
@@ -22,13 +29,13 @@ story = ""                      # the cases that tell it best; where they are mi
 do for [case in told_best." ".cases] {
     if (has(case, cases) && !has(case, story) && words(story) < 3) { story = story." ".case }
 }
-ranks = largest(column_of(ranks_csv, "rank")) + 1
 
-lane(case, rank) = has(case, shown) ? (place(case, shown) - 1) * (ranks + 1.4) + rank : NaN
+above_lanes(n) = sum [i = 1:n] (ranks_of(word(shown, i)) + 1.4)     # of the n cases above
+lane(case, rank) = has(case, shown) ? above_lanes(place(case, shown) - 1) + rank : NaN
 y(offset) = lane(strcol("case"), column("rank")) + offset       # of the CSV's row that is drawn
-lines(shown) = words(shown) * (ranks + 1.4) + 0.2
+lines(shown) = above_lanes(words(shown)) + 0.2
 blocks = "set yrange [lines(shown) - 1.6 : -1.6]; set ytics ();".\
-    "set for [case in shown] for [r = 0:ranks - 1] ytics add (sprintf('rank %d', r) lane(case, r))"
+    "set for [case in shown] for [r = 0:ranks_of(case) - 1] ytics add (sprintf('rank %d', r) lane(case, r))"
 
 # breakdown: the mean step, stacked. Waiting comes last, whenever it happened, to show its length.
 shown = word(story, 1)." ".word(story, 2)
@@ -37,7 +44,12 @@ parts = ""                      # those that took any time: the others have no p
 do for [part in "data compute host transfer wait"] {
     if (part eq "compute" || largest(column_of(ranks_csv, column_name(part))) > 0) { parts = parts." ".part }
 }
-longest = largest(column_of(ranks_csv, "step_ms"))
+longest = 0
+rows = column_of(ranks_csv, "case")
+ends = column_of(ranks_csv, "step_ms")
+do for [i = 1:words(rows)] {
+    if (has(word(rows, i), shown) && number(word(ends, i)) > longest) { longest = number(word(ends, i)) }
+}
 ms(part) = blank(column_name(part)) ? 0 : column(column_name(part))
 before_ms(n) = sum [i = 1:n - 1] ms(word(parts, i))
 start_ms(part) = ms(part) > 0 ? before_ms(place(part, parts)) : NaN            # NaN: nothing to draw
@@ -95,7 +107,7 @@ do for [format in formats] {
     plot for [part in phases] for [k = 1:has(part, seen)] lanes_csv \
              using (from(part)):(y(0)):(column("start_ms")):(column("end_ms")):(top(column("lane"))):(bottom(column("lane"))) \
              with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) title part, \
-         lanes_csv using (arrival("start_ms")):(lane(strcol("case"), -0.5)):(0):(ranks) \
+         lanes_csv using (arrival("start_ms")):(lane(strcol("case"), -0.5)):(0):(ranks_of(strcol("case"))) \
              with vectors nohead dashtype 3 lc rgb "black" notitle, \
          for [k = 1:has("transfer", seen)] lanes_csv using (arrival("start_ms")):(y(-0.42)) \
              with points pointtype 11 pointsize 1.1 lc rgb "black" title "last rank"
@@ -105,12 +117,23 @@ do for [format in formats] {
 # ---- step_time: a row per case, with a gap between pathologies ----------------------------------
 step_ms = column_of(summary_csv, "slowest_step_ms")
 ratio = column_of(summary_csv, "vs_baseline")
-baseline_ms = number(word(step_ms, place("baseline", cases)))
+baseline = word(cases, 1)
+baseline_ms = number(word(step_ms, 1))
 intervals = largest(column_of(summary_csv, "vs_baseline_low")) > 0
 predictions = largest(column_of(summary_csv, "predicted_step_ms")) > 0
-ranks_here = cell("ranks")             # a case of another world size is another case
-published = there(blog) && has(lab, column_of(blog, "lab")) && has(ranks_here, column_of(blog, "ranks"))
-if (!published) { blog = summary_csv }  # a file that is plotted no times is opened all the same
+
+# Published values stand beside a case of as many ranks with as many samples each; of another size it is another case.
+alike(which, case, ranks, batch) = which eq lab && has(case, cases) && of(case, case_ranks) eq ranks && of(case, case_batch) eq batch
+is_alike(unused) = alike(strcol("lab"), strcol("case"), strcol("ranks"), strcol("batch_size"))     # the row that is drawn
+published = ""                  # the cases that have one
+if (there(blog)) {
+    blog_lab = column_of(blog, "lab"); blog_case = column_of(blog, "case")
+    blog_ranks = column_of(blog, "ranks"); blog_batch = column_of(blog, "batch_size")
+    do for [i = 1:words(blog_lab)] {
+        if (alike(word(blog_lab, i), word(blog_case, i), word(blog_ranks, i), word(blog_batch, i))) { published = published." ".word(blog_case, i) }
+    }
+}
+if (words(published) == 0) { blog = summary_csv }  # a file that is plotted no times is opened all the same
 
 array row[words(cases)]
 do for [i = 1:words(cases)] {
@@ -133,7 +156,7 @@ do for [i = 1:words(cases)] {
     if (number(word(ratio, i)) > 0) { set label sprintf("× %.2f", number(word(ratio, i))) at graph 1.2, first row[i] right }
 }
 if (baseline_ms > 0) {
-    set label "vs baseline" at graph 1.2, first 0.25 right font "sans-serif,9" textcolor rgb grey
+    set label "vs ".baseline at graph 1.2, first 0.25 right noenhanced font "sans-serif,9" textcolor rgb grey
     set arrow from baseline_ms, graph 0 to baseline_ms, graph 1 nohead dashtype 2 lc rgb grey
 }
 do for [format in formats] {
@@ -149,7 +172,7 @@ do for [format in formats] {
              with xerrorbars pointtype 0 lc rgb "black" title "95 % interval", \
          for [k = 1:predictions] summary_csv using (known("predicted_step_ms")):(y(-0.45)):(0):(0.9) \
              with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
-         for [k = 1:published] blog using (strcol("lab") eq lab && strcol("ranks") eq ranks_here ? column("slowest_step_ms") : NaN):(y(0)) \
+         for [k = 1:words(published) > 0] blog using (is_alike(0) ? column("slowest_step_ms") : NaN):(y(0)) \
              with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog"
     unset output
 }

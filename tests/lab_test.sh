@@ -5,11 +5,18 @@ set -euo pipefail
 lab=$1 ranks=$2 scratch=$3 backend=$4
 name=$(basename "$lab")
 toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10)
-# What differs between labs: how many cases, the one that is asked about, another, those that train otherwise (regular
-# expressions) or whose shortest window is four steps instead of two, and a short stall.
+# What differs between labs: how many cases, the first, the one that is asked about, and another; then regular expressions
+# for those that run on one rank or on half of them (else: on all), that cut a batch in four, that train alike but add in
+# another order or train otherwise (else: bit for bit the same), and whose shortest window is four steps instead of two;
+# what is refused; and a short stall.
+none='^$' baseline=baseline one=$none half=$none cut=$none reordered=$none changed=$none long=$none
 case $name in
-01_straggler) cases=16 asked=skew_ws4 other=busy unlike='share|every_k' long=every_k toy+=(--sleep-ms 4) ;;
-02_rank0_host) cases=11 asked=barrier_ws4 other=barrier_busy unlike='^$' long=. toy+=(--barrier-sleep-ms 2) ;;
+01_straggler) cases=16 asked=skew_ws4 other=busy reordered='_share$' changed=every_k long=every_k
+    refused=(--sleep-ms -1) toy+=(--sleep-ms 4) ;;
+02_rank0_host) cases=11 asked=barrier_ws4 other=barrier_busy long=.
+    refused=(--barrier-every 0) toy+=(--barrier-sleep-ms 2) ;;
+04_small_work) cases=10 baseline=weak_ws4 asked=small_ws4 other=small_accumulate one='ws1$' half='ws2$' cut='accumulate|sum_each'
+    reordered='strong_ws[12]|accumulate|sum_each' changed='weak_ws[12]|small_ws4|larger' refused=(--micro-batches 3) ;;
 esac
 quick=("${toy[@]}" --quick --backend "$backend")
 rm -rf "$scratch"
@@ -34,38 +41,60 @@ blamed_wait_ms,efficiency,predicted_step_ms,predicted_kind,vs_baseline,vs_baseli
 oversubscribed,wrong
 [ "$(grep -v '^#' "$folder/summary.csv" | head -n 1)" = "$expected" ] || die "summary.csv has other columns"
 
-# Every case ran, was right, and its terms add up; what only shifts time leaves every bit of the loss alone.
-awk -F, -v ranks="$ranks" -v backend="$backend" -v platform="$platform" \
-    -v wanted="$cases" -v unlike="$unlike" -v long="$long" '
+# Every case ran on its ranks, was right, and its terms add up; what only shifts time leaves every bit of the loss alone.
+awk -F, -v ranks="$ranks" -v backend="$backend" -v platform="$platform" -v wanted="$cases" -v none="$none" -v one="$one" \
+    -v half="$half" -v cut="$cut" -v reordered="$reordered" -v changed="$changed" -v long="$long" '
+    function complain(what) { print case_name ": " what; bad = 1 }
     /^#/ { next }
     !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
     {
         cases++
         case_name = $at["case"]
-        if (cases == 1) steps = $at["steps"] # of the baseline: only as many are comparable
-        if ($at["backend"] != backend || $at["platform"] != platform) { print case_name ": from " $at["platform"]; bad = 1 }
-        if ($at["oversubscribed"] != 0 && backend == "sim") { print case_name ": a core is shared"; bad = 1 }
-        if ($at["wrong"] "" != "0") { print case_name ": wrong " $at["wrong"]; bad = 1 }
+        crew = case_name ~ one ? 1 : case_name ~ half ? int((ranks + 1) / 2) : ranks
+        if ($at["backend"] != backend || $at["platform"] != platform) complain("from " $at["platform"])
+        if ($at["ranks"] != crew) complain($at["ranks"] " ranks")
+        if ($at["oversubscribed"] != (crew > $at["cores"])) complain("oversubscribed " $at["oversubscribed"])
+        if ($at["oversubscribed"] != 0 && backend == "sim") complain("a core is shared")
+        if ($at["wrong"] "" != "0") complain("wrong " $at["wrong"])
         parts = $at["local_ms"] + $at["host_ms"] + $at["wait_ms"] + $at["transfer_ms"]
         gap = parts - $at["blog_compute_ms"]
-        if (gap > 1e-4 || gap < -1e-4) { print case_name ": terms do not add up, " gap; bad = 1 }
-        if ($at["global_batch_size"] != ranks * $at["batch_size"]) { print case_name ": global batch"; bad = 1 }
-        if ($at["rounds"] != 3) { print case_name ": " $at["rounds"] " rounds"; bad = 1 }
-        if (case_name !~ unlike && $at["numerics"] != ($at["steps"] == steps ? "same" : "")) { print case_name ": numerics " $at["numerics"]; bad = 1 }
-        if (case_name ~ /_share$/ && $at["numerics"] == "changed") { print case_name ": shares changed the loss"; bad = 1 }
-        if ($at["loss"] <= 0 || $at["loss"] > 5) { print case_name ": loss " $at["loss"]; bad = 1 }
-        if (ranks == 1 && ($at["wait_ms"] != 0)) { print case_name ": one rank waits"; bad = 1 }
-        if ($at["steps"] != (case_name ~ long ? 12 : 6)) { print case_name ": " $at["steps"] " steps"; bad = 1 }
+        if (gap > 1e-4 || gap < -1e-4) complain("terms do not add up, " gap)
+        if ($at["global_batch_size"] != crew * $at["batch_size"] * (case_name ~ cut ? 4 : 1)) complain("global batch")
+        if ($at["rounds"] != 3) complain($at["rounds"] " rounds")
+        numerics = $at["numerics"]
+        if (cases == 1) steps = $at["steps"] # of the baseline: losses after other numbers of them are not compared
+        if ($at["steps"] != steps) { if (numerics != "") complain("numerics " numerics); numerics = case_name ~ changed ? "changed" : "same" }
+        if (case_name !~ reordered && case_name !~ changed && numerics != "same") complain("numerics " numerics)
+        if (case_name ~ reordered && numerics != "same" && numerics != "reordered") complain("numerics " numerics)
+        if (ranks > 1 && case_name ~ changed && numerics != "changed") complain("trains otherwise, and numerics " numerics)
+        if ($at["loss"] <= 0 || $at["loss"] > 5) complain("loss " $at["loss"])
+        if (crew == 1 && $at["wait_ms"] != 0) complain("one rank waits")
+        if ($at["steps"] != (case_name ~ long ? 12 : 6)) complain($at["steps"] " steps")
+        # Efficiency is by the lone rank, where there is one.
+        efficiency = $at["efficiency"] ""
+        if (one == none ? efficiency != "" : case_name ~ one ? efficiency != "1" : !(efficiency > 0)) complain("efficiency " efficiency)
     }
     END { if (cases != wanted) { print cases " cases"; bad = 1 } exit bad }' "$folder/summary.csv" || die "summary.csv"
 
-rows=$(grep -vc '^#' "$folder/ranks.csv")
-[ "$rows" -eq $((1 + cases * ranks)) ] || die "ranks.csv has $rows lines"
+# A row per case and rank of it, whose samples are the global batch.
+awk -F, '
+    /^#/ { next }
+    $1 == "lab" || $1 == "case" { delete at; for (i = 1; i <= NF; i++) at[$i] = i; next }
+    "lab" in at { ranks[$at["case"]] = $at["ranks"]; global[$at["case"]] = $at["global_batch_size"]; next }
+    { rows[$at["case"]]++; samples[$at["case"]] += $at["samples"] }
+    END {
+        for (c in ranks)
+            if (rows[c] != ranks[c] || samples[c] != global[c]) { print c ": " rows[c] " rows, " samples[c] " samples"; bad = 1 }
+        for (c in rows)
+            if (!(c in ranks)) { print c ": in no summary"; bad = 1 }
+        exit bad
+    }' "$folder/summary.csv" "$folder/ranks.csv" || die "ranks.csv"
 rows=$(grep -vc '^#' "$folder/rounds.csv")
 [ "$rows" -eq $((1 + cases * 3)) ] || die "rounds.csv has $rows lines"
 
-# The phases of a rank leave no gap within a block, and no measured step is missing.
-awk -F, '
+# The phases of a rank leave no gap within a block, and no measured step of a rank is missing.
+owed=$(awk -F, '/^#/ || $1 == "lab" { next } { steps += $7 * $11 } END { print steps }' "$folder/summary.csv")
+awk -F, -v owed="$owed" '
     /^#/ || $1 == "rank" { next }
     $5 == "sum" || $5 == "barrier" { next }
     {
@@ -74,7 +103,7 @@ awk -F, '
         before = block; end = $9
         if ($12 == 1) steps[block "," $4] = 1
     }
-    END { for (s in steps) n++; exit bad || n == 0 }' "$folder/spans.csv" || die "spans.csv"
+    END { for (s in steps) n++; if (n != owed) { print n " steps, not " owed; bad = 1 } exit bad }' "$folder/spans.csv" || die "spans.csv"
 
 # The trace is one JSON object with an event per line.
 awk 'NR == 1 && !/^\{/ { bad = 1 }
@@ -87,6 +116,16 @@ grep -qE "^$asked +7\\.0 " "$scratch/stdout" || die "the table does not show the
 [ "$(grep -c ",$asked,$backend,$platform,7" "$out/guesses.csv")" -eq 1 ] || die "guesses.csv"
 [ -s "$place/machine.csv" ] || die "no machine card"
 ! compgen -G "$folder/.*.tmp" >/dev/null || die "temporary files were left"
+
+# What must hold of it anywhere, as its own file of claims has it.
+"$(dirname "$lab")/claims" --results "$out" --expected "$(dirname "$0")/../expected" --only "$name" --gate >"$scratch/stdout" 2>&1 ||
+    { cat "$scratch/stdout"; die "claims that must hold"; }
+
+# What makes no sense is refused before anything starts.
+status=0
+"$lab" "${toy[@]}" "${refused[@]}" --out "$scratch/refused" >"$scratch/stdout" 2>"$scratch/stderr" || status=$?
+[ "$status" -eq 2 ] || die "${refused[*]}: exit status $status"
+[ ! -e "$scratch/refused" ] || die "${refused[*]}: something was written"
 
 # --cases runs the baseline and the named case alone.
 "$lab" "${quick[@]}" --ranks "$ranks" --out "$out" --cases "$other" >"$scratch/stdout" 2>"$scratch/stderr" || die "second run"
@@ -111,13 +150,13 @@ else
     # Ranks that share what one core takes from memory; and a machine too small, on which a lab that decides does both.
     "$lab" "${quick[@]}" --ranks "$ranks" --out "$out" --membus 1 --cases "$other" --rounds 1 >"$scratch/stdout" 2>"$scratch/stderr" ||
         { cat "$scratch"/std*; die "--membus"; }
-    grep -q "^$name,baseline,sim,dedicated-cores-membus1,cpu,fp32,$ranks,1," \
+    grep -q "^$name,$baseline,sim,dedicated-cores-membus1,cpu,fp32,$ranks,1," \
         "$out/platforms/dedicated-cores-membus1/$name/summary.csv" || die "--membus: summary.csv"
     taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" "$lab" "${toy[@]}" --ranks 2 --out "$out/both" --backend auto \
         --cases "$other" --rounds 1 >"$scratch/stdout" 2>"$scratch/stderr" || { cat "$scratch"/std*; die "two ranks on one core"; }
-    grep -q "^$name,baseline,sim,dedicated-cores," "$out/both/platforms/dedicated-cores/$name/summary.csv" ||
+    grep -q "^$name,$baseline,sim,dedicated-cores," "$out/both/platforms/dedicated-cores/$name/summary.csv" ||
         die "two ranks on one core: not simulated"
-    grep -q "^$name,baseline,mpi,here,.*,1,0$" "$out/both/$name/summary.csv" || die "two ranks on one core: not marked"
-    [ "$(grep -c '^baseline' "$scratch/stdout")" -ge 2 ] || die "two ranks on one core: not two tables"
+    grep -q "^$name,$baseline,mpi,here,.*,1,0$" "$out/both/$name/summary.csv" || die "two ranks on one core: not marked"
+    [ "$(grep -c "^$baseline" "$scratch/stdout")" -ge 2 ] || die "two ranks on one core: not two tables"
 fi
 echo "lab_test: $name on $ranks ranks of $backend holds"

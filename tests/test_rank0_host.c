@@ -3,29 +3,13 @@
 #include "../labs/02_rank0_host.c"
 #undef main
 
-#include "round_card.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-#include <cmocka.h>
+#include "formula.h"
 
 static void assert_case_of(const char *name, double host_ms, int every, const struct card *card, double expected)
 {
     struct options o = { .run = run_published, .host_ms = host_ms, .every = every, .seldom = 4, .period = 1 };
     o.run.ranks = card->ranks;
-    const struct variant *v = variants;
-    while (v->name && strcmp(v->name, name) != 0)
-        v++;
-    assert_non_null(v->name);
-    v->pathology(&o);
-    if (v->fix)
-        v->fix(&o);
-    struct prediction p = predict(&o, card);
-    double got = 1e3 * prediction_step(&p);
-    assert_true(p.data >= 0 && p.local >= 0 && p.host >= 0 && p.wait >= 0 && p.transfer >= 0);
-    if (!(fabs(got - expected) <= 1e-6))
-        fail_msg("%s is predicted as %.6f ms, by hand it is %.6f", name, got, expected);
+    assert_predicted(name, o, card, expected, 1e-6);
 }
 
 static void assert_case(const char *name, const struct card *card, double expected)

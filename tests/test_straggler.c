@@ -3,43 +3,24 @@
 #include "../labs/01_straggler.c"
 #undef main
 
-#include "round_card.h"
+#include "formula.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-#include <cmocka.h>
-
-static struct options settings_of(const char *name, int ranks)
+static struct options base_of(int ranks)
 {
     struct options o = { .run = run_published, .sleep_ms = 40, .slow_factor = 2, .every = 4, .passes = 1 };
     o.run.ranks = ranks;
-    for (const struct variant *v = variants; v->name; v++)
-        if (strcmp(v->name, name) == 0) {
-            if (v->pathology)
-                v->pathology(&o);
-            if (v->fix)
-                v->fix(&o);
-            return o;
-        }
-    fail_msg("no case %s", name);
     return o;
 }
 
-static double predicted_ms(const char *name, int ranks, int cores)
+static void assert_among(const char *name, int ranks, int cores, double expected, double tolerance)
 {
-    struct options o = settings_of(name, ranks);
     struct card card = round_card(ranks, cores);
-    struct prediction p = predict(&o, &card);
-    assert_true(p.data >= 0 && p.local >= 0 && p.host >= 0 && p.wait >= 0 && p.transfer >= 0);
-    return 1e3 * prediction_step(&p);
+    assert_predicted(name, base_of(ranks), &card, expected, tolerance);
 }
 
 static void assert_case(const char *name, double expected, double tolerance)
 {
-    double got = predicted_ms(name, 4, 4);
-    if (!(fabs(got - expected) <= tolerance))
-        fail_msg("%s is predicted as %.6f ms, by hand it is %.6f", name, got, expected);
+    assert_among(name, 4, 4, expected, tolerance);
 }
 
 static void every_cell_follows_its_formula(void **state)
@@ -70,14 +51,12 @@ static void a_step_longer_than_the_stall_hides_it(void **state)
 {
     (void)state;
     struct card card = round_card(4, 4);
-    struct options o = settings_of("skew_prefetch", 4);
+    struct options o = settings_of("skew_prefetch", base_of(4));
     o.sleep_ms = 25; /* below W + T = 30 */
-    struct prediction p = predict(&o, &card);
-    assert_true(fabs(1e3 * prediction_step(&p) - 30) < 1e-6);
-    o = settings_of("roaming_prefetch", 4);
+    assert_true(fabs(predicted_ms(&o, &card) - 30) < 1e-6);
+    o = settings_of("roaming_prefetch", base_of(4));
     o.sleep_ms = 25;
-    p = predict(&o, &card);
-    assert_true(fabs(1e3 * prediction_step(&p) - 30) < 1e-6);
+    assert_true(fabs(predicted_ms(&o, &card) - 30) < 1e-6);
 }
 
 /* 40.2 of the helper, of which 15.8 were done beside the passes: the rest fills the transfer of 10. */
@@ -86,15 +65,12 @@ static void a_transfer_that_leaves_the_core_free_is_filled(void **state)
     (void)state;
     struct card card = round_card(4, 4);
     card.transfer_core = 0;
-    struct options o = settings_of("busy_prefetch", 4);
-    struct prediction p = predict(&o, &card);
-    assert_true(fabs(1e3 * prediction_step(&p) - (40 + 20)) < 1e-6);
+    struct options o = settings_of("busy_prefetch", base_of(4));
+    assert_true(fabs(predicted_ms(&o, &card) - (40 + 20)) < 1e-6);
     o.sleep_ms = 20; /* 20.2 - 15.8 = 4.4 are left for it */
-    p = predict(&o, &card);
-    assert_true(fabs(1e3 * prediction_step(&p) - (20 + 20 + 10 - 4.4)) < 1e-6);
+    assert_true(fabs(predicted_ms(&o, &card) - (20 + 20 + 10 - 4.4)) < 1e-6);
     o.sleep_ms = 10; /* done before the passes are */
-    p = predict(&o, &card);
-    assert_true(fabs(1e3 * prediction_step(&p) - (10 + 20 + 10)) < 1e-6);
+    assert_true(fabs(predicted_ms(&o, &card) - (10 + 20 + 10)) < 1e-6);
 }
 
 static void shares_cover_the_global_batch(void **state)
@@ -102,7 +78,7 @@ static void shares_cover_the_global_batch(void **state)
     (void)state;
     struct card card = round_card(4, 4);
     for (const struct variant *v = variants; v->name; v++) {
-        struct options o = settings_of(v->name, 4);
+        struct options o = settings_of(v->name, base_of(4));
         int samples[RANKS_MOST] = { 0 };
         deal(&o, &card, samples);
         assert_int_equal(samples[0] + samples[1] + samples[2] + samples[3], 512);
@@ -113,20 +89,20 @@ static void shares_cover_the_global_batch(void **state)
 static void one_rank_has_nobody_to_wait_for(void **state)
 {
     (void)state;
-    assert_true(fabs(predicted_ms("baseline", 1, 4) - 20) < 1e-6);
-    assert_true(fabs(predicted_ms("skew_ws4", 1, 4) - 60) < 1e-6);
-    assert_true(fabs(predicted_ms("skew_share", 1, 4) - 60) < 1e-6); /* nobody to give samples to */
-    assert_true(fabs(predicted_ms("roaming_every_k", 1, 4) - 60) < 1e-6);
+    assert_among("baseline", 1, 4, 20, 1e-6);
+    assert_among("skew_ws4", 1, 4, 60, 1e-6);
+    assert_among("skew_share", 1, 4, 60, 1e-6); /* nobody to give samples to */
+    assert_among("roaming_every_k", 1, 4, 60, 1e-6);
 }
 
 /* Four ranks on two cores: 2 W. The sleeper leaves its core to the others, who are done at 30; it ends at 40 + W. */
 static void sharing_cores_hides_part_of_the_stall(void **state)
 {
     (void)state;
-    assert_true(fabs(predicted_ms("baseline", 4, 2) - (40 + 10)) < 1e-6);
-    assert_true(fabs(predicted_ms("skew_ws4", 4, 2) - (60 + 10)) < 1e-6);
-    assert_true(fabs(predicted_ms("roaming", 4, 2) - (60 + 10)) < 1e-6);
-    assert_true(fabs(predicted_ms("busy", 4, 2) - (80 + 10)) < 1e-6); /* half speed to 40, then 40 alone */
+    assert_among("baseline", 4, 2, 40 + 10, 1e-6);
+    assert_among("skew_ws4", 4, 2, 60 + 10, 1e-6);
+    assert_among("roaming", 4, 2, 60 + 10, 1e-6);
+    assert_among("busy", 4, 2, 80 + 10, 1e-6); /* half speed to 40, then 40 alone */
 }
 
 int main(void)
