@@ -24,6 +24,23 @@ case_batch = column_of(summary_csv, "batch_size")
 ranks_of(case) = has(case, cases) ? int(of(case, case_ranks)) : 0
 name(case) = case eq word(told_best, 2) ? pathology_word." (".case.")" : case eq word(told_best, 3) ? "fix (".case.")" : case
 
+# ---- The published values ------------------------------------------------------------------
+# Published values stand beside a case of as many ranks with as many samples each; of another size it is another case.
+alike(which, case, ranks, batch) = which eq lab && has(case, cases) && of(case, case_ranks) eq ranks && of(case, case_batch) eq batch
+is_alike(unused) = alike(strcol("lab"), strcol("case"), strcol("ranks"), strcol("batch_size"))     # the row that is drawn
+published = ""                  # the cases that have one
+if (there(blog)) {
+    blog_lab = column_of(blog, "lab"); blog_case = column_of(blog, "case")
+    blog_ranks = column_of(blog, "ranks"); blog_batch = column_of(blog, "batch_size")
+    do for [i = 1:words(blog_lab)] {
+        if (alike(word(blog_lab, i), word(blog_case, i), word(blog_ranks, i), word(blog_batch, i))) { published = published." ".word(blog_case, i) }
+    }
+}
+if (words(published) == 0) { blog = summary_csv }  # a file that is plotted no times is opened all the same
+# The same of single ranks.
+blog_ranks_csv = plots."/../expected/blog_ranks.csv"
+is_rank_published(unused) = strcol("lab") eq lab && has(strcol("case"), shown) && has(strcol("case"), published)
+
 # ---- Rank by rank: a block for each shown case, downwards: a line for its name, a lane per rank --
 story = ""                      # the cases that tell it best; where they are missing, others
 do for [case in told_best." ".cases] {
@@ -50,6 +67,16 @@ ends = column_of(ranks_csv, "step_ms")
 do for [i = 1:words(rows)] {
     if (has(word(rows, i), shown) && number(word(ends, i)) > longest) { longest = number(word(ends, i)) }
 }
+ranks_published = 0             # whether the shown cases have published ranks
+if (there(blog_ranks_csv)) {
+    rows = column_of(blog_ranks_csv, "case"); ends = column_of(blog_ranks_csv, "step_ms"); labs = column_of(blog_ranks_csv, "lab")
+    do for [i = 1:words(rows)] {
+        if (word(labs, i) eq lab && has(word(rows, i), shown) && has(word(rows, i), published)) {
+            ranks_published = 1
+            if (number(word(ends, i)) > longest) { longest = number(word(ends, i)) }
+        }
+    }
+}
 ms(part) = blank(column_name(part)) ? 0 : column(column_name(part))
 before_ms(n) = sum [i = 1:n - 1] ms(word(parts, i))
 start_ms(part) = ms(part) > 0 ? before_ms(place(part, parts)) : NaN            # NaN: nothing to draw
@@ -70,7 +97,13 @@ do for [format in formats] {
          for [k = 1:has("wait", parts)] ranks_csv using (middle_ms("wait")):(y(0)):(digits(ms("wait"))) \
              with labels boxed font "sans-serif,9" notitle, \
          ranks_csv using (column("step_ms")):(y(0)):(in_ms(column("step_ms"))) \
-             with labels left offset 0.5, 0 notitle
+             with labels left offset 0.5, 0 notitle, \
+         for [k = 1:ranks_published] blog_ranks_csv using (is_rank_published(0) ? column("step_ms") : NaN):(y(0)) \
+             with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog, step", \
+         for [k = 1:ranks_published] blog_ranks_csv using (is_rank_published(0) ? column("data_ms") : NaN):(y(0)) \
+             with points pointtype 13 pointsize 1.1 lc rgb "white" notitle, \
+         for [k = 1:ranks_published] blog_ranks_csv using (is_rank_published(0) ? column("data_ms") : NaN):(y(0)) \
+             with points pointtype 12 pointsize 0.8 linewidth 1.2 lc rgb "black" title "its data"
     unset output
 }
 
@@ -121,19 +154,6 @@ baseline = word(cases, 1)
 baseline_ms = number(word(step_ms, 1))
 intervals = largest(column_of(summary_csv, "vs_baseline_low")) > 0
 predictions = largest(column_of(summary_csv, "predicted_step_ms")) > 0
-
-# Published values stand beside a case of as many ranks with as many samples each; of another size it is another case.
-alike(which, case, ranks, batch) = which eq lab && has(case, cases) && of(case, case_ranks) eq ranks && of(case, case_batch) eq batch
-is_alike(unused) = alike(strcol("lab"), strcol("case"), strcol("ranks"), strcol("batch_size"))     # the row that is drawn
-published = ""                  # the cases that have one
-if (there(blog)) {
-    blog_lab = column_of(blog, "lab"); blog_case = column_of(blog, "case")
-    blog_ranks = column_of(blog, "ranks"); blog_batch = column_of(blog, "batch_size")
-    do for [i = 1:words(blog_lab)] {
-        if (alike(word(blog_lab, i), word(blog_case, i), word(blog_ranks, i), word(blog_batch, i))) { published = published." ".word(blog_case, i) }
-    }
-}
-if (words(published) == 0) { blog = summary_csv }  # a file that is plotted no times is opened all the same
 
 array row[words(cases)]
 do for [i = 1:words(cases)] {
