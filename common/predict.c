@@ -83,6 +83,14 @@ struct prediction predict_step(const struct load *loads, int ranks, int cores, d
     return p;
 }
 
+double predict_exposed(const double *before, const double *seconds, int count)
+{
+    double done = -INFINITY;
+    for (int i = 0; i < count; i++)
+        done = fmax(done, -before[i]) + seconds[i];
+    return fmax(0, done);
+}
+
 double prediction_step(const struct prediction *p)
 {
     return p->data + p->local + p->host + p->wait + p->transfer;

@@ -26,6 +26,10 @@ struct prediction {
  * collectives of a step. */
 struct prediction predict_step(const struct load *loads, int ranks, int cores, double spread, double transfer);
 
+/* Messages that travel one after another, the i-th from `before[i]` seconds before the end of backward on, and for
+ * `seconds[i]`: how long after that end the last is there. What was not hidden is exposed. */
+double predict_exposed(const double *before, const double *seconds, int count);
+
 double prediction_step(const struct prediction *prediction);
 
 /* Throw `draws` balls into `boxes` boxes: the expected number in the fullest. A stall that hits one random rank per

@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_TRAIN_H
 #define LOCKSTEP_TRAIN_H
 
+#include "buckets.h"
 #include "collective.h"
 #include "device.h"
 #include "memory.h"
