@@ -238,6 +238,8 @@ struct token_plan *token_plan_open(const struct token_recipe *recipe, const stru
 {
     size_t ranks = (size_t)recipe->ranks;
     struct token_plan *plan = memory_new(1, sizeof *plan);
+    if (!corpus)
+        corpus = plan->drawn = token_corpus_open(recipe);
     plan->ranks = recipe->ranks;
     plan->batches = memory_new(ranks, sizeof *plan->batches);
     plan->batch = memory_new(ranks, sizeof *plan->batch);
@@ -259,6 +261,8 @@ void token_plan_close(struct token_plan *plan)
     free(plan->batch);
     free(plan->batches);
     free(plan->example);
+    if (plan->drawn)
+        token_corpus_close(plan->drawn);
     free(plan);
 }
 
@@ -276,20 +280,20 @@ int token_plan_epoch(const struct token_plan *plan)
 }
 
 /* Of the ranks in one step. */
-struct tally {
+struct range {
     long sum, most, fewest;
 };
-static const struct tally tally_none = { .fewest = LONG_MAX };
+static const struct range range_none = { .fewest = LONG_MAX };
 
-static void tally_add(struct tally *tally, long value)
+static void range_add(struct range *range, long value)
 {
-    tally->sum += value;
-    tally->most = value > tally->most ? value : tally->most;
-    tally->fewest = value < tally->fewest ? value : tally->fewest;
+    range->sum += value;
+    range->most = value > range->most ? value : range->most;
+    range->fewest = value < range->fewest ? value : range->fewest;
 }
 
 /* Adds a step to the sums over steps. */
-static void tally_sum(struct tally *all, struct tally step)
+static void range_sum(struct range *all, struct range step)
 {
     all->sum += step.sum;
     all->most += step.most;
@@ -298,18 +302,21 @@ static void tally_sum(struct tally *all, struct tally step)
 
 struct token_means token_plan_means(const struct token_plan *plan, int first, int last)
 {
-    struct tally all_useful = { 0 }, all_padded = { 0 }, all_pairs = { 0 }; /* added up over the steps */
+    struct range all_useful = { 0 }, all_padded = { 0 }, all_pairs = { 0 }; /* added up over the steps */
+    double unequal = 0;
     for (int step = first; step < last; step++) {
-        struct tally useful = tally_none, padded = tally_none, pairs = tally_none;
+        struct range useful = range_none, padded = range_none, pairs = range_none, samples = range_none;
         for (int rank = 0; rank < plan->ranks; rank++) {
             const struct token_batch *batch = token_plan_batch(plan, rank, step);
-            tally_add(&useful, batch->useful);
-            tally_add(&padded, batch->padded);
-            tally_add(&pairs, batch->pairs);
+            range_add(&useful, batch->useful);
+            range_add(&padded, batch->padded);
+            range_add(&pairs, batch->pairs);
+            range_add(&samples, batch->samples);
         }
-        tally_sum(&all_useful, useful);
-        tally_sum(&all_padded, padded);
-        tally_sum(&all_pairs, pairs);
+        range_sum(&all_useful, useful);
+        range_sum(&all_padded, padded);
+        range_sum(&all_pairs, pairs);
+        unequal += (double)samples.most / (double)samples.fewest;
     }
     double steps = last - first;
     struct token_means means = {
@@ -318,6 +325,7 @@ struct token_means token_plan_means(const struct token_plan *plan, int first, in
         .spread = (double)(all_useful.most - all_useful.fewest) / steps,
         .most_padded = (double)all_padded.most / steps,
         .most_pairs = (double)all_pairs.most / steps,
+        .unequal_weight = unequal / steps,
         .padded_balance = (double)all_padded.sum / ((double)all_padded.most * plan->ranks),
         .pairs_balance = (double)all_pairs.sum / ((double)all_pairs.most * plan->ranks),
     };

@@ -98,7 +98,9 @@ struct token_plan {
     int *batches;               /* (ranks) how many */
     struct token_batch **batch; /* (ranks, batches of that rank) */
     uint32_t *example;          /* owns what the batches point to */
+    struct token_corpus *drawn; /* for it alone, or NULL */
 };
+/* `corpus` NULL: the recipe's, drawn for this plan alone. */
 struct token_plan *token_plan_open(const struct token_recipe *recipe, const struct token_corpus *corpus,
                                    struct token_dealing dealing);
 void token_plan_close(struct token_plan *plan);
@@ -115,6 +117,8 @@ struct token_means {
     double padding_ratio;           /* 1 - useful / padded of these means, as published */
     double spread;                  /* useful tokens of the rank with the most less those of the one with fewest */
     double most_padded, most_pairs; /* of the rank with the most, for which the others wait */
+    double unequal_weight; /* texts of the rank with the most over those of the one with fewest: how much more a text of
+                              the latter counts where ranks' means are averaged */
     double padded_balance, pairs_balance; /* mean rank / rank with the most: the efficiency that waiting leaves if time
                                              goes with padded tokens, or with pairs */
 };

@@ -9,6 +9,7 @@
 #include "stall.h"
 #include "sweep.h"
 #include "text_trainer.h"
+#include "token_table.h"
 #include "trainer.h"
 
 #endif

@@ -28,9 +28,7 @@
 #include "lab.h"
 #include "train.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct options {
     struct run run;
@@ -52,20 +50,17 @@ static const struct option_row rows[] = {
     { 0 },
 };
 
-static struct token_plan *plan_of(const struct options *o, struct token_corpus **corpus)
+static struct token_plan *plan_of(const struct options *o)
 {
     struct token_recipe recipe = text_recipe(&o->run, o->is_fixed);
-    *corpus = token_corpus_open(&recipe);
-    return token_plan_open(&recipe, *corpus, o->dealing);
+    return token_plan_open(&recipe, NULL, o->dealing);
 }
 
 static int epoch_of(const struct options *o)
 {
-    struct token_corpus *corpus = NULL;
-    struct token_plan *plan = plan_of(o, &corpus);
+    struct token_plan *plan = plan_of(o);
     int steps = token_plan_epoch(plan);
     token_plan_close(plan);
-    token_corpus_close(corpus);
     return steps;
 }
 
@@ -109,73 +104,64 @@ static const struct variant variants[] = {
 };
 /* clang-format on */
 
-/* The published case of a strategy and lengths, or NULL. */
-static const char *published(int strategy, bool is_fixed)
-{
-    static const char *const names[] = { "variable_sample_ws4", "variable_bucket_ws4", "variable_token_ws4" };
-    return is_fixed ? "fixed_sample_ws4" : names[strategy];
-}
+/* --- what every rank gets ---------------------------------------------------------------------------------------- */
 
 enum { ANY, FIXED, VARIABLE }; /* --length-mode */
 
-static void refuse(const struct options *o)
+/* Strategies by texts of one length or many; `strategy` counts from 1, as --strategy does. The published ones are cases;
+ * the others can only be printed. */
+static const struct named {
+    const char *name;
+    int strategy, mode;
+    bool is_published;
+} named[] = {
+    { "fixed_sample_ws4", 1 + TOKENS_SAMPLE, FIXED, true },
+    { "fixed_bucket_ws4", 1 + TOKENS_BUCKET, FIXED, false },
+    { "fixed_token_ws4", 1 + TOKENS_BUDGET, FIXED, false },
+    { "variable_sample_ws4", 1 + TOKENS_SAMPLE, VARIABLE, true },
+    { "variable_bucket_ws4", 1 + TOKENS_BUCKET, VARIABLE, true },
+    { "variable_token_ws4", 1 + TOKENS_BUDGET, VARIABLE, true },
+};
+enum { NAMED = sizeof named / sizeof *named };
+
+/* Whether the command line means it: all that are published; or those of a strategy, of texts that vary unless it says
+ * otherwise; or those of one kind of texts. */
+static bool is_meant(const struct options *o, const struct named *n)
 {
-    if (o->length_mode == FIXED && o->strategy > 1 + TOKENS_SAMPLE && !o->print_batches)
-        die(STATUS_USAGE, "--length-mode fixed leaves --strategy nothing to do: all batches are alike; leave one out");
+    if (o->strategy == 0)
+        return n->is_published && (o->length_mode == ANY || o->length_mode == n->mode);
+    return o->strategy == n->strategy && n->mode == (o->length_mode == FIXED ? FIXED : VARIABLE);
 }
 
-/* A named strategy, or lengths, means their published cases. */
 static void narrow(struct options *o)
 {
     struct option_list *cases = &o->run.cases;
-    if (o->strategy == 0 && o->length_mode == ANY)
-        return;
-    for (int s = TOKENS_SAMPLE; s <= TOKENS_BUDGET; s++)
-        if ((o->strategy == 0 || o->strategy == 1 + s) && cases->count < OPTION_LIST_MOST)
-            cases->text[cases->count++] = published(s, o->length_mode == FIXED);
+    for (int i = 0; i < NAMED && (o->strategy || o->length_mode) && cases->count < OPTION_LIST_MOST; i++)
+        if (is_meant(o, &named[i]) && named[i].is_published)
+            cases->text[cases->count++] = named[i].name;
 }
 
-/* --- what every rank gets ---------------------------------------------------------------------------------------- */
-
-static void print_case(const struct options *base, struct csv *csv, enum token_strategy strategy, bool is_fixed)
+static void refuse(const struct options *o)
 {
-    struct options o = *base;
-    deal(&o, strategy);
-    o.is_fixed = is_fixed;
-    static const char *const words[] = { "sample", "bucket", "token" };
-    char *name = memory_text("%s_%s_ws4", is_fixed ? "fixed" : "variable", words[strategy]);
-    struct token_corpus *corpus = NULL;
-    struct token_plan *plan = plan_of(&o, &corpus);
-    for (int step = 0; step < o.run.steps; step++)
-        for (int rank = 0; rank < o.run.ranks; rank++) {
-            const struct token_batch *batch = token_plan_batch(plan, rank, step);
-            do {
-                csv_text(csv, "case", name);
-                csv_integer(csv, "step", step);
-                csv_integer(csv, "rank", rank);
-                csv_integer(csv, "useful_tokens", batch->useful);
-                csv_integer(csv, "padded_tokens", batch->padded);
-                csv_integer(csv, "samples", batch->samples);
-                csv_integer(csv, "max_len", batch->longest);
-            } while (csv_end_row(csv));
-        }
-    token_plan_close(plan);
-    token_corpus_close(corpus);
-    free(name);
+    if (o->length_mode == FIXED && o->strategy > 1 + TOKENS_SAMPLE)
+        die(STATUS_USAGE, "--length-mode fixed leaves --strategy nothing to do: all texts are alike; leave one out");
 }
 
-static bool instead(const struct options *o, FILE *out)
+static bool instead(const struct options *base, FILE *out)
 {
-    if (!o->print_batches || !out)
-        return o->print_batches;
-    subject_text.refuse(&o->run);
+    if (!base->print_batches || !out)
+        return base->print_batches;
+    subject_text.refuse(&base->run);
     struct csv csv = { .out = out };
-    bool is_named = o->strategy > 0;
-    if (is_named ? o->length_mode == FIXED : o->length_mode != VARIABLE)
-        print_case(o, &csv, is_named ? (enum token_strategy)(o->strategy - 1) : TOKENS_SAMPLE, true);
-    for (int s = TOKENS_SAMPLE; s <= TOKENS_BUDGET && o->length_mode != FIXED; s++)
-        if (!is_named || o->strategy == 1 + s)
-            print_case(o, &csv, (enum token_strategy)s, false);
+    for (int i = 0; i < NAMED; i++) {
+        struct options o = *base;
+        deal(&o, (enum token_strategy)(named[i].strategy - 1));
+        o.is_fixed = named[i].mode == FIXED;
+        struct token_plan *plan = plan_of(&o);
+        if (is_meant(base, &named[i]))
+            token_table_batches(&csv, named[i].name, plan, o.run.steps);
+        token_plan_close(plan);
+    }
     return true;
 }
 
@@ -194,11 +180,9 @@ static int last_step(const struct options *o)
 
 static struct token_count *tokens(const struct options *o)
 {
-    struct token_corpus *corpus = NULL;
-    struct token_plan *plan = plan_of(o, &corpus);
+    struct token_plan *plan = plan_of(o);
     struct token_count *count = token_count_open(plan, first_step(o), last_step(o));
     token_plan_close(plan);
-    token_corpus_close(corpus);
     return count;
 }
 
@@ -220,8 +204,7 @@ static struct prediction predict_one(const struct options *o, const struct card 
 
 static struct prediction predict(const struct options *o, const struct card *card)
 {
-    struct token_corpus *corpus = NULL;
-    struct token_plan *plan = plan_of(o, &corpus);
+    struct token_plan *plan = plan_of(o);
     struct prediction mean = { 0 };
     int steps = last_step(o) - first_step(o);
     for (int step = first_step(o); step < last_step(o); step++) {
@@ -233,7 +216,6 @@ static struct prediction predict(const struct options *o, const struct card *car
         mean.is_timeshared = p.is_timeshared;
     }
     token_plan_close(plan);
-    token_corpus_close(corpus);
     return mean;
 }
 
@@ -269,23 +251,7 @@ static const struct story story = {
 
 /* --- the strategies over an epoch -------------------------------------------------------------------------------- */
 
-/* What a text of the smallest batch of a step counts, over one of the largest, when ranks' means are averaged. */
-static double unequal_weight(const struct token_plan *plan, int steps)
-{
-    double sum = 0;
-    for (int step = 0; step < steps; step++) {
-        int most = 0, least = 1 << 30;
-        for (int rank = 0; rank < plan->ranks; rank++) {
-            int samples = token_plan_batch(plan, rank, step)->samples;
-            most = samples > most ? samples : most;
-            least = samples < least ? samples : least;
-        }
-        sum += (double)most / least;
-    }
-    return sum / steps;
-}
-
-/* strategies.csv: counted, not measured. */
+/* strategies.csv: counted and predicted, not measured. */
 static void tell_strategies(struct lab *lab, const struct options *base)
 {
     struct csv *csv = lab_table(lab, "strategies.csv");
@@ -296,28 +262,18 @@ static void tell_strategies(struct lab *lab, const struct options *base)
             v->fix(&o);
         if (o.run.once || o.is_fixed)
             continue;
-        struct token_corpus *corpus = NULL;
-        struct token_plan *plan = plan_of(&o, &corpus);
-        int steps = token_plan_epoch(plan);
-        struct token_means means = token_plan_means(plan, 0, steps);
-        o.run.once = steps;
+        epoch(&o);
+        struct token_plan *plan = plan_of(&o);
         struct prediction p = predict(&o, lab_card(lab));
+        double useful = token_plan_means(plan, 0, o.run.once).useful;
         do {
             csv_text(csv, "case", v->name);
-            csv_integer(csv, "epoch_steps", steps);
-            csv_number(csv, "useful_tokens", means.useful);
-            csv_number(csv, "padded_tokens", means.padded);
-            csv_number(csv, "padding_ratio", means.padding_ratio);
-            csv_number(csv, "rank_token_spread", means.spread);
-            csv_number(csv, "most_padded_tokens", means.most_padded);
-            csv_number(csv, "padded_balance", means.padded_balance);
-            csv_number(csv, "pairs_balance", means.pairs_balance);
-            csv_number(csv, "unequal_weight", o.weighs_by_texts ? 1 : unequal_weight(plan, steps));
+            token_table_means(csv, plan, o.run.once);
+            csv_integer(csv, "weighs_by_texts", o.weighs_by_texts);
             csv_ms(csv, "predicted_step_ms", prediction_step(&p));
-            csv_number(csv, "predicted_tokens_per_s", means.useful / prediction_step(&p));
+            csv_number(csv, "predicted_tokens_per_s", useful / prediction_step(&p));
         } while (csv_end_row(csv));
         token_plan_close(plan);
-        token_corpus_close(corpus);
     }
 }
 
@@ -327,15 +283,13 @@ static struct token_most most_of(const struct options *base)
     struct token_most most = { 0 };
     for (const struct variant *v = variants; v->name; v++) {
         struct options o = *base;
-        struct token_corpus *corpus = NULL;
         v->pathology(&o);
-        struct token_plan *plan = plan_of(&o, &corpus);
+        struct token_plan *plan = plan_of(&o);
         struct token_most own = token_plan_most(plan);
         most.rows = own.rows > most.rows ? own.rows : most.rows;
         most.texts = own.texts > most.texts ? own.texts : most.texts;
         most.length = own.length > most.length ? own.length : most.length;
         token_plan_close(plan);
-        token_corpus_close(corpus);
     }
     return most;
 }
