@@ -16,16 +16,19 @@
  *
  *     build/bin/03_comm_bound --ranks 4 --comm-mb 128
  *
- * Then all-reduces of 4 B to 256 MiB are timed by themselves into sweep.csv: time, algorithm and bus bandwidth, beside the
- * card's fit. Look at: `transfer` and `host`, and at what travels in the lanes' second row. comm_ws4 is the published
- * case. */
+ * Then, each in a table of its own, sweep.csv: all-reduces of 4 B to 256 MiB by themselves, time, algorithm and bus
+ * bandwidth, beside the card's fit; exposed.csv: how much of the message shows after backward, in buckets of many sizes.
+ * Look at: `transfer` and `host`, and at what travels in the lanes' second row. comm_ws4 is the published case. */
 #include "lab.h"
 #include "train.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { MIB = 1 << 20 };
+enum {
+    MIB = 1 << 20,
+    BUCKETS_MOST = COLLECTIVE_STARTED_MOST / 2, /* of the extra message; the rest is for the model's own */
+};
 
 struct options {
     struct run run;
@@ -122,9 +125,9 @@ static void refuse(const struct options *o)
 {
     struct cut cut = cut_of(o);
     double bytes = 4.0 * MIB * o->comm_mb * o->run.ranks, available = memory_available();
-    if (cut.buckets > COLLECTIVE_STARTED_MOST / 2)
+    if (cut.buckets > BUCKETS_MOST)
         die(STATUS_USAGE, "--bucket-mb %d cuts --comm-mb %d into %d buckets, and %d are the most; ask for larger ones",
-            o->bucket_mb, o->comm_mb, cut.buckets, COLLECTIVE_STARTED_MOST / 2);
+            o->bucket_mb, o->comm_mb, cut.buckets, BUCKETS_MOST);
     if (available > 0 && bytes > available)
         die(STATUS_CANNOT, "--comm-mb %d on %d ranks takes %.1f GB of memory, and %.1f are free; ask for less",
             o->comm_mb, o->run.ranks, bytes / 1e9, available / 1e9);
@@ -146,13 +149,13 @@ static double exposed(const struct message *messages, int count, const struct ca
     return count ? fmax(0, done) : 0;
 }
 
-static double predict_transfer(const struct options *o, const struct card *card, double passes)
+/* Of all that is started during backward, in passes of so many seconds. */
+static double predict_exposed(const struct options *o, const struct card *card, double passes)
 {
     const struct run *run = &o->run;
     struct message messages[COLLECTIVE_STARTED_MOST];
     int count = 0, ranks = run->ranks;
-    double half = o->wire == WIRE_BF16 ? 0.5 : 1, left = 0,
-           before[MLP_LAYERS]; /* from a layer's end to that of backward */
+    double left = 0, before[MLP_LAYERS]; /* from a layer's end to that of backward */
     for (int layer = 0; layer < MLP_LAYERS; layer++) {
         before[layer] = left;
         left += passes * mlp_backward_share(run, layer);
@@ -171,11 +174,17 @@ static double predict_transfer(const struct options *o, const struct card *card,
             (struct message){ before[layer], card_allreduce(card, ranks, (double)(end - begin) * sizeof(float)) };
         end = begin;
     }
-    double seconds = exposed(messages, count, card);
+    return exposed(messages, count, card);
+}
+
+static double predict_transfer(const struct options *o, const struct card *card, double passes)
+{
+    int ranks = o->run.ranks;
+    double half = o->wire == WIRE_BF16 ? 0.5 : 1, seconds = predict_exposed(o, card, passes);
     if (!o->own_buckets)
-        seconds += card_allreduce(card, ranks, half * mlp_gradient_bytes(run));
+        seconds += card_allreduce(card, ranks, half * mlp_gradient_bytes(&o->run));
     if (o->has_message && !o->overlaps)
-        seconds += card_allreduce(card, ranks, half * (double)cut.count * sizeof(float)) / run->sync_every;
+        seconds += card_allreduce(card, ranks, half * (double)MIB * o->comm_mb) / o->run.sync_every;
     return seconds;
 }
 
@@ -279,6 +288,15 @@ static void start_ready(struct collective *collective, const struct options *o, 
         collective_progress(collective);
 }
 
+static void backward(struct collective *collective, const struct options *o, struct buffers *b, struct trainer *t,
+                     const struct batch *batch)
+{
+    for (int layer = MLP_LAYERS; layer-- > 0;) {
+        mlp_backward(t->model, batch, layer);
+        start_ready(collective, o, b, t, layer); /* <- the fix: it travels while backward goes on */
+    }
+}
+
 static void finish_started(struct collective *collective, struct buffers *b)
 {
     for (int i = 0; i < b->started; i++)
@@ -322,6 +340,58 @@ static void sweep(struct lab *lab, const struct options *o)
         write_sweep(csv, lab_card(lab), o->run.ranks, bytes, seconds, sizes);
 }
 
+/* --- buckets of many sizes --------------------------------------------------------------------------------------- */
+
+/* Seconds from the end of backward until the message in buckets is there: the mean of a few steps and all ranks. */
+static double measure_exposed(struct world *world, const struct options *o, struct trainer *t, struct buffers *b)
+{
+    enum { WARMUPS = 1, STEPS = 3 };
+    struct collective *collective = collective_open(world, NULL);
+    double mine = 0, sum = 0, *all = memory_new((size_t)o->run.ranks, sizeof *all);
+    for (int step = -WARMUPS; step < STEPS; step++) {
+        world_barrier(world);
+        const struct batch *batch = loader_next(t->loader, (struct stall){ STALL_NONE, 0 });
+        mlp_forward(t->model, batch);
+        backward(collective, o, b, t, batch);
+        double end = world_now();
+        finish_started(collective, b);
+        mine += step < 0 ? 0 : (world_now() - end) / STEPS;
+    }
+    collective_close(collective);
+    world_gather(world, &mine, sizeof mine, all);
+    for (int rank = 0; rank < o->run.ranks; rank++)
+        sum += all[rank] / o->run.ranks;
+    free(all);
+    return sum;
+}
+
+/* Buckets of 1, 4, 16 … MiB, and of all of the message. */
+static void compare_buckets(struct lab *lab, const struct options *base, struct trainer *t, struct buffers *b)
+{
+    const struct card *card = lab_card(lab);
+    struct local_cost cost = card_local(card, base->run.ranks);
+    double passes = cost_at(&cost.passes, work_samples(base->run.batch_size));
+    struct csv *csv = lab_table(lab, "exposed.csv");
+    struct options o = *base;
+    message(&o);
+    buckets(&o);
+    for (int mb = 1; mb < 4 * o.comm_mb; mb *= 4) {
+        o.bucket_mb = mb < o.comm_mb ? mb : o.comm_mb;
+        int count = cut_of(&o).buckets;
+        if (count > BUCKETS_MOST)
+            continue;
+        double seconds = measure_exposed(lab_world(lab), &o, t, b);
+        while (csv) {
+            csv_integer(csv, "bucket_mb", o.bucket_mb);
+            csv_integer(csv, "buckets", count);
+            csv_ms(csv, "exposed_ms", seconds);
+            csv_ms(csv, "predicted_ms", predict_exposed(&o, card, passes));
+            if (!csv_end_row(csv))
+                break;
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct options base = { .run = run_published, .comm_mb = 128, .bucket_mb = 25, .every = 4, .sweep_mb = 256 };
@@ -347,13 +417,10 @@ int main(int argc, char **argv)
             lab_phase(lab, SPAN_FORWARD);
             loss = mlp_forward(t.model, batch);
             lab_phase(lab, SPAN_BACKWARD);
-            for (int layer = MLP_LAYERS; layer-- > 0;) {
-                mlp_backward(t.model, batch, layer);
-                start_ready(collective, &o, &b, &t, layer); /* <- the fix: it travels while backward goes on */
-            }
+            backward(collective, &o, &b, &t, batch);
+            finish_started(collective, &b);
             if (!o.own_buckets)
                 sum_message(collective, o.wire, &b, mlp_gradients(t.model), t.sums, t.count);
-            finish_started(collective, &b);
             if (o.is_fresh) { /* <- the pathology, as published: a buffer made anew, filled, summed, given back */
                 lab_phase(lab, SPAN_HOST);
                 float *fresh = memory_map(count * sizeof *fresh);
@@ -368,8 +435,12 @@ int main(int argc, char **argv)
         }
         lab_judge(lab, loss, o.run.batch_size, mlp_parameters(t.model), t.count);
     }
-    if (base.sweep_mb > 0 && base.run.cases.count == 0)
-        sweep(lab, &base);
+    if (base.run.ranks > 1 && base.run.cases.count == 0) { /* one rank's all-reduce is a copy: no link to learn about */
+        if (base.sweep_mb > 0)
+            sweep(lab, &base);
+        if (!base.run.quick)
+            compare_buckets(lab, &base, &t, &b);
+    }
 
     free(b.send);
     free(b.receive);
