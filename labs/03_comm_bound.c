@@ -247,10 +247,21 @@ static const struct story story = {
 /* The extra message's buffers, and what bf16 needs; and the sums that are under way. */
 struct buffers {
     float *send, *receive;       /* (message) */
+    float *fresh;                /* (message) or NULL: the one that each step makes anew */
     uint16_t *narrow, *narrowed; /* (message or gradients, whichever is more) */
     int ticket[COLLECTIVE_STARTED_MOST];
     int started;
 };
+
+/* Gives the last step's message back and fills a new one. Only now: pages that lie free for a second or two a virtual
+ * machine may hand on to its host, and to get them again takes many times as long. */
+static float *renew(float *fresh, size_t count)
+{
+    memory_unmap(fresh, count * sizeof *fresh);
+    fresh = memory_map(count * sizeof *fresh);
+    device_fill(fresh, 1, count);
+    return fresh;
+}
 
 static void sum_message(struct collective *collective, enum wire wire, struct buffers *b, const float *send,
                         float *receive, size_t count)
@@ -421,18 +432,18 @@ int main(int argc, char **argv)
             finish_started(collective, &b);
             if (!o.own_buckets)
                 sum_message(collective, o.wire, &b, mlp_gradients(t.model), t.sums, t.count);
-            if (o.is_fresh) { /* <- the pathology, as published: a buffer made anew, filled, summed, given back */
+            if (o.is_fresh) { /* <- the pathology, as published: a buffer is made anew, filled and summed */
                 lab_phase(lab, SPAN_HOST);
-                float *fresh = memory_map(count * sizeof *fresh);
-                device_fill(fresh, 1, count);
-                collective_sum(collective, WIRE_F32, fresh, b.receive, count);
-                memory_unmap(fresh, count * sizeof *fresh);
+                b.fresh = renew(b.fresh, count);
+                collective_sum(collective, WIRE_F32, b.fresh, b.receive, count);
             } else if (o.has_message && !o.overlaps && lab_every(lab, o.run.sync_every)) {
                 sum_message(collective, o.wire, &b, b.send, b.receive, count);
             }
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(t.optimizer, mlp_parameters(t.model), t.sums);
         }
+        memory_unmap(b.fresh, count * sizeof(float));
+        b.fresh = NULL;
         lab_judge(lab, loss, o.run.batch_size, mlp_parameters(t.model), t.count);
     }
     if (base.run.ranks > 1 && base.run.cases.count == 0) { /* one rank's all-reduce is a copy: no link to learn about */
