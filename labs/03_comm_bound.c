@@ -17,7 +17,7 @@
  *     build/bin/03_comm_bound --ranks 4 --comm-mb 128
  *
  * Then, each in a table of its own, sweep.csv: all-reduces of 4 B to 256 MiB by themselves, time, algorithm and bus
- * bandwidth, beside the card's fit; exposed.csv: how much of the message shows after backward, in buckets of many sizes.
+ * bandwidth, beside the card's fit; exposed.csv: by how much the message lengthens a pass, in buckets of many sizes.
  * Look at: `transfer` and `host`, and at what travels in the lanes' second row. comm_ws4 is the published case. */
 #include "lab.h"
 #include "train.h"
@@ -353,27 +353,47 @@ static void sweep(struct lab *lab, const struct options *o)
 
 /* --- buckets of many sizes --------------------------------------------------------------------------------------- */
 
-/* Seconds from the end of backward until the message in buckets is there: the mean of a few steps and all ranks. */
+/* On rank 0: seconds of forward and backward, and until all that backward started is there, from when the last rank has
+ * begun to when the last one ends. */
+static double time_passes(struct world *world, struct collective *collective, const struct options *o,
+                          struct trainer *t, struct buffers *b)
+{
+    struct lap {
+        double begin, end;
+    } mine, *all = memory_new((size_t)o->run.ranks, sizeof *all);
+    const struct batch *batch = loader_next(t->loader, (struct stall){ STALL_NONE, 0 });
+    world_barrier(world);
+    mine.begin = world_now();
+    mlp_forward(t->model, batch);
+    backward(collective, o, b, t, batch);
+    finish_started(collective, b);
+    mine.end = world_now();
+    world_gather(world, &mine, sizeof mine, all);
+    double begin = -INFINITY, end = -INFINITY;
+    for (int rank = 0; rank < o->run.ranks; rank++) {
+        begin = fmax(begin, all[rank].begin);
+        end = fmax(end, all[rank].end);
+    }
+    free(all);
+    return end - begin;
+}
+
+/* On rank 0: seconds by which the message in buckets lengthens the passes, be it that a network still carries it or that
+ * the ranks did so meanwhile. The mean of a few, with and without it in turns. */
 static double measure_exposed(struct world *world, const struct options *o, struct trainer *t, struct buffers *b)
 {
     enum { WARMUPS = 1, STEPS = 3 };
+    struct options without = *o;
+    without.overlaps = without.progresses = false;
     struct collective *collective = collective_open(world, NULL);
-    double mine = 0, sum = 0, *all = memory_new((size_t)o->run.ranks, sizeof *all);
+    double seconds = 0;
     for (int step = -WARMUPS; step < STEPS; step++) {
-        world_barrier(world);
-        const struct batch *batch = loader_next(t->loader, (struct stall){ STALL_NONE, 0 });
-        mlp_forward(t->model, batch);
-        backward(collective, o, b, t, batch);
-        double end = world_now();
-        finish_started(collective, b);
-        mine += step < 0 ? 0 : (world_now() - end) / STEPS;
+        double longer = -time_passes(world, collective, &without, t, b);
+        longer += time_passes(world, collective, o, t, b);
+        seconds += step < 0 ? 0 : longer / STEPS;
     }
     collective_close(collective);
-    world_gather(world, &mine, sizeof mine, all);
-    for (int rank = 0; rank < o->run.ranks; rank++)
-        sum += all[rank] / o->run.ranks;
-    free(all);
-    return sum;
+    return seconds;
 }
 
 /* Buckets of 1, 4, 16 … MiB, and of all of the message. */
