@@ -117,7 +117,7 @@ static void every_byte_costs(void **state)
     assert_case("comm_ws4", &card, 20 + 1 + own + 129 + 30);
     assert_case("comm_kept_ws4", &card, 20 + 1 + own + 129);
     assert_case("comm_buckets", &card, 20 + 1 + own + 128 + 6 * 1); /* an alpha for each bucket, and nothing hidden */
-    assert_case("comm_bf16", &card, 20 + 1 + own / 2 + 1 + 64 + (OWN_BYTES / 4 + 32.0 * MIB) / 1e6);
+    assert_case("comm_bf16", &card, 20 + 1 + own / 2 + 1 + 64 + (OWN_BYTES / 4.0 + 32.0 * MIB) / 1e6);
     assert_case("comm_every_k", &card, 20 + 1 + own + 129 / 4.0);
     assert_case("one_bucket", &card, 20 + 1 + own);
     assert_case("ddp_buckets", &card, 20 + 2 + own);
