@@ -220,13 +220,17 @@ static void pass_over(void *argument)
  * left out: they are predicted. */
 static void measure_link(struct link *link, struct bench *bench, struct world *world, double largest)
 {
-    static const double usual[] = { 4, 4096, 32768, 262144, 1 << 20, 3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 };
+    static const double usual[] = { 256, 4096, 32768, 262144, 1 << 20, 3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 };
     const double least = usual[sizeof usual / sizeof *usual - 1];
+    /* Around a lab's largest: beyond the caches a range of its own begins, and a piece has three points at least. */
+    enum { PARTS = 4 };
+    static const double part[PARTS] = { 0.5, 0.8, 1.25, 1.5 };
     double sizes[LINK_POINTS_MOST];
     int count = sizeof usual / sizeof *usual;
     memcpy(sizes, usual, sizeof usual);
-    for (double part = 0.5; part < 2 && largest * part > least; part += 1)
-        sizes[count++] = floor(largest * part / sizeof(float)) * sizeof(float);
+    for (int i = 0; i < PARTS; i++)
+        if (largest * part[i] > least)
+            sizes[count++] = floor(largest * part[i] / sizeof(float)) * sizeof(float);
     bool is_real = !world_is_simulated();
     struct sweep sweep = { .bytes = sizes,
                            .sizes = count,

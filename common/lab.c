@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { OWN_TABLES_MOST = 4 };
+
 struct lab {
     const struct story *story;
     const struct option_row *tables[4];
@@ -48,8 +50,11 @@ struct lab {
     struct terminal terminal;
     struct report report;
     struct csv spans_so_far;
-    struct file table_file; /* of the lab's own table */
-    struct csv table;
+    struct own_table { /* of the lab alone */
+        struct file file;
+        struct csv csv;
+    } own_tables[OWN_TABLES_MOST];
+    int own_table_count;
 };
 
 /* --- opening ---------------------------------------------------------------------------------------------------- */
@@ -338,8 +343,11 @@ struct csv *lab_table(struct lab *lab, const char *name)
 {
     if (world_rank(lab->world) > 0)
         return NULL;
-    lab->table = report_begin_table(&lab->table_file, &lab->report, name);
-    return &lab->table;
+    if (lab->own_table_count == OWN_TABLES_MOST)
+        die(STATUS_WRONG, "%s is one table too many; %d are the most a lab adds", name, OWN_TABLES_MOST);
+    struct own_table *table = &lab->own_tables[lab->own_table_count++];
+    table->csv = report_begin_table(&table->file, &lab->report, name);
+    return &table->csv;
 }
 
 /* --- closing ---------------------------------------------------------------------------------------------------- */
@@ -357,8 +365,8 @@ static int tell(struct lab *lab)
         fputs("\r\033[K", stderr);
     report_end_spans(&lab->spans_so_far, r);
     report_write_tables(r);
-    if (lab->table.out)
-        file_commit(&lab->table_file);
+    for (int i = 0; i < lab->own_table_count; i++)
+        file_commit(&lab->own_tables[i].file);
     lanes_write(r);
     trace_write(r);
     guess_keep(r, lab->run.out);

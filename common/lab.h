@@ -48,8 +48,8 @@ int lab_draw(struct lab *lab, int n);
  * ranks. */
 void lab_judge(struct lab *lab, double loss, int samples, const float *parameters, size_t count);
 
-/* One more table beside the others, for the rows that only this lab has: on rank 0 what to write them into, NULL on the
- * other ranks. It takes its place when the lab is closed. */
+/* One more table beside the others (at most four), for rows that only this lab has: on rank 0 what to write them into, NULL
+ * on the other ranks. It takes its place when the lab is closed. */
 struct csv *lab_table(struct lab *lab, const char *name);
 
 int lab_close(struct lab *lab);

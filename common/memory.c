@@ -39,7 +39,8 @@ void *memory_map(size_t bytes)
 
 void memory_unmap(void *memory, size_t bytes)
 {
-    munmap(memory, bytes);
+    if (memory)
+        munmap(memory, bytes);
 }
 
 double memory_available(void)

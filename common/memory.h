@@ -9,7 +9,7 @@
 void *memory_new(size_t count, size_t size);
 
 /* The opposite: pages that come from the system when they are first touched, and go back at once. Ends the program when
- * there are none. */
+ * there are none. NULL is no memory. */
 void *memory_map(size_t bytes);
 void memory_unmap(void *memory, size_t bytes);
 

@@ -7,7 +7,7 @@
 #include "device.h"
 #include "memory.h"
 #include "stall.h"
-#include "sweep.h"
+#include "sweep_table.h"
 #include "text_trainer.h"
 #include "token_table.h"
 #include "trainer.h"

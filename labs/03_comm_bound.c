@@ -16,9 +16,9 @@
  *
  *     build/bin/03_comm_bound --ranks 4 --comm-mb 128
  *
- * Then all-reduces of 4 B to 256 MiB are timed by themselves into sweep.csv: time, algorithm and bus bandwidth, beside the
- * card's fit. Look at: `transfer` and `host`, and at what travels in the lanes' second row. comm_ws4 is the published
- * case. */
+ * Then, each in a table of its own, sweep.csv: all-reduces of 4 B to 256 MiB by themselves, time, algorithm and bus
+ * bandwidth, beside the card's fit; exposed.csv: by how much the message lengthens a pass, in buckets of many sizes.
+ * Look at: `transfer` and `host`, and at what travels in the lanes' second row. comm_ws4 is the published case. */
 #include "lab.h"
 #include "train.h"
 
@@ -80,51 +80,42 @@ static const struct variant variants[] = {
 
 /* --- what goes when ---------------------------------------------------------------------------------------------- */
 
-/* A message in buckets: bucket b of n is ready after as many layers of backward as it is far in the message. */
-struct cut {
-    size_t count, most; /* floats of the message, and of a bucket */
-    int buckets;
-};
-
-static struct cut cut_of(const struct options *o)
+static size_t message_floats(const struct options *o)
 {
-    struct cut cut = { .count = (size_t)o->comm_mb * MIB / sizeof(float),
-                       .most = (size_t)o->bucket_mb * MIB / sizeof(float) };
-    cut.buckets = (int)((cut.count + cut.most - 1) / cut.most);
-    return cut;
+    return (size_t)o->comm_mb * MIB / sizeof(float);
 }
 
-static size_t bucket_begin(const struct cut *cut, int bucket)
+static size_t bucket_floats(const struct options *o)
 {
-    return (size_t)bucket * cut->most;
+    return (size_t)o->bucket_mb * MIB / sizeof(float);
 }
 
-static size_t bucket_count(const struct cut *cut, int bucket)
+/* The extra message's buckets, as if backward brought it forth evenly. */
+static struct buckets cut_message(const struct options *o)
 {
-    size_t left = cut->count - bucket_begin(cut, bucket);
-    return left < cut->most ? left : cut->most;
+    return o->overlaps ? buckets_cut(message_floats(o), bucket_floats(o), MLP_LAYERS) : (struct buckets){ 0 };
 }
 
-/* Buckets that are ready when so many layers are done, from the last layer on. */
-static int buckets_ready(const struct cut *cut, int layers_done)
+/* The model's own: in one bucket, or in two as DDP cuts it, the last layer alone and the other two together. */
+static struct buckets cut_own(const struct options *o)
 {
-    return cut->buckets * layers_done / MLP_LAYERS;
-}
-
-/* DDP's own cut of the model's gradients: the last layer alone, the other two together. In one bucket: all. */
-static int own_bucket_layer(int own_buckets, int bucket)
-{
-    return own_buckets == 2 && bucket == 0 ? MLP_LAYERS - 1
-                                           : 0; /* its first layer: it is ready when that one is done */
+    size_t last = mlp_layer_offset(&o->run, MLP_LAYERS - 1), end = mlp_layer_offset(&o->run, MLP_LAYERS);
+    struct buckets own = { .count = o->own_buckets };
+    own.at[0] = (struct bucket){ .begin = 0, .count = end, .layer = 0 };
+    if (own.count == 2) {
+        own.at[0] = (struct bucket){ .begin = last, .count = end - last, .layer = MLP_LAYERS - 1 };
+        own.at[1] = (struct bucket){ .begin = 0, .count = last, .layer = 0 };
+    }
+    return own;
 }
 
 static void refuse(const struct options *o)
 {
-    struct cut cut = cut_of(o);
+    int count = buckets_needed(message_floats(o), bucket_floats(o));
     double bytes = 4.0 * MIB * o->comm_mb * o->run.ranks, available = memory_available();
-    if (cut.buckets > COLLECTIVE_STARTED_MOST / 2)
+    if (count > BUCKETS_MOST)
         die(STATUS_USAGE, "--bucket-mb %d cuts --comm-mb %d into %d buckets, and %d are the most; ask for larger ones",
-            o->bucket_mb, o->comm_mb, cut.buckets, COLLECTIVE_STARTED_MOST / 2);
+            o->bucket_mb, o->comm_mb, count, BUCKETS_MOST);
     if (available > 0 && bytes > available)
         die(STATUS_CANNOT, "--comm-mb %d on %d ranks takes %.1f GB of memory, and %.1f are free; ask for less",
             o->comm_mb, o->run.ranks, bytes / 1e9, available / 1e9);
@@ -132,57 +123,40 @@ static void refuse(const struct options *o)
 
 /* --- the formula ------------------------------------------------------------------------------------------------- */
 
-/* Seconds from the end of backward until messages are there that were started `before` its end, one after another. A
- * network that needs no core has them under way meanwhile; ranks that must move them themselves begin at the end. */
-struct message {
-    double before, seconds;
-};
-
-static double exposed(const struct message *messages, int count, const struct card *card)
+/* Of all that is started during backward, in passes of so many seconds. A network that needs no core carries it
+ * meanwhile; ranks that must move it themselves begin at the end. */
+static double exposed(const struct options *o, const struct card *card, double passes)
 {
-    double done = -INFINITY;
-    for (int i = 0; i < count; i++)
-        done = fmax(done, -messages[i].before * (1 - card->transfer_core)) + messages[i].seconds;
-    return count ? fmax(0, done) : 0;
+    const struct buckets cuts[] = { cut_message(o), cut_own(o) };
+    double before[COLLECTIVE_STARTED_MOST], seconds[COLLECTIVE_STARTED_MOST];
+    double left[MLP_LAYERS] = { 0 }; /* from a layer's end to that of backward */
+    int count = 0;
+    for (int layer = 1; layer < MLP_LAYERS; layer++)
+        left[layer] = left[layer - 1] + passes * mlp_backward_share(&o->run, layer - 1);
+    for (int cut = 0; cut < 2; cut++)
+        for (int i = 0; i < cuts[cut].count; i++, count++) {
+            const struct bucket *bucket = &cuts[cut].at[i];
+            before[count] = left[bucket->layer] * (1 - card->transfer_core);
+            seconds[count] = card_allreduce(card, o->run.ranks, (double)bucket->count * sizeof(float));
+        }
+    return predict_exposed(before, seconds, count);
 }
 
 static double predict_transfer(const struct options *o, const struct card *card, double passes)
 {
-    const struct run *run = &o->run;
-    struct message messages[COLLECTIVE_STARTED_MOST];
-    int count = 0, ranks = run->ranks;
-    double half = o->wire == WIRE_BF16 ? 0.5 : 1, left = 0,
-           before[MLP_LAYERS]; /* from a layer's end to that of backward */
-    for (int layer = 0; layer < MLP_LAYERS; layer++) {
-        before[layer] = left;
-        left += passes * mlp_backward_share(run, layer);
-    }
-    struct cut cut = cut_of(o);
-    for (int done = 1; o->overlaps && done <= MLP_LAYERS; done++)
-        for (; count < buckets_ready(&cut, done); count++)
-            messages[count] =
-                (struct message){ before[MLP_LAYERS - done],
-                                  card_allreduce(card, ranks, (double)bucket_count(&cut, count) * sizeof(float)) };
-    size_t end = mlp_layer_offset(run, MLP_LAYERS);
-    for (int bucket = 0; bucket < o->own_buckets; bucket++) {
-        int layer = own_bucket_layer(o->own_buckets, bucket);
-        size_t begin = mlp_layer_offset(run, layer);
-        messages[count++] =
-            (struct message){ before[layer], card_allreduce(card, ranks, (double)(end - begin) * sizeof(float)) };
-        end = begin;
-    }
-    double seconds = exposed(messages, count, card);
+    int ranks = o->run.ranks;
+    double half = o->wire == WIRE_BF16 ? 0.5 : 1, seconds = exposed(o, card, passes);
     if (!o->own_buckets)
-        seconds += card_allreduce(card, ranks, half * mlp_gradient_bytes(run));
+        seconds += card_allreduce(card, ranks, half * mlp_gradient_bytes(&o->run));
     if (o->has_message && !o->overlaps)
-        seconds += card_allreduce(card, ranks, half * (double)cut.count * sizeof(float)) / run->sync_every;
+        seconds += card_allreduce(card, ranks, half * (double)MIB * o->comm_mb) / o->run.sync_every;
     return seconds;
 }
 
 /* Seconds of rounding to bf16 and back: 4 bytes read and 2 written, 2 read and 4 written. */
 static double convert_seconds(const struct options *o, const struct card *card)
 {
-    double floats = mlp_gradient_bytes(&o->run) / sizeof(float) + (o->has_message ? (double)cut_of(o).count : 0);
+    double floats = mlp_gradient_bytes(&o->run) / sizeof(float) + (o->has_message ? (double)message_floats(o) : 0);
     return o->wire == WIRE_BF16 ? 12 * floats / card->copy_bandwidth : 0;
 }
 
@@ -209,7 +183,7 @@ static double largest_message(const struct options *o)
 
 static int collectives(const struct options *o)
 {
-    return o->overlaps ? cut_of(o).buckets : 2;
+    return cut_message(o).count + cut_own(o).count + 2;
 }
 
 static char *event(const struct options *o)
@@ -238,10 +212,20 @@ static const struct story story = {
 /* The extra message's buffers, and what bf16 needs; and the sums that are under way. */
 struct buffers {
     float *send, *receive;       /* (message) */
+    float *fresh;                /* (message) or NULL: the one that each step makes anew */
     uint16_t *narrow, *narrowed; /* (message or gradients, whichever is more) */
-    int ticket[COLLECTIVE_STARTED_MOST];
-    int started;
+    struct started_sums started;
 };
+
+/* Gives the last step's message back and fills a new one. Only now: pages that lie free for a second or two a virtual
+ * machine may hand on to its host, and to get them again takes many times as long. */
+static float *renew(float *fresh, size_t count)
+{
+    memory_unmap(fresh, count * sizeof *fresh);
+    fresh = memory_map(count * sizeof *fresh);
+    device_fill(fresh, 1, count);
+    return fresh;
+}
 
 static void sum_message(struct collective *collective, enum wire wire, struct buffers *b, const float *send,
                         float *receive, size_t count)
@@ -255,71 +239,90 @@ static void sum_message(struct collective *collective, enum wire wire, struct bu
     device_widen(receive, b->narrowed, count);
 }
 
-/* Starts whatever the layer that is just done makes ready. */
-static void start_ready(struct collective *collective, const struct options *o, struct buffers *b, struct trainer *t,
-                        int layer)
+/* Starts whatever each layer makes ready. */
+static void backward(struct collective *collective, const struct options *o, struct buffers *b, struct trainer *t,
+                     const struct batch *batch)
 {
-    struct cut cut = cut_of(o);
-    int before = buckets_ready(&cut, MLP_LAYERS - 1 - layer), ready = buckets_ready(&cut, MLP_LAYERS - layer);
-    for (int i = before; o->overlaps && i < ready; i++) {
-        size_t begin = bucket_begin(&cut, i);
-        b->ticket[b->started++] =
-            collective_start(collective, WIRE_F32, b->send + begin, b->receive + begin, bucket_count(&cut, i));
+    const struct buckets extra = cut_message(o), own = cut_own(o);
+    for (int layer = MLP_LAYERS; layer-- > 0;) {
+        mlp_backward(t->model, batch, layer);
+        buckets_start(&extra, layer, collective, b->send, b->receive, &b->started); /* <- the fix: it travels while */
+        buckets_start(&own, layer, collective, mlp_gradients(t->model), t->sums, &b->started); /* backward goes on */
+        if (o->progresses)
+            collective_progress(collective);
     }
-    size_t end = t->count;
-    for (int bucket = 0; bucket < o->own_buckets; bucket++) {
-        int first = own_bucket_layer(o->own_buckets, bucket);
-        size_t begin = mlp_layer_offset(&o->run, first);
-        if (first == layer)
-            b->ticket[b->started++] =
-                collective_start(collective, WIRE_F32, mlp_gradients(t->model) + begin, t->sums + begin, end - begin);
-        end = begin;
+}
+
+/* --- buckets of many sizes --------------------------------------------------------------------------------------- */
+
+/* On rank 0: seconds of forward and backward, and until all that backward started is there, from when the last rank has
+ * begun to when the last one ends. */
+static double time_passes(struct world *world, struct collective *collective, const struct options *o,
+                          struct trainer *t, struct buffers *b)
+{
+    struct lap {
+        double begin, end;
+    } mine, *all = memory_new((size_t)o->run.ranks, sizeof *all);
+    const struct batch *batch = loader_next(t->loader, (struct stall){ STALL_NONE, 0 });
+    world_barrier(world);
+    mine.begin = world_now();
+    mlp_forward(t->model, batch);
+    backward(collective, o, b, t, batch);
+    buckets_finish(&b->started, collective);
+    mine.end = world_now();
+    world_gather(world, &mine, sizeof mine, all);
+    double begin = -INFINITY, end = -INFINITY;
+    for (int rank = 0; rank < o->run.ranks; rank++) {
+        begin = fmax(begin, all[rank].begin);
+        end = fmax(end, all[rank].end);
     }
-    if (o->progresses)
-        collective_progress(collective);
+    free(all);
+    return end - begin;
 }
 
-static void finish_started(struct collective *collective, struct buffers *b)
+/* On rank 0: seconds by which the message in buckets lengthens the passes, be it that a network still carries it or that
+ * the ranks did so meanwhile. The mean of a few, with and without it in turns. */
+static double measure_exposed(struct world *world, const struct options *o, struct trainer *t, struct buffers *b)
 {
-    for (int i = 0; i < b->started; i++)
-        collective_finish(collective, b->ticket[i]);
-    b->started = 0;
+    enum { WARMUPS = 1, STEPS = 3 };
+    struct options without = *o;
+    without.overlaps = without.progresses = false;
+    struct collective *collective = collective_open(world, NULL);
+    double seconds = 0;
+    for (int step = -WARMUPS; step < STEPS; step++) {
+        double longer = -time_passes(world, collective, &without, t, b);
+        longer += time_passes(world, collective, o, t, b);
+        seconds += step < 0 ? 0 : longer / STEPS;
+    }
+    collective_close(collective);
+    return seconds;
 }
 
-/* --- all-reduces by themselves ----------------------------------------------------------------------------------- */
-
-/* Bus bandwidth is what the slowest link carries: 2 (n - 1) / n of the bytes (nccl-tests, doc/PERFORMANCE.md). */
-static void write_sweep(struct csv *csv, const struct card *card, int ranks, const double *bytes, const double *seconds,
-                        int sizes)
+/* Buckets of 1, 4, 16 … MiB, and of all of the message. */
+static void compare_buckets(struct lab *lab, const struct options *base, struct trainer *t, struct buffers *b)
 {
-    for (int i = 0; i < sizes; i++)
-        do {
-            csv_integer(csv, "ranks", ranks);
-            csv_number(csv, "bytes", bytes[i]);
-            csv_ms(csv, "time_ms", seconds[i]);
-            csv_ms(csv, "card_ms", card_allreduce(card, ranks, bytes[i]));
-            csv_number(csv, "algbw_GB_per_s", bytes[i] / seconds[i] / 1e9);
-            csv_number(csv, "busbw_GB_per_s", 2.0 * (ranks - 1) / ranks * bytes[i] / seconds[i] / 1e9);
-        } while (csv_end_row(csv));
-}
-
-static void sweep(struct lab *lab, const struct options *o)
-{
-    enum { SIZES_MOST = 16, REPEATS = 5, QUICK_REPEATS = 3, QUICK_MOST = 16 };
-    double bytes[SIZES_MOST], seconds[SIZES_MOST];
-    double most = (double)MIB * (o->run.quick && o->sweep_mb > QUICK_MOST ? QUICK_MOST : o->sweep_mb);
-    double fits = memory_available() / 4 / o->run.ranks; /* two buffers for each rank, in half of what is free */
-    int sizes = 0;
-    world_broadcast(lab_world(lab), &fits, sizeof fits);
-    for (double size = 4; size <= fmin(most, fmax(fits, 4)) && sizes < SIZES_MOST; size *= 4)
-        bytes[sizes++] = size;
-    struct csv *csv = lab_table(lab, "sweep.csv");
-    struct sweep plan = {
-        .bytes = bytes, .sizes = sizes, .warmups = 1, .repeats = o->run.quick ? QUICK_REPEATS : REPEATS
-    };
-    sweep_measure(lab_world(lab), &plan, seconds, NULL);
-    if (csv)
-        write_sweep(csv, lab_card(lab), o->run.ranks, bytes, seconds, sizes);
+    const struct card *card = lab_card(lab);
+    struct local_cost cost = card_local(card, base->run.ranks);
+    double passes = cost_at(&cost.passes, work_samples(base->run.batch_size));
+    struct csv *csv = lab_table(lab, "exposed.csv");
+    struct options o = *base;
+    message(&o);
+    buckets(&o);
+    for (int mb = 1; mb < 4 * o.comm_mb; mb *= 4) {
+        o.bucket_mb = mb < o.comm_mb ? mb : o.comm_mb;
+        int count = buckets_needed(message_floats(&o), bucket_floats(&o));
+        if (count > BUCKETS_MOST)
+            continue;
+        double seconds = measure_exposed(lab_world(lab), &o, t, b);
+        while (csv) {
+            csv_integer(csv, "bucket_mb", o.bucket_mb);
+            csv_integer(csv, "buckets", count);
+            csv_ms(csv, "exposed_ms", seconds);
+            csv_ms(csv, "predicted_ms", exposed(&o, card, passes));
+            if (!csv_end_row(csv))
+                break;
+        }
+    }
 }
 
 int main(int argc, char **argv)
@@ -328,7 +331,7 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&story, &base, argc, argv);
     int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, base.run.batch_size);
-    size_t count = cut_of(&base).count, wider = count > t.count ? count : t.count;
+    size_t count = message_floats(&base), wider = count > t.count ? count : t.count;
     struct buffers b = { .send = memory_new(count, sizeof(float)),
                          .receive = memory_new(count, sizeof(float)),
                          .narrow = memory_new(wider, sizeof(uint16_t)),
@@ -347,29 +350,32 @@ int main(int argc, char **argv)
             lab_phase(lab, SPAN_FORWARD);
             loss = mlp_forward(t.model, batch);
             lab_phase(lab, SPAN_BACKWARD);
-            for (int layer = MLP_LAYERS; layer-- > 0;) {
-                mlp_backward(t.model, batch, layer);
-                start_ready(collective, &o, &b, &t, layer); /* <- the fix: it travels while backward goes on */
-            }
+            backward(collective, &o, &b, &t, batch);
+            buckets_finish(&b.started, collective);
             if (!o.own_buckets)
                 sum_message(collective, o.wire, &b, mlp_gradients(t.model), t.sums, t.count);
-            finish_started(collective, &b);
-            if (o.is_fresh) { /* <- the pathology, as published: a buffer made anew, filled, summed, given back */
+            if (o.is_fresh) { /* <- the pathology, as published: a buffer is made anew, filled and summed */
                 lab_phase(lab, SPAN_HOST);
-                float *fresh = memory_map(count * sizeof *fresh);
-                device_fill(fresh, 1, count);
-                collective_sum(collective, WIRE_F32, fresh, b.receive, count);
-                memory_unmap(fresh, count * sizeof *fresh);
+                b.fresh = renew(b.fresh, count);
+                collective_sum(collective, WIRE_F32, b.fresh, b.receive, count);
             } else if (o.has_message && !o.overlaps && lab_every(lab, o.run.sync_every)) {
                 sum_message(collective, o.wire, &b, b.send, b.receive, count);
             }
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(t.optimizer, mlp_parameters(t.model), t.sums);
         }
+        memory_unmap(b.fresh, count * sizeof(float));
+        b.fresh = NULL;
         lab_judge(lab, loss, o.run.batch_size, mlp_parameters(t.model), t.count);
     }
-    if (base.sweep_mb > 0 && base.run.cases.count == 0)
-        sweep(lab, &base);
+    if (base.run.ranks > 1 && base.run.cases.count == 0) { /* one rank's all-reduce is a copy: no link to learn about */
+        const int mb = base.run.quick && base.sweep_mb > 16 ? 16 : base.sweep_mb;
+        if (mb > 0)
+            sweep_table(lab_table(lab, "sweep.csv"), lab_world(lab), lab_card(lab), (double)MIB * mb,
+                        base.run.quick ? 3 : 5);
+        if (!base.run.quick)
+            compare_buckets(lab, &base, &t, &b);
+    }
 
     free(b.send);
     free(b.receive);

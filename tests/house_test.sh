@@ -25,7 +25,7 @@ found=$(grep -nE '#include "' labs/*.c | grep -vE '"(lab|train)\.h"' || true)
 # Includes point backwards in the order in which a run passes through common/.
 order=(die memory number hash bf16 random csv options files algorithm run cores job world world_mpi spans collective
     collective_mpi companion_sim helper work text device device_cpu mlp transformer adamw stall loader trainer buckets tokens
-    token_table text_loader text_trainer stats timeline summary gather link sweep train subject card calibrate predict report lanes trace table guess story
+    token_table text_loader text_trainer stats timeline summary gather link sweep subject card sweep_table train calibrate predict report lanes trace table guess story
     cases schedule crews platform dedicated
     command launch supervise lab)
 position() {

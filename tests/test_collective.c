@@ -1,5 +1,6 @@
 /* The collectives on real ranks, started by mpirun. An all-reduce of our own stands before MPI's (the profiling
  * interface allows it), so that a wrong sum can be made to order: a check that cannot fail would be none. */
+#include "bf16.h"
 #include "collective.h"
 #include "memory.h"
 #include "spans.h"
@@ -31,6 +32,16 @@ int MPI_Allreduce(const void *send, void *receive, int count, MPI_Datatype type,
         for (int i = 0; i < count; i++)
             ((uint32_t *)receive)[i] ^= 1u << 22; /* the highest bit of the fraction */
     return status;
+}
+
+/* The same for a started sum: it is there at once, and the request is one that is done. */
+int MPI_Iallreduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   MPI_Request *request)
+{
+    if (sabotage == HONEST)
+        return PMPI_Iallreduce(send, receive, count, type, op, comm, request);
+    *request = MPI_REQUEST_NULL;
+    return MPI_Allreduce(send, receive, count, type, op, comm);
 }
 
 static float value_of(int rank, int i)
@@ -165,6 +176,58 @@ static void a_wrong_sum_is_noticed(void **state)
     collective_close(c);
 }
 
+/* A check comes after the sum's end: of all that were started, the one that is wrong is counted, once. */
+static void a_wrong_started_sum_is_noticed(void **state)
+{
+    (void)state;
+    struct collective *c = collective_open(world, NULL);
+    struct buffers *b = fill(), *other = fill();
+    for (int checking = 0; checking <= 1; checking++)
+        for (sabotage = HONEST; sabotage <= LOST; sabotage++) {
+            collective_check(c, checking);
+            int whole = collective_start(c, WIRE_F32, b->send, b->receive, COUNT);
+            int part = collective_start(c, WIRE_F32, other->send, other->receive, COUNT / 2); /* sabotage spares it */
+            collective_progress(c);
+            collective_finish(c, whole);
+            collective_finish(c, part);
+            assert_int_equal(collective_wrong(c), checking && sabotage != HONEST);
+        }
+    sabotage = HONEST;
+    free(b);
+    free(other);
+    collective_close(c);
+}
+
+static void started_bf16_sums_round_each_partial_sum(void **state)
+{
+    (void)state;
+    struct spans spans;
+    spans_open(&spans, 3);
+    spans_restart(&spans, 0, 0);
+    struct collective *c = collective_open(world, &spans);
+    collective_check(c, 1);
+    /* 1, -2 and 256; then 256 from rank 0 and 1 from all others: the 1 is half of 256's last place and may vanish. */
+    uint16_t small = world_rank(world) == 0 ? 0x4380 : 0x3f80;
+    uint16_t send[] = { 0x3f80, 0xc000, 0x4380, small }, receive[] = { 0x7fc0, 0x7fc0, 0x7fc0, 0x7fc0 };
+    uint16_t blocking[4];
+    int first = collective_start(c, WIRE_BF16, send, receive, 2);
+    int second = collective_start(c, WIRE_BF16, send + 2, receive + 2, 2);
+    collective_finish(c, first);
+    collective_finish(c, second);
+    assert_int_equal(collective_wrong(c), 0);
+    int ranks = world_size(world);
+    const double exact[] = { ranks, -2 * ranks, 256 * ranks };
+    for (int i = 0; i < 3; i++)
+        assert_true((double)bf16_widen(receive[i]) == exact[i]);
+    double sum = 256 + ranks - 1, got = (double)bf16_widen(receive[3]);
+    assert_true(got >= 256 && fabs(got - sum) <= (ranks - 1) * ldexp(sum, -8)); /* a rounding per addition */
+    assert_int_equal(spans.at[0].bytes, 4);
+    collective_sum(c, WIRE_BF16, send, blocking, 2);
+    assert_memory_equal(blocking, receive, 4); /* a sum that blocks says the same */
+    collective_close(c);
+    spans_close(&spans);
+}
+
 static void parked_ranks_come_back(void **state)
 {
     (void)state;
@@ -204,6 +267,8 @@ int main(void)
         cmocka_unit_test(a_started_sum_is_there_when_finished),
         cmocka_unit_test(bf16_halves_the_bytes_and_rounds),
         cmocka_unit_test(a_wrong_sum_is_noticed),
+        cmocka_unit_test(a_wrong_started_sum_is_noticed),
+        cmocka_unit_test(started_bf16_sums_round_each_partial_sum),
         cmocka_unit_test(parked_ranks_come_back),
         cmocka_unit_test(sleeping_and_working_take_their_time),
     };

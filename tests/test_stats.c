@@ -1,6 +1,7 @@
 /* Statistics, the link's lines and the formulas of a step, against textbooks, sums done by hand and brute force. */
 #include "link.h"
 #include "predict.h"
+#include "random.h"
 #include "stats.h"
 
 #include <math.h>
@@ -99,8 +100,8 @@ static void few_ratios_have_no_interval(void **state)
 
 /* --- link ------------------------------------------------------------------------------------------------------- */
 
-/* The measured sizes: 256 B, 1 KiB, ... 256 MiB. */
-enum { SIZES = 11 };
+/* The measured sizes: 256 B, 1 KiB, ... 4 GiB. */
+enum { SIZES = 13 };
 static double size_of(int i)
 {
     return 256 * pow(4, i);
@@ -158,6 +159,53 @@ static void three_lines_are_recovered(void **state)
     (void)state;
     /* Eager, rendezvous, and beyond the cache. */
     assert_recovered((struct segment[]){ { 0, 4e-6, 0.3e-9 }, { 4, 30e-6, 0.15e-9 }, { 8, 20e-6, 1.1e-9 } }, 3);
+}
+
+static void four_lines_are_recovered(void **state)
+{
+    (void)state;
+    assert_recovered(
+        (struct segment[]){ { 0, 4e-6, 0.3e-9 }, { 3, 30e-6, 0.15e-9 }, { 6, 90e-6, 1.1e-9 }, { 9, 20e-3, 0.4e-9 } },
+        4);
+}
+
+/* Whatever was measured: a message has a cost, more bytes do not make it cheaper within a piece, and every size has one. */
+static void no_line_is_negative(void **state)
+{
+    (void)state;
+    struct random random;
+    random_seed(&random, 2025);
+    for (int points = 1; points <= LINK_POINTS_MOST; points++)
+        for (int draw = 0; draw < 200; draw++) {
+            struct link link = { .ranks = 4, .points = points };
+            for (int i = 0; i < points; i++) {
+                link.bytes[i] = size_of(i) * (1 + random_below(&random, 300) / 100.0);
+                link.seconds[i] = 1e-6 * exp2(random_below(&random, 20000) / 1000.0);
+            }
+            link_fit(&link);
+            assert_in_range(link.pieces, 1,
+                            points < 6                      ? 1
+                            : points / 3 < LINK_PIECES_MOST ? points / 3
+                                                            : LINK_PIECES_MOST);
+            double upto = 0;
+            for (int p = 0; p < link.pieces; p++) {
+                assert_true(link.piece[p].alpha >= 0 && link.piece[p].beta >= 0);
+                assert_true(link.piece[p].alpha + link.piece[p].beta > 0);
+                assert_true(link.piece[p].upto > upto);
+                upto = link.piece[p].upto;
+            }
+            assert_true(isinf(upto));
+        }
+}
+
+static void one_point_is_a_latency(void **state)
+{
+    (void)state;
+    struct link link = { .ranks = 2, .points = 1, .bytes = { 4096 }, .seconds = { 7e-6 } };
+    link_fit(&link);
+    assert_int_equal(link.pieces, 1);
+    assert_near(link_seconds(&link, 4), 7e-6, 1e-18);
+    assert_near(link_seconds(&link, 1e9), 7e-6, 1e-18);
 }
 
 static void beyond_the_points_the_outer_lines_go_on(void **state)
@@ -512,6 +560,9 @@ int main(void)
         cmocka_unit_test(one_line_is_recovered),
         cmocka_unit_test(two_lines_are_recovered),
         cmocka_unit_test(three_lines_are_recovered),
+        cmocka_unit_test(four_lines_are_recovered),
+        cmocka_unit_test(no_line_is_negative),
+        cmocka_unit_test(one_point_is_a_latency),
         cmocka_unit_test(beyond_the_points_the_outer_lines_go_on),
         cmocka_unit_test(an_error_at_one_end_stays_there),
         cmocka_unit_test(the_fullest_box_by_hand),

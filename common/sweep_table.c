@@ -1,0 +1,36 @@
+#include "sweep_table.h"
+
+#include "memory.h"
+#include "sweep.h"
+#include "world.h"
+
+#include <math.h>
+#include <stddef.h>
+
+static void write_row(struct csv *csv, const struct card *card, int ranks, double bytes, double seconds)
+{
+    double rate = bytes / seconds / 1e9;
+    do {
+        csv_integer(csv, "ranks", ranks);
+        csv_number(csv, "bytes", bytes);
+        csv_ms(csv, "time_ms", seconds);
+        csv_ms(csv, "card_ms", card_allreduce(card, ranks, bytes));
+        csv_number(csv, "algbw_GB_per_s", rate);
+        csv_number(csv, "busbw_GB_per_s", 2.0 * (ranks - 1) / ranks * rate);
+    } while (csv_end_row(csv));
+}
+
+void sweep_table(struct csv *csv, struct world *world, const struct card *card, double most, int repeats)
+{
+    enum { SIZES_MOST = 16 };
+    double bytes[SIZES_MOST], seconds[SIZES_MOST];
+    int ranks = world_size(world), sizes = 0;
+    double fits = memory_available() / 4 / ranks; /* two buffers for each rank, in half of what is free */
+    world_broadcast(world, &fits, sizeof fits);
+    for (double size = 4; size <= fmin(most, fmax(fits, 4)) && sizes < SIZES_MOST; size *= 4)
+        bytes[sizes++] = size;
+    struct sweep sweep = { .bytes = bytes, .sizes = sizes, .warmups = 1, .repeats = repeats };
+    sweep_measure(world, &sweep, seconds, NULL);
+    for (int i = 0; csv && i < sizes; i++)
+        write_row(csv, card, ranks, bytes[i], seconds[i]);
+}
