@@ -11,13 +11,14 @@ static const struct {
     const char *name;
     const char *number; /* as Open MPI's coll/tuned counts them */
     const char *word;   /* of smpi/allreduce */
+    struct exchange of_two;
 } rows[ALGORITHMS] = {
-    [ALGORITHM_RING] = { "ring", "4", "lr" },
-    [ALGORITHM_RECURSIVE_DOUBLING] = { "recursive doubling", "3", "rdb" },
-    [ALGORITHM_RABENSEIFNER] = { "Rabenseifner", "6", "rab1" },
-    [ALGORITHM_REDUCE_BROADCAST] = { "reduce and broadcast", "2", "redbcast" },
-    [ALGORITHM_SEGMENTED_RING] = { "segmented ring", "5", "ompi_ring_segmented" },
-    [ALGORITHM_LINEAR] = { "linear", "1", "default" },
+    [ALGORITHM_RING] = { "ring", "4", "lr", { 2, 2 } },
+    [ALGORITHM_RECURSIVE_DOUBLING] = { "recursive doubling", "3", "rdb", { 1, 1 } },
+    [ALGORITHM_RABENSEIFNER] = { "Rabenseifner", "6", "rab1", { 2, 2 } },
+    [ALGORITHM_REDUCE_BROADCAST] = { "reduce and broadcast", "2", "redbcast", { 2, 1 } },
+    [ALGORITHM_SEGMENTED_RING] = { "segmented ring", "5", "ompi_ring_segmented", { 2, 2 } },
+    [ALGORITHM_LINEAR] = { "linear", "1", "default", { 2, 1 } },
 };
 
 void algorithm_choose(enum algorithm algorithm)
@@ -35,6 +36,11 @@ static int chosen(void)
     return -1;
 }
 
+static int known(void)
+{
+    return chosen() < 0 ? ALGORITHM_RING : chosen();
+}
+
 const char *algorithm_name(void)
 {
     return chosen() < 0 ? "the library's choice of" : rows[chosen()].name;
@@ -42,5 +48,10 @@ const char *algorithm_name(void)
 
 const char *algorithm_simulated(void)
 {
-    return rows[chosen() < 0 ? ALGORITHM_RING : chosen()].word;
+    return rows[known()].word;
+}
+
+struct exchange algorithm_of_two(void)
+{
+    return rows[known()].of_two;
 }

@@ -24,4 +24,10 @@ void algorithm_choose(enum algorithm algorithm);
 const char *algorithm_name(void);
 const char *algorithm_simulated(void);
 
+/* What two ranks exchange with it, one after another: so many messages, each an n-th part of all bytes. */
+struct exchange {
+    int messages, part;
+};
+struct exchange algorithm_of_two(void);
+
 #endif

@@ -1,5 +1,6 @@
 #include "dedicated.h"
 
+#include "algorithm.h"
 #include "files.h"
 #include "memory.h"
 
@@ -13,16 +14,17 @@ struct messages {
     double latency[LINK_PIECES_MOST], bandwidth[LINK_PIECES_MOST];
 };
 
-/* The ring of n ranks sends n-th parts of the whole 2 (n - 1) times, one after another. Of two ranks that is
- * T(m) = 2 t(m / 2), so a message of x bytes takes t(x) = T(2x) / 2. */
+/* Two ranks that exchange k messages of an n-th part take T(m) = k t(m / n), so a message of x bytes takes t(x) = T(n x) / k:
+ * T(2x) / 2 where they are a ring, T(x) where each sends all it has once. */
 static struct messages messages_of(const struct link *pair)
 {
     const double least_latency = 1e-7, most_bandwidth = 1e15; /* positive, and above SimGrid's precision of 1 ns */
+    const struct exchange exchange = algorithm_of_two();
     struct messages m = { .ranges = pair->pieces };
     for (int i = 0; i < pair->pieces; i++) {
-        double per_byte = pair->piece[i].beta;
-        m.from[i] = i ? pair->piece[i - 1].upto / 2 : 0;
-        m.latency[i] = fmax(pair->piece[i].alpha / 2, least_latency);
+        double per_byte = pair->piece[i].beta * exchange.part / exchange.messages;
+        m.from[i] = i ? pair->piece[i - 1].upto / exchange.part : 0;
+        m.latency[i] = fmax(pair->piece[i].alpha / exchange.messages, least_latency);
         m.bandwidth[i] = per_byte > 0 ? 1 / per_byte : most_bandwidth;
     }
     return m;

@@ -6,7 +6,7 @@
 
 /* Writes dedicated cores into folder/name and returns its path. Hosts: `ranks` single cores, or one host with `membus` cores
  * where `membus` is not 0: there the ranks share what `membus` cores take from memory. Links: a message costs what it
- * must for the ring all-reduce of two ranks to take `pair`; NULL where one rank sends none. */
+ * must for the launch's all-reduce of two ranks to take `pair`; NULL where one rank sends none. */
 char *dedicated_write(const char *folder, const char *name, int ranks, int membus, const struct link *pair);
 
 #endif

@@ -284,7 +284,7 @@ static double time_passes(struct world *world, struct collective *collective, co
  * the ranks did so meanwhile. The mean of a few, with and without it in turns. */
 static double measure_exposed(struct world *world, const struct options *o, struct trainer *t, struct buffers *b)
 {
-    enum { WARMUPS = 1, STEPS = 3 };
+    enum { WARMUPS = 1, STEPS = 2 };
     struct options without = *o;
     without.overlaps = without.progresses = false;
     struct collective *collective = collective_open(world, NULL);

@@ -124,6 +124,9 @@ static void an_algorithm_is_called_by_its_names(void **state)
         assert_string_equal(algorithm_name(), expected[i][0]);
         assert_string_equal(getenv(variable), expected[i][1]);
         assert_string_equal(algorithm_simulated(), expected[i][2]);
+        struct exchange exchange = algorithm_of_two(); /* halves or all, there and back or at once */
+        assert_int_equal(exchange.messages, i == ALGORITHM_RECURSIVE_DOUBLING ? 1 : 2);
+        assert_int_equal(exchange.part, strstr("ring Rabenseifner segmented ring", expected[i][0]) ? 2 : 1);
     }
     assert_string_equal(getenv("OMPI_MCA_coll_tuned_use_dynamic_rules"), "1");
 }
