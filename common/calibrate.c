@@ -228,8 +228,10 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
     double sizes[LINK_POINTS_MOST];
     int count = sizeof usual / sizeof *usual;
     memcpy(sizes, usual, sizeof usual);
+    double fits = memory_available() / 4 / world_size(world); /* two buffers for each rank, in half of what is free */
+    world_broadcast(world, &fits, sizeof fits);
     for (int i = 0; i < PARTS; i++)
-        if (largest * part[i] > least)
+        if (largest * part[i] > least && largest * part[i] <= fits)
             sizes[count++] = floor(largest * part[i] / sizeof(float)) * sizeof(float);
     bool is_real = !world_is_simulated();
     struct sweep sweep = { .bytes = sizes,
@@ -260,6 +262,16 @@ static void measure_links(struct card *card, struct bench *bench, struct world *
         card->links++;
         world_rest(world);
     }
+}
+
+void calibrate_links(struct card *card, struct world *world, const struct subject *subject, const struct run *run,
+                     double largest)
+{
+    struct bench bench = bench_open(subject, run);
+    card->links = 0;
+    measure_links(card, &bench, world, largest);
+    bench_close(&bench);
+    world_broadcast(world, card, sizeof *card);
 }
 
 /* What a platform file says of its work. */
@@ -301,9 +313,8 @@ void calibrate(struct card *card, struct world *world, const struct subject *sub
     if (world_rank(world) == 0)
         measure_machine(card);
     world_rest(world);
-    measure_links(card, &bench, world, largest);
     bench_close(&bench);
-    world_broadcast(world, card, sizeof *card);
+    calibrate_links(card, world, subject, run, largest);
 }
 
 bool calibrate_agrees(const struct card *card, struct world *world, const struct subject *subject,

@@ -11,6 +11,10 @@ struct world;
 void calibrate(struct card *card, struct world *world, const struct subject *subject, const struct run *run,
                double largest);
 
+/* all: its all-reduces alone, anew. */
+void calibrate_links(struct card *card, struct world *world, const struct subject *subject, const struct run *run,
+                     double largest);
+
 /* all: a few steps against a card measured earlier: of all ranks at once, or, with more ranks than cores, of one alone.
  * False when they differ by more than 15 %: the machine, or its other users, are not what they were. */
 bool calibrate_agrees(const struct card *card, struct world *world, const struct subject *subject,

@@ -194,8 +194,8 @@ static void add_point(struct card *card, int ranks, double bytes, double seconds
     }
 }
 
-bool card_read(struct card *card, const char *folder, const struct subject *subject, const struct run *run,
-               double largest, const char *platform, int cores)
+enum card_found card_read(struct card *card, const char *folder, const struct subject *subject, const struct run *run,
+                          double largest, const char *platform, int cores)
 {
     *card = (struct card){ .ranks = run->ranks, .cores = cores };
     cores_name(card->cpu, CARD_NAME);
@@ -207,7 +207,7 @@ bool card_read(struct card *card, const char *folder, const struct subject *subj
     free(path);
     free(key);
     if (!is_usable)
-        return false;
+        return CARD_NONE;
     struct entry entries[CARD_ENTRIES];
     list_entries(card, entries);
     int found = 0;
@@ -229,8 +229,10 @@ bool card_read(struct card *card, const char *folder, const struct subject *subj
     csv_free(&table);
     for (int i = 0; i < card->links; i++)
         link_fit(&card->link[i]);
+    if (found != CARD_ENTRIES)
+        return CARD_NONE;
     bool reaches = run->ranks == 1 || (card->links > 0 && link_reach(&card->link[0]) >= largest);
-    return found == CARD_ENTRIES && reaches;
+    return reaches ? CARD_WHOLE : CARD_SHORT;
 }
 
 /* "12.0 fixed + 0.140 per sample", in milliseconds, of the terms that there are. */

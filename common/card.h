@@ -44,10 +44,11 @@ struct card {
 void card_write(const struct card *card, const char *folder, const struct subject *subject, const struct run *run,
                 const char *platform);
 
-/* Reads folder/machine.csv into `card`. False when there is none that fits: another machine, job or version, without
- * all-reduces as large as `largest` bytes, or older than an hour (shared machines drift). */
-bool card_read(struct card *card, const char *folder, const struct subject *subject, const struct run *run,
-               double largest, const char *platform, int cores);
+/* Reads folder/machine.csv into `card`. There is none when it is of another machine, job or version, or older than an hour
+ * (shared machines drift); it is short when its all-reduces do not reach `largest` bytes. */
+enum card_found { CARD_NONE, CARD_SHORT, CARD_WHOLE };
+enum card_found card_read(struct card *card, const char *folder, const struct subject *subject, const struct run *run,
+                          double largest, const char *platform, int cores);
 
 /* Ranks that have a core, of all. */
 int card_busy_ranks(const struct card *card);

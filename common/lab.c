@@ -103,18 +103,22 @@ static void get_card(struct lab *lab)
     double largest = story_largest_message(lab->story, lab->base);
     bool is_first = world_rank(lab->world) == 0;
     bool may_read = is_first && !lab->run.card_only && device_computes();
-    int is_known = may_read && card_read(&lab->card, lab->folder, subject, &lab->run, largest, job_platform_key(),
-                                         world_cores(lab->world));
-    world_broadcast(lab->world, &is_known, sizeof is_known);
-    if (is_known)
-        world_broadcast(lab->world, &lab->card, sizeof lab->card);
-    if (!is_known || !calibrate_agrees(&lab->card, lab->world, subject, &lab->run)) {
-        if (is_first && device_computes())
-            fputs("measuring the machine card, a few seconds ...\n", stderr);
+    enum card_found found = CARD_NONE;
+    if (may_read)
+        found = card_read(&lab->card, lab->folder, subject, &lab->run, largest, job_platform_key(),
+                          world_cores(lab->world));
+    world_broadcast(lab->world, &found, sizeof found);
+    world_broadcast(lab->world, &lab->card, sizeof lab->card);
+    if (found != CARD_NONE && !calibrate_agrees(&lab->card, lab->world, subject, &lab->run))
+        found = CARD_NONE;
+    if (is_first && found != CARD_WHOLE && device_computes())
+        fputs("measuring the machine card, a few seconds ...\n", stderr);
+    if (found == CARD_NONE)
         calibrate(&lab->card, lab->world, subject, &lab->run, largest);
-        if (is_first)
-            card_write(&lab->card, lab->folder, subject, &lab->run, job_platform_key());
-    }
+    else if (found == CARD_SHORT)
+        calibrate_links(&lab->card, lab->world, subject, &lab->run, largest);
+    if (is_first && found != CARD_WHOLE)
+        card_write(&lab->card, lab->folder, subject, &lab->run, job_platform_key());
     if (is_first) {
         if (world_is_simulated())
             printf("Simulated, platform %s: %s.\n", world_platform(), about_platform());

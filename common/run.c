@@ -14,8 +14,7 @@ enum {
     SHORT_WINDOW = 4, /* measured steps of the rounds after the first */
     QUICK_WINDOW = 2,
     LEAST_ROUNDS = 6, /* Student's interval on 6 log ratios: 5 degrees of freedom */
-    TURNS_WINDOW = 2, /* the same where ranks compute in turns */
-    TURNS_ROUNDS = 3,
+    TURNS_ROUNDS = 3, /* the same where ranks compute in turns; each is half as long */
     QUICK_LEAST = 2,
     QUICK_MOST = 3,
     QUICK_SECONDS = 15,
@@ -77,6 +76,8 @@ const struct option_row run_option_rows[] = {
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { "--deadline-s", OPTION_NUMBER, AT(deadline_s), 0, 1e6, "S",
       "end a run that shows no progress for so long; 0: derived" },
+    { "--card-mb", OPTION_INTEGER, AT(card_mb), 0, 4096, "MiB",
+      "all-reduces that the card can predict; 0: as the lab needs" },
     { "--card-only", OPTION_SWITCH, AT(card_only), 0, 0, "", "measure the machine card, show it, stop" },
     { 0 },
 };
@@ -124,7 +125,7 @@ struct window run_window(const struct run *run, int round)
     if (run->once)
         return (struct window){ .warmup = warmup, .measured = run->once };
     if ((round > 0 || run->quick) && !run->whole) {
-        int most = run->quick ? QUICK_WINDOW : run->takes_turns ? TURNS_WINDOW : SHORT_WINDOW;
+        int most = (run->quick ? QUICK_WINDOW : SHORT_WINDOW) / (run->takes_turns ? 2 : 1);
         measured = measured < most ? measured : most;
     }
     /* Whole windows of sync_every steps are measured, one at least; steps that fill none warm up. */
@@ -145,7 +146,7 @@ int run_most_rounds(const struct run *run)
 {
     if (run->rounds)
         return run->rounds;
-    return run->quick ? QUICK_MOST : INT_MAX;
+    return !run->quick ? INT_MAX : run->takes_turns ? QUICK_LEAST : QUICK_MOST;
 }
 
 double run_budget(const struct run *run)

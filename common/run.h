@@ -36,6 +36,7 @@ struct run {
     bool whole;       /* not an option: every round measures all steps, for they differ */
     int once;         /* not an option: so many steps are measured, in the first round only; 0: in every round */
     bool takes_turns; /* not an option: ranks compute in turns, simulated or for lack of cores, and a round is slow */
+    int card_mb;      /* MiB that the card's all-reduces reach at least, if the lab needs no more */
     bool card_only;   /* measure the machine card, show it, stop */
     int backend;      /* enum backend */
     const char *platform; /* file of the machine to simulate; NULL: dedicated cores */

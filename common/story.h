@@ -56,9 +56,12 @@ static inline struct run *run_of(struct options *options)
     return (struct run *)options;
 }
 
+/* Bytes of the largest message that the card must predict, beside the gradients; 0 for none. */
 static inline double story_largest_message(const struct story *story, const struct options *options)
 {
-    return story->largest_message ? story->largest_message(options) : 0;
+    double asked = (double)(1 << 20) * ((const struct run *)options)->card_mb;
+    double needed = story->largest_message ? story->largest_message(options) : 0;
+    return needed > asked ? needed : asked;
 }
 
 #endif

@@ -19,6 +19,7 @@ enum {
     DEADLINE_BASE_S = 120,    /* starting, the card, the least rounds on a slow machine, writing */
     DEADLINE_PER_SECOND = 10, /* of the measuring budget: shared machines stop for a while */
     DEADLINE_PER_RANK_S = 2,  /* simulated ranks compute one after another */
+    PAIR_TIMES = 11, /* gradients that the links between simulated cores are measured for: labs 01 to 04 use the same */
 };
 
 /* What was asked, and what is known about where it runs. */
@@ -71,8 +72,8 @@ static bool read_card(struct card *card, const struct request *request)
     const struct platform *p = request->platform;
     char *folder = run_folder(request->run, p ? p->name : "here");
     double largest = story_largest_message(request->story, request->base);
-    bool is_there = card_read(card, folder, request->story->subject, request->run, largest, p ? p->key : "here",
-                              p ? p->cores : request->cores);
+    bool is_there = CARD_NONE != card_read(card, folder, request->story->subject, request->run, largest,
+                                           p ? p->key : "here", p ? p->cores : request->cores);
     free(folder);
     return is_there;
 }
@@ -106,11 +107,11 @@ static char *ask(const struct request *request)
 /* --- simulated ranks -------------------------------------------------------------------------------------------- */
 
 /* The words of a run of two real ranks that measures the card of the same model and messages into `folder`. */
-static char **words_of_pair(const struct request *request, const char *folder)
+static char **words_of_pair(const struct request *request, const char *folder, double largest)
 {
     const struct option_row *tables[] = { request->story->subject->rows, request->story->rows };
     const void *values[] = { request->run, request->base };
-    enum { OWN = 5, TABLES = 2 };
+    enum { OWN = 6, TABLES = 2 };
     char **words = memory_new(OWN, sizeof *words);
     int count = 0;
     words[count++] = memory_text("lockstep");
@@ -118,6 +119,7 @@ static char **words_of_pair(const struct request *request, const char *folder)
     words[count++] = memory_text("--backend=mpi");
     words[count++] = memory_text("--out=%s", folder);
     words[count++] = memory_text("--batch-size=%d", request->run->batch_size);
+    words[count++] = memory_text("--card-mb=%.0f", ceil(largest / (1 << 20)));
     for (int table = 0; table < TABLES; table++) {
         char **more = options_words(tables[table], values[table]);
         int added = 0;
@@ -141,9 +143,10 @@ static struct link measure_pair(const struct request *request, const char *folde
     run.ranks = 2;
     struct card card;
     const struct subject *subject = request->story->subject;
-    double largest = story_largest_message(request->story, request->base);
-    if (!card_read(&card, folder, subject, &run, largest, "here", request->cores)) {
-        char **words = words_of_pair(request, folder);
+    double needed = story_largest_message(request->story, request->base);
+    double largest = fmax(needed, PAIR_TIMES * subject->gradient_bytes(&run));
+    if (card_read(&card, folder, subject, &run, largest, "here", request->cores) != CARD_WHOLE) {
+        char **words = words_of_pair(request, folder, largest);
         struct request pair = { .story = request->story,
                                 .base = request->base,
                                 .run = &run,
@@ -157,7 +160,7 @@ static struct link measure_pair(const struct request *request, const char *folde
         free(words);
         if (status != STATUS_RIGHT)
             exit(status);
-        if (!card_read(&card, folder, subject, &run, largest, "here", request->cores))
+        if (card_read(&card, folder, subject, &run, largest, "here", request->cores) == CARD_NONE)
             die(STATUS_WRONG, "the card of two real ranks in %s cannot be read back", folder);
     }
     return card.link[0];

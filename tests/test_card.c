@@ -69,11 +69,13 @@ static void what_was_written_is_read(void **state)
     struct run run = run_here();
     struct card written = card_here(), read;
     card_write(&written, run.out, &subject_mlp, &run, "here");
-    assert_true(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 8));
+    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 8), CARD_WHOLE);
     assert_memory_equal(&read.alone, &written.alone, sizeof read.alone);
     assert_memory_equal(&read.together, &written.together, sizeof read.together);
     assert_int_equal(read.links, 2);
-    double bytes = 12496800;
+    double bytes = 12496800, reach = link_reach(&read.link[0]);
+    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, reach, "here", 8), CARD_WHOLE);
+    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, reach + 4, "here", 8), CARD_SHORT);
     for (int ranks = 2; ranks <= 4; ranks += 2)
         assert_true(fabs(card_allreduce(&read, ranks, bytes) / card_allreduce(&written, ranks, bytes) - 1) < 1e-12);
     assert_true(fabs(card_allreduce(&read, 4, bytes) / (1e-5 + bytes * 3e-10) - 1) < 1e-9);
@@ -89,20 +91,20 @@ static void another_job_or_machine_does_not_fit(void **state)
     struct run run = run_here();
     struct card written = card_here(), read;
     card_write(&written, run.out, &subject_mlp, &run, "here");
-    assert_false(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 2)); /* other cores */
-    assert_false(card_read(&read, run.out, &subject_mlp, &run, 0, "dedicated-cores 0123", 8));
+    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 2), CARD_NONE); /* other cores */
+    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "dedicated-cores 0123", 8), CARD_NONE);
     struct run other = run;
     other.ranks = 2;
-    assert_false(card_read(&read, other.out, &subject_mlp, &other, 0, "here", 8));
+    assert_int_equal(card_read(&read, other.out, &subject_mlp, &other, 0, "here", 8), CARD_NONE);
     other = run;
     other.hidden_dim = 512;
-    assert_false(card_read(&read, other.out, &subject_mlp, &other, 0, "here", 8));
+    assert_int_equal(card_read(&read, other.out, &subject_mlp, &other, 0, "here", 8), CARD_NONE);
     other = run;
     other.batch_size = 64;
-    assert_false(card_read(&read, other.out, &subject_mlp, &other, 0, "here", 8));
+    assert_int_equal(card_read(&read, other.out, &subject_mlp, &other, 0, "here", 8), CARD_NONE);
     other = run;
     other.out = "/nonexistent";
-    assert_false(card_read(&read, other.out, &subject_mlp, &other, 0, "here", 8));
+    assert_int_equal(card_read(&read, other.out, &subject_mlp, &other, 0, "here", 8), CARD_NONE);
 }
 
 static void an_old_card_is_not_believed(void **state)
@@ -115,9 +117,9 @@ static void an_old_card_is_not_believed(void **state)
     snprintf(path, sizeof path, "%s/machine.csv", folder);
     time_t now = time(NULL);
     utime(path, &(struct utimbuf){ now - 3500, now - 3500 });
-    assert_true(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 8));
+    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 8), CARD_WHOLE);
     utime(path, &(struct utimbuf){ now - 3700, now - 3700 });
-    assert_false(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 8));
+    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 8), CARD_NONE);
 }
 
 int main(void)
