@@ -11,11 +11,10 @@
 
 enum {
     LEAST_WARMUP = 2,
-    TURNS_WARMUP = 1, /* of the rounds after the first, where ranks compute in turns */
     SHORT_WINDOW = 4, /* measured steps of the rounds after the first */
     QUICK_WINDOW = 2,
     LEAST_ROUNDS = 6, /* Student's interval on 6 log ratios: 5 degrees of freedom */
-    TURNS_ROUNDS = 3, /* the same where ranks compute in turns */
+    TURNS_ROUNDS = 3, /* the same where ranks compute in turns; each is half as long */
     QUICK_LEAST = 2,
     QUICK_MOST = 3,
     QUICK_SECONDS = 15,
@@ -121,13 +120,12 @@ void run_refuse(const struct run *run)
 
 struct window run_window(const struct run *run, int round)
 {
-    int least = round > 0 && run->takes_turns && !run->whole ? TURNS_WARMUP : LEAST_WARMUP;
-    int warmup = run->skip_first_steps > LEAST_WARMUP ? run->skip_first_steps : least;
+    int warmup = run->skip_first_steps > LEAST_WARMUP ? run->skip_first_steps : LEAST_WARMUP;
     int measured = run->steps - run->skip_first_steps;
     if (run->once)
         return (struct window){ .warmup = warmup, .measured = run->once };
     if ((round > 0 || run->quick) && !run->whole) {
-        int most = run->quick || run->takes_turns ? QUICK_WINDOW : SHORT_WINDOW;
+        int most = (run->quick ? QUICK_WINDOW : SHORT_WINDOW) / (run->takes_turns ? 2 : 1);
         measured = measured < most ? measured : most;
     }
     /* Whole windows of sync_every steps are measured, one at least; steps that fill none warm up. */

@@ -70,7 +70,7 @@ void run_refuse(const struct run *run);
 
 /* The steps of one block. The ranks synchronise at the end of the warm-up and every sync_every steps from there, so that
  * whole windows are measured. Round 1 runs the published steps, later rounds a short window; at least 2 steps warm up
- * (their sums are checked), where ranks compute in turns 1 after the first round. */
+ * (their sums are checked). */
 struct window {
     int warmup, measured;
 };
