@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum {
-    WARMUP_STEPS = 2,
-    MEASURED_STEPS = 7,
+    WARMUP_STEPS = 1,
+    MEASURED_STEPS = 5,
     REDUCE_REPEATS = 5,
     SHAPES_MOST = 8,
 };

@@ -14,7 +14,7 @@ enum {
     SHORT_WINDOW = 4, /* measured steps of the rounds after the first */
     QUICK_WINDOW = 2,
     LEAST_ROUNDS = 6, /* Student's interval on 6 log ratios: 5 degrees of freedom */
-    TURNS_ROUNDS = 3, /* the same where ranks compute in turns; each is half as long */
+    TURNS_ROUNDS = 3, /* the same where ranks compute in turns */
     QUICK_LEAST = 2,
     QUICK_MOST = 3,
     QUICK_SECONDS = 15,
@@ -125,7 +125,7 @@ struct window run_window(const struct run *run, int round)
     if (run->once)
         return (struct window){ .warmup = warmup, .measured = run->once };
     if ((round > 0 || run->quick) && !run->whole) {
-        int most = (run->quick ? QUICK_WINDOW : SHORT_WINDOW) / (run->takes_turns ? 2 : 1);
+        int most = run->quick || run->takes_turns ? QUICK_WINDOW : SHORT_WINDOW;
         measured = measured < most ? measured : most;
     }
     /* Whole windows of sync_every steps are measured, one at least; steps that fill none warm up. */

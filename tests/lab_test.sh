@@ -66,7 +66,7 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v platform="$platform" -v wante
         if ($at["wait_ms"] == "" && case_name !~ apart) complain("wait is blank")
         if (gap > 1e-4 || gap < -1e-4) complain("terms do not add up, " gap)
         if ($at["global_batch_size"] != crew * $at["batch_size"] * (case_name ~ cut ? 4 : 1)) complain("global batch")
-        turns = backend == "sim" || ranks > $at["cores"] # then a round is slow: fewer, and shorter ones
+        turns = backend == "sim" || ranks > $at["cores"] # then a round is slow
         rounds = turns ? 2 : 3
         if ($at["rounds"] != rounds) complain($at["rounds"] " rounds")
         numerics = $at["numerics"]
@@ -78,7 +78,7 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v platform="$platform" -v wante
         if (ranks > 1 && case_name ~ changed && numerics != "changed") complain("trains otherwise, and numerics " numerics)
         if ($at["loss"] <= 0 || $at["loss"] > 5) complain("loss " $at["loss"])
         if (crew == 1 && $at["wait_ms"] != 0) complain("one rank waits")
-        if ($at["steps"] != rounds * (case_name ~ long ? 4 : turns ? 1 : 2)) complain($at["steps"] " steps")
+        if ($at["steps"] != rounds * (case_name ~ long ? 4 : 2)) complain($at["steps"] " steps")
         # Efficiency is by the lone rank, where there is one.
         efficiency = $at["efficiency"] ""
         if (one == none ? efficiency != "" : case_name ~ one ? efficiency != "1" : !(efficiency > 0)) complain("efficiency " efficiency)
