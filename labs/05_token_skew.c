@@ -61,6 +61,9 @@ static struct token_plan *plan_of(const struct options *o, struct token_corpus *
 
 static int epoch_of(const struct options *o)
 {
+    struct token_recipe recipe = text_recipe(&o->run, o->is_fixed);
+    if (!token_recipe_works(&recipe))
+        return 1; /* cases are looked through before settings are refused */
     struct token_corpus *corpus = NULL;
     struct token_plan *plan = plan_of(o, &corpus);
     int steps = token_plan_epoch(plan);
@@ -130,7 +133,8 @@ static void narrow(struct options *o)
     struct option_list *cases = &o->run.cases;
     if (o->strategy == 0 && o->length_mode == ANY)
         return;
-    for (int s = TOKENS_SAMPLE; s <= TOKENS_BUDGET; s++)
+    int last = o->length_mode == FIXED ? TOKENS_SAMPLE : TOKENS_BUDGET; /* texts of one length are dealt in one way */
+    for (int s = TOKENS_SAMPLE; s <= last; s++)
         if ((o->strategy == 0 || o->strategy == 1 + s) && cases->count < OPTION_LIST_MOST)
             cases->text[cases->count++] = published(s, o->length_mode == FIXED);
 }
