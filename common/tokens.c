@@ -264,7 +264,8 @@ void token_plan_close(struct token_plan *plan)
 
 const struct token_batch *token_plan_batch(const struct token_plan *plan, int rank, int step)
 {
-    return &plan->batch[rank][step % plan->batches[rank]];
+    int batches = plan->batches[rank], beyond = step % batches; /* below 0 when the step is */
+    return &plan->batch[rank][beyond < 0 ? beyond + batches : beyond];
 }
 
 int token_plan_epoch(const struct token_plan *plan)
