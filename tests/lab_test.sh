@@ -5,11 +5,19 @@ set -euo pipefail
 lab=$1 ranks=$2 scratch=$3 backend=$4
 name=$(basename "$lab")
 toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10)
-# What differs between labs: how many cases, the one that is asked about, another, those that train otherwise (regular
-# expressions) or whose shortest window is four steps instead of two, and a short stall.
+# What differs between labs: how many cases --quick has, the first, the one that is asked about, another; those that train
+# otherwise, whose loss must differ, whose batches are of other sizes than the flag says (regular expressions); steps of a
+# quick run, and of those whose shortest window is twice as long; two cases of one loss; flags of its own.
+base=baseline changed='^$' uneven='^$' steps=6 one_loss=
 case $name in
 01_straggler) cases=16 asked=skew_ws4 other=busy unlike='share|every_k' long=every_k toy+=(--sleep-ms 4) ;;
 02_rank0_host) cases=11 asked=barrier_ws4 other=barrier_busy unlike='^$' long=. toy+=(--barrier-sleep-ms 2) ;;
+05_token_skew)
+    cases=11 base=fixed_sample_ws4 asked=variable_sample_ws4 other=variable_bucket_ws4 steps=30 long='^$'
+    unlike='^[^f]' changed='^[^f]' uneven='token|filled' one_loss='variable_sample_ws4 packed'
+    toy=(--batch-size 2 --hidden-dim 8 --num-heads 2 --vocab-size 40 --min-seq-len 3 --max-seq-len 12 --fixed-seq-len 6)
+    toy+=(--max-tokens-per-batch 30)
+    ;;
 esac
 quick=("${toy[@]}" --quick --backend "$backend")
 rm -rf "$scratch"
@@ -36,7 +44,8 @@ oversubscribed,wrong
 
 # Every case ran, was right, and its terms add up; what only shifts time leaves every bit of the loss alone.
 awk -F, -v ranks="$ranks" -v backend="$backend" -v platform="$platform" \
-    -v wanted="$cases" -v unlike="$unlike" -v long="$long" '
+    -v wanted="$cases" -v unlike="$unlike" -v changed="$changed" -v uneven="$uneven" -v all_steps="$steps" -v long="$long" \
+    -v one_loss="$one_loss" '
     /^#/ { next }
     !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
     {
@@ -49,16 +58,40 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v platform="$platform" \
         parts = $at["local_ms"] + $at["host_ms"] + $at["wait_ms"] + $at["transfer_ms"]
         gap = parts - $at["blog_compute_ms"]
         if (gap > 1e-4 || gap < -1e-4) { print case_name ": terms do not add up, " gap; bad = 1 }
-        if ($at["global_batch_size"] != ranks * $at["batch_size"]) { print case_name ": global batch"; bad = 1 }
+        if (case_name !~ uneven && $at["global_batch_size"] != ranks * $at["batch_size"]) { print case_name ": global batch"; bad = 1 }
         if ($at["rounds"] != 3) { print case_name ": " $at["rounds"] " rounds"; bad = 1 }
         if (case_name !~ unlike && $at["numerics"] != ($at["steps"] == steps ? "same" : "")) { print case_name ": numerics " $at["numerics"]; bad = 1 }
+        if (case_name ~ changed && $at["numerics"] != "changed") { print case_name ": numerics " $at["numerics"]; bad = 1 }
+        loss[case_name] = $at["loss"]
         if (case_name ~ /_share$/ && $at["numerics"] == "changed") { print case_name ": shares changed the loss"; bad = 1 }
         if ($at["loss"] <= 0 || $at["loss"] > 5) { print case_name ": loss " $at["loss"]; bad = 1 }
         if (ranks == 1 && ($at["wait_ms"] != 0)) { print case_name ": one rank waits"; bad = 1 }
-        if ($at["steps"] != (case_name ~ long ? 12 : 6)) { print case_name ": " $at["steps"] " steps"; bad = 1 }
+        if ($at["steps"] != all_steps * (case_name ~ long ? 2 : 1)) { print case_name ": " $at["steps"] " steps"; bad = 1 }
     }
-    END { if (cases != wanted) { print cases " cases"; bad = 1 } exit bad }' "$folder/summary.csv" || die "summary.csv"
+    END {
+        if (cases != wanted) { print cases " cases"; bad = 1 }
+        if (split(one_loss, of) == 2) {
+            gap = loss[of[1]] - loss[of[2]]
+            if (loss[of[1]] <= 0 || gap * gap > 1e-8 * loss[of[1]] ^ 2) { print one_loss ": differ by " gap; bad = 1 }
+        }
+        exit bad
+    }' "$folder/summary.csv" || die "summary.csv"
 
+# What the ranks have per step adds up to what all have together.
+awk -F, '
+    FNR == 1 { seen = 0 }
+    /^#/ { next }
+    !seen { split("", at); for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+    FILENAME ~ /ranks.csv$/ { samples[$at["case"]] += $at["samples"]; tokens[$at["case"]] += $at["tokens"]; next }
+    {
+        gap = samples[$at["case"]] / $at["global_batch_size"] - 1
+        if (gap > 1e-9 || gap < -1e-9) { print $at["case"] ": samples of ranks"; bad = 1 }
+        together = $at["useful_tokens_per_s"] * $at["slowest_step_ms"] / 1000
+        if (together > 0) gap = tokens[$at["case"]] / together - 1
+        if (gap > 1e-3 || gap < -1e-3) { print $at["case"] ": tokens of ranks"; bad = 1 }
+        rows++
+    }
+    END { exit bad || rows == 0 }' "$folder/ranks.csv" "$folder/summary.csv" || die "ranks.csv"
 rows=$(grep -vc '^#' "$folder/ranks.csv")
 [ "$rows" -eq $((1 + cases * ranks)) ] || die "ranks.csv has $rows lines"
 rows=$(grep -vc '^#' "$folder/rounds.csv")
@@ -111,13 +144,13 @@ else
     # Ranks that share what one core takes from memory; and a machine too small, on which a lab that decides does both.
     "$lab" "${quick[@]}" --ranks "$ranks" --out "$out" --membus 1 --cases "$other" --rounds 1 >"$scratch/stdout" 2>"$scratch/stderr" ||
         { cat "$scratch"/std*; die "--membus"; }
-    grep -q "^$name,baseline,sim,dedicated-cores-membus1,cpu,fp32,$ranks,1," \
+    grep -q "^$name,$base,sim,dedicated-cores-membus1,cpu,fp32,$ranks,1," \
         "$out/platforms/dedicated-cores-membus1/$name/summary.csv" || die "--membus: summary.csv"
     taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" "$lab" "${toy[@]}" --ranks 2 --out "$out/both" --backend auto \
         --cases "$other" --rounds 1 >"$scratch/stdout" 2>"$scratch/stderr" || { cat "$scratch"/std*; die "two ranks on one core"; }
-    grep -q "^$name,baseline,sim,dedicated-cores," "$out/both/platforms/dedicated-cores/$name/summary.csv" ||
+    grep -q "^$name,$base,sim,dedicated-cores," "$out/both/platforms/dedicated-cores/$name/summary.csv" ||
         die "two ranks on one core: not simulated"
-    grep -q "^$name,baseline,mpi,here,.*,1,0$" "$out/both/$name/summary.csv" || die "two ranks on one core: not marked"
-    [ "$(grep -c '^baseline' "$scratch/stdout")" -ge 2 ] || die "two ranks on one core: not two tables"
+    grep -q "^$name,$base,mpi,here,.*,1,0$" "$out/both/$name/summary.csv" || die "two ranks on one core: not marked"
+    [ "$(grep -c "^$base " "$scratch/stdout")" -ge 2 ] || die "two ranks on one core: not two tables"
 fi
 echo "lab_test: $name on $ranks ranks of $backend holds"
