@@ -105,7 +105,7 @@ do for [format in formats] {
 # ---- step_time: a row per case, with a gap between pathologies ----------------------------------
 step_ms = column_of(summary_csv, "slowest_step_ms")
 ratio = column_of(summary_csv, "vs_baseline")
-baseline_ms = number(word(step_ms, place("baseline", cases)))
+baseline_ms = number(word(step_ms, 1))          # the first case is the baseline
 intervals = largest(column_of(summary_csv, "vs_baseline_low")) > 0
 predictions = largest(column_of(summary_csv, "predicted_step_ms")) > 0
 ranks_here = cell("ranks")             # a case of another world size is another case
@@ -120,6 +120,7 @@ do for [i = 1:words(cases)] {
 y(offset) = has(strcol("case"), cases) ? row[place(strcol("case"), cases)] + offset : NaN
 
 left = 150
+do for [case in cases] { if (8.7 * strlen(case) > left) { left = 8.7 * strlen(case) } }
 right = 150
 lowest = row[words(cases)] + 0.75
 eval page(step_time_title, "step time of the slowest rank (ms)", 28 * (lowest - 0.25))
