@@ -190,6 +190,13 @@ static void weights_are_unequal_where_batches_are(void **state)
     (void)state;
     assert_true(fabs(unequal_weight(&made_up_plan, 1) - 2.5) <= 1e-12);
     assert_true(fabs(unequal_weight(&made_up_plan, 2) - 2.75) <= 1e-12);
+
+    struct options o = settings("variable_token_ws4"); /* the published batches, as a Python program has it */
+    struct token_corpus *corpus = NULL;
+    struct token_plan *plan = plan_of(&o, &corpus);
+    assert_true(fabs(unequal_weight(plan, token_plan_epoch(plan)) - 1.905378045867177) <= 1e-12);
+    token_plan_close(plan);
+    token_corpus_close(corpus);
 }
 
 static void settings_that_work_together(void **state)
