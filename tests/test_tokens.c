@@ -675,7 +675,7 @@ static void counts_are_these(void **state)
     assert_near(count->padded_of[1], 26);
     token_count_close(count);
 
-    count = token_count_open(&made_up_plan, 1, 4); /* steps 1, 0, 1 */
+    count = token_count_open(&made_up_plan, 1, 4);  /* steps 1, 0, 1 */
     assert_same(count->samples, (3 + 7 + 3) / 3.0); /* one division: 32.7, not 32.699999999999996 */
     assert_near(count->useful_of[1], (24 + 16 + 24) / 3.0);
     token_count_close(count);
