@@ -183,6 +183,13 @@ static void a_fit_finds_what_made_the_values(void **state)
     assert_fits(far, ALL_TERMS, far, 1e-4);
     assert_fits(tiny, ALL_TERMS, tiny, 1e-6);
     assert_fits(one, 1u << 2, one, 1e-12);
+
+    /* Squares of the amounts would be beyond every double. */
+    static const double amounts[] = { 1, 1e170, 1, 2e170, 1, 5e170 }, values[] = { 4, 6, 12 };
+    double c[2];
+    stats_fit(c, amounts, values, 3, 2, 3);
+    assert_near(c[0], 2, 1e-12);
+    assert_near(c[1], 2e-170, 1e-182);
 }
 
 /* The terms that are left out are 0, and so is one without any amount. */
