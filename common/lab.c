@@ -83,6 +83,7 @@ static void join_world(struct lab *lab, struct options *base)
     if (world_rank(lab->world) == 0)
         job_beat();
     cases_refuse(lab->story, base);
+    run_make_folder(run_of(base));
     lab->run = *run_of(base);
     lab->folder = run_folder(&lab->run, world_platform());
     lab->base = base;
@@ -203,7 +204,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     algorithm_choose((enum algorithm)run_of(base)->algorithm);
     if (!job_is_rank()) {
         cases_refuse(story, base);
-
+        run_make_folder(run_of(base));
         supervise(story, base, argv);
     }
     if (!job_platform() && run_simulates(run_of(base)))

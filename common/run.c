@@ -113,6 +113,10 @@ void run_refuse(const struct run *run)
             run->skip_first_steps, run->steps);
     if (run->ranks > RANKS_MOST)
         die(STATUS_USAGE, "%d ranks are more than this lab can take; start at most %d", run->ranks, RANKS_MOST);
+}
+
+void run_make_folder(const struct run *run)
+{
     int error = file_make_folder(run->out);
     if (error)
         die(STATUS_USAGE, "--out %s cannot be written: %s; name a folder that can", run->out, strerror(error));

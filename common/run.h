@@ -65,8 +65,11 @@ bool run_simulates(const struct run *run);
 /* Where the results of a platform go, `out` itself for real ranks ("here"). Free it. */
 char *run_folder(const struct run *run, const char *platform);
 
-/* Ends the program with STATUS_USAGE when settings contradict each other or `out` cannot be written. */
+/* Ends the program with STATUS_USAGE when settings contradict each other. */
 void run_refuse(const struct run *run);
+
+/* Makes `out`; ends the program with STATUS_USAGE when it cannot be written. */
+void run_make_folder(const struct run *run);
 
 /* The steps of one block. The ranks synchronise at the end of the warm-up and every sync_every steps from there, so that
  * whole windows are measured. Round 1 runs the published steps, later rounds a short window; at least 2 steps warm up

@@ -57,9 +57,8 @@ void text_loader_close(struct text_loader *l)
 
 void text_loader_restart(struct text_loader *l, struct reading reading)
 {
-    int batches = reading.plan->batches[reading.rank];
     l->reading = reading;
-    l->step = reading.first < 0 ? batches - (-reading.first) % batches : reading.first;
+    l->step = reading.first;
 }
 
 /* 1 / (texts of the step), or 1 / (ranks x texts of this rank). */

@@ -268,7 +268,8 @@ void token_plan_close(struct token_plan *plan)
 
 const struct token_batch *token_plan_batch(const struct token_plan *plan, int rank, int step)
 {
-    return &plan->batch[rank][step % plan->batches[rank]];
+    int batches = plan->batches[rank], beyond = step % batches; /* below 0 when the step is */
+    return &plan->batch[rank][beyond < 0 ? beyond + batches : beyond];
 }
 
 int token_plan_epoch(const struct token_plan *plan)
@@ -341,9 +342,9 @@ struct token_count *token_count_open(const struct token_plan *plan, int first, i
     count->samples_of = memory_new(ranks, sizeof(double));
     count->useful_of = memory_new(ranks, sizeof(double));
     count->padded_of = memory_new(ranks, sizeof(double));
-    double steps = last - first;
+    double steps = last - first, texts = 0; /* sums of whole numbers are exact, so each is divided once */
     for (int rank = 0; rank < plan->ranks; rank++) {
-        double samples = 0, useful = 0, padded = 0; /* whole numbers: their sums are exact */
+        double samples = 0, useful = 0, padded = 0;
         for (int step = first; step < last; step++) {
             const struct token_batch *batch = token_plan_batch(plan, rank, step);
             samples += batch->samples;
@@ -353,9 +354,9 @@ struct token_count *token_count_open(const struct token_plan *plan, int first, i
         count->samples_of[rank] = samples / steps;
         count->useful_of[rank] = useful / steps;
         count->padded_of[rank] = padded / steps;
-        count->samples += samples;
+        texts += samples;
     }
-    count->samples /= steps;
+    count->samples = texts / steps;
     return count;
 }
 

@@ -105,7 +105,7 @@ struct token_plan *token_plan_open(const struct token_recipe *recipe, const stru
                                    struct token_dealing dealing);
 void token_plan_close(struct token_plan *plan);
 
-/* Of step >= 0; after its last batch a rank begins again at its first. */
+/* After its last batch a rank begins again at its first; steps below 0 are those before. */
 const struct token_batch *token_plan_batch(const struct token_plan *plan, int rank, int step);
 
 /* The steps until the first rank begins again: an epoch, if all ranks have equally many batches. */

@@ -58,6 +58,9 @@ static struct token_plan *plan_of(const struct options *o)
 
 static int epoch_of(const struct options *o)
 {
+    struct token_recipe recipe = text_recipe(&o->run, o->is_fixed);
+    if (!token_recipe_works(&recipe))
+        return 1; /* cases are looked through before settings are refused */
     struct token_plan *plan = plan_of(o);
     int steps = token_plan_epoch(plan);
     token_plan_close(plan);
@@ -319,13 +322,13 @@ int main(int argc, char **argv)
                                    .first = first_step(&o) - run_window(&o.run, 0).warmup,
                                    .is_packed = o.dealing.is_packed,
                                    .weighs_by_texts = o.weighs_by_texts };
-        const struct text_batch *batch = NULL;
         double loss = 0;
+        int texts = 0;
         text_trainer_restart(t, reading);
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
-            batch = text_loader_next(t->loader); /* <- who gets which texts */
+            const struct text_batch *batch = text_loader_next(t->loader); /* <- who gets which texts */
             lab_phase(lab, SPAN_FORWARD);
             loss = transformer_forward(t->model, batch);
             lab_phase(lab, SPAN_BACKWARD);
@@ -333,8 +336,9 @@ int main(int argc, char **argv)
             collective_sum(collective, WIRE_F32, transformer_gradients(t->model), t->sums, t->count);
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(t->optimizer, transformer_parameters(t->model), t->sums);
+            texts = batch->texts;
         }
-        lab_judge(lab, loss, batch->texts, transformer_parameters(t->model), t->count);
+        lab_judge(lab, loss, texts, transformer_parameters(t->model), t->count);
         token_plan_close(plan);
     }
     if (base.run.cases.count == 0)

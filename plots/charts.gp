@@ -163,6 +163,7 @@ do for [i = 1:words(cases)] {
 y(offset) = has(strcol("case"), cases) ? row[place(strcol("case"), cases)] + offset : NaN
 
 left = 150
+do for [case in cases] { if (8.7 * strlen(case) > left) { left = 8.7 * strlen(case) } }
 right = 150
 lowest = row[words(cases)] + 0.75
 eval page(step_time_title, "step time of the slowest rank (ms)", 28 * (lowest - 0.25))

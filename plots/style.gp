@@ -94,4 +94,4 @@ set border 1 lc rgb grey
 set tics nomirror scale 0.5 textcolor rgb "black"
 set ytics scale 0 noenhanced
 set grid x lt 1 lc rgb "#E4E4E4"
-set key horizontal maxrows 1 Left reverse samplen 1.5 width 0 font "sans-serif,9"
+set key horizontal maxrows 1 Left reverse samplen 1.5 width -1 font "sans-serif,9"

@@ -112,6 +112,30 @@ one "a word"              fails "odd_ms,=,0,1e9"
 one "a division by zero"  fails "0/0,<=,1,"
 one "blank, must hold"    fails "base.wait_ms,=,0,"
 
+# A claim about the published settings: those in the lab's first row of blog.csv that names any.
+cp "$folder/expected/blog.csv" "$folder/blog_before.csv"
+with_settings() # SETTINGS
+{
+    awk -v settings="$1" 'NR == 1 { print $0 ",settings"; next } { print $0 "," (/^07_test,base/ ? settings : "") }' \
+        "$folder/blog_before.csv" >"$folder/expected/blog.csv"
+}
+published() # NAME STATUS TEXT VALUE
+{
+    expect "it,slow,published,slowest_step_ms,=,$4,,exact,because"
+    check "$1" "$2" "$3"
+}
+published "no published settings" 0 "0 claims hold, 0 fail, 1 not testable here" 61
+with_settings "sleep_ms=2.5 ranks=4"
+published "published settings, holds" 0 "1 claims hold, 0 fail, 0 not testable here" 60
+published "published settings, fails" 1 "0 claims hold, 1 fail, 0 not testable here" 61
+with_settings "sleep_ms=2.5 ranks=5"
+published "other settings" 0 "0 claims hold, 0 fail, 1 not testable here" 61
+with_settings "seed=3"
+published "a setting that the run does not tell" 0 "0 claims hold, 0 fail, 1 not testable here" 61
+with_settings "ranks"
+published "a setting without a value" 0 "0 claims hold, 0 fail, 1 not testable here" 61
+cp "$folder/blog_before.csv" "$folder/expected/blog.csv"
+
 # Files that cannot be right.
 one "no column"           bad "slowest_ms,=,60,"
 one "no column of a case" bad "base.slowest_ms,=,60,"

@@ -8,9 +8,11 @@ toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10)
 # What differs between labs: how many cases, the first, the one that is asked about, and another; then regular expressions
 # for those that run on one rank or on half of them (else: on all), that cut a batch in four, that train alike but add in
 # another order, train otherwise or round more coarsely (else: bit for bit the same), whose shortest window is four steps
-# instead of two, or whose waiting may not be told from transfer (apart); a table that only this lab has where ranks communicate, with a
-# column that rises and one that is positive; what is refused; and short stalls.
-none='^$' baseline=baseline one=$none half=$none cut=$none reordered=$none changed=$none rounded=$none long=$none apart=$none table=()
+# instead of two, whose waiting may not be told from transfer (apart), whose batches are of other sizes than the flag says
+# (uneven), and by which efficiency is measured; two cases of one loss; steps of a quick round; a table that only this lab
+# has where ranks communicate, with a column that rises and one that is positive; what is refused; and flags of its own.
+none='^$' baseline=baseline one=$none half=$none cut=$none reordered=$none changed=$none rounded=$none long=$none apart=$none
+uneven=$none measure=$none one_loss='' window=2 table=()
 case $name in
 01_straggler) cases=16 asked=skew_ws4 other=busy reordered='_share$' changed=every_k long=every_k
     refused=(--sleep-ms -1) toy+=(--sleep-ms 4) ;;
@@ -19,8 +21,12 @@ case $name in
 03_comm_bound) cases=9 asked=comm_ws4 other=comm_buckets reordered='bucket$|ddp' rounded=bf16 long=every_k
     apart=no_progress table=(sweep.csv bytes time_ms) refused=(--bucket-mb 0)
     toy+=(--comm-mb 1 --bucket-mb 1 --sweep-mb 1) ;;
-04_small_work) cases=10 baseline=weak_ws4 asked=small_ws4 other=small_accumulate one='ws1$' half='ws2$' cut='accumulate|sum_each'
+04_small_work) cases=10 baseline=weak_ws4 asked=small_ws4 other=small_accumulate one='ws1$' half='ws2$' measure='ws1$' cut='accumulate|sum_each'
     reordered='strong_ws[12]|accumulate|sum_each' changed='weak_ws[12]|small_ws4|larger' refused=(--micro-batches 3) ;;
+05_token_skew) cases=11 baseline=fixed_sample_ws4 asked=variable_sample_ws4 other=variable_bucket_ws4 window=10
+    changed='^[^f]' uneven='token|filled' measure='^fixed' one_loss='variable_sample_ws4 packed' refused=(--num-heads 3)
+    toy=(--batch-size 2 --hidden-dim 8 --num-heads 2 --vocab-size 40 --min-seq-len 3 --max-seq-len 12 --fixed-seq-len 6)
+    toy+=(--max-tokens-per-batch 30) ;;
 esac
 quick=("${toy[@]}" --quick --backend "$backend")
 rm -rf "$scratch"
@@ -47,7 +53,8 @@ oversubscribed,wrong
 
 # Every case ran on its ranks, was right, and its terms add up; what only shifts time leaves every bit of the loss alone.
 awk -F, -v ranks="$ranks" -v backend="$backend" -v platform="$platform" -v wanted="$cases" -v none="$none" -v one="$one" \
-    -v half="$half" -v cut="$cut" -v reordered="$reordered" -v changed="$changed" -v rounded="$rounded" -v apart="$apart" -v long="$long" '
+    -v half="$half" -v cut="$cut" -v reordered="$reordered" -v changed="$changed" -v rounded="$rounded" -v apart="$apart" -v long="$long" \
+    -v uneven="$uneven" -v measure="$measure" -v one_loss="$one_loss" -v window="$window" '
     function complain(what) { print case_name ": " what; bad = 1 }
     /^#/ { next }
     !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
@@ -65,7 +72,7 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v platform="$platform" -v wante
         gap = $at["local_ms"] + $at["host_ms"] + exposed - $at["blog_compute_ms"]
         if ($at["wait_ms"] == "" && case_name !~ apart) complain("wait is blank")
         if (gap > 1e-4 || gap < -1e-4) complain("terms do not add up, " gap)
-        if ($at["global_batch_size"] != crew * $at["batch_size"] * (case_name ~ cut ? 4 : 1)) complain("global batch")
+        if (case_name !~ uneven && $at["global_batch_size"] != crew * $at["batch_size"] * (case_name ~ cut ? 4 : 1)) complain("global batch")
         turns = backend == "sim" || ranks > $at["cores"] # then a round is slow
         rounds = turns ? 2 : 3
         if ($at["rounds"] != rounds) complain($at["rounds"] " rounds")
@@ -78,22 +85,38 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v platform="$platform" -v wante
         if (ranks > 1 && case_name ~ changed && numerics != "changed") complain("trains otherwise, and numerics " numerics)
         if ($at["loss"] <= 0 || $at["loss"] > 5) complain("loss " $at["loss"])
         if (crew == 1 && $at["wait_ms"] != 0) complain("one rank waits")
-        if ($at["steps"] != rounds * (case_name ~ long ? 4 : 2)) complain($at["steps"] " steps")
-        # Efficiency is by the lone rank, where there is one.
+        loss[case_name] = $at["loss"]
+        if ($at["steps"] != rounds * (case_name ~ long ? 4 : window)) complain($at["steps"] " steps")
         efficiency = $at["efficiency"] ""
-        if (one == none ? efficiency != "" : case_name ~ one ? efficiency != "1" : !(efficiency > 0)) complain("efficiency " efficiency)
+        if (measure == none ? efficiency != "" : case_name ~ measure ? efficiency != "1" : !(efficiency > 0)) complain("efficiency " efficiency)
     }
-    END { if (cases != wanted) { print cases " cases"; bad = 1 } exit bad }' "$folder/summary.csv" || die "summary.csv"
+    END {
+        if (cases != wanted) { print cases " cases"; bad = 1 }
+        if (split(one_loss, of) == 2) {
+            gap = loss[of[1]] - loss[of[2]]
+            if (loss[of[1]] <= 0 || gap * gap > 1e-8 * loss[of[1]] ^ 2) { print one_loss ": differ by " gap; bad = 1 }
+        }
+        exit bad
+    }' "$folder/summary.csv" || die "summary.csv"
 
-# A row per case and rank of it, whose samples are the global batch.
+# A row per case and rank of it; what the ranks have per step, samples and tokens, is what all have together.
 awk -F, '
     /^#/ { next }
     $1 == "lab" || $1 == "case" { delete at; for (i = 1; i <= NF; i++) at[$i] = i; next }
-    "lab" in at { ranks[$at["case"]] = $at["ranks"]; global[$at["case"]] = $at["global_batch_size"]; next }
-    { rows[$at["case"]]++; samples[$at["case"]] += $at["samples"] }
+    function differ(part, whole, tolerance) { return part > whole * (1 + tolerance) || part < whole * (1 - tolerance) }
+    "lab" in at {
+        ranks[$at["case"]] = $at["ranks"]
+        global[$at["case"]] = $at["global_batch_size"]
+        useful[$at["case"]] = $at["useful_tokens_per_s"] * $at["slowest_step_ms"] / 1000
+        next
+    }
+    { rows[$at["case"]]++; samples[$at["case"]] += $at["samples"]; tokens[$at["case"]] += $at["tokens"] }
     END {
-        for (c in ranks)
-            if (rows[c] != ranks[c] || samples[c] != global[c]) { print c ": " rows[c] " rows, " samples[c] " samples"; bad = 1 }
+        for (c in ranks) {
+            if (rows[c] != ranks[c]) { print c ": " rows[c] " rows"; bad = 1 }
+            if (differ(samples[c], global[c], 1e-9)) { print c ": " samples[c] " samples"; bad = 1 }
+            if (differ(tokens[c], useful[c], 1e-3)) { print c ": " tokens[c] " tokens"; bad = 1 }
+        }
         for (c in rows)
             if (!(c in ranks)) { print c ": in no summary"; bad = 1 }
         exit bad

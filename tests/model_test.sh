@@ -12,6 +12,7 @@ case $name in
 01_straggler) baseline=baseline what_if='32.0 ms .computed from skew_ws4' ;;
 02_rank0_host) baseline=baseline what_if='34.0 ms .computed from barrier_ws4' ;;
 03_comm_bound) baseline=baseline what_if='70.0 ms .computed from comm_ws4' ;;
+05_token_skew) baseline=fixed_sample_ws4 what_if='28.5 ms .computed from variable_sample_ws4' ;; # the median ranks' batches
 04_small_work) baseline=weak_ws4 what_if='22.4 ms .computed from small_ws4' ;;
 esac
 cp "$tests/model/$name.csv" expected/

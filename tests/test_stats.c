@@ -98,6 +98,150 @@ static void few_ratios_have_no_interval(void **state)
     assert_near(alike.high, 3, 1e-12);
 }
 
+/* A series in which each value is `memory` of the one before and the rest new, around a mean. */
+static void fill_series(struct random *random, double *values, int count, double mean, double memory)
+{
+    double value = random_normal(random);
+    for (int i = 0; i < count; i++) {
+        value = memory * value + sqrt(1 - memory * memory) * random_normal(random);
+        values[i] = mean + value;
+    }
+}
+
+/* Of 400 experiments, how many intervals hold the truth: two series whose means are 20 and 16. */
+static int count_covering(double memory)
+{
+    enum { STEPS = 96, OTHERS = 120, EXPERIMENTS = 400 };
+    struct random random;
+    double values[STEPS], others[OTHERS];
+    int covering = 0;
+    random_seed(&random, 96);
+    for (int i = 0; i < EXPERIMENTS; i++) {
+        fill_series(&random, values, STEPS, 20, memory);
+        fill_series(&random, others, OTHERS, 16, memory);
+        struct ratio ratio = stats_block_ratio(values, STEPS, others, OTHERS);
+        assert_true(ratio.low <= ratio.value && ratio.value <= ratio.high);
+        covering += ratio.low <= 1.25 && 1.25 <= ratio.high;
+    }
+    return covering;
+}
+
+/* 95 % is 380. Blocks of five miss some of a memory that is longer than they are; drawing single values would cover 300
+ * and fewer. */
+static void a_block_ratio_covers_the_truth(void **state)
+{
+    (void)state;
+    assert_in_range(count_covering(0), 360, 396);
+    assert_in_range(count_covering(0.5), 340, 396);
+}
+
+static void equal_series_have_the_ratio_1(void **state)
+{
+    (void)state;
+    double values[50], constant[50];
+    struct random random;
+    random_seed(&random, 1);
+    fill_series(&random, values, 50, 10, 0);
+    for (int i = 0; i < 50; i++)
+        constant[i] = 3;
+    struct ratio ratio = stats_block_ratio(values, 50, values, 50);
+    assert_near(ratio.value, 1, EXACT);
+    assert_true(ratio.low < 1 && 1 < ratio.high);
+    ratio = stats_block_ratio(constant, 50, constant, 20);
+    assert_near(ratio.value, 1, EXACT);
+    assert_near(ratio.low, 1, EXACT);
+    assert_near(ratio.high, 1, EXACT);
+    ratio = stats_block_ratio(constant, 1, constant, 1);
+    assert_near(ratio.low, 1, EXACT);
+}
+
+enum { FIT_ROWS = 6, FIT_TERMS = 4, ALL_TERMS = (1 << FIT_TERMS) - 1 };
+
+/* 1, samples, padded tokens, padded tokens x length. */
+static const double shapes[FIT_ROWS * FIT_TERMS] = {
+    1, 4, 256, 16384, 1, 16, 1024, 65536, 1, 8, 816, 83232, 1, 8, 1224, 187272, 1, 4, 868, 188356, 1, 8, 1736, 376712,
+};
+
+static void assert_fits(const double *truth, unsigned which, const double *expected, double tolerance)
+{
+    double values[FIT_ROWS] = { 0 }, c[FIT_TERMS];
+    for (int row = 0; row < FIT_ROWS; row++)
+        for (int term = 0; term < FIT_TERMS; term++)
+            values[row] += truth[term] * shapes[row * FIT_TERMS + term];
+    stats_fit(c, shapes, values, FIT_ROWS, FIT_TERMS, which);
+    for (int term = 0; term < FIT_TERMS; term++)
+        assert_near(c[term], expected[term], tolerance * fabs(expected[term]));
+}
+
+/* … however many decades lie between them. */
+static void a_fit_finds_what_made_the_values(void **state)
+{
+    (void)state;
+    static const double near[] = { 3e-4, 1e-5, 1.6e-6, 1.2e-8 }, far[] = { 5, 1e-4, 3e-7, 1e-10 },
+                        tiny[] = { 1e-12, 1e-10, 1e-15, 1e-14 }, one[] = { 0, 0, 2e-6, 0 };
+    assert_fits(near, ALL_TERMS, near, 1e-9);
+    assert_fits(far, ALL_TERMS, far, 1e-4);
+    assert_fits(tiny, ALL_TERMS, tiny, 1e-6);
+    assert_fits(one, 1u << 2, one, 1e-12);
+
+    /* Squares of the amounts would be beyond every double. */
+    static const double amounts[] = { 1, 1e170, 1, 2e170, 1, 5e170 }, values[] = { 4, 6, 12 };
+    double c[2];
+    stats_fit(c, amounts, values, 3, 2, 3);
+    assert_near(c[0], 2, 1e-12);
+    assert_near(c[1], 2e-170, 1e-182);
+}
+
+/* The terms that are left out are 0, and so is one without any amount. */
+static void a_fit_keeps_to_its_terms(void **state)
+{
+    (void)state;
+    static const double truth[] = { 3e-4, 0, 1.6e-6, 0 };
+    assert_fits(truth, 1u << 0 | 1u << 2, truth, 1e-9);
+    static const double amounts[] = { 1, 0, 10, 1, 0, 20 }, values[] = { 12, 22 };
+    double c[3];
+    stats_fit(c, amounts, values, 2, 3, 7);
+    assert_near(c[0], 2, 1e-9);
+    assert_near(c[1], 0, EXACT);
+    assert_near(c[2], 1, 1e-9);
+}
+
+/* Only what is fixed may be below zero. Without the samples, whose coefficient is -1e-4, none of the others is. */
+static void more_work_takes_no_less_time(void **state)
+{
+    (void)state;
+    static const double amounts[] = { 1, 1, 1, 2, 1, 3, 1, 4 }, falling[] = { 9, 8, 7, 6 }, late[] = { 1, 3, 5, 7 };
+    double c[2];
+    stats_fit(c, amounts, falling, 4, 2, 3);
+    assert_near(c[1], 0, EXACT);
+    assert_true(c[0] > 6 && c[0] < 9);
+    stats_fit(c, amounts, late, 4, 2, 3);
+    assert_near(c[0], -1, 1e-9);
+    assert_near(c[1], 2, 1e-9);
+
+    static const double truth[FIT_TERMS] = { 1e-2, -1e-4, 2e-6, 1e-8 };
+    double values[FIT_ROWS] = { 0 }, fitted[FIT_TERMS], apart[FIT_TERMS];
+    for (int row = 0; row < FIT_ROWS; row++)
+        for (int term = 0; term < FIT_TERMS; term++)
+            values[row] += truth[term] * shapes[row * FIT_TERMS + term];
+    stats_fit(fitted, shapes, values, FIT_ROWS, FIT_TERMS, ALL_TERMS);
+    stats_fit(apart, shapes, values, FIT_ROWS, FIT_TERMS, ALL_TERMS & ~2u);
+    assert_memory_equal(fitted, apart, sizeof fitted);
+    assert_near(fitted[1], 0, EXACT);
+    for (int term = 1; term < FIT_TERMS; term++)
+        assert_true(fitted[term] >= 0);
+}
+
+/* Relative: a value of 1000 that is 10 off weighs no more than one of 1 that is 0.01 off. */
+static void a_fit_weighs_relative_errors(void **state)
+{
+    (void)state;
+    static const double amounts[] = { 1, 1 }, values[] = { 1, 3 };
+    double c[1];
+    stats_fit(c, amounts, values, 2, 1, 1); /* minimises (c - 1)^2 + (c/3 - 1)^2 */
+    assert_near(c[0], (1 + 1 / 3.0) / (1 + 1 / 9.0), 1e-12);
+}
+
 /* --- link ------------------------------------------------------------------------------------------------------- */
 
 /* The measured sizes: 256 B, 1 KiB, ... 4 GiB. */
@@ -557,6 +701,12 @@ int main(void)
         cmocka_unit_test(students_t_is_the_textbooks),
         cmocka_unit_test(a_ratio_has_students_interval),
         cmocka_unit_test(few_ratios_have_no_interval),
+        cmocka_unit_test(a_block_ratio_covers_the_truth),
+        cmocka_unit_test(equal_series_have_the_ratio_1),
+        cmocka_unit_test(a_fit_finds_what_made_the_values),
+        cmocka_unit_test(a_fit_keeps_to_its_terms),
+        cmocka_unit_test(more_work_takes_no_less_time),
+        cmocka_unit_test(a_fit_weighs_relative_errors),
         cmocka_unit_test(one_line_is_recovered),
         cmocka_unit_test(two_lines_are_recovered),
         cmocka_unit_test(three_lines_are_recovered),

@@ -4,6 +4,7 @@
  * what it did not run comes from a Python program of the same recipe that shares no line with this one. */
 #include "tokens.h"
 
+#include "csv.h"
 #include "hash.h"
 #include "memory.h"
 #include "random.h"
@@ -133,87 +134,42 @@ static void the_shuffle_is_the_published_one(void **state)
 
 struct published {
     enum token_strategy strategy;
+    const char *name; /* in published_batches.csv: every batch of the first 12 steps */
     int batches[RANKS];
     uint64_t first_batches; /* FNV-1a of samples and examples, 4 bytes each, of every rank's first three batches */
     double mean_useful, mean_padded, padding_ratio, spread; /* over steps 2 … 11 */
-    int useful[RANKS][STEPS], padded[RANKS][STEPS], samples[RANKS][STEPS], longest[RANKS][STEPS];
 };
 
 static const struct published published[] = {
     {
         .strategy = TOKENS_SAMPLE,
+        .name = "variable_sample_ws4",
         .batches = { 96, 96, 96, 96 },
         .first_batches = 0x23fee57d4b59a731u,
         .mean_useful = 4642.1,
         .mean_padded = 7674.4,
         .padding_ratio = 0.3951188366517251,
         .spread = 382,
-        .useful = { { 1433, 758, 1306, 1108, 1087, 1042, 968, 1151, 994, 1554, 1077, 1150 },
-                    { 1372, 1347, 1313, 1531, 1410, 1283, 1074, 954, 925, 1246, 980, 1084 },
-                    { 1163, 1001, 1179, 867, 1100, 1211, 985, 1308, 1296, 991, 985, 1235 },
-                    { 935, 1253, 1146, 1116, 1167, 1224, 1363, 1562, 1207, 1418, 885, 939 } },
-        .padded = { { 2040, 992, 2048, 1624, 1848, 1976, 2048, 1904, 2048, 2048, 1936, 2048 },
-                    { 2048, 2040, 2048, 2048, 2048, 1952, 2048, 1816, 1440, 2048, 1376, 1912 },
-                    { 1960, 1928, 2048, 1648, 2048, 2048, 1584, 2048, 2048, 1848, 2048, 1936 },
-                    { 1616, 1776, 1616, 2048, 1760, 1976, 2048, 2048, 2048, 2048, 1816, 1768 } },
-        .samples = { { 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8 },
-                     { 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8 },
-                     { 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8 },
-                     { 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8 } },
-        .longest = { { 255, 124, 256, 203, 231, 247, 256, 238, 256, 256, 242, 256 },
-                     { 256, 255, 256, 256, 256, 244, 256, 227, 180, 256, 172, 239 },
-                     { 245, 241, 256, 206, 256, 256, 198, 256, 256, 231, 256, 242 },
-                     { 202, 222, 202, 256, 220, 247, 256, 256, 256, 256, 227, 221 } },
     },
     {
         .strategy = TOKENS_BUCKET,
+        .name = "variable_bucket_ws4",
         .batches = { 96, 96, 96, 96 },
         .first_batches = 0xc6b590ee32c80a1fu,
         .mean_useful = 5018.6,
         .mean_padded = 5051.2,
         .padding_ratio = 0.006453911941716739,
         .spread = 51.7,
-        .useful = { { 1306, 521, 1802, 1733, 513, 632, 1962, 1059, 897, 1392, 1915, 677 },
-                    { 1288, 523, 1836, 1791, 515, 632, 2030, 1015, 851, 1365, 1977, 669 },
-                    { 1265, 525, 1775, 1686, 512, 621, 1933, 1024, 882, 1357, 1880, 666 },
-                    { 1317, 528, 1803, 1724, 517, 633, 2008, 1037, 849, 1374, 1963, 679 } },
-        .padded = { { 1320, 528, 1808, 1752, 520, 632, 1976, 1064, 912, 1400, 1928, 680 },
-                    { 1304, 528, 1848, 1800, 520, 632, 2040, 1024, 856, 1376, 1992, 672 },
-                    { 1272, 528, 1784, 1696, 512, 632, 1936, 1024, 896, 1368, 1888, 672 },
-                    { 1320, 528, 1824, 1736, 520, 640, 2016, 1048, 856, 1384, 1968, 680 } },
-        .samples = { { 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8 },
-                     { 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8 },
-                     { 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8 },
-                     { 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8 } },
-        .longest = { { 165, 66, 226, 219, 65, 79, 247, 133, 114, 175, 241, 85 },
-                     { 163, 66, 231, 225, 65, 79, 255, 128, 107, 172, 249, 84 },
-                     { 159, 66, 223, 212, 64, 79, 242, 128, 112, 171, 236, 84 },
-                     { 165, 66, 228, 217, 65, 80, 252, 131, 107, 173, 246, 85 } },
     },
     {
         .strategy = TOKENS_BUDGET,
+        .name = "variable_token_ws4",
         .batches = { 94, 93, 92, 93 },
         .first_batches = 0x8b166e34988ca9acu,
         .mean_useful = 4838.6,
         .mean_padded = 4866,
         .padding_ratio = 0.005630908343608687,
         .spread = 83.3,
-        .useful = { { 1216, 1202, 1236, 1221, 1232, 1258, 1280, 1225, 1190, 1064, 1280, 1198 },
-                    { 1129, 1236, 1213, 1170, 1261, 1237, 1229, 1184, 1134, 1280, 1280, 1170 },
-                    { 1170, 1235, 1213, 1132, 1156, 1175, 1247, 1226, 1085, 1280, 1226, 1137 },
-                    { 1097, 1246, 1223, 1170, 1246, 1228, 1250, 1188, 1101, 1280, 1279, 1202 } },
-        .padded = { { 1218, 1206, 1240, 1225, 1254, 1274, 1280, 1225, 1200, 1065, 1280, 1210 },
-                    { 1140, 1254, 1242, 1176, 1265, 1245, 1235, 1190, 1135, 1280, 1280, 1176 },
-                    { 1170, 1254, 1220, 1141, 1162, 1180, 1274, 1230, 1090, 1280, 1230, 1144 },
-                    { 1104, 1273, 1242, 1176, 1250, 1230, 1261, 1200, 1105, 1280, 1280, 1208 } },
-        .samples = { { 6, 18, 5, 5, 19, 13, 5, 7, 8, 5, 5, 11 },
-                     { 6, 19, 18, 7, 5, 5, 13, 10, 5, 5, 5, 8 },
-                     { 6, 19, 5, 7, 7, 5, 13, 10, 5, 5, 5, 8 },
-                     { 6, 19, 18, 7, 5, 5, 13, 10, 5, 5, 5, 8 } },
-        .longest = { { 203, 67, 248, 245, 66, 98, 256, 175, 150, 213, 256, 110 },
-                     { 190, 66, 69, 168, 253, 249, 95, 119, 227, 256, 256, 147 },
-                     { 195, 66, 244, 163, 166, 236, 98, 123, 218, 256, 246, 143 },
-                     { 184, 67, 69, 168, 250, 246, 97, 120, 221, 256, 256, 151 } },
     },
 };
 
@@ -230,19 +186,34 @@ static uint64_t hash_first_batches(const struct token_plan *plan)
     return hash;
 }
 
+/* Row by row; returns how many batches the file has of the case. */
+static int assert_batches(const char *name, const struct token_plan *plan)
+{
+    struct csv_table table;
+    char why[200];
+    int found = 0;
+    if (!csv_read(PUBLISHED_BATCHES, &table, why, sizeof why))
+        fail_msg("%s", why);
+    for (int row = 0; row < table.rows; row++) {
+        if (strcmp(csv_field(&table, row, "case"), name) != 0)
+            continue;
+        int rank = (int)csv_value(&table, row, "rank"), step = (int)csv_value(&table, row, "step");
+        const struct token_batch *batch = token_plan_batch(plan, rank, step);
+        assert_same((double)batch->useful, csv_value(&table, row, "useful_tokens"));
+        assert_same((double)batch->padded, csv_value(&table, row, "padded_tokens"));
+        assert_same(batch->samples, csv_value(&table, row, "samples"));
+        assert_same(batch->longest, csv_value(&table, row, "max_len"));
+        assert_int_equal(batch->pairs, batch->padded * batch->longest);
+        found++;
+    }
+    csv_free(&table);
+    return found;
+}
+
 static void assert_published(const struct published *p, const struct token_plan *plan)
 {
-    for (int rank = 0; rank < RANKS; rank++) {
-        assert_int_equal(plan->batches[rank], p->batches[rank]);
-        for (int step = 0; step < STEPS; step++) {
-            const struct token_batch *batch = token_plan_batch(plan, rank, step);
-            assert_int_equal(batch->useful, p->useful[rank][step]);
-            assert_int_equal(batch->padded, p->padded[rank][step]);
-            assert_int_equal(batch->samples, p->samples[rank][step]);
-            assert_int_equal(batch->longest, p->longest[rank][step]);
-            assert_int_equal(batch->pairs, batch->padded * p->longest[rank][step]);
-        }
-    }
+    assert_memory_equal(plan->batches, p->batches, sizeof p->batches);
+    assert_int_equal(assert_batches(p->name, plan), RANKS * STEPS);
     assert_true(hash_first_batches(plan) == p->first_batches);
     struct token_means means = token_plan_means(plan, SKIPPED, STEPS);
     assert_same(means.useful, p->mean_useful);
@@ -656,18 +627,21 @@ static void steps_go_round(void **state)
     undeal(d);
 }
 
-/* Two ranks, two steps: every mean by hand. */
+/* Two ranks, two steps, made up. */
+static struct token_batch made_up[2][2] = {
+    { { .samples = 3, .longest = 6, .useful = 10, .padded = 12, .pairs = 72 },
+      { .samples = 1, .longest = 10, .useful = 30, .padded = 30, .pairs = 300 } },
+    { { .samples = 4, .longest = 5, .useful = 16, .padded = 20, .pairs = 60 },
+      { .samples = 2, .longest = 13, .useful = 24, .padded = 26, .pairs = 400 } },
+};
+static const struct token_plan made_up_plan = { .ranks = 2,
+                                                .batches = (int[]){ 2, 2 },
+                                                .batch = (struct token_batch *[]){ made_up[0], made_up[1] } };
+
 static void means_are_these(void **state)
 {
     (void)state;
-    struct token_batch batch[2][2] = {
-        { { .useful = 10, .padded = 12, .pairs = 72 }, { .useful = 30, .padded = 30, .pairs = 300 } },
-        { { .useful = 16, .padded = 20, .pairs = 60 }, { .useful = 24, .padded = 26, .pairs = 400 } },
-    };
-    struct token_plan plan = { .ranks = 2,
-                               .batches = (int[]){ 2, 2 },
-                               .batch = (struct token_batch *[]){ batch[0], batch[1] } };
-    struct token_means means = token_plan_means(&plan, 0, 2);
+    struct token_means means = token_plan_means(&made_up_plan, 0, 2);
     assert_near(means.useful, 40);
     assert_near(means.padded, 44);
     assert_near(means.padding_ratio, 1 - 40.0 / 44.0);
@@ -676,8 +650,46 @@ static void means_are_these(void **state)
     assert_near(means.most_pairs, 236);
     assert_near(means.padded_balance, 22.0 / 25.0);
     assert_near(means.pairs_balance, 208.0 / 236.0);
-    assert_near(token_plan_means(&plan, 1, 2).useful, 54);
-    assert_true(isnan(token_plan_means(&plan, 1, 1).useful));
+    assert_near(token_plan_means(&made_up_plan, 1, 2).useful, 54);
+    assert_true(isnan(token_plan_means(&made_up_plan, 1, 1).useful));
+}
+
+/* … and the same rank by rank, over both steps, over one, and twice round. */
+static void counts_are_these(void **state)
+{
+    (void)state;
+    struct token_count *count = token_count_open(&made_up_plan, 0, 2);
+    assert_near(count->means.useful, 40);
+    assert_near(count->samples, (3 + 1 + 4 + 2) / 2.0);
+    assert_near(count->samples_of[0], 2);
+    assert_near(count->samples_of[1], 3);
+    assert_near(count->useful_of[0], 20);
+    assert_near(count->useful_of[1], 20);
+    assert_near(count->padded_of[0], 21);
+    assert_near(count->padded_of[1], 23);
+    token_count_close(count);
+
+    count = token_count_open(&made_up_plan, 1, 2);
+    assert_near(count->samples, 3);
+    assert_near(count->useful_of[0], 30);
+    assert_near(count->padded_of[1], 26);
+    token_count_close(count);
+
+    count = token_count_open(&made_up_plan, 1, 4);  /* steps 1, 0, 1 */
+    assert_same(count->samples, (3 + 7 + 3) / 3.0); /* one division: 32.7, not 32.699999999999996 */
+    assert_near(count->useful_of[1], (24 + 16 + 24) / 3.0);
+    token_count_close(count);
+    token_count_close(NULL);
+}
+
+/* Each of them may be another batch's. */
+static void buffers_hold_every_batch(void **state)
+{
+    (void)state;
+    struct token_most most = token_plan_most(&made_up_plan);
+    assert_int_equal(most.rows, 30);
+    assert_int_equal(most.texts, 4);
+    assert_int_equal(most.length, 13);
 }
 
 int main(void)
@@ -702,6 +714,8 @@ int main(void)
         cmocka_unit_test(a_recipe_must_feed_every_rank),
         cmocka_unit_test(steps_go_round),
         cmocka_unit_test(means_are_these),
+        cmocka_unit_test(counts_are_these),
+        cmocka_unit_test(buffers_hold_every_batch),
     };
     return cmocka_run_group_tests_name("tokens", tests, NULL, NULL);
 }

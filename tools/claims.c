@@ -9,7 +9,8 @@
  * A row of expected/NN_name.csv is a claim about each of the first two that is there, from that table alone:
  *     id         its name, used once
  *     case       the row of summary.csv that is meant; * for every row
- *     needs      any | cores>=ranks | sim (the row's backend is the simulator) | gpu; elsewhere it cannot be tested
+ *     needs      any | cores>=ranks | sim (the row's backend is the simulator) | gpu | published (the run's settings are
+ *                those of the lab's first row in blog.csv); elsewhere it cannot be tested
  *     quantity   numbers, `column` (of that row), `case.column`, `setting.sleep_ms` (what --sleep-ms was in that run),
  *                + - * / and parentheses
  *     relation   = |quantity - value| <= tolerance      ~ |quantity - value| <= tolerance x |value|
@@ -41,9 +42,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum needs { NEEDS_ANY, NEEDS_CORES, NEEDS_SIM, NEEDS_GPU };
+enum needs { NEEDS_ANY, NEEDS_CORES, NEEDS_SIM, NEEDS_GPU, NEEDS_PUBLISHED };
 enum kind { EXACT, FORMULA, SIM, RATIO, SHAPE, EXAMPLE };
-static const char *const needs_words[] = { "any", "cores>=ranks", "sim", "gpu", NULL };
+static const char *const needs_words[] = { "any", "cores>=ranks", "sim", "gpu", "published", NULL };
 static const char *const relation_words[] = {
     [EQUAL] = "=", [NEAR] = "~",      [EXTRA] = "extra", [LESS] = "<", [AT_MOST] = "<=",
     [MORE] = ">",  [AT_LEAST] = ">=", [SAME] = "same",   NULL
@@ -169,14 +170,39 @@ static struct claim read_claim(const struct lab *lab, int row)
 
 static const char crowded[] = "more ranks than cores";
 
+/* Whether the run was asked for what the lab's first row in blog.csv was: its column `settings` holds "ranks=4 seed=2026". */
+static bool has_published_settings(const struct lab *lab, const struct csv_table *summary)
+{
+    const struct csv_table *blog = &lab->places[PUBLISHED].summary;
+    int row = 0;
+    while (row < blog->rows && strcmp(csv_field(blog, row, "lab"), lab->name) != 0)
+        row++;
+    const char *at = csv_field(blog, row, "settings");
+    if (!at || !*at)
+        return false;
+    for (; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+        char name[EXPRESSION_TEXT], value[EXPRESSION_TEXT];
+        struct reading reading = { .table = summary, .row = 0 };
+        struct sides shown;
+        int length = (int)strcspn(at, "= "), end = (int)strcspn(at, " ");
+        snprintf(name, sizeof name, "setting.%.*s", length, at);
+        snprintf(value, sizeof value, "%.*s", end > length ? end - length - 1 : 0, at + length + 1);
+        if (!expression_holds(&reading, name, EQUAL, value, 0, &shown))
+            return false;
+    }
+    return true;
+}
+
 /* What the row is without that the claim needs; NULL when it has all. */
-static const char *what_lacks(const struct csv_table *summary, int row, enum needs needs)
+static const char *what_lacks(const struct lab *lab, const struct csv_table *summary, int row, enum needs needs)
 {
     const char *backend = csv_field(summary, row, "backend");
     if (needs == NEEDS_CORES && csv_value(summary, row, "oversubscribed") > 0)
         return crowded;
     if (needs == NEEDS_SIM && (!backend || strcmp(backend, "sim") != 0))
         return "needs the simulator";
+    if (needs == NEEDS_PUBLISHED && !has_published_settings(lab, summary))
+        return "needs the published settings";
     return needs == NEEDS_GPU ? "needs GPUs" : NULL;
 }
 
@@ -193,7 +219,7 @@ static struct judgement judge(const struct lab *lab, int place, int claim_row, i
         die_at(lab, claim_row, memory_text("%s (%s): in claim", reading.why, sources[place].word), claim->id,
                "mend its quantity or its value");
 
-    const char *lacks = what_lacks(reading.table, row, claim->needs);
+    const char *lacks = what_lacks(lab, reading.table, row, claim->needs);
     snprintf(j.reason, sizeof j.reason, "%s", lacks ? lacks : reading.why);
     /* What must hold must also be there: a check that was left blank was not made. */
     bool is_absent = reading.trouble == CASE_NOT_RUN || (reading.trouble == BLANK_CELL && !must_hold(claim));
@@ -294,7 +320,8 @@ static char *row_phrase(const struct place *place, int row)
             fails = before ? memory_text("%s, %s", before, j->claim.id) : memory_text("fails: %s", j->claim.id);
             free(before);
         } else if (j->verdict == UNTESTABLE) {
-            if (j->claim.needs != NEEDS_SIM && j->claim.needs != NEEDS_GPU) /* those are about another place */
+            if (j->claim.needs != NEEDS_SIM && j->claim.needs != NEEDS_GPU &&
+                j->claim.needs != NEEDS_PUBLISHED) /* those are about another place, or another run */
                 untestable = j->reason;
         } else if (strstr(j->claim.value, "predicted_step_ms")) {
             phrase = "as predicted";

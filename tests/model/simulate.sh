@@ -6,8 +6,8 @@ name=$(basename "$lab")
 claims=$(realpath "$2")
 folder=$(realpath -m "$3")/$(basename "$0" _test.sh)
 platform=$tests/model/round_numbers.xml
-job=(--platform "$platform" --input-dim 256 --hidden-dim 256 --num-classes 252)
-# What a lab alone is told to do stands at the head of its claims.
+job=(--platform "$platform")
+# What a lab is told to do stands at the head of its claims: its model has 196348 parameters, which take 12 ms to sum.
 read -ra told < <(sed -n 's/^# job: //p' "$tests/model/$name.csv")
 job+=("${told[@]}")
 failed=0
