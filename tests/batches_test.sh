@@ -54,6 +54,9 @@ published()
     rows fixed_sample_ws4 --length-mode fixed --strategy sample
     rows 'variable_[a-z]+_ws4' --length-mode variable
 
+    run 0 --steps 2 # too few to train and measure, but not to print
+    (($(wc -l <out) == 1 + 4 * 2 * 4)) || complain "--steps 2: $(wc -l <out) lines"
+
     local flag value
     while read -r flag value; do
         refused "$flag" "$value"
@@ -76,7 +79,7 @@ published()
 --hidden-dim 47
 --ranks 0
 --batch-size 0
---steps 2
+--steps 0
 --seed -1
 --print-batch 1
 END
