@@ -26,7 +26,7 @@ array said[4] = ["baseline", "straggler", "extra all-reduce", "rank 0 + barrier"
 # A cell by its row; blog.csv has several labs, each in some world.
 found(csv, lab, case, name) = system('test -r "'.csv.'" && awk -F, ''/^#/ { next } \
     !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
-    $at["lab"] == "'.lab.'" && $at["case"] == "'.case.'" && $at["ranks"] == "'.ranks_here.'" { print $at["'.name.'"]; exit }'' "'.csv.'"')
+    $at["lab"] == "'.lab.'" && $at["case"] == "'.case.'" && $at["ranks"] == '.ranks.' { print $at["'.name.'"]; exit }'' "'.csv.'"')
 
 do for [chart in "pathology_slowest_step pathology_throughput"] {
     quantity = chart eq "pathology_throughput" ? "samples_per_s" : "slowest_step_ms"
@@ -116,7 +116,7 @@ if (of_this_run(sweep_csv)) {
                  title simulated ? "simulated" : "measured", \
              sweep_csv using "bytes":"card_ms" with lines linewidth 1.5 lc rgb "black" title "card, predicted", \
              for [k = 1:there(card_csv)] card_csv \
-                 using (strcol("quantity") eq "allreduce_s" && strcol("ranks") eq ranks_here ? column("bytes") : NaN):(1e3 * column("value")) \
+                 using (strcol("quantity") eq "allreduce_s" && column("ranks") == ranks ? column("bytes") : NaN):(1e3 * column("value")) \
                  with points pointtype 2 pointsize 0.8 lc rgb "black" title "card, measured", \
              NaN with lines dashtype 3 lc rgb grey title "the lab's own sizes, held out"
         unset label; unset arrow

@@ -53,8 +53,8 @@ do for [chart = 1:4] {
         most_here = keep_most(most_here, value)
     }
     published_values = column_of(blog, bar_column[chart])
-    do for [i = 1:published * words(blog_cases)] {
-        if (has(word(blog_cases, i), bars)) { most_here = keep_most(most_here, scaled(word(published_values, i))) }
+    do for [i = 1:words(blog_cases)] {
+        if (has(word(blog_cases, i), bars) && has(word(blog_cases, i), published)) { most_here = keep_most(most_here, scaled(word(published_values, i))) }
     }
     set xrange [0 : most_here > 0 ? 1.04 * most_here : 1]
     do for [format in formats] {
@@ -62,8 +62,7 @@ do for [chart = 1:4] {
         plot summary_csv using (0):(y(0)):(0):(column(bar_column[chart]) * bar_scale[chart]):(y(-0.3)):(y(0.3)) \
                  with boxxyerror fs solid border lc rgb "#808080" lc rgb simulated && !is_counted ? "#EEEEEE" : "#D0D0D0" \
                  dashtype simulated && !is_counted ? 2 : 1 title is_counted ? "counted" : simulated ? "simulated" : "measured", \
-             for [k = 1:published] blog using (strcol("lab") eq lab && strcol("ranks") eq ranks_here \
-                     ? column(bar_column[chart]) * bar_scale[chart] : NaN):(y(0)) \
+             for [k = 1:words(published) > 0] blog using (is_alike(0) ? column(bar_column[chart]) * bar_scale[chart] : NaN):(y(0)) \
                  with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog"
         unset output
     }

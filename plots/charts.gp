@@ -21,6 +21,7 @@ cases = column_of(summary_csv, "case")
 of(case, list) = word(list, place(case, cases))
 case_ranks = column_of(summary_csv, "ranks")
 case_batch = column_of(summary_csv, "batch_size")
+ranks = int(largest(case_ranks))         # of the launch
 ranks_of(case) = has(case, cases) ? int(of(case, case_ranks)) : 0
 name(case) = case eq word(told_best, 2) ? pathology_word." (".case.")" : case eq word(told_best, 3) ? "fix (".case.")" : case
 
