@@ -98,6 +98,17 @@ void cases_close(struct cases *cases)
     *cases = (struct cases){ 0 };
 }
 
+int cases_quick_rounds(const struct cases *cases)
+{
+    enum { ENOUGH = 4 };
+    int fewest = ENOUGH;
+    for (int i = 0; i < cases->count; i++) {
+        int measured = run_window(run_of(cases->settings[i]), 0).measured;
+        fewest = measured < fewest ? measured : fewest;
+    }
+    return (ENOUGH + fewest - 1) / fewest;
+}
+
 int cases_most_spans(const struct cases *cases, const struct story *story)
 {
     enum { PHASES = 6, FEW = 10 }; /* of a micro-batch, and collectives of a step */

@@ -24,6 +24,9 @@ void cases_refuse(const struct story *story, struct options *base);
 void cases_settle(struct cases *cases, const struct story *story, const struct options *base);
 void cases_close(struct cases *cases);
 
+/* Rounds of --quick where ranks take turns: as many as give every case four steps, enough to tell a culprit from luck. */
+int cases_quick_rounds(const struct cases *cases);
+
 /* Room for the spans of the longest block of any case and round. */
 int cases_most_spans(const struct cases *cases, const struct story *story);
 

@@ -218,6 +218,8 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
         exit(STATUS_RIGHT);
     }
     cases_settle(&lab->cases, story, base);
+    if (lab->run.quick && lab->run.takes_turns && lab->run.rounds == 0)
+        lab->run.rounds = cases_quick_rounds(&lab->cases);
     spans_open(&lab->spans, cases_most_spans(&lab->cases, lab->story));
     crews_open(&lab->crews, lab->world, &lab->cases, &lab->spans);
     if (world_rank(lab->world) == 0)

@@ -150,7 +150,7 @@ int run_most_rounds(const struct run *run)
 {
     if (run->rounds)
         return run->rounds;
-    return !run->quick ? INT_MAX : run->takes_turns ? QUICK_LEAST : QUICK_MOST;
+    return run->quick ? QUICK_MOST : INT_MAX;
 }
 
 double run_budget(const struct run *run)
