@@ -36,7 +36,7 @@ readonly package_rows=(
 
 # What to expect of a lab, in seconds: start, machine card and charts, and the measuring between them. Where ranks have no
 # core each, a lab runs twice, and each time for less; in --quick only on simulated cores.
-readonly overhead_seconds=10 measuring_seconds=60 crowded_seconds=25 quick_seconds=15
+readonly overhead_seconds=10 measuring_seconds=60 crowded_seconds=18 quick_seconds=15
 
 declare -A value=()     # of each option that was given; blank for a switch
 declare -a labs=()      # to be run

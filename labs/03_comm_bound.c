@@ -372,7 +372,7 @@ int main(int argc, char **argv)
         const int mb = base.run.quick && base.sweep_mb > 16 ? 16 : base.sweep_mb;
         if (mb > 0)
             sweep_table(lab_table(lab, "sweep.csv"), lab_world(lab), lab_card(lab), (double)MIB * mb,
-                        base.run.quick ? 3 : 5);
+                        base.run.quick || base.run.takes_turns ? 3 : 5);
         if (!base.run.quick)
             compare_buckets(lab, &base, &t, &b);
     }
