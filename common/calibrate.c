@@ -228,8 +228,7 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
     double sizes[LINK_POINTS_MOST];
     int count = sizeof usual / sizeof *usual;
     memcpy(sizes, usual, sizeof usual);
-    double fits = memory_available() / 4 / world_size(world); /* two buffers for each rank, in half of what is free */
-    world_broadcast(world, &fits, sizeof fits);
+    double fits = sweep_largest(world);
     for (int i = 0; i < PARTS; i++)
         if (largest * part[i] > least && largest * part[i] <= fits)
             sizes[count++] = floor(largest * part[i] / sizeof(float)) * sizeof(float);
@@ -249,10 +248,11 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
         link_fit(link);
 }
 
-/* all: all-reduces of the whole world and of half of it. */
+/* all: all-reduces of the whole world and of half of it, which complete the card on every rank. */
 static void measure_links(struct card *card, struct bench *bench, struct world *world, double largest)
 {
     const int sizes[] = { world_size(world), (world_size(world) + 1) / 2 };
+    card->links = 0;
     for (int i = 0; i < 2 && sizes[i] > 1 && (i == 0 || sizes[i] < sizes[0]); i++) {
         struct world *part = world_first(world, sizes[i]);
         if (part) {
@@ -262,16 +262,15 @@ static void measure_links(struct card *card, struct bench *bench, struct world *
         card->links++;
         world_rest(world);
     }
+    world_broadcast(world, card, sizeof *card);
 }
 
 void calibrate_links(struct card *card, struct world *world, const struct subject *subject, const struct run *run,
                      double largest)
 {
     struct bench bench = bench_open(subject, run);
-    card->links = 0;
     measure_links(card, &bench, world, largest);
     bench_close(&bench);
-    world_broadcast(world, card, sizeof *card);
 }
 
 /* What a platform file says of its work. */
@@ -313,8 +312,8 @@ void calibrate(struct card *card, struct world *world, const struct subject *sub
     if (world_rank(world) == 0)
         measure_machine(card);
     world_rest(world);
+    measure_links(card, &bench, world, largest);
     bench_close(&bench);
-    calibrate_links(card, world, subject, run, largest);
 }
 
 bool calibrate_agrees(const struct card *card, struct world *world, const struct subject *subject,

@@ -83,6 +83,16 @@ struct prediction predict_step(const struct load *loads, int ranks, int cores, d
     return p;
 }
 
+struct prediction predict_alike(struct load load, int ranks, int cores, double spread, double transfer)
+{
+    struct load *loads = memory_new((size_t)ranks, sizeof *loads);
+    for (int rank = 0; rank < ranks; rank++)
+        loads[rank] = load;
+    struct prediction p = predict_step(loads, ranks, cores, spread, transfer);
+    free(loads);
+    return p;
+}
+
 double predict_exposed(const double *before, const double *seconds, int count)
 {
     double done = -INFINITY;

@@ -26,6 +26,9 @@ struct prediction {
  * collectives of a step. */
 struct prediction predict_step(const struct load *loads, int ranks, int cores, double spread, double transfer);
 
+/* The same where all ranks have the same to do. */
+struct prediction predict_alike(struct load load, int ranks, int cores, double spread, double transfer);
+
 /* Messages that travel one after another, the i-th from `before[i]` seconds before the end of backward on, and for
  * `seconds[i]`: how long after that end the last is there. What was not hidden is exposed. */
 double predict_exposed(const double *before, const double *seconds, int count);

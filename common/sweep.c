@@ -42,6 +42,13 @@ static double typical_transfer(const struct cell *cells, int call, const struct 
     return typical;
 }
 
+double sweep_largest(struct world *world)
+{
+    double fits = memory_available() / 4 / world_size(world);
+    world_broadcast(world, &fits, sizeof fits);
+    return fits;
+}
+
 void sweep_measure(struct world *world, const struct sweep *sweep, double *seconds, double *barrier)
 {
     int ranks = world_size(world), calls = sweep->sizes + 1;

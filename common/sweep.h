@@ -12,6 +12,9 @@ struct sweep {
     void *argument;
 };
 
+/* all: bytes of the largest all-reduce for which memory is there: two buffers for each rank, in half of what is free. */
+double sweep_largest(struct world *world);
+
 /* all: after the last rank has come, seconds until the mean rank has the sum: seconds (sizes), on rank 0; median over
  * repeats. `barrier` (may be NULL) receives a barrier's. Sizes take turns, so that a slow moment of the machine does not
  * fall on one of them. */

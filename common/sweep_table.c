@@ -1,6 +1,5 @@
 #include "sweep_table.h"
 
-#include "memory.h"
 #include "sweep.h"
 #include "world.h"
 
@@ -25,8 +24,7 @@ void sweep_table(struct csv *csv, struct world *world, const struct card *card, 
     enum { SIZES_MOST = 16 };
     double bytes[SIZES_MOST], seconds[SIZES_MOST];
     int ranks = world_size(world), sizes = 0;
-    double fits = memory_available() / 4 / ranks; /* two buffers for each rank, in half of what is free */
-    world_broadcast(world, &fits, sizeof fits);
+    double fits = sweep_largest(world);
     for (double size = 4; size <= fmin(most, fmax(fits, 4)) && sizes < SIZES_MOST; size *= 4)
         bytes[sizes++] = size;
     struct sweep sweep = { .bytes = bytes, .sizes = sizes, .warmups = 1, .repeats = repeats };

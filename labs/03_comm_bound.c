@@ -170,10 +170,7 @@ static struct prediction predict(const struct options *o, const struct card *car
                          .local = passes + cost.update + convert_seconds(o, card),
                          .host = o->is_fresh ? (double)MIB * o->comm_mb / card->fresh_bandwidth : 0 };
     load.cpu = load.data + load.local + load.host;
-    struct load loads[RANKS_MOST];
-    for (int rank = 0; rank < ranks; rank++)
-        loads[rank] = load;
-    return predict_step(loads, ranks, card->cores, card_jitter(card, ranks), predict_transfer(o, card, passes));
+    return predict_alike(load, ranks, card->cores, card_jitter(card, ranks), predict_transfer(o, card, passes));
 }
 
 static double largest_message(const struct options *o)

@@ -116,14 +116,11 @@ static struct prediction predict(const struct options *o, const struct card *car
     int ranks = o->run.ranks, micro_batches = o->run.accumulate, sums = o->sums_each ? micro_batches : 1;
     struct local_cost cost = card_local(card, ranks);
     struct work batch = work_samples(o->run.batch_size);
-    struct load loads[RANKS_MOST] = { 0 };
-    for (int rank = 0; rank < ranks; rank++) {
-        double data = micro_batches * cost_at(&cost.fetch, batch);
-        double local = micro_batches * cost_at(&cost.passes, batch) + cost.update + adding_seconds(o, card);
-        loads[rank] = (struct load){ .data = data, .local = local, .cpu = data + local };
-    }
+    double data = micro_batches * cost_at(&cost.fetch, batch);
+    double local = micro_batches * cost_at(&cost.passes, batch) + cost.update + adding_seconds(o, card);
+    struct load load = { .data = data, .local = local, .cpu = data + local };
     double transfer = card_allreduce(card, ranks, mlp_gradient_bytes(&o->run));
-    return predict_step(loads, ranks, card->cores, sums * card_jitter(card, ranks), sums * transfer);
+    return predict_alike(load, ranks, card->cores, sums * card_jitter(card, ranks), sums * transfer);
 }
 
 static char *event(const struct options *o)

@@ -157,12 +157,13 @@ static bool instead(const struct options *base, FILE *out)
     subject_text.refuse(&base->run);
     struct csv csv = { .out = out };
     for (int i = 0; i < NAMED; i++) {
+        if (!is_meant(base, &named[i]))
+            continue;
         struct options o = *base;
         deal(&o, (enum token_strategy)(named[i].strategy - 1));
         o.is_fixed = named[i].mode == FIXED;
         struct token_plan *plan = plan_of(&o);
-        if (is_meant(base, &named[i]))
-            token_table_batches(&csv, named[i].name, plan, o.run.steps);
+        token_table_batches(&csv, named[i].name, plan, o.run.steps);
         token_plan_close(plan);
     }
     return true;
@@ -305,10 +306,11 @@ int main(int argc, char **argv)
     int rank = world_rank(lab_world(lab));
     struct token_corpus *corpora[2]; /* of one length, and of many */
     struct text_trainer trainers[2];
+    struct token_most most = most_of(&base);
     for (int kind = 0; kind < 2; kind++) {
         struct token_recipe recipe = text_recipe(&base.run, kind == 0);
         corpora[kind] = token_corpus_open(&recipe);
-        trainers[kind] = text_trainer_open(&base.run, corpora[kind], most_of(&base));
+        trainers[kind] = text_trainer_open(&base.run, corpora[kind], most);
     }
 
     struct options o;
