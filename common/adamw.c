@@ -5,38 +5,38 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const double beta1 = 0.9, beta2 = 0.999;
 
 struct adamw {
+    enum work_model model;
     size_t count;
     double learning_rate;
     int steps;
     float *first, *second; /* moments, (count) each */
 };
 
-struct adamw *adamw_open(size_t count, double learning_rate)
+struct adamw *adamw_open(enum work_model model, size_t count, double learning_rate)
 {
     struct adamw *o = memory_new(1, sizeof *o);
-    *o = (struct adamw){ .count = count, .learning_rate = learning_rate };
-    o->first = memory_new(count, sizeof(float));
-    o->second = memory_new(count, sizeof(float));
+    *o = (struct adamw){ .model = model, .count = count, .learning_rate = learning_rate };
+    o->first = device_new(count, sizeof(float));
+    o->second = device_new(count, sizeof(float));
     return o;
 }
 
 void adamw_close(struct adamw *o)
 {
-    free(o->first);
-    free(o->second);
+    device_free(o->first);
+    device_free(o->second);
     free(o);
 }
 
 void adamw_restart(struct adamw *o)
 {
     o->steps = 0;
-    memset(o->first, 0, o->count * sizeof(float));
-    memset(o->second, 0, o->count * sizeof(float));
+    device_fill(o->first, 0, o->count);
+    device_fill(o->second, 0, o->count);
 }
 
 void adamw_update(struct adamw *o, float *parameters, const float *gradients)
@@ -51,6 +51,6 @@ void adamw_update(struct adamw *o, float *parameters, const float *gradients)
         .correction1 = (float)(1 - pow(beta1, o->steps)),
         .correction2 = (float)sqrt(1 - pow(beta2, o->steps)),
     };
-    device_pass(WORK_UPDATE, (struct work){ 0 }, 1);
+    device_pass(o->model, WORK_UPDATE, (struct work){ 0 }, 1);
     device_adamw(parameters, o->first, o->second, gradients, o->count, &rates);
 }

@@ -2,12 +2,14 @@
 #ifndef LOCKSTEP_ADAMW_H
 #define LOCKSTEP_ADAMW_H
 
+#include "work.h"
+
 #include <stddef.h>
 
 struct adamw;
 
-/* betas 0.9 and 0.999, epsilon 1e-8, weight decay 0.01: torch.optim.AdamW's defaults. */
-struct adamw *adamw_open(size_t count, double learning_rate);
+/* For `count` parameters of a model; betas 0.9 and 0.999, epsilon 1e-8, weight decay 0.01: torch.optim.AdamW's defaults. */
+struct adamw *adamw_open(enum work_model model, size_t count, double learning_rate);
 void adamw_close(struct adamw *optimizer);
 
 /* Back to step 0. */

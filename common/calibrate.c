@@ -115,10 +115,23 @@ static void measure_alone(struct card *card, struct bench *bench)
     card->alone = cost_of(bench->subject, works, typical);
 }
 
+/* By how much a sleep exceeds the seconds it was to last. */
+static double overshoot(double seconds)
+{
+    enum { SLEEPS = 5 };
+    double over[SLEEPS];
+    for (int i = 0; i < SLEEPS; i++) {
+        double begin = world_now();
+        world_sleep(seconds);
+        over[i] = world_now() - begin - seconds;
+    }
+    return stats_quantile(over, SLEEPS, 0.5);
+}
+
 /* Clock, sleep and memory of one rank. */
 static void measure_machine(struct card *card)
 {
-    enum { STAMPS = 20000, KEPT = 200, SLEEPS = 5 };
+    enum { STAMPS = 20000, KEPT = 200 };
     struct spans spans;
     spans_open(&spans, KEPT);
     double begin = world_now();
@@ -129,13 +142,9 @@ static void measure_machine(struct card *card)
     }
     card->stamp_cost = (world_now() - begin) / STAMPS;
     spans_close(&spans);
-    double over[SLEEPS];
-    for (int i = 0; i < SLEEPS; i++) {
-        begin = world_now();
-        world_sleep(10e-3);
-        over[i] = world_now() - begin - 10e-3;
-    }
-    card->sleep_overshoot = fmax(0, stats_quantile(over, SLEEPS, 0.5));
+    const double brief = 10e-3, longer = 30e-3, over_brief = overshoot(brief), over_longer = overshoot(longer);
+    card->sleep_stretch = fmax(0, (over_longer - over_brief) / (longer - brief));
+    card->sleep_overshoot = fmax(0, over_brief - card->sleep_stretch * brief);
 
     enum { COPIES = 5 };
     size_t bytes = 64u << 20; /* beyond the caches of one core */
@@ -152,9 +161,9 @@ static void measure_machine(struct card *card)
 
     for (int i = 0; i < COPIES; i++) {
         begin = world_now();
-        void *fresh = memory_map(bytes);
+        void *fresh = device_map(bytes);
         device_fill(fresh, 1, bytes / sizeof(float));
-        memory_unmap(fresh, bytes);
+        device_unmap(fresh, bytes);
         took[i] = world_now() - begin;
     }
     card->fresh_bandwidth = (double)bytes / stats_quantile(took, COPIES, 0.5);
@@ -273,15 +282,32 @@ void calibrate_links(struct card *card, struct world *world, const struct subjec
     bench_close(&bench);
 }
 
-/* What a platform file says of its work. */
-static struct local_cost modelled_cost(void)
+static struct local_cost local_of(const struct device_costs *costs)
 {
-    struct cost forward = device_pass_cost(WORK_FORWARD), backward = device_pass_cost(WORK_BACKWARD);
-    struct cost update = device_pass_cost(WORK_UPDATE);
-    struct local_cost local = { .fetch = device_pass_cost(WORK_FETCH), .update = update.term[COST_FIXED] };
+    struct local_cost local = { .fetch = costs->pass[WORK_FETCH], .update = costs->pass[WORK_UPDATE].term[COST_FIXED] };
     for (int term = 0; term < COST_TERMS; term++)
-        local.passes.term[term] = forward.term[term] + backward.term[term];
+        local.passes.term[term] = costs->pass[WORK_FORWARD].term[term] + costs->pass[WORK_BACKWARD].term[term];
     return local;
+}
+
+/* all: what the platform file says of its hosts. Costs are rank 0's; the others' pace is beside it. */
+static void read_costs(struct card *card, struct world *world, const struct subject *subject, const struct run *run)
+{
+    struct device_costs mine = device_costs(subject->model);
+    struct device_costs *all = memory_new((size_t)card->ranks, sizeof *all);
+    world_gather(world, &mine, sizeof mine, all);
+    if (world_rank(world) == 0) {
+        card->alone = card->together = local_of(&all[0]);
+        card->relative_jitter = all[0].jitter;
+        card->feeds = 0;
+        for (int rank = 0; rank < card->ranks; rank++) {
+            struct local_cost cost = local_of(&all[rank]);
+            double first = local_step(&card->alone, subject->usual(run)), own = local_step(&cost, subject->usual(run));
+            card->pace[rank] = first > 0 ? (float)(own / first) : 1;
+            card->feeds += all[rank].feeds;
+        }
+    }
+    free(all);
 }
 
 void calibrate(struct card *card, struct world *world, const struct subject *subject, const struct run *run,
@@ -307,7 +333,7 @@ void calibrate(struct card *card, struct world *world, const struct subject *sub
         }
         world_rest(world);
     } else {
-        card->alone = card->together = modelled_cost();
+        read_costs(card, world, subject, run);
     }
     if (world_rank(world) == 0)
         measure_machine(card);

@@ -6,6 +6,7 @@
 #include "device.h"
 #include "files.h"
 #include "memory.h"
+#include "stats.h"
 #include "world.h"
 
 #include <math.h>
@@ -50,9 +51,25 @@ struct local_cost card_local(const struct card *card, int ranks)
                                 .update = one->update + share * (all->update - one->update) };
 }
 
-double card_jitter(const struct card *card, int ranks)
+double card_feeds(const struct card *card)
 {
-    return card->jitter * share_of(card, ranks);
+    return card->feeds > 0 ? card->feeds : card->cores;
+}
+
+double card_pace(const struct card *card, int rank)
+{
+    double pace = (double)card->pace[rank];
+    return pace > 0 ? pace : 1;
+}
+
+double card_jitter(const struct card *card, int ranks, double local)
+{
+    return card->jitter * share_of(card, ranks) + card->relative_jitter * local * stats_normal_most(ranks);
+}
+
+double card_sleep(const struct card *card, double seconds)
+{
+    return seconds * (1 + card->sleep_stretch) + card->sleep_overshoot;
 }
 
 static const struct link *find_link(const struct card *card, int ranks)
@@ -96,7 +113,7 @@ struct entry {
     int ranks; /* on which it was measured */
     double *value;
 };
-enum { CARD_ENTRIES = 2 * (2 * COST_TERMS + 1) + 6 };
+enum { CARD_ENTRIES = 2 * (2 * COST_TERMS + 1) + 7 };
 
 static void add_entry(struct entry **next, int ranks, double *value, const char *where, const char *what,
                       const char *term)
@@ -127,6 +144,7 @@ static void list_entries(struct card *c, struct entry entries[CARD_ENTRIES])
     add_entry(&next, 1, &c->copy_bandwidth, "copy_bandwidth", "", "_bytes_per_s");
     add_entry(&next, 1, &c->fresh_bandwidth, "fresh_bandwidth", "", "_bytes_per_s");
     add_entry(&next, 1, &c->sleep_overshoot, "sleep_overshoot", "", "_s");
+    add_entry(&next, 1, &c->sleep_stretch, "sleep_stretch_share", "", "");
     add_entry(&next, 1, &c->transfer_core, "transfer_core_share", "", "");
     add_entry(&next, 1, &c->stamp_cost, "stamp_cost", "", "_s");
 }

@@ -32,10 +32,15 @@ struct card {
     double jitter;              /* median over steps of (slowest rank - mean rank), so many at once */
     double copy_bandwidth;      /* bytes read plus written per second, one rank */
     double fresh_bandwidth;     /* bytes per second of mapping, filling and releasing memory, one rank */
-    double sleep_overshoot;     /* how much longer than asked a sleep takes */
+    double sleep_overshoot;     /* how much longer than asked a sleep takes, */
+    double sleep_stretch;       /* and in addition for each second asked */
     double transfer_core; /* share of a transfer that keeps the core busy: 1 where cores copy the messages, 0 where a
                                  (simulated) network does and a helper may use the core meanwhile */
     double stamp_cost;    /* of taking one stamp and writing it down */
+    /* Of a modelled machine, from its platform file; all zero elsewhere: */
+    double feeds;           /* so many ranks can train at full speed at once */
+    double relative_jitter; /* standard deviation of a rank's step, as a share of it */
+    float pace[RANKS_MOST]; /* how many times as long as rank 0 a rank needs */
     int links;
     struct link link[CARD_LINKS_MOST];
 };
@@ -57,8 +62,17 @@ int card_busy_ranks(const struct card *card);
  * are more it is what one takes alone; that they share time is for predict_step(). */
 struct local_cost card_local(const struct card *card, int ranks);
 
-/* By how much the slowest of `ranks` that are alike exceeds their mean. */
-double card_jitter(const struct card *card, int ranks);
+/* Ranks that can train at full speed at once: the machine's cores, or what its memory feeds. */
+double card_feeds(const struct card *card);
+
+/* How many times as long as rank 0 a rank needs for the same work. */
+double card_pace(const struct card *card, int rank);
+
+/* By how much the slowest of `ranks` that are alike exceeds their mean, with so many seconds of work each. */
+double card_jitter(const struct card *card, int ranks, double local);
+
+/* Seconds that a sleep lasts for which `seconds` were asked. */
+double card_sleep(const struct card *card, double seconds);
 
 /* Seconds of an all-reduce of `bytes` among `ranks`; among one it is a copy. NaN where the card has no such number of
  * ranks. */

@@ -3,6 +3,7 @@
 #include "collective_mpi.h"
 
 #include "bf16.h"
+#include "device.h"
 #include "die.h"
 #include "memory.h"
 #include "spans.h"
@@ -31,7 +32,7 @@ struct collective {
     struct world *world;
     struct spans *spans;
     struct engine *engine;
-    MPI_Op add_bf16;
+    MPI_Op add_bf16, add_blank;
     int sequence;
     int checking, wrong;
     struct started started[COLLECTIVE_STARTED_MOST];
@@ -46,6 +47,12 @@ static void add_bf16(void *in, void *inout, int *count, MPI_Datatype *type)
         b[i] = bf16_round(bf16_widen(a[i]) + bf16_widen(b[i]));
 }
 
+/* Of what means nothing. */
+static void add_blank(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)in, (void)inout, (void)count, (void)type;
+}
+
 struct collective *collective_open(struct world *world, struct spans *spans)
 {
     struct collective *c = memory_new(1, sizeof *c);
@@ -53,6 +60,7 @@ struct collective *collective_open(struct world *world, struct spans *spans)
     c->spans = spans;
     c->engine = engine_open(world);
     MPI_Op_create(add_bf16, 1, &c->add_bf16);
+    MPI_Op_create(add_blank, 1, &c->add_blank);
     return c;
 }
 
@@ -60,6 +68,7 @@ void collective_close(struct collective *c)
 {
     engine_close(c->engine);
     MPI_Op_free(&c->add_bf16);
+    MPI_Op_free(&c->add_blank);
     free(c);
 }
 
@@ -68,11 +77,12 @@ static struct sum sum_of(const struct collective *c, enum wire wire, const void 
     if (count > INT_MAX)
         die(STATUS_WRONG, "%zu elements are too many for one all-reduce; the most is %d", count, INT_MAX);
     bool is_f32 = wire == WIRE_F32;
+    MPI_Op add = is_f32 ? MPI_SUM : c->add_bf16;
     return (struct sum){ .send = send,
                          .receive = receive,
                          .count = (int)count,
                          .type = is_f32 ? MPI_FLOAT : MPI_UINT16_T,
-                         .add = is_f32 ? MPI_SUM : c->add_bf16 };
+                         .add = device_is_blank(receive) ? c->add_blank : add };
 }
 
 static size_t bytes_of(enum wire wire, size_t count)

@@ -104,6 +104,13 @@ static int write_hosts(const struct platform *platform)
     return descriptor;
 }
 
+/* Nothing is computed, and all ranks' memory is the same block of so many bytes. */
+static void add_model_words(struct command *c)
+{
+    add_word(c, memory_text("--cfg=smpi/simulate-computation:no"));
+    add_word(c, memory_text("--cfg=smpi/shared-malloc-blocksize:%d", 1 << 26));
+}
+
 /* What the platform file leaves open is fixed here, so that rows do not change with SimGrid's defaults. */
 static struct command smpirun_command(const struct launch *launch)
 {
@@ -132,7 +139,7 @@ static struct command smpirun_command(const struct launch *launch)
         add_word(&c, memory_text("%s", *word));
     add_word(&c, memory_text("--cfg=smpi/allreduce:%s", algorithm_simulated()));
     if (platform->is_modelled)
-        add_word(&c, memory_text("--cfg=smpi/simulate-computation:no"));
+        add_model_words(&c);
     return c;
 }
 

@@ -11,19 +11,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Call once, before any other: one thread, and the library's kernel is chosen. */
-void device_open(void);
+/* Call once, before any other: one thread, and the library's kernel is chosen. `seed` is of this rank's jitter, on a
+ * device that models it. */
+void device_open(uint64_t seed);
 
 /* "cpu"; "model" for a device that computes nothing and charges what a platform file says a pass costs. */
 const char *device_name(void);
 bool device_computes(void);
 
-/* Announces that `share` (0 to 1) of a pass is what the operations below are for. A device that computes has no use for
- * it; the model charges that time, and nothing for the operations. */
-void device_pass(enum work_pass pass, struct work work, double share);
+/* Memory of the device, zeros: what the operations below work on, and what collectives send. On a device that computes
+ * nothing all of it is the same small piece, over and over. */
+void *device_new(size_t count, size_t size);
+void device_free(void *memory);
 
-/* What the model charges for a pass; nothing on a device that computes. */
-struct cost device_pass_cost(enum work_pass pass);
+/* Whether memory is such a piece: what lies there means nothing, and a sum of it need not be formed. */
+bool device_is_blank(const void *memory);
+
+/* The same of pages that nobody has had before: whoever fills them first has them made. */
+void *device_map(size_t bytes);
+void device_unmap(void *memory, size_t bytes);
+
+/* out = host (count), which lies in the program's own memory */
+void device_put(float *out, const float *host, size_t count);
+
+/* Announces that `share` (0 to 1) of a pass of this model is what the operations below are for. A device that computes has
+ * no use for it; the other one charges that time, and nothing for the operations. */
+void device_pass(enum work_model model, enum work_pass pass, struct work work, double share);
+
+/* What a platform file says of this rank's host; on a device that computes nothing is said. */
+struct device_costs {
+    struct cost pass[WORK_PASSES];
+    double jitter; /* standard deviation of a step's time, as a share of it */
+    double feeds;  /* so many ranks of this host can train at full speed; 0: as many as there are */
+};
+struct device_costs device_costs(enum work_model model);
 
 /* out (B,N) = x (B,K) w (K,N) */
 void device_multiply(float *out, const float *x, const float *w, int B, int N, int K);

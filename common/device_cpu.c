@@ -2,18 +2,21 @@
 
 #include "bf16.h"
 #include "device_cpu.h"
+#include "memory.h"
 
 #include <cblas.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* OpenBLAS's own names; another BLAS does without them. */
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 extern char *openblas_get_corename(void) __attribute__((weak));
 
-void device_open(void)
+void device_open(uint64_t seed)
 {
+    (void)seed;
     if (openblas_set_num_threads)
         openblas_set_num_threads(1);
 }
@@ -28,15 +31,46 @@ bool device_computes(void)
     return true;
 }
 
-void device_pass(enum work_pass pass, struct work work, double share)
+void *device_new(size_t count, size_t size)
 {
-    (void)pass, (void)work, (void)share;
+    return memory_new(count, size);
 }
 
-struct cost device_pass_cost(enum work_pass pass)
+void device_free(void *memory)
 {
-    (void)pass;
-    return (struct cost){ { 0 } };
+    free(memory);
+}
+
+bool device_is_blank(const void *memory)
+{
+    (void)memory;
+    return false;
+}
+
+void *device_map(size_t bytes)
+{
+    return memory_map(bytes);
+}
+
+void device_unmap(void *memory, size_t bytes)
+{
+    memory_unmap(memory, bytes);
+}
+
+void device_put(float *out, const float *host, size_t count)
+{
+    memcpy(out, host, count * sizeof *out);
+}
+
+void device_pass(enum work_model model, enum work_pass pass, struct work work, double share)
+{
+    (void)model, (void)pass, (void)work, (void)share;
+}
+
+struct device_costs device_costs(enum work_model model)
+{
+    (void)model;
+    return (struct device_costs){ .feeds = 0 };
 }
 
 const char *device_kernel(void)

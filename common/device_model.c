@@ -1,12 +1,23 @@
 /* A device that computes nothing: each pass is charged what the platform file says it costs. */
 #include "device.h"
 
+#include "memory.h"
+#include "number.h"
+#include "random.h"
 #include "world.h"
+#include "world_sim.h"
 
 #include <math.h>
+#include <smpi/smpi.h>
+#include <stdlib.h>
 
-void device_open(void)
+/* A rank is not equally quick in each step: its passes take `factor` times what they cost, drawn anew with each forward. */
+static struct random draws;
+static double factor = 1;
+
+void device_open(uint64_t seed)
 {
+    random_seed(&draws, seed);
 }
 
 const char *device_name(void)
@@ -24,16 +35,101 @@ bool device_computes(void)
     return false;
 }
 
-struct cost device_pass_cost(enum work_pass pass)
+/* What device_new() has given out. */
+struct piece {
+    char *begin, *end;
+    struct piece *next;
+};
+static struct piece *pieces;
+
+void *device_new(size_t count, size_t size)
 {
-    return work_cost(pass, world_property);
+    struct piece *piece = memory_new(1, sizeof *piece);
+    size_t bytes = count * size;
+    bytes = bytes ? bytes : 1;
+    piece->begin = SMPI_SHARED_MALLOC(bytes); /* SMPI maps one block over and over, and does not copy it in messages */
+    piece->end = piece->begin + bytes;
+    piece->next = pieces;
+    pieces = piece;
+    return piece->begin;
 }
 
-void device_pass(enum work_pass pass, struct work work, double share)
+void device_free(void *memory)
 {
-    struct cost cost = device_pass_cost(pass);
-    double seconds = share * cost_at(&cost, work);
-    if (seconds > 0)
+    for (struct piece **at = &pieces; memory && *at; at = &(*at)->next)
+        if ((*at)->begin == memory) {
+            struct piece *piece = *at;
+            *at = piece->next;
+            SMPI_SHARED_FREE(memory);
+            free(piece);
+            return;
+        }
+}
+
+bool device_is_blank(const void *memory)
+{
+    for (const struct piece *piece = pieces; piece; piece = piece->next)
+        if (piece->begin <= (const char *)memory && (const char *)memory < piece->end)
+            return true;
+    return false;
+}
+
+void *device_map(size_t bytes)
+{
+    return device_new(bytes, 1);
+}
+
+void device_unmap(void *memory, size_t bytes)
+{
+    (void)bytes;
+    device_free(memory);
+}
+
+void device_put(float *out, const float *host, size_t count)
+{
+    (void)out, (void)host, (void)count;
+}
+
+static double jitter_of(enum work_model model)
+{
+    const char *text = work_property(model, "jitter", world_property);
+    double jitter = 0;
+    return text && number_parse(text, &jitter) ? jitter : 0;
+}
+
+static const char *bus_of(enum work_model model)
+{
+    return work_property(model, "memory_bus", world_property);
+}
+
+struct device_costs device_costs(enum work_model model)
+{
+    struct device_costs costs = { .jitter = jitter_of(model), .feeds = world_feeds(bus_of(model)) };
+    for (int pass = 0; pass < WORK_PASSES; pass++) {
+        costs.pass[pass] = work_cost(model, (enum work_pass)pass, world_property);
+        for (int term = 0; term < COST_TERMS; term++)
+            costs.pass[pass].term[term] *= world_pace();
+    }
+    return costs;
+}
+
+/* Log-normal, of mean 1: never negative, and now and then much longer. */
+static double draw_factor(double jitter)
+{
+    double sigma = sqrt(log(1 + jitter * jitter));
+    return jitter > 0 ? exp(sigma * random_normal(&draws) - sigma * sigma / 2) : 1;
+}
+
+void device_pass(enum work_model model, enum work_pass pass, struct work work, double share)
+{
+    struct cost cost = work_cost(model, pass, world_property);
+    const char *bus = bus_of(model);
+    if (pass == WORK_FORWARD)
+        factor = draw_factor(jitter_of(model));
+    double seconds = factor * share * cost_at(&cost, work);
+    if (seconds > 0 && bus)
+        world_busy_on(bus, seconds);
+    else if (seconds > 0)
         world_busy(seconds);
 }
 

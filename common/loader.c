@@ -13,7 +13,7 @@ enum { MOST_BATCHES = 64 }; /* more steps begin again at the first batch instead
 struct loader {
     int input_dim;
     size_t set;      /* samples */
-    float *features; /* (set, input_dim) */
+    float *features; /* (set, input_dim); these are NULL where nothing is computed */
     int32_t *labels; /* (set) */
     uint32_t *order; /* (set) */
     struct helper *helper;
@@ -33,15 +33,9 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-struct loader *loader_open(const struct run *run, int most_samples)
+static void draw_set(struct loader *l, const struct run *run)
 {
-    struct loader *l = memory_new(1, sizeof *l);
-    l->input_dim = run->input_dim;
-    int batches = larger(4, 2 * run->steps / run->ranks); /* max(2 steps B, 4 B ranks) over B ranks */
-    batches = batches < MOST_BATCHES ? batches : MOST_BATCHES;
-    size_t set = (size_t)run->ranks * (size_t)larger(batches * run->batch_size, most_samples);
-    size_t width = (size_t)run->input_dim;
-    l->set = set;
+    size_t set = l->set, width = (size_t)l->input_dim;
     l->features = memory_new(set * width, sizeof *l->features);
     l->labels = memory_new(set, sizeof *l->labels);
     l->order = memory_new(set, sizeof *l->order);
@@ -54,8 +48,19 @@ struct loader *loader_open(const struct run *run, int most_samples)
         l->order[i] = (uint32_t)i;
     }
     random_shuffle(&random, l->order, set);
+}
+
+struct loader *loader_open(const struct run *run, int most_samples)
+{
+    struct loader *l = memory_new(1, sizeof *l);
+    l->input_dim = run->input_dim;
+    int batches = larger(4, 2 * run->steps / run->ranks); /* max(2 steps B, 4 B ranks) over B ranks */
+    batches = batches < MOST_BATCHES ? batches : MOST_BATCHES;
+    l->set = (size_t)run->ranks * (size_t)larger(batches * run->batch_size, most_samples);
+    if (device_computes())
+        draw_set(l, run);
     for (int i = 0; i < 2; i++) {
-        l->batch_features[i] = memory_new((size_t)most_samples * width, sizeof(float));
+        l->batch_features[i] = device_new((size_t)most_samples * (size_t)run->input_dim, sizeof(float));
         l->batch_labels[i] = memory_new((size_t)most_samples, sizeof(int32_t));
         l->batch[i].features = l->batch_features[i];
         l->batch[i].labels = l->batch_labels[i];
@@ -68,7 +73,7 @@ void loader_close(struct loader *l)
 {
     helper_close(l->helper);
     for (int i = 0; i < 2; i++) {
-        free(l->batch_features[i]);
+        device_free(l->batch_features[i]);
         free(l->batch_labels[i]);
     }
     free(l->features);
@@ -83,9 +88,11 @@ static void fetch(void *argument)
     struct loader *l = argument;
     stall(l->held_up);
     int slot = l->step % 2;
+    device_pass(WORK_MLP, WORK_FETCH, work_samples(l->batch[slot].samples), 1);
+    if (!device_computes())
+        return;
     const uint32_t *order = l->order + (size_t)(l->step % l->batches) * (size_t)l->share.global_batch + l->share.first;
     size_t width = (size_t)l->input_dim;
-    device_pass(WORK_FETCH, (struct work){ .samples = l->batch[slot].samples }, 1);
     for (int i = 0; i < l->batch[slot].samples; i++) {
         memcpy(l->batch_features[slot] + (size_t)i * width, l->features + order[i] * width, width * sizeof(float));
         l->batch_labels[slot][i] = l->labels[order[i]];

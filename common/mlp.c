@@ -12,7 +12,7 @@ struct mlp {
     int width[MLP_LAYERS + 1];         /* D(0) … D(3) */
     size_t offset[MLP_LAYERS + 1];     /* of layer l in the parameters; the last entry is their number */
     double backward_share[MLP_LAYERS]; /* of layer l in all of backward */
-    float *initial;                    /* what mlp_restart() copies */
+    float *initial;                    /* what mlp_restart() copies; NULL where nothing is computed */
     float *parameters, *gradients;
     float *output[MLP_LAYERS];    /* (B, D(l+1)): activations; of the last layer, the gradient of the logits */
     float *slope[MLP_LAYERS - 1]; /* (B, D(l+1)): gelu' */
@@ -38,6 +38,7 @@ static float *bias_of(float *array, const struct mlp *model, int layer)
 static void draw_initial(struct mlp *model, int seed)
 {
     struct random random;
+    model->initial = memory_new(mlp_parameter_count(model), sizeof(float));
     random_seed(&random, (uint64_t)seed);
     for (int layer = 0; layer < MLP_LAYERS; layer++) {
         size_t count = model->offset[layer + 1] - model->offset[layer];
@@ -58,18 +59,18 @@ struct mlp *mlp_open(const struct run *run, int most_samples)
     for (int layer = 0; layer < MLP_LAYERS; layer++)
         model->backward_share[layer] = mlp_backward_share(run, layer) / backward;
     size_t count = mlp_parameter_count(model);
-    model->initial = memory_new(count, sizeof(float));
-    model->parameters = memory_new(count, sizeof(float));
-    model->gradients = memory_new(count, sizeof(float));
+    model->parameters = device_new(count, sizeof(float));
+    model->gradients = device_new(count, sizeof(float));
     for (int layer = 0; layer < MLP_LAYERS; layer++) {
         size_t cells = (size_t)most_samples * (size_t)width[layer + 1];
-        model->output[layer] = memory_new(cells, sizeof(float));
+        model->output[layer] = device_new(cells, sizeof(float));
         if (layer < MLP_LAYERS - 1) {
-            model->slope[layer] = memory_new(cells, sizeof(float));
-            model->back[layer] = memory_new(cells, sizeof(float));
+            model->slope[layer] = device_new(cells, sizeof(float));
+            model->back[layer] = device_new(cells, sizeof(float));
         }
     }
-    draw_initial(model, run->seed);
+    if (device_computes())
+        draw_initial(model, run->seed);
     mlp_restart(model);
     return model;
 }
@@ -77,29 +78,28 @@ struct mlp *mlp_open(const struct run *run, int most_samples)
 void mlp_close(struct mlp *model)
 {
     for (int layer = 0; layer < MLP_LAYERS; layer++)
-        free(model->output[layer]);
+        device_free(model->output[layer]);
     for (int layer = 0; layer < MLP_LAYERS - 1; layer++) {
-        free(model->slope[layer]);
-        free(model->back[layer]);
+        device_free(model->slope[layer]);
+        device_free(model->back[layer]);
     }
     free(model->initial);
-    free(model->parameters);
-    free(model->gradients);
+    device_free(model->parameters);
+    device_free(model->gradients);
     free(model);
 }
 
 void mlp_restart(struct mlp *model)
 {
-    size_t bytes = mlp_parameter_count(model) * sizeof(float);
-    memcpy(model->parameters, model->initial, bytes);
-    memset(model->gradients, 0xff, bytes); /* all bits set is a NaN */
+    device_put(model->parameters, model->initial, mlp_parameter_count(model));
+    device_fill(model->gradients, NAN, mlp_parameter_count(model));
 }
 
 double mlp_forward(struct mlp *model, const struct batch *batch)
 {
     int B = batch->samples;
     const float *input = batch->features;
-    device_pass(WORK_FORWARD, (struct work){ .samples = B }, 1);
+    device_pass(WORK_MLP, WORK_FORWARD, work_samples(B), 1);
     for (int layer = 0; layer < MLP_LAYERS; layer++) {
         float *output = model->output[layer];
         int K = model->width[layer], N = model->width[layer + 1];
@@ -121,7 +121,7 @@ void mlp_backward(struct mlp *model, const struct batch *batch, int layer)
     const float *input = layer > 0 ? model->output[layer - 1] : batch->features;
     float *back = is_last ? model->output[layer] : model->back[layer];
     float *bias_gradient = bias_of(model->gradients, model, layer);
-    device_pass(WORK_BACKWARD, (struct work){ .samples = B }, model->backward_share[layer]);
+    device_pass(WORK_MLP, WORK_BACKWARD, work_samples(B), model->backward_share[layer]);
     if (is_last)
         device_column_sums(bias_gradient, back, B, N);
     else

@@ -73,6 +73,8 @@ static FILE *describe(const char *file)
 
 static void add_host(struct platform *p, const char *name, int ranks, double speed, bool is_modelled)
 {
+    if (ranks <= 0)
+        return;
     if (p->slots == 0)
         p->is_modelled = is_modelled;
     if (p->is_modelled != is_modelled)

@@ -10,8 +10,9 @@ static double total(const struct load *load)
     return load->data + load->local + load->host;
 }
 
-/* When each rank is done, in seconds from the start, if all that are awake and not done share the cores equally. */
-static void share_time(const struct load *loads, int ranks, int cores, double *done)
+/* When each rank is done, in seconds from the start, if all that are awake and not done share equally what feeds so many
+ * ranks. */
+static void share_time(const struct load *loads, int ranks, double feeds, double *done)
 {
     double *left = memory_new((size_t)ranks, sizeof *left);
     double now = 0;
@@ -22,7 +23,7 @@ static void share_time(const struct load *loads, int ranks, int cores, double *d
         double next = INFINITY;
         for (int rank = 0; rank < ranks; rank++)
             awake += left[rank] > 0 && total(&loads[rank]) - loads[rank].cpu <= now;
-        double rate = awake > cores ? (double)cores / awake : 1;
+        double rate = awake > feeds ? feeds / awake : 1;
         for (int rank = 0; rank < ranks; rank++) {
             double wakes = total(&loads[rank]) - loads[rank].cpu;
             if (left[rank] > 0)
@@ -45,50 +46,75 @@ static void share_time(const struct load *loads, int ranks, int cores, double *d
 }
 
 /* Adds rank by rank what sharing makes of the terms; returns the last rank's end. */
-static double add_shared(struct prediction *p, const struct load *loads, int ranks, int cores)
+static double add_shared(struct prediction *p, const struct load *loads, int ranks, double feeds)
 {
+    struct load *until = memory_new((size_t)ranks, sizeof *until); /* the meeting */
     double *done = memory_new((size_t)ranks, sizeof *done);
-    double last = 0;
-    share_time(loads, ranks, cores, done);
+    double last = 0, last_after = 0, times_after = ranks / feeds;
     for (int rank = 0; rank < ranks; rank++) {
-        const struct load *load = &loads[rank];
+        until[rank] = loads[rank];
+        until[rank].local -= loads[rank].after;
+        until[rank].cpu -= loads[rank].after;
+        last_after = fmax(last_after, loads[rank].after * times_after);
+    }
+    share_time(until, ranks, feeds, done);
+    for (int rank = 0; rank < ranks; rank++) {
+        const struct load *load = &until[rank];
         double asleep = total(load) - load->cpu; /* in `data`, or else in `host` */
         double asleep_in_data = fmin(asleep, load->data), asleep_in_host = asleep - asleep_in_data;
         double stretch = load->cpu > 0 ? (done[rank] - asleep) / load->cpu : 1;
         p->data += (asleep_in_data + (load->data - asleep_in_data) * stretch) / ranks;
-        p->local += load->local * stretch / ranks;
+        p->local += (load->local * stretch + loads[rank].after * times_after) / ranks;
         p->host += (asleep_in_host + (load->host - asleep_in_host) * stretch) / ranks;
         last = fmax(last, fmax(done[rank], asleep));
     }
     free(done);
-    return last;
+    free(until);
+    return last + last_after;
 }
 
-struct prediction predict_step(const struct load *loads, int ranks, int cores, double spread, double transfer)
+/* What occupies a core takes so many times as long; sleeping does not. */
+static struct load at_pace(struct load load, double pace)
 {
-    struct prediction p = { .transfer = transfer, .is_timeshared = ranks > cores };
-    double slowest = 0;
+    double asleep = total(&load) - load.cpu, asleep_in_data = fmin(asleep, load.data);
+    load.data += (load.data - asleep_in_data) * (pace - 1);
+    load.host += (load.host - (asleep - asleep_in_data)) * (pace - 1);
+    load.local *= pace;
+    load.after *= pace;
+    load.cpu *= pace;
+    return load;
+}
+
+struct prediction predict_step(const struct card *card, const struct load *loads, int ranks, double spread,
+                               double transfer)
+{
+    double feeds = card_feeds(card), slowest = 0;
+    struct prediction p = { .transfer = transfer, .is_timeshared = ranks > feeds };
+    struct load *paced = memory_new((size_t)ranks, sizeof *paced);
+    for (int rank = 0; rank < ranks; rank++)
+        paced[rank] = at_pace(loads[rank], card_pace(card, rank));
     if (p.is_timeshared) {
-        slowest = add_shared(&p, loads, ranks, cores);
+        slowest = add_shared(&p, paced, ranks, feeds);
     } else {
         for (int rank = 0; rank < ranks; rank++) {
-            p.data += loads[rank].data / ranks;
-            p.local += loads[rank].local / ranks;
-            p.host += loads[rank].host / ranks;
-            slowest = fmax(slowest, total(&loads[rank]));
+            p.data += paced[rank].data / ranks;
+            p.local += paced[rank].local / ranks;
+            p.host += paced[rank].host / ranks;
+            slowest = fmax(slowest, total(&paced[rank]));
         }
     }
+    free(paced);
     double mean = p.data + p.local + p.host;
     p.wait = fmax(slowest - mean, spread);
     return p;
 }
 
-struct prediction predict_alike(struct load load, int ranks, int cores, double spread, double transfer)
+struct prediction predict_alike(const struct card *card, struct load load, int ranks, double spread, double transfer)
 {
     struct load *loads = memory_new((size_t)ranks, sizeof *loads);
     for (int rank = 0; rank < ranks; rank++)
         loads[rank] = load;
-    struct prediction p = predict_step(loads, ranks, cores, spread, transfer);
+    struct prediction p = predict_step(card, loads, ranks, spread, transfer);
     free(loads);
     return p;
 }

@@ -2,18 +2,21 @@
  *
  *     step = max over ranks of (data + local + host)  +  transfer
  *
- * With more ranks than cores the ranks share time, each that wants a core getting an equal part of them. The pace is
- * then no longer the slowest rank's own time: it is at least the work of all over the cores, and a rank that sleeps
- * meanwhile leaves its part to the others. */
+ * With more ranks than cores (or than memory feeds at full speed) the ranks share time, each that wants a core getting an
+ * equal part of them. The pace is then no longer the slowest rank's own time: it is at least the work of all over the
+ * cores, and a rank that sleeps meanwhile leaves its part to the others, until all have met. */
 #ifndef LOCKSTEP_PREDICT_H
 #define LOCKSTEP_PREDICT_H
 
+#include "card.h"
+
 #include <stdbool.h>
 
-/* What one rank does per step, in seconds. */
+/* What one rank does per step, in seconds; on a machine whose hosts differ, what rank 0 would need for it. */
 struct load {
     double data, local, host;
-    double cpu; /* the part of it that occupies a core; the rest is spent asleep, before it */
+    double cpu;   /* the part of it that occupies a core; the rest is spent asleep, before it */
+    double after; /* the part of `local` and `cpu` that comes after the meeting, when all ranks are awake: the update */
 };
 
 /* Means over ranks, in seconds; they add up to the mean step. */
@@ -23,11 +26,12 @@ struct prediction {
 };
 
 /* `spread`: by how much the slowest of ranks that are alike exceeds their mean (the card's jitter). `transfer`: the
- * collectives of a step. */
-struct prediction predict_step(const struct load *loads, int ranks, int cores, double spread, double transfer);
+ * collectives of a step. Of the card: how many ranks the machine feeds, and their pace. */
+struct prediction predict_step(const struct card *card, const struct load *loads, int ranks, double spread,
+                               double transfer);
 
 /* The same where all ranks have the same to do. */
-struct prediction predict_alike(struct load load, int ranks, int cores, double spread, double transfer);
+struct prediction predict_alike(const struct card *card, struct load load, int ranks, double spread, double transfer);
 
 /* Messages that travel one after another, the i-th from `before[i]` seconds before the end of backward on, and for
  * `seconds[i]`: how long after that end the last is there. What was not hidden is exposed. */

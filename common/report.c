@@ -78,9 +78,9 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_number(csv, "efficiency", report_efficiency(report, o));
     csv_ms(csv, "predicted_step_ms", prediction_step(&o->prediction));
     csv_text(csv, "predicted_kind",
-             o->prediction.is_timeshared ? "timeshared"
-             : report->is_modelled       ? "platform"
-                                         : "card");
+             report->is_modelled           ? "platform"
+             : o->prediction.is_timeshared ? "timeshared"
+                                           : "card");
     csv_number(csv, "vs_baseline", s->vs_baseline.value);
     csv_number(csv, "vs_baseline_low", report->has_intervals ? s->vs_baseline.low : NAN);
     csv_number(csv, "vs_baseline_high", report->has_intervals ? s->vs_baseline.high : NAN);

@@ -62,6 +62,7 @@ const struct option_row run_option_rows[] = {
     { "--batch-size", OPTION_INTEGER, AT(batch_size), 1, 65536, "N", "samples per rank and step" },
     { "--steps", OPTION_INTEGER, AT(steps), 1, 100000, "N", "steps of the first round, warm-up included" },
     { "--skip-first-steps", OPTION_INTEGER, AT(skip_first_steps), 0, 100000, "N", "warm-up steps, not measured" },
+    { "--noise-seed", OPTION_INTEGER, AT(noise_seed), 0, 1000000, "N", "seed of a modelled machine's jitter" },
     { "--seed", OPTION_INTEGER, AT(seed), 0, 2147483647, "N", "seed of data, weights and orders" },
     { "--seconds", OPTION_NUMBER, AT(seconds), 0, 86400, "S", "budget for measuring; more time, more rounds" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 10000, "N", "exactly N rounds; 0: as many as the budget allows" },

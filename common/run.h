@@ -30,6 +30,7 @@ struct run {
         double outlier_prob;                /* share of texts that have max_length */
     } texts;
     int seed;
+    int noise_seed;   /* of a modelled machine's jitter */
     double seconds;   /* budget for measuring; rounds are added until it is spent */
     int rounds;       /* exactly this many rounds; 0 = as many as the budget allows */
     bool quick;       /* two or three short rounds, ratios without interval */

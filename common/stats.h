@@ -10,6 +10,9 @@ double stats_quantile(const double *values, int count, double p);
 /* The middle value; of an even number, the lower of the two: always one of the values. */
 double stats_lower_median(const double *values, int count);
 
+/* What the largest of `count` draws from the standard normal distribution is in the mean. */
+double stats_normal_most(int count);
+
 /* The two-sided 95 % quantile of Student's t with `freedom` >= 1 degrees of freedom. */
 double stats_student(int freedom);
 

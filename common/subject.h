@@ -8,6 +8,7 @@
 #include "work.h"
 
 struct subject {
+    enum work_model model;                           /* whose costs a modelled machine charges */
     const struct option_row *rows;                   /* of the model; offsets count from the start of struct run */
     char *(*name)(const struct run *run);            /* tells models apart: "mlp 1024-1024-1024-1000"; to be freed */
     double (*gradient_bytes)(const struct run *run); /* what one synchronisation has to sum */

@@ -94,6 +94,7 @@ static const struct option_row rows[] = {
 #undef AT
 
 const struct subject subject_mlp = {
+    .model = WORK_MLP,
     .rows = rows,
     .name = name,
     .gradient_bytes = mlp_gradient_bytes,

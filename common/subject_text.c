@@ -147,6 +147,7 @@ static const struct option_row rows[] = {
 #undef AT
 
 const struct subject subject_text = {
+    .model = WORK_TRANSFORMER,
     .rows = rows,
     .name = name,
     .gradient_bytes = gradient_bytes,

@@ -1,6 +1,7 @@
 #include "sweep.h"
 
 #include "collective.h"
+#include "device.h"
 #include "memory.h"
 #include "spans.h"
 #include "stats.h"
@@ -55,14 +56,14 @@ void sweep_measure(struct world *world, const struct sweep *sweep, double *secon
     double most = 0;
     for (int i = 0; i < sweep->sizes; i++)
         most = fmax(most, sweep->bytes[i]);
-    float *send = memory_new((size_t)most, 1), *receive = memory_new((size_t)most, 1);
+    float *send = device_new((size_t)most, 1), *receive = device_new((size_t)most, 1);
     struct spans spans;
     spans_open(&spans, 4 * calls * (sweep->warmups + sweep->repeats));
     struct collective *collective = collective_open(world, &spans);
     make_calls(collective, &spans, world, sweep, send, receive);
     collective_close(collective);
-    free(send);
-    free(receive);
+    device_free(send);
+    device_free(receive);
 
     struct span *all = memory_new((size_t)spans.count * (size_t)ranks, sizeof *all);
     world_gather(world, spans.at, (size_t)spans.count * sizeof *spans.at, all);

@@ -86,7 +86,7 @@ static void add_text(struct text_loader *l, uint32_t example, int extent)
 const struct text_batch *text_loader_next(struct text_loader *l)
 {
     const struct token_batch *from = token_plan_batch(l->reading.plan, l->reading.rank, l->step);
-    device_pass(WORK_FETCH, token_work(from), 1);
+    device_pass(WORK_TRANSFORMER, WORK_FETCH, token_work(from), 1);
     l->batch.rows = l->batch.texts = 0;
     l->batch.scale = scale_of(&l->reading, l->step);
     for (int i = 0; i < from->samples; i++) {

@@ -1,8 +1,6 @@
 #include "text_trainer.h"
 
-#include "memory.h"
-
-#include <stdlib.h>
+#include "device.h"
 
 struct token_recipe text_recipe(const struct run *run, bool is_fixed)
 {
@@ -34,14 +32,14 @@ struct text_trainer text_trainer_open(const struct run *run, const struct token_
     struct text_trainer t = { .loader = text_loader_open(corpus, run->texts.vocab_size, run->seed, most),
                               .model = transformer_open(text_shape(run), most.rows, most.texts, most.length) };
     t.count = transformer_parameter_count(t.model);
-    t.optimizer = adamw_open(t.count, 2e-3);
-    t.sums = memory_new(t.count, sizeof *t.sums);
+    t.optimizer = adamw_open(WORK_TRANSFORMER, t.count, 2e-3);
+    t.sums = device_new(t.count, sizeof *t.sums);
     return t;
 }
 
 void text_trainer_close(struct text_trainer *t)
 {
-    free(t->sums);
+    device_free(t->sums);
     adamw_close(t->optimizer);
     transformer_close(t->model);
     text_loader_close(t->loader);

@@ -1,21 +1,19 @@
 #include "trainer.h"
 
-#include "memory.h"
-
-#include <stdlib.h>
+#include "device.h"
 
 struct trainer trainer_open(const struct run *run, int most_samples)
 {
     struct trainer t = { .loader = loader_open(run, most_samples), .model = mlp_open(run, most_samples) };
     t.count = mlp_parameter_count(t.model);
-    t.optimizer = adamw_open(t.count, 1e-3);
-    t.sums = memory_new(t.count, sizeof *t.sums);
+    t.optimizer = adamw_open(WORK_MLP, t.count, 1e-3);
+    t.sums = device_new(t.count, sizeof *t.sums);
     return t;
 }
 
 void trainer_close(struct trainer *t)
 {
-    free(t->sums);
+    device_free(t->sums);
     adamw_close(t->optimizer);
     mlp_close(t->model);
     loader_close(t->loader);

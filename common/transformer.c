@@ -14,7 +14,7 @@ const struct transformer_shape transformer_published = { .vocab = 8192, .width =
 struct transformer {
     struct transformer_shape shape;
     size_t offset[TRANSFORMER_GROUPS + 1];
-    float *initial; /* what transformer_restart() copies */
+    float *initial; /* what transformer_restart() copies; NULL where nothing is computed */
     float *parameters, *gradients;
     float *embedded, *normal1, *moments1; /* (R,C), (R,C), (R,2) */
     float *qkv, *attended, *log_sum;      /* (R,3C), (R,C), (R,H) */
@@ -74,6 +74,7 @@ static void find_offsets(size_t offset[TRANSFORMER_GROUPS + 1], const struct tra
 static void draw_initial(struct transformer *model)
 {
     struct random random;
+    model->initial = memory_new(transformer_parameter_count(model), sizeof(float));
     random_seed(&random, (uint64_t)model->shape.seed);
     for (int group = 0; group < TRANSFORMER_GROUPS; group++) {
         float *out = model->initial + model->offset[group];
@@ -93,24 +94,20 @@ struct buffer {
     float **at;
     size_t floats;
 };
-enum { BUFFERS = 22 };
+enum { BUFFERS = 21 };
 
 static void list_buffers(struct buffer list[BUFFERS], struct transformer *m, size_t R, size_t T, int most_length)
 {
     size_t C = (size_t)m->shape.width, H = (size_t)m->shape.heads, classes = (size_t)m->shape.classes;
     size_t count = transformer_parameter_count(m);
     const struct buffer all[BUFFERS] = {
-        { &m->initial, count },      { &m->parameters, count },
-        { &m->gradients, count },    { &m->embedded, R * C },
-        { &m->normal1, R * C },      { &m->moments1, R * 2 },
-        { &m->qkv, R * 3 * C },      { &m->attended, R * C },
-        { &m->log_sum, R * H },      { &m->middle, R * C },
-        { &m->normal2, R * C },      { &m->moments2, R * 2 },
-        { &m->up, R * 2 * C },       { &m->slope, R * 2 * C },
-        { &m->top, R * C },          { &m->pooled, T * C },
-        { &m->logits, T * classes }, { &m->back, R * C },
-        { &m->branch, R * C },       { &m->wide, R * 3 * C },
-        { &m->pooled_back, T * C },  { &m->scratch, device_attention_scratch(most_length) },
+        { &m->parameters, count },   { &m->gradients, count },   { &m->embedded, R * C },
+        { &m->normal1, R * C },      { &m->moments1, R * 2 },    { &m->qkv, R * 3 * C },
+        { &m->attended, R * C },     { &m->log_sum, R * H },     { &m->middle, R * C },
+        { &m->normal2, R * C },      { &m->moments2, R * 2 },    { &m->up, R * 2 * C },
+        { &m->slope, R * 2 * C },    { &m->top, R * C },         { &m->pooled, T * C },
+        { &m->logits, T * classes }, { &m->back, R * C },        { &m->branch, R * C },
+        { &m->wide, R * 3 * C },     { &m->pooled_back, T * C }, { &m->scratch, device_attention_scratch(most_length) },
     };
     memcpy(list, all, sizeof all);
 }
@@ -131,9 +128,10 @@ struct transformer *transformer_open(struct transformer_shape shape, int most_ro
     struct buffer list[BUFFERS];
     list_buffers(list, model, (size_t)most_rows, (size_t)most_texts, most_length);
     for (int i = 0; i < BUFFERS; i++)
-        *list[i].at = memory_new(list[i].floats, sizeof(float));
+        *list[i].at = device_new(list[i].floats, sizeof(float));
     model->labels = memory_new((size_t)most_texts, sizeof *model->labels);
-    draw_initial(model);
+    if (device_computes())
+        draw_initial(model);
     transformer_restart(model);
     return model;
 }
@@ -143,16 +141,16 @@ void transformer_close(struct transformer *model)
     struct buffer list[BUFFERS];
     list_buffers(list, model, 0, 0, 0);
     for (int i = 0; i < BUFFERS; i++)
-        free(*list[i].at);
+        device_free(*list[i].at);
     free(model->labels);
+    free(model->initial);
     free(model);
 }
 
 void transformer_restart(struct transformer *model)
 {
-    size_t bytes = transformer_parameter_count(model) * sizeof(float);
-    memcpy(model->parameters, model->initial, bytes);
-    memset(model->gradients, 0xff, bytes); /* all bits set is a NaN */
+    device_put(model->parameters, model->initial, transformer_parameter_count(model));
+    device_fill(model->gradients, NAN, transformer_parameter_count(model));
 }
 
 static struct attention attention_of(const struct transformer *model, const struct text_batch *batch)
@@ -204,7 +202,7 @@ static double forward_class(struct transformer *m, const struct text_batch *batc
 
 double transformer_forward(struct transformer *model, const struct text_batch *batch)
 {
-    device_pass(WORK_FORWARD, transformer_work(batch), 1);
+    device_pass(WORK_TRANSFORMER, WORK_FORWARD, transformer_work(batch), 1);
     forward_attention(model, batch);
     forward_feed(model, batch);
     return forward_class(model, batch);
@@ -250,7 +248,7 @@ static void backward_attention(struct transformer *m, const struct text_batch *b
 
 void transformer_backward(struct transformer *model, const struct text_batch *batch)
 {
-    device_pass(WORK_BACKWARD, transformer_work(batch), 1);
+    device_pass(WORK_TRANSFORMER, WORK_BACKWARD, transformer_work(batch), 1);
     backward_class(model, batch);
     backward_feed(model, batch->rows);
     backward_attention(model, batch);

@@ -33,13 +33,23 @@ static void name_cost(char name[NAME_MOST], int pass, int term)
     snprintf(name, NAME_MOST, "%s_%s_s", passes[pass], cost_terms[term]);
 }
 
-struct cost work_cost(enum work_pass pass, const char *(*property)(const char *name))
+static const char *const models[WORK_MODELS] = { [WORK_MLP] = "mlp_", [WORK_TRANSFORMER] = "transformer_" };
+
+const char *work_property(enum work_model model, const char *name, const char *(*property)(const char *name))
+{
+    char own[NAME_MOST];
+    snprintf(own, sizeof own, "%s%s", models[model], name);
+    const char *value = property(own);
+    return value ? value : property(name);
+}
+
+struct cost work_cost(enum work_model model, enum work_pass pass, const char *(*property)(const char *name))
 {
     struct cost cost = { { 0 } };
     for (int term = 0; term < COST_TERMS; term++) {
         char name[NAME_MOST];
         name_cost(name, pass, term);
-        const char *text = property(name);
+        const char *text = work_property(model, name, property);
         double seconds = 0;
         if (text && number_parse(text, &seconds))
             cost.term[term] = seconds;
@@ -47,13 +57,21 @@ struct cost work_cost(enum work_pass pass, const char *(*property)(const char *n
     return cost;
 }
 
-bool work_is_property(const char *name)
+const char *work_without_model(const char *name)
+{
+    for (int model = 0; model < WORK_MODELS; model++)
+        if (strncmp(name, models[model], strlen(models[model])) == 0)
+            return name + strlen(models[model]);
+    return name;
+}
+
+bool work_is_cost(const char *name)
 {
     char known[NAME_MOST];
     for (int pass = 0; pass < WORK_PASSES; pass++)
         for (int term = 0; term < COST_TERMS; term++) {
             name_cost(known, pass, term);
-            if (strcmp(name, known) == 0)
+            if (strcmp(work_without_model(name), known) == 0)
                 return true;
         }
     return false;

@@ -1,7 +1,8 @@
 /* work: how much a pass of training has to do, and what that costs. On a machine that is only modelled the costs are
- * properties of the hosts in its platform file, in seconds, named PASS_TERM_s, such as forward_per_sample_s; what is not
- * named costs nothing.
+ * properties of the hosts in its platform file, in seconds, named MODEL_PASS_TERM_s, such as mlp_forward_per_sample_s, or
+ * PASS_TERM_s for any model that has no cost of its own of that name; what is not named costs nothing.
  *
+ *     MODEL  mlp, transformer
  *     PASS   fetch     copying a batch together
  *            forward   input to loss
  *            backward  loss to gradients
@@ -12,6 +13,7 @@
 
 #include <stdbool.h>
 
+enum work_model { WORK_MLP, WORK_TRANSFORMER, WORK_MODELS };
 enum work_pass { WORK_FETCH, WORK_FORWARD, WORK_BACKWARD, WORK_UPDATE, WORK_PASSES };
 
 /* How much a pass has to do. */
@@ -37,10 +39,17 @@ void work_amounts(struct work work, double amounts[COST_TERMS]);
 /* Seconds of so much work, not below zero. */
 double cost_at(const struct cost *cost, struct work work);
 
-/* What a pass costs by the properties: `property` returns the value of a name, or NULL. */
-struct cost work_cost(enum work_pass pass, const char *(*property)(const char *name));
+/* The value of a property of this name that is the model's own, MODEL_name, or else any model's; NULL for neither.
+ * `property` returns the value of a name, or NULL. */
+const char *work_property(enum work_model model, const char *name, const char *(*property)(const char *name));
 
-/* Whether a name is a cost. */
-bool work_is_property(const char *name);
+/* What a pass costs by the properties. */
+struct cost work_cost(enum work_model model, enum work_pass pass, const char *(*property)(const char *name));
+
+/* Whether a name is a cost, of any model. */
+bool work_is_cost(const char *name);
+
+/* `name` without a model's name before it. */
+const char *work_without_model(const char *name);
 
 #endif

@@ -1,5 +1,6 @@
 /* The simulated world: the ranks are SMPI processes on the hosts of a platform file, all in one real process, and time
  * is SimGrid's. Real arithmetic runs one rank at a time and is charged what it took. */
+#include "world_sim.h"
 #include "world.h"
 #include "world_mpi.h"
 
@@ -7,21 +8,26 @@
 #include "die.h"
 #include "job.h"
 #include "memory.h"
+#include "number.h"
 
 #include <math.h>
 #include <signal.h>
+#include <simgrid/actor.h>
 #include <simgrid/engine.h>
+#include <simgrid/exec.h>
 #include <simgrid/host.h>
 #include <simgrid/version.h>
 #include <smpi/smpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 #include <xbt/config.h>
 
 static double fastest; /* flop/s of the platform's fastest host, on which work takes what it is said to take */
+static int ranks_here; /* on this rank's host */
 
 /* Where simulated and CPU time last met on this rank. Asking SMPI for the time charges what was computed so far and lets
  * the other ranks compute, through whose data this one's would leave the cache. On a core of its own they would not; so a
@@ -31,12 +37,20 @@ static struct {
     double clock, cpu;
 } meeting;
 
+/* Others stand for something that hosts share. */
+static bool takes_ranks(sg_host_t host)
+{
+    const char *ranks = sg_host_get_property_value(host, "ranks");
+    return !ranks || strcmp(ranks, "0") != 0;
+}
+
 static double find_fastest(void)
 {
     sg_host_t *hosts = sg_host_list();
     double speed = 0;
     for (size_t i = 0; i < sg_host_count(); i++)
-        speed = fmax(speed, sg_host_get_speed(hosts[i]));
+        if (takes_ranks(hosts[i]))
+            speed = fmax(speed, sg_host_get_speed(hosts[i]));
     free(hosts);
     return speed;
 }
@@ -52,17 +66,27 @@ static void take_output(void)
     }
 }
 
+static int count_here(MPI_Comm comm)
+{
+    MPI_Comm here = MPI_COMM_NULL;
+    int ranks = 0;
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+    MPI_Comm_size(here, &ranks);
+    MPI_Comm_free(&here);
+    return ranks;
+}
+
 struct world *world_open(void)
 {
     MPI_Init(NULL, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* ranks do not outlive their launcher */
     take_output();
     fastest = find_fastest();
-    const char *ranks_here = world_property("ranks");
-    bool has_core = sg_host_core_count(sg_host_self()) >= (ranks_here ? atoi(ranks_here) : 1);
-    meeting.is_alone = has_core && sg_cfg_get_boolean("smpi/simulate-computation");
     struct world *world = memory_new(1, sizeof *world);
     world->comm = companion_muster();
+    ranks_here = count_here(world->comm);
+    bool has_core = sg_host_core_count(sg_host_self()) >= ranks_here;
+    meeting.is_alone = has_core && sg_cfg_get_boolean("smpi/simulate-computation");
     MPI_Comm_rank(world->comm, &world->rank);
     MPI_Comm_size(world->comm, &world->size);
     world->cores = job_cores();
@@ -107,8 +131,13 @@ double world_wall(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+/* A platform file may say that its clock's sleeps last so many times what was asked. */
 void world_sleep(double seconds)
 {
+    const char *stretch = world_property("sleep_stretch");
+    double times = 1;
+    if (stretch && number_parse(stretch, &times))
+        seconds *= times;
     struct timespec duration = { .tv_sec = (time_t)seconds };
     duration.tv_nsec = (long)((seconds - (double)duration.tv_sec) * 1e9);
     nanosleep(&duration, NULL);
@@ -117,6 +146,31 @@ void world_sleep(double seconds)
 void world_busy(double seconds)
 {
     smpi_execute_flops_benched(seconds * fastest); /* unbenched, the work of others meanwhile would be charged to us */
+}
+
+void world_busy_on(const char *bus, double seconds)
+{
+    smpi_bench_end();
+    sg_exec_t exec = sg_actor_exec_init(seconds * fastest);
+    sg_exec_set_host(exec, sg_host_by_name(bus));
+    sg_exec_set_bound(exec, sg_host_get_speed(sg_host_self()));
+    sg_exec_start(exec);
+    sg_exec_wait(exec);
+    smpi_bench_begin();
+}
+
+double world_feeds(const char *bus)
+{
+    sg_host_t host = sg_host_self();
+    double most = sg_host_core_count(host);
+    if (bus)
+        most = fmin(most, sg_host_get_speed(sg_host_by_name(bus)) / sg_host_get_speed(host));
+    return fmin(1, most / ranks_here);
+}
+
+double world_pace(void)
+{
+    return fastest / sg_host_get_speed(sg_host_self());
 }
 
 const char *world_backend(void)

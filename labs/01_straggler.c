@@ -89,8 +89,8 @@ static void refuse(const struct options *o)
 
 static double stall_seconds(const struct options *o, const struct card *card)
 {
-    double overshoot = o->stall == STALL_SLEEP ? card->sleep_overshoot : 0;
-    return o->stall == STALL_NONE ? 0 : o->sleep_ms / 1e3 + overshoot;
+    double seconds = o->stall == STALL_NONE ? 0 : o->sleep_ms / 1e3;
+    return o->stall == STALL_SLEEP ? card_sleep(card, seconds) : seconds;
 }
 
 /* What a rank's step costs besides its samples, and per sample: the share is dealt and the step predicted from it. */
@@ -137,7 +137,7 @@ static struct load load_of(const struct options *o, const struct card *card, int
     local += o->run.sync_every > 1 ? averaging / o->run.sync_every : 0;
     double on_core = pace.fetch + (o->stall == STALL_BUSY ? pace.stall : 0);
     double asleep = pace.fetch + pace.stall - on_core;
-    struct load load = { .data = on_core + asleep, .local = local, .cpu = local + on_core };
+    struct load load = { .data = on_core + asleep, .local = local, .cpu = local + on_core, .after = pace.update };
     if (o->ahead) {
         double left = fmax(0, on_core - (local - pace.update));
         load.local = local + on_core - (1 - card->transfer_core) * fmin(left, transfer);
@@ -172,7 +172,7 @@ static struct prediction predict(const struct options *o, const struct card *car
     double roaming = roaming_excess(o, card, &loads[0], transfer), most = predict_fullest(k, ranks) / k;
     for (int rank = 0; o->roams && rank < ranks; rank++)
         loads[rank].data += roaming * (rank == 0 ? most : (1 - most) / (ranks - 1));
-    return predict_step(loads, ranks, card->cores, card_jitter(card, ranks) / sqrt(k), transfer / k);
+    return predict_step(card, loads, ranks, card_jitter(card, ranks, loads[0].local) / sqrt(k), transfer / k);
 }
 
 static char *event(const struct options *o)

@@ -96,8 +96,8 @@ static struct prediction predict(const struct options *o, const struct card *car
     double most = 0, sum = 0; /* of what is done while the others wait at the barrier, per step */
     for (int rank = 0; rank < ranks; rank++) {
         double host = host_seconds(o, rank);
-        host += host > 0 && o->work == STALL_SLEEP ? card->sleep_overshoot : 0;
-        loads[rank] = (struct load){ .data = fetch, .local = local, .cpu = fetch + local };
+        host = host > 0 && o->work == STALL_SLEEP ? card_sleep(card, host) : host;
+        loads[rank] = (struct load){ .data = fetch, .local = local, .cpu = fetch + local, .after = cost.update };
         if (o->is_aside && o->work == STALL_BUSY) {
             double left = fmax(0, host - barrier - fetch - local);
             double hidden = (1 - card->transfer_core) * (fmin(barrier, host) + fmin(transfer, left));
@@ -114,7 +114,7 @@ static struct prediction predict(const struct options *o, const struct card *car
         most = fmax(most, host / period);
         sum += host / period;
     }
-    struct prediction p = predict_step(loads, ranks, card->cores, card_jitter(card, ranks), transfer);
+    struct prediction p = predict_step(card, loads, ranks, card_jitter(card, ranks, fetch + local), transfer);
     p.host += sum / ranks;
     p.wait += most - sum / ranks;
     p.transfer += barrier / period;

@@ -170,7 +170,8 @@ static struct prediction predict(const struct options *o, const struct card *car
                          .local = passes + cost.update + convert_seconds(o, card),
                          .host = o->is_fresh ? (double)MIB * o->comm_mb / card->fresh_bandwidth : 0 };
     load.cpu = load.data + load.local + load.host;
-    return predict_alike(load, ranks, card->cores, card_jitter(card, ranks), predict_transfer(o, card, passes));
+    load.after = cost.update;
+    return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), predict_transfer(o, card, passes));
 }
 
 static double largest_message(const struct options *o)
@@ -218,8 +219,8 @@ struct buffers {
  * machine may hand on to its host, and to get them again takes many times as long. */
 static float *renew(float *fresh, size_t count)
 {
-    memory_unmap(fresh, count * sizeof *fresh);
-    fresh = memory_map(count * sizeof *fresh);
+    device_unmap(fresh, count * sizeof *fresh);
+    fresh = device_map(count * sizeof *fresh);
     device_fill(fresh, 1, count);
     return fresh;
 }
@@ -329,10 +330,10 @@ int main(int argc, char **argv)
     int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, base.run.batch_size);
     size_t count = message_floats(&base), wider = count > t.count ? count : t.count;
-    struct buffers b = { .send = memory_new(count, sizeof(float)),
-                         .receive = memory_new(count, sizeof(float)),
-                         .narrow = memory_new(wider, sizeof(uint16_t)),
-                         .narrowed = memory_new(wider, sizeof(uint16_t)) };
+    struct buffers b = { .send = device_new(count, sizeof(float)),
+                         .receive = device_new(count, sizeof(float)),
+                         .narrow = device_new(wider, sizeof(uint16_t)),
+                         .narrowed = device_new(wider, sizeof(uint16_t)) };
     device_fill(b.send, 1, count);
 
     struct options o;
@@ -361,7 +362,7 @@ int main(int argc, char **argv)
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(t.optimizer, mlp_parameters(t.model), t.sums);
         }
-        memory_unmap(b.fresh, count * sizeof(float));
+        device_unmap(b.fresh, count * sizeof(float));
         b.fresh = NULL;
         lab_judge(lab, loss, o.run.batch_size, mlp_parameters(t.model), t.count);
     }
@@ -374,10 +375,10 @@ int main(int argc, char **argv)
             compare_buckets(lab, &base, &t, &b);
     }
 
-    free(b.send);
-    free(b.receive);
-    free(b.narrow);
-    free(b.narrowed);
+    device_free(b.send);
+    device_free(b.receive);
+    device_free(b.narrow);
+    device_free(b.narrowed);
     trainer_close(&t);
     return lab_close(lab);
 }

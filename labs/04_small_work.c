@@ -118,9 +118,9 @@ static struct prediction predict(const struct options *o, const struct card *car
     struct work batch = work_samples(o->run.batch_size);
     double data = micro_batches * cost_at(&cost.fetch, batch);
     double local = micro_batches * cost_at(&cost.passes, batch) + cost.update + adding_seconds(o, card);
-    struct load load = { .data = data, .local = local, .cpu = data + local };
+    struct load load = { .data = data, .local = local, .cpu = data + local, .after = cost.update };
     double transfer = card_allreduce(card, ranks, mlp_gradient_bytes(&o->run));
-    return predict_alike(load, ranks, card->cores, sums * card_jitter(card, ranks), sums * transfer);
+    return predict_alike(card, load, ranks, sums * card_jitter(card, ranks, load.cpu / sums), sums * transfer);
 }
 
 static char *event(const struct options *o)
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&story, &base, argc, argv);
     int rank = world_rank(lab_world(lab)), times = base.times > base.run.ranks ? base.times : base.run.ranks;
     struct trainer t = trainer_open(&base.run, base.run.batch_size * times);
-    float *total = memory_new(t.count, sizeof *total); /* of the micro-batches' gradients */
+    float *total = device_new(t.count, sizeof *total); /* of the micro-batches' gradients */
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
@@ -185,7 +185,7 @@ int main(int argc, char **argv)
         lab_judge(lab, loss, micro_batches * o.run.batch_size, mlp_parameters(t.model), t.count);
     }
 
-    free(total);
+    device_free(total);
     trainer_close(&t);
     return lab_close(lab);
 }

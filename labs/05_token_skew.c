@@ -197,13 +197,15 @@ static struct prediction predict_one(const struct options *o, const struct card 
     int ranks = o->run.ranks;
     struct local_cost cost = card_local(card, ranks);
     struct load loads[RANKS_MOST] = { 0 };
+    double mean = 0;
     for (int rank = 0; rank < ranks; rank++) {
         struct work work = token_work(token_plan_batch(plan, rank, step));
         double data = cost_at(&cost.fetch, work), local = cost_at(&cost.passes, work) + cost.update;
-        loads[rank] = (struct load){ .data = data, .local = local, .cpu = data + local };
+        loads[rank] = (struct load){ .data = data, .local = local, .cpu = data + local, .after = cost.update };
+        mean += loads[rank].cpu / ranks;
     }
     double transfer = card_allreduce(card, ranks, subject_text.gradient_bytes(&o->run));
-    return predict_step(loads, ranks, card->cores, card_jitter(card, ranks), transfer);
+    return predict_step(card, loads, ranks, card_jitter(card, ranks, mean), transfer);
 }
 
 static struct prediction predict(const struct options *o, const struct card *card)

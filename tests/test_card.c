@@ -47,6 +47,7 @@ static struct card card_here(void)
                          .jitter = 1e-4,
                          .copy_bandwidth = 12.5e9,
                          .sleep_overshoot = 6e-5,
+                         .sleep_stretch = 0.002,
                          .transfer_core = 1,
                          .stamp_cost = 2.5e-8,
                          .links = 2 };

@@ -570,12 +570,19 @@ static void assert_terms(const struct prediction *p, double data, double local, 
     assert_near(prediction_step(p), data + local + host + wait + transfer, 1e-12);
 }
 
+static const struct card *of_cores(int cores)
+{
+    static struct card card;
+    card = (struct card){ .ranks = RANKS, .cores = cores };
+    return &card;
+}
+
 static void ranks_alike_wait_for_nobody(void **state)
 {
     (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
-    struct prediction p = predict_step(loads, RANKS, RANKS, 0, 5);
+    struct prediction p = predict_step(of_cores(RANKS), loads, RANKS, 0, 5);
     assert_false(p.is_timeshared);
     assert_terms(&p, 1, 20, 2, 0, 5);
     assert_near(prediction_step(&p), 28, 1e-12);
@@ -588,7 +595,7 @@ static void a_stall_is_waited_for(void **state)
     struct load loads[RANKS];
     fill_loads(loads);
     loads[1].data += 40;
-    struct prediction p = predict_step(loads, RANKS, RANKS, 0, 5);
+    struct prediction p = predict_step(of_cores(RANKS), loads, RANKS, 0, 5);
     assert_terms(&p, 11, 20, 2, 30, 5);
     assert_near(prediction_step(&p), 68, 1e-12);
 }
@@ -601,7 +608,7 @@ static void the_slowest_counts_by_the_sum_of_its_terms(void **state)
     loads[0].data += 8;
     loads[2].local += 12;
     loads[3].host += 4;
-    struct prediction p = predict_step(loads, RANKS, RANKS, 0, 0);
+    struct prediction p = predict_step(of_cores(RANKS), loads, RANKS, 0, 0);
     assert_terms(&p, 3, 23, 3, 6, 0); /* 35 - 29 */
     assert_near(prediction_step(&p), 35, 1e-12);
 }
@@ -611,20 +618,20 @@ static void spread_is_waited_for_where_no_rank_is_slower(void **state)
     (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
-    struct prediction p = predict_step(loads, RANKS, RANKS, 3, 5);
+    struct prediction p = predict_step(of_cores(RANKS), loads, RANKS, 3, 5);
     assert_terms(&p, 1, 20, 2, 3, 5);
     loads[1].data += 40; /* 30 above the mean: the spread of 3 is within it */
-    p = predict_step(loads, RANKS, RANKS, 3, 5);
+    p = predict_step(of_cores(RANKS), loads, RANKS, 3, 5);
     assert_terms(&p, 11, 20, 2, 30, 5);
     loads[1].data = 1 + 2; /* 1.5 above the mean: the spread exceeds it */
-    p = predict_step(loads, RANKS, RANKS, 3, 5);
+    p = predict_step(of_cores(RANKS), loads, RANKS, 3, 5);
     assert_terms(&p, 1.5, 20, 2, 3, 5);
 }
 
 static void one_rank_is_its_own_slowest(void **state)
 {
     (void)state;
-    struct prediction p = predict_step(&(struct load){ .data = 1, .local = 20, .cpu = 21 }, 1, 1, 0, 0);
+    struct prediction p = predict_step(of_cores(1), &(struct load){ .data = 1, .local = 20, .cpu = 21 }, 1, 0, 0);
     assert_false(p.is_timeshared);
     assert_terms(&p, 1, 20, 0, 0, 0);
 }
@@ -635,7 +642,7 @@ static void on_fewer_cores_the_work_of_all_sets_the_pace(void **state)
     (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
-    struct prediction p = predict_step(loads, RANKS, 2, 0, 5);
+    struct prediction p = predict_step(of_cores(2), loads, RANKS, 0, 5);
     assert_true(p.is_timeshared);
     assert_terms(&p, 2, 40, 4, 0, 5);
 }
@@ -649,13 +656,13 @@ static void on_fewer_cores_a_sleep_hides_behind_the_others(void **state)
     struct load loads[RANKS];
     fill_loads(loads);
     loads[0].data += 40;
-    struct prediction p = predict_step(loads, RANKS, 2, 0, 5);
+    struct prediction p = predict_step(of_cores(2), loads, RANKS, 0, 5);
     assert_near(prediction_step(&p), 63 + 5, 1e-9);
     assert_near(p.data, (41 + 3 * 1.5) / 4, 1e-9);
     assert_near(p.local, (20 + 3 * 30) / 4.0, 1e-9);
     assert_near(p.wait, 3 * (63 - 34.5) / 4, 1e-9);
     loads[0].data -= 20;
-    p = predict_step(loads, RANKS, 2, 0, 5);
+    p = predict_step(of_cores(2), loads, RANKS, 0, 5);
     assert_near(prediction_step(&p), 20 + 58 / 3.0 + 40 / 3.0 + 5, 1e-9);
 }
 
@@ -668,8 +675,63 @@ static void on_fewer_cores_busy_work_is_shared_fairly_not_well(void **state)
     fill_loads(loads);
     loads[0].data += 20;
     loads[0].cpu += 20;
-    struct prediction p = predict_step(loads, RANKS, 2, 0, 5);
+    struct prediction p = predict_step(of_cores(2), loads, RANKS, 0, 5);
     assert_near(prediction_step(&p), 66 + 5, 1e-9);
+}
+
+/* What comes after the meeting finds all ranks awake: of 23, an update of 4 takes 8 on two cores, and the sleeper has
+ * only the other 19 for itself: the others' 3 x 19 are done at 28.5, it ends at 40 + 19. */
+static void on_fewer_cores_all_update_at_once(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    for (int rank = 0; rank < RANKS; rank++)
+        loads[rank].after = 4;
+    struct prediction p = predict_step(of_cores(2), loads, RANKS, 0, 5);
+    assert_terms(&p, 2, 40, 4, 0, 5);
+    loads[0].data += 40;
+    p = predict_step(of_cores(2), loads, RANKS, 0, 5);
+    assert_near(prediction_step(&p), 59 + 8 + 5, 1e-9);
+}
+
+/* Memory feeds two and a half of them, so four take 1.6 times as long; two are not slowed down. */
+static void memory_feeds_a_fraction(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    struct card card = { .ranks = RANKS, .cores = 12, .feeds = 2.5 };
+    struct prediction p = predict_step(&card, loads, RANKS, 0, 5);
+    assert_terms(&p, 1.6, 32, 3.2, 0, 5);
+    p = predict_step(&card, loads, 2, 0, 5);
+    assert_terms(&p, 1, 20, 2, 0, 5);
+}
+
+/* A host that needs a quarter longer: 23 become 28.75, and the other three wait; what it sleeps stays as it is. */
+static void a_slow_host_is_waited_for(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    struct card card = { .ranks = RANKS, .cores = RANKS, .pace = { 1, 1, 1.25f, 1 } };
+    struct prediction p = predict_step(&card, loads, RANKS, 0, 5);
+    assert_near(prediction_step(&p), 28.75 + 5, 1e-9);
+    assert_near(p.local, (3 * 20 + 25) / 4.0, 1e-9);
+    loads[2].data += 40;
+    p = predict_step(&card, loads, RANKS, 0, 5);
+    assert_near(prediction_step(&p), 68.75 + 5, 1e-9);
+}
+
+/* Tables of order statistics: 0.5642 of two, 1.0294 of four, 2.0697 of 32; and about 2.82 of 256. */
+static void the_largest_of_normals(void **state)
+{
+    (void)state;
+    assert_near(stats_normal_most(1), 0, 1e-9);
+    assert_near(stats_normal_most(2), 1 / sqrt(M_PI), 1e-6);
+    assert_near(stats_normal_most(4), 1.02937537300396, 1e-6);
+    assert_near(stats_normal_most(32), 2.06966, 1e-4);
+    assert_near(stats_normal_most(256), 2.8269, 1e-3);
 }
 
 /* In fours: the slow rank's 73 of 512 become 72, and what is left goes out in fours too; a clamped one stays one. */
@@ -732,6 +794,10 @@ int main(void)
         cmocka_unit_test(on_fewer_cores_the_work_of_all_sets_the_pace),
         cmocka_unit_test(on_fewer_cores_a_sleep_hides_behind_the_others),
         cmocka_unit_test(on_fewer_cores_busy_work_is_shared_fairly_not_well),
+        cmocka_unit_test(on_fewer_cores_all_update_at_once),
+        cmocka_unit_test(memory_feeds_a_fraction),
+        cmocka_unit_test(a_slow_host_is_waited_for),
+        cmocka_unit_test(the_largest_of_normals),
         cmocka_unit_test(shares_come_in_grains),
     };
     return cmocka_run_group_tests_name("stats", tests, NULL, NULL);

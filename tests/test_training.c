@@ -179,7 +179,7 @@ static void adamw_follows_its_formula(void **state)
 {
     (void)state;
     enum { COUNT = 37, STEPS = 5 };
-    struct adamw *optimizer = adamw_open(COUNT, 1e-3);
+    struct adamw *optimizer = adamw_open(WORK_MLP, COUNT, 1e-3);
     struct random random;
     random_seed(&random, 1);
     float p[COUNT], g[COUNT];
@@ -230,7 +230,7 @@ static void the_loss_falls_on_a_learnable_task(void **state)
     }
     struct batch batch = { .features = features, .labels = labels, .samples = SAMPLES, .scale = 1.0f / SAMPLES };
     struct mlp *model = mlp_open(&run, SAMPLES);
-    struct adamw *optimizer = adamw_open(mlp_parameter_count(model), 1e-2);
+    struct adamw *optimizer = adamw_open(WORK_MLP, mlp_parameter_count(model), 1e-2);
     double first = mlp_forward(model, &batch), last = first;
     for (int step = 0; step < STEPS; step++) {
         last = mlp_forward(model, &batch);
@@ -271,7 +271,7 @@ static void cross_entropy_survives_extreme_logits(void **state)
 
 int main(void)
 {
-    device_open();
+    device_open(0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_agree_with_finite_differences), cmocka_unit_test(the_published_model_has_its_size),
         cmocka_unit_test(forgotten_gradients_are_poison),          cmocka_unit_test(shares_add_up_to_the_global_batch),

@@ -390,7 +390,7 @@ static void training_lowers_the_loss_and_repeats_to_the_bit(void **state)
     struct transformer *model = transformer_open(transformer_published, 4 * 33, 4, 33);
     size_t count = transformer_parameter_count(model);
     assert_true(isnan(transformer_gradients(model)[0]) && isnan(transformer_gradients(model)[count - 1]));
-    struct adamw *optimizer = adamw_open(count, 2e-3);
+    struct adamw *optimizer = adamw_open(WORK_TRANSFORMER, count, 2e-3);
     struct text_batch batch = lay_out(length, 4, false, &transformer_published);
     float *once = memory_new(count, sizeof *once), *start = memory_new(count, sizeof *start);
     memcpy(start, transformer_parameters(model), count * sizeof *start);
@@ -645,7 +645,7 @@ static void attention_survives_extreme_scores(void **state)
 
 int main(void)
 {
-    device_open();
+    device_open(0);
     struct heap heap = { .items = 0 };
     random_seed(&heap.random, 1);
     const struct CMUnitTest tests[] = {

@@ -1,8 +1,8 @@
 /* describe_platform: what SimGrid makes of a platform file, a line per host: NAME RANKS CORES SPEED DEVICE.
  *
  * RANKS and DEVICE are properties of the host (of a <cluster>: of all its hosts): how many ranks it takes (1 unless
- * said), and "cpu" (real arithmetic, the default) or "model" (the file says what the work costs: common/work.h).
- * What SimGrid cannot read ends it; what it says then is read by whoever started it. */
+ * said), and "cpu" (real arithmetic, the default) or "model" (the file says what the work costs: common/work.h). A host
+ * that takes none may stand for what others share: `memory_bus` names it. What SimGrid cannot read ends it; what it says then is read by whoever started it. */
 #include "number.h"
 #include "work.h"
 
@@ -34,14 +34,20 @@ static void check_properties(sg_host_t host)
     void *value = NULL;
     xbt_dict_foreach(sg_host_get_properties(host), cursor, name, value)
     {
+        const char *on = sg_host_get_name(host), *plain = work_without_model(name);
         size_t length = strlen(name);
-        double seconds = 0;
-        if (length < 2 || strcmp(name + length - 2, "_s") != 0)
-            continue;
-        if (!work_is_property(name))
-            refuse(sg_host_get_name(host), name, value, "no such cost; common/work.h lists them");
-        if (!number_parse(value, &seconds) || !(seconds >= 0 && seconds < 1e6))
-            refuse(sg_host_get_name(host), name, value, "a cost is a number of seconds, 0 or more");
+        double number = 0;
+        bool is_number = number_parse(value, &number);
+        if (work_is_cost(name) && !(is_number && number >= 0 && number < 1e6))
+            refuse(on, name, value, "a cost is a number of seconds, 0 or more");
+        if (!work_is_cost(name) && length > 2 && strcmp(name + length - 2, "_s") == 0)
+            refuse(on, name, value, "no such cost; common/work.h lists them");
+        if (strcmp(plain, "jitter") == 0 && !(is_number && number >= 0 && number <= 1))
+            refuse(on, name, value, "jitter is a share of a step's time, 0 to 1");
+        if (strcmp(name, "sleep_stretch") == 0 && !(is_number && number >= 1 && number < 100))
+            refuse(on, name, value, "a sleep lasts so many times what was asked, 1 or more");
+        if (strcmp(plain, "memory_bus") == 0 && !sg_host_by_name(value))
+            refuse(on, name, value, "no host of this name; give one that takes no ranks and has the bus's speed");
     }
 }
 

@@ -1,0 +1,16 @@
+/* world_sim: what only a simulated world knows: how fast this rank's host is, and what it shares with others. */
+#ifndef LOCKSTEP_WORLD_SIM_H
+#define LOCKSTEP_WORLD_SIM_H
+
+/* How many times as long work takes on this rank's host as on the platform's fastest. */
+double world_pace(void);
+
+/* Works for that many seconds of a core that needs the memory bus all the while. `bus` is the host in the platform file
+ * that stands for it: its speed is what it can feed, of which each rank gets an equal share, up to its core's speed. */
+void world_busy_on(const char *bus, double seconds);
+
+/* This rank's share of the ranks that its host can feed at full speed at once: over all ranks, they add up to the machine's.
+ * `bus` may be NULL: then each core feeds one. */
+double world_feeds(const char *bus);
+
+#endif
