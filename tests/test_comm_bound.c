@@ -3,14 +3,10 @@
 #include "../labs/03_comm_bound.c"
 #undef main
 
-#include "round_card.h"
+#include "formula.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static struct options options_of(int ranks, int comm_mb, int bucket_mb)
 {
@@ -19,25 +15,9 @@ static struct options options_of(int ranks, int comm_mb, int bucket_mb)
     return o;
 }
 
-static void assert_near(const char *what, double got, double expected)
-{
-    if (!(fabs(got - expected) <= 1e-6))
-        fail_msg("%s: predicted as %.6f ms, by hand it is %.6f", what, got, expected);
-}
-
 static void assert_case_of(const char *name, struct options o, const struct card *card, double expected)
 {
-    const struct variant *v = variants;
-    while (v->name && strcmp(v->name, name) != 0)
-        v++;
-    assert_non_null(v->name);
-    if (v->pathology)
-        v->pathology(&o);
-    if (v->fix)
-        v->fix(&o);
-    struct prediction p = predict(&o, card);
-    assert_true(p.data >= 0 && p.local >= 0 && p.host >= 0 && p.wait >= 0 && p.transfer >= 0);
-    assert_near(name, 1e3 * prediction_step(&p), expected);
+    assert_predicted(name, o, card, expected, exact);
 }
 
 static void assert_case(const char *name, const struct card *card, double expected)
