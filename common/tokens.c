@@ -228,6 +228,7 @@ struct token_plan *token_plan_open(const struct token_recipe *recipe, const stru
     if (!corpus)
         corpus = plan->drawn = token_corpus_open(recipe);
     plan->ranks = recipe->ranks;
+    plan->is_packed = dealing.is_packed;
     plan->batches = memory_new(ranks, sizeof *plan->batches);
     plan->batch = memory_new(ranks, sizeof *plan->batch);
     plan->example = memory_new((size_t)corpus->count, sizeof *plan->example);

@@ -92,6 +92,7 @@ struct token_batch {
 /* The batches of all ranks, in the order of the steps. */
 struct token_plan {
     int ranks;
+    bool is_packed;             /* as it was dealt: how its batches are to be laid out, and what they need */
     int *batches;               /* (ranks) how many */
     struct token_batch **batch; /* (ranks, batches of that rank) */
     uint32_t *example;          /* owns what the batches point to */

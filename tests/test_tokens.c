@@ -437,6 +437,7 @@ static void assert_within_limit(struct dealt d, const struct token_batch *batch)
 
 static void check_batches(struct dealt d)
 {
+    assert_int_equal(d.plan->is_packed, d.dealing.is_packed);
     for (int rank = 0; rank < d.recipe.ranks; rank++) {
         assert_true(d.plan->batches[rank] >= 1);
         int incomplete = 0;
