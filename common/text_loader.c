@@ -91,7 +91,7 @@ const struct text_batch *text_loader_next(struct text_loader *l)
     l->batch.scale = scale_of(&l->reading, l->step);
     for (int i = 0; i < from->samples; i++) {
         uint32_t example = from->example[i];
-        add_text(l, example, l->reading.is_packed ? l->corpus->length[example] : from->longest);
+        add_text(l, example, l->reading.plan->is_packed ? l->corpus->length[example] : from->longest);
     }
     l->step++;
     return &l->batch;

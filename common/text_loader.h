@@ -21,10 +21,9 @@ void text_loader_close(struct text_loader *loader);
 struct reading {
     const struct token_plan *plan;
     int rank;
-    int first;      /* step of the plan to begin with */
-    bool is_packed; /* as the plan's dealing has it */
-    bool
-        weighs_by_texts; /* every text of a step counts alike; else every rank does, as averaging ranks' means has it */
+    int first; /* step of the plan to begin with */
+    /* Every text of a step counts alike; else every rank does, as averaging ranks' means has it. */
+    bool weighs_by_texts;
 };
 void text_loader_restart(struct text_loader *loader, struct reading reading);
 

@@ -10,19 +10,6 @@
 
 enum { MOST_TEXTS = 1 << 24 };
 
-const struct token_recipe token_recipe_published = {
-    .seed = 2026,
-    .steps = 12,
-    .batch_size = 8,
-    .ranks = 4,
-    .max_tokens = 1280,
-    .num_classes = 16,
-    .min_length = 64,
-    .max_length = 256,
-    .outlier_prob = 0.08,
-    .fixed_length = 128,
-};
-
 const struct token_dealing token_dealings[TOKENS_STRATEGIES] = {
     [TOKENS_SAMPLE] = { .order = ORDER_SHUFFLED, .limit = LIMIT_SAMPLES },
     [TOKENS_BUCKET] = { .order = ORDER_SORTED, .limit = LIMIT_SAMPLES },
@@ -241,6 +228,7 @@ struct token_plan *token_plan_open(const struct token_recipe *recipe, const stru
     if (!corpus)
         corpus = plan->drawn = token_corpus_open(recipe);
     plan->ranks = recipe->ranks;
+    plan->is_packed = dealing.is_packed;
     plan->batches = memory_new(ranks, sizeof *plan->batches);
     plan->batch = memory_new(ranks, sizeof *plan->batch);
     plan->example = memory_new((size_t)corpus->count, sizeof *plan->example);

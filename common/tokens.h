@@ -24,9 +24,6 @@ struct token_recipe {
     int fixed_length;
 };
 
-/* The post's runs: 4 ranks x 8 texts of 64 to 256 tokens, 12 steps, and the 1,280 tokens of its token-budget run. */
-extern const struct token_recipe token_recipe_published;
-
 /* Whether every rank gets a batch, however they are dealt, and the texts are few enough to be kept (2^24). Ask first:
  * everything below takes a yes for granted. */
 bool token_recipe_works(const struct token_recipe *recipe);
@@ -95,6 +92,7 @@ struct token_batch {
 /* The batches of all ranks, in the order of the steps. */
 struct token_plan {
     int ranks;
+    bool is_packed;             /* as it was dealt: how its batches are to be laid out, and what they need */
     int *batches;               /* (ranks) how many */
     struct token_batch **batch; /* (ranks, batches of that rank) */
     uint32_t *example;          /* owns what the batches point to */

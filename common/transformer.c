@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct transformer_shape transformer_published = { .vocab = 8192, .width = 48, .heads = 4, .classes = 16 };
-
 struct transformer {
     struct transformer_shape shape;
     size_t offset[TRANSFORMER_GROUPS + 1];

@@ -20,9 +20,6 @@ struct transformer_shape {
     int seed;
 };
 
-/* 412,960 parameters: 8192 words, width 48, 4 heads, 16 classes. */
-extern const struct transformer_shape transformer_published;
-
 enum transformer_group {
     EMBEDDING, /* (vocab,C) */
     NORM1_WEIGHT,

@@ -324,7 +324,6 @@ int main(int argc, char **argv)
         struct reading reading = { .plan = plan,
                                    .rank = rank,
                                    .first = first_step(&o) - run_window(&o.run, 0).warmup,
-                                   .is_packed = o.dealing.is_packed,
                                    .weighs_by_texts = o.weighs_by_texts };
         double loss = 0;
         int texts = 0;

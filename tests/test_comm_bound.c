@@ -3,14 +3,8 @@
 #include "../labs/03_comm_bound.c"
 #undef main
 
-#include "round_card.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <cmocka.h>
+#include "ending.h"
+#include "formula.h"
 
 static struct options options_of(int ranks, int comm_mb, int bucket_mb)
 {
@@ -19,25 +13,9 @@ static struct options options_of(int ranks, int comm_mb, int bucket_mb)
     return o;
 }
 
-static void assert_near(const char *what, double got, double expected)
-{
-    if (!(fabs(got - expected) <= 1e-6))
-        fail_msg("%s: predicted as %.6f ms, by hand it is %.6f", what, got, expected);
-}
-
 static void assert_case_of(const char *name, struct options o, const struct card *card, double expected)
 {
-    const struct variant *v = variants;
-    while (v->name && strcmp(v->name, name) != 0)
-        v++;
-    assert_non_null(v->name);
-    if (v->pathology)
-        v->pathology(&o);
-    if (v->fix)
-        v->fix(&o);
-    struct prediction p = predict(&o, card);
-    assert_true(p.data >= 0 && p.local >= 0 && p.host >= 0 && p.wait >= 0 && p.transfer >= 0);
-    assert_near(name, 1e3 * prediction_step(&p), expected);
+    assert_predicted(name, o, card, expected, exact);
 }
 
 static void assert_case(const char *name, const struct card *card, double expected)
@@ -208,36 +186,26 @@ static void ranks_that_share_cores_fill_in_turns(void **state)
     assert_case("comm_ws4", &card, 2 * (20 + 30) + 10 + 10);
 }
 
-/* How refuse() ends, and what it says; 99 when it does not refuse. */
-static int refusal(struct options o, char *said, size_t size)
+static void try_refusing(const void *settings)
 {
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        dup2(ends[1], STDERR_FILENO);
-        refuse(&o);
-        _exit(99);
-    }
-    close(ends[1]);
-    ssize_t got = read(ends[0], said, size - 1);
-    said[got > 0 ? got : 0] = '\0';
-    close(ends[0]);
-    int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    refuse(settings);
+}
+
+static struct ending ending_with(struct options settings)
+{
+    return ending_of(try_refusing, &settings);
 }
 
 static void what_cannot_be_is_refused(void **state)
 {
     (void)state;
-    char said[512];
-    assert_int_equal(refusal(options_of(4, 128, 1), said, sizeof said), 99);
-    assert_int_equal(refusal(options_of(4, 129, 1), said, sizeof said), STATUS_USAGE);
-    assert_non_null(strstr(said, "--bucket-mb 1"));
-    assert_int_equal(refusal(options_of(RANKS_MOST, 4096, 4096), said, sizeof said), STATUS_CANNOT); /* 17 TB */
-    assert_non_null(strstr(said, "--comm-mb 4096"));
+    assert_int_equal(ending_with(options_of(4, 128, 1)).status, 99);
+    struct ending ending = ending_with(options_of(4, 129, 1));
+    assert_int_equal(ending.status, STATUS_USAGE);
+    assert_holds(ending.err, "--bucket-mb 1");
+    ending = ending_with(options_of(RANKS_MOST, 4096, 4096)); /* 17 TB */
+    assert_int_equal(ending.status, STATUS_CANNOT);
+    assert_holds(ending.err, "--comm-mb 4096");
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* Tables on disk: what is written can be read back, what cannot be read says where, and a file is whole or absent. */
 #include "csv.h"
 #include "die.h"
+#include "ending.h"
 #include "files.h"
 #include "memory.h"
 
@@ -17,7 +18,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -41,12 +41,6 @@ static int remove_folder(void **state)
     int failed = nftw(*state, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     free(*state);
     return failed;
-}
-
-static void assert_holds(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("\"%s\" is missing in: %s", part, text);
 }
 
 /* --- writing ---------------------------------------------------------------------------------------------------- */
@@ -441,39 +435,8 @@ static void the_old_file_stays_until_the_new_one_is_whole(void **state)
     fclose(reader);
 }
 
-struct ending {
-    int status;
-    char err[1024];
-};
-
-/* How a program ends that does `act` with `folder`; 99 when it goes on. */
-static struct ending ending_of(void (*act)(const char *folder), const char *folder)
-{
-    int err[2];
-    assert_int_equal(pipe(err), 0);
-    fflush(NULL); /* or the child would print our half line once more */
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        dup2(err[1], STDERR_FILENO);
-        close(err[0]);
-        act(folder);
-        _exit(99);
-    }
-    close(err[1]);
-    struct ending ending = { 0 };
-    size_t used = 0;
-    for (ssize_t got = 1; got > 0; used += got > 0 ? (size_t)got : 0)
-        got = read(err[0], ending.err + used, sizeof ending.err - 1 - used);
-    close(err[0]);
-    int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    ending.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return ending;
-}
-
 /* The program says one line that holds `part` and ends with STATUS_WRONG. */
-static void assert_dies(void (*act)(const char *folder), const char *folder, const char *part)
+static void assert_dies(void (*act)(const void *folder), const char *folder, const char *part)
 {
     struct ending ending = ending_of(act, folder);
     const char *end = strchr(ending.err, '\n');
@@ -482,7 +445,7 @@ static void assert_dies(void (*act)(const char *folder), const char *folder, con
     assert_holds(ending.err, part);
 }
 
-static void write_anything(const char *folder)
+static void write_anything(const void *folder)
 {
     write_file(folder, "summary.csv", "new\n");
 }
@@ -499,7 +462,7 @@ static void a_folder_that_cannot_be_ends_the_program(void **state)
 }
 
 /* A full disk, as far as a program without its own disk can meet one: a limit on the size of its files. */
-static void write_too_much(const char *folder)
+static void write_too_much(const void *folder)
 {
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){ .rlim_cur = 1000, .rlim_max = 1000 });

@@ -1,6 +1,6 @@
-/* The parser of command lines: what it takes, and how it refuses the rest. A refusal ends the program, so every one
- * is tried in a child process whose words are caught in pipes. */
+/* The parser of command lines: what it takes, and how it refuses the rest. */
 #include "die.h"
+#include "ending.h"
 #include "options.h"
 
 #include <errno.h>
@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <cmocka.h>
 
 struct settings {
@@ -73,59 +71,16 @@ static struct settings parsed_line(char *line)
     return parsed(words);
 }
 
-struct ending {
-    int status;
-    char out[8192], err[8192];
-};
-
-static void read_to_end(int from, char *text, size_t size)
+static void parse(const void *words)
 {
-    size_t used = 0;
-    for (ssize_t got = 1; got > 0 && used<size - 1; used += got> 0 ? (size_t)got : 0)
-        got = read(from, text + used, size - 1 - used);
-    text[used] = '\0';
-    close(from);
-}
-
-/* How a program ends that is called with these words; it ends with 99 when it does not refuse them. */
-static struct ending ending_of(const char *const *words)
-{
-    int out[2], err[2];
-    assert_int_equal(pipe(out), 0);
-    assert_int_equal(pipe(err), 0);
-    fflush(NULL); /* or the child would print our half line once more */
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        dup2(out[1], STDOUT_FILENO);
-        dup2(err[1], STDERR_FILENO);
-        close(out[0]);
-        close(err[0]);
-        parsed(words);
-        _exit(99);
-    }
-    close(out[1]);
-    close(err[1]);
-    struct ending ending = { 0 };
-    read_to_end(err[0], ending.err, sizeof ending.err);
-    read_to_end(out[0], ending.out, sizeof ending.out);
-    int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    ending.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return ending;
-}
-
-static void assert_holds(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("\"%s\" is missing in: %s", part, text);
+    parsed(words);
 }
 
 /* Refused: status 2, nothing on standard output, one line on standard error that holds all `parts` (NULL-terminated):
  * the word that is wrong, and what to do. */
 static void assert_refused(const char *const *words, const char *const *parts)
 {
-    struct ending ending = ending_of(words);
+    struct ending ending = ending_of(parse, words);
     const char *end = strchr(ending.err, '\n');
     if (ending.status != STATUS_USAGE)
         fail_msg("\"%.60s %.60s\" ends with %d: %s", words[0], words[1] ? words[1] : "", ending.status, ending.err);
@@ -329,7 +284,7 @@ static void a_huge_word_is_cut_short(void **state)
         memset(huge + length, 'x', size);
         huge[length + size] = '\0';
         assert_refused(WORDS(huge), WORDS("xxxx"));
-        assert_true(strlen(ending_of(WORDS(huge)).err) < 250);
+        assert_true(strlen(ending_of(parse, WORDS(huge)).err) < 250);
     }
     memset(huge, '9', size);
     huge[size] = '\0';
@@ -363,7 +318,7 @@ static void find_help(const char *help, const char *flag, char *line, size_t siz
 static void help_shows_every_flag_with_its_default(void **state)
 {
     (void)state;
-    struct ending ending = ending_of(WORDS("--help"));
+    struct ending ending = ending_of(parse, WORDS("--help"));
     assert_int_equal(ending.status, STATUS_RIGHT);
     assert_string_equal(ending.err, "");
     assert_holds(ending.out, story);
@@ -393,7 +348,7 @@ static void help_shows_every_flag_with_its_default(void **state)
 static void help_is_given_among_other_words(void **state)
 {
     (void)state;
-    assert_int_equal(ending_of(WORDS("--ranks", "8", "--help")).status, STATUS_RIGHT);
+    assert_int_equal(ending_of(parse, WORDS("--ranks", "8", "--help")).status, STATUS_RIGHT);
 }
 
 /* What the settings are echoed as; release with free(). */

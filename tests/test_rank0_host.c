@@ -9,7 +9,7 @@ static void assert_case_of(const char *name, double host_ms, int every, const st
 {
     struct options o = { .run = run_published, .host_ms = host_ms, .every = every, .seldom = 4, .period = 1 };
     o.run.ranks = card->ranks;
-    assert_predicted(name, o, card, expected, 1e-6);
+    assert_predicted(name, o, card, expected, exact);
 }
 
 static void assert_case(const char *name, const struct card *card, double expected)

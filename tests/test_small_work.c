@@ -14,7 +14,7 @@ static struct options base_of(const struct card *card)
 
 static void assert_case(const char *name, const struct card *card, double expected)
 {
-    assert_predicted(name, base_of(card), card, expected, 1e-6);
+    assert_predicted(name, base_of(card), card, expected, exact);
 }
 
 /* 7.2 that no smaller batch makes shorter, 0.1 per sample; T is 10 among four, 6 among two. */
@@ -41,13 +41,13 @@ static void the_cut_and_the_larger_batch_are_settings(void **state)
     struct options o = base_of(&card);
     o.micro_batches = 2;
     o.times = 3;
-    assert_predicted("small_ws4", o, &card, 7.2 + 6.4 + 10, 1e-6);
-    assert_predicted("small_accumulate", o, &card, 2 * (3.2 + 6.4) + 4 + 10, 1e-6);
-    assert_predicted("small_sum_each", o, &card, 2 * (3.2 + 6.4) + 4 + 2 * 10, 1e-6);
-    assert_predicted("larger_batch", o, &card, 7.2 + 38.4 + 10, 1e-6);
+    assert_predicted("small_ws4", o, &card, 7.2 + 6.4 + 10, exact);
+    assert_predicted("small_accumulate", o, &card, 2 * (3.2 + 6.4) + 4 + 10, exact);
+    assert_predicted("small_sum_each", o, &card, 2 * (3.2 + 6.4) + 4 + 2 * 10, exact);
+    assert_predicted("larger_batch", o, &card, 7.2 + 38.4 + 10, exact);
     o.micro_batches = 1; /* one of one is neither copied nor added */
     card.copy_bandwidth = 1e6;
-    assert_predicted("small_accumulate", o, &card, 7.2 + 12.8 + 10, 1e-6);
+    assert_predicted("small_accumulate", o, &card, 7.2 + 12.8 + 10, exact);
 }
 
 /* Gradients that take 1 ms to read or write: the first of four is copied (2), three are added (3 each). A sum of one

@@ -26,7 +26,6 @@ static void assert_case(const char *name, double expected, double tolerance)
 static void every_cell_follows_its_formula(void **state)
 {
     (void)state;
-    const double exact = 1e-6;
     assert_case("baseline", 20 + 10, exact);
     assert_case("skew_ws4", 40 + 20 + 10, exact);
     assert_case("skew_prefetch", 40.2, exact); /* the stall and the fetch, longer than 30 */
@@ -51,12 +50,10 @@ static void a_step_longer_than_the_stall_hides_it(void **state)
 {
     (void)state;
     struct card card = round_card(4, 4);
-    struct options o = settings_of("skew_prefetch", base_of(4));
+    struct options o = base_of(4);
     o.sleep_ms = 25; /* below W + T = 30 */
-    assert_true(fabs(predicted_ms(&o, &card) - 30) < 1e-6);
-    o = settings_of("roaming_prefetch", base_of(4));
-    o.sleep_ms = 25;
-    assert_true(fabs(predicted_ms(&o, &card) - 30) < 1e-6);
+    assert_predicted("skew_prefetch", o, &card, 30, exact);
+    assert_predicted("roaming_prefetch", o, &card, 30, exact);
 }
 
 /* 40.2 of the helper, of which 15.8 were done beside the passes: the rest fills the transfer of 10. */
@@ -65,12 +62,12 @@ static void a_transfer_that_leaves_the_core_free_is_filled(void **state)
     (void)state;
     struct card card = round_card(4, 4);
     card.transfer_core = 0;
-    struct options o = settings_of("busy_prefetch", base_of(4));
-    assert_true(fabs(predicted_ms(&o, &card) - (40 + 20)) < 1e-6);
+    struct options o = base_of(4);
+    assert_predicted("busy_prefetch", o, &card, 40 + 20, exact);
     o.sleep_ms = 20; /* 20.2 - 15.8 = 4.4 are left for it */
-    assert_true(fabs(predicted_ms(&o, &card) - (20 + 20 + 10 - 4.4)) < 1e-6);
+    assert_predicted("busy_prefetch", o, &card, 20 + 20 + 10 - 4.4, exact);
     o.sleep_ms = 10; /* done before the passes are */
-    assert_true(fabs(predicted_ms(&o, &card) - (10 + 20 + 10)) < 1e-6);
+    assert_predicted("busy_prefetch", o, &card, 10 + 20 + 10, exact);
 }
 
 static void shares_cover_the_global_batch(void **state)
@@ -89,10 +86,10 @@ static void shares_cover_the_global_batch(void **state)
 static void one_rank_has_nobody_to_wait_for(void **state)
 {
     (void)state;
-    assert_among("baseline", 1, 4, 20, 1e-6);
-    assert_among("skew_ws4", 1, 4, 60, 1e-6);
-    assert_among("skew_share", 1, 4, 60, 1e-6); /* nobody to give samples to */
-    assert_among("roaming_every_k", 1, 4, 60, 1e-6);
+    assert_among("baseline", 1, 4, 20, exact);
+    assert_among("skew_ws4", 1, 4, 60, exact);
+    assert_among("skew_share", 1, 4, 60, exact); /* nobody to give samples to */
+    assert_among("roaming_every_k", 1, 4, 60, exact);
 }
 
 /* Four ranks on two cores: 2 W. The sleeper leaves its core to the others, who have done their W - 4 long before it wakes;
@@ -100,10 +97,10 @@ static void one_rank_has_nobody_to_wait_for(void **state)
 static void sharing_cores_hides_part_of_the_stall(void **state)
 {
     (void)state;
-    assert_among("baseline", 4, 2, 40 + 10, 1e-6);
-    assert_among("skew_ws4", 4, 2, 40 + 16 + 8 + 10, 1e-6);
-    assert_among("roaming", 4, 2, 40 + 16 + 8 + 10, 1e-6);
-    assert_among("busy", 4, 2, 80 + 10, 1e-6); /* half speed to 32, then 40 alone, then 8 */
+    assert_among("baseline", 4, 2, 40 + 10, exact);
+    assert_among("skew_ws4", 4, 2, 40 + 16 + 8 + 10, exact);
+    assert_among("roaming", 4, 2, 40 + 16 + 8 + 10, exact);
+    assert_among("busy", 4, 2, 80 + 10, exact); /* half speed to 32, then 40 alone, then 8 */
 }
 
 int main(void)

@@ -31,9 +31,7 @@ static const struct token_plan plan = { .ranks = 2,
 
 static struct text_loader *open_loader(struct reading reading)
 {
-    struct token_most most = token_plan_most(&plan);
-    struct text_loader *loader = text_loader_open(&corpus, VOCAB, SEED, most);
-    reading.plan = &plan;
+    struct text_loader *loader = text_loader_open(&corpus, VOCAB, SEED, token_plan_most(reading.plan));
     text_loader_restart(loader, reading);
     return loader;
 }
@@ -46,8 +44,7 @@ static void words_of(int example, int32_t *words)
         .example = &only, .samples = 1, .longest = lengths[example], .padded = lengths[example]
     };
     struct token_plan alone = { .ranks = 1, .batches = (int[]){ 1 }, .batch = (struct token_batch *[]){ &batch } };
-    struct text_loader *loader = text_loader_open(&corpus, VOCAB, SEED, token_plan_most(&alone));
-    text_loader_restart(loader, (struct reading){ .plan = &alone });
+    struct text_loader *loader = open_loader((struct reading){ .plan = &alone });
     memcpy(words, text_loader_next(loader)->token, (size_t)lengths[example] * sizeof *words);
     text_loader_close(loader);
 }
@@ -90,7 +87,7 @@ static void words_are_never_padding_and_alike_everywhere(void **state)
 static void a_padded_batch_is_a_rectangle(void **state)
 {
     (void)state;
-    struct text_loader *loader = open_loader((struct reading){ .rank = 0 });
+    struct text_loader *loader = open_loader((struct reading){ .plan = &plan, .rank = 0 });
     const struct text_batch *batch = text_loader_next(loader);
     assert_int_equal(batch->rows, 15);
     assert_int_equal(batch->texts, 3);
@@ -107,7 +104,13 @@ static void a_padded_batch_is_a_rectangle(void **state)
 static void packed_texts_lie_end_to_end(void **state)
 {
     (void)state;
-    struct text_loader *loader = open_loader((struct reading){ .rank = 0, .is_packed = true });
+    struct token_batch dealt_packed = of_rank0[0];
+    dealt_packed.padded = dealt_packed.useful;
+    dealt_packed.pairs = 2 * 2 + 3 * 3 + 5 * 5;
+    struct token_plan packed = {
+        .ranks = 1, .is_packed = true, .batches = (int[]){ 1 }, .batch = (struct token_batch *[]){ &dealt_packed }
+    };
+    struct text_loader *loader = open_loader((struct reading){ .plan = &packed });
     const struct text_batch *batch = text_loader_next(loader);
     assert_int_equal(batch->rows, 10);
     assert_int_equal(batch->texts, 3);
@@ -121,11 +124,11 @@ static void packed_texts_lie_end_to_end(void **state)
 static void each_rank_counts_alike(void **state)
 {
     (void)state;
-    struct text_loader *loader = open_loader((struct reading){ .rank = 0 });
+    struct text_loader *loader = open_loader((struct reading){ .plan = &plan, .rank = 0 });
     assert_scale(text_loader_next(loader), 2 * 3);
     assert_scale(text_loader_next(loader), 2 * 1);
     text_loader_close(loader);
-    loader = open_loader((struct reading){ .rank = 1 });
+    loader = open_loader((struct reading){ .plan = &plan, .rank = 1 });
     assert_scale(text_loader_next(loader), 2 * 1);
     text_loader_close(loader);
 }
@@ -138,7 +141,7 @@ static void each_text_counts_alike(void **state)
     static const int texts[] = { 3 + 1, 1 + 2, 3 + 1, 1 + 1, 3 + 2, 1 + 1 };
     for (int rank = 0; rank < 2; rank++) {
         struct text_loader *loader =
-            open_loader((struct reading){ .rank = rank, .first = -2, .weighs_by_texts = true });
+            open_loader((struct reading){ .plan = &plan, .rank = rank, .first = -2, .weighs_by_texts = true });
         for (int i = 0; i < 6; i++)
             assert_scale(text_loader_next(loader), texts[i]);
         text_loader_close(loader);
@@ -148,7 +151,7 @@ static void each_text_counts_alike(void **state)
 /* The text that the first of the next batches of rank 1 begins with. */
 static int label_from(int first)
 {
-    struct text_loader *loader = open_loader((struct reading){ .rank = 1, .first = first });
+    struct text_loader *loader = open_loader((struct reading){ .plan = &plan, .rank = 1, .first = first });
     int label = text_loader_next(loader)->text[0].label;
     text_loader_close(loader);
     return label;
@@ -172,7 +175,7 @@ static void a_step_below_zero_is_of_the_round_before(void **state)
     assert_int_equal(label_from(-2), 3);
     assert_int_equal(label_from(-3), 5);
     assert_int_equal(label_from(-4), 6);
-    struct text_loader *loader = open_loader((struct reading){ .rank = 1, .first = -2 });
+    struct text_loader *loader = open_loader((struct reading){ .plan = &plan, .rank = 1, .first = -2 });
     static const int expected[] = { 3, 6, 5, 3 };
     for (int i = 0; i < 4; i++)
         assert_int_equal(text_loader_next(loader)->text[0].label, expected[i]);

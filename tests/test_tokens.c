@@ -8,6 +8,7 @@
 #include "hash.h"
 #include "memory.h"
 #include "random.h"
+#include "text_trainer.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -69,10 +70,14 @@ static void undeal(struct dealt d)
     token_corpus_close(d.corpus);
 }
 
-static struct token_recipe recipe_fixed(struct token_recipe recipe)
+static struct token_recipe recipe_published(void)
 {
-    recipe.is_fixed = true;
-    return recipe;
+    return text_recipe(&run_published_texts, false);
+}
+
+static struct token_recipe recipe_fixed(void)
+{
+    return text_recipe(&run_published_texts, true);
 }
 
 /* --- the published runs ------------------------------------------------------------------------------------------- */
@@ -83,7 +88,8 @@ static void texts_are_the_published_ones(void **state)
     static const int lengths[FIRST] = { 75, 218, 190, 181, 64,  199, 164, 104, 195, 174,
                                         95, 66,  121, 213, 111, 140, 142, 243, 173, 125 };
     static const int labels[FIRST] = { 3, 13, 15, 7, 9, 15, 8, 11, 2, 9, 9, 11, 15, 15, 13, 0, 1, 3, 4, 3 };
-    struct token_corpus *corpus = token_corpus_open(&token_recipe_published);
+    struct token_recipe recipe = recipe_published();
+    struct token_corpus *corpus = token_corpus_open(&recipe);
     assert_int_equal(corpus->count, 3072);
     assert_memory_equal(corpus->length, lengths, sizeof lengths);
     assert_memory_equal(corpus->label, labels, sizeof labels);
@@ -106,7 +112,7 @@ static void texts_of_fixed_length_draw_labels_only(void **state)
 {
     (void)state;
     static const int labels[FIRST] = { 3, 10, 3, 7, 13, 15, 14, 7, 0, 2, 3, 9, 3, 14, 0, 15, 10, 6, 12, 8 };
-    struct token_recipe recipe = recipe_fixed(token_recipe_published);
+    struct token_recipe recipe = recipe_fixed();
     struct token_corpus *corpus = token_corpus_open(&recipe);
     assert_memory_equal(corpus->label, labels, sizeof labels);
     assert_true(hash_integers(corpus->length, corpus->count) == 0xd867ebabb92de325u);
@@ -121,7 +127,7 @@ static void the_shuffle_is_the_published_one(void **state)
     static const int first[FIRST] = { 790, 1247, 1910, 2346, 1555, 2124, 2195, 2652, 2738, 626,
                                       815, 2617, 2326, 1146, 1453, 562,  503,  2236, 515,  2555 };
     static const int last[] = { 2714, 2729, 993, 2530, 1976 };
-    struct dealt d = deal(token_recipe_published, token_dealings[TOKENS_SAMPLE]);
+    struct dealt d = deal(recipe_published(), token_dealings[TOKENS_SAMPLE]);
     int *texts = memory_new((size_t)d.corpus->count, sizeof *texts);
     for (int i = 0; i < d.corpus->count; i++)
         texts[i] = (int)token_plan_batch(d.plan, i % RANKS, i / RANKS / 8)->example[i / RANKS % 8];
@@ -226,7 +232,7 @@ static void batches_are_the_published_ones(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
-        struct dealt d = deal(token_recipe_published, token_dealings[published[i].strategy]);
+        struct dealt d = deal(recipe_published(), token_dealings[published[i].strategy]);
         assert_published(&published[i], d.plan);
         undeal(d);
     }
@@ -235,7 +241,7 @@ static void batches_are_the_published_ones(void **state)
 static void batches_of_fixed_length_are_all_alike(void **state)
 {
     (void)state;
-    struct dealt d = deal(recipe_fixed(token_recipe_published), token_dealings[TOKENS_SAMPLE]);
+    struct dealt d = deal(recipe_fixed(), token_dealings[TOKENS_SAMPLE]);
     for (int rank = 0; rank < RANKS; rank++) {
         assert_int_equal(d.plan->batches[rank], 96);
         for (int step = 0; step < 96; step++) {
@@ -288,7 +294,7 @@ static void epochs_are_pythons(void **state)
     for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++) {
         struct token_dealing dealing = token_dealings[epochs[i].strategy];
         dealing.is_independent = epochs[i].is_independent;
-        struct dealt d = deal(token_recipe_published, dealing);
+        struct dealt d = deal(recipe_published(), dealing);
         assert_int_equal(token_plan_epoch(d.plan), epochs[i].steps);
         struct token_means means = token_plan_means(d.plan, 0, epochs[i].steps);
         assert_near(means.useful, epochs[i].useful);
@@ -431,6 +437,7 @@ static void assert_within_limit(struct dealt d, const struct token_batch *batch)
 
 static void check_batches(struct dealt d)
 {
+    assert_int_equal(d.plan->is_packed, d.dealing.is_packed);
     for (int rank = 0; rank < d.recipe.ranks; rank++) {
         assert_true(d.plan->batches[rank] >= 1);
         int incomplete = 0;
@@ -492,7 +499,7 @@ static void independent_shuffles_permute_the_same_batches(void **state)
 static void sorting_is_stable(void **state)
 {
     (void)state;
-    struct token_recipe recipe = recipe_fixed(token_recipe_published);
+    struct token_recipe recipe = recipe_fixed();
     struct dealt sample = deal(recipe, token_dealings[TOKENS_SAMPLE]);
     struct dealt bucket = deal(recipe, token_dealings[TOKENS_BUCKET]);
     for (int rank = 0; rank < RANKS; rank++)
@@ -553,8 +560,8 @@ static void sorted_batches_are_length_classes(void **state)
 static void packing_changes_no_batch_of_sample(void **state)
 {
     (void)state;
-    struct dealt sample = deal(token_recipe_published, token_dealings[TOKENS_SAMPLE]);
-    struct dealt packed = deal(token_recipe_published, token_dealings[TOKENS_PACKED]);
+    struct dealt sample = deal(recipe_published(), token_dealings[TOKENS_SAMPLE]);
+    struct dealt packed = deal(recipe_published(), token_dealings[TOKENS_PACKED]);
     for (int rank = 0; rank < RANKS; rank++)
         assert_permuted(sample.plan, packed.plan, rank);
     undeal(sample);
@@ -566,7 +573,7 @@ static void packing_changes_no_batch_of_sample(void **state)
 static void a_text_longer_than_the_budget_is_a_batch(void **state)
 {
     (void)state;
-    struct token_recipe recipe = token_recipe_published;
+    struct token_recipe recipe = recipe_published();
     recipe.max_tokens = 63;
     struct dealt d = deal(recipe, token_dealings[TOKENS_BUDGET]);
     for (int rank = 0; rank < RANKS; rank++)
@@ -577,7 +584,7 @@ static void a_text_longer_than_the_budget_is_a_batch(void **state)
 static void texts_of_one_token_need_no_padding(void **state)
 {
     (void)state;
-    struct token_recipe recipe = token_recipe_published;
+    struct token_recipe recipe = recipe_published();
     recipe.min_length = recipe.max_length = recipe.ranks = recipe.batch_size = recipe.steps = 1;
     recipe.max_tokens = 3;
     for (int i = 0; i < TOKENS_STRATEGIES; i++) {
@@ -595,7 +602,7 @@ static void texts_of_one_token_need_no_padding(void **state)
 static void a_large_budget_asks_for_more_texts(void **state)
 {
     (void)state;
-    struct token_recipe recipe = token_recipe_published;
+    struct token_recipe recipe = recipe_published();
     recipe.steps = recipe.batch_size = recipe.ranks = 1;
     recipe.max_tokens = 420;
     struct dealt d = deal(recipe, token_dealings[TOKENS_SAMPLE]);
@@ -606,7 +613,7 @@ static void a_large_budget_asks_for_more_texts(void **state)
 static void a_recipe_must_feed_every_rank(void **state)
 {
     (void)state;
-    struct token_recipe recipe = token_recipe_published;
+    struct token_recipe recipe = recipe_published();
     assert_true(token_recipe_works(&recipe));
     recipe.steps = 0;
     recipe.max_tokens = 31; /* 3 texts */
@@ -620,7 +627,7 @@ static void a_recipe_must_feed_every_rank(void **state)
 static void steps_go_round(void **state)
 {
     (void)state;
-    struct dealt d = deal(token_recipe_published, token_dealings[TOKENS_BUDGET]);
+    struct dealt d = deal(recipe_published(), token_dealings[TOKENS_BUDGET]);
     assert_int_equal(token_plan_epoch(d.plan), 92);
     assert_ptr_equal(token_plan_batch(d.plan, 0, 94), token_plan_batch(d.plan, 0, 0));
     assert_ptr_equal(token_plan_batch(d.plan, 2, 94), token_plan_batch(d.plan, 2, 2));

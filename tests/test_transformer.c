@@ -5,6 +5,7 @@
 #include "device.h"
 #include "memory.h"
 #include "random.h"
+#include "text_trainer.h"
 #include "transformer.h"
 
 #include <math.h>
@@ -230,15 +231,16 @@ static double plain_slope(double *p, size_t i, const struct transformer_shape *s
 static void the_published_model_has_its_size(void **state)
 {
     (void)state;
-    struct transformer *model = transformer_open(transformer_published, 1, 1, 1);
+    struct transformer_shape shape = text_shape(&run_published_texts);
+    struct transformer *model = transformer_open(shape, 1, 1, 1);
     assert_int_equal(transformer_parameter_count(model), 412960);
     assert_int_equal(transformer_offset(model, NORM1_WEIGHT), 393216);
     assert_int_equal(transformer_offset(model, CLASS_WEIGHT), 412960 - 784);
-    assert_true(fabs(transformer_gradient_bytes(&transformer_published) - 1651840) < 0.5);
+    assert_true(fabs(transformer_gradient_bytes(&shape) - 1651840) < 0.5);
     /* per token 6 x 8 C^2; per pair of tokens 12 C */
     struct work work = { .padded_tokens = 1024, .padded_token_length = 8 * 128 * 128 };
     double flops = 1024.0 * 6 * 8 * 48 * 48 + 8.0 * 128 * 128 * 12 * 48;
-    assert_true(fabs(transformer_flops(&transformer_published, work) - flops) < 0.5);
+    assert_true(fabs(transformer_flops(&shape, work) - flops) < 0.5);
     transformer_close(model);
 }
 
@@ -255,7 +257,9 @@ static void expect_filled(const struct transformer *model, const float *p, enum 
 static void parameters_start_as_in_pytorch(void **state)
 {
     (void)state;
-    struct transformer *model = transformer_open(transformer_published, 1, 1, 1);
+    struct transformer_shape shape = text_shape(&run_published_texts);
+    shape.seed = 0; /* the published seed's 16 class biases happen to stay far below their upper bound */
+    struct transformer *model = transformer_open(shape, 1, 1, 1);
     const float *p = transformer_parameters(model);
     double sum = 0, squares = 0, words = (double)transformer_offset(model, NORM1_WEIGHT);
     for (size_t i = 0; i < transformer_offset(model, NORM1_WEIGHT); i++) {
@@ -344,11 +348,12 @@ static void packed_and_padded_batches_agree(void **state)
 {
     (void)state;
     static const int length[MOST_TEXTS] = { 75, 218, 190, 181, 64, 199, 164, 104 }; /* the published recipe's first */
-    struct transformer *model = transformer_open(transformer_published, MOST_TEXTS * 218, MOST_TEXTS, 218);
+    struct transformer_shape shape = text_shape(&run_published_texts);
+    struct transformer *model = transformer_open(shape, MOST_TEXTS * 218, MOST_TEXTS, 218);
     size_t count = transformer_parameter_count(model);
     double *padded_gradients = memory_new(count, sizeof(double));
-    struct text_batch padded = lay_out(length, MOST_TEXTS, false, &transformer_published);
-    struct text_batch packed = lay_out(length, MOST_TEXTS, true, &transformer_published);
+    struct text_batch padded = lay_out(length, MOST_TEXTS, false, &shape);
+    struct text_batch packed = lay_out(length, MOST_TEXTS, true, &shape);
     assert_int_equal(padded.rows, MOST_TEXTS * 218);
     assert_int_equal(packed.rows, 75 + 218 + 190 + 181 + 64 + 199 + 164 + 104);
     double padded_loss = transformer_forward(model, &padded);
@@ -387,11 +392,12 @@ static void training_lowers_the_loss_and_repeats_to_the_bit(void **state)
 {
     (void)state;
     static const int length[] = { 20, 33, 9, 16 };
-    struct transformer *model = transformer_open(transformer_published, 4 * 33, 4, 33);
+    struct transformer_shape shape = text_shape(&run_published_texts);
+    struct transformer *model = transformer_open(shape, 4 * 33, 4, 33);
     size_t count = transformer_parameter_count(model);
     assert_true(isnan(transformer_gradients(model)[0]) && isnan(transformer_gradients(model)[count - 1]));
     struct adamw *optimizer = adamw_open(WORK_TRANSFORMER, count, 2e-3);
-    struct text_batch batch = lay_out(length, 4, false, &transformer_published);
+    struct text_batch batch = lay_out(length, 4, false, &shape);
     float *once = memory_new(count, sizeof *once), *start = memory_new(count, sizeof *start);
     memcpy(start, transformer_parameters(model), count * sizeof *start);
     double first = train(model, optimizer, &batch, 1), last = train(model, optimizer, &batch, 10);

@@ -1,0 +1,63 @@
+/* How a program ends: what ends it is tried in a child process whose words are caught in pipes. */
+#ifndef LOCKSTEP_ENDING_H
+#define LOCKSTEP_ENDING_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+struct ending {
+    int status;
+    char out[8192], err[8192];
+};
+
+static inline void read_to_end(int from, char *text, size_t size)
+{
+    size_t used = 0;
+    for (ssize_t got = 1; got > 0; used += got > 0 ? (size_t)got : 0)
+        got = read(from, text + used, size - 1 - used);
+    text[used] = '\0';
+    close(from);
+}
+
+/* Of a program that does `act` with `argument`; its status is 99 when it goes on. */
+static inline struct ending ending_of(void (*act)(const void *argument), const void *argument)
+{
+    int out[2], err[2];
+    assert_int_equal(pipe(out), 0);
+    assert_int_equal(pipe(err), 0);
+    fflush(NULL); /* or the child would print our half line once more */
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(out[1], STDOUT_FILENO);
+        dup2(err[1], STDERR_FILENO);
+        close(out[0]);
+        close(err[0]);
+        act(argument);
+        _exit(99);
+    }
+    close(out[1]);
+    close(err[1]);
+    struct ending ending = { 0 };
+    read_to_end(err[0], ending.err, sizeof ending.err);
+    read_to_end(out[0], ending.out, sizeof ending.out);
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    ending.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return ending;
+}
+
+static inline void assert_holds(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("\"%s\" is missing in: %s", part, text);
+}
+
+#endif
