@@ -224,7 +224,8 @@ static int judge_end(const char *launcher, int status, int pulse)
 
 int launch_ranks(const struct launch *launch)
 {
-    int lock = take_machine_lock();
+    bool measures = !launch->platform || !launch->platform->is_modelled; /* the others disturb nobody's numbers */
+    int lock = measures ? take_machine_lock() : -1;
     int pulse = memfd_create("lockstep-pulse", MFD_CLOEXEC);
     char *pulse_path = command_path_of(pulse);
     setenv(JOB_PULSE, pulse_path, 1);
