@@ -279,9 +279,13 @@ void card_show(FILE *out, const struct card *card, const struct subject *subject
     if (device_computes())
         fprintf(out, "; %.0f GFLOP/s", subject->flops(run, work) / cost_at(&card->alone.passes, work) / 1e9);
     fputs(")\n", out);
-    if (card_busy_ranks(card) > 1)
-        fprintf(out, "  %d ranks at once, each in      %8.1f ms   (slowest of a step: %.1f ms above the mean)\n",
-                card_busy_ranks(card), 1e3 * local_step(&card->together, work), 1e3 * card->jitter);
+    int busy = card_busy_ranks(card);
+    double together = local_step(&card->together, work), fed = fmin(card_feeds(card), busy);
+    if (busy > 1) {
+        fprintf(out, "  %d ranks at once, each in      %8.1f ms   (slowest of a step: %.1f ms above the mean", busy,
+                1e3 * together * busy / fed, 1e3 * card_jitter(card, busy, together));
+        fprintf(out, fed < busy ? "; memory feeds %.2f at full speed)\n" : ")\n", fed);
+    }
     if (card->ranks > 1)
         fprintf(out, "  all-reduce of %5.1f MB takes   %8.1f ms   (%d ranks, predicted from other sizes)\n",
                 bytes / 1e6, 1e3 * card_allreduce(card, card->ranks, bytes), card->ranks);

@@ -108,7 +108,7 @@ static int write_hosts(const struct platform *platform)
 static void add_model_words(struct command *c)
 {
     add_word(c, memory_text("--cfg=smpi/simulate-computation:no"));
-    add_word(c, memory_text("--cfg=smpi/shared-malloc-blocksize:%d", 1 << 26));
+    add_word(c, memory_text("--cfg=smpi/shared-malloc-blocksize:%d", 1 << 23));
 }
 
 /* What the platform file leaves open is fixed here, so that rows do not change with SimGrid's defaults. */

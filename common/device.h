@@ -11,9 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Call once, before any other: one thread, and the library's kernel is chosen. `seed` is of this rank's jitter, on a
- * device that models it. */
-void device_open(uint64_t seed);
+/* Call once, before any other: one thread, and the library's kernel is chosen. */
+void device_open(void);
+
+/* From now on this rank's jitter is drawn from `seed`, on a device that models it. */
+void device_seed(uint64_t seed);
 
 /* "cpu"; "model" for a device that computes nothing and charges what a platform file says a pass costs. */
 const char *device_name(void);

@@ -14,11 +14,15 @@
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 extern char *openblas_get_corename(void) __attribute__((weak));
 
-void device_open(uint64_t seed)
+void device_open(void)
 {
-    (void)seed;
     if (openblas_set_num_threads)
         openblas_set_num_threads(1);
+}
+
+void device_seed(uint64_t seed)
+{
+    (void)seed;
 }
 
 const char *device_name(void)

@@ -79,7 +79,9 @@ static void join_world(struct lab *lab, struct options *base)
         die(STATUS_USAGE, "--ranks %d, but the launcher started %d; leave out --ranks or start as many", asked, size);
     }
     run_of(base)->ranks = size;
-    run_of(base)->takes_turns = world_is_simulated() || size > world_cores(lab->world);
+    run_of(base)->is_modelled = !device_computes();
+    run_of(base)->whole |= !device_computes(); /* a longer round costs no time, and its jitter evens out */
+    run_of(base)->takes_turns = device_computes() && (world_is_simulated() || size > world_cores(lab->world));
     if (world_rank(lab->world) == 0)
         job_beat();
     cases_refuse(lab->story, base);
@@ -87,7 +89,7 @@ static void join_world(struct lab *lab, struct options *base)
     lab->run = *run_of(base);
     lab->folder = run_folder(&lab->run, world_platform());
     lab->base = base;
-    device_open((uint64_t)lab->run.noise_seed * RANKS_MOST + (uint64_t)world_rank(lab->world));
+    device_open();
 }
 
 /* What a simulated machine's file says of it. */
@@ -275,6 +277,7 @@ static bool begin_block(struct lab *lab, struct options *options)
     lab->step = -1;
     lab->verdict = (struct verdict){ .loss = (double)NAN };
     random_seed(&lab->draws, (uint64_t)lab->run.seed + 7919u * (uint64_t)(round + 1));
+    device_seed((uint64_t)(lab->run.noise_seed + round) * RANKS_MOST + (uint64_t)world_rank(lab->world));
     spans_restart(&lab->spans, round, chosen);
     if (world_rank(lab->world) == 0) {
         job_beat();

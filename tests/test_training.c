@@ -271,7 +271,7 @@ static void cross_entropy_survives_extreme_logits(void **state)
 
 int main(void)
 {
-    device_open(0);
+    device_open();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_agree_with_finite_differences), cmocka_unit_test(the_published_model_has_its_size),
         cmocka_unit_test(forgotten_gradients_are_poison),          cmocka_unit_test(shares_add_up_to_the_global_batch),

@@ -651,7 +651,7 @@ static void attention_survives_extreme_scores(void **state)
 
 int main(void)
 {
-    device_open(0);
+    device_open();
     struct heap heap = { .items = 0 };
     random_seed(&heap.random, 1);
     const struct CMUnitTest tests[] = {
