@@ -72,22 +72,25 @@ void collective_close(struct collective *c)
     free(c);
 }
 
+static size_t bytes_of(enum wire wire, size_t count)
+{
+    return count * (wire == WIRE_F32 ? sizeof(float) : sizeof(uint16_t));
+}
+
 static struct sum sum_of(const struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
 {
     if (count > INT_MAX)
         die(STATUS_WRONG, "%zu elements are too many for one all-reduce; the most is %d", count, INT_MAX);
     bool is_f32 = wire == WIRE_F32;
     MPI_Op add = is_f32 ? MPI_SUM : c->add_bf16;
-    return (struct sum){ .send = send,
-                         .receive = receive,
-                         .count = (int)count,
-                         .type = is_f32 ? MPI_FLOAT : MPI_UINT16_T,
-                         .add = device_is_blank(receive) ? c->add_blank : add };
-}
-
-static size_t bytes_of(enum wire wire, size_t count)
-{
-    return count * (wire == WIRE_F32 ? sizeof(float) : sizeof(uint16_t));
+    void *blank = device_blank(receive, bytes_of(wire, count));
+    if (blank) {
+        send = receive = blank;
+        add = c->add_blank;
+    }
+    return (struct sum){
+        .send = send, .receive = receive, .count = (int)count, .type = is_f32 ? MPI_FLOAT : MPI_UINT16_T, .add = add
+    };
 }
 
 static float element(enum wire wire, const void *buffer, size_t i)

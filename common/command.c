@@ -104,11 +104,15 @@ static int write_hosts(const struct platform *platform)
     return descriptor;
 }
 
-/* Nothing is computed, and all ranks' memory is the same block of so many bytes. */
-static void add_model_words(struct command *c)
+/* Where nothing is computed, what all ranks send is the same memory, and no message is kept until its receiver comes: 256
+ * ranks that keep 49 kB each for one another take 8 GB. */
+static void add_device_words(struct command *c, bool is_modelled)
 {
-    add_word(c, memory_text("--cfg=smpi/simulate-computation:no"));
-    add_word(c, memory_text("--cfg=smpi/shared-malloc-blocksize:%d", 1 << 23));
+    add_word(c, memory_text("--cfg=smpi/send-is-detached-thresh:%d", is_modelled ? 4096 : 65536));
+    if (is_modelled) {
+        add_word(c, memory_text("--cfg=smpi/simulate-computation:no"));
+        add_word(c, memory_text("--cfg=smpi/shared-malloc:local"));
+    }
 }
 
 /* What the platform file leaves open is fixed here, so that rows do not change with SimGrid's defaults. */
@@ -120,7 +124,6 @@ static struct command smpirun_command(const struct launch *launch)
         "--cfg=smpi/iprobe:0",
         "--cfg=smpi/cpu-threshold:1e-6",
         "--cfg=smpi/async-small-thresh:0",
-        "--cfg=smpi/send-is-detached-thresh:65536",
         "--log=root.thres:critical",
         NULL,
     };
@@ -138,8 +141,7 @@ static struct command smpirun_command(const struct launch *launch)
     for (const char *const *word = fixed; *word; word++)
         add_word(&c, memory_text("%s", *word));
     add_word(&c, memory_text("--cfg=smpi/allreduce:%s", algorithm_simulated()));
-    if (platform->is_modelled)
-        add_model_words(&c);
+    add_device_words(&c, platform->is_modelled);
     return c;
 }
 

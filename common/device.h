@@ -22,12 +22,13 @@ const char *device_name(void);
 bool device_computes(void);
 
 /* Memory of the device, zeros: what the operations below work on, and what collectives send. On a device that computes
- * nothing all of it is the same small piece, over and over. */
+ * nothing it is an address and no more: who reads or writes it is ended. */
 void *device_new(size_t count, size_t size);
 void device_free(void *memory);
 
-/* Whether memory is such a piece: what lies there means nothing, and a sum of it need not be formed. */
-bool device_is_blank(const void *memory);
+/* What a collective takes in place of device memory that is no more than an address: as many bytes, of which neither
+ * copies nor sums need to be made. NULL for any other memory. */
+void *device_blank(const void *memory, size_t bytes);
 
 /* The same of pages that nobody has had before: whoever fills them first has them made. */
 void *device_map(size_t bytes);

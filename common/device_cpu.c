@@ -45,10 +45,10 @@ void device_free(void *memory)
     free(memory);
 }
 
-bool device_is_blank(const void *memory)
+void *device_blank(const void *memory, size_t bytes)
 {
-    (void)memory;
-    return false;
+    (void)memory, (void)bytes;
+    return NULL;
 }
 
 void *device_map(size_t bytes)

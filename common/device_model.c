@@ -1,6 +1,7 @@
 /* A device that computes nothing: each pass is charged what the platform file says it costs. */
 #include "device.h"
 
+#include "die.h"
 #include "memory.h"
 #include "number.h"
 #include "random.h"
@@ -10,6 +11,7 @@
 #include <math.h>
 #include <smpi/smpi.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 /* A rank is not equally quick in each step: its passes take `factor` times what they cost, drawn anew with each forward. */
 static struct random draws;
@@ -52,7 +54,9 @@ void *device_new(size_t count, size_t size)
     struct piece *piece = memory_new(1, sizeof *piece);
     size_t bytes = count * size;
     bytes = bytes ? bytes : 1;
-    piece->begin = SMPI_SHARED_MALLOC(bytes); /* SMPI maps one block over and over, and does not copy it in messages */
+    piece->begin = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (piece->begin == MAP_FAILED)
+        die(STATUS_WRONG, "no addresses for %zu bytes; choose smaller sizes or fewer ranks", bytes);
     piece->end = piece->begin + bytes;
     piece->next = pieces;
     pieces = piece;
@@ -65,43 +69,44 @@ void device_free(void *memory)
         if ((*at)->begin == memory) {
             struct piece *piece = *at;
             *at = piece->next;
-            SMPI_SHARED_FREE(memory);
+            munmap(piece->begin, (size_t)(piece->end - piece->begin));
             free(piece);
             return;
         }
 }
 
-bool device_is_blank(const void *memory)
+static bool is_ours(const char *memory)
 {
     for (const struct piece *piece = pieces; piece; piece = piece->next)
-        if (piece->begin <= (const char *)memory && (const char *)memory < piece->end)
+        if (piece->begin <= memory && memory < piece->end)
             return true;
     return false;
 }
 
-/* Of what was unmapped last; nothing is fresh here, and mapping takes real time. */
-static struct {
-    void *memory;
-    size_t bytes;
-} spare;
+/* SMPI knows memory that it shares among ranks, one small block mapped over and over, and does not copy it in messages.
+ * A smaller one stays when a larger one is needed: a sum that was started may still hold it. */
+void *device_blank(const void *memory, size_t bytes)
+{
+    static void *blank;
+    static size_t most;
+    if (!is_ours(memory))
+        return NULL;
+    if (bytes > most) {
+        most = bytes > 2 * most ? bytes : 2 * most;
+        blank = SMPI_SHARED_MALLOC(most);
+    }
+    return blank;
+}
 
 void *device_map(size_t bytes)
 {
-    if (spare.memory && spare.bytes == bytes) {
-        void *memory = spare.memory;
-        spare.memory = NULL;
-        return memory;
-    }
     return device_new(bytes, 1);
 }
 
 void device_unmap(void *memory, size_t bytes)
 {
-    if (!memory)
-        return;
-    device_free(spare.memory);
-    spare.memory = memory;
-    spare.bytes = bytes;
+    (void)bytes;
+    device_free(memory);
 }
 
 void device_put(float *out, const float *host, size_t count)

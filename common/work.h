@@ -7,7 +7,15 @@
  *            forward   input to loss
  *            backward  loss to gradients
  *            update    the optimizer
- *     TERM   fixed, per_sample, per_padded_token, per_padded_token_length (padded tokens x padded length: attention) */
+ *     TERM   fixed, per_sample, per_padded_token, per_padded_token_length (padded tokens x padded length: attention)
+ *
+ * Beside costs such a host may have, `jitter` and `memory_bus` with or without a model's name before them:
+ *
+ *     about          what the machine is, in a phrase
+ *     ranks          how many it takes; 1 unless said
+ *     jitter         standard deviation of a rank's step, as a share of it
+ *     memory_bus     the host that stands for what its ranks share: its speed is what it feeds, its own `ranks` are 0
+ *     sleep_stretch  a sleep lasts so many times what was asked */
 #ifndef LOCKSTEP_WORK_H
 #define LOCKSTEP_WORK_H
 

@@ -42,11 +42,60 @@ awk -F, -v step=38.66667 '
     /^01_straggler,baseline,/ { ok = $14 > step - 0.01 && $14 < step + 0.01 && $33 > step - 0.01 && $33 < step + 0.01 && $8 == 3 }
     END { exit !ok }' bus/platforms/changed/01_straggler/summary.csv || complain "a shared memory bus"
 
+step() # FOLDER CASE STEP: simulated and predicted so many milliseconds, on cores enough
+{
+    awk -F, -v name="$2" -v step="$3" '
+        /^#/ { next } !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+        $at["case"] == name { near = 1
+            for (i = 1; i <= 2; i++) { off = $at[i == 1 ? "slowest_step_ms" : "predicted_step_ms"] - step; near *= off < 0.01 && off > -0.01 }
+            ok = near && $at["oversubscribed"] == 0 && $at["predicted_kind"] == "platform"
+            if (!ok) print name, $at["slowest_step_ms"], $at["predicted_step_ms"], "not", step }
+        END { exit !ok }' "$1"/platforms/changed/01_straggler/summary.csv || complain "$4"
+}
+
+# Twelve cores whose memory bus feeds two and a half ranks: four take 1.6 times as long, and the sleeper, alone at last, only
+# until all update. A cost of the model's own goes before any model's.
+bus='s/radical="0-3"/radical="0-0" core="12"/; s/loopback_bw="[^"]*"/loopback_bw="196348000Bps"/
+    s/loopback_lat="0s"/loopback_lat="1ms"/; s|<prop id="device"|<prop id="ranks" value="12"/><prop id="mlp_memory_bus" value="memory"/>&|
+    s|<cluster|<zone id="all" routing="Full">&|
+    s|</cluster>|&<zone id="bus" routing="None"><host id="memory" speed="2.5Gf"><prop id="ranks" value="0"/></host></zone></zone>|
+    s|<prop id="update_fixed_s" value="4e-3"/>|<prop id="update_fixed_s" value="1"/><prop id="mlp_update_fixed_s" value="4e-3"/>|'
+platform "$bus"
+simulate memory --platform changed.xml --cases skew_ws4
+step memory baseline 44 "a memory bus for two and a half"
+step memory skew_ws4 74.4 "a sleeper that has the memory bus for itself: 40 + 16 + 12 + 4 x 1.6"
+
+# Sleeps that last half as long again.
+platform 's|<prop id="device"|<prop id="sleep_stretch" value="1.5"/>&|'
+simulate sleepy --platform changed.xml --cases skew_ws4
+step sleepy skew_ws4 92 "40 ms of sleep that take 60"
+
+# Jitter: drawn from its seed, about as large as asked, for all cases of a round alike.
+platform 's|<prop id="device"|<prop id="jitter" value="0.05"/>&|'
+for run in one again other; do
+    simulate "$run" --platform changed.xml --cases skew_ws4 --rounds 4 --noise-seed "$([[ $run == other ]] && echo 9 || echo 4)"
+done
+same() { cmp -s <(sed '/^#/d' "one/platforms/changed/01_straggler/rounds.csv") <(sed '/^#/d' "$1/platforms/changed/01_straggler/rounds.csv"); }
+same again || complain "a seed of jitter gives other steps the second time"
+! same other || complain "another seed of jitter gives the same steps"
+awk -F, '/^baseline,/ { steps += $3; n++ } END { mean = steps / n; exit !(n == 4 && mean > 32.4 && mean < 34) }' \
+    one/platforms/changed/01_straggler/rounds.csv || complain "20 ms of jitter 0.05, the largest of four, are not about 21"
+
 refused 2 "takes 4" "${job[@]}" --ranks 5
 refused 2 "cannot be read" --platform nowhere.xml
 refused 2 "Unexpected character" --platform "$tests/model/01_straggler.csv"
 platform 's/forward_fixed_s/foward_fixed_s/'
 refused 2 "foward_fixed_s" --platform changed.xml
+platform 's|<prop id="device"|<prop id="jiter" value="0.1"/>&|'
+refused 2 "jiter" --platform changed.xml
+platform 's/update_fixed_s/mpl_update_fixed_s/'
+refused 2 "mpl_update_fixed_s" --platform changed.xml
+platform 's|<prop id="device"|<prop id="jitter" value="5"/>&|'
+refused 2 "jitter is a share" --platform changed.xml
+platform 's|<prop id="device"|<prop id="sleep_stretch" value="0"/>&|'
+refused 2 "1 or more" --platform changed.xml
+platform 's|<prop id="device"|<prop id="memory_bus" value="nowhere"/>&|'
+refused 2 "no host of this name" --platform changed.xml
 platform 's/"4e-3"/"four"/'
 refused 2 "'four'" --platform changed.xml
 platform 's/value="model"/value="gpu"/'

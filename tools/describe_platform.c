@@ -26,9 +26,22 @@ _Noreturn static void refuse(const char *host, const char *name, const char *val
     exit(EXIT_FAILURE);
 }
 
-/* A property that we read must be one of ours, well spelt: a cost that is overlooked would silently be none. */
+/* Whether a host that models may have it: what is overlooked would silently be nothing. */
+static bool is_known(const char *name)
+{
+    static const char *const known[] = { "about", "device", "ranks", "sleep_stretch", "jitter", "memory_bus" };
+    enum { OF_THE_HOST = 4 }; /* the others may be one model's own */
+    for (int i = 0; i < (int)(sizeof known / sizeof *known); i++)
+        if (strcmp(known[i], i < OF_THE_HOST ? name : work_without_model(name)) == 0)
+            return true;
+    return work_is_cost(name);
+}
+
+/* What we read must be well spelt and make sense. */
 static void check_properties(sg_host_t host)
 {
+    const char *device = sg_host_get_property_value(host, "device");
+    bool is_modelled = device && strcmp(device, "model") == 0;
     xbt_dict_cursor_t cursor = NULL;
     const char *name = NULL;
     void *value = NULL;
@@ -40,8 +53,8 @@ static void check_properties(sg_host_t host)
         bool is_number = number_parse(value, &number);
         if (work_is_cost(name) && !(is_number && number >= 0 && number < 1e6))
             refuse(on, name, value, "a cost is a number of seconds, 0 or more");
-        if (!work_is_cost(name) && length > 2 && strcmp(name + length - 2, "_s") == 0)
-            refuse(on, name, value, "no such cost; common/work.h lists them");
+        if (!is_known(name) && (is_modelled || (length > 2 && strcmp(name + length - 2, "_s") == 0)))
+            refuse(on, name, value, "there is none of this name; common/work.h lists the costs");
         if (strcmp(plain, "jitter") == 0 && !(is_number && number >= 0 && number <= 1))
             refuse(on, name, value, "jitter is a share of a step's time, 0 to 1");
         if (strcmp(name, "sleep_stretch") == 0 && !(is_number && number >= 1 && number < 100))
