@@ -1,6 +1,6 @@
 /* work: how much a pass of training has to do, and what that costs. On a machine that is only modelled the costs are
- * properties of the hosts in its platform file, in seconds, named PASS_TERM_s, such as forward_per_sample_s; what is not
- * named costs nothing.
+ * properties of the hosts in its platform file, or of all hosts in its outermost zone, in seconds, named PASS_TERM_s,
+ * such as forward_per_sample_s; what is not named costs nothing.
  *
  *     PASS   fetch     copying a batch together
  *            forward   input to loss

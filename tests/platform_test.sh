@@ -42,6 +42,14 @@ awk -F, -v step=38.66667 '
     /^01_straggler,baseline,/ { ok = $14 > step - 0.01 && $14 < step + 0.01 && $33 > step - 0.01 && $33 < step + 0.01 && $8 == 3 }
     END { exit !ok }' bus/platforms/changed/01_straggler/summary.csv || complain "a shared memory bus"
 
+# What the outermost zone says holds for every host.
+platform 's|<cluster|<zone id="all" routing="Full">\n&|; s|  </cluster>|&\n</zone>|; /<prop id=".*_s"\|<prop id="device"/d'
+sed -n '/<prop id=".*_s"\|<prop id="device"/p' "$platform" >"$folder/properties"
+sed -i "/<zone/r $folder/properties" "$folder/changed.xml"
+simulate zone --platform changed.xml
+cp "$tests/model/01_straggler.csv" expected/
+"$claims" --results "zone/platforms/changed" --expected "$folder/expected" --gate || complain "costs of the outermost zone"
+
 refused 2 "takes 4" "${job[@]}" --ranks 5
 refused 2 "cannot be read" --platform nowhere.xml
 refused 2 "Unexpected character" --platform "$tests/model/01_straggler.csv"
@@ -49,6 +57,8 @@ platform 's/forward_fixed_s/foward_fixed_s/'
 refused 2 "foward_fixed_s" --platform changed.xml
 platform 's/"4e-3"/"four"/'
 refused 2 "'four'" --platform changed.xml
+platform 's|<cluster|<zone id="all" routing="Full">\n<prop id="update_fixd_s" value="1"/>\n&|; s|  </cluster>|&\n</zone>|'
+refused 2 "update_fixd_s" --platform changed.xml
 platform 's/value="model"/value="gpu"/'
 refused 2 "cpu or model" --platform changed.xml
 platform 's/speed="1Gf"/speed="quick"/'
