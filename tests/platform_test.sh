@@ -52,6 +52,14 @@ cp "$tests/model/01_straggler.csv" expected/
 
 refused 2 "takes 4" "${job[@]}" --ranks 5
 refused 2 "cannot be read" --platform nowhere.xml
+refused 2 "cannot be read" --platform no/where
+# A name is a machine of this project, unless a file here has it.
+refused 2 "slow_nod: there is no such machine; there are gpu_cluster_100g, gpu_cluster_400g, gpu_node" --platform slow_nod
+refused 2 "slow_node takes 4" --platform slow_node --ranks 5
+mkdir gpu_node
+refused 2 "gpu_node takes 8" --platform gpu_node --ranks 9
+echo "no machine" >two_hosts
+refused 2 "Unexpected character" --platform two_hosts
 refused 2 "Unexpected character" --platform "$tests/model/01_straggler.csv"
 platform 's/forward_fixed_s/foward_fixed_s/'
 refused 2 "foward_fixed_s" --platform changed.xml
