@@ -7,15 +7,16 @@ set -uo pipefail
 
 # One row per option: the flag, its value if it takes one, and what it does.
 readonly option_rows=(
-    "--test         | set up, build, run every test"
-    "--quick        | fewer rounds: ratios without interval, in less than a minute per lab"
-    "--only NN_name | run this lab only"
-    "--backend WORD | where ranks run: mpi (here), sim (on simulated cores), or auto (each lab decides)"
-    "--seconds S    | time for measuring, per lab: more time, more rounds"
-    "--out DIR      | folder of the results [results]"
-    "--list         | show the labs and what each one asks"
-    "--yes          | install missing packages without asking"
-    "--help         | this text"
+    "--test          | set up, build, run every test"
+    "--quick         | fewer rounds: ratios without interval, in less than a minute per lab"
+    "--only NN_name  | run this lab only"
+    "--backend WORD  | where ranks run: mpi (here), sim (on simulated cores), or auto (each lab decides)"
+    "--platform WORD | run the labs on this simulated machine only: a name that --list shows, or a SimGrid file"
+    "--seconds S     | time for measuring, per lab: more time, more rounds"
+    "--out DIR       | folder of the results [results]"
+    "--list          | show the labs, what each one asks, and the simulated machines"
+    "--yes           | install missing packages without asking"
+    "--help          | this text"
 )
 
 # One row per package that a bare Debian or Ubuntu lacks: its name (or others that will do; ? before it where we can do
@@ -35,8 +36,8 @@ readonly package_rows=(
 )
 
 # What to expect of a lab, in seconds: start, machine card and charts, and the measuring between them. Where ranks have no
-# core each, a lab runs twice, and each time for less; in --quick only on simulated cores.
-readonly overhead_seconds=10 measuring_seconds=60 crowded_seconds=18 quick_seconds=15
+# core each, a lab runs twice, and each time for less; in --quick only on simulated cores. The blog's machine computes nothing.
+readonly overhead_seconds=10 measuring_seconds=60 crowded_seconds=18 quick_seconds=15 blog_seconds=10
 
 declare -A value=()     # of each option that was given; blank for a switch
 declare -a labs=()      # to be run
@@ -132,6 +133,22 @@ find_labs()
     done
 }
 
+# A word that looks like a file or is one is a file, as the labs have it; it is the caller's.
+find_platform() # CALLER'S FOLDER
+{
+    local word=${value[--platform]-}
+    is_given --platform || return 0
+    if [[ $word == */* || $word == *.xml ]] || (cd "$1" && [[ -f $word ]]); then
+        [[ $word == /* ]] || word=$1/$word
+        [[ -r $word ]] || die 2 "--platform '$word' cannot be read; name a SimGrid file that can"
+        value[--platform]=$word
+    else
+        [[ -e platforms/$word.xml ]] || die 2 "--platform '$word' is no machine here; --list shows them"
+    fi
+    [[ ${value[--backend]-} != mpi ]] ||
+        die 2 "--platform '${value[--platform]}' is a simulated machine; leave out --backend mpi"
+}
+
 refuse_nonsense()
 {
     local flag only=${value[--only]-} backend=${value[--backend]-auto} seconds=${value[--seconds]-0}
@@ -144,7 +161,7 @@ refuse_nonsense()
     [[ $seconds =~ ^[0-9]{1,5}([.][0-9]{1,6})?$ && $((10#${seconds%.*})) -lt 86400 ]] ||
         die 2 "--seconds takes a number below 86400 (a day), not '$seconds'"
     is_given --test || return 0
-    for flag in --quick --only --backend --seconds --out; do
+    for flag in --quick --only --backend --platform --seconds --out; do
         ! is_given "$flag" || die 2 "--test runs every test; leave out $flag"
     done
 }
@@ -159,6 +176,16 @@ list_labs()
     local lab
     for lab in "${labs[@]}"; do
         printf '%-18s %s\n' "$lab" "$(question_of "$lab")"
+    done
+}
+
+list_platforms() # by name, and what each says that it is
+{
+    local file
+    printf '\nSimulated machines, for --platform:\n'
+    for file in platforms/*.xml; do
+        [[ ! -e $file ]] ||
+            printf '%-18s %s\n' "$(basename "$file" .xml)" "$(sed -n '/<prop id="about"/{ s/.*value="//; s/".*//; p; q; }' "$file")"
     done
 }
 
@@ -306,12 +333,13 @@ lab() # NAME OPTION...
     local name=$1
     shift
     ! is_given --backend || set -- "$@" --backend "${value[--backend]}"
+    ! is_given --platform || set -- "$@" --platform "${value[--platform]}"
     "build/bin/$name" "$@" </dev/null # asks nothing
 }
 
 is_crowded() # four ranks have no core each, so that labs that decide run twice
 {
-    [[ ${value[--backend]-auto} == auto ]] && (($(nproc) < 4)) && command -v smpirun >/dev/null
+    [[ ${value[--backend]-auto} == auto ]] && ! is_given --platform && (($(nproc) < 4)) && command -v smpirun >/dev/null
 }
 
 look_first() # a picture before the long run: one round of the straggler, beside the baseline
@@ -343,6 +371,19 @@ draw() # LAB SINCE: the charts of what it has written here and on simulated mach
     done < <(find "$results/$1" "$results"/platforms/*/"$1" -name summary.csv -newer "$2" 2>/dev/null)
 }
 
+wants_blog() # each lab also on the machine of the blog posts, unless it was said where to run
+{
+    [[ -e platforms/blog.xml ]] && ! is_given --platform && ! is_given --backend
+}
+
+simulate_blog() # LAB OPTION...: for the column beside the published numbers
+{
+    wants_blog && [[ -e build/lib/model/$1.so ]] && command -v smpirun >/dev/null || return 0
+    : >"build/$1-blog.log"
+    quietly "The blog's machine, simulated" "build/$1-blog.log" lab "$@" --platform blog ||
+        problem "$1 failed on the blog's machine"
+}
+
 run_labs()
 {
     local name began=$results/.began left=${#labs[@]} options=(--out "$results") each seconds=$measuring_seconds times=1
@@ -359,7 +400,11 @@ run_labs()
     elif is_crowded; then
         times=2
     fi
+    if wants_blog && ! command -v smpirun >/dev/null; then
+        printf "\nWithout SimGrid (libsimgrid-dev) the blog's machine is not simulated.\n"
+    fi
     each=$((times * (10#${seconds%.*} + overhead_seconds)))
+    ! wants_blog || each=$((each + blog_seconds))
     for name in "${labs[@]}"; do
         touch "$began"
         heading "$name: $(question_of "$name")"
@@ -370,6 +415,7 @@ run_labs()
         case $? in
         0)
             finished+=("$name")
+            simulate_blog "$name" "${options[@]}"
             draw "$name" "$began"
             ;;
         77) printf '%s: skipped, for the reason above\n' "$name" ;;
@@ -381,7 +427,7 @@ run_labs()
 judge()
 {
     local options=()
-    ((${#finished[@]} > 0)) || return 0
+    ((${#finished[@]} > 0)) && ! is_given --platform || return 0 # nothing ran on this machine
     ! is_given --only || options=(--only "${value[--only]}")
     heading "The published numbers, and this machine's"
     build/bin/claims --results "$results" --expected expected "${options[@]}" ||
@@ -413,8 +459,9 @@ main()
     read_options "$@"
     if is_given --help; then show_help; exit; fi
     find_labs
+    find_platform "$caller"
     refuse_nonsense
-    if is_given --list; then list_labs; exit; fi
+    if is_given --list; then list_labs; list_platforms; exit; fi
     is_given --test || take_results "$caller"
 
     trap stop INT TERM

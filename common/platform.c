@@ -5,12 +5,14 @@
 #include "job.h"
 #include "memory.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LINE = 512, SLOTS_MOST = 1 << 20 };
@@ -116,11 +118,56 @@ static uint64_t hash_of(const char *file)
     return hash;
 }
 
-void platform_open(struct platform *p, const char *file, int ranks)
+static const char ending[] = ".xml";
+
+static bool ends_so(const char *name)
 {
+    size_t length = strlen(name), tail = strlen(ending);
+    return length > tail && strcmp(name + length - tail, ending) == 0;
+}
+
+static int is_platform(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && ends_so(entry->d_name);
+}
+
+/* "a, b, c": the machines of this project. */
+static char *list_names(void)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(LOCKSTEP_PLATFORMS, &entries, is_platform, alphasort);
+    char *list = memory_text("%s", "");
+    for (int i = 0; i < count; i++) {
+        size_t stem = strlen(entries[i]->d_name) - strlen(ending);
+        char *longer = memory_text("%s%s%.*s", list, i ? ", " : "", (int)stem, entries[i]->d_name);
+        free(list);
+        free(entries[i]);
+        list = longer;
+    }
+    free(entries);
+    return list;
+}
+
+/* A word that looks like a file or is one is a file; any other names a machine of this project. */
+static char *file_of(const char *word)
+{
+    struct stat status;
+    if (strchr(word, '/') || ends_so(word) || (stat(word, &status) == 0 && !S_ISDIR(status.st_mode)))
+        return memory_text("%s", word);
+    char *file = memory_text("%s/%s%s", LOCKSTEP_PLATFORMS, word, ending);
+    if (access(file, F_OK) == 0)
+        return file;
+    char *names = list_names();
+    die(STATUS_USAGE, "--platform %.200s: there is no such machine; there are %s, or name a SimGrid file (%s)", word,
+        *names ? names : "none in " LOCKSTEP_PLATFORMS, ending);
+}
+
+void platform_open(struct platform *p, const char *word, int ranks)
+{
+    char *file = file_of(word);
     if (access(file, R_OK) != 0)
         die(STATUS_USAGE, "--platform %.200s cannot be read: %s; name a SimGrid platform file", file, strerror(errno));
-    *p = (struct platform){ .name = name_of(file), .file = memory_text("%s", file), .ranks = ranks };
+    *p = (struct platform){ .name = name_of(file), .file = file, .ranks = ranks };
     p->key = memory_text("%s %016llx", p->name, (unsigned long long)hash_of(file));
     char line[LINE], complaint[LINE] = "";
     FILE *lines = describe(file);

@@ -21,9 +21,10 @@ struct platform {
 /* What is missing for simulating `lab` ("01_straggler") here, with its cure; NULL when all is there. */
 const char *platform_lacks(const char *lab);
 
-/* Reads a file through SimGrid itself. Ends the program with STATUS_USAGE when SimGrid cannot, or when it takes fewer
- * than `ranks` ranks. */
-void platform_open(struct platform *platform, const char *file, int ranks);
+/* Reads through SimGrid itself a file, or platforms/WORD.xml of this project where `word` neither looks like a file nor is
+ * one. Ends the program with STATUS_USAGE when there is none, when SimGrid cannot read it, or when it takes fewer than
+ * `ranks` ranks. */
+void platform_open(struct platform *platform, const char *word, int ranks);
 void platform_close(struct platform *platform);
 
 /* What the supervisor hands to smpirun: the lab's program for this platform. Free it. */

@@ -55,7 +55,8 @@ const char *world_platform(void);
 const char *world_engine(void);
 bool world_is_simulated(void);
 
-/* A property that the platform file gives to this rank's host; NULL when it gives none, or the world is real. */
+/* A property that the platform file gives to this rank's host, or else to its outermost zone, so to all hosts; NULL when it
+ * gives none, or the world is real. */
 const char *world_property(const char *name);
 
 #endif

@@ -17,6 +17,7 @@
 #include <simgrid/exec.h>
 #include <simgrid/host.h>
 #include <simgrid/version.h>
+#include <simgrid/zone.h>
 #include <smpi/smpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,7 +191,8 @@ bool world_is_simulated(void)
 
 const char *world_property(const char *name)
 {
-    return sg_host_get_property_value(sg_host_self(), name);
+    const char *own = sg_host_get_property_value(sg_host_self(), name);
+    return own ? own : sg_zone_get_property_value(sg_zone_get_root(), name);
 }
 
 const char *world_engine(void)

@@ -81,8 +81,24 @@ same again || complain "a seed of jitter gives other steps the second time"
 awk -F, '/^baseline,/ { steps += $3; n++ } END { mean = steps / n; exit !(n == 4 && mean > 32.4 && mean < 34) }' \
     one/platforms/changed/01_straggler/rounds.csv || complain "20 ms of jitter 0.05, the largest of four, are not about 21"
 
+# What the outermost zone says holds for every host.
+platform 's|<cluster|<zone id="all" routing="Full">\n&|; s|  </cluster>|&\n</zone>|; /<prop id=".*_s"\|<prop id="device"/d'
+sed -n '/<prop id=".*_s"\|<prop id="device"/p' "$platform" >"$folder/properties"
+sed -i "/<zone/r $folder/properties" "$folder/changed.xml"
+simulate zone --platform changed.xml
+cp "$tests/model/01_straggler.csv" expected/
+"$claims" --results "zone/platforms/changed" --expected "$folder/expected" --gate || complain "costs of the outermost zone"
+
 refused 2 "takes 4" "${job[@]}" --ranks 5
 refused 2 "cannot be read" --platform nowhere.xml
+refused 2 "cannot be read" --platform no/where
+# A name is a machine of this project, unless a file here has it.
+refused 2 "slow_nod: there is no such machine; there are blog, gpu_cluster_100g, gpu_cluster_400g, gpu_node" --platform slow_nod
+refused 2 "slow_node takes 4" --platform slow_node --ranks 5
+mkdir gpu_node
+refused 2 "gpu_node takes 8" --platform gpu_node --ranks 9
+echo "no machine" >two_hosts
+refused 2 "Unexpected character" --platform two_hosts
 refused 2 "Unexpected character" --platform "$tests/model/01_straggler.csv"
 platform 's/forward_fixed_s/foward_fixed_s/'
 refused 2 "foward_fixed_s" --platform changed.xml
@@ -98,6 +114,8 @@ platform 's|<prop id="device"|<prop id="memory_bus" value="nowhere"/>&|'
 refused 2 "no host of this name" --platform changed.xml
 platform 's/"4e-3"/"four"/'
 refused 2 "'four'" --platform changed.xml
+platform 's|<cluster|<zone id="all" routing="Full">\n<prop id="update_fixd_s" value="1"/>\n&|; s|  </cluster>|&\n</zone>|'
+refused 2 "update_fixd_s" --platform changed.xml
 platform 's/value="model"/value="gpu"/'
 refused 2 "cpu or model" --platform changed.xml
 platform 's/speed="1Gf"/speed="quick"/'

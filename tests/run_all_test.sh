@@ -69,11 +69,15 @@ make_project()
 {
     local lab
     rm -rf "$folder"
-    mkdir -p "$project"/{labs,plots,expected} "$elsewhere" "$folder/bin"
+    mkdir -p "$project"/{labs,plots,expected,platforms} "$elsewhere" "$folder/bin" "$folder/without"
+    ln -s /usr/bin/* "$folder/without/"
+    rm -f "$folder/without/smpirun"
     cp "$source/run_all.sh" "$project/"
     for lab in 01_straggler 02_wrong 03_cannot; do
         printf '/* %s: what about %s?\n * More.\n */\n' "$lab" "${lab#*_}" >"$project/labs/$lab.c"
     done
+    printf '<zone>\n  <prop id="about" value="a small machine"/>\n  <prop id="device" value="model"/>\n</zone>\n' >"$project/platforms/small.xml"
+    stub "$folder/bin/smpirun" <<<'exit 1'
     stub "$folder/bin/gnuplot" <<<'exit 0'
     stub "$folder/bin/ctest" <<<'echo "2 tests failed"; exit 8'
     stub "$folder/bin/dpkg-query" <<<'[[ -e $MISSING && $* == *libcmocka-dev* || -e $SPARED && $* == *libsimgrid-dev* ]] || echo "<installed>"'
@@ -83,13 +87,21 @@ make_project()
     stub "$folder/bin/cmake" <<'END'
 if [[ -e $BROKEN ]]; then echo "error: no such thing"; exit 1; fi
 if [[ $1 == -S ]]; then echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" >build/CMakeCache.txt; exit; fi
-mkdir -p build/bin
+mkdir -p build/bin build/lib/model
+touch build/lib/model/01_straggler.so
 for name in 01_straggler:0 02_wrong:1 03_cannot:77 claims:0; do
     {
         echo '#!/usr/bin/env bash'
         echo "printf '%s\n' \"${name%:*} \$*\" >>\"$CALLS\""
-        [[ $name != 01_* ]] || echo 'while (($# > 0)); do [[ $1 != --out ]] || out=$2; shift; done
-            for place in "$out" "$out/platforms/dedicated-cores"; do
+        [[ $name != 01_* ]] || echo 'while (($# > 0)); do
+                [[ $1 != --out ]] || out=$2
+                [[ $1 != --platform ]] || platform=$2
+                shift
+            done
+            [[ $platform != blog || ! -e $NO_BLOG ]] || { echo "no such host"; exit 1; }
+            [[ -z $platform ]] || places=("$out/platforms/$(basename "$platform" .xml)")
+            [[ -n $platform ]] || places=("$out" "$out/platforms/dedicated-cores")
+            for place in "${places[@]}"; do
                 mkdir -p "$place/01_straggler" && touch "$place/01_straggler/summary.csv"
             done'
         [[ $name == claims:* ]] || echo "read -r answer && echo 'it could ask'"
@@ -101,6 +113,7 @@ done
 END
     export PATH="$folder/bin:$PATH" CALLS="$calls" MISSING="$folder/missing" NO_SUDO="$folder/no_sudo"
     export SPARED="$folder/spared" UNKNOWN="$folder/unknown"
+    export NO_BLOG="$folder/no_blog"
     export BROKEN="$folder/broken" KILLER="$folder/killer"
 }
 
@@ -119,6 +132,11 @@ test_usage()
     refuses "not '3x'" --seconds 3x
     refuses "not 'nan'" --seconds=nan
     refuses "not '86400'" --seconds 86400
+    refuses "--platform needs a value" --platform
+    refuses "--platform 'smal' is no machine here" --platform smal
+    refuses "--platform '$elsewhere/none.xml' cannot be read" --platform none.xml
+    refuses "leave out --backend mpi" --platform small --backend mpi
+    refuses "leave out --platform" --test --platform small
     refuses "--quick takes no value" --quick=yes
     refuses "leave out --quick" --test --quick
     touch "$folder/file"
@@ -129,11 +147,12 @@ test_telling()
 {
     local flag
     run 0 --help
-    for flag in --test --quick --only --backend --seconds --out --list --yes --help; do
+    for flag in --test --quick --only --backend --platform --seconds --out --list --yes --help; do
         says "$flag"
     done
     run 0 --list
-    says "01_straggler       what about straggler?" "02_wrong           what about wrong?"
+    says "01_straggler       what about straggler?" "02_wrong           what about wrong?" \
+        "small              a small machine"
     [[ ! -e $project/build ]] || complain "--list built something"
     ln -s "$project/run_all.sh" "$folder/link"
     said=$(cd / && "$folder/link" --list)
@@ -164,6 +183,51 @@ test_running()
     called "results='$folder/it''s/01_straggler'"
     run 0 --only 03_cannot
     not_called "claims"
+}
+
+test_platforms()
+{
+    # One machine only, by its name or from a file that is the caller's.
+    run 0 --only 01_straggler --platform small --out "$folder/one"
+    called "01_straggler --out $folder/one --seconds 60 --platform small"
+    called "gnuplot -e results='$folder/one/platforms/small/01_straggler'"
+    not_called "results='$folder/one/01_straggler'"
+    not_called "claims"
+    mkdir -p "$elsewhere/mine"
+    touch "$elsewhere/mine/own.xml" "$elsewhere/bare"
+    run 0 --only 01_straggler --platform mine/own.xml --quick
+    called "--quick --platform $elsewhere/mine/own.xml"
+    run 0 --only 01_straggler --platform=bare --quick
+    called "--quick --platform $elsewhere/bare"
+
+    # The blog's machine comes along, where nothing else was asked for.
+    run 0 --only 01_straggler --quick
+    not_called "--platform"
+    cp "$project/platforms/small.xml" "$project/platforms/blog.xml"
+    run 1 --quick --out "$folder/blog"
+    says "The blog's machine, simulated ... "
+    called "01_straggler --out $folder/blog"
+    called "--quick --platform blog"
+    called "gnuplot -e results='$folder/blog/platforms/blog/01_straggler'"
+    called "gnuplot -e results='$folder/blog/01_straggler'"
+    not_called "02_wrong --out $folder/blog --seconds 60 --quick --platform"
+    run 0 --only 01_straggler --backend mpi
+    not_called "--platform"
+    run 0 --only 01_straggler --platform small
+    not_called "--platform blog"
+    touch "$NO_BLOG"
+    run 1 --only 01_straggler --quick
+    says "no such host" "build/01_straggler-blog.log" "01_straggler failed on the blog's machine"
+    called "claims"
+    rm "$NO_BLOG"
+    before=(env PATH="$folder/bin:$folder/without")
+    mv "$folder/bin/smpirun" "$folder/smpirun"
+    run 0 --only 01_straggler --quick
+    says "the blog's machine is not simulated"
+    not_called "--platform"
+    before=()
+    mv "$folder/smpirun" "$folder/bin/smpirun"
+    rm "$project/platforms/blog.xml"
 }
 
 test_trouble()
@@ -244,6 +308,7 @@ make_project
 test_usage
 test_telling
 test_running
+test_platforms
 test_trouble
 test_tests
 test_setup

@@ -1,13 +1,15 @@
 /* describe_platform: what SimGrid makes of a platform file, a line per host: NAME RANKS CORES SPEED DEVICE.
  *
- * RANKS and DEVICE are properties of the host (of a <cluster>: of all its hosts): how many ranks it takes (1 unless
- * said), and "cpu" (real arithmetic, the default) or "model" (the file says what the work costs: common/work.h). A host
- * that takes none may stand for what others share: `memory_bus` names it. What SimGrid cannot read ends it; what it says then is read by whoever started it. */
+ * RANKS and DEVICE are properties of the host (of a <cluster>: of all its hosts; of the outermost <zone>: of all hosts
+ * that do not say otherwise): how many ranks it takes (1 unless said), and "cpu" (real arithmetic, the default) or "model"
+ * (the file says what the work costs: common/work.h). A host that takes none may stand for what others share: `memory_bus`
+ * names it. What SimGrid cannot read ends it; what it says then is read by whoever started it. */
 #include "number.h"
 #include "work.h"
 
 #include <simgrid/engine.h>
 #include <simgrid/host.h>
+#include <simgrid/zone.h>
 #include <smpi/smpi.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,13 +22,20 @@ static int compare_names(const void *a, const void *b)
     return strverscmp(sg_host_get_name(*(const sg_host_t *)a), sg_host_get_name(*(const sg_host_t *)b));
 }
 
-_Noreturn static void refuse(const char *host, const char *name, const char *value, const char *cure)
+_Noreturn static void refuse(const char *owner, const char *name, const char *value, const char *cure)
 {
-    fprintf(stderr, "host %s: property %s = '%s'; %s\n", host, name, value, cure);
+    fprintf(stderr, "%s: property %s = '%s'; %s\n", owner, name, value, cure);
     exit(EXIT_FAILURE);
 }
 
-/* Whether a host that models may have it: what is overlooked would silently be nothing. */
+/* As world_property() has it (world_sim.c). */
+static const char *property(sg_host_t host, const char *name)
+{
+    const char *own = sg_host_get_property_value(host, name);
+    return own ? own : sg_zone_get_property_value(sg_zone_get_root(), name);
+}
+
+/* Whether a machine that is modelled may have it: what is overlooked would silently be nothing. */
 static bool is_known(const char *name)
 {
     static const char *const known[] = { "about", "device", "ranks", "sleep_stretch", "jitter", "memory_bus" };
@@ -38,30 +47,57 @@ static bool is_known(const char *name)
 }
 
 /* What we read must be well spelt and make sense. */
-static void check_properties(sg_host_t host)
+static void check(const char *owner, const char *name, const char *value, bool is_modelled)
 {
-    const char *device = sg_host_get_property_value(host, "device");
-    bool is_modelled = device && strcmp(device, "model") == 0;
+    const char *plain = work_without_model(name);
+    size_t length = strlen(name);
+    double number = 0;
+    bool is_number = number_parse(value, &number);
+    if (work_is_cost(name) && !(is_number && number >= 0 && number < 1e6))
+        refuse(owner, name, value, "a cost is a number of seconds, 0 or more");
+    if (!is_known(name) && (is_modelled || (length > 2 && strcmp(name + length - 2, "_s") == 0)))
+        refuse(owner, name, value, "there is none of this name; common/work.h lists the costs");
+    if (strcmp(plain, "jitter") == 0 && !(is_number && number >= 0 && number <= 1))
+        refuse(owner, name, value, "jitter is a share of a step's time, 0 to 1");
+    if (strcmp(name, "sleep_stretch") == 0 && !(is_number && number >= 1 && number < 100))
+        refuse(owner, name, value, "a sleep lasts so many times what was asked, 1 or more");
+    if (strcmp(plain, "memory_bus") == 0 && !sg_host_by_name(value))
+        refuse(owner, name, value, "no host of this name; give one that takes no ranks and has the bus's speed");
+}
+
+static bool is_modelled(sg_host_t host)
+{
+    const char *device = property(host, "device");
+    return device && strcmp(device, "model") == 0;
+}
+
+static void check_host(sg_host_t host)
+{
     xbt_dict_cursor_t cursor = NULL;
     const char *name = NULL;
     void *value = NULL;
     xbt_dict_foreach(sg_host_get_properties(host), cursor, name, value)
     {
-        const char *on = sg_host_get_name(host), *plain = work_without_model(name);
-        size_t length = strlen(name);
-        double number = 0;
-        bool is_number = number_parse(value, &number);
-        if (work_is_cost(name) && !(is_number && number >= 0 && number < 1e6))
-            refuse(on, name, value, "a cost is a number of seconds, 0 or more");
-        if (!is_known(name) && (is_modelled || (length > 2 && strcmp(name + length - 2, "_s") == 0)))
-            refuse(on, name, value, "there is none of this name; common/work.h lists the costs");
-        if (strcmp(plain, "jitter") == 0 && !(is_number && number >= 0 && number <= 1))
-            refuse(on, name, value, "jitter is a share of a step's time, 0 to 1");
-        if (strcmp(name, "sleep_stretch") == 0 && !(is_number && number >= 1 && number < 100))
-            refuse(on, name, value, "a sleep lasts so many times what was asked, 1 or more");
-        if (strcmp(plain, "memory_bus") == 0 && !sg_host_by_name(value))
-            refuse(on, name, value, "no host of this name; give one that takes no ranks and has the bus's speed");
+        check(sg_host_get_name(host), name, value, is_modelled(host));
     }
+}
+
+/* SimGrid tells the value of a zone's property in C, but not which there are; so the names come from the file, which has
+ * a <prop> per line. */
+static void check_zone(const char *file, sg_host_t host)
+{
+    FILE *in = fopen(file, "r");
+    char line[1024], name[128];
+    while (in && fgets(line, sizeof line, in)) {
+        const char *prop = strstr(line, "<prop ");
+        if (!prop || sscanf(prop, "<prop id=%*1[\"']%127[^\"']", name) != 1)
+            continue;
+        const char *value = sg_zone_get_property_value(sg_zone_get_root(), name);
+        if (value)
+            check(sg_zone_get_name(sg_zone_get_root()), name, value, is_modelled(host));
+    }
+    if (in)
+        fclose(in);
 }
 
 int main(int argc, char **argv)
@@ -75,17 +111,18 @@ int main(int argc, char **argv)
     if (count == 0)
         return EXIT_SUCCESS;
     sg_host_t *hosts = sg_host_list();
+    check_zone(argv[1], hosts[0]);
     qsort(hosts, count, sizeof *hosts, compare_names);
     for (size_t i = 0; i < count; i++) {
         const char *name = sg_host_get_name(hosts[i]);
-        const char *ranks = sg_host_get_property_value(hosts[i], "ranks");
-        const char *device = sg_host_get_property_value(hosts[i], "device");
+        const char *ranks = property(hosts[i], "ranks");
+        const char *device = property(hosts[i], "device");
         double slots = 1;
         if (ranks && (!number_parse(ranks, &slots) || !(slots >= 0 && slots <= 1e6) || slots != (int)slots))
             refuse(name, "ranks", ranks, "a whole number, please");
         if (device && strcmp(device, "cpu") != 0 && strcmp(device, "model") != 0)
             refuse(name, "device", device, "cpu or model");
-        check_properties(hosts[i]);
+        check_host(hosts[i]);
         printf("%s %d %d %.17g %s\n", name, (int)slots, sg_host_core_count(hosts[i]), sg_host_get_speed(hosts[i]),
                device ? device : "cpu");
     }
