@@ -106,6 +106,22 @@ double prediction_step(const struct prediction *p)
     return p->data + p->local + p->host + p->wait + p->transfer;
 }
 
+struct prediction predict_mixed(const struct prediction *spared, const struct prediction *hit, double hit_share)
+{
+    double spared_share = 1 - hit_share;
+    return (struct prediction){ .data = spared_share * spared->data + hit_share * hit->data,
+                                .local = spared_share * spared->local + hit_share * hit->local,
+                                .host = spared_share * spared->host + hit_share * hit->host,
+                                .wait = spared_share * spared->wait + hit_share * hit->wait,
+                                .transfer = spared_share * spared->transfer + hit_share * hit->transfer,
+                                .is_timeshared = hit->is_timeshared };
+}
+
+double predict_any(double p, int ranks)
+{
+    return -expm1(ranks * log1p(-p)); /* exact where p is tiny; log1p(-1) is -inf, which makes 1 */
+}
+
 /* The probability that no box holds more than `most` of the balls: draws!/boxes^draws times the coefficient of x^draws
  * in (sum over j <= most of x^j/j!)^boxes. Each factor j!, boxes and draws! is worked in as it comes, so that nothing
  * overflows. */

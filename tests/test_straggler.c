@@ -7,7 +7,9 @@
 
 static struct options base_of(int ranks)
 {
-    struct options o = { .run = run_published, .sleep_ms = 40, .slow_factor = 2, .every = 4, .passes = 1 };
+    struct options o = {
+        .run = run_published, .sleep_ms = 40, .slow_factor = 2, .every = 4, .chance = 0.05, .passes = 1
+    };
     o.run.ranks = ranks;
     return o;
 }
@@ -37,6 +39,7 @@ static void every_cell_follows_its_formula(void **state)
     assert_case("roaming", 40 + 20 + 10, exact);
     assert_case("roaming_prefetch", 30 + 10.2 / (2 - 0.25), exact);
     assert_case("roaming_every_k", 20 + 40 * 2.125 / 4 + 10 / 4.0, exact);
+    assert_case("chance", 20 + 10 + 40 * (1 - 0.95 * 0.95 * 0.95 * 0.95), exact);
     assert_case("slow_core", 0.2 + 2 * 15.8 + 4 + 10, exact);
     assert_case("slow_core_prefetch", 0.2 + 2 * 15.8 + 4 + 10, exact);
     assert_case("slow_core_every_k", 0.2 + 2 * 15.8 + 4 + 10 / 4.0, exact);
@@ -71,6 +74,34 @@ static void a_transfer_that_leaves_the_core_free_is_filled(void **state)
     assert_true(fabs(predicted_ms(&o, &card) - (20 + 20 + 10 - 4.4)) < 1e-6);
     o.sleep_ms = 10; /* done before the passes are */
     assert_true(fabs(predicted_ms(&o, &card) - (10 + 20 + 10)) < 1e-6);
+}
+
+static void a_chance_hits_more_steps_the_more_ranks_there_are(void **state)
+{
+    (void)state;
+    assert_true(fabs(predict_any(0.25, 1) - 0.25) < 1e-15);
+    assert_true(fabs(predict_any(0.25, 3) - 37.0 / 64) < 1e-15);
+    assert_true(fabs(predict_any(1e-18, 1000) - 1e-15) < 1e-27); /* 1 - p is 1 in double precision */
+    assert_true(predict_any(0, 1024) == 0 && predict_any(1, 1) == 1 && predict_any(1, 1024) == 1);
+    assert_true(predict_any(0.01, 16384) == 1);
+
+    const struct card card = round_card(4, 4), shared = round_card(4, 2);
+    struct options o = settings_of("chance", base_of(4));
+    struct prediction p = predict(&o, &card);
+    assert_true(fabs(1e3 * p.data - (0.2 + 0.05 * 40)) < 1e-6); /* each rank's own stalls; the rest is waiting */
+    assert_true(fabs(1e3 * p.wait - 40 * (predict_any(0.05, 4) - 0.05)) < 1e-6);
+    o.chance = 0;
+    assert_true(fabs(predicted_ms(&o, &card) - 30) < 1e-6);
+    o.chance = 1; /* all asleep at once: nobody waits */
+    assert_true(fabs(predicted_ms(&o, &card) - 70) < 1e-6);
+    assert_true(fabs(1e3 * predict(&o, &card).data - 40.2) < 1e-6);
+    o.chance = 0.05;
+    o.run.ranks = 1;
+    assert_true(fabs(predicted_ms(&o, &card) - (20 + 0.05 * 40)) < 1e-6);
+    /* On shared cores a step that is hit costs 70 instead of 50, as with one late rank. */
+    o = settings_of("chance", base_of(4));
+    o.chance = 1e-6;
+    assert_true(fabs((predicted_ms(&o, &shared) - 50) / predict_any(1e-6, 4) - (70 - 50)) < 1e-3);
 }
 
 static void shares_cover_the_global_batch(void **state)
@@ -111,6 +142,7 @@ int main(void)
         cmocka_unit_test(every_cell_follows_its_formula),
         cmocka_unit_test(a_step_longer_than_the_stall_hides_it),
         cmocka_unit_test(a_transfer_that_leaves_the_core_free_is_filled),
+        cmocka_unit_test(a_chance_hits_more_steps_the_more_ranks_there_are),
         cmocka_unit_test(shares_cover_the_global_batch),
         cmocka_unit_test(one_rank_has_nobody_to_wait_for),
         cmocka_unit_test(sharing_cores_hides_part_of_the_stall),
