@@ -41,7 +41,8 @@ readonly package_rows=(
 readonly overhead_seconds=10 measuring_seconds=60 crowded_seconds=18 quick_seconds=15
 
 # The many ranks of --scale: a world size, and the steps of lab 01 there, of which two warm up. A straggler by chance needs
-# many for a mean, and what a step takes to simulate grows with the square of the ranks.
+# many for a mean, and what a step takes to simulate grows with the square of the ranks. Each world size has a seed of its
+# own: with one for all they would share their luck.
 readonly scale_rows=("1 402" "2 402" "4 402" "8 402" "16 202" "32 102" "64 42" "128 12" "256 5")
 readonly scale_platforms=(gpu_cluster_400g gpu_cluster_100g)
 # With 1024 samples the work of a GPU and the all-reduce of many are of one order; a stall of 5 ms is a few such steps.
@@ -423,7 +424,7 @@ run_scale()
         read -r ranks steps <<<"$row"
         for platform in "${scale_platforms[@]}"; do
             scale_one 04_small_work "$platform" "$ranks" "${scale_weak[@]}"
-            scale_one 01_straggler "$platform" "$ranks" "${scale_late[@]}" --steps "$steps"
+            scale_one 01_straggler "$platform" "$ranks" "${scale_late[@]}" --steps "$steps" --seed $((2025 + ranks))
         done
     done
     heading "… and by formula"

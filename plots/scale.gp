@@ -7,6 +7,7 @@ if (!exists("plots")) plots = system('dirname "'.ARG0.'"')
 if (!exists("results")) results = "results/scale"
 summary_csv = results."/scale.csv"
 load plots."/style.gp"
+set datafile missing NaN        # lines go on past rows that are not theirs
 
 platforms = ""
 do for [platform in column_of(summary_csv, "platform")] {
@@ -15,14 +16,14 @@ do for [platform in column_of(summary_csv, "platform")] {
 stall_ms = real(preamble("stall_ms"))
 chance = real(preamble("chance"))
 rare = real(preamble("rare"))
-simulated = 1
+simulated = 0                   # no badge: the titles say so
 machine = "platforms".(words(platforms) > 1 ? "" : " ").platforms.", simulated · ".preamble("batch")." samples per rank"
 stall = "a stall of ".preamble("stall_ms")." ms"
 
 # In the row that is drawn; NaN: not this one. Points of several platforms stand side by side, so that none hides another.
 is(case, kind) = strcol("case") eq case && strcol("kind") eq kind
 on(platform, case, kind) = is(case, kind) && strcol("platform") eq platform ? column("ranks") : NaN
-beside(platform) = words(platforms) > 1 ? 1.1 ** (2 * place(platform, platforms) - 1 - words(platforms)) : 1
+beside(platform) = words(platforms) > 1 ? 1.05 ** (2 * place(platform, platforms) - 1 - words(platforms)) : 1
 seen_on(platform, case) = on(platform, case, "simulated") * beside(platform)
 anywhere(p) = is("chance", "formula") && strcol("platform") eq "" && abs(column("chance") - p) < 1e-12 ? column("ranks") : NaN
 dash(platform) = 1 + 3 * (place(platform, platforms) - 1)       # of formulas: solid, then long dashes
@@ -40,14 +41,15 @@ outline = "#808080"
 
 # An axis of world sizes, up to `most`.
 left = 90
-right = 24
+right = 36
+set key samplen 3 width 0
 world_axis(most) = sprintf("set logscale x 2; set xrange [0.8 : %g]; set xtics 2; set xtics scale 0.5; set format x '%%.0f';", most * 1.25).\
     "set grid noxtics ytics; set ytics auto; unset arrow"
 
 # ---- scale_efficiency: weak scaling ------------------------------------------------------------
 efficiency = column_of(summary_csv, "efficiency")
 if (largest(efficiency) > 0) {
-    caption = sprintf("1 to %d ranks", most_simulated)."  · sim (SimGrid) · lab 04, weak_ws4: every rank has a batch of its own"
+    caption = sprintf("1 to %d ranks", most_simulated)." · sim (SimGrid) · lab 04, weak_ws4: every rank has a batch of its own"
     eval page("More ranks, less from each: the sum takes longer and longer (simulated)", "ranks", 300)
     eval world_axis(most_simulated)
     set ylabel "weak-scaling efficiency (%)"
@@ -55,11 +57,11 @@ if (largest(efficiency) > 0) {
     do for [format in formats] {
         eval output("scale_efficiency", format)
         plot for [platform in platforms] summary_csv using (on(platform, "weak_ws4", "formula")):(100 * column("efficiency")) \
-                 with lines linewidth 1.8 dashtype dash(platform) lc rgb "black" title "formula, ".platform, \
-             for [platform in platforms] summary_csv using (seen_on(platform, "weak_ws4")):(100 * column("efficiency")) \
-                 with points pointtype mark(platform) pointsize 1.1 lc rgb light title "simulated, ".platform, \
-             for [platform in platforms] summary_csv using (seen_on(platform, "weak_ws4")):(100 * column("efficiency")) \
-                 with points pointtype mark(platform) - 1 pointsize 1.1 dashtype 2 lc rgb outline notitle
+                 with lines linewidth 1.8 dashtype dash(platform) lc rgb "black" title "formula, ".literal(platform), \
+             for [platform in platforms] summary_csv using (on(platform, "weak_ws4", "simulated")):(100 * column("efficiency")) \
+                 with points pointtype mark(platform) pointsize 1.1 lc rgb light notitle, \
+             for [platform in platforms] summary_csv using (on(platform, "weak_ws4", "simulated")):(100 * column("efficiency")) \
+                 with points pointtype mark(platform) - 1 pointsize 1.1 lc rgb outline title "simulated, ".literal(platform)
         unset output
     }
 }
@@ -80,7 +82,7 @@ do for [format in formats] {
          summary_csv using (anywhere(rare)):(column("extra_ms")) \
              with lines linewidth 1.8 dashtype 4 lc rgb "black" title "p = ".share(rare), \
          for [platform in platforms] summary_csv using (seen_on(platform, "chance")):(column("extra_ms")):(column("low_ms")):(column("high_ms")) \
-             with yerrorbars pointtype mark(platform) pointsize 1.1 lc rgb outline title "simulated, 95 %, ".platform, \
+             with yerrorbars pointtype mark(platform) pointsize 1.1 lc rgb outline title "simulated, 95 %, ".literal(platform), \
          for [platform in platforms] summary_csv using (seen_on(platform, "chance")):(column("extra_ms")) \
              with points pointtype mark(platform) pointsize 0.8 lc rgb light notitle
     unset output
@@ -97,8 +99,8 @@ do for [format in formats] {
     plot for [platform in word(platforms, 1)] summary_csv using (on(platform, "skew_ws4", "formula")):(column("extra_ms")) \
              with lines linewidth 1.8 lc rgb "black" title "formula: the whole stall", \
          for [platform in platforms] summary_csv using (seen_on(platform, "skew_ws4")):(column("extra_ms")) \
-             with points pointtype mark(platform) pointsize 1.1 lc rgb light title "simulated, ".platform, \
+             with points pointtype mark(platform) pointsize 1.1 lc rgb light notitle, \
          for [platform in platforms] summary_csv using (seen_on(platform, "skew_ws4")):(column("extra_ms")) \
-             with points pointtype mark(platform) - 1 pointsize 1.1 dashtype 2 lc rgb outline notitle
+             with points pointtype mark(platform) - 1 pointsize 1.1 lc rgb outline title "simulated, ".literal(platform)
     unset output
 }
