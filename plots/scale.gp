@@ -17,7 +17,7 @@ stall_ms = real(preamble("stall_ms"))
 chance = real(preamble("chance"))
 rare = real(preamble("rare"))
 simulated = 0                   # no badge: the titles say so
-machine = "platforms".(words(platforms) > 1 ? "" : " ").platforms.", simulated · ".preamble("batch")." samples per rank"
+machine = "platform".(words(platforms) > 1 ? "s" : "").platforms.", simulated · ".preamble("batch")." samples per rank"
 stall = "a stall of ".preamble("stall_ms")." ms"
 
 # In the row that is drawn; NaN: not this one. Points of several platforms stand side by side, so that none hides another.
