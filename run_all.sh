@@ -2,12 +2,14 @@
 # Lockstep, from a bare machine to the last table: sets up what is missing, builds, runs every lab, and shows the
 # published numbers beside this machine's.
 #
-# Exit status: 0 all is well; 1 set-up, build, a lab, a chart or a check failed; 2 bad usage, nothing was started.
+# Exit status: 0 all is well; 1 set-up, build, a lab, a chart or a check failed; 2 bad usage, nothing was started;
+# 77 --scale without what simulates ranks.
 set -uo pipefail
 
 # One row per option: the flag, its value if it takes one, and what it does.
 readonly option_rows=(
     "--test          | set up, build, run every test"
+    "--scale         | many ranks instead: up to 256 on simulated GPU clusters, up to 16384 by formula"
     "--quick         | fewer rounds: ratios without interval, in less than a minute per lab"
     "--only NN_name  | run this lab only"
     "--backend WORD  | where ranks run: mpi (here), sim (on simulated cores), or auto (each lab decides)"
@@ -38,6 +40,15 @@ readonly package_rows=(
 # What to expect of a lab, in seconds: start, machine card and charts, and the measuring between them. Where ranks have no
 # core each, a lab runs twice, and each time for less; in --quick only on simulated cores. The blog's machine computes nothing.
 readonly overhead_seconds=10 measuring_seconds=60 crowded_seconds=18 quick_seconds=15 blog_seconds=10
+
+# The many ranks of --scale: a world size, and the steps of lab 01 there, of which two warm up. A straggler by chance needs
+# many for a mean, and what a step takes to simulate grows with the square of the ranks. Each world size has a seed of its
+# own: with one for all they would share their luck.
+readonly scale_rows=("1 402" "2 402" "4 402" "8 402" "16 202" "32 102" "64 42" "128 12" "256 5")
+readonly scale_platforms=(gpu_cluster_400g gpu_cluster_100g)
+# With 1024 samples the work of a GPU and the all-reduce of many are of one order; a stall of 5 ms is a few such steps.
+readonly scale_options=(--batch-size 1024 --rounds 1)
+readonly scale_weak=(--cases weak_ws4 --steps 5) scale_late=(--cases skew_ws4 --cases chance --sleep-ms 5 --chance 0.01)
 
 declare -A value=()     # of each option that was given; blank for a switch
 declare -a labs=()      # to be run
@@ -71,18 +82,20 @@ clock() # SECONDS, as m:ss
     printf '%d:%02d' $(($1 / 60)) $(($1 % 60))
 }
 
-quietly() # LABEL LOG COMMAND...: one line for the person, everything else into the log
+quietly() # LABEL LOG COMMAND...: one line for the person, everything else into the log; the command's status
 {
-    local label=$1 log=$2 began=$SECONDS
+    local label=$1 log=$2 began=$SECONDS status
     shift 2
     printf '%s ... ' "$label"
-    if "$@" >>"$log" 2>&1 </dev/null; then
+    "$@" >>"$log" 2>&1 </dev/null
+    status=$?
+    if ((status == 0)); then
         printf '%d s\n' $((SECONDS - began))
         return
     fi
     printf 'failed; the last lines of %s:\n' "$log"
     tail -n 20 "$log" | sed 's/^/    /'
-    return 1
+    return $status
 }
 
 # --- what is asked -------------------------------------------------------------------------------------------------
@@ -160,10 +173,16 @@ refuse_nonsense()
         die 2 "--backend takes mpi, sim or auto, not '$backend'; leave it out to let each lab decide"
     [[ $seconds =~ ^[0-9]{1,5}([.][0-9]{1,6})?$ && $((10#${seconds%.*})) -lt 86400 ]] ||
         die 2 "--seconds takes a number below 86400 (a day), not '$seconds'"
-    is_given --test || return 0
-    for flag in --quick --only --backend --platform --seconds --out; do
-        ! is_given "$flag" || die 2 "--test runs every test; leave out $flag"
-    done
+    if is_given --test; then
+        for flag in --scale --quick --only --backend --platform --seconds --out; do
+            ! is_given "$flag" || die 2 "--test runs every test; leave out $flag"
+        done
+    fi
+    if is_given --scale; then
+        for flag in --quick --only --backend --platform --seconds --list; do
+            ! is_given "$flag" || die 2 "--scale simulates what its charts need; leave out $flag"
+        done
+    fi
 }
 
 question_of() # LAB: the first line of its source, without comment marks and name
@@ -356,18 +375,22 @@ look_first() # a picture before the long run: one round of the straggler, beside
     done < <(cd "$results/first-look" 2>/dev/null && find . -name machine.csv)
 }
 
+chart() # NAME FOLDER: what plots/NAME.gp draws of the tables there
+{
+    if ! command -v gnuplot >/dev/null; then
+        printf 'No gnuplot here, so no charts; the tables are in %s\n' "$2"
+        return
+    fi
+    : >build/charts.log
+    quietly "Charts into $2" build/charts.log \
+        gnuplot -e "results='${2//\'/\'\'}'" "plots/$1.gp" || problem "$1: the charts could not be drawn"
+}
+
 draw() # LAB SINCE: the charts of what it has written here and on simulated machines since that file was made
 {
-    local summary folder
+    local summary
     while read -r summary; do
-        folder=$(dirname "$summary")
-        if ! command -v gnuplot >/dev/null; then
-            printf 'No gnuplot here, so no charts; the tables are in %s\n' "$folder"
-            continue
-        fi
-        : >build/charts.log
-        quietly "Charts into $folder" build/charts.log \
-            gnuplot -e "results='${folder//\'/\'\'}'" "plots/$1.gp" || problem "$1: the charts could not be drawn"
+        chart "$1" "$(dirname "$summary")"
     done < <(find "$results/$1" "$results"/platforms/*/"$1" -name summary.csv -newer "$2" 2>/dev/null)
 }
 
@@ -424,6 +447,39 @@ run_labs()
     done
 }
 
+# --- many ranks ----------------------------------------------------------------------------------------------------
+
+scale_one() # LAB PLATFORM RANKS OPTION...
+{
+    local name=$1 platform=$2 ranks=$3 status
+    quietly "$platform, world size $ranks, $name" build/scale.log "build/bin/$name" --platform "platforms/$platform.xml" \
+        --ranks "$ranks" --out "$results/scale/$platform/ranks-$ranks" "${scale_options[@]}" "${@:4}" && return
+    status=$?
+    ((status != 77)) || die 77 "--scale simulates ranks, which cannot be done here, for the reason above"
+    problem "$name failed with $ranks ranks of $platform"
+}
+
+run_scale()
+{
+    local platform row ranks steps
+    command -v smpirun >/dev/null ||
+        die 77 "--scale simulates ranks, and SimGrid is not installed (Debian, Ubuntu: apt-get install libsimgrid-dev)"
+    heading "Many ranks, simulated"
+    : >build/scale.log
+    for row in "${scale_rows[@]}"; do
+        read -r ranks steps <<<"$row"
+        for platform in "${scale_platforms[@]}"; do
+            scale_one 04_small_work "$platform" "$ranks" "${scale_weak[@]}"
+            scale_one 01_straggler "$platform" "$ranks" "${scale_late[@]}" --steps "$steps" --seed $((2025 + ranks))
+        done
+    done
+    heading "… and by formula"
+    build/bin/scale --results "$results/scale" || problem "simulated and formula disagree"
+    chart scale "$results/scale"
+}
+
+# --- the end -------------------------------------------------------------------------------------------------------
+
 judge()
 {
     local options=()
@@ -444,7 +500,8 @@ say_where()
 {
     heading "Where it is"
     printf 'results   %s\n' "$results"
-    [[ ! -d $results/platforms ]] || printf 'simulated %s\n' "$results/platforms"
+    ! is_given --scale || printf 'scale     %s\n' "$results/scale"
+    is_given --scale || [[ ! -d $results/platforms ]] || printf 'simulated %s\n' "$results/platforms"
     ((${#finished[@]} == 0)) || printf 'lesson    notebooks-md/%s.md\n' "${finished[@]}"
     ((${#problems[@]} > 0)) || exit 0
     heading "What went wrong"
@@ -468,9 +525,13 @@ main()
     set_up
     build
     ! is_given --test || run_tests
-    look_first
-    run_labs
-    judge
+    if is_given --scale; then
+        run_scale
+    else
+        look_first
+        run_labs
+        judge
+    fi
     say_where
 }
 

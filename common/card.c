@@ -56,6 +56,16 @@ double card_feeds(const struct card *card)
     return card->feeds > 0 ? card->feeds : card->cores;
 }
 
+bool card_is_fed_by_memory(const struct card *card)
+{
+    return card_feeds(card) < card_busy_ranks(card);
+}
+
+bool card_helper_has_core(const struct card *card)
+{
+    return card->feeds > 0 && card->cores >= 2 * card->ranks;
+}
+
 double card_pace(const struct card *card, int rank)
 {
     double pace = (double)card->pace[rank];

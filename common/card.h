@@ -65,6 +65,13 @@ struct local_cost card_local(const struct card *card, int ranks);
 /* Ranks that can train at full speed at once: the machine's cores, or what its memory feeds. */
 double card_feeds(const struct card *card);
 
+/* Whether memory is what they share, so that a rank that does not train, but sleeps or works on the host, leaves it to the
+ * others. */
+bool card_is_fed_by_memory(const struct card *card);
+
+/* Whether a helper beside each rank has a core of its own. Real ranks keep to one core, with their helpers. */
+bool card_helper_has_core(const struct card *card);
+
 /* How many times as long as rank 0 a rank needs for the same work. */
 double card_pace(const struct card *card, int rank);
 

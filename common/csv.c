@@ -1,5 +1,6 @@
 #include "csv.h"
 
+#include "die.h"
 #include "number.h"
 
 #include <errno.h>
@@ -214,6 +215,18 @@ void csv_free(struct csv_table *table)
     free(table->cell);
     free(table->text);
     *table = (struct csv_table){ 0 };
+}
+
+struct csv_table csv_open(const char *path, const char *const *columns)
+{
+    struct csv_table table;
+    char why[320];
+    if (!csv_read(path, &table, why, sizeof why))
+        die(STATUS_USAGE, "%s", why);
+    for (; *columns; columns++)
+        if (csv_column(&table, *columns) < 0)
+            die(STATUS_USAGE, "%s: its first line names no column '%s'", path, *columns);
+    return table;
 }
 
 int csv_column(const struct csv_table *table, const char *name)

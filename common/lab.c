@@ -326,6 +326,16 @@ int lab_draw(struct lab *lab, int n)
     return (int)random_below(&lab->draws, (uint32_t)n);
 }
 
+bool lab_chance(struct lab *lab, double p)
+{
+    bool is_hit = false;
+    for (int rank = 0; rank < lab->crew->ranks; rank++) {
+        bool hits = random_unit(&lab->draws) < p; /* below 1: never with p = 0, always with 1 */
+        is_hit |= hits && rank == world_rank(lab->world);
+    }
+    return is_hit;
+}
+
 void lab_judge(struct lab *lab, double loss, int samples, const float *parameters, size_t count)
 {
     lab->verdict.loss = loss;

@@ -44,6 +44,10 @@ bool lab_every(const struct lab *lab, int n);
 /* A number below n, the same on all ranks, and the same for every variant of a round. */
 int lab_draw(struct lab *lab, int n);
 
+/* Whether this rank is hit in a step where each rank is, by its own chance, with probability p. Drawn for all ranks of the
+ * block in turn, so that what one of them draws next does not depend on who it is. */
+bool lab_chance(struct lab *lab, double p);
+
 /* all: `loss` is the mean over this rank's `samples` of the last step; parameters (count) must be bit-equal on all
  * ranks. */
 void lab_judge(struct lab *lab, double loss, int samples, const float *parameters, size_t count);

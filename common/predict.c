@@ -10,6 +10,11 @@ static double total(const struct load *load)
     return load->data + load->local + load->host;
 }
 
+static double asleep_of(const struct load *load)
+{
+    return fmax(0, total(load) - load->cpu); /* the difference of two that are alike may be a rounding below 0 */
+}
+
 /* When each rank is done, in seconds from the start, if all that are awake and not done share equally what feeds so many
  * ranks. */
 static void share_time(const struct load *loads, int ranks, double feeds, double *done)
@@ -22,17 +27,17 @@ static void share_time(const struct load *loads, int ranks, double feeds, double
         int awake = 0;
         double next = INFINITY;
         for (int rank = 0; rank < ranks; rank++)
-            awake += left[rank] > 0 && total(&loads[rank]) - loads[rank].cpu <= now;
+            awake += left[rank] > 0 && asleep_of(&loads[rank]) <= now;
         double rate = awake > feeds ? feeds / awake : 1;
         for (int rank = 0; rank < ranks; rank++) {
-            double wakes = total(&loads[rank]) - loads[rank].cpu;
+            double wakes = asleep_of(&loads[rank]);
             if (left[rank] > 0)
                 next = fmin(next, wakes <= now ? now + left[rank] / rate : wakes);
         }
         if (isinf(next))
             break;
         for (int rank = 0; rank < ranks; rank++) {
-            if (!(left[rank] > 0) || total(&loads[rank]) - loads[rank].cpu > now)
+            if (!(left[rank] > 0) || asleep_of(&loads[rank]) > now)
                 continue;
             left[rank] -= (next - now) * rate;
             if (left[rank] <= 1e-12) { /* a picosecond: rounding, not work */
@@ -60,7 +65,7 @@ static double add_shared(struct prediction *p, const struct load *loads, int ran
     share_time(until, ranks, feeds, done);
     for (int rank = 0; rank < ranks; rank++) {
         const struct load *load = &until[rank];
-        double asleep = total(load) - load->cpu; /* in `data`, or else in `host` */
+        double asleep = asleep_of(load); /* in `data`, or else in `host` */
         double asleep_in_data = fmin(asleep, load->data), asleep_in_host = asleep - asleep_in_data;
         double stretch = load->cpu > 0 ? (done[rank] - asleep) / load->cpu : 1;
         p->data += (asleep_in_data + (load->data - asleep_in_data) * stretch) / ranks;
@@ -76,7 +81,7 @@ static double add_shared(struct prediction *p, const struct load *loads, int ran
 /* What occupies a core takes so many times as long; sleeping does not. */
 static struct load at_pace(struct load load, double pace)
 {
-    double asleep = total(&load) - load.cpu, asleep_in_data = fmin(asleep, load.data);
+    double asleep = asleep_of(&load), asleep_in_data = fmin(asleep, load.data);
     load.data += (load.data - asleep_in_data) * (pace - 1);
     load.host += (load.host - (asleep - asleep_in_data)) * (pace - 1);
     load.local *= pace;
@@ -130,6 +135,22 @@ double predict_exposed(const double *before, const double *seconds, int count)
 double prediction_step(const struct prediction *p)
 {
     return p->data + p->local + p->host + p->wait + p->transfer;
+}
+
+struct prediction predict_mixed(const struct prediction *spared, const struct prediction *hit, double hit_share)
+{
+    double spared_share = 1 - hit_share;
+    return (struct prediction){ .data = spared_share * spared->data + hit_share * hit->data,
+                                .local = spared_share * spared->local + hit_share * hit->local,
+                                .host = spared_share * spared->host + hit_share * hit->host,
+                                .wait = spared_share * spared->wait + hit_share * hit->wait,
+                                .transfer = spared_share * spared->transfer + hit_share * hit->transfer,
+                                .is_timeshared = hit->is_timeshared };
+}
+
+double predict_any(double p, int ranks)
+{
+    return -expm1(ranks * log1p(-p)); /* exact where p is tiny; log1p(-1) is -inf, which makes 1 */
 }
 
 /* The probability that no box holds more than `most` of the balls: draws!/boxes^draws times the coefficient of x^draws

@@ -39,6 +39,13 @@ double predict_exposed(const double *before, const double *seconds, int count);
 
 double prediction_step(const struct prediction *prediction);
 
+/* The mean over steps of which a share `hit_share` is as `hit`, and the rest as `spared`. */
+struct prediction predict_mixed(const struct prediction *spared, const struct prediction *hit, double hit_share);
+
+/* 1 - (1 - p)^ranks: the probability that of `ranks`, each hit with probability p, independently, any is. All wait for
+ * whoever is, so a stall S that each rank suffers in a share p of its steps costs all of them this share of S. */
+double predict_any(double p, int ranks);
+
 /* Throw `draws` balls into `boxes` boxes: the expected number in the fullest. A stall that hits one random rank per
  * step costs a step of a k-step window this many /k of itself. */
 double predict_fullest(int draws, int boxes);

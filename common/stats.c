@@ -91,6 +91,14 @@ struct ratio stats_ratio(const double *log_ratios, int count)
     return (struct ratio){ exp(mean), exp(mean - half), exp(mean + half) };
 }
 
+struct ratio stats_share(double hits, double count, double z)
+{
+    double share = hits / count, more = z * z / count;
+    double middle = (share + more / 2) / (1 + more);
+    double half = z * sqrt(share * (1 - share) / count + more / (4 * count)) / (1 + more);
+    return (struct ratio){ .value = share, .low = middle - half, .high = middle + half };
+}
+
 /* The mean of as many values as there are, drawn in blocks. */
 static double resampled_mean(const double *values, int count, struct random *random)
 {

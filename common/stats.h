@@ -29,6 +29,10 @@ struct ratio {
 };
 struct ratio stats_ratio(const double *log_ratios, int count);
 
+/* A share of which `hits` of `count` draws were seen, with Wilson's interval for the normal quantile z (1.96: 95 %), which
+ * keeps within 0 and 1 and does not vanish where no draw, or each, was a hit (Wilson 1927). */
+struct ratio stats_share(double hits, double count, double z);
+
 /* The mean of `values` over that of `others`, with a 95 % interval by the moving-block bootstrap: values that follow one
  * another are alike, so whole stretches of about the cube root of their number are drawn (Kuensch 1989; Hall, Horowitz and
  * Jing 1995). */

@@ -4,13 +4,15 @@
  *
  *     step = max over ranks of (data + local) + transfer
  *
- * Four pathologies make one rank late, three fixes are tried on each:
+ * Four pathologies make one rank late in every step, three fixes are tried on each. A fifth spares steps, the fewer the
+ * more ranks there are:
  *
  *                       nothing    prefetch    smaller share    every k steps
  *     sleeps (skew)     skew_ws4   …_prefetch  …_share          …_every_k
  *     busy on the host  busy       …           …                …
  *     roaming           roaming    …           (nobody's)       …
  *     slow core         slow_core  …           …                …
+ *     each by chance    chance     (not tried)
  *
  * Guess each cell before you run; notebooks-md/01_straggler.md holds the table to fill in.
  *
@@ -30,12 +32,14 @@ struct options {
     double sleep_ms; /* the stall before each fetch, asleep or busy */
     int slow_factor; /* the slow core does its passes so many times */
     int every;       /* the k of the fix */
+    double chance;   /* of each rank in each step, where it is hit by chance */
     /* Set by the variants: */
     enum stall_kind stall;
-    bool roams;  /* the stall hits a random rank each step */
-    int passes;  /* of the slow rank's forward and backward */
-    int ahead;   /* batches fetched early */
-    bool shares; /* the slow rank gets fewer samples of the same global batch */
+    bool roams;   /* the stall hits a random rank each step */
+    bool chances; /* … or, each by its own chance, several or none */
+    int passes;   /* of the slow rank's forward and backward */
+    int ahead;    /* batches fetched early */
+    bool shares;  /* the slow rank gets fewer samples of the same global batch */
 };
 
 static const struct option_row rows[] = {
@@ -45,6 +49,8 @@ static const struct option_row rows[] = {
       "the slow core's work, times" },
     { "--sync-every", OPTION_INTEGER, offsetof(struct options, every), 1, 1000, "K",
       "steps between meetings, as a fix" },
+    { "--chance", OPTION_NUMBER, offsetof(struct options, chance), 0, 1, "P",
+      "of each rank, to stall in a step (case chance)" },
     { 0 },
 };
 
@@ -52,6 +58,7 @@ static const struct option_row rows[] = {
 static void sleeps(struct options *o)    { o->stall = STALL_SLEEP; }
 static void works(struct options *o)     { o->stall = STALL_BUSY; }
 static void roams(struct options *o)     { o->stall = STALL_SLEEP; o->roams = true; }
+static void chances(struct options *o)   { roams(o); o->chances = true; }
 static void slow_core(struct options *o) { o->passes = o->slow_factor; }
 
 static void prefetch(struct options *o)  { o->ahead = 1; }
@@ -72,6 +79,7 @@ static const struct variant variants[] = {
     { "roaming", roams, NULL, "a random rank sleeps before its fetch, another each step" },
     { "roaming_prefetch", roams, prefetch, "… and all fetch one batch ahead" },
     { "roaming_every_k", roams, every_k, "… and all meet only every k steps" },
+    { "chance", chances, NULL, "each rank sleeps with a small probability, in each step" },
     { "slow_core", slow_core, NULL, "one rank's passes take longer" },
     { "slow_core_prefetch", slow_core, prefetch, "… and all fetch one batch ahead" },
     { "slow_core_share", slow_core, share, "… and it gets fewer samples" },
@@ -126,22 +134,26 @@ static void deal(const struct options *o, const struct card *card, int *samples)
         predict_shares(fixed, per_sample, ranks, ranks * o->run.batch_size, grain, samples);
 }
 
-/* What a rank has to do per step. Fetched ahead, copying and a busy stall move onto the helper but stay on this core; a
- * sleep runs beside the step and shows only as far as it is longer: max(stall, local + transfer), not their sum. What is
- * left of the helper's work after the passes, of which it takes equal turns, fills a transfer that leaves the core free. */
+/* What a rank has to do per step. Fetched ahead, copying and a busy stall move onto the helper but stay on this core,
+ * unless the helper has one of its own; a sleep runs beside the step and shows only as far as it is longer:
+ * max(stall, local + transfer), not their sum. What is left of the helper's work after the passes, of which it takes equal
+ * turns, fills a transfer that leaves the core free. */
 static struct load load_of(const struct options *o, const struct card *card, int rank, int samples, double transfer)
 {
     struct pace pace = pace_of(o, card, rank);
     double averaging = 2 * mlp_gradient_bytes(&o->run) / card->copy_bandwidth; /* of parameters, each k steps */
     double local = pace.fixed + pace.per_sample * samples;
     local += o->run.sync_every > 1 ? averaging / o->run.sync_every : 0;
-    double on_core = pace.fetch + (o->stall == STALL_BUSY ? pace.stall : 0);
-    double asleep = pace.fetch + pace.stall - on_core;
-    struct load load = { .data = on_core + asleep, .local = local, .cpu = local + on_core, .after = pace.update };
+    double all = pace.fetch + pace.stall, on_core = pace.fetch;
+    if (o->stall == STALL_BUSY && !card_is_fed_by_memory(card))
+        on_core = all;
+    if (o->ahead && card_helper_has_core(card))
+        on_core = 0;
+    struct load load = { .data = all, .local = local, .cpu = local + on_core, .after = pace.update };
     if (o->ahead) {
         double left = fmax(0, on_core - (local - pace.update));
         load.local = local + on_core - (1 - card->transfer_core) * fmin(left, transfer);
-        load.data = asleep > 0 ? fmax(0, pace.fetch + asleep - load.local - transfer) : 0;
+        load.data = on_core < all ? fmax(0, all - load.local - transfer) : 0;
     }
     return load;
 }
@@ -167,12 +179,19 @@ static struct prediction predict(const struct options *o, const struct card *car
     deal(o, card, samples);
     for (int rank = 0; rank < ranks; rank++)
         loads[rank] = load_of(o, card, rank, samples[rank], transfer);
-    /* Of k stalls that roam, the rank hit most often has predict_fullest(k, ranks), and the others share the rest. By
-     * symmetry it may be any; here it is the first. */
-    double roaming = roaming_excess(o, card, &loads[0], transfer), most = predict_fullest(k, ranks) / k;
-    for (int rank = 0; o->roams && rank < ranks; rank++)
-        loads[rank].data += roaming * (rank == 0 ? most : (1 - most) / (ranks - 1));
-    return predict_step(card, loads, ranks, card_jitter(card, ranks, loads[0].local) / sqrt(k), transfer / k);
+    double jitter = card_jitter(card, ranks, loads[0].local) / sqrt(k);
+    struct prediction spared = predict_step(card, loads, ranks, jitter, transfer / k);
+    double any = o->chances ? predict_any(o->chance, ranks) : o->roams; /* the share of steps that a stall hits */
+    if (any == 0)
+        return spared;
+    /* Of k stalls that roam, the rank hit most often has predict_fullest(k, ranks), and the others share the rest; of
+     * stalls by chance, one suffices to make the step late, and more are beside it. By symmetry the first rank has it. */
+    double roaming = roaming_excess(o, card, &loads[0], transfer);
+    double all = o->chances ? ranks * o->chance / any : 1, most = o->chances ? 1 : predict_fullest(k, ranks) / k;
+    for (int rank = 0; rank < ranks; rank++)
+        loads[rank].data += roaming * (rank == 0 ? most : (all - most) / (ranks - 1));
+    struct prediction hit = predict_step(card, loads, ranks, jitter, transfer / k);
+    return predict_mixed(&spared, &hit, any);
 }
 
 static char *event(const struct options *o)
@@ -194,11 +213,22 @@ static const struct story story = {
     .pictured = (const char *const[]){ "baseline", "skew_ws4", "skew_prefetch", NULL },
 };
 
+/* all: whether this rank's turn has come in this step. */
+static bool is_late(struct lab *lab, const struct options *o)
+{
+    int rank = world_rank(lab_world(lab));
+    if (o->chances)
+        return lab_chance(lab, o->chance);
+    return rank == (o->roams ? lab_draw(lab, o->run.ranks) : o->slow_rank);
+}
+
 int main(int argc, char **argv)
 {
-    struct options base = { .run = run_published, .sleep_ms = 40, .slow_factor = 2, .every = 4, .passes = 1 };
+    struct options base = {
+        .run = run_published, .sleep_ms = 40, .slow_factor = 2, .every = 4, .chance = 0.05, .passes = 1
+    };
     struct lab *lab = lab_open(&story, &base, argc, argv);
-    int rank = world_rank(lab_world(lab)), ranks = base.run.ranks, global_batch = run_global_batch(&base.run);
+    int rank = world_rank(lab_world(lab)), global_batch = run_global_batch(&base.run);
     struct trainer t = trainer_open(&base.run, global_batch);
 
     struct options o;
@@ -214,8 +244,7 @@ int main(int argc, char **argv)
         double loss = 0;
 
         while (lab_next_step(lab)) {
-            int late = o.roams ? lab_draw(lab, ranks) : o.slow_rank;
-            struct stall stall = { rank == late ? o.stall : STALL_NONE, o.sleep_ms / 1e3 };
+            struct stall stall = { is_late(lab, &o) ? o.stall : STALL_NONE, o.sleep_ms / 1e3 };
             int passes = rank == o.slow_rank ? o.passes : 1;
 
             lab_phase(lab, SPAN_DATA);

@@ -98,7 +98,7 @@ static struct prediction predict(const struct options *o, const struct card *car
         double host = host_seconds(o, rank);
         host = host > 0 && o->work == STALL_SLEEP ? card_sleep(card, host) : host;
         loads[rank] = (struct load){ .data = fetch, .local = local, .cpu = fetch + local, .after = cost.update };
-        if (o->is_aside && o->work == STALL_BUSY) {
+        if (o->is_aside && o->work == STALL_BUSY && !card_helper_has_core(card)) {
             double left = fmax(0, host - barrier - fetch - local);
             double hidden = (1 - card->transfer_core) * (fmin(barrier, host) + fmin(transfer, left));
             loads[rank].local += (host - hidden) / period;
@@ -108,7 +108,7 @@ static struct prediction predict(const struct options *o, const struct card *car
             host = fmax(0, host - barrier - period * (fetch + local + transfer)); /* until the next one is due */
         } else if (!o->has_barrier) { /* somewhere before the next all-reduce */
             loads[rank].host = host / period;
-            loads[rank].cpu += o->work == STALL_BUSY ? host / period : 0;
+            loads[rank].cpu += o->work == STALL_BUSY && !card_is_fed_by_memory(card) ? host / period : 0;
             host = 0;
         }
         most = fmax(most, host / period);

@@ -8,7 +8,7 @@ set encoding utf8
 set datafile separator comma
 set datafile columnheaders      # columns are asked for by name: a new one in a CSV breaks nothing
 
-summary_csv = results."/summary.csv"     # a row per case
+if (!exists("summary_csv")) summary_csv = results."/summary.csv"     # a row per case
 ranks_csv = results."/ranks.csv"         # a row per case and rank
 rounds_csv = results."/rounds.csv"       # a row per case and round
 lanes_csv = results."/lanes.csv"         # one step of each case, flattened: a row per phase

@@ -14,7 +14,7 @@ toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10)
 none='^$' baseline=baseline one=$none half=$none cut=$none reordered=$none changed=$none rounded=$none long=$none apart=$none
 uneven=$none measure=$none one_loss='' window=2 table=()
 case $name in
-01_straggler) cases=16 asked=skew_ws4 other=busy reordered='_share$' changed=every_k long=every_k
+01_straggler) cases=17 asked=skew_ws4 other=busy reordered='_share$' changed=every_k long=every_k
     refused=(--sleep-ms -1) toy+=(--sleep-ms 4) ;;
 02_rank0_host) cases=11 asked=barrier_ws4 other=barrier_busy long=.
     refused=(--barrier-every 0) toy+=(--barrier-sleep-ms 2) ;;

@@ -26,7 +26,7 @@ platform() # SED-SCRIPT: the machine of round numbers, changed
 
 # Bad luck evens out in the long run.
 cp "$tests/model/long_run.csv" expected/01_straggler.csv
-simulate long --steps 402 --rounds 1 --cases roaming_prefetch --cases roaming_every_k
+simulate long --steps 402 --rounds 1 --cases roaming_prefetch --cases roaming_every_k --cases chance
 judge long
 
 # Two ranks: T = 2 (1 + 2) ms.

@@ -77,8 +77,8 @@ make_project()
         printf '/* %s: what about %s?\n * More.\n */\n' "$lab" "${lab#*_}" >"$project/labs/$lab.c"
     done
     printf '<zone>\n  <prop id="about" value="a small machine"/>\n  <prop id="device" value="model"/>\n</zone>\n' >"$project/platforms/small.xml"
-    stub "$folder/bin/smpirun" <<<'exit 1'
     stub "$folder/bin/gnuplot" <<<'exit 0'
+    stub "$folder/bin/smpirun" <<<'exit 0'
     stub "$folder/bin/ctest" <<<'echo "2 tests failed"; exit 8'
     stub "$folder/bin/dpkg-query" <<<'[[ -e $MISSING && $* == *libcmocka-dev* || -e $SPARED && $* == *libsimgrid-dev* ]] || echo "<installed>"'
     stub "$folder/bin/apt-get" <<<'[[ $* == *--print-uris*libsimgrid-dev* && -e $UNKNOWN ]] && exit 100; [[ $* != *--print-uris* ]] || printf "%s\n" "a b 2000000 c" "a b 3000000 c"; [[ $* == *--print-uris* ]] || rm -f "$MISSING" "$SPARED"'
@@ -89,7 +89,7 @@ if [[ -e $BROKEN ]]; then echo "error: no such thing"; exit 1; fi
 if [[ $1 == -S ]]; then echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" >build/CMakeCache.txt; exit; fi
 mkdir -p build/bin build/lib/model
 touch build/lib/model/01_straggler.so
-for name in 01_straggler:0 02_wrong:1 03_cannot:77 claims:0; do
+for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 scale:0; do
     {
         echo '#!/usr/bin/env bash'
         echo "printf '%s\n' \"${name%:*} \$*\" >>\"$CALLS\""
@@ -104,7 +104,8 @@ for name in 01_straggler:0 02_wrong:1 03_cannot:77 claims:0; do
             for place in "${places[@]}"; do
                 mkdir -p "$place/01_straggler" && touch "$place/01_straggler/summary.csv"
             done'
-        [[ $name == claims:* ]] || echo "read -r answer && echo 'it could ask'"
+        echo '[[ ! -e $FAILING || $0 != */$(<"$FAILING") ]] || exit $(<"$FAILING.status")'
+        [[ $name == claims:* || $name == scale:* ]] || echo "read -r answer && echo 'it could ask'"
         echo 'if [[ -e $KILLER && $* != *first-look* ]]; then trap "exit 143" TERM; kill -TERM 0; sleep 5; fi'
         echo "exit ${name#*:}"
     } >"build/bin/${name%:*}"
@@ -114,7 +115,7 @@ END
     export PATH="$folder/bin:$PATH" CALLS="$calls" MISSING="$folder/missing" NO_SUDO="$folder/no_sudo"
     export SPARED="$folder/spared" UNKNOWN="$folder/unknown"
     export NO_BLOG="$folder/no_blog"
-    export BROKEN="$folder/broken" KILLER="$folder/killer"
+    export BROKEN="$folder/broken" KILLER="$folder/killer" FAILING="$folder/failing"
 }
 
 test_usage()
@@ -139,6 +140,13 @@ test_usage()
     refuses "leave out --platform" --test --platform small
     refuses "--quick takes no value" --quick=yes
     refuses "leave out --quick" --test --quick
+    refuses "leave out --scale" --test --scale
+    refuses "leave out --quick" --scale --quick
+    refuses "leave out --only" --scale --only 01_straggler
+    refuses "leave out --backend" --backend sim --scale
+    refuses "leave out --seconds" --scale --seconds 5
+    refuses "leave out --list" --scale --list
+    refuses "--scale takes no value" --scale=64
     touch "$folder/file"
     refuses "'$folder/file/results' cannot be written" --out "$folder/file/results"
 }
@@ -147,7 +155,7 @@ test_telling()
 {
     local flag
     run 0 --help
-    for flag in --test --quick --only --backend --platform --seconds --out --list --yes --help; do
+    for flag in --test --scale --quick --only --backend --platform --seconds --out --list --yes --help; do
         says "$flag"
     done
     run 0 --list
@@ -230,6 +238,52 @@ test_platforms()
     rm "$project/platforms/blog.xml"
 }
 
+failing() # PROGRAM STATUS: from now on; without, none
+{
+    rm -f "$FAILING" "$FAILING.status"
+    (($# == 0)) || { printf '%s\n' "$1" >"$FAILING"; printf '%s\n' "$2" >"$FAILING.status"; }
+}
+
+test_scale()
+{
+    local platform where
+    run 0 --scale --out "many ranks"
+    says "gpu_cluster_400g, world size 1, 04_small_work ... " "gpu_cluster_100g, world size 256, 01_straggler ... " \
+        "scale     $elsewhere/many ranks/scale"
+    for platform in gpu_cluster_400g gpu_cluster_100g; do
+        where="--platform platforms/$platform.xml --ranks 64 --out $elsewhere/many ranks/scale/$platform/ranks-64"
+        called "04_small_work $where --batch-size 1024 --rounds 1 --cases weak_ws4 --steps 5"
+        called "01_straggler $where --batch-size 1024 --rounds 1 --cases skew_ws4 --cases chance --sleep-ms 5 --chance 0.01 --steps 42 --seed 2089"
+    done
+    (($(grep -c -- '--platform' "$calls") == 2 * 2 * 9)) || complain "not two labs on two platforms at nine world sizes"
+    called "scale --results $elsewhere/many ranks/scale"
+    called "gnuplot -e results='$elsewhere/many ranks/scale' plots/scale.gp"
+    not_called "first-look"
+    not_called "02_wrong"
+    not_called "claims"
+
+    failing scale 1
+    run 1 --scale
+    says "simulated and formula disagree"
+    failing 04_small_work 1
+    run 1 --scale
+    says "04_small_work failed with 256 ranks of gpu_cluster_100g"
+    failing 04_small_work 77
+    run 77 --scale
+    says "cannot be done here"
+    not_called "01_straggler"
+    failing
+
+    # Without SimGrid.
+    mkdir "$folder/bare"
+    ln -s /usr/bin/* /bin/* "$folder/bare/" 2>/dev/null
+    rm -f "$folder/bare/smpirun" "$folder/bin/smpirun"
+    PATH="$folder/bin:$folder/bare" run 77 --scale --out "not made"
+    says "SimGrid is not installed"
+    (($(grep -c "SimGrid" <<<"$said") == 1)) || complain "not one line about SimGrid"
+    not_called "--platform"
+}
+
 test_trouble()
 {
     before=(flock "$elsewhere/my results/.lock")
@@ -309,6 +363,7 @@ test_usage
 test_telling
 test_running
 test_platforms
+test_scale
 test_trouble
 test_tests
 test_setup

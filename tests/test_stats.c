@@ -99,6 +99,22 @@ static void few_ratios_have_no_interval(void **state)
 }
 
 /* A series in which each value is `memory` of the one before and the rest new, around a mean. */
+/* 5 of 10: the middle stays, and half the width is 1.96 sqrt(0.025 + 0.009604) / 1.38416; with 0 of 10 the interval ends at
+ * z^2 / (10 + z^2). */
+static void a_share_has_wilsons_interval(void **state)
+{
+    (void)state;
+    struct ratio half = stats_share(5, 10, 1.96);
+    assert_near(half.value, 0.5, 1e-15);
+    assert_near(half.low, 0.5 - 0.263405, 1e-5);
+    assert_near(half.high, 0.5 + 0.263405, 1e-5);
+    struct ratio none = stats_share(0, 10, 1.96), all = stats_share(10, 10, 1.96);
+    assert_near(none.low, 0, 1e-15);
+    assert_near(none.high, 3.8416 / 13.8416, 1e-12);
+    assert_near(all.low, 1 - none.high, 1e-12);
+    assert_near(all.high, 1, 1e-15);
+}
+
 static void fill_series(struct random *random, double *values, int count, double mean, double memory)
 {
     double value = random_normal(random);
@@ -763,6 +779,7 @@ int main(void)
         cmocka_unit_test(students_t_is_the_textbooks),
         cmocka_unit_test(a_ratio_has_students_interval),
         cmocka_unit_test(few_ratios_have_no_interval),
+        cmocka_unit_test(a_share_has_wilsons_interval),
         cmocka_unit_test(a_block_ratio_covers_the_truth),
         cmocka_unit_test(equal_series_have_the_ratio_1),
         cmocka_unit_test(a_fit_finds_what_made_the_values),

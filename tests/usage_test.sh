@@ -57,6 +57,8 @@ refused "unknown flag" "'--rnaks'" "did you mean --ranks" --rnaks 4
 refused "unknown flag, nothing near" "'--frobnicate'" "--help" --frobnicate
 refused "no ranks" "--ranks 0" "from 1 to" --ranks 0
 refused "a negative sleep" "--sleep-ms -1" "from 0 to" --sleep-ms -1
+refused "a chance above one" "--chance 1.5" "from 0 to" --chance 1.5
+refused "a negative chance" "--chance -0.1" "from 0 to" --chance -0.1
 refused "a slow rank that does not exist" "--slow-rank 9" "0 to 3" --ranks 4 --slow-rank 9
 refused "a slow rank one too high" "--slow-rank 4" "0 to 3" --ranks 4 --slow-rank=4
 refused "trailing letters" "'4x'" "from 1 to" --ranks 4x
@@ -87,11 +89,11 @@ run 5 --help
 [[ ! -s err ]] || complain "--help" "complains: $(<err)"
 [[ ! -e called ]] || complain "--help" "started mpirun"
 for flag in ranks batch-size steps skip-first-steps input-dim hidden-dim num-classes seed seconds rounds quick cases \
-    guess backend platform membus out deadline-s card-only slow-rank sleep-ms slow-factor sync-every help; do
+    guess backend platform membus out deadline-s card-only slow-rank sleep-ms slow-factor sync-every chance help; do
     grep -qE -- "^ +--$flag( |$)" out || complain "--help" "does not name --$flag"
 done
 for name in baseline skew_ws4 skew_prefetch skew_share skew_every_k busy busy_prefetch busy_share busy_every_k roaming \
-    roaming_prefetch roaming_every_k slow_core slow_core_prefetch slow_core_share slow_core_every_k; do
+    roaming_prefetch roaming_every_k chance slow_core slow_core_prefetch slow_core_share slow_core_every_k; do
     grep -qE "^ +$name " out || complain "--help" "does not name the case $name"
 done
 for default in "--ranks .*\[4\]" "--batch-size .*\[128\]" "--steps .*\[12\]" "--skip-first-steps .*\[2\]" \

@@ -428,18 +428,6 @@ static const char *const summary_columns[] = {
 };
 static const char *const blog_columns[] = { "lab", "case", "ranks", "batch_size", "slowest_step_ms", NULL };
 
-static struct csv_table open_table(const char *path, const char *const *columns)
-{
-    struct csv_table table;
-    char why[2 * EXPRESSION_TEXT];
-    if (!csv_read(path, &table, why, sizeof why))
-        die(STATUS_USAGE, "%s", why);
-    for (; *columns; columns++)
-        if (csv_column(&table, *columns) < 0)
-            die(STATUS_USAGE, "%s: its first line names no column '%s'", path, *columns);
-    return table;
-}
-
 /* Whether `file` is NN_name.csv, and the one asked for. */
 static bool is_wanted(const char *file, const char *only)
 {
@@ -457,12 +445,12 @@ static bool open_lab(struct lab *lab, const struct options *o)
         char *path = memory_text("%s/%s%s/summary.csv", o->results, sources[p].folder, lab->name);
         place->is_there = access(path, F_OK) == 0;
         if (place->is_there)
-            place->summary = open_table(path, summary_columns);
+            place->summary = csv_open(path, summary_columns);
         free(path);
     }
     if (!lab->places[DEDICATED].is_there && !lab->places[HERE].is_there)
         return false;
-    lab->claims = open_table(lab->path, claim_columns);
+    lab->claims = csv_open(lab->path, claim_columns);
     return true;
 }
 
@@ -499,7 +487,7 @@ int main(int argc, char **argv)
     if (file_count < 0)
         die(STATUS_USAGE, "--expected %s cannot be read; name the folder of the claims", o.expected);
     char *blog_path = memory_text("%s/blog.csv", o.expected);
-    struct place published = { .is_there = true, .summary = open_table(blog_path, blog_columns) };
+    struct place published = { .is_there = true, .summary = csv_open(blog_path, blog_columns) };
     struct totals totals = { 0 };
     for (int f = 0; f < file_count; f++) {
         const char *file = files[f]->d_name;

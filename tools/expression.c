@@ -18,6 +18,15 @@ int table_find_case(const struct csv_table *table, const char *name)
     return -1;
 }
 
+double table_setting(const struct csv_table *table, const char *flag)
+{
+    const char *command = strstr(table->text, "# command: ");
+    const char *found = command ? strstr(command, flag) : NULL;
+    if (!found || memchr(command, '\n', (size_t)(found - command)))
+        return NAN;
+    return strtod(found + strlen(flag), NULL);
+}
+
 static double give_up(struct reader *r, enum trouble trouble, const char *what, const char *which)
 {
     struct reading *reading = r->reading;
@@ -65,18 +74,14 @@ static const char *read_cell(struct reader *r)
 /* `sleep_ms`: the number behind --sleep-ms. */
 static double read_setting(struct reader *r)
 {
-    static const char heading[] = "# command: ";
     char flag[EXPRESSION_TEXT] = " --";
     size_t length = strspn(r->at, "abcdefghijklmnopqrstuvwxyz_");
     snprintf(flag + 3, sizeof flag - 3, "%.*s ", (int)length, r->at);
     r->at += length;
     for (char *c = flag; *c; c++)
         *c = *c == '_' ? '-' : *c;
-    const char *command = strstr(r->reading->table->text, heading);
-    const char *found = command ? strstr(command, flag) : NULL;
-    if (!found || memchr(command, '\n', (size_t)(found - command)))
-        return give_up(r, MALFORMED, "the command of summary.csv has no", flag);
-    return strtod(found + strlen(flag), NULL);
+    double value = table_setting(r->reading->table, flag);
+    return isnan(value) ? give_up(r, MALFORMED, "the command of summary.csv has no", flag) : value;
 }
 
 static double read_sum(struct reader *r);
