@@ -65,8 +65,8 @@ static double add_shared(struct prediction *p, const struct load *loads, int ran
     share_time(until, ranks, feeds, done);
     for (int rank = 0; rank < ranks; rank++) {
         const struct load *load = &until[rank];
-        double asleep = asleep_of(load); /* in `data`, or else in `host` */
-        double asleep_in_data = fmin(asleep, load->data), asleep_in_host = asleep - asleep_in_data;
+        double asleep = asleep_of(load), asleep_in_data = fmin(asleep, load->data); /* or else in `host` */
+        double asleep_in_host = fmin(asleep - asleep_in_data, load->host);
         double stretch = load->cpu > 0 ? (done[rank] - asleep) / load->cpu : 1;
         p->data += (asleep_in_data + (load->data - asleep_in_data) * stretch) / ranks;
         p->local += (load->local * stretch + loads[rank].after * times_after) / ranks;
@@ -83,7 +83,7 @@ static struct load at_pace(struct load load, double pace)
 {
     double asleep = asleep_of(&load), asleep_in_data = fmin(asleep, load.data);
     load.data += (load.data - asleep_in_data) * (pace - 1);
-    load.host += (load.host - (asleep - asleep_in_data)) * (pace - 1);
+    load.host += (load.host - fmin(asleep - asleep_in_data, load.host)) * (pace - 1);
     load.local *= pace;
     load.after *= pace;
     load.cpu *= pace;
