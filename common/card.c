@@ -56,6 +56,11 @@ double card_feeds(const struct card *card)
     return card->feeds > 0 ? card->feeds : card->cores;
 }
 
+double card_stretch(const struct card *card, int ranks)
+{
+    return fmax(1, ranks / card_feeds(card));
+}
+
 bool card_is_fed_by_memory(const struct card *card)
 {
     return card_feeds(card) < card_busy_ranks(card);

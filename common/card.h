@@ -65,6 +65,9 @@ struct local_cost card_local(const struct card *card, int ranks);
 /* Ranks that can train at full speed at once: the machine's cores, or what its memory feeds. */
 double card_feeds(const struct card *card);
 
+/* How many times as long as alone work takes while `ranks` train at once. */
+double card_stretch(const struct card *card, int ranks);
+
 /* Whether memory is what they share, so that a rank that does not train, but sleeps or works on the host, leaves it to the
  * others. */
 bool card_is_fed_by_memory(const struct card *card);

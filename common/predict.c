@@ -55,7 +55,7 @@ static double add_shared(struct prediction *p, const struct load *loads, int ran
 {
     struct load *until = memory_new((size_t)ranks, sizeof *until); /* the meeting */
     double *done = memory_new((size_t)ranks, sizeof *done);
-    double last = 0, last_after = 0, times_after = ranks / feeds;
+    double last = 0, last_after = 0, times_after = fmax(1, ranks / feeds);
     for (int rank = 0; rank < ranks; rank++) {
         until[rank] = loads[rank];
         until[rank].local -= loads[rank].after;

@@ -153,7 +153,7 @@ static struct load load_of(const struct options *o, const struct card *card, int
     if (o->ahead) {
         double left = fmax(0, on_core - (local - pace.update));
         load.local = local + on_core - (1 - card->transfer_core) * fmin(left, transfer);
-        load.data = on_core < all ? fmax(0, all - load.local - transfer) : 0;
+        load.data = on_core < all ? fmax(0, all - load.local * card_stretch(card, o->run.ranks) - transfer) : 0;
     }
     return load;
 }
@@ -167,7 +167,8 @@ static double roaming_excess(const struct options *o, const struct card *card, c
     if (!o->ahead)
         return stall;
     double fetch = pace_of(o, card, 0).fetch;
-    return fmax(0, stall + fetch - load->local - transfer) / (2 - 1.0 / o->run.ranks);
+    double beside = load->local * card_stretch(card, o->run.ranks) + transfer;
+    return fmax(0, stall + fetch - beside) / (2 - 1.0 / o->run.ranks);
 }
 
 /* The formula at the top, term by term, for any mixture of pathology and fix. */
