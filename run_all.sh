@@ -39,7 +39,7 @@ readonly package_rows=(
 
 # What to expect of a lab, in seconds: start, machine card and charts, and the measuring between them. Where ranks have no
 # core each, a lab runs twice, and each time for less; in --quick only on simulated cores. The blog's machine computes nothing.
-readonly overhead_seconds=10 measuring_seconds=60 crowded_seconds=18 quick_seconds=15 blog_seconds=10
+readonly overhead_seconds=10 measuring_seconds=60 crowded_seconds=18 quick_seconds=15 blog_seconds=3
 
 # The many ranks of --scale: a world size, and the steps of lab 01 there, of which two warm up. A straggler by chance needs
 # many for a mean, and what a step takes to simulate grows with the square of the ranks. Each world size has a seed of its
@@ -488,6 +488,16 @@ judge()
     heading "The published numbers, and this machine's"
     build/bin/claims --results "$results" --expected expected "${options[@]}" ||
         problem "a claim that must hold on every machine does not"
+    compare_blog
+}
+
+compare_blog() # with what the posts printed
+{
+    wants_blog && [[ -d $results/platforms/blog ]] || return 0
+    heading "The machine of the posts, simulated"
+    build/bin/blog_machine --results "$results" --expected expected ||
+        problem "the blog's machine, simulated, is not what it was fitted to"
+    chart blog "$results/platforms/blog"
 }
 
 # shellcheck disable=SC2317 # called on Ctrl-C, when the lab that ran has ended its ranks

@@ -68,6 +68,16 @@ static bool names_option(int argc, char *const *argv, const char *flag)
     return false;
 }
 
+/* Where nothing is computed: rounds of all steps, for they cost hardly any time; and on every machine equally many, enough
+ * for a band where there is jitter. */
+static void settle_rounds(struct run *run, enum work_model model)
+{
+    enum { WITH_JITTER = 20, WITHOUT = 6 };
+    run->whole = true;
+    if (run->rounds == 0 && !run->quick)
+        run->rounds = device_costs(model).jitter > 0 ? WITH_JITTER : WITHOUT;
+}
+
 /* all */
 static void join_world(struct lab *lab, struct options *base)
 {
@@ -79,9 +89,9 @@ static void join_world(struct lab *lab, struct options *base)
         die(STATUS_USAGE, "--ranks %d, but the launcher started %d; leave out --ranks or start as many", asked, size);
     }
     run_of(base)->ranks = size;
-    run_of(base)->is_modelled = !device_computes();
-    run_of(base)->whole |= !device_computes(); /* a longer round costs no time, and its jitter evens out */
     run_of(base)->takes_turns = device_computes() && (world_is_simulated() || size > world_cores(lab->world));
+    if (!device_computes())
+        settle_rounds(run_of(base), lab->story->subject->model);
     if (world_rank(lab->world) == 0)
         job_beat();
     cases_refuse(lab->story, base);

@@ -18,7 +18,6 @@ enum {
     QUICK_LEAST = 2,
     QUICK_MOST = 3,
     QUICK_SECONDS = 15,
-    MODELLED_MOST = 20, /* where nothing is computed: so many seeds of its jitter */
 };
 
 const struct run run_published = {
@@ -153,7 +152,7 @@ int run_most_rounds(const struct run *run)
 {
     if (run->rounds)
         return run->rounds;
-    return run->quick ? QUICK_MOST : run->is_modelled ? MODELLED_MOST : INT_MAX;
+    return run->quick ? QUICK_MOST : INT_MAX;
 }
 
 double run_budget(const struct run *run)

@@ -36,7 +36,6 @@ struct run {
     bool quick;       /* two or three short rounds, ratios without interval */
     bool whole;       /* not an option: every round measures all steps, for they differ */
     int once;         /* not an option: so many steps are measured, in the first round only; 0: in every round */
-    bool is_modelled; /* not an option: nothing is computed, so rounds cost hardly any time */
     bool takes_turns; /* not an option: ranks compute in turns, simulated or for lack of cores, and a round is slow */
     int card_mb;      /* MiB that the card's all-reduces reach at least, if the lab needs no more */
     bool card_only;   /* measure the machine card, show it, stop */

@@ -1,6 +1,5 @@
 #include "schedule.h"
 
-#include "device.h"
 #include "random.h"
 #include "world.h"
 
@@ -19,10 +18,10 @@ int schedule_case(const struct schedule *s)
     return (int)s->order[s->turn];
 }
 
-/* More rounds than must be are made while they fit; where only costs are modelled, all rounds are alike. */
+/* More rounds than must be are made while they fit. */
 static bool is_open_ended(const struct run *run)
 {
-    return run_most_rounds(run) > run_least_rounds(run) && device_computes();
+    return run_most_rounds(run) > run_least_rounds(run);
 }
 
 static double steps_of(const struct cases *cases, int round)

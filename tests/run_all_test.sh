@@ -89,7 +89,7 @@ if [[ -e $BROKEN ]]; then echo "error: no such thing"; exit 1; fi
 if [[ $1 == -S ]]; then echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" >build/CMakeCache.txt; exit; fi
 mkdir -p build/bin build/lib/model
 touch build/lib/model/01_straggler.so
-for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 scale:0; do
+for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 scale:0 blog_machine:0; do
     {
         echo '#!/usr/bin/env bash'
         echo "printf '%s\n' \"${name%:*} \$*\" >>\"$CALLS\""
@@ -105,7 +105,7 @@ for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 scal
                 mkdir -p "$place/01_straggler" && touch "$place/01_straggler/summary.csv"
             done'
         echo '[[ ! -e $FAILING || $0 != */$(<"$FAILING") ]] || exit $(<"$FAILING.status")'
-        [[ $name == claims:* || $name == scale:* ]] || echo "read -r answer && echo 'it could ask'"
+        [[ $name != [0-9]* ]] || echo "read -r answer && echo 'it could ask'"
         echo 'if [[ -e $KILLER && $* != *first-look* ]]; then trap "exit 143" TERM; kill -TERM 0; sleep 5; fi'
         echo "exit ${name#*:}"
     } >"build/bin/${name%:*}"
@@ -218,6 +218,12 @@ test_platforms()
     called "--quick --platform blog"
     called "gnuplot -e results='$folder/blog/platforms/blog/01_straggler'"
     called "gnuplot -e results='$folder/blog/01_straggler'"
+    called "blog_machine --results $folder/blog --expected expected"
+    called "gnuplot -e results='$folder/blog/platforms/blog' plots/blog.gp"
+    failing blog_machine 1
+    run 1 --only 01_straggler --quick
+    says "is not what it was fitted to"
+    failing
     not_called "02_wrong --out $folder/blog --seconds 60 --quick --platform"
     run 0 --only 01_straggler --backend mpi
     not_called "--platform"
