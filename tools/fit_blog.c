@@ -14,7 +14,8 @@
  *     memory bus weak_ws4: what is left of it after the link; so many ranks the bus feeds at full speed
  *     texts      fixed_sample_ws4 and variable_sample_ws4: fixed + per padded token x length
  *
- * The file goes to standard output; bad input ends the program with one line. */
+ * The file goes to standard output, the parameters beside what they follow from to standard error; bad input ends the
+ * program with one line. */
 #include "calibrate.h"
 #include "csv.h"
 #include "die.h"
@@ -320,6 +321,33 @@ static void write_file(const struct machine *m)
         m->link * 1e3);
 }
 
+/* Parameters against rows: as many as there are numbers, none to spare. */
+static void say_parameters(const struct machine *m)
+{
+    const struct {
+        const char *parameter, *unit, *from;
+        double value;
+    } list[] = {
+        { "fetch, fixed", "ms", "data, weak_ws1 and", m->fetch_fixed },
+        { "fetch, per sample", "ms", "strong_ws1", m->fetch_per_sample },
+        { "passes, fixed", "ms", "step, weak_ws1 and", m->fixed + m->update },
+        { "passes, per sample", "ms", "strong_ws1", m->per_sample },
+        { "link", "GB/s", "step, comm_ws4", m->link / 1e6 },
+        { "memory bus", "ranks", "step, weak_ws4", m->bus },
+        { "texts, fetch", "ms", "data, fixed_sample_ws4", m->text_fetch },
+        { "texts, fixed", "ms", "step, fixed_sample_ws4 and", m->text_fixed + m->text_update },
+        { "per token x length", "ns", "variable_sample_ws4", 1e6 * m->per_pair },
+    };
+    int count = (int)(sizeof list / sizeof *list);
+    for (int i = 0; i < count; i++)
+        fprintf(stderr, "%-20s %10.5g %-6s %s\n", list[i].parameter, list[i].value, list[i].unit, list[i].from);
+    fprintf(stderr, "%d parameters from %d numbers of 6 rows\n", count, count);
+    fprintf(
+        stderr,
+        "beside them: jitter %.3g %% (single steps of 2 rows), sleeps %.3g times as long (a side run), 4 proportions\n",
+        100 * m->jitter, m->sleep_stretch);
+}
+
 int main(int argc, char **argv)
 {
     struct options o = { .expected = "expected" };
@@ -334,6 +362,7 @@ int main(int argc, char **argv)
     fit_together(&m, &p, &run_published);
     fit_texts(&m, &p, &run_published_texts);
     write_file(&m);
+    say_parameters(&m);
     csv_free(&p.steps);
     csv_free(&p.ranks);
     csv_free(&p.more);
