@@ -6,6 +6,7 @@
 #include "device.h"
 #include "files.h"
 #include "memory.h"
+#include "number.h"
 #include "stats.h"
 #include "world.h"
 
@@ -277,8 +278,11 @@ static void show_terms(FILE *out, const struct local_cost *cost)
     for (int term = 0; term < COST_TERMS; term++) {
         double seconds = cost->fetch.term[term] + cost->passes.term[term] + (term == COST_FIXED ? cost->update : 0);
         if (term == COST_FIXED || fabs(seconds) > 0)
-            fprintf(out, "%s%.*f %s", term ? " + " : "", term == COST_PER_SAMPLE ? 3 : 1, 1e3 * seconds * units[term],
-                    words[term]);
+            fprintf(out, "%s%.*f %s", term ? " + " : "",
+                    term != COST_PER_SAMPLE ? number_ms_decimals(seconds * units[term])
+                    : seconds < 1e-5        ? 5
+                                            : 3,
+                    1e3 * seconds * units[term], words[term]);
     }
 }
 
@@ -288,7 +292,8 @@ void card_show(FILE *out, const struct card *card, const struct subject *subject
     double bytes = subject->gradient_bytes(run);
     fprintf(out, "machine card   %s, %d %s%s\n", card->cpu, card->cores,
             world_is_simulated() ? "simulated core" : "core", card->cores == 1 ? "" : "s");
-    fprintf(out, "  one rank steps alone in       %8.1f ms   (batch %d: ", 1e3 * local_step(&card->alone, work),
+    double alone = local_step(&card->alone, work);
+    fprintf(out, "  one rank steps alone in       %8.*f ms   (batch %d: ", number_ms_decimals(alone), 1e3 * alone,
             run->batch_size);
     show_terms(out, &card->alone);
     if (device_computes())
@@ -297,13 +302,16 @@ void card_show(FILE *out, const struct card *card, const struct subject *subject
     int busy = card_busy_ranks(card);
     double together = local_step(&card->together, work), fed = fmin(card_feeds(card), busy);
     if (busy > 1) {
-        fprintf(out, "  %d ranks at once, each in      %8.1f ms   (slowest of a step: %.1f ms above the mean", busy,
-                1e3 * together * busy / fed, 1e3 * card_jitter(card, busy, together));
+        double each = together * busy / fed, jitter = card_jitter(card, busy, together);
+        fprintf(out, "  %d ranks at once, each in      %8.*f ms   (slowest of a step: %.*f ms above the mean", busy,
+                number_ms_decimals(each), 1e3 * each, number_ms_decimals(jitter), 1e3 * jitter);
         fprintf(out, fed < busy ? "; memory feeds %.2f at full speed)\n" : ")\n", fed);
     }
-    if (card->ranks > 1)
-        fprintf(out, "  all-reduce of %5.1f MB takes   %8.1f ms   (%d ranks, predicted from other sizes)\n",
-                bytes / 1e6, 1e3 * card_allreduce(card, card->ranks, bytes), card->ranks);
+    if (card->ranks > 1) {
+        double sum = card_allreduce(card, card->ranks, bytes);
+        fprintf(out, "  all-reduce of %5.1f MB takes   %8.*f ms   (%d ranks, predicted from other sizes)\n",
+                bytes / 1e6, number_ms_decimals(sum), 1e3 * sum, card->ranks);
+    }
     if (!world_is_simulated())
         fprintf(out, "  memory copy %.1f GB/s; a sleep lasts %.2f ms too long; a stamp costs %.0f ns\n",
                 card->copy_bandwidth / 1e9, 1e3 * card->sleep_overshoot, 1e9 * card->stamp_cost);

@@ -1,5 +1,6 @@
 #include "number.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,4 +22,10 @@ void number_shortest(char text[NUMBER_TEXT], double value)
         if (!(back < value) && !(back > value))
             return;
     }
+}
+
+int number_ms_decimals(double seconds)
+{
+    double shown = round(1e6 * fabs(seconds)); /* microseconds: 0.9997 ms is shown as 1.0, nothing as 0.0 */
+    return shown >= 1 && shown < 1000 ? 3 : 1;
 }

@@ -7,6 +7,7 @@
 #include "job.h"
 #include "launch.h"
 #include "memory.h"
+#include "number.h"
 #include "platform.h"
 
 #include <math.h>
@@ -92,12 +93,13 @@ static char *ask(const struct request *request)
     }
     const struct subject *subject = request->story->subject;
     double step = local_step(&card.alone, subject->usual(run)), bytes = subject->gradient_bytes(run);
+    double sum = card_allreduce(&card, run->ranks, bytes);
     char *event = request->story->event(request->base);
-    char *question = memory_text("Alone, one rank steps in %.0f ms; an all-reduce of %.1f MB among %d takes %.0f ms.\n"
+    char *question = memory_text("Alone, one rank steps in %.*f ms; an all-reduce of %.1f MB among %d takes %.*f ms.\n"
                                  "Now %s.\n"
                                  "A step of all %d will take ... ms? [Enter skips]",
-                                 1e3 * step, bytes / 1e6, run->ranks, 1e3 * card_allreduce(&card, run->ranks, bytes),
-                                 event, run->ranks);
+                                 number_ms_decimals(step), 1e3 * step, bytes / 1e6, run->ranks, number_ms_decimals(sum),
+                                 1e3 * sum, event, run->ranks);
     double guess = guess_ask(question);
     free(question);
     free(event);

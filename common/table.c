@@ -1,5 +1,7 @@
 #include "table.h"
 
+#include "number.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +10,7 @@ static void put_ms(FILE *out, int width, double seconds)
     if (isnan(seconds))
         fprintf(out, " %*s", width, "-");
     else
-        fprintf(out, " %*.1f", width, 1e3 * seconds);
+        fprintf(out, " %*.*f", width, number_ms_decimals(seconds), 1e3 * seconds);
 }
 
 /* "2.08 [2.02 2.14]"; a ratio whose interval contains 1 is not a finding, and says how fine it could have seen. */
@@ -105,7 +107,8 @@ void table_show(FILE *out, const struct report *report, int columns)
                 report->cores, plural);
 }
 
-/* "+11 ms over the formula: +9 local, +2 transfer", with the terms that make up most of it. */
+/* "+11.0 ms against the formula: +9.0 local, +2.0 transfer", with the terms that make up most of it, all as fine as the
+ * step itself. */
 static void explain_gap(FILE *out, const struct outcome *o)
 {
     const struct summary *s = &o->summary;
@@ -118,13 +121,15 @@ static void explain_gap(FILE *out, const struct outcome *o)
                   { "host", s->host - p->host },
                   { "wait", s->wait - p->wait },
                   { "transfer", s->transfer - p->transfer } };
-    double gap = s->step - prediction_step(p);
-    gap = fabs(gap) < 0.05e-3 ? 0 : gap; /* shown as nothing, so without a sign */
-    fprintf(out, "%s: %+.1f ms against the formula (%+.0f %%)", o->name, 1e3 * gap, 100 * gap / prediction_step(p));
+    int decimals = number_ms_decimals(s->step);
+    double last_digit = 1e-3 * pow(10, -decimals), gap = s->step - prediction_step(p);
+    gap = fabs(gap) < last_digit / 2 ? 0 : gap; /* shown as nothing, so without a sign */
+    fprintf(out, "%s: %+.*f ms against the formula (%+.0f %%)", o->name, decimals, 1e3 * gap,
+            100 * gap / prediction_step(p));
     const char *before = ": ";
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
-        if (fabs(terms[i].gap) >= 0.5e-3) {
-            fprintf(out, "%s%+.1f %s", before, 1e3 * terms[i].gap, terms[i].name);
+        if (fabs(terms[i].gap) >= 5 * last_digit) {
+            fprintf(out, "%s%+.*f %s", before, decimals, 1e3 * terms[i].gap, terms[i].name);
             before = ", ";
         }
     fputs(".\n", out);
@@ -169,7 +174,8 @@ void table_explain(FILE *out, const struct report *report, const char *name)
         fprintf(out, "Of every 100 core-seconds of %s, %.0f were spent waiting; no rank stands out as the cause.\n",
                 o->name, 100 * s->wait / s->step);
     fprintf(out,
-            "Had every rank been as quick as the median one, its step would take %.1f ms (computed from %s alone);\n"
-            "the baseline %s %.1f ms.\n",
-            1e3 * s->what_if, o->name, report->is_simulated ? "took" : "measured", 1e3 * baseline->summary.step);
+            "Had every rank been as quick as the median one, its step would take %.*f ms (computed from %s alone);\n"
+            "the baseline %s %.*f ms.\n",
+            number_ms_decimals(s->what_if), 1e3 * s->what_if, o->name, report->is_simulated ? "took" : "measured",
+            number_ms_decimals(baseline->summary.step), 1e3 * baseline->summary.step);
 }

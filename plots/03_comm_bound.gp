@@ -30,6 +30,7 @@ found(csv, lab, case, name) = system('test -r "'.csv.'" && awk -F, ''/^#/ { next
 
 do for [chart in "pathology_slowest_step pathology_throughput"] {
     quantity = chart eq "pathology_throughput" ? "samples_per_s" : "slowest_step_ms"
+    unit = chart eq "pathology_throughput" ? 1e3 : 1     # GPUs make millions
     set print $pathologies
     print "row,here,blog"
     drawn = 0
@@ -43,22 +44,22 @@ do for [chart in "pathology_slowest_step pathology_throughput"] {
         if (here ne "") {
             drawn = drawn + 1
             told_of[drawn] = said[i]
-            found_of[drawn] = real(here)
+            found_of[drawn] = real(here) / unit
             if (there ne "") { known_blog = 1 }
-            print sprintf("%d,%s,%s", drawn, here, there)
+            print sprintf("%d,%g,%s", drawn, real(here) / unit, there eq "" ? "" : sprintf("%g", real(there) / unit))
         }
     }
     unset print
     left = 150
     right = 90
     eval page(chart eq "pathology_throughput" ? "What is left of the throughput" : "What each pathology makes of a step", \
-              chart eq "pathology_throughput" ? "global throughput (samples/s)" : "step time of the slowest rank (ms)", 34 * (drawn + 0.2))
+              chart eq "pathology_throughput" ? "global throughput (thousand samples/s)" : "step time of the slowest rank (ms)", 34 * (drawn + 0.2))
     set yrange [drawn + 0.6 : 0.4]
     set xrange [0:*]
     set ytics ()
     do for [i = 1:drawn] {
         set ytics add (told_of[i] i)
-        set label digits(found_of[i]) at graph 1.07, first i right      # at a bar's end it would meet the diamond
+        set label digits(found_of[i]) at screen 1 - 24. / width, first i right      # at a bar's end it would meet the diamond
     }
     do for [format in formats] {
         eval output(chart, format)
@@ -117,7 +118,7 @@ if (of_this_run(sweep_csv)) {
              sweep_csv using "bytes":"card_ms" with lines linewidth 1.5 lc rgb "black" title "card, predicted", \
              for [k = 1:there(card_csv)] card_csv \
                  using (strcol("quantity") eq "allreduce_s" && column("ranks") == ranks ? column("bytes") : NaN):(1e3 * column("value")) \
-                 with points pointtype 2 pointsize 0.8 lc rgb "black" title "card, measured", \
+                 with points pointtype 2 pointsize 0.8 lc rgb "black" title simulated ? "card, simulated" : "card, measured", \
              NaN with lines dashtype 3 lc rgb grey title "the lab's own sizes, held out"
         unset label; unset arrow
         set tmargin at screen top_of(2); set bmargin at screen bottom_of(2)

@@ -44,7 +44,7 @@ do for [case in cases] {
 }
 
 left = 220
-right = 190
+right = longest < 0.1 ? 180 : 160
 eval page("What a sample costs: the fewer a rank has, the more", "time of all ranks per sample (ms)", 28 * (lowest - 0.25))
 set yrange [lowest : 0.25]
 set xrange [0 : longest * 1.02]
@@ -52,11 +52,11 @@ set ytics ()
 do for [i = 1:words(cases)] {
     case = word(cases, i)
     set ytics add (size(case) row[i])
-    set label sprintf("%.3f ms", cost(case)) at graph 1.14, first row[i] right
-    set label percent(number(of(case, transfer_ms)) / number(of(case, step_ms))) at graph 1.27, first row[i] right
+    set label sprintf(longest < 0.1 ? "%.5f ms" : "%.3f ms", cost(case)) at screen 1 - 84. / width, first row[i] right
+    set label percent(number(of(case, transfer_ms)) / number(of(case, step_ms))) at screen 1 - 24. / width, first row[i] right
 }
 set label "ranks × batch (× micro-batches)" at graph -0.02, first 0.25 right font "sans-serif,9" textcolor rgb grey
-set label "transfer" at graph 1.27, first 0.25 right font "sans-serif,9" textcolor rgb grey
+set label "transfer" at screen 1 - 24. / width, first 0.25 right font "sans-serif,9" textcolor rgb grey
 if (per_sample_ms > 0) { set arrow from per_sample_ms, graph 0 to per_sample_ms, graph 1 nohead dashtype 2 lc rgb "black" front }
 do for [format in formats] {
     eval output("sample_cost", format)
@@ -81,36 +81,37 @@ if (alone == alone) {
     left = 90
     right = 24
     eval page("Every rank brings its own batch: more ranks, less from each", "ranks", 300)
-    set ylabel "samples per second"
-    tick = 0.03 * (most - 0.4)          # of the width
-    set xrange [0.7 : most + 0.3]
-    set yrange [0 : most * alone * 1.08]
+    set ylabel "samples per second (thousands)"
+    beyond = 0.075 * most
+    tick = 0.03 * (most - 1 + 2 * beyond)       # of the width
+    set xrange [1 - beyond : most + beyond]
+    set yrange [0 : most * alone * 1.08e-3]
     set xtics ()
     set ytics auto
     set grid noxtics ytics
-    set arrow from 1, alone to most, most * alone nohead dashtype 2 lc rgb grey
+    set arrow from 1, alone / 1e3 to most, most * alone / 1e3 nohead dashtype 2 lc rgb grey
     seen = ""
     do for [case in cases] {
         if (weak(case) && !has(of(case, case_ranks), seen)) {
             seen = seen." ".of(case, case_ranks)
             set xtics add (of(case, case_ranks) ranks_of(case))
             set label percent(number(of(case, pace)) / alone / ranks_of(case)) \
-                at first ranks_of(case), first number(of(case, pace)) offset 1.5, -0.5
+                at first ranks_of(case), first number(of(case, pace)) / 1e3 offset 1.5, -0.5
         }
     }
     do for [format in formats] {
         eval output("weak_scaling_throughput", format)
         plot NaN with lines dashtype 2 lc rgb grey title "ideal", \
-             summary_csv using (weak(strcol("case")) ? column("ranks") : NaN):(column("samples_per_s")) smooth unique \
+             summary_csv using (weak(strcol("case")) ? column("ranks") : NaN):(column("samples_per_s") / 1e3) smooth unique \
                  with linespoints pointtype 7 linewidth 1.5 lc rgb observed title simulated ? "simulated" : "measured", \
              for [k = 1:predictions] summary_csv \
                  using (weak(strcol("case")) ? column("ranks") - tick / 2 : NaN) \
-                      :(column("global_batch_size") / column("predicted_step_ms") * 1e3):(tick):(0) \
+                      :(column("global_batch_size") / column("predicted_step_ms")):(tick):(0) \
                  with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
-             for [k = 1:compared("weak")] blog using (is_weak(0)):(column("samples_per_s")) \
+             for [k = 1:compared("weak")] blog using (is_weak(0)):(column("samples_per_s") / 1e3) \
                  with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog", \
-             for [k = 1:compared("weak")] blog using (column("ranks") > 1 ? is_weak(0) : NaN):(column("samples_per_s")):(percent(column("efficiency"))) \
-                 with labels right offset -1.5, 0 textcolor rgb grey notitle
+             for [k = 1:compared("weak")] blog using (column("ranks") > 1 ? is_weak(0) : NaN):(column("samples_per_s") / 1e3):(percent(column("efficiency"))) \
+                 with labels right offset -0.5, 0.9 textcolor rgb grey notitle
         unset output
     }
 }
@@ -144,6 +145,8 @@ if (has("strong_ws1", cases)) {
              for [k = 1:predictions] summary_csv \
                  using (100 * ideal(0) / column("predicted_step_ms")):(strong(-0.42)):(0):(0.84) \
                  with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
+             for [k = 1:compared("strong")] blog using (is_alike(0) ? 100 * column("efficiency") : NaN):(strong(0)) \
+                 with points pointtype 13 pointsize 1.2 lc rgb "white" notitle, \
              for [k = 1:compared("strong")] blog using (is_alike(0) ? 100 * column("efficiency") : NaN):(strong(0)) \
                  with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog"
         unset output

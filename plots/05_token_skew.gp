@@ -33,7 +33,8 @@ array bar_title[4] = ["Unequal texts cost time; who gets which wins it back", "T
     "Padding is computed and teaches nothing", "Equal numbers of texts are not equal work"]
 array bar_axis[4] = ["step time of the slowest rank (ms)", "useful tokens per second (thousands)", \
     "padding (% of the tokens that are computed)", "useful tokens per step: the rank with the most less the one with the fewest"]
-array bar_format[4] = ["%.1f ms", "%.0f thousand", "%.1f %%", "%.1f"]
+thousands(x) = sprintf(x < 10000 ? "%.0f thousand" : "%.0f", x)          # a GPU has millions, and the axis has the unit
+array bar_text[4] = ["in_ms(value)", "thousands(value)", "sprintf('%.1f %%', value)", "sprintf('%.1f', value)"]
 
 blog_cases = column_of(blog, "case")    # one row each: no other lab has a case of these names
 keep_most(most, value) = value > most ? value : most
@@ -49,7 +50,8 @@ do for [chart = 1:4] {
     do for [i = 1:words(bars)] {
         value = scaled(word(values, place(word(bars, i), cases)))
         set ytics add (told_names[place(word(bars, i), told_cases)] i)
-        eval number_at_the_end(sprintf(bar_format[chart], value), i)
+        eval "text = ".bar_text[chart]
+        eval number_at_the_end(text, i)
         most_here = keep_most(most_here, value)
     }
     published_values = column_of(blog, bar_column[chart])
@@ -131,7 +133,7 @@ if (epochs ne "") {
     do for [i = 1:words(epochs)] {
         set ytics add (word(epochs, i) i)
         at = place(word(epoch_cases, i), cases)
-        eval number_at_the_end(at ? sprintf("%.0f thousand", number(word(rates, at)) / 1000) : \
+        eval number_at_the_end(at ? thousands(number(word(rates, at)) / 1000) : \
             sprintf("formula: %.0f", number(word(foreseen, i)) / 1000), i)
     }
     do for [format in formats] {

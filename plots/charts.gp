@@ -83,9 +83,16 @@ before_ms(n) = sum [i = 1:n - 1] ms(word(parts, i))
 start_ms(part) = ms(part) > 0 ? before_ms(place(part, parts)) : NaN            # NaN: nothing to draw
 middle_ms(part) = ms(part) > longest / 15 ? start_ms(part) + ms(part) / 2 : NaN     # room for a number
 
+right = 110
 eval page(breakdown_title, "mean step of each rank (ms)", 26 * lines(shown))
 eval blocks
-set xrange [0 : longest > 0 ? longest * 1.12 : 1]
+set xrange [0 : longest > 0 ? longest * 1.04 : 1]
+rows = column_of(ranks_csv, "case"); ends = column_of(ranks_csv, "step_ms"); ranks_of_rows = column_of(ranks_csv, "rank")
+do for [i = 1:words(rows)] {    # in a column of their own: at a bar's end they would collide with the marks
+    if (has(word(rows, i), shown)) {
+        set label in_ms(number(word(ends, i))) at screen 1 - 24. / width, first lane(word(rows, i), int(word(ranks_of_rows, i))) right
+    }
+}
 do for [case in shown] { set label bold(name(case)) at graph 0, first lane(case, -1) }
 do for [format in formats] {
     eval output("breakdown", format)
@@ -97,8 +104,8 @@ do for [format in formats] {
              with labels font "sans-serif,9" textcolor rgb ink(part) notitle, \
          for [k = 1:has("wait", parts)] ranks_csv using (middle_ms("wait")):(y(0)):(digits(ms("wait"))) \
              with labels boxed font "sans-serif,9" notitle, \
-         ranks_csv using (column("step_ms")):(y(0)):(in_ms(column("step_ms"))) \
-             with labels left offset 0.5, 0 notitle, \
+         for [k = 1:ranks_published] blog_ranks_csv using (is_rank_published(0) ? column("step_ms") : NaN):(y(0)) \
+             with points pointtype 13 pointsize 1.6 lc rgb "white" notitle, \
          for [k = 1:ranks_published] blog_ranks_csv using (is_rank_published(0) ? column("step_ms") : NaN):(y(0)) \
              with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog, step", \
          for [k = 1:ranks_published] blog_ranks_csv using (is_rank_published(0) ? column("data_ms") : NaN):(y(0)) \
@@ -114,6 +121,7 @@ rows = column_of(lanes_csv, "case")
 kinds = column_of(lanes_csv, "kind")
 ends = column_of(lanes_csv, "end_ms")
 
+right = 24
 eval page(timeline_title, "time since the step began (ms)", 28 * lines(shown))
 eval blocks
 longest = 0
@@ -143,7 +151,7 @@ do for [format in formats] {
              with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) title part, \
          lanes_csv using (arrival("start_ms")):(lane(strcol("case"), -0.5)):(0):(ranks_of(strcol("case"))) \
              with vectors nohead dashtype 3 lc rgb "black" notitle, \
-         for [k = 1:has("transfer", seen)] lanes_csv using (arrival("start_ms")):(y(-0.42)) \
+         for [k = 1:has("1", column_of(lanes_csv, "arrived_last"))] lanes_csv using (arrival("start_ms")):(y(-0.42)) \
              with points pointtype 11 pointsize 1.1 lc rgb "black" title "last rank"
     unset output
 }
@@ -165,7 +173,7 @@ y(offset) = has(strcol("case"), cases) ? row[place(strcol("case"), cases)] + off
 
 left = 150
 do for [case in cases] { if (8.7 * strlen(case) > left) { left = 8.7 * strlen(case) } }
-right = 150
+right = 160
 lowest = row[words(cases)] + 0.75
 eval page(step_time_title, "step time of the slowest rank (ms)", 28 * (lowest - 0.25))
 set yrange [lowest : 0.25]
@@ -174,11 +182,11 @@ set ytics ()
 do for [i = 1:words(cases)] {
     set ytics add (word(cases, i) row[i])
     # The numbers stand in a column of their own: at a bar's end they would collide with the marks.
-    set label in_ms(number(word(step_ms, i))) at graph 1.11, first row[i] right
-    if (number(word(ratio, i)) > 0) { set label sprintf("× %.2f", number(word(ratio, i))) at graph 1.2, first row[i] right }
+    set label in_ms(number(word(step_ms, i))) at screen 1 - 84. / width, first row[i] right
+    if (number(word(ratio, i)) > 0) { set label sprintf("× %.2f", number(word(ratio, i))) at screen 1 - 24. / width, first row[i] right }
 }
 if (baseline_ms > 0) {
-    set label "vs ".baseline at graph 1.2, first 0.25 right noenhanced font "sans-serif,9" textcolor rgb grey
+    set label "vs ".baseline at screen 1 - 24. / width, first 0.25 right noenhanced font "sans-serif,9" textcolor rgb grey
     set arrow from baseline_ms, graph 0 to baseline_ms, graph 1 nohead dashtype 2 lc rgb grey
 }
 do for [format in formats] {
@@ -194,6 +202,8 @@ do for [format in formats] {
              with xerrorbars pointtype 0 lc rgb "black" title "95 % interval", \
          for [k = 1:predictions] summary_csv using (known("predicted_step_ms")):(y(-0.45)):(0):(0.9) \
              with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
+         for [k = 1:words(published) > 0] blog using (is_alike(0) ? column("slowest_step_ms") : NaN):(y(0)) \
+             with points pointtype 13 pointsize 1.2 lc rgb "white" notitle, \
          for [k = 1:words(published) > 0] blog using (is_alike(0) ? column("slowest_step_ms") : NaN):(y(0)) \
              with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog"
     unset output

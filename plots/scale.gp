@@ -17,7 +17,9 @@ stall_ms = real(preamble("stall_ms"))
 chance = real(preamble("chance"))
 rare = real(preamble("rare"))
 simulated = 0                   # no badge: the titles say so
-machine = "platform".(words(platforms) > 1 ? "s" : "").platforms.", simulated · ".preamble("batch")." samples per rank"
+named = ""
+do for [platform in platforms] { named = named.(named eq "" ? " " : ", ").platform }
+machine = "platform".(words(platforms) > 1 ? "s" : "").named.", simulated · ".preamble("batch")." samples per rank"
 stall = "a stall of ".preamble("stall_ms")." ms"
 
 # In the row that is drawn; NaN: not this one. Points of several platforms stand side by side, so that none hides another.
@@ -82,9 +84,9 @@ do for [format in formats] {
          summary_csv using (anywhere(rare)):(column("extra_ms")) \
              with lines linewidth 1.8 dashtype 4 lc rgb "black" title "p = ".share(rare), \
          for [platform in platforms] summary_csv using (seen_on(platform, "chance")):(column("extra_ms")):(column("low_ms")):(column("high_ms")) \
-             with yerrorbars pointtype mark(platform) pointsize 1.1 lc rgb outline title "simulated, 95 %, ".literal(platform), \
+             with yerrorbars pointtype mark(platform) - 1 pointsize 1.1 lc rgb outline title "simulated, 95 %, ".literal(platform), \
          for [platform in platforms] summary_csv using (seen_on(platform, "chance")):(column("extra_ms")) \
-             with points pointtype mark(platform) pointsize 0.8 lc rgb light notitle
+             with points pointtype mark(platform) pointsize 0.9 lc rgb light notitle
     unset output
 }
 

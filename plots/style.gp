@@ -43,7 +43,8 @@ edge(phase) = phase eq "wait" ? colour(phase) : "#FFFFFF"
 ink(phase) = has(phase, "compute transfer") ? "#FFFFFF" : "#000000"             # to write on it
 grey = "#666666"
 
-digits(x) = sprintf(x < 0.1 ? "%.3f" : x < 1 ? "%.2f" : x < 1000 ? "%.1f" : "%.0f", x)
+# Three digits and no more than three decimals: steps of a GPU are shorter than a millisecond. 0.043, 0.427, 4.27, 42.7, 427.3
+digits(x) = sprintf(x < 1 ? "%.3f" : x < 10 ? "%.2f" : x < 1000 ? "%.1f" : "%.0f", x)
 in_ms(x) = x == x ? digits(x)." ms" : ""
 literal(text) = strstrt(text, "_") ? text[:strstrt(text, "_") - 1]."\\_".literal(text[strstrt(text, "_") + 1:]) : text
 bold(text) = "{/:Bold ".literal(text)."}"           # in such text a bare _ would begin a subscript
@@ -93,5 +94,6 @@ set style textbox opaque fillcolor rgb "white" noborder margins 0.5, 0.2
 set border 1 lc rgb grey
 set tics nomirror scale 0.5 textcolor rgb "black"
 set ytics scale 0 noenhanced
+set format x "%h"               # gnuplot's own begins with a blank for a sign, and stands beside its tick
 set grid x lt 1 lc rgb "#E4E4E4"
 set key horizontal maxrows 1 Left reverse samplen 1.5 width -1 font "sans-serif,9"
