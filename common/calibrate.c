@@ -290,7 +290,19 @@ static struct local_cost local_of(const struct device_costs *costs)
     return local;
 }
 
-/* all: what the platform file says of its hosts. Costs are rank 0's; the others' pace is beside it. */
+/* The index of a rank's host: that of the first rank on it, or one more than those before. */
+static short index_of_host(const struct device_costs *all, const struct card *card, int rank)
+{
+    short most = -1;
+    for (int before = 0; before < rank; before++) {
+        if (all[before].host == all[rank].host)
+            return card->place[before].host;
+        most = card->place[before].host > most ? card->place[before].host : most;
+    }
+    return (short)(most + 1);
+}
+
+/* all: what the platform file says of its hosts. Costs are those of rank 0's on the fastest; the others' pace is beside. */
 static void read_costs(struct card *card, struct world *world, const struct subject *subject, const struct run *run)
 {
     struct device_costs mine = device_costs(subject->model);
@@ -299,12 +311,14 @@ static void read_costs(struct card *card, struct world *world, const struct subj
     if (world_rank(world) == 0) {
         card->alone = card->together = local_of(&all[0]);
         card->relative_jitter = all[0].jitter;
-        card->feeds = 0;
+        double first = local_step(&card->alone, subject->usual(run));
         for (int rank = 0; rank < card->ranks; rank++) {
             struct local_cost cost = local_of(&all[rank]);
-            double first = local_step(&card->alone, subject->usual(run)), own = local_step(&cost, subject->usual(run));
-            card->pace[rank] = first > 0 ? (float)(own / first) : 1;
-            card->feeds += all[rank].feeds;
+            double times = first > 0 ? local_step(&cost, subject->usual(run)) / first : 1;
+            card->place[rank] = (struct card_place){ .host = index_of_host(all, card, rank),
+                                                     .cores = (short)all[rank].cores,
+                                                     .feeds = (float)all[rank].feeds,
+                                                     .pace = (float)(times * all[rank].pace) };
         }
     }
     free(all);

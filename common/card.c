@@ -52,29 +52,52 @@ struct local_cost card_local(const struct card *card, int ranks)
                                 .update = one->update + share * (all->update - one->update) };
 }
 
-double card_feeds(const struct card *card)
+int card_host(const struct card *card, int rank)
 {
-    return card->feeds > 0 ? card->feeds : card->cores;
+    return card->place[rank].host;
+}
+
+double card_feeds(const struct card *card, int rank)
+{
+    double feeds = (double)card->place[rank].feeds;
+    return feeds > 0 ? feeds : card->cores;
+}
+
+/* Of the first `ranks`, those on the host of rank 0. */
+static int beside_first(const struct card *card, int ranks)
+{
+    int count = 0;
+    for (int rank = 0; rank < ranks; rank++)
+        count += card_host(card, rank) == card_host(card, 0);
+    return count;
 }
 
 double card_stretch(const struct card *card, int ranks)
 {
-    return fmax(1, ranks / card_feeds(card));
+    return fmax(1, beside_first(card, ranks) / card_feeds(card, 0));
+}
+
+static int cores_of_first(const struct card *card)
+{
+    return card->place[0].cores ? card->place[0].cores : card->cores;
 }
 
 bool card_is_fed_by_memory(const struct card *card)
 {
-    return card_feeds(card) < card_busy_ranks(card);
+    return card_feeds(card, 0) < fmin(beside_first(card, card->ranks), cores_of_first(card));
 }
 
-bool card_helper_has_core(const struct card *card)
+enum card_helper card_helper(const struct card *card)
 {
-    return card->feeds > 0 && card->cores >= 2 * card->ranks;
+    int cores = card->place[0].cores;
+    if (cores <= 1) /* 0: a real one */
+        return HELPER_ON_THE_RANKS_CORE;
+    return cores >= 2 * beside_first(card, card->ranks) ? HELPER_ON_ITS_OWN : HELPER_SOMEWHERE;
 }
 
 double card_pace(const struct card *card, int rank)
 {
-    double pace = (double)card->pace[rank];
+    double pace = (double)card->place[rank].pace;
     return pace > 0 ? pace : 1;
 }
 
@@ -300,12 +323,14 @@ void card_show(FILE *out, const struct card *card, const struct subject *subject
         fprintf(out, "; %.0f GFLOP/s", subject->flops(run, work) / cost_at(&card->alone.passes, work) / 1e9);
     fputs(")\n", out);
     int busy = card_busy_ranks(card);
-    double together = local_step(&card->together, work), fed = fmin(card_feeds(card), busy);
+    double together = local_step(&card->together, work) * card_stretch(card, busy);
     if (busy > 1) {
-        double each = together * busy / fed, jitter = card_jitter(card, busy, together);
+        double jitter = card_jitter(card, busy, local_step(&card->together, work));
         fprintf(out, "  %d ranks at once, each in      %8.*f ms   (slowest of a step: %.*f ms above the mean", busy,
-                number_ms_decimals(each), 1e3 * each, number_ms_decimals(jitter), 1e3 * jitter);
-        fprintf(out, fed < busy ? "; memory feeds %.2f at full speed)\n" : ")\n", fed);
+                number_ms_decimals(together), 1e3 * together, number_ms_decimals(jitter), 1e3 * jitter);
+        if (card_is_fed_by_memory(card))
+            fprintf(out, "; memory feeds %.2f at full speed", card_feeds(card, 0));
+        fputs(")\n", out);
     }
     if (card->ranks > 1) {
         double sum = card_allreduce(card, card->ranks, bytes);

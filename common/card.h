@@ -37,10 +37,13 @@ struct card {
     double transfer_core; /* share of a transfer that keeps the core busy: 1 where cores copy the messages, 0 where a
                                  (simulated) network does and a helper may use the core meanwhile */
     double stamp_cost;    /* of taking one stamp and writing it down */
-    /* Of a modelled machine, from its platform file; all zero elsewhere: */
-    double feeds;           /* so many ranks can train at full speed at once */
+    /* Of a modelled machine, from its platform file; all zero elsewhere, where one host has all cores: */
     double relative_jitter; /* standard deviation of a rank's step, as a share of it */
-    float pace[RANKS_MOST]; /* how many times as long as rank 0 a rank needs */
+    struct card_place {     /* of a rank */
+        short host, cores;  /* index of its host, and that one's cores */
+        float feeds;        /* so many ranks of its host can train at full speed at once */
+        float pace;         /* how many times as long as on the fastest host it needs */
+    } place[RANKS_MOST];
     int links;
     struct link link[CARD_LINKS_MOST];
 };
@@ -62,20 +65,24 @@ int card_busy_ranks(const struct card *card);
  * are more it is what one takes alone; that they share time is for predict_step(). */
 struct local_cost card_local(const struct card *card, int ranks);
 
-/* Ranks that can train at full speed at once: the machine's cores, or what its memory feeds. */
-double card_feeds(const struct card *card);
+/* The host of a rank: its index, and how many of its ranks can train at full speed at once: one for each core, or what
+ * memory feeds. */
+int card_host(const struct card *card, int rank);
+double card_feeds(const struct card *card, int rank);
 
-/* How many times as long as alone work takes while `ranks` train at once. */
+/* How many times as long as alone work takes while the first `ranks` train at once, on the host of rank 0. */
 double card_stretch(const struct card *card, int ranks);
 
-/* Whether memory is what they share, so that a rank that does not train, but sleeps or works on the host, leaves it to the
- * others. */
+/* Whether memory is what the ranks of a host share, so that one that does not train, but sleeps or works on the host, leaves
+ * it to the others. */
 bool card_is_fed_by_memory(const struct card *card);
 
-/* Whether a helper beside each rank has a core of its own. Real ranks keep to one core, with their helpers. */
-bool card_helper_has_core(const struct card *card);
+/* Where a rank's helper computes. Real ranks keep to one core, with their helpers; simulated ones whose hosts have more
+ * cores than they need, but not twice as many, share them in a way that the formulas do not know. */
+enum card_helper { HELPER_ON_THE_RANKS_CORE, HELPER_ON_ITS_OWN, HELPER_SOMEWHERE };
+enum card_helper card_helper(const struct card *card);
 
-/* How many times as long as rank 0 a rank needs for the same work. */
+/* How many times as long as on the fastest host a rank needs for the same work. */
 double card_pace(const struct card *card, int rank);
 
 /* By how much the slowest of `ranks` that are alike exceeds their mean, with so many seconds of work each. */

@@ -26,13 +26,13 @@ bool device_computes(void);
 void *device_new(size_t count, size_t size);
 void device_free(void *memory);
 
-/* What a collective takes in place of device memory that is no more than an address: as many bytes, of which neither
- * copies nor sums need to be made. NULL for any other memory. */
-void *device_blank(const void *memory, size_t bytes);
-
 /* The same of pages that nobody has had before: whoever fills them first has them made. */
 void *device_map(size_t bytes);
 void device_unmap(void *memory, size_t bytes);
+
+/* What a collective takes in place of device memory that is no more than an address: as many bytes, of which neither
+ * copies nor sums need to be made. NULL for any other memory. */
+void *device_blank(const void *memory, size_t bytes);
 
 /* out = host (count), which lies in the program's own memory */
 void device_put(float *out, const float *host, size_t count);
@@ -43,9 +43,12 @@ void device_pass(enum work_model model, enum work_pass pass, struct work work, d
 
 /* What a platform file says of this rank's host; on a device that computes nothing is said. */
 struct device_costs {
-    struct cost pass[WORK_PASSES];
-    double jitter; /* standard deviation of a step's time, as a share of it */
-    double feeds;  /* so many ranks of this host can train at full speed; 0: as many as there are */
+    struct cost pass[WORK_PASSES]; /* on the platform's fastest host */
+    double pace;                   /* so many times as long it takes here */
+    double jitter;                 /* standard deviation of a step's time, as a share of it */
+    double feeds;                  /* so many ranks of this host can train at full speed at once */
+    int cores;                     /* of this host */
+    uint64_t host;                 /* tells it from others */
 };
 struct device_costs device_costs(enum work_model model);
 

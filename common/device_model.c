@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include "die.h"
+#include "hash.h"
 #include "memory.h"
 #include "number.h"
 #include "random.h"
@@ -13,7 +14,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* A rank is not equally quick in each step: its passes take `factor` times what they cost, drawn anew with each forward. */
+/* A rank is not equally quick in each step: its passes take `factor` times what they cost, drawn anew with each forward. A
+ * helper is a process of its own and never does one: what it fetches ahead takes what it costs. */
 static struct random draws;
 static double factor = 1;
 
@@ -128,20 +130,16 @@ static const char *bus_of(enum work_model model)
 
 struct device_costs device_costs(enum work_model model)
 {
-    struct device_costs costs = { .jitter = jitter_of(model), .feeds = world_feeds(bus_of(model)) };
-    for (int pass = 0; pass < WORK_PASSES; pass++) {
+    struct device_costs costs = { .pace = world_pace(),
+                                  .jitter = jitter_of(model),
+                                  .feeds = world_feeds(bus_of(model)),
+                                  .cores = world_host_cores(),
+                                  .host = HASH_BEGIN };
+    for (int pass = 0; pass < WORK_PASSES; pass++)
         costs.pass[pass] = work_cost(model, (enum work_pass)pass, world_property);
-        for (int term = 0; term < COST_TERMS; term++)
-            costs.pass[pass].term[term] *= world_pace();
-    }
+    for (const char *c = world_host(); *c; c++)
+        costs.host = hash_add(costs.host, (uint64_t)*c);
     return costs;
-}
-
-/* Log-normal, of mean 1: never negative, and now and then much longer. */
-static double draw_factor(double jitter)
-{
-    double sigma = sqrt(log(1 + jitter * jitter));
-    return jitter > 0 ? exp(sigma * random_normal(&draws) - sigma * sigma / 2) : 1;
 }
 
 void device_pass(enum work_model model, enum work_pass pass, struct work work, double share)
@@ -149,7 +147,7 @@ void device_pass(enum work_model model, enum work_pass pass, struct work work, d
     struct cost cost = work_cost(model, pass, world_property);
     const char *bus = bus_of(model);
     if (pass == WORK_FORWARD)
-        factor = draw_factor(jitter_of(model));
+        factor = random_lognormal(&draws, jitter_of(model));
     double seconds = factor * share * cost_at(&cost, work);
     if (seconds > 0 && bus)
         world_busy_on(bus, seconds);

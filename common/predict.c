@@ -50,8 +50,9 @@ static void share_time(const struct load *loads, int ranks, double feeds, double
     free(left);
 }
 
-/* Adds rank by rank what sharing makes of the terms; returns the last rank's end. */
-static double add_shared(struct prediction *p, const struct load *loads, int ranks, double feeds)
+/* Adds what ranks that share what feeds so many of them make of the terms, a part `share` of each; returns the last
+ * one's end. */
+static double add_shared(struct prediction *p, const struct load *loads, int ranks, double feeds, double share)
 {
     struct load *until = memory_new((size_t)ranks, sizeof *until); /* the meeting */
     double *done = memory_new((size_t)ranks, sizeof *done);
@@ -68,14 +69,27 @@ static double add_shared(struct prediction *p, const struct load *loads, int ran
         double asleep = asleep_of(load), asleep_in_data = fmin(asleep, load->data); /* or else in `host` */
         double asleep_in_host = fmin(asleep - asleep_in_data, load->host);
         double stretch = load->cpu > 0 ? (done[rank] - asleep) / load->cpu : 1;
-        p->data += (asleep_in_data + (load->data - asleep_in_data) * stretch) / ranks;
-        p->local += (load->local * stretch + loads[rank].after * times_after) / ranks;
-        p->host += (asleep_in_host + (load->host - asleep_in_host) * stretch) / ranks;
+        p->data += (asleep_in_data + (load->data - asleep_in_data) * stretch) * share;
+        p->local += (load->local * stretch + loads[rank].after * times_after) * share;
+        p->host += (asleep_in_host + (load->host - asleep_in_host) * stretch) * share;
         last = fmax(last, fmax(done[rank], asleep));
     }
     free(done);
     free(until);
     return last + last_after;
+}
+
+/* The same of ranks that do not disturb each other. */
+static double add_apart(struct prediction *p, const struct load *loads, int ranks, double share)
+{
+    double last = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        p->data += loads[rank].data * share;
+        p->local += loads[rank].local * share;
+        p->host += loads[rank].host * share;
+        last = fmax(last, total(&loads[rank]));
+    }
+    return last;
 }
 
 /* What occupies a core takes so many times as long; sleeping does not. */
@@ -93,22 +107,26 @@ static struct load at_pace(struct load load, double pace)
 struct prediction predict_step(const struct card *card, const struct load *loads, int ranks, double spread,
                                double transfer)
 {
-    double feeds = card_feeds(card), slowest = 0;
-    struct prediction p = { .transfer = transfer, .is_timeshared = ranks > feeds };
-    struct load *paced = memory_new((size_t)ranks, sizeof *paced);
-    for (int rank = 0; rank < ranks; rank++)
-        paced[rank] = at_pace(loads[rank], card_pace(card, rank));
-    if (p.is_timeshared) {
-        slowest = add_shared(&p, paced, ranks, feeds);
-    } else {
+    struct prediction p = { .transfer = transfer };
+    struct load *here = memory_new((size_t)ranks, sizeof *here); /* on one host */
+    double slowest = 0;
+    int hosts = 1;
+    for (int host = 0; host < hosts; host++) {
+        int count = 0;
+        double feeds = 0;
         for (int rank = 0; rank < ranks; rank++) {
-            p.data += paced[rank].data / ranks;
-            p.local += paced[rank].local / ranks;
-            p.host += paced[rank].host / ranks;
-            slowest = fmax(slowest, total(&paced[rank]));
+            hosts = card_host(card, rank) >= hosts ? card_host(card, rank) + 1 : hosts;
+            if (card_host(card, rank) != host)
+                continue;
+            feeds = card_feeds(card, rank);
+            here[count++] = at_pace(loads[rank], card_pace(card, rank));
         }
+        bool is_shared = count > feeds;
+        p.is_timeshared |= is_shared;
+        slowest = fmax(slowest, is_shared ? add_shared(&p, here, count, feeds, 1.0 / ranks)
+                                          : add_apart(&p, here, count, 1.0 / ranks));
     }
-    free(paced);
+    free(here);
     double mean = p.data + p.local + p.host;
     p.wait = fmax(slowest - mean, spread);
     return p;

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* What one rank does per step, in seconds; on a machine whose hosts differ, what rank 0 would need for it. */
+/* What one rank does per step, in seconds; on a machine whose hosts differ, what it would take on the fastest. */
 struct load {
     double data, local, host;
     double cpu;   /* the part of it that occupies a core; the rest is spent asleep, before it */
@@ -26,7 +26,7 @@ struct prediction {
 };
 
 /* `spread`: by how much the slowest of ranks that are alike exceeds their mean (the card's jitter). `transfer`: the
- * collectives of a step. Of the card: how many ranks the machine feeds, and their pace. */
+ * collectives of a step. Of the card: on which host each rank is, how many ranks a host feeds, and their pace. */
 struct prediction predict_step(const struct card *card, const struct load *loads, int ranks, double spread,
                                double transfer);
 

@@ -85,6 +85,12 @@ double random_normal(struct random *r)
     return radius * cos(2.0 * M_PI * random_unit(r));
 }
 
+double random_lognormal(struct random *random, double spread)
+{
+    double sigma = sqrt(log(1 + spread * spread));
+    return spread > 0 ? exp(sigma * random_normal(random) - sigma * sigma / 2) : 1;
+}
+
 void random_fill(struct random *r, float *out, size_t count, double bound)
 {
     for (size_t i = 0; i < count; i++)

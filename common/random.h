@@ -27,6 +27,9 @@ uint32_t random_below(struct random *random, uint32_t n);
 /* A draw from the standard normal distribution (Box-Muller, the cosine branch). */
 double random_normal(struct random *random);
 
+/* A draw of mean 1 and standard deviation `spread`, log-normal: never negative, and now and then much larger. */
+double random_lognormal(struct random *random, double spread);
+
 /* `count` draws, uniform in +-bound. */
 void random_fill(struct random *random, float *out, size_t count, double bound);
 

@@ -45,7 +45,7 @@ static double typical_transfer(const struct cell *cells, int call, const struct 
 
 double sweep_largest(struct world *world)
 {
-    double fits = memory_available() / 4 / world_size(world);
+    double fits = device_computes() ? memory_available() / 4 / world_size(world) : INFINITY;
     world_broadcast(world, &fits, sizeof fits);
     return fits;
 }

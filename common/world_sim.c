@@ -28,7 +28,6 @@
 #include <xbt/config.h>
 
 static double fastest; /* flop/s of the platform's fastest host, on which work takes what it is said to take */
-static int ranks_here; /* on this rank's host */
 
 /* Where simulated and CPU time last met on this rank. Asking SMPI for the time charges what was computed so far and lets
  * the other ranks compute, through whose data this one's would leave the cache. On a core of its own they would not; so a
@@ -42,7 +41,7 @@ static struct {
 static bool takes_ranks(sg_host_t host)
 {
     const char *ranks = sg_host_get_property_value(host, "ranks");
-    return !ranks || strcmp(ranks, "0") != 0;
+    return !ranks || atof(ranks) > 0; /* describe_platform has read it as a number */
 }
 
 static double find_fastest(void)
@@ -85,8 +84,7 @@ struct world *world_open(void)
     fastest = find_fastest();
     struct world *world = memory_new(1, sizeof *world);
     world->comm = companion_muster();
-    ranks_here = count_here(world->comm);
-    bool has_core = sg_host_core_count(sg_host_self()) >= ranks_here;
+    bool has_core = sg_host_core_count(sg_host_self()) >= count_here(world->comm);
     meeting.is_alone = has_core && sg_cfg_get_boolean("smpi/simulate-computation");
     MPI_Comm_rank(world->comm, &world->rank);
     MPI_Comm_size(world->comm, &world->size);
@@ -166,7 +164,17 @@ double world_feeds(const char *bus)
     double most = sg_host_core_count(host);
     if (bus)
         most = fmin(most, sg_host_get_speed(sg_host_by_name(bus)) / sg_host_get_speed(host));
-    return fmin(1, most / ranks_here);
+    return most;
+}
+
+const char *world_host(void)
+{
+    return sg_host_get_name(sg_host_self());
+}
+
+int world_host_cores(void)
+{
+    return sg_host_core_count(sg_host_self());
 }
 
 double world_pace(void)

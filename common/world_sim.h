@@ -9,8 +9,12 @@ double world_pace(void);
  * that stands for it: its speed is what it can feed, of which each rank gets an equal share, up to its core's speed. */
 void world_busy_on(const char *bus, double seconds);
 
-/* This rank's share of the ranks that its host can feed at full speed at once: over all ranks, they add up to the machine's.
- * `bus` may be NULL: then each core feeds one. */
+/* Ranks that this rank's host can feed at full speed at once: one for each core, or fewer where the bus (which may be NULL)
+ * cannot. */
 double world_feeds(const char *bus);
+
+/* This rank's host: its name, and its cores. */
+const char *world_host(void);
+int world_host_cores(void);
 
 #endif

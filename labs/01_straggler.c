@@ -125,8 +125,9 @@ static void deal(const struct options *o, const struct card *card, int *samples)
     double fixed[RANKS_MOST], per_sample[RANKS_MOST];
     for (int rank = 0; rank < ranks; rank++) {
         struct pace pace = pace_of(o, card, rank);
-        fixed[rank] = pace.fetch + pace.stall + pace.fixed;
-        per_sample[rank] = pace.per_sample;
+        double times = card_pace(card, rank);
+        fixed[rank] = pace.stall * (o->stall == STALL_BUSY ? times : 1) + times * (pace.fetch + pace.fixed);
+        per_sample[rank] = times * pace.per_sample;
         samples[rank] = o->run.batch_size;
     }
     int grain = o->run.batch_size % 4 ? 1 : 4; /* matrix kernels work in fours: odd batches cost more a sample */
@@ -147,7 +148,7 @@ static struct load load_of(const struct options *o, const struct card *card, int
     double all = pace.fetch + pace.stall, on_core = pace.fetch;
     if (o->stall == STALL_BUSY && !card_is_fed_by_memory(card))
         on_core = all;
-    if (o->ahead && card_helper_has_core(card))
+    if (o->ahead && card_helper(card) == HELPER_ON_ITS_OWN)
         on_core = 0;
     struct load load = { .data = all, .local = local, .cpu = local + on_core, .after = pace.update };
     if (o->ahead) {
@@ -180,9 +181,11 @@ static struct prediction predict(const struct options *o, const struct card *car
     deal(o, card, samples);
     for (int rank = 0; rank < ranks; rank++)
         loads[rank] = load_of(o, card, rank, samples[rank], transfer);
-    double jitter = card_jitter(card, ranks, loads[0].local) / sqrt(k);
+    double jitter = card_jitter(card, ranks, pace_of(o, card, 0).fetch + loads[0].local) / sqrt(k);
     struct prediction spared = predict_step(card, loads, ranks, jitter, transfer / k);
     double any = o->chances ? predict_any(o->chance, ranks) : o->roams; /* the share of steps that a stall hits */
+    if (o->stall == STALL_BUSY && o->ahead && card_helper(card) == HELPER_SOMEWHERE)
+        spared.data = (double)NAN; /* the formula does not know */
     if (any == 0)
         return spared;
     /* Of k stalls that roam, the rank hit most often has predict_fullest(k, ranks), and the others share the rest; of

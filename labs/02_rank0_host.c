@@ -96,9 +96,10 @@ static struct prediction predict(const struct options *o, const struct card *car
     double most = 0, sum = 0; /* of what is done while the others wait at the barrier, per step */
     for (int rank = 0; rank < ranks; rank++) {
         double host = host_seconds(o, rank);
+        host *= o->work == STALL_BUSY && o->has_barrier && !o->is_aside ? card_pace(card, rank) : 1;
         host = host > 0 && o->work == STALL_SLEEP ? card_sleep(card, host) : host;
         loads[rank] = (struct load){ .data = fetch, .local = local, .cpu = fetch + local, .after = cost.update };
-        if (o->is_aside && o->work == STALL_BUSY && !card_helper_has_core(card)) {
+        if (o->is_aside && o->work == STALL_BUSY && card_helper(card) != HELPER_ON_ITS_OWN) {
             double left = fmax(0, host - barrier - fetch - local);
             double hidden = (1 - card->transfer_core) * (fmin(barrier, host) + fmin(transfer, left));
             loads[rank].local += (host - hidden) / period;
@@ -115,6 +116,8 @@ static struct prediction predict(const struct options *o, const struct card *car
         sum += host / period;
     }
     struct prediction p = predict_step(card, loads, ranks, card_jitter(card, ranks, fetch + local), transfer);
+    if (o->is_aside && o->work == STALL_BUSY && card_helper(card) == HELPER_SOMEWHERE)
+        p.data = (double)NAN; /* the formula does not know */
     p.host += sum / ranks;
     p.wait += most - sum / ranks;
     p.transfer += barrier / period;

@@ -717,7 +717,9 @@ static void memory_feeds_a_fraction(void **state)
     (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
-    struct card card = { .ranks = RANKS, .cores = 12, .feeds = 2.5 };
+    struct card card = { .ranks = RANKS, .cores = 12 };
+    for (int rank = 0; rank < RANKS; rank++)
+        card.place[rank].feeds = 2.5f;
     struct prediction p = predict_step(&card, loads, RANKS, 0, 5);
     assert_terms(&p, 1.6, 32, 3.2, 0, 5);
     p = predict_step(&card, loads, 2, 0, 5);
@@ -730,13 +732,28 @@ static void a_slow_host_is_waited_for(void **state)
     (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
-    struct card card = { .ranks = RANKS, .cores = RANKS, .pace = { 1, 1, 1.25f, 1 } };
+    struct card card = { .ranks = RANKS, .cores = RANKS, .place = { [2] = { .pace = 1.25f } } };
     struct prediction p = predict_step(&card, loads, RANKS, 0, 5);
     assert_near(prediction_step(&p), 28.75 + 5, 1e-9);
     assert_near(p.local, (3 * 20 + 25) / 4.0, 1e-9);
     loads[2].data += 40;
     p = predict_step(&card, loads, RANKS, 0, 5);
     assert_near(prediction_step(&p), 68.75 + 5, 1e-9);
+}
+
+/* Two hosts, each with a core for one and a half: three ranks on the first take 2 x 23, the one on the second 23. */
+static void each_host_feeds_its_own(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    struct card card = { .ranks = RANKS, .cores = RANKS, .place = { [3] = { .host = 1 } } };
+    for (int rank = 0; rank < RANKS; rank++)
+        card.place[rank].feeds = 1.5f;
+    struct prediction p = predict_step(&card, loads, RANKS, 0, 5);
+    assert_near(prediction_step(&p), 46 + 5, 1e-9);
+    assert_near(p.local, (3 * 40 + 20) / 4.0, 1e-9);
+    assert_near(p.wait, 23 / 4.0, 1e-9);
 }
 
 /* Tables of order statistics: 0.5642 of two, 1.0294 of four, 2.0697 of 32; and about 2.82 of 256. */
@@ -814,6 +831,7 @@ int main(void)
         cmocka_unit_test(on_fewer_cores_all_update_at_once),
         cmocka_unit_test(memory_feeds_a_fraction),
         cmocka_unit_test(a_slow_host_is_waited_for),
+        cmocka_unit_test(each_host_feeds_its_own),
         cmocka_unit_test(the_largest_of_normals),
         cmocka_unit_test(shares_come_in_grains),
     };

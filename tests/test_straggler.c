@@ -108,7 +108,8 @@ static void memory_is_shared_by_those_who_train(void **state)
 {
     (void)state;
     struct card card = round_card(4, 12);
-    card.feeds = 2.5;
+    for (int rank = 0; rank < 4; rank++)
+        card.place[rank] = (struct card_place){ .cores = 12, .feeds = 2.5f };
     struct options o = base_of(4);
     assert_predicted("baseline", o, &card, 32 + 10, exact);
     assert_predicted("skew_ws4", o, &card, 40 + 16 + 6.4 + 10, exact);

@@ -138,12 +138,14 @@ static double ring(const struct machine *m, int ranks, double bytes)
 static double mean_step(const struct machine *m, double feeds, struct random *draws, const double *work, double update,
                         double transfer)
 {
-    struct card card = { .ranks = RANKS, .cores = CORES, .feeds = feeds };
+    struct card card = { .ranks = RANKS, .cores = CORES };
+    for (int rank = 0; rank < RANKS; rank++)
+        card.place[rank].feeds = (float)feeds;
     struct load loads[RANKS];
-    double sigma = sqrt(log(1 + m->jitter * m->jitter)), sum = 0;
+    double sum = 0;
     for (int draw = 0; draw < DRAWS; draw++) {
         for (int rank = 0; rank < RANKS; rank++) {
-            double factor = exp(sigma * random_normal(draws) - sigma * sigma / 2);
+            double factor = random_lognormal(draws, m->jitter);
             double all = (work[rank] + update) * factor;
             loads[rank] = (struct load){ .local = all, .cpu = all, .after = update * factor };
         }
