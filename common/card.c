@@ -5,6 +5,7 @@
 #include "csv.h"
 #include "device.h"
 #include "files.h"
+#include "job.h"
 #include "memory.h"
 #include "number.h"
 #include "stats.h"
@@ -140,8 +141,10 @@ static char *card_key(const struct subject *subject, const struct run *run, cons
                       int cores)
 {
     char *model = subject->name(run);
-    char *key = memory_text("%s; %s; %d cores; %s; %s; %d ranks; batch %d; %s; lockstep %s", platform, cpu, cores,
-                            device_kernel(), algorithm_name(), run->ranks, run->batch_size, model, LOCKSTEP_VERSION);
+    bool is_modelled = strstr(platform, JOB_MODELLED) != NULL; /* then this machine's processor and kernel do nothing */
+    char *key = memory_text("%s; %s; %d cores; %s; %s; %d ranks; batch %d; %s; lockstep %s", platform,
+                            is_modelled ? "no processor" : cpu, cores, is_modelled ? "no kernel" : device_kernel(),
+                            algorithm_name(), run->ranks, run->batch_size, model, LOCKSTEP_VERSION);
     free(model);
     return key;
 }

@@ -15,6 +15,7 @@
 #define JOB_PLATFORM_KEY "LOCKSTEP_PLATFORM_KEY" /* changes with its file */
 #define JOB_PULSE        "LOCKSTEP_PULSE"        /* path of the file that holds the signs of life */
 #define JOB_TERMINAL     "LOCKSTEP_TERMINAL"     /* columns, is_live, has_color */
+#define JOB_MODELLED     "; modelled"            /* ends the key of one that computes nothing */
 enum { JOB_WORD_END = '\037', JOB_BEAT = '.', JOB_END = '!' }; /* the last two are what the pulse holds */
 
 /* True in a process that a launcher started: ours, mpirun, srun or another. */

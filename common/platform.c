@@ -168,7 +168,6 @@ void platform_open(struct platform *p, const char *word, int ranks)
     if (access(file, R_OK) != 0)
         die(STATUS_USAGE, "--platform %.200s cannot be read: %s; name a SimGrid platform file", file, strerror(errno));
     *p = (struct platform){ .name = name_of(file), .file = file, .ranks = ranks };
-    p->key = memory_text("%s %016llx", p->name, (unsigned long long)hash_of(file));
     char line[LINE], complaint[LINE] = "";
     FILE *lines = describe(file);
     while (fgets(line, sizeof line, lines)) {
@@ -188,6 +187,8 @@ void platform_open(struct platform *p, const char *word, int ranks)
     if (pclose(lines) != 0 || p->slots == 0)
         die(STATUS_USAGE, "--platform %.200s cannot be simulated: %s", file,
             *complaint ? complaint : "it has no host that takes a rank");
+    p->key =
+        memory_text("%s %016llx%s", p->name, (unsigned long long)hash_of(file), p->is_modelled ? JOB_MODELLED : "");
     if (ranks > p->slots)
         die(STATUS_USAGE, "--ranks %d, but platform %s takes %d; start fewer, or give its hosts more `ranks`", ranks,
             p->name, p->slots);

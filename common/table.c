@@ -5,12 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-static void put_ms(FILE *out, int width, double seconds)
+static void put_ms(FILE *out, int width, int decimals, double seconds)
 {
     if (isnan(seconds))
         fprintf(out, " %*s", width, "-");
     else
-        fprintf(out, " %*.*f", width, number_ms_decimals(seconds), 1e3 * seconds);
+        fprintf(out, " %*.*f", width, decimals, 1e3 * seconds);
 }
 
 /* "2.08 [2.02 2.14]"; a ratio whose interval contains 1 is not a finding, and says how fine it could have seen. */
@@ -34,6 +34,7 @@ static void put_ratio(FILE *out, const struct report *report, const struct outco
 /* Which columns there is reason and room for. */
 struct layout {
     bool has_guess, has_pace, has_terms; /* pace: throughput and efficiency */
+    int decimals;                        /* of all milliseconds, as the shortest step needs */
 };
 
 static void put_case(FILE *out, const struct report *report, const struct outcome *o, struct layout layout)
@@ -46,9 +47,9 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
         return;
     }
     if (layout.has_guess)
-        put_ms(out, 7, o->guess);
-    put_ms(out, 8, prediction_step(&o->prediction));
-    put_ms(out, 9, s->slowest_step);
+        put_ms(out, 7, layout.decimals, o->guess);
+    put_ms(out, 8, layout.decimals, prediction_step(&o->prediction));
+    put_ms(out, 9, layout.decimals, s->slowest_step);
     fputs(report_shares_cores(report, o) ? "*" : " ", out);
     put_ratio(out, report, o);
     if (layout.has_pace) {
@@ -63,10 +64,10 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
         fputc('\n', out);
         return;
     }
-    put_ms(out, 6, s->data);
-    put_ms(out, 6, s->local);
-    put_ms(out, 6, s->wait);
-    put_ms(out, 8, s->transfer);
+    put_ms(out, 6, layout.decimals, s->data);
+    put_ms(out, 6, layout.decimals, s->local);
+    put_ms(out, 6, layout.decimals, s->wait);
+    put_ms(out, 8, layout.decimals, s->transfer);
     if (s->blamed_rank >= 0)
         fprintf(out, "  rank %-2d", s->blamed_rank);
     else
@@ -79,6 +80,8 @@ void table_show(FILE *out, const struct report *report, int columns)
     enum { TERMS_WIDTH = 107, PACE_WIDTH = 17 }; /* of a row with its terms; of the pace */
     struct layout layout = { 0 };
     for (int i = 0; i < report->cases; i++) {
+        int decimals = number_ms_decimals(report->outcomes[i].summary.slowest_step);
+        layout.decimals = decimals > layout.decimals ? decimals : layout.decimals;
         layout.has_guess |= !isnan(report->outcomes[i].guess);
         layout.has_pace |= !isnan(report_efficiency(report, &report->outcomes[i]));
     }
