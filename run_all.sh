@@ -153,7 +153,7 @@ find_platform() # CALLER'S FOLDER
     is_given --platform || return 0
     if [[ $word == */* || $word == *.xml ]] || (cd "$1" && [[ -f $word ]]); then
         [[ $word == /* ]] || word=$1/$word
-        [[ -r $word ]] || die 2 "--platform '$word' cannot be read; name a SimGrid file that can"
+        [[ -f $word && -r $word ]] || die 2 "--platform '$word' cannot be read; name a SimGrid file that can"
         value[--platform]=$word
     else
         [[ -e platforms/$word.xml ]] || die 2 "--platform '$word' is no machine here; --list shows them"

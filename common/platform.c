@@ -167,6 +167,9 @@ void platform_open(struct platform *p, const char *word, int ranks)
     char *file = file_of(word);
     if (access(file, R_OK) != 0)
         die(STATUS_USAGE, "--platform %.200s cannot be read: %s; name a SimGrid platform file", file, strerror(errno));
+    struct stat status;
+    if (stat(file, &status) == 0 && S_ISDIR(status.st_mode))
+        die(STATUS_USAGE, "--platform %.200s is a folder; name a SimGrid platform file", file);
     *p = (struct platform){ .name = name_of(file), .file = file, .ranks = ranks };
     char line[LINE], complaint[LINE] = "";
     FILE *lines = describe(file);

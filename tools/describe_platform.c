@@ -61,8 +61,6 @@ static void check(const char *owner, const char *name, const char *value, bool i
         refuse(owner, name, value, "jitter is a share of a step's time, 0 to 1");
     if (strcmp(name, "sleep_stretch") == 0 && !(is_number && number >= 1 && number < 100))
         refuse(owner, name, value, "a sleep lasts so many times what was asked, 1 or more");
-    if (strcmp(plain, "memory_bus") == 0 && !sg_host_by_name(value))
-        refuse(owner, name, value, "no host of this name; give one that takes no ranks and has the bus's speed");
 }
 
 static bool is_modelled(sg_host_t host)
@@ -82,22 +80,87 @@ static void check_host(sg_host_t host)
     }
 }
 
-/* SimGrid tells the value of a zone's property in C, but not which there are; so the names come from the file, which has
- * a <prop> per line. */
-static void check_zone(const char *file, sg_host_t host)
+/* Whether SimGrid has it where it is looked for: on the outermost zone or on a host. */
+static bool is_somewhere(const char *name, sg_host_t *hosts, size_t count)
 {
+    bool is_there = sg_zone_get_property_value(sg_zone_get_root(), name) != NULL;
+    for (size_t i = 0; i < count && !is_there; i++)
+        is_there = sg_host_get_property_value(hosts[i], name) != NULL;
+    return is_there;
+}
+
+/* The next name of a property in the file's text; NULL at its end. */
+static const char *next_name(const char **text, char *name, size_t size)
+{
+    const char *tag = strstr(*text, "<prop ");
+    const char *id = tag ? strstr(tag, " id=") : NULL;
+    if (!id)
+        return NULL;
+    id += strlen(" id=");
+    snprintf(name, size, "%.*s", (int)strcspn(id + 1, (char[]){ *id, '\0' }), id + 1);
+    *text = id + 1;
+    return name;
+}
+
+/* SimGrid tells the value of a zone's property in C, but not which there are; so the names come from the file. */
+static void check_zones(const char *file, sg_host_t *hosts, size_t count)
+{
+    char *whole = NULL, name[128];
+    size_t size = 0;
     FILE *in = fopen(file, "r");
-    char line[1024], name[128];
-    while (in && fgets(line, sizeof line, in)) {
-        const char *prop = strstr(line, "<prop ");
-        if (!prop || sscanf(prop, "<prop id=%*1[\"']%127[^\"']", name) != 1)
-            continue;
-        const char *value = sg_zone_get_property_value(sg_zone_get_root(), name);
-        if (value)
-            check(sg_zone_get_name(sg_zone_get_root()), name, value, is_modelled(host));
-    }
+    if (in && getdelim(&whole, &size, '\0', in) > 0)
+        for (const char *at = whole; next_name(&at, name, sizeof name);) {
+            const char *value = sg_zone_get_property_value(sg_zone_get_root(), name);
+            if (value)
+                check(sg_zone_get_name(sg_zone_get_root()), name, value, is_modelled(hosts[0]));
+            else if (is_known(name) && !is_somewhere(name, hosts, count))
+                refuse("a zone within another", name, "", "give it to the outermost zone, or to its hosts");
+        }
+    free(whole);
     if (in)
         fclose(in);
+}
+
+static double slots_of(sg_host_t host)
+{
+    const char *ranks = property(host, "ranks");
+    double slots = 1;
+    if (ranks && (!number_parse(ranks, &slots) || !(slots >= 0 && slots <= 1e6) || slots != (int)slots))
+        refuse(sg_host_get_name(host), "ranks", ranks, "a whole number, please");
+    return slots;
+}
+
+/* What trains on the bus occupies no core in the simulation, so there must be enough of them. */
+static void check_bus(sg_host_t host, const char *name)
+{
+    const char *bus = property(host, name);
+    if (!bus || slots_of(host) == 0)
+        return;
+    if (!sg_host_by_name(bus))
+        refuse(sg_host_get_name(host), name, bus,
+               "no host of this name; give one that takes no ranks and has the bus's speed");
+    if (slots_of(sg_host_by_name(bus)) > 0)
+        refuse(sg_host_get_name(host), name, bus, "that host takes ranks itself; give it `ranks` 0");
+    if (slots_of(host) > sg_host_core_count(host))
+        refuse(sg_host_get_name(host), name, bus,
+               "with a bus of its own a host takes as many ranks as it has cores, no more");
+}
+
+/* A bus feeds one host. */
+static void check_buses(sg_host_t *hosts, size_t count)
+{
+    static const char *const names[] = { "memory_bus", "mlp_memory_bus", "transformer_memory_bus" };
+    for (size_t kind = 0; kind < sizeof names / sizeof *names; kind++)
+        for (size_t i = 0; i < count; i++) {
+            const char *bus = slots_of(hosts[i]) > 0 ? property(hosts[i], names[kind]) : NULL;
+            check_bus(hosts[i], names[kind]);
+            for (size_t before = 0; bus && before < i; before++) {
+                const char *other = slots_of(hosts[before]) > 0 ? property(hosts[before], names[kind]) : NULL;
+                if (other && strcmp(bus, other) == 0)
+                    refuse(sg_host_get_name(hosts[i]), names[kind], bus,
+                           "another host has this bus; give each its own");
+            }
+        }
 }
 
 int main(int argc, char **argv)
@@ -111,20 +174,17 @@ int main(int argc, char **argv)
     if (count == 0)
         return EXIT_SUCCESS;
     sg_host_t *hosts = sg_host_list();
-    check_zone(argv[1], hosts[0]);
+    check_zones(argv[1], hosts, count);
+    check_buses(hosts, count);
     qsort(hosts, count, sizeof *hosts, compare_names);
     for (size_t i = 0; i < count; i++) {
         const char *name = sg_host_get_name(hosts[i]);
-        const char *ranks = property(hosts[i], "ranks");
         const char *device = property(hosts[i], "device");
-        double slots = 1;
-        if (ranks && (!number_parse(ranks, &slots) || !(slots >= 0 && slots <= 1e6) || slots != (int)slots))
-            refuse(name, "ranks", ranks, "a whole number, please");
         if (device && strcmp(device, "cpu") != 0 && strcmp(device, "model") != 0)
             refuse(name, "device", device, "cpu or model");
         check_host(hosts[i]);
-        printf("%s %d %d %.17g %s\n", name, (int)slots, sg_host_core_count(hosts[i]), sg_host_get_speed(hosts[i]),
-               device ? device : "cpu");
+        printf("%s %d %d %.17g %s\n", name, (int)slots_of(hosts[i]), sg_host_core_count(hosts[i]),
+               sg_host_get_speed(hosts[i]), device ? device : "cpu");
     }
     return EXIT_SUCCESS;
 }
