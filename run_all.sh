@@ -3,7 +3,7 @@
 # published numbers beside this machine's.
 #
 # Exit status: 0 all is well; 1 set-up, build, a lab, a chart or a check failed; 2 bad usage, nothing was started;
-# 77 --scale without what simulates ranks.
+# 77 --scale or --platform without what simulates ranks.
 set -uo pipefail
 
 # One row per option: the flag, its value if it takes one, and what it does.
@@ -42,9 +42,9 @@ readonly package_rows=(
 readonly overhead_seconds=10 measuring_seconds=60 crowded_seconds=18 quick_seconds=15 blog_seconds=3
 
 # The many ranks of --scale: a world size, and the steps of lab 01 there, of which two warm up. A straggler by chance needs
-# many for a mean, and what a step takes to simulate grows with the square of the ranks. Each world size has a seed of its
-# own: with one for all they would share their luck.
-readonly scale_rows=("1 402" "2 402" "4 402" "8 402" "16 202" "32 102" "64 42" "128 12" "256 5")
+# many for a mean, and what a step takes to simulate grows with the square of the ranks. Each run has a seed of its own: with
+# one for all they would share their luck.
+readonly scale_rows=("1 402" "2 402" "4 402" "8 402" "16 202" "32 102" "64 42" "128 22" "256 7")
 readonly scale_platforms=(gpu_cluster_400g gpu_cluster_100g)
 # With 1024 samples the work of a GPU and the all-reduce of many are of one order; a stall of 5 ms is a few such steps.
 readonly scale_options=(--batch-size 1024 --rounds 1)
@@ -461,16 +461,14 @@ scale_one() # LAB PLATFORM RANKS OPTION...
 
 run_scale()
 {
-    local platform row ranks steps
-    command -v smpirun >/dev/null ||
-        die 77 "--scale simulates ranks, and SimGrid is not installed (Debian, Ubuntu: apt-get install libsimgrid-dev)"
+    local platform row ranks steps seed=2025
     heading "Many ranks, simulated"
     : >build/scale.log
     for row in "${scale_rows[@]}"; do
         read -r ranks steps <<<"$row"
         for platform in "${scale_platforms[@]}"; do
             scale_one 04_small_work "$platform" "$ranks" "${scale_weak[@]}"
-            scale_one 01_straggler "$platform" "$ranks" "${scale_late[@]}" --steps "$steps" --seed $((2025 + ranks))
+            scale_one 01_straggler "$platform" "$ranks" "${scale_late[@]}" --steps "$steps" --seed $((seed++))
         done
     done
     heading "… and by formula"
@@ -506,6 +504,16 @@ stop()
     die 130 "stopped; finished and kept: ${finished[*]:-nothing yet}"
 }
 
+need_simgrid() # for what is nothing without it
+{
+    local flag
+    command -v smpirun >/dev/null && return
+    for flag in --scale --platform; do
+        ! is_given "$flag" ||
+            die 77 "$flag simulates ranks, and SimGrid is not installed (Debian, Ubuntu: apt-get install libsimgrid-dev)"
+    done
+}
+
 say_where()
 {
     heading "Where it is"
@@ -535,6 +543,7 @@ main()
     set_up
     build
     ! is_given --test || run_tests
+    need_simgrid
     if is_given --scale; then
         run_scale
     else

@@ -65,6 +65,13 @@ simulate memory --platform changed.xml --cases skew_ws4
 step memory baseline 44 "a memory bus for two and a half"
 step memory skew_ws4 74.4 "a sleeper that has the memory bus for itself: 40 + 16 + 12 + 4 x 1.6"
 
+# Ten ranks on three cores: what cores feed is no memory bus, however thirds add up.
+platform 's/radical="0-3"/radical="0-0" core="3"/; s|<prop id="device"|<prop id="ranks" value="10"/>&|'
+simulate thirds --platform changed.xml --ranks 10 --cases busy --rounds 1
+awk -F, '/^#/ { next } !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+    { off = $at["predicted_step_ms"] / $at["slowest_step_ms"] - 1; if (off > 0.05 || off < -0.05) exit 1 }' \
+    thirds/platforms/changed/01_straggler/summary.csv || complain "ten ranks on three cores"
+
 # Sleeps that last half as long again.
 platform 's|<prop id="device"|<prop id="sleep_stretch" value="1.5"/>&|'
 simulate sleepy --platform changed.xml --cases skew_ws4
@@ -76,6 +83,11 @@ for run in one again other; do
     simulate "$run" --platform changed.xml --cases skew_ws4 --rounds 4 --noise-seed "$([[ $run == other ]] && echo 9 || echo 4)"
 done
 same() { cmp -s <(sed '/^#/d' "one/platforms/changed/01_straggler/rounds.csv") <(sed '/^#/d' "$1/platforms/changed/01_straggler/rounds.csv"); }
+# Nobody sleeps and nothing else differs, so a case has its baseline's steps.
+simulate still --platform changed.xml --cases skew_ws4 --rounds 4 --sleep-ms 0
+cmp -s <(sed -n 's/^baseline,\([^,]*,[^,]*\),.*/\1/p' still/platforms/changed/01_straggler/rounds.csv) \
+    <(sed -n 's/^skew_ws4,\([^,]*,[^,]*\),.*/\1/p' still/platforms/changed/01_straggler/rounds.csv) ||
+    complain "the cases of a round do not have the same jitter"
 same again || complain "a seed of jitter gives other steps the second time"
 ! same other || complain "another seed of jitter gives the same steps"
 awk -F, '/^baseline,/ { steps += $3; n++ } END { mean = steps / n; exit !(n == 4 && mean > 32.4 && mean < 34) }' \
@@ -112,6 +124,18 @@ platform 's|<prop id="device"|<prop id="sleep_stretch" value="0"/>&|'
 refused 2 "1 or more" --platform changed.xml
 platform 's|<prop id="device"|<prop id="memory_bus" value="nowhere"/>&|'
 refused 2 "no host of this name" --platform changed.xml
+platform "$bus"
+sed -i 's|<prop id="ranks" value="0"/>|<prop id="ranks" value="1"/>|' changed.xml
+refused 2 "takes ranks itself" --platform changed.xml
+platform "$bus; s/core=\"12\"/core=\"3\"/"
+refused 2 "as many ranks as it has cores" --platform changed.xml
+platform "$bus; s/radical=\"0-0\"/radical=\"0-1\"/"
+refused 2 "another host has this bus" --platform changed.xml
+platform 's|<prop id="update_fixed_s" value="4e-3"/>|<prop value="four" id="update_fixed_s"/>|'
+refused 2 "'four'" --platform changed.xml
+platform 's|<cluster|<zone id="all" routing="Full"><zone id="within" routing="Full"><prop id="jitter" value="0.1"/>&|; s|</cluster>|&</zone></zone>|'
+refused 2 "outermost zone" --platform changed.xml
+refused 2 "is a folder" --platform "$folder/"
 platform 's/"4e-3"/"four"/'
 refused 2 "'four'" --platform changed.xml
 platform 's|<cluster|<zone id="all" routing="Full">\n<prop id="update_fixd_s" value="1"/>\n&|; s|  </cluster>|&\n</zone>|'

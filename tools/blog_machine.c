@@ -10,9 +10,9 @@
  *     error       simulated over published
  *     change      what a case has over the first of its post (weak_ws4, fixed_sample_ws4): simulated over published
  *
- * and writes the same as RESULTS/platforms/blog/blog.csv. What is asked of it: predicted rows within 10 % of the
- * published ones (more than 15 % fails), fitted ones within 3 %, changes of predicted rows within 20 %, any two cases of a
- * post in the published order.
+ * and writes the same as RESULTS/platforms/blog/blog.csv. What is asked of it was set before the
+ * machine was fitted: predicted rows within 10 % of the published ones (more than 15 % fails), their changes within 20 %,
+ * any two cases of a post in the published order; and fitted rows within 3 %, or they are not.
  *
  * Exit status: 0 all is as asked, 1 it is not, 2 nothing to read. */
 #include "csv.h"
@@ -25,6 +25,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CASES_MOST = 64 };
 static const double wanted = 0.1, most = 0.15, most_fitted = 0.03, most_change = 0.2;
@@ -48,22 +49,14 @@ struct row {
     int rounds; /* 0: was not run */
 };
 
-static struct csv_table read_table(char *path)
-{
-    struct csv_table table;
-    char why[512];
-    if (!csv_read(path, &table, why, sizeof why))
-        die(STATUS_USAGE, "%s", why);
-    free(path);
-    return table;
-}
-
 /* Fills in what the rounds of the case say. */
 static void read_rounds(struct row *r, const char *results)
 {
-    struct csv_table table;
-    char why[512], *path = memory_text("%s/platforms/blog/%s/rounds.csv", results, r->lab);
-    bool is_there = csv_read(path, &table, why, sizeof why);
+    char *path = memory_text("%s/platforms/blog/%s/rounds.csv", results, r->lab);
+    bool is_there = access(path, F_OK) == 0;
+    struct csv_table table = { 0 };
+    if (is_there)
+        table = csv_open(path, (const char *const[]){ "case", "slowest_step_ms", NULL });
     free(path);
     if (!is_there)
         return;
@@ -214,7 +207,10 @@ int main(int argc, char **argv)
     struct options o = { .results = "results", .expected = "expected" };
     options_parse((const struct option_row *const[]){ rows, NULL }, &o,
                   "blog_machine: the blog's machine, simulated, against the numbers that the blog printed", argc, argv);
-    struct csv_table blog = read_table(memory_text("%s/blog.csv", o.expected));
+    char *path = memory_text("%s/blog.csv", o.expected);
+    struct csv_table blog =
+        csv_open(path, (const char *const[]){ "lab", "case", "slug", "role", "slowest_step_ms", NULL });
+    free(path);
     struct row list[CASES_MOST];
     int count = list_rows(list, &blog, o.results), run = 0;
     for (int i = 0; i < count; i++)
