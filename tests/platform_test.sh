@@ -101,6 +101,13 @@ simulate zone --platform changed.xml
 cp "$tests/model/01_straggler.csv" expected/
 "$claims" --results "zone/platforms/changed" --expected "$folder/expected" --gate || complain "costs of the outermost zone"
 
+# A person at a terminal is asked before, and the answer is kept.
+if command -v script >/dev/null; then
+    echo 90 | script -qec "'$lab' --platform '$platform' --cases skew_ws4 --rounds 1 --out '$folder/asked'" /dev/null >said
+    grep -q "A step of all 4 will take" said || complain "nobody was asked"
+    grep -q ",skew_ws4,sim,round_numbers,90" asked/guesses.csv || complain "the answer was not kept"
+fi
+
 refused 2 "takes 4" "${job[@]}" --ranks 5
 refused 2 "cannot be read" --platform nowhere.xml
 refused 2 "cannot be read" --platform no/where
