@@ -156,7 +156,7 @@ awk 'NR == 1 && !/^\{/ { bad = 1 }
      END { exit bad || last != "]}" }' "$folder/trace.json" || die "trace.json"
 
 # The guess came back beside formula and measurement, in the table and on disk.
-grep -qE "^$asked +7\\.0 " "$scratch/stdout" || die "the table does not show the guess"
+grep -qE "^$asked +7\\.0+ " "$scratch/stdout" || die "the table does not show the guess"
 [ "$(grep -c ",$asked,$backend,$platform,7" "$out/guesses.csv")" -eq 1 ] || die "guesses.csv"
 [ -s "$place/machine.csv" ] || die "no machine card"
 ! compgen -G "$folder/.*.tmp" >/dev/null || die "temporary files were left"
