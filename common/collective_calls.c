@@ -81,6 +81,11 @@ static struct sum sum_of(const struct collective *c, enum wire wire, const void 
 {
     if (count > INT_MAX)
         die(STATUS_WRONG, "%zu elements are too many for one all-reduce; the most is %d", count, INT_MAX);
+    const size_t most_simulated = (size_t)1 << 31; /* SMPI's offsets are int */
+    if (world_is_simulated() && bytes_of(wire, count) > most_simulated)
+        die(STATUS_CANNOT,
+            "%.1f GB are too much for one simulated all-reduce; the most is %.1f GB: ask for smaller ones",
+            (double)bytes_of(wire, count) / 1e9, (double)most_simulated / 1e9);
     bool is_f32 = wire == WIRE_F32;
     MPI_Op add = is_f32 ? MPI_SUM : c->add_bf16;
     void *blank = device_blank(receive, bytes_of(wire, count));

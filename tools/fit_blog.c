@@ -18,7 +18,6 @@
  *
  * The file goes to standard output, the parameters beside what they follow from to standard error; bad input ends the
  * program with one line. */
-#include "calibrate.h"
 #include "csv.h"
 #include "die.h"
 #include "memory.h"
