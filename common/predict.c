@@ -15,39 +15,60 @@ static double asleep_of(const struct load *load)
     return fmax(0, total(load) - load->cpu); /* the difference of two that are alike may be a rounding below 0 */
 }
 
-/* When each rank is done, in seconds from the start, if all that are awake and not done share equally what feeds so many
- * ranks. */
+/* Steps until the ranks meet. */
+static int laps_of(const struct load *load)
+{
+    return load->laps > 1 ? load->laps : 1;
+}
+
+/* Where a rank stands: asleep until it wakes, or with so much of its step's work left. */
+struct lap {
+    int to_go;
+    double wakes, left;
+};
+
+static void begin_lap(struct lap *lap, const struct load *load, double now)
+{
+    lap->to_go--;
+    lap->wakes = now + asleep_of(load);
+    lap->left = load->cpu;
+}
+
+/* When each rank is done, in seconds per step, if all that are awake and not done share equally what feeds so many ranks. */
 static void share_time(const struct load *loads, int ranks, double feeds, double *done)
 {
-    double *left = memory_new((size_t)ranks, sizeof *left);
+    struct lap *laps = memory_new((size_t)ranks, sizeof *laps);
     double now = 0;
-    for (int rank = 0; rank < ranks; rank++)
-        left[rank] = loads[rank].cpu;
+    for (int rank = 0; rank < ranks; rank++) {
+        laps[rank].to_go = laps_of(&loads[rank]);
+        begin_lap(&laps[rank], &loads[rank], now);
+    }
     for (;;) {
         int awake = 0;
         double next = INFINITY;
         for (int rank = 0; rank < ranks; rank++)
-            awake += left[rank] > 0 && asleep_of(&loads[rank]) <= now;
+            awake += laps[rank].left > 0 && laps[rank].wakes <= now;
         double rate = awake > feeds ? feeds / awake : 1;
-        for (int rank = 0; rank < ranks; rank++) {
-            double wakes = asleep_of(&loads[rank]);
-            if (left[rank] > 0)
-                next = fmin(next, wakes <= now ? now + left[rank] / rate : wakes);
-        }
+        for (int rank = 0; rank < ranks; rank++)
+            if (laps[rank].left > 0)
+                next = fmin(next, laps[rank].wakes <= now ? now + laps[rank].left / rate : laps[rank].wakes);
         if (isinf(next))
             break;
         for (int rank = 0; rank < ranks; rank++) {
-            if (!(left[rank] > 0) || asleep_of(&loads[rank]) > now)
+            struct lap *lap = &laps[rank];
+            if (!(lap->left > 0) || lap->wakes > now)
                 continue;
-            left[rank] -= (next - now) * rate;
-            if (left[rank] <= 1e-12) { /* a picosecond: rounding, not work */
-                left[rank] = 0;
-                done[rank] = next;
-            }
+            lap->left -= (next - now) * rate;
+            if (lap->left > 1e-12) /* a picosecond: rounding, not work */
+                continue;
+            lap->left = 0;
+            done[rank] = next / laps_of(&loads[rank]);
+            if (lap->to_go > 0)
+                begin_lap(lap, &loads[rank], next);
         }
         now = next;
     }
-    free(left);
+    free(laps);
 }
 
 /* Adds what ranks that share what feeds so many of them make of the terms, a part `share` of each; returns the last

@@ -17,6 +17,7 @@ struct load {
     double data, local, host;
     double cpu;   /* the part of it that occupies a core; the rest is spent asleep, before it */
     double after; /* the part of `local` and `cpu` that comes after the meeting, when all ranks are awake: the update */
+    int laps;     /* steps until the ranks meet, in each of which it sleeps and then works; 0 is 1 */
 };
 
 /* Means over ranks, in seconds; they add up to the mean step. */

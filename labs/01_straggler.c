@@ -150,7 +150,8 @@ static struct load load_of(const struct options *o, const struct card *card, int
         on_core = all;
     if (o->ahead && card_helper(card) == HELPER_ON_ITS_OWN)
         on_core = 0;
-    struct load load = { .data = all, .local = local, .cpu = local + on_core, .after = pace.update };
+    struct load load = { .data = all, .local = local, .cpu = local + on_core, .laps = o->run.sync_every };
+    load.after = o->run.sync_every > 1 ? 0 : pace.update;
     if (o->ahead) {
         double left = fmax(0, on_core - (local - pace.update));
         load.local = local + on_core - (1 - card->transfer_core) * fmin(left, transfer);

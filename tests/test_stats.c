@@ -711,6 +711,19 @@ static void on_fewer_cores_all_update_at_once(void **state)
     assert_near(prediction_step(&p), 59 + 8 + 5, 1e-9);
 }
 
+/* Two steps until they meet, on a core for one: rank 0 sleeps 10 and works 6, twice; rank 1 works 8, twice. Alone until 10,
+ * rank 1 has 6 left; they share until 22, then rank 0 sleeps until 32 and works alone until 38. Had it slept 20 at once,
+ * it would be done at 32. */
+static void sleeps_come_between_the_steps(void **state)
+{
+    (void)state;
+    const struct load loads[] = { { .data = 10, .local = 6, .cpu = 6, .laps = 2 },
+                                  { .local = 8, .cpu = 8, .laps = 2 } };
+    struct prediction p = predict_step(of_cores(1), loads, 2, 0, 5);
+    assert_near(prediction_step(&p), 38 / 2.0 + 5, 1e-9);
+    assert_near(p.wait, (38 / 2.0 - 22 / 2.0) / 2, 1e-9);
+}
+
 /* Memory feeds two and a half of them, so four take 1.6 times as long; two are not slowed down. */
 static void memory_feeds_a_fraction(void **state)
 {
@@ -829,6 +842,7 @@ int main(void)
         cmocka_unit_test(on_fewer_cores_a_sleep_hides_behind_the_others),
         cmocka_unit_test(on_fewer_cores_busy_work_is_shared_fairly_not_well),
         cmocka_unit_test(on_fewer_cores_all_update_at_once),
+        cmocka_unit_test(sleeps_come_between_the_steps),
         cmocka_unit_test(memory_feeds_a_fraction),
         cmocka_unit_test(a_slow_host_is_waited_for),
         cmocka_unit_test(each_host_feeds_its_own),
