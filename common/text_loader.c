@@ -9,8 +9,8 @@
 
 struct text_loader {
     const struct token_corpus *corpus;
-    int32_t *word;  /* (all tokens of the corpus), text after text */
-    size_t *begin;  /* (texts) of each in `word` */
+    int32_t *word;  /* (all tokens of the corpus), text after text; NULL where nothing is computed */
+    size_t *begin;  /* (texts) of each in `word`; likewise */
     int32_t *token; /* (rows) of the batch */
     struct text *text;
     struct text_batch batch;
@@ -25,12 +25,11 @@ struct work token_work(const struct token_batch *batch)
                           .padded_token_length = (double)batch->pairs };
 }
 
-struct text_loader *text_loader_open(const struct token_corpus *corpus, int vocab, int seed, struct token_most most)
+static void draw_words(struct text_loader *l, int vocab, int seed)
 {
-    struct text_loader *l = memory_new(1, sizeof *l);
+    const struct token_corpus *corpus = l->corpus;
     struct random random;
     random_seed(&random, (uint64_t)seed + 1); /* the seed itself draws lengths and labels */
-    l->corpus = corpus;
     l->begin = memory_new((size_t)corpus->count, sizeof *l->begin);
     size_t tokens = 0;
     for (int i = 0; i < corpus->count; i++) {
@@ -40,6 +39,14 @@ struct text_loader *text_loader_open(const struct token_corpus *corpus, int voca
     l->word = memory_new(tokens, sizeof *l->word);
     for (size_t i = 0; i < tokens; i++)
         l->word[i] = 1 + (int32_t)random_below(&random, (uint32_t)vocab - 1);
+}
+
+struct text_loader *text_loader_open(const struct token_corpus *corpus, int vocab, int seed, struct token_most most)
+{
+    struct text_loader *l = memory_new(1, sizeof *l);
+    l->corpus = corpus;
+    if (device_computes())
+        draw_words(l, vocab, seed);
     l->token = memory_new((size_t)most.rows, sizeof *l->token);
     l->text = memory_new((size_t)most.texts, sizeof *l->text);
     l->batch = (struct text_batch){ .token = l->token, .text = l->text };
@@ -78,7 +85,8 @@ static void add_text(struct text_loader *l, uint32_t example, int extent)
     int tokens = l->corpus->length[example], first = l->batch.rows;
     l->text[l->batch.texts++] =
         (struct text){ .first = first, .tokens = tokens, .extent = extent, .label = l->corpus->label[example] };
-    memcpy(l->token + first, l->word + l->begin[example], (size_t)tokens * sizeof *l->token);
+    if (l->word)
+        memcpy(l->token + first, l->word + l->begin[example], (size_t)tokens * sizeof *l->token);
     memset(l->token + first + tokens, 0, (size_t)(extent - tokens) * sizeof *l->token);
     l->batch.rows += extent;
 }

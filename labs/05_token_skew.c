@@ -288,6 +288,8 @@ static struct token_most most_of(const struct options *base)
 {
     struct token_most most = { 0 };
     for (const struct variant *v = variants; v->name; v++) {
+        if (v > variants && base->run.cases.count > 0 && !option_list_has(&base->run.cases, v->name))
+            continue; /* it does not run */
         struct options o = *base;
         v->pathology(&o);
         struct token_plan *plan = plan_of(&o);
