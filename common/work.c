@@ -8,6 +8,8 @@
 
 enum { NAME_MOST = 64 };
 
+const char *const work_models[WORK_MODELS] = { "mlp", "transformer" };
+const char *const work_passes[WORK_PASSES] = { "fetch", "forward", "backward", "update" };
 const char *const cost_terms[COST_TERMS] = { "fixed", "per_sample", "per_padded_token", "per_padded_token_length" };
 
 void work_amounts(struct work work, double amounts[COST_TERMS])
@@ -29,16 +31,13 @@ double cost_at(const struct cost *cost, struct work work)
 
 static void name_cost(char name[NAME_MOST], int pass, int term)
 {
-    static const char *const passes[WORK_PASSES] = { "fetch", "forward", "backward", "update" };
-    snprintf(name, NAME_MOST, "%s_%s_s", passes[pass], cost_terms[term]);
+    snprintf(name, NAME_MOST, "%s_%s_s", work_passes[pass], cost_terms[term]);
 }
-
-static const char *const models[WORK_MODELS] = { [WORK_MLP] = "mlp_", [WORK_TRANSFORMER] = "transformer_" };
 
 const char *work_property(enum work_model model, const char *name, const char *(*property)(const char *name))
 {
-    char own[NAME_MOST];
-    snprintf(own, sizeof own, "%s%s", models[model], name);
+    char own[2 * NAME_MOST];
+    snprintf(own, sizeof own, "%s_%s", work_models[model], name);
     const char *value = property(own);
     return value ? value : property(name);
 }
@@ -59,9 +58,11 @@ struct cost work_cost(enum work_model model, enum work_pass pass, const char *(*
 
 const char *work_without_model(const char *name)
 {
-    for (int model = 0; model < WORK_MODELS; model++)
-        if (strncmp(name, models[model], strlen(models[model])) == 0)
-            return name + strlen(models[model]);
+    for (int model = 0; model < WORK_MODELS; model++) {
+        size_t length = strlen(work_models[model]);
+        if (strncmp(name, work_models[model], length) == 0 && name[length] == '_')
+            return name + length + 1;
+    }
     return name;
 }
 

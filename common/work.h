@@ -23,6 +23,7 @@
 
 enum work_model { WORK_MLP, WORK_TRANSFORMER, WORK_MODELS };
 enum work_pass { WORK_FETCH, WORK_FORWARD, WORK_BACKWARD, WORK_UPDATE, WORK_PASSES };
+extern const char *const work_models[WORK_MODELS], *const work_passes[WORK_PASSES]; /* their names */
 
 /* How much a pass has to do. */
 struct work {

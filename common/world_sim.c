@@ -37,10 +37,17 @@ static struct {
     double clock, cpu;
 } meeting;
 
+/* The host's own, or what the outermost zone says for all. */
+static const char *property_of(sg_host_t host, const char *name)
+{
+    const char *own = sg_host_get_property_value(host, name);
+    return own ? own : sg_zone_get_property_value(sg_zone_get_root(), name);
+}
+
 /* Others stand for something that hosts share. */
 static bool takes_ranks(sg_host_t host)
 {
-    const char *ranks = sg_host_get_property_value(host, "ranks");
+    const char *ranks = property_of(host, "ranks");
     return !ranks || atof(ranks) > 0; /* describe_platform has read it as a number */
 }
 
@@ -199,8 +206,7 @@ bool world_is_simulated(void)
 
 const char *world_property(const char *name)
 {
-    const char *own = sg_host_get_property_value(sg_host_self(), name);
-    return own ? own : sg_zone_get_property_value(sg_zone_get_root(), name);
+    return property_of(sg_host_self(), name);
 }
 
 const char *world_engine(void)

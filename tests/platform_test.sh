@@ -24,6 +24,12 @@ platform() # SED-SCRIPT: the machine of round numbers, changed
     sed "$1" "$platform" >"$folder/changed.xml"
 }
 
+unfit() # TEXT SED-SCRIPT: the machine of round numbers, so changed, is refused in a line that holds TEXT
+{
+    platform "$2"
+    refused 2 "$1" --platform changed.xml
+}
+
 # Bad luck evens out in the long run.
 cp "$tests/model/long_run.csv" expected/01_straggler.csv
 simulate long --steps 402 --rounds 1 --cases roaming_prefetch --cases roaming_every_k --cases chance
@@ -119,40 +125,25 @@ refused 2 "gpu_node takes 8" --platform gpu_node --ranks 9
 echo "no machine" >two_hosts
 refused 2 "Unexpected character" --platform two_hosts
 refused 2 "Unexpected character" --platform "$tests/model/01_straggler.csv"
-platform 's/forward_fixed_s/foward_fixed_s/'
-refused 2 "foward_fixed_s" --platform changed.xml
-platform 's|<prop id="device"|<prop id="jiter" value="0.1"/>&|'
-refused 2 "jiter" --platform changed.xml
-platform 's/update_fixed_s/mpl_update_fixed_s/'
-refused 2 "mpl_update_fixed_s" --platform changed.xml
-platform 's|<prop id="device"|<prop id="jitter" value="5"/>&|'
-refused 2 "jitter is a share" --platform changed.xml
-platform 's|<prop id="device"|<prop id="sleep_stretch" value="0"/>&|'
-refused 2 "1 or more" --platform changed.xml
-platform 's|<prop id="device"|<prop id="memory_bus" value="nowhere"/>&|'
-refused 2 "no host of this name" --platform changed.xml
+unfit "foward_fixed_s" 's/forward_fixed_s/foward_fixed_s/'
+unfit "jiter" 's|<prop id="device"|<prop id="jiter" value="0.1"/>&|'
+unfit "mpl_update_fixed_s" 's/update_fixed_s/mpl_update_fixed_s/'
+unfit "jitter is a share" 's|<prop id="device"|<prop id="jitter" value="5"/>&|'
+unfit "1 or more" 's|<prop id="device"|<prop id="sleep_stretch" value="0"/>&|'
+unfit "no host of this name" 's|<prop id="device"|<prop id="memory_bus" value="nowhere"/>&|'
 platform "$bus"
 sed -i 's|<prop id="ranks" value="0"/>|<prop id="ranks" value="1"/>|' changed.xml
 refused 2 "takes ranks itself" --platform changed.xml
-platform "$bus; s/core=\"12\"/core=\"3\"/"
-refused 2 "as many ranks as it has cores" --platform changed.xml
-platform "$bus; s/radical=\"0-0\"/radical=\"0-1\"/"
-refused 2 "another host has this bus" --platform changed.xml
-platform 's|<prop id="update_fixed_s" value="4e-3"/>|<prop value="four" id="update_fixed_s"/>|'
-refused 2 "'four'" --platform changed.xml
-platform 's|<cluster|<zone id="all" routing="Full"><zone id="within" routing="Full"><prop id="jitter" value="0.1"/>&|; s|</cluster>|&</zone></zone>|'
-refused 2 "outermost zone" --platform changed.xml
+unfit "as many ranks as it has cores" "$bus; s/core=\"12\"/core=\"3\"/"
+unfit "another host has this bus" "$bus; s/radical=\"0-0\"/radical=\"0-1\"/"
+unfit "'four'" 's|<prop id="update_fixed_s" value="4e-3"/>|<prop value="four" id="update_fixed_s"/>|'
+unfit "outermost zone" 's|<cluster|<zone id="all" routing="Full"><zone id="within" routing="Full"><prop id="jitter" value="0.1"/>&|; s|</cluster>|&</zone></zone>|'
 refused 2 "is a folder" --platform "$folder/"
-platform 's/"4e-3"/"four"/'
-refused 2 "'four'" --platform changed.xml
-platform 's|<cluster|<zone id="all" routing="Full">\n<prop id="update_fixd_s" value="1"/>\n&|; s|  </cluster>|&\n</zone>|'
-refused 2 "update_fixd_s" --platform changed.xml
-platform 's/value="model"/value="gpu"/'
-refused 2 "cpu or model" --platform changed.xml
-platform 's/speed="1Gf"/speed="quick"/'
-refused 2 "quick" --platform changed.xml
-platform '/<cluster/,/cluster>/d'
-refused 2 "no host" --platform changed.xml
+unfit "'four'" 's/"4e-3"/"four"/'
+unfit "update_fixd_s" 's|<cluster|<zone id="all" routing="Full">\n<prop id="update_fixd_s" value="1"/>\n&|; s|  </cluster>|&\n</zone>|'
+unfit "cpu or model" 's/value="model"/value="gpu"/'
+unfit "quick" 's/speed="1Gf"/speed="quick"/'
+unfit "no host" '/<cluster/,/cluster>/d'
 # Without SimGrid.
 mkdir bin
 path=$folder/bin

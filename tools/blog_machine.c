@@ -43,8 +43,8 @@ static const struct option_row rows[] = {
 
 struct row {
     const char *lab, *name, *slug;
-    bool is_fitted;
-    const struct row *first; /* of its post */
+    bool is_fitted, has_texts; /* the latter tells the posts apart */
+    const struct row *first;   /* of its post */
     double published, simulated, least, most;
     int rounds; /* 0: was not run */
 };
@@ -87,15 +87,14 @@ static int list_rows(struct row *list, const struct csv_table *blog, const char 
         if (!is_new)
             continue;
         r.is_fitted = strcmp(role, "fitted") == 0;
+        r.has_texts = strcmp(r.lab, "05_token_skew") == 0;
         read_rounds(&r, results);
         list[count++] = r;
     }
-    for (int i = 0; i < count; i++) {
-        bool has_texts = strcmp(list[i].lab, "05_token_skew") == 0;
+    for (int i = 0; i < count; i++)
         for (int first = 0; first < count && !list[i].first; first++)
-            if ((strcmp(list[first].lab, "05_token_skew") == 0) == has_texts)
+            if (list[first].has_texts == list[i].has_texts)
                 list[i].first = &list[first];
-    }
     return count;
 }
 

@@ -147,20 +147,17 @@ static void check_bus(sg_host_t host, const char *name)
 }
 
 /* A bus feeds one host. */
-static void check_buses(sg_host_t *hosts, size_t count)
+static void check_buses(sg_host_t *hosts, size_t count, const char *name)
 {
-    static const char *const names[] = { "memory_bus", "mlp_memory_bus", "transformer_memory_bus" };
-    for (size_t kind = 0; kind < sizeof names / sizeof *names; kind++)
-        for (size_t i = 0; i < count; i++) {
-            const char *bus = slots_of(hosts[i]) > 0 ? property(hosts[i], names[kind]) : NULL;
-            check_bus(hosts[i], names[kind]);
-            for (size_t before = 0; bus && before < i; before++) {
-                const char *other = slots_of(hosts[before]) > 0 ? property(hosts[before], names[kind]) : NULL;
-                if (other && strcmp(bus, other) == 0)
-                    refuse(sg_host_get_name(hosts[i]), names[kind], bus,
-                           "another host has this bus; give each its own");
-            }
+    for (size_t i = 0; i < count; i++) {
+        const char *bus = slots_of(hosts[i]) > 0 ? property(hosts[i], name) : NULL;
+        check_bus(hosts[i], name);
+        for (size_t before = 0; bus && before < i; before++) {
+            const char *other = slots_of(hosts[before]) > 0 ? property(hosts[before], name) : NULL;
+            if (other && strcmp(bus, other) == 0)
+                refuse(sg_host_get_name(hosts[i]), name, bus, "another host has this bus; give each its own");
         }
+    }
 }
 
 int main(int argc, char **argv)
@@ -175,7 +172,12 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     sg_host_t *hosts = sg_host_list();
     check_zones(argv[1], hosts, count);
-    check_buses(hosts, count);
+    check_buses(hosts, count, "memory_bus");
+    for (int model = 0; model < WORK_MODELS; model++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s_memory_bus", work_models[model]);
+        check_buses(hosts, count, name);
+    }
     qsort(hosts, count, sizeof *hosts, compare_names);
     for (size_t i = 0; i < count; i++) {
         const char *name = sg_host_get_name(hosts[i]);

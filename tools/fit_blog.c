@@ -31,7 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS = 4, CORES = 12, DRAWS = 2000, MODELS = 2 };
+enum { RANKS = 4, CORES = 12, DRAWS = 2000 };
 
 struct options {
     const char *expected;
@@ -118,7 +118,7 @@ struct machine {
     double jitter, sleep_stretch;
     double link;                                /* bytes per millisecond of a message */
     double bus;                                 /* ranks that it feeds */
-    double shares[MODELS][WORK_PASSES];         /* of passes and update; nothing of the fetch */
+    double shares[WORK_MODELS][WORK_PASSES];    /* of passes and update; nothing of the fetch */
     double fetch_fixed, fetch_per_sample;       /* of the MLP, milliseconds */
     double fixed, per_sample;                   /* of its passes */
     double update;                              /* … and of its optimizer */
@@ -166,15 +166,15 @@ static void fit_alone(struct machine *m, const struct published *p, const struct
     m->update = m->shares[WORK_MLP][WORK_UPDATE] * local;
     m->fixed = local - m->update - few * m->per_sample;
     m->jitter = sqrt((relative_variance(p, "weak_ws1") + relative_variance(p, "strong_ws1")) / 2);
-    double fetch = data_few; /* the side run's own fetch of as many samples */
-    m->sleep_stretch = (extra(p, "side_data_ms") - fetch) / extra(p, "side_sleep_ms");
+    /* the side run fetches as many samples */
+    m->sleep_stretch = (extra(p, "side_data_ms") - data_few) / extra(p, "side_sleep_ms");
 }
 
 /* The link, and then the bus. */
 static void fit_together(struct machine *m, const struct published *p, const struct run *run)
 {
     const double message = 128.0 * (1 << 20);
-    m->link = 2 * (RANKS - 1) * message / RANKS / (step_ms(p, "comm_ws4") - step_ms(p, "weak_ws4"));
+    m->link = ring(&(struct machine){ .link = 1 }, RANKS, message) / (step_ms(p, "comm_ws4") - step_ms(p, "weak_ws4"));
     double work = m->fetch_fixed + m->fixed + run->batch_size * (m->fetch_per_sample + m->per_sample);
     double transfer = ring(m, RANKS, subject_mlp.gradient_bytes(run)), low = 1, high = RANKS;
     for (int halving = 0; halving < 40; halving++) {
@@ -223,12 +223,10 @@ static void fit_texts(struct machine *m, const struct published *p, const struct
 
 static void read_shares(struct machine *m, const struct published *p)
 {
-    static const char *const models[MODELS] = { "mlp", "transformer" };
-    static const char *const passes[WORK_PASSES] = { NULL, "forward", "backward", "update" };
-    for (int model = 0; model < MODELS; model++) {
+    for (int model = 0; model < WORK_MODELS; model++) {
         double all = 0;
         for (int pass = WORK_FORWARD; pass < WORK_PASSES; pass++) {
-            char *name = memory_text("share_%s_%s", models[model], passes[pass]);
+            char *name = memory_text("share_%s_%s", work_models[model], work_passes[pass]);
             all += m->shares[model][pass] = extra(p, name);
             free(name);
         }
@@ -245,13 +243,12 @@ static void put(const char *name, double value)
 }
 
 /* Of a term in forward and backward, their parts. */
-static void put_passes(const struct machine *m, int model, const char *name, const char *term, double milliseconds)
+static void put_passes(const struct machine *m, enum work_model model, const char *term, double milliseconds)
 {
     const double *share = m->shares[model];
     double both = share[WORK_FORWARD] + share[WORK_BACKWARD];
-    static const char *const passes[] = { [WORK_FORWARD] = "forward", [WORK_BACKWARD] = "backward" };
     for (int pass = WORK_FORWARD; pass <= WORK_BACKWARD; pass++) {
-        char *property = memory_text("%s_%s_%s_s", name, passes[pass], term);
+        char *property = memory_text("%s_%s_%s_s", work_models[model], work_passes[pass], term);
         put(property, milliseconds / 1e3 * share[pass] / both);
         free(property);
     }
@@ -298,16 +295,16 @@ static void write_host(const struct machine *m)
           stdout);
     put("mlp_fetch_fixed_s", m->fetch_fixed / 1e3);
     put("mlp_fetch_per_sample_s", m->fetch_per_sample / 1e3);
-    put_passes(m, WORK_MLP, "mlp", "fixed", m->fixed);
-    put_passes(m, WORK_MLP, "mlp", "per_sample", m->per_sample);
+    put_passes(m, WORK_MLP, "fixed", m->fixed);
+    put_passes(m, WORK_MLP, "per_sample", m->per_sample);
     put("mlp_update_fixed_s", m->update / 1e3);
     fputs("      <!-- The transformer, seconds: fixed_sample_ws4 and variable_sample_ws4. Two rows give two terms: "
           "what is\n"
           "           fixed, and what grows with padded tokens x length. Its 1.7 MB stay in the caches: no bus. -->\n",
           stdout);
     put("transformer_fetch_fixed_s", m->text_fetch / 1e3);
-    put_passes(m, WORK_TRANSFORMER, "transformer", "fixed", m->text_fixed);
-    put_passes(m, WORK_TRANSFORMER, "transformer", "per_padded_token_length", m->per_pair);
+    put_passes(m, WORK_TRANSFORMER, "fixed", m->text_fixed);
+    put_passes(m, WORK_TRANSFORMER, "per_padded_token_length", m->per_pair);
     put("transformer_update_fixed_s", m->text_update / 1e3);
 }
 
