@@ -43,13 +43,19 @@ struct lap {
 
 static struct lap one_step(struct bench *bench)
 {
-    double t0 = world_now();
+    double at[4];
+    device_align();
+    at[0] = device_moment();
     bench->subject->fetch(bench->state);
-    double t1 = world_now();
+    at[1] = device_moment();
     bench->subject->pass(bench->state);
-    double t2 = world_now();
+    at[2] = device_moment();
     bench->subject->update(bench->state);
-    return (struct lap){ .fetch = t1 - t0, .passes = t2 - t1, .update = world_now() - t2 };
+    at[3] = device_moment();
+    device_wait();
+    for (int i = 0; i < 4; i++)
+        at[i] = device_seconds(at[i]);
+    return (struct lap){ .fetch = at[1] - at[0], .passes = at[2] - at[1], .update = at[3] - at[2] };
 }
 
 /* Where `meeting` is not NULL (all) its ranks meet before each lap. */
@@ -128,41 +134,54 @@ static double overshoot(double seconds)
     return stats_quantile(over, SLEEPS, 0.5);
 }
 
+/* What a stamp costs the program; what it costs a GPU's own order of work is not seen here. */
+static double measure_stamp(void)
+{
+    enum { STAMPS = 2000, WARMUPS = 1, TIMES = 5 };
+    double took[TIMES];
+    struct spans spans;
+    spans_open(&spans, STAMPS);
+    for (int i = -WARMUPS; i < TIMES; i++) {
+        spans_restart(&spans, 0, 0);
+        double begin = world_now();
+        for (int stamp = 0; stamp < STAMPS; stamp++)
+            spans_phase(&spans, SPAN_DATA, device_moment());
+        if (i >= 0)
+            took[i] = (world_now() - begin) / STAMPS;
+    }
+    spans_close(&spans);
+    return stats_quantile(took, TIMES, 0.5);
+}
+
 /* Clock, sleep and memory of one rank. */
 static void measure_machine(struct card *card)
 {
-    enum { STAMPS = 20000, KEPT = 200 };
-    struct spans spans;
-    spans_open(&spans, KEPT);
-    double begin = world_now();
-    for (int i = 0; i < STAMPS; i++) {
-        if (i % KEPT == 0)
-            spans_restart(&spans, 0, 0);
-        spans_phase(&spans, SPAN_DATA, world_now());
-    }
-    card->stamp_cost = (world_now() - begin) / STAMPS;
-    spans_close(&spans);
+    card->stamp_cost = measure_stamp();
     const double brief = 10e-3, longer = 30e-3, over_brief = overshoot(brief), over_longer = overshoot(longer);
     card->sleep_stretch = fmax(0, (over_longer - over_brief) / (longer - brief));
     card->sleep_overshoot = fmax(0, over_brief - card->sleep_stretch * brief);
 
     enum { COPIES = 5 };
     size_t bytes = 64u << 20; /* beyond the caches of one core */
-    char *from = memory_new(bytes, 1), *to = memory_new(bytes, 1);
+    float *from = device_new(bytes, 1), *to = device_new(bytes, 1);
     double took[COPIES];
+    device_align();
     for (int i = 0; i < COPIES; i++) {
-        begin = world_now();
-        memcpy(to, from, bytes);
-        took[i] = world_now() - begin;
+        double begin = device_moment();
+        device_copy(to, from, bytes / sizeof *to);
+        double end = device_moment();
+        device_wait();
+        took[i] = device_seconds(end) - device_seconds(begin);
     }
     card->copy_bandwidth = 2 * (double)bytes / stats_quantile(took, COPIES, 0.5);
-    free(from);
-    free(to);
+    device_free(from);
+    device_free(to);
 
     for (int i = 0; i < COPIES; i++) {
-        begin = world_now();
+        double begin = world_now();
         void *fresh = device_map(bytes);
         device_fill(fresh, 1, bytes / sizeof(float));
+        device_wait();
         device_unmap(fresh, bytes);
         took[i] = world_now() - begin;
     }

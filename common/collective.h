@@ -1,11 +1,13 @@
 /* collective: where ranks meet, and what is timed.
  *
  * Every call is made by all ranks of the world in the same order, carries a sequence number and stamps itself
- * into the spans. Send and receive buffers are separate: what a rank contributed is still there afterwards. */
+ * into the spans. Buffers are device memory. Send and receive buffers are separate: what a rank contributed is still there afterwards. */
 #ifndef LOCKSTEP_COLLECTIVE_H
 #define LOCKSTEP_COLLECTIVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct world;
 struct spans;
@@ -17,6 +19,18 @@ enum wire {
 };
 
 enum { COLLECTIVE_STARTED_MOST = 256 }; /* started and not yet finished, at one time */
+
+/* Call once, before any is opened: whether several ranks share a GPU on purpose, which NCCL is then talked into, and after
+ * how long a rank that waits for others gives up; 0 for the backend's own choice. */
+void collective_begin(bool shares_gpus, double deadline_s);
+
+/* What a result says of them: "mpi", "sim" or "nccl", and the library: "Open MPI v4.1.4". */
+const char *collective_backend(void);
+const char *collective_library(void);
+
+/* Why it cannot be known when the ranks came to a collective, so that waiting and transfer cannot be told apart; NULL where
+ * it can. */
+const char *collective_hides_arrivals(void);
 
 /* `spans` may be NULL: then nothing is recorded. */
 struct collective *collective_open(struct world *world, struct spans *spans);

@@ -1,9 +1,15 @@
-/* device: the arithmetic that the models are made of. One thread per rank.
+/* device: the arithmetic that the models are made of, the memory that it works on, and its time. One thread per rank, or
+ * one GPU.
+ *
+ * A GPU works later than it is told: an operation is handed over and the program goes on. The operations of one rank are
+ * done in their order. Pointers to what they read and write are device memory, which only device_put(), device_fetch()
+ * and inboxes reach; on a CPU it is memory like any other.
  *
  * Legend: B rows (samples, or tokens of texts), N and K columns. All matrices are row-major and dense. */
 #ifndef LOCKSTEP_DEVICE_H
 #define LOCKSTEP_DEVICE_H
 
+#include "precision.h"
 #include "text.h"
 #include "work.h"
 
@@ -11,15 +17,46 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Call once, before any other: one thread, and the library's kernel is chosen. */
-void device_open(void);
+/* --- what it is -------------------------------------------------------------------------------------------------- */
+
+/* Call once, before any other: `place` counts the ranks of this host, and says which of its GPUs this one takes. Ends the
+ * program with STATUS_CANNOT where there is no such device. */
+void device_open(int place, enum precision precision);
+void device_close(void);
+
+/* "cpu", "cuda"; "model" for a device that computes nothing and charges what a platform file says a pass costs. */
+const char *device_name(void);
+bool device_computes(void);
+
+/* What computes matrix products, for the preamble of a result: "OpenBLAS SkylakeX, one thread per rank". */
+const char *device_kernel(void);
+
+/* The GPUs of this host that ranks may train on; 0 where ranks train on cores. And what a result says of this one: its
+ * name, driver and libraries. */
+int device_gpus(void);
+const char *device_about(void);
 
 /* From now on this rank's jitter is drawn from `seed`, on a device that models it. */
 void device_seed(uint64_t seed);
 
-/* "cpu"; "model" for a device that computes nothing and charges what a platform file says a pass costs. */
-const char *device_name(void);
-bool device_computes(void);
+/* --- time -------------------------------------------------------------------------------------------------------- */
+
+/* The moment at which all work handed over so far is done, in the order of that work. On a CPU that is now, in seconds on
+ * the world's clock. On a GPU it is a note of a moment to come, below zero; device_seconds() gives its seconds once
+ * device_wait() has returned, and until the next device_align(). */
+double device_moment(void);
+double device_seconds(double moment);
+
+/* Returns when everything that was handed over is done. */
+void device_wait(void);
+
+/* Waits, forgets all notes and sets the device's clock by the world's. */
+void device_align(void);
+
+/* By how much the two may differ, in seconds, since the last device_align(). */
+double device_clock_error(void);
+
+/* --- memory ------------------------------------------------------------------------------------------------------ */
 
 /* Memory of the device, zeros: what the operations below work on, and what collectives send. On a device that computes
  * nothing it is an address and no more: who reads or writes it is ended. */
@@ -34,8 +71,35 @@ void device_unmap(void *memory, size_t bytes);
  * copies nor sums need to be made. NULL for any other memory. */
 void *device_blank(const void *memory, size_t bytes);
 
-/* out = host (count), which lies in the program's own memory */
-void device_put(float *out, const float *host, size_t count);
+/* Whether MPI can read and write device memory itself; and else what it takes instead: memory of the host through which
+ * the device copies fast. NULL is none. */
+bool device_is_at_hand(void);
+void *device_stage_new(size_t bytes);
+void device_stage_free(void *stage);
+
+/* Copies between device memory and the program's own. Fetching waits for all work handed over before; putting returns
+ * when it is there, and does not wait for other work. */
+void device_put(void *out, const void *host, size_t bytes);
+void device_fetch(void *host, const void *memory, size_t bytes);
+
+/* The same in the order of the work, without waiting: `host`, which device_stage_new() made, must stay as it is until
+ * then. */
+void device_put_later(void *out, const void *host, size_t bytes);
+
+/* host[i] = memory[i * stride], count elements of `size` bytes. Waits as fetching does. */
+void device_sample(void *host, const void *memory, size_t size, size_t stride, size_t count);
+
+/* Device memory that the host fills: what it has written to `host` is in `device` when device_deliver() returns. On a CPU
+ * both are one. Any thread may deliver. */
+struct device_inbox {
+    void *host, *device;
+    size_t bytes;
+};
+struct device_inbox device_inbox_open(size_t count, size_t size);
+void device_inbox_close(struct device_inbox *inbox);
+void device_deliver(const struct device_inbox *inbox, size_t bytes);
+
+/* --- costs of a device that computes nothing ---------------------------------------------------------------------- */
 
 /* Announces that `share` (0 to 1) of a pass of this model is what the operations below are for. A device that computes has
  * no use for it; the other one charges that time, and nothing for the operations. */
@@ -52,6 +116,8 @@ struct device_costs {
 };
 struct device_costs device_costs(enum work_model model);
 
+/* --- operations --------------------------------------------------------------------------------------------------- */
+
 /* out (B,N) = x (B,K) w (K,N) */
 void device_multiply(float *out, const float *x, const float *w, int B, int N, int K);
 /* out (B,K) = y (B,N) w^T, w being (K,N): the gradient that flows back through w */
@@ -66,8 +132,9 @@ void device_gelu(float *z, float *slope, const float *bias, int B, int N);
 void device_gelu_back(float *d, const float *slope, float *bias_gradient, int B, int N);
 
 /* Softmax cross-entropy. logits (B,N) become the gradient of the loss, times `scale`; labels (B) in [0,N).
- * bias (N) is added first. Returns the sum over the B samples of -log p(label), not scaled. */
-double device_cross_entropy(float *logits, const float *bias, const int32_t *labels, int B, int N, float scale);
+ * bias (N) is added first. loss (1) receives the sum over the B samples of -log p(label), not scaled. */
+void device_cross_entropy(double *loss, float *logits, const float *bias, const int32_t *labels, int B, int N,
+                          float scale);
 /* out (N) = column sums of x (B,N) */
 void device_column_sums(float *out, const float *x, int B, int N);
 
@@ -99,13 +166,13 @@ void device_mean_pool_back(float *d, const float *back, const struct text *text,
 enum { DEVICE_LANES = 16 };
 struct attention {
     const struct text *text; /* (texts), that make up the B rows */
-    int texts;
-    int heads, head_width;  /* H and D, D at most DEVICE_LANES */
-    const float *projected; /* (B,3HD) */
-    const float *bias;      /* (3HD) */
-    float *out;             /* (B,HD) */
-    float *log_sum;         /* (B,H): log of the sum of a query's e^score, which backward needs */
-    float *scratch;         /* device_attention_scratch() floats, 64-byte aligned */
+    int texts, longest;      /* most rows of a text */
+    int heads, head_width;   /* H and D, D at most DEVICE_LANES */
+    const float *projected;  /* (B,3HD) */
+    const float *bias;       /* (3HD) */
+    float *out;              /* (B,HD) */
+    float *log_sum;          /* (B,H): log of the sum of a query's e^score, which backward needs */
+    float *scratch;          /* (device_attention_scratch()), 64-byte aligned */
 };
 void device_attention(const struct attention *a);
 /* back (B,3HD), the gradient of `projected`, from d (B,HD), the gradient of `out`. */
@@ -115,6 +182,8 @@ size_t device_attention_scratch(int most_length);
 
 /* out = value, everywhere */
 void device_fill(float *out, float value, size_t count);
+/* out = x */
+void device_copy(float *out, const float *x, size_t count);
 /* out = x * scale */
 void device_scale(float *out, const float *x, float scale, size_t count);
 /* Between float and the upper half of it, as collective_sum() sends it (WIRE_BF16). */
@@ -132,8 +201,5 @@ struct adamw_rates {
     float correction1, correction2; /* 1 - beta1^t and sqrt(1 - beta2^t) at step t = 1, 2, … */
 };
 void device_adamw(float *p, float *m, float *v, const float *g, size_t count, const struct adamw_rates *rates);
-
-/* The matrix kernel in use, for the preamble of a result: "OpenBLAS SkylakeX". */
-const char *device_kernel(void);
 
 #endif

@@ -3,6 +3,7 @@
 #include "bf16.h"
 #include "device_cpu.h"
 #include "memory.h"
+#include "world.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -14,15 +15,15 @@
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 extern char *openblas_get_corename(void) __attribute__((weak));
 
-void device_open(void)
+void device_open(int place, enum precision precision)
 {
+    (void)place, (void)precision; /* options refuse any other than fp32 here */
     if (openblas_set_num_threads)
         openblas_set_num_threads(1);
 }
 
-void device_seed(uint64_t seed)
+void device_close(void)
 {
-    (void)seed;
 }
 
 const char *device_name(void)
@@ -30,9 +31,45 @@ const char *device_name(void)
     return "cpu";
 }
 
-bool device_computes(void)
+const char *device_kernel(void)
 {
-    return true;
+    static char name[64] = "CBLAS, one thread per rank";
+    if (openblas_get_corename)
+        snprintf(name, sizeof name, "OpenBLAS %s, one thread per rank", openblas_get_corename());
+    return name;
+}
+
+int device_gpus(void)
+{
+    return 0;
+}
+
+const char *device_about(void)
+{
+    return "";
+}
+
+double device_moment(void)
+{
+    return world_now();
+}
+
+double device_seconds(double moment)
+{
+    return moment;
+}
+
+void device_wait(void)
+{
+}
+
+void device_align(void)
+{
+}
+
+double device_clock_error(void)
+{
+    return 0;
 }
 
 void *device_new(size_t count, size_t size)
@@ -45,12 +82,6 @@ void device_free(void *memory)
     free(memory);
 }
 
-void *device_blank(const void *memory, size_t bytes)
-{
-    (void)memory, (void)bytes;
-    return NULL;
-}
-
 void *device_map(size_t bytes)
 {
     return memory_map(bytes);
@@ -61,28 +92,56 @@ void device_unmap(void *memory, size_t bytes)
     memory_unmap(memory, bytes);
 }
 
-void device_put(float *out, const float *host, size_t count)
+bool device_is_at_hand(void)
 {
-    memcpy(out, host, count * sizeof *out);
+    return true;
 }
 
-void device_pass(enum work_model model, enum work_pass pass, struct work work, double share)
+void *device_stage_new(size_t bytes)
 {
-    (void)model, (void)pass, (void)work, (void)share;
+    return memory_new(bytes, 1);
 }
 
-struct device_costs device_costs(enum work_model model)
+void device_stage_free(void *stage)
 {
-    (void)model;
-    return (struct device_costs){ .pace = 1 };
+    free(stage);
 }
 
-const char *device_kernel(void)
+void device_put(void *out, const void *host, size_t bytes)
 {
-    static char name[64] = "CBLAS";
-    if (openblas_get_corename)
-        snprintf(name, sizeof name, "OpenBLAS %s", openblas_get_corename());
-    return name;
+    memcpy(out, host, bytes);
+}
+
+void device_fetch(void *host, const void *memory, size_t bytes)
+{
+    memcpy(host, memory, bytes);
+}
+
+void device_put_later(void *out, const void *host, size_t bytes)
+{
+    memcpy(out, host, bytes);
+}
+
+void device_sample(void *host, const void *memory, size_t size, size_t stride, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        memcpy((char *)host + i * size, (const char *)memory + i * stride * size, size);
+}
+
+struct device_inbox device_inbox_open(size_t count, size_t size)
+{
+    void *memory = memory_new(count, size);
+    return (struct device_inbox){ .host = memory, .device = memory, .bytes = count * size };
+}
+
+void device_inbox_close(struct device_inbox *inbox)
+{
+    free(inbox->host);
+}
+
+void device_deliver(const struct device_inbox *inbox, size_t bytes)
+{
+    (void)inbox, (void)bytes;
 }
 
 void device_multiply(float *out, const float *x, const float *w, int B, int N, int K)
@@ -133,10 +192,10 @@ WIDE void device_gelu_back(float *restrict d, const float *restrict slope, float
     }
 }
 
-WIDE double device_cross_entropy(float *restrict logits, const float *restrict bias, const int32_t *restrict labels,
-                                 int B, int N, float scale)
+WIDE void device_cross_entropy(double *loss, float *restrict logits, const float *restrict bias,
+                               const int32_t *restrict labels, int B, int N, float scale)
 {
-    double loss = 0;
+    *loss = 0;
     for (int b = 0; b < B; b++) {
         float *restrict row = logits + (size_t)b * (size_t)N;
         float most = -INFINITY;
@@ -150,13 +209,12 @@ WIDE double device_cross_entropy(float *restrict logits, const float *restrict b
             row[n] = fast_exp(row[n] - most);
             sum += row[n];
         }
-        loss += log((double)sum) - (double)of_label;
+        *loss += log((double)sum) - (double)of_label;
         float factor = scale / sum;
         for (int n = 0; n < N; n++)
             row[n] *= factor;
         row[labels[b]] -= scale;
     }
-    return loss;
 }
 
 WIDE void device_column_sums(float *restrict out, const float *restrict x, int B, int N)
@@ -165,6 +223,11 @@ WIDE void device_column_sums(float *restrict out, const float *restrict x, int B
     for (int b = 0; b < B; b++)
         for (int n = 0; n < N; n++)
             out[n] += x[(size_t)b * (size_t)N + (size_t)n];
+}
+
+void device_copy(float *out, const float *x, size_t count)
+{
+    memcpy(out, x, count * sizeof *out);
 }
 
 WIDE void device_scale(float *restrict out, const float *restrict x, float scale, size_t count)

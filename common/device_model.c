@@ -19,9 +19,14 @@
 static struct random draws;
 static double factor = 1;
 
-void device_open(void)
+void device_open(int place, enum precision precision)
 {
+    (void)place, (void)precision;
     device_seed(0);
+}
+
+void device_close(void)
+{
 }
 
 void device_seed(uint64_t seed)
@@ -39,9 +44,43 @@ const char *device_kernel(void)
     return "none, costs from the platform file";
 }
 
+int device_gpus(void)
+{
+    return 0;
+}
+
+const char *device_about(void)
+{
+    return "";
+}
+
 bool device_computes(void)
 {
     return false;
+}
+
+/* Passes are charged when they are announced, so that nothing is ever still to come. */
+double device_moment(void)
+{
+    return world_now();
+}
+
+double device_seconds(double moment)
+{
+    return moment;
+}
+
+void device_wait(void)
+{
+}
+
+void device_align(void)
+{
+}
+
+double device_clock_error(void)
+{
+    return 0;
 }
 
 /* What device_new() has given out. */
@@ -111,9 +150,58 @@ void device_unmap(void *memory, size_t bytes)
     device_free(memory);
 }
 
-void device_put(float *out, const float *host, size_t count)
+bool device_is_at_hand(void)
 {
-    (void)out, (void)host, (void)count;
+    return true;
+}
+
+void *device_stage_new(size_t bytes)
+{
+    (void)bytes;
+    return NULL;
+}
+
+void device_stage_free(void *stage)
+{
+    (void)stage;
+}
+
+void device_put(void *out, const void *host, size_t bytes)
+{
+    (void)out, (void)host, (void)bytes;
+}
+
+void device_fetch(void *host, const void *memory, size_t bytes)
+{
+    (void)host, (void)memory, (void)bytes;
+}
+
+void device_put_later(void *out, const void *host, size_t bytes)
+{
+    (void)out, (void)host, (void)bytes;
+}
+
+void device_sample(void *host, const void *memory, size_t size, size_t stride, size_t count)
+{
+    (void)host, (void)memory, (void)size, (void)stride, (void)count;
+}
+
+/* Pages that nobody fills are none. */
+struct device_inbox device_inbox_open(size_t count, size_t size)
+{
+    size_t bytes = count * size;
+    void *memory = memory_map(bytes);
+    return (struct device_inbox){ .host = memory, .device = memory, .bytes = bytes };
+}
+
+void device_inbox_close(struct device_inbox *inbox)
+{
+    memory_unmap(inbox->host, inbox->bytes);
+}
+
+void device_deliver(const struct device_inbox *inbox, size_t bytes)
+{
+    (void)inbox, (void)bytes;
 }
 
 static double jitter_of(enum work_model model)
@@ -180,10 +268,10 @@ void device_gelu_back(float *d, const float *slope, float *bias_gradient, int B,
     (void)d, (void)slope, (void)bias_gradient, (void)B, (void)N;
 }
 
-double device_cross_entropy(float *logits, const float *bias, const int32_t *labels, int B, int N, float scale)
+void device_cross_entropy(double *loss, float *logits, const float *bias, const int32_t *labels, int B, int N,
+                          float scale)
 {
-    (void)logits, (void)bias, (void)labels, (void)B, (void)N, (void)scale;
-    return (double)NAN;
+    (void)loss, (void)logits, (void)bias, (void)labels, (void)B, (void)N, (void)scale;
 }
 
 void device_column_sums(float *out, const float *x, int B, int N)
@@ -242,6 +330,11 @@ size_t device_attention_scratch(int most_length)
 {
     (void)most_length;
     return 0;
+}
+
+void device_copy(float *out, const float *x, size_t count)
+{
+    (void)out, (void)x, (void)count;
 }
 
 void device_scale(float *out, const float *x, float scale, size_t count)

@@ -1,5 +1,7 @@
 #include "gather.h"
 
+#include "collective.h"
+#include "device.h"
 #include "hash.h"
 #include "memory.h"
 #include "world.h"
@@ -26,7 +28,12 @@ bool gather_block(struct block *block, struct world *world, struct spans *spans,
     struct span *all = is_first ? memory_new((size_t)most * (size_t)ranks, sizeof *all) : NULL;
     world_gather(world, mine, sizeof *mine, verdicts);
     world_gather(world, spans->at, (size_t)most * sizeof *all, all);
+    double clock_error = 0;
+    for (int rank = 0; is_first && rank < ranks; rank++)
+        clock_error = fmax(clock_error, 2 * verdicts[rank].clock_error); /* of two clocks that are compared */
     *block = (struct block){ .timeline = { .ranks = ranks,
+                                           .clock_error = clock_error,
+                                           .hides_arrivals = collective_hides_arrivals() != NULL,
                                            .first_step = window.warmup,
                                            .steps = window.measured,
                                            .count = most,
@@ -47,23 +54,19 @@ int gather_wrong(const struct block *block)
 
 uint64_t gather_hash(const float *values, size_t count)
 {
-    enum { LANES = 8 }; /* a product waits for the one before it: in lanes several are under way */
+    enum { LANES = 8, PIECE = 16384 }; /* a product waits for the one before it: in lanes several are under way */
+    uint32_t bits[PIECE];
     uint64_t lane[LANES], hash = HASH_BEGIN;
     for (int i = 0; i < LANES; i++)
         lane[i] = hash;
-    size_t whole = count / LANES * LANES;
-    for (size_t i = 0; i < whole; i += LANES) {
-        uint32_t bits[LANES];
-        memcpy(bits, &values[i], sizeof bits);
-        for (int l = 0; l < LANES; l++)
-            lane[l] = hash_add(lane[l], bits[l]);
+    for (size_t begin = 0; begin < count; begin += PIECE) {
+        size_t left = count - begin, here = left < PIECE ? left : PIECE;
+        device_fetch(bits, values + begin, here * sizeof *bits);
+        for (size_t i = 0; i < here; i += LANES)
+            for (size_t l = 0; l < LANES && i + l < here; l++)
+                lane[l] = hash_add(lane[l], bits[i + l]);
     }
     for (int i = 0; i < LANES; i++)
         hash = hash_add(hash, lane[i]);
-    for (size_t i = whole; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        hash = hash_add(hash, bits);
-    }
     return hash;
 }

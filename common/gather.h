@@ -12,10 +12,11 @@ struct world;
 
 /* What a rank says of its own block. */
 struct verdict {
-    double loss;   /* mean over the rank's samples of the last step */
-    uint64_t hash; /* of its parameters: replicas are bit-equal where their hashes are */
-    int samples;   /* per step */
-    int wrong;     /* failed checks */
+    double loss;        /* mean over the rank's samples of the last step */
+    uint64_t hash;      /* of its parameters: replicas are bit-equal where their hashes are */
+    int samples;        /* per step */
+    int wrong;          /* failed checks */
+    double clock_error; /* of its device, in seconds */
 };
 
 struct block {
@@ -30,7 +31,7 @@ bool gather_block(struct block *block, struct world *world, struct spans *spans,
 /* Failed checks: what the ranks report, losses that are no numbers, replicas that differ. */
 int gather_wrong(const struct block *block);
 
-/* FNV-1a over the values' 32-bit words, in eight lanes that are hashed at the end. */
+/* FNV-1a over the values' 32-bit words (device memory), in eight lanes that are hashed at the end. */
 uint64_t gather_hash(const float *values, size_t count);
 
 #endif

@@ -82,24 +82,27 @@ static void settle_rounds(struct run *run, enum work_model model)
 static void join_world(struct lab *lab, struct options *base)
 {
     lab->world = world_open();
-    int size = world_size(lab->world);
+    int size = world_size(lab->world), rank = world_rank(lab->world);
     if (size != run_of(base)->ranks && names_option(lab->argc, lab->argv, "--ranks")) {
         int asked = run_of(base)->ranks;
         world_close(lab->world);
         die(STATUS_USAGE, "--ranks %d, but the launcher started %d; leave out --ranks or start as many", asked, size);
     }
     run_of(base)->ranks = size;
+    device_open(rank, (enum precision)run_of(base)->precision); /* all ranks sit on one host */
+    if (device_gpus() > 0)
+        world_trains_on(lab->world, device_gpus());
+    collective_begin(run_of(base)->share_gpu, run_of(base)->deadline_s);
     run_of(base)->takes_turns = device_computes() && (world_is_simulated() || size > world_cores(lab->world));
     if (!device_computes())
         settle_rounds(run_of(base), lab->story->subject->model);
-    if (world_rank(lab->world) == 0)
+    if (rank == 0)
         job_beat();
     cases_refuse(lab->story, base);
     run_make_folder(run_of(base));
     lab->run = *run_of(base);
     lab->folder = run_folder(&lab->run, world_platform());
     lab->base = base;
-    device_open();
 }
 
 /* What a simulated machine's file says of it. */
@@ -151,9 +154,11 @@ static char *preamble_of(const struct lab *lab)
     if (world_is_simulated())
         fprintf(out, "\n# simulated: platform %s, %s", world_platform(), about_platform());
     fprintf(out, "\n# machine: %s\n# ranks: %d\n# cores: %d\n# backend: %s (%s)\n", lab->card.cpu, lab->run.ranks,
-            lab->card.cores, world_backend(), world_engine());
-    fprintf(out, "# kernel: %s, one thread per rank\n# algorithm: %s all-reduce\n# seed: %d\n", device_kernel(),
-            algorithm_name(), lab->run.seed);
+            lab->card.cores, collective_backend(), collective_library());
+    if (device_gpus() > 0)
+        fprintf(out, "# device: %s\n", device_about());
+    fprintf(out, "# kernel: %s\n# algorithm: %s all-reduce\n# seed: %d\n", device_kernel(), algorithm_name(),
+            lab->run.seed);
     fprintf(out, "# oversubscribed: %d\n", lab->run.ranks > lab->card.cores);
     fclose(out);
     return echo;
@@ -166,7 +171,7 @@ static void open_report(struct lab *lab)
     *r = (struct report){ .lab = lab->story->lab,
                           .folder = memory_text("%s/%s", lab->folder, lab->story->lab),
                           .preamble = preamble_of(lab),
-                          .backend = world_backend(),
+                          .backend = collective_backend(),
                           .platform = world_platform(),
                           .device = device_name(),
                           .ranks = lab->run.ranks,
@@ -317,13 +322,16 @@ bool lab_next_step(struct lab *lab)
     collective_check(lab->crew->collective, lab->step < lab->window.warmup && device_computes());
     if (lab->step < lab->window.warmup + lab->window.measured)
         return true;
-    spans_end(&lab->spans, world_now());
+    spans_end(&lab->spans, device_moment());
+    spans_settle(&lab->spans);
     return false;
 }
 
 void lab_phase(struct lab *lab, enum span_kind kind)
 {
-    spans_phase(&lab->spans, kind, world_now());
+    if (kind == SPAN_DATA || kind == SPAN_HOST)
+        device_wait();
+    spans_phase(&lab->spans, kind, device_moment());
 }
 
 bool lab_every(const struct lab *lab, int n)
@@ -352,6 +360,7 @@ void lab_judge(struct lab *lab, double loss, int samples, const float *parameter
     lab->verdict.samples = samples;
     lab->verdict.hash = device_computes() ? gather_hash(parameters, count) : 0;
     lab->verdict.wrong = collective_wrong(lab->crew->collective);
+    lab->verdict.clock_error = device_clock_error();
 }
 
 struct world *lab_world(const struct lab *lab)
@@ -425,6 +434,7 @@ static void release(struct lab *lab)
     free(lab->folder);
     spans_close(&lab->spans);
     crews_close(&lab->crews);
+    device_close();
     world_close(lab->world);
     free(lab);
 }

@@ -3,7 +3,8 @@
  *     lab_open       settles the options, asks the guess, starts the ranks; reads or measures the machine card
  *     lab_next_block rounds x variants, in a seeded order: settings for the next one, false when all is done
  *     lab_next_step  false when the block's steps are done
- *     lab_phase      the next phase of the step begins now
+ *     lab_phase      the next phase of the step begins now: of the device's work, or, when it is the host's (data, host),
+ *                    after all that the device was told is done, as in a loop that reads each step's loss
  *     lab_judge      after a block: is the loss finite, are the replicas equal?
  *     lab_close      gathers, checks, writes the tables, draws lanes and table; returns the exit status
  *

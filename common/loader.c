@@ -23,9 +23,8 @@ struct loader {
     int ahead;
     int step; /* of the next fetch */
     struct stall held_up;
-    struct batch batch[2]; /* one in use, one being fetched */
-    float *batch_features[2];
-    int32_t *batch_labels[2];
+    struct batch batch[2];                            /* one in use, one being fetched */
+    struct device_inbox features_of[2], labels_of[2]; /* the batches' */
 };
 
 static int larger(int a, int b)
@@ -60,10 +59,10 @@ struct loader *loader_open(const struct run *run, int most_samples)
     if (device_computes())
         draw_set(l, run);
     for (int i = 0; i < 2; i++) {
-        l->batch_features[i] = device_new((size_t)most_samples * (size_t)run->input_dim, sizeof(float));
-        l->batch_labels[i] = memory_new((size_t)most_samples, sizeof(int32_t));
-        l->batch[i].features = l->batch_features[i];
-        l->batch[i].labels = l->batch_labels[i];
+        l->features_of[i] = device_inbox_open((size_t)most_samples * (size_t)run->input_dim, sizeof(float));
+        l->labels_of[i] = device_inbox_open((size_t)most_samples, sizeof(int32_t));
+        l->batch[i].features = l->features_of[i].device;
+        l->batch[i].labels = l->labels_of[i].device;
     }
     l->helper = helper_open();
     return l;
@@ -73,8 +72,8 @@ void loader_close(struct loader *l)
 {
     helper_close(l->helper);
     for (int i = 0; i < 2; i++) {
-        device_free(l->batch_features[i]);
-        free(l->batch_labels[i]);
+        device_inbox_close(&l->features_of[i]);
+        device_inbox_close(&l->labels_of[i]);
     }
     free(l->features);
     free(l->labels);
@@ -92,11 +91,15 @@ static void fetch(void *argument)
     if (!device_computes())
         return;
     const uint32_t *order = l->order + (size_t)(l->step % l->batches) * (size_t)l->share.global_batch + l->share.first;
-    size_t width = (size_t)l->input_dim;
-    for (int i = 0; i < l->batch[slot].samples; i++) {
-        memcpy(l->batch_features[slot] + (size_t)i * width, l->features + order[i] * width, width * sizeof(float));
-        l->batch_labels[slot][i] = l->labels[order[i]];
+    size_t width = (size_t)l->input_dim, samples = (size_t)l->batch[slot].samples;
+    float *features = l->features_of[slot].host;
+    int32_t *labels = l->labels_of[slot].host;
+    for (size_t i = 0; i < samples; i++) {
+        memcpy(features + i * width, l->features + order[i] * width, width * sizeof *features);
+        labels[i] = l->labels[order[i]];
     }
+    device_deliver(&l->features_of[slot], samples * width * sizeof *features);
+    device_deliver(&l->labels_of[slot], samples * sizeof *labels);
 }
 
 struct share share_even(const struct run *run, int rank)

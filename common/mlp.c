@@ -1,6 +1,7 @@
 #include "mlp.h"
 
 #include "device.h"
+#include "losses.h"
 #include "memory.h"
 #include "random.h"
 
@@ -17,6 +18,7 @@ struct mlp {
     float *output[MLP_LAYERS];    /* (B, D(l+1)): activations; of the last layer, the gradient of the logits */
     float *slope[MLP_LAYERS - 1]; /* (B, D(l+1)): gelu' */
     float *back[MLP_LAYERS - 1];  /* (B, D(l+1)): gradient of layer l's output */
+    struct losses losses;
 };
 
 static void list_widths(const struct run *run, int width[MLP_LAYERS + 1])
@@ -69,6 +71,7 @@ struct mlp *mlp_open(const struct run *run, int most_samples)
             model->back[layer] = device_new(cells, sizeof(float));
         }
     }
+    losses_open(&model->losses);
     if (device_computes())
         draw_initial(model, run->seed);
     mlp_restart(model);
@@ -83,6 +86,7 @@ void mlp_close(struct mlp *model)
         device_free(model->slope[layer]);
         device_free(model->back[layer]);
     }
+    losses_close(&model->losses);
     free(model->initial);
     device_free(model->parameters);
     device_free(model->gradients);
@@ -91,11 +95,11 @@ void mlp_close(struct mlp *model)
 
 void mlp_restart(struct mlp *model)
 {
-    device_put(model->parameters, model->initial, mlp_parameter_count(model));
+    device_put(model->parameters, model->initial, mlp_parameter_count(model) * sizeof(float));
     device_fill(model->gradients, NAN, mlp_parameter_count(model));
 }
 
-double mlp_forward(struct mlp *model, const struct batch *batch)
+void mlp_forward(struct mlp *model, const struct batch *batch)
 {
     int B = batch->samples;
     const float *input = batch->features;
@@ -109,9 +113,13 @@ double mlp_forward(struct mlp *model, const struct batch *batch)
         input = output;
     }
     int last = MLP_LAYERS - 1;
-    double loss = device_cross_entropy(model->output[last], bias_of(model->parameters, model, last), batch->labels, B,
-                                       model->width[last + 1], batch->scale);
-    return loss / B;
+    device_cross_entropy(losses_next(&model->losses, B), model->output[last], bias_of(model->parameters, model, last),
+                         batch->labels, B, model->width[last + 1], batch->scale);
+}
+
+double mlp_loss(const struct mlp *model, int passes)
+{
+    return losses_mean(&model->losses, passes);
 }
 
 void mlp_backward(struct mlp *model, const struct batch *batch, int layer)

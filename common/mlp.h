@@ -15,8 +15,8 @@ enum { MLP_LAYERS = 3 };
 
 /* What a rank trains on in one step. */
 struct batch {
-    const float *features; /* (B, input_dim) */
-    const int32_t *labels; /* (B) */
+    const float *features; /* (B, input_dim), device memory; */
+    const int32_t *labels; /* (B), likewise */
     int samples;           /* B */
     float scale;           /* of each sample's gradient: 1 / global batch, so that a plain sum over ranks is the mean */
 };
@@ -31,9 +31,11 @@ void mlp_close(struct mlp *model);
  * from the run's seed, hence alike on all ranks. Gradients are poisoned with NaN: who forgets one notices. */
 void mlp_restart(struct mlp *model);
 
-/* Activations, and the gradient at the logits, scaled. The batch must stay until backward is done. Returns the mean
- * loss of the batch's samples. */
-double mlp_forward(struct mlp *model, const struct batch *batch);
+/* Activations, and the gradient at the logits, scaled. The batch must stay until backward is done. */
+void mlp_forward(struct mlp *model, const struct batch *batch);
+
+/* The mean loss of a sample in the last forward passes, all of as many samples: at most LOSSES_KEPT (losses.h). */
+double mlp_loss(const struct mlp *model, int passes);
 
 /* Gradients of one layer's parameters; call for layer 2, 1, 0. */
 void mlp_backward(struct mlp *model, const struct batch *batch, int layer);

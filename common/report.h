@@ -26,7 +26,7 @@ struct report {
     const char *lab;
     const char *folder;             /* results/NN_name */
     const char *preamble;           /* the lines that head every table, each beginning with # */
-    const char *backend, *platform; /* world_backend(), world_platform() */
+    const char *backend, *platform; /* collective_backend(), world_platform() */
     const char *device;             /* device_name() */
     int ranks, cores;
     bool is_oversubscribed; /* in its largest world */

@@ -42,6 +42,8 @@ struct run {
     int backend;      /* enum backend */
     const char *platform; /* file of the machine to simulate; NULL: dedicated cores */
     int algorithm;        /* enum algorithm: how all-reduces add */
+    int precision;        /* enum precision: of matrix products on a GPU */
+    bool share_gpu;       /* ranks share GPUs under NCCL */
     int membus;           /* of dedicated cores: they share so many cores' worth of memory bus; 0: each has its own */
     double deadline_s; /* the supervisor ends a run without a sign of life for this long; 0 = derived from `seconds` */
     const char *out;   /* folder of all results */

@@ -1,5 +1,6 @@
 #include "spans.h"
 
+#include "device.h"
 #include "die.h"
 #include "memory.h"
 
@@ -28,6 +29,7 @@ void spans_restart(struct spans *spans, int round, int variant)
     spans->round = round;
     spans->variant = variant;
     spans->step = 0;
+    device_align();
 }
 
 static struct span *append(struct spans *spans, enum span_kind kind)
@@ -54,6 +56,17 @@ void spans_phase(struct spans *spans, enum span_kind kind, double now)
     struct span *span = append(spans, kind);
     span->start = span->entered = now;
     spans->open = spans->count - 1;
+}
+
+void spans_settle(struct spans *spans)
+{
+    device_wait();
+    for (int i = 0; i < spans->count; i++) {
+        struct span *span = &spans->at[i];
+        span->start = device_seconds(span->start);
+        span->entered = device_seconds(span->entered);
+        span->end = device_seconds(span->end);
+    }
 }
 
 struct span *spans_collective(struct spans *spans, enum span_kind kind, int sequence, size_t bytes)

@@ -5,7 +5,8 @@
  *     start    the rank handed its data over
  *     entered  it began to wait for the result (= start for a blocking call)
  *     end      it had the result
- * Recording is a store into memory that was touched beforehand: no I/O, no allocation, no synchronisation. */
+ * Recording is a store into memory that was touched beforehand: no I/O, no allocation, no synchronisation. Where the
+ * device works later than it is told, what is stored is its note of the moment (device.h). */
 #ifndef LOCKSTEP_SPANS_H
 #define LOCKSTEP_SPANS_H
 
@@ -28,7 +29,7 @@ enum span_kind {
 extern const char *const span_names[SPAN_KINDS];
 
 struct span {
-    double start, entered, end; /* seconds on the world's clock */
+    double start, entered, end; /* seconds on the world's clock; until spans_settle() moments of the device */
     size_t bytes;               /* payload of a collective */
     int32_t round, variant, step;
     int32_t sequence; /* the n-th collective of the world; -1 for a phase */
@@ -46,7 +47,7 @@ struct spans {
 void spans_open(struct spans *spans, int capacity);
 void spans_close(struct spans *spans);
 
-/* Forgets everything; what is recorded next belongs to this round, variant and step 0. */
+/* Forgets everything; what is recorded next belongs to this round, variant and step 0. Aligns the device's clock. */
 void spans_restart(struct spans *spans, int round, int variant);
 
 /* Ends the running phase and begins the next one, both at `now`. */
@@ -54,6 +55,9 @@ void spans_phase(struct spans *spans, enum span_kind kind, double now);
 
 /* Ends the running phase. */
 void spans_end(struct spans *spans, double now);
+
+/* Waits for the device and turns all moments into seconds. */
+void spans_settle(struct spans *spans);
 
 /* A new record of a collective, to be stamped by the caller; NULL when `spans` is NULL. */
 struct span *spans_collective(struct spans *spans, enum span_kind kind, int sequence, size_t bytes);

@@ -19,14 +19,14 @@ static void make_calls(struct collective *collective, struct spans *spans, struc
         for (int call = 0; call <= sweep->sizes; call++) {
             if (!sweep->between)
                 world_barrier(world);
-            spans_phase(spans, SPAN_BACKWARD, world_now());
+            spans_phase(spans, SPAN_BACKWARD, device_moment());
             if (sweep->between)
                 sweep->between(sweep->argument);
             if (call < sweep->sizes)
                 collective_sum(collective, WIRE_F32, send, receive, (size_t)sweep->bytes[call] / sizeof(float));
             else
                 collective_barrier(collective);
-            spans_end(spans, world_now());
+            spans_end(spans, device_moment());
             spans->step++;
         }
 }
@@ -59,12 +59,14 @@ void sweep_measure(struct world *world, const struct sweep *sweep, double *secon
     float *send = device_new((size_t)most, 1), *receive = device_new((size_t)most, 1);
     struct spans spans;
     spans_open(&spans, 4 * calls * (sweep->warmups + sweep->repeats));
+    spans_restart(&spans, 0, 0);
     struct collective *collective = collective_open(world, &spans);
     make_calls(collective, &spans, world, sweep, send, receive);
     collective_close(collective);
     device_free(send);
     device_free(receive);
 
+    spans_settle(&spans);
     struct span *all = memory_new((size_t)spans.count * (size_t)ranks, sizeof *all);
     world_gather(world, spans.at, (size_t)spans.count * sizeof *spans.at, all);
     if (world_rank(world) == 0) {

@@ -10,15 +10,16 @@
 /* Lies in rows [first, first + extent); of these the first `tokens`, at least one, are valid. */
 struct text {
     int first, tokens, extent;
-    int label;
 };
 
-/* What a rank trains on in one step. The texts lie one after another and leave no row out. */
+/* What a rank trains on in one step. The texts lie one after another and leave no row out. Pointers are device memory but
+ * for `listed`, which holds the texts once more in the program's own. */
 struct text_batch {
     const int32_t *token; /* (rows), in [0, vocabulary); padding is 0 */
     int rows;
-    const struct text *text; /* (texts) */
-    int texts;
+    const struct text *text, *listed; /* (texts) */
+    const int32_t *label;             /* (texts) */
+    int texts, longest;               /* most rows of a text */
     float scale; /* of each text's gradient: 1 / global batch, so that a plain sum over ranks is the mean */
 };
 

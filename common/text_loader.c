@@ -9,10 +9,9 @@
 
 struct text_loader {
     const struct token_corpus *corpus;
-    int32_t *word;  /* (all tokens of the corpus), text after text; NULL where nothing is computed */
-    size_t *begin;  /* (texts) of each in `word`; likewise */
-    int32_t *token; /* (rows) of the batch */
-    struct text *text;
+    int32_t *word; /* (all tokens of the corpus), text after text; NULL where nothing is computed */
+    size_t *begin; /* (texts) of each in `word`; likewise */
+    struct device_inbox token, text, label; /* (rows), (texts), (texts) of the batch */
     struct text_batch batch;
     struct reading reading;
     int step;
@@ -47,9 +46,12 @@ struct text_loader *text_loader_open(const struct token_corpus *corpus, int voca
     l->corpus = corpus;
     if (device_computes())
         draw_words(l, vocab, seed);
-    l->token = memory_new((size_t)most.rows, sizeof *l->token);
-    l->text = memory_new((size_t)most.texts, sizeof *l->text);
-    l->batch = (struct text_batch){ .token = l->token, .text = l->text };
+    l->token = device_inbox_open((size_t)most.rows, sizeof *l->batch.token);
+    l->text = device_inbox_open((size_t)most.texts, sizeof *l->batch.text);
+    l->label = device_inbox_open((size_t)most.texts, sizeof *l->batch.label);
+    l->batch = (struct text_batch){
+        .token = l->token.device, .text = l->text.device, .listed = l->text.host, .label = l->label.device
+    };
     return l;
 }
 
@@ -57,8 +59,9 @@ void text_loader_close(struct text_loader *l)
 {
     free(l->word);
     free(l->begin);
-    free(l->token);
-    free(l->text);
+    device_inbox_close(&l->token);
+    device_inbox_close(&l->text);
+    device_inbox_close(&l->label);
     free(l);
 }
 
@@ -83,24 +86,36 @@ static float scale_of(const struct reading *r, int step)
 static void add_text(struct text_loader *l, uint32_t example, int extent)
 {
     int tokens = l->corpus->length[example], first = l->batch.rows;
-    l->text[l->batch.texts++] =
-        (struct text){ .first = first, .tokens = tokens, .extent = extent, .label = l->corpus->label[example] };
+    struct text *text = l->text.host;
+    int32_t *label = l->label.host, *token = l->token.host;
+    label[l->batch.texts] = l->corpus->label[example];
+    text[l->batch.texts++] = (struct text){ .first = first, .tokens = tokens, .extent = extent };
     if (l->word)
-        memcpy(l->token + first, l->word + l->begin[example], (size_t)tokens * sizeof *l->token);
-    memset(l->token + first + tokens, 0, (size_t)(extent - tokens) * sizeof *l->token);
+        memcpy(token + first, l->word + l->begin[example], (size_t)tokens * sizeof *token);
+    memset(token + first + tokens, 0, (size_t)(extent - tokens) * sizeof *token);
     l->batch.rows += extent;
+    l->batch.longest = extent > l->batch.longest ? extent : l->batch.longest;
+}
+
+static void deliver(struct text_loader *l)
+{
+    size_t texts = (size_t)l->batch.texts;
+    device_deliver(&l->token, (size_t)l->batch.rows * sizeof *l->batch.token);
+    device_deliver(&l->text, texts * sizeof *l->batch.text);
+    device_deliver(&l->label, texts * sizeof *l->batch.label);
 }
 
 const struct text_batch *text_loader_next(struct text_loader *l)
 {
     const struct token_batch *from = token_plan_batch(l->reading.plan, l->reading.rank, l->step);
     device_pass(WORK_TRANSFORMER, WORK_FETCH, token_work(from), 1);
-    l->batch.rows = l->batch.texts = 0;
+    l->batch.rows = l->batch.texts = l->batch.longest = 0;
     l->batch.scale = scale_of(&l->reading, l->step);
     for (int i = 0; i < from->samples; i++) {
         uint32_t example = from->example[i];
         add_text(l, example, l->reading.plan->is_packed ? l->corpus->length[example] : from->longest);
     }
+    deliver(l);
     l->step++;
     return &l->batch;
 }

@@ -106,7 +106,7 @@ struct parts {
     bool is_known; /* wait and transfer can be told apart */
 };
 
-static struct parts parts_of(const struct span *span, double latest)
+static struct parts parts_of(const struct timeline *t, const struct span *span, double latest)
 {
     double s = span->start, e = span->entered, l = span->end;
     bool was_started = s < e;
@@ -115,7 +115,7 @@ static struct parts parts_of(const struct span *span, double latest)
         .transfer = fmax(0, l - fmax(e, latest)),
         .hidden = e - s,
         .exposed = l - e,
-        .is_known = !(was_started && e < latest && !span->progressed),
+        .is_known = !t->hides_arrivals && !(was_started && e < latest && !span->progressed),
     };
 }
 
@@ -131,14 +131,14 @@ static int split_meeting(const struct timeline *t, struct cell *cells, const str
         wrong += !phase || span->end > phase->end;
         if (!phase || !is_measured(t, phase->step))
             continue;
-        struct parts parts = parts_of(span, arrival.latest);
+        struct parts parts = parts_of(t, span, arrival.latest);
         struct cell *cell = cell_at(t, cells, phase->step, rank);
         cell->phase[phase->kind] -= parts.exposed;
         cell->exposed += parts.exposed;
         cell->hidden += parts.hidden;
         cell->wait += parts.is_known ? parts.wait : (double)NAN;
         cell->transfer += parts.is_known ? parts.transfer : (double)NAN;
-        if (rank == arrival.last && t->ranks > 1) {
+        if (rank == arrival.last && t->ranks > 1 && !t->hides_arrivals) {
             cell->caused += (arrival.latest - arrival.second) * (t->ranks - 1);
             cell->last++;
         }
@@ -278,7 +278,7 @@ double timeline_what_if(const struct timeline *t)
     score.are_alike = score.meetings.are_alike;
     for (int rank = 0; score.are_alike && rank < t->ranks; rank++)
         add_rank(&score, t, rank, scratch);
-    double length = score.are_alike ? play(&score, t->ranks) : (double)NAN;
+    double length = score.are_alike && !t->hides_arrivals ? play(&score, t->ranks) : (double)NAN;
     free(scratch);
     free(score.events);
     free(score.pieces);
@@ -304,9 +304,10 @@ static void add_stretch(struct sketch *sketch, struct stretch stretch)
 }
 
 /* A phase, interrupted by what was exposed in it. */
-static void sketch_phase(struct sketch *sketch, const struct meetings *meetings, int ranks, int rank,
+static void sketch_phase(struct sketch *sketch, const struct timeline *t, const struct meetings *meetings, int rank,
                          const struct span *phase)
 {
+    const int ranks = t->ranks;
     double from = phase->start;
     for (int n = 0; n < meetings->count; n++) {
         const struct span *const *meeting = meetings->at + n * ranks;
@@ -314,9 +315,9 @@ static void sketch_phase(struct sketch *sketch, const struct meetings *meetings,
         if (c->entered < phase->start || c->end > phase->end)
             continue;
         struct arrival arrival = arrival_at(meeting, ranks);
-        struct parts parts = parts_of(c, arrival.latest);
+        struct parts parts = parts_of(t, c, arrival.latest);
         double split = c->entered + parts.wait;
-        double late = ranks > 1 && rank == arrival.last ? arrival.latest - arrival.second : 0;
+        double late = ranks > 1 && rank == arrival.last && !t->hides_arrivals ? arrival.latest - arrival.second : 0;
         add_stretch(sketch, (struct stretch){ rank, 0, phase->kind, from, c->entered, 0 });
         if (parts.is_known) {
             add_stretch(sketch, (struct stretch){ rank, 0, STRETCH_WAIT, c->entered, split, 0 });
@@ -341,7 +342,7 @@ int timeline_stretches(const struct timeline *t, int step, struct stretch *stret
         for (int i = 0; i < t->count; i++) {
             const struct span *span = &spans_of(t, rank)[i];
             if (span->step == step && span_is_phase(span))
-                sketch_phase(&sketch, &meetings, t->ranks, rank, span);
+                sketch_phase(&sketch, t, &meetings, rank, span);
         }
     free(meetings.at);
     return sketch.count;

@@ -26,6 +26,7 @@ struct timeline {
     int count;                /* places per rank; a rank with fewer spans fills up with step = -1 */
     const struct span *spans; /* (ranks, count), each rank's in order of recording */
     double clock_error;       /* seconds by which stamps of two ranks may disagree */
+    bool hides_arrivals;      /* when a rank came to a collective cannot be known: only `exposed` is */
 };
 
 /* One rank in one step, in seconds: step = sum of phase + exposed, exposed = wait + transfer. */

@@ -2,6 +2,7 @@
 
 #include "device.h"
 #include "die.h"
+#include "losses.h"
 #include "memory.h"
 #include "random.h"
 
@@ -22,7 +23,7 @@ struct transformer {
     float *back, *branch, *wide;          /* (R,C), (R,C), (R,3C): gradients on the main path and beside it */
     float *pooled_back;                   /* (T,C) */
     float *scratch;                       /* of attention */
-    int32_t *labels;                      /* (T) */
+    struct losses losses;
 };
 
 static float *parameter(const struct transformer *model, enum transformer_group group)
@@ -127,7 +128,7 @@ struct transformer *transformer_open(struct transformer_shape shape, int most_ro
     list_buffers(list, model, (size_t)most_rows, (size_t)most_texts, most_length);
     for (int i = 0; i < BUFFERS; i++)
         *list[i].at = device_new(list[i].floats, sizeof(float));
-    model->labels = memory_new((size_t)most_texts, sizeof *model->labels);
+    losses_open(&model->losses);
     if (device_computes())
         draw_initial(model);
     transformer_restart(model);
@@ -140,14 +141,14 @@ void transformer_close(struct transformer *model)
     list_buffers(list, model, 0, 0, 0);
     for (int i = 0; i < BUFFERS; i++)
         device_free(*list[i].at);
-    free(model->labels);
+    losses_close(&model->losses);
     free(model->initial);
     free(model);
 }
 
 void transformer_restart(struct transformer *model)
 {
-    device_put(model->parameters, model->initial, transformer_parameter_count(model));
+    device_put(model->parameters, model->initial, transformer_parameter_count(model) * sizeof(float));
     device_fill(model->gradients, NAN, transformer_parameter_count(model));
 }
 
@@ -156,6 +157,7 @@ static struct attention attention_of(const struct transformer *model, const stru
     return (struct attention){
         .text = batch->text,
         .texts = batch->texts,
+        .longest = batch->longest,
         .heads = model->shape.heads,
         .head_width = model->shape.width / model->shape.heads,
         .projected = model->qkv,
@@ -188,22 +190,26 @@ static void forward_feed(struct transformer *m, const struct text_batch *batch)
     device_residual(m->top, m->middle, parameter(m, DOWN_BIAS), R, C);
 }
 
-static double forward_class(struct transformer *m, const struct text_batch *batch)
+static void forward_class(struct transformer *m, const struct text_batch *batch)
 {
-    int T = batch->texts, C = m->shape.width;
-    for (int t = 0; t < T; t++)
-        m->labels[t] = batch->text[t].label;
+    int T = batch->texts, C = m->shape.width, classes = m->shape.classes;
     device_mean_pool(m->pooled, m->top, batch->text, T, C);
-    device_multiply(m->logits, m->pooled, parameter(m, CLASS_WEIGHT), T, m->shape.classes, C);
-    return device_cross_entropy(m->logits, parameter(m, CLASS_BIAS), m->labels, T, m->shape.classes, batch->scale) / T;
+    device_multiply(m->logits, m->pooled, parameter(m, CLASS_WEIGHT), T, classes, C);
+    device_cross_entropy(losses_next(&m->losses, T), m->logits, parameter(m, CLASS_BIAS), batch->label, T, classes,
+                         batch->scale);
 }
 
-double transformer_forward(struct transformer *model, const struct text_batch *batch)
+void transformer_forward(struct transformer *model, const struct text_batch *batch)
 {
     device_pass(WORK_TRANSFORMER, WORK_FORWARD, transformer_work(batch), 1);
     forward_attention(model, batch);
     forward_feed(model, batch);
-    return forward_class(model, batch);
+    forward_class(model, batch);
+}
+
+double transformer_loss(const struct transformer *model)
+{
+    return losses_mean(&model->losses, 1);
 }
 
 static void backward_class(struct transformer *m, const struct text_batch *batch)
@@ -283,7 +289,7 @@ struct work transformer_work(const struct text_batch *batch)
 {
     struct work work = { .samples = batch->texts, .padded_tokens = batch->rows };
     for (int t = 0; t < batch->texts; t++)
-        work.padded_token_length += (double)batch->text[t].extent * batch->text[t].extent;
+        work.padded_token_length += (double)batch->listed[t].extent * batch->listed[t].extent;
     return work;
 }
 

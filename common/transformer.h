@@ -51,9 +51,11 @@ void transformer_close(struct transformer *model);
  * who forgets one notices. */
 void transformer_restart(struct transformer *model);
 
-/* Activations, and the gradient at the logits, scaled. The batch must stay until backward is done. Returns the mean
- * loss of the batch's texts. */
-double transformer_forward(struct transformer *model, const struct text_batch *batch);
+/* Activations, and the gradient at the logits, scaled. The batch must stay until backward is done. */
+void transformer_forward(struct transformer *model, const struct text_batch *batch);
+
+/* The mean loss of the texts of the last forward. */
+double transformer_loss(const struct transformer *model);
 
 /* All gradients, that of the embedding dense: rows of words that did not occur are zero. Once per forward. */
 void transformer_backward(struct transformer *model, const struct text_batch *batch);

@@ -18,8 +18,9 @@ void world_close(struct world *world);
 int world_rank(const struct world *world);
 int world_size(const struct world *world);
 
-/* Physical cores that the ranks may use together. */
+/* What the ranks may train on together: physical cores, unless world_trains_on() said otherwise. */
 int world_cores(const struct world *world);
+void world_trains_on(struct world *world, int cores);
 
 /* all: the first n ranks as a world of their own; NULL on the others, which should go to world_rest().
  * The members release theirs with world_leave(). */
@@ -38,6 +39,9 @@ void world_broadcast(struct world *world, void *bytes, size_t count);
 /* all: `count` bytes of each rank, in rank order, in `all` on rank 0 (elsewhere `all` is not touched). */
 void world_gather(struct world *world, const void *mine, size_t count, void *all);
 
+/* all: the same in `all` on every rank. */
+void world_share(struct world *world, const void *mine, size_t count, void *all);
+
 /* Time, in seconds. These three are the only clock and the only waiting in the lab: a simulated world has its
  * own. On one host all ranks read the same monotonic clock. */
 double world_now(void);
@@ -48,9 +52,8 @@ void world_busy(double seconds);
 /* Seconds of the person's time, for budgets and progress, never for a result: in a simulated world it is another. */
 double world_wall(void);
 
-/* What a result says of where it comes from: the backend ("mpi", "sim"), the platform ("here": this machine, measured;
- * else the simulated one's name), and what runs the ranks ("Open MPI v4.1.4"). */
-const char *world_backend(void);
+/* What a result says of where it comes from: the platform ("here": this machine, measured; else the simulated one's name),
+ * and what runs the ranks ("Open MPI v4.1.4"). */
 const char *world_platform(void);
 const char *world_engine(void);
 bool world_is_simulated(void);

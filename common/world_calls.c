@@ -23,6 +23,11 @@ int world_cores(const struct world *world)
     return world->cores;
 }
 
+void world_trains_on(struct world *world, int cores)
+{
+    world->cores = cores;
+}
+
 struct world *world_first(struct world *world, int n)
 {
     MPI_Comm comm = MPI_COMM_NULL;
@@ -55,4 +60,9 @@ void world_gather(struct world *world, const void *mine, size_t count, void *all
     if (count > INT_MAX)
         die(STATUS_WRONG, "%zu bytes of records are too many for one gather; use fewer --steps", count);
     MPI_Gather(mine, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, 0, world->comm);
+}
+
+void world_share(struct world *world, const void *mine, size_t count, void *all)
+{
+    MPI_Allgather(mine, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, world->comm);
 }

@@ -144,11 +144,6 @@ void world_busy(double seconds)
             x = x * 1.0000001 + 1e-9;
 }
 
-const char *world_backend(void)
-{
-    return "mpi";
-}
-
 const char *world_platform(void)
 {
     return "here";

@@ -189,11 +189,6 @@ double world_pace(void)
     return fastest / sg_host_get_speed(sg_host_self());
 }
 
-const char *world_backend(void)
-{
-    return "sim";
-}
-
 const char *world_platform(void)
 {
     return job_platform();

@@ -246,7 +246,6 @@ int main(int argc, char **argv)
             share.first += samples[before];
         bool meets_each_step = o.run.sync_every == 1;
         trainer_restart(&t, share, o.ahead, 1.0f / (float)(meets_each_step ? global_batch : share.samples));
-        double loss = 0;
 
         while (lab_next_step(lab)) {
             struct stall stall = { is_late(lab, &o) ? o.stall : STALL_NONE, o.sleep_ms / 1e3 };
@@ -256,7 +255,7 @@ int main(int argc, char **argv)
             const struct batch *batch = loader_next(t.loader, stall); /* <- the pathology: it stalls, then fetches */
             lab_phase(lab, SPAN_FORWARD);
             for (int pass = 0; pass < passes; pass++) /* <- the other one: a slow core, its passes done over */
-                loss = mlp_forward(t.model, batch);
+                mlp_forward(t.model, batch);
             lab_phase(lab, SPAN_BACKWARD);
             for (int pass = 0; pass < passes; pass++)
                 for (int layer = MLP_LAYERS; layer-- > 0;)
@@ -271,7 +270,7 @@ int main(int argc, char **argv)
                 collective_sum(collective, WIRE_F32, t.sums, mlp_parameters(t.model), t.count);
             }
         }
-        lab_judge(lab, loss, share.samples, mlp_parameters(t.model), t.count);
+        lab_judge(lab, mlp_loss(t.model, 1), share.samples, mlp_parameters(t.model), t.count);
     }
 
     trainer_close(&t);

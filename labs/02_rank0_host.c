@@ -155,13 +155,12 @@ int main(int argc, char **argv)
         struct collective *collective = lab_collective(lab);
         struct stall host = { host_seconds(&o, rank) > 0 ? o.work : STALL_NONE, host_seconds(&o, rank) };
         trainer_restart(&t, share_even(&o.run, rank), 0, 1.0f / (float)run_global_batch(&o.run));
-        double loss = 0;
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
             const struct batch *batch = loader_next(t.loader, (struct stall){ STALL_NONE, 0 });
             lab_phase(lab, SPAN_FORWARD);
-            loss = mlp_forward(t.model, batch);
+            mlp_forward(t.model, batch);
             lab_phase(lab, SPAN_BACKWARD);
             for (int layer = MLP_LAYERS; layer-- > 0;)
                 mlp_backward(t.model, batch, layer);
@@ -181,7 +180,7 @@ int main(int argc, char **argv)
             adamw_update(t.optimizer, mlp_parameters(t.model), t.sums);
         }
         stall_end(beside);
-        lab_judge(lab, loss, o.run.batch_size, mlp_parameters(t.model), t.count);
+        lab_judge(lab, mlp_loss(t.model, 1), o.run.batch_size, mlp_parameters(t.model), t.count);
     }
 
     stall_close(beside);

@@ -262,11 +262,13 @@ static double time_passes(struct world *world, struct collective *collective, co
         double begin, end;
     } mine, *all = memory_new((size_t)o->run.ranks, sizeof *all);
     const struct batch *batch = loader_next(t->loader, (struct stall){ STALL_NONE, 0 });
+    device_wait();
     world_barrier(world);
     mine.begin = world_now();
     mlp_forward(t->model, batch);
     backward(collective, o, b, t, batch);
     buckets_finish(&b->started, collective);
+    device_wait();
     mine.end = world_now();
     world_gather(world, &mine, sizeof mine, all);
     double begin = -INFINITY, end = -INFINITY;
@@ -340,13 +342,12 @@ int main(int argc, char **argv)
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
         trainer_restart(&t, share_even(&o.run, rank), 0, 1.0f / (float)run_global_batch(&o.run));
-        double loss = 0;
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
             const struct batch *batch = loader_next(t.loader, (struct stall){ STALL_NONE, 0 });
             lab_phase(lab, SPAN_FORWARD);
-            loss = mlp_forward(t.model, batch);
+            mlp_forward(t.model, batch);
             lab_phase(lab, SPAN_BACKWARD);
             backward(collective, &o, &b, &t, batch);
             buckets_finish(&b.started, collective);
@@ -364,7 +365,7 @@ int main(int argc, char **argv)
         }
         device_unmap(b.fresh, count * sizeof(float));
         b.fresh = NULL;
-        lab_judge(lab, loss, o.run.batch_size, mlp_parameters(t.model), t.count);
+        lab_judge(lab, mlp_loss(t.model, 1), o.run.batch_size, mlp_parameters(t.model), t.count);
     }
     if (base.run.ranks > 1 && base.run.cases.count == 0) { /* one rank's all-reduce is a copy: no link to learn about */
         const int mb = base.run.quick && base.sweep_mb > 16 ? 16 : base.sweep_mb;

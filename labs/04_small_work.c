@@ -157,16 +157,14 @@ int main(int argc, char **argv)
         struct collective *collective = lab_collective(lab);
         int micro_batches = o.run.accumulate;
         trainer_restart(&t, share_even(&o.run, rank), 0, 1.0f / (float)run_global_batch(&o.run));
-        double loss = 0;
 
         while (lab_next_step(lab)) {
             float *gradients = mlp_gradients(t.model);
-            loss = 0;
             for (int i = 0; i < micro_batches; i++) {
                 lab_phase(lab, SPAN_DATA);
                 const struct batch *batch = loader_next(t.loader, (struct stall){ STALL_NONE, 0 });
                 lab_phase(lab, SPAN_FORWARD);
-                loss += mlp_forward(t.model, batch) / micro_batches;
+                mlp_forward(t.model, batch);
                 lab_phase(lab, SPAN_BACKWARD);
                 for (int layer = MLP_LAYERS; layer-- > 0;)
                     mlp_backward(t.model, batch, layer);
@@ -182,7 +180,8 @@ int main(int argc, char **argv)
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(t.optimizer, mlp_parameters(t.model), o.sums_each ? total : t.sums);
         }
-        lab_judge(lab, loss, micro_batches * o.run.batch_size, mlp_parameters(t.model), t.count);
+        lab_judge(lab, mlp_loss(t.model, micro_batches), micro_batches * o.run.batch_size, mlp_parameters(t.model),
+                  t.count);
     }
 
     device_free(total);

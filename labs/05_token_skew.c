@@ -327,7 +327,6 @@ int main(int argc, char **argv)
                                    .rank = rank,
                                    .first = first_step(&o) - run_window(&o.run, 0).warmup,
                                    .weighs_by_texts = o.weighs_by_texts };
-        double loss = 0;
         int texts = 0;
         text_trainer_restart(t, reading);
 
@@ -335,7 +334,7 @@ int main(int argc, char **argv)
             lab_phase(lab, SPAN_DATA);
             const struct text_batch *batch = text_loader_next(t->loader); /* <- who gets which texts */
             lab_phase(lab, SPAN_FORWARD);
-            loss = transformer_forward(t->model, batch);
+            transformer_forward(t->model, batch);
             lab_phase(lab, SPAN_BACKWARD);
             transformer_backward(t->model, batch);
             collective_sum(collective, WIRE_F32, transformer_gradients(t->model), t->sums, t->count);
@@ -343,7 +342,7 @@ int main(int argc, char **argv)
             adamw_update(t->optimizer, transformer_parameters(t->model), t->sums);
             texts = batch->texts;
         }
-        lab_judge(lab, loss, texts, transformer_parameters(t->model), t->count);
+        lab_judge(lab, transformer_loss(t->model), texts, transformer_parameters(t->model), t->count);
         token_plan_close(plan);
     }
     if (base.run.cases.count == 0)

@@ -15,7 +15,7 @@ found=$(grep -nE 'clock_gettime|gettimeofday|nanosleep|usleep|MPI_Wtime|[^_a-z]s
 
 # A backend is a linked file: only the files named after it know its API.
 found=$(grep -nE '#include <(mpi|nccl|cuda[a-z_]*|smpi/.*)\.h>|#ifdef|#if defined' common/*.[ch] labs/*.c |
-    grep -vE '^common/([a-z]+_calls\.c|[a-z]+_(mpi|cpu|sim|model)\.[ch]|[a-z_]+\.h:[0-9]+:#ifndef)' || true)
+    grep -vE '^common/([a-z]+_calls\.c|message\.h|[a-z]+_(mpi|cpu|sim|model|cuda|nccl)\.[ch]|[a-z_]+\.h:[0-9]+:#ifndef)' || true)
 [ -z "$found" ] || complain "backends are linked, not #ifdef'd" "$found"
 
 # A lab includes the frame and what a step is made of.
@@ -23,8 +23,8 @@ found=$(grep -nE '#include "' labs/*.c | grep -vE '"(lab|train)\.h"' || true)
 [ -z "$found" ] || complain "a lab includes lab.h and train.h, nothing else of ours" "$found"
 
 # Includes point backwards in the order in which a run passes through common/.
-order=(die memory number hash bf16 random csv options files algorithm run cores job world world_mpi world_sim spans collective
-    collective_mpi companion_sim helper work text device device_cpu mlp transformer adamw stall loader trainer buckets tokens
+order=(die memory number hash bf16 random csv options files algorithm precision run cores job world world_mpi world_sim work
+    text device device_cpu device_cuda spans collective engine message companion_sim helper losses mlp transformer adamw stall loader trainer buckets tokens
     token_table text_loader text_trainer stats timeline summary gather link sweep subject card sweep_table train calibrate predict report lanes trace table guess story
     cases schedule crews platform dedicated
     command launch supervise lab)

@@ -58,7 +58,7 @@ static void assert_text(const struct text_batch *batch, int i, int example, int 
     assert_int_equal(text->first, first);
     assert_int_equal(text->tokens, lengths[example]);
     assert_int_equal(text->extent, extent);
-    assert_int_equal(text->label, labels[example]);
+    assert_int_equal(batch->label[i], labels[example]);
     for (int row = 0; row < extent; row++)
         assert_int_equal(batch->token[first + row], row < lengths[example] ? words[row] : 0);
 }
@@ -152,7 +152,7 @@ static void each_text_counts_alike(void **state)
 static int label_from(int first)
 {
     struct text_loader *loader = open_loader((struct reading){ .plan = &plan, .rank = 1, .first = first });
-    int label = text_loader_next(loader)->text[0].label;
+    int label = text_loader_next(loader)->label[0];
     text_loader_close(loader);
     return label;
 }
@@ -178,7 +178,7 @@ static void a_step_below_zero_is_of_the_round_before(void **state)
     struct text_loader *loader = open_loader((struct reading){ .plan = &plan, .rank = 1, .first = -2 });
     static const int expected[] = { 3, 6, 5, 3 };
     for (int i = 0; i < 4; i++)
-        assert_int_equal(text_loader_next(loader)->text[0].label, expected[i]);
+        assert_int_equal(text_loader_next(loader)->label[0], expected[i]);
     text_loader_close(loader);
 }
 

@@ -1,20 +1,25 @@
 /* Never MPI_Iallreduce under SMPI: in 3.32 it exchanges everything with everybody and may crash. A started sum is the
  * blocking one, done by the ranks' engines, which stand beside them. */
-#include "collective.h"
-#include "collective_mpi.h"
+#include "engine.h"
+#include "message.h"
 
 #include "companion_sim.h"
 #include "memory.h"
 #include "world.h"
+#include "world_mpi.h"
 
 #include <stdlib.h>
 
+enum { BLOCKING = COLLECTIVE_STARTED_MOST }; /* the slot of sums that are not started */
+
 struct engine {
+    struct world *world;
+    struct messages *messages;
     int ranks;
     MPI_Comm comm; /* of the engines of these ranks */
     struct order {
         MPI_Comm comm;
-        struct sum sum;
+        struct message message;
     } order[COLLECTIVE_STARTED_MOST];
     int job[COLLECTIVE_STARTED_MOST];
 };
@@ -42,8 +47,8 @@ static void do_sum(void *argument, MPI_Comm peers)
 {
     (void)peers;
     const struct order *order = argument;
-    const struct sum *s = &order->sum;
-    MPI_Allreduce(s->send, s->receive, s->count, s->type, s->add, order->comm);
+    const struct message *m = &order->message;
+    MPI_Allreduce(m->send, m->receive, m->count, m->type, m->add, order->comm);
 }
 
 static void have_done(struct engine *engine, void (*work)(void *argument, MPI_Comm peers))
@@ -51,9 +56,31 @@ static void have_done(struct engine *engine, void (*work)(void *argument, MPI_Co
     companion_end(companion_engine(), companion_begin(companion_engine(), work, engine));
 }
 
+void collective_begin(bool shares_gpus, double deadline_s)
+{
+    (void)shares_gpus, (void)deadline_s;
+}
+
+const char *collective_backend(void)
+{
+    return "sim";
+}
+
+const char *collective_library(void)
+{
+    return world_engine();
+}
+
+const char *collective_hides_arrivals(void)
+{
+    return NULL;
+}
+
 struct engine *engine_open(struct world *world)
 {
     struct engine *engine = memory_new(1, sizeof *engine);
+    engine->world = world;
+    engine->messages = messages_open();
     engine->ranks = world_size(world);
     have_done(engine, gather_peers);
     return engine;
@@ -62,12 +89,25 @@ struct engine *engine_open(struct world *world)
 void engine_close(struct engine *engine)
 {
     have_done(engine, part_peers);
+    messages_close(engine->messages);
     free(engine);
+}
+
+void engine_sum(struct engine *engine, const struct sum *sum)
+{
+    struct message m = message_begin(engine->messages, BLOCKING, sum);
+    MPI_Allreduce(m.send, m.receive, m.count, m.type, m.add, engine->world->comm);
+}
+
+void engine_barrier(struct engine *engine, int sequence)
+{
+    (void)sequence;
+    MPI_Barrier(engine->world->comm);
 }
 
 void engine_start(struct engine *engine, int slot, const struct sum *sum)
 {
-    engine->order[slot] = (struct order){ .comm = engine->comm, .sum = *sum };
+    engine->order[slot] = (struct order){ .comm = engine->comm, .message = message_begin(engine->messages, slot, sum) };
     engine->job[slot] = companion_begin(companion_engine(), do_sum, &engine->order[slot]);
 }
 

@@ -1,0 +1,177 @@
+#include "collective.h"
+
+#include "bf16.h"
+#include "device.h"
+#include "die.h"
+#include "engine.h"
+#include "memory.h"
+#include "spans.h"
+#include "world.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { CHECKED_MOST = 512 }; /* elements of a checked sum that are compared */
+
+struct started {
+    struct span *span;
+    struct sum sum;
+    bool progressed;
+    bool is_open;
+};
+
+struct collective {
+    struct world *world;
+    struct spans *spans;
+    struct engine *engine;
+    int sequence;
+    int checking, wrong;
+    struct started started[COLLECTIVE_STARTED_MOST];
+};
+
+struct collective *collective_open(struct world *world, struct spans *spans)
+{
+    struct collective *c = memory_new(1, sizeof *c);
+    c->world = world;
+    c->spans = spans;
+    c->engine = engine_open(world);
+    return c;
+}
+
+void collective_close(struct collective *c)
+{
+    engine_close(c->engine);
+    free(c);
+}
+
+/* Some elements of a buffer, evenly spread, as floats. */
+static void sample(float *out, enum wire wire, const void *buffer, size_t count, size_t sampled)
+{
+    size_t stride = count / sampled;
+    if (wire == WIRE_F32) {
+        device_sample(out, buffer, sizeof *out, stride, sampled);
+        return;
+    }
+    uint16_t *narrow = memory_new(sampled, sizeof *narrow);
+    device_sample(narrow, buffer, sizeof *narrow, stride, sampled);
+    for (size_t i = 0; i < sampled; i++)
+        out[i] = bf16_widen(narrow[i]);
+    free(narrow);
+}
+
+/* Compares elements of the result with sums in double precision. An n-term sum in any order is off by at most (n - 1)
+ * roundings of the sum of magnitudes (Higham, Accuracy and Stability, section 4.2). */
+static void check_sum(struct collective *c, const struct sum *sum)
+{
+    int ranks = world_size(c->world);
+    size_t checked = sum->count < CHECKED_MOST ? sum->count : CHECKED_MOST;
+    if (checked == 0)
+        return;
+    float *mine = memory_new(checked, sizeof *mine), *got = memory_new(checked, sizeof *got);
+    float *all = memory_new(checked * (size_t)ranks, sizeof *all);
+    sample(mine, sum->wire, sum->send, sum->count, checked);
+    sample(got, sum->wire, sum->receive, sum->count, checked);
+    world_share(c->world, mine, checked * sizeof *mine, all);
+    double unit = sum->wire == WIRE_F32 ? FLT_EPSILON : ldexp(1.0, -7);
+    for (size_t i = 0; i < checked; i++) {
+        double exact = 0, magnitude = 0;
+        for (int r = 0; r < ranks; r++) {
+            double term = (double)all[(size_t)r * checked + i];
+            exact += term;
+            magnitude += fabs(term);
+        }
+        if (!(fabs((double)got[i] - exact) <= (ranks + 1) * unit * magnitude + 1e-37)) {
+            c->wrong++;
+            break;
+        }
+    }
+    free(mine);
+    free(got);
+    free(all);
+}
+
+void collective_sum(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
+{
+    struct sum sum = { .wire = wire, .send = send, .receive = receive, .count = count, .sequence = c->sequence++ };
+    struct span *span = spans_collective(c->spans, SPAN_SUM, sum.sequence, sum_bytes(&sum));
+    double start = device_moment();
+    engine_sum(c->engine, &sum);
+    double end = device_moment();
+    if (span) {
+        span->start = span->entered = start;
+        span->end = end;
+    }
+    if (c->checking)
+        check_sum(c, &sum);
+}
+
+int collective_start(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
+{
+    int ticket = 0;
+    while (ticket < COLLECTIVE_STARTED_MOST && c->started[ticket].is_open)
+        ticket++;
+    if (ticket == COLLECTIVE_STARTED_MOST)
+        die(STATUS_WRONG, "more than %d all-reduces started and not finished; use larger buckets", ticket);
+    struct started *s = &c->started[ticket];
+    *s = (struct started){
+        .sum = { .wire = wire, .send = send, .receive = receive, .count = count, .sequence = c->sequence++ },
+        .is_open = true,
+        .progressed = engine_runs_alone(),
+    };
+    s->span = spans_collective(c->spans, SPAN_SUM, s->sum.sequence, sum_bytes(&s->sum));
+    if (s->span)
+        s->span->start = device_moment();
+    engine_start(c->engine, ticket, &s->sum);
+    return ticket;
+}
+
+void collective_progress(struct collective *c)
+{
+    for (int ticket = 0; ticket < COLLECTIVE_STARTED_MOST; ticket++)
+        if (c->started[ticket].is_open) {
+            engine_progress(c->engine, ticket);
+            c->started[ticket].progressed = true;
+        }
+}
+
+void collective_finish(struct collective *c, int ticket)
+{
+    struct started *s = &c->started[ticket];
+    double entered = device_moment();
+    engine_finish(c->engine, ticket);
+    if (s->span) {
+        s->span->entered = entered;
+        s->span->end = device_moment();
+        s->span->progressed = s->progressed;
+    }
+    s->is_open = false;
+    if (c->checking)
+        check_sum(c, &s->sum);
+}
+
+void collective_barrier(struct collective *c)
+{
+    int sequence = c->sequence++;
+    struct span *span = spans_collective(c->spans, SPAN_BARRIER, sequence, 0);
+    double start = device_moment();
+    engine_barrier(c->engine, sequence);
+    double end = device_moment();
+    if (span) {
+        span->start = span->entered = start;
+        span->end = end;
+    }
+}
+
+void collective_check(struct collective *c, int on)
+{
+    c->checking = on;
+}
+
+int collective_wrong(struct collective *c)
+{
+    int wrong = c->wrong;
+    c->wrong = 0;
+    return wrong;
+}

@@ -1,0 +1,91 @@
+#include "engine.h"
+#include "message.h"
+
+#include "device.h"
+#include "memory.h"
+#include "world.h"
+#include "world_mpi.h"
+
+#include <stdlib.h>
+
+enum { BLOCKING = COLLECTIVE_STARTED_MOST }; /* the slot of sums that are not started */
+
+struct engine {
+    struct world *world;
+    struct messages *messages;
+    struct sum sum[COLLECTIVE_STARTED_MOST];
+    MPI_Request request[COLLECTIVE_STARTED_MOST];
+};
+
+void collective_begin(bool shares_gpus, double deadline_s)
+{
+    (void)shares_gpus, (void)deadline_s;
+}
+
+const char *collective_backend(void)
+{
+    return "mpi";
+}
+
+const char *collective_library(void)
+{
+    return world_engine();
+}
+
+const char *collective_hides_arrivals(void)
+{
+    return NULL;
+}
+
+struct engine *engine_open(struct world *world)
+{
+    struct engine *engine = memory_new(1, sizeof *engine);
+    engine->world = world;
+    engine->messages = messages_open();
+    return engine;
+}
+
+void engine_close(struct engine *engine)
+{
+    messages_close(engine->messages);
+    free(engine);
+}
+
+void engine_sum(struct engine *engine, const struct sum *sum)
+{
+    struct message m = message_begin(engine->messages, BLOCKING, sum);
+    MPI_Allreduce(m.send, m.receive, m.count, m.type, m.add, engine->world->comm);
+    message_end(engine->messages, BLOCKING, sum);
+}
+
+void engine_barrier(struct engine *engine, int sequence)
+{
+    (void)sequence;
+    device_wait();
+    MPI_Barrier(engine->world->comm);
+}
+
+void engine_start(struct engine *engine, int slot, const struct sum *sum)
+{
+    struct message m = message_begin(engine->messages, slot, sum);
+    engine->sum[slot] = *sum;
+    MPI_Iallreduce(m.send, m.receive, m.count, m.type, m.add, engine->world->comm, &engine->request[slot]);
+}
+
+void engine_progress(struct engine *engine, int slot)
+{
+    int done = 0;
+    if (engine->request[slot] != MPI_REQUEST_NULL)
+        MPI_Test(&engine->request[slot], &done, MPI_STATUS_IGNORE);
+}
+
+void engine_finish(struct engine *engine, int slot)
+{
+    MPI_Wait(&engine->request[slot], MPI_STATUS_IGNORE);
+    message_end(engine->messages, slot, &engine->sum[slot]);
+}
+
+bool engine_runs_alone(void)
+{
+    return false; /* Open MPI moves messages only inside its calls */
+}

@@ -1,0 +1,110 @@
+#include "message.h"
+
+#include "bf16.h"
+#include "device.h"
+#include "die.h"
+#include "memory.h"
+#include "world.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { SLOTS = COLLECTIVE_STARTED_MOST + 1 };
+
+struct messages {
+    MPI_Op add_bf16, add_blank;
+    struct stage { /* of the host, for a device that MPI cannot reach */
+        size_t bytes;
+        void *send, *receive;
+    } stage[SLOTS];
+};
+
+static void add_bf16(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    const uint16_t *a = in;
+    uint16_t *b = inout;
+    for (int i = 0; i < *count; i++)
+        b[i] = bf16_round(bf16_widen(a[i]) + bf16_widen(b[i]));
+}
+
+/* Of what means nothing. */
+static void add_blank(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)in, (void)inout, (void)count, (void)type;
+}
+
+struct messages *messages_open(void)
+{
+    struct messages *m = memory_new(1, sizeof *m);
+    MPI_Op_create(add_bf16, 1, &m->add_bf16);
+    MPI_Op_create(add_blank, 1, &m->add_blank);
+    return m;
+}
+
+static void drop_stage(struct stage *stage)
+{
+    device_stage_free(stage->send);
+    device_stage_free(stage->receive);
+    *stage = (struct stage){ 0 };
+}
+
+void messages_close(struct messages *m)
+{
+    for (int slot = 0; slot < SLOTS; slot++)
+        drop_stage(&m->stage[slot]);
+    MPI_Op_free(&m->add_bf16);
+    MPI_Op_free(&m->add_blank);
+    free(m);
+}
+
+static void refuse_too_large(const struct sum *sum)
+{
+    if (sum->count > INT_MAX)
+        die(STATUS_WRONG, "%zu elements are too many for one all-reduce; the most is %d", sum->count, INT_MAX);
+    const size_t most_simulated = (size_t)1 << 31; /* SMPI's offsets are int */
+    if (world_is_simulated() && sum_bytes(sum) > most_simulated)
+        die(STATUS_CANNOT,
+            "%.1f GB are too much for one simulated all-reduce; the most is %.1f GB: ask for smaller ones",
+            (double)sum_bytes(sum) / 1e9, (double)most_simulated / 1e9);
+}
+
+/* The stage's own last result has left it when the device has done what it was told. */
+static void stage_sum(struct stage *stage, const struct sum *sum)
+{
+    size_t bytes = sum_bytes(sum);
+    if (bytes > stage->bytes) {
+        device_wait();
+        drop_stage(stage);
+        *stage = (struct stage){ bytes, device_stage_new(bytes), device_stage_new(bytes) };
+    }
+    device_fetch(stage->send, sum->send, bytes);
+}
+
+struct message message_begin(struct messages *m, int slot, const struct sum *sum)
+{
+    refuse_too_large(sum);
+    bool is_f32 = sum->wire == WIRE_F32;
+    struct message message = { .send = sum->send,
+                               .receive = sum->receive,
+                               .count = (int)sum->count,
+                               .type = is_f32 ? MPI_FLOAT : MPI_UINT16_T,
+                               .add = is_f32 ? MPI_SUM : m->add_bf16 };
+    void *blank = device_blank(sum->receive, sum_bytes(sum));
+    if (blank) {
+        message.send = message.receive = blank;
+        message.add = m->add_blank;
+    } else if (!device_is_at_hand()) {
+        stage_sum(&m->stage[slot], sum);
+        message.send = m->stage[slot].send;
+        message.receive = m->stage[slot].receive;
+    }
+    return message;
+}
+
+void message_end(struct messages *m, int slot, const struct sum *sum)
+{
+    if (!device_is_at_hand())
+        device_put_later(sum->receive, m->stage[slot].receive, sum_bytes(sum));
+}

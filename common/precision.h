@@ -1,0 +1,14 @@
+/* precision: in what a GPU multiplies matrices. Everything else, and what is stored, is fp32. */
+#ifndef LOCKSTEP_PRECISION_H
+#define LOCKSTEP_PRECISION_H
+
+enum precision {
+    PRECISION_FP32,
+    PRECISION_TF32, /* factors rounded to 10 bits of fraction */
+    PRECISION_BF16, /* … to 7 */
+};
+
+/* As an option's words, in that order. */
+#define PRECISION_WORDS "fp32 tf32 bf16"
+
+#endif
