@@ -1,6 +1,7 @@
 #include "collective.h"
 
 #include "bf16.h"
+#include "board.h"
 #include "device.h"
 #include "die.h"
 #include "engine.h"
@@ -92,13 +93,40 @@ static void check_sum(struct collective *c, const struct sum *sum)
     free(all);
 }
 
+static int step_of(const struct collective *c)
+{
+    return c->spans ? c->spans->step : -1;
+}
+
+static struct sum next_sum(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
+{
+    return (struct sum){
+        .wire = wire, .send = send, .receive = receive, .count = count, .sequence = c->sequence++, .step = step_of(c)
+    };
+}
+
+/* Tells the others where this rank is. */
+static void enter(const struct collective *c, int sequence, size_t bytes)
+{
+    board_enter(
+        world_board(c->world),
+        &(struct call){ .sequence = sequence, .ranks = world_size(c->world), .step = step_of(c), .bytes = bytes });
+}
+
+static void leave(const struct collective *c)
+{
+    board_leave(world_board(c->world));
+}
+
 void collective_sum(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
 {
-    struct sum sum = { .wire = wire, .send = send, .receive = receive, .count = count, .sequence = c->sequence++ };
+    struct sum sum = next_sum(c, wire, send, receive, count);
     struct span *span = spans_collective(c->spans, SPAN_SUM, sum.sequence, sum_bytes(&sum));
+    enter(c, sum.sequence, sum_bytes(&sum));
     double start = device_moment();
     engine_sum(c->engine, &sum);
     double end = device_moment();
+    leave(c);
     if (span) {
         span->start = span->entered = start;
         span->end = end;
@@ -116,7 +144,7 @@ int collective_start(struct collective *c, enum wire wire, const void *send, voi
         die(STATUS_WRONG, "more than %d all-reduces started and not finished; use larger buckets", ticket);
     struct started *s = &c->started[ticket];
     *s = (struct started){
-        .sum = { .wire = wire, .send = send, .receive = receive, .count = count, .sequence = c->sequence++ },
+        .sum = next_sum(c, wire, send, receive, count),
         .is_open = true,
         .progressed = engine_runs_alone(),
     };
@@ -139,6 +167,7 @@ void collective_progress(struct collective *c)
 void collective_finish(struct collective *c, int ticket)
 {
     struct started *s = &c->started[ticket];
+    enter(c, s->sum.sequence, sum_bytes(&s->sum));
     double entered = device_moment();
     engine_finish(c->engine, ticket);
     if (s->span) {
@@ -147,6 +176,7 @@ void collective_finish(struct collective *c, int ticket)
         s->span->progressed = s->progressed;
     }
     s->is_open = false;
+    leave(c);
     if (c->checking)
         check_sum(c, &s->sum);
 }
@@ -155,9 +185,11 @@ void collective_barrier(struct collective *c)
 {
     int sequence = c->sequence++;
     struct span *span = spans_collective(c->spans, SPAN_BARRIER, sequence, 0);
+    enter(c, sequence, 0);
     double start = device_moment();
-    engine_barrier(c->engine, sequence);
+    engine_barrier(c->engine, sequence, step_of(c));
     double end = device_moment();
+    leave(c);
     if (span) {
         span->start = span->entered = start;
         span->end = end;

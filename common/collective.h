@@ -20,13 +20,15 @@ enum wire {
 
 enum { COLLECTIVE_STARTED_MOST = 256 }; /* started and not yet finished, at one time */
 
-/* Call once, before any is opened: whether several ranks share a GPU on purpose, which NCCL is then talked into, and after
+/* all: call once, before any is opened: whether several ranks share a GPU on purpose, which NCCL is then talked into, and after
  * how long a rank that waits for others gives up; 0 for the backend's own choice. */
-void collective_begin(bool shares_gpus, double deadline_s);
+void collective_begin(struct world *world, bool shares_gpus, double deadline_s);
 
 /* What a result says of them: "mpi", "sim" or "nccl", and the library: "Open MPI v4.1.4". */
 const char *collective_backend(void);
 const char *collective_library(void);
+/* How they add: "ring". */
+const char *collective_algorithm(void);
 
 /* Why it cannot be known when the ranks came to a collective, so that waiting and transfer cannot be told apart; NULL where
  * it can. */

@@ -20,6 +20,7 @@ struct sum {
     void *receive;
     size_t count;
     int sequence; /* the n-th collective of this world */
+    int step;     /* in which it is called */
 };
 
 static inline size_t sum_bytes(const struct sum *sum)
@@ -33,7 +34,7 @@ struct engine *engine_open(struct world *world);
 void engine_close(struct engine *engine);
 
 void engine_sum(struct engine *engine, const struct sum *sum);
-void engine_barrier(struct engine *engine, int sequence);
+void engine_barrier(struct engine *engine, int sequence, int step);
 
 /* The same sum in parts: at most COLLECTIVE_STARTED_MOST at one time, each in a slot of its own. */
 void engine_start(struct engine *engine, int slot, const struct sum *sum);

@@ -1,6 +1,7 @@
 #include "engine.h"
 #include "message.h"
 
+#include "algorithm.h"
 #include "device.h"
 #include "memory.h"
 #include "world.h"
@@ -17,9 +18,9 @@ struct engine {
     MPI_Request request[COLLECTIVE_STARTED_MOST];
 };
 
-void collective_begin(bool shares_gpus, double deadline_s)
+void collective_begin(struct world *world, bool shares_gpus, double deadline_s)
 {
-    (void)shares_gpus, (void)deadline_s;
+    (void)world, (void)shares_gpus, (void)deadline_s;
 }
 
 const char *collective_backend(void)
@@ -30,6 +31,11 @@ const char *collective_backend(void)
 const char *collective_library(void)
 {
     return world_engine();
+}
+
+const char *collective_algorithm(void)
+{
+    return algorithm_name();
 }
 
 const char *collective_hides_arrivals(void)
@@ -58,9 +64,9 @@ void engine_sum(struct engine *engine, const struct sum *sum)
     message_end(engine->messages, BLOCKING, sum);
 }
 
-void engine_barrier(struct engine *engine, int sequence)
+void engine_barrier(struct engine *engine, int sequence, int step)
 {
-    (void)sequence;
+    (void)sequence, (void)step;
     device_wait();
     MPI_Barrier(engine->world->comm);
 }

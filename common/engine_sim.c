@@ -3,6 +3,7 @@
 #include "engine.h"
 #include "message.h"
 
+#include "algorithm.h"
 #include "companion_sim.h"
 #include "memory.h"
 #include "world.h"
@@ -56,9 +57,9 @@ static void have_done(struct engine *engine, void (*work)(void *argument, MPI_Co
     companion_end(companion_engine(), companion_begin(companion_engine(), work, engine));
 }
 
-void collective_begin(bool shares_gpus, double deadline_s)
+void collective_begin(struct world *world, bool shares_gpus, double deadline_s)
 {
-    (void)shares_gpus, (void)deadline_s;
+    (void)world, (void)shares_gpus, (void)deadline_s;
 }
 
 const char *collective_backend(void)
@@ -69,6 +70,11 @@ const char *collective_backend(void)
 const char *collective_library(void)
 {
     return world_engine();
+}
+
+const char *collective_algorithm(void)
+{
+    return algorithm_name();
 }
 
 const char *collective_hides_arrivals(void)
@@ -99,9 +105,9 @@ void engine_sum(struct engine *engine, const struct sum *sum)
     MPI_Allreduce(m.send, m.receive, m.count, m.type, m.add, engine->world->comm);
 }
 
-void engine_barrier(struct engine *engine, int sequence)
+void engine_barrier(struct engine *engine, int sequence, int step)
 {
-    (void)sequence;
+    (void)sequence, (void)step;
     MPI_Barrier(engine->world->comm);
 }
 

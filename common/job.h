@@ -8,6 +8,7 @@
 
 /* The variables in which the launcher tells it. */
 #define JOB_ARGUMENTS    "LOCKSTEP_ARGUMENTS"    /* the command line, its words ended by JOB_WORD_END */
+#define JOB_BOARD        "LOCKSTEP_BOARD"        /* path of the file that is the ranks' board (board.h) */
 #define JOB_CORES        "LOCKSTEP_CORES"        /* that all ranks may use together */
 #define JOB_NAME         "LOCKSTEP_NAME"         /* of the program as it was typed: who speaks in its messages */
 #define JOB_OUTPUT       "LOCKSTEP_OUTPUT"       /* descriptors of the person's standard output and error */

@@ -92,7 +92,7 @@ static void join_world(struct lab *lab, struct options *base)
     device_open(rank, (enum precision)run_of(base)->precision); /* all ranks sit on one host */
     if (device_gpus() > 0)
         world_trains_on(lab->world, device_gpus());
-    collective_begin(run_of(base)->share_gpu, run_of(base)->deadline_s);
+    collective_begin(lab->world, run_of(base)->share_gpu, run_of(base)->deadline_s);
     run_of(base)->takes_turns = device_computes() && (world_is_simulated() || size > world_cores(lab->world));
     if (!device_computes())
         settle_rounds(run_of(base), lab->story->subject->model);
@@ -157,7 +157,7 @@ static char *preamble_of(const struct lab *lab)
             lab->card.cores, collective_backend(), collective_library());
     if (device_gpus() > 0)
         fprintf(out, "# device: %s\n", device_about());
-    fprintf(out, "# kernel: %s\n# algorithm: %s all-reduce\n# seed: %d\n", device_kernel(), algorithm_name(),
+    fprintf(out, "# kernel: %s\n# algorithm: %s all-reduce\n# seed: %d\n", device_kernel(), collective_algorithm(),
             lab->run.seed);
     fprintf(out, "# oversubscribed: %d\n", lab->run.ranks > lab->card.cores);
     fclose(out);

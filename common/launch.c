@@ -1,5 +1,6 @@
 #include "launch.h"
 
+#include "board.h"
 #include "die.h"
 #include "job.h"
 
@@ -144,37 +145,56 @@ static bool has_ended(int pulse)
     return beats(pulse) > 0 && pread(pulse, &last, 1, beats(pulse) - 1) == 1 && last == JOB_END;
 }
 
-/* Waits for `child`, for a signal to pass on, or for `deadline_s` without a sign of life. Returns the child's wait
- * status; *ended_by says which signal (SIGALRM for the deadline) made us end it, 0 when it ended by itself. */
-static int wait_for_end(pid_t child, double deadline_s, int pulse, const sigset_t *watched, int *ended_by)
+/* A job that runs, and how it came to an end. */
+struct watch {
+    pid_t child;
+    double deadline_s;
+    int pulse;
+    struct board *board;
+    int ended_by; /* the signal that made us end it, SIGALRM for the deadline; 0 when it ended by itself */
+    char *told;   /* by the board, of those who were missing; may be blank */
+};
+
+static void end_job(struct watch *watch, int signal)
 {
-    double deadline = now() + deadline_s;
+    watch->ended_by = signal;
+    watch->told = signal == SIGALRM ? board_tell(watch->board) : NULL;
+    kill(watch->child, SIGTERM);
+}
+
+/* Waits for the child, for a signal to pass on, or for the deadline without a sign of life. Returns the child's wait
+ * status. */
+static int wait_for_end(struct watch *watch, const sigset_t *signals)
+{
+    double deadline = now() + watch->deadline_s;
     off_t beaten = 0;
     int status = 0;
-    *ended_by = 0;
     for (;;) {
-        pid_t ended = waitpid(child, &status, WNOHANG);
-        if (ended == child || (ended < 0 && errno != EINTR))
-            return status;
-        if (!*ended_by && beats(pulse) > beaten) {
-            beaten = beats(pulse);
-            deadline = now() + deadline_s;
+        pid_t ended = waitpid(watch->child, &status, WNOHANG);
+        if (ended == watch->child || (ended < 0 && errno != EINTR))
+            break;
+        if (!watch->ended_by && beats(watch->pulse) > beaten) {
+            beaten = beats(watch->pulse);
+            deadline = now() + watch->deadline_s;
         }
         if (deadline <= now()) {
-            kill(child, *ended_by ? SIGKILL : SIGTERM);
-            if (!*ended_by)
-                *ended_by = SIGALRM;
+            if (watch->ended_by)
+                kill(watch->child, SIGKILL);
+            else
+                end_job(watch, SIGALRM);
             deadline = now() + GRACE_S;
             continue;
         }
         int received =
-            sigtimedwait(watched, NULL, &(struct timespec){ .tv_sec = 1 }); /* the pulse is felt each second */
-        if ((received == SIGINT || received == SIGTERM || received == SIGHUP) && !*ended_by) {
-            *ended_by = received;
-            kill(child, SIGTERM);
+            sigtimedwait(signals, NULL, &(struct timespec){ .tv_sec = 1 }); /* the pulse is felt each second */
+        if ((received == SIGINT || received == SIGTERM || received == SIGHUP) && !watch->ended_by) {
+            end_job(watch, received);
             deadline = now() + GRACE_S;
         }
     }
+    if (!watch->told)
+        watch->told = board_tell(watch->board);
+    return status;
 }
 
 /* The signals that end a job, less those that whoever started us wants ignored (nohup), and SIGCHLD. */
@@ -192,8 +212,9 @@ static void choose_signals(sigset_t *watched)
 }
 
 /* Turns an ending by itself into our exit status, and says what the ranks could not. */
-static int judge_end(const char *launcher, int status, int pulse)
+static int judge_end(const char *launcher, int status, const struct watch *watch)
 {
+    const int pulse = watch->pulse;
     bool has_started = beats(pulse) > 0;
     if (!WIFEXITED(status)) {
         warn("%s was ended by signal %d (%s)", launcher, WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -213,8 +234,8 @@ static int judge_end(const char *launcher, int status, int pulse)
     if (code == STATUS_RIGHT || code == STATUS_USAGE || code == STATUS_CANNOT || (code == STATUS_WRONG && has_started))
         return code;
     if (code > 128)
-        warn("a rank was ended by signal %d (%s); files of earlier runs are untouched", code - 128,
-             strsignal(code - 128));
+        warn("a rank was ended by signal %d (%s)%s%s; files of earlier runs are untouched", code - 128,
+             strsignal(code - 128), *watch->told ? ": " : "", watch->told);
     else if (!has_started)
         warn("%s could not start the ranks (status %d); by itself it may say why", launcher, code);
     else
@@ -222,41 +243,53 @@ static int judge_end(const char *launcher, int status, int pulse)
     return STATUS_WRONG;
 }
 
+/* Tells the ranks where they find one of our files; returns the path, which the environment keeps. */
+static const char *tell_path(const char *variable, int file)
+{
+    char *path = command_path_of(file);
+    setenv(variable, path, 1);
+    free(path);
+    return getenv(variable);
+}
+
 int launch_ranks(const struct launch *launch)
 {
     bool measures = !launch->platform || !launch->platform->is_modelled; /* the others disturb nobody's numbers */
     int lock = measures ? take_machine_lock() : -1;
-    int pulse = memfd_create("lockstep-pulse", MFD_CLOEXEC);
-    char *pulse_path = command_path_of(pulse);
-    setenv(JOB_PULSE, pulse_path, 1);
-    free(pulse_path);
+    struct watch watch = { .deadline_s = launch->deadline_s, .pulse = memfd_create("lockstep-pulse", MFD_CLOEXEC) };
+    int board = board_create();
+    tell_path(JOB_PULSE, watch.pulse);
+    watch.board = board_open(tell_path(JOB_BOARD, board), -1);
     struct command command = command_for(launch);
     struct strangers strangers;
     strangers.count = list_children(strangers.pids, CHILDREN_MOST);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 
-    sigset_t watched, before;
-    choose_signals(&watched);
-    sigprocmask(SIG_BLOCK, &watched, &before);
+    sigset_t signals, before;
+    choose_signals(&signals);
+    sigprocmask(SIG_BLOCK, &signals, &before);
     fflush(NULL);
-    int ended_by = 0;
-    pid_t child = start(&command, launch, &before);
-    int status = wait_for_end(child, launch->deadline_s, pulse, &watched, &ended_by);
+    watch.child = start(&command, launch, &before);
+    int status = wait_for_end(&watch, &signals);
     end_orphans(&strangers);
     sigprocmask(SIG_SETMASK, &before, NULL);
 
     int verdict = STATUS_WRONG;
-    if (ended_by == SIGALRM) {
-        warn("no sign of life for %g s: a rank hangs or the machine is too slow; files of earlier runs are untouched "
+    if (watch.ended_by == SIGALRM) {
+        warn("no sign of life for %g s%s%s: a rank hangs or the machine is too slow; files of earlier runs are "
+             "untouched "
              "(--deadline-s allows more time)",
-             launch->deadline_s);
-    } else if (ended_by) {
+             launch->deadline_s, *watch.told ? "; " : "", watch.told);
+    } else if (watch.ended_by) {
         warn("stopped; all ranks ended, files of earlier runs are untouched");
-        verdict = 128 + ended_by;
+        verdict = 128 + watch.ended_by;
     } else {
-        verdict = judge_end(command.word[0], status, pulse);
+        verdict = judge_end(command.word[0], status, &watch);
     }
-    close(pulse);
+    close(watch.pulse);
+    close(board);
+    board_close(watch.board);
+    free(watch.told);
     command_drop(&command);
     if (lock >= 0)
         close(lock);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 struct world;
+struct board;
 
 /* all: joins the job this process was started in. One world per process. */
 struct world *world_open(void);
@@ -21,6 +22,9 @@ int world_size(const struct world *world);
 /* What the ranks may train on together: physical cores, unless world_trains_on() said otherwise. */
 int world_cores(const struct world *world);
 void world_trains_on(struct world *world, int cores);
+
+/* Where ranks write what they have come to; NULL where nobody reads it. */
+struct board *world_board(const struct world *world);
 
 /* all: the first n ranks as a world of their own; NULL on the others, which should go to world_rest().
  * The members release theirs with world_leave(). */

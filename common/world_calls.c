@@ -23,6 +23,11 @@ int world_cores(const struct world *world)
     return world->cores;
 }
 
+struct board *world_board(const struct world *world)
+{
+    return world->board;
+}
+
 void world_trains_on(struct world *world, int cores)
 {
     world->cores = cores;
@@ -35,7 +40,8 @@ struct world *world_first(struct world *world, int n)
     if (comm == MPI_COMM_NULL)
         return NULL;
     struct world *part = memory_new(1, sizeof *part);
-    *part = (struct world){ .comm = comm, .rank = world->rank, .size = n, .cores = world->cores };
+    *part =
+        (struct world){ .comm = comm, .rank = world->rank, .size = n, .cores = world->cores, .board = world->board };
     return part;
 }
 

@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include "algorithm.h"
+#include "board.h"
 #include "cores.h"
 #include "die.h"
 #include "job.h"
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Open MPI reads these when it starts; a value that is set stands. A waiting rank yields its core: a helper thread or
  * another rank may need it. */
@@ -69,6 +71,21 @@ static void refuse_several_hosts(const struct world *world)
     }
 }
 
+/* The supervisor's board, or one of the first rank's own, which keeps its file open to the end. */
+static struct board *join_board(MPI_Comm comm, int rank)
+{
+    char path[64] = "";
+    const char *told = getenv(JOB_BOARD);
+    if (rank == 0 && told)
+        snprintf(path, sizeof path, "%s", told);
+    else if (rank == 0)
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), board_create());
+    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, comm);
+    struct board *board = board_open(path, rank);
+    board_note_endings(board);
+    return board;
+}
+
 struct world *world_open(void)
 {
     set_defaults();
@@ -80,6 +97,7 @@ struct world *world_open(void)
     MPI_Comm_dup(MPI_COMM_WORLD, &world->comm);
     MPI_Comm_rank(world->comm, &world->rank);
     MPI_Comm_size(world->comm, &world->size);
+    world->board = join_board(world->comm, world->rank);
     int cores_told = job_cores();
     if (cores_told > 0)
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* our own launcher's ranks do not outlive it */
@@ -97,8 +115,10 @@ struct world *world_open(void)
 
 void world_close(struct world *world)
 {
+    board_finish(world->board);
     MPI_Comm_free(&world->comm);
     MPI_Finalize();
+    board_close(world->board);
     free(world);
 }
 

@@ -7,6 +7,7 @@
 struct world {
     MPI_Comm comm;
     int rank, size, cores;
+    struct board *board; /* NULL where ranks are simulated */
 };
 
 #endif

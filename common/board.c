@@ -1,0 +1,207 @@
+#include "board.h"
+
+#include "die.h"
+#include "memory.h"
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum ending { GOES_ON, WAS_TOLD_TO_END, MEANT_TO_END };
+
+struct line {
+    _Alignas(64) atomic_int process; /* 0: nobody has come yet */
+    atomic_int ending;               /* enum ending */
+    atomic_int is_inside;            /* of a collective */
+    struct call call;                /* the last one */
+};
+
+struct board {
+    struct line *mine; /* NULL for a reader */
+    struct paper {
+        atomic_flag is_spoken_for;
+        struct line line[RANKS_MOST];
+    } * paper;
+};
+
+int board_create(void)
+{
+    int file = memfd_create("lockstep-board", MFD_CLOEXEC);
+    if (file >= 0 && ftruncate(file, sizeof(struct paper)) != 0) {
+        close(file);
+        return -1;
+    }
+    return file;
+}
+
+struct board *board_open(const char *path, int rank)
+{
+    int file = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (file < 0)
+        return NULL;
+    void *memory = mmap(NULL, sizeof(struct paper), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (memory == MAP_FAILED)
+        return NULL;
+    struct board *board = memory_new(1, sizeof *board);
+    board->paper = memory;
+    if (rank >= 0 && rank < RANKS_MOST) {
+        board->mine = &board->paper->line[rank];
+        atomic_store(&board->mine->process, (int)getpid());
+    }
+    return board;
+}
+
+void board_close(struct board *board)
+{
+    if (!board)
+        return;
+    munmap(board->paper, sizeof *board->paper);
+    free(board);
+}
+
+void board_enter(struct board *board, const struct call *call)
+{
+    if (!board || !board->mine)
+        return;
+    board->mine->call = *call;
+    atomic_store_explicit(&board->mine->is_inside, 1, memory_order_release);
+}
+
+void board_leave(struct board *board)
+{
+    if (board && board->mine)
+        atomic_store_explicit(&board->mine->is_inside, 0, memory_order_release);
+}
+
+static struct line *line_of_handler;
+
+static void note_ending(int signal)
+{
+    atomic_store(&line_of_handler->ending, WAS_TOLD_TO_END);
+    _exit(128 + signal);
+}
+
+void board_note_endings(struct board *board)
+{
+    if (!board || !board->mine)
+        return;
+    line_of_handler = board->mine;
+    signal(SIGTERM, note_ending);
+}
+
+void board_finish(struct board *board)
+{
+    if (board && board->mine)
+        atomic_store(&board->mine->ending, MEANT_TO_END);
+}
+
+static bool is_gone(const struct line *line)
+{
+    int process = atomic_load(&line->process);
+    return process && atomic_load(&line->ending) == GOES_ON && kill(process, 0) != 0 && errno == ESRCH;
+}
+
+bool board_has_lost(const struct board *board, int ranks)
+{
+    for (int rank = 0; board && rank < ranks; rank++)
+        if (is_gone(&board->paper->line[rank]))
+            return true;
+    return false;
+}
+
+bool board_may_speak(struct board *board)
+{
+    return !board || !atomic_flag_test_and_set(&board->paper->is_spoken_for);
+}
+
+/* --- telling ----------------------------------------------------------------------------------------------------- */
+
+/* The call that some rank is in and that is the furthest: all it waits for are behind it, elsewhere or gone. */
+static const struct call *find_meeting(const struct paper *paper)
+{
+    const struct call *furthest = NULL;
+    for (int rank = 0; rank < RANKS_MOST; rank++) {
+        const struct line *line = &paper->line[rank];
+        if (atomic_load(&line->is_inside) && !is_gone(line) && (!furthest || line->call.sequence > furthest->sequence))
+            furthest = &line->call;
+    }
+    return furthest;
+}
+
+static bool is_there(const struct line *line, const struct call *meeting)
+{
+    return atomic_load(&line->is_inside) && line->call.ranks == meeting->ranks &&
+           line->call.sequence >= meeting->sequence && !is_gone(line);
+}
+
+/* "rank 1", "ranks 0, 2 and 3"; of many the first few. */
+static void list_ranks(FILE *out, const int *ranks, int count)
+{
+    enum { SHOWN = 6 };
+    fputs(count == 1 ? "rank " : "ranks ", out);
+    for (int i = 0; i < count && i < SHOWN; i++)
+        fprintf(out, "%s%d", i == 0 ? "" : i == count - 1 ? " and " : ", ", ranks[i]);
+    if (count > SHOWN)
+        fprintf(out, " and %d more", count - SHOWN);
+}
+
+static void tell_meeting(FILE *out, const struct call *meeting)
+{
+    fprintf(out, meeting->bytes > 0 ? "all-reduce %d" : "barrier %d", meeting->sequence);
+    if (meeting->bytes > 0)
+        fprintf(out, " of %.3g MB", (double)meeting->bytes / 1e6);
+    if (meeting->step >= 0)
+        fprintf(out, " (step %d)", meeting->step);
+}
+
+static void tell_missing(FILE *out, const struct paper *paper, const int *missing, int count)
+{
+    list_ranks(out, missing, count);
+    const struct line *first = &paper->line[missing[0]];
+    if (count == 1 && atomic_load(&first->process))
+        fprintf(out, " (process %d)", atomic_load(&first->process));
+    if (is_gone(first))
+        fputs(count == 1 ? " is gone" : " are gone", out);
+    else
+        fputs(count == 1 ? " has not come" : " have not come", out);
+}
+
+char *board_tell(const struct board *board)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        die(STATUS_WRONG, "no memory for a line of text");
+    const struct call *meeting = board ? find_meeting(board->paper) : NULL;
+    int missing[RANKS_MOST], waiting[RANKS_MOST], count = 0, waiters = 0;
+    for (int rank = 0; board && rank < RANKS_MOST; rank++) {
+        const struct line *line = &board->paper->line[rank];
+        if (meeting && rank < meeting->ranks && is_there(line, meeting))
+            waiting[waiters++] = rank;
+        else if (is_gone(line) || (meeting && rank < meeting->ranks))
+            missing[count++] = rank;
+    }
+    if (count > 0)
+        tell_missing(out, board->paper, missing, count);
+    if (count > 0 && waiters > 0) {
+        fputs("; ", out);
+        list_ranks(out, waiting, waiters);
+        fputs(waiters == 1 ? " waits in " : " wait in ", out);
+        tell_meeting(out, meeting);
+    } else if (waiters > 0) {
+        fputs("all ranks have come to ", out);
+        tell_meeting(out, meeting);
+        fputs(", which does not end", out);
+    }
+    fclose(out);
+    return text;
+}

@@ -1,0 +1,48 @@
+/* board: memory in which each rank writes what it has come to, so that the others and the supervisor can tell who is missing
+ * when something does not end.
+ *
+ * All processes of a job on this host map the same file, which has no name. Every rank writes its own line only; nobody
+ * waits for anybody, so that a rank that dies holds up none who reads. */
+#ifndef LOCKSTEP_BOARD_H
+#define LOCKSTEP_BOARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct board;
+
+/* A new file for a board: its descriptor. Its path under /proc stays good as long as this process keeps it open. */
+int board_create(void);
+
+/* The board in this file; NULL when it cannot be had, which all functions below take for an empty one. `rank` is whose line
+ * this process writes, -1 for a reader. */
+struct board *board_open(const char *path, int rank);
+void board_close(struct board *board);
+
+/* The collective that a rank has come to. */
+struct call {
+    int sequence; /* the n-th of these ranks */
+    int ranks;    /* world size: the first so many take part */
+    int step;     /* of the block, warm-up included; -1 for none */
+    size_t bytes; /* per rank; 0 for a barrier */
+};
+void board_enter(struct board *board, const struct call *call);
+void board_leave(struct board *board);
+
+/* From now on a SIGTERM, with which launchers end ranks, is written down as such before it ends this one: who is gone
+ * without it went first. */
+void board_note_endings(struct board *board);
+/* This rank ends, and means to. */
+void board_finish(struct board *board);
+
+/* Whether the process of one of the first `ranks` is gone although it did not mean to end. */
+bool board_has_lost(const struct board *board, int ranks);
+
+/* True for one process of all that ask: whoever is to speak for them. */
+bool board_may_speak(struct board *board);
+
+/* Who is missing, and who waits for it where: "rank 1 (process 4242) is gone; rank 0 waits for it in all-reduce 17 of 12.5 MB
+ * (step 5)". Blank when nothing can be told. Free it. */
+char *board_tell(const struct board *board);
+
+#endif
