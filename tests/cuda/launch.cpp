@@ -1,0 +1,573 @@
+/* launch: runs a kernel's threads on the CPU, one block after another.
+ *
+ * A block's threads are functions that a fiber calls one after another. A thread that has to wait for others keeps its
+ * fiber, and another fiber goes on: with a thread that was woken, or else with the next one that has not begun. So a
+ * kernel without barriers costs a call per thread, one with barriers a change of fibers per thread and barrier.
+ *
+ * LOCKSTEP_CUDA_ORDER says in which order blocks begin, threads begin, and threads go on after a barrier: 0 ascending,
+ * 1 descending, any other number is the seed of a shuffle. A kernel that is right has the same result under all. */
+#include "stand_in.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <pthread.h>
+#include <random>
+#include <sys/mman.h>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#define ADDRESSES_CHECKED 1
+#else
+#define ADDRESSES_CHECKED 0
+#endif
+
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+__thread uint3 threadIdx;
+__thread uint3 blockIdx;
+__thread dim3 blockDim;
+__thread dim3 gridDim;
+
+namespace stand_in
+{
+
+enum { THREADS_MOST = 1024, LANES = 32, WARPS_MOST = THREADS_MOST / LANES };
+constexpr size_t STACK = 64 * 1024; /* bytes of a fiber, of which the lowest page is out of bounds */
+constexpr size_t PAGE = 4096;
+
+/* ---- fibers: stacks that take turns */
+
+struct fiber {
+    char *stack = nullptr; /* its lower end */
+    size_t size = 0;
+    void *fake_stack = nullptr; /* AddressSanitizer's */
+#if defined(__x86_64__)
+    void *saved = nullptr; /* its stack pointer, where it left off */
+#else
+    ucontext_t saved;
+#endif
+};
+
+#if defined(__x86_64__)
+/* Saves what a function must leave as it was on one stack, and goes on with what was saved on another. */
+extern "C" void stand_in_switch(void **from, void *to);
+__asm__(".text\n"
+        ".type stand_in_switch, @function\n"
+        "stand_in_switch:\n"
+        "    pushq %rbp\n"
+        "    pushq %rbx\n"
+        "    pushq %r12\n"
+        "    pushq %r13\n"
+        "    pushq %r14\n"
+        "    pushq %r15\n"
+        "    movq %rsp, (%rdi)\n"
+        "    movq %rsi, %rsp\n"
+        "    popq %r15\n"
+        "    popq %r14\n"
+        "    popq %r13\n"
+        "    popq %r12\n"
+        "    popq %rbx\n"
+        "    popq %rbp\n"
+        "    ret\n"
+        ".size stand_in_switch, . - stand_in_switch\n");
+
+static void fiber_prepare(fiber *f, void (*entry)())
+{
+    void **top = reinterpret_cast<void **>(f->stack + f->size);
+    *--top = nullptr; /* nowhere to return to; and so the stack is aligned as if `entry` had been called */
+    *--top = reinterpret_cast<void *>(entry);
+    for (int i = 0; i < 6; i++)
+        *--top = nullptr;
+    f->saved = top;
+}
+
+static void fiber_leave(fiber *from, fiber *to)
+{
+    stand_in_switch(&from->saved, to->saved);
+}
+#else
+static void fiber_prepare(fiber *f, void (*entry)())
+{
+    getcontext(&f->saved);
+    f->saved.uc_stack.ss_sp = f->stack;
+    f->saved.uc_stack.ss_size = f->size;
+    f->saved.uc_link = nullptr;
+    makecontext(&f->saved, entry, 0);
+}
+
+static void fiber_leave(fiber *from, fiber *to)
+{
+    swapcontext(&from->saved, &to->saved);
+}
+#endif
+
+static void fiber_switch(fiber *from, fiber *to)
+{
+#if ADDRESSES_CHECKED
+    __sanitizer_start_switch_fiber(&from->fake_stack, to->stack, to->size);
+#endif
+    fiber_leave(from, to);
+#if ADDRESSES_CHECKED
+    __sanitizer_finish_switch_fiber(from->fake_stack, nullptr, nullptr);
+#endif
+}
+
+/* ---- a stream's thread, as it runs kernels */
+
+/* Lanes of a warp that wait for each other. */
+struct gathering {
+    meeting kind;
+    unsigned int mask;
+    unsigned int here;
+    const char *file;
+    int line;
+};
+
+struct warp {
+    unsigned int alive;
+    std::vector<gathering> gatherings;
+    unsigned int lanes[LANES]; /* in the order in which they go on */
+    unsigned int lane_count;
+};
+
+struct runner {
+    runner();
+    ~runner();
+    runner(const runner &) = delete;
+    runner &operator=(const runner &) = delete;
+
+    /* of the launch */
+    const std::function<void()> *thread;
+    dim3 grid, block;
+    unsigned int threads;
+    unsigned int sequence[THREADS_MOST]; /* in which threads begin, and go on */
+    uint3 place[THREADS_MOST];           /* threadIdx */
+    warp warps[WARPS_MOST];
+    unsigned int warp_count;
+
+    /* of the block */
+    unsigned int begun, alive;
+    unsigned int running;
+    unsigned int ready[THREADS_MOST], ready_first, ready_count; /* threads that were woken, a ring */
+    fiber *home[THREADS_MOST];                                  /* where a waiting thread is */
+    struct {
+        int argument, width;
+    } asked[THREADS_MOST];
+    uint64_t value[THREADS_MOST]; /* what a thread brought to a meeting, then what it takes from it */
+    unsigned int at_barrier;
+    uint64_t agreed; /* threads at the barrier with a predicate */
+    const char *barrier_file;
+    int barrier_line;
+
+    /* for as long as the stream lives */
+    fiber outside; /* the stream's thread itself */
+    fiber *here;
+    char *stacks;
+    size_t fibers_made;
+    fiber fibers[THREADS_MOST];
+    std::vector<fiber *> idle;
+};
+
+static thread_local std::unique_ptr<runner> current;
+
+runner::runner()
+{
+    void *memory = mmap(nullptr, STACK * THREADS_MOST, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (memory == MAP_FAILED)
+        fail("no memory for the stacks of %d emulated threads", THREADS_MOST);
+    stacks = static_cast<char *>(memory);
+    fibers_made = 0;
+    idle.reserve(THREADS_MOST);
+    for (warp &w : warps)
+        w.gatherings.reserve(LANES);
+#if ADDRESSES_CHECKED
+    pthread_attr_t attributes;
+    void *lower;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &lower, &outside.size);
+    pthread_attr_destroy(&attributes);
+    outside.stack = static_cast<char *>(lower);
+#endif
+    here = &outside;
+}
+
+runner::~runner()
+{
+    munmap(stacks, STACK * THREADS_MOST);
+}
+
+std::string launch_name(dim3 grid, dim3 block)
+{
+    char text[160];
+    snprintf(text, sizeof text, "a kernel of grid (%u,%u,%u), block (%u,%u,%u)", grid.x, grid.y, grid.z, block.x,
+             block.y, block.z);
+    return text;
+}
+
+/* ---- order */
+
+static unsigned long order_seed()
+{
+    static const unsigned long seed = static_cast<unsigned long>(number_of("LOCKSTEP_CUDA_ORDER", 0));
+    return seed;
+}
+
+/* An order of n blocks: the first, and from each to the next, modulo n. A grid may be too large for a table. */
+struct strides {
+    uint64_t first, stride;
+};
+
+static strides strides_of(uint64_t n)
+{
+    if (order_seed() == 0)
+        return { 0, 1 };
+    if (order_seed() == 1)
+        return { n - 1, n - 1 };
+    std::mt19937_64 random(order_seed());
+    strides s = { random() % n, random() % n };
+    while (std::gcd(s.stride, n) != 1)
+        s.stride++;
+    return s;
+}
+
+static void sequence_fill(unsigned int *sequence, unsigned int n)
+{
+    std::iota(sequence, sequence + n, 0u);
+    if (order_seed() == 1)
+        std::reverse(sequence, sequence + n);
+    else if (order_seed() > 1)
+        std::shuffle(sequence, sequence + n, std::mt19937_64(order_seed()));
+}
+
+/* ---- waiting and waking */
+
+[[noreturn]] static void stuck(const runner &r)
+{
+    const unsigned int block = blockIdx.x + r.grid.x * (blockIdx.y + r.grid.y * blockIdx.z);
+    std::string rest;
+    for (unsigned int w = 0; w < r.warp_count; w++)
+        for (const gathering &g : r.warps[w].gatherings)
+            if (rest.size() < 400) {
+                char text[256];
+                snprintf(text, sizeof text, "; in warp %u lanes %08x wait for lanes %08x at %s:%d", w, g.here,
+                         g.mask & r.warps[w].alive & ~g.here, g.file, g.line);
+                rest += text;
+            }
+    if (r.at_barrier)
+        fail("%s: block %u is stuck: %u of %u threads wait at the __syncthreads of %s:%d%s",
+             launch_name(r.grid, r.block).c_str(), block, r.at_barrier, r.alive, r.barrier_file, r.barrier_line,
+             rest.c_str());
+    fail("%s: block %u is stuck%s", launch_name(r.grid, r.block).c_str(), block, rest.c_str());
+}
+
+static void thread_wake(runner &r, unsigned int t)
+{
+    r.ready[(r.ready_first + r.ready_count++) % THREADS_MOST] = t;
+}
+
+static unsigned int thread_next(runner &r)
+{
+    const unsigned int t = r.ready[r.ready_first];
+    r.ready_first = (r.ready_first + 1) % THREADS_MOST;
+    r.ready_count--;
+    return t;
+}
+
+static bool thread_alive(const runner &r, unsigned int t)
+{
+    return r.warps[t / LANES].alive >> t % LANES & 1;
+}
+
+static void barrier_open(runner &r)
+{
+    for (unsigned int i = 0; i < r.threads; i++) {
+        const unsigned int t = r.sequence[i];
+        if (!thread_alive(r, t))
+            continue;
+        r.value[t] = r.agreed;
+        thread_wake(r, t);
+    }
+    r.at_barrier = 0;
+    r.agreed = 0;
+}
+
+/* The lane whose value this lane takes. */
+static unsigned int lane_source(meeting kind, unsigned int lane, int argument, int width)
+{
+    const int l = static_cast<int>(lane), first = l & ~(width - 1), end = first + width;
+    int from = l;
+    switch (kind) {
+    case meeting::shuffle:
+        from = first + (argument & (width - 1));
+        break;
+    case meeting::shuffle_up:
+        from = l - argument;
+        break;
+    case meeting::shuffle_down:
+        from = l + argument;
+        break;
+    case meeting::shuffle_xor:
+        from = l ^ argument;
+        break;
+    case meeting::sync:
+    case meeting::ballot:
+        break;
+    }
+    if (from >= end || (from < first && kind == meeting::shuffle_up))
+        from = l;
+    return static_cast<unsigned int>(from) % LANES;
+}
+
+static void gathering_open(runner &r, unsigned int w, const gathering &g)
+{
+    uint64_t brought[LANES];
+    uint64_t votes = 0;
+    for (unsigned int lane = 0; lane < LANES; lane++) {
+        const bool takes_part = g.here >> lane & 1;
+        brought[lane] = takes_part ? r.value[w * LANES + lane] : ~uint64_t(0);
+        votes |= uint64_t(takes_part && (brought[lane] & 1)) << lane;
+    }
+    for (unsigned int i = 0; i < r.warps[w].lane_count; i++) {
+        const unsigned int lane = r.warps[w].lanes[i], t = w * LANES + lane;
+        if (!(g.here >> lane & 1))
+            continue;
+        const unsigned int source = lane_source(g.kind, lane, r.asked[t].argument, r.asked[t].width);
+        r.value[t] = g.kind == meeting::ballot ? votes : brought[source];
+        thread_wake(r, t);
+    }
+}
+
+/* Opens what is complete, now that a lane has come or one has ended. */
+static void warp_check(runner &r, unsigned int w)
+{
+    std::vector<gathering> &gatherings = r.warps[w].gatherings;
+    for (size_t i = 0; i < gatherings.size();) {
+        const gathering g = gatherings[i];
+        if (g.here != (g.mask & r.warps[w].alive)) {
+            i++;
+            continue;
+        }
+        gatherings[i] = gatherings.back();
+        gatherings.pop_back();
+        gathering_open(r, w, g);
+    }
+}
+
+/* ---- the fibers of a block */
+
+static void fiber_main();
+
+static fiber *fiber_idle(runner &r)
+{
+    if (r.idle.empty()) {
+        fiber *f = &r.fibers[r.fibers_made];
+        f->stack = r.stacks + STACK * r.fibers_made++ + PAGE;
+        f->size = STACK - PAGE;
+        mprotect(f->stack - PAGE, PAGE, PROT_NONE);
+        fiber_prepare(f, fiber_main);
+        return f;
+    }
+    fiber *f = r.idle.back();
+    r.idle.pop_back();
+    return f;
+}
+
+static void go_to(runner &r, fiber *to)
+{
+    fiber *from = r.here;
+    r.here = to;
+    if (from != to)
+        fiber_switch(from, to);
+}
+
+/* Another one's turn, until this thread was woken and its turn has come. */
+static void thread_wait(runner &r)
+{
+    const unsigned int me = r.running;
+    r.home[me] = r.here;
+    if (r.ready_count)
+        go_to(r, r.home[thread_next(r)]);
+    else if (r.begun < r.threads)
+        go_to(r, fiber_idle(r));
+    else
+        stuck(r);
+    r.running = me;
+    threadIdx = r.place[me];
+}
+
+static void thread_end(runner &r)
+{
+    const unsigned int t = r.running, w = t / LANES;
+    r.warps[w].alive &= ~(1u << t % LANES);
+    r.alive--;
+    if (r.at_barrier && r.at_barrier == r.alive)
+        barrier_open(r);
+    if (!r.warps[w].gatherings.empty())
+        warp_check(r, w);
+}
+
+/* What a fiber does: threads that have not begun, while there are any and nobody was woken. */
+static void fiber_main()
+{
+#if ADDRESSES_CHECKED
+    __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+#endif
+    runner &r = *current;
+    for (;;) {
+        r.running = r.sequence[r.begun++];
+        threadIdx = r.place[r.running];
+        (*r.thread)();
+        thread_end(r);
+        if (!r.ready_count && r.begun < r.threads)
+            continue;
+        if (!r.ready_count && r.alive)
+            stuck(r);
+        r.idle.push_back(r.here);
+        go_to(r, r.ready_count ? r.home[thread_next(r)] : &r.outside);
+    }
+}
+
+int block_meet(int predicate, const char *file, int line)
+{
+    runner &r = *current;
+    if (!r.at_barrier) {
+        r.barrier_file = file;
+        r.barrier_line = line;
+    } else if (r.barrier_line != line || strcmp(r.barrier_file, file) != 0) {
+        fail("%s: threads of a block are at different __syncthreads: %s:%d and %s:%d",
+             launch_name(r.grid, r.block).c_str(), r.barrier_file, r.barrier_line, file, line);
+    }
+    r.at_barrier++;
+    r.agreed += predicate != 0;
+    if (r.at_barrier == r.alive)
+        barrier_open(r);
+    thread_wait(r);
+    return static_cast<int>(r.value[r.running]);
+}
+
+uint64_t warp_meet(meeting kind, unsigned int mask, uint64_t value, int argument, int width, const char *file, int line)
+{
+    runner &r = *current;
+    const unsigned int t = r.running, w = t / LANES, bit = 1u << t % LANES;
+    if (!(mask & bit))
+        fail("%s: %s:%d: thread %u (lane %u) is not in its own mask %08x", launch_name(r.grid, r.block).c_str(), file,
+             line, t, t % LANES, mask);
+    if (width < 1 || width > LANES || (width & (width - 1)))
+        fail("%s: %s:%d: the width %d is no power of two up to %d", launch_name(r.grid, r.block).c_str(), file, line,
+             width, LANES);
+    std::vector<gathering> &gatherings = r.warps[w].gatherings;
+    auto g = std::find_if(gatherings.begin(), gatherings.end(), [mask](const gathering &o) { return o.mask == mask; });
+    if (g == gatherings.end())
+        g = gatherings.insert(g, gathering{ kind, mask, 0, file, line });
+    else if (g->kind != kind || g->line != line || strcmp(g->file, file) != 0)
+        fail("%s: lanes %08x of a warp are at different functions: %s:%d and %s:%d",
+             launch_name(r.grid, r.block).c_str(), mask, g->file, g->line, file, line);
+    g->here |= bit;
+    r.value[t] = value;
+    r.asked[t] = { argument, width };
+    warp_check(r, w);
+    thread_wait(r);
+    return r.value[t];
+}
+
+/* ---- a launch */
+
+static void launch_begin(runner &r, dim3 grid, dim3 block, const std::function<void()> &thread)
+{
+    r.thread = &thread;
+    r.grid = gridDim = grid;
+    r.block = blockDim = block;
+    r.threads = block.x * block.y * block.z;
+    r.warp_count = (r.threads + LANES - 1) / LANES;
+    sequence_fill(r.sequence, r.threads);
+    for (unsigned int w = 0; w < r.warp_count; w++)
+        r.warps[w].lane_count = 0;
+    for (unsigned int i = 0; i < r.threads; i++) {
+        const unsigned int t = r.sequence[i];
+        warp &w = r.warps[t / LANES];
+        w.lanes[w.lane_count++] = t % LANES;
+        r.place[t] = uint3{ t % block.x, t / block.x % block.y, t / block.x / block.y };
+    }
+}
+
+static void block_run(runner &r)
+{
+    r.begun = 0;
+    r.alive = r.threads;
+    r.ready_first = r.ready_count = 0;
+    r.at_barrier = 0;
+    r.agreed = 0;
+    for (unsigned int w = 0; w < r.warp_count; w++) {
+        const unsigned int lanes = std::min<unsigned int>(r.threads - w * LANES, LANES);
+        r.warps[w].alive = static_cast<unsigned int>((uint64_t(1) << lanes) - 1);
+    }
+    go_to(r, fiber_idle(r));
+}
+
+void grid_run(dim3 grid, dim3 block, const std::function<void()> &thread)
+{
+    if (!current)
+        current = std::make_unique<runner>();
+    runner &r = *current;
+    launch_begin(r, grid, block, thread);
+    const uint64_t blocks = uint64_t(grid.x) * grid.y * grid.z;
+    const strides order = strides_of(blocks);
+    uint64_t b = order.first;
+    for (uint64_t i = 0; i < blocks; i++, b = (b + order.stride) % blocks) {
+        blockIdx = uint3{ static_cast<unsigned int>(b % grid.x), static_cast<unsigned int>(b / grid.x % grid.y),
+                          static_cast<unsigned int>(b / grid.x / grid.y) };
+        block_run(r);
+    }
+}
+
+static const char *launch_wrong(const cudaLaunchConfig_t &c)
+{
+    const dim3 grid = c.gridDim, block = c.blockDim;
+    if (grid.x < 1 || grid.y < 1 || grid.z < 1 || block.x < 1 || block.y < 1 || block.z < 1)
+        return "nothing to run";
+    if (grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
+        return "more blocks than (2147483647,65535,65535)";
+    if (block.x > 1024 || block.y > 1024 || block.z > 64 || uint64_t(block.x) * block.y * block.z > THREADS_MOST)
+        return "more than 1024 threads a block, or 64 along z";
+    if (c.dynamicSmemBytes || c.numAttrs)
+        return "the stand-in has neither dynamic shared memory nor launch attributes";
+    return nullptr;
+}
+
+cudaError_t launch(const cudaLaunchConfig_t *config, std::function<void()> thread)
+{
+    if (const char *wrong = launch_wrong(*config))
+        fail("%s: %s", launch_name(config->gridDim, config->blockDim).c_str(), wrong);
+    if (!thread)
+        fail("%s: no kernel", launch_name(config->gridDim, config->blockDim).c_str());
+    return stream_queue(config->stream, [grid = config->gridDim, block = config->blockDim, thread = std::move(thread)] {
+        grid_run(grid, block, thread);
+    });
+}
+
+void fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("cuda stand-in: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    abort();
+}
+
+long number_of(const char *variable, long otherwise)
+{
+    const char *text = getenv(variable);
+    return text && *text ? strtol(text, nullptr, 10) : otherwise;
+}
+
+} // namespace stand_in

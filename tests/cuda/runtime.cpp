@@ -1,0 +1,830 @@
+/* runtime: devices, streams, events and memory of the stand-in (README.md).
+ *
+ * A stream is a queue with a thread of its own, so that work really goes on beside the host's, and whoever forgets to
+ * wait reads what was there before. All state has one lock and one condition, since clarity is worth more here. */
+#include "stand_in.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(memory, bytes)   ((void)(memory), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(memory, bytes) ((void)(memory), (void)(bytes))
+#endif
+
+/* What a stream does, and how much of it is done. */
+struct CUstream_st {
+    int device;
+    std::deque<std::function<void()>> operations;
+    uint64_t queued, done;
+    bool started, closing;
+};
+
+/* One call of cudaEventRecord(). Who waits for it holds on to it, whatever becomes of the event. */
+struct recorded {
+    bool done;
+    double at; /* ms */
+};
+
+struct CUevent_st {
+    int device;
+    unsigned int flags;
+    std::shared_ptr<recorded> last;
+};
+
+namespace stand_in
+{
+
+constexpr size_t MEMORY = size_t(4) << 30; /* bytes of every device */
+constexpr size_t GUARD = 256;              /* bytes before and at least as many behind every allocation */
+constexpr unsigned char GUARD_BYTE = 0xab;
+constexpr unsigned char POISON = 0xff; /* so that floats nobody has written are NaN */
+
+struct allocation {
+    size_t bytes;  /* as asked for */
+    size_t mapped; /* with the guards */
+    int device;
+};
+
+struct state {
+    std::mutex lock;
+    std::condition_variable changed;
+    std::map<cudaStream_t, std::shared_ptr<CUstream_st>> streams;
+    std::map<int, cudaStream_t> default_streams;    /* by device */
+    std::map<const char *, allocation> allocations; /* of devices, by address */
+    std::map<void *, size_t> host_allocations;
+};
+
+/* Never destroyed: streams may still work while the process exits. */
+static state &all()
+{
+    static state *const one = new state();
+    return *one;
+}
+
+static thread_local int device_now;
+static thread_local cudaError_t last_error;
+static thread_local bool in_host_function;
+
+static cudaError_t report(cudaError_t error)
+{
+    if (error != cudaSuccess)
+        last_error = error;
+    return error;
+}
+
+/* ---- devices */
+
+/* How many devices CUDA_VISIBLE_DEVICES leaves of those that LOCKSTEP_CUDA_DEVICES asks for; -1: no driver. */
+static const std::vector<int> &devices_visible()
+{
+    static const std::vector<int> *const visible = [] {
+        auto *list = new std::vector<int>;
+        const int count = static_cast<int>(number_of("LOCKSTEP_CUDA_DEVICES", 1));
+        const char *text = getenv("CUDA_VISIBLE_DEVICES");
+        for (int i = 0; !text && i < count; i++)
+            list->push_back(i);
+        while (text && *text) {
+            char *end;
+            const long device = strtol(text, &end, 10);
+            if (end == text || device < 0 || device >= count)
+                break;
+            list->push_back(static_cast<int>(device));
+            text = *end == ',' ? end + 1 : end;
+        }
+        return list;
+    }();
+    return *visible;
+}
+
+cudaError_t device_seen()
+{
+    if (number_of("LOCKSTEP_CUDA_DEVICES", 1) < 0)
+        return cudaErrorInsufficientDriver;
+    return devices_visible().empty() ? cudaErrorNoDevice : cudaSuccess;
+}
+
+int device_number()
+{
+    return device_now;
+}
+
+static int device_bus(int device)
+{
+    return devices_visible()[static_cast<size_t>(device)] + 1;
+}
+
+static bool device_exists(int device)
+{
+    return device >= 0 && static_cast<size_t>(device) < devices_visible().size();
+}
+
+static std::string address_of(int device)
+{
+    char text[32];
+    snprintf(text, sizeof text, "0000:%02x:00.0", static_cast<unsigned int>(device_bus(device)));
+    return text;
+}
+
+std::string device_address()
+{
+    return address_of(device_now);
+}
+
+/* What every function asks first: is there a device, and may this thread call at all? */
+static cudaError_t may_call()
+{
+    return in_host_function ? cudaErrorNotPermitted : device_seen();
+}
+
+/* ---- streams */
+
+static void operation_run(std::function<void()> operation)
+{
+    static const long delay = number_of("LOCKSTEP_CUDA_DELAY_US", 0);
+    if (delay > 0)
+        usleep(static_cast<useconds_t>(delay));
+    operation();
+}
+
+static void stream_work(std::shared_ptr<CUstream_st> stream)
+{
+    std::unique_lock<std::mutex> hold(all().lock);
+    for (;;) {
+        all().changed.wait(hold, [&] { return stream->closing || !stream->operations.empty(); });
+        if (stream->operations.empty())
+            return;
+        std::function<void()> operation = std::move(stream->operations.front());
+        stream->operations.pop_front();
+        hold.unlock();
+        operation_run(std::move(operation));
+        hold.lock();
+        stream->done++;
+        all().changed.notify_all();
+    }
+}
+
+/* A thread that gets none of the signals that are meant for the program's own. */
+static void stream_start(const std::shared_ptr<CUstream_st> &stream)
+{
+    sigset_t every, before;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    std::thread(stream_work, stream).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    stream->started = true;
+}
+
+static cudaStream_t stream_new(int device)
+{
+    auto stream = std::make_shared<CUstream_st>();
+    stream->device = device;
+    all().streams[stream.get()] = stream;
+    return stream.get();
+}
+
+/* With the lock held. The default stream is one more stream: it waits for no other, and no other for it. */
+static std::shared_ptr<CUstream_st> stream_find(cudaStream_t stream)
+{
+    if (!stream) {
+        cudaStream_t &standard = all().default_streams[device_now];
+        if (!standard)
+            standard = stream_new(device_now);
+        stream = standard;
+    }
+    auto found = all().streams.find(stream);
+    return found == all().streams.end() ? nullptr : found->second;
+}
+
+static void stream_add(const std::shared_ptr<CUstream_st> &stream, std::function<void()> operation)
+{
+    stream->operations.push_back(std::move(operation));
+    stream->queued++;
+    if (!stream->started)
+        stream_start(stream);
+    all().changed.notify_all();
+}
+
+/* What was queued until now is done, and the lock was free meanwhile. */
+static void stream_wait(const std::shared_ptr<CUstream_st> &stream, std::unique_lock<std::mutex> &hold)
+{
+    const uint64_t until = stream->queued;
+    all().changed.wait(hold, [&] { return stream->done >= until; });
+}
+
+static void streams_wait(std::unique_lock<std::mutex> &hold)
+{
+    const auto streams = all().streams;
+    for (const auto &entry : streams)
+        stream_wait(entry.second, hold);
+}
+
+/* As on the real one, kernels and events belong to their stream's device, while copies go anywhere. */
+static cudaError_t queue(cudaStream_t stream, bool anywhere, std::function<void()> operation)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    std::lock_guard<std::mutex> hold(all().lock);
+    const std::shared_ptr<CUstream_st> found = stream_find(stream);
+    if (!found || (!anywhere && found->device != device_now))
+        return report(cudaErrorInvalidResourceHandle);
+    stream_add(found, std::move(operation));
+    return cudaSuccess;
+}
+
+cudaError_t stream_queue(cudaStream_t stream, std::function<void()> operation)
+{
+    return queue(stream, false, std::move(operation));
+}
+
+static double now_ms()
+{
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) * 1e-6;
+}
+
+/* ---- memory */
+
+/* With the lock held: the allocation of a device in which an address lies. */
+static auto allocation_around(const void *memory)
+{
+    const char *address = static_cast<const char *>(memory);
+    auto next = all().allocations.upper_bound(address);
+    if (next == all().allocations.begin())
+        return all().allocations.end();
+    auto found = std::prev(next);
+    return address < found->first + std::max<size_t>(found->second.bytes, 1) ? found : all().allocations.end();
+}
+
+static bool within_device(const void *memory, size_t bytes)
+{
+    const auto found = allocation_around(memory);
+    return found != all().allocations.end() &&
+           bytes <= found->second.bytes - static_cast<size_t>(static_cast<const char *>(memory) - found->first);
+}
+
+static bool outside_device(const void *memory)
+{
+    return memory && allocation_around(memory) == all().allocations.end();
+}
+
+bool memory_is_device(const void *memory, size_t bytes)
+{
+    std::lock_guard<std::mutex> hold(all().lock);
+    return within_device(memory, bytes);
+}
+
+static size_t memory_used(int device)
+{
+    size_t used = 0;
+    for (const auto &entry : all().allocations)
+        if (entry.second.device == device)
+            used += entry.second.mapped;
+    return used;
+}
+
+/* The bytes before an allocation and behind it, which nobody may write. */
+static void guard_check(const char *memory, const allocation &a)
+{
+    const size_t behind = a.mapped - GUARD - a.bytes;
+    ASAN_UNPOISON_MEMORY_REGION(memory - GUARD, GUARD);
+    ASAN_UNPOISON_MEMORY_REGION(memory + a.bytes, behind);
+    const auto touched = [](char byte) { return static_cast<unsigned char>(byte) != GUARD_BYTE; };
+    if (std::any_of(memory - GUARD, memory, touched))
+        fail("something was written before the %zu bytes of device memory at %p", a.bytes,
+             static_cast<const void *>(memory));
+    const char *end = memory + a.bytes;
+    const char *at = std::find_if(end, end + behind, touched);
+    if (at != end + behind)
+        fail("something was written %td bytes behind the end of the %zu bytes of device memory at %p", at - end,
+             a.bytes, static_cast<const void *>(memory));
+}
+
+static cudaError_t device_memory_new(void **memory, size_t bytes)
+{
+    const size_t page = 4096;
+    const size_t mapped = (bytes + 2 * GUARD + page - 1) / page * page;
+    std::lock_guard<std::mutex> hold(all().lock);
+    if (bytes > MEMORY || mapped > MEMORY - memory_used(device_now))
+        return cudaErrorMemoryAllocation;
+    void *base = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        return cudaErrorMemoryAllocation;
+    char *const start = static_cast<char *>(base) + GUARD;
+    const size_t behind = mapped - GUARD - bytes;
+    memset(start - GUARD, GUARD_BYTE, GUARD);
+    memset(start, POISON, bytes);
+    memset(start + bytes, GUARD_BYTE, behind);
+    ASAN_POISON_MEMORY_REGION(start - GUARD, GUARD);
+    ASAN_POISON_MEMORY_REGION(start + bytes, behind);
+    all().allocations[start] = allocation{ bytes, mapped, device_now };
+    *memory = start;
+    return cudaSuccess;
+}
+
+static cudaError_t device_memory_free(void *memory)
+{
+    std::unique_lock<std::mutex> hold(all().lock);
+    streams_wait(hold);
+    const auto found = all().allocations.find(static_cast<const char *>(memory));
+    if (found == all().allocations.end())
+        return cudaErrorInvalidValue;
+    guard_check(found->first, found->second);
+    munmap(static_cast<char *>(memory) - GUARD, found->second.mapped);
+    all().allocations.erase(found);
+    return cudaSuccess;
+}
+
+/* Whether one side of a copy lies where the call says. */
+static bool side_fits(const void *memory, size_t bytes, bool device, bool any)
+{
+    if (any)
+        return within_device(memory, bytes) || outside_device(memory);
+    return device ? within_device(memory, bytes) : outside_device(memory);
+}
+
+/* Bytes from the first to behind the last one of a copy of rows. */
+static size_t extent(size_t pitch, size_t width, size_t height)
+{
+    return height ? pitch * (height - 1) + width : 0;
+}
+
+struct rows {
+    void *to;
+    size_t to_pitch;
+    const void *from;
+    size_t from_pitch;
+    size_t width, height;
+};
+
+static cudaError_t copy_check(const rows &c, cudaMemcpyKind kind)
+{
+    const bool any = kind == cudaMemcpyDefault;
+    const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
+        return cudaErrorInvalidMemcpyDirection;
+    if (c.width > c.to_pitch || c.width > c.from_pitch)
+        return cudaErrorInvalidPitchValue;
+    std::lock_guard<std::mutex> hold(all().lock);
+    if (!side_fits(c.to, extent(c.to_pitch, c.width, c.height), to_device, any) ||
+        !side_fits(c.from, extent(c.from_pitch, c.width, c.height), from_device, any))
+        return cudaErrorInvalidValue;
+    return cudaSuccess;
+}
+
+/* Host memory is read or written when the stream gets there, be it page-locked or not. */
+static cudaError_t copy_queue(const rows &c, cudaMemcpyKind kind, cudaStream_t stream)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    if (c.width && c.height)
+        if (cudaError_t error = copy_check(c, kind))
+            return report(error);
+    return queue(stream, true, [c] {
+        for (size_t row = 0; row < c.height; row++)
+            memmove(static_cast<char *>(c.to) + row * c.to_pitch,
+                    static_cast<const char *>(c.from) + row * c.from_pitch, c.width);
+    });
+}
+
+static cudaError_t set_queue(void *memory, int value, size_t count, cudaStream_t stream)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    if (count && !memory_is_device(memory, count))
+        return report(cudaErrorInvalidValue);
+    return queue(stream, true, [=] { memset(memory, value, count); });
+}
+
+/* ---- errors */
+
+struct error_text {
+    cudaError_t error;
+    const char *name, *text;
+};
+
+static const error_text *error_find(cudaError_t error)
+{
+    static const error_text texts[] = {
+        { cudaSuccess, "cudaSuccess", "no error" },
+        { cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument" },
+        { cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory" },
+        { cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error" },
+        { cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument" },
+        { cudaErrorInvalidPitchValue, "cudaErrorInvalidPitchValue", "invalid pitch argument" },
+        { cudaErrorInvalidHostPointer, "cudaErrorInvalidHostPointer", "invalid host pointer" },
+        { cudaErrorInvalidDevicePointer, "cudaErrorInvalidDevicePointer", "invalid device pointer" },
+        { cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy" },
+        { cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
+          "CUDA driver version is insufficient for CUDA runtime version" },
+        { cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction", "invalid device function" },
+        { cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected" },
+        { cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal" },
+        { cudaErrorOperatingSystem, "cudaErrorOperatingSystem",
+          "OS call failed or operation not supported on this OS" },
+        { cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle" },
+        { cudaErrorNotReady, "cudaErrorNotReady", "device not ready" },
+        { cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered" },
+        { cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure" },
+        { cudaErrorNotPermitted, "cudaErrorNotPermitted", "operation not permitted" },
+        { cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported" },
+        { cudaErrorUnknown, "cudaErrorUnknown", "unknown error" },
+    };
+    for (const error_text &t : texts)
+        if (t.error == error)
+            return &t;
+    return nullptr;
+}
+
+} // namespace stand_in
+
+/* ---- the interface */
+
+using namespace stand_in;
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = static_cast<int>(devices_visible().size());
+    return report(may_call());
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    if (!device_exists(device))
+        return report(cudaErrorInvalidDevice);
+    device_now = device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = device_now;
+    return report(may_call());
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *prop, int device)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    if (!device_exists(device))
+        return report(cudaErrorInvalidDevice);
+    *prop = cudaDeviceProp();
+    snprintf(prop->name, sizeof prop->name, "stand-in on the CPU");
+    prop->totalGlobalMem = MEMORY;
+    prop->sharedMemPerBlock = 48 * 1024;
+    prop->regsPerBlock = 65536;
+    prop->warpSize = 32;
+    prop->maxThreadsPerBlock = prop->maxThreadsDim[0] = prop->maxThreadsDim[1] = 1024;
+    prop->maxThreadsDim[2] = 64;
+    prop->maxGridSize[0] = 0x7fffffff;
+    prop->maxGridSize[1] = prop->maxGridSize[2] = 65535;
+    prop->major = 9;
+    prop->multiProcessorCount = 4;
+    prop->concurrentKernels = 1;
+    prop->pciBusID = device_bus(device);
+    prop->asyncEngineCount = 1;
+    prop->unifiedAddressing = 1;
+    prop->memoryBusWidth = 64;
+    prop->l2CacheSize = 1 << 20;
+    prop->maxThreadsPerMultiProcessor = 2048;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    if (!device_exists(device))
+        return report(cudaErrorInvalidDevice);
+    const std::string address = address_of(device);
+    if (!pciBusId || len <= static_cast<int>(address.size()))
+        return report(cudaErrorInvalidValue);
+    memcpy(pciBusId, address.c_str(), address.size() + 1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    std::unique_lock<std::mutex> hold(all().lock);
+    streams_wait(hold);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *driverVersion)
+{
+    *driverVersion = number_of("LOCKSTEP_CUDA_DEVICES", 1) < 0 ? 0 : CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *runtimeVersion)
+{
+    *runtimeVersion = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    const cudaError_t error = last_error;
+    last_error = cudaSuccess;
+    return error;
+}
+
+cudaError_t cudaPeekAtLastError(void)
+{
+    return last_error;
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    const error_text *found = error_find(error);
+    return found ? found->text : "unrecognized error code";
+}
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+    const error_text *found = error_find(error);
+    return found ? found->name : "unrecognized error code";
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t *pStream)
+{
+    return cudaStreamCreateWithFlags(pStream, cudaStreamDefault);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    if (!pStream || flags > cudaStreamNonBlocking)
+        return report(cudaErrorInvalidValue);
+    std::lock_guard<std::mutex> hold(all().lock);
+    *pStream = stream_new(device_now);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags, int)
+{
+    return cudaStreamCreateWithFlags(pStream, flags);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
+{
+    *leastPriority = 0;
+    *greatestPriority = -5;
+    return report(may_call());
+}
+
+/* What is queued is still done, and nobody waits for it here. */
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    std::lock_guard<std::mutex> hold(all().lock);
+    const auto found = all().streams.find(stream);
+    if (found == all().streams.end())
+        return report(cudaErrorInvalidResourceHandle);
+    found->second->closing = true;
+    all().streams.erase(found);
+    all().changed.notify_all();
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    std::unique_lock<std::mutex> hold(all().lock);
+    const std::shared_ptr<CUstream_st> found = stream_find(stream);
+    if (!found)
+        return report(cudaErrorInvalidResourceHandle);
+    stream_wait(found, hold);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    std::lock_guard<std::mutex> hold(all().lock);
+    const std::shared_ptr<CUstream_st> found = stream_find(stream);
+    if (!found)
+        return report(cudaErrorInvalidResourceHandle);
+    return report(found->done < found->queued ? cudaErrorNotReady : cudaSuccess);
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int)
+{
+    if (!event)
+        return report(cudaErrorInvalidResourceHandle);
+    std::shared_ptr<recorded> last;
+    {
+        std::lock_guard<std::mutex> hold(all().lock);
+        last = event->last;
+    }
+    if (!last)
+        return report(may_call());
+    return queue(stream, true, [last] {
+        std::unique_lock<std::mutex> hold(all().lock);
+        all().changed.wait(hold, [&] { return last->done; });
+    });
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData)
+{
+    if (!fn)
+        return report(cudaErrorInvalidValue);
+    return queue(stream, true, [=] {
+        in_host_function = true;
+        fn(userData);
+        in_host_function = false;
+    });
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    if (!event || (flags & ~(cudaEventBlockingSync | cudaEventDisableTiming)))
+        return report(cudaErrorInvalidValue);
+    *event = new CUevent_st{ device_now, flags, nullptr };
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    if (!event)
+        return report(cudaErrorInvalidResourceHandle);
+    delete event;
+    return report(may_call());
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    std::lock_guard<std::mutex> hold(all().lock);
+    const std::shared_ptr<CUstream_st> found = stream_find(stream);
+    if (!event || !found || found->device != event->device)
+        return report(cudaErrorInvalidResourceHandle);
+    const auto last = event->last = std::make_shared<recorded>();
+    stream_add(found, [last] {
+        std::lock_guard<std::mutex> inner(all().lock);
+        last->at = now_ms();
+        last->done = true;
+    });
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    if (!event)
+        return report(cudaErrorInvalidResourceHandle);
+    std::lock_guard<std::mutex> hold(all().lock);
+    return report(event->last && !event->last->done ? cudaErrorNotReady : cudaSuccess);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    if (!event)
+        return report(cudaErrorInvalidResourceHandle);
+    std::unique_lock<std::mutex> hold(all().lock);
+    const auto last = event->last;
+    if (last)
+        all().changed.wait(hold, [&] { return last->done; });
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    std::lock_guard<std::mutex> hold(all().lock);
+    if (!start || !end || !start->last || !end->last || (start->flags | end->flags) & cudaEventDisableTiming)
+        return report(cudaErrorInvalidResourceHandle);
+    if (!start->last->done || !end->last->done)
+        return report(cudaErrorNotReady);
+    *ms = static_cast<float>(end->last->at - start->last->at);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void **devPtr, size_t size)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    if (!devPtr)
+        return report(cudaErrorInvalidValue);
+    *devPtr = nullptr;
+    return report(size ? device_memory_new(devPtr, size) : cudaSuccess);
+}
+
+cudaError_t cudaFree(void *devPtr)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    return report(devPtr ? device_memory_free(devPtr) : cudaSuccess);
+}
+
+cudaError_t cudaMallocHost(void **ptr, size_t size)
+{
+    return cudaHostAlloc(ptr, size, cudaHostAllocDefault);
+}
+
+cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    if (!pHost)
+        return report(cudaErrorInvalidValue);
+    *pHost = nullptr;
+    if (size == 0)
+        return cudaSuccess;
+    if (posix_memalign(pHost, 4096, size))
+        return report(cudaErrorMemoryAllocation);
+    memset(*pHost, POISON, size);
+    std::lock_guard<std::mutex> hold(all().lock);
+    all().host_allocations[*pHost] = size;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *ptr)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    if (!ptr)
+        return cudaSuccess;
+    std::unique_lock<std::mutex> hold(all().lock);
+    streams_wait(hold);
+    if (!all().host_allocations.erase(ptr))
+        return report(cudaErrorInvalidValue);
+    free(ptr);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    std::lock_guard<std::mutex> hold(all().lock);
+    *total = MEMORY;
+    *free = MEMORY - memory_used(device_now);
+    return cudaSuccess;
+}
+
+/* On the default stream, and waited for: it does not wait for other streams, as they were created non-blocking. */
+cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, cudaMemcpyKind kind)
+{
+    const cudaError_t error = cudaMemcpyAsync(dst, src, count, kind, nullptr);
+    return error ? error : cudaStreamSynchronize(nullptr);
+}
+
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, cudaMemcpyKind kind, cudaStream_t stream)
+{
+    return copy_queue(rows{ dst, count, src, count, count, 1 }, kind, stream);
+}
+
+cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+                              cudaMemcpyKind kind, cudaStream_t stream)
+{
+    return copy_queue(rows{ dst, dpitch, src, spitch, width, height }, kind, stream);
+}
+
+/* Not waited for, as on the real one. */
+cudaError_t cudaMemset(void *devPtr, int value, size_t count)
+{
+    return set_queue(devPtr, value, count, nullptr);
+}
+
+cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream)
+{
+    return set_queue(devPtr, value, count, stream);
+}
