@@ -173,12 +173,12 @@ void cuda_watch(void (*watch)(void *argument), void *argument)
 
 /* Asks again and again, for the end of the work is to be seen when it comes; after the first 50 us, by when a launch that
  * was under way has ended, it leaves the core to others between questions: several ranks may share it. */
-void device_wait(void)
+void cuda_wait(cudaStream_t stream)
 {
     const double patience = 50e-6, watch_every = 1e-3;
     double began = world_now(), watched = began;
     cudaError_t error;
-    while ((error = cudaStreamQuery(gpu.work)) == cudaErrorNotReady) {
+    while ((error = cudaStreamQuery(stream)) == cudaErrorNotReady) {
         double now = world_now();
         if (now - began > patience)
             sched_yield();
@@ -188,6 +188,11 @@ void device_wait(void)
         }
     }
     cuda_must(error, "what was handed over before");
+}
+
+void device_wait(void)
+{
+    cuda_wait(gpu.work);
 }
 
 /* A note is 1 below zero for the first event, and so on. */
@@ -344,7 +349,7 @@ void device_sample(void *host, const void *memory, size_t size, size_t stride, s
 
 struct device_inbox device_inbox_open(size_t count, size_t size)
 {
-    struct device_inbox inbox = { .device = device_new(count, size), .host = device_stage_new(count * size) };
+    struct device_inbox inbox = { device_stage_new(count * size), device_new(count, size), count * size };
     if (inbox.host)
         memset(inbox.host, 0, count * size);
     return inbox;

@@ -1,5 +1,5 @@
 /* device_cuda: between device_cuda.c, which knows what is asked for, and device_cuda_kernels.cu, which does it on the GPU;
- * and what collective_nccl.c needs of both. For C17 and C++17.
+ * and what engine_nccl.c needs of both. For C17 and C++17.
  *
  * A launcher hands its work to `stream` and returns. Pointers are device memory. What each one computes, and the legend,
  * is in device.h under the same name. The same input gives the same bits in every run: no sum depends on which block
@@ -25,6 +25,9 @@ int cuda_device(void);
 
 /* Ends the program where `error` is one, with a line that says so of `what`. */
 void cuda_must(cudaError_t error, const char *what);
+
+/* Returns when a stream has done all it was told. */
+void cuda_wait(cudaStream_t stream);
 
 /* From now on whoever waits for the GPU calls `watch` about once a millisecond, in the thread that opened the device;
  * waits shorter than that do without. NULL is nobody. */

@@ -1,0 +1,112 @@
+# What LOCKSTEP_CUDA asks for: sets LOCKSTEP_GPU_KITS, the kits there are ("toolkit", "stand_in"), and defines
+#
+#     add_gpu_ranks(NAME SOURCE)   build/lib/{nccl,cuda}/NAME, and the same of the stand-in in build/tests/stand_in/
+#
+# Architectures: code for Hopper, and an intermediate form from Ampere on, which the driver compiles for any other GPU.
+
+set(LOCKSTEP_GPU_KITS "")
+include(CheckLanguage)
+
+# --- the toolkit -------------------------------------------------------------------------------------------------------
+
+function(find_toolkit LACKS)
+  if(NOT CMAKE_CUDA_COMPILER)
+    find_program(NVCC nvcc HINTS $ENV{CUDA_PATH} /usr/local/cuda PATH_SUFFIXES bin)
+    if(NVCC)
+      set(CMAKE_CUDA_COMPILER ${NVCC})
+    endif()
+  endif()
+  check_language(CXX)
+  check_language(CUDA)
+  set(${LACKS} "" PARENT_SCOPE)
+  if(NOT CMAKE_CXX_COMPILER)
+    set(${LACKS} "a C++ compiler, which nvcc needs (g++)" PARENT_SCOPE)
+  elseif(NOT CMAKE_CUDA_COMPILER)
+    set(${LACKS} "nvcc of NVIDIA's CUDA Toolkit (set CUDACXX, or PATH)" PARENT_SCOPE)
+  else()
+    set(CMAKE_CUDA_COMPILER ${CMAKE_CUDA_COMPILER} PARENT_SCOPE)
+    find_path(NCCL_INCLUDE_DIR nccl.h HINTS $ENV{NCCL_ROOT} /usr/local/cuda PATH_SUFFIXES include)
+    find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS $ENV{NCCL_ROOT} /usr/local/cuda PATH_SUFFIXES lib lib64)
+    if(NOT NCCL_INCLUDE_DIR OR NOT NCCL_LIBRARY)
+      set(${LACKS} "NCCL (nccl.h and libnccl.so.2; set NCCL_ROOT)" PARENT_SCOPE)
+    endif()
+  endif()
+endfunction()
+
+if(CMAKE_BUILD_TYPE STREQUAL Sanitize AND NOT LOCKSTEP_CUDA STREQUAL "ON")
+  message(STATUS "Sanitizers do not reach a GPU, so no CUDA in this build")
+elseif(NOT LOCKSTEP_CUDA STREQUAL "OFF")
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80-virtual 90-real)
+  endif()
+  find_toolkit(LACKS)
+  if(LACKS STREQUAL "")
+    enable_language(CXX)
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    list(APPEND LOCKSTEP_GPU_KITS toolkit)
+    message(STATUS "GPUs: CUDA ${CUDAToolkit_VERSION}, ${NCCL_LIBRARY}")
+  elseif(LOCKSTEP_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "LOCKSTEP_CUDA=ON lacks ${LACKS}; install it, or configure with LOCKSTEP_CUDA=OFF")
+  else()
+    message(STATUS "No GPUs in this build, for lack of ${LACKS}")
+  endif()
+endif()
+
+add_library(kit_toolkit INTERFACE)
+if(toolkit IN_LIST LOCKSTEP_GPU_KITS)
+  add_library(kernels_toolkit STATIC common/device_cuda_kernels.cu)
+  set_target_properties(kernels_toolkit PROPERTIES CUDA_STANDARD 17)
+  target_compile_options(kernels_toolkit PRIVATE -Xcompiler=-Wall,-Wextra,-Wshadow)
+  if(LOCKSTEP_WERROR)
+    target_compile_options(kernels_toolkit PRIVATE -Werror=all-warnings)
+  endif()
+  target_link_libraries(kernels_toolkit PRIVATE CUDA::cudart)
+  target_include_directories(kit_toolkit SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS} ${NCCL_INCLUDE_DIR})
+  target_link_libraries(kit_toolkit INTERFACE kernels_toolkit CUDA::cublas CUDA::cudart ${NCCL_LIBRARY})
+endif()
+
+# --- the stand-in ------------------------------------------------------------------------------------------------------
+
+if(LOCKSTEP_TESTS)
+  check_language(CXX)
+  if(CMAKE_CXX_COMPILER)
+    enable_language(CXX)
+    list(APPEND LOCKSTEP_GPU_KITS stand_in)
+  else()
+    message(STATUS "No C++ compiler (g++), so the GPU code is not tested on the CPU")
+  endif()
+endif()
+
+add_library(kit_stand_in INTERFACE)
+if(stand_in IN_LIST LOCKSTEP_GPU_KITS)
+  add_subdirectory(tests/cuda) # cuda_stand_in: the library, with its include directory
+  target_link_libraries(kit_stand_in INTERFACE cuda_stand_in)
+endif()
+
+# --- backends and programs ---------------------------------------------------------------------------------------------
+
+set(GPU_FOLDER_toolkit lib)
+set(GPU_FOLDER_stand_in tests/stand_in)
+
+foreach(KIT ${LOCKSTEP_GPU_KITS})
+  foreach(ENGINE nccl mpi)
+    set(BACKEND gpu_${ENGINE}_${KIT})
+    add_library(lockstep_${BACKEND} STATIC $<TARGET_OBJECTS:lockstep_here> ${CUDA_DEVICE} common/engine_${ENGINE}.c)
+    target_include_directories(lockstep_${BACKEND} PUBLIC common)
+    target_link_libraries(lockstep_${BACKEND} PUBLIC lockstep_options Threads::Threads m kit_${KIT} PRIVATE MPI::MPI_C)
+  endforeach()
+endforeach()
+
+function(add_gpu_program TARGET NAME SOURCE BACKEND FOLDER)
+  add_executable(${TARGET} ${SOURCE})
+  target_link_libraries(${TARGET} PRIVATE ${BACKEND})
+  set_target_properties(${TARGET} PROPERTIES OUTPUT_NAME ${NAME} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${FOLDER})
+endfunction()
+
+function(add_gpu_ranks NAME SOURCE)
+  foreach(KIT ${LOCKSTEP_GPU_KITS})
+    add_gpu_program(${NAME}_nccl_${KIT} ${NAME} ${SOURCE} lockstep_gpu_nccl_${KIT} ${GPU_FOLDER_${KIT}}/nccl)
+    add_gpu_program(${NAME}_cuda_${KIT} ${NAME} ${SOURCE} lockstep_gpu_mpi_${KIT} ${GPU_FOLDER_${KIT}}/cuda)
+  endforeach()
+endfunction()
