@@ -10,6 +10,7 @@
 #include "world.h"
 #include "world_mpi.h"
 
+#include <math.h>
 #include <nccl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ enum {
     LOOK_AFTER_US = 100000, /* between looks for ranks that are gone */
 };
 
-static const double PATIENCE_S = 60; /* without a deadline of the person's own */
+static const double PATIENCE_S = 60; /* and never more than half the supervisor's, so that a rank speaks first: it knows */
 
 struct engine {
     struct world *world;
@@ -74,7 +75,7 @@ static void pretend_hosts(int rank)
 void collective_begin(struct world *world, bool shares_gpus, double deadline_s)
 {
     settings.shares_gpus = shares_gpus && world_size(world) > world_cores(world);
-    settings.deadline_s = deadline_s > 0 ? deadline_s : PATIENCE_S;
+    settings.deadline_s = deadline_s > 0 ? fmin(PATIENCE_S, deadline_s / 2) : PATIENCE_S;
     if (settings.shares_gpus)
         pretend_hosts(world_rank(world));
 }

@@ -1,48 +1,26 @@
-/* The collectives on real ranks, started by mpirun. An all-reduce of our own stands before MPI's (the profiling
- * interface allows it), so that a wrong sum can be made to order: a check that cannot fail would be none. */
+/* The collectives on real ranks, started by mpirun, whatever engine sums and whatever device's memory it is. Sums can be made
+ * wrong to order (sabotage.h): a check that cannot fail would be none. */
 #include "bf16.h"
 #include "collective.h"
+#include "device.h"
 #include "memory.h"
+#include "sabotage.h"
 #include "spans.h"
 #include "world.h"
 
 #include <math.h>
-#include <mpi.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
-enum { COUNT = 5000 };
+enum { COUNT = SABOTAGED };
 
 static struct world *world;
-static enum { HONEST, FLIPPED, LOST } sabotage;
-
-int MPI_Allreduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-    if (sabotage == LOST && count == COUNT) {
-        memcpy(receive, send, (size_t)count * sizeof(float));
-        return MPI_SUCCESS;
-    }
-    int status = PMPI_Allreduce(send, receive, count, type, op, comm);
-    if (sabotage == FLIPPED && count == COUNT)
-        for (int i = 0; i < count; i++)
-            ((uint32_t *)receive)[i] ^= 1u << 22; /* the highest bit of the fraction */
-    return status;
-}
-
-/* The same for a started sum: it is there at once, and the request is one that is done. */
-int MPI_Iallreduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                   MPI_Request *request)
-{
-    if (sabotage == HONEST)
-        return PMPI_Iallreduce(send, receive, count, type, op, comm, request);
-    *request = MPI_REQUEST_NULL;
-    return MPI_Allreduce(send, receive, count, type, op, comm);
-}
 
 static float value_of(int rank, int i)
 {
@@ -55,28 +33,60 @@ static float sum_of(int i)
     return (float)(ranks * (ranks + 1) / 2 * (i % 97 - 48));
 }
 
+/* Of the device. */
 struct buffers {
-    float send[COUNT], receive[COUNT];
+    float *send, *receive; /* (COUNT) */
 };
 
-static struct buffers *fill(void)
+static void put(float *out, float (*value)(int i))
 {
-    struct buffers *b = memory_new(1, sizeof *b);
-    for (int i = 0; i < COUNT; i++) {
-        b->send[i] = value_of(world_rank(world), i);
-        b->receive[i] = -1e30f; /* poison: who writes nothing is noticed */
-    }
+    float *values = memory_new(COUNT, sizeof *values);
+    for (int i = 0; i < COUNT; i++)
+        values[i] = value(i);
+    device_put(out, values, COUNT * sizeof *values);
+    free(values);
+}
+
+static float my_value(int i)
+{
+    return value_of(world_rank(world), i);
+}
+
+static float poison(int i)
+{
+    (void)i;
+    return -1e30f; /* who writes nothing is noticed */
+}
+
+static struct buffers fill(void)
+{
+    struct buffers b = { device_new(COUNT, sizeof(float)), device_new(COUNT, sizeof(float)) };
+    put(b.send, my_value);
+    put(b.receive, poison);
     return b;
+}
+
+static void drop(struct buffers *b)
+{
+    device_free(b->send);
+    device_free(b->receive);
+}
+
+static void assert_values(const float *memory, float (*value)(int i))
+{
+    float *values = memory_new(COUNT, sizeof *values);
+    device_fetch(values, memory, COUNT * sizeof *values);
+    for (int i = 0; i < COUNT; i++) {
+        float expected = value(i);
+        assert_memory_equal(&values[i], &expected, sizeof expected);
+    }
+    free(values);
 }
 
 static void assert_sums(const struct buffers *b)
 {
-    for (int i = 0; i < COUNT; i++) {
-        float expected = sum_of(i);
-        assert_memory_equal(&b->receive[i], &expected, sizeof expected);
-        expected = value_of(world_rank(world), i);
-        assert_memory_equal(&b->send[i], &expected, sizeof expected); /* what was sent is still there */
-    }
+    assert_values(b->receive, sum_of);
+    assert_values(b->send, my_value); /* what was sent is still there */
 }
 
 static void a_sum_adds_all_ranks_and_stamps_itself(void **state)
@@ -86,21 +96,25 @@ static void a_sum_adds_all_ranks_and_stamps_itself(void **state)
     spans_open(&spans, 4);
     spans_restart(&spans, 0, 0);
     struct collective *c = collective_open(world, &spans);
-    struct buffers *b = fill();
+    struct buffers b = fill();
     double before = world_now();
-    collective_sum(c, WIRE_F32, b->send, b->receive, COUNT);
+    collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
+    device_wait();
     double after = world_now();
-    assert_sums(b);
+    assert_sums(&b);
     collective_barrier(c);
+    spans_settle(&spans);
     assert_int_equal(spans.count, 2);
     const struct span *s = &spans.at[0];
-    assert_true(before <= s->start && s->start <= s->entered && s->entered <= s->end && s->end <= after);
+    double error = device_clock_error();
+    assert_true(before - error <= s->start && s->start <= s->entered && s->entered <= s->end &&
+                s->end <= after + error);
     assert_int_equal(s->kind, SPAN_SUM);
     assert_int_equal(s->bytes, COUNT * sizeof(float));
     assert_int_equal(s->sequence, 0);
     assert_int_equal(spans.at[1].kind, SPAN_BARRIER);
     assert_int_equal(spans.at[1].sequence, 1);
-    free(b);
+    drop(&b);
     collective_close(c);
     spans_close(&spans);
 }
@@ -113,25 +127,48 @@ static void a_started_sum_is_there_when_finished(void **state)
     spans_open(&spans, BUCKETS + 1);
     spans_restart(&spans, 0, 0);
     struct collective *c = collective_open(world, &spans);
-    struct buffers *b = fill();
+    struct buffers b = fill();
     int ticket[BUCKETS];
     for (int i = 0; i < BUCKETS; i++)
-        ticket[i] = collective_start(c, WIRE_F32, b->send + i * EACH, b->receive + i * EACH, EACH);
+        ticket[i] = collective_start(c, WIRE_F32, b.send + i * EACH, b.receive + i * EACH, EACH);
     collective_progress(c);
     for (int i = 0; i < BUCKETS; i++)
         collective_finish(c, ticket[i]);
-    assert_sums(b);
+    spans_settle(&spans);
+    assert_sums(&b);
     for (int i = 0; i < BUCKETS; i++) {
         assert_true(spans.at[i].start <= spans.at[i].entered && spans.at[i].entered <= spans.at[i].end);
         assert_true(spans.at[i].progressed);
         assert_int_equal(spans.at[i].sequence, i);
     }
-    int again = collective_start(c, WIRE_F32, b->send, b->receive, 1);
+    int again = collective_start(c, WIRE_F32, b.send, b.receive, 1);
     assert_int_equal(again, ticket[0]); /* a finished ticket is free */
     collective_finish(c, again);
-    free(b);
+    drop(&b);
     collective_close(c);
     spans_close(&spans);
+}
+
+enum { HALVES = 4 };
+
+/* Of the device, in bf16. */
+struct halves {
+    uint16_t *send, *receive; /* (HALVES) */
+};
+
+static struct halves put_halves(const uint16_t *values)
+{
+    static const uint16_t poison[HALVES] = { 0x7fc0, 0x7fc0, 0x7fc0, 0x7fc0 };
+    struct halves h = { device_new(HALVES, sizeof *h.send), device_new(HALVES, sizeof *h.receive) };
+    device_put(h.send, values, sizeof poison);
+    device_put(h.receive, poison, sizeof poison);
+    return h;
+}
+
+static void drop_halves(struct halves *h)
+{
+    device_free(h->send);
+    device_free(h->receive);
 }
 
 static void bf16_halves_the_bytes_and_rounds(void **state)
@@ -141,16 +178,17 @@ static void bf16_halves_the_bytes_and_rounds(void **state)
     spans_open(&spans, 1);
     spans_restart(&spans, 0, 0);
     struct collective *c = collective_open(world, &spans);
-    /* 1.0, -2.0, 256.0 and 1.0078125 (the next after 1) in bf16; the sums below need no more than 8 bits */
-    uint16_t send[] = { 0x3f80, 0xc000, 0x4380, 0x3f80 }, receive[4] = { 0 };
+    /* 1.0, -2.0, 256.0 and 1.0 in bf16; the sums below need no more than 8 bits */
+    const uint16_t values[] = { 0x3f80, 0xc000, 0x4380, 0x3f80 };
+    struct halves h = put_halves(values);
     collective_check(c, 1);
-    collective_sum(c, WIRE_BF16, send, receive, 4);
+    collective_sum(c, WIRE_BF16, h.send, h.receive, HALVES);
     assert_int_equal(collective_wrong(c), 0);
-    uint32_t bits = (uint32_t)receive[0] << 16;
-    float sum;
-    memcpy(&sum, &bits, sizeof sum);
-    assert_true(sum >= (float)world_size(world) && sum <= (float)world_size(world));
+    uint16_t sums[HALVES];
+    device_fetch(sums, h.receive, sizeof sums);
+    assert_true((double)bf16_widen(sums[0]) == world_size(world));
     assert_int_equal(spans.at[0].bytes, 8);
+    drop_halves(&h);
     collective_close(c);
     spans_close(&spans);
 }
@@ -159,20 +197,20 @@ static void a_wrong_sum_is_noticed(void **state)
 {
     (void)state;
     struct collective *c = collective_open(world, NULL);
-    struct buffers *b = fill();
+    struct buffers b = fill();
     collective_check(c, 1);
-    collective_sum(c, WIRE_F32, b->send, b->receive, COUNT);
+    collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
     assert_int_equal(collective_wrong(c), 0);
     for (sabotage = FLIPPED; sabotage <= LOST; sabotage++) {
-        collective_sum(c, WIRE_F32, b->send, b->receive, COUNT);
+        collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
         assert_int_equal(collective_wrong(c), 1);
         assert_int_equal(collective_wrong(c), 0); /* told once */
     }
     sabotage = HONEST;
-    b->send[0] = (float)NAN; /* a NaN on any rank fails every comparison */
-    collective_sum(c, WIRE_F32, b->send, b->receive, COUNT);
+    device_fill(b.send, (float)NAN, 1); /* on any rank it fails every comparison */
+    collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
     assert_int_equal(collective_wrong(c), 1);
-    free(b);
+    drop(&b);
     collective_close(c);
 }
 
@@ -181,20 +219,20 @@ static void a_wrong_started_sum_is_noticed(void **state)
 {
     (void)state;
     struct collective *c = collective_open(world, NULL);
-    struct buffers *b = fill(), *other = fill();
+    struct buffers b = fill(), other = fill();
     for (int checking = 0; checking <= 1; checking++)
         for (sabotage = HONEST; sabotage <= LOST; sabotage++) {
             collective_check(c, checking);
-            int whole = collective_start(c, WIRE_F32, b->send, b->receive, COUNT);
-            int part = collective_start(c, WIRE_F32, other->send, other->receive, COUNT / 2); /* sabotage spares it */
+            int whole = collective_start(c, WIRE_F32, b.send, b.receive, COUNT);
+            int part = collective_start(c, WIRE_F32, other.send, other.receive, COUNT / 2); /* sabotage spares it */
             collective_progress(c);
             collective_finish(c, whole);
             collective_finish(c, part);
             assert_int_equal(collective_wrong(c), checking && sabotage != HONEST);
         }
     sabotage = HONEST;
-    free(b);
-    free(other);
+    drop(&b);
+    drop(&other);
     collective_close(c);
 }
 
@@ -208,13 +246,15 @@ static void started_bf16_sums_round_each_partial_sum(void **state)
     collective_check(c, 1);
     /* 1, -2 and 256; then 256 from rank 0 and 1 from all others: the 1 is half of 256's last place and may vanish. */
     uint16_t small = world_rank(world) == 0 ? 0x4380 : 0x3f80;
-    uint16_t send[] = { 0x3f80, 0xc000, 0x4380, small }, receive[] = { 0x7fc0, 0x7fc0, 0x7fc0, 0x7fc0 };
-    uint16_t blocking[4];
-    int first = collective_start(c, WIRE_BF16, send, receive, 2);
-    int second = collective_start(c, WIRE_BF16, send + 2, receive + 2, 2);
+    const uint16_t values[] = { 0x3f80, 0xc000, 0x4380, small };
+    struct halves h = put_halves(values), blocking = put_halves(values);
+    int first = collective_start(c, WIRE_BF16, h.send, h.receive, 2);
+    int second = collective_start(c, WIRE_BF16, h.send + 2, h.receive + 2, 2);
     collective_finish(c, first);
     collective_finish(c, second);
     assert_int_equal(collective_wrong(c), 0);
+    uint16_t receive[HALVES], again[HALVES];
+    device_fetch(receive, h.receive, sizeof receive);
     int ranks = world_size(world);
     const double exact[] = { ranks, -2 * ranks, 256 * ranks };
     for (int i = 0; i < 3; i++)
@@ -222,8 +262,11 @@ static void started_bf16_sums_round_each_partial_sum(void **state)
     double sum = 256 + ranks - 1, got = (double)bf16_widen(receive[3]);
     assert_true(got >= 256 && fabs(got - sum) <= (ranks - 1) * ldexp(sum, -8)); /* a rounding per addition */
     assert_int_equal(spans.at[0].bytes, 4);
-    collective_sum(c, WIRE_BF16, send, blocking, 2);
-    assert_memory_equal(blocking, receive, 4); /* a sum that blocks says the same */
+    collective_sum(c, WIRE_BF16, blocking.send, blocking.receive, 2);
+    device_fetch(again, blocking.receive, sizeof again);
+    assert_memory_equal(again, receive, 4); /* a sum that blocks says the same */
+    drop_halves(&h);
+    drop_halves(&blocking);
     collective_close(c);
     spans_close(&spans);
 }
@@ -262,6 +305,15 @@ static void sleeping_and_working_take_their_time(void **state)
 int main(void)
 {
     world = world_open();
+    if (device_gpus() == 0 && strcmp(device_name(), "cuda") == 0) {
+        world_close(world);
+        puts("built with CUDA, no usable device");
+        return 77;
+    }
+    device_open(world_rank(world), PRECISION_FP32);
+    if (device_gpus() > 0)
+        world_trains_on(world, device_gpus());
+    collective_begin(world, true, 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sum_adds_all_ranks_and_stamps_itself),
         cmocka_unit_test(a_started_sum_is_there_when_finished),
@@ -273,6 +325,7 @@ int main(void)
         cmocka_unit_test(sleeping_and_working_take_their_time),
     };
     int failed = cmocka_run_group_tests_name("collective", tests, NULL, NULL);
+    device_close();
     world_close(world);
     return failed;
 }

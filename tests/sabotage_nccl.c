@@ -1,0 +1,24 @@
+/* The linker hands NCCL's all-reduce to us (-Wl,--wrap=ncclAllReduce). */
+#include "sabotage.h"
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+enum sabotage sabotage;
+
+ncclResult_t __real_ncclAllReduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                  ncclComm_t comm, cudaStream_t stream);
+ncclResult_t __wrap_ncclAllReduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                  ncclComm_t comm, cudaStream_t stream);
+
+ncclResult_t __wrap_ncclAllReduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                  ncclComm_t comm, cudaStream_t stream)
+{
+    ncclResult_t result = __real_ncclAllReduce(send, receive, count, type, op, comm, stream);
+    if (count != SABOTAGED || sabotage == HONEST)
+        return result;
+    cudaError_t error = sabotage == LOST
+                            ? cudaMemcpyAsync(receive, send, count * sizeof(float), cudaMemcpyDeviceToDevice, stream)
+                            : cudaMemsetAsync(receive, 0x5a, count * sizeof(float), stream);
+    return error == cudaSuccess ? result : ncclUnhandledCudaError;
+}
