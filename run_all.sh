@@ -12,7 +12,7 @@ readonly option_rows=(
     "--scale         | many ranks instead: up to 256 on simulated GPU clusters, up to 16384 by formula"
     "--quick         | fewer rounds: ratios without interval, in less than a minute per lab"
     "--only NN_name  | run this lab only"
-    "--backend WORD  | where ranks run: mpi (here), sim (on simulated cores), or auto (each lab decides)"
+    "--backend WORD  | where ranks run: mpi (on cores here), nccl (on GPUs), sim (on simulated cores), or auto (each lab decides)"
     "--platform WORD | run the labs on this simulated machine only: a name that --list shows, or a SimGrid file"
     "--seconds S     | time for measuring, per lab: more time, more rounds"
     "--out DIR       | folder of the results [results]"
@@ -35,6 +35,7 @@ readonly package_rows=(
     "gnuplot-nox|gnuplot-qt|gnuplot-x11  gnuplot    draws the charts"
     "fonts-dejavu-core                   -          letters in the charts"
     "?libsimgrid-dev                     -          simulates ranks that have a core each"
+    "?g++                                g++        compiles the CUDA kernels for the CPU, to test them; nvcc needs it too"
 )
 
 # What to expect of a lab, in seconds: start, machine card and charts, and the measuring between them. Where ranks have no
@@ -55,6 +56,7 @@ declare -a labs=()      # to be run
 declare -a finished=()  # of these, the ones that ended well
 declare -a problems=()  # one line each, repeated at the end
 results=results
+gpus=0 # that the labs take
 
 # --- saying things -------------------------------------------------------------------------------------------------
 
@@ -158,8 +160,8 @@ find_platform() # CALLER'S FOLDER
     else
         [[ -e platforms/$word.xml ]] || die 2 "--platform '$word' is no machine here; --list shows them"
     fi
-    [[ ${value[--backend]-} != mpi ]] ||
-        die 2 "--platform '${value[--platform]}' is a simulated machine; leave out --backend mpi"
+    [[ ${value[--backend]-} != @(mpi|nccl) ]] ||
+        die 2 "--platform '${value[--platform]}' is a simulated machine; leave out --backend ${value[--backend]}"
 }
 
 refuse_nonsense()
@@ -169,8 +171,8 @@ refuse_nonsense()
         [[ " ${labs[*]} " == *" $only "* ]] || die 2 "--only '$only' is no lab here; --list shows them"
         labs=("$only")
     fi
-    [[ $backend == mpi || $backend == sim || $backend == auto ]] ||
-        die 2 "--backend takes mpi, sim or auto, not '$backend'; leave it out to let each lab decide"
+    [[ $backend == @(mpi|nccl|sim|auto) ]] ||
+        die 2 "--backend takes mpi, nccl, sim or auto, not '$backend'; leave it out to let each lab decide"
     [[ $seconds =~ ^[0-9]{1,5}([.][0-9]{1,6})?$ && $((10#${seconds%.*})) -lt 86400 ]] ||
         die 2 "--seconds takes a number below 86400 (a day), not '$seconds'"
     if is_given --test; then
@@ -324,7 +326,8 @@ set_up()
 # shellcheck disable=SC2317 # called through `quietly`
 compile()
 {
-    cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build --parallel "$(nproc)"
+    cmake -S . -B build -DCMAKE_BUILD_TYPE=Release ${LOCKSTEP_CUDA:+"-DLOCKSTEP_CUDA=$LOCKSTEP_CUDA"} &&
+        cmake --build build --parallel "$(nproc)"
 }
 
 build()
@@ -337,6 +340,20 @@ build()
     fi
     : >build/build.log
     quietly "Building" build/build.log compile || die 1 "the build failed"
+}
+
+# The program that looks for them is there in a build with CUDA only.
+find_gpus() # sets gpus to their number, and says which, or why none of that build can be used
+{
+    local program=${LOCKSTEP_GPU_PROGRAMS:-build/lib}/nccl/describe_gpus said
+    [[ -x $program ]] && ! is_given --scale && ! is_given --platform &&
+        [[ ${value[--backend]-auto} == @(auto|nccl) ]] || return 0
+    if said=$("$program" 2>&1); then
+        gpus=$(wc -l <<<"$said")
+        printf 'GPUs: %s\n' "$(cut -d ';' -f 2 <<<"$said" | sort | uniq -c | sed 's/^ *//; s/ / x /' | paste -s -d ',' | sed 's/,/, /g')"
+    else
+        printf 'GPUs: none; %s\n' "${said##*$'\n'}"
+    fi
 }
 
 run_tests()
@@ -358,7 +375,8 @@ lab() # NAME OPTION...
 
 is_crowded() # four ranks have no core each, so that labs that decide run twice
 {
-    [[ ${value[--backend]-auto} == auto ]] && ! is_given --platform && (($(nproc) < 4)) && command -v smpirun >/dev/null
+    [[ ${value[--backend]-auto} == auto ]] && ! is_given --platform && ((gpus == 0 && $(nproc) < 4)) &&
+        command -v smpirun >/dev/null
 }
 
 look_first() # a picture before the long run: one round of the straggler, beside the baseline
@@ -542,6 +560,7 @@ main()
     trap stop INT TERM
     set_up
     build
+    find_gpus
     ! is_given --test || run_tests
     need_simgrid
     if is_given --scale; then

@@ -136,17 +136,33 @@ double card_barrier(const struct card *card, int ranks)
     return link ? link->barrier : (double)NAN;
 }
 
-/* What a card must agree on to be used for a run. */
+/* Whether ranks train on GPUs, by the key of their machine. */
+static bool is_of_gpus(const char *platform)
+{
+    return strstr(platform, JOB_ON_GPUS) != NULL;
+}
+
+/* What a card must agree on to be used for a run; processor and kernel only where they train. */
 static char *card_key(const struct subject *subject, const struct run *run, const char *platform, const char *cpu,
                       int cores)
 {
     char *model = subject->name(run);
-    bool is_modelled = strstr(platform, JOB_MODELLED) != NULL; /* then this machine's processor and kernel do nothing */
-    char *key = memory_text("%s; %s; %d cores; %s; %s; %d ranks; batch %d; %s; lockstep %s", platform,
-                            is_modelled ? "no processor" : cpu, cores, is_modelled ? "no kernel" : device_kernel(),
-                            algorithm_name(), run->ranks, run->batch_size, model, LOCKSTEP_VERSION);
+    bool is_elsewhere = is_of_gpus(platform) || strstr(platform, JOB_MODELLED);
+    char *key = memory_text("%s; %s; %d %s; %s; %s; %d ranks; batch %d; %s; lockstep %s", platform,
+                            is_elsewhere ? "no processor" : cpu, cores, is_of_gpus(platform) ? "GPUs" : "cores",
+                            is_elsewhere ? "no kernel" : device_kernel(), algorithm_name(), run->ranks, run->batch_size,
+                            model, LOCKSTEP_VERSION);
     free(model);
     return key;
+}
+
+/* How the lines begin that hold the key; and on GPUs the kernel, which a program for cores does not know: it reads such a
+ * card only to ask for a guess, and the ranks look again. */
+static const char key_line[] = "# for: ", kernel_line[] = "# kernel: ";
+
+static const char *kernel_wanted(const char *platform)
+{
+    return is_of_gpus(platform) && strcmp(device_name(), "cuda") == 0 ? device_kernel() : NULL;
 }
 
 /* Every number of the card by name, so that reading and writing agree. */
@@ -209,8 +225,10 @@ void card_write(const struct card *card, const char *folder, const struct subjec
     list_entries(&copy, entries);
     struct file file = file_begin(folder, "machine.csv");
     char *key = card_key(subject, run, platform, card->cpu, card->cores);
-    fprintf(file.out, "# the machine card: what this machine does when nothing is wrong\n# for: %s\n", key);
+    fprintf(file.out, "# the machine card: what this machine does when nothing is wrong\n%s%s\n", key_line, key);
     free(key);
+    if (is_of_gpus(platform))
+        fprintf(file.out, "%s%s\n", kernel_line, device_kernel());
     struct csv csv = { .out = file.out };
     for (int i = 0; i < CARD_ENTRIES; i++)
         write_row(&csv, entries[i].quantity, entries[i].ranks, NAN, *entries[i].value);
@@ -223,21 +241,29 @@ void card_write(const struct card *card, const char *folder, const struct subjec
     file_commit(&file);
 }
 
-static bool is_fresh(const char *path, const char *key)
+static bool says(const char *line, const char *beginning, const char *rest)
+{
+    size_t length = strlen(beginning);
+    return strncmp(line, beginning, length) == 0 && strcmp(line + length, rest) == 0;
+}
+
+/* `kernel` may be NULL: any will do. */
+static bool is_fresh(const char *path, const char *key, const char *kernel)
 {
     struct stat status;
     if (stat(path, &status) != 0 || difftime(time(NULL), status.st_mtime) > FRESH_S)
         return false;
     FILE *file = fopen(path, "r");
     char line[512];
-    bool fits = false;
+    bool has_key = false, has_kernel = !kernel;
     while (file && fgets(line, sizeof line, file) && line[0] == '#') {
         line[strcspn(line, "\n")] = '\0';
-        fits |= strncmp(line, "# for: ", 7) == 0 && strcmp(line + 7, key) == 0;
+        has_key |= says(line, key_line, key);
+        has_kernel |= kernel && says(line, kernel_line, kernel);
     }
     if (file)
         fclose(file);
-    return fits;
+    return has_key && has_kernel;
 }
 
 static void add_point(struct card *card, int ranks, double bytes, double seconds)
@@ -263,7 +289,7 @@ enum card_found card_read(struct card *card, const char *folder, const struct su
     char *key = card_key(subject, run, platform, card->cpu, cores);
     struct csv_table table;
     char why[256];
-    bool is_usable = is_fresh(path, key) && csv_read(path, &table, why, sizeof why);
+    bool is_usable = is_fresh(path, key, kernel_wanted(platform)) && csv_read(path, &table, why, sizeof why);
     free(path);
     free(key);
     if (!is_usable)

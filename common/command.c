@@ -74,12 +74,13 @@ void command_drop(struct command *command)
         close(command->hosts);
 }
 
-/* A core for each rank where there are enough, else all ranks on all cores. */
+/* A core for each rank that trains on one, where there are enough; else all ranks on all cores. */
 static struct command mpirun_command(const struct launch *launch)
 {
     static const char *const own_cores[] = { "--map-by", "core", "--bind-to", "core", NULL };
     static const char *const shared_cores[] = { "--oversubscribe", "--bind-to", "none", NULL };
-    const char *const *binding = launch->ranks > launch->cores ? shared_cores : own_cores;
+    bool must_share = launch->is_on_gpus || launch->ranks > launch->cores;
+    const char *const *binding = must_share ? shared_cores : own_cores;
     struct command c = { .hosts = -1 };
     add_word(&c, memory_text("mpirun"));
     add_word(&c, memory_text("--quiet"));

@@ -48,6 +48,25 @@ char *job_program(void)
     return memory_text("%.*s", (int)length, self);
 }
 
+char *job_library(const char *folder, const char *name)
+{
+    char *self = job_program();
+    for (int up = 0; up < 2; up++)
+        *strrchr(self, '/') = '\0';
+    char *path = memory_text("%s/lib/%s/%s", self, folder, name);
+    free(self);
+    return path;
+}
+
+int job_ranks(void)
+{
+    static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return atoi(getenv(names[i]));
+    return 0;
+}
+
 int job_cores(void)
 {
     const char *told = getenv(JOB_CORES);

@@ -17,7 +17,12 @@
 #define JOB_PULSE        "LOCKSTEP_PULSE"        /* path of the file that holds the signs of life */
 #define JOB_TERMINAL     "LOCKSTEP_TERMINAL"     /* columns, is_live, has_color */
 #define JOB_MODELLED     "; modelled"            /* ends the key of one that computes nothing */
+#define JOB_ON_GPUS      "; on GPUs: "           /* stands in the key of this one where ranks train on GPUs */
 enum { JOB_WORD_END = '\037', JOB_BEAT = '.', JOB_END = '!' }; /* the last two are what the pulse holds */
+
+/* And one in which a person, or a test, tells where the programs for GPUs are, if not in build/lib: in nccl/ and cuda/ of
+ * this folder. */
+#define JOB_GPU_PROGRAMS "LOCKSTEP_GPU_PROGRAMS"
 
 /* True in a process that a launcher started: ours, mpirun, srun or another. */
 bool job_is_rank(void);
@@ -25,8 +30,13 @@ bool job_is_rank(void);
 /* The rank's command line as our launcher was given it: replaces argc and argv, and the program's name in messages. */
 void job_arguments(int *argc, char ***argv);
 
-/* The path of the program that runs. Free it. */
+/* The path of the program that runs, and of build/lib/FOLDER/NAME seen from there, in build/bin or build/tests. Free
+ * both. */
 char *job_program(void);
+char *job_library(const char *folder, const char *name);
+
+/* Ranks of the job as the launchers that we meet tell them before MPI starts; 0 where they do not. */
+int job_ranks(void);
 
 /* Cores that our own launcher counted before it bound ranks to them, or that a simulated machine has; 0 under any
  * other launcher. */

@@ -11,6 +11,7 @@
 #include "job.h"
 #include "lanes.h"
 #include "memory.h"
+#include "mode.h"
 #include "random.h"
 #include "report.h"
 #include "schedule.h"
@@ -221,11 +222,11 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     algorithm_choose((enum algorithm)run_of(base)->algorithm);
     if (!job_is_rank()) {
         cases_refuse(story, base);
-        run_make_folder(run_of(base));
         supervise(story, base, argv);
     }
     if (!job_platform() && run_simulates(run_of(base)))
         die(STATUS_USAGE, "a simulated machine starts its own ranks; start the lab without mpirun or srun");
+    mode_become(run_of(base), story->lab, argv);
     join_world(lab, base);
     get_card(lab);
     if (lab->run.card_only) {

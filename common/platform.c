@@ -17,21 +17,10 @@
 
 enum { LINE = 512, SLOTS_MOST = 1 << 20 };
 
-/* build/lib/FOLDER/NAME, seen from this program in build/bin or build/tests. */
-static char *library(const char *folder, const char *name)
-{
-    char *self = job_program();
-    for (int up = 0; up < 2; up++)
-        *strrchr(self, '/') = '\0';
-    char *path = memory_text("%s/lib/%s/%s", self, folder, name);
-    free(self);
-    return path;
-}
-
 char *platform_program(const struct platform *platform, const char *lab)
 {
     char *file = memory_text("%s.so", lab);
-    char *program = library(platform->is_modelled ? "model" : "sim", file);
+    char *program = job_library(platform->is_modelled ? "model" : "sim", file);
     free(file);
     return program;
 }
@@ -63,7 +52,7 @@ const char *platform_lacks(const char *lab)
 /* Opens the description of `file`; SimGrid's own complaints come along. */
 static FILE *describe(const char *file)
 {
-    char *program = library("sim", "describe_platform");
+    char *program = job_library("sim", "describe_platform");
     setenv("LOCKSTEP_DESCRIBE", program, 1); /* by name, so that no shell reads what a path may hold */
     setenv("LOCKSTEP_DESCRIBED", file, 1);
     free(program);

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -69,7 +70,11 @@ const struct option_row run_option_rows[] = {
     { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "two or three short rounds; ratios without interval" },
     { "--cases", OPTION_LIST, AT(cases), 0, 0, "CASE", "run only the baseline and this case; may be repeated" },
     { "--guess", OPTION_LIST, AT(guesses), 0, 0, "CASE=MS", "your guess of a case's step time; may be repeated" },
-    { "--backend", OPTION_CHOICE, AT(backend), 0, 0, "auto mpi sim", "where ranks run" },
+    { "--backend", OPTION_CHOICE, AT(backend), 0, 0, "auto mpi sim nccl", "where ranks run" },
+    { "--device", OPTION_CHOICE, AT(device), 0, 0, "auto cpu cuda", "what ranks train on" },
+    { "--precision", OPTION_CHOICE, AT(precision), 0, 0, PRECISION_WORDS,
+      "of matrix products on a GPU; all else is fp32" },
+    { "--share-gpu", OPTION_SWITCH, AT(share_gpu), 0, 0, "", "let ranks share GPUs under NCCL: correctness only" },
     { "--platform", OPTION_TEXT, AT(platform), 0, 0, "NAME|FILE",
       "simulate a machine of platforms/ or of a SimGrid file" },
     { "--membus", OPTION_INTEGER, AT(membus), 0, RANKS_MOST, "N",
@@ -95,21 +100,63 @@ bool run_simulates(const struct run *run)
     return run->backend == BACKEND_SIM || run->platform || run->membus;
 }
 
+const char *run_asks_for_gpus(const struct run *run)
+{
+    if (run->backend == BACKEND_NCCL)
+        return "--backend nccl";
+    return run->share_gpu ? "--share-gpu" : run->device == DEVICE_CUDA ? "--device cuda" : NULL;
+}
+
+const char *run_precision(const struct run *run)
+{
+    static const char *const words[] = {
+        [PRECISION_FP32] = "fp32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16"
+    };
+    return words[run->precision];
+}
+
 char *run_folder(const struct run *run, const char *platform)
 {
     bool is_real = strcmp(platform, "here") == 0;
     return is_real ? memory_text("%s", run->out) : memory_text("%s/platforms/%s", run->out, platform);
 }
 
-void run_refuse(const struct run *run)
+/* Simulated ranks take nothing that is of real ones. */
+static void refuse_simulated(const struct run *run)
 {
-    if (run->platform && run->backend == BACKEND_MPI)
-        die(STATUS_USAGE, "--platform %.200s is a simulated machine; leave out --backend mpi", run->platform);
-    if (run->membus && run->backend == BACKEND_MPI)
-        die(STATUS_USAGE, "--membus %d is of simulated cores; leave out --backend mpi", run->membus);
+    char why[256] = "--backend sim simulates ranks on cores";
+    if (run->platform)
+        snprintf(why, sizeof why, "--platform %.200s is a simulated machine", run->platform);
+    else if (run->membus)
+        snprintf(why, sizeof why, "--membus %d is of simulated cores", run->membus);
+    const char *asked = run->backend == BACKEND_MPI ? "--backend mpi" : run_asks_for_gpus(run);
+    if (run_simulates(run) && asked)
+        die(STATUS_USAGE, "%s; leave out %s", why, asked);
+    if (run_simulates(run) && run->precision != PRECISION_FP32)
+        die(STATUS_USAGE, "%s; leave out --precision %s", why, run_precision(run));
     if (run->membus && run->platform)
         die(STATUS_USAGE, "--membus %d is of dedicated cores, and --platform names another machine; leave one out",
             run->membus);
+}
+
+/* Cores take nothing that is of GPUs. */
+static void refuse_without_gpu(const struct run *run)
+{
+    const char *asked = run_asks_for_gpus(run);
+    bool is_mpi = run->backend == BACKEND_MPI, is_cpu = run->device == DEVICE_CPU;
+    if (is_mpi && run->share_gpu)
+        die(STATUS_USAGE, "--share-gpu is of NCCL; leave out --backend mpi, or have --device cuda in its place");
+    if (is_cpu && asked)
+        die(STATUS_USAGE, "%s is of GPUs; leave out --device cpu", asked);
+    if (run->precision != PRECISION_FP32 && (is_cpu || (is_mpi && !asked)))
+        die(STATUS_USAGE, "--precision %s is of matrix products on a GPU; leave it out, or %s", run_precision(run),
+            is_cpu ? "leave out --device cpu" : "add --device cuda");
+}
+
+void run_refuse(const struct run *run)
+{
+    refuse_simulated(run);
+    refuse_without_gpu(run);
     if (run->skip_first_steps >= run->steps)
         die(STATUS_USAGE, "--skip-first-steps %d leaves nothing to measure of --steps %d; skip fewer steps",
             run->skip_first_steps, run->steps);

@@ -6,12 +6,14 @@
 #define LOCKSTEP_RUN_H
 
 #include "options.h"
+#include "precision.h"
 
 #include <stdbool.h>
 
 enum { RANKS_MOST = 1024 };
 
-enum backend { BACKEND_AUTO, BACKEND_MPI, BACKEND_SIM };
+enum backend { BACKEND_AUTO, BACKEND_MPI, BACKEND_SIM, BACKEND_NCCL };
+enum device { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 
 struct run {
     int ranks;                              /* world size */
@@ -40,6 +42,7 @@ struct run {
     int card_mb;      /* MiB that the card's all-reduces reach at least, if the lab needs no more */
     bool card_only;   /* measure the machine card, show it, stop */
     int backend;      /* enum backend */
+    int device;       /* enum device: what ranks train on */
     const char *platform; /* file of the machine to simulate; NULL: dedicated cores */
     int algorithm;        /* enum algorithm: how all-reduces add */
     int precision;        /* enum precision: of matrix products on a GPU */
@@ -65,6 +68,13 @@ int run_global_batch(const struct run *run);
 
 /* Whether a simulated machine was asked for. */
 bool run_simulates(const struct run *run);
+
+/* What asks for GPUs, as it was typed: "--backend nccl"; NULL where nothing does, and they are taken where there are
+ * some, or not at all. */
+const char *run_asks_for_gpus(const struct run *run);
+
+/* "fp32" */
+const char *run_precision(const struct run *run);
 
 /* Where the results of a platform go, `out` itself for real ranks ("here"). Free it. */
 char *run_folder(const struct run *run, const char *platform);

@@ -2,11 +2,13 @@
 
 #include "cores.h"
 #include "dedicated.h"
+#include "device.h"
 #include "die.h"
 #include "guess.h"
 #include "job.h"
 #include "launch.h"
 #include "memory.h"
+#include "mode.h"
 #include "number.h"
 #include "platform.h"
 
@@ -30,9 +32,19 @@ struct request {
     const struct run *run;
     char *const *arguments;    /* the program's own */
     int cores;                 /* of this machine */
+    enum mode mode;            /* of real ranks */
+    int gpus;                  /* of this machine, for a mode that takes them */
     struct platform *platform; /* to simulate; NULL: real ranks */
     bool is_silent;
 };
+
+/* What every rank runs. Free it. */
+static char *program_of(const struct request *request)
+{
+    if (request->platform)
+        return platform_program(request->platform, request->story->lab);
+    return request->mode == MODE_CORES ? job_program() : mode_program(request->mode, request->story->lab);
+}
 
 static int start(const struct request *request, const char *extra)
 {
@@ -45,7 +57,7 @@ static int start(const struct request *request, const char *extra)
     words[count] = extra;
     double derived = DEADLINE_BASE_S + DEADLINE_PER_SECOND * request->run->seconds;
     derived += request->platform ? DEADLINE_PER_RANK_S * request->run->ranks : 0;
-    char *program = request->platform ? platform_program(request->platform, request->story->lab) : job_program();
+    char *program = program_of(request);
     int status =
         launch_ranks(&(struct launch){ .ranks = request->run->ranks,
                                        .cores = request->cores,
@@ -53,6 +65,7 @@ static int start(const struct request *request, const char *extra)
                                        .program = program,
                                        .arguments = words,
                                        .platform = request->platform,
+                                       .is_on_gpus = request->mode != MODE_CORES,
                                        .is_silent = request->is_silent });
     free(program);
     free(words);
@@ -68,13 +81,29 @@ static bool may_ask(const struct request *request)
            run->ranks > 1 && (run->cases.count == 0 || option_list_has(&run->cases, request->story->asked));
 }
 
+/* What tells the card of real ranks from others, and what they train on; their own key (lab.c) says the same. */
+static char *key_of_real(const struct request *request)
+{
+    const char *backend = mode_backend(request->mode), *device = mode_device(request->mode);
+    return mode_key("here", mode_label(backend, device, request->run->ranks, request->gpus), request->run);
+}
+
+static int cores_of(const struct request *request)
+{
+    if (request->platform)
+        return request->platform->cores;
+    return request->mode == MODE_CORES ? request->cores : request->gpus;
+}
+
 static bool read_card(struct card *card, const struct request *request)
 {
     const struct platform *p = request->platform;
     char *folder = run_folder(request->run, p ? p->name : "here");
+    char *key = p ? memory_text("%s", p->key) : key_of_real(request);
     double largest = story_largest_message(request->story, request->base);
-    bool is_there = CARD_NONE != card_read(card, folder, request->story->subject, request->run, largest,
-                                           p ? p->key : "here", p ? p->cores : request->cores);
+    bool is_there =
+        CARD_NONE != card_read(card, folder, request->story->subject, request->run, largest, key, cores_of(request));
+    free(key);
     free(folder);
     return is_there;
 }
@@ -204,34 +233,60 @@ static int simulate(struct request request)
 
 /* --- here or there ---------------------------------------------------------------------------------------------- */
 
+/* What was typed, for real. */
+static int run_here(const struct request *request)
+{
+    char *guess = may_ask(request) ? ask(request) : NULL;
+    int status = start(request, guess);
+    free(guess);
+    return status;
+}
+
+/* Ranks that are more than the cores: on a core each, simulated, and then for real. */
+static int run_twice(const struct request *request)
+{
+    int ranks = request->run->ranks, cores = request->cores;
+    int status = simulate(*request);
+    if (status != STATUS_RIGHT)
+        return status;
+    if (request->run->quick) {
+        printf("\nFor real, the %d ranks would share %d core%s; --quick leaves that out, --backend mpi runs it.\n",
+               ranks, cores, cores == 1 ? "" : "s");
+        return STATUS_RIGHT;
+    }
+    printf("\n--- The same for real: %d ranks on the %d core%s there %s. ---\n", ranks, cores, cores == 1 ? "" : "s",
+           cores == 1 ? "is" : "are");
+    return start(request, NULL);
+}
+
+static int run_on_cores(const struct request *request)
+{
+    const struct run *run = request->run;
+    bool must_simulate = run_simulates(run);
+    bool is_crowded = !must_simulate && run->backend == BACKEND_AUTO && run->ranks > request->cores;
+    const char *lacks = must_simulate || is_crowded ? platform_lacks(request->story->lab) : NULL;
+    if (must_simulate && lacks)
+        die(STATUS_CANNOT, "cannot simulate ranks: %s", lacks);
+    if (is_crowded && lacks)
+        warn("%d ranks on %d cores, and dedicated cores cannot be simulated: %s", run->ranks, request->cores, lacks);
+    if (must_simulate)
+        return simulate(*request);
+    return is_crowded && !lacks ? run_twice(request) : run_here(request);
+}
+
 void supervise(const struct story *story, const struct options *base, char *const *arguments)
 {
+    if (strcmp(device_name(), "cuda") == 0)
+        die(STATUS_USAGE, "a program for GPUs is started by the one for cores; start build/bin/%s", story->lab);
     const struct run *run = (const struct run *)base;
     struct request request = {
         .story = story, .base = base, .run = run, .arguments = arguments, .cores = cores_here()
     };
-    bool must_simulate = run_simulates(run);
-    bool is_crowded = !must_simulate && run->backend == BACKEND_AUTO && run->ranks > request.cores;
-    const char *lacks = must_simulate || is_crowded ? platform_lacks(story->lab) : NULL;
-    if (must_simulate && lacks)
-        die(STATUS_CANNOT, "cannot simulate ranks: %s", lacks);
-    if (is_crowded && lacks)
-        warn("%d ranks on %d cores, and dedicated cores cannot be simulated: %s", run->ranks, request.cores, lacks);
-    if (must_simulate)
-        exit(simulate(request));
-    if (is_crowded && !lacks) {
-        int status = simulate(request);
-        if (status != STATUS_RIGHT)
-            exit(status);
-        if (run->quick) {
-            printf("\nFor real, the %d ranks would share %d core%s; --quick leaves that out, --backend mpi runs it.\n",
-                   run->ranks, request.cores, request.cores == 1 ? "" : "s");
-            exit(STATUS_RIGHT);
-        }
-        printf("\n--- The same for real: %d ranks on the %d core%s there %s. ---\n", run->ranks, request.cores,
-               request.cores == 1 ? "" : "s", request.cores == 1 ? "is" : "are");
-        exit(start(&request, NULL));
-    }
-    char *guess = may_ask(&request) ? ask(&request) : NULL;
-    exit(start(&request, guess));
+    struct gpus gpus;
+    request.mode = mode_choose(run, run->ranks, &gpus);
+    request.gpus = gpus.count;
+    run_make_folder(run);
+    mode_tell(request.mode, run, &gpus);
+    gpus_close(&gpus);
+    exit(request.mode == MODE_CORES ? run_on_cores(&request) : run_here(&request));
 }

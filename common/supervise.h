@@ -4,7 +4,8 @@
 
 #include "story.h"
 
-/* Shows the card and asks for the guess where somebody can answer, starts the ranks, exits with their status. */
+/* Decides what ranks train on, makes the folder of the results, shows the card and asks for the guess where somebody can
+ * answer, starts the ranks, exits with their status. */
 _Noreturn void supervise(const struct story *story, const struct options *base, char *const *arguments);
 
 #endif

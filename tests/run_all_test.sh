@@ -137,6 +137,7 @@ test_usage()
     refuses "--platform 'smal' is no machine here" --platform smal
     refuses "--platform '$elsewhere/none.xml' cannot be read" --platform none.xml
     refuses "leave out --backend mpi" --platform small --backend mpi
+    refuses "leave out --backend nccl" --backend=nccl --platform small
     refuses "leave out --platform" --test --platform small
     refuses "--quick takes no value" --quick=yes
     refuses "leave out --quick" --test --quick
@@ -242,6 +243,35 @@ test_platforms()
     before=()
     mv "$folder/smpirun" "$folder/bin/smpirun"
     rm "$project/platforms/blog.xml"
+}
+
+test_gpus()
+{
+    run 0 --only 01_straggler --backend nccl
+    called "01_straggler --out results --seconds 60 --backend nccl"
+    [[ $said != *GPU* ]] || complain "a build without CUDA speaks of GPUs"
+    LOCKSTEP_CUDA=OFF run 0 --only 01_straggler
+    called "-DLOCKSTEP_CUDA=OFF"
+    run 0 --only 01_straggler
+    not_called "LOCKSTEP_CUDA"
+
+    local built="$project/build/lib/nccl"
+    mkdir -p "$built"
+    stub "$built/describe_gpus" <<<'printf "%s\n" "0;A Fast One;1" "1;A Fast One;2" "2;B;3"'
+    stub "$folder/bin/nproc" <<<'echo 2'
+    run 0 --only 01_straggler
+    says "GPUs: 2 x A Fast One, 1 x B" "expected 1:10 for this one"
+    called "01_straggler --out results --seconds 60"
+    run 0 --only 01_straggler --backend nccl
+    says "GPUs: 2 x A Fast One, 1 x B"
+    run 0 --only 01_straggler --backend mpi
+    not_called "describe_gpus"
+    run 0 --only 01_straggler --platform small
+    not_called "describe_gpus"
+    stub "$built/describe_gpus" <<<'echo "built with CUDA, no usable device (no driver)"; exit 77'
+    run 0 --only 01_straggler
+    says "GPUs: none; built with CUDA, no usable device (no driver)" "expected 0:56 for this one"
+    rm -r "$built" "$folder/bin/nproc"
 }
 
 failing() # PROGRAM STATUS: from now on; without, none
@@ -371,6 +401,7 @@ test_usage
 test_telling
 test_running
 test_platforms
+test_gpus
 test_scale
 test_trouble
 test_tests

@@ -82,6 +82,14 @@ refused "a good word after a bad one" "--ranks 0" "from 1 to" --ranks 0 --steps 
 refused "a simulated machine for real ranks" "--platform file" "leave out --backend mpi" --platform file --backend mpi
 refused "a memory bus for real ranks" "--membus 2" "leave out --backend mpi" --membus 2 --backend mpi
 refused "two simulated machines" "--membus 2" "leave one out" --membus 2 --platform file
+refused "a GPU for simulated ranks" "--platform file" "leave out --device cuda" --platform file --device cuda
+refused "NCCL for simulated ranks" "--membus 2" "leave out --backend nccl" --membus 2 --backend nccl
+refused "NCCL on cores" "--backend nccl" "leave out --device cpu" --backend nccl --device cpu
+refused "shared GPUs without NCCL" "--share-gpu" "leave out --backend mpi" --backend mpi --share-gpu
+refused "a precision of cores" "--precision tf32" "leave it out" --backend mpi --precision tf32
+refused "a precision of simulated ranks" "--precision bf16" "leave out" --backend sim --precision bf16
+refused "an unknown precision" "'fp16'" "fp32 tf32 bf16" --precision fp16
+refused "an unknown device" "'gpu'" "auto cpu cuda" --device gpu
 refused "a huge word" "xxxx" "--help" "--$(head -c 100000 /dev/zero | tr '\0' x)"
 
 run 5 --help
@@ -89,7 +97,7 @@ run 5 --help
 [[ ! -s err ]] || complain "--help" "complains: $(<err)"
 [[ ! -e called ]] || complain "--help" "started mpirun"
 for flag in ranks batch-size steps skip-first-steps input-dim hidden-dim num-classes seed seconds rounds quick cases \
-    guess backend platform membus out deadline-s card-only slow-rank sleep-ms slow-factor sync-every chance help; do
+    guess backend device precision share-gpu platform membus out deadline-s card-only slow-rank sleep-ms slow-factor sync-every chance help; do
     grep -qE -- "^ +--$flag( |$)" out || complain "--help" "does not name --$flag"
 done
 for name in baseline skew_ws4 skew_prefetch skew_share skew_every_k busy busy_prefetch busy_share busy_every_k roaming \

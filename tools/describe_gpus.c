@@ -1,0 +1,73 @@
+/* describe_gpus: which GPUs of this machine can ranks train on?
+ *
+ * usage: describe_gpus: prints a line "index;name;pci bus id" for each. Where there is none it prints why, on one line, and
+ * exits with 77; so it does where one of several cannot be used, for ranks take all that CUDA shows them, in turn. A program
+ * of its own, so that those for cores load nothing of CUDA. */
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { STATUS_CANNOT = 77 };
+
+/* The least compute capability that the kernels were compiled for, 80 for 8.0; the build knows it. */
+#ifndef LOCKSTEP_LEAST_CAPABILITY
+#define LOCKSTEP_LEAST_CAPABILITY 0
+#endif
+
+_Noreturn static void refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn static void refuse(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("built with CUDA, no usable device (", stdout);
+    vprintf(format, arguments);
+    fputs(")\n", stdout);
+    va_end(arguments);
+    exit(STATUS_CANNOT);
+}
+
+static int attribute(enum cudaDeviceAttr which, int gpu)
+{
+    int value = 0;
+    return cudaDeviceGetAttribute(&value, which, gpu) == cudaSuccess ? value : 0;
+}
+
+/* Why no rank can train on it; NULL where one can. */
+static const char *lacks(int gpu)
+{
+    int capability =
+        10 * attribute(cudaDevAttrComputeCapabilityMajor, gpu) + attribute(cudaDevAttrComputeCapabilityMinor, gpu);
+    if (attribute(cudaDevAttrComputeMode, gpu) == cudaComputeModeProhibited)
+        return "is set to compute nothing";
+    return capability < LOCKSTEP_LEAST_CAPABILITY ? "is older than what this build is for" : NULL;
+}
+
+int main(void)
+{
+    int version = 0, count = 0;
+    if (ncclGetVersion(&version) != ncclSuccess)
+        refuse("NCCL does not say its version");
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess)
+        refuse("%s", cudaGetErrorString(error));
+    if (count == 0)
+        refuse("CUDA shows none");
+    for (int gpu = 0; gpu < count; gpu++) {
+        struct cudaDeviceProp about;
+        if (cudaGetDeviceProperties(&about, gpu) != cudaSuccess)
+            refuse("CUDA cannot say what GPU %d is", gpu);
+        if (lacks(gpu))
+            refuse("GPU %d, %s, %s; CUDA_VISIBLE_DEVICES can hide it", gpu, about.name, lacks(gpu));
+    }
+    for (int gpu = 0; gpu < count; gpu++) {
+        struct cudaDeviceProp about;
+        char bus[32] = "?";
+        cudaGetDeviceProperties(&about, gpu);
+        cudaDeviceGetPCIBusId(bus, sizeof bus, gpu);
+        printf("%d;%s;%s\n", gpu, about.name, bus);
+    }
+    return 0;
+}
