@@ -104,6 +104,12 @@ function(add_gpu_program TARGET NAME SOURCE BACKEND FOLDER)
   set_target_properties(${TARGET} PROPERTIES OUTPUT_NAME ${NAME} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${FOLDER})
 endfunction()
 
+foreach(KIT ${LOCKSTEP_GPU_KITS})
+  add_gpu_program(describe_gpus_${KIT} describe_gpus tools/describe_gpus.c kit_${KIT} ${GPU_FOLDER_${KIT}}/nccl)
+  target_link_libraries(describe_gpus_${KIT} PRIVATE lockstep_options)
+  target_compile_definitions(describe_gpus_${KIT} PRIVATE LOCKSTEP_LEAST_CAPABILITY=80) # of what is compiled above
+endforeach()
+
 function(add_gpu_ranks NAME SOURCE)
   foreach(KIT ${LOCKSTEP_GPU_KITS})
     add_gpu_program(${NAME}_nccl_${KIT} ${NAME} ${SOURCE} lockstep_gpu_nccl_${KIT} ${GPU_FOLDER_${KIT}}/nccl)

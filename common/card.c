@@ -24,6 +24,18 @@ double local_step(const struct local_cost *cost, struct work work)
     return cost_at(&cost->fetch, work) + cost_at(&cost->passes, work) + cost->update;
 }
 
+const char *card_trains_on(void)
+{
+    return world_is_simulated() ? "simulated core" : device_gpus() > 0 ? "GPU" : "core";
+}
+
+void card_on_gpus(struct card *card, const char *about, int gpus)
+{
+    snprintf(card->cpu, CARD_NAME, "%.*s", (int)strcspn(about, ","), about);
+    for (int rank = 0; rank < card->ranks; rank++)
+        card->place[rank] = (struct card_place){ .cores = (short)cores_here(), .feeds = (float)gpus, .pace = 1 };
+}
+
 static struct cost between(const struct cost *a, const struct cost *b, double share)
 {
     struct cost cost;
@@ -342,8 +354,7 @@ void card_show(FILE *out, const struct card *card, const struct subject *subject
 {
     struct work work = subject->usual(run);
     double bytes = subject->gradient_bytes(run);
-    fprintf(out, "machine card   %s, %d %s%s\n", card->cpu, card->cores,
-            world_is_simulated() ? "simulated core" : "core", card->cores == 1 ? "" : "s");
+    fprintf(out, "machine card   %s, %d %s%s\n", card->cpu, card->cores, card_trains_on(), card->cores == 1 ? "" : "s");
     double alone = local_step(&card->alone, work);
     fprintf(out, "  one rank steps alone in       %8.*f ms   (batch %d: ", number_ms_decimals(alone), 1e3 * alone,
             run->batch_size);

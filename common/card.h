@@ -58,7 +58,13 @@ enum card_found { CARD_NONE, CARD_SHORT, CARD_WHOLE };
 enum card_found card_read(struct card *card, const char *folder, const struct subject *subject, const struct run *run,
                           double largest, const char *platform, int cores);
 
-/* Ranks that have a core, of all. */
+/* The card is of GPUs, so many that all ranks share: `about` begins with their name. The host's cores are beside them. */
+void card_on_gpus(struct card *card, const char *about, int gpus);
+
+/* What ranks of this world train on: "core", "simulated core" or "GPU". */
+const char *card_trains_on(void);
+
+/* Ranks that have one, of all. */
 int card_busy_ranks(const struct card *card);
 
 /* What a local step costs while `ranks` work at once: between one alone and all that have a core, in proportion. Where they

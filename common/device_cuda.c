@@ -15,15 +15,11 @@
 
 enum { WORKSPACE_BYTES = 32u << 20 }; /* what cuBLAS's manual advises for compute capability 9.0 */
 
-static const char *const precision_word[] = {
-    [PRECISION_FP32] = "fp32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16"
-};
-
 /* One GPU per process: a rank's. */
 static struct {
     int index;
     struct cudaDeviceProp is;
-    char about[512], kernel[64];
+    char about[512], kernel[384];
     cudaStream_t work, copies; /* the rank's operations; what comes from the host beside them */
 
     cublasHandle_t blas;
@@ -85,7 +81,7 @@ static void open_blas(enum precision precision)
                                                    [PRECISION_BF16] = CUBLAS_COMPUTE_32F_FAST_16BF };
     if (precision != PRECISION_FP32 && gpu.is.major < 8)
         die(STATUS_CANNOT, "%s has compute capability %d.%d, and %s needs 8.0; choose fp32", gpu.is.name, gpu.is.major,
-            gpu.is.minor, precision_word[precision]);
+            gpu.is.minor, precision_name(precision));
     gpu.compute = compute[precision];
     gpu.workspace = device_new(WORKSPACE_BYTES, 1);
     blas_must(cublasCreate(&gpu.blas), "cublasCreate");
@@ -101,8 +97,8 @@ static void describe(enum precision precision)
     cuda_must(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
     cuda_must(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
     blas_must(cublasGetVersion(gpu.blas, &blas), "cublasGetVersion");
-    snprintf(gpu.kernel, sizeof gpu.kernel, "cuBLAS %d.%d, %s", blas / 10000, blas / 100 % 100,
-             precision_word[precision]);
+    snprintf(gpu.kernel, sizeof gpu.kernel, "cuBLAS %d.%d on %s, %s", blas / 10000, blas / 100 % 100, gpu.is.name,
+             precision_name(precision));
     snprintf(gpu.about, sizeof gpu.about, "%s, compute capability %d.%d, driver %d.%d, CUDA %d.%d, cuBLAS %d.%d",
              gpu.is.name, gpu.is.major, gpu.is.minor, driver / 1000, driver % 1000 / 10, runtime / 1000,
              runtime % 1000 / 10, blas / 10000, blas / 100 % 100);

@@ -561,8 +561,8 @@ static __global__ void __launch_bounds__(THREADS)
     float rescale = 1.0f / sqrtf(over_lanes<sum>(squares) * part + 1e-5f);
     for (int n = first; n < N; n += ACROSS)
         out[n] = (row[n] - mean) * rescale * weight[n] + bias[n];
-    if (first == 0)
-        store<2>(moments + 2 * static_cast<size_t>(b), pack<2>{ { mean, rescale } });
+    if (first < 2)
+        moments[place(b, 2, first)] = first == 0 ? mean : rescale;
 }
 
 void cuda_layer_norm(cudaStream_t stream, float *y, float *moments, const float *x, const float *weight,

@@ -113,6 +113,24 @@ static const char *about_platform(void)
     return about ? about : "its file does not say what it is";
 }
 
+static const char *label_of(int ranks)
+{
+    return mode_label(collective_backend(), device_name(), ranks, device_gpus());
+}
+
+/* On rank 0: what the numbers below are numbers of. */
+static void tell_card(const struct lab *lab)
+{
+    if (world_is_simulated())
+        printf("Simulated, platform %s: %s.\n", world_platform(), about_platform());
+    if (device_gpus() > 0)
+        printf("Trained on %s; %s.\n", label_of(lab->run.ranks), device_about());
+    if (collective_hides_arrivals())
+        printf("Waiting and transfer are n/a: %s.\n", collective_hides_arrivals());
+    card_show(stdout, &lab->card, lab->story->subject, &lab->run);
+    fflush(stdout);
+}
+
 /* all: a fresh card from disk, or a new one. */
 static void get_card(struct lab *lab)
 {
@@ -120,10 +138,10 @@ static void get_card(struct lab *lab)
     double largest = story_largest_message(lab->story, lab->base);
     bool is_first = world_rank(lab->world) == 0;
     bool may_read = is_first && !lab->run.card_only && device_computes();
+    char *key = mode_key(job_platform_key(), label_of(lab->run.ranks), &lab->run);
     enum card_found found = CARD_NONE;
     if (may_read)
-        found = card_read(&lab->card, lab->folder, subject, &lab->run, largest, job_platform_key(),
-                          world_cores(lab->world));
+        found = card_read(&lab->card, lab->folder, subject, &lab->run, largest, key, world_cores(lab->world));
     world_broadcast(lab->world, &found, sizeof found);
     world_broadcast(lab->world, &lab->card, sizeof lab->card);
     if (found != CARD_NONE && !calibrate_agrees(&lab->card, lab->world, subject, &lab->run))
@@ -135,13 +153,12 @@ static void get_card(struct lab *lab)
     else if (found == CARD_SHORT)
         calibrate_links(&lab->card, lab->world, subject, &lab->run, largest);
     if (is_first && found != CARD_WHOLE)
-        card_write(&lab->card, lab->folder, subject, &lab->run, job_platform_key());
-    if (is_first) {
-        if (world_is_simulated())
-            printf("Simulated, platform %s: %s.\n", world_platform(), about_platform());
-        card_show(stdout, &lab->card, subject, &lab->run);
-        fflush(stdout);
-    }
+        card_write(&lab->card, lab->folder, subject, &lab->run, key);
+    free(key);
+    if (device_gpus() > 0)
+        card_on_gpus(&lab->card, device_about(), device_gpus());
+    if (is_first)
+        tell_card(lab);
 }
 
 static char *preamble_of(const struct lab *lab)
@@ -174,7 +191,7 @@ static void open_report(struct lab *lab)
                           .preamble = preamble_of(lab),
                           .backend = collective_backend(),
                           .platform = world_platform(),
-                          .device = device_name(),
+                          .trains_on = card_trains_on(),
                           .ranks = lab->run.ranks,
                           .cores = lab->card.cores,
                           .stamp_cost = lab->card.stamp_cost,
@@ -188,6 +205,7 @@ static void open_report(struct lab *lab)
         struct outcome *o = &r->outcomes[i];
         *o = (struct outcome){ .name = lab->cases.variant[i]->name,
                                .idea = lab->cases.variant[i]->idea,
+                               .device = label_of(run_of(lab->cases.settings[i])->ranks == 1 ? 1 : lab->run.ranks),
                                .run = *run_of(lab->cases.settings[i]),
                                .prediction = lab->story->predict(lab->cases.settings[i], &lab->card),
                                .tokens = lab->story->tokens ? lab->story->tokens(lab->cases.settings[i]) : NULL,
@@ -198,9 +216,9 @@ static void open_report(struct lab *lab)
     lab->terminal = job_terminal();
     lab->spans_so_far = report_begin_spans();
     if (r->is_oversubscribed && !r->is_simulated)
-        warn("%d ranks on %d cores: they share time, so this shows oversubscription more than the lab's lesson; "
+        warn("%d ranks on %d %s%s: they share time, so this shows oversubscription more than the lab's lesson; "
              "every row is marked",
-             r->ranks, r->cores);
+             r->ranks, r->cores, r->trains_on, r->cores == 1 ? "" : "s");
 }
 
 struct lab *lab_open(const struct story *story, struct options *base, int argc, char **argv)

@@ -184,7 +184,7 @@ void lanes_draw(FILE *out, const struct report *report, const char *const *names
     double scale = longest / columns;
     fprintf(out, "\nA typical step, one line per rank%s:\n",
             report->is_simulated        ? " (simulated)"
-            : report->is_oversubscribed ? " (more ranks than cores: they share time)"
+            : report->is_oversubscribed ? " (they share time: more ranks than there is to train on)"
                                         : "");
     for (int i = 0; i < count; i++)
         draw_case(out, shown[i], &pictures[i], columns, scale, terminal.has_color);

@@ -11,4 +11,9 @@ enum precision {
 /* As an option's words, in that order. */
 #define PRECISION_WORDS "fp32 tf32 bf16"
 
+static inline const char *precision_name(enum precision precision)
+{
+    return precision == PRECISION_TF32 ? "tf32" : precision == PRECISION_BF16 ? "bf16" : "fp32";
+}
+
 #endif

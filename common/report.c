@@ -48,8 +48,8 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_text(csv, "case", o->name);
     csv_text(csv, "backend", report->backend);
     csv_text(csv, "platform", report->platform);
-    csv_text(csv, "device", report->device);
-    csv_text(csv, "precision", "fp32");
+    csv_text(csv, "device", o->device);
+    csv_text(csv, "precision", run_precision(&o->run));
     csv_integer(csv, "ranks", o->run.ranks);
     csv_integer(csv, "cores", report->cores);
     csv_integer(csv, "batch_size", o->run.batch_size);

@@ -15,6 +15,7 @@ struct outcome {
     struct run run;             /* its settings */
     struct token_count *tokens; /* per measured step; NULL where nothing is read */
     const char *per;            /* the case that efficiency is measured by, or NULL */
+    const char *device;         /* mode_label() */
     struct tally tally;
     struct summary summary;
     struct prediction prediction;
@@ -27,9 +28,9 @@ struct report {
     const char *folder;             /* results/NN_name */
     const char *preamble;           /* the lines that head every table, each beginning with # */
     const char *backend, *platform; /* collective_backend(), world_platform() */
-    const char *device;             /* device_name() */
-    int ranks, cores;
-    bool is_oversubscribed; /* in its largest world */
+    const char *trains_on;          /* "core", "simulated core" or "GPU" */
+    int ranks, cores;               /* the latter of what ranks train on */
+    bool is_oversubscribed;         /* in its largest world */
     bool is_simulated;
     bool is_modelled;         /* nothing was computed, so there is no loss and nothing was checked */
     double stamp_cost;        /* seconds, from the card */

@@ -109,10 +109,7 @@ const char *run_asks_for_gpus(const struct run *run)
 
 const char *run_precision(const struct run *run)
 {
-    static const char *const words[] = {
-        [PRECISION_FP32] = "fp32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16"
-    };
-    return words[run->precision];
+    return precision_name((enum precision)run->precision);
 }
 
 char *run_folder(const struct run *run, const char *platform)

@@ -104,10 +104,10 @@ void table_show(FILE *out, const struct report *report, int columns)
         fprintf(out, "simulated on platform %s; not what this machine takes\n", report->platform);
     const char *plural = report->cores == 1 ? "" : "s";
     if (report->is_oversubscribed && report->is_simulated)
-        fprintf(out, "* %d ranks share what %d core%s can do\n", report->ranks, report->cores, plural);
+        fprintf(out, "* %d ranks share what %d %s%s can do\n", report->ranks, report->cores, report->trains_on, plural);
     else if (report->is_oversubscribed)
-        fprintf(out, "* %d ranks share %d core%s: not what ranks with cores of their own would take\n", report->ranks,
-                report->cores, plural);
+        fprintf(out, "* %d ranks share %d %s%s: not what ranks with %ss of their own would take\n", report->ranks,
+                report->cores, report->trains_on, plural, report->trains_on);
 }
 
 /* "+11.0 ms against the formula: +9.0 local, +2.0 transfer", with the terms that make up most of it, all as fine as the
@@ -170,11 +170,12 @@ void table_explain(FILE *out, const struct report *report, const char *name)
     if (!o || o == baseline)
         return;
     const struct summary *s = &o->summary;
+    const char *word = report->is_simulated ? "core" : report->trains_on;
     if (s->blamed_rank >= 0)
-        fprintf(out, "Of every 100 core-seconds of %s, %.0f waited for rank %d.\n", o->name,
+        fprintf(out, "Of every 100 %s-seconds of %s, %.0f waited for rank %d.\n", word, o->name,
                 100 * s->blamed_wait / (s->step * o->tally.ranks), s->blamed_rank);
     else
-        fprintf(out, "Of every 100 core-seconds of %s, %.0f were spent waiting; no rank stands out as the cause.\n",
+        fprintf(out, "Of every 100 %s-seconds of %s, %.0f were spent waiting; no rank stands out as the cause.\n", word,
                 o->name, 100 * s->wait / s->step);
     fprintf(out,
             "Had every rank been as quick as the median one, its step would take %.*f ms (computed from %s alone);\n"

@@ -17,6 +17,8 @@ ncclResult_t __wrap_ncclAllReduce(const void *send, void *receive, size_t count,
     ncclResult_t result = __real_ncclAllReduce(send, receive, count, type, op, comm, stream);
     if (count != SABOTAGED || sabotage == HONEST)
         return result;
+    while (result == ncclInProgress) /* it may be on its way to the stream still */
+        ncclCommGetAsyncError(comm, &result);
     cudaError_t error = sabotage == LOST
                             ? cudaMemcpyAsync(receive, send, count * sizeof(float), cudaMemcpyDeviceToDevice, stream)
                             : cudaMemsetAsync(receive, 0x5a, count * sizeof(float), stream);

@@ -29,22 +29,6 @@ _Noreturn static void refuse(const char *format, ...)
     exit(STATUS_CANNOT);
 }
 
-static int attribute(enum cudaDeviceAttr which, int gpu)
-{
-    int value = 0;
-    return cudaDeviceGetAttribute(&value, which, gpu) == cudaSuccess ? value : 0;
-}
-
-/* Why no rank can train on it; NULL where one can. */
-static const char *lacks(int gpu)
-{
-    int capability =
-        10 * attribute(cudaDevAttrComputeCapabilityMajor, gpu) + attribute(cudaDevAttrComputeCapabilityMinor, gpu);
-    if (attribute(cudaDevAttrComputeMode, gpu) == cudaComputeModeProhibited)
-        return "is set to compute nothing";
-    return capability < LOCKSTEP_LEAST_CAPABILITY ? "is older than what this build is for" : NULL;
-}
-
 int main(void)
 {
     int version = 0, count = 0;
@@ -59,8 +43,9 @@ int main(void)
         struct cudaDeviceProp about;
         if (cudaGetDeviceProperties(&about, gpu) != cudaSuccess)
             refuse("CUDA cannot say what GPU %d is", gpu);
-        if (lacks(gpu))
-            refuse("GPU %d, %s, %s; CUDA_VISIBLE_DEVICES can hide it", gpu, about.name, lacks(gpu));
+        if (10 * about.major + about.minor < LOCKSTEP_LEAST_CAPABILITY)
+            refuse("GPU %d, %s, is older than what this build is for; CUDA_VISIBLE_DEVICES can hide it", gpu,
+                   about.name);
     }
     for (int gpu = 0; gpu < count; gpu++) {
         struct cudaDeviceProp about;

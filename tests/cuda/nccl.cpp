@@ -503,7 +503,7 @@ static ncclResult_t init(ncclComm_t *comm, int ranks, const ncclUniqueId &unique
     c->blocking = blocking;
     const cudaError_t device = cudaGetDevice(&c->device);
     *comm = new ncclComm{ c };
-    if (!blocking || group_depth) {
+    if (!device && (!blocking || group_depth)) {
         goes_on(c, [held = c.get(), id, device] { return init_run(held, id, device); });
         if (group_depth)
             group_inits.push_back(c);

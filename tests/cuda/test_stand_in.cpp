@@ -1,0 +1,873 @@
+/* test_stand_in: the stand-in works, and what is tested with it can fail: a kernel without its barrier, a stream that
+ * does not wait, an all-reduce without its peer.
+ *
+ *     test_stand_in          all cases, each in a process of its own, as most settings are read once
+ *     test_stand_in CASE     one of them
+ *     test_stand_in --cost   what an emulated thread, a barrier and a warp's function cost here */
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <nccl.h>
+
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fcntl.h>
+#include <functional>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+enum { WRONG_RESULT = 3 }; /* the exit status of a case that is meant to go wrong */
+
+#define MUST(condition)                                                                                                \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                                    \
+            _exit(1);                                                                                                  \
+        }                                                                                                              \
+    } while (0)
+#define OK(call) MUST((call) == cudaSuccess)
+
+static cudaStream_t stream_of_mine()
+{
+    cudaStream_t stream;
+    OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    return stream;
+}
+
+template <typename T> static T *device_new(size_t count)
+{
+    T *memory;
+    OK(cudaMalloc(&memory, count * sizeof *memory));
+    return memory;
+}
+
+template <typename T> static std::vector<T> fetched(const T *memory, size_t count)
+{
+    std::vector<T> host(count);
+    OK(cudaDeviceSynchronize());
+    OK(cudaMemcpy(host.data(), memory, count * sizeof *memory, cudaMemcpyDeviceToHost));
+    return host;
+}
+
+template <typename T> static T *device_copy(const std::vector<T> &host)
+{
+    T *memory = device_new<T>(host.size());
+    OK(cudaMemcpy(memory, host.data(), host.size() * sizeof *memory, cudaMemcpyHostToDevice));
+    return memory;
+}
+
+template <typename... Expected, typename... Actual>
+static void run(dim3 grid, dim3 block, cudaStream_t stream, void (*kernel)(Expected...), Actual... arguments)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.stream = stream;
+    OK(cudaLaunchKernelEx(&config, kernel, arguments...));
+}
+
+static void nap(void *milliseconds)
+{
+    usleep(static_cast<useconds_t>(1000 * reinterpret_cast<intptr_t>(milliseconds)));
+}
+
+static void stream_nap(cudaStream_t stream, intptr_t milliseconds)
+{
+    OK(cudaLaunchHostFunc(stream, nap, reinterpret_cast<void *>(milliseconds)));
+}
+
+/* ---- kernels */
+
+static __global__ void __launch_bounds__(256) indices(int *out)
+{
+    const unsigned int block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    const unsigned int thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    const unsigned int i = block * blockDim.x * blockDim.y * blockDim.z + thread;
+    out[i] = static_cast<int>(i);
+}
+
+static void case_indices()
+{
+    const size_t count = 3 * 5 * 2 * 7 * 3 * 4;
+    int *out = device_new<int>(count);
+    run(dim3(3, 5, 2), dim3(7, 3, 4), nullptr, indices, out);
+    const std::vector<int> found = fetched(out, count);
+    for (size_t i = 0; i < count; i++)
+        MUST(found[i] == static_cast<int>(i));
+    OK(cudaFree(out));
+}
+
+static __device__ float block_sum(float x)
+{
+    __shared__ float part[32];
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        x += __shfl_xor_sync(0xffffffff, x, lanes);
+    if (threadIdx.x % 32 == 0)
+        part[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = threadIdx.x < blockDim.x / 32 ? part[threadIdx.x] : 0.0f;
+    for (unsigned int lanes = 16; lanes > 0; lanes /= 2)
+        x += __shfl_down_sync(0xffffffff, x, lanes);
+    __syncthreads(); /* before `part` is written again */
+    return x;
+}
+
+static __global__ void sums(float *out, unsigned int *arrived, const float *x, int n)
+{
+    __shared__ bool last;
+    float sum = 0.0f;
+    for (unsigned int i = threadIdx.x; i < static_cast<unsigned int>(n); i += blockDim.x)
+        sum += x[i];
+    sum = block_sum(sum);
+    sum = block_sum(threadIdx.x == 0 ? sum : 0.0f);
+    if (threadIdx.x == 0) {
+        out[blockIdx.x] = sum;
+        __threadfence();
+        last = atomicInc(arrived, gridDim.x - 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last && threadIdx.x == 0)
+        for (unsigned int i = 0; i < gridDim.x; i++)
+            out[gridDim.x] = (i ? out[gridDim.x] : 0.0f) + out[i];
+}
+
+static void case_sums()
+{
+    std::vector<float> x(1000);
+    for (size_t i = 0; i < x.size(); i++)
+        x[i] = static_cast<float>(i + 1);
+    float *in = device_copy(x), *out = device_new<float>(8);
+    unsigned int *arrived = device_copy(std::vector<unsigned int>{ 0 });
+    for (unsigned int threads : { 32u, 256u, 1024u }) {
+        run(7, threads, nullptr, sums, out, arrived, in, 1000);
+        const std::vector<float> found = fetched(out, 8);
+        for (size_t i = 0; i < 7; i++)
+            MUST(found[i] == 500500.0f);
+        MUST(found[7] == 7 * 500500.0f && fetched(arrived, 1)[0] == 0);
+    }
+    OK(cudaFree(in));
+    OK(cudaFree(out));
+    OK(cudaFree(arrived));
+}
+
+/* Every thread takes what its neighbour wrote; without the barrier that depends on who comes first. */
+static __global__ void neighbours(int *out, bool waits)
+{
+    __shared__ int written[64];
+    const unsigned int t = threadIdx.x;
+    written[t] = static_cast<int>(t) + 1;
+    if (waits)
+        __syncthreads();
+    out[t] = written[min(t + 1, blockDim.x - 1)];
+}
+
+static void neighbours_check(bool waits)
+{
+    int *out = device_new<int>(64);
+    run(1, 64, nullptr, neighbours, out, waits);
+    const std::vector<int> found = fetched(out, 64);
+    OK(cudaFree(out));
+    for (int t = 0; t < 64; t++)
+        if (found[static_cast<size_t>(t)] != std::min(t + 1, 63) + 1)
+            _exit(WRONG_RESULT);
+}
+
+static void case_barrier()
+{
+    neighbours_check(true);
+}
+
+static void case_barrier_missing()
+{
+    neighbours_check(false);
+}
+
+/* Each warp for itself: 12 results of every lane. */
+static __global__ void warp_functions(float *out)
+{
+    const unsigned int all = 0xffffffff, lane = threadIdx.x % 32;
+    const float x = static_cast<float>(lane);
+    float *mine = out + threadIdx.x * 12;
+    mine[0] = __shfl_sync(all, x, 5);
+    mine[1] = __shfl_sync(all, x, 5, 8);
+    mine[2] = __shfl_xor_sync(all, x, 3);
+    mine[3] = __shfl_down_sync(all, x, 2);
+    mine[4] = __shfl_up_sync(all, x, 2);
+    mine[5] = __shfl_down_sync(all, x, 2, 4);
+    mine[6] = static_cast<float>(__popc(__ballot_sync(all, lane < 11)));
+    mine[7] = static_cast<float>(__any_sync(all, lane == 31) + 2 * __all_sync(all, lane < 31));
+    mine[8] = static_cast<float>(__shfl_xor_sync(all, static_cast<double>(x) + 0.5, 1));
+    mine[9] = lane < 8 ? __shfl_sync(0xff, x, 7) : __shfl_sync(0xffffff00, x, 9); /* parts of a warp */
+    mine[10] = lane < 8 ? __shfl_sync(0xff, x, 20) : 0.0f;                        /* of one that takes no part */
+    __syncwarp();
+    mine[11] = static_cast<float>(__shfl_sync(all, threadIdx.x, 31));
+}
+
+static void case_warp()
+{
+    float *out = device_new<float>(64 * 12);
+    run(1, 64, nullptr, warp_functions, out);
+    const std::vector<float> found = fetched(out, 64 * 12);
+    for (size_t t = 0; t < 64; t++) {
+        const int lane = static_cast<int>(t % 32);
+        const float *r = &found[t * 12];
+        const auto is = [r](int i, int value) { return r[i] == static_cast<float>(value); };
+        MUST(is(0, 5) && is(1, lane / 8 * 8 + 5) && is(2, lane ^ 3));
+        MUST(is(3, lane < 30 ? lane + 2 : lane) && is(4, lane >= 2 ? lane - 2 : lane));
+        MUST(is(5, lane % 4 < 2 ? lane + 2 : lane) && is(6, 11) && is(7, 1));
+        MUST(r[8] == static_cast<float>(lane ^ 1) + 0.5f && is(9, lane < 8 ? 7 : 9));
+        MUST(lane < 8 ? std::isnan(r[10]) : r[10] == 0.0f);
+        MUST(is(11, static_cast<int>(t / 32 * 32 + 31)));
+    }
+    OK(cudaFree(out));
+}
+
+/* Threads that have ended are not waited for; predicates are counted. */
+static __global__ void early_ends(int *out)
+{
+    if (threadIdx.x >= 40)
+        return;
+    const int any = __syncthreads_or(threadIdx.x == 39), count = __syncthreads_count(threadIdx.x < 5);
+    const float lane = __shfl_sync(0xffffffff, static_cast<float>(threadIdx.x), 0);
+    out[threadIdx.x] = any * 1000 + count * 100 + static_cast<int>(lane);
+}
+
+static void case_early_ends()
+{
+    int *out = device_new<int>(40);
+    run(3, 128, nullptr, early_ends, out);
+    const std::vector<int> found = fetched(out, 40);
+    for (size_t t = 0; t < 40; t++)
+        MUST(found[t] == 1500 + (t < 32 ? 0 : 32));
+    OK(cudaFree(out));
+}
+
+static __global__ void different_barriers(int *out)
+{
+    if (threadIdx.x % 2)
+        __syncthreads();
+    else
+        __syncthreads();
+    *out = 1;
+}
+
+static __global__ void half_of_a_warp(float *out)
+{
+    if (threadIdx.x % 32 < 16)
+        out[threadIdx.x] = __shfl_sync(0xffffffff, 1.0f, 0);
+    else
+        __syncthreads();
+}
+
+static __global__ void one_too_many(float *out, int n)
+{
+    out[n] = 1.0f;
+}
+
+static void case_different_barriers()
+{
+    run(1, 64, nullptr, different_barriers, device_new<int>(1));
+    cudaDeviceSynchronize();
+}
+
+static void case_stuck()
+{
+    run(2, 64, nullptr, half_of_a_warp, device_new<float>(64));
+    cudaDeviceSynchronize();
+}
+
+static void case_too_many_threads()
+{
+    run(1, dim3(33, 32), nullptr, indices, device_new<int>(33 * 32));
+}
+
+static void case_overrun()
+{
+    float *out = device_new<float>(10);
+    run(1, 1, nullptr, one_too_many, out, 10);
+    cudaFree(out);
+}
+
+/* ---- streams and events */
+
+static void streams_check(bool waits)
+{
+    const cudaStream_t first = stream_of_mine(), second = stream_of_mine();
+    cudaEvent_t written;
+    OK(cudaEventCreateWithFlags(&written, cudaEventDisableTiming));
+    int *memory = device_copy(std::vector<int>(64, 0)), *copy = device_new<int>(64);
+    stream_nap(first, 30);
+    run(1, 64, first, neighbours, memory, true);
+    OK(cudaEventRecord(written, first));
+    if (waits)
+        OK(cudaStreamWaitEvent(second, written, 0));
+    OK(cudaMemcpyAsync(copy, memory, 64 * sizeof *copy, cudaMemcpyDeviceToDevice, second));
+    const int found = fetched(copy, 64)[0];
+    OK(cudaFree(memory));
+    OK(cudaFree(copy));
+    OK(cudaEventDestroy(written));
+    OK(cudaStreamDestroy(first));
+    OK(cudaStreamDestroy(second));
+    if (found != 2)
+        _exit(WRONG_RESULT);
+}
+
+static void case_wait()
+{
+    streams_check(true);
+}
+
+static void case_wait_missing()
+{
+    streams_check(false);
+}
+
+/* Host memory is read when the stream gets there. */
+static void case_host_memory_late()
+{
+    const cudaStream_t stream = stream_of_mine();
+    int *host, *memory = device_new<int>(1);
+    OK(cudaMallocHost(&host, sizeof *host));
+    *host = 1;
+    stream_nap(stream, 30);
+    OK(cudaMemcpyAsync(memory, host, sizeof *host, cudaMemcpyHostToDevice, stream));
+    MUST(cudaStreamQuery(stream) == cudaErrorNotReady);
+    *host = 2;
+    OK(cudaStreamSynchronize(stream));
+    OK(cudaStreamQuery(stream));
+    MUST(fetched(memory, 1)[0] == 2);
+    OK(cudaFreeHost(host));
+    OK(cudaFree(memory));
+}
+
+static void case_events()
+{
+    const cudaStream_t stream = stream_of_mine(), other = stream_of_mine();
+    cudaEvent_t start, end, plain;
+    float ms = 0.0f;
+    OK(cudaEventCreate(&start));
+    OK(cudaEventCreate(&end));
+    OK(cudaEventCreateWithFlags(&plain, cudaEventDisableTiming));
+    OK(cudaEventQuery(start)); /* never recorded */
+    MUST(cudaEventElapsedTime(&ms, start, end) == cudaErrorInvalidResourceHandle);
+    OK(cudaEventRecord(start, stream));
+    stream_nap(stream, 20);
+    OK(cudaEventRecord(end, stream));
+    OK(cudaEventRecord(plain, stream));
+    MUST(cudaEventQuery(end) == cudaErrorNotReady && cudaEventElapsedTime(&ms, start, end) == cudaErrorNotReady);
+    OK(cudaStreamWaitEvent(other, end, 0)); /* this record, not the next one */
+    OK(cudaEventSynchronize(end));
+    OK(cudaEventElapsedTime(&ms, start, end));
+    MUST(ms >= 20.0f && ms < 2000.0f);
+    MUST(cudaEventElapsedTime(&ms, start, plain) == cudaErrorInvalidResourceHandle);
+    stream_nap(stream, 200);
+    OK(cudaEventRecord(end, stream));
+    OK(cudaStreamSynchronize(other));
+    MUST(cudaEventQuery(end) == cudaErrorNotReady && cudaGetLastError() == cudaErrorNotReady);
+    OK(cudaGetLastError());
+    OK(cudaEventDestroy(end)); /* which its record outlives */
+    OK(cudaStreamDestroy(stream));
+    MUST(cudaStreamSynchronize(stream) == cudaErrorInvalidResourceHandle);
+    OK(cudaEventDestroy(start));
+    OK(cudaEventDestroy(plain));
+    OK(cudaStreamDestroy(other));
+}
+
+static void call_from_host_function(void *result)
+{
+    *static_cast<cudaError_t *>(result) = cudaDeviceSynchronize();
+}
+
+static void case_memory()
+{
+    float *memory = device_new<float>(12), host[12];
+    cudaError_t inside = cudaSuccess;
+    size_t before, after, total;
+    for (float x : fetched(memory, 12))
+        MUST(std::isnan(x));
+    OK(cudaMemset(memory, 0, 12 * sizeof *memory));
+    for (int i = 0; i < 12; i++)
+        host[i] = static_cast<float>(i);
+    OK(cudaMemcpy2DAsync(memory + 1, 4 * sizeof *memory, host, 3 * sizeof *host, 2 * sizeof *host, 3,
+                         cudaMemcpyHostToDevice, nullptr));
+    const std::vector<float> found = fetched(memory, 12);
+    for (size_t i = 0; i < 12; i++)
+        MUST(found[i] == (i % 4 == 1 || i % 4 == 2 ? static_cast<float>(i / 4 * 3 + i % 4 - 1) : 0.0f));
+    MUST(cudaMemcpy(memory, host, 13 * sizeof *host, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+    MUST(cudaMemcpy(host, host, sizeof *host, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+    MUST(cudaMemcpy(memory, memory, sizeof *host, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
+    MUST(cudaMemset(host, 0, sizeof host) == cudaErrorInvalidValue);
+    MUST(cudaFree(memory + 1) == cudaErrorInvalidValue);
+    OK(cudaMemGetInfo(&before, &total));
+    OK(cudaFree(memory));
+    OK(cudaMemGetInfo(&after, &total));
+    MUST(after > before && cudaMalloc(&memory, total + 1) == cudaErrorMemoryAllocation && !memory);
+    OK(cudaLaunchHostFunc(nullptr, call_from_host_function, &inside));
+    OK(cudaDeviceSynchronize());
+    MUST(inside == cudaErrorNotPermitted);
+}
+
+/* ---- devices. The settings are in the table below. */
+
+static void case_two_devices()
+{
+    int count, now;
+    char address[32];
+    cudaDeviceProp properties;
+    OK(cudaGetDeviceCount(&count));
+    const cudaStream_t stream = stream_of_mine();
+    OK(cudaSetDevice(1));
+    OK(cudaGetDevice(&now));
+    OK(cudaDeviceGetPCIBusId(address, sizeof address, 1));
+    OK(cudaGetDeviceProperties(&properties, 1));
+    MUST(count == 2 && now == 1 && std::string(address) == "0000:02:00.0");
+    MUST(properties.major == 9 && properties.pciBusID == 2 && std::string(properties.name) == "stand-in on the CPU");
+    MUST(cudaSetDevice(2) == cudaErrorInvalidDevice);
+    cudaLaunchConfig_t config = {};
+    config.stream = stream; /* of the other device */
+    MUST(cudaLaunchKernelEx(&config, different_barriers, nullptr) == cudaErrorInvalidResourceHandle);
+    MUST(std::string(cudaGetErrorName(cudaPeekAtLastError())) == "cudaErrorInvalidResourceHandle");
+}
+
+static void without_a_device(cudaError_t why)
+{
+    int count = 1, version = 1;
+    void *memory;
+    cudaStream_t stream;
+    cublasHandle_t handle;
+    ncclComm_t comm;
+    ncclUniqueId id;
+    MUST(cudaGetDeviceCount(&count) == why && count == 0);
+    MUST(cudaMalloc(&memory, 4) == why && cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == why);
+    MUST(cudaFree(nullptr) == why && cudaDeviceSynchronize() == why);
+    MUST(cudaDriverGetVersion(&version) == cudaSuccess && (version == 0) == (why == cudaErrorInsufficientDriver));
+    MUST(cublasCreate(&handle) == CUBLAS_STATUS_NOT_INITIALIZED);
+    MUST(ncclGetUniqueId(&id) == ncclSuccess && ncclCommInitRank(&comm, 2, id, 0) == ncclUnhandledCudaError);
+    MUST(strstr(ncclGetLastError(nullptr), "Cuda failure"));
+}
+
+static void case_no_device()
+{
+    without_a_device(cudaErrorNoDevice);
+}
+
+static void case_no_driver()
+{
+    without_a_device(cudaErrorInsufficientDriver);
+}
+
+/* ---- cuBLAS */
+
+static float element(size_t i)
+{
+    return static_cast<float>(static_cast<int>(i * 7 % 23) - 11);
+}
+
+/* Whole numbers, so that every order of the sums has the same result. All transpositions, with room between columns. */
+static void case_products()
+{
+    const int m = 5, n = 4, k = 3, lead = 7;
+    const float alpha = 2.0f, beta = -1.0f;
+    std::vector<float> x(lead * 7), y(lead * 7), z(lead * 7);
+    for (size_t i = 0; i < x.size(); i++) {
+        x[i] = element(i);
+        y[i] = element(i + 5);
+        z[i] = element(i + 9);
+    }
+    cublasHandle_t handle;
+    const cudaStream_t stream = stream_of_mine();
+    MUST(cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS && cublasSetStream(handle, stream) == CUBLAS_STATUS_SUCCESS);
+    float *a = device_copy(x), *b = device_copy(y);
+    for (int transposed = 0; transposed < 4; transposed++) {
+        const bool ta = transposed & 1, tb = transposed & 2;
+        float *c = device_copy(z);
+        stream_nap(stream, 2);
+        MUST(cublasSgemm(handle, ta ? CUBLAS_OP_T : CUBLAS_OP_N, tb ? CUBLAS_OP_T : CUBLAS_OP_N, m, n, k, &alpha, a,
+                         lead, b, lead, &beta, c, lead) == CUBLAS_STATUS_SUCCESS);
+        const std::vector<float> found = fetched(c, z.size());
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j < n; j++) {
+                float sum = 0.0f;
+                for (int l = 0; l < k; l++)
+                    sum += x[static_cast<size_t>(ta ? l + i * lead : i + l * lead)] *
+                           y[static_cast<size_t>(tb ? j + l * lead : l + j * lead)];
+                const size_t at = static_cast<size_t>(i + j * lead);
+                MUST(found[at] == 2.0f * sum - z[at]);
+            }
+        OK(cudaFree(c));
+    }
+    MUST(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 8, n, k, &alpha, a, lead, b, lead, &beta, a, lead) ==
+         CUBLAS_STATUS_INVALID_VALUE);
+    MUST(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS);
+    OK(cudaFree(a));
+    OK(cudaFree(b));
+}
+
+static float square(cublasHandle_t handle, const float *x, cublasComputeType_t type)
+{
+    const float one = 1.0f, zero = 0.0f;
+    float *c = device_new<float>(1); /* NaN, which beta = 0 leaves out */
+    MUST(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, x, CUDA_R_32F, 1, x, CUDA_R_32F, 1, &zero, c,
+                      CUDA_R_32F, 1, type, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
+    const float found = fetched(c, 1)[0];
+    OK(cudaFree(c));
+    return found;
+}
+
+static void case_rounded_products()
+{
+    cublasHandle_t handle;
+    MUST(cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS);
+    float *x = device_copy(std::vector<float>{ 1.0f + 0x1p-7f + 0x1p-10f + 0x1p-12f });
+    const float float32 = 1.0f + 0x1p-7f + 0x1p-10f + 0x1p-12f, tf32 = 1.0f + 0x1p-7f + 0x1p-10f, bf16 = 1.0f + 0x1p-7f;
+    MUST(square(handle, x, CUBLAS_COMPUTE_32F) == float32 * float32);
+    MUST(square(handle, x, CUBLAS_COMPUTE_32F_PEDANTIC) == float32 * float32);
+    MUST(square(handle, x, CUBLAS_COMPUTE_32F_FAST_TF32) == tf32 * tf32);
+    MUST(square(handle, x, CUBLAS_COMPUTE_32F_FAST_16BF) == bf16 * bf16);
+    MUST(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS);
+    OK(cudaFree(x));
+}
+
+/* ---- NCCL: ranks are processes, of which each has a device of its own unless a case says otherwise */
+
+static void ranks_run(int ranks, const std::function<void(int, ncclUniqueId)> &body, int killed = -1)
+{
+    ncclUniqueId id;
+    std::vector<pid_t> process(static_cast<size_t>(ranks));
+    MUST(ncclGetUniqueId(&id) == ncclSuccess);
+    for (int rank = 0; rank < ranks; rank++)
+        if (pid_t &child = process[static_cast<size_t>(rank)]; (child = fork()) == 0) {
+            body(rank, id);
+            exit(0);
+        }
+    for (int rank = 0; rank < ranks; rank++) {
+        int status;
+        MUST(waitpid(process[static_cast<size_t>(rank)], &status, 0) > 0);
+        MUST(rank == killed ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
+static ncclComm_t joined(int ranks, ncclUniqueId id, int rank)
+{
+    ncclComm_t comm;
+    OK(cudaSetDevice(rank));
+    MUST(ncclCommInitRank(&comm, ranks, id, rank) == ncclSuccess);
+    return comm;
+}
+
+/* More than a piece of shared memory, in place and not, and several at once. */
+static void case_all_reduce()
+{
+    ranks_run(3, [](int rank, ncclUniqueId id) {
+        const size_t counts[] = { 1, 1000, (size_t(5) << 18) + 3 };
+        const ncclComm_t comm = joined(3, id, rank);
+        const cudaStream_t stream = stream_of_mine();
+        for (size_t count : counts) {
+            std::vector<float> x(count);
+            for (size_t i = 0; i < count; i++)
+                x[i] = static_cast<float>(i % 1000) * static_cast<float>(rank + 1);
+            float *in = device_copy(x), *out = device_new<float>(count);
+            MUST(ncclAllReduce(in, out, count, ncclFloat, ncclSum, comm, stream) == ncclSuccess);
+            MUST(ncclAllReduce(in, in, count, ncclFloat, ncclSum, comm, stream) == ncclSuccess);
+            const std::vector<float> found = fetched(out, count), in_place = fetched(in, count);
+            for (size_t i = 0; i < count; i++)
+                MUST(found[i] == 6.0f * static_cast<float>(i % 1000) && in_place[i] == found[i]);
+            OK(cudaFree(in));
+            OK(cudaFree(out));
+        }
+        MUST(ncclCommFinalize(comm) == ncclSuccess && ncclCommDestroy(comm) == ncclSuccess);
+    });
+}
+
+/* 1 + 2^-8 lies between two bfloat16 and goes to 1, the even one; so the second rank's part is lost, and the third's. */
+static void case_bfloat16()
+{
+    ranks_run(3, [](int rank, ncclUniqueId id) {
+        const ncclComm_t comm = joined(3, id, rank);
+        const uint16_t one = 0x3f80, small = 0x3b80; /* 1, 2^-8 */
+        uint16_t *x = device_copy(std::vector<uint16_t>{ rank ? small : one, rank == 2 ? one : small });
+        MUST(ncclAllReduce(x, x, 2, ncclBfloat16, ncclSum, comm, nullptr) == ncclSuccess);
+        const std::vector<uint16_t> found = fetched(x, 2);
+        MUST(found[0] == one && found[1] == one + 1); /* (1 + e) + e, (e + e) + 1 */
+        OK(cudaFree(x));
+        MUST(ncclCommDestroy(comm) == ncclSuccess);
+    });
+}
+
+/* As a program must do that cannot wait in NCCL: everything returns ncclInProgress first. */
+static void case_not_blocking()
+{
+    ranks_run(2, [](int rank, ncclUniqueId id) {
+        ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+        config.blocking = 0;
+        ncclComm_t comm;
+        ncclResult_t state;
+        OK(cudaSetDevice(rank));
+        if (rank == 1)
+            usleep(30000);
+        MUST(ncclCommInitRankConfig(&comm, 2, id, rank, &config) == ncclInProgress);
+        float *x = device_copy(std::vector<float>{ 1.0f });
+        if (rank == 0)
+            MUST(ncclAllReduce(x, x, 1, ncclFloat, ncclSum, comm, nullptr) == ncclInvalidArgument);
+        const auto settle = [&] {
+            do
+                MUST(ncclCommGetAsyncError(comm, &state) == ncclSuccess);
+            while (state == ncclInProgress);
+            MUST(state == ncclSuccess);
+        };
+        settle();
+        MUST(ncclGroupStart() == ncclSuccess);
+        MUST(ncclAllReduce(x, x, 1, ncclFloat, ncclSum, comm, nullptr) == ncclSuccess);
+        MUST(ncclAllReduce(x, x, 1, ncclFloat, ncclSum, comm, nullptr) == ncclSuccess);
+        MUST(ncclGroupEnd() == ncclInProgress);
+        settle();
+        MUST(fetched(x, 1)[0] == 4.0f);
+        MUST(ncclCommFinalize(comm) == ncclInProgress);
+        settle();
+        MUST(ncclCommDestroy(comm) == ncclSuccess);
+        OK(cudaFree(x));
+    });
+}
+
+/* Rank 1 ends after init as if killed: what rank 0 waits for never comes, until it aborts. */
+static void case_killed_peer()
+{
+    ranks_run(
+        2,
+        [](int rank, ncclUniqueId id) {
+            const ncclComm_t comm = joined(2, id, rank);
+            const cudaStream_t stream = stream_of_mine();
+            if (rank == 1)
+                raise(SIGKILL);
+            float *x = device_copy(std::vector<float>{ 1.0f });
+            MUST(ncclAllReduce(x, x, 1, ncclFloat, ncclSum, comm, stream) == ncclSuccess);
+            usleep(100000);
+            MUST(cudaStreamQuery(stream) == cudaErrorNotReady);
+            MUST(ncclCommAbort(comm) == ncclSuccess);
+            OK(cudaStreamSynchronize(stream));
+            OK(cudaFree(x));
+        },
+        1);
+}
+
+/* A peer that never comes at all. */
+static void case_absent_peer()
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclUniqueId id;
+    ncclComm_t comm;
+    ncclResult_t state;
+    config.blocking = 0;
+    MUST(ncclGetUniqueId(&id) == ncclSuccess);
+    MUST(ncclCommInitRankConfig(&comm, 2, id, 0, &config) == ncclInProgress);
+    usleep(50000);
+    MUST(ncclCommGetAsyncError(comm, &state) == ncclSuccess && state == ncclInProgress);
+    MUST(ncclCommAbort(comm) == ncclSuccess);
+}
+
+static void same_device(int rank, ncclUniqueId id, ncclResult_t expected)
+{
+    ncclComm_t comm;
+    MUST(ncclCommInitRank(&comm, 2, id, rank) == expected);
+    if (expected == ncclInvalidUsage)
+        MUST(strstr(ncclGetLastError(nullptr), "Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1000"));
+}
+
+static void case_duplicate_device()
+{
+    ranks_run(2, [](int rank, ncclUniqueId id) { same_device(rank, id, ncclInvalidUsage); });
+    ranks_run(2, [](int rank, ncclUniqueId id) {
+        setenv("NCCL_HOSTID", rank ? "one" : "another", 1);
+        same_device(rank, id, ncclSuccess);
+    });
+}
+
+static void case_one_without_a_device()
+{
+    ranks_run(2, [](int rank, ncclUniqueId id) {
+        setenv("LOCKSTEP_CUDA_DEVICES", rank ? "1" : "0", 1);
+        same_device(rank, id, rank ? ncclRemoteError : ncclUnhandledCudaError);
+    });
+}
+
+/* ---- what it costs */
+
+static __global__ void nothing(float *x, int n)
+{
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < static_cast<unsigned int>(n))
+        x[i] = 1.0f;
+}
+
+static __global__ void many_barriers(int times)
+{
+    for (int i = 0; i < times; i++)
+        __syncthreads();
+}
+
+static __global__ void many_shuffles(float *out, int times)
+{
+    float x = static_cast<float>(threadIdx.x);
+    for (int i = 0; i < times; i++)
+        x += __shfl_xor_sync(0xffffffff, x, 1);
+    out[threadIdx.x] = x;
+}
+
+static double seconds(const std::function<void()> &work)
+{
+    timespec start, end;
+    OK(cudaDeviceSynchronize());
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    work();
+    OK(cudaDeviceSynchronize());
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    return static_cast<double>(end.tv_sec - start.tv_sec) + 1e-9 * static_cast<double>(end.tv_nsec - start.tv_nsec);
+}
+
+static void cost_print()
+{
+    float *x = device_new<float>(1024);
+    run(1, 1024, nullptr, many_barriers, 1); /* stacks are touched */
+    printf("block   ns a thread   and barrier   and shuffle\n");
+    for (unsigned int threads : { 32u, 256u, 1024u }) {
+        const unsigned int blocks = 4000000 / threads;
+        const int times = static_cast<int>(1000000 / threads);
+        const double plain = seconds([=] { run(blocks, threads, nullptr, nothing, x, 1024); });
+        const double barriers = seconds([=] { run(1, threads, nullptr, many_barriers, times); });
+        const double shuffles = seconds([=] { run(1, threads, nullptr, many_shuffles, x, times); });
+        printf("%5u %13.1f %13.1f %13.1f\n", threads, 1e9 * plain / blocks / threads, 1e9 * barriers / times / threads,
+               1e9 * shuffles / times / threads);
+    }
+    printf("a launch: %.1f us\n", 1e6 * seconds([=] {
+                                      for (int i = 0; i < 1000; i++)
+                                          run(1, 32, nullptr, nothing, x, 32);
+                                  }) / 1000);
+    OK(cudaFree(x));
+}
+
+/* ---- all cases */
+
+enum ending { PASSES, GOES_WRONG, DIES };
+
+struct test {
+    const char *name;
+    void (*run)();
+    const char *order, *devices;
+    enum ending ending;
+    const char *says; /* a part of what stands on standard error */
+};
+
+static const struct test tests[] = {
+    { "indices", case_indices, "0", "1", PASSES, "" },
+    { "indices", case_indices, "5", "1", PASSES, "" },
+    { "sums", case_sums, "0", "1", PASSES, "" },
+    { "sums", case_sums, "1", "1", PASSES, "" },
+    { "sums", case_sums, "7", "1", PASSES, "" },
+    { "barrier", case_barrier, "0", "1", PASSES, "" },
+    { "barrier", case_barrier, "1", "1", PASSES, "" },
+    { "barrier", case_barrier, "9", "1", PASSES, "" },
+    { "barrier missing", case_barrier_missing, "0", "1", GOES_WRONG, "" },
+    { "barrier missing", case_barrier_missing, "1", "1", PASSES, "" }, /* which is why there are several orders */
+    { "barrier missing", case_barrier_missing, "9", "1", GOES_WRONG, "" },
+    { "warp", case_warp, "0", "1", PASSES, "" },
+    { "warp", case_warp, "1", "1", PASSES, "" },
+    { "warp", case_warp, "3", "1", PASSES, "" },
+    { "early ends", case_early_ends, "0", "1", PASSES, "" },
+    { "early ends", case_early_ends, "1", "1", PASSES, "" },
+    { "different barriers", case_different_barriers, "0", "1", DIES, "block (64,1,1): threads of a block are at" },
+    { "stuck", case_stuck, "0", "1", DIES, "32 of 64 threads wait at the __syncthreads of" },
+    { "stuck", case_stuck, "1", "1", DIES, "in warp 0 lanes 0000ffff wait for lanes ffff0000 at" },
+    { "too many threads", case_too_many_threads, "0", "1", DIES, "more than 1024 threads a block" },
+#if defined(__SANITIZE_ADDRESS__)
+    { "overrun", case_overrun, "0", "1", DIES, "use-after-poison" },
+#else
+    { "overrun", case_overrun, "0", "1", DIES, "written 0 bytes behind the end of the 40 bytes" },
+#endif
+    { "wait", case_wait, "0", "1", PASSES, "" },
+    { "wait missing", case_wait_missing, "0", "1", GOES_WRONG, "" },
+    { "host memory late", case_host_memory_late, "0", "1", PASSES, "" },
+    { "events", case_events, "0", "1", PASSES, "" },
+    { "memory", case_memory, "0", "1", PASSES, "" },
+    { "two devices", case_two_devices, "0", "2", PASSES, "" },
+    { "no device", case_no_device, "0", "0", PASSES, "" },
+    { "no driver", case_no_driver, "0", "-1", PASSES, "" },
+    { "products", case_products, "0", "1", PASSES, "" },
+    { "rounded products", case_rounded_products, "0", "1", PASSES, "" },
+    { "all-reduce", case_all_reduce, "0", "3", PASSES, "" },
+    { "bfloat16", case_bfloat16, "0", "3", PASSES, "" },
+    { "not blocking", case_not_blocking, "0", "2", PASSES, "" },
+    { "killed peer", case_killed_peer, "0", "2", PASSES, "" },
+    { "absent peer", case_absent_peer, "0", "1", PASSES, "" },
+    { "duplicate device", case_duplicate_device, "0", "1", PASSES, "" },
+    { "one without a device", case_one_without_a_device, "0", "1", PASSES, "" },
+};
+
+/* In a process of its own, which is given a minute. What it says on standard error comes back. */
+static int test_run(const struct test &t, std::string *said)
+{
+    int pipe_ends[2], status;
+    MUST(pipe(pipe_ends) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("LOCKSTEP_CUDA_ORDER", t.order, 1);
+        setenv("LOCKSTEP_CUDA_DEVICES", t.devices, 1);
+        unsetenv("CUDA_VISIBLE_DEVICES");
+        unsetenv("NCCL_HOSTID");
+        dup2(pipe_ends[1], STDERR_FILENO);
+        close(pipe_ends[0]);
+        close(pipe_ends[1]);
+        alarm(60);
+        execl("/proc/self/exe", "test_stand_in", t.name, nullptr);
+        _exit(127);
+    }
+    close(pipe_ends[1]);
+    char text[512];
+    for (ssize_t n; (n = read(pipe_ends[0], text, sizeof text)) > 0;)
+        said->append(text, static_cast<size_t>(n));
+    close(pipe_ends[0]);
+    MUST(waitpid(child, &status, 0) == child);
+    return status;
+}
+
+static bool test_passes(const struct test &t)
+{
+    std::string said;
+    const int status = test_run(t, &said);
+    const bool exited = WIFEXITED(status), timed_out = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+    bool ok = !timed_out;
+    if (t.ending == PASSES)
+        ok = exited && WEXITSTATUS(status) == 0;
+    else if (t.ending == GOES_WRONG)
+        ok = exited && WEXITSTATUS(status) == WRONG_RESULT;
+    else
+        ok = ok && status != 0 && said.find(t.says) != std::string::npos;
+    printf("%s  %s, order %s, %s devices\n", ok ? "ok    " : "not ok", t.name, t.order, t.devices);
+    if (!ok)
+        printf("        status %x: %s\n", static_cast<unsigned int>(status), said.c_str());
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && std::string(argv[1]) == "--cost") {
+        cost_print();
+        return 0;
+    }
+    if (argc > 1) {
+        for (const struct test &t : tests)
+            if (std::string(argv[1]) == t.name) {
+                t.run();
+                return 0;
+            }
+        return 2;
+    }
+    int failed = 0;
+    for (const struct test &t : tests)
+        failed += !test_passes(t);
+    printf("%zu cases, %d failed\n", sizeof tests / sizeof *tests, failed);
+    return failed != 0;
+}
