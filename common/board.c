@@ -109,6 +109,19 @@ static bool is_gone(const struct line *line)
     return process && atomic_load(&line->ending) == GOES_ON && kill(process, 0) != 0 && errno == ESRCH;
 }
 
+/* Of a process that something holds (SIGSTOP, a debugger). */
+static bool is_stopped(const struct line *line)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", atomic_load(&line->process));
+    FILE *file = fopen(path, "r");
+    if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 0;
+    if (file)
+        fclose(file);
+    return state == 'T' || state == 't';
+}
+
 bool board_has_lost(const struct board *board, int ranks)
 {
     for (int rank = 0; board && rank < ranks; rank++)
@@ -139,7 +152,7 @@ static const struct call *find_meeting(const struct paper *paper)
 static bool is_there(const struct line *line, const struct call *meeting)
 {
     return atomic_load(&line->is_inside) && line->call.ranks == meeting->ranks &&
-           line->call.sequence >= meeting->sequence && !is_gone(line);
+           line->call.sequence >= meeting->sequence && !is_gone(line) && !is_stopped(line);
 }
 
 /* "rank 1", "ranks 0, 2 and 3"; of many the first few. */
@@ -168,10 +181,8 @@ static void tell_missing(FILE *out, const struct paper *paper, const int *missin
     const struct line *first = &paper->line[missing[0]];
     if (count == 1 && atomic_load(&first->process))
         fprintf(out, " (process %d)", atomic_load(&first->process));
-    if (is_gone(first))
-        fputs(count == 1 ? " is gone" : " are gone", out);
-    else
-        fputs(count == 1 ? " has not come" : " have not come", out);
+    const char *one = is_gone(first) ? " is gone" : is_stopped(first) ? " is stopped" : " has not come";
+    fputs(count == 1 ? one : " have not come", out);
 }
 
 char *board_tell(const struct board *board)

@@ -390,8 +390,9 @@ static __device__ bool is_last_block(unsigned int *arrived, unsigned int blocks)
 /* --- column sums -------------------------------------------------------------------------------------------------- */
 
 /* Rows are summed in chunks, a block taking ACROSS columns of one; then the last block of these columns sums the chunks.
- * A chunk gives each thread of 8 rows to add up, and there are no more chunks than its 8 threads per column can take. */
-constexpr int LEAST_CHUNK = 8 * DOWN, MOST_CHUNKS = 64, MOST_SUMS = 2;
+ * A thread loads IN_FLIGHT rows before it uses the first: what it writes might otherwise be what it reads next, and it
+ * would wait for memory as often as there are rows. The least chunk is that much for all threads. */
+constexpr int IN_FLIGHT = 8, LEAST_CHUNK = IN_FLIGHT * DOWN, MOST_CHUNKS = 64, MOST_SUMS = 2;
 
 struct columns {
     int B, N, tiles;
@@ -418,8 +419,27 @@ static columns plan_columns(struct cuda_parts parts, int B, int N)
     };
 }
 
-/* Block `block` of tiles x chunks. source.add(sums, b, n) adds what a cell has to the sums of column n, which are put into
- * source.out(s). */
+/* A thread's share of rows [b, end): every DOWN-th. source.load(b, n) reads a cell, source.add(sums, cell, b, n) adds what
+ * it has to the sums of column n. */
+template <int SUMS, typename Source>
+static __device__ column<SUMS> add_cells(const Source &source, int b, int end, int n)
+{
+    column<SUMS> sums = {};
+    for (; b < end; b += IN_FLIGHT * DOWN) {
+        typename Source::cell cell[IN_FLIGHT];
+        UNROLLED
+        for (int k = 0; k < IN_FLIGHT; k++)
+            if (b + k * DOWN < end)
+                cell[k] = source.load(b + k * DOWN, n);
+        UNROLLED
+        for (int k = 0; k < IN_FLIGHT; k++)
+            if (b + k * DOWN < end)
+                source.add(sums, cell[k], b + k * DOWN, n);
+    }
+    return sums;
+}
+
+/* Block `block` of tiles x chunks. The sums of a column are put into source.out(s). */
 template <int SUMS, typename Source>
 static __device__ void sum_columns(const Source &source, const columns &c, int block)
 {
@@ -428,8 +448,7 @@ static __device__ void sum_columns(const Source &source, const columns &c, int b
     bool writes = warp == 0 && n < c.N;
     column<SUMS> sums = {};
     if (n < c.N)
-        for (int b = chunk * c.chunk + warp, end = min(c.B, (chunk + 1) * c.chunk); b < end; b += DOWN)
-            source.add(sums, b, n);
+        sums = add_cells<SUMS>(source, chunk * c.chunk + warp, min(c.B, (chunk + 1) * c.chunk), n);
     sums = over_warps(sums);
     if (writes)
         for (int s = 0; s < SUMS; s++)
@@ -452,9 +471,14 @@ struct plain_columns {
     const float *x;
     int N;
 
-    __device__ void add(column<1> &sums, int b, int n) const
+    using cell = float;
+    __device__ cell load(int b, int n) const
     {
-        sums.of[0] += x[place(b, N, n)];
+        return x[place(b, N, n)];
+    }
+    __device__ void add(column<1> &sums, cell x_here, int, int) const
+    {
+        sums.of[0] += x_here;
     }
     __device__ float *out(int) const
     {
@@ -468,11 +492,14 @@ struct gelu_back {
     const float *slope;
     int N;
 
-    __device__ void add(column<1> &sums, int b, int n) const
+    using cell = float;
+    __device__ cell load(int b, int n) const
     {
-        size_t i = place(b, N, n);
-        float through = d[i] * slope[i];
-        d[i] = through;
+        return d[place(b, N, n)] * slope[place(b, N, n)];
+    }
+    __device__ void add(column<1> &sums, cell through, int b, int n) const
+    {
+        d[place(b, N, n)] = through;
         sums.of[0] += through;
     }
     __device__ float *out(int) const
@@ -592,12 +619,18 @@ struct norm_columns {
     struct cuda_norm norm;
     int N;
 
-    __device__ void add(column<2> &sums, int b, int n) const
+    struct cell {
+        float from, normal;
+    };
+    __device__ cell load(int b, int n) const
     {
-        size_t i = place(b, N, n);
-        float from = norm.back[i], mean = norm.moments[place(b, 2, 0)], rescale = norm.moments[place(b, 2, 1)];
-        sums.of[0] += from * ((norm.x[i] - mean) * rescale);
-        sums.of[1] += from;
+        float mean = norm.moments[place(b, 2, 0)], rescale = norm.moments[place(b, 2, 1)];
+        return { norm.back[place(b, N, n)], (norm.x[place(b, N, n)] - mean) * rescale };
+    }
+    __device__ void add(column<2> &sums, cell here, int, int) const
+    {
+        sums.of[0] += here.from * here.normal;
+        sums.of[1] += here.from;
     }
     __device__ float *out(int s) const
     {

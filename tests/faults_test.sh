@@ -12,7 +12,7 @@ if [[ $backend == sim ]]; then # all simulated ranks live in one process
     summary=$results/platforms/dedicated-cores/01_straggler/summary.csv processes_of_ranks=1
 fi
 # Of real ranks the board tells who is missing, and who waits where.
-gone='rank 2 \(process [0-9]+\) is gone' first_gone='rank 0 \(process [0-9]+\) is gone' absent='rank 2 \(process [0-9]+\) has not come; ranks 0 and 1 wait in all-reduce'
+gone='rank 2 \(process [0-9]+\) is gone' first_gone='rank 0 \(process [0-9]+\) is gone' absent='rank 2 \(process [0-9]+\) is stopped; ranks 0 and 1 wait in all-reduce'
 [[ $backend == mpi ]] || gone='' first_gone='' absent=''
 job=(--backend "$backend" --ranks 3 --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --out "$results")
 failed=0

@@ -131,10 +131,10 @@ struct gathering {
 };
 
 struct warp {
-    unsigned int alive;
+    unsigned int alive = 0;
     std::vector<gathering> gatherings;
-    unsigned int lanes[LANES]; /* in the order in which they go on */
-    unsigned int lane_count;
+    unsigned int lanes[LANES] = {}; /* in the order in which they go on */
+    unsigned int lane_count = 0;
 };
 
 struct runner {
@@ -144,33 +144,33 @@ struct runner {
     runner &operator=(const runner &) = delete;
 
     /* of the launch */
-    const std::function<void()> *thread;
+    const std::function<void()> *thread = nullptr;
     dim3 grid, block;
-    unsigned int threads;
-    unsigned int sequence[THREADS_MOST]; /* in which threads begin, and go on */
-    uint3 place[THREADS_MOST];           /* threadIdx */
+    unsigned int threads = 0;
+    unsigned int sequence[THREADS_MOST] = {}; /* in which threads begin, and go on */
+    uint3 place[THREADS_MOST] = {};           /* threadIdx */
     warp warps[WARPS_MOST];
-    unsigned int warp_count;
+    unsigned int warp_count = 0;
 
     /* of the block */
-    unsigned int begun, alive;
-    unsigned int running;
-    unsigned int ready[THREADS_MOST], ready_first, ready_count; /* threads that were woken, a ring */
-    fiber *home[THREADS_MOST];                                  /* where a waiting thread is */
+    unsigned int begun = 0, alive = 0;
+    unsigned int running = 0;
+    unsigned int ready[THREADS_MOST] = {}, ready_first = 0, ready_count = 0; /* threads that were woken, a ring */
+    fiber *home[THREADS_MOST] = {};                                          /* where a waiting thread is */
     struct {
         int argument, width;
-    } asked[THREADS_MOST];
-    uint64_t value[THREADS_MOST]; /* what a thread brought to a meeting, then what it takes from it */
-    unsigned int at_barrier;
-    uint64_t agreed; /* threads at the barrier with a predicate */
-    const char *barrier_file;
-    int barrier_line;
+    } asked[THREADS_MOST] = {};
+    uint64_t value[THREADS_MOST] = {}; /* what a thread brought to a meeting, then what it takes from it */
+    unsigned int at_barrier = 0;
+    uint64_t agreed = 0; /* threads at the barrier with a predicate */
+    const char *barrier_file = nullptr;
+    int barrier_line = 0;
 
     /* for as long as the stream lives */
     fiber outside; /* the stream's thread itself */
-    fiber *here;
-    char *stacks;
-    size_t fibers_made;
+    fiber *here = nullptr;
+    char *stacks = nullptr;
+    size_t fibers_made = 0;
     fiber fibers[THREADS_MOST];
     std::vector<fiber *> idle;
 };
@@ -184,7 +184,6 @@ runner::runner()
     if (memory == MAP_FAILED)
         fail("no memory for the stacks of %d emulated threads", THREADS_MOST);
     stacks = static_cast<char *>(memory);
-    fibers_made = 0;
     idle.reserve(THREADS_MOST);
     for (warp &w : warps)
         w.gatherings.reserve(LANES);

@@ -154,7 +154,7 @@ static cudaError_t may_call()
 
 /* ---- streams */
 
-static void operation_run(std::function<void()> operation)
+static void operation_run(const std::function<void()> &operation)
 {
     static const long delay = number_of("LOCKSTEP_CUDA_DELAY_US", 0);
     if (delay > 0)
@@ -172,7 +172,8 @@ static void stream_work(std::shared_ptr<CUstream_st> stream)
         std::function<void()> operation = std::move(stream->operations.front());
         stream->operations.pop_front();
         hold.unlock();
-        operation_run(std::move(operation));
+        operation_run(operation);
+        operation = nullptr; /* and what it held */
         hold.lock();
         stream->done++;
         all().changed.notify_all();
@@ -326,6 +327,7 @@ static cudaError_t device_memory_new(void **memory, size_t bytes)
     void *base = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
         return cudaErrorMemoryAllocation;
+    ASAN_UNPOISON_MEMORY_REGION(base, mapped); /* of what lay there before */
     char *const start = static_cast<char *>(base) + GUARD;
     const size_t behind = mapped - GUARD - bytes;
     memset(start - GUARD, GUARD_BYTE, GUARD);
@@ -670,7 +672,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
 {
     if (cudaError_t error = may_call())
         return report(error);
-    if (!event || (flags & ~(cudaEventBlockingSync | cudaEventDisableTiming)))
+    if (!event || flags > (cudaEventBlockingSync | cudaEventDisableTiming))
         return report(cudaErrorInvalidValue);
     *event = new CUevent_st{ device_now, flags, nullptr };
     return cudaSuccess;

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <functional>
 #include <string>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -70,14 +71,16 @@ static void run(dim3 grid, dim3 block, cudaStream_t stream, void (*kernel)(Expec
     OK(cudaLaunchKernelEx(&config, kernel, arguments...));
 }
 
-static void nap(void *milliseconds)
+static void nap(void *argument)
 {
-    usleep(static_cast<useconds_t>(1000 * reinterpret_cast<intptr_t>(milliseconds)));
+    auto *milliseconds = static_cast<unsigned int *>(argument);
+    usleep(1000 * *milliseconds);
+    delete milliseconds;
 }
 
-static void stream_nap(cudaStream_t stream, intptr_t milliseconds)
+static void stream_nap(cudaStream_t stream, unsigned int milliseconds)
 {
-    OK(cudaLaunchHostFunc(stream, nap, reinterpret_cast<void *>(milliseconds)));
+    OK(cudaLaunchHostFunc(stream, nap, new unsigned int(milliseconds)));
 }
 
 /* ---- kernels */
@@ -248,11 +251,12 @@ static void case_early_ends()
 
 static __global__ void different_barriers(int *out)
 {
-    if (threadIdx.x % 2)
+    if (threadIdx.x % 2) {
         __syncthreads();
-    else
+    } else {
         __syncthreads();
-    *out = 1;
+        *out = 1;
+    }
 }
 
 static __global__ void half_of_a_warp(float *out)
@@ -395,8 +399,10 @@ static void case_memory()
     OK(cudaMemcpy2DAsync(memory + 1, 4 * sizeof *memory, host, 3 * sizeof *host, 2 * sizeof *host, 3,
                          cudaMemcpyHostToDevice, nullptr));
     const std::vector<float> found = fetched(memory, 12);
-    for (size_t i = 0; i < 12; i++)
-        MUST(found[i] == (i % 4 == 1 || i % 4 == 2 ? static_cast<float>(i / 4 * 3 + i % 4 - 1) : 0.0f));
+    for (size_t i = 0; i < 12; i++) {
+        const size_t row = i / 4, column = i % 4;
+        MUST(found[i] == (column == 1 || column == 2 ? host[row * 3 + column - 1] : 0.0f));
+    }
     MUST(cudaMemcpy(memory, host, 13 * sizeof *host, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
     MUST(cudaMemcpy(host, host, sizeof *host, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
     MUST(cudaMemcpy(memory, memory, sizeof *host, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
@@ -470,7 +476,7 @@ static float element(size_t i)
 /* Whole numbers, so that every order of the sums has the same result. All transpositions, with room between columns. */
 static void case_products()
 {
-    const int m = 5, n = 4, k = 3, lead = 7;
+    const size_t m = 5, n = 4, k = 3, lead = 7;
     const float alpha = 2.0f, beta = -1.0f;
     std::vector<float> x(lead * 7), y(lead * 7), z(lead * 7);
     for (size_t i = 0; i < x.size(); i++) {
@@ -489,13 +495,12 @@ static void case_products()
         MUST(cublasSgemm(handle, ta ? CUBLAS_OP_T : CUBLAS_OP_N, tb ? CUBLAS_OP_T : CUBLAS_OP_N, m, n, k, &alpha, a,
                          lead, b, lead, &beta, c, lead) == CUBLAS_STATUS_SUCCESS);
         const std::vector<float> found = fetched(c, z.size());
-        for (int i = 0; i < m; i++)
-            for (int j = 0; j < n; j++) {
+        for (size_t i = 0; i < m; i++)
+            for (size_t j = 0; j < n; j++) {
                 float sum = 0.0f;
-                for (int l = 0; l < k; l++)
-                    sum += x[static_cast<size_t>(ta ? l + i * lead : i + l * lead)] *
-                           y[static_cast<size_t>(tb ? j + l * lead : l + j * lead)];
-                const size_t at = static_cast<size_t>(i + j * lead);
+                for (size_t l = 0; l < k; l++)
+                    sum += x[ta ? l + i * lead : i + l * lead] * y[tb ? j + l * lead : l + j * lead];
+                const size_t at = i + j * lead;
                 MUST(found[at] == 2.0f * sum - z[at]);
             }
         OK(cudaFree(c));
@@ -541,6 +546,7 @@ static void ranks_run(int ranks, const std::function<void(int, ncclUniqueId)> &b
     MUST(ncclGetUniqueId(&id) == ncclSuccess);
     for (int rank = 0; rank < ranks; rank++)
         if (pid_t &child = process[static_cast<size_t>(rank)]; (child = fork()) == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL); /* no rank outlives its case */
             body(rank, id);
             exit(0);
         }
@@ -675,6 +681,8 @@ static void same_device(int rank, ncclUniqueId id, ncclResult_t expected)
     MUST(ncclCommInitRank(&comm, 2, id, rank) == expected);
     if (expected == ncclInvalidUsage)
         MUST(strstr(ncclGetLastError(nullptr), "Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1000"));
+    if (expected == ncclSuccess)
+        MUST(ncclCommDestroy(comm) == ncclSuccess);
 }
 
 static void case_duplicate_device()
@@ -866,6 +874,7 @@ int main(int argc, char **argv)
         return 2;
     }
     int failed = 0;
+    setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
     for (const struct test &t : tests)
         failed += !test_passes(t);
     printf("%zu cases, %d failed\n", sizeof tests / sizeof *tests, failed);
