@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# A lab at toy size, as a user runs it. usage: lab_test.sh LAB_BINARY RANKS SCRATCH_DIR mpi|sim
+# A lab at toy size, as a user runs it. usage: lab_test.sh LAB_BINARY RANKS SCRATCH_DIR mpi|sim|nccl|staged|shared
+# The last three are of GPUs: one for each rank; one for all, staged through the host; one for all under NCCL.
 # The arithmetic is real; only its size is small. Nothing here depends on how fast the machine is.
 set -euo pipefail
-lab=$1 ranks=$2 scratch=$3 backend=$4
+lab=$1 ranks=$2 scratch=$3 way=$4
 name=$(basename "$lab")
 toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10)
 # What differs between labs: how many cases, the first, the one that is asked about, and another; then regular expressions
@@ -28,7 +29,15 @@ case $name in
     toy=(--batch-size 2 --hidden-dim 8 --num-heads 2 --vocab-size 40 --min-seq-len 3 --max-seq-len 12 --fixed-seq-len 6)
     toy+=(--max-tokens-per-batch 30) ;;
 esac
-quick=("${toy[@]}" --quick --backend "$backend")
+backend=$way device=cpu where=(--backend "$way") # its columns, and the options that ask for it
+case $way in
+sim) ;;
+mpi) where+=(--device cpu) ;;
+nccl) device=cuda && [ "$ranks" -gt 1 ] || device='cuda (n=1: no communication)' ;;
+staged) backend=mpi device='cuda (mpi-staged: communication on the CPU)' where=(--backend mpi --device cuda) ;;
+shared) backend=nccl device='cuda (shared GPU: correctness only)' where=(--share-gpu) apart=. ;;
+esac
+quick=("${toy[@]}" --quick "${where[@]}")
 rm -rf "$scratch"
 mkdir -p "$scratch"
 out="$scratch/results with spaces"
@@ -41,7 +50,7 @@ die() {
 "$lab" "${quick[@]}" --ranks "$ranks" --out "$out" --guess "$asked=7" >"$scratch/stdout" 2>"$scratch/stderr" ||
     { cat "$scratch"/std*; die "exit status $?"; }
 place=$out platform=here
-[ "$backend" = mpi ] || place=$out/platforms/dedicated-cores platform=dedicated-cores
+[ "$backend" != sim ] || place=$out/platforms/dedicated-cores platform=dedicated-cores
 folder="$place/$name"
 
 expected=lab,case,backend,platform,device,precision,ranks,cores,batch_size,global_batch_size,steps,rounds,slowest_rank,\
@@ -52,7 +61,7 @@ oversubscribed,wrong
 [ "$(grep -v '^#' "$folder/summary.csv" | head -n 1)" = "$expected" ] || die "summary.csv has other columns"
 
 # Every case ran on its ranks, was right, and its terms add up; what only shifts time leaves every bit of the loss alone.
-awk -F, -v ranks="$ranks" -v backend="$backend" -v platform="$platform" -v wanted="$cases" -v none="$none" -v one="$one" \
+awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform="$platform" -v wanted="$cases" -v none="$none" -v one="$one" \
     -v half="$half" -v cut="$cut" -v reordered="$reordered" -v changed="$changed" -v rounded="$rounded" -v apart="$apart" -v long="$long" \
     -v uneven="$uneven" -v measure="$measure" -v one_loss="$one_loss" -v window="$window" '
     function complain(what) { print case_name ": " what; bad = 1 }
@@ -63,6 +72,7 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v platform="$platform" -v wante
         case_name = $at["case"]
         crew = case_name ~ one ? 1 : case_name ~ half ? int((ranks + 1) / 2) : ranks
         if ($at["backend"] != backend || $at["platform"] != platform) complain("from " $at["platform"])
+        if ($at["device"] != (crew == 1 && backend == "nccl" ? "cuda (n=1: no communication)" : device)) complain("on " $at["device"])
         if ($at["ranks"] != crew) complain($at["ranks"] " ranks")
         if ($at["oversubscribed"] != (crew > $at["cores"])) complain("oversubscribed " $at["oversubscribed"])
         if ($at["oversubscribed"] != 0 && backend == "sim") complain("a core is shared")
@@ -172,9 +182,26 @@ status=0
 [ ! -e "$scratch/refused" ] || die "${refused[*]}: something was written"
 
 # --cases runs the baseline and the named case alone; --algorithm, that one.
-"$lab" "${quick[@]}" --ranks "$ranks" --out "$out" --cases "$other" --algorithm recursive-doubling >"$scratch/stdout" 2>"$scratch/stderr" || die "second run"
+loss_of() # FOLDER CASE
+{
+    awk -F, -v name="$2" '/^#/ { next } !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+        $at["case"] == name { print $at["loss"] }' "$1/$name/summary.csv"
+}
+first_loss=$(loss_of "$place" "$baseline")
+algorithm=(--algorithm recursive-doubling)
+[ "$backend" != nccl ] || algorithm=() # which chooses for itself
+"$lab" "${quick[@]}" --ranks "$ranks" --out "$out" --cases "$other" "${algorithm[@]}" >"$scratch/stdout" 2>"$scratch/stderr" || die "second run"
 [ "$(grep -vc '^#' "$folder/summary.csv")" -eq 3 ] || die "--cases ran more than the baseline and the case"
-grep -qx '# algorithm: recursive doubling all-reduce' "$folder/summary.csv" || die "--algorithm is not told"
+[ "$backend" = nccl ] || grep -qx '# algorithm: recursive doubling all-reduce' "$folder/summary.csv" || die "--algorithm is not told"
+
+# A GPU trains as a core does: after the same steps the loss is the same but for roundings.
+if [[ $device == cuda* ]]; then
+    "$lab" "${toy[@]}" --quick --backend mpi --ranks "$ranks" --out "$out/cores" --cases "$other" --rounds 1 \
+        >"$scratch/stdout" 2>"$scratch/stderr" || { cat "$scratch"/std*; die "the same on cores"; }
+    awk -v gpu="$first_loss" -v core="$(loss_of "$out/cores" "$baseline")" \
+        'BEGIN { gap = gpu / core - 1; exit !(gpu > 0 && gap < 1e-4 && gap > -1e-4) }' ||
+        die "the loss is $first_loss, and $(loss_of "$out/cores" "$baseline") on cores"
+fi
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 under_mpirun=(timeout 60 mpirun --quiet --oversubscribe --bind-to none -np "$ranks" "$lab" "${quick[@]}" --out "$out")
@@ -184,7 +211,7 @@ refused_under_mpirun() { # TEXT OPTION...
     [ "$status" -eq 2 ] || die "under mpirun, ${*:2}: exit status $status"
     [ "$(grep -c "$1" "$scratch/stderr")" -eq 1 ] || die "under mpirun, ${*:2}: not one line"
 }
-if [ "$backend" = mpi ]; then
+if [ "$backend" != sim ]; then
     # Under a launcher of the user's own it just runs; a contradicting --ranks is refused.
     "${under_mpirun[@]}" --cases "$other" --rounds 1 >"$scratch/stdout" 2>"$scratch/stderr" ||
         { cat "$scratch"/std*; die "under mpirun"; }

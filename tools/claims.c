@@ -9,8 +9,9 @@
  * A row of expected/NN_name.csv is a claim about each of the first two that is there, from that table alone:
  *     id         its name, used once
  *     case       the row of summary.csv that is meant; * for every row
- *     needs      any | cores>=ranks | sim (the row's backend is the simulator) | gpu | published (the run's settings are
- *                those of the lab's first row in blog.csv); elsewhere it cannot be tested
+ *     needs      any | cores>=ranks | sim (the row's backend is the simulator) | gpu (it trained on GPUs) | arrivals (it is
+ *                known when ranks came to a collective: not where they share a GPU under NCCL) | published (the run's
+ *                settings are those of the lab's first row in blog.csv); elsewhere it cannot be tested
  *     quantity   numbers, `column` (of that row), `case.column`, `setting.sleep_ms` (what --sleep-ms was in that run),
  *                + - * / and parentheses
  *     relation   = |quantity - value| <= tolerance      ~ |quantity - value| <= tolerance x |value|
@@ -20,7 +21,7 @@
  *     value      like quantity
  *     tolerance  of = (blank: 0), ~ and extra
  *     kind       exact | formula | sim: must hold wherever it can be tested;   ratio | shape: about time on real
- *                cores, shown when it fails;   example: published for another machine, shown beside ours
+ *                cores or GPUs, though not on one that is shared under NCCL, shown when it fails;   example: published for another machine, shown beside ours
  *     why        one sentence
  *
  * Shown per lab: a table with a row per case and the step of the slowest rank, in milliseconds: as published, as each
@@ -42,9 +43,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum needs { NEEDS_ANY, NEEDS_CORES, NEEDS_SIM, NEEDS_GPU, NEEDS_PUBLISHED };
+enum needs { NEEDS_ANY, NEEDS_CORES, NEEDS_SIM, NEEDS_GPU, NEEDS_ARRIVALS, NEEDS_PUBLISHED };
 enum kind { EXACT, FORMULA, SIM, RATIO, SHAPE, EXAMPLE };
-static const char *const needs_words[] = { "any", "cores>=ranks", "sim", "gpu", "published", NULL };
+static const char *const needs_words[] = { "any", "cores>=ranks", "sim", "gpu", "arrivals", "published", NULL };
 static const char *const relation_words[] = {
     [EQUAL] = "=", [NEAR] = "~",      [EXTRA] = "extra", [LESS] = "<", [AT_MOST] = "<=",
     [MORE] = ">",  [AT_LEAST] = ">=", [SAME] = "same",   NULL
@@ -194,16 +195,21 @@ static bool has_published_settings(const struct lab *lab, const struct csv_table
 }
 
 /* What the row is without that the claim needs; NULL when it has all. */
-static const char *what_lacks(const struct lab *lab, const struct csv_table *summary, int row, enum needs needs)
+static const char *what_lacks(const struct lab *lab, const struct csv_table *summary, int row, const struct claim *claim)
 {
-    const char *backend = csv_field(summary, row, "backend");
+    const enum needs needs = claim->needs;
+    const char *backend = csv_field(summary, row, "backend"), *device = csv_field(summary, row, "device");
+    bool is_shared_gpu = device && strstr(device, "correctness only");
+    if (is_shared_gpu && (needs == NEEDS_ARRIVALS || !must_hold(claim)))
+        return "a shared GPU shows correctness only";
     if (needs == NEEDS_CORES && csv_value(summary, row, "oversubscribed") > 0)
         return crowded;
     if (needs == NEEDS_SIM && (!backend || strcmp(backend, "sim") != 0))
         return "needs the simulator";
     if (needs == NEEDS_PUBLISHED && !has_published_settings(lab, summary))
         return "needs the published settings";
-    return needs == NEEDS_GPU ? "needs GPUs" : NULL;
+    bool is_of_gpus = device && strncmp(device, "cuda", strlen("cuda")) == 0;
+    return needs == NEEDS_GPU && !is_of_gpus ? "needs GPUs" : NULL;
 }
 
 static struct judgement judge(const struct lab *lab, int place, int claim_row, int row)
@@ -219,7 +225,7 @@ static struct judgement judge(const struct lab *lab, int place, int claim_row, i
         die_at(lab, claim_row, memory_text("%s (%s): in claim", reading.why, sources[place].word), claim->id,
                "mend its quantity or its value");
 
-    const char *lacks = what_lacks(lab, reading.table, row, claim->needs);
+    const char *lacks = what_lacks(lab, reading.table, row, claim);
     snprintf(j.reason, sizeof j.reason, "%s", lacks ? lacks : reading.why);
     /* What must hold must also be there: a check that was left blank was not made. */
     bool is_absent = reading.trouble == CASE_NOT_RUN || (reading.trouble == BLANK_CELL && !must_hold(claim));
