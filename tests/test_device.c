@@ -141,6 +141,11 @@ static void *gpu_new(size_t count, size_t size)
     return test.gpu[test.gpus++] = device_new(count, size);
 }
 
+static size_t cells(int B, int N)
+{
+    return (size_t)B * (size_t)N;
+}
+
 static struct twin twin_new(size_t count)
 {
     struct twin x = { host_new(count + 1, sizeof(float)), gpu_new(count + 1, sizeof(float)), count };
@@ -254,7 +259,8 @@ static void expect_sums(const char *what, struct twin x, const struct exact *exa
  * these, relative to the terms' magnitudes. */
 static const double rounding = 0x1p-24;
 
-/* Shapes that most operations are tried at: rows and columns. The last two have more rows than one block sums. */
+/* Shapes that most operations are tried at: rows and columns. The last has so many rows that sums take them in larger
+ * chunks. */
 static const struct {
     int B, N;
 } shapes[] = { { 1, 1 },    { 1, 1000 },  { 3, 31 },   { 33, 32 },    { 31, 33 },
@@ -283,7 +289,7 @@ struct product {
 
 static struct exact *multiply_exactly(struct product p)
 {
-    struct exact *out = new_exact((size_t)(p.rows * p.columns));
+    struct exact *out = new_exact(cells(p.rows, p.columns));
     for (int r = 0; r < p.rows; r++)
         for (int k = 0; k < p.inner; k++) {
             double left = (double)p.left[p.left_turned ? k * p.rows + r : r * p.inner + k];
@@ -296,9 +302,8 @@ static struct exact *multiply_exactly(struct product p)
 
 static void check_products(int B, int N, int K, double limit)
 {
-    struct twin x = random_twin((size_t)(B * K)), w = random_twin((size_t)(K * N)), y = random_twin((size_t)(B * N));
-    struct twin out = poisoned_twin((size_t)(B * N)), back = poisoned_twin((size_t)(B * K)),
-                outer = poisoned_twin((size_t)(K * N));
+    struct twin x = random_twin(cells(B, K)), w = random_twin(cells(K, N)), y = random_twin(cells(B, N));
+    struct twin out = poisoned_twin(cells(B, N)), back = poisoned_twin(cells(B, K)), outer = poisoned_twin(cells(K, N));
     device_multiply(out.gpu, x.gpu, w.gpu, B, N, K);
     device_multiply_back(back.gpu, y.gpu, w.gpu, B, N, K);
     device_multiply_outer(outer.gpu, x.gpu, y.gpu, B, N, K);
@@ -327,7 +332,7 @@ static void test_multiply(void **state)
 /* 1e-6: the CPU's erf is off by 1.5e-7, its e^x by 3e-7 of it. */
 static void check_gelu(int B, int N)
 {
-    struct twin z = random_twin((size_t)(B * N)), slope = poisoned_twin(z.count), bias = random_twin((size_t)N);
+    struct twin z = random_twin(cells(B, N)), slope = poisoned_twin(z.count), bias = random_twin((size_t)N);
     device_gelu(z.gpu, slope.gpu, bias.gpu, B, N);
     cpu.gelu(z.host, slope.host, bias.host, B, N);
     expect_alike("gelu", z, 1e-6);
@@ -344,11 +349,11 @@ static void test_gelu(void **state)
 static void test_gelu_values(void **state)
 {
     (void)state;
-    enum { COUNT = 4001 };
+    enum { MIDDLE = 2000, COUNT = 2 * MIDDLE + 1 };
     begin_case(0, 0);
     struct twin z = twin_new(COUNT), slope = poisoned_twin(COUNT), bias = twin_new(1);
     for (int i = 0; i < COUNT; i++)
-        z.host[i] = (float)(i - COUNT / 2) * 0.01f;
+        z.host[i] = (float)(i - MIDDLE) * 0.01f;
     device_put(z.gpu, z.host, COUNT * sizeof(float));
     device_gelu(z.gpu, slope.gpu, bias.gpu, COUNT, 1);
     const float *value = fetch(z), *steep = fetch(slope);
@@ -362,7 +367,7 @@ static void test_gelu_values(void **state)
 
 static void check_gelu_back(int B, int N)
 {
-    struct twin d = random_twin((size_t)(B * N)), slope = random_twin(d.count), sums = poisoned_twin((size_t)N);
+    struct twin d = random_twin(cells(B, N)), slope = random_twin(d.count), sums = poisoned_twin((size_t)N);
     struct exact *exact = new_exact((size_t)N);
     for (int i = 0; i < B * N; i++)
         add_term(&exact[i % N], (double)d.host[i] * (double)slope.host[i]);
@@ -380,7 +385,7 @@ static void test_gelu_back(void **state)
 
 static void check_column_sums(int B, int N)
 {
-    struct twin x = random_twin((size_t)(B * N)), sums = poisoned_twin((size_t)N);
+    struct twin x = random_twin(cells(B, N)), sums = poisoned_twin((size_t)N);
     struct exact *exact = new_exact((size_t)N);
     for (int i = 0; i < B * N; i++)
         add_term(&exact[i % N], (double)x.host[i]);
@@ -400,7 +405,7 @@ static void test_column_sums(void **state)
 static void check_cross_entropy(int B, int N)
 {
     const float scale = 0.125f;
-    struct twin logits = random_twin((size_t)(B * N)), bias = random_twin((size_t)N);
+    struct twin logits = random_twin(cells(B, N)), bias = random_twin((size_t)N);
     int32_t *labels = host_new((size_t)B, sizeof *labels);
     for (int b = 0; b < B; b++)
         labels[b] = (int32_t)random_below(&test.random, (uint32_t)N);
@@ -522,8 +527,8 @@ static void check_adamw(size_t count)
         device_adamw(p.gpu, m.gpu, v.gpu, g.gpu, count, &rates);
         cpu.adamw(p.host, m.host, v.host, g.host, count, &rates);
     }
-    expect_alike("AdamW's first moment", m, 4 * rounding);
-    expect_alike("AdamW's second moment", v, 4 * rounding);
+    expect_alike("AdamW's first moment", m, 8 * rounding);
+    expect_alike("AdamW's second moment", v, 8 * rounding);
     expect_alike("AdamW", p, 12 * rounding); /* three steps, each of which may round the other way */
 }
 
@@ -550,7 +555,7 @@ static int32_t *random_indices(int count, int rows)
 
 static void check_table(int rows, int B, int N)
 {
-    struct twin table = random_twin((size_t)(rows * N)), x = random_twin((size_t)(B * N));
+    struct twin table = random_twin(cells(rows, N)), x = random_twin(cells(B, N));
     struct twin gathered = poisoned_twin(x.count), scattered = poisoned_twin(table.count);
     int32_t *index = random_indices(B, rows), *index_gpu = gpu_copy(index, (size_t)B * sizeof *index);
     struct exact *exact = new_exact(table.count);
@@ -579,7 +584,7 @@ static void test_table(void **state)
 
 static void check_residual(int B, int N)
 {
-    struct twin x = random_twin((size_t)(B * N)), beside = random_twin(x.count), bias = random_twin((size_t)N);
+    struct twin x = random_twin(cells(B, N)), beside = random_twin(x.count), bias = random_twin((size_t)N);
     device_residual(x.gpu, beside.gpu, bias.gpu, B, N);
     cpu.residual(x.host, beside.host, bias.host, B, N);
     expect_alike("residual", x, 0);
@@ -591,15 +596,15 @@ static void test_residual(void **state)
     at_all_shapes(MOST_ROWS, check_residual);
 }
 
-/* 1e-5: 1 / sqrt(variance) is up to 316, which is what it makes of a rounding where a row has little variance. */
+/* 3e-5: 1 / sqrt(variance) is up to 316, and that is what it makes of a rounding where a row has little variance. */
 static void check_layer_norm(int B, int N)
 {
-    struct twin x = random_twin((size_t)(B * N)), weight = random_twin((size_t)N), bias = random_twin((size_t)N);
+    struct twin x = random_twin(cells(B, N)), weight = random_twin((size_t)N), bias = random_twin((size_t)N);
     struct twin y = poisoned_twin(x.count), moments = poisoned_twin(2 * (size_t)B);
     device_layer_norm(y.gpu, moments.gpu, x.gpu, weight.gpu, bias.gpu, B, N);
     cpu.layer_norm(y.host, moments.host, x.host, weight.host, bias.host, B, N);
-    expect_alike("layer norm", y, 1e-5);
-    expect_alike("layer norm's moments", moments, 1e-5);
+    expect_alike("layer norm", y, 3e-5);
+    expect_alike("layer norm's moments", moments, 3e-5);
 
     struct twin d = random_twin(x.count), back = random_twin(x.count);
     struct twin of_weight = poisoned_twin((size_t)N), of_bias = poisoned_twin((size_t)N);
@@ -612,7 +617,7 @@ static void check_layer_norm(int B, int N)
     }
     device_layer_norm_back(d.gpu, of_weight.gpu, of_bias.gpu, back.gpu, x.gpu, moments.gpu, weight.gpu, B, N);
     cpu.layer_norm_back(d.host, of_weight.host, of_bias.host, back.host, x.host, moments.host, weight.host, B, N);
-    expect_alike("layer norm back", d, 1e-5);
+    expect_alike("layer norm back", d, 3e-5);
     expect_sums("layer norm back's weights", of_weight, weights, 16 * rounding);
     expect_sums("layer norm back's biases", of_bias, biases, 4 * rounding);
 }
@@ -643,7 +648,7 @@ static struct texts draw_texts(int count, int longest, bool is_padded)
 
 static void check_pool(struct texts t, int N)
 {
-    struct twin x = random_twin((size_t)(t.rows * N)), pooled = poisoned_twin((size_t)(t.count * N));
+    struct twin x = random_twin(cells(t.rows, N)), pooled = poisoned_twin(cells(t.count, N));
     struct twin back = random_twin(pooled.count), d = poisoned_twin(x.count);
     struct exact *exact = new_exact(pooled.count);
     for (int i = 0; i < t.count; i++)
@@ -717,7 +722,7 @@ static void expect_attended(const struct attention *a, const struct texts *t, co
 /* 2e-5: of scores up to about 30, e^x makes 30 roundings; 1e-4 of backward's greatest, which the CPU shares. */
 static void check_attention(struct texts t, int heads, int D)
 {
-    size_t rows = (size_t)t.rows, width = (size_t)(heads * D);
+    size_t rows = (size_t)t.rows, width = cells(heads, D);
     struct twin projected = random_twin(rows * 3 * width), bias = random_twin(3 * width);
     struct twin out = poisoned_twin(rows * width), log_sum = poisoned_twin(rows * (size_t)heads);
     struct twin back = poisoned_twin(rows * 3 * width), d = random_twin(rows * width);
@@ -873,10 +878,11 @@ static void test_watch(void **state)
 
 /* --- precisions ----------------------------------------------------------------------------------------------------- */
 
-/* The greatest error of a product, relative to the magnitudes of what is summed. */
+/* The greatest error of a product, relative to the magnitudes of what is summed. It is large enough for a library to
+ * think of tensor cores. */
 static double product_error(enum precision precision)
 {
-    enum { B = 48, N = 64, K = 128 };
+    enum { B = 256, N = 256, K = 512 };
     device_close();
     device_open(0, precision);
     begin_case(1, 0);
@@ -893,8 +899,9 @@ static double product_error(enum precision precision)
     return worst;
 }
 
-/* Rounding both factors to f bits of fraction changes a term by 2^-f at most, and typically a sum of 128 by a tenth of
- * that; who cuts the bits off instead changes it by twice as much. A product that is as good as fp32's was none. */
+/* Rounding both factors to f bits of fraction changes a term by 2^-f at most, and typically a sum of many by a tenth of
+ * that or less; who cuts the bits off instead changes it by twice as much. What is as good as fp32 was never rounded. For
+ * bf16, cuBLAS may also take tf32. */
 static void test_precisions(void **state)
 {
     (void)state;
@@ -903,7 +910,7 @@ static void test_precisions(void **state)
     print_message("worst error of a product: fp32 %.1e, tf32 %.1e, bf16 %.1e\n", fp32, tf32, bf16);
     assert_true(fp32 <= 8 * rounding);
     assert_true(tf32 > 0x1p-16 && tf32 <= 0x1p-9);
-    assert_true(bf16 > 0x1p-13 && bf16 <= 0x1p-6);
+    assert_true(bf16 > 0x1p-16 && bf16 <= 0x1p-6);
     device_close();
     device_open(0, PRECISION_FP32);
     assert_string_equal(device_name(), "cuda");
