@@ -26,7 +26,8 @@ struct line {
 struct board {
     struct line *mine; /* NULL for a reader */
     struct paper {
-        atomic_flag is_spoken_for;
+        atomic_flag speaks; /* somebody does, */
+        atomic_int spoken;  /* and has */
         struct line line[RANKS_MOST];
     } * paper;
 };
@@ -130,9 +131,18 @@ bool board_has_lost(const struct board *board, int ranks)
     return false;
 }
 
-bool board_may_speak(struct board *board)
+void board_say(struct board *board, const char *line)
 {
-    return !board || !atomic_flag_test_and_set(&board->paper->is_spoken_for);
+    if (board && atomic_flag_test_and_set(&board->paper->speaks))
+        return;
+    warn("%s", line);
+    if (board)
+        atomic_store(&board->paper->spoken, 1);
+}
+
+bool board_has_spoken(const struct board *board)
+{
+    return board && atomic_load(&board->paper->spoken);
 }
 
 /* --- telling ----------------------------------------------------------------------------------------------------- */
@@ -175,16 +185,34 @@ static void tell_meeting(FILE *out, const struct call *meeting)
         fprintf(out, " (step %d)", meeting->step);
 }
 
-static void tell_missing(FILE *out, const struct paper *paper, const int *missing, int count)
+/* What keeps a rank from coming, worst first. */
+enum absence { GONE, STOPPED, ELSEWHERE, ABSENCES };
+
+/* Whether a rank is absent for this reason: without a meeting nobody is elsewhere. */
+static bool is_absent(const struct paper *paper, int rank, enum absence why, const struct call *meeting)
 {
-    list_ranks(out, missing, count);
-    const struct line *first = &paper->line[missing[0]];
-    if (count == 1 && atomic_load(&first->process))
-        fprintf(out, " (process %d)", atomic_load(&first->process));
-    const char *one = is_gone(first) ? " is gone" : is_stopped(first) ? " is stopped" : " has not come";
-    fputs(count == 1 ? one : " have not come", out);
+    const struct line *line = &paper->line[rank];
+    if (why == GONE)
+        return is_gone(line);
+    if (why == STOPPED)
+        return atomic_load(&line->process) && is_stopped(line);
+    return meeting && rank < meeting->ranks && !is_there(line, meeting);
 }
 
+static void tell_absent(FILE *out, const struct paper *paper, enum absence why, const int *ranks, int count)
+{
+    static const char *const words[ABSENCES][2] = {
+        [GONE] = { "is gone", "are gone" },
+        [STOPPED] = { "is stopped", "are stopped" },
+        [ELSEWHERE] = { "has not come", "have not come" },
+    };
+    list_ranks(out, ranks, count);
+    if (count == 1)
+        fprintf(out, " (process %d)", atomic_load(&paper->line[ranks[0]].process));
+    fprintf(out, " %s", words[why][count > 1]);
+}
+
+/* Of ranks that are absent for several reasons the worst off are named: the others may well wait for them elsewhere. */
 char *board_tell(const struct board *board)
 {
     char *text = NULL;
@@ -193,16 +221,20 @@ char *board_tell(const struct board *board)
     if (!out)
         die(STATUS_WRONG, "no memory for a line of text");
     const struct call *meeting = board ? find_meeting(board->paper) : NULL;
-    int missing[RANKS_MOST], waiting[RANKS_MOST], count = 0, waiters = 0;
-    for (int rank = 0; board && rank < RANKS_MOST; rank++) {
-        const struct line *line = &board->paper->line[rank];
-        if (meeting && rank < meeting->ranks && is_there(line, meeting))
-            waiting[waiters++] = rank;
-        else if (is_gone(line) || (meeting && rank < meeting->ranks))
-            missing[count++] = rank;
+    int absent[RANKS_MOST], waiting[RANKS_MOST], count = 0, waiters = 0;
+    enum absence why = GONE;
+    for (; board && why < ABSENCES; why++) {
+        for (int rank = 0; rank < RANKS_MOST; rank++)
+            if (is_absent(board->paper, rank, why, meeting))
+                absent[count++] = rank;
+        if (count > 0)
+            break;
     }
+    for (int rank = 0; meeting && rank < meeting->ranks; rank++)
+        if (is_there(&board->paper->line[rank], meeting))
+            waiting[waiters++] = rank;
     if (count > 0)
-        tell_missing(out, board->paper, missing, count);
+        tell_absent(out, board->paper, why, absent, count);
     if (count > 0 && waiters > 0) {
         fputs("; ", out);
         list_ranks(out, waiting, waiters);

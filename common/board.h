@@ -38,8 +38,9 @@ void board_finish(struct board *board);
 /* Whether the process of one of the first `ranks` is gone although it did not mean to end. */
 bool board_has_lost(const struct board *board, int ranks);
 
-/* True for one process of all that ask: whoever is to speak for them. */
-bool board_may_speak(struct board *board);
+/* Prints a line for people, as warn() does, unless another process of the job has; and whether one has, to the end. */
+void board_say(struct board *board, const char *line);
+bool board_has_spoken(const struct board *board);
 
 /* Who is missing, and who waits for it where: "rank 1 (process 4242) is gone; rank 0 waits for it in all-reduce 17 of 12.5 MB
  * (step 5)". Blank when nothing can be told. Free it. */

@@ -22,7 +22,8 @@ enum {
     LOOK_AFTER_US = 100000, /* between looks for ranks that are gone */
 };
 
-static const double PATIENCE_S = 60; /* and never more than half the supervisor's, so that a rank speaks first: it knows */
+static const double PATIENCE_S =
+    60; /* and never more than half the supervisor's, so that a rank speaks first: it knows */
 
 struct engine {
     struct world *world;
@@ -113,12 +114,10 @@ _Noreturn static void give_up(struct engine *e, const struct call *call, const c
     if (call)
         board_enter(board, call);
     world_sleep(0.2); /* let the others that wait say where */
-    if (board_may_speak(board)) {
-        char *told = board_tell(board);
-        warn("rank %d gives up: %s%s%s; files of earlier runs are untouched", world_rank(e->world), why,
-             *told ? "; " : "", told);
-        free(told);
-    }
+    char *told = board_tell(board);
+    char *line = memory_text("rank %d gives up: %s%s%s; files of earlier runs are untouched", world_rank(e->world), why,
+                             *told ? "; " : "", told);
+    board_say(board, line);
     if (e->comm)
         ncclCommAbort(e->comm);
     MPI_Abort(MPI_COMM_WORLD, STATUS_WRONG);

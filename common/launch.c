@@ -233,6 +233,8 @@ static int judge_end(const char *launcher, int status, const struct watch *watch
     }
     if (code == STATUS_RIGHT || code == STATUS_USAGE || code == STATUS_CANNOT || (code == STATUS_WRONG && has_started))
         return code;
+    if (board_has_spoken(watch->board)) /* a rank knew better */
+        return STATUS_WRONG;
     if (code > 128)
         warn("a rank was ended by signal %d (%s)%s%s; files of earlier runs are untouched", code - 128,
              strsignal(code - 128), *watch->told ? ": " : "", watch->told);

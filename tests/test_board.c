@@ -1,0 +1,186 @@
+/* The board: processes write what they have come to, and it is told who is missing. */
+#include "board.h"
+
+#include "memory.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { RANKS = 3, NOWHERE = -1 };
+
+struct job {
+    int file;
+    char *path;
+    struct board *board;
+    pid_t rank[RANKS];
+};
+
+/* A rank in the all-reduce of this sequence number, or in none, which lets us know when it is there. */
+static pid_t start_rank(const char *path, int rank, int sequence)
+{
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct board *board = board_open(path, rank);
+        board_note_endings(board);
+        struct call call = {
+            .sequence = sequence == NOWHERE ? 0 : sequence, .ranks = RANKS, .step = 5, .bytes = 12500000
+        };
+        board_enter(board, &call);
+        if (sequence == NOWHERE)
+            board_leave(board);
+        if (write(ready[1], "!", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    char sign;
+    assert_int_equal(read(ready[0], &sign, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+static struct job start_job(const int sequences[RANKS])
+{
+    struct job job = { .file = board_create() };
+    job.path = memory_text("/proc/%d/fd/%d", (int)getpid(), job.file);
+    job.board = board_open(job.path, -1);
+    assert_non_null(job.board);
+    for (int rank = 0; rank < RANKS; rank++)
+        job.rank[rank] = start_rank(job.path, rank, sequences[rank]);
+    return job;
+}
+
+static void end_rank(struct job *job, int rank, int signal)
+{
+    kill(job->rank[rank], signal);
+    waitpid(job->rank[rank], NULL, 0);
+    job->rank[rank] = 0;
+}
+
+static void end_job(struct job *job)
+{
+    for (int rank = 0; rank < RANKS; rank++)
+        if (job->rank[rank])
+            end_rank(job, rank, SIGKILL);
+    board_close(job->board);
+    close(job->file);
+    free(job->path);
+}
+
+/* That the board tells this, in which %d stands for a process. */
+static void expect(const struct job *job, const char *format, pid_t process)
+{
+    char *told = board_tell(job->board), wanted[256];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(wanted, sizeof wanted, format, (int)process);
+#pragma GCC diagnostic pop
+    assert_string_equal(told, wanted);
+    free(told);
+}
+
+static void a_rank_that_has_not_come_is_named(void **state)
+{
+    (void)state;
+    struct job job = start_job((int[]){ 17, 16, 17 });
+    expect(&job, "rank 1 (process %d) has not come; ranks 0 and 2 wait in all-reduce 17 of 12.5 MB (step 5)",
+           job.rank[1]);
+    assert_false(board_has_lost(job.board, RANKS));
+    end_job(&job);
+    job = start_job((int[]){ NOWHERE, NOWHERE, 17 });
+    expect(&job, "ranks 0 and 1 have not come; rank 2 waits in all-reduce 17 of 12.5 MB (step 5)", 0);
+    end_job(&job);
+}
+
+static void a_dead_rank_is_named_before_those_elsewhere(void **state)
+{
+    (void)state;
+    struct job job = start_job((int[]){ 17, 16, 17 });
+    pid_t dead = job.rank[2];
+    end_rank(&job, 2, SIGKILL);
+    assert_true(board_has_lost(job.board, RANKS));
+    assert_false(board_has_lost(job.board, 2)); /* the first two are there */
+    expect(&job, "rank 2 (process %d) is gone; rank 0 waits in all-reduce 17 of 12.5 MB (step 5)", dead);
+    end_job(&job);
+}
+
+/* As a launcher does when one rank has died: the others are told to end, and are not the ones that went first. */
+static void a_rank_that_was_told_to_end_is_not_missed(void **state)
+{
+    (void)state;
+    struct job job = start_job((int[]){ 17, 17, 17 });
+    pid_t dead = job.rank[1];
+    end_rank(&job, 1, SIGKILL);
+    end_rank(&job, 0, SIGTERM);
+    end_rank(&job, 2, SIGTERM);
+    expect(&job, "rank 1 (process %d) is gone; ranks 0 and 2 wait in all-reduce 17 of 12.5 MB (step 5)", dead);
+    end_job(&job);
+}
+
+static void a_stopped_rank_is_called_so_wherever_it_is(void **state)
+{
+    (void)state;
+    struct job job = start_job((int[]){ 17, 17, 17 });
+    kill(job.rank[0], SIGSTOP);
+    waitpid(job.rank[0], NULL, WUNTRACED);
+    expect(&job, "rank 0 (process %d) is stopped; ranks 1 and 2 wait in all-reduce 17 of 12.5 MB (step 5)",
+           job.rank[0]);
+    end_job(&job);
+    job = start_job((int[]){ NOWHERE, NOWHERE, NOWHERE });
+    expect(&job, "", 0);
+    kill(job.rank[0], SIGSTOP);
+    waitpid(job.rank[0], NULL, WUNTRACED);
+    expect(&job, "rank 0 (process %d) is stopped", job.rank[0]);
+    end_job(&job);
+}
+
+static void a_collective_that_all_have_come_to_is_named(void **state)
+{
+    (void)state;
+    struct job job = start_job((int[]){ 3, 3, 3 });
+    expect(&job, "all ranks have come to all-reduce 3 of 12.5 MB (step 5), which does not end", 0);
+    end_job(&job);
+}
+
+static void one_speaks_for_all(void **state)
+{
+    (void)state;
+    struct job job = start_job((int[]){ 1, 1, 1 });
+    assert_false(board_has_spoken(job.board));
+    board_say(job.board, "said once");
+    board_say(job.board, "never said");
+    assert_true(board_has_spoken(job.board));
+    end_job(&job);
+    assert_null(board_open("/nowhere/at/all", 0)); /* an empty board is one that nobody reads */
+    board_enter(NULL, &(struct call){ .sequence = 1 });
+    board_leave(NULL);
+    assert_false(board_has_lost(NULL, RANKS));
+    char *told = board_tell(NULL);
+    assert_string_equal(told, "");
+    free(told);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rank_that_has_not_come_is_named),
+        cmocka_unit_test(a_dead_rank_is_named_before_those_elsewhere),
+        cmocka_unit_test(a_rank_that_was_told_to_end_is_not_missed),
+        cmocka_unit_test(a_stopped_rank_is_called_so_wherever_it_is),
+        cmocka_unit_test(a_collective_that_all_have_come_to_is_named),
+        cmocka_unit_test(one_speaks_for_all),
+    };
+    return cmocka_run_group_tests_name("board", tests, NULL, NULL);
+}
