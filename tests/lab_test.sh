@@ -209,6 +209,7 @@ if [[ $device == cuda* ]]; then
 fi
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export RES_OPTIONS="timeout:1 attempts:1" # one host needs no name server
 under_mpirun=(timeout 60 mpirun --quiet --oversubscribe --bind-to none -np "$ranks" "$lab" "${quick[@]}" --out "$out")
 refused_under_mpirun() { # TEXT OPTION...
     local status=0

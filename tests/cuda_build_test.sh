@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# LOCKSTEP_CUDA: the build that wants nothing of CUDA needs nothing of it, and the one that must have it says what is missing.
+# usage: cuda_build_test.sh SOURCE_DIR SCRATCH_DIR LAB_BINARY, the last from whatever build this is.
+set -euo pipefail
+source=$1 scratch=$2 lab=$3
+rm -rf "$scratch"
+mkdir -p "$scratch"
+without=(cmake -S "$source" -DLOCKSTEP_TESTS=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CUDA_COMPILER=/nowhere/nvcc)
+
+die()
+{
+    echo "cuda_build_test: $*" >&2
+    exit 1
+}
+
+loads_cuda() # PROGRAM
+{
+    ldd "$1" | grep -qiE 'cuda|cublas|nccl'
+}
+
+# People's program loads nothing of CUDA, whatever was built beside it.
+! loads_cuda "$lab" || die "$lab loads CUDA"
+
+"${without[@]}" -B "$scratch/off" -DLOCKSTEP_CUDA=OFF >"$scratch/off.log" 2>&1 || { cat "$scratch/off.log"; die "OFF does not configure"; }
+! grep -qE '^(NVCC|NCCL_LIBRARY)' "$scratch/off/CMakeCache.txt" || die "OFF looks for CUDA"
+cmake --build "$scratch/off" --target 05_token_skew --parallel 2 >"$scratch/off.log" 2>&1 || { tail "$scratch/off.log"; die "OFF does not build"; }
+! loads_cuda "$scratch/off/bin/05_token_skew" || die "OFF loads CUDA"
+status=0
+"$scratch/off/bin/05_token_skew" --device cuda --out "$scratch/results" >"$scratch/out" 2>&1 || status=$?
+[ "$status" -eq 77 ] || die "OFF, asked for GPUs: exit status $status"
+grep -q 'this build was made without CUDA' "$scratch/out" || { cat "$scratch/out"; die "OFF, asked for GPUs, does not say why not"; }
+
+"${without[@]}" -B "$scratch/auto" -DLOCKSTEP_CUDA=AUTO >"$scratch/auto.log" 2>&1 || { cat "$scratch/auto.log"; die "AUTO without nvcc does not configure"; }
+grep -q 'No GPUs in this build, for lack of nvcc' "$scratch/auto.log" || { cat "$scratch/auto.log"; die "AUTO does not say what is missing"; }
+status=0
+"${without[@]}" -B "$scratch/on" -DLOCKSTEP_CUDA=ON >"$scratch/on.log" 2>&1 || status=$?
+[ "$status" -ne 0 ] || die "ON without nvcc configures"
+tr '\n' ' ' <"$scratch/on.log" | tr -s ' ' | grep -q 'LOCKSTEP_CUDA=ON lacks nvcc' || { cat "$scratch/on.log"; die "ON does not say what is missing"; }
+echo "cuda_build_test: OFF, AUTO and ON hold"
