@@ -179,16 +179,19 @@ static void watch(void *argument)
     look(e, pending);
 }
 
-/* NCCL's calls may return before they have done what is theirs on the host. */
+/* NCCL's calls may return before they have done what is theirs on the host, which takes microseconds: to sleep meanwhile
+ * would hold up all that is handed over next. */
 static void await(struct engine *e, const struct call *call, const char *what, ncclResult_t result)
 {
+    const double patience = 2e-3;
     e->since = world_now();
     while (result == ncclInProgress) {
-        world_sleep(1e-4);
+        if (world_now() - e->since > patience)
+            world_sleep(1e-4);
         ncclResult_t asked = ncclCommGetAsyncError(e->comm, &result);
         if (asked != ncclSuccess)
             result = asked;
-        if (result == ncclInProgress)
+        if (result == ncclInProgress && world_now() - e->since > patience)
             look(e, call);
     }
     if (result != ncclSuccess)

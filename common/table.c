@@ -170,6 +170,10 @@ void table_explain(FILE *out, const struct report *report, const char *name)
     if (!o || o == baseline)
         return;
     const struct summary *s = &o->summary;
+    if (isnan(s->wait)) {
+        fputs("Who waited for whom is not known here.\n", out);
+        return;
+    }
     const char *word = report->is_simulated ? "core" : report->trains_on;
     if (s->blamed_rank >= 0)
         fprintf(out, "Of every 100 %s-seconds of %s, %.0f waited for rank %d.\n", word, o->name,
