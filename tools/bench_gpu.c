@@ -374,10 +374,10 @@ static void start_reference(struct bench *bench)
 {
     const struct options *o = &bench->options;
     char **shared = options_words(shared_rows, o), *words[REFERENCE_WORDS_MOST] = { 0 };
-    int count = 0;
     if (strcmp(o->torch, "none") == 0) {
         snprintf(bench->reference.lacks, sizeof bench->reference.lacks, "--torch none");
     } else {
+        int count = 0;
         words[count++] = memory_text("%s", o->torch);
         words[count++] = memory_text("%s", o->torch_step);
         for (int i = 0; shared[i]; i++)

@@ -1,13 +1,12 @@
 #include "reference.h"
 
-#include "die.h"
+#include "memory.h"
 
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,13 +28,11 @@ static void end(struct reference *r)
     r->process = 0;
 }
 
-static double give_up(struct reference *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static double give_up(struct reference *r, const char *format, ...)
+/* Takes `why`, which memory_text() made. */
+static double give_up(struct reference *r, char *why)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(r->lacks, sizeof r->lacks, format, arguments);
-    va_end(arguments);
+    snprintf(r->lacks, sizeof r->lacks, "%s", why);
+    free(why);
     end(r);
     return (double)NAN;
 }
@@ -72,11 +69,11 @@ static bool read_line(struct reference *r, char line[REFERENCE_LINE])
             continue;
         }
         if (ready == 0) {
-            give_up(r, "no answer within %d s", PATIENCE_MS / 1000);
+            give_up(r, memory_text("no answer within %d s", PATIENCE_MS / 1000));
             return false;
         }
         if (recv(r->line, line + length, 1, 0) != 1) {
-            give_up(r, "it ended without a word");
+            give_up(r, memory_text("it ended without a word"));
             return false;
         }
         if (line[length] == '\n') {
@@ -84,7 +81,7 @@ static bool read_line(struct reference *r, char line[REFERENCE_LINE])
             return true;
         }
     }
-    give_up(r, "a line that does not end");
+    give_up(r, memory_text("a line that does not end"));
     return false;
 }
 
@@ -100,7 +97,7 @@ void reference_open(struct reference *r, char *const *words)
     *r = (struct reference){ 0 };
     int error = start(r, words);
     if (error) {
-        give_up(r, "%.200s cannot be started: %s", words[0], strerror(error));
+        give_up(r, memory_text("%.200s cannot be started: %s", words[0], strerror(error)));
         return;
     }
     if (!read_line(r, line))
@@ -109,7 +106,7 @@ void reference_open(struct reference *r, char *const *words)
     if (about)
         snprintf(r->about, sizeof r->about, "%s", about);
     else
-        give_up(r, "%s%.200s", lacks ? "" : "it said ", lacks ? lacks : line);
+        give_up(r, memory_text("%s%.200s", lacks ? "" : "it said ", lacks ? lacks : line));
 }
 
 void reference_close(struct reference *r)
@@ -125,15 +122,16 @@ double reference_window(struct reference *r, const char *question, double parame
         return (double)NAN;
     int length = snprintf(line, sizeof line, "%s\n", question);
     if (send(r->line, line, (size_t)length, MSG_NOSIGNAL) != length)
-        return give_up(r, "it ended without a word");
+        return give_up(r, memory_text("it ended without a word"));
     if (!read_line(r, line))
         return (double)NAN;
     const char *lacks = after(line, "absent "), *numbers = after(line, question);
     if (lacks)
-        return give_up(r, "%.200s", lacks);
+        return give_up(r, memory_text("%.200s", lacks));
     if (!numbers || sscanf(numbers, ",%lf,%lf", &has, &milliseconds) != 2 || !(milliseconds > 0))
-        return give_up(r, "asked for %.60s, it said %.120s", question, line);
+        return give_up(r, memory_text("asked for %.60s, it said %.120s", question, line));
     if (has < parameters || has > parameters)
-        return give_up(r, "its model has %.0f parameters for %.60s, and ours %.0f", has, question, parameters);
+        return give_up(
+            r, memory_text("its model has %.0f parameters for %.60s, and ours %.0f", has, question, parameters));
     return milliseconds * 1e-3;
 }
