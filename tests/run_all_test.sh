@@ -9,6 +9,7 @@ project="$folder/a path with spaces/it's here"
 elsewhere="$folder/somewhere else"
 calls="$folder/calls"
 failed=0
+unset LOCKSTEP_GPU_PROGRAMS # the project below has its own
 
 complain()
 {
