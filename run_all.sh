@@ -3,13 +3,14 @@
 # published numbers beside this machine's.
 #
 # Exit status: 0 all is well; 1 set-up, build, a lab, a chart or a check failed; 2 bad usage, nothing was started;
-# 77 --scale or --platform without what simulates ranks.
+# 77 --scale or --platform without what simulates ranks, --bench without a GPU.
 set -uo pipefail
 
 # One row per option: the flag, its value if it takes one, and what it does.
 readonly option_rows=(
     "--test          | set up, build, run every test"
     "--scale         | many ranks instead: up to 256 on simulated GPU clusters, up to 16384 by formula"
+    "--bench         | time a training step on a GPU instead, beside its limit and PyTorch's"
     "--quick         | fewer rounds: ratios without interval, in less than a minute per lab"
     "--only NN_name  | run this lab only"
     "--backend WORD  | where ranks run: mpi (on cores here), nccl (on GPUs), sim (on simulated cores), or auto (each lab decides)"
@@ -56,7 +57,8 @@ declare -a labs=()      # to be run
 declare -a finished=()  # of these, the ones that ended well
 declare -a problems=()  # one line each, repeated at the end
 results=results
-gpus=0 # that the labs take
+gpus=0 # that the labs take, or why there are none:
+no_gpus="this build was made without CUDA (install NVIDIA's CUDA Toolkit and NCCL, and come back)"
 
 # --- saying things -------------------------------------------------------------------------------------------------
 
@@ -176,13 +178,18 @@ refuse_nonsense()
     [[ $seconds =~ ^[0-9]{1,5}([.][0-9]{1,6})?$ && $((10#${seconds%.*})) -lt 86400 ]] ||
         die 2 "--seconds takes a number below 86400 (a day), not '$seconds'"
     if is_given --test; then
-        for flag in --scale --quick --only --backend --platform --seconds --out; do
+        for flag in --scale --bench --quick --only --backend --platform --seconds --out; do
             ! is_given "$flag" || die 2 "--test runs every test; leave out $flag"
         done
     fi
     if is_given --scale; then
         for flag in --quick --only --backend --platform --seconds --list; do
             ! is_given "$flag" || die 2 "--scale simulates what its charts need; leave out $flag"
+        done
+    fi
+    if is_given --bench; then
+        for flag in --scale --quick --only --backend --platform --seconds --list; do
+            ! is_given "$flag" || die 2 "--bench measures a GPU and runs no lab; leave out $flag"
         done
     fi
 }
@@ -352,7 +359,8 @@ find_gpus() # sets gpus to their number, and says which, or why none of that bui
         gpus=$(wc -l <<<"$said")
         printf 'GPUs: %s\n' "$(cut -d ';' -f 2 <<<"$said" | sort | uniq -c | sed 's/^ *//; s/ / x /' | paste -s -d ',' | sed 's/,/, /g')"
     else
-        printf 'GPUs: none; %s\n' "${said##*$'\n'}"
+        no_gpus=${said##*$'\n'}
+        printf 'GPUs: none; %s\n' "$no_gpus"
     fi
 }
 
@@ -494,6 +502,16 @@ run_scale()
     chart scale "$results/scale"
 }
 
+# --- one GPU -------------------------------------------------------------------------------------------------------
+
+run_bench()
+{
+    local program=${LOCKSTEP_GPU_PROGRAMS:-build/lib}/nccl/bench_gpu
+    ((gpus > 0)) || die 77 "--bench measures GPUs so far; $no_gpus"
+    heading "A step on a GPU"
+    "$program" --out "$results" </dev/null || problem "bench_gpu ended with status $?"
+}
+
 # --- the end -------------------------------------------------------------------------------------------------------
 
 judge()
@@ -537,7 +555,8 @@ say_where()
     heading "Where it is"
     printf 'results   %s\n' "$results"
     ! is_given --scale || printf 'scale     %s\n' "$results/scale"
-    is_given --scale || [[ ! -d $results/platforms ]] || printf 'simulated %s\n' "$results/platforms"
+    ! is_given --bench || printf 'bench     %s\n' "$results/bench_gpu.csv"
+    is_given --scale || is_given --bench || [[ ! -d $results/platforms ]] || printf 'simulated %s\n' "$results/platforms"
     ((${#finished[@]} == 0)) || printf 'lesson    notebooks-md/%s.md\n' "${finished[@]}"
     ((${#problems[@]} > 0)) || exit 0
     heading "What went wrong"
@@ -565,6 +584,8 @@ main()
     need_simgrid
     if is_given --scale; then
         run_scale
+    elif is_given --bench; then
+        run_bench
     else
         look_first
         run_labs

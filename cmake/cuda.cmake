@@ -111,6 +111,9 @@ foreach(KIT ${LOCKSTEP_GPU_KITS})
   add_gpu_program(describe_gpus_${KIT} describe_gpus tools/describe_gpus.c kit_${KIT} ${GPU_FOLDER_${KIT}}/nccl)
   target_link_libraries(describe_gpus_${KIT} PRIVATE lockstep_options)
   target_compile_definitions(describe_gpus_${KIT} PRIVATE LOCKSTEP_LEAST_CAPABILITY=80) # of what is compiled above
+  add_gpu_program(bench_gpu_${KIT} bench_gpu tools/bench_gpu.c lockstep_gpu_nccl_${KIT} ${GPU_FOLDER_${KIT}}/nccl)
+  target_sources(bench_gpu_${KIT} PRIVATE tools/step_counts.c tools/step_work.c tools/reference.c)
+  target_compile_definitions(bench_gpu_${KIT} PRIVATE LOCKSTEP_TORCH_STEP="${CMAKE_SOURCE_DIR}/tools/torch_step.py")
 endforeach()
 
 function(add_gpu_ranks NAME SOURCE)

@@ -9,6 +9,7 @@ project="$folder/a path with spaces/it's here"
 elsewhere="$folder/somewhere else"
 calls="$folder/calls"
 failed=0
+unset LOCKSTEP_GPU_PROGRAMS # the project below has its own
 
 complain()
 {
@@ -148,6 +149,12 @@ test_usage()
     refuses "leave out --seconds" --scale --seconds 5
     refuses "leave out --list" --scale --list
     refuses "--scale takes no value" --scale=64
+    refuses "leave out --bench" --test --bench
+    refuses "leave out --scale" --bench --scale
+    refuses "leave out --quick" --bench --quick
+    refuses "leave out --only" --only 01_straggler --bench
+    refuses "leave out --platform" --bench --platform small
+    refuses "--bench takes no value" --bench=fast
     touch "$folder/file"
     refuses "'$folder/file/results' cannot be written" --out "$folder/file/results"
 }
@@ -156,7 +163,7 @@ test_telling()
 {
     local flag
     run 0 --help
-    for flag in --test --scale --quick --only --backend --platform --seconds --out --list --yes --help; do
+    for flag in --test --scale --bench --quick --only --backend --platform --seconds --out --list --yes --help; do
         says "$flag"
     done
     run 0 --list
@@ -272,6 +279,29 @@ test_gpus()
     run 0 --only 01_straggler
     says "GPUs: none; built with CUDA, no usable device (no driver)" "expected 0:56 for this one"
     rm -r "$built" "$folder/bin/nproc"
+}
+
+test_bench()
+{
+    local built="$project/build/lib/nccl"
+    run 77 --bench
+    says "--bench measures GPUs so far; this build was made without CUDA"
+    mkdir -p "$built"
+    stub "$built/bench_gpu" <<<'exit 0'
+    stub "$built/describe_gpus" <<<'echo "built with CUDA, no usable device (no driver)"; exit 77'
+    run 77 --bench
+    says "run_all.sh: --bench measures GPUs so far; built with CUDA, no usable device (no driver)"
+    not_called "bench_gpu"
+    stub "$built/describe_gpus" <<<'echo "0;A Fast One;1"'
+    run 0 --bench --out "one GPU"
+    called "bench_gpu --out $elsewhere/one GPU"
+    says "bench     $elsewhere/one GPU/bench_gpu.csv"
+    not_called "01_straggler"
+    not_called "claims"
+    stub "$built/bench_gpu" <<<'exit 1'
+    run 1 --bench
+    says "bench_gpu ended with status 1"
+    rm -r "$built"
 }
 
 failing() # PROGRAM STATUS: from now on; without, none
@@ -402,6 +432,7 @@ test_telling
 test_running
 test_platforms
 test_gpus
+test_bench
 test_scale
 test_trouble
 test_tests
