@@ -366,7 +366,7 @@ find_gpus() # sets gpus to their number, and says which, or why none of that bui
 
 run_tests()
 {
-    ctest --test-dir build --output-on-failure </dev/null
+    ctest --test-dir build --parallel "$(nproc)" --output-on-failure </dev/null
     exit
 }
 
