@@ -3,7 +3,6 @@
 #include "bf16.h"
 #include "device_cpu.h"
 #include "memory.h"
-#include "world.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -22,10 +21,6 @@ void device_open(int place, enum precision precision)
         openblas_set_num_threads(1);
 }
 
-void device_close(void)
-{
-}
-
 const char *device_name(void)
 {
     return "cpu";
@@ -37,39 +32,6 @@ const char *device_kernel(void)
     if (openblas_get_corename)
         snprintf(name, sizeof name, "OpenBLAS %s, one thread per rank", openblas_get_corename());
     return name;
-}
-
-int device_gpus(void)
-{
-    return 0;
-}
-
-const char *device_about(void)
-{
-    return "";
-}
-
-double device_moment(void)
-{
-    return world_now();
-}
-
-double device_seconds(double moment)
-{
-    return moment;
-}
-
-void device_wait(void)
-{
-}
-
-void device_align(void)
-{
-}
-
-double device_clock_error(void)
-{
-    return 0;
 }
 
 void *device_new(size_t count, size_t size)
@@ -90,11 +52,6 @@ void *device_map(size_t bytes)
 void device_unmap(void *memory, size_t bytes)
 {
     memory_unmap(memory, bytes);
-}
-
-bool device_is_at_hand(void)
-{
-    return true;
 }
 
 void *device_stage_new(size_t bytes)

@@ -25,10 +25,6 @@ void device_open(int place, enum precision precision)
     device_seed(0);
 }
 
-void device_close(void)
-{
-}
-
 void device_seed(uint64_t seed)
 {
     random_seed(&draws, seed);
@@ -44,43 +40,9 @@ const char *device_kernel(void)
     return "none, costs from the platform file";
 }
 
-int device_gpus(void)
-{
-    return 0;
-}
-
-const char *device_about(void)
-{
-    return "";
-}
-
 bool device_computes(void)
 {
     return false;
-}
-
-/* Passes are charged when they are announced, so that nothing is ever still to come. */
-double device_moment(void)
-{
-    return world_now();
-}
-
-double device_seconds(double moment)
-{
-    return moment;
-}
-
-void device_wait(void)
-{
-}
-
-void device_align(void)
-{
-}
-
-double device_clock_error(void)
-{
-    return 0;
 }
 
 /* What device_new() has given out. */
@@ -148,11 +110,6 @@ void device_unmap(void *memory, size_t bytes)
 {
     (void)bytes;
     device_free(memory);
-}
-
-bool device_is_at_hand(void)
-{
-    return true;
 }
 
 void *device_stage_new(size_t bytes)

@@ -1,7 +1,6 @@
 #include "engine.h"
 #include "message.h"
 
-#include "algorithm.h"
 #include "device.h"
 #include "memory.h"
 #include "world.h"
@@ -18,29 +17,9 @@ struct engine {
     MPI_Request request[COLLECTIVE_STARTED_MOST];
 };
 
-void collective_begin(struct world *world, bool shares_gpus, double deadline_s)
-{
-    (void)world, (void)shares_gpus, (void)deadline_s;
-}
-
 const char *collective_backend(void)
 {
     return "mpi";
-}
-
-const char *collective_library(void)
-{
-    return world_engine();
-}
-
-const char *collective_algorithm(void)
-{
-    return algorithm_name();
-}
-
-const char *collective_hides_arrivals(void)
-{
-    return NULL;
 }
 
 struct engine *engine_open(struct world *world)

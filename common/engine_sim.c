@@ -3,7 +3,6 @@
 #include "engine.h"
 #include "message.h"
 
-#include "algorithm.h"
 #include "companion_sim.h"
 #include "memory.h"
 #include "world.h"
@@ -57,29 +56,9 @@ static void have_done(struct engine *engine, void (*work)(void *argument, MPI_Co
     companion_end(companion_engine(), companion_begin(companion_engine(), work, engine));
 }
 
-void collective_begin(struct world *world, bool shares_gpus, double deadline_s)
-{
-    (void)world, (void)shares_gpus, (void)deadline_s;
-}
-
 const char *collective_backend(void)
 {
     return "sim";
-}
-
-const char *collective_library(void)
-{
-    return world_engine();
-}
-
-const char *collective_algorithm(void)
-{
-    return algorithm_name();
-}
-
-const char *collective_hides_arrivals(void)
-{
-    return NULL;
 }
 
 struct engine *engine_open(struct world *world)
