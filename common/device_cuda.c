@@ -1,5 +1,5 @@
-/* device.h on a GPU: its memory, its streams and its clock; what is computed is in device_cuda_kernels.cu, and matrix
- * products are cuBLAS's. */
+/* device.h on a GPU: its memory, its streams and its clock; what is computed is in device_cuda_*.cu, and matrix products are
+ * cuBLAS's. */
 #include "device_cuda.h"
 #include "device.h"
 #include "die.h"
