@@ -275,14 +275,15 @@ static void memory_must(cudaError_t error, size_t bytes, const char *of)
 void *device_map(size_t bytes)
 {
     void *memory = NULL;
-    memory_must(cudaMalloc(&memory, bytes), bytes, "memory");
+    if (bytes > 0)
+        memory_must(cudaMalloc(&memory, bytes), bytes, "memory");
     return memory;
 }
 
 void device_unmap(void *memory, size_t bytes)
 {
     (void)bytes;
-    cuda_must(cudaFree(memory), "cudaFree");
+    device_free(memory);
 }
 
 /* The zeros are there when it returns: what the host puts there next does not wait for work. */
@@ -298,8 +299,12 @@ void *device_new(size_t count, size_t size)
     return memory;
 }
 
+/* Work that was handed over may still use what is freed, and of cudaFree() NVIDIA says only that it may wait for that. */
 void device_free(void *memory)
 {
+    if (!memory)
+        return;
+    device_wait();
     cuda_must(cudaFree(memory), "cudaFree");
 }
 
@@ -312,14 +317,17 @@ bool device_is_at_hand(void)
 void *device_stage_new(size_t bytes)
 {
     void *stage = NULL;
-    memory_must(cudaMallocHost(&stage, bytes), bytes, "memory of the host that stays in place");
+    if (bytes > 0)
+        memory_must(cudaMallocHost(&stage, bytes), bytes, "memory of the host that stays in place");
     return stage;
 }
 
 void device_stage_free(void *stage)
 {
-    if (stage)
-        cuda_must(cudaFreeHost(stage), "cudaFreeHost");
+    if (!stage)
+        return;
+    device_wait();
+    cuda_must(cudaFreeHost(stage), "cudaFreeHost");
 }
 
 /* Any thread may call; each has its own idea of which GPU is meant. The copy overtakes work that was handed over before:

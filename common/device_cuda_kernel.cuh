@@ -43,7 +43,7 @@ static void launch(const char *what, cudaStream_t stream, dim3 grid, void (*kern
     config.gridDim = grid;
     config.blockDim = dim3(ACROSS, DOWN);
     config.stream = stream;
-    if (grid.x > 0)
+    if (grid.x > 0 && grid.y > 0)
         cuda_must(cudaLaunchKernelEx(&config, kernel, arguments...), what);
 }
 

@@ -76,9 +76,8 @@ size_t cuda_column_arrivals(int N)
 static columns plan_columns(struct cuda_parts parts, int B, int N)
 {
     int chunk = max(LEAST_CHUNK, divide_up(B, MOST_CHUNKS));
-    return columns{
-        B, N, divide_up(N, ACROSS), chunk, divide_up(B, chunk), static_cast<float *>(parts.part), parts.arrived
-    };
+    int chunks = max(1, divide_up(B, chunk)); /* no rows sum to zeros */
+    return columns{ B, N, divide_up(N, ACROSS), chunk, chunks, static_cast<float *>(parts.part), parts.arrived };
 }
 
 /* A thread's share of rows [b, end): every DOWN-th. source.load(b, n) reads a cell, source.add(sums, cell, b, n) adds what

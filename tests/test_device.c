@@ -464,7 +464,7 @@ static void test_arrays(void **state)
     }
 }
 
-/* No count is work that does nothing. */
+/* No count, no rows and no texts are work that does nothing, but that the sum of no rows is zero. */
 static void test_nothing(void **state)
 {
     (void)state;
@@ -475,7 +475,21 @@ static void test_nothing(void **state)
     device_scale(x.gpu, x.gpu, NAN, 0);
     device_put(x.gpu, x.host, 0);
     device_sample(x.host, x.gpu, sizeof(float), 1, 0);
+    device_gelu(x.gpu, x.gpu, x.gpu, 0, 4);
+    device_residual(x.gpu, x.gpu, x.gpu, 0, 4);
+    device_gather(x.gpu, x.gpu, NULL, 0, 4);
+    device_layer_norm(x.gpu, x.gpu, x.gpu, x.gpu, x.gpu, 0, 4);
+    device_mean_pool(x.gpu, x.gpu, NULL, 0, 4);
+    device_mean_pool_back(x.gpu, x.gpu, NULL, 0, 4);
+    device_attention(&(struct attention){ .longest = 4, .heads = 1, .head_width = 4 });
     expect_alike("nothing", x, 0);
+    struct twin sums = poisoned_twin(4), biases = poisoned_twin(4);
+    device_column_sums(sums.gpu, x.gpu, 0, 4);
+    device_gelu_back(x.gpu, x.gpu, biases.gpu, 0, 4);
+    memset(sums.host, 0, 4 * sizeof(float));
+    memset(biases.host, 0, 4 * sizeof(float));
+    expect_alike("sums of nothing", sums, 0);
+    expect_alike("gelu back's sums of nothing", biases, 0);
     end_case();
 }
 
@@ -792,6 +806,8 @@ static void test_copies(void **state)
     device_stage_free(stage);
     void *mapped = device_map(COUNT);
     device_put(mapped, sampled, 31);
+    for (int i = 0; i < 100; i++) /* its work is done before it is gone */
+        device_fill(mapped, 1, COUNT / sizeof(float));
     device_unmap(mapped, COUNT);
     end_case();
 }
