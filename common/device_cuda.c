@@ -73,6 +73,16 @@ static void choose_gpu(int place)
     cuda_must(cudaGetDeviceProperties(&gpu.is, gpu.index), "cudaGetDeviceProperties");
 }
 
+/* NVIDIA's libraries let this variable of the environment overrule the program, whose results would then say what is not so:
+ * 0 keeps products from rounding their factors to tf32, and anything else lets them. */
+static void refuse_override(enum precision precision)
+{
+    const char *set = getenv("NVIDIA_TF32_OVERRIDE");
+    if (set && strcmp(set, precision == PRECISION_TF32 ? "1" : "0") != 0)
+        die(STATUS_CANNOT, "NVIDIA_TF32_OVERRIDE=%s overrules --precision %s; unset it", set,
+            precision_name(precision));
+}
+
 /* fp32 must stay fp32: with the default mode, only a compute type that says so rounds the factors. */
 static void open_blas(enum precision precision)
 {
@@ -82,6 +92,7 @@ static void open_blas(enum precision precision)
     if (precision != PRECISION_FP32 && gpu.is.major < 8)
         die(STATUS_CANNOT, "%s has compute capability %d.%d, and %s needs 8.0; choose fp32", gpu.is.name, gpu.is.major,
             gpu.is.minor, precision_name(precision));
+    refuse_override(precision);
     gpu.compute = compute[precision];
     gpu.workspace = device_new(WORKSPACE_BYTES, 1);
     blas_must(cublasCreate(&gpu.blas), "cublasCreate");

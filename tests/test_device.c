@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -948,20 +949,37 @@ static uint64_t digest_all(void)
     return test.bits;
 }
 
+/* Of a process of its own, that prints a digest with this setting of the environment: its exit status and first line. */
+static int run_with(const char *setting, const char *cpu_module, char line[64])
+{
+    char self[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    assert_true(length > 0);
+    self[length] = '\0';
+    char *command = memory_text("%s '%s' '%s' bits", setting, self, cpu_module);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    line[0] = '\0';
+    (void)!fgets(line, 64, pipe);
+    free(command);
+    return WEXITSTATUS(pclose(pipe));
+}
+
+/* What would make other products of them is refused. */
+static void test_override(void **state)
+{
+    char line[64];
+    assert_int_equal(run_with("NVIDIA_TF32_OVERRIDE=1", *state, line), 77);
+    assert_string_equal(line, "");
+}
+
 /* In a process of its own, which stands in for a GPU that starts blocks and threads in this order; a real one has its own
  * ideas, and just does it again. */
 static uint64_t digest_in_order(const char *cpu_module, int order)
 {
-    char self[4096], line[64] = "";
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    assert_true(length > 0);
-    self[length] = '\0';
-    char *command = memory_text("LOCKSTEP_CUDA_ORDER=%d '%s' '%s' bits", order, self, cpu_module);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    assert_non_null(fgets(line, sizeof line, pipe));
-    assert_int_equal(pclose(pipe), 0);
-    free(command);
+    char line[64], *setting = memory_text("LOCKSTEP_CUDA_ORDER=%d", order);
+    assert_int_equal(run_with(setting, cpu_module, line), 0);
+    free(setting);
     return strtoull(line, NULL, 16);
 }
 
@@ -1015,6 +1033,7 @@ int main(int count, char **argument)
         cmocka_unit_test(test_moments),
         cmocka_unit_test(test_watch),
         cmocka_unit_test(test_precisions),
+        cmocka_unit_test_prestate(test_override, argument[1]),
         cmocka_unit_test_prestate(test_bits, argument[1]),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
