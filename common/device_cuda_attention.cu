@@ -7,6 +7,8 @@
  * A row of D columns is held as W packs of four, the last filled with zeros. */
 #include "device_cuda_kernel.cuh"
 
+#include <limits.h>
+
 constexpr int LANES = 8, ITEMS = THREADS / LANES;
 constexpr int LOADERS = 4, TILE = THREADS / LOADERS; /* threads that load a row together; rows of a tile */
 constexpr int AT_ONCE = 4;                           /* rows that a lane takes together */
@@ -36,9 +38,12 @@ static __device__ seat find_seat(const struct cuda_heads &a, int block)
                  3 * static_cast<size_t>(width), width };
 }
 
+/* Backward has two blocks for each, and a grid is no larger than an int. */
 static int count_seats(const struct cuda_heads &a)
 {
-    return a.texts * a.heads * divide_up(a.longest, ITEMS);
+    double seats = static_cast<double>(a.texts) * a.heads * divide_up(a.longest, ITEMS);
+    cuda_must(2 * seats > INT_MAX ? cudaErrorInvalidConfiguration : cudaSuccess, "attention to so many texts, so long");
+    return static_cast<int>(seats);
 }
 
 enum part { QUERY, KEY, VALUE };

@@ -30,7 +30,7 @@ constexpr int TABLE_ROWS = 8, WIDTH = 2 * ACROSS, SCAN = 4 * ACROSS, AHEAD = 8;
 
 struct warp_sums {
     float of[TABLE_ROWS][WIDTH];
-    int found[SCAN]; /* b * TABLE_ROWS + the row among the block's */
+    int found[SCAN]; /* so many indices on, times TABLE_ROWS, + the row among the block's */
 };
 
 /* Lists where the SCAN indices from b on, B at most, name one of the rows from `row` on. Returns how many do. */
@@ -45,15 +45,15 @@ static __device__ int scan_indices(warp_sums &mine, const int32_t *index, int b,
         bool is_here = which[k] >= 0 && which[k] < TABLE_ROWS;
         unsigned int here = __ballot_sync(WHOLE_WARP, is_here);
         if (is_here)
-            mine.found[count + __popc(here & ((1u << lane) - 1))] = (b + k * ACROSS + lane) * TABLE_ROWS + which[k];
+            mine.found[count + __popc(here & ((1u << lane) - 1))] = (k * ACROSS + lane) * TABLE_ROWS + which[k];
         count += __popc(here);
     }
     __syncwarp(); /* the list can be read */
     return count;
 }
 
-/* Adds the rows of x on the list, columns n and n + ACROSS of each lane. */
-static __device__ void add_found(warp_sums &mine, int count, const float *x, int N, int n)
+/* Adds the rows of x on the list, which counts from row `first` on: columns n and n + ACROSS of each lane. */
+static __device__ void add_found(warp_sums &mine, int count, const float *x, int first, int N, int n)
 {
     int lane = static_cast<int>(threadIdx.x);
     for (int i = 0; i < count; i += AHEAD) {
@@ -61,7 +61,7 @@ static __device__ void add_found(warp_sums &mine, int count, const float *x, int
         UNROLLED
         for (int k = 0; k < AHEAD; k++) {
             bool is_one = i + k < count;
-            int b = is_one ? mine.found[i + k] / TABLE_ROWS : 0;
+            int b = is_one ? first + mine.found[i + k] / TABLE_ROWS : 0;
             near[k] = is_one && n < N ? x[place(b, N, n)] : 0.0f;
             far[k] = is_one && n + ACROSS < N ? x[place(b, N, n + ACROSS)] : 0.0f;
         }
@@ -88,7 +88,7 @@ static __global__ void __launch_bounds__(THREADS)
     __syncwarp();
     for (int b = warp * SCAN; b < B; b += DOWN * SCAN) {
         int count = scan_indices(mine, index, b, B, row);
-        add_found(mine, count, x, N, first + lane);
+        add_found(mine, count, x, b, N, first + lane);
     }
     __syncthreads();
     for (int i = thread_of_block(); i < TABLE_ROWS * WIDTH; i += THREADS) {
