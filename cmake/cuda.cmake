@@ -58,7 +58,8 @@ endif()
 
 add_library(kit_toolkit INTERFACE)
 if(toolkit IN_LIST LOCKSTEP_GPU_KITS)
-  add_library(kernels_toolkit STATIC common/device_cuda_kernels.cu)
+  add_library(kernels_toolkit STATIC common/device_cuda_arrays.cu common/device_cuda_rows.cu common/device_cuda_text.cu
+              common/device_cuda_attention.cu)
   set_target_properties(kernels_toolkit PROPERTIES CUDA_STANDARD 17)
   target_compile_options(kernels_toolkit PRIVATE -Xcompiler=-Wall,-Wextra,-Wshadow)
   if(LOCKSTEP_WERROR)

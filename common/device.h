@@ -61,7 +61,7 @@ double device_clock_error(void);
 /* Memory of the device, zeros: what the operations below work on, and what collectives send. On a device that computes
  * nothing it is an address and no more: who reads or writes it is ended. */
 void *device_new(size_t count, size_t size);
-void device_free(void *memory);
+void device_free(void *memory); /* when everything that was handed over is done; so all below that free */
 
 /* The same of pages that nobody has had before: whoever fills them first has them made. */
 void *device_map(size_t bytes);

@@ -1,5 +1,5 @@
-/* device.h on a GPU: its memory, its streams and its clock; what is computed is in device_cuda_kernels.cu, and matrix
- * products are cuBLAS's. */
+/* device.h on a GPU: its memory, its streams and its clock; what is computed is in device_cuda_*.cu, and matrix products are
+ * cuBLAS's. */
 #include "device_cuda.h"
 #include "device.h"
 #include "die.h"
@@ -73,6 +73,16 @@ static void choose_gpu(int place)
     cuda_must(cudaGetDeviceProperties(&gpu.is, gpu.index), "cudaGetDeviceProperties");
 }
 
+/* NVIDIA's libraries let this variable of the environment overrule the program, whose results would then say what is not so:
+ * 0 keeps products from rounding their factors to tf32, and anything else lets them. */
+static void refuse_override(enum precision precision)
+{
+    const char *set = getenv("NVIDIA_TF32_OVERRIDE");
+    if (set && strcmp(set, precision == PRECISION_TF32 ? "1" : "0") != 0)
+        die(STATUS_CANNOT, "NVIDIA_TF32_OVERRIDE=%s overrules --precision %s; unset it", set,
+            precision_name(precision));
+}
+
 /* fp32 must stay fp32: with the default mode, only a compute type that says so rounds the factors. */
 static void open_blas(enum precision precision)
 {
@@ -82,6 +92,7 @@ static void open_blas(enum precision precision)
     if (precision != PRECISION_FP32 && gpu.is.major < 8)
         die(STATUS_CANNOT, "%s has compute capability %d.%d, and %s needs 8.0; choose fp32", gpu.is.name, gpu.is.major,
             gpu.is.minor, precision_name(precision));
+    refuse_override(precision);
     gpu.compute = compute[precision];
     gpu.workspace = device_new(WORKSPACE_BYTES, 1);
     blas_must(cublasCreate(&gpu.blas), "cublasCreate");
@@ -275,14 +286,15 @@ static void memory_must(cudaError_t error, size_t bytes, const char *of)
 void *device_map(size_t bytes)
 {
     void *memory = NULL;
-    memory_must(cudaMalloc(&memory, bytes), bytes, "memory");
+    if (bytes > 0)
+        memory_must(cudaMalloc(&memory, bytes), bytes, "memory");
     return memory;
 }
 
 void device_unmap(void *memory, size_t bytes)
 {
     (void)bytes;
-    cuda_must(cudaFree(memory), "cudaFree");
+    device_free(memory);
 }
 
 /* The zeros are there when it returns: what the host puts there next does not wait for work. */
@@ -298,8 +310,12 @@ void *device_new(size_t count, size_t size)
     return memory;
 }
 
+/* Work that was handed over may still use what is freed, and of cudaFree() NVIDIA says only that it may wait for that. */
 void device_free(void *memory)
 {
+    if (!memory)
+        return;
+    device_wait();
     cuda_must(cudaFree(memory), "cudaFree");
 }
 
@@ -312,14 +328,17 @@ bool device_is_at_hand(void)
 void *device_stage_new(size_t bytes)
 {
     void *stage = NULL;
-    memory_must(cudaMallocHost(&stage, bytes), bytes, "memory of the host that stays in place");
+    if (bytes > 0)
+        memory_must(cudaMallocHost(&stage, bytes), bytes, "memory of the host that stays in place");
     return stage;
 }
 
 void device_stage_free(void *stage)
 {
-    if (stage)
-        cuda_must(cudaFreeHost(stage), "cudaFreeHost");
+    if (!stage)
+        return;
+    device_wait();
+    cuda_must(cudaFreeHost(stage), "cudaFreeHost");
 }
 
 /* Any thread may call; each has its own idea of which GPU is meant. The copy overtakes work that was handed over before:

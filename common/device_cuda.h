@@ -1,5 +1,5 @@
-/* device_cuda: between device_cuda.c, which knows what is asked for, and device_cuda_kernels.cu, which does it on the GPU;
- * and what engine_nccl.c needs of both. For C17 and C++17.
+/* device_cuda: between device_cuda.c, which knows what is asked for, and device_cuda_*.cu, which do it on the GPU; and what
+ * engine_nccl.c needs of both. For C17 and C++17.
  *
  * A launcher hands its work to `stream` and returns. Pointers are device memory. What each one computes, and the legend,
  * is in device.h under the same name. The same input gives the same bits in every run: no sum depends on which block
@@ -33,7 +33,7 @@ void cuda_wait(cudaStream_t stream);
  * waits shorter than that do without. NULL is nobody. */
 void cuda_watch(void (*watch)(void *argument), void *argument);
 
-/* --- device_cuda_kernels.cu: launchers ---------------------------------------------------------------------------- */
+/* --- device_cuda_*.cu: launchers ----------------------------------------------------------------------------------- */
 
 /* Room for sums that several blocks have a part in. The last block to finish adds the parts up, in their order, and finds
  * out that it is the last by `arrived`: so many have been here, which is zero between launches. */

@@ -4,6 +4,7 @@
 #include "engine.h"
 
 #include "board.h"
+#include "device.h"
 #include "device_cuda.h"
 #include "die.h"
 #include "memory.h"
@@ -12,6 +13,7 @@
 
 #include <math.h>
 #include <nccl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,19 +181,22 @@ static void watch(void *argument)
     look(e, pending);
 }
 
-/* NCCL's calls may return before they have done what is theirs on the host, which takes microseconds: to sleep meanwhile
- * would hold up all that is handed over next. */
+/* NCCL's calls may return before they have done what is theirs on the host: of a communicator that does not block, a thread
+ * of NCCL's own launches each sum. That takes some 10 us, and a sleep longer than that; but the first ones connect ranks. */
 static void await(struct engine *e, const struct call *call, const char *what, ncclResult_t result)
 {
-    const double patience = 2e-3;
+    const double patience = 1e-3;
     e->since = world_now();
     while (result == ncclInProgress) {
-        if (world_now() - e->since > patience)
+        bool takes_long = world_now() - e->since > patience;
+        if (takes_long)
             world_sleep(1e-4);
+        else
+            sched_yield(); /* the thread may be on this core */
         ncclResult_t asked = ncclCommGetAsyncError(e->comm, &result);
         if (asked != ncclSuccess)
             result = asked;
-        if (result == ncclInProgress && world_now() - e->since > patience)
+        if (result == ncclInProgress && takes_long)
             look(e, call);
     }
     if (result != ncclSuccess)
@@ -245,8 +250,7 @@ struct engine *engine_open(struct world *world)
     e->world = world;
     join(e);
     cuda_must(cudaStreamCreateWithFlags(&e->travels, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-    cuda_must(cudaMalloc((void **)&e->token, 2 * sizeof *e->token), "cudaMalloc");
-    cuda_must(cudaMemset(e->token, 0, 2 * sizeof *e->token), "cudaMemset");
+    e->token = device_new(2, sizeof *e->token);
     for (int i = 0; i < SLOTS; i++) {
         cuda_must(cudaEventCreateWithFlags(&e->slot[i].handed, cudaEventDisableTiming), "cudaEventCreateWithFlags");
         cuda_must(cudaEventCreateWithFlags(&e->slot[i].done, cudaEventDisableTiming), "cudaEventCreateWithFlags");
@@ -264,7 +268,7 @@ void engine_close(struct engine *e)
         cuda_must(cudaEventDestroy(e->slot[i].handed), "cudaEventDestroy");
         cuda_must(cudaEventDestroy(e->slot[i].done), "cudaEventDestroy");
     }
-    cuda_must(cudaFree(e->token), "cudaFree");
+    device_free(e->token);
     cuda_must(cudaStreamDestroy(e->travels), "cudaStreamDestroy");
     free(e);
 }

@@ -23,8 +23,9 @@ struct loader {
     int ahead;
     int step; /* of the next fetch */
     struct stall held_up;
-    struct batch batch[2];                            /* one in use, one being fetched */
-    struct device_inbox features_of[2], labels_of[2]; /* the batches' */
+    struct batch batch[2];        /* one in use, one being fetched */
+    struct device_inbox inbox[2]; /* the batches': labels, and behind their place features, in one copy to a GPU */
+    size_t head;                  /* bytes of that place */
 };
 
 static int larger(int a, int b)
@@ -49,6 +50,11 @@ static void draw_set(struct loader *l, const struct run *run)
     random_shuffle(&random, l->order, set);
 }
 
+static float *features_in(const struct loader *l, void *inbox)
+{
+    return (float *)((char *)inbox + l->head);
+}
+
 struct loader *loader_open(const struct run *run, int most_samples)
 {
     struct loader *l = memory_new(1, sizeof *l);
@@ -58,11 +64,13 @@ struct loader *loader_open(const struct run *run, int most_samples)
     l->set = (size_t)run->ranks * (size_t)larger(batches * run->batch_size, most_samples);
     if (device_computes())
         draw_set(l, run);
+    const size_t aligned = 256; /* bytes: as new memory of a GPU is, which products are fastest on */
+    size_t sample = (size_t)run->input_dim * sizeof *l->features;
+    l->head = ((size_t)most_samples * sizeof *l->labels + aligned - 1) / aligned * aligned;
     for (int i = 0; i < 2; i++) {
-        l->features_of[i] = device_inbox_open((size_t)most_samples * (size_t)run->input_dim, sizeof(float));
-        l->labels_of[i] = device_inbox_open((size_t)most_samples, sizeof(int32_t));
-        l->batch[i].features = l->features_of[i].device;
-        l->batch[i].labels = l->labels_of[i].device;
+        l->inbox[i] = device_inbox_open(l->head + (size_t)most_samples * sample, 1);
+        l->batch[i].labels = l->inbox[i].device;
+        l->batch[i].features = features_in(l, l->inbox[i].device);
     }
     l->helper = helper_open();
     return l;
@@ -71,10 +79,8 @@ struct loader *loader_open(const struct run *run, int most_samples)
 void loader_close(struct loader *l)
 {
     helper_close(l->helper);
-    for (int i = 0; i < 2; i++) {
-        device_inbox_close(&l->features_of[i]);
-        device_inbox_close(&l->labels_of[i]);
-    }
+    for (int i = 0; i < 2; i++)
+        device_inbox_close(&l->inbox[i]);
     free(l->features);
     free(l->labels);
     free(l->order);
@@ -92,14 +98,13 @@ static void fetch(void *argument)
         return;
     const uint32_t *order = l->order + (size_t)(l->step % l->batches) * (size_t)l->share.global_batch + l->share.first;
     size_t width = (size_t)l->input_dim, samples = (size_t)l->batch[slot].samples;
-    float *features = l->features_of[slot].host;
-    int32_t *labels = l->labels_of[slot].host;
+    float *features = features_in(l, l->inbox[slot].host);
+    int32_t *labels = l->inbox[slot].host;
     for (size_t i = 0; i < samples; i++) {
         memcpy(features + i * width, l->features + order[i] * width, width * sizeof *features);
         labels[i] = l->labels[order[i]];
     }
-    device_deliver(&l->features_of[slot], samples * width * sizeof *features);
-    device_deliver(&l->labels_of[slot], samples * sizeof *labels);
+    device_deliver(&l->inbox[slot], l->head + samples * width * sizeof *features);
 }
 
 struct share share_even(const struct run *run, int rank)

@@ -7,11 +7,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a batch needs lies in one piece, tokens last, for it may have any number of them: one copy brings a GPU all. */
+struct lists {
+    struct text *text; /* (most texts) */
+    int32_t *label;    /* (most texts) */
+    int32_t *token;    /* (most rows) */
+};
+
+static size_t lists_bytes(size_t texts, size_t rows)
+{
+    return texts * (sizeof(struct text) + sizeof(int32_t)) + rows * sizeof(int32_t);
+}
+
+static struct lists lists_in(void *memory, int texts)
+{
+    struct text *text = memory;
+    int32_t *label = (int32_t *)(text + texts);
+    return (struct lists){ text, label, label + texts };
+}
+
 struct text_loader {
     const struct token_corpus *corpus;
     int32_t *word; /* (all tokens of the corpus), text after text; NULL where nothing is computed */
     size_t *begin; /* (texts) of each in `word`; likewise */
-    struct device_inbox token, text, label; /* (rows), (texts), (texts) of the batch */
+    struct device_inbox inbox;
+    struct lists host; /* where they are written */
+    int most_texts;
     struct text_batch batch;
     struct reading reading;
     int step;
@@ -46,12 +67,12 @@ struct text_loader *text_loader_open(const struct token_corpus *corpus, int voca
     l->corpus = corpus;
     if (device_computes())
         draw_words(l, vocab, seed);
-    l->token = device_inbox_open((size_t)most.rows, sizeof *l->batch.token);
-    l->text = device_inbox_open((size_t)most.texts, sizeof *l->batch.text);
-    l->label = device_inbox_open((size_t)most.texts, sizeof *l->batch.label);
-    l->batch = (struct text_batch){
-        .token = l->token.device, .text = l->text.device, .listed = l->text.host, .label = l->label.device
-    };
+    l->most_texts = most.texts;
+    l->inbox = device_inbox_open(lists_bytes((size_t)most.texts, (size_t)most.rows), 1);
+    l->host = lists_in(l->inbox.host, most.texts);
+    struct lists there = lists_in(l->inbox.device, most.texts);
+    l->batch =
+        (struct text_batch){ .token = there.token, .text = there.text, .listed = l->host.text, .label = there.label };
     return l;
 }
 
@@ -59,9 +80,7 @@ void text_loader_close(struct text_loader *l)
 {
     free(l->word);
     free(l->begin);
-    device_inbox_close(&l->token);
-    device_inbox_close(&l->text);
-    device_inbox_close(&l->label);
+    device_inbox_close(&l->inbox);
     free(l);
 }
 
@@ -86,23 +105,14 @@ static float scale_of(const struct reading *r, int step)
 static void add_text(struct text_loader *l, uint32_t example, int extent)
 {
     int tokens = l->corpus->length[example], first = l->batch.rows;
-    struct text *text = l->text.host;
-    int32_t *label = l->label.host, *token = l->token.host;
-    label[l->batch.texts] = l->corpus->label[example];
-    text[l->batch.texts++] = (struct text){ .first = first, .tokens = tokens, .extent = extent };
+    int32_t *token = l->host.token;
+    l->host.label[l->batch.texts] = l->corpus->label[example];
+    l->host.text[l->batch.texts++] = (struct text){ .first = first, .tokens = tokens, .extent = extent };
     if (l->word)
         memcpy(token + first, l->word + l->begin[example], (size_t)tokens * sizeof *token);
     memset(token + first + tokens, 0, (size_t)(extent - tokens) * sizeof *token);
     l->batch.rows += extent;
     l->batch.longest = extent > l->batch.longest ? extent : l->batch.longest;
-}
-
-static void deliver(struct text_loader *l)
-{
-    size_t texts = (size_t)l->batch.texts;
-    device_deliver(&l->token, (size_t)l->batch.rows * sizeof *l->batch.token);
-    device_deliver(&l->text, texts * sizeof *l->batch.text);
-    device_deliver(&l->label, texts * sizeof *l->batch.label);
 }
 
 const struct text_batch *text_loader_next(struct text_loader *l)
@@ -115,7 +125,7 @@ const struct text_batch *text_loader_next(struct text_loader *l)
         uint32_t example = from->example[i];
         add_text(l, example, l->reading.plan->is_packed ? l->corpus->length[example] : from->longest);
     }
-    deliver(l);
+    device_deliver(&l->inbox, lists_bytes((size_t)l->most_texts, (size_t)l->batch.rows));
     l->step++;
     return &l->batch;
 }

@@ -94,9 +94,9 @@ static void a_sum_adds_all_ranks_and_stamps_itself(void **state)
     (void)state;
     struct spans spans;
     spans_open(&spans, 4);
-    spans_restart(&spans, 0, 0);
     struct collective *c = collective_open(world, &spans);
     struct buffers b = fill();
+    spans_restart(&spans, 0, 0); /* now, for a GPU's clock drifts from the world's */
     double before = world_now();
     collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
     device_wait();
@@ -106,7 +106,7 @@ static void a_sum_adds_all_ranks_and_stamps_itself(void **state)
     spans_settle(&spans);
     assert_int_equal(spans.count, 2);
     const struct span *s = &spans.at[0];
-    double error = device_clock_error();
+    double error = device_clock_error() + 20e-6; /* for the steps of a GPU's clock */
     assert_true(before - error <= s->start && s->start <= s->entered && s->entered <= s->end &&
                 s->end <= after + error);
     assert_int_equal(s->kind, SPAN_SUM);

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -464,7 +465,7 @@ static void test_arrays(void **state)
     }
 }
 
-/* No count is work that does nothing. */
+/* No count, no rows and no texts are work that does nothing, but that the sum of no rows is zero. */
 static void test_nothing(void **state)
 {
     (void)state;
@@ -475,7 +476,21 @@ static void test_nothing(void **state)
     device_scale(x.gpu, x.gpu, NAN, 0);
     device_put(x.gpu, x.host, 0);
     device_sample(x.host, x.gpu, sizeof(float), 1, 0);
+    device_gelu(x.gpu, x.gpu, x.gpu, 0, 4);
+    device_residual(x.gpu, x.gpu, x.gpu, 0, 4);
+    device_gather(x.gpu, x.gpu, NULL, 0, 4);
+    device_layer_norm(x.gpu, x.gpu, x.gpu, x.gpu, x.gpu, 0, 4);
+    device_mean_pool(x.gpu, x.gpu, NULL, 0, 4);
+    device_mean_pool_back(x.gpu, x.gpu, NULL, 0, 4);
+    device_attention(&(struct attention){ .longest = 4, .heads = 1, .head_width = 4 });
     expect_alike("nothing", x, 0);
+    struct twin sums = poisoned_twin(4), biases = poisoned_twin(4);
+    device_column_sums(sums.gpu, x.gpu, 0, 4);
+    device_gelu_back(x.gpu, x.gpu, biases.gpu, 0, 4);
+    memset(sums.host, 0, 4 * sizeof(float));
+    memset(biases.host, 0, 4 * sizeof(float));
+    expect_alike("sums of nothing", sums, 0);
+    expect_alike("gelu back's sums of nothing", biases, 0);
     end_case();
 }
 
@@ -792,6 +807,8 @@ static void test_copies(void **state)
     device_stage_free(stage);
     void *mapped = device_map(COUNT);
     device_put(mapped, sampled, 31);
+    for (int i = 0; i < 100; i++) /* its work is done before it is gone */
+        device_fill(mapped, 1, COUNT / sizeof(float));
     device_unmap(mapped, COUNT);
     end_case();
 }
@@ -848,23 +865,40 @@ static void test_moments(void **state)
     end_case();
 }
 
+/* What device_clock_error() does not say: how far the clocks part after they were set. */
+static void test_drift(void **state)
+{
+    (void)state;
+    device_align();
+    usleep(500000);
+    double before = world_now(), note = device_moment();
+    device_wait();
+    double after = world_now(), apart = device_seconds(note) - (before + after) / 2;
+    double error = device_clock_error() + (after - before) / 2;
+    print_message("half a second after they were set, clocks differ by %.1f us +- %.1f us\n", 1e6 * apart, 1e6 * error);
+    assert_true(fabs(apart) <= error + 1e-3);
+}
+
 static void count_call(void *calls)
 {
     ++*(int *)calls;
 }
 
-/* A wait of some milliseconds is watched, about once in each. */
+/* A wait of some milliseconds is watched, about once in each. A GPU is done with what is small as fast as it is told, and
+ * takes no more than some 1000 launches ahead: so many are handed over, of ever more to do. */
 static void test_watch(void **state)
 {
     (void)state;
+    enum { LAUNCHES = 500, MOST = 1 << 26 };
     begin_case(0, 0);
-    struct twin x = random_twin(100000);
+    float *x = gpu_new(MOST, sizeof *x);
     int calls = 0;
     double seconds = 0;
     cuda_watch(count_call, &calls);
-    for (int launches = 8; seconds < 10e-3; launches *= 2) {
-        for (int i = 0; i < launches; i++)
-            device_scale(x.gpu, x.gpu, 1, x.count);
+    for (size_t count = 1024; seconds < 10e-3; count *= 2) {
+        assert_true(count <= MOST);
+        for (int i = 0; i < LAUNCHES; i++)
+            device_scale(x, x, 1, count);
         double began = world_now();
         calls = 0;
         device_wait();
@@ -932,20 +966,37 @@ static uint64_t digest_all(void)
     return test.bits;
 }
 
+/* Of a process of its own, that prints a digest with this setting of the environment: its exit status and first line. */
+static int run_with(const char *setting, const char *cpu_module, char line[64])
+{
+    char self[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    assert_true(length > 0);
+    self[length] = '\0';
+    char *command = memory_text("%s '%s' '%s' bits", setting, self, cpu_module);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    line[0] = '\0';
+    (void)!fgets(line, 64, pipe);
+    free(command);
+    return WEXITSTATUS(pclose(pipe));
+}
+
+/* What would make other products of them is refused. */
+static void test_override(void **state)
+{
+    char line[64];
+    assert_int_equal(run_with("NVIDIA_TF32_OVERRIDE=1", *state, line), 77);
+    assert_string_equal(line, "");
+}
+
 /* In a process of its own, which stands in for a GPU that starts blocks and threads in this order; a real one has its own
  * ideas, and just does it again. */
 static uint64_t digest_in_order(const char *cpu_module, int order)
 {
-    char self[4096], line[64] = "";
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    assert_true(length > 0);
-    self[length] = '\0';
-    char *command = memory_text("LOCKSTEP_CUDA_ORDER=%d '%s' '%s' bits", order, self, cpu_module);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    assert_non_null(fgets(line, sizeof line, pipe));
-    assert_int_equal(pclose(pipe), 0);
-    free(command);
+    char line[64], *setting = memory_text("LOCKSTEP_CUDA_ORDER=%d", order);
+    assert_int_equal(run_with(setting, cpu_module, line), 0);
+    free(setting);
     return strtoull(line, NULL, 16);
 }
 
@@ -997,8 +1048,10 @@ int main(int count, char **argument)
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_inbox),
         cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_drift),
         cmocka_unit_test(test_watch),
         cmocka_unit_test(test_precisions),
+        cmocka_unit_test_prestate(test_override, argument[1]),
         cmocka_unit_test_prestate(test_bits, argument[1]),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -340,10 +340,10 @@ static cudaError_t device_memory_new(void **memory, size_t bytes)
     return cudaSuccess;
 }
 
+/* The real one may wait for what still uses the memory, and is not bound to: who relies on that touches what is gone. */
 static cudaError_t device_memory_free(void *memory)
 {
-    std::unique_lock<std::mutex> hold(all().lock);
-    streams_wait(hold);
+    std::lock_guard<std::mutex> hold(all().lock);
     const auto found = all().allocations.find(static_cast<const char *>(memory));
     if (found == all().allocations.end())
         return cudaErrorInvalidValue;
@@ -784,10 +784,12 @@ cudaError_t cudaFreeHost(void *ptr)
         return report(error);
     if (!ptr)
         return cudaSuccess;
-    std::unique_lock<std::mutex> hold(all().lock);
-    streams_wait(hold);
-    if (!all().host_allocations.erase(ptr))
+    std::lock_guard<std::mutex> hold(all().lock);
+    const auto found = all().host_allocations.find(ptr);
+    if (found == all().host_allocations.end())
         return report(cudaErrorInvalidValue);
+    memset(ptr, POISON, found->second);
+    all().host_allocations.erase(found);
     free(ptr);
     return cudaSuccess;
 }

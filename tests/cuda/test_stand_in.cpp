@@ -293,7 +293,17 @@ static void case_overrun()
 {
     float *out = device_new<float>(10);
     run(1, 1, nullptr, one_too_many, out, 10);
+    cudaDeviceSynchronize();
     cudaFree(out);
+}
+
+static void case_freed_too_early()
+{
+    setenv("LOCKSTEP_CUDA_DELAY_US", "100000", 1);
+    float *out = device_new<float>(10);
+    run(1, 1, nullptr, one_too_many, out, 0);
+    cudaFree(out);
+    cudaDeviceSynchronize();
 }
 
 /* ---- streams and events */
@@ -795,6 +805,7 @@ static const struct test tests[] = {
 #else
     { "overrun", case_overrun, "0", "1", DIES, "written 0 bytes behind the end of the 40 bytes" },
 #endif
+    { "freed too early", case_freed_too_early, "0", "1", DIES, "" },
     { "wait", case_wait, "0", "1", PASSES, "" },
     { "wait missing", case_wait_missing, "0", "1", GOES_WRONG, "" },
     { "host memory late", case_host_memory_late, "0", "1", PASSES, "" },
