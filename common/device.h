@@ -50,10 +50,12 @@ double device_seconds(double moment);
 /* Returns when everything that was handed over is done. */
 void device_wait(void);
 
-/* Waits, forgets all notes and sets the device's clock by the world's. */
+/* Waits, forgets all notes and sets the device's clock by the world's; settling waits and does so a second time, so that
+ * what lies between is told right although the two clocks part. */
 void device_align(void);
+void device_settle(void);
 
-/* By how much the two may differ, in seconds, since the last device_align(). */
+/* By how much the two may differ then, in seconds. */
 double device_clock_error(void);
 
 /* --- memory ------------------------------------------------------------------------------------------------------ */

@@ -31,8 +31,12 @@ static struct {
 
     cudaEvent_t *note; /* (note_room), of which `notes` are taken since the last device_align() */
     int notes, note_room;
-    cudaEvent_t anchor, candidate;   /* the anchor happened at `anchor_time` on the world's clock, … */
-    double anchor_time, clock_error; /* … give or take this much */
+    struct anchor { /* an event that happened at `time` on the world's clock, give or take `error` */
+        cudaEvent_t event;
+        double time, error;
+    } begin, end;
+    cudaEvent_t candidate;
+    double rate; /* seconds of the world's clock in one of the GPU's */
 
     void *sample; /* of the host, where samples arrive */
     size_t sample_bytes;
@@ -137,7 +141,8 @@ void device_open(int place, enum precision precision)
     choose_gpu(place);
     cuda_must(cudaStreamCreateWithFlags(&gpu.work, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     cuda_must(cudaStreamCreateWithFlags(&gpu.copies, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-    cuda_must(cudaEventCreate(&gpu.anchor), "cudaEventCreate");
+    cuda_must(cudaEventCreate(&gpu.begin.event), "cudaEventCreate");
+    cuda_must(cudaEventCreate(&gpu.end.event), "cudaEventCreate");
     cuda_must(cudaEventCreate(&gpu.candidate), "cudaEventCreate");
     open_blas(precision);
     describe(precision);
@@ -151,7 +156,8 @@ void device_close(void)
     for (int i = 0; i < gpu.note_room; i++)
         cuda_must(cudaEventDestroy(gpu.note[i]), "cudaEventDestroy");
     free(gpu.note);
-    cuda_must(cudaEventDestroy(gpu.anchor), "cudaEventDestroy");
+    cuda_must(cudaEventDestroy(gpu.begin.event), "cudaEventDestroy");
+    cuda_must(cudaEventDestroy(gpu.end.event), "cudaEventDestroy");
     cuda_must(cudaEventDestroy(gpu.candidate), "cudaEventDestroy");
     device_free(gpu.workspace);
     device_free(gpu.parts.part);
@@ -232,45 +238,63 @@ double device_moment(void)
     return -(double)++gpu.notes;
 }
 
-/* CUDA tells times between events as a float, in milliseconds. Its steps are 0.06 us a second after the anchor, 4 us a
- * minute after it, 0.25 ms an hour. */
-double device_seconds(double moment)
+/* CUDA tells times between events as a float, in milliseconds. Its steps are 0.06 us a second after the first, 4 us a minute
+ * after it, 0.25 ms an hour. */
+static double elapsed(cudaEvent_t from, cudaEvent_t to)
 {
     float milliseconds = 0;
+    cuda_must(cudaEventElapsedTime(&milliseconds, from, to), "cudaEventElapsedTime");
+    return milliseconds * 1e-3;
+}
+
+double device_seconds(double moment)
+{
     if (moment >= 0)
         return moment;
     int note = (int)-moment - 1;
     if (note >= gpu.notes)
         die(STATUS_WRONG, "moment %d of the GPU's was forgotten; it has %d", note, gpu.notes);
-    cuda_must(cudaEventElapsedTime(&milliseconds, gpu.anchor, gpu.note[note]), "cudaEventElapsedTime");
-    return gpu.anchor_time + milliseconds * 1e-3;
+    return gpu.begin.time + gpu.rate * elapsed(gpu.begin.event, gpu.note[note]);
 }
 
 /* An event on an idle GPU happens between the host's clock before and after it; of some tries the narrowest is kept. */
-void device_align(void)
+static void set_anchor(struct anchor *anchor)
 {
     enum { TRIES = 16 };
-    device_wait();
-    gpu.notes = 0;
-    gpu.clock_error = INFINITY;
+    anchor->error = INFINITY;
     for (int i = 0; i < TRIES; i++) {
         double before = world_now();
         cuda_must(cudaEventRecord(gpu.candidate, gpu.work), "cudaEventRecord");
         device_wait();
         double after = world_now();
-        if ((after - before) / 2 >= gpu.clock_error)
+        if ((after - before) / 2 >= anchor->error)
             continue;
-        gpu.clock_error = (after - before) / 2;
-        gpu.anchor_time = (before + after) / 2;
         cudaEvent_t best = gpu.candidate;
-        gpu.candidate = gpu.anchor;
-        gpu.anchor = best;
+        gpu.candidate = anchor->event;
+        *anchor = (struct anchor){ .event = best, .time = (before + after) / 2, .error = (after - before) / 2 };
     }
+}
+
+void device_align(void)
+{
+    device_wait();
+    gpu.notes = 0;
+    gpu.rate = 1;
+    set_anchor(&gpu.begin);
+    gpu.end.error = 0;
+}
+
+/* Clocks of two crystals part by millionths; between two anchors the error is no larger than theirs. */
+void device_settle(void)
+{
+    device_wait();
+    set_anchor(&gpu.end);
+    gpu.rate = (gpu.end.time - gpu.begin.time) / elapsed(gpu.begin.event, gpu.end.event);
 }
 
 double device_clock_error(void)
 {
-    return gpu.clock_error;
+    return fmax(gpu.begin.error, gpu.end.error);
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------ */

@@ -35,6 +35,10 @@ void device_align(void)
 {
 }
 
+void device_settle(void)
+{
+}
+
 double device_clock_error(void)
 {
     return 0;

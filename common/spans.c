@@ -60,7 +60,7 @@ void spans_phase(struct spans *spans, enum span_kind kind, double now)
 
 void spans_settle(struct spans *spans)
 {
-    device_wait();
+    device_settle();
     for (int i = 0; i < spans->count; i++) {
         struct span *span = &spans->at[i];
         span->start = device_seconds(span->start);
