@@ -175,6 +175,8 @@ static char *preamble_of(const struct lab *lab)
             lab->card.cores, collective_backend(), collective_library());
     if (device_gpus() > 0)
         fprintf(out, "# device: %s\n", device_about());
+    if (collective_hides_arrivals())
+        fprintf(out, "# wait and transfer: n/a, %s\n", collective_hides_arrivals());
     fprintf(out, "# kernel: %s\n# algorithm: %s all-reduce\n# seed: %d\n", device_kernel(), collective_algorithm(),
             lab->run.seed);
     fprintf(out, "# oversubscribed: %d\n", lab->run.ranks > lab->card.cores);
