@@ -333,7 +333,7 @@ set_up()
 # shellcheck disable=SC2317 # called through `quietly`
 compile()
 {
-    cmake -S . -B build -DCMAKE_BUILD_TYPE=Release ${LOCKSTEP_CUDA:+"-DLOCKSTEP_CUDA=$LOCKSTEP_CUDA"} &&
+    cmake -S . -B build -DCMAKE_BUILD_TYPE=Release "-DLOCKSTEP_CUDA=${LOCKSTEP_CUDA:-AUTO}" &&
         cmake --build build --parallel "$(nproc)"
 }
 

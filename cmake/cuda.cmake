@@ -11,6 +11,14 @@ include(CheckLanguage)
 
 set(LOCKSTEP_CUDA_HOME /usr/local/cuda CACHE PATH "Where the CUDA Toolkit and NCCL lie, if they are not found otherwise")
 
+# check_language() keeps for ever that there was none.
+macro(look_again_for LANGUAGE)
+  if(NOT CMAKE_${LANGUAGE}_COMPILER)
+    unset(CMAKE_${LANGUAGE}_COMPILER CACHE)
+  endif()
+  check_language(${LANGUAGE})
+endmacro()
+
 function(find_toolkit LACKS)
   if(NOT CMAKE_CUDA_COMPILER)
     find_program(NVCC nvcc HINTS $ENV{CUDA_PATH} ${LOCKSTEP_CUDA_HOME} PATH_SUFFIXES bin)
@@ -18,8 +26,8 @@ function(find_toolkit LACKS)
       set(CMAKE_CUDA_COMPILER ${NVCC})
     endif()
   endif()
-  check_language(CXX)
-  check_language(CUDA)
+  look_again_for(CXX)
+  look_again_for(CUDA)
   set(${LACKS} "" PARENT_SCOPE)
   if(NOT CMAKE_CXX_COMPILER)
     set(${LACKS} "a C++ compiler, which nvcc needs (g++)" PARENT_SCOPE)
@@ -56,6 +64,10 @@ elseif(NOT LOCKSTEP_CUDA STREQUAL "OFF")
   endif()
 endif()
 
+if(NOT toolkit IN_LIST LOCKSTEP_GPU_KITS) # programs of an earlier build would still be found
+  file(REMOVE_RECURSE ${CMAKE_BINARY_DIR}/lib/nccl ${CMAKE_BINARY_DIR}/lib/cuda)
+endif()
+
 add_library(kit_toolkit INTERFACE)
 if(toolkit IN_LIST LOCKSTEP_GPU_KITS)
   add_library(kernels_toolkit STATIC common/device_cuda_arrays.cu common/device_cuda_rows.cu common/device_cuda_text.cu
@@ -73,7 +85,7 @@ endif()
 # --- the stand-in ------------------------------------------------------------------------------------------------------
 
 if(LOCKSTEP_TESTS)
-  check_language(CXX)
+  look_again_for(CXX)
   if(CMAKE_CXX_COMPILER)
     enable_language(CXX)
     list(APPEND LOCKSTEP_GPU_KITS stand_in)

@@ -32,6 +32,8 @@ struct board {
     } * paper;
 };
 
+static struct line *line_of_handler;
+
 int board_create(void)
 {
     int file = memfd_create("lockstep-board", MFD_CLOEXEC);
@@ -64,6 +66,10 @@ void board_close(struct board *board)
 {
     if (!board)
         return;
+    if (board->mine && board->mine == line_of_handler) { /* the handler must not outlive what it writes to */
+        signal(SIGTERM, SIG_DFL);
+        line_of_handler = NULL;
+    }
     munmap(board->paper, sizeof *board->paper);
     free(board);
 }
@@ -81,8 +87,6 @@ void board_leave(struct board *board)
     if (board && board->mine)
         atomic_store_explicit(&board->mine->is_inside, 0, memory_order_release);
 }
-
-static struct line *line_of_handler;
 
 static void note_ending(int signal)
 {

@@ -42,7 +42,7 @@ bool board_has_lost(const struct board *board, int ranks);
 void board_say(struct board *board, const char *line);
 bool board_has_spoken(const struct board *board);
 
-/* Who is missing, and who waits for it where: "rank 1 (process 4242) is gone; rank 0 waits for it in all-reduce 17 of 12.5 MB
+/* Who is missing, and who waits for it where: "rank 1 (process 4242) is gone; rank 0 waits in all-reduce 17 of 12.5 MB
  * (step 5)". Blank when nothing can be told. Free it. */
 char *board_tell(const struct board *board);
 

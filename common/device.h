@@ -47,6 +47,9 @@ void device_seed(uint64_t seed);
 double device_moment(void);
 double device_seconds(double moment);
 
+/* So many notes will be taken before the next device_align(): none of them is to cost an allocation. */
+void device_expect(size_t moments);
+
 /* Returns when everything that was handed over is done. */
 void device_wait(void);
 

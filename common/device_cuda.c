@@ -7,6 +7,7 @@
 #include "world.h"
 
 #include <cublas_v2.h>
+#include <float.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static struct {
     size_t part_bytes, arrivals;
 
     cudaEvent_t *note; /* (note_room), of which `notes` are taken since the last device_align() */
-    int notes, note_room;
+    size_t notes, note_room;
     struct anchor { /* an event that happened at `time` on the world's clock, give or take `error` */
         cudaEvent_t event;
         double time, error;
@@ -153,7 +154,7 @@ void device_close(void)
 {
     device_wait();
     blas_must(cublasDestroy(gpu.blas), "cublasDestroy");
-    for (int i = 0; i < gpu.note_room; i++)
+    for (size_t i = 0; i < gpu.note_room; i++)
         cuda_must(cudaEventDestroy(gpu.note[i]), "cudaEventDestroy");
     free(gpu.note);
     cuda_must(cudaEventDestroy(gpu.begin.event), "cudaEventDestroy");
@@ -188,11 +189,6 @@ cudaStream_t cuda_stream(void)
     return gpu.work;
 }
 
-int cuda_device(void)
-{
-    return gpu.index;
-}
-
 /* --- time -------------------------------------------------------------------------------------------------------- */
 
 void cuda_watch(void (*watch)(void *argument), void *argument)
@@ -201,8 +197,8 @@ void cuda_watch(void (*watch)(void *argument), void *argument)
     gpu.watch_argument = argument;
 }
 
-/* Asks again and again, for the end of the work is to be seen when it comes; after the first 50 us, by when a launch that
- * was under way has ended, it leaves the core to others between questions: several ranks may share it. */
+/* Asks again and again, for the end of the work is to be seen when it comes; what is not done soon it leaves the core to others
+ * for between questions: several ranks may share it. */
 void cuda_wait(cudaStream_t stream)
 {
     const double patience = 50e-6, watch_every = 1e-3;
@@ -225,15 +221,21 @@ void device_wait(void)
     cuda_wait(gpu.work);
 }
 
+void device_expect(size_t moments)
+{
+    if (moments <= gpu.note_room)
+        return;
+    gpu.note = realloc(gpu.note, moments * sizeof *gpu.note);
+    if (!gpu.note)
+        die(STATUS_WRONG, "no memory for %zu moments", moments);
+    for (; gpu.note_room < moments; gpu.note_room++)
+        cuda_must(cudaEventCreate(&gpu.note[gpu.note_room]), "cudaEventCreate");
+}
+
 /* A note is 1 below zero for the first event, and so on. */
 double device_moment(void)
 {
-    if (gpu.notes == gpu.note_room) {
-        gpu.note = realloc(gpu.note, (size_t)++gpu.note_room * sizeof(cudaEvent_t));
-        if (!gpu.note)
-            die(STATUS_WRONG, "no memory for %d moments", gpu.note_room);
-        cuda_must(cudaEventCreate(&gpu.note[gpu.notes]), "cudaEventCreate");
-    }
+    device_expect(gpu.notes + 1);
     cuda_must(cudaEventRecord(gpu.note[gpu.notes], gpu.work), "cudaEventRecord");
     return -(double)++gpu.notes;
 }
@@ -251,9 +253,9 @@ double device_seconds(double moment)
 {
     if (moment >= 0)
         return moment;
-    int note = (int)-moment - 1;
+    size_t note = (size_t)-moment - 1;
     if (note >= gpu.notes)
-        die(STATUS_WRONG, "moment %d of the GPU's was forgotten; it has %d", note, gpu.notes);
+        die(STATUS_WRONG, "moment %zu of the GPU's was forgotten; it has %zu", note, gpu.notes);
     return gpu.begin.time + gpu.rate * elapsed(gpu.begin.event, gpu.note[note]);
 }
 
@@ -289,7 +291,9 @@ void device_settle(void)
 {
     device_wait();
     set_anchor(&gpu.end);
-    gpu.rate = (gpu.end.time - gpu.begin.time) / elapsed(gpu.begin.event, gpu.end.event);
+    double between = elapsed(gpu.begin.event, gpu.end.event);
+    gpu.rate = (gpu.end.time - gpu.begin.time) / between;
+    gpu.end.error += between * (double)FLT_EPSILON; /* of a float that tells so much */
 }
 
 double device_clock_error(void)

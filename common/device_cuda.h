@@ -19,9 +19,8 @@ extern "C" {
 
 /* --- device_cuda.c: for who has work of his own on the same GPU --------------------------------------------------- */
 
-/* Where all work of this rank is done, one after the other; and the GPU's index. */
+/* Where all work of this rank is done, one after the other. */
 cudaStream_t cuda_stream(void);
-int cuda_device(void);
 
 /* Ends the program where `error` is one, with a line that says so of `what`. */
 void cuda_must(cudaError_t error, const char *what);

@@ -11,12 +11,12 @@
 #include "world.h"
 #include "world_mpi.h"
 
-#include <math.h>
 #include <nccl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     BLOCKING = COLLECTIVE_STARTED_MOST, /* the slot of sums that are not started */
@@ -24,8 +24,7 @@ enum {
     LOOK_AFTER_US = 100000, /* between looks for ranks that are gone */
 };
 
-static const double PATIENCE_S =
-    60; /* and never more than half the supervisor's, so that a rank speaks first: it knows */
+static const double PATIENCE_S = 60; /* where no deadline was asked for */
 
 struct engine {
     struct world *world;
@@ -55,7 +54,7 @@ static int version(void)
 }
 
 /* Two ranks of one GPU NCCL takes for a mistake. From 2.30.3 it can be told otherwise; before, each rank pretends to be a
- * host of its own, and all they exchange goes through the host's loopback. */
+ * host of its own. Either way all they exchange goes through the host's loopback; what the person has set stands. */
 static void pretend_hosts(int rank)
 {
     enum { KNOWS_SHARED_GPUS = 23003 };
@@ -64,12 +63,11 @@ static void pretend_hosts(int rank)
         { "NCCL_SHM_DISABLE", "1" }, { "NCCL_NVLS_ENABLE", "0" },    { "NCCL_MNNVL_ENABLE", "0" },
         { "NCCL_RAS_ENABLE", "0" },  { "NCCL_ALGO", "Ring" },        { "NCCL_PROTO", "Simple" },
     };
-    if (version() >= KNOWS_SHARED_GPUS) {
-        setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0);
-        return;
-    }
     char *host = memory_text("lockstep-rank%d", rank);
-    setenv("NCCL_HOSTID", host, 1);
+    if (version() >= KNOWS_SHARED_GPUS)
+        setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0);
+    else
+        setenv("NCCL_HOSTID", host, 1);
     free(host);
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         setenv(plain[i][0], plain[i][1], 0);
@@ -78,7 +76,7 @@ static void pretend_hosts(int rank)
 void collective_begin(struct world *world, bool shares_gpus, double deadline_s)
 {
     settings.shares_gpus = shares_gpus && world_size(world) > world_cores(world);
-    settings.deadline_s = deadline_s > 0 ? fmin(PATIENCE_S, deadline_s / 2) : PATIENCE_S;
+    settings.deadline_s = deadline_s > 0 ? deadline_s / 2 : PATIENCE_S; /* before the supervisor's: a rank knows more */
     if (settings.shares_gpus)
         pretend_hosts(world_rank(world));
 }
@@ -99,7 +97,8 @@ const char *collective_library(void)
 
 const char *collective_algorithm(void)
 {
-    return settings.shares_gpus ? "ring" : "NCCL's choice of";
+    const char *set = getenv("NCCL_ALGO");
+    return set && strcmp(set, "Ring") == 0 ? "ring" : "NCCL's choice of";
 }
 
 const char *collective_hides_arrivals(void)
@@ -182,7 +181,7 @@ static void watch(void *argument)
 }
 
 /* NCCL's calls may return before they have done what is theirs on the host: of a communicator that does not block, a thread
- * of NCCL's own launches each sum. That takes some 10 us, and a sleep longer than that; but the first ones connect ranks. */
+ * of NCCL's own launches each sum. That takes less than a sleep; but the first ones connect ranks. */
 static void await(struct engine *e, const struct call *call, const char *what, ncclResult_t result)
 {
     const double patience = 1e-3;
@@ -205,15 +204,17 @@ static void await(struct engine *e, const struct call *call, const char *what, n
 
 /* --- engine ------------------------------------------------------------------------------------------------------ */
 
-/* A refusal is of all ranks, and one line of the first. */
-static void refuse(struct engine *e, ncclResult_t result)
+/* Any rank may be refused, alone or with all others; one line is enough. */
+_Noreturn static void refuse(struct engine *e, ncclResult_t result)
 {
     const char *why = ncclGetLastError(e->comm);
-    if (result == ncclInvalidUsage)
-        die(STATUS_CANNOT, "NCCL refuses these ranks (%s: %.*s); give each a GPU of its own, or ask for --share-gpu",
-            ncclGetErrorString(result), (int)strcspn(why, "\n"), why);
-    die(STATUS_CANNOT, "NCCL cannot start (%s: %.*s); NCCL_DEBUG=INFO tells more", ncclGetErrorString(result),
-        (int)strcspn(why, "\n"), why);
+    const char *cure = result == ncclInvalidUsage ? "give each rank a GPU of its own, or ask for --share-gpu"
+                                                  : "NCCL_DEBUG=INFO tells more";
+    char *line = memory_text("NCCL cannot start (rank %d: %s: %.*s); %s", world_rank(e->world),
+                             ncclGetErrorString(result), (int)strcspn(why, "\n"), why, cure);
+    board_say(world_board(e->world), line);
+    fflush(NULL);
+    _exit(STATUS_CANNOT);
 }
 
 static void join(struct engine *e)

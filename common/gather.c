@@ -33,7 +33,7 @@ bool gather_block(struct block *block, struct world *world, struct spans *spans,
         clock_error = fmax(clock_error, 2 * verdicts[rank].clock_error); /* of two clocks that are compared */
     *block = (struct block){ .timeline = { .ranks = ranks,
                                            .clock_error = clock_error,
-                                           .hides_arrivals = collective_hides_arrivals() != NULL,
+                                           .hides_arrivals = ranks > 1 && collective_hides_arrivals(),
                                            .first_step = window.warmup,
                                            .steps = window.measured,
                                            .count = most,

@@ -4,6 +4,7 @@
 #include "calibrate.h"
 #include "cases.h"
 #include "collective.h"
+#include "cores.h"
 #include "crews.h"
 #include "device.h"
 #include "gather.h"
@@ -171,10 +172,15 @@ static char *preamble_of(const struct lab *lab)
     options_echo(out, lab->tables, lab->base);
     if (world_is_simulated())
         fprintf(out, "\n# simulated: platform %s, %s", world_platform(), about_platform());
-    fprintf(out, "\n# machine: %s\n# ranks: %d\n# cores: %d\n# backend: %s (%s)\n", lab->card.cpu, lab->run.ranks,
-            lab->card.cores, collective_backend(), collective_library());
-    if (device_gpus() > 0)
-        fprintf(out, "# device: %s\n", device_about());
+    if (device_gpus() > 0) {
+        char cpu[CARD_NAME];
+        cores_name(cpu, CARD_NAME);
+        fprintf(out, "\n# machine: %s, %d cores\n# GPUs: %d, which is `cores` in the tables\n# device: %s\n", cpu,
+                cores_here(), device_gpus(), device_about());
+    } else {
+        fprintf(out, "\n# machine: %s\n# cores: %d\n", lab->card.cpu, lab->card.cores);
+    }
+    fprintf(out, "# ranks: %d\n# backend: %s (%s)\n", lab->run.ranks, collective_backend(), collective_library());
     if (collective_hides_arrivals())
         fprintf(out, "# wait and transfer: n/a, %s\n", collective_hides_arrivals());
     fprintf(out, "# kernel: %s\n# algorithm: %s all-reduce\n# seed: %d\n", device_kernel(), collective_algorithm(),

@@ -203,7 +203,6 @@ static void choose_signals(sigset_t *watched)
     static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
     sigemptyset(watched);
     sigaddset(watched, SIGCHLD);
-    signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would hide the child's end */
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
         struct sigaction action;
         if (sigaction(ending[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)

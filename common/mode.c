@@ -7,6 +7,7 @@
 #include "memory.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,7 @@ void mode_become(const struct run *run, const char *lab, char *const *arguments)
                 run_precision(run));
         return;
     }
+    signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would hide how children end */
     struct gpus gpus;
     enum mode mode = mode_choose(run, job_ranks() ? job_ranks() : run->ranks, &gpus);
     gpus_close(&gpus);

@@ -14,6 +14,7 @@ const char *const span_names[SPAN_KINDS] = {
 void spans_open(struct spans *spans, int capacity)
 {
     *spans = (struct spans){ .at = memory_new((size_t)capacity, sizeof *spans->at), .capacity = capacity, .open = -1 };
+    device_expect(3 * (size_t)capacity); /* start, entered and end */
 }
 
 void spans_close(struct spans *spans)

@@ -13,6 +13,7 @@
 #include "platform.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -279,6 +280,7 @@ void supervise(const struct story *story, const struct options *base, char *cons
     if (strcmp(device_name(), "cuda") == 0)
         die(STATUS_USAGE, "a program for GPUs is started by the one for cores; start build/bin/%s", story->lab);
     const struct run *run = (const struct run *)base;
+    signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would hide how children end */
     struct request request = {
         .story = story, .base = base, .run = run, .arguments = arguments, .cores = cores_here()
     };

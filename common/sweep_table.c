@@ -1,5 +1,6 @@
 #include "sweep_table.h"
 
+#include "collective.h"
 #include "sweep.h"
 #include "world.h"
 
@@ -8,7 +9,7 @@
 
 static void write_row(struct csv *csv, const struct card *card, int ranks, double bytes, double seconds)
 {
-    double rate = bytes / seconds / 1e9;
+    double rate = collective_hides_arrivals() ? (double)NAN : bytes / seconds / 1e9; /* then it is none of a link */
     do {
         csv_integer(csv, "ranks", ranks);
         csv_number(csv, "bytes", bytes);

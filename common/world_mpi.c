@@ -97,13 +97,13 @@ struct world *world_open(void)
     MPI_Comm_dup(MPI_COMM_WORLD, &world->comm);
     MPI_Comm_rank(world->comm, &world->rank);
     MPI_Comm_size(world->comm, &world->size);
-    world->board = join_board(world->comm, world->rank);
     int cores_told = job_cores();
     if (cores_told > 0)
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* our own launcher's ranks do not outlive it */
     if (world->size <= cores_told)
         keep_to_one_thread();
     refuse_several_hosts(world);
+    world->board = join_board(world->comm, world->rank);
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
     if (world->size == 1 && tasks && atoi(tasks) > 1) {
         MPI_Finalize();

@@ -30,6 +30,10 @@ status=0
 [ "$status" -eq 77 ] || die "OFF, asked for GPUs: exit status $status"
 grep -q 'this build was made without CUDA' "$scratch/out" || { cat "$scratch/out"; die "OFF, asked for GPUs, does not say why not"; }
 
+if ! command -v g++ >/dev/null && ! command -v c++ >/dev/null; then
+    echo "cuda_build_test: OFF holds; without a C++ compiler that is what AUTO and ON miss first"
+    exit 77
+fi
 "${without[@]}" -B "$scratch/auto" -DLOCKSTEP_CUDA=AUTO >"$scratch/auto.log" 2>&1 || { cat "$scratch/auto.log"; die "AUTO without nvcc does not configure"; }
 grep -q 'No GPUs in this build, for lack of nvcc' "$scratch/auto.log" || { cat "$scratch/auto.log"; die "AUTO does not say what is missing"; }
 status=0

@@ -14,9 +14,9 @@ fi
 # Of real ranks the board tells who is missing, and who waits where.
 gone='rank 2 \(process [0-9]+\) is gone' first_gone='rank 0 \(process [0-9]+\) is gone' absent='rank 2 \(process [0-9]+\) is stopped'
 [[ $backend != sim ]] || gone='' first_gone='' absent=''
-late="12 s.*$absent.*--deadline-s"
+late="12 s.*$absent.*--deadline-s" died='signal 9'
 # Who waits for a GPU watches the others, and gives up in half the time.
-[[ $backend != nccl ]] || late="(gives up: nothing came for 6 s|12 s).*$absent"
+[[ $backend != nccl ]] || late="(gives up: nothing came for 6 s|12 s).*$absent" died='(has died|signal 9)'
 job=(--backend "$backend" --ranks 3 --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --out "$results")
 failed=0
 
@@ -151,7 +151,7 @@ no_half_file_is_left
 fault="a rank is killed"
 if start; then
     kill -KILL "${ranks[-1]}"
-    ends 1 10 "signal 9.*$gone|died"
+    ends 1 10 "$died.*$gone"
     nothing_is_left
     no_half_file_is_left
 fi
@@ -159,7 +159,7 @@ fi
 fault="the first rank is killed" # it is the one that writes
 if start; then
     kill -KILL "${ranks[0]}"
-    ends 1 10 "signal 9.*$first_gone|died"
+    ends 1 10 "$died.*$first_gone"
     nothing_is_left
     no_half_file_is_left
 fi

@@ -199,6 +199,14 @@ algorithm=(--algorithm recursive-doubling)
 [ "$(grep -vc '^#' "$folder/summary.csv")" -eq 3 ] || die "--cases ran more than the baseline and the case"
 [ "$backend" = nccl ] || grep -qx '# algorithm: recursive doubling all-reduce' "$folder/summary.csv" || die "--algorithm is not told"
 
+# A card of other GPUs, or of other products on them, is measured anew.
+if [[ $device == cuda* ]]; then
+    grep -q '^# kernel: cuBLAS' "$place/machine.csv" || die "the card does not name its kernel"
+    sed -i 's/^# kernel: .*/# kernel: cuBLAS of another GPU/' "$place/machine.csv"
+    "$lab" "${quick[@]}" --ranks "$ranks" --out "$out" --card-only >"$scratch/stdout" 2>"$scratch/stderr" || die "--card-only"
+    grep -q 'measuring the machine card' "$scratch/stderr" || die "the card of another GPU was believed"
+fi
+
 # A GPU trains as a core does: after the same steps the loss is the same but for roundings.
 if [[ $device == cuda* ]]; then
     "$lab" "${toy[@]}" --quick --backend mpi --ranks "$ranks" --out "$out/cores" --cases "$other" --rounds 1 \

@@ -260,7 +260,7 @@ test_gpus()
     LOCKSTEP_CUDA=OFF run 0 --only 01_straggler
     called "-DLOCKSTEP_CUDA=OFF"
     run 0 --only 01_straggler
-    not_called "LOCKSTEP_CUDA"
+    called "-DLOCKSTEP_CUDA=AUTO"
 
     local built="$project/build/lib/nccl"
     mkdir -p "$built"

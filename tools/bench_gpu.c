@@ -11,7 +11,7 @@
  * rate of its own matrix products back to back, plus the bytes of all other operations at the rate of a large copy. A sum,
  * for they take turns on one stream; without the bytes of the products, which their rate contains. Not a law of nature:
  * who fuses operations moves fewer bytes, and what fits into the L2 cache (50 MB of an H200; all of a transformer step) is
- * faster than a copy in memory. Small steps are far from it: each operation takes about 2 us to launch; the cases of batch
+ * faster than a copy in memory. Small steps are far from it: what each operation costs to launch then decides; the cases of batch
  * 1 show that.
  *
  * bench_gpu.csv, a row per precision and case:
@@ -432,6 +432,10 @@ static void measure_precision(struct bench *bench, enum precision precision)
 static void measure_all(struct bench *bench)
 {
     int asked = bench->options.precision;
+    const char *override = getenv("NVIDIA_TF32_OVERRIDE");
+    if (override && asked == ALL_PRECISIONS)
+        die(STATUS_USAGE, "NVIDIA_TF32_OVERRIDE=%s leaves one precision; unset it, or name that with --precision",
+            override);
     for (int precision = 0; precision < PRECISIONS; precision++) {
         if (asked != ALL_PRECISIONS && asked != precision)
             continue;

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Where no GPU can be seen, a build with CUDA says why, on one line, and exits with 77. usage: no_device_test.sh LAB GPU_PROGRAMS
+set -uo pipefail
+export LOCKSTEP_GPU_PROGRAMS=$2 CUDA_VISIBLE_DEVICES='' LOCKSTEP_CUDA_DEVICES=0
+said=$("$1" --backend nccl --ranks 1 2>&1)
+status=$?
+echo "status $status: $said"
+((status == 77)) && [[ $said =~ ^[^$'\n']*"--backend nccl: built with CUDA, no usable device ("[^$'\n']+")"$ ]]
