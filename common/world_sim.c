@@ -119,17 +119,26 @@ static double read_clock(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* A stretch of less than a microsecond SMPI does not charge (cpu-threshold), so a stamp from CPU time may lie that much
+ * after the next exact one. Time does not go back: the later one is then taken to be as late. */
+static double not_before(double stamp)
+{
+    static double latest;
+    latest = fmax(latest, stamp);
+    return latest;
+}
+
 double world_now(void)
 {
     double clock = simgrid_get_clock();
     bool has_met =
         clock < meeting.clock || clock > meeting.clock;     /* the rank was elsewhere since: waited, slept, sent */
     if (meeting.is_alone && !has_met && !companion_helps()) /* who shares the core slows it down */
-        return meeting.clock + read_clock(CLOCK_THREAD_CPUTIME_ID) - meeting.cpu;
+        return not_before(meeting.clock + read_clock(CLOCK_THREAD_CPUTIME_ID) - meeting.cpu);
     MPI_Wtime();
     meeting.clock = simgrid_get_clock();
     meeting.cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
-    return meeting.clock;
+    return not_before(meeting.clock);
 }
 
 double world_wall(void)
