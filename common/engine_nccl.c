@@ -90,8 +90,7 @@ const char *collective_library(void)
 {
     static char name[96];
     int number = version();
-    snprintf(name, sizeof name, "NCCL %d.%d.%d, ranks started by %s", number / 10000, number / 100 % 100, number % 100,
-             world_engine());
+    snprintf(name, sizeof name, "NCCL %d.%d.%d, %s", number / 10000, number / 100 % 100, number % 100, world_engine());
     return name;
 }
 

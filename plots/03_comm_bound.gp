@@ -134,7 +134,7 @@ if (of_this_run(sweep_csv)) {
         set ylabel "bandwidth (GB/s)"
         set yrange [0:*]
         set key at graph 0.02, 0.92 left top
-        has_bandwidth = words(column_of(sweep_csv, "busbw_GB_per_s")) > 0
+        has_bandwidth = word(column_of(sweep_csv, "busbw_GB_per_s"), 1) ne "-"
         if (!has_bandwidth) { set label 99 "none: ranks share a GPU" at graph 0.5, 0.5 center }
         plot sweep_csv using "bytes":"busbw_GB_per_s" with linespoints pointtype 7 pointsize 0.8 lc rgb colour("transfer") \
                  title "bus", \
