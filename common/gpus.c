@@ -26,23 +26,11 @@ char *gpus_program(const char *folder, const char *lab)
     return program;
 }
 
-/* Starts `program` and reads what it writes, complaints included. */
-static FILE *start(const char *program)
-{
-    static const char by_name[] = "LOCKSTEP_DESCRIBE"; /* so that no shell reads what a path may hold */
-    setenv(by_name, program, 1);
-    FILE *lines = popen("exec \"$LOCKSTEP_DESCRIBE\" 2>&1", "r");
-    unsetenv(by_name);
-    if (!lines)
-        die(STATUS_WRONG, "cannot start a process: %s", strerror(errno));
-    return lines;
-}
-
 /* A GPU is a line "index;name;bus id". Where there is none, the last line says why. */
 static void ask(struct gpus *gpus, const char *program)
 {
     char line[LINE], last[LINE] = "";
-    FILE *lines = start(program);
+    FILE *lines = job_listen(program, "", "");
     while (fgets(line, sizeof line, lines)) {
         int index = 0;
         char name[GPUS_NAME], bus[LINE];

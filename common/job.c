@@ -58,6 +58,21 @@ char *job_library(const char *folder, const char *name)
     return path;
 }
 
+FILE *job_listen(const char *program, const char *argument, const char *options)
+{
+    static const char *const by_name[] = { "LOCKSTEP_DESCRIBE", "LOCKSTEP_DESCRIBED" };
+    setenv(by_name[0], program, 1); /* so that no shell reads what a path may hold */
+    setenv(by_name[1], argument, 1);
+    char *command = memory_text("exec \"$%s\" \"$%s\" %s 2>&1", by_name[0], by_name[1], options);
+    FILE *lines = popen(command, "r");
+    free(command);
+    unsetenv(by_name[0]);
+    unsetenv(by_name[1]);
+    if (!lines)
+        die(STATUS_WRONG, "cannot start a process: %s", strerror(errno));
+    return lines;
+}
+
 int job_ranks(void)
 {
     static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS" };

@@ -5,6 +5,7 @@
 #define LOCKSTEP_JOB_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /* The variables in which the launcher tells it. */
 #define JOB_ARGUMENTS    "LOCKSTEP_ARGUMENTS"    /* the command line, its words ended by JOB_WORD_END */
@@ -34,6 +35,10 @@ void job_arguments(int *argc, char ***argv);
  * both. */
 char *job_program(void);
 char *job_library(const char *folder, const char *name);
+
+/* Starts a program of ours with an argument, which may hold anything, and options, which a shell reads; what it writes,
+ * complaints included, is the file's. For pclose(). */
+FILE *job_listen(const char *program, const char *argument, const char *options);
 
 /* Ranks of the job as the launchers that we meet tell them before MPI starts; 0 where they do not. */
 int job_ranks(void);

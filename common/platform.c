@@ -53,12 +53,8 @@ const char *platform_lacks(const char *lab)
 static FILE *describe(const char *file)
 {
     char *program = job_library("sim", "describe_platform");
-    setenv("LOCKSTEP_DESCRIBE", program, 1); /* by name, so that no shell reads what a path may hold */
-    setenv("LOCKSTEP_DESCRIBED", file, 1);
+    FILE *lines = job_listen(program, file, "--log=root.thres:error");
     free(program);
-    FILE *lines = popen("exec \"$LOCKSTEP_DESCRIBE\" \"$LOCKSTEP_DESCRIBED\" --log=root.thres:error 2>&1", "r");
-    if (!lines)
-        die(STATUS_WRONG, "cannot start a process: %s", strerror(errno));
     return lines;
 }
 
