@@ -1,6 +1,6 @@
 /* claims: do the results say what they must?
  *
- *     claims --results results --expected expected [--only 01_straggler] [--gate]
+ *     claims --results results --expected expected [--only 01_straggler] [--gate] [--tables]
  *
  * A lab's results come from up to three places, each with a table of its own:
  *     RESULTS/NN_name/summary.csv                             here: measured on this machine
@@ -29,10 +29,15 @@
  * number stands in a row only where ranks and batch_size are those of the first judged place that has the case. Below
  * the table: each claim that fails, with its place; each example, for the first judged place.
  *
+ * With --tables both are written as well: RESULTS/closing.csv, a row per case, and RESULTS/claims.csv, a row per claim,
+ * case and place.
+ *
  * Exit status: 0 what must hold holds, 1 it does not, 2 nothing could be judged. */
 #include "csv.h"
 #include "die.h"
 #include "expression.h"
+#include "files.h"
+#include "judgement.h"
 #include "memory.h"
 #include "options.h"
 
@@ -43,59 +48,18 @@
 #include <string.h>
 #include <unistd.h>
 
-enum needs { NEEDS_ANY, NEEDS_CORES, NEEDS_SIM, NEEDS_GPU, NEEDS_ARRIVALS, NEEDS_PUBLISHED };
-enum kind { EXACT, FORMULA, SIM, RATIO, SHAPE, EXAMPLE };
 static const char *const needs_words[] = { "any", "cores>=ranks", "sim", "gpu", "arrivals", "published", NULL };
-static const char *const relation_words[] = {
+const char *const relation_words[] = {
     [EQUAL] = "=", [NEAR] = "~",      [EXTRA] = "extra", [LESS] = "<", [AT_MOST] = "<=",
     [MORE] = ">",  [AT_LEAST] = ">=", [SAME] = "same",   NULL
 };
-static const char *const kind_words[] = { "exact", "formula", "sim", "ratio", "shape", "example", NULL };
+const char *const kind_words[] = { "exact", "formula", "sim", "ratio", "shape", "example", NULL };
+const char *const place_words[PLACES] = { [DEDICATED] = "simulated", [HERE] = "here" };
+const char judgement_crowded[] = "more ranks than cores";
 
-struct claim {
-    const char *id, *quantity, *value, *why;
-    enum needs needs;
-    enum relation relation;
-    enum kind kind;
-    double tolerance;
-};
-
-enum verdict { HOLDS, FAILS, UNTESTABLE, VERDICTS };
-
-struct judgement { /* of one claim about one case */
-    struct claim claim;
-    int row; /* of the case in summary.csv; -1 when it was not run */
-    enum verdict verdict;
-    struct sides shown;
-    char reason[EXPRESSION_TEXT]; /* why one side came to nothing, or cannot be tested */
-};
-
-/* Where numbers come from, in the order of the columns. From JUDGED on they are judged; the first of these leads. */
-enum { PUBLISHED, BLOG, DEDICATED, HERE, PLACES, JUDGED = DEDICATED };
-
-static const struct {
-    int width; /* of its column */
-    const char *heading[2];
-    const char *folder; /* of its labs, below --results */
-    const char *word;   /* for a place that is judged, in a sentence */
-} sources[PLACES] = {
-    [PUBLISHED] = { 10, { "blog,", "published" }, NULL, NULL },
-    [BLOG] = { 16, { "blog's machine", "(simulated)" }, "platforms/blog/", NULL },
-    [DEDICATED] = { 17, { "dedicated cores", "(simulated)" }, "platforms/dedicated-cores/", "simulated" },
-    [HERE] = { 11, { "here,", "measured" }, "", "here" },
-};
-
-struct place {
-    bool is_there; /* else all is zero */
-    struct csv_table summary;
-    struct judgement *judgements;
-    int count;
-};
-
-struct lab {
-    char *name, *path; /* path: of its claims */
-    struct csv_table claims;
-    struct place places[PLACES];
+/* Of a place's labs, below --results. */
+static const char *const folders[PLACES] = {
+    [BLOG] = "platforms/blog/", [DEDICATED] = "platforms/dedicated-cores/", [HERE] = ""
 };
 
 struct totals {
@@ -169,8 +133,6 @@ static struct claim read_claim(const struct lab *lab, int row)
 
 /* --- judging ------------------------------------------------------------------------------------------- */
 
-static const char crowded[] = "more ranks than cores";
-
 /* Whether the run was asked for what the lab's first row in blog.csv was: its column `settings` holds "ranks=4 seed=2026". */
 static bool has_published_settings(const struct lab *lab, const struct csv_table *summary)
 {
@@ -195,7 +157,8 @@ static bool has_published_settings(const struct lab *lab, const struct csv_table
 }
 
 /* What the row is without that the claim needs; NULL when it has all. */
-static const char *what_lacks(const struct lab *lab, const struct csv_table *summary, int row, const struct claim *claim)
+static const char *what_lacks(const struct lab *lab, const struct csv_table *summary, int row,
+                              const struct claim *claim)
 {
     const enum needs needs = claim->needs;
     const char *backend = csv_field(summary, row, "backend"), *device = csv_field(summary, row, "device");
@@ -203,7 +166,7 @@ static const char *what_lacks(const struct lab *lab, const struct csv_table *sum
     if (is_shared_gpu && (needs == NEEDS_ARRIVALS || !must_hold(claim)))
         return "a shared GPU shows correctness only";
     if (needs == NEEDS_CORES && csv_value(summary, row, "oversubscribed") > 0)
-        return crowded;
+        return judgement_crowded;
     if (needs == NEEDS_SIM && (!backend || strcmp(backend, "sim") != 0))
         return "needs the simulator";
     if (needs == NEEDS_PUBLISHED && !has_published_settings(lab, summary))
@@ -222,7 +185,7 @@ static struct judgement judge(const struct lab *lab, int place, int claim_row, i
     bool is_true =
         expression_holds(&reading, claim->quantity, claim->relation, claim->value, claim->tolerance, &j.shown);
     if (reading.trouble == MALFORMED)
-        die_at(lab, claim_row, memory_text("%s (%s): in claim", reading.why, sources[place].word), claim->id,
+        die_at(lab, claim_row, memory_text("%s (%s): in claim", reading.why, place_words[place]), claim->id,
                "mend its quantity or its value");
 
     const char *lacks = what_lacks(lab, reading.table, row, claim);
@@ -261,160 +224,11 @@ static void judge_place(struct lab *lab, int at, bool gate, struct totals *total
     }
 }
 
-/* --- showing ------------------------------------------------------------------------------------------- */
-
-static void print_headings(const struct lab *lab)
-{
-    for (int line = 0; line < 2; line++) {
-        printf("%-24s", line == 0 ? lab->name : "step, in ms");
-        for (int p = 0; p < PLACES; p++)
-            if (lab->places[p].is_there)
-                printf("%*s", sources[p].width, sources[p].heading[line]);
-        puts(line == 0 ? "" : "   verdict");
-    }
-}
-
-/* The row of a place that may stand beside `lead`'s: of the same case and the same size. -1 when there is none. */
-static int find_alike(const struct lab *lab, int p, const struct csv_table *lead, int lead_row)
-{
-    static const char *const columns[] = { "case", "ranks", "batch_size" };
-    const struct csv_table *table = &lab->places[p].summary;
-    for (int row = 0; row < table->rows; row++) {
-        bool is_alike = p != PUBLISHED || strcmp(csv_field(table, row, "lab"), lab->name) == 0;
-        for (int i = 0; i < 3; i++)
-            is_alike &= strcmp(csv_field(table, row, columns[i]), csv_field(lead, lead_row, columns[i])) == 0;
-        if (is_alike)
-            return row;
-    }
-    return -1;
-}
-
-/* One number, or what stands for none. */
-static void print_ms(const struct csv_table *table, int row, int width)
-{
-    double value = csv_value(table, row, "slowest_step_ms");
-    if (isnan(value))
-        printf("%*s", width, "-");
-    else
-        printf("%*.2f", width, value);
-}
-
-/* The numbers of a row; returns whether the last one, measured here, is of ranks that shared cores. */
-static bool print_numbers(const struct lab *lab, const struct csv_table *lead, int lead_row)
-{
-    int row = -1;
-    for (int p = 0; p < PLACES; p++) {
-        row = find_alike(lab, p, lead, lead_row);
-        if (lab->places[p].is_there)
-            print_ms(&lab->places[p].summary, row, sources[p].width);
-    }
-    bool is_shared = csv_value(&lab->places[HERE].summary, row, "oversubscribed") > 0;
-    putchar(is_shared ? '*' : ' ');
-    return is_shared;
-}
-
-/* What fails in a row, else what could not be tested, else whether its prediction was met. New memory. */
-static char *row_phrase(const struct place *place, int row)
-{
-    const char *untestable = NULL, *phrase = "no claim";
-    char *fails = NULL;
-    for (const struct judgement *j = place->judgements; j < place->judgements + place->count; j++) {
-        if (j->row != row || j->claim.kind == EXAMPLE)
-            continue;
-        if (j->verdict == FAILS) {
-            char *before = fails;
-            fails = before ? memory_text("%s, %s", before, j->claim.id) : memory_text("fails: %s", j->claim.id);
-            free(before);
-        } else if (j->verdict == UNTESTABLE) {
-            if (j->claim.needs != NEEDS_SIM && j->claim.needs != NEEDS_GPU &&
-                j->claim.needs != NEEDS_PUBLISHED) /* those are about another place, or another run */
-                untestable = j->reason;
-        } else if (strstr(j->claim.value, "predicted_step_ms")) {
-            phrase = "as predicted";
-        } else if (strcmp(phrase, "no claim") == 0) {
-            phrase = "holds";
-        }
-    }
-    return fails ? fails : memory_text("%s", untestable ? untestable : phrase);
-}
-
-/* One phrase where the places of a row agree, or only one of them has the case. */
-static void print_verdict(const struct lab *lab, const struct csv_table *lead, int lead_row)
-{
-    char *phrases[PLACES] = { NULL };
-    for (int p = JUDGED; p < PLACES; p++) {
-        int row = find_alike(lab, p, lead, lead_row);
-        phrases[p] = row < 0 ? NULL : row_phrase(&lab->places[p], row);
-    }
-    const char *simulated = phrases[DEDICATED], *here = phrases[HERE];
-    if (simulated && here && strcmp(here, crowded) == 0) /* its mark says so */
-        printf("  %s: %s\n", sources[DEDICATED].word, simulated);
-    else if (simulated && here && strcmp(simulated, here) != 0)
-        printf("  %s: %s; %s: %s\n", sources[DEDICATED].word, simulated, sources[HERE].word, here);
-    else
-        printf("  %s\n", simulated ? simulated : here);
-    free(phrases[DEDICATED]);
-    free(phrases[HERE]);
-}
-
-/* Each case that was run in a place that is judged; the first place that has it, in that size, leads its row. */
-static void print_table(const struct lab *lab)
-{
-    bool has_mark = false;
-    print_headings(lab);
-    for (int leading = JUDGED; leading < PLACES; leading++) {
-        const struct csv_table *lead = &lab->places[leading].summary;
-        for (int row = 0; row < lead->rows; row++) {
-            if (leading > JUDGED && find_alike(lab, JUDGED, lead, row) >= 0)
-                continue;
-            char *name = memory_text("%s", csv_field(lead, row, "case"));
-            if (leading > JUDGED && table_find_case(&lab->places[JUDGED].summary, name) >= 0) {
-                free(name);
-                name = memory_text("%s, %s x %s", csv_field(lead, row, "case"), csv_field(lead, row, "ranks"),
-                                   csv_field(lead, row, "batch_size"));
-            }
-            printf("%-24s", name);
-            free(name);
-            has_mark |= print_numbers(lab, lead, row);
-            print_verdict(lab, lead, row);
-        }
-    }
-    if (has_mark)
-        puts("* more ranks than cores: they share time");
-}
-
-static void print_judgement(const struct place *place, const char *word, const struct judgement *j)
-{
-    const struct claim *claim = &j->claim;
-    const char *name = csv_field(&place->summary, j->row, "case");
-    printf("\n%s, %s, %s (%s): %s is %s, ", kind_words[claim->kind], name, claim->id, word, claim->quantity,
-           j->shown.quantity);
-    if (claim->kind == EXAMPLE)
-        printf("published %s", j->shown.value);
-    else
-        printf("not %s %s", relation_words[claim->relation], j->shown.value);
-    if (claim->relation == NEAR && claim->kind != EXAMPLE)
-        printf(" within %g %%", 100 * claim->tolerance);
-    printf("%s%s\n    %s\n", *j->reason ? "; " : "", j->reason, claim->why);
-}
-
-/* What fails, and, for the place that leads, what was published. */
-static void print_judgements(const struct lab *lab)
-{
-    int leading = lab->places[DEDICATED].is_there ? DEDICATED : HERE;
-    for (int p = JUDGED; p < PLACES; p++) {
-        const struct place *place = &lab->places[p];
-        for (const struct judgement *j = place->judgements; j < place->judgements + place->count; j++)
-            if (j->claim.kind == EXAMPLE ? p == leading && j->verdict != UNTESTABLE : j->verdict == FAILS)
-                print_judgement(place, sources[p].word, j);
-    }
-}
-
 /* --- main ---------------------------------------------------------------------------------------------- */
 
 struct options {
     const char *results, *expected, *only;
-    bool gate;
+    bool gate, tables;
 };
 
 #define AT(member) offsetof(struct options, member)
@@ -423,6 +237,7 @@ static const struct option_row option_rows[] = {
     { "--expected", OPTION_TEXT, AT(expected), 0, 0, "DIR", "what must hold" },
     { "--only", OPTION_TEXT, AT(only), 0, 0, "NN_name", "judge this lab only" },
     { "--gate", OPTION_SWITCH, AT(gate), 0, 0, "", "judge only what must hold; no table" },
+    { "--tables", OPTION_SWITCH, AT(tables), 0, 0, "", "write closing.csv and claims.csv among the results" },
     { 0 },
 };
 #undef AT
@@ -448,7 +263,7 @@ static bool open_lab(struct lab *lab, const struct options *o)
 {
     for (int p = BLOG; p < PLACES; p++) {
         struct place *place = &lab->places[p];
-        char *path = memory_text("%s/%s%s/summary.csv", o->results, sources[p].folder, lab->name);
+        char *path = memory_text("%s/%s%s/summary.csv", o->results, folders[p], lab->name);
         place->is_there = access(path, F_OK) == 0;
         if (place->is_there)
             place->summary = csv_open(path, summary_columns);
@@ -471,15 +286,68 @@ static void close_lab(struct lab *lab)
     free(lab->name);
 }
 
-static void judge_and_show(struct lab *lab, bool gate, struct totals *totals)
+/* Tables that grow lab by lab; `closing.out` is NULL where none were asked for. */
+struct tables {
+    struct file files[2];
+    struct csv closing, claims;
+};
+
+static void judge_and_show(struct lab *lab, bool gate, struct tables *tables, struct totals *totals)
 {
     for (int p = JUDGED; p < PLACES; p++)
         if (lab->places[p].is_there)
             judge_place(lab, p, gate, totals);
     if (!gate)
-        print_table(lab);
-    print_judgements(lab);
+        judgement_show_table(lab);
+    judgement_show_claims(lab);
+    if (tables->closing.out)
+        judgement_write(&tables->closing, &tables->claims, lab);
     totals->labs++;
+}
+
+static struct tables begin_tables(const char *folder)
+{
+    struct tables tables = { .files = { file_begin(folder, "closing.csv"), file_begin(folder, "claims.csv") } };
+    tables.closing.out = tables.files[0].out;
+    tables.claims.out = tables.files[1].out;
+    return tables;
+}
+
+static void end_tables(struct tables *tables, bool is_wanted)
+{
+    for (int i = 0; tables->closing.out && i < 2; i++)
+        (is_wanted ? file_commit : file_drop)(&tables->files[i]);
+}
+
+static struct totals judge_all(const struct options *o)
+{
+    struct dirent **files;
+    int file_count = scandir(o->expected, &files, NULL, alphasort);
+    if (file_count < 0)
+        die(STATUS_USAGE, "--expected %s cannot be read; name the folder of the claims", o->expected);
+    char *blog_path = memory_text("%s/blog.csv", o->expected);
+    struct place published = { .is_there = true, .summary = csv_open(blog_path, blog_columns) };
+    struct totals totals = { 0 };
+    struct tables tables = { 0 };
+    if (o->tables)
+        tables = begin_tables(o->results);
+    for (int f = 0; f < file_count; f++) {
+        const char *file = files[f]->d_name;
+        if (is_wanted(file, o->only)) {
+            struct lab lab = { .name = memory_text("%.*s", (int)strcspn(file, "."), file),
+                               .path = memory_text("%s/%s", o->expected, file),
+                               .places = { [PUBLISHED] = published } };
+            if (open_lab(&lab, o))
+                judge_and_show(&lab, o->gate, &tables, &totals);
+            close_lab(&lab);
+        }
+        free(files[f]);
+    }
+    end_tables(&tables, totals.labs > 0);
+    free(files);
+    csv_free(&published.summary);
+    free(blog_path);
+    return totals;
 }
 
 int main(int argc, char **argv)
@@ -487,29 +355,7 @@ int main(int argc, char **argv)
     struct options o = { .results = "results", .expected = "expected" };
     const struct option_row *const tables[] = { option_rows, NULL };
     options_parse(tables, &o, "claims: do the results say what they must?", argc, argv);
-
-    struct dirent **files;
-    int file_count = scandir(o.expected, &files, NULL, alphasort);
-    if (file_count < 0)
-        die(STATUS_USAGE, "--expected %s cannot be read; name the folder of the claims", o.expected);
-    char *blog_path = memory_text("%s/blog.csv", o.expected);
-    struct place published = { .is_there = true, .summary = csv_open(blog_path, blog_columns) };
-    struct totals totals = { 0 };
-    for (int f = 0; f < file_count; f++) {
-        const char *file = files[f]->d_name;
-        if (is_wanted(file, o.only)) {
-            struct lab lab = { .name = memory_text("%.*s", (int)strcspn(file, "."), file),
-                               .path = memory_text("%s/%s", o.expected, file),
-                               .places = { [PUBLISHED] = published } };
-            if (open_lab(&lab, &o))
-                judge_and_show(&lab, o.gate, &totals);
-            close_lab(&lab);
-        }
-        free(files[f]);
-    }
-    free(files);
-    csv_free(&published.summary);
-    free(blog_path);
+    struct totals totals = judge_all(&o);
     if (totals.labs == 0)
         die(STATUS_USAGE, "--results %s holds no lab with claims in %s; run one first", o.results, o.expected);
     printf("\n%d claims hold, %d fail, %d not testable here\n", totals.count[HOLDS], totals.count[FAILS],
