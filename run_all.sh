@@ -11,6 +11,7 @@ readonly option_rows=(
     "--test          | set up, build, run every test"
     "--scale         | many ranks instead: up to 256 on simulated GPU clusters, up to 16384 by formula"
     "--bench         | time a training step on a GPU instead, beside its limit and PyTorch's"
+    "--report        | only make the pages anew, from the results that are there"
     "--quick         | fewer rounds: ratios without interval, in less than a minute per lab"
     "--only NN_name  | run this lab only"
     "--backend WORD  | where ranks run: mpi (on cores here), nccl (on GPUs), sim (on simulated cores), or auto (each lab decides)"
@@ -35,6 +36,8 @@ readonly package_rows=(
     "libcmocka-dev                       -          unit tests"
     "gnuplot-nox|gnuplot-qt|gnuplot-x11  gnuplot    draws the charts"
     "fonts-dejavu-core                   -          letters in the charts"
+    "libcmark-gfm-dev                    -          reads the lessons, for the report"
+    "libcmark-gfm-extensions-dev         -          … and their tables"
     "?libsimgrid-dev                     -          simulates ranks that have a core each"
     "?g++                                g++        compiles the CUDA kernels for the CPU, to test them; nvcc needs it too"
 )
@@ -56,6 +59,7 @@ declare -A value=()     # of each option that was given; blank for a switch
 declare -a labs=()      # to be run
 declare -a finished=()  # of these, the ones that ended well
 declare -a problems=()  # one line each, repeated at the end
+declare -a notes=()     # rows of runs.csv: what failed or was left out, and why
 results=results
 gpus=0 # that the labs take, or why there are none:
 no_gpus="this build was made without CUDA (install NVIDIA's CUDA Toolkit and NCCL, and come back)"
@@ -68,10 +72,21 @@ die() # STATUS TEXT
     exit "$1"
 }
 
-problem() # TEXT: goes on, but neither forgets nor forgives
+note() # WHAT finished|failed|skipped REASON: for the report
 {
-    printf 'run_all.sh: %s\n' "$1" >&2
-    problems+=("$1")
+    notes+=("\"${1//\"/\"\"}\",$2,\"${3//\"/\"\"}\"")
+}
+
+problem() # WHAT TEXT [REASON]: goes on, but neither forgets nor forgives
+{
+    printf 'run_all.sh: %s\n' "$2" >&2
+    problems+=("$2")
+    note "$1" failed "${3:-$2}"
+}
+
+last_complaint() # of the program that ran last, without its name
+{
+    tail -n 1 "$results/.complaints" 2>/dev/null
 }
 
 heading()
@@ -185,6 +200,11 @@ refuse_nonsense()
     if is_given --scale; then
         for flag in --quick --only --backend --platform --seconds --list; do
             ! is_given "$flag" || die 2 "--scale simulates what its charts need; leave out $flag"
+        done
+    fi
+    if is_given --report; then
+        for flag in --test --scale --bench --quick --only --backend --platform --seconds --list; do
+            ! is_given "$flag" || die 2 "--report runs nothing; leave out $flag"
         done
     fi
     if is_given --bench; then
@@ -376,9 +396,10 @@ lab() # NAME OPTION...
 {
     local name=$1
     shift
+    : >"$results/.complaints"
     ! is_given --backend || set -- "$@" --backend "${value[--backend]}"
     ! is_given --platform || set -- "$@" --platform "${value[--platform]}"
-    "build/bin/$name" "$@" </dev/null # asks nothing
+    LOCKSTEP_COMPLAINTS=$results/.complaints "build/bin/$name" "$@" </dev/null # asks nothing
 }
 
 is_crowded() # four ranks have no core each, so that labs that decide run twice
@@ -393,7 +414,7 @@ look_first() # a picture before the long run: one round of the straggler, beside
     heading "A first look"
     lab 01_straggler --cases skew_ws4 --rounds 1 --quick --out "$results/first-look"
     local status=$?
-    ((status == 0 || status == 77)) || problem "the first look ended with status $status"
+    ((status == 0 || status == 77)) || problem "first look" "the first look ended with status $status" "$(last_complaint)"
     local card
     while read -r card; do # the labs take them over while they are fresh
         mkdir -p "$results/$(dirname "$card")"
@@ -405,11 +426,12 @@ chart() # NAME FOLDER: what plots/NAME.gp draws of the tables there
 {
     if ! command -v gnuplot >/dev/null; then
         printf 'No gnuplot here, so no charts; the tables are in %s\n' "$2"
+        note "charts of $1" skipped "no gnuplot here"
         return
     fi
     : >build/charts.log
     quietly "Charts into $2" build/charts.log \
-        gnuplot -e "results='${2//\'/\'\'}'" "plots/$1.gp" || problem "$1: the charts could not be drawn"
+        gnuplot -e "results='${2//\'/\'\'}'" "plots/$1.gp" || problem "$1" "$1: the charts could not be drawn"
 }
 
 draw() # LAB SINCE: the charts of what it has written here and on simulated machines since that file was made
@@ -430,7 +452,7 @@ simulate_blog() # LAB OPTION...: for the column beside the published numbers
     wants_blog && [[ -e build/lib/model/$1.so ]] && command -v smpirun >/dev/null || return 0
     : >"build/$1-blog.log"
     quietly "The blog's machine, simulated" "build/$1-blog.log" lab "$@" --platform blog ||
-        problem "$1 failed on the blog's machine"
+        problem "$1" "$1 failed on the blog's machine" "on the blog's machine: $(last_complaint)"
 }
 
 run_labs()
@@ -451,6 +473,7 @@ run_labs()
     fi
     if wants_blog && ! command -v smpirun >/dev/null; then
         printf "\nWithout SimGrid (libsimgrid-dev) the blog's machine is not simulated.\n"
+        note "the blog's machine" skipped "SimGrid (libsimgrid-dev) is not installed"
     fi
     each=$((times * (10#${seconds%.*} + overhead_seconds)))
     ! wants_blog || each=$((each + blog_seconds))
@@ -467,8 +490,11 @@ run_labs()
             simulate_blog "$name" "${options[@]}"
             draw "$name" "$began"
             ;;
-        77) printf '%s: skipped, for the reason above\n' "$name" ;;
-        *) problem "$name failed; results of earlier runs are still there" ;;
+        77)
+            printf '%s: skipped, for the reason above\n' "$name"
+            note "$name" skipped "$(last_complaint)"
+            ;;
+        *) problem "$name" "$name failed; results of earlier runs are still there" "$(last_complaint)" ;;
         esac
     done
 }
@@ -482,7 +508,7 @@ scale_one() # LAB PLATFORM RANKS OPTION...
         --ranks "$ranks" --out "$results/scale/$platform/ranks-$ranks" "${scale_options[@]}" "${@:4}" && return
     status=$?
     ((status != 77)) || die 77 "--scale simulates ranks, which cannot be done here, for the reason above"
-    problem "$name failed with $ranks ranks of $platform"
+    problem "$name" "$name failed with $ranks ranks of $platform"
 }
 
 run_scale()
@@ -498,7 +524,7 @@ run_scale()
         done
     done
     heading "… and by formula"
-    build/bin/scale --results "$results/scale" || problem "simulated and formula disagree"
+    build/bin/scale --results "$results/scale" || problem "scale" "simulated and formula disagree"
     chart scale "$results/scale"
 }
 
@@ -509,7 +535,7 @@ run_bench()
     local program=${LOCKSTEP_GPU_PROGRAMS:-build/lib}/nccl/bench_gpu
     ((gpus > 0)) || die 77 "--bench measures GPUs so far; $no_gpus"
     heading "A step on a GPU"
-    "$program" --out "$results" </dev/null || problem "bench_gpu ended with status $?"
+    "$program" --out "$results" </dev/null || problem "bench_gpu" "bench_gpu ended with status $?"
 }
 
 # --- the end -------------------------------------------------------------------------------------------------------
@@ -521,7 +547,7 @@ judge()
     ! is_given --only || options=(--only "${value[--only]}")
     heading "The published numbers, and this machine's"
     build/bin/claims --results "$results" --expected expected "${options[@]}" ||
-        problem "a claim that must hold on every machine does not"
+        problem "claims" "a claim that must hold on every machine does not"
     compare_blog
 }
 
@@ -530,8 +556,24 @@ compare_blog() # with what the posts printed
     wants_blog && [[ -d $results/platforms/blog ]] || return 0
     heading "The machine of the posts, simulated"
     build/bin/blog_machine --results "$results" --expected expected ||
-        problem "the blog's machine, simulated, is not what it was fitted to"
+        problem "blog_machine" "the blog's machine, simulated, is not what it was fitted to"
     chart blog "$results/platforms/blog"
+}
+
+keep_notes() # in runs.csv
+{
+    ((gpus > 0)) || note "GPUs" skipped "$no_gpus"
+    ! is_given --quick || ! is_crowded || note "real ranks" skipped "--quick simulates only where ranks have no core each"
+    printf '%s\n' what,status,reason "${notes[@]}" >"$results/.runs.csv" && mv "$results/.runs.csv" "$results/runs.csv"
+}
+
+# The pages, of all results that are there: also of labs that did not run this time.
+write_report()
+{
+    : >build/report.log
+    build/bin/claims --results "$results" --expected expected --tables >>build/report.log 2>&1 # none: nothing to compare
+    quietly "The report" build/report.log build/bin/report --results "$results" --sources . ||
+        problem "report" "the report could not be written"
 }
 
 # shellcheck disable=SC2317 # called on Ctrl-C, when the lab that ran has ended its ranks
@@ -554,6 +596,7 @@ say_where()
 {
     heading "Where it is"
     printf 'results   %s\n' "$results"
+    is_given --bench || printf 'report    %s, for a browser\n' "$results/index.html"
     ! is_given --scale || printf 'scale     %s\n' "$results/scale"
     ! is_given --bench || printf 'bench     %s\n' "$results/bench_gpu.csv"
     is_given --scale || is_given --bench || [[ ! -d $results/platforms ]] || printf 'simulated %s\n' "$results/platforms"
@@ -584,12 +627,17 @@ main()
     need_simgrid
     if is_given --scale; then
         run_scale
+        write_report
     elif is_given --bench; then
         run_bench
+    elif is_given --report; then
+        write_report
     else
         look_first
         run_labs
         judge
+        keep_notes
+        write_report
     fi
     say_where
 }

@@ -21,6 +21,17 @@ static bool is_first_rank(void)
     return true;
 }
 
+/* Whoever started us may want to repeat at the end what was said in between. */
+static void keep(const char *text)
+{
+    const char *path = getenv(DIE_COMPLAINTS);
+    FILE *file = path ? fopen(path, "a") : NULL; /* appending, a short line of one process stays whole */
+    if (!file)
+        return;
+    fprintf(file, "%s\n", text);
+    fclose(file);
+}
+
 /* One line, whatever a user's word may hold. */
 static void say(const char *format, va_list arguments)
 {
@@ -32,6 +43,7 @@ static void say(const char *format, va_list arguments)
             *c = '?';
     fflush(stdout);
     fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
+    keep(text);
     free(text);
 }
 

@@ -5,6 +5,9 @@
 #ifndef LOCKSTEP_DIE_H
 #define LOCKSTEP_DIE_H
 
+/* The variable that names a file to which every message is added as well, without the program's name. */
+#define DIE_COMPLAINTS "LOCKSTEP_COMPLAINTS"
+
 /* What a program's exit status says. */
 enum status {
     STATUS_RIGHT = 0,   /* done, and every check held */

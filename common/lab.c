@@ -162,6 +162,19 @@ static void get_card(struct lab *lab)
         tell_card(lab);
 }
 
+/* The card in the words of card_show(), so that a table tells by itself what it was predicted from. */
+static void put_card(FILE *out, const struct lab *lab)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *card = open_memstream(&text, &size);
+    card_show(card, &lab->card, lab->story->subject, &lab->run);
+    fclose(card);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        fprintf(out, "# card: %s\n", line);
+    free(text);
+}
+
 static char *preamble_of(const struct lab *lab)
 {
     char *echo = NULL;
@@ -186,6 +199,8 @@ static char *preamble_of(const struct lab *lab)
     fprintf(out, "# kernel: %s\n# algorithm: %s all-reduce\n# seed: %d\n", device_kernel(), collective_algorithm(),
             lab->run.seed);
     fprintf(out, "# oversubscribed: %d\n", lab->run.ranks > lab->card.cores);
+    fprintf(out, "# asked: %s\n", lab->story->asked);
+    put_card(out, lab);
     fclose(out);
     return echo;
 }

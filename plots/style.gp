@@ -40,7 +40,8 @@ phase(kind) = has(kind, "forward backward local") ? "compute" : kind eq "travel"
 colour(phase) = word("#BBBBBB #56B4E9 #0072B2 #E69F00 #009E73 #CC79A7 #D55E00", 1 + place(phase, phases))
 fill(phase) = phase eq "wait" ? 4 : 3               # gnuplot's patterns: 4 is hatched, 3 is solid
 edge(phase) = phase eq "wait" ? colour(phase) : "#FFFFFF"
-ink(phase) = has(phase, "compute transfer") ? "#FFFFFF" : "#000000"             # to write on it
+# To write on it. Not quite white and black: a page that turns black to white, to be read in the dark, leaves these.
+ink(phase) = has(phase, "compute transfer") ? "#FEFEFE" : "#010101"
 grey = "#666666"
 
 # Three digits and no more than three decimals: steps of a GPU are shorter than a millisecond. 0.043, 0.427, 4.27, 42.7, 427.3
@@ -75,8 +76,14 @@ right = 24
 above = 52
 below = 132
 
+# charts.csv tells which charts there are, and what each one shows: the report reads it.
+charts_csv = results."/charts.csv"
+set print charts_csv
+print "chart,title,axis"
+set print
+
 page(title, axis, body) = \
-    sprintf("height = %d;", above + body + below).\
+    sprintf("height = %d; title_of_page = '%s'; axis_of_page = '%s';", above + body + below, title, axis).\
     "unset label; unset arrow;".\
     sprintf("set label 1 bold('%s') at screen 16. / width, 1 - 24. / height font 'sans-serif,15';", title).\
     (simulated ? "set label 4 'simulated' at screen 1 - 24. / width, 1 - 24. / height right "."font 'sans-serif:Bold,11'"." textcolor rgb '#555555' boxed;" : "").\
@@ -89,7 +96,8 @@ page(title, axis, body) = \
 
 # A PNG has twice the pixels, to stay sharp. A point is 4/3 pixels, which svg does not know.
 output(name, format) = (format eq "svg" \
-    ? sprintf("set terminal svg size %d,%d background 'white' font 'sans-serif,10' fontscale 1.333;", width, height) \
+    ? "set print charts_csv append; print '".name.",\"'.title_of_page.'\",\"'.axis_of_page.'\"'; set print;".\
+      sprintf("set terminal svg size %d,%d background 'white' font 'sans-serif,10' fontscale 1.333;", width, height) \
     : sprintf("set terminal pngcairo size %d,%d background 'white' font 'sans-serif,10'", 2 * width, 2 * height).\
       " fontscale 2 linewidth 2 pointscale 2;")."set output results.'/".name.".".format."'"
 

@@ -129,7 +129,7 @@ static void put_judgement(struct csv *csv, const char *lab, const struct place *
     csv_text(csv, "case", j->row < 0 ? "" : csv_field(&place->summary, j->row, "case"));
     csv_text(csv, "id", j->claim.id);
     csv_text(csv, "kind", kind_words[j->claim.kind]);
-    csv_text(csv, "verdict", verdicts[j->verdict]);
+    csv_text(csv, "verdict", j->claim.kind == EXAMPLE ? "shown" : verdicts[j->verdict]);
     csv_text(csv, "quantity", j->claim.quantity);
     csv_text(csv, "came_to", j->shown.quantity);
     csv_text(csv, "relation", relation_words[j->claim.relation]);

@@ -1,0 +1,114 @@
+#include "figure.h"
+
+#include "html.h"
+#include "memory.h"
+#include "svg.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    PAGE_MOST = 1800000, /* bytes that charts may fill a page to: with its tables it stays below 2 MB */
+    CASES_TOLD = 6,      /* of a chart in words; a table beside it tells the others */
+};
+
+void figures_close(struct figures *figures)
+{
+    for (int i = 0; i < figures->count; i++)
+        free(figures->shown[i]);
+}
+
+static bool has_room(const struct figures *figures)
+{
+    return figures->count < (int)(sizeof figures->shown / sizeof *figures->shown);
+}
+
+static bool was_shown(const struct figures *figures, const char *path)
+{
+    for (int i = 0; i < figures->count; i++)
+        if (strcmp(figures->shown[i], path) == 0)
+            return true;
+    return false;
+}
+
+bool figure_is_shown(const struct figures *figures, const struct finding *finding, const char *chart)
+{
+    char *path = memory_text("%s/%s.svg", finding->folder, chart);
+    bool is = was_shown(figures, path);
+    free(path);
+    return is;
+}
+
+bool figure_put_path(FILE *out, struct figures *figures, const char *path, const char *alt, const char *caption)
+{
+    char *prefix = memory_text("c%d-", figures->count), *file = memory_text("%s/%s", figures->results, path);
+    char *svg = has_room(figures) ? svg_read(file, prefix, alt) : NULL;
+    bool is_there = svg != NULL;
+    if (is_there) {
+        figures->shown[figures->count++] = memory_text("%s", path);
+        fputs("<figure>\n", out);
+        if (ftell(out) + (long)strlen(svg) < PAGE_MOST) {
+            fprintf(out, "<div class=\"chart\" tabindex=\"0\" role=\"group\" aria-label=\"chart\">%s</div>\n", svg);
+        } else {
+            fprintf(out, "<p>This page is full; the chart is in <a href=\"%s\">%s</a>: ", path, path);
+            html_text(out, alt);
+            fputs("</p>\n", out);
+        }
+        if (caption)
+            fprintf(out, "<figcaption>%s</figcaption>\n", caption);
+        fputs("</figure>\n", out);
+    }
+    free(svg);
+    free(file);
+    free(prefix);
+    return is_there;
+}
+
+/* "baseline 47.3, of which waiting 2.7; skew_ws4 84.3, of which waiting 30.1, for rank 0" */
+static void tell_cases(FILE *out, const struct csv_table *summary)
+{
+    for (int row = 0; row < summary->rows && row < CASES_TOLD; row++) {
+        double wait = csv_value(summary, row, "wait_ms"), blamed = csv_value(summary, row, "blamed_rank");
+        fprintf(out, "%s%s %.3g", row == 0 ? "" : "; ", csv_field(summary, row, "case"),
+                csv_value(summary, row, "slowest_step_ms"));
+        if (wait > 0)
+            fprintf(out, ", of which waiting %.3g in the mean", wait);
+        if (!isnan(blamed))
+            fprintf(out, ", for rank %.0f", blamed);
+    }
+    if (summary->rows > CASES_TOLD)
+        fprintf(out, "; and %d more cases", summary->rows - CASES_TOLD);
+    fputc('.', out);
+}
+
+/* Title and axis as they stand in the chart, and of the charts that all labs have the numbers. */
+static char *alt_of(const struct finding *finding, const char *chart)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    for (int row = 0; row < finding->charts.rows; row++)
+        if (strcmp(csv_field(&finding->charts, row, "chart"), chart) == 0)
+            fprintf(out, "%s. Shown: %s. ", csv_field(&finding->charts, row, "title"),
+                    csv_field(&finding->charts, row, "axis"));
+    if (strcmp(chart, "breakdown") == 0 || strcmp(chart, "timeline") == 0 || strcmp(chart, "step_time") == 0) {
+        fprintf(out, "Milliseconds a step, %s: ", finding_place(finding));
+        tell_cases(out, &finding->summary);
+    } else {
+        fprintf(out, "Its numbers are in the tables of %s.", finding->folder);
+    }
+    fclose(out);
+    return text;
+}
+
+bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart,
+                const char *caption)
+{
+    char *path = memory_text("%s/%s.svg", finding->folder, chart), *alt = alt_of(finding, chart);
+    bool was_put = figure_put_path(out, figures, path, alt, caption);
+    free(alt);
+    free(path);
+    return was_put;
+}

@@ -1,0 +1,29 @@
+/* figure: charts of a run within a page, each with a caption and with words for those who do not see it. */
+#ifndef LOCKSTEP_FIGURE_H
+#define LOCKSTEP_FIGURE_H
+
+#include "findings.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* What a page holds so far. */
+struct figures {
+    const char *results;
+    int count;
+    char *shown[64]; /* paths of the charts that are there */
+};
+
+void figures_close(struct figures *figures);
+
+/* The chart of a finding; `caption` is HTML and may be NULL. Where the page is nearly as large as a page may be, a link to
+ * the chart stands for it. False, and nothing written, where there is no such chart. */
+bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart,
+                const char *caption);
+
+/* A chart that belongs to no lab, by its path below the results, described by `alt`. */
+bool figure_put_path(FILE *out, struct figures *figures, const char *path, const char *alt, const char *caption);
+
+bool figure_is_shown(const struct figures *figures, const struct finding *finding, const char *chart);
+
+#endif

@@ -1,0 +1,143 @@
+#include "findings.h"
+
+#include "die.h"
+#include "memory.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const summary_columns[] = {
+    "case", "platform", "backend", "ranks", "rounds", "slowest_step_ms", NULL
+};
+static const char *const chart_columns[] = { "chart", "title", "axis", NULL };
+
+/* The lines of a table before its names. */
+static char *read_preamble(const char *path)
+{
+    char *text = NULL, *line = NULL;
+    size_t size = 0, room = 0;
+    FILE *in = fopen(path, "r"), *out = open_memstream(&text, &size);
+    while (in && getline(&line, &room, in) > 0 && line[0] == '#')
+        fputs(line, out);
+    free(line);
+    if (in)
+        fclose(in);
+    fclose(out);
+    return text;
+}
+
+static void add_finding(struct lab_findings *f, const char *results, const char *place, const char *platform)
+{
+    char *folder = memory_text("%s%s", place, f->lab), *path = memory_text("%s/%s", results, folder);
+    char *summary = memory_text("%s/summary.csv", path), *charts = memory_text("%s/charts.csv", path);
+    struct stat status;
+    if (stat(summary, &status) == 0) {
+        struct finding *larger = realloc(f->at, ((size_t)f->count + 1) * sizeof *larger);
+        if (!larger)
+            die(STATUS_WRONG, "no memory for the results of %s", f->lab);
+        f->at = larger;
+        f->at[f->count++] = (struct finding){
+            .folder = folder,
+            .path = path,
+            .platform = memory_text("%s", platform),
+            .is_simulated = strcmp(platform, "here") != 0,
+            .summary = csv_open(summary, summary_columns),
+            .charts = access(charts, F_OK) == 0 ? csv_open(charts, chart_columns) : (struct csv_table){ 0 },
+            .preamble = read_preamble(summary),
+            .when = status.st_mtime,
+        };
+    } else {
+        free(folder);
+        free(path);
+    }
+    free(summary);
+    free(charts);
+}
+
+struct lab_findings findings_open(const char *results, const char *lab)
+{
+    static const char *const first[] = { "dedicated-cores", "here", "blog" };
+    enum { FIRST = sizeof first / sizeof *first };
+    struct lab_findings f = { .lab = memory_text("%s", lab) };
+    for (int i = 0; i < FIRST; i++) {
+        char *place = strcmp(first[i], "here") == 0 ? memory_text("%s", "") : memory_text("platforms/%s/", first[i]);
+        add_finding(&f, results, place, first[i]);
+        free(place);
+    }
+    char *folder = memory_text("%s/platforms", results);
+    struct dirent **files = NULL;
+    int count = scandir(folder, &files, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+        const char *name = files[i]->d_name;
+        bool is_other = name[0] != '.';
+        for (int j = 0; j < FIRST; j++)
+            is_other &= strcmp(name, first[j]) != 0;
+        char *place = memory_text("platforms/%s/", name);
+        if (is_other)
+            add_finding(&f, results, place, name);
+        free(place);
+        free(files[i]);
+    }
+    free(files);
+    free(folder);
+    return f;
+}
+
+void findings_close(struct lab_findings *f)
+{
+    for (int i = 0; i < f->count; i++) {
+        free(f->at[i].folder);
+        free(f->at[i].path);
+        free(f->at[i].platform);
+        csv_free(&f->at[i].summary);
+        csv_free(&f->at[i].charts);
+        free(f->at[i].preamble);
+    }
+    free(f->at);
+    free(f->lab);
+}
+
+const char *finding_place(const struct finding *finding)
+{
+    if (strcmp(finding->platform, "here") == 0)
+        return "here, measured";
+    if (strcmp(finding->platform, "dedicated-cores") == 0)
+        return "dedicated cores, simulated";
+    return strcmp(finding->platform, "blog") == 0 ? "the blog's machine, simulated" : "a simulated machine";
+}
+
+char *finding_told(const struct finding *finding, const char *key, int n)
+{
+    size_t length = strlen(key);
+    for (const char *line = finding->preamble; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (strncmp(line, "# ", 2) == 0 && strncmp(line + 2, key, length) == 0 && line[2 + length] == ':' && n-- == 0) {
+            const char *value = line + 2 + length + 1;
+            value += strspn(value, " ") > 0; /* one blank; more are the line's own */
+            return memory_text("%.*s", (int)strcspn(value, "\n"), value);
+        }
+    return NULL;
+}
+
+char *finding_caption(const struct finding *finding)
+{
+    char *machine = finding_told(finding, "machine", 0), *device = finding_told(finding, "device", 0);
+    char *backend = finding_told(finding, "backend", 0), *shares = finding_told(finding, "oversubscribed", 0);
+    const struct csv_table *table = &finding->summary;
+    char date[32];
+    struct tm local;
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M", localtime_r(&finding->when, &local));
+    char *largest = finding_told(finding, "ranks", 0);
+    char *caption = memory_text(
+        "%s%s%s · %s ranks · %s · %s rounds%s · %s", machine ? machine : "", device ? " · " : "", device ? device : "",
+        largest ? largest : "?", backend ? backend : "?", table->rows > 0 ? csv_field(table, 0, "rounds") : "0",
+        shares && strcmp(shares, "1") == 0 ? " · more ranks than cores: they share time" : "", date);
+    free(machine);
+    free(device);
+    free(backend);
+    free(shares);
+    free(largest);
+    return caption;
+}

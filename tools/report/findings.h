@@ -1,0 +1,41 @@
+/* findings: what the folder of results holds, lab by lab and place by place, for the report. */
+#ifndef LOCKSTEP_FINDINGS_H
+#define LOCKSTEP_FINDINGS_H
+
+#include "csv.h"
+
+#include <stdbool.h>
+#include <time.h>
+
+/* One lab in one place: on this machine, or on a simulated one. */
+struct finding {
+    char *folder;   /* below the results: "platforms/blog/01_straggler" */
+    char *path;     /* the same with the results before it */
+    char *platform; /* "here", "dedicated-cores", "blog" … */
+    bool is_simulated;
+    struct csv_table summary;
+    struct csv_table charts; /* chart, title, axis; no rows where none were drawn */
+    char *preamble;          /* the lines above the table's names, each beginning with # */
+    time_t when;             /* the table was written */
+};
+
+struct lab_findings {
+    char *lab;
+    int count;
+    struct finding *at; /* (count) the one to learn from first: dedicated cores, here, the blog's machine, others */
+};
+
+/* What was found of a lab; none of it is no error, a table that cannot be read is. */
+struct lab_findings findings_open(const char *results, const char *lab);
+void findings_close(struct lab_findings *findings);
+
+/* Where it was found, for people: "on dedicated cores, simulated". */
+const char *finding_place(const struct finding *finding);
+
+/* The n-th (from 0) line `key` of the preamble, copied; NULL when there is none. */
+char *finding_told(const struct finding *finding, const char *key, int n);
+
+/* What ran there, in a line: "4 ranks on 4 cores · sim (SimGrid 3.32) · 6 rounds". New memory. */
+char *finding_caption(const struct finding *finding);
+
+#endif

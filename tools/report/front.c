@@ -1,0 +1,244 @@
+#include "front.h"
+
+#include "figure.h"
+#include "memory.h"
+#include "tables.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- what ran ---------------------------------------------------------------------------------------------------- */
+
+static void put_runs(FILE *out, const struct report *r)
+{
+    html_table(out, "What ran, and where");
+    html_row(out);
+    static const char *const heads[] = { "lab", "where", "ranks", "cases", "rounds", "failed checks", "when" };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        html_head(out, heads[i]);
+    for (int lab = 0; lab < r->labs; lab++)
+        for (int i = 0; i < r->findings[lab].count; i++) {
+            const struct finding *f = &r->findings[lab].at[i];
+            double wrong = 0;
+            for (int row = 0; row < f->summary.rows; row++)
+                wrong += fmax(0, csv_value(&f->summary, row, "wrong"));
+            char when[32];
+            struct tm local;
+            strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&f->when, &local));
+            html_row(out);
+            fprintf(out, "<td><a href=\"%s.html\">", r->findings[lab].lab);
+            html_text(out, r->findings[lab].lab);
+            fputs("</a></td>", out);
+            html_cell(out, strcmp(finding_place(f), "a simulated machine") == 0 ? f->platform : finding_place(f));
+            char *ranks = finding_told(f, "ranks", 0);
+            html_number(out, ranks ? strtod(ranks, NULL) : NAN, 0);
+            free(ranks);
+            html_number(out, f->summary.rows, 0);
+            html_number(out, csv_value(&f->summary, 0, "rounds"), 0);
+            html_number(out, wrong, 0);
+            html_cell(out, when);
+        }
+    html_table_end(out);
+}
+
+/* Of the last run_all.sh: what failed, and what was left out, each with its reason. */
+static void put_trouble(FILE *out, const struct report *r)
+{
+    static const struct {
+        const char *status, *heading, *look;
+    } kinds[] = { { "failed", "What failed", "bad" }, { "skipped", "What was skipped", "note" } };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        bool has_any = false;
+        for (int row = 0; row < r->runs.rows; row++) {
+            if (strcmp(csv_field(&r->runs, row, "status"), kinds[k].status) != 0)
+                continue;
+            if (!has_any)
+                fprintf(out, "<section class=\"%s\">\n<h3>%s</h3>\n<ul>\n", kinds[k].look, kinds[k].heading);
+            has_any = true;
+            fputs("<li><strong>", out);
+            html_text(out, csv_field(&r->runs, row, "what"));
+            fputs("</strong>: ", out);
+            html_text(out, csv_field(&r->runs, row, "reason"));
+            fputs("</li>\n", out);
+        }
+        if (has_any)
+            fputs("</ul>\n</section>\n", out);
+    }
+}
+
+/* --- the machine ------------------------------------------------------------------------------------------------- */
+
+/* The card as the tables tell it, once for each that differs in more than its times. */
+static void put_card(FILE *out, const struct finding *finding)
+{
+    char *line = finding_told(finding, "card", 0);
+    if (!line)
+        return;
+    fprintf(out, "<section>\n<h3>");
+    html_text(out, finding_place(finding));
+    fputs("</h3>\n<pre>", out);
+    for (int n = 0; line; line = finding_told(finding, "card", ++n)) {
+        html_text(out, line);
+        fputc('\n', out);
+        free(line);
+    }
+    fputs("</pre>\n</section>\n", out);
+}
+
+/* The first lab that ran in a place tells its card; lab 05 has another model, and its own. */
+static void put_cards(FILE *out, const struct report *r)
+{
+    const char *seen[16] = { NULL };
+    int count = 0;
+    for (int lab = 0; lab < r->labs; lab++)
+        for (int i = 0; i < r->findings[lab].count; i++) {
+            const struct finding *f = &r->findings[lab].at[i];
+            bool is_new = count < 16;
+            for (int j = 0; j < count; j++)
+                is_new &= strcmp(seen[j], f->platform) != 0;
+            if (!is_new)
+                continue;
+            seen[count++] = f->platform;
+            put_card(out, f);
+        }
+}
+
+/* --- the labs ---------------------------------------------------------------------------------------------------- */
+
+/* What makes a step: they add up to it, in the mean over ranks. */
+static const struct {
+    const char *column, *word;
+} terms[] = { { "data_ms", "data" },
+              { "local_ms", "compute" },
+              { "host_ms", "host" },
+              { "wait_ms", "waiting" },
+              { "transfer_ms", "transfer" } };
+enum { TERMS = sizeof terms / sizeof *terms };
+
+static double mean_step(const struct csv_table *summary, int row)
+{
+    double step = 0;
+    for (int i = 0; i < TERMS; i++)
+        step += csv_value(summary, row, terms[i].column);
+    return step;
+}
+
+/* "skew_ws4 takes 84.3 ms a step, the baseline 47.3: +0.1 compute, +27.4 waiting." Only what makes a tenth of it is named. */
+static void put_difference(FILE *out, const struct csv_table *summary, int row)
+{
+    double step = mean_step(summary, row), before = mean_step(summary, 0);
+    int decimals = step < 1 ? 3 : step < 10 ? 2 : 1;
+    fprintf(out, "<code>%s</code> takes %.*f ms a step, <code>%s</code> %.*f", csv_field(summary, row, "case"),
+            decimals, step, csv_field(summary, 0, "case"), decimals, before);
+    const char *between = ": ";
+    for (int i = 0; i < TERMS; i++) {
+        double more = csv_value(summary, row, terms[i].column) - csv_value(summary, 0, terms[i].column);
+        if (fabs(more) < 0.1 * fabs(step - before))
+            continue;
+        fprintf(out, "%s%+.*f %s", between, decimals, more, terms[i].word);
+        between = ", ";
+    }
+    fputs(". ", out);
+}
+
+/* Of the case that the learner is asked about. */
+static void put_sentence(FILE *out, const struct finding *f)
+{
+    char *asked = finding_told(f, "asked", 0);
+    int row = 0;
+    while (asked && row < f->summary.rows && strcmp(csv_field(&f->summary, row, "case"), asked) != 0)
+        row++;
+    bool is_told = asked && row > 0 && row < f->summary.rows && !isnan(mean_step(&f->summary, row));
+    free(asked);
+    if (!is_told)
+        return;
+    fputs("<p class=\"quote\">", out);
+    put_difference(out, &f->summary, row);
+    double waited = csv_value(&f->summary, row, "blamed_wait_ms") / mean_step(&f->summary, row);
+    double share = 100 * waited / csv_value(&f->summary, row, "ranks");
+    if (share >= 0.5)
+        fprintf(out, "Of every 100 %s-seconds, %.0f waited for rank %s.", f->is_simulated ? "simulated core" : "core",
+                share, csv_field(&f->summary, row, "blamed_rank"));
+    fputs("</p>\n", out);
+}
+
+static void put_lab(FILE *out, const struct report *r, int lab, struct figures *figures)
+{
+    const struct lesson *lesson = &r->lessons[lab];
+    const struct lab_findings *findings = &r->findings[lab];
+    fprintf(out, "<section>\n<h3><a href=\"%s.html\">", lesson->stem);
+    html_text(out, lesson->title);
+    fputs("</a></h3>\n", out);
+    char *question = lesson_section(lesson, 1), *chart = lesson_first_chart(lesson);
+    fputs(question, out);
+    bool was_put = false;
+    for (int i = 0; chart && i < findings->count && !was_put; i++) {
+        char *said = finding_caption(&findings->at[i]);
+        char *caption = memory_text("<strong>%s.</strong> %s", finding_place(&findings->at[i]), said);
+        was_put = figure_put(out, figures, &findings->at[i], chart, caption);
+        free(caption);
+        free(said);
+    }
+    if (findings->count == 0)
+        fputs("<p class=\"note\">Not run yet.</p>\n", out);
+    else
+        put_sentence(out, &findings->at[0]);
+    fputs("</section>\n", out);
+    free(question);
+    free(chart);
+}
+
+/* --- the page ---------------------------------------------------------------------------------------------------- */
+
+static void put_closing(FILE *out, const struct report *r)
+{
+    if (r->closing.rows == 0) {
+        fputs("<p class=\"note\">Nothing was compared yet: run <code>./run_all.sh</code>.</p>\n", out);
+        return;
+    }
+    tables_closing(out, &r->closing, NULL, true);
+    fputs("<details><summary>Every case of every lab, and what its claims came to</summary>\n", out);
+    tables_closing(out, &r->closing, NULL, false);
+    fputs("</details>\n", out);
+}
+
+static void put_guesses(FILE *out, const struct report *r)
+{
+    if (r->guesses.rows > 0)
+        tables_guesses(out, &r->guesses);
+    if (r->blind.rows > 0)
+        tables_blind(out, &r->blind);
+    if (r->guesses.rows + r->blind.rows == 0)
+        fputs("<p class=\"note\">None yet. A lab that is started by hand asks first: "
+              "<code>build/bin/01_straggler</code>; and with <code>--blind</code> it hides what it runs.</p>\n",
+              out);
+}
+
+long front_write(const struct report *r)
+{
+    struct figures figures = { .results = r->results };
+    struct file page = html_begin(&r->site, 0);
+    FILE *out = page.out;
+    fputs("<h1>Why is my distributed training job slow?</h1>\n<p class=\"lead\">Five labs trained a real network on "
+          "ranks, broke "
+          "it in one well-known way at a time, predicted what that must cost, and measured it. This page is what came "
+          "out; each lab's page holds its lesson with this run's charts and tables.</p>\n<h2>What ran</h2>\n",
+          out);
+    put_trouble(out, r);
+    put_runs(out, r);
+    fputs("<h2>The labs</h2>\n", out);
+    for (int lab = 0; lab < r->labs; lab++)
+        put_lab(out, r, lab, &figures);
+    fputs("<h2>The published numbers, and this machine's</h2>\n", out);
+    put_closing(out, r);
+    fputs("<h2>Your guesses</h2>\n", out);
+    put_guesses(out, r);
+    fputs("<h2>The machine card</h2>\n<p>What each machine does when nothing is wrong. Predictions see this, and never "
+          "the "
+          "run that they predict.</p>\n",
+          out);
+    put_cards(out, r);
+    figures_close(&figures);
+    return html_end(&page, &r->site, 0);
+}

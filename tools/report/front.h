@@ -1,0 +1,22 @@
+/* front: the first page of the report. */
+#ifndef LOCKSTEP_FRONT_H
+#define LOCKSTEP_FRONT_H
+
+#include "findings.h"
+#include "html.h"
+#include "lesson.h"
+
+/* Everything a report is made of. */
+struct report {
+    const char *results;
+    struct html_site site;
+    int labs; /* the first lessons are those of labs */
+    struct lesson *lessons;
+    struct lab_findings *findings;                          /* (labs) */
+    struct csv_table runs, closing, claims, guesses, blind; /* no rows where there is none */
+};
+
+/* Writes index.html; returns its bytes. */
+long front_write(const struct report *report);
+
+#endif

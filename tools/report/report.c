@@ -1,0 +1,196 @@
+/* report: the results as pages to look at.
+ *
+ *     report --results results --sources .
+ *
+ * writes RESULTS/index.html (what ran, the labs at a glance, the published numbers beside this machine's, your guesses, the
+ * machine) and a page for each lesson of SOURCES/notebooks-md, with this run's charts and tables in place of the
+ * lesson's own. Each page stands alone: opened from disk, without a network and without script. Nothing is computed here:
+ * all numbers are those of the CSV files that the labs, `claims` and run_all.sh wrote.
+ *
+ * Exit status: 0 done, 1 a page could not be written, 2 bad usage. */
+#include "die.h"
+#include "front.h"
+#include "memory.h"
+#include "options.h"
+#include "tables.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct options {
+    const char *results, *sources;
+};
+
+#define AT(member) offsetof(struct options, member)
+static const struct option_row option_rows[] = {
+    { "--results", OPTION_TEXT, AT(results), 0, 0, "DIR", "what the labs wrote, and where the pages go" },
+    { "--sources", OPTION_TEXT, AT(sources), 0, 0, "DIR", "the project's own folder: lessons, and how pages look" },
+    { 0 },
+};
+#undef AT
+
+enum { LESSONS_MOST = 64 };
+
+/* --- what it is made of ------------------------------------------------------------------------------------------ */
+
+static bool is_lab(const char *stem)
+{
+    return strspn(stem, "0123456789") == 2 && stem[2] == '_';
+}
+
+/* The lessons by name, so those of labs first; README.md is the front page's business. */
+static void open_lessons(struct report *r, const char *folder)
+{
+    struct dirent **files;
+    int count = scandir(folder, &files, NULL, alphasort);
+    if (count < 0)
+        die(STATUS_USAGE, "%s cannot be read; name the project's folder with --sources", folder);
+    r->lessons = memory_new(LESSONS_MOST, sizeof *r->lessons);
+    r->site.links = memory_new(LESSONS_MOST + 1, sizeof *r->site.links);
+    r->site.links[r->site.count++] =
+        (struct html_link){ .file = memory_text("index.html"), .title = memory_text("Lockstep") };
+    for (int i = 0; i < count; i++) {
+        char *stem = files[i]->d_name, *dot = strrchr(stem, '.');
+        if (dot && strcmp(dot, ".md") == 0 && strcmp(stem, "README.md") != 0 && r->site.count <= LESSONS_MOST) {
+            *dot = '\0';
+            struct lesson *lesson = &r->lessons[r->site.count - 1];
+            *lesson = lesson_open(folder, stem);
+            r->labs += is_lab(stem);
+            r->site.links[r->site.count++] =
+                (struct html_link){ .file = memory_text("%s.html", stem), .title = memory_text("%s", lesson->title) };
+        }
+        free(files[i]);
+    }
+    free(files);
+}
+
+static char *read_look(const char *sources)
+{
+    char *path = memory_text("%s/plots/style.css", sources), *text = NULL;
+    size_t size = 0;
+    FILE *in = fopen(path, "r");
+    if (!in)
+        die(STATUS_USAGE, "%s cannot be read; name the project's folder with --sources", path);
+    if (getdelim(&text, &size, '\0', in) < 0)
+        die(STATUS_USAGE, "%s is empty", path);
+    fclose(in);
+    free(path);
+    return text;
+}
+
+/* A table that may be missing; one that cannot be read ends the program. */
+static struct csv_table open_table(const char *results, const char *name, const char *const *columns)
+{
+    char *path = memory_text("%s/%s", results, name);
+    struct csv_table table = access(path, F_OK) == 0 ? csv_open(path, columns) : (struct csv_table){ 0 };
+    free(path);
+    return table;
+}
+
+static void open_tables(struct report *r)
+{
+    r->runs = open_table(r->results, "runs.csv", (const char *const[]){ "what", "status", "reason", NULL });
+    r->closing = open_table(r->results, "closing.csv", (const char *const[]){ "lab", "case", "verdict", NULL });
+    r->claims = open_table(r->results, "claims.csv", (const char *const[]){ "lab", "id", "verdict", NULL });
+    r->guesses = open_table(r->results, "guesses.csv", (const char *const[]){ "lab", "case", "guess_ms", NULL });
+    r->blind = open_table(r->results, "blind.csv", (const char *const[]){ "lab", "case", "right", NULL });
+}
+
+static struct report open_report(const struct options *o)
+{
+    struct report r = { .results = o->results, .site = { .folder = o->results, .look = read_look(o->sources) } };
+    char *folder = memory_text("%s/notebooks-md", o->sources);
+    open_lessons(&r, folder);
+    free(folder);
+    r.findings = memory_new((size_t)r.labs + 1, sizeof *r.findings);
+    for (int lab = 0; lab < r.labs; lab++)
+        r.findings[lab] = findings_open(o->results, r.lessons[lab].stem);
+    open_tables(&r);
+    return r;
+}
+
+static void close_report(struct report *r)
+{
+    for (int i = 0; i < r->site.count; i++) {
+        if (i > 0)
+            lesson_close(&r->lessons[i - 1]);
+        free(r->site.links[i].file);
+        free(r->site.links[i].title);
+    }
+    for (int lab = 0; lab < r->labs; lab++)
+        findings_close(&r->findings[lab]);
+    struct csv_table *tables[] = { &r->runs, &r->closing, &r->claims, &r->guesses, &r->blind };
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        csv_free(tables[i]);
+    free(r->findings);
+    free(r->lessons);
+    free(r->site.links);
+    free(r->site.look);
+}
+
+/* --- a lesson's page --------------------------------------------------------------------------------------------- */
+
+/* Below the lesson: every chart and table of a place that the lesson did not show. */
+static void put_place(FILE *out, const struct finding *f, struct figures *figures)
+{
+    char *said = finding_caption(f);
+    fprintf(out, "<section>\n<h3>");
+    html_text(out, strcmp(finding_place(f), "a simulated machine") == 0 ? f->platform : finding_place(f));
+    fputs("</h3>\n<p class=\"note\">", out);
+    html_text(out, said);
+    fputs("</p>\n", out);
+    free(said);
+    tables_cases(out, f);
+    for (int row = 0; row < f->charts.rows; row++) {
+        const char *chart = csv_field(&f->charts, row, "chart");
+        if (!figure_is_shown(figures, f, chart))
+            figure_put(out, figures, f, chart, NULL);
+    }
+    fprintf(out,
+            "<p>Every number: <a href=\"%s/summary.csv\">cases</a>, <a href=\"%s/ranks.csv\">ranks</a>, "
+            "<a href=\"%s/rounds.csv\">rounds</a>, <a href=\"%s/spans.csv\">spans</a>. To walk through its steps, open "
+            "<a href=\"%s/trace.json\">trace.json</a> at <a "
+            "href=\"https://ui.perfetto.dev\">ui.perfetto.dev</a>.</p>\n</section>\n",
+            f->folder, f->folder, f->folder, f->folder, f->folder);
+}
+
+static long write_lesson(struct report *r, int which)
+{
+    struct lesson *lesson = &r->lessons[which];
+    const char *stems[LESSONS_MOST + 1] = { NULL };
+    for (int i = 0; i + 1 < r->site.count; i++)
+        stems[i] = r->lessons[i].stem;
+    const struct lab_findings *findings = which < r->labs ? &r->findings[which] : NULL;
+    struct figures figures = { .results = r->results };
+    struct file page = html_begin(&r->site, which + 1);
+    lesson_put(page.out, lesson, &(struct filling){ .findings = findings, .claims = &r->claims, .stems = stems },
+               &figures);
+    if (findings && findings->count > 0) {
+        fputs("<h2>All of this run</h2>\n", page.out);
+        tables_closing(page.out, &r->closing, lesson->stem, false);
+        for (int i = 0; i < findings->count; i++)
+            put_place(page.out, &findings->at[i], &figures);
+    }
+    figures_close(&figures);
+    return html_end(&page, &r->site, which + 1);
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = { .results = "results", .sources = "." };
+    const struct option_row *const tables[] = { option_rows, NULL };
+    options_parse(tables, &o, "report: the results as pages to look at", argc, argv);
+    if (access(o.results, R_OK | X_OK) != 0)
+        die(STATUS_USAGE, "--results '%s' cannot be read; run a lab first, or name its folder", o.results);
+    struct report r = open_report(&o);
+    long largest = front_write(&r);
+    for (int i = 0; i + 1 < r.site.count; i++) {
+        long bytes = write_lesson(&r, i);
+        largest = bytes > largest ? bytes : largest;
+    }
+    printf("%d pages, the largest %.2f MB: %s/index.html\n", r.site.count, (double)largest / 1e6, o.results);
+    close_report(&r);
+    return STATUS_RIGHT;
+}

@@ -1,0 +1,184 @@
+#include "svg.h"
+
+#include "html.h"
+#include "memory.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A whole file, with a zero behind it. */
+static char *read_file(const char *path, size_t *size)
+{
+    FILE *in = fopen(path, "rb");
+    if (!in)
+        return NULL;
+    char *text = NULL, bytes[65536];
+    FILE *out = open_memstream(&text, size);
+    for (size_t got; (got = fread(bytes, 1, sizeof bytes, in)) > 0;)
+        fwrite(bytes, 1, got, out);
+    fclose(in);
+    fclose(out);
+    return text;
+}
+
+/* What a neutral colour of the charts is on a page. Not quite black and white stand on a bar and stay (style.gp). */
+static const struct {
+    unsigned level; /* of red, green and blue */
+    const char *name;
+} neutrals[] = { { 0, "var(--ink)" },    { 68, "var(--ink)" },   { 85, "var(--soft)" },
+                 { 102, "var(--soft)" }, { 128, "var(--soft)" }, { 208, "var(--bar)" },
+                 { 228, "var(--line)" }, { 238, "var(--pale)" }, { 255, "var(--paper)" } };
+
+static const char *neutral_of(unsigned level)
+{
+    for (size_t i = 0; i < sizeof neutrals / sizeof *neutrals; i++)
+        if (neutrals[i].level == level)
+            return neutrals[i].name;
+    return NULL;
+}
+
+/* Writes a colour that begins at `at` as the page has it; returns where it ends, or NULL where there is none. */
+static const char *put_color(FILE *out, const char *at)
+{
+    unsigned red = 0, green = 0, blue = 0;
+    int length = 0;
+    if (sscanf(at, "rgb( %u , %u , %u )%n", &red, &green, &blue, &length) != 3 &&
+        sscanf(at, "#%2x%2x%2x%n", &red, &green, &blue, &length) != 3)
+        return NULL;
+    const char *neutral = red == green && green == blue ? neutral_of(red) : NULL;
+    if (neutral)
+        fputs(neutral, out);
+    else
+        fprintf(out, "#%02x%02x%02x", red & 255, green & 255, blue & 255);
+    return at + length;
+}
+
+static bool begins(const char *at, const char *word)
+{
+    return strncmp(at, word, strlen(word)) == 0;
+}
+
+/* One attribute's value, from its quote on: names get the prefix, colours become the page's, blanks are one. Returns where
+ * it ends. */
+static const char *put_value(FILE *out, const char *at, const char *prefix, bool is_name)
+{
+    const char quote = *at++;
+    fputc('"', out);
+    if (is_name) {
+        bool is_link = *at == '#';
+        fprintf(out, "%s%s", is_link ? "#" : "", prefix);
+        at += is_link;
+    } else if (begins(at, "black")) {
+        fputs("var(--ink)", out);
+        at += strlen("black");
+    }
+    while (*at && *at != quote) {
+        const char *behind = *at == 'r' || *at == '#' ? put_color(out, at) : NULL;
+        if (behind) {
+            at = behind;
+        } else if (begins(at, "url(#")) {
+            fprintf(out, "url(#%s", prefix);
+            at += strlen("url(#");
+        } else if (isspace((unsigned char)*at)) {
+            at += strspn(at, " \t\r\n");
+            if (*at != quote)
+                fputc(' ', out);
+        } else {
+            fputc(*at++, out);
+        }
+    }
+    fputc('"', out);
+    return *at ? at + 1 : at;
+}
+
+/* A tag, from its < to behind its >. */
+static const char *put_tag(FILE *out, const char *at, const char *prefix)
+{
+    bool is_name = false;
+    while (*at && *at != '>') {
+        if (*at == '"' || *at == '\'') {
+            at = put_value(out, at, prefix, is_name);
+            is_name = false;
+        } else if (isspace((unsigned char)*at)) {
+            at += strspn(at, " \t\r\n");
+            if (*at != '>' && *at != '/')
+                fputc(' ', out);
+            is_name = begins(at, "id=") || begins(at, "xlink:href=");
+            if (begins(at, "xlink:href")) /* the newer word, which needs no name space */
+                at += strlen("xlink:");
+        } else {
+            fputc(*at++, out);
+        }
+    }
+    fputc('>', out);
+    return *at ? at + 1 : at;
+}
+
+/* What a page does not want: gnuplot's own title, description and background. Returns where it ends, or `at`. */
+static const char *pass(const char *at)
+{
+    static const char *const elements[][2] = { { "<title>", "</title>" }, { "<desc>", "</desc>" } };
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
+        if (begins(at, elements[i][0])) {
+            const char *end = strstr(at, elements[i][1]);
+            return end ? end + strlen(elements[i][1]) : at;
+        }
+    if (begins(at, "<rect x=\"0\" y=\"0\"") && strstr(at, "/>"))
+        return strstr(at, "/>") + 2;
+    return at;
+}
+
+char *svg_read(const char *path, const char *prefix, const char *alt)
+{
+    size_t size = 0;
+    char *whole = read_file(path, &size), *text = NULL;
+    const char *at = whole ? strstr(whole, "<svg") : NULL;
+    const char *box = at ? strstr(at, "viewBox=\"") : NULL, *inside = at ? strchr(at, '>') : NULL;
+    if (!box || !inside) {
+        free(whole);
+        return NULL;
+    }
+    box += strlen("viewBox=\"");
+    FILE *out = open_memstream(&text, &size);
+    fprintf(out, "<svg viewBox=\"%.*s\" role=\"img\" aria-label=\"", (int)strcspn(box, "\""), box);
+    html_text(out, alt);
+    fputs("\">", out);
+    for (at = inside + 1; *at;) {
+        const char *behind = pass(at);
+        if (behind > at) {
+            at = behind;
+        } else if (*at == '<') {
+            at = put_tag(out, at, prefix);
+        } else if (isspace((unsigned char)*at) && at[strspn(at, " \t\r\n")] == '<' && (at[-1] == '>')) {
+            at += strspn(at, " \t\r\n"); /* between tags */
+        } else {
+            fputc(*at++, out);
+        }
+    }
+    fclose(out);
+    free(whole);
+    return text;
+}
+
+char *svg_read_base64(const char *path)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t size = 0;
+    unsigned char *bytes = (unsigned char *)read_file(path, &size);
+    if (!bytes)
+        return NULL;
+    char *text = memory_new(4 * ((size + 2) / 3) + 1, 1), *to = text;
+    for (size_t i = 0; i < size; i += 3) {
+        unsigned all = (unsigned)bytes[i] << 16;
+        all |= i + 1 < size ? (unsigned)bytes[i + 1] << 8 : 0;
+        all |= i + 2 < size ? bytes[i + 2] : 0;
+        for (int k = 0; k < 4; k++)
+            *to++ = digits[(all >> (18 - 6 * k)) & 63];
+    }
+    for (size_t missing = (3 - size % 3) % 3; missing > 0; missing--)
+        to[-(long)missing] = '=';
+    free(bytes);
+    return text;
+}
