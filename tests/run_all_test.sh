@@ -45,6 +45,11 @@ not_called() # TEXT
     ! grep -qF -- "$1" "$calls" || complain "it should not have called: $1"
 }
 
+not_judged() # no table was shown; the report's own call writes it down only
+{
+    ! grep -F -- "claims " "$calls" | grep -qvF -- "--tables" || complain "it should not have judged"
+}
+
 refuses() # TEXT ARGUMENT...: bad usage: one line that names the value, at once, and nothing is started
 {
     local text=$1 began=$SECONDS
@@ -90,7 +95,7 @@ if [[ -e $BROKEN ]]; then echo "error: no such thing"; exit 1; fi
 if [[ $1 == -S ]]; then echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" >build/CMakeCache.txt; exit; fi
 mkdir -p build/bin build/lib/model
 touch build/lib/model/01_straggler.so
-for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 scale:0 blog_machine:0; do
+for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 report:0 scale:0 blog_machine:0; do
     {
         echo '#!/usr/bin/env bash'
         echo "printf '%s\n' \"${name%:*} \$*\" >>\"$CALLS\""
@@ -105,6 +110,8 @@ for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 scal
             for place in "${places[@]}"; do
                 mkdir -p "$place/01_straggler" && touch "$place/01_straggler/summary.csv"
             done'
+        [[ $name != 02_* ]] || echo 'echo "it went wrong, and why" >>"$LOCKSTEP_COMPLAINTS"'
+        [[ $name != 03_* ]] || echo 'echo "this machine has no \"such\" thing" >>"$LOCKSTEP_COMPLAINTS"'
         echo '[[ ! -e $FAILING || $0 != */$(<"$FAILING") ]] || exit $(<"$FAILING.status")'
         [[ $name != [0-9]* ]] || echo "read -r answer && echo 'it could ask'"
         echo 'if [[ -e $KILLER && $* != *first-look* ]]; then trap "exit 143" TERM; kill -TERM 0; sleep 5; fi'
@@ -124,6 +131,7 @@ test_usage()
     refuses "unknown word '--frobnicate'" --frobnicate
     refuses "unknown word 'quick'" quick
     refuses "unknown word ''" ''
+    refuses "--report runs nothing; leave out --quick" --report --quick
     refuses "--only needs a value" --only
     refuses "--only needs a value" --only --quick
     refuses "--only needs a value" --only=
@@ -188,6 +196,12 @@ test_running()
     called "gnuplot -e results='$elsewhere/my results/platforms/dedicated-cores/01_straggler' plots/01_straggler.gp"
     not_called "plots/02_wrong.gp"
     called "claims --results $elsewhere/my results --expected expected"
+    called "claims --results $elsewhere/my results --expected expected --tables"
+    called "report --results $elsewhere/my results --sources ."
+    says "$elsewhere/my results/index.html"
+    grep -qF '"02_wrong",failed,"it went wrong, and why"' "$elsewhere/my results/runs.csv" || complain "runs.csv tells no failure"
+    grep -qF '"03_cannot",skipped,"this machine has no ""such"" thing"' "$elsewhere/my results/runs.csv" ||
+        complain "runs.csv tells nothing skipped"
     not_called "apt-get"
 
     run 0 --only 01_straggler --backend mpi
@@ -198,7 +212,7 @@ test_running()
     run 0 --only 01_straggler --out "$folder/it's"
     called "results='$folder/it''s/01_straggler'"
     run 0 --only 03_cannot
-    not_called "claims"
+    not_judged
 }
 
 test_platforms()
@@ -208,7 +222,7 @@ test_platforms()
     called "01_straggler --out $folder/one --seconds 60 --platform small"
     called "gnuplot -e results='$folder/one/platforms/small/01_straggler'"
     not_called "results='$folder/one/01_straggler'"
-    not_called "claims"
+    not_judged
     mkdir -p "$elsewhere/mine"
     touch "$elsewhere/mine/own.xml" "$elsewhere/bare"
     run 0 --only 01_straggler --platform mine/own.xml --quick
@@ -297,7 +311,7 @@ test_bench()
     called "bench_gpu --out $elsewhere/one GPU"
     says "bench     $elsewhere/one GPU/bench_gpu.csv"
     not_called "01_straggler"
-    not_called "claims"
+    not_judged
     stub "$built/bench_gpu" <<<'exit 1'
     run 1 --bench
     says "bench_gpu ended with status 1"
@@ -326,7 +340,7 @@ test_scale()
     called "gnuplot -e results='$elsewhere/many ranks/scale' plots/scale.gp"
     not_called "first-look"
     not_called "02_wrong"
-    not_called "claims"
+    not_judged
 
     failing scale 1
     run 1 --scale
@@ -361,7 +375,7 @@ test_trouble()
     touch "$KILLER"
     run 130
     says "stopped; finished and kept: nothing yet"
-    not_called "claims"
+    not_judged
     before=()
     rm "$KILLER"
 
@@ -378,6 +392,18 @@ test_trouble()
     touch "$project/build/fresh"
     run 0 --only 01_straggler
     [[ -e $project/build/fresh ]] || complain "a build folder that belongs here was thrown away"
+}
+
+test_report()
+{
+    run 0 --report
+    called "report --results results --sources ."
+    not_called "01_straggler"
+    says "results/index.html"
+    failing report 1
+    run 1 --report
+    says "the report could not be written"
+    failing
 }
 
 test_tests()
@@ -435,6 +461,7 @@ test_gpus
 test_bench
 test_scale
 test_trouble
+test_report
 test_tests
 test_setup
 ((failed)) || echo "run_all.sh does what it says"
