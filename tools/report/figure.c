@@ -103,11 +103,26 @@ static char *alt_of(const struct finding *finding, const char *chart)
     return text;
 }
 
+/* "<strong>This run, here, measured.</strong> 4 ranks · …" */
+static char *caption_of(const struct finding *finding, const char *introduction)
+{
+    char *said = finding_caption(finding), *caption = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&caption, &size);
+    fprintf(out, "<strong>%s%s.</strong> ", introduction, finding_place(finding));
+    html_text(out, said);
+    fclose(out);
+    free(said);
+    return caption;
+}
+
 bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart,
-                const char *caption)
+                const char *introduction)
 {
     char *path = memory_text("%s/%s.svg", finding->folder, chart), *alt = alt_of(finding, chart);
+    char *caption = introduction ? caption_of(finding, introduction) : NULL;
     bool was_put = figure_put_path(out, figures, path, alt, caption);
+    free(caption);
     free(alt);
     free(path);
     return was_put;

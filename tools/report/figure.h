@@ -16,12 +16,12 @@ struct figures {
 
 void figures_close(struct figures *figures);
 
-/* The chart of a finding; `caption` is HTML and may be NULL. Where the page is nearly as large as a page may be, a link to
+/* The chart of a finding; with `introduction` (HTML), its caption tells where and how it ran; NULL: no caption. Where the page is nearly as large as a page may be, a link to
  * the chart stands for it. False, and nothing written, where there is no such chart. */
 bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart,
-                const char *caption);
+                const char *introduction);
 
-/* A chart that belongs to no lab, by its path below the results, described by `alt`. */
+/* A chart that belongs to no lab, by its path below the results, described by `alt`; `caption` is HTML. */
 bool figure_put_path(FILE *out, struct figures *figures, const char *path, const char *alt, const char *caption);
 
 bool figure_is_shown(const struct figures *figures, const struct finding *finding, const char *chart);

@@ -10,16 +10,16 @@
 
 /* --- what ran ---------------------------------------------------------------------------------------------------- */
 
-static void put_runs(FILE *out, const struct report *r)
+static void put_runs(FILE *out, const struct book *book)
 {
     html_table(out, "What ran, and where");
     html_row(out);
     static const char *const heads[] = { "lab", "where", "ranks", "cases", "rounds", "failed checks", "when" };
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         html_head(out, heads[i]);
-    for (int lab = 0; lab < r->labs; lab++)
-        for (int i = 0; i < r->findings[lab].count; i++) {
-            const struct finding *f = &r->findings[lab].at[i];
+    for (int lab = 0; lab < book->labs; lab++)
+        for (int i = 0; i < book->findings[lab].count; i++) {
+            const struct finding *f = &book->findings[lab].at[i];
             double wrong = 0;
             for (int row = 0; row < f->summary.rows; row++)
                 wrong += fmax(0, csv_value(&f->summary, row, "wrong"));
@@ -27,8 +27,8 @@ static void put_runs(FILE *out, const struct report *r)
             struct tm local;
             strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&f->when, &local));
             html_row(out);
-            fprintf(out, "<td><a href=\"%s.html\">", r->findings[lab].lab);
-            html_text(out, r->findings[lab].lab);
+            fprintf(out, "<td><a href=\"%s.html\">", book->findings[lab].lab);
+            html_text(out, book->findings[lab].lab);
             fputs("</a></td>", out);
             html_cell(out, strcmp(finding_place(f), "a simulated machine") == 0 ? f->platform : finding_place(f));
             char *ranks = finding_told(f, "ranks", 0);
@@ -43,23 +43,23 @@ static void put_runs(FILE *out, const struct report *r)
 }
 
 /* Of the last run_all.sh: what failed, and what was left out, each with its reason. */
-static void put_trouble(FILE *out, const struct report *r)
+static void put_trouble(FILE *out, const struct book *book)
 {
     static const struct {
         const char *status, *heading, *look;
     } kinds[] = { { "failed", "What failed", "bad" }, { "skipped", "What was skipped", "note" } };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         bool has_any = false;
-        for (int row = 0; row < r->runs.rows; row++) {
-            if (strcmp(csv_field(&r->runs, row, "status"), kinds[k].status) != 0)
+        for (int row = 0; row < book->runs.rows; row++) {
+            if (strcmp(csv_field(&book->runs, row, "status"), kinds[k].status) != 0)
                 continue;
             if (!has_any)
                 fprintf(out, "<section class=\"%s\">\n<h3>%s</h3>\n<ul>\n", kinds[k].look, kinds[k].heading);
             has_any = true;
             fputs("<li><strong>", out);
-            html_text(out, csv_field(&r->runs, row, "what"));
+            html_text(out, csv_field(&book->runs, row, "what"));
             fputs("</strong>: ", out);
-            html_text(out, csv_field(&r->runs, row, "reason"));
+            html_text(out, csv_field(&book->runs, row, "reason"));
             fputs("</li>\n", out);
         }
         if (has_any)
@@ -87,13 +87,13 @@ static void put_card(FILE *out, const struct finding *finding)
 }
 
 /* The first lab that ran in a place tells its card; lab 05 has another model, and its own. */
-static void put_cards(FILE *out, const struct report *r)
+static void put_cards(FILE *out, const struct book *book)
 {
     const char *seen[16] = { NULL };
     int count = 0;
-    for (int lab = 0; lab < r->labs; lab++)
-        for (int i = 0; i < r->findings[lab].count; i++) {
-            const struct finding *f = &r->findings[lab].at[i];
+    for (int lab = 0; lab < book->labs; lab++)
+        for (int i = 0; i < book->findings[lab].count; i++) {
+            const struct finding *f = &book->findings[lab].at[i];
             bool is_new = count < 16;
             for (int j = 0; j < count; j++)
                 is_new &= strcmp(seen[j], f->platform) != 0;
@@ -163,23 +163,18 @@ static void put_sentence(FILE *out, const struct finding *f)
     fputs("</p>\n", out);
 }
 
-static void put_lab(FILE *out, const struct report *r, int lab, struct figures *figures)
+static void put_lab(FILE *out, const struct book *book, int lab, struct figures *figures)
 {
-    const struct lesson *lesson = &r->lessons[lab];
-    const struct lab_findings *findings = &r->findings[lab];
+    const struct lesson *lesson = &book->lessons[lab];
+    const struct lab_findings *findings = &book->findings[lab];
     fprintf(out, "<section>\n<h3><a href=\"%s.html\">", lesson->stem);
     html_text(out, lesson->title);
     fputs("</a></h3>\n", out);
     char *question = lesson_section(lesson, 1), *chart = lesson_first_chart(lesson);
     fputs(question, out);
     bool was_put = false;
-    for (int i = 0; chart && i < findings->count && !was_put; i++) {
-        char *said = finding_caption(&findings->at[i]);
-        char *caption = memory_text("<strong>%s.</strong> %s", finding_place(&findings->at[i]), said);
-        was_put = figure_put(out, figures, &findings->at[i], chart, caption);
-        free(caption);
-        free(said);
-    }
+    for (int i = 0; chart && i < findings->count && !was_put; i++)
+        was_put = figure_put(out, figures, &findings->at[i], chart, "");
     if (findings->count == 0)
         fputs("<p class=\"note\">Not run yet.</p>\n", out);
     else
@@ -191,54 +186,54 @@ static void put_lab(FILE *out, const struct report *r, int lab, struct figures *
 
 /* --- the page ---------------------------------------------------------------------------------------------------- */
 
-static void put_closing(FILE *out, const struct report *r)
+static void put_closing(FILE *out, const struct book *book)
 {
-    if (r->closing.rows == 0) {
+    if (book->closing.rows == 0) {
         fputs("<p class=\"note\">Nothing was compared yet: run <code>./run_all.sh</code>.</p>\n", out);
         return;
     }
-    tables_closing(out, &r->closing, NULL, true);
+    tables_closing(out, &book->closing, NULL, true);
     fputs("<details><summary>Every case of every lab, and what its claims came to</summary>\n", out);
-    tables_closing(out, &r->closing, NULL, false);
+    tables_closing(out, &book->closing, NULL, false);
     fputs("</details>\n", out);
 }
 
-static void put_guesses(FILE *out, const struct report *r)
+static void put_guesses(FILE *out, const struct book *book)
 {
-    if (r->guesses.rows > 0)
-        tables_guesses(out, &r->guesses);
-    if (r->blind.rows > 0)
-        tables_blind(out, &r->blind);
-    if (r->guesses.rows + r->blind.rows == 0)
+    if (book->guesses.rows > 0)
+        tables_guesses(out, &book->guesses);
+    if (book->blind.rows > 0)
+        tables_blind(out, &book->blind);
+    if (book->guesses.rows + book->blind.rows == 0)
         fputs("<p class=\"note\">None yet. A lab that is started by hand asks first: "
               "<code>build/bin/01_straggler</code>; and with <code>--blind</code> it hides what it runs.</p>\n",
               out);
 }
 
-long front_write(const struct report *r)
+long front_write(const struct book *book)
 {
-    struct figures figures = { .results = r->results };
-    struct file page = html_begin(&r->site, 0);
+    struct figures figures = { .results = book->results };
+    struct file page = html_begin(&book->site, 0);
     FILE *out = page.out;
     fputs("<h1>Why is my distributed training job slow?</h1>\n<p class=\"lead\">Five labs trained a real network on "
           "ranks, broke "
           "it in one well-known way at a time, predicted what that must cost, and measured it. This page is what came "
           "out; each lab's page holds its lesson with this run's charts and tables.</p>\n<h2>What ran</h2>\n",
           out);
-    put_trouble(out, r);
-    put_runs(out, r);
+    put_trouble(out, book);
+    put_runs(out, book);
     fputs("<h2>The labs</h2>\n", out);
-    for (int lab = 0; lab < r->labs; lab++)
-        put_lab(out, r, lab, &figures);
+    for (int lab = 0; lab < book->labs; lab++)
+        put_lab(out, book, lab, &figures);
     fputs("<h2>The published numbers, and this machine's</h2>\n", out);
-    put_closing(out, r);
+    put_closing(out, book);
     fputs("<h2>Your guesses</h2>\n", out);
-    put_guesses(out, r);
+    put_guesses(out, book);
     fputs("<h2>The machine card</h2>\n<p>What each machine does when nothing is wrong. Predictions see this, and never "
           "the "
           "run that they predict.</p>\n",
           out);
-    put_cards(out, r);
+    put_cards(out, book);
     figures_close(&figures);
-    return html_end(&page, &r->site, 0);
+    return html_end(&page, &book->site, 0);
 }

@@ -7,7 +7,7 @@
 #include "lesson.h"
 
 /* Everything a report is made of. */
-struct report {
+struct book {
     const char *results;
     struct html_site site;
     int labs; /* the first lessons are those of labs */
@@ -17,6 +17,6 @@ struct report {
 };
 
 /* Writes index.html; returns its bytes. */
-long front_write(const struct report *report);
+long front_write(const struct book *book);
 
 #endif

@@ -198,18 +198,8 @@ static bool put_of_run(FILE *out, const struct filling *filling, struct figures 
 {
     const char *chart = filling->findings ? chart_in(picture, filling->findings->lab) : NULL;
     bool was_put = false;
-    for (int i = 0; chart && i < filling->findings->count && !was_put; i++) {
-        const struct finding *finding = &filling->findings->at[i];
-        char *said = finding_caption(finding), *caption = NULL;
-        size_t size = 0;
-        FILE *text = open_memstream(&caption, &size);
-        fprintf(text, "<strong>This run, %s.</strong> ", finding_place(finding));
-        html_text(text, said);
-        fclose(text);
-        was_put = figure_put(out, figures, finding, chart, caption);
-        free(said);
-        free(caption);
-    }
+    for (int i = 0; chart && i < filling->findings->count && !was_put; i++)
+        was_put = figure_put(out, figures, &filling->findings->at[i], chart, "This run, ");
     char *path = chart ? NULL : path_of_other(picture);
     if (path)
         was_put = figure_put_path(out, figures, path, alt, "<strong>This run, simulated.</strong>");

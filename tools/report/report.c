@@ -41,24 +41,24 @@ static bool is_lab(const char *stem)
 }
 
 /* The lessons by name, so those of labs first; README.md is the front page's business. */
-static void open_lessons(struct report *r, const char *folder)
+static void open_lessons(struct book *book, const char *folder)
 {
     struct dirent **files;
     int count = scandir(folder, &files, NULL, alphasort);
     if (count < 0)
         die(STATUS_USAGE, "%s cannot be read; name the project's folder with --sources", folder);
-    r->lessons = memory_new(LESSONS_MOST, sizeof *r->lessons);
-    r->site.links = memory_new(LESSONS_MOST + 1, sizeof *r->site.links);
-    r->site.links[r->site.count++] =
+    book->lessons = memory_new(LESSONS_MOST, sizeof *book->lessons);
+    book->site.links = memory_new(LESSONS_MOST + 1, sizeof *book->site.links);
+    book->site.links[book->site.count++] =
         (struct html_link){ .file = memory_text("index.html"), .title = memory_text("Lockstep") };
     for (int i = 0; i < count; i++) {
         char *stem = files[i]->d_name, *dot = strrchr(stem, '.');
-        if (dot && strcmp(dot, ".md") == 0 && strcmp(stem, "README.md") != 0 && r->site.count <= LESSONS_MOST) {
+        if (dot && strcmp(dot, ".md") == 0 && strcmp(stem, "README.md") != 0 && book->site.count <= LESSONS_MOST) {
             *dot = '\0';
-            struct lesson *lesson = &r->lessons[r->site.count - 1];
+            struct lesson *lesson = &book->lessons[book->site.count - 1];
             *lesson = lesson_open(folder, stem);
-            r->labs += is_lab(stem);
-            r->site.links[r->site.count++] =
+            book->labs += is_lab(stem);
+            book->site.links[book->site.count++] =
                 (struct html_link){ .file = memory_text("%s.html", stem), .title = memory_text("%s", lesson->title) };
         }
         free(files[i]);
@@ -89,45 +89,45 @@ static struct csv_table open_table(const char *results, const char *name, const 
     return table;
 }
 
-static void open_tables(struct report *r)
+static void open_tables(struct book *book)
 {
-    r->runs = open_table(r->results, "runs.csv", (const char *const[]){ "what", "status", "reason", NULL });
-    r->closing = open_table(r->results, "closing.csv", (const char *const[]){ "lab", "case", "verdict", NULL });
-    r->claims = open_table(r->results, "claims.csv", (const char *const[]){ "lab", "id", "verdict", NULL });
-    r->guesses = open_table(r->results, "guesses.csv", (const char *const[]){ "lab", "case", "guess_ms", NULL });
-    r->blind = open_table(r->results, "blind.csv", (const char *const[]){ "lab", "case", "right", NULL });
+    book->runs = open_table(book->results, "runs.csv", (const char *const[]){ "what", "status", "reason", NULL });
+    book->closing = open_table(book->results, "closing.csv", (const char *const[]){ "lab", "case", "verdict", NULL });
+    book->claims = open_table(book->results, "claims.csv", (const char *const[]){ "lab", "id", "verdict", NULL });
+    book->guesses = open_table(book->results, "guesses.csv", (const char *const[]){ "lab", "case", "guess_ms", NULL });
+    book->blind = open_table(book->results, "blind.csv", (const char *const[]){ "lab", "case", "right", NULL });
 }
 
-static struct report open_report(const struct options *o)
+static struct book open_book(const struct options *o)
 {
-    struct report r = { .results = o->results, .site = { .folder = o->results, .look = read_look(o->sources) } };
+    struct book book = { .results = o->results, .site = { .folder = o->results, .look = read_look(o->sources) } };
     char *folder = memory_text("%s/notebooks-md", o->sources);
-    open_lessons(&r, folder);
+    open_lessons(&book, folder);
     free(folder);
-    r.findings = memory_new((size_t)r.labs + 1, sizeof *r.findings);
-    for (int lab = 0; lab < r.labs; lab++)
-        r.findings[lab] = findings_open(o->results, r.lessons[lab].stem);
-    open_tables(&r);
-    return r;
+    book.findings = memory_new((size_t)book.labs + 1, sizeof *book.findings);
+    for (int lab = 0; lab < book.labs; lab++)
+        book.findings[lab] = findings_open(o->results, book.lessons[lab].stem);
+    open_tables(&book);
+    return book;
 }
 
-static void close_report(struct report *r)
+static void close_book(struct book *book)
 {
-    for (int i = 0; i < r->site.count; i++) {
+    for (int i = 0; i < book->site.count; i++) {
         if (i > 0)
-            lesson_close(&r->lessons[i - 1]);
-        free(r->site.links[i].file);
-        free(r->site.links[i].title);
+            lesson_close(&book->lessons[i - 1]);
+        free(book->site.links[i].file);
+        free(book->site.links[i].title);
     }
-    for (int lab = 0; lab < r->labs; lab++)
-        findings_close(&r->findings[lab]);
-    struct csv_table *tables[] = { &r->runs, &r->closing, &r->claims, &r->guesses, &r->blind };
+    for (int lab = 0; lab < book->labs; lab++)
+        findings_close(&book->findings[lab]);
+    struct csv_table *tables[] = { &book->runs, &book->closing, &book->claims, &book->guesses, &book->blind };
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         csv_free(tables[i]);
-    free(r->findings);
-    free(r->lessons);
-    free(r->site.links);
-    free(r->site.look);
+    free(book->findings);
+    free(book->lessons);
+    free(book->site.links);
+    free(book->site.look);
 }
 
 /* --- a lesson's page --------------------------------------------------------------------------------------------- */
@@ -156,25 +156,25 @@ static void put_place(FILE *out, const struct finding *f, struct figures *figure
             f->folder, f->folder, f->folder, f->folder, f->folder);
 }
 
-static long write_lesson(struct report *r, int which)
+static long write_lesson(struct book *book, int which)
 {
-    struct lesson *lesson = &r->lessons[which];
+    struct lesson *lesson = &book->lessons[which];
     const char *stems[LESSONS_MOST + 1] = { NULL };
-    for (int i = 0; i + 1 < r->site.count; i++)
-        stems[i] = r->lessons[i].stem;
-    const struct lab_findings *findings = which < r->labs ? &r->findings[which] : NULL;
-    struct figures figures = { .results = r->results };
-    struct file page = html_begin(&r->site, which + 1);
-    lesson_put(page.out, lesson, &(struct filling){ .findings = findings, .claims = &r->claims, .stems = stems },
+    for (int i = 0; i + 1 < book->site.count; i++)
+        stems[i] = book->lessons[i].stem;
+    const struct lab_findings *findings = which < book->labs ? &book->findings[which] : NULL;
+    struct figures figures = { .results = book->results };
+    struct file page = html_begin(&book->site, which + 1);
+    lesson_put(page.out, lesson, &(struct filling){ .findings = findings, .claims = &book->claims, .stems = stems },
                &figures);
     if (findings && findings->count > 0) {
         fputs("<h2>All of this run</h2>\n", page.out);
-        tables_closing(page.out, &r->closing, lesson->stem, false);
+        tables_closing(page.out, &book->closing, lesson->stem, false);
         for (int i = 0; i < findings->count; i++)
             put_place(page.out, &findings->at[i], &figures);
     }
     figures_close(&figures);
-    return html_end(&page, &r->site, which + 1);
+    return html_end(&page, &book->site, which + 1);
 }
 
 int main(int argc, char **argv)
@@ -184,13 +184,13 @@ int main(int argc, char **argv)
     options_parse(tables, &o, "report: the results as pages to look at", argc, argv);
     if (access(o.results, R_OK | X_OK) != 0)
         die(STATUS_USAGE, "--results '%s' cannot be read; run a lab first, or name its folder", o.results);
-    struct report r = open_report(&o);
-    long largest = front_write(&r);
-    for (int i = 0; i + 1 < r.site.count; i++) {
-        long bytes = write_lesson(&r, i);
+    struct book book = open_book(&o);
+    long largest = front_write(&book);
+    for (int i = 0; i + 1 < book.site.count; i++) {
+        long bytes = write_lesson(&book, i);
         largest = bytes > largest ? bytes : largest;
     }
-    printf("%d pages, the largest %.2f MB: %s/index.html\n", r.site.count, (double)largest / 1e6, o.results);
-    close_report(&r);
+    printf("%d pages, the largest %.2f MB: %s/index.html\n", book.site.count, (double)largest / 1e6, o.results);
+    close_book(&book);
     return STATUS_RIGHT;
 }
