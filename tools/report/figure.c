@@ -94,7 +94,7 @@ static char *alt_of(const struct finding *finding, const char *chart)
             fprintf(out, "%s. Shown: %s. ", csv_field(&finding->charts, row, "title"),
                     csv_field(&finding->charts, row, "axis"));
     if (strcmp(chart, "breakdown") == 0 || strcmp(chart, "timeline") == 0 || strcmp(chart, "step_time") == 0) {
-        fprintf(out, "Milliseconds a step, %s: ", finding_place(finding));
+        fprintf(out, "Milliseconds a step, %s: ", finding->place);
         tell_cases(out, &finding->summary);
     } else {
         fprintf(out, "Its numbers are in the tables of %s.", finding->folder);
@@ -104,23 +104,22 @@ static char *alt_of(const struct finding *finding, const char *chart)
 }
 
 /* "<strong>This run, here, measured.</strong> 4 ranks · …" */
-static char *caption_of(const struct finding *finding, const char *introduction)
+static char *caption_of(const struct finding *finding)
 {
     char *said = finding_caption(finding), *caption = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&caption, &size);
-    fprintf(out, "<strong>%s%s.</strong> ", introduction, finding_place(finding));
+    fprintf(out, "<strong>This run, %s.</strong> ", finding->place);
     html_text(out, said);
     fclose(out);
     free(said);
     return caption;
 }
 
-bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart,
-                const char *introduction)
+bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart, bool is_told)
 {
     char *path = memory_text("%s/%s.svg", finding->folder, chart), *alt = alt_of(finding, chart);
-    char *caption = introduction ? caption_of(finding, introduction) : NULL;
+    char *caption = is_told ? caption_of(finding) : NULL;
     bool was_put = figure_put_path(out, figures, path, alt, caption);
     free(caption);
     free(alt);

@@ -16,10 +16,9 @@ struct figures {
 
 void figures_close(struct figures *figures);
 
-/* The chart of a finding; with `introduction` (HTML), its caption tells where and how it ran; NULL: no caption. Where the page is nearly as large as a page may be, a link to
+/* The chart of a finding; `is_told`: with a caption that says where and how it ran. Where the page is nearly as large as a page may be, a link to
  * the chart stands for it. False, and nothing written, where there is no such chart. */
-bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart,
-                const char *introduction);
+bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart, bool is_told);
 
 /* A chart that belongs to no lab, by its path below the results, described by `alt`; `caption` is HTML. */
 bool figure_put_path(FILE *out, struct figures *figures, const char *path, const char *alt, const char *caption);

@@ -29,6 +29,18 @@ static char *read_preamble(const char *path)
     return text;
 }
 
+/* New memory. */
+static char *phrase_of(const char *platform)
+{
+    if (strcmp(platform, "here") == 0)
+        return memory_text("here, measured");
+    if (strcmp(platform, "dedicated-cores") == 0)
+        return memory_text("dedicated cores, simulated");
+    if (strcmp(platform, "blog") == 0)
+        return memory_text("the blog's machine, simulated");
+    return memory_text("platform %s, simulated", platform);
+}
+
 static void add_finding(struct lab_findings *f, const char *results, const char *place, const char *platform)
 {
     char *folder = memory_text("%s%s", place, f->lab), *path = memory_text("%s/%s", results, folder);
@@ -43,6 +55,7 @@ static void add_finding(struct lab_findings *f, const char *results, const char 
             .folder = folder,
             .path = path,
             .platform = memory_text("%s", platform),
+            .place = phrase_of(platform),
             .is_simulated = strcmp(platform, "here") != 0,
             .summary = csv_open(summary, summary_columns),
             .charts = access(charts, F_OK) == 0 ? csv_open(charts, chart_columns) : (struct csv_table){ 0 },
@@ -92,21 +105,13 @@ void findings_close(struct lab_findings *f)
         free(f->at[i].folder);
         free(f->at[i].path);
         free(f->at[i].platform);
+        free(f->at[i].place);
         csv_free(&f->at[i].summary);
         csv_free(&f->at[i].charts);
         free(f->at[i].preamble);
     }
     free(f->at);
     free(f->lab);
-}
-
-const char *finding_place(const struct finding *finding)
-{
-    if (strcmp(finding->platform, "here") == 0)
-        return "here, measured";
-    if (strcmp(finding->platform, "dedicated-cores") == 0)
-        return "dedicated cores, simulated";
-    return strcmp(finding->platform, "blog") == 0 ? "the blog's machine, simulated" : "a simulated machine";
 }
 
 char *finding_told(const struct finding *finding, const char *key, int n)
@@ -121,14 +126,19 @@ char *finding_told(const struct finding *finding, const char *key, int n)
     return NULL;
 }
 
+void finding_when(const struct finding *finding, char when[FINDING_WHEN])
+{
+    struct tm local;
+    strftime(when, FINDING_WHEN, "%Y-%m-%d %H:%M", localtime_r(&finding->when, &local));
+}
+
 char *finding_caption(const struct finding *finding)
 {
     char *machine = finding_told(finding, "machine", 0), *device = finding_told(finding, "device", 0);
     char *backend = finding_told(finding, "backend", 0), *shares = finding_told(finding, "oversubscribed", 0);
     const struct csv_table *table = &finding->summary;
-    char date[32];
-    struct tm local;
-    strftime(date, sizeof date, "%Y-%m-%d %H:%M", localtime_r(&finding->when, &local));
+    char date[FINDING_WHEN];
+    finding_when(finding, date);
     char *largest = finding_told(finding, "ranks", 0);
     char *caption = memory_text(
         "%s%s%s · %s ranks · %s · %s rounds%s · %s", machine ? machine : "", device ? " · " : "", device ? device : "",

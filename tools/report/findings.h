@@ -12,6 +12,7 @@ struct finding {
     char *folder;   /* below the results: "platforms/blog/01_straggler" */
     char *path;     /* the same with the results before it */
     char *platform; /* "here", "dedicated-cores", "blog" … */
+    char *place;    /* the same for people: "dedicated cores, simulated" */
     bool is_simulated;
     struct csv_table summary;
     struct csv_table charts; /* chart, title, axis; no rows where none were drawn */
@@ -29,11 +30,12 @@ struct lab_findings {
 struct lab_findings findings_open(const char *results, const char *lab);
 void findings_close(struct lab_findings *findings);
 
-/* Where it was found, for people: "on dedicated cores, simulated". */
-const char *finding_place(const struct finding *finding);
-
 /* The n-th (from 0) line `key` of the preamble, copied; NULL when there is none. */
 char *finding_told(const struct finding *finding, const char *key, int n);
+
+/* When it ran: "2026-11-21 18:21". */
+enum { FINDING_WHEN = 32 };
+void finding_when(const struct finding *finding, char when[FINDING_WHEN]);
 
 /* What ran there, in a line: "4 ranks on 4 cores · sim (SimGrid 3.32) · 6 rounds". New memory. */
 char *finding_caption(const struct finding *finding);

@@ -10,36 +10,61 @@
 
 /* --- what ran ---------------------------------------------------------------------------------------------------- */
 
+static double failed_checks(const struct finding *f)
+{
+    double wrong = 0;
+    for (int row = 0; row < f->summary.rows; row++)
+        wrong += fmax(0, csv_value(&f->summary, row, "wrong"));
+    return wrong;
+}
+
+static void put_run(FILE *out, const struct lab_findings *lab, const struct finding *f)
+{
+    char when[FINDING_WHEN];
+    finding_when(f, when);
+    html_row(out);
+    fprintf(out, "<td><a href=\"%s.html\">", lab->lab);
+    html_text(out, lab->lab);
+    fputs("</a></td>", out);
+    html_cell(out, f->place);
+    char *ranks = finding_told(f, "ranks", 0);
+    html_number(out, ranks ? strtod(ranks, NULL) : NAN, 0);
+    free(ranks);
+    html_number(out, f->summary.rows, 0);
+    html_number(out, csv_value(&f->summary, 0, "rounds"), 0);
+    html_number(out, failed_checks(f), 0);
+    html_cell(out, when);
+}
+
+/* One sentence, and the table of it folded. */
 static void put_runs(FILE *out, const struct book *book)
 {
-    html_table(out, "What ran, and where");
-    html_row(out);
     static const char *const heads[] = { "lab", "where", "ranks", "cases", "rounds", "failed checks", "when" };
+    int labs = 0, runs = 0;
+    double wrong = 0;
+    for (int lab = 0; lab < book->labs; lab++) {
+        labs += book->findings[lab].count > 0;
+        runs += book->findings[lab].count;
+        for (int i = 0; i < book->findings[lab].count; i++)
+            wrong += failed_checks(&book->findings[lab].at[i]);
+    }
+    if (runs == 0) {
+        fputs("<p class=\"note\">Nothing yet: <code>./run_all.sh</code> runs every lab.</p>\n", out);
+        return;
+    }
+    fprintf(out,
+            "<details><summary>%d of %d labs, %d runs of them on this machine and on simulated ones; %.0f checks "
+            "failed</summary>\n",
+            labs, book->labs, runs, wrong);
+    html_table(out, "Each run: where, how much, when");
+    html_row(out);
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         html_head(out, heads[i]);
     for (int lab = 0; lab < book->labs; lab++)
-        for (int i = 0; i < book->findings[lab].count; i++) {
-            const struct finding *f = &book->findings[lab].at[i];
-            double wrong = 0;
-            for (int row = 0; row < f->summary.rows; row++)
-                wrong += fmax(0, csv_value(&f->summary, row, "wrong"));
-            char when[32];
-            struct tm local;
-            strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&f->when, &local));
-            html_row(out);
-            fprintf(out, "<td><a href=\"%s.html\">", book->findings[lab].lab);
-            html_text(out, book->findings[lab].lab);
-            fputs("</a></td>", out);
-            html_cell(out, strcmp(finding_place(f), "a simulated machine") == 0 ? f->platform : finding_place(f));
-            char *ranks = finding_told(f, "ranks", 0);
-            html_number(out, ranks ? strtod(ranks, NULL) : NAN, 0);
-            free(ranks);
-            html_number(out, f->summary.rows, 0);
-            html_number(out, csv_value(&f->summary, 0, "rounds"), 0);
-            html_number(out, wrong, 0);
-            html_cell(out, when);
-        }
+        for (int i = 0; i < book->findings[lab].count; i++)
+            put_run(out, &book->findings[lab], &book->findings[lab].at[i]);
     html_table_end(out);
+    fputs("</details>\n", out);
 }
 
 /* Of the last run_all.sh: what failed, and what was left out, each with its reason. */
@@ -76,7 +101,7 @@ static void put_card(FILE *out, const struct finding *finding)
     if (!line)
         return;
     fprintf(out, "<section>\n<h3>");
-    html_text(out, finding_place(finding));
+    html_text(out, finding->place);
     fputs("</h3>\n<pre>", out);
     for (int n = 0; line; line = finding_told(finding, "card", ++n)) {
         html_text(out, line);
@@ -174,7 +199,7 @@ static void put_lab(FILE *out, const struct book *book, int lab, struct figures 
     fputs(question, out);
     bool was_put = false;
     for (int i = 0; chart && i < findings->count && !was_put; i++)
-        was_put = figure_put(out, figures, &findings->at[i], chart, "");
+        was_put = figure_put(out, figures, &findings->at[i], chart, true);
     if (findings->count == 0)
         fputs("<p class=\"note\">Not run yet.</p>\n", out);
     else
@@ -220,8 +245,8 @@ long front_write(const struct book *book)
           "it in one well-known way at a time, predicted what that must cost, and measured it. This page is what came "
           "out; each lab's page holds its lesson with this run's charts and tables.</p>\n<h2>What ran</h2>\n",
           out);
-    put_trouble(out, book);
     put_runs(out, book);
+    put_trouble(out, book);
     fputs("<h2>The labs</h2>\n", out);
     for (int lab = 0; lab < book->labs; lab++)
         put_lab(out, book, lab, &figures);

@@ -199,7 +199,7 @@ static bool put_of_run(FILE *out, const struct filling *filling, struct figures 
     const char *chart = filling->findings ? chart_in(picture, filling->findings->lab) : NULL;
     bool was_put = false;
     for (int i = 0; chart && i < filling->findings->count && !was_put; i++)
-        was_put = figure_put(out, figures, &filling->findings->at[i], chart, "This run, ");
+        was_put = figure_put(out, figures, &filling->findings->at[i], chart, true);
     char *path = chart ? NULL : path_of_other(picture);
     if (path)
         was_put = figure_put_path(out, figures, path, alt, "<strong>This run, simulated.</strong>");

@@ -137,7 +137,7 @@ static void put_place(FILE *out, const struct finding *f, struct figures *figure
 {
     char *said = finding_caption(f);
     fprintf(out, "<section>\n<h3>");
-    html_text(out, strcmp(finding_place(f), "a simulated machine") == 0 ? f->platform : finding_place(f));
+    html_text(out, f->place);
     fputs("</h3>\n<p class=\"note\">", out);
     html_text(out, said);
     fputs("</p>\n", out);
@@ -146,7 +146,7 @@ static void put_place(FILE *out, const struct finding *f, struct figures *figure
     for (int row = 0; row < f->charts.rows; row++) {
         const char *chart = csv_field(&f->charts, row, "chart");
         if (!figure_is_shown(figures, f, chart))
-            figure_put(out, figures, f, chart, NULL);
+            figure_put(out, figures, f, chart, false);
     }
     fprintf(out,
             "<p>Every number: <a href=\"%s/summary.csv\">cases</a>, <a href=\"%s/ranks.csv\">ranks</a>, "

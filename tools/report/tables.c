@@ -143,7 +143,7 @@ void tables_cases(FILE *out, const struct finding *finding)
     };
     char *caption = memory_text("Each case, %s. Times in ms per step; data to transfer are means over ranks; × "
                                 "baseline with its 95 %% interval",
-                                finding_place(finding));
+                                finding->place);
     put_table(out, caption, &finding->summary, columns, (struct choice){ 0 });
     free(caption);
 }
@@ -157,7 +157,7 @@ bool tables_other(FILE *out, const struct finding *finding, const char *stem)
     free(path);
     if (!is_there)
         return false;
-    char *caption = memory_text("%s.csv, %s", stem, finding_place(finding));
+    char *caption = memory_text("%s.csv, %s", stem, finding->place);
     html_table(out, caption);
     html_row(out);
     for (int column = 0; column < table.columns; column++)
