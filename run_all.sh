@@ -567,6 +567,39 @@ keep_notes() # in runs.csv
     printf '%s\n' what,status,reason "${notes[@]}" >"$results/.runs.csv" && mv "$results/.runs.csv" "$results/runs.csv"
 }
 
+# shellcheck disable=SC2317 # called by draw_all
+drawable() # the script and the folder of all results that there is a script for
+{
+    local folder
+    for folder in "$results"/[0-9][0-9]_* "$results"/platforms/*/[0-9][0-9]_*; do
+        [[ ! -e $folder/summary.csv || ! -e plots/${folder##*/}.gp ]] || printf '%s %s\n' "${folder##*/}" "$folder"
+    done
+    [[ ! -e $results/platforms/blog/blog.csv ]] || printf 'blog %s\n' "$results/platforms/blog"
+    [[ ! -e $results/scale/scale.csv ]] || printf 'scale %s\n' "$results/scale"
+}
+
+# shellcheck disable=SC2317 # called through `quietly`
+draw_all() # as many at a time as there are cores; fails where one cannot be drawn
+{
+    local name folder status=0
+    while read -r name folder; do
+        while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || status=1; done
+        gnuplot -e "results='${folder//\'/\'\'}'" "plots/$name.gp" &
+    done < <(drawable)
+    while (($(jobs -p | wc -l) > 0)); do wait -n || status=1; done
+    return "$status"
+}
+
+draw_again() # what --report has to: the tables may be of runs by hand, which draw nothing
+{
+    : >build/charts.log
+    if ! command -v gnuplot >/dev/null; then
+        printf 'No gnuplot here, so the charts are those that were drawn before\n'
+        return
+    fi
+    quietly "Charts" build/charts.log draw_all || problem "charts" "some charts could not be drawn"
+}
+
 # The pages, of all results that are there: also of labs that did not run this time.
 write_report()
 {
@@ -631,6 +664,7 @@ main()
     elif is_given --bench; then
         run_bench
     elif is_given --report; then
+        draw_again
         write_report
     else
         look_first

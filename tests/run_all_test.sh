@@ -80,6 +80,7 @@ make_project()
     rm -f "$folder/without/smpirun"
     cp "$source/run_all.sh" "$project/"
     for lab in 01_straggler 02_wrong 03_cannot; do
+        touch "$project/plots/$lab.gp"
         printf '/* %s: what about %s?\n * More.\n */\n' "$lab" "${lab#*_}" >"$project/labs/$lab.c"
     done
     printf '<zone>\n  <prop id="about" value="a small machine"/>\n  <prop id="device" value="model"/>\n</zone>\n' >"$project/platforms/small.xml"
@@ -396,10 +397,13 @@ test_trouble()
 
 test_report()
 {
-    run 0 --report
-    called "report --results results --sources ."
+    run 0 --only 01_straggler --quick --out "$folder/it's again"
+    run 0 --report --out "$folder/it's again"
+    called "report --results $folder/it's again --sources ."
+    called "gnuplot -e results='$folder/it''s again/01_straggler' plots/01_straggler.gp"
+    called "gnuplot -e results='$folder/it''s again/platforms/dedicated-cores/01_straggler' plots/01_straggler.gp"
     not_called "01_straggler"
-    says "results/index.html"
+    says "again/index.html"
     failing report 1
     run 1 --report
     says "the report could not be written"
