@@ -63,4 +63,19 @@ while IFS=: read -r text target; do
     [ -e "$(dirname "$text")/$target" ] || complain "links point to something" "$text -> $target"
 done < <(grep -oHE '\]\([^)#:]+' README.md notebooks-md/*.md | sed 's/](//')
 
+# A picture has words for those who do not see it, is a chart of its lab, and has a caption behind its paragraph.
+found=$(grep -nE '!\[ *\]' README.md notebooks-md/*.md || true)
+[ -z "$found" ] || complain "a picture has a text" "$found"
+for lesson in notebooks-md/[0-9][0-9]_*.md; do
+    stem=$(basename "$lesson" .md)
+    found=$(grep -nE '^!\[' "$lesson" | grep -vE "\(img/${stem}_[a-z_]+\.png\)\$" || true)
+    [ -z "$found" ] || complain "a lesson's picture is img/${stem}_CHART.png, which the report swaps for the run's" "$found"
+done
+found=$(awk 'FNR == 1 { pictures = 0 } /^!\[/ { pictures = 1; next } pictures && /^$/ { next }
+    pictures && !/^\*/ { print FILENAME ":" FNR ": " $0 } { pictures = 0 }' README.md notebooks-md/*.md)
+[ -z "$found" ] || complain "a caption stands behind a picture, *emphasised*" "$found"
+for picture in notebooks-md/img/*; do
+    grep -qrF "$(basename "$picture")" README.md notebooks-md/*.md || complain "a picture is shown" "$picture"
+done
+
 exit "$failed"

@@ -402,7 +402,7 @@ test_report()
     called "report --results $folder/it's again --sources ."
     called "gnuplot -e results='$folder/it''s again/01_straggler' plots/01_straggler.gp"
     called "gnuplot -e results='$folder/it''s again/platforms/dedicated-cores/01_straggler' plots/01_straggler.gp"
-    not_called "01_straggler"
+    not_called "01_straggler --"
     says "again/index.html"
     failing report 1
     run 1 --report
