@@ -33,6 +33,12 @@ static bool was_shown(const struct figures *figures, const char *path)
     return false;
 }
 
+void figure_note(struct figures *figures, const struct finding *finding, const char *what)
+{
+    if (has_room(figures))
+        figures->shown[figures->count++] = memory_text("%s/%s.svg", finding->folder, what);
+}
+
 bool figure_is_shown(const struct figures *figures, const struct finding *finding, const char *chart)
 {
     char *path = memory_text("%s/%s.svg", finding->folder, chart);

@@ -11,7 +11,7 @@
 struct figures {
     const char *results;
     int count;
-    char *shown[64]; /* paths of the charts that are there */
+    char *shown[64]; /* paths of the charts and tables that are there */
 };
 
 void figures_close(struct figures *figures);
@@ -23,6 +23,8 @@ bool figure_put(FILE *out, struct figures *figures, const struct finding *findin
 /* A chart that belongs to no lab, by its path below the results, described by `alt`; `caption` is HTML. */
 bool figure_put_path(FILE *out, struct figures *figures, const char *path, const char *alt, const char *caption);
 
+/* What else of a finding was shown, a table say, and whether something was. */
+void figure_note(struct figures *figures, const struct finding *finding, const char *what);
 bool figure_is_shown(const struct figures *figures, const struct finding *finding, const char *chart);
 
 #endif

@@ -268,7 +268,8 @@ static char *table_asked(cmark_node *block)
     return memory_text("%.*s", (int)strcspn(text, " \n"), text);
 }
 
-static void fill_table(const struct lesson *lesson, const struct filling *filling, cmark_node *block)
+static void fill_table(const struct lesson *lesson, const struct filling *filling, struct figures *figures,
+                       cmark_node *block)
 {
     char *asked = table_asked(block), *html = NULL;
     if (!asked)
@@ -277,11 +278,14 @@ static void fill_table(const struct lesson *lesson, const struct filling *fillin
     FILE *out = open_memstream(&html, &size);
     bool was_put = false;
     for (int i = 0; filling->findings && i < filling->findings->count && !was_put; i++) {
+        const struct finding *finding = &filling->findings->at[i];
         was_put = strcmp(asked, "cases") == 0;
         if (was_put)
-            tables_cases(out, &filling->findings->at[i]);
+            tables_cases(out, finding);
         else if (strcmp(asked, "claims") != 0)
-            was_put = tables_other(out, &filling->findings->at[i], asked);
+            was_put = tables_other(out, finding, asked);
+        if (was_put)
+            figure_note(figures, finding, asked);
     }
     if (strcmp(asked, "claims") == 0)
         was_put = tables_claims(out, filling->claims, lesson->stem);
@@ -355,7 +359,7 @@ void lesson_put(FILE *out, struct lesson *lesson, const struct filling *filling,
         cmark_node_insert_after(tables.at[i], new_html("</div>"));
     }
     for (int i = 0; i < blocks.count; i++)
-        fill_table(lesson, filling, blocks.at[i]);
+        fill_table(lesson, filling, figures, blocks.at[i]);
     for (int i = 0; i < paragraphs.count; i++)
         if (holds_only(paragraphs.at[i], CMARK_NODE_IMAGE))
             i += fill_pictures(lesson, filling, figures, paragraphs.at[i]);

@@ -142,7 +142,8 @@ static void put_place(FILE *out, const struct finding *f, struct figures *figure
     html_text(out, said);
     fputs("</p>\n", out);
     free(said);
-    tables_cases(out, f);
+    if (!figure_is_shown(figures, f, "cases"))
+        tables_cases(out, f);
     for (int row = 0; row < f->charts.rows; row++) {
         const char *chart = csv_field(&f->charts, row, "chart");
         if (!figure_is_shown(figures, f, chart))
