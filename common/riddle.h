@@ -1,0 +1,11 @@
+/* riddle: what the supervisor does with a case that ran without its name (blind.h): the evidence, the question, the truth. */
+#ifndef LOCKSTEP_RIDDLE_H
+#define LOCKSTEP_RIDDLE_H
+
+#include "story.h"
+
+/* Shows what each rank did, asks on standard input which case it was and which rank is the cause, tells the truth and keeps
+ * the answer in blind.csv among the results. `platform` as in run_folder(); `arguments` are the program's. */
+void riddle_play(const struct story *story, const struct options *base, const char *platform, char *const *arguments);
+
+#endif
