@@ -267,9 +267,11 @@ void evidence_tell(FILE *out, const struct evidence *e)
             changes[count++] = change;
     }
     qsort(changes, (size_t)count, sizeof *changes, by_size);
+    if (e->odd.ranks != e->usual.ranks)
+        fprintf(out, "  ranks: %d (%s: %d)\n", e->odd.ranks, e->usual.name, e->usual.ranks);
     for (int i = 0; i < count; i++)
         tell_change(out, e, &changes[i]);
-    if (count == 0)
+    if (count == 0 && e->odd.ranks == e->usual.ranks)
         fprintf(out, "  nothing: no rank differs from %s by more than %.0f %% of a step\n", e->usual.name,
                 100 * VISIBLE);
 }

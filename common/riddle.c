@@ -6,6 +6,8 @@
 #include "learner.h"
 #include "memory.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -84,29 +86,30 @@ static void ask_rank(struct riddle *r)
 
 static void tell_case(const struct riddle *r)
 {
-    char *idea = blind_idea(r->story, r->truth);
-    printf("\nIt was %s: %s.\n", r->truth->name, idea);
+    const struct variant *truth = r->truth, *answer = r->answer;
+    char *idea = blind_idea(r->story, truth);
+    printf("\nIt was %s:\n  %s.\n", truth->name, idea);
     free(idea);
-    switch (blind_judge(r->truth, r->answer)) {
+    switch (blind_judge(truth, answer)) {
     case JUDGED_RIGHT:
         puts("You said so: right.");
         break;
     case JUDGED_HALF:
-        printf("You said %s: half right, the same trouble, but %s.\n", r->answer->name,
-               !r->truth->fix    ? "nothing was done about it"
-               : !r->answer->fix ? "something was done about it"
-                                 : "another remedy");
+        printf("You said %s: half right, the same trouble, but %s.\n", answer->name,
+               !truth->fix    ? "nothing else was changed"
+               : !answer->fix ? "one thing more was changed"
+                              : "another thing was changed as well");
         break;
     case JUDGED_WRONG:
-        printf("You said %s: wrong%s.\n", r->answer->name,
-               r->truth->fix && r->truth->fix == r->answer->fix ? ", though the remedy is the same" : "");
+        printf("You said %s: wrong%s.\n", answer->name,
+               truth->fix && truth->fix == answer->fix ? ", though what was changed as well is the same" : "");
         break;
     case JUDGED_NOTHING:
         break;
     }
 }
 
-static void tell_rank(const struct riddle *r)
+static void tell_rank(const struct riddle *r, bool is_blamed)
 {
     if (r->run->ranks == 1)
         return;
@@ -117,7 +120,7 @@ static void tell_rank(const struct riddle *r)
     if (r->accused == r->culprit)
         printf(" You said so: right.");
     else if (r->accused == RANK_NOBODY)
-        printf(" You said nobody: wrong.");
+        printf(" You said nobody: wrong%s.", is_blamed ? "" : ", though nobody waits for it");
     else if (r->accused >= 0)
         printf(" You said rank %d: wrong.", r->accused);
     putchar('\n');
@@ -190,7 +193,7 @@ static void tell(const struct riddle *r, const struct evidence *evidence)
     int row;
     struct csv_table summary = read_summary(r, &row);
     tell_case(r);
-    tell_rank(r);
+    tell_rank(r, !isnan(csv_value(&summary, row, "blamed_rank")));
     puts("\nOne could see it by this:");
     evidence_tell(stdout, evidence);
     tell_blame(&summary, row);
