@@ -31,6 +31,9 @@ static bool is_time(enum term term)
 /* Changes smaller than this share of a step are not told: runs differ by as much without a cause. */
 static const double VISIBLE = 0.04;
 
+/* Ranks are alike whose difference is smaller than this share of what changed on them. */
+static const double ALIKE = 0.2;
+
 static double at(const struct ranks_of_case *c, int rank, enum term term)
 {
     return c->value[rank * TERMS + (int)term];
@@ -200,19 +203,25 @@ static struct change change_of(const struct evidence *e, enum term term)
     find_ends(&e->odd, term, -1, &low, &high);
     change.most = high - change.usual > change.usual - low ? high - change.usual : low - change.usual;
     change.size = fabs(change.most) / whole;
-    change.is_even = (high - low) / whole <= VISIBLE;
+    change.is_even = high - low <= fmax(VISIBLE * whole, ALIKE * fabs(change.most));
     if (!change.is_even)
         change.alone = find_alone(&e->odd, term, change.usual);
     return change;
 }
 
-/* Times before counts, large before small. */
-static int by_size(const void *a, const void *b)
+/* Causes are told before the standing still that comes of them, and times before counts. */
+static int place_of(enum term term)
+{
+    bool is_still = term == TERM_WAIT || term == TERM_EXPOSED;
+    return !is_time(term) ? 2 : is_still ? 1 : 0;
+}
+
+/* In each place large changes before small. */
+static int by_place(const void *a, const void *b)
 {
     const struct change *left = a, *right = b;
-    if (is_time(left->term) != is_time(right->term))
-        return is_time(left->term) ? -1 : 1;
-    return (left->size < right->size) - (left->size > right->size);
+    int order = place_of(left->term) - place_of(right->term);
+    return order ? order : (left->size < right->size) - (left->size > right->size);
 }
 
 static void put_value(FILE *out, const struct evidence *e, enum term term, double value)
@@ -259,14 +268,14 @@ static bool is_told(const struct evidence *e, enum term term)
 
 void evidence_tell(FILE *out, const struct evidence *e)
 {
-    struct change changes[TERMS];
+    struct change changes[TERMS] = { 0 };
     int count = 0;
     for (enum term term = 0; term < TERMS; term++) {
         struct change change = change_of(e, term);
         if (is_told(e, term) && change.size > VISIBLE)
             changes[count++] = change;
     }
-    qsort(changes, (size_t)count, sizeof *changes, by_size);
+    qsort(changes, (size_t)count, sizeof *changes, by_place);
     if (e->odd.ranks != e->usual.ranks)
         fprintf(out, "  ranks: %d (%s: %d)\n", e->odd.ranks, e->usual.name, e->usual.ranks);
     for (int i = 0; i < count; i++)

@@ -37,8 +37,8 @@ void evidence_close(struct evidence *evidence);
 /* A row per case and rank. */
 void evidence_show(FILE *out, const struct evidence *evidence);
 
-/* A line per term that differs from the baseline's by more than a few percent, the largest change of a time first, with the
- * ranks on which it does. */
+/* A line per term that differs from the baseline's by more than a few percent, causes before what comes of them and large
+ * changes before small, with the ranks on which it does. */
 void evidence_tell(FILE *out, const struct evidence *evidence);
 
 #endif

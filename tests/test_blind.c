@@ -267,6 +267,15 @@ static void what_all_ranks_share_is_told_once_and_the_largest_first(void **state
         "  samples fell: 32 on every rank (calm: 64)\n");
 }
 
+static void ranks_that_changed_as_much_are_alike(void **state)
+{
+    (void)state;
+    assert_told("hidden,0,54,13,19,0,12,10,22,12,64,\nhidden,1,54,14,19,0,11,10,21,13,64,\n"
+                "hidden,2,54,12,19,0,13,10,23,11,64,\n",
+                "  data grew: 13.0 ms on every rank (calm: 1.0 ms)\n"
+                "  wait grew: 12.0 ms on every rank (calm: 0.0 ms)\n");
+}
+
 static void what_is_nobodys_is_told_as_a_range(void **state)
 {
     (void)state;
@@ -307,6 +316,7 @@ int main(void)
         cmocka_unit_test(one_rank_that_differs_is_named),
         cmocka_unit_test(of_two_ranks_the_one_that_changed_is_named),
         cmocka_unit_test(what_all_ranks_share_is_told_once_and_the_largest_first),
+        cmocka_unit_test(ranks_that_changed_as_much_are_alike),
         cmocka_unit_test(what_is_nobodys_is_told_as_a_range),
         cmocka_unit_test(where_arrivals_are_hidden_ranks_stand_still),
         cmocka_unit_test(small_differences_are_none),
