@@ -34,6 +34,9 @@ static const double VISIBLE = 0.04;
 /* Ranks are alike whose difference is smaller than this share of what changed on them. */
 static const double ALIKE = 0.2;
 
+/* One rank differs from the others when those differ among themselves by less than this share of it. */
+static const double CLOSE = 0.4;
+
 static double at(const struct ranks_of_case *c, int rank, enum term term)
 {
     return c->value[rank * TERMS + (int)term];
@@ -144,11 +147,12 @@ void evidence_show(FILE *out, const struct evidence *e)
 
 /* How a term differs from the baseline. */
 struct change {
-    enum term term;
     double most;  /* of any rank; negative where it fell */
     double size;  /* … as a share of the baseline's step, or of its own kind where it is no time */
     double usual; /* mean over the baseline's ranks */
+    enum term term;
     int alone;    /* the one rank that differs from all others; -1 for none */
+    bool is_both; /* some ranks have more, and others less */
     bool is_even; /* all ranks are alike */
 };
 
@@ -176,24 +180,30 @@ static void find_ends(const struct ranks_of_case *c, enum term term, int without
         }
 }
 
-/* The rank without which the others are closest together, if they then are much closer; of two, the one that is further
- * from the baseline. */
-static int find_alone(const struct ranks_of_case *c, enum term term, double usual)
+/* Of two ranks the one that changed, if the other hardly did; -1 for both. */
+static int find_changed(const struct ranks_of_case *c, enum term term, double usual)
 {
-    double low, high, closest = INFINITY, furthest = 0;
+    double first = fabs(at(c, 0, term) - usual), second = fabs(at(c, 1, term) - usual);
+    if (fmin(first, second) > CLOSE * fmax(first, second))
+        return -1;
+    return first > second ? 0 : 1;
+}
+
+/* The rank without which the others are closest together, if they then are much closer; else -1. */
+static int find_alone(const struct ranks_of_case *c, enum term term)
+{
+    double low, high, closest = INFINITY;
     int alone = -1;
     find_ends(c, term, -1, &low, &high);
     double all = high - low;
-    for (int rank = 0; rank < c->ranks && c->ranks > 1; rank++) {
+    for (int rank = 0; rank < c->ranks; rank++) {
         find_ends(c, term, rank, &low, &high);
-        double far = fabs(at(c, rank, term) - usual);
-        if (high - low < closest || (high - low == closest && far > furthest)) {
+        if (high - low < closest) {
             closest = high - low;
-            furthest = far;
             alone = rank;
         }
     }
-    return closest < 0.4 * all ? alone : -1;
+    return closest < CLOSE * all ? alone : -1;
 }
 
 static struct change change_of(const struct evidence *e, enum term term)
@@ -202,10 +212,11 @@ static struct change change_of(const struct evidence *e, enum term term)
     double low, high, whole = is_time(term) ? mean_of(&e->usual, TERM_STEP, -1) : change.usual;
     find_ends(&e->odd, term, -1, &low, &high);
     change.most = high - change.usual > change.usual - low ? high - change.usual : low - change.usual;
+    change.is_both = fmin(high - change.usual, change.usual - low) > CLOSE * fabs(change.most);
     change.size = fabs(change.most) / whole;
     change.is_even = high - low <= fmax(VISIBLE * whole, ALIKE * fabs(change.most));
     if (!change.is_even)
-        change.alone = find_alone(&e->odd, term, change.usual);
+        change.alone = e->odd.ranks == 2 ? find_changed(&e->odd, term, change.usual) : find_alone(&e->odd, term);
     return change;
 }
 
@@ -235,7 +246,7 @@ static void tell_change(FILE *out, const struct evidence *e, const struct change
     const struct ranks_of_case *odd = &e->odd;
     double low, high;
     find_ends(odd, c->term, -1, &low, &high);
-    fprintf(out, "  %s %s: ", terms[c->term].name, c->most > 0 ? "grew" : "fell");
+    fprintf(out, "  %s %s: ", terms[c->term].name, c->is_both ? "changed" : c->most > 0 ? "grew" : "fell");
     if (c->alone >= 0) {
         double own = at(odd, c->alone, c->term), others = mean_of(odd, c->term, c->alone);
         bool is_others = fabs(others - c->usual) > fabs(own - c->usual);

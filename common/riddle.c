@@ -90,6 +90,8 @@ static void tell_case(const struct riddle *r)
     char *idea = blind_idea(r->story, truth);
     printf("\nIt was %s:\n  %s.\n", truth->name, idea);
     free(idea);
+    if (!answer)
+        return;
     switch (blind_judge(truth, answer)) {
     case JUDGED_RIGHT:
         puts("You said so: right.");
@@ -127,7 +129,7 @@ static void tell_rank(const struct riddle *r, bool is_blamed)
 }
 
 /* What the program itself said, from arrival times alone. */
-static void tell_blame(const struct csv_table *summary, int row)
+static void tell_blame(const struct csv_table *summary, int row, bool is_quick)
 {
     double rank = csv_value(summary, row, "blamed_rank"), waited = csv_value(summary, row, "blamed_wait_ms");
     if (rank >= 0) /* false where it is blank */
@@ -135,7 +137,8 @@ static void tell_blame(const struct csv_table *summary, int row)
                "it.\n",
                rank, waited);
     else
-        puts("The program, from arrival times alone, blames nobody: no rank stands out.");
+        printf("The program, from arrival times alone, blames nobody: no rank stands out%s.\n",
+               is_quick ? ", or a --quick run is too short to tell" : "");
 }
 
 static void tell_again(const struct riddle *r, char *const *arguments)
@@ -196,7 +199,7 @@ static void tell(const struct riddle *r, const struct evidence *evidence)
     tell_rank(r, !isnan(csv_value(&summary, row, "blamed_rank")));
     puts("\nOne could see it by this:");
     evidence_tell(stdout, evidence);
-    tell_blame(&summary, row);
+    tell_blame(&summary, row, r->run->quick);
     keep(r, &summary, row);
     csv_free(&summary);
 }

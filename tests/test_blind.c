@@ -257,6 +257,14 @@ static void of_two_ranks_the_one_that_changed_is_named(void **state)
                 "  wait grew: 40.0 ms on rank 0, the other has 0.0 ms (calm: 0.0 ms)\n");
 }
 
+static void of_two_ranks_that_both_changed_none_is_named(void **state)
+{
+    (void)state;
+    assert_told("hidden,0,30,1,19,0,0,10,10,0,96,\nhidden,1,30,1,19,0,0,10,10,0,32,\n",
+                "  ranks: 2 (calm: 3)\n"
+                "  samples changed: 32 to 96 from rank to rank (calm: 64)\n");
+}
+
 static void what_all_ranks_share_is_told_once_and_the_largest_first(void **state)
 {
     (void)state;
@@ -315,6 +323,7 @@ int main(void)
         cmocka_unit_test(the_command_by_name_is_what_was_typed_and_what_was_drawn),
         cmocka_unit_test(one_rank_that_differs_is_named),
         cmocka_unit_test(of_two_ranks_the_one_that_changed_is_named),
+        cmocka_unit_test(of_two_ranks_that_both_changed_none_is_named),
         cmocka_unit_test(what_all_ranks_share_is_told_once_and_the_largest_first),
         cmocka_unit_test(ranks_that_changed_as_much_are_alike),
         cmocka_unit_test(what_is_nobodys_is_told_as_a_range),
