@@ -1,5 +1,6 @@
 #include "cases.h"
 
+#include "blind.h"
 #include "die.h"
 #include "guess.h"
 #include "memory.h"
@@ -31,25 +32,30 @@ static char *help_of(const struct story *story)
     return help;
 }
 
-/* The base settings and the variant's change. */
-static struct options *settings_of(const struct story *story, const struct options *base, const struct variant *variant)
-{
-    struct options *settings = memory_new(1, story->options_size);
-    memcpy(settings, base, story->options_size);
-    if (variant->pathology)
-        variant->pathology(settings);
-    if (variant->fix)
-        variant->fix(settings);
-    return settings;
-}
-
-/* --quick leaves the long runs out, unless they are asked for by name. */
+/* --quick and --blind leave the long runs out, unless they are asked for by name. */
 static bool is_too_long(const struct story *story, const struct options *base, const struct variant *variant)
 {
-    struct options *settings = settings_of(story, base, variant);
-    bool is = run_of(settings)->quick && run_of(settings)->once;
+    struct options *settings = story_settings(story, base, variant);
+    const struct run *run = run_of(settings);
+    bool is = (run->quick || run->blind) && run->once;
     free(settings);
     return is;
+}
+
+/* Of the cases but the baseline, one is drawn and the others are left out. All of them stay in run.cases, as if they had
+ * been named: what may be the hidden one, and what a lab has to be ready for. */
+static void hide(struct cases *cases, const struct story *story, struct options *base, int argc, char *const *argv)
+{
+    struct option_list *may_be = &run_of(base)->cases;
+    may_be->count = 0;
+    for (int i = 1; i < cases->count && may_be->count < OPTION_LIST_MOST; i++)
+        may_be->text[may_be->count++] = cases->variant[i]->name;
+    blind_draw(story, base, argc, argv);
+    cases->hidden = *blind_drawn(story, run_of(base));
+    cases->hidden.name = BLIND_NAME;
+    cases->hidden.idea = "which case is this?";
+    cases->variant[1] = &cases->hidden;
+    cases->count = 2;
 }
 
 void cases_choose(struct cases *cases, const struct story *story, const struct option_row *const *tables,
@@ -58,6 +64,8 @@ void cases_choose(struct cases *cases, const struct story *story, const struct o
     char *help = help_of(story);
     options_parse(tables, base, help, argc, (char **)argv);
     free(help);
+    if (run_of(base)->blind)
+        blind_refuse(run_of(base));
     if (story->narrow)
         story->narrow(base);
     const struct option_list *wanted = &run_of(base)->cases;
@@ -70,6 +78,8 @@ void cases_choose(struct cases *cases, const struct story *story, const struct o
             cases->variant[cases->count++] = v;
         }
     guess_refuse(&run_of(base)->guesses, names);
+    if (run_of(base)->blind)
+        hide(cases, story, base, argc, argv);
 }
 
 void cases_refuse(const struct story *story, struct options *base)
@@ -88,7 +98,7 @@ void cases_refuse(const struct story *story, struct options *base)
 void cases_settle(struct cases *cases, const struct story *story, const struct options *base)
 {
     for (int i = 0; i < cases->count; i++)
-        cases->settings[i] = settings_of(story, base, cases->variant[i]);
+        cases->settings[i] = story_settings(story, base, cases->variant[i]);
 }
 
 void cases_close(struct cases *cases)

@@ -10,9 +10,11 @@ struct cases {
     int count;
     const struct variant *variant[CASES_MOST]; /* the first is the baseline */
     struct options *settings[CASES_MOST];      /* the base settings and the variant's change */
+    struct variant hidden;                     /* of --blind: the second case, without its name */
 };
 
-/* Parses the command line into `base` and chooses the cases: all, or those that --cases names. Bad usage ends the
+/* Parses the command line into `base` and chooses the cases: all, or those that --cases names, or of these one that is drawn
+ * and hidden (--blind). Bad usage ends the
  * program here, before anything starts; what depends on the number of ranks is left to cases_refuse(). */
 void cases_choose(struct cases *cases, const struct story *story, const struct option_row *const *tables,
                   struct options *base, int argc, char *const *argv);

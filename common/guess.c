@@ -1,15 +1,12 @@
 #include "guess.h"
 
 #include "die.h"
-#include "memory.h"
+#include "learner.h"
 #include "number.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 static bool parse_guess(const char *word, size_t *name_length, double *milliseconds)
 {
@@ -51,19 +48,18 @@ void guess_refuse(const struct option_list *guesses, const char *const *names)
 double guess_ask(const char *question)
 {
     printf("\n%s ", question);
-    for (;;) {
-        fflush(stdout);
-        char line[64];
-        if (!fgets(line, sizeof line, stdin) || line[0] == '\n')
-            return NAN;
+    char line[LEARNER_LINE];
+    while (learner_answer(line) && line[0]) {
         char *end = line;
         double milliseconds = strtod(line, &end);
         while (*end == ' ')
             end++;
-        if (end != line && milliseconds > 0 && milliseconds < 1e9 && strchr("m\n", *end)) /* "70", "70 ms" */
+        bool is_time = *end == '\0' || *end == 'm'; /* "70", "70 ms" */
+        if (is_time && end != line && milliseconds > 0 && milliseconds < 1e9)
             return milliseconds;
-        printf("'%.*s' is no time; a number of milliseconds, or Enter to skip: ", (int)strcspn(line, "\n"), line);
+        printf("'%s' is no time; a number of milliseconds, or Enter to skip: ", line);
     }
+    return NAN;
 }
 
 void guess_keep(const struct report *report, const char *folder)
@@ -71,36 +67,24 @@ void guess_keep(const struct report *report, const char *folder)
     bool is_wanted = false;
     for (int i = 0; i < report->cases; i++)
         is_wanted |= !isnan(report->outcomes[i].guess);
-    if (!is_wanted)
+    struct diary diary;
+    if (!is_wanted || !learner_open_diary(&diary, folder, "guesses.csv"))
         return;
-    char *path = memory_text("%s/guesses.csv", folder);
-    bool is_new = access(path, F_OK) != 0;
-    FILE *out = fopen(path, "a");
-    if (!out) {
-        warn("cannot keep your guess in %s: %s", path, strerror(errno));
-        free(path);
-        return;
-    }
-    struct csv csv = { .out = out, .is_named = !is_new };
-    char when[32];
-    time_t now = time(NULL);
-    struct tm local;
-    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", localtime_r(&now, &local));
+    struct csv *csv = &diary.csv;
     for (int i = 0; i < report->cases; i++) {
         const struct outcome *o = &report->outcomes[i];
         if (isnan(o->guess))
             continue;
         do {
-            csv_text(&csv, "time", when);
-            csv_text(&csv, "lab", report->lab);
-            csv_text(&csv, "case", o->name);
-            csv_text(&csv, "backend", report->backend);
-            csv_text(&csv, "platform", report->platform);
-            csv_ms(&csv, "guess_ms", o->guess);
-            csv_ms(&csv, "predicted_step_ms", prediction_step(&o->prediction));
-            csv_ms(&csv, "slowest_step_ms", o->summary.slowest_step);
-        } while (csv_end_row(&csv));
+            csv_text(csv, "time", diary.now);
+            csv_text(csv, "lab", report->lab);
+            csv_text(csv, "case", o->name);
+            csv_text(csv, "backend", report->backend);
+            csv_text(csv, "platform", report->platform);
+            csv_ms(csv, "guess_ms", o->guess);
+            csv_ms(csv, "predicted_step_ms", prediction_step(&o->prediction));
+            csv_ms(csv, "slowest_step_ms", o->summary.slowest_step);
+        } while (csv_end_row(csv));
     }
-    fclose(out);
-    free(path);
+    fclose(csv->out);
 }

@@ -1,6 +1,7 @@
 #include "lab.h"
 
 #include "algorithm.h"
+#include "blind.h"
 #include "calibrate.h"
 #include "cases.h"
 #include "collective.h"
@@ -61,15 +62,6 @@ struct lab {
 
 /* --- opening ---------------------------------------------------------------------------------------------------- */
 
-static bool names_option(int argc, char *const *argv, const char *flag)
-{
-    size_t length = strlen(flag);
-    for (int i = 1; i < argc; i++)
-        if (strncmp(argv[i], flag, length) == 0 && (argv[i][length] == '\0' || argv[i][length] == '='))
-            return true;
-    return false;
-}
-
 /* Where nothing is computed: rounds of all steps, for they cost hardly any time; and on every machine equally many, enough
  * for a band where there is jitter. */
 static void settle_rounds(struct run *run, enum work_model model)
@@ -85,7 +77,7 @@ static void join_world(struct lab *lab, struct options *base)
 {
     lab->world = world_open();
     int size = world_size(lab->world), rank = world_rank(lab->world);
-    if (size != run_of(base)->ranks && names_option(lab->argc, lab->argv, "--ranks")) {
+    if (size != run_of(base)->ranks && options_name(lab->argc, lab->argv, "--ranks")) {
         int asked = run_of(base)->ranks;
         world_close(lab->world);
         die(STATUS_USAGE, "--ranks %d, but the launcher started %d; leave out --ranks or start as many", asked, size);
@@ -181,8 +173,11 @@ static char *preamble_of(const struct lab *lab)
     size_t size = 0;
     FILE *out = open_memstream(&echo, &size);
     fprintf(out, "# lockstep: %s\n# lab: %s\n# command: ", LOCKSTEP_VERSION, lab->story->lab);
-    fprintf(out, "%s ", lab->story->lab);
-    options_echo(out, lab->tables, lab->base);
+    fprintf(out, lab->run.blind ? "%s" : "%s ", lab->story->lab);
+    if (lab->run.blind)
+        blind_echo(out, lab->argv);
+    else
+        options_echo(out, lab->tables, lab->base);
     if (world_is_simulated())
         fprintf(out, "\n# simulated: platform %s, %s", world_platform(), about_platform());
     if (device_gpus() > 0) {
@@ -209,8 +204,10 @@ static char *preamble_of(const struct lab *lab)
 static void open_report(struct lab *lab)
 {
     struct report *r = &lab->report;
+    const struct prediction untold = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
     *r = (struct report){ .lab = lab->story->lab,
-                          .folder = memory_text("%s/%s", lab->folder, lab->story->lab),
+                          .folder = lab->run.blind ? blind_folder(lab->folder, lab->story->lab)
+                                                   : memory_text("%s/%s", lab->folder, lab->story->lab),
                           .preamble = preamble_of(lab),
                           .backend = collective_backend(),
                           .platform = world_platform(),
@@ -226,11 +223,13 @@ static void open_report(struct lab *lab)
                           .cases = lab->cases.count };
     for (int i = 0; i < lab->cases.count; i++) {
         struct outcome *o = &r->outcomes[i];
+        bool is_hidden = lab->cases.variant[i] == &lab->cases.hidden;
         *o = (struct outcome){ .name = lab->cases.variant[i]->name,
                                .idea = lab->cases.variant[i]->idea,
                                .device = label_of(run_of(lab->cases.settings[i])->ranks == 1 ? 1 : lab->run.ranks),
                                .run = *run_of(lab->cases.settings[i]),
-                               .prediction = lab->story->predict(lab->cases.settings[i], &lab->card),
+                               .prediction =
+                                   is_hidden ? untold : lab->story->predict(lab->cases.settings[i], &lab->card),
                                .tokens = lab->story->tokens ? lab->story->tokens(lab->cases.settings[i]) : NULL,
                                .per = lab->story->per ? lab->story->per(lab->cases.settings[i]) : NULL,
                                .guess = guess_of(&lab->run.guesses, lab->cases.variant[i]->name) };
@@ -252,12 +251,15 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     lab->tables[1] = story->subject->rows;
     lab->tables[2] = run_option_rows;
     job_arguments(&argc, &argv);
+    blind_take_seed(&argc, &argv);
     lab->argc = argc;
     lab->argv = argv;
     cases_choose(&lab->cases, story, lab->tables, base, argc, argv);
-    if (story->instead && story->instead(base, job_is_rank() ? NULL : stdout)) {
+    if (story->instead && story->instead(base, job_is_rank() || run_of(base)->blind ? NULL : stdout)) {
         if (job_is_rank())
             die(STATUS_USAGE, "what was asked for needs no ranks; leave out mpirun or srun");
+        if (run_of(base)->blind)
+            die(STATUS_USAGE, "what was asked for trains nothing that --blind could hide; leave out --blind");
         exit(STATUS_RIGHT);
     }
     algorithm_choose((enum algorithm)run_of(base)->algorithm);
@@ -433,6 +435,20 @@ struct csv *lab_table(struct lab *lab, const char *name)
 
 /* --- closing ---------------------------------------------------------------------------------------------------- */
 
+/* The sentences for people; of a riddle only the lanes, the supervisor has the word after that. */
+static void show(const struct lab *lab)
+{
+    const struct report *r = &lab->report;
+    const char *const riddle[] = { r->outcomes[0].name, BLIND_NAME, NULL };
+    lanes_draw(stdout, r, lab->run.blind ? riddle : lab->story->pictured, lab->terminal);
+    if (lab->run.blind)
+        return;
+    table_show(stdout, r, lab->terminal.columns);
+    table_explain(stdout, r, lab->story->asked);
+    printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds,
+           world_wall() - lab->schedule.began, r->folder);
+}
+
 /* On rank 0. Returns the failed checks of all cases. */
 static int tell(struct lab *lab)
 {
@@ -451,11 +467,7 @@ static int tell(struct lab *lab)
     lanes_write(r);
     trace_write(r);
     guess_keep(r, lab->run.out);
-    lanes_draw(stdout, r, lab->story->pictured, lab->terminal);
-    table_show(stdout, r, lab->terminal.columns);
-    table_explain(stdout, r, lab->story->asked);
-    printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds,
-           world_wall() - lab->schedule.began, r->folder);
+    show(lab);
     if (wrong)
         warn("%d failed checks; see the column `wrong` of %s/summary.csv", wrong, r->folder);
     fflush(stdout);

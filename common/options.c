@@ -219,6 +219,15 @@ void options_parse(const struct option_row *const *tables, void *values, const c
     }
 }
 
+bool options_name(int argc, char *const *argv, const char *flag)
+{
+    size_t length = strlen(flag);
+    for (int i = 1; i < argc; i++)
+        if (strncmp(argv[i], flag, length) == 0 && (argv[i][length] == '\0' || argv[i][length] == '='))
+            return true;
+    return false;
+}
+
 bool option_list_has(const struct option_list *list, const char *word)
 {
     for (int i = 0; i < list->count; i++)

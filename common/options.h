@@ -40,6 +40,9 @@ struct option_row {
  * then the rows with their defaults, and exits 0. */
 void options_parse(const struct option_row *const *tables, void *values, const char *story, int argc, char **argv);
 
+/* Whether the command line names this flag. */
+bool options_name(int argc, char *const *argv, const char *flag);
+
 /* Whether a repeated flag was given this word. */
 bool option_list_has(const struct option_list *list, const char *word);
 

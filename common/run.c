@@ -70,6 +70,7 @@ const struct option_row run_option_rows[] = {
     { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "two or three short rounds; ratios without interval" },
     { "--cases", OPTION_LIST, AT(cases), 0, 0, "CASE", "run only the baseline and this case; may be repeated" },
     { "--guess", OPTION_LIST, AT(guesses), 0, 0, "CASE=MS", "your guess of a case's step time; may be repeated" },
+    { "--blind", OPTION_SWITCH, AT(blind), 0, 0, "", "a riddle: one case, drawn by seed, runs without its name" },
     { "--backend", OPTION_CHOICE, AT(backend), 0, 0, "auto mpi sim nccl", "where ranks run" },
     { "--device", OPTION_CHOICE, AT(device), 0, 0, "auto cpu cuda", "what ranks train on" },
     { "--precision", OPTION_CHOICE, AT(precision), 0, 0, PRECISION_WORDS,

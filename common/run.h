@@ -50,6 +50,7 @@ struct run {
     int membus;           /* of dedicated cores: they share so many cores' worth of memory bus; 0: each has its own */
     double deadline_s; /* the supervisor ends a run without a sign of life for this long; 0 = derived from `seconds` */
     const char *out;   /* folder of all results */
+    bool blind;        /* one of the cases runs without its name, as a riddle */
     struct option_list cases, guesses;
 };
 

@@ -3,6 +3,7 @@
 #define LOCKSTEP_STORY_H
 
 #include "card.h"
+#include "memory.h"
 #include "options.h"
 #include "predict.h"
 #include "run.h"
@@ -10,6 +11,7 @@
 #include "tokens.h"
 
 #include <stddef.h>
+#include <string.h>
 
 struct options; /* each lab's own; begins with `struct run run` */
 
@@ -45,6 +47,11 @@ struct story {
     struct token_count *(*tokens)(const struct options *options);
     /* The case whose throughput per rank this one's efficiency is measured by; NULL for none, or no such function. */
     const char *(*per)(const struct options *options);
+    /* What --blind draws beside the case, unless it was typed: the lab's option that holds a rank; NULL for none. */
+    const char *hides;
+    /* Of a case's settings, by construction: the rank on which the trouble sits; -1 where there is no such rank, or another
+     * one in each step. NULL where that is so in every case. */
+    int (*culprit)(const struct options *options);
     const char *asked; /* the case the learner is asked about, and the one that is explained */
     char *(*event)(const struct options *options); /* what the learner is told: "rank 0 sleeps 40 ms before …" */
     const char *const *pictured;                   /* cases drawn as lanes, NULL-terminated */
@@ -54,6 +61,19 @@ struct story {
 static inline struct run *run_of(struct options *options)
 {
     return (struct run *)options;
+}
+
+/* The base settings and the variant's change; free them. */
+static inline struct options *story_settings(const struct story *story, const struct options *base,
+                                             const struct variant *variant)
+{
+    struct options *settings = memory_new(1, story->options_size);
+    memcpy(settings, base, story->options_size);
+    if (variant->pathology)
+        variant->pathology(settings);
+    if (variant->fix)
+        variant->fix(settings);
+    return settings;
 }
 
 /* Bytes of the largest message that the card must predict, beside the gradients; 0 for none. */

@@ -11,6 +11,7 @@
 #include "mode.h"
 #include "number.h"
 #include "platform.h"
+#include "riddle.h"
 
 #include <math.h>
 #include <signal.h>
@@ -78,7 +79,7 @@ static int start(const struct request *request, const char *extra)
 static bool may_ask(const struct request *request)
 {
     const struct run *run = request->run;
-    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && run->guesses.count == 0 && !run->card_only &&
+    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && run->guesses.count == 0 && !run->card_only && !run->blind &&
            run->ranks > 1 && (run->cases.count == 0 || option_list_has(&run->cases, request->story->asked));
 }
 
@@ -134,6 +135,20 @@ static char *ask(const struct request *request)
     free(question);
     free(event);
     return isnan(guess) ? NULL : memory_text("--guess=%s=%g", request->story->asked, guess);
+}
+
+/* --- a run ------------------------------------------------------------------------------------------------------ */
+
+/* Asks before where somebody can answer, and after a case that ran without its name. */
+static int run_once(const struct request *request)
+{
+    char *guess = may_ask(request) ? ask(request) : NULL;
+    int status = start(request, guess);
+    free(guess);
+    if (status == STATUS_RIGHT && request->run->blind)
+        riddle_play(request->story, request->base, request->platform ? request->platform->name : "here",
+                    request->arguments);
+    return status;
 }
 
 /* --- simulated ranks -------------------------------------------------------------------------------------------- */
@@ -217,16 +232,14 @@ static char *write_dedicated(const struct request *request)
     return path;
 }
 
-/* Runs the lab on simulated ranks; asks before where somebody can answer. */
+/* Runs the lab on simulated ranks. */
 static int simulate(struct request request)
 {
     struct platform platform;
     char *dedicated = request.run->platform ? NULL : write_dedicated(&request);
     platform_open(&platform, dedicated ? dedicated : request.run->platform, request.run->ranks);
     request.platform = &platform;
-    char *guess = may_ask(&request) ? ask(&request) : NULL;
-    int status = start(&request, guess);
-    free(guess);
+    int status = run_once(&request);
     platform_close(&platform);
     free(dedicated);
     return status;
@@ -234,27 +247,17 @@ static int simulate(struct request request)
 
 /* --- here or there ---------------------------------------------------------------------------------------------- */
 
-/* What was typed, for real. */
-static int run_here(const struct request *request)
-{
-    char *guess = may_ask(request) ? ask(request) : NULL;
-    int status = start(request, guess);
-    free(guess);
-    return status;
-}
-
-/* Ranks that are more than the cores: on a core each, simulated, and then for real. */
+/* Ranks that are more than the cores: on a core each, simulated, and then for real, unless less was asked for. */
 static int run_twice(const struct request *request)
 {
     int ranks = request->run->ranks, cores = request->cores;
+    const char *only = request->run->blind ? "--blind" : request->run->quick ? "--quick" : NULL;
     int status = simulate(*request);
-    if (status != STATUS_RIGHT)
+    if (status == STATUS_RIGHT && only)
+        printf("\nFor real, the %d ranks would share %d core%s; %s leaves that out, --backend mpi runs it.\n", ranks,
+               cores, cores == 1 ? "" : "s", only);
+    if (status != STATUS_RIGHT || only)
         return status;
-    if (request->run->quick) {
-        printf("\nFor real, the %d ranks would share %d core%s; --quick leaves that out, --backend mpi runs it.\n",
-               ranks, cores, cores == 1 ? "" : "s");
-        return STATUS_RIGHT;
-    }
     printf("\n--- The same for real: %d ranks on the %d core%s there %s. ---\n", ranks, cores, cores == 1 ? "" : "s",
            cores == 1 ? "is" : "are");
     return start(request, NULL);
@@ -272,7 +275,7 @@ static int run_on_cores(const struct request *request)
         warn("%d ranks on %d cores, and dedicated cores cannot be simulated: %s", run->ranks, request->cores, lacks);
     if (must_simulate)
         return simulate(*request);
-    return is_crowded && !lacks ? run_twice(request) : run_here(request);
+    return is_crowded && !lacks ? run_twice(request) : run_once(request);
 }
 
 void supervise(const struct story *story, const struct options *base, char *const *arguments)
@@ -290,5 +293,5 @@ void supervise(const struct story *story, const struct options *base, char *cons
     run_make_folder(run);
     mode_tell(request.mode, run, &gpus);
     gpus_close(&gpus);
-    exit(request.mode == MODE_CORES ? run_on_cores(&request) : run_here(&request));
+    exit(request.mode == MODE_CORES ? run_on_cores(&request) : run_once(&request));
 }

@@ -199,6 +199,12 @@ static struct prediction predict(const struct options *o, const struct card *car
     return predict_mixed(&spared, &hit, any);
 }
 
+static int culprit(const struct options *o)
+{
+    bool is_one = (o->stall != STALL_NONE && !o->roams) || o->passes > 1;
+    return is_one ? o->slow_rank : -1;
+}
+
 static char *event(const struct options *o)
 {
     return memory_text("rank %d sleeps %g ms before every fetch", o->slow_rank, o->sleep_ms);
@@ -213,6 +219,8 @@ static const struct story story = {
     .options_size = sizeof(struct options),
     .refuse = refuse,
     .predict = predict,
+    .hides = "--slow-rank",
+    .culprit = culprit,
     .asked = "skew_ws4",
     .event = event,
     .pictured = (const char *const[]){ "baseline", "skew_ws4", "skew_prefetch", NULL },

@@ -124,6 +124,11 @@ static struct prediction predict(const struct options *o, const struct card *car
     return p;
 }
 
+static int culprit(const struct options *o)
+{
+    return o->work == STALL_NONE || o->is_spread ? -1 : 0;
+}
+
 static char *event(const struct options *o)
 {
     return memory_text("rank 0 sleeps %g ms on the host after every backward, and all meet at a barrier", o->host_ms);
@@ -137,6 +142,7 @@ static const struct story story = {
     .rows = rows,
     .options_size = sizeof(struct options),
     .predict = predict,
+    .culprit = culprit,
     .asked = "barrier_ws4",
     .event = event,
     .pictured = (const char *const[]){ "baseline", "barrier_ws4", "sleep_helper", NULL },

@@ -1,0 +1,41 @@
+#include "learner.h"
+
+#include "die.h"
+#include "memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+bool learner_answer(char line[LEARNER_LINE])
+{
+    int length = 0, character;
+    fflush(stdout);
+    while ((character = getchar()) != EOF && character != '\n')
+        if (length < LEARNER_LINE - 1 && (length > 0 || (character != ' ' && character != '\t')))
+            line[length++] = (char)character;
+    while (length > 0 && strchr(" \t\r", line[length - 1]))
+        length--;
+    line[length] = '\0';
+    bool is_end = character == EOF && length == 0;
+    if (is_end || !isatty(STDIN_FILENO))
+        printf("%s\n", line);
+    return !is_end;
+}
+
+bool learner_open_diary(struct diary *diary, const char *folder, const char *name)
+{
+    char *path = memory_text("%s/%s", folder, name);
+    bool is_new = access(path, F_OK) != 0;
+    FILE *out = fopen(path, "a");
+    if (!out)
+        warn("cannot keep your guess in %s: %s", path, strerror(errno));
+    free(path);
+    time_t now = time(NULL);
+    struct tm local;
+    *diary = (struct diary){ .csv = { .out = out, .is_named = !is_new } };
+    strftime(diary->now, sizeof diary->now, "%Y-%m-%dT%H:%M:%S", localtime_r(&now, &local));
+    return out != NULL;
+}
