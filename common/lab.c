@@ -194,7 +194,8 @@ static char *preamble_of(const struct lab *lab)
     fprintf(out, "# kernel: %s\n# algorithm: %s all-reduce\n# seed: %d\n", device_kernel(), collective_algorithm(),
             lab->run.seed);
     fprintf(out, "# oversubscribed: %d\n", lab->run.ranks > lab->card.cores);
-    fprintf(out, "# asked: %s\n", lab->story->asked);
+    if (!lab->run.blind)
+        fprintf(out, "# asked: %s\n", lab->story->asked);
     put_card(out, lab);
     fclose(out);
     return echo;
