@@ -120,6 +120,7 @@ static int decimals_of(const struct csv_table *table, const char *name)
 void tables_cases(FILE *out, const struct finding *finding)
 {
     int ms = decimals_of(&finding->summary, "slowest_step_ms");
+    bool counts_tokens = !isnan(csv_value(&finding->summary, 0, "useful_tokens_per_s"));
     const struct column columns[] = {
         { "case", "case", TEXT, 0, false },
         { "ranks", "ranks", NUMBER, 0, true },
@@ -128,7 +129,7 @@ void tables_cases(FILE *out, const struct finding *finding)
         { "slowest_step_ms", finding->is_simulated ? "simulated" : "measured", NUMBER, ms, false },
         { "vs_baseline", "× baseline", RATIO, 2, false },
         { "useful_tokens_per_s", "useful tokens/s", NUMBER, 0, false },
-        { "samples_per_s", "samples/s", NUMBER, 0, false },
+        { counts_tokens ? "" : "samples_per_s", "samples/s", NUMBER, 0, false }, /* one pace is enough */
         { "efficiency", "efficiency", NUMBER, 2, false },
         { "data_ms", "data", NUMBER, ms, false },
         { "local_ms", "local", NUMBER, ms, false },
