@@ -150,6 +150,10 @@ static bool append_cell(struct csv_table *table, size_t *capacity, size_t count,
         if (!cells)
             return false;
         table->cell = cells;
+        int *lines = realloc(table->line, larger * sizeof *lines); /* there are no more rows than cells */
+        if (!lines)
+            return false;
+        table->line = lines;
         *capacity = larger;
     }
     table->cell[count] = field;
@@ -200,7 +204,7 @@ bool csv_read(const char *path, struct csv_table *table, char *why, int size)
             csv_free(table);
             return false;
         }
-        table->rows++;
+        table->line[++table->rows] = line;
     }
     if (table->rows < 0) {
         snprintf(why, (size_t)size, "%s: holds no line of names", path);
@@ -213,6 +217,7 @@ bool csv_read(const char *path, struct csv_table *table, char *why, int size)
 void csv_free(struct csv_table *table)
 {
     free(table->cell);
+    free(table->line);
     free(table->text);
     *table = (struct csv_table){ 0 };
 }

@@ -23,9 +23,13 @@ static struct span phase(enum span_kind kind, int step, double start, double end
 
 static struct span sum(int step, int sequence, double start, double entered, double end)
 {
-    return (struct span){
-        .kind = SPAN_SUM, .step = step, .sequence = sequence, .start = start, .entered = entered, .end = end, .bytes = 8
-    };
+    return (struct span){ .kind = SPAN_ALL_REDUCE,
+                          .step = step,
+                          .sequence = sequence,
+                          .start = start,
+                          .entered = entered,
+                          .end = end,
+                          .bytes = 8 };
 }
 
 static void assert_exactly(double value, double expected)
@@ -40,17 +44,17 @@ static const struct span straggler[3][STRAGGLER_SPANS] = {
     { { .kind = SPAN_DATA, .start = 0, .entered = 0, .end = 41, .sequence = -1 },
       { .kind = SPAN_FORWARD, .start = 41, .entered = 41, .end = 50, .sequence = -1 },
       { .kind = SPAN_BACKWARD, .start = 50, .entered = 50, .end = 75, .sequence = -1 },
-      { .kind = SPAN_SUM, .start = 70, .entered = 70, .end = 75, .sequence = 0 },
+      { .kind = SPAN_ALL_REDUCE, .start = 70, .entered = 70, .end = 75, .sequence = 0 },
       { .kind = SPAN_UPDATE, .start = 75, .entered = 75, .end = 80, .sequence = -1 } },
     { { .kind = SPAN_DATA, .start = 0, .entered = 0, .end = 1, .sequence = -1 },
       { .kind = SPAN_FORWARD, .start = 1, .entered = 1, .end = 11, .sequence = -1 },
       { .kind = SPAN_BACKWARD, .start = 11, .entered = 11, .end = 76, .sequence = -1 },
-      { .kind = SPAN_SUM, .start = 31, .entered = 31, .end = 76, .sequence = 0 },
+      { .kind = SPAN_ALL_REDUCE, .start = 31, .entered = 31, .end = 76, .sequence = 0 },
       { .kind = SPAN_UPDATE, .start = 76, .entered = 76, .end = 79, .sequence = -1 } },
     { { .kind = SPAN_DATA, .start = 0, .entered = 0, .end = 2, .sequence = -1 },
       { .kind = SPAN_FORWARD, .start = 2, .entered = 2, .end = 12, .sequence = -1 },
       { .kind = SPAN_BACKWARD, .start = 12, .entered = 12, .end = 75, .sequence = -1 },
-      { .kind = SPAN_SUM, .start = 33, .entered = 33, .end = 75, .sequence = 0 },
+      { .kind = SPAN_ALL_REDUCE, .start = 33, .entered = 33, .end = 75, .sequence = 0 },
       { .kind = SPAN_UPDATE, .start = 75, .entered = 75, .end = 81, .sequence = -1 } },
 };
 static const struct timeline straggler_line = {
@@ -266,7 +270,7 @@ static void the_recorder_leaves_no_gap(void **state)
     spans.step = 1;
     spans_phase(&spans, SPAN_DATA, 10);
     spans_phase(&spans, SPAN_FORWARD, 12);
-    struct span *meeting = spans_collective(&spans, SPAN_SUM, 7, 64);
+    struct span *meeting = spans_collective(&spans, SPAN_ALL_REDUCE, 7, 64);
     meeting->start = meeting->entered = 13;
     meeting->end = 14;
     spans_end(&spans, 15);
@@ -277,7 +281,7 @@ static void the_recorder_leaves_no_gap(void **state)
     assert_int_equal(spans.at[2].round, 2);
     assert_int_equal(spans.at[2].variant, 5);
     assert_int_equal(spans.at[2].step, 1);
-    assert_null(spans_collective(NULL, SPAN_SUM, 0, 0));
+    assert_null(spans_collective(NULL, SPAN_ALL_REDUCE, 0, 0));
     spans_close(&spans);
 }
 
