@@ -94,7 +94,13 @@ static char *read_all(const char *path, char *why, int size)
         used += got;
     } while (got > 0);
     text[used] = '\0';
+    int error = ferror(file) ? errno : 0;
     fclose(file);
+    if (error) {
+        snprintf(why, (size_t)size, "%s: %s", path, strerror(error));
+        free(text);
+        return NULL;
+    }
     if (memchr(text, '\0', used)) {
         snprintf(why, (size_t)size, "%s: holds a zero byte, so it is no text", path);
         free(text);
@@ -167,7 +173,7 @@ static int read_row(struct csv_table *table, struct scan *scan, size_t *capacity
     for (bool was_last = false; !was_last; fields++) {
         char *field = NULL;
         if (!cut_field(scan, &field, &was_last)) {
-            *reason = "a quote that never closes";
+            *reason = "a quote that never closes; close it, or leave it out";
             return -1;
         }
         if (!append_cell(table, capacity, (*count)++, field)) {
@@ -199,7 +205,7 @@ bool csv_read(const char *path, struct csv_table *table, char *why, int size)
         if (reason)
             snprintf(why, (size_t)size, "%s:%d: %s", path, line, reason);
         else if (fields != table->columns)
-            snprintf(why, (size_t)size, "%s:%d: %d fields where the names are %d", path, line, fields, table->columns);
+            snprintf(why, (size_t)size, "%s:%d: %d fields where the names are %d; write as many, blank ones too", path, line, fields, table->columns);
         if (fields != table->columns || reason) {
             csv_free(table);
             return false;

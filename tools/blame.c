@@ -51,7 +51,7 @@ static const struct option_row option_rows[] = {
     { "--clock-error-ms", OPTION_NUMBER, AT(clock_error_ms), 0, 1e6, "MS",
       "by how much clocks of two ranks may differ" },
     { "--hides-arrivals", OPTION_SWITCH, AT(hides_arrivals), 0, 0, "",
-      "stamps do not show when a rank came (NCCL's own)" },
+      "stamps do not show when a rank came: no wait, no blame" },
     { 0 },
 };
 #undef AT
@@ -175,6 +175,18 @@ static enum span_kind excess_of(const struct tally *t, int rank)
     return (enum span_kind)found;
 }
 
+/* The rank that is charged with more than three quarters of all, though it is not named; -1 for none. */
+static int suspect_of(const struct tally *t)
+{
+    double all = 0;
+    int most = 0;
+    for (int rank = 0; rank < t->ranks; rank++) {
+        all += t->sum[rank].caused;
+        most = t->sum[rank].caused > t->sum[most].caused ? rank : most;
+    }
+    return t->sum[most].caused > 0.75 * all ? most : -1;
+}
+
 static void hint(const struct outcome *o)
 {
     static const double much = 0.15; /* of a step: less than that is hardly worth a lesson */
@@ -186,6 +198,9 @@ static void hint(const struct outcome *o)
         enum span_kind kind = excess_of(&o->tally, s->blamed_rank);
         printf("rank %d is late in its %s; notebooks-md/%s.md tries what helps.\n", s->blamed_rank, span_names[kind],
                kind == SPAN_HOST ? "02_rank0_host" : "01_straggler");
+    } else if (s->wait > much * s->step && suspect_of(&o->tally) >= 0) {
+        printf("most of the waiting is for rank %d, but luck or the baseline explain as much; record more than %d steps.\n",
+               suspect_of(&o->tally), o->tally.steps);
     } else if (s->wait > much * s->step && s->wait >= s->transfer) {
         printf(
             "another rank is late each time, as where batches differ; notebooks-md/05_token_skew.md deals them out.\n");

@@ -293,7 +293,7 @@ static int first_measured(const struct block *b)
                                   "measured is %d here and %d in line %d, both of step %d; a step is "
                                   "measured as a whole",
                                   row->is_measured, told[step]->is_measured, told[step]->line, row->span.step);
-            told[step] = row;
+            told[step] = told[step] ? told[step] : row;
             first = row->is_measured && step < first ? step : first;
         }
     for (int step = first; step < steps; step++)

@@ -69,11 +69,16 @@ struct spans_file *spans_file_open(const char *path, const struct spans_wishes *
     if (!csv_read(path, &file->table, why, sizeof why))
         die(STATUS_USAGE, "%s", why);
     bool has_measured = false;
-    struct spans_row *rows = spans_rows_read(file, &has_measured);
-    for (int begin = 0, end; begin < file->table.rows; begin = end) {
-        for (end = begin + 1; end < file->table.rows && rows[end].span.variant == rows[begin].span.variant;)
+    char *head = spans_file_head(file);
+    struct spans_wishes settled = *wishes;
+    settled.hides_arrivals |= strstr(head, "# wait and transfer: n/a") != NULL; /* labs whose ranks share a GPU say so */
+    free(head);
+    int count = 0;
+    struct spans_row *rows = spans_rows_read(file, &count, &has_measured);
+    for (int begin = 0, end; begin < count; begin = end) {
+        for (end = begin + 1; end < count && rows[end].span.variant == rows[begin].span.variant;)
             end++;
-        add_case(file, rows + begin, end - begin, wishes, has_measured);
+        add_case(file, rows + begin, end - begin, &settled, has_measured);
     }
     free(rows);
     return file;

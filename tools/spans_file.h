@@ -7,7 +7,7 @@
  *     entered_ms                              start_ms where it is not: a collective that blocked
  *     bytes, progressed, measured             0, 0 and by --skip-first-steps where they are not
  *
- * Other columns are passed over, rows come in any order. A phase lasts until the next one of its rank begins; the last one
+ * Other columns are passed over, rows come in any order, and so may more lines of the same names. A phase lasts until the next one of its rank begins; the last one
  * of a rank at least to the end of the last collective. What contradicts this ends the program with STATUS_USAGE and one
  * line: file, line, reason, cure. */
 #ifndef LOCKSTEP_SPANS_FILE_H
@@ -64,9 +64,9 @@ char *spans_file_head(const struct spans_file *file);
 _Noreturn void spans_file_refuse(const struct spans_file *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Of spans_rows.c: every row of the table, (table.rows), sorted by case, round and rank, and each rank's by time. Fills in
- * the names of the cases. */
-struct spans_row *spans_rows_read(struct spans_file *file, bool *has_measured);
+/* Of spans_rows.c: every row of the table, (count), sorted by case, round and rank, and each rank's by time. Fills in the
+ * names of the cases. */
+struct spans_row *spans_rows_read(struct spans_file *file, int *count, bool *has_measured);
 
 /* Of spans_block.c: the rows of one round, (count), all of one case, as a timeline. */
 struct spans_block spans_block_of(const struct spans_file *file, const struct spans_case *of, struct spans_row *rows,

@@ -133,6 +133,15 @@ static struct spans_row read_row(const struct reader *r)
     return row;
 }
 
+/* Files that were put one behind the other have a line of names each. */
+static bool is_names(const struct csv_table *t, int row)
+{
+    bool is_same = true;
+    for (int i = 0; i < t->columns; i++)
+        is_same &= strcmp(t->cell[(size_t)(row + 1) * (size_t)t->columns + (size_t)i], t->cell[i]) == 0;
+    return is_same;
+}
+
 /* --- order ------------------------------------------------------------------------------------------------------ */
 
 static int compare_places(const struct spans_row *x, const struct spans_row *y)
@@ -188,7 +197,7 @@ static bool is_ordered(const struct spans_row *rows, int count)
     return true;
 }
 
-struct spans_row *spans_rows_read(struct spans_file *file, bool *has_measured)
+struct spans_row *spans_rows_read(struct spans_file *file, int *count, bool *has_measured)
 {
     struct reader reader = { .file = file };
     for (int i = 0; i < COLUMNS; i++) {
@@ -198,19 +207,20 @@ struct spans_row *spans_rows_read(struct spans_file *file, bool *has_measured)
                               "no column '%s'; it takes rank, step, kind, start_ms and end_ms", column_names[i]);
     }
     *has_measured = reader.column[MEASURED] >= 0;
-    int count = file->table.rows;
-    if (count == 0)
-        spans_file_refuse(file, file->table.line[0],
-                          "names, and no row below them; write a row per phase and collective");
-    struct spans_row *rows = memory_new((size_t)count, sizeof *rows);
-    for (; reader.row < count; reader.row++)
-        rows[reader.row] = read_row(&reader);
-    qsort(rows, (size_t)count, sizeof *rows, compare_lines);
-    for (int begin = 0, end; begin < count; begin = end) {
-        for (end = begin + 1; end < count && compare_places(&rows[begin], &rows[end]) == 0;)
+    struct spans_row *rows = memory_new((size_t)file->table.rows + 1, sizeof *rows);
+    int read = 0;
+    for (; reader.row < file->table.rows; reader.row++)
+        if (!is_names(&file->table, reader.row))
+            rows[read++] = read_row(&reader);
+    if (read == 0)
+        spans_file_refuse(file, file->table.line[0], "no row below the names; write a row per phase and collective");
+    qsort(rows, (size_t)read, sizeof *rows, compare_lines);
+    for (int begin = 0, end; begin < read; begin = end) {
+        for (end = begin + 1; end < read && compare_places(&rows[begin], &rows[end]) == 0;)
             end++;
         if (!is_ordered(rows + begin, end - begin))
             qsort(rows + begin, (size_t)(end - begin), sizeof *rows, compare_times);
     }
+    *count = read;
     return rows;
 }
