@@ -132,7 +132,10 @@ static double mean_loss(const struct tally *tally)
 
 static enum numerics compare_losses(const struct tally *tally, const struct tally *baseline)
 {
-    if (!baseline || tally->trained != baseline->trained || isnan(mean_loss(tally)))
+    int samples = 0; /* of no sample there is no loss */
+    for (int rank = 0; rank < tally->ranks; rank++)
+        samples += tally->samples[rank];
+    if (!baseline || tally->trained != baseline->trained || samples == 0)
         return NUMERICS_UNKNOWN;
     size_t bytes = (size_t)tally->ranks * sizeof *tally->loss;
     if (tally->ranks == baseline->ranks && memcmp(tally->loss, baseline->loss, bytes) == 0)

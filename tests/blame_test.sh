@@ -19,6 +19,7 @@ tell() # ARGUMENT...: blame's status, its words in files out and err; without gn
 {
     PATH=$folder/bin timeout 20 "$blame" "$@" --out "$folder/results" </dev/null >out 2>err
     status=$?
+    ! grep -q 'Sanitizer\|runtime error' err || complain "$1" "$(<err)"
 }
 
 told() # NAME STATUS TEXT ARGUMENT...: blame ends with that status and says that text
@@ -108,8 +109,8 @@ grep -qx '# machine: a test' results/summary.csv || complain "by hand" "the file
 told "upside down" 0 "4 steps" same.csv "${all[@]}"
 by_hand "upside down"
 awk -F, 'NR == 1 { next } NR == 2 { print "round,case,colour,sequence,bytes,progressed,measured,entered_ms," $0; next }
-    { sum = $3 == "all_reduce"; print "3,job,red," (sum ? 7 + $2 ".0" : "") "," (sum ? 64 : "") ",0,1," $4 "," $0 }' good.csv >same.csv
-told "all columns" 0 "from step 0 on" same.csv
+    { sum = $3 == "all_reduce"; print "3,job,red," (sum ? 7 + $2 ".0" : "") "," (sum ? 64 : "") ",0,1," $4 "," $0 }' good.csv >columns.csv
+told "all columns" 0 "from step 0 on" columns.csv
 by_hand "all columns"
 awk 'NR == 2 { names = $0 } NR > 2 && (NR - 3) % 20 == 0 && NR > 3 { print names } { print }' good.csv >same.csv
 told "names again" 0 "4 steps" same.csv "${all[@]}"
@@ -144,6 +145,7 @@ awk -F, -v OFS=, '$1 == 0 && $6 == "even" && $3 == "all_reduce" { $5 += 38 } $1 
 told "two cases" 0 "late                      95.2  1.00" cases.csv "${all[@]}"
 cell "two cases" summary.csv case=late blamed_rank 0
 cell "two cases" summary.csv case=baseline blamed_rank -
+cell "two cases" summary.csv case=late numerics -
 grep -qF "the baseline measured 95.0 ms" out || complain "two cases" "not held against the baseline"
 told "the first is the baseline" 0 "late                      95.2  1 " others.csv "${all[@]}"
 told "asked for" 0 "even                      95.2  1 " others.csv "${all[@]}" --baseline even
@@ -273,35 +275,40 @@ awk '/^    class Spans/ { on = 1 } on && /^$/ { exit } on { print substr($0, 5) 
 
 # Whatever a file holds, blame ends, and says 0, 1 or 2.
 mkdir mutants
-awk -F, -v count=240 'BEGIN { srand(20261121) }
-    { line[NR] = $0 }
-    function any(n) { return 1 + int(n * rand()) }
-    function spoil(text,   f, n, at, i, out) {
-        n = split(text, f, ",")
-        f[any(n)] = bad[any(bads)]
-        out = f[1]
-        for (i = 2; i <= n; i++) out = out "," f[i]
-        return out
-    }
-    END {
-        bads = split("nan|-1|1e308||x|99999999999|0x10|\"|#|0|1|2|3.5|75|-0|1e-9|barrier|all_gather|host|1023|200.5", bad, "|")
-        for (m = 1; m <= count; m++) {
-            n = NR
-            for (i = 1; i <= n; i++) now[i] = line[i]
-            for (k = any(4); k > 0; k--) {
-                at = any(n); what = any(7)
-                if (what == 1) now[at] = ""
-                else if (what == 2) now[at] = now[at] "\n" now[at]
-                else if (what == 3) now[at] = substr(now[at], 1, any(length(now[at]) + 1) - 1)
-                else if (what == 4) { to = any(n); held = now[at]; now[at] = now[to]; now[to] = held }
-                else if (what == 5 && rand() < 0.1) n = at
-                else now[at] = spoil(now[at])
-            }
-            file = "mutants/" m ".csv"
-            for (i = 1; i <= n; i++) print now[i] > file
-            close(file)
+mutate() # FILE COUNT
+{
+    awk -F, -v file="${1%.csv}" -v count="$2" 'BEGIN { srand(20261121) }
+        { line[NR] = $0 }
+        function any(n) { return 1 + int(n * rand()) }
+        function spoil(text,   f, n, at, i, out) {
+            n = split(text, f, ",")
+            f[any(n)] = bad[any(bads)]
+            out = f[1]
+            for (i = 2; i <= n; i++) out = out "," f[i]
+            return out
         }
-    }' good.csv
+        END {
+            bads = split("nan|-1|1e308||x|99999999999|0x10|\"|#|0|1|2|3.5|75|-0|1e-9|barrier|all_gather|host|1023|200.5", bad, "|")
+            for (m = 1; m <= count; m++) {
+                n = NR
+                for (i = 1; i <= n; i++) now[i] = line[i]
+                for (k = any(4); k > 0; k--) {
+                    at = any(n); what = any(7)
+                    if (what == 1) now[at] = ""
+                    else if (what == 2) now[at] = now[at] "\n" now[at]
+                    else if (what == 3) now[at] = substr(now[at], 1, any(length(now[at]) + 1) - 1)
+                    else if (what == 4) { to = any(n); held = now[at]; now[at] = now[to]; now[to] = held }
+                    else if (what == 5 && rand() < 0.1) n = at
+                    else now[at] = spoil(now[at])
+                }
+                to = "mutants/" file m ".csv"
+                for (i = 1; i <= n; i++) print now[i] > to
+                close(to)
+            }
+        }' "$1"
+}
+mutate good.csv 120
+mutate columns.csv 120
 declare -A ended=([0]=0 [1]=0 [2]=0)
 for file in mutants/*.csv; do
     tell "$file" --skip-first-steps 1

@@ -324,6 +324,23 @@ static void only_a_steady_culprit_is_named(void **state)
     tally_close(&roaming);
 }
 
+/* Then what is less than the baseline has is named too; what roams is not. */
+static void without_a_baseline_nothing_is_compared(void **state)
+{
+    (void)state;
+    struct tally baseline = tally_of((int[]){ 0, 1, 2 }, 2);
+    struct tally little = tally_of((int[]){ 1, 1, 1 }, 1);
+    assert_int_equal(tally_summarise(&little, &baseline).blamed_rank, -1);
+    struct summary s = tally_summarise(&little, NULL);
+    assert_int_equal(s.blamed_rank, 1);
+    assert_exactly(s.blamed_wait, 2);
+    assert_true(isnan(s.vs_baseline.value));
+    assert_int_equal(s.numerics, NUMERICS_UNKNOWN);
+    assert_int_equal(tally_summarise(&baseline, NULL).blamed_rank, -1);
+    tally_close(&baseline);
+    tally_close(&little);
+}
+
 /* Two meetings prove nothing, and three quarters of the waiting can be one rank's by luck. */
 static void luck_names_nobody(void **state)
 {
@@ -419,6 +436,7 @@ int main(void)
         cmocka_unit_test(stretches_cover_each_lane_without_gaps),
         cmocka_unit_test(the_recorder_leaves_no_gap),
         cmocka_unit_test(only_a_steady_culprit_is_named),
+        cmocka_unit_test(without_a_baseline_nothing_is_compared),
         cmocka_unit_test(luck_names_nobody),
         cmocka_unit_test(windows_are_compared_not_steps),
         cmocka_unit_test(losses_tell_what_changed),

@@ -199,7 +199,8 @@ static void hint(const struct outcome *o)
         printf("rank %d is late in its %s; notebooks-md/%s.md tries what helps.\n", s->blamed_rank, span_names[kind],
                kind == SPAN_HOST ? "02_rank0_host" : "01_straggler");
     } else if (s->wait > much * s->step && suspect_of(&o->tally) >= 0) {
-        printf("most of the waiting is for rank %d, but luck or the baseline explain as much; record more than %d steps.\n",
+        printf("most of the waiting is for rank %d, but luck or the baseline explain as much; record more than %d "
+               "steps.\n",
                suspect_of(&o->tally), o->tally.steps);
     } else if (s->wait > much * s->step && s->wait >= s->transfer) {
         printf(
