@@ -90,6 +90,7 @@ by_hand() # NAME
     cell "$1" ranks.csv "case=job rank=2" local_ms 51.25
     cell "$1" ranks.csv "case=job rank=0" last_share 1
     cell "$1" ranks.csv "case=job rank=0" samples -
+    cell "$1" ranks.csv "case=job rank=0" loss -
 }
 all=(--skip-first-steps 0)
 
@@ -159,6 +160,7 @@ told "left early" 1 "early.csv:26: rank 1 leaves all_reduce 0 of step 0 at 69.00
 grep -q "WRONG" out || complain "left early" "a speed is shown of it"
 cell "left early" summary.csv case=job wrong 1
 told "clocks differ" 0 "Clocks may differ by 1 ms" early.csv --clock-error-ms 1
+[[ ! -s err ]] || complain "clocks differ" "complains of it: $(<err)"
 told "nobody knows who came when" 0 "so wait and transfer are n/a" good.csv --hides-arrivals
 cell "nobody knows who came when" summary.csv case=job wait_ms -
 { echo "# wait and transfer: n/a, NCCL"; cat good.csv; } >nccl.csv

@@ -214,8 +214,9 @@ static void check_meetings(const struct block *b)
     }
 }
 
-/* Ranks that left a collective before its last one came: their clocks differ, or the calls do not belong together. */
-static int count_early(const struct block *b, double clock_error)
+/* Ranks that left a collective before its last one came: their clocks differ, or the calls do not belong together. It is
+ * timeline_split() that counts them as wrong; this says which. */
+static void tell_early(const struct block *b, double clock_error)
 {
     enum { TOLD = 3 };
     int early = 0;
@@ -237,7 +238,6 @@ static int count_early(const struct block *b, double clock_error)
     }
     if (early > TOLD)
         warn("%s: … and %d more of round %d of case %s", b->file->path, early - TOLD, b->round, b->name);
-    return early;
 }
 
 /* --- which steps count ------------------------------------------------------------------------------------------ */
@@ -364,7 +364,7 @@ struct spans_block spans_block_of(const struct spans_file *file, const struct sp
                                               .clock_error = wishes->clock_error,
                                               .hides_arrivals = wishes->hides_arrivals } };
     settle_window(&b, &made, wishes, has_measured);
-    made.early = count_early(&b, wishes->clock_error);
+    tell_early(&b, wishes->clock_error);
     made.timeline.spans = lay_out(&b, most);
     for (int rank = 0; rank < b.ranks; rank++)
         free(b.lanes[rank].meeting);

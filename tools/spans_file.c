@@ -15,9 +15,6 @@ void spans_file_refuse(const struct spans_file *file, int line, const char *form
     va_start(words, format);
     vsnprintf(reason, sizeof reason, format, words);
     va_end(words);
-    for (char *c = reason; *c; c++) /* what a field held must not break the line */
-        if ((unsigned char)*c < ' ')
-            *c = '?';
     die(STATUS_USAGE, "%s:%d: %s", file->path, line, reason);
 }
 
@@ -71,7 +68,8 @@ struct spans_file *spans_file_open(const char *path, const struct spans_wishes *
     bool has_measured = false;
     char *head = spans_file_head(file);
     struct spans_wishes settled = *wishes;
-    settled.hides_arrivals |= strstr(head, "# wait and transfer: n/a") != NULL; /* labs whose ranks share a GPU say so */
+    settled.hides_arrivals |=
+        strstr(head, "# wait and transfer: n/a") != NULL; /* labs whose ranks share a GPU say so */
     free(head);
     int count = 0;
     struct spans_row *rows = spans_rows_read(file, &count, &has_measured);

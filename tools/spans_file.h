@@ -35,7 +35,6 @@ struct spans_block {
     int round;
     int every; /* steps of a cycle, if these repeat: the last of each is one in which the ranks meet */
     struct timeline timeline;
-    int early; /* ranks that left a collective before its last one came */
 };
 
 struct spans_case {

@@ -1,5 +1,4 @@
 /* The rows of a spans.csv: what each says by itself, and their order. */
-#include "die.h"
 #include "memory.h"
 #include "number.h"
 #include "run.h"
