@@ -114,7 +114,7 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
     csv_ms(csv, "caused_wait_ms", sum->caused / steps);
     csv_ms(csv, "blog_compute_ms", (sum->step - sum->phase[SPAN_DATA]) / steps);
     csv_number(csv, "last_share", last > 0 ? sum->last / last : NAN);
-    csv_number(csv, "loss", t->loss[rank]);
+    csv_number(csv, "loss", o->run.batch_size ? t->loss[rank] : (double)NAN);
     csv_number(csv, "tokens", o->tokens ? o->tokens->useful_of[rank] : NAN);
     csv_number(csv, "samples",
                o->tokens           ? o->tokens->samples_of[rank]

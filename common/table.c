@@ -222,9 +222,9 @@ static void put_rank(FILE *out, const struct tally *t, int rank, double meetings
     double local = sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE];
     const double terms[] = { sum->step, sum->phase[SPAN_DATA], local,      sum->phase[SPAN_HOST],
                              sum->wait, sum->transfer,         sum->caused };
-    fprintf(out, "rank %-15d", rank);
+    fprintf(out, "rank %-4d", rank);
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
-        put_ms(out, 9, decimals, terms[i] / t->steps);
+        put_ms(out, 8, decimals, terms[i] / t->steps);
     if (meetings > 0)
         fprintf(out, " %5.0f%%\n", 100 * sum->last / meetings);
     else
@@ -246,7 +246,7 @@ void table_ranks(FILE *out, const struct outcome *o)
         qsort_r(order, (size_t)t->ranks, sizeof *order, compare_caused, t->sum);
         shown = RANKS_SHOWN;
     }
-    fprintf(out, "\n%-20s %9s %9s %9s %9s %9s %9s %9s %6s\n", "ms a step", "step", "data", "local", "host", "wait",
+    fprintf(out, "\n%-9s %8s %8s %8s %8s %8s %8s %8s %6s\n", "ms a step", "step", "data", "local", "host", "wait",
             "transfer", "caused", "last");
     for (int i = 0; i < shown; i++)
         put_rank(out, t, order[i], meetings, number_ms_decimals(o->summary.slowest_step));

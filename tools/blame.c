@@ -94,8 +94,6 @@ static struct outcome outcome_of(const struct spans_case *of)
     o.run = (struct run){ .ranks = of->ranks, .sync_every = of->blocks[0].every };
     o.picture = of->blocks[0].timeline;
     tally_open(&o.tally, &o.run);
-    for (int rank = 0; rank < of->ranks; rank++)
-        o.tally.loss[rank] = NAN;
     for (int i = 0; i < of->count; i++)
         tally_add(&o.tally, &of->blocks[i].timeline);
     o.idea = memory_text("%d steps of %d rank%s", o.tally.steps, of->ranks, of->ranks == 1 ? "" : "s");
@@ -278,19 +276,19 @@ static char *quoted(const char *text)
 static void draw(const struct report *r, const struct outcome *shown)
 {
     extern char **environ;
-    char *folder = quoted(r->folder),
-         *settings = memory_text("results=%s; told_best=%s%s%s%s", folder, "'", r->outcomes[0].name,
-                                 shown == r->outcomes ? "" : " ", shown == r->outcomes ? "" : shown->name);
-    char *words = memory_text("%s'", settings);
-    char *argv[] = { "gnuplot", "-e", words, LOCKSTEP_PLOTS "/blame.gp", NULL };
+    char *folder = quoted(r->folder);
+    char *told_best = memory_text("%s %s", r->outcomes[0].name, shown == r->outcomes ? "" : shown->name);
+    char *settings = memory_text("results=%s; told_best='%s'", folder, told_best);
+    char script[] = LOCKSTEP_PLOTS "/blame.gp";
+    char *argv[] = { "gnuplot", "-e", settings, script, NULL };
     pid_t child;
     int status = 0, error = posix_spawnp(&child, argv[0], NULL, NULL, argv, environ);
     if (error == ENOENT)
         printf("No gnuplot here, so no charts.\n");
     else if (error || waitpid(child, &status, 0) < 0 || status != 0)
-        warn("the charts could not be drawn: gnuplot " LOCKSTEP_PLOTS "/blame.gp; the tables are whole");
-    free(words);
+        warn("the charts could not be drawn: gnuplot -e \"%s\" %s tells why; the tables are whole", settings, script);
     free(settings);
+    free(told_best);
     free(folder);
 }
 

@@ -98,16 +98,20 @@ static void check_waits(const struct block *b, const struct lane *lane)
     free(order);
 }
 
-/* The phase that is open when a rank begins to wait; NULL before its first. */
-static const struct spans_row *phase_at(const struct lane *lane, const struct spans_row *meeting)
+/* The phase that is open when a rank begins to wait. */
+static const struct spans_row *phase_at(const struct block *b, const struct lane *lane, const struct spans_row *meeting)
 {
-    const struct spans_row *end = lane->rows + lane->count, *around = meeting, *row = meeting;
-    while (around >= lane->rows && !span_is_phase(&around->span))
+    int at = (int)(meeting - lane->rows), around = at;
+    while (around >= 0 && !span_is_phase(&lane->rows[around].span))
         around--;
-    for (; row < end && row->span.start <= meeting->span.entered; row++)
-        if (span_is_phase(&row->span))
-            around = row;
-    return around >= lane->rows ? around : NULL;
+    for (int i = at; i < lane->count && lane->rows[i].span.start <= meeting->span.entered; i++)
+        around = span_is_phase(&lane->rows[i].span) ? i : around;
+    if (around < 0)
+        spans_file_refuse(b->file, meeting->line,
+                          "rank %d waits for %s from %.6f ms on, before its first phase begins; write "
+                          "the phase that it lies in",
+                          lane->rank, word(meeting), 1e3 * meeting->span.entered);
+    return &lane->rows[around];
 }
 
 /* A collective is waited for within one phase; the last phase lasts as long as it must. */
@@ -117,12 +121,7 @@ static void place_meetings(const struct block *b, struct lane *lane, struct span
         struct spans_row *row = lane->meeting[n];
         if (row->span.entered >= last->span.start && row->span.end > last->span.end)
             last->span.end = row->span.end;
-        const struct spans_row *around = phase_at(lane, row);
-        if (!around)
-            spans_file_refuse(b->file, row->line,
-                              "rank %d waits for %s from %.6f ms on, before its first phase begins; write "
-                              "the phase that it lies in",
-                              lane->rank, word(row), 1e3 * row->span.entered);
+        const struct spans_row *around = phase_at(b, lane, row);
         if (row->span.end > around->span.end + ROUNDED)
             spans_file_refuse(b->file, row->line,
                               "rank %d waits for %s until %.6f ms, but its %s (line %d) is over at %.6f; "
@@ -267,7 +266,7 @@ static struct pattern pattern_of(const struct block *b)
 /* The shortest cycle that steps from `from` on repeat, twice at least; 1 where they do not. */
 static int cycle_of(const struct pattern *p, int from, int steps)
 {
-    for (int every = 1; 2 * every <= steps - from; every++) {
+    for (int every = 1; every <= (steps - from) / 2; every++) {
         int step = from + every;
         while (step < steps && p->hash[step] == p->hash[step - every])
             step++;
@@ -325,7 +324,8 @@ static void settle_window(const struct block *b, struct spans_block *made, const
     shift = shift == every ? 0 : shift;
     made->every = every;
     made->timeline.first_step = b->first_step + skip + shift;
-    made->timeline.steps = (steps - skip - shift) / every * every;
+    int measured = steps - skip - shift;
+    made->timeline.steps = every > 1 ? measured / every * every : measured;
     free(p.hash);
     free(p.meets);
 }

@@ -10,12 +10,13 @@
 
 void spans_file_refuse(const struct spans_file *file, int line, const char *format, ...)
 {
-    char reason[512];
+    char *reason = NULL;
     va_list words;
     va_start(words, format);
-    vsnprintf(reason, sizeof reason, format, words);
+    if (vasprintf(&reason, format, words) < 0)
+        reason = NULL;
     va_end(words);
-    die(STATUS_USAGE, "%s:%d: %s", file->path, line, reason);
+    die(STATUS_USAGE, "%s:%d: %s", file->path, line, reason ? reason : "cannot be understood");
 }
 
 char *spans_file_head(const struct spans_file *file)
