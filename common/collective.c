@@ -121,7 +121,7 @@ static void leave(const struct collective *c)
 void collective_sum(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
 {
     struct sum sum = next_sum(c, wire, send, receive, count);
-    struct span *span = spans_collective(c->spans, SPAN_SUM, sum.sequence, sum_bytes(&sum));
+    struct span *span = spans_collective(c->spans, SPAN_ALL_REDUCE, sum.sequence, sum_bytes(&sum));
     enter(c, sum.sequence, sum_bytes(&sum));
     double start = device_moment();
     engine_sum(c->engine, &sum);
@@ -148,7 +148,7 @@ int collective_start(struct collective *c, enum wire wire, const void *send, voi
         .is_open = true,
         .progressed = engine_runs_alone(),
     };
-    s->span = spans_collective(c->spans, SPAN_SUM, s->sum.sequence, sum_bytes(&s->sum));
+    s->span = spans_collective(c->spans, SPAN_ALL_REDUCE, s->sum.sequence, sum_bytes(&s->sum));
     if (s->span)
         s->span->start = device_moment();
     engine_start(c->engine, ticket, &s->sum);

@@ -94,7 +94,13 @@ static char *read_all(const char *path, char *why, int size)
         used += got;
     } while (got > 0);
     text[used] = '\0';
+    int error = ferror(file) ? errno : 0;
     fclose(file);
+    if (error) {
+        snprintf(why, (size_t)size, "%s: %s", path, strerror(error));
+        free(text);
+        return NULL;
+    }
     if (memchr(text, '\0', used)) {
         snprintf(why, (size_t)size, "%s: holds a zero byte, so it is no text", path);
         free(text);
@@ -150,6 +156,10 @@ static bool append_cell(struct csv_table *table, size_t *capacity, size_t count,
         if (!cells)
             return false;
         table->cell = cells;
+        int *lines = realloc(table->line, larger * sizeof *lines); /* there are no more rows than cells */
+        if (!lines)
+            return false;
+        table->line = lines;
         *capacity = larger;
     }
     table->cell[count] = field;
@@ -163,7 +173,7 @@ static int read_row(struct csv_table *table, struct scan *scan, size_t *capacity
     for (bool was_last = false; !was_last; fields++) {
         char *field = NULL;
         if (!cut_field(scan, &field, &was_last)) {
-            *reason = "a quote that never closes";
+            *reason = "a quote that never closes; close it, or leave it out";
             return -1;
         }
         if (!append_cell(table, capacity, (*count)++, field)) {
@@ -195,12 +205,12 @@ bool csv_read(const char *path, struct csv_table *table, char *why, int size)
         if (reason)
             snprintf(why, (size_t)size, "%s:%d: %s", path, line, reason);
         else if (fields != table->columns)
-            snprintf(why, (size_t)size, "%s:%d: %d fields where the names are %d", path, line, fields, table->columns);
+            snprintf(why, (size_t)size, "%s:%d: %d fields where the names are %d; write as many, blank ones too", path, line, fields, table->columns);
         if (fields != table->columns || reason) {
             csv_free(table);
             return false;
         }
-        table->rows++;
+        table->line[++table->rows] = line;
     }
     if (table->rows < 0) {
         snprintf(why, (size_t)size, "%s: holds no line of names", path);
@@ -213,6 +223,7 @@ bool csv_read(const char *path, struct csv_table *table, char *why, int size)
 void csv_free(struct csv_table *table)
 {
     free(table->cell);
+    free(table->line);
     free(table->text);
     *table = (struct csv_table){ 0 };
 }

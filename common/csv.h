@@ -29,7 +29,8 @@ bool csv_end_row(struct csv *csv);
 struct csv_table {
     int rows, columns;
     char **cell; /* (1 + rows, columns): names, then values */
-    char *text;  /* owns what the cells point to */
+    int *line;   /* (1 + rows) of the file, from 1: where each begins */
+    char *text;  /* owns what the cells point to; comments stand in it as they were */
 };
 
 /* Reads a whole file. Returns false and says why in `why` (size bytes) when it cannot be read or a row has another

@@ -17,12 +17,14 @@ struct csv report_begin_table(struct file *file, const struct report *report, co
 
 bool report_shares_cores(const struct report *report, const struct outcome *outcome)
 {
-    return outcome->run.ranks > report->cores;
+    return !report->has_only_spans && outcome->run.ranks > report->cores;
 }
 
 double report_samples(const struct outcome *outcome)
 {
-    return outcome->tokens ? outcome->tokens->samples : run_global_batch(&outcome->run);
+    if (outcome->tokens)
+        return outcome->tokens->samples;
+    return outcome->run.batch_size ? run_global_batch(&outcome->run) : (double)NAN;
 }
 
 static double pace(const struct outcome *o)
@@ -49,10 +51,10 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_text(csv, "backend", report->backend);
     csv_text(csv, "platform", report->platform);
     csv_text(csv, "device", o->device);
-    csv_text(csv, "precision", run_precision(&o->run));
+    csv_text(csv, "precision", report->has_only_spans ? "" : run_precision(&o->run));
     csv_integer(csv, "ranks", o->run.ranks);
-    csv_integer(csv, "cores", report->cores);
-    csv_integer(csv, "batch_size", o->run.batch_size);
+    csv_index(csv, "cores", report->cores ? report->cores : -1);
+    csv_index(csv, "batch_size", o->run.batch_size ? o->run.batch_size : -1);
     csv_number(csv, "global_batch_size", report_samples(o));
     csv_integer(csv, "steps", o->tally.steps);
     csv_integer(csv, "rounds", o->tally.rounds);
@@ -75,10 +77,12 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_ms(csv, "blog_compute_ms", s->step - s->data);
     csv_index(csv, "blamed_rank", s->blamed_rank);
     csv_ms(csv, "blamed_wait_ms", s->blamed_wait);
+    csv_ms(csv, "what_if_ms", s->what_if);
     csv_number(csv, "efficiency", report_efficiency(report, o));
     csv_ms(csv, "predicted_step_ms", prediction_step(&o->prediction));
     csv_text(csv, "predicted_kind",
-             report->is_modelled           ? "platform"
+             report->has_only_spans        ? ""
+             : report->is_modelled         ? "platform"
              : o->prediction.is_timeshared ? "timeshared"
                                            : "card");
     csv_number(csv, "vs_baseline", s->vs_baseline.value);
@@ -86,7 +90,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_number(csv, "vs_baseline_high", report->has_intervals ? s->vs_baseline.high : NAN);
     csv_number(csv, "loss", s->loss);
     csv_text(csv, "numerics", numerics_names[report->is_modelled ? NUMERICS_UNKNOWN : s->numerics]);
-    csv_integer(csv, "oversubscribed", report_shares_cores(report, o));
+    csv_index(csv, "oversubscribed", report->has_only_spans ? -1 : report_shares_cores(report, o));
     csv_index(csv, "wrong", report->is_modelled && !o->tally.wrong ? -1 : o->tally.wrong);
 }
 
@@ -110,9 +114,12 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
     csv_ms(csv, "caused_wait_ms", sum->caused / steps);
     csv_ms(csv, "blog_compute_ms", (sum->step - sum->phase[SPAN_DATA]) / steps);
     csv_number(csv, "last_share", last > 0 ? sum->last / last : NAN);
-    csv_number(csv, "loss", t->loss[rank]);
+    csv_number(csv, "loss", o->run.batch_size ? t->loss[rank] : (double)NAN);
     csv_number(csv, "tokens", o->tokens ? o->tokens->useful_of[rank] : NAN);
-    csv_number(csv, "samples", o->tokens ? o->tokens->samples_of[rank] : t->samples[rank]);
+    csv_number(csv, "samples",
+               o->tokens           ? o->tokens->samples_of[rank]
+               : o->run.batch_size ? t->samples[rank]
+                                   : (double)NAN);
     csv_number(csv, "padded_tokens", o->tokens ? o->tokens->padded_of[rank] : NAN);
 }
 

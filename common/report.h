@@ -33,6 +33,7 @@ struct report {
     bool is_oversubscribed;         /* in its largest world */
     bool is_simulated;
     bool is_modelled;         /* nothing was computed, so there is no loss and nothing was checked */
+    bool has_only_spans;      /* of another program: neither settings nor samples, loss or prediction are known */
     double stamp_cost;        /* seconds, from the card */
     bool has_intervals;       /* enough rounds, not --quick */
     struct outcome *outcomes; /* (cases); the first is the baseline */
@@ -45,7 +46,7 @@ struct csv report_begin_table(struct file *file, const struct report *report, co
 /* Whether a case has more ranks than there are cores. */
 bool report_shares_cores(const struct report *report, const struct outcome *outcome);
 
-/* Samples of a step, of all ranks. */
+/* Samples of a step, of all ranks; NaN where they are not known. */
 double report_samples(const struct outcome *outcome);
 
 /* Throughput per rank over that of the case it is measured by, in useful tokens or else samples; NaN where there is none. */

@@ -5,11 +5,27 @@
 #include "memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *const span_names[SPAN_KINDS] = {
-    [SPAN_DATA] = "data",     [SPAN_FORWARD] = "forward", [SPAN_BACKWARD] = "backward", [SPAN_HOST] = "host",
-    [SPAN_UPDATE] = "update", [SPAN_SUM] = "sum",         [SPAN_BARRIER] = "barrier",
+    [SPAN_DATA] = "data",
+    [SPAN_FORWARD] = "forward",
+    [SPAN_BACKWARD] = "backward",
+    [SPAN_HOST] = "host",
+    [SPAN_UPDATE] = "update",
+    [SPAN_ALL_REDUCE] = "all_reduce",
+    [SPAN_ALL_GATHER] = "all_gather",
+    [SPAN_REDUCE_SCATTER] = "reduce_scatter",
+    [SPAN_BARRIER] = "barrier",
 };
+
+enum span_kind span_kind_named(const char *name)
+{
+    int kind = 0;
+    while (kind < SPAN_KINDS && strcmp(span_names[kind], name) != 0)
+        kind++;
+    return (enum span_kind)kind;
+}
 
 void spans_open(struct spans *spans, int capacity)
 {

@@ -21,12 +21,17 @@ enum span_kind {
     SPAN_HOST,     /* work of the host that trains nothing */
     SPAN_UPDATE,   /* the optimizer */
     SPAN_PHASES,   /* --- kinds below are collectives --- */
-    SPAN_SUM = SPAN_PHASES,
+    SPAN_ALL_REDUCE = SPAN_PHASES,
+    SPAN_ALL_GATHER, /* ours makes neither this nor the next; the split is the same */
+    SPAN_REDUCE_SCATTER,
     SPAN_BARRIER,
     SPAN_KINDS
 };
 
 extern const char *const span_names[SPAN_KINDS];
+
+/* The kind of that name; SPAN_KINDS where it is none. */
+enum span_kind span_kind_named(const char *name);
 
 struct span {
     double start, entered, end; /* seconds on the world's clock; until spans_settle() moments of the device */

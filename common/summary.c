@@ -132,7 +132,10 @@ static double mean_loss(const struct tally *tally)
 
 static enum numerics compare_losses(const struct tally *tally, const struct tally *baseline)
 {
-    if (tally->trained != baseline->trained)
+    int samples = 0; /* of no sample there is no loss */
+    for (int rank = 0; rank < tally->ranks; rank++)
+        samples += tally->samples[rank];
+    if (!baseline || tally->trained != baseline->trained || samples == 0)
         return NUMERICS_UNKNOWN;
     size_t bytes = (size_t)tally->ranks * sizeof *tally->loss;
     if (tally->ranks == baseline->ranks && memcmp(tally->loss, baseline->loss, bytes) == 0)
@@ -165,11 +168,26 @@ static void name_culprit(struct summary *s, const struct tally *tally, const str
         }
     }
     double per_step = most / tally->steps;
-    double usual = stats_quantile(baseline->most_charged, baseline->windows, 0.95);
+    double usual = baseline ? stats_quantile(baseline->most_charged, baseline->windows, 0.95) : 0;
     bool stands_out = tally->ranks > 1 && per_step > usual && most > 0.75 * all &&
                       luck(tally->foremost[culprit], tally->charged_steps, tally->ranks) < 0.05;
     s->blamed_rank = stands_out ? culprit : -1;
     s->blamed_wait = stands_out ? per_step : (double)NAN;
+}
+
+static struct ratio compare_steps(const struct tally *tally, const struct tally *baseline)
+{
+    if (!baseline)
+        return (struct ratio){ NAN, NAN, NAN };
+    if (tally->is_long)
+        return stats_block_ratio(tally->slowest, tally->windows, baseline->slowest, baseline->windows);
+    int rounds = tally->rounds < baseline->rounds ? tally->rounds : baseline->rounds;
+    double *logs = memory_new((size_t)rounds, sizeof *logs);
+    for (int round = 0; round < rounds; round++)
+        logs[round] = log(tally->round_step[round] / baseline->round_step[round]);
+    struct ratio ratio = stats_ratio(logs, rounds);
+    free(logs);
+    return ratio;
 }
 
 struct summary tally_summarise(const struct tally *tally, const struct tally *baseline)
@@ -197,17 +215,7 @@ struct summary tally_summarise(const struct tally *tally, const struct tally *ba
     s.what_if = tally->what_if / steps;
     s.loss = mean_loss(tally);
     s.numerics = compare_losses(tally, baseline);
+    s.vs_baseline = compare_steps(tally, baseline);
     name_culprit(&s, tally, baseline);
-
-    if (tally->is_long) {
-        s.vs_baseline = stats_block_ratio(tally->slowest, tally->windows, baseline->slowest, baseline->windows);
-        return s;
-    }
-    int rounds = tally->rounds < baseline->rounds ? tally->rounds : baseline->rounds;
-    double *logs = memory_new((size_t)rounds, sizeof *logs);
-    for (int round = 0; round < rounds; round++)
-        logs[round] = log(tally->round_step[round] / baseline->round_step[round]);
-    s.vs_baseline = stats_ratio(logs, rounds);
-    free(logs);
     return s;
 }

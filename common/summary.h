@@ -11,7 +11,7 @@
 
 /* How a case's training compares with the baseline's after the first round. */
 enum numerics {
-    NUMERICS_UNKNOWN,   /* trained another number of steps */
+    NUMERICS_UNKNOWN,   /* trained another number of steps, or nobody told the losses */
     NUMERICS_SAME,      /* every rank's loss bit-equal */
     NUMERICS_REORDERED, /* mean loss within NUMERICS_TOLERANCE: other orders of addition */
     NUMERICS_CHANGED,   /* another computation */
@@ -66,7 +66,9 @@ struct summary {
 /* A rank is named when the waiting charged to it exceeds the 95th percentile of what the baseline charges to anybody, is
  * more than three quarters of all that is charged, and the rank was the one charged most in more steps than luck would have
  * it (were every rank that with probability 1/n, one of them would be so often with probability below 5 %). A stall that
- * roams has no culprit, and neither has a run too short to tell. */
+ * roams has no culprit, and neither has a run too short to tell.
+ *
+ * Without a baseline (NULL) nothing is compared: the first of the three conditions is left out, the ratio is NaN. */
 struct summary tally_summarise(const struct tally *tally, const struct tally *baseline);
 
 #endif

@@ -1,8 +1,10 @@
 #include "table.h"
 
+#include "memory.h"
 #include "number.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void put_ms(FILE *out, int width, int decimals, double seconds)
@@ -33,8 +35,8 @@ static void put_ratio(FILE *out, const struct report *report, const struct outco
 
 /* Which columns there is reason and room for. */
 struct layout {
-    bool has_guess, has_pace, has_terms; /* pace: throughput and efficiency */
-    int decimals;                        /* of all milliseconds, as the shortest step needs */
+    bool has_guess, has_formula, has_pace, has_terms; /* pace: throughput and efficiency */
+    int decimals;                                     /* of all milliseconds, as the shortest step needs */
 };
 
 static void put_case(FILE *out, const struct report *report, const struct outcome *o, struct layout layout)
@@ -48,7 +50,8 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
     }
     if (layout.has_guess)
         put_ms(out, 7, layout.decimals, o->guess);
-    put_ms(out, 8, layout.decimals, prediction_step(&o->prediction));
+    if (layout.has_formula)
+        put_ms(out, 8, layout.decimals, prediction_step(&o->prediction));
     put_ms(out, 9, layout.decimals, s->slowest_step);
     fputs(report_shares_cores(report, o) ? "*" : " ", out);
     put_ratio(out, report, o);
@@ -77,24 +80,33 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
 
 void table_show(FILE *out, const struct report *report, int columns)
 {
-    enum { TERMS_WIDTH = 107, PACE_WIDTH = 17 }; /* of a row with its terms; of the pace */
+    enum {
+        TERMS_WIDTH = 98,
+        FORMULA_WIDTH = 9,
+        PACE_WIDTH = 17
+    }; /* of a row with its terms; of what it may have more */
     struct layout layout = { 0 };
     for (int i = 0; i < report->cases; i++) {
         int decimals = number_ms_decimals(report->outcomes[i].summary.slowest_step);
         layout.decimals = decimals > layout.decimals ? decimals : layout.decimals;
         layout.has_guess |= !isnan(report->outcomes[i].guess);
+        layout.has_formula |= !isnan(prediction_step(&report->outcomes[i].prediction));
         layout.has_pace |= !isnan(report_efficiency(report, &report->outcomes[i]));
     }
-    layout.has_terms = columns >= TERMS_WIDTH + (layout.has_pace ? PACE_WIDTH : 0);
+    layout.has_terms =
+        columns >= TERMS_WIDTH + (layout.has_formula ? FORMULA_WIDTH : 0) + (layout.has_pace ? PACE_WIDTH : 0);
     fprintf(out, "\n%-20s", "milliseconds a step");
     if (layout.has_guess)
         fprintf(out, " %7s", "you");
-    fprintf(out, " %8s %9s  %-19s", "formula", report->is_simulated ? "simulated" : "measured",
+    if (layout.has_formula)
+        fprintf(out, " %8s", "formula");
+    fprintf(out, " %9s  %-19s", report->is_simulated ? "simulated" : "measured",
             report->has_intervals ? "x baseline [95 %]" : "x baseline");
     if (layout.has_pace)
         fprintf(out, " %9s %6s", report->outcomes[0].tokens ? "tokens/s" : "samples/s", "effic.");
     if (layout.has_terms)
-        fprintf(out, " %6s %6s %6s %8s  %-7s  %s", "data", "local", "wait", "transfer", "blamed", "numerics");
+        fprintf(out, " %6s %6s %6s %8s  %-7s  %s", "data", "local", "wait", "transfer", "blamed",
+                report->has_only_spans ? "" : "numerics");
     fputc('\n', out);
     for (int i = 0; i < report->cases; i++)
         put_case(out, report, &report->outcomes[i], layout);
@@ -167,8 +179,13 @@ void table_explain(FILE *out, const struct report *report, const char *name)
             explain_gap(out, &report->outcomes[i]);
     if (!report->is_simulated) /* there, looking at the clock takes no time */
         explain_stamps(out, report);
-    if (!o || o == baseline)
-        return;
+    if (o && o != baseline)
+        table_blame(out, report, o);
+}
+
+void table_blame(FILE *out, const struct report *report, const struct outcome *o)
+{
+    const struct outcome *baseline = &report->outcomes[0];
     const struct summary *s = &o->summary;
     if (isnan(s->wait)) {
         fputs("Who waited for whom is not known here.\n", out);
@@ -181,9 +198,62 @@ void table_explain(FILE *out, const struct report *report, const char *name)
     else
         fprintf(out, "Of every 100 %s-seconds of %s, %.0f were spent waiting; no rank stands out as the cause.\n", word,
                 o->name, 100 * s->wait / s->step);
+    bool is_alone = o == baseline; /* then the case itself is what it is held against */
     fprintf(out,
             "Had every rank been as quick as the median one, its step would take %.*f ms (computed from %s alone);\n"
-            "the baseline %s %.*f ms.\n",
-            number_ms_decimals(s->what_if), 1e3 * s->what_if, o->name, report->is_simulated ? "took" : "measured",
-            number_ms_decimals(baseline->summary.step), 1e3 * baseline->summary.step);
+            "%s %s %.*f ms.\n",
+            number_ms_decimals(s->what_if), 1e3 * s->what_if, o->name, is_alone ? "it" : "the baseline",
+            report->is_simulated || is_alone ? "took" : "measured", number_ms_decimals(baseline->summary.step),
+            1e3 * baseline->summary.step);
+}
+
+static int compare_caused(const void *a, const void *b, void *sums)
+{
+    const struct cell *x = (const struct cell *)sums + *(const int *)a,
+                      *y = (const struct cell *)sums + *(const int *)b;
+    if (x->caused > y->caused || x->caused < y->caused)
+        return x->caused > y->caused ? -1 : 1;
+    return *(const int *)a - *(const int *)b;
+}
+
+static void put_rank(FILE *out, const struct tally *t, int rank, double meetings, int decimals)
+{
+    const struct cell *sum = &t->sum[rank];
+    double local = sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE];
+    const double terms[] = { sum->step, sum->phase[SPAN_DATA], local,      sum->phase[SPAN_HOST],
+                             sum->wait, sum->transfer,         sum->caused };
+    fprintf(out, "rank %-4d", rank);
+    for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
+        put_ms(out, 8, decimals, terms[i] / t->steps);
+    if (meetings > 0)
+        fprintf(out, " %5.0f%%\n", 100 * sum->last / meetings);
+    else
+        fprintf(out, " %6s\n", "-");
+}
+
+void table_ranks(FILE *out, const struct outcome *o)
+{
+    enum { RANKS_SHOWN = 16 };
+    const struct tally *t = &o->tally;
+    int *order = memory_new((size_t)t->ranks, sizeof *order);
+    double meetings = 0;
+    for (int rank = 0; rank < t->ranks; rank++) {
+        order[rank] = rank;
+        meetings += t->sum[rank].last;
+    }
+    int shown = t->ranks;
+    if (t->ranks > RANKS_SHOWN) {
+        qsort_r(order, (size_t)t->ranks, sizeof *order, compare_caused, t->sum);
+        shown = RANKS_SHOWN;
+    }
+    fprintf(out, "\n%-9s %8s %8s %8s %8s %8s %8s %8s %6s\n", "ms a step", "step", "data", "local", "host", "wait",
+            "transfer", "caused", "last");
+    for (int i = 0; i < shown; i++)
+        put_rank(out, t, order[i], meetings, number_ms_decimals(o->summary.slowest_step));
+    if (shown < t->ranks)
+        fprintf(out, "… and %d ranks more, for which the others waited less (ranks.csv)\n", t->ranks - shown);
+    fputs("local: forward, backward, update; caused: waiting of all others that this rank alone is charged with;\n"
+          "last: of the meetings that had a last rank, how many it was\n",
+          out);
+    free(order);
 }

@@ -82,7 +82,7 @@ sweep_csv = results."/sweep.csv"
 card_csv = results."/../machine.csv"
 # The lab's own sizes, which the card leaves out and predicts: what was summed in the case whose message is kept.
 own_sizes = system('awk -F, ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
-    $at["case"] == "comm_kept_ws4" && $at["kind"] == "sum" && !done[$at["bytes"]]++ { printf "%s ", $at["bytes"] }'' "'.results.'/spans.csv"')
+    $at["case"] == "comm_kept_ws4" && $at["kind"] == "all_reduce" && !done[$at["bytes"]]++ { printf "%s ", $at["bytes"] }'' "'.results.'/spans.csv"')
 if (of_this_run(sweep_csv)) {
     sizes = column_of(sweep_csv, "bytes")
     time_height = 250

@@ -61,7 +61,7 @@ folder="$place/$name"
 expected=lab,case,backend,platform,device,precision,ranks,cores,batch_size,global_batch_size,steps,rounds,slowest_rank,\
 slowest_step_ms,median_step_ms,p95_step_ms,samples_per_s,useful_tokens_per_s,padded_tokens_per_s,padding_ratio,\
 rank_skew_ms,rank_token_spread,data_ms,local_ms,host_ms,wait_ms,transfer_ms,exposed_ms,blog_compute_ms,blamed_rank,\
-blamed_wait_ms,efficiency,predicted_step_ms,predicted_kind,vs_baseline,vs_baseline_low,vs_baseline_high,loss,numerics,\
+blamed_wait_ms,what_if_ms,efficiency,predicted_step_ms,predicted_kind,vs_baseline,vs_baseline_low,vs_baseline_high,loss,numerics,\
 oversubscribed,wrong
 [ "$(grep -v '^#' "$folder/summary.csv" | head -n 1)" = "$expected" ] || die "summary.csv has other columns"
 
@@ -155,7 +155,7 @@ fi
 owed=$(awk -F, '/^#/ || $1 == "lab" { next } { steps += $7 * $11 } END { print steps }' "$folder/summary.csv")
 awk -F, -v owed="$owed" '
     /^#/ || $1 == "rank" { next }
-    $5 == "sum" || $5 == "barrier" { next }
+    $5 == "all_reduce" || $5 == "barrier" { next }
     {
         block = $1 "," $2 "," $3
         if (block == before && $7 != end) { print "gap before", $0; bad = 1 }

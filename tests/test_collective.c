@@ -109,7 +109,7 @@ static void a_sum_adds_all_ranks_and_stamps_itself(void **state)
     double error = device_clock_error() + 20e-6; /* for the steps of a GPU's clock */
     assert_true(before - error <= s->start && s->start <= s->entered && s->entered <= s->end &&
                 s->end <= after + error);
-    assert_int_equal(s->kind, SPAN_SUM);
+    assert_int_equal(s->kind, SPAN_ALL_REDUCE);
     assert_int_equal(s->bytes, COUNT * sizeof(float));
     assert_int_equal(s->sequence, 0);
     assert_int_equal(spans.at[1].kind, SPAN_BARRIER);

@@ -263,6 +263,9 @@ static void comments_and_blank_lines_are_skipped(void **state)
     assert_int_equal(table.rows, 2);
     assert_value(&table, 0, "a", 1);
     assert_value(&table, 1, "b", 4);
+    assert_int_equal(table.line[0], 4);
+    assert_int_equal(table.line[1], 6);
+    assert_int_equal(table.line[2], 8);
     csv_free(&table);
 }
 

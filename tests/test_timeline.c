@@ -23,9 +23,13 @@ static struct span phase(enum span_kind kind, int step, double start, double end
 
 static struct span sum(int step, int sequence, double start, double entered, double end)
 {
-    return (struct span){
-        .kind = SPAN_SUM, .step = step, .sequence = sequence, .start = start, .entered = entered, .end = end, .bytes = 8
-    };
+    return (struct span){ .kind = SPAN_ALL_REDUCE,
+                          .step = step,
+                          .sequence = sequence,
+                          .start = start,
+                          .entered = entered,
+                          .end = end,
+                          .bytes = 8 };
 }
 
 static void assert_exactly(double value, double expected)
@@ -40,17 +44,17 @@ static const struct span straggler[3][STRAGGLER_SPANS] = {
     { { .kind = SPAN_DATA, .start = 0, .entered = 0, .end = 41, .sequence = -1 },
       { .kind = SPAN_FORWARD, .start = 41, .entered = 41, .end = 50, .sequence = -1 },
       { .kind = SPAN_BACKWARD, .start = 50, .entered = 50, .end = 75, .sequence = -1 },
-      { .kind = SPAN_SUM, .start = 70, .entered = 70, .end = 75, .sequence = 0 },
+      { .kind = SPAN_ALL_REDUCE, .start = 70, .entered = 70, .end = 75, .sequence = 0 },
       { .kind = SPAN_UPDATE, .start = 75, .entered = 75, .end = 80, .sequence = -1 } },
     { { .kind = SPAN_DATA, .start = 0, .entered = 0, .end = 1, .sequence = -1 },
       { .kind = SPAN_FORWARD, .start = 1, .entered = 1, .end = 11, .sequence = -1 },
       { .kind = SPAN_BACKWARD, .start = 11, .entered = 11, .end = 76, .sequence = -1 },
-      { .kind = SPAN_SUM, .start = 31, .entered = 31, .end = 76, .sequence = 0 },
+      { .kind = SPAN_ALL_REDUCE, .start = 31, .entered = 31, .end = 76, .sequence = 0 },
       { .kind = SPAN_UPDATE, .start = 76, .entered = 76, .end = 79, .sequence = -1 } },
     { { .kind = SPAN_DATA, .start = 0, .entered = 0, .end = 2, .sequence = -1 },
       { .kind = SPAN_FORWARD, .start = 2, .entered = 2, .end = 12, .sequence = -1 },
       { .kind = SPAN_BACKWARD, .start = 12, .entered = 12, .end = 75, .sequence = -1 },
-      { .kind = SPAN_SUM, .start = 33, .entered = 33, .end = 75, .sequence = 0 },
+      { .kind = SPAN_ALL_REDUCE, .start = 33, .entered = 33, .end = 75, .sequence = 0 },
       { .kind = SPAN_UPDATE, .start = 75, .entered = 75, .end = 81, .sequence = -1 } },
 };
 static const struct timeline straggler_line = {
@@ -266,7 +270,7 @@ static void the_recorder_leaves_no_gap(void **state)
     spans.step = 1;
     spans_phase(&spans, SPAN_DATA, 10);
     spans_phase(&spans, SPAN_FORWARD, 12);
-    struct span *meeting = spans_collective(&spans, SPAN_SUM, 7, 64);
+    struct span *meeting = spans_collective(&spans, SPAN_ALL_REDUCE, 7, 64);
     meeting->start = meeting->entered = 13;
     meeting->end = 14;
     spans_end(&spans, 15);
@@ -277,7 +281,7 @@ static void the_recorder_leaves_no_gap(void **state)
     assert_int_equal(spans.at[2].round, 2);
     assert_int_equal(spans.at[2].variant, 5);
     assert_int_equal(spans.at[2].step, 1);
-    assert_null(spans_collective(NULL, SPAN_SUM, 0, 0));
+    assert_null(spans_collective(NULL, SPAN_ALL_REDUCE, 0, 0));
     spans_close(&spans);
 }
 
@@ -318,6 +322,23 @@ static void only_a_steady_culprit_is_named(void **state)
     tally_close(&baseline);
     tally_close(&steady);
     tally_close(&roaming);
+}
+
+/* Then what is less than the baseline has is named too; what roams is not. */
+static void without_a_baseline_nothing_is_compared(void **state)
+{
+    (void)state;
+    struct tally baseline = tally_of((int[]){ 0, 1, 2 }, 2);
+    struct tally little = tally_of((int[]){ 1, 1, 1 }, 1);
+    assert_int_equal(tally_summarise(&little, &baseline).blamed_rank, -1);
+    struct summary s = tally_summarise(&little, NULL);
+    assert_int_equal(s.blamed_rank, 1);
+    assert_exactly(s.blamed_wait, 2);
+    assert_true(isnan(s.vs_baseline.value));
+    assert_int_equal(s.numerics, NUMERICS_UNKNOWN);
+    assert_int_equal(tally_summarise(&baseline, NULL).blamed_rank, -1);
+    tally_close(&baseline);
+    tally_close(&little);
 }
 
 /* Two meetings prove nothing, and three quarters of the waiting can be one rank's by luck. */
@@ -415,6 +436,7 @@ int main(void)
         cmocka_unit_test(stretches_cover_each_lane_without_gaps),
         cmocka_unit_test(the_recorder_leaves_no_gap),
         cmocka_unit_test(only_a_steady_culprit_is_named),
+        cmocka_unit_test(without_a_baseline_nothing_is_compared),
         cmocka_unit_test(luck_names_nobody),
         cmocka_unit_test(windows_are_compared_not_steps),
         cmocka_unit_test(losses_tell_what_changed),

@@ -107,6 +107,7 @@ static struct book open_book(const struct options *o)
     book.findings = memory_new((size_t)book.labs + 1, sizeof *book.findings);
     for (int lab = 0; lab < book.labs; lab++)
         book.findings[lab] = findings_open(o->results, book.lessons[lab].stem);
+    book.own = findings_open(o->results, "blame");
     open_tables(&book);
     return book;
 }
@@ -121,6 +122,7 @@ static void close_book(struct book *book)
     }
     for (int lab = 0; lab < book->labs; lab++)
         findings_close(&book->findings[lab]);
+    findings_close(&book->own);
     struct csv_table *tables[] = { &book->runs, &book->closing, &book->claims, &book->guesses, &book->blind };
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         csv_free(tables[i]);
@@ -173,6 +175,10 @@ static long write_lesson(struct book *book, int which)
         tables_closing(page.out, &book->closing, lesson->stem, false);
         for (int i = 0; i < findings->count; i++)
             put_place(page.out, &findings->at[i], &figures);
+    }
+    if (strcmp(lesson->stem, "your_own_job") == 0 && book->own.count > 0) {
+        fputs("<h2>What blame wrote down last</h2>\n", page.out);
+        put_place(page.out, &book->own.at[0], &figures);
     }
     figures_close(&figures);
     return html_end(&page, &book->site, which + 1);

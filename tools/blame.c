@@ -1,0 +1,331 @@
+/* blame: who waited for whom, in anybody's job.
+ *
+ *     blame spans.csv
+ *
+ * reads when each rank of a job did what (notebooks-md/your_own_job.md: the format, and ten lines that write it; a lab's own
+ * spans.csv is one too) and says what a lab says of itself: the split of every collective into wait and transfer, the waiting
+ * that each rank caused, whether one rank is to blame, and what a step had taken had all ranks been as quick as the median
+ * one. Beside that, below --out:
+ *     summary.csv, ranks.csv, rounds.csv, lanes.csv, trace.json   as in a lab's folder
+ *     timeline, breakdown, step_time (svg, png)                   where there is gnuplot
+ *
+ * Where a file has several cases they are held against one of them: --baseline, or the one of that name, or the first.
+ *
+ * Exit status: 0 told; 1 a rank left a collective before the last one came; 2 the file cannot be understood: its name, the
+ * line, why, and the cure. */
+#include "die.h"
+#include "job.h"
+#include "lanes.h"
+#include "memory.h"
+#include "number.h"
+#include "options.h"
+#include "report.h"
+#include "spans_file.h"
+#include "table.h"
+#include "trace.h"
+
+#include <errno.h>
+#include <math.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct options {
+    const char *spans, *out, *baseline, *shown;
+    double clock_error_ms;
+    int skip_first_steps;
+    bool hides_arrivals;
+};
+
+#define AT(member) offsetof(struct options, member)
+static const struct option_row option_rows[] = {
+    { "--spans", OPTION_TEXT, AT(spans), 0, 0, "FILE", "who did what when; a bare first word is the same" },
+    { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of tables, trace and charts" },
+    { "--baseline", OPTION_TEXT, AT(baseline), 0, 0, "CASE",
+      "what cases are held against; else `baseline`, or the first" },
+    { "--case", OPTION_TEXT, AT(shown), 0, 0, "CASE", "the one to explain; else the one that waits longest" },
+    { "--skip-first-steps", OPTION_INTEGER, AT(skip_first_steps), -1, 1e9, "N",
+      "warm-up; -1: as the column `measured` has it, or 2 of 4 and more" },
+    { "--clock-error-ms", OPTION_NUMBER, AT(clock_error_ms), 0, 1e6, "MS",
+      "by how much clocks of two ranks may differ" },
+    { "--hides-arrivals", OPTION_SWITCH, AT(hides_arrivals), 0, 0, "",
+      "stamps do not show when a rank came: no wait, no blame" },
+    { 0 },
+};
+#undef AT
+
+/* What the file's head says of how it was made. */
+struct origin {
+    char *head;
+    char *platform; /* of simulated ranks, else NULL */
+};
+
+/* --- the report ------------------------------------------------------------------------------------------------- */
+
+static struct origin origin_of(const struct spans_file *file)
+{
+    static const char key[] = "# simulated: platform ";
+    struct origin origin = { .head = spans_file_head(file) };
+    const char *told = strstr(origin.head, key);
+    if (told) {
+        told += strlen(key);
+        origin.platform = memory_text("%.*s", (int)strcspn(told, ",\r\n"), told);
+    }
+    return origin;
+}
+
+static int index_of_case(const struct spans_file *file, const char *flag, const char *name)
+{
+    for (int i = 0; i < file->count; i++)
+        if (strcmp(file->cases[i].name, name) == 0)
+            return i;
+    if (flag)
+        die(STATUS_USAGE, "%s names no case of %s: '%s'; its first is '%s'", flag, file->path, name,
+            file->cases[0].name);
+    return 0;
+}
+
+static struct outcome outcome_of(const struct spans_case *of)
+{
+    static const struct prediction none = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
+    struct outcome o = { .name = of->name, .device = "", .prediction = none, .guess = NAN };
+    o.run = (struct run){ .ranks = of->ranks, .sync_every = of->blocks[0].every };
+    o.picture = of->blocks[0].timeline;
+    tally_open(&o.tally, &o.run);
+    for (int i = 0; i < of->count; i++)
+        tally_add(&o.tally, &of->blocks[i].timeline);
+    o.idea = memory_text("%d steps of %d rank%s", o.tally.steps, of->ranks, of->ranks == 1 ? "" : "s");
+    return o;
+}
+
+static struct report report_of(const struct spans_file *file, const struct options *options,
+                               const struct origin *origin)
+{
+    struct report r = { .lab = "blame",
+                        .folder = options->out,
+                        .backend = "",
+                        .platform = origin->platform ? origin->platform : "",
+                        .trains_on = "rank",
+                        .is_simulated = origin->platform,
+                        .has_only_spans = true,
+                        .has_intervals = true,
+                        .cases = file->count };
+    r.preamble = memory_text("# lockstep: %s\n# spans: %s\n%s", LOCKSTEP_VERSION, file->path, origin->head);
+    r.outcomes = memory_new((size_t)r.cases, sizeof *r.outcomes);
+    int baseline = index_of_case(file, options->baseline ? "--baseline" : NULL,
+                                 options->baseline ? options->baseline : "baseline");
+    r.outcomes[0] = outcome_of(&file->cases[baseline]);
+    for (int i = 0, next = 1; i < file->count; i++)
+        if (i != baseline)
+            r.outcomes[next++] = outcome_of(&file->cases[i]);
+    for (int i = 0; i < r.cases; i++) {
+        struct outcome *o = &r.outcomes[i];
+        o->summary = tally_summarise(&o->tally, r.cases > 1 ? &r.outcomes[0].tally : NULL);
+        r.ranks = o->run.ranks > r.ranks ? o->run.ranks : r.ranks;
+        r.has_intervals &= o->tally.rounds > 2;
+    }
+    return r;
+}
+
+static void release(struct report *r)
+{
+    for (int i = 0; i < r->cases; i++) {
+        tally_close(&r->outcomes[i].tally);
+        free((void *)r->outcomes[i].idea);
+    }
+    free(r->outcomes);
+    free((void *)r->preamble);
+}
+
+/* The case to explain: of those beside the baseline the one whose ranks stand still longest. */
+static const struct outcome *choose_shown(const struct report *r, const char *name)
+{
+    const struct outcome *shown = &r->outcomes[r->cases > 1];
+    for (int i = 1; i < r->cases; i++)
+        if (r->outcomes[i].summary.exposed - fmax(0, r->outcomes[i].summary.transfer) >
+            shown->summary.exposed - fmax(0, shown->summary.transfer))
+            shown = &r->outcomes[i];
+    for (int i = 0; name && i < r->cases; i++)
+        if (strcmp(r->outcomes[i].name, name) == 0)
+            shown = &r->outcomes[i];
+    return shown;
+}
+
+/* --- what to look at next --------------------------------------------------------------------------------------- */
+
+/* The phase by which a rank exceeds the median rank most. */
+static enum span_kind excess_of(const struct tally *t, int rank)
+{
+    double *others = memory_new((size_t)t->ranks, sizeof *others), most = 0;
+    int found = SPAN_DATA;
+    for (int kind = 0; kind < SPAN_PHASES; kind++) {
+        for (int r = 0; r < t->ranks; r++)
+            others[r] = t->sum[r].phase[kind];
+        double excess = t->sum[rank].phase[kind] - stats_lower_median(others, t->ranks);
+        if (excess > most) {
+            most = excess;
+            found = kind;
+        }
+    }
+    free(others);
+    return (enum span_kind)found;
+}
+
+/* The rank that is charged with more than three quarters of all, though it is not named; -1 for none. */
+static int suspect_of(const struct tally *t)
+{
+    double all = 0;
+    int most = 0;
+    for (int rank = 0; rank < t->ranks; rank++) {
+        all += t->sum[rank].caused;
+        most = t->sum[rank].caused > t->sum[most].caused ? rank : most;
+    }
+    return t->sum[most].caused > 0.75 * all ? most : -1;
+}
+
+static void hint(const struct outcome *o)
+{
+    static const double much = 0.15; /* of a step: less than that is hardly worth a lesson */
+    const struct summary *s = &o->summary;
+    printf("\nNext: ");
+    if (isnan(s->wait)) {
+        printf("stamps that tell when a rank came, as notebooks-md/your_own_job.md has it.\n");
+    } else if (s->blamed_rank >= 0 && s->wait > much * s->step) {
+        enum span_kind kind = excess_of(&o->tally, s->blamed_rank);
+        printf("rank %d is late in its %s; notebooks-md/%s.md tries what helps.\n", s->blamed_rank, span_names[kind],
+               kind == SPAN_HOST ? "02_rank0_host" : "01_straggler");
+    } else if (s->wait > much * s->step && suspect_of(&o->tally) >= 0) {
+        printf("most of the waiting is for rank %d, but luck or the baseline explain as much; record more than %d "
+               "steps.\n",
+               suspect_of(&o->tally), o->tally.steps);
+    } else if (s->wait > much * s->step && s->wait >= s->transfer) {
+        printf(
+            "another rank is late each time, as where batches differ; notebooks-md/05_token_skew.md deals them out.\n");
+    } else if (s->transfer > much * s->step) {
+        printf("transfer is %.0f %% of a step; notebooks-md/03_comm_bound.md asks what makes it cheaper.\n",
+               100 * s->transfer / s->step);
+    } else if (s->host > much * s->step) {
+        printf("all ranks work on the host for %.0f %% of a step; notebooks-md/02_rank0_host.md.\n",
+               100 * s->host / s->step);
+    } else if (s->data > much * s->step) {
+        printf("all ranks fetch for %.0f %% of a step; fetching ahead, in notebooks-md/01_straggler.md.\n",
+               100 * s->data / s->step);
+    } else {
+        printf("little is waited for here: most of a step is each rank's own work (notebooks-md/04_small_work.md).\n");
+    }
+}
+
+/* --- telling ---------------------------------------------------------------------------------------------------- */
+
+static void tell_summary(const struct report *r, const struct spans_file *file, double clock_error_ms)
+{
+    const struct outcome *first = &r->outcomes[0];
+    const struct timeline *t = &first->picture;
+    printf("%s: %d rank%s, %d case%s; of %s %d step%s measured, from step %d on, in %d round%s.\n", file->path,
+           r->ranks, r->ranks == 1 ? "" : "s", r->cases, r->cases == 1 ? "" : "s", first->name, first->tally.steps,
+           first->tally.steps == 1 ? "" : "s", t->first_step, first->tally.rounds, first->tally.rounds == 1 ? "" : "s");
+    if (first->tally.every > 1)
+        printf("Its steps repeat in cycles of %d.\n", first->tally.every);
+    if (clock_error_ms > 0)
+        printf("Clocks may differ by %g ms: shorter waits mean nothing.\n", clock_error_ms);
+    if (t->hides_arrivals)
+        printf("Its stamps do not show when a rank came, so wait and transfer are n/a.\n");
+}
+
+static void tell(const struct report *r, const struct spans_file *file, const struct options *options)
+{
+    const struct outcome *shown = choose_shown(r, options->shown);
+    const struct terminal terminal = job_terminal();
+    const char *names[] = { r->outcomes[0].name, shown == r->outcomes ? NULL : shown->name, NULL };
+    tell_summary(r, file, options->clock_error_ms);
+    lanes_draw(stdout, r, names, terminal);
+    if (r->cases > 1)
+        table_show(stdout, r, terminal.columns);
+    if (shown->tally.wrong) {
+        printf("\n%s: WRONG, so nothing is told of it.\n", shown->name);
+        return;
+    }
+    if (r->cases > 1)
+        printf("\n%s, rank by rank:", shown->name);
+    table_ranks(stdout, shown);
+    putchar('\n');
+    table_blame(stdout, r, shown);
+    if (r->cases == 1)
+        printf("No other case to compare with: a rank is named if more than three quarters of what is charged is "
+               "charged to\n"
+               "it, and it is charged most in more steps than luck explains.\n");
+    hint(shown);
+}
+
+/* 'it''s' for gnuplot. Free it. */
+static char *quoted(const char *text)
+{
+    char *quoted = memory_new(2 * strlen(text) + 3, 1), *to = quoted;
+    *to++ = '\'';
+    for (; *text; text++) {
+        if (*text == '\'')
+            *to++ = '\'';
+        *to++ = *text;
+    }
+    *to = '\'';
+    return quoted;
+}
+
+static void draw(const struct report *r, const struct outcome *shown)
+{
+    extern char **environ;
+    char *folder = quoted(r->folder);
+    char *told_best = memory_text("%s %s", r->outcomes[0].name, shown == r->outcomes ? "" : shown->name);
+    char *settings = memory_text("results=%s; told_best='%s'", folder, told_best);
+    char script[] = LOCKSTEP_PLOTS "/blame.gp";
+    char *argv[] = { "gnuplot", "-e", settings, script, NULL };
+    pid_t child;
+    int status = 0, error = posix_spawnp(&child, argv[0], NULL, NULL, argv, environ);
+    if (error == ENOENT)
+        printf("No gnuplot here, so no charts.\n");
+    else if (error || waitpid(child, &status, 0) < 0 || status != 0)
+        warn("the charts could not be drawn: gnuplot -e \"%s\" %s tells why; the tables are whole", settings, script);
+    free(settings);
+    free(told_best);
+    free(folder);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = { .out = "results/blame", .skip_first_steps = -1 };
+    const struct option_row *const tables[] = { option_rows, NULL };
+    bool has_bare = argc > 1 && argv[1][0] != '-';
+    if (has_bare) { /* the file, and behind it what remains is as if it were not there */
+        options.spans = argv[1];
+        argv[1] = argv[0];
+    }
+    options_parse(tables, &options, "blame: who waited for whom, in anybody's spans.csv", argc - has_bare,
+                  argv + has_bare);
+    if (!options.spans)
+        die(STATUS_USAGE, "which spans? blame FILE, as blame results/01_straggler/spans.csv; --help lists the rest");
+    struct spans_wishes wishes = { .skip_first_steps = options.skip_first_steps,
+                                   .clock_error = 1e-3 * options.clock_error_ms,
+                                   .hides_arrivals = options.hides_arrivals };
+    struct spans_file *file = spans_file_open(options.spans, &wishes);
+    if (options.shown)
+        index_of_case(file, "--case", options.shown);
+    struct origin origin = origin_of(file);
+    struct report report = report_of(file, &options, &origin);
+    int wrong = 0;
+    for (int i = 0; i < report.cases; i++)
+        wrong += report.outcomes[i].tally.wrong;
+    tell(&report, file, &options);
+    report_write_tables(&report);
+    lanes_write(&report);
+    trace_write(&report);
+    if (!wrong)
+        draw(&report, choose_shown(&report, options.shown));
+    printf("Tables, trace and charts: %s\n", report.folder);
+    release(&report);
+    free(origin.head);
+    free(origin.platform);
+    spans_file_close(file);
+    return wrong ? STATUS_WRONG : STATUS_RIGHT;
+}

@@ -1,0 +1,373 @@
+/* One round of a spans.csv: what its ranks' rows say together, and the timeline that they make. */
+#include "die.h"
+#include "hash.h"
+#include "memory.h"
+#include "spans_file.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+static const double ROUNDED = 1.5e-9; /* seconds: stamps of six decimals of a millisecond differ by so much at most */
+
+/* The rows of one rank, and of them its collectives. */
+struct lane {
+    int rank;
+    struct spans_row *rows; /* (count) in the order of time */
+    int count;
+    struct spans_row **meeting; /* (meetings) */
+    int meetings;
+};
+
+struct block {
+    const struct spans_file *file;
+    const char *name;
+    int round, ranks;
+    struct lane *lanes; /* (ranks) */
+    int first_step, last_step;
+};
+
+static const char *word(const struct spans_row *row)
+{
+    return span_names[row->span.kind];
+}
+
+/* --- one rank --------------------------------------------------------------------------------------------------- */
+
+static void check_steps(const struct block *b, const struct spans_row *before, const struct spans_row *row)
+{
+    if (row->span.step < before->span.step)
+        spans_file_refuse(b->file, row->line,
+                          "rank %d: a phase of step %d begins after one of step %d (line %d); steps go "
+                          "up with time",
+                          row->rank, row->span.step, before->span.step, before->line);
+    if (row->span.step > before->span.step + 1)
+        spans_file_refuse(b->file, row->line, "rank %d: step %d follows step %d (line %d); write every step", row->rank,
+                          row->span.step, before->span.step, before->line);
+}
+
+/* A phase ends where the next one begins. Returns the last of them. */
+static struct spans_row *join_phases(const struct block *b, struct lane *lane)
+{
+    struct spans_row *open = NULL;
+    for (int i = 0; i < lane->count; i++) {
+        struct spans_row *row = &lane->rows[i];
+        if (!span_is_phase(&row->span))
+            continue;
+        if (open && row->span.start < open->span.end - ROUNDED)
+            spans_file_refuse(b->file, row->line,
+                              "rank %d: %s begins at %.6f ms, before %s (line %d) ends at %.6f; a "
+                              "phase lasts until the next one begins",
+                              row->rank, word(row), 1e3 * row->span.start, word(open), open->line,
+                              1e3 * open->span.end);
+        if (open) {
+            check_steps(b, open, row);
+            open->span.end = row->span.start;
+        }
+        open = row;
+    }
+    if (!open)
+        spans_file_refuse(b->file, lane->rows[0].line,
+                          "rank %d has no phase in round %d of case %s; write its phases too", lane->rank, b->round,
+                          b->name);
+    return open;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct spans_row *x = *(struct spans_row *const *)a, *y = *(struct spans_row *const *)b;
+    if (x->span.entered < y->span.entered || x->span.entered > y->span.entered)
+        return x->span.entered < y->span.entered ? -1 : 1;
+    return x->line - y->line;
+}
+
+/* A rank waits for one collective at a time. */
+static void check_waits(const struct block *b, const struct lane *lane)
+{
+    struct spans_row **order = memory_new((size_t)lane->meetings + 1, sizeof *order);
+    for (int i = 0; i < lane->meetings; i++)
+        order[i] = lane->meeting[i];
+    qsort(order, (size_t)lane->meetings, sizeof *order, compare_entries);
+    for (int i = 1; i < lane->meetings; i++)
+        if (order[i]->span.entered < order[i - 1]->span.end - ROUNDED)
+            spans_file_refuse(b->file, order[i]->line,
+                              "rank %d begins to wait for %s at %.6f ms, while it waits for %s (line "
+                              "%d) until %.6f; entered_ms is when the rank itself began to wait",
+                              lane->rank, word(order[i]), 1e3 * order[i]->span.entered, word(order[i - 1]),
+                              order[i - 1]->line, 1e3 * order[i - 1]->span.end);
+    free(order);
+}
+
+/* The phase that is open when a rank begins to wait. */
+static const struct spans_row *phase_at(const struct block *b, const struct lane *lane, const struct spans_row *meeting)
+{
+    int at = (int)(meeting - lane->rows), around = at;
+    while (around >= 0 && !span_is_phase(&lane->rows[around].span))
+        around--;
+    for (int i = at; i < lane->count && lane->rows[i].span.start <= meeting->span.entered; i++)
+        around = span_is_phase(&lane->rows[i].span) ? i : around;
+    if (around < 0)
+        spans_file_refuse(b->file, meeting->line,
+                          "rank %d waits for %s from %.6f ms on, before its first phase begins; write "
+                          "the phase that it lies in",
+                          lane->rank, word(meeting), 1e3 * meeting->span.entered);
+    return &lane->rows[around];
+}
+
+/* A collective is waited for within one phase; the last phase lasts as long as it must. */
+static void place_meetings(const struct block *b, struct lane *lane, struct spans_row *last)
+{
+    for (int n = 0; n < lane->meetings; n++) {
+        struct spans_row *row = lane->meeting[n];
+        if (row->span.entered >= last->span.start && row->span.end > last->span.end)
+            last->span.end = row->span.end;
+        const struct spans_row *around = phase_at(b, lane, row);
+        if (row->span.end > around->span.end + ROUNDED)
+            spans_file_refuse(b->file, row->line,
+                              "rank %d waits for %s until %.6f ms, but its %s (line %d) is over at %.6f; "
+                              "a wait lies in one phase",
+                              lane->rank, word(row), 1e3 * row->span.end, word(around), around->line,
+                              1e3 * around->span.end);
+        row->span.end = fmin(row->span.end, around->span.end);
+    }
+}
+
+static void settle_lane(const struct block *b, struct lane *lane)
+{
+    struct spans_row *last = join_phases(b, lane);
+    lane->meeting = memory_new((size_t)lane->count, sizeof *lane->meeting);
+    for (int i = 0; i < lane->count; i++)
+        if (!span_is_phase(&lane->rows[i].span))
+            lane->meeting[lane->meetings++] = &lane->rows[i];
+    for (int n = 0; n < lane->meetings; n++)
+        if (lane->meeting[n]->span.sequence < 0)
+            lane->meeting[n]->span.sequence = n;
+    place_meetings(b, lane, last);
+    check_waits(b, lane);
+}
+
+/* --- ranks beside each other ------------------------------------------------------------------------------------ */
+
+static void cut_lanes(struct block *b, struct spans_row *rows, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct lane *lane = &b->lanes[rows[i].rank];
+        lane->rows = lane->count ? lane->rows : &rows[i];
+        lane->count++;
+    }
+    for (int rank = 0; rank < b->ranks; rank++) {
+        b->lanes[rank].rank = rank;
+        if (b->lanes[rank].count == 0)
+            spans_file_refuse(b->file, rows[0].line,
+                              "round %d of case %s has no row of rank %d, and its ranks go up to %d; "
+                              "write all ranks, from 0",
+                              b->round, b->name, rank, b->ranks - 1);
+    }
+}
+
+static int step_of(const struct lane *lane, bool is_last)
+{
+    int step = -1;
+    for (int i = 0; i < lane->count; i++)
+        if (span_is_phase(&lane->rows[i].span) && (step < 0 || is_last))
+            step = lane->rows[i].span.step;
+    return step;
+}
+
+static void check_spans_of_steps(struct block *b)
+{
+    b->first_step = step_of(&b->lanes[0], false);
+    b->last_step = step_of(&b->lanes[0], true);
+    for (int rank = 1; rank < b->ranks; rank++) {
+        const struct lane *lane = &b->lanes[rank];
+        int first = step_of(lane, false), last = step_of(lane, true);
+        if (first != b->first_step || last != b->last_step)
+            spans_file_refuse(b->file, lane->rows[0].line,
+                              "rank %d has phases of steps %d to %d, rank 0 of %d to %d (round %d "
+                              "of case %s); write the same steps of all ranks",
+                              rank, first, last, b->first_step, b->last_step, b->round, b->name);
+    }
+}
+
+static void check_meetings(const struct block *b)
+{
+    const struct lane *first = &b->lanes[0];
+    for (int rank = 1; rank < b->ranks; rank++) {
+        const struct lane *lane = &b->lanes[rank];
+        for (int n = 0; n < first->meetings || n < lane->meetings; n++) {
+            const struct spans_row *mine = n < lane->meetings ? lane->meeting[n] : NULL;
+            const struct spans_row *theirs = n < first->meetings ? first->meeting[n] : NULL;
+            if (!mine || !theirs)
+                spans_file_refuse(b->file, mine ? mine->line : theirs->line,
+                                  "rank %d makes this %s, its collective number %d of "
+                                  "round %d, and rank %d makes no such; all ranks make the same ones",
+                                  mine ? rank : 0, word(mine ? mine : theirs), n, b->round, mine ? 0 : rank);
+            const struct span *x = &mine->span, *y = &theirs->span;
+            if (x->kind != y->kind || x->step != y->step || x->sequence != y->sequence || x->bytes != y->bytes)
+                spans_file_refuse(b->file, mine->line,
+                                  "rank %d makes %s %d of step %d with %zu bytes, where rank 0 (line %d) "
+                                  "makes %s %d of step %d with %zu; all ranks make the same ones",
+                                  rank, word(mine), x->sequence, x->step, x->bytes, theirs->line, word(theirs),
+                                  y->sequence, y->step, y->bytes);
+        }
+    }
+}
+
+/* Ranks that left a collective before its last one came: their clocks differ, or the calls do not belong together. It is
+ * timeline_split() that counts them as wrong; this says which. */
+static void tell_early(const struct block *b, double clock_error)
+{
+    enum { TOLD = 3 };
+    int early = 0;
+    for (int n = 0; n < b->lanes[0].meetings; n++) {
+        const struct spans_row *last = b->lanes[0].meeting[n];
+        for (int rank = 1; rank < b->ranks; rank++)
+            if (b->lanes[rank].meeting[n]->span.start > last->span.start)
+                last = b->lanes[rank].meeting[n];
+        for (int rank = 0; rank < b->ranks; rank++) {
+            const struct spans_row *row = b->lanes[rank].meeting[n];
+            if (!(row->span.end < last->span.start - clock_error) || early++ >= TOLD)
+                continue;
+            warn("%s:%d: rank %d leaves %s %d of step %d at %.6f ms, before rank %d (line %d) comes at %.6f: their "
+                 "clocks "
+                 "differ, or these calls do not belong together; --clock-error-ms says by how much clocks may differ",
+                 b->file->path, row->line, rank, word(row), row->span.sequence, row->span.step, 1e3 * row->span.end,
+                 last->rank, last->line, 1e3 * last->span.start);
+        }
+    }
+    if (early > TOLD)
+        warn("%s: … and %d more of round %d of case %s", b->file->path, early - TOLD, b->round, b->name);
+}
+
+/* --- which steps count ------------------------------------------------------------------------------------------ */
+
+/* What rank 0 does in each step, as a number: alike where the kinds and their order are. And whether it meets others. */
+struct pattern {
+    uint64_t *hash; /* (steps) */
+    bool *meets;    /* (steps) */
+};
+
+static struct pattern pattern_of(const struct block *b)
+{
+    size_t steps = (size_t)(b->last_step - b->first_step) + 1;
+    struct pattern p = { .hash = memory_new(steps, sizeof *p.hash), .meets = memory_new(steps, sizeof *p.meets) };
+    const struct lane *lane = &b->lanes[0];
+    for (int i = 0; i < lane->count; i++) {
+        const struct span *span = &lane->rows[i].span;
+        int step = span->step - b->first_step;
+        if (step < 0 || (size_t)step >= steps)
+            continue;
+        p.hash[step] = hash_add(p.hash[step] ? p.hash[step] : HASH_BEGIN, span->kind);
+        p.meets[step] |= !span_is_phase(span);
+    }
+    return p;
+}
+
+/* The shortest cycle that steps from `from` on repeat, twice at least; 1 where they do not. */
+static int cycle_of(const struct pattern *p, int from, int steps)
+{
+    for (int every = 1; every <= (steps - from) / 2; every++) {
+        int step = from + every;
+        while (step < steps && p->hash[step] == p->hash[step - every])
+            step++;
+        if (step == steps)
+            return every;
+    }
+    return 1;
+}
+
+/* The first step that is measured by its column: warm-up comes first, on all ranks alike. */
+static int first_measured(const struct block *b)
+{
+    int steps = b->last_step - b->first_step + 1, first = steps;
+    const struct spans_row **told = memory_new((size_t)steps, sizeof *told);
+    for (int rank = 0; rank < b->ranks; rank++)
+        for (int i = 0; i < b->lanes[rank].count; i++) {
+            const struct spans_row *row = &b->lanes[rank].rows[i];
+            int step = row->span.step - b->first_step;
+            if (!span_is_phase(&row->span))
+                continue;
+            if (told[step] && told[step]->is_measured != row->is_measured)
+                spans_file_refuse(b->file, row->line,
+                                  "measured is %d here and %d in line %d, both of step %d; a step is "
+                                  "measured as a whole",
+                                  row->is_measured, told[step]->is_measured, told[step]->line, row->span.step);
+            told[step] = told[step] ? told[step] : row;
+            first = row->is_measured && step < first ? step : first;
+        }
+    for (int step = first; step < steps; step++)
+        if (!told[step]->is_measured)
+            spans_file_refuse(b->file, told[step]->line,
+                              "step %d is not measured, and step %d before it is; warm-up comes "
+                              "first",
+                              told[step]->span.step, told[first]->span.step);
+    free(told);
+    return first;
+}
+
+/* Whole cycles are measured, each ending with a step in which ranks meet. */
+static void settle_window(const struct block *b, struct spans_block *made, const struct spans_wishes *wishes,
+                          bool has_measured)
+{
+    int steps = b->last_step - b->first_step + 1, skip = wishes->skip_first_steps;
+    if (skip < 0)
+        skip = has_measured ? first_measured(b) : steps >= 4 ? 2 : 0;
+    if (skip >= steps)
+        spans_file_refuse(b->file, b->lanes[0].rows[0].line,
+                          "round %d of case %s has %d steps, none of which is measured; skip "
+                          "fewer --skip-first-steps",
+                          b->round, b->name, steps);
+    struct pattern p = pattern_of(b);
+    int every = cycle_of(&p, skip, steps), shift = 0;
+    while (shift < every && !p.meets[skip + shift + every - 1])
+        shift++;
+    shift = shift == every ? 0 : shift;
+    made->every = every;
+    made->timeline.first_step = b->first_step + skip + shift;
+    int measured = steps - skip - shift;
+    made->timeline.steps = every > 1 ? measured / every * every : measured;
+    free(p.hash);
+    free(p.meets);
+}
+
+/* --- together --------------------------------------------------------------------------------------------------- */
+
+static const struct span *lay_out(const struct block *b, int most)
+{
+    struct span *spans = memory_new((size_t)b->ranks * (size_t)most, sizeof *spans);
+    for (int rank = 0; rank < b->ranks; rank++)
+        for (int i = 0; i < most; i++)
+            spans[rank * most + i] =
+                i < b->lanes[rank].count ? b->lanes[rank].rows[i].span : (struct span){ .step = -1 };
+    return spans;
+}
+
+struct spans_block spans_block_of(const struct spans_file *file, const struct spans_case *of, struct spans_row *rows,
+                                  int count, const struct spans_wishes *wishes, bool has_measured)
+{
+    struct block b = { .file = file, .name = of->name, .ranks = of->ranks, .round = rows[0].span.round };
+    b.lanes = memory_new((size_t)b.ranks, sizeof *b.lanes);
+    cut_lanes(&b, rows, count);
+    int most = 0;
+    for (int rank = 0; rank < b.ranks; rank++) {
+        settle_lane(&b, &b.lanes[rank]);
+        most = b.lanes[rank].count > most ? b.lanes[rank].count : most;
+    }
+    if ((double)most * b.ranks > INT_MAX / 4)
+        spans_file_refuse(file, rows[0].line, "%d ranks with up to %d rows each are too many; write fewer steps",
+                          b.ranks, most);
+    check_spans_of_steps(&b);
+    check_meetings(&b);
+    struct spans_block made = { .round = b.round,
+                                .timeline = { .ranks = b.ranks,
+                                              .count = most,
+                                              .clock_error = wishes->clock_error,
+                                              .hides_arrivals = wishes->hides_arrivals } };
+    settle_window(&b, &made, wishes, has_measured);
+    tell_early(&b, wishes->clock_error);
+    made.timeline.spans = lay_out(&b, most);
+    for (int rank = 0; rank < b.ranks; rank++)
+        free(b.lanes[rank].meeting);
+    free(b.lanes);
+    return made;
+}

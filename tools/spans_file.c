@@ -1,0 +1,95 @@
+#include "spans_file.h"
+
+#include "die.h"
+#include "memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void spans_file_refuse(const struct spans_file *file, int line, const char *format, ...)
+{
+    char *reason = NULL;
+    va_list words;
+    va_start(words, format);
+    if (vasprintf(&reason, format, words) < 0)
+        reason = NULL;
+    va_end(words);
+    die(STATUS_USAGE, "%s:%d: %s", file->path, line, reason ? reason : "cannot be understood");
+}
+
+char *spans_file_head(const struct spans_file *file)
+{
+    const char *text = file->table.text, *end = text;
+    while (*end == '#') {
+        end += strcspn(end, "\r\n");
+        end += strspn(end, "\r\n");
+    }
+    bool is_whole = end == text || end[-1] == '\n';
+    return memory_text("%.*s%s", (int)(end - text), text, is_whole ? "" : "\n");
+}
+
+/* The ranks of a case, which has at least one row. */
+static int ranks_of(const struct spans_row *rows, int count)
+{
+    int most = 0;
+    for (int i = 0; i < count; i++)
+        most = rows[i].rank > most ? rows[i].rank : most;
+    return most + 1;
+}
+
+static void add_case(struct spans_file *file, struct spans_row *rows, int count, const struct spans_wishes *wishes,
+                     bool has_measured)
+{
+    struct spans_case *added = &file->cases[rows[0].span.variant];
+    int rounds = 1;
+    for (int i = 1; i < count; i++)
+        rounds += rows[i].span.round != rows[i - 1].span.round;
+    added->ranks = ranks_of(rows, count);
+    added->blocks = memory_new((size_t)rounds, sizeof *added->blocks);
+    for (int begin = 0, end; begin < count; begin = end) {
+        for (end = begin + 1; end < count && rows[end].span.round == rows[begin].span.round;)
+            end++;
+        added->blocks[added->count++] = spans_block_of(file, added, rows + begin, end - begin, wishes, has_measured);
+    }
+    for (int i = 1; i < added->count; i++) /* rounds are compared, so their cycles are the same */
+        if (added->blocks[i].every != added->blocks[0].every)
+            for (int j = 0; j < added->count; j++)
+                added->blocks[j].every = 1;
+}
+
+struct spans_file *spans_file_open(const char *path, const struct spans_wishes *wishes)
+{
+    struct spans_file *file = memory_new(1, sizeof *file);
+    char why[320];
+    file->path = path;
+    if (!csv_read(path, &file->table, why, sizeof why))
+        die(STATUS_USAGE, "%s", why);
+    bool has_measured = false;
+    char *head = spans_file_head(file);
+    struct spans_wishes settled = *wishes;
+    settled.hides_arrivals |=
+        strstr(head, "# wait and transfer: n/a") != NULL; /* labs whose ranks share a GPU say so */
+    free(head);
+    int count = 0;
+    struct spans_row *rows = spans_rows_read(file, &count, &has_measured);
+    for (int begin = 0, end; begin < count; begin = end) {
+        for (end = begin + 1; end < count && rows[end].span.variant == rows[begin].span.variant;)
+            end++;
+        add_case(file, rows + begin, end - begin, &settled, has_measured);
+    }
+    free(rows);
+    return file;
+}
+
+void spans_file_close(struct spans_file *file)
+{
+    for (int i = 0; i < file->count; i++) {
+        for (int j = 0; j < file->cases[i].count; j++)
+            free((void *)file->cases[i].blocks[j].timeline.spans);
+        free(file->cases[i].blocks);
+    }
+    csv_free(&file->table);
+    free(file);
+}
