@@ -434,13 +434,15 @@ static int tell(struct lab *lab)
     for (int i = 0; i < lab->own_table_count; i++)
         file_commit(&lab->own_tables[i].file);
     lanes_write(r);
-    trace_write(r);
+    int traced = trace_write(r);
     guess_keep(r, lab->run.out);
     lanes_draw(stdout, r, lab->story->pictured, lab->terminal);
     table_show(stdout, r, lab->terminal.columns);
     table_explain(stdout, r, lab->story->asked);
     printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds,
            world_wall() - lab->schedule.began, r->folder);
+    if (traced > 0)
+        printf("The trace holds a window of each long case, %d steps or more; it names them.\n", traced);
     if (wrong)
         warn("%d failed checks; see the column `wrong` of %s/summary.csv", wrong, r->folder);
     fflush(stdout);
