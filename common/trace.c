@@ -234,11 +234,13 @@ static void write_flows(const struct scene *s, const struct span *const *meeting
         from = (struct mooring){ thread_of(s, source, s->beside[last - t->spans]), last->start };
     else if (!moor(s, last, source, last->start, &from))
         return;
-    const char *name = arrival.last >= 0 && !t->hides_arrivals ? "the last arrives" : "they meet";
     double since = t->hides_arrivals ? from.time : arrival.latest;
     for (int rank = 0; rank < t->ranks; rank++) {
         if (rank == source || !moor(s, meeting[rank], rank, since, &to))
             continue;
+        /* Who had started it and never stood still for it waited for nobody. */
+        bool is_late = arrival.last >= 0 && !t->hides_arrivals && to.thread == thread_of(s, rank, 0);
+        const char *name = is_late ? "the last arrives" : "they meet";
         int id = ++s->trace->flows;
         write_flow_end(s, 's', from.thread, name, id, from.time);
         write_flow_end(s, 'f', to.thread, name, id, to.time);
