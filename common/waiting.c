@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a rank may have been late with; the two passes are one. */
-enum { DATA, COMPUTE, HOST, UPDATE, WORKS };
+/* What a rank may have been late with: work, of which the two passes are one, or the beginning of its step. */
+enum { DATA, COMPUTE, HOST, UPDATE, WORKS, BEGINNING = WORKS, REASONS };
 static const char *const work_names[WORKS] = { "data", "compute", "host work", "update" };
 
 static int work_of(const struct span *phase)
@@ -87,18 +87,22 @@ static double length_of(const struct timeline *t, int step)
     return end - begin;
 }
 
-/* Seconds that a rank spent on each kind of work in this step, between the meeting before and this one. */
-static void work_before(const struct timeline *t, const struct span *meeting, int rank, double work[WORKS])
+/* Seconds that a rank spent on each kind of work in this step, between the meeting before and this one; and where there is
+ * none before, when its step began. */
+static void work_before(const struct timeline *t, const struct span *meeting, int rank, double work[REASONS])
 {
     const struct span *spans = t->spans + (size_t)rank * (size_t)t->count;
-    double begin = -INFINITY;
+    double begin = -INFINITY, began = INFINITY;
     for (int i = 0; i < t->count; i++)
         if (spans[i].step == meeting->step && !span_is_phase(&spans[i]) && spans[i].end <= meeting->start)
             begin = fmax(begin, spans[i].end);
-    memset(work, 0, WORKS * sizeof *work);
+    memset(work, 0, REASONS * sizeof *work);
     for (int i = 0; i < t->count; i++)
-        if (spans[i].step == meeting->step && span_is_phase(&spans[i]))
+        if (spans[i].step == meeting->step && span_is_phase(&spans[i])) {
+            began = fmin(began, spans[i].start);
             work[work_of(&spans[i])] += fmax(0, fmin(spans[i].end, meeting->start) - fmax(spans[i].start, begin));
+        }
+    work[BEGINNING] = isinf(begin) ? began : 0;
 }
 
 /* --- words ------------------------------------------------------------------------------------------------------ */
@@ -119,18 +123,18 @@ static struct number in_ms(double seconds)
 static void say_why(FILE *out, const struct timeline *t, const struct scene *scene)
 {
     int last = scene->arrival.last, others = t->ranks - 1, most = 0;
-    double own[WORKS], work[WORKS], typical[WORKS];
-    double *all = memory_new((size_t)(WORKS * others), sizeof *all);
+    double own[REASONS], work[REASONS], typical[REASONS];
+    double *all = memory_new((size_t)(REASONS * others), sizeof *all);
     work_before(t, scene->meeting[last], last, own);
     for (int rank = 0, at = 0; rank < t->ranks; rank++) {
         if (rank == last)
             continue;
         work_before(t, scene->meeting[rank], rank, work);
-        for (int kind = 0; kind < WORKS; kind++)
+        for (int kind = 0; kind < REASONS; kind++)
             all[kind * others + at] = work[kind];
         at++;
     }
-    for (int kind = 0; kind < WORKS; kind++) {
+    for (int kind = 0; kind < REASONS; kind++) {
         typical[kind] = stats_lower_median(all + (ptrdiff_t)kind * others, others);
         if (own[kind] - typical[kind] > own[most] - typical[most])
             most = kind;
@@ -138,32 +142,52 @@ static void say_why(FILE *out, const struct timeline *t, const struct scene *sce
     free(all);
     if (own[most] - typical[most] < scene->longest / 2)
         return;
+    if (most == BEGINNING) {
+        fprintf(out, ", which began the step %s ms later", in_ms(own[most] - typical[most]).text);
+        return;
+    }
     fprintf(out, ": its %s took %s ms", work_names[most], in_ms(own[most]).text);
     if (typical[most] > 0)
         fprintf(out, ", theirs %s ms", in_ms(typical[most]).text);
 }
 
-/* "ranks 1 to 3", of those that waited at least half as long as the one that waited longest. */
-static void say_who(FILE *out, const struct timeline *t, const struct scene *scene)
+/* Names the ranks that waited at least half as long as the one that waited longest, and returns the shortest of these
+ * waits: "ranks 1 to 3", "ranks 0, 2 and 3". */
+static double name_ranks(FILE *out, const struct timeline *t, const struct scene *scene)
 {
-    int first = -1, last = -1, count = 0;
+    enum { NAMED_MOST = 4 };
+    int named[NAMED_MOST], count = 0, last = -1;
     double least = scene->longest;
     for (int rank = 0; rank < t->ranks; rank++)
         if (scene->waits[rank] >= scene->longest / 2) {
-            first = first < 0 ? rank : first;
+            if (count < NAMED_MOST)
+                named[count] = rank;
             last = rank;
             count++;
             least = fmin(least, scene->waits[rank]);
         }
-    if (count == 1)
-        fprintf(out, "rank %d waits ", first);
-    else if (last - first == count - 1)
-        fprintf(out, "ranks %d %s %d wait ", first, count == 2 ? "and" : "to", last);
-    else if (count == t->ranks - 1)
+    if (count > 2 && last - named[0] == count - 1)
+        fprintf(out, "ranks %d to %d wait ", named[0], last);
+    else if (count > NAMED_MOST && count == t->ranks - 1)
         fprintf(out, "the other %d ranks wait ", count);
-    else
+    else if (count > NAMED_MOST)
         fprintf(out, "%d of %d ranks wait ", count, t->ranks);
-    struct number from = in_ms(least), to = in_ms(scene->longest);
+    else
+        for (int i = 0; i < count; i++)
+            fprintf(out, "%s%d%s",
+                    i == 0           ? count == 1 ? "rank " : "ranks "
+                    : i == count - 1 ? " and "
+                                     : ", ",
+                    named[i],
+                    i < count - 1 ? ""
+                    : count == 1  ? " waits "
+                                  : " wait ");
+    return least;
+}
+
+static void say_who(FILE *out, const struct timeline *t, const struct scene *scene)
+{
+    struct number from = in_ms(name_ranks(out, t, scene)), to = in_ms(scene->longest);
     if (strcmp(from.text, to.text) != 0)
         fprintf(out, "%s to ", from.text);
     fprintf(out, "%s ms", to.text);
@@ -173,6 +197,8 @@ static char *say(const struct timeline *t, const struct scene *scene)
 {
     char *text = NULL;
     size_t size = 0;
+    if (scene->longest < 1e-6)
+        return memory_text("nobody waits");
     if (scene->longest < scene->length / 20)
         return memory_text("nobody waits longer than %s ms", in_ms(scene->longest).text);
     FILE *out = open_memstream(&text, &size);

@@ -90,7 +90,7 @@ do for [k = 1:words(pair) > 0] {
     do for [format in formats] {
         eval output("sample_vs_token_rank_work", format)
         plot ranks_csv using (0):(y(0)):(0):(column("tokens")):(y(-0.38)):(y(0.38)) \
-                 with boxxyerror fs pattern 3 border lc rgb "white" lc rgb useful_colour title "useful tokens", \
+                 with boxxyerror fs pattern 3 border lc rgb edge("compute") lc rgb useful_colour dashtype dashes title "useful tokens", \
              ranks_csv using (0):(y(0)):(column("tokens")):(column("padded_tokens")):(y(-0.38)):(y(0.38)) \
                  with boxxyerror fs pattern 4 border lc rgb useful_colour lc rgb useful_colour title "padding", \
              ranks_csv using (column("padded_tokens")):(y(0)):(sprintf("%.0f", column("padded_tokens"))) \
@@ -139,7 +139,7 @@ if (epochs ne "") {
     do for [format in formats] {
         eval output("strategies_epoch", format)
         plot for [k = 1:were_run] summary_csv using (0):(y(0)):(0):(useful(0)):(y(-0.32)):(y(0.32)) \
-                 with boxxyerror fs pattern 3 border lc rgb "white" lc rgb useful_colour title "useful", \
+                 with boxxyerror fs pattern 3 border lc rgb edge("compute") lc rgb useful_colour dashtype dashes title "useful", \
              for [k = 1:were_run] summary_csv using (0):(y(0)):(useful(0)):(padded(0)):(y(-0.32)):(y(0.32)) \
                  with boxxyerror fs pattern 4 border lc rgb useful_colour lc rgb useful_colour title "padding", \
              for [k = 1:were_run] summary_csv using (0):(y(0)):(padded(0)):(without_waiting(0)):(y(-0.32)):(y(0.32)) \
