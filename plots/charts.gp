@@ -70,7 +70,7 @@ lane_name(case, n) = word(drawn[place(case, cases)], n) eq word(drawn_to[place(c
 
 left_of_lanes = 90
 do for [i = 1:words(cases)] { if (drawn[i] ne drawn_to[i]) { left_of_lanes = 130 } }
-shared = left_of_lanes > 90 ? " · of ranks that share a lane, alike, the first" : ""
+shared = left_of_lanes > 90 ? " · a lane of several ranks, all alike, shows the first" : ""
 
 head = 1                        # lines above the lanes of a case
 above_lanes(n) = sum [i = 1:n] (lanes_of(word(shown, i)) + 0.4 + head)      # of the n cases above
@@ -227,7 +227,7 @@ do for [i = 1:words(cases)] {
     set ytics add (word(cases, i) row[i])
     # The numbers stand in a column of their own: at a bar's end they would collide with the marks.
     set label in_ms(number(word(step_ms, i))) at screen 1 - 84. / width, first row[i] right
-    if (number(word(ratio, i)) > 0) { set label sprintf("× %.2f", number(word(ratio, i))) at screen 1 - 24. / width, first row[i] right }
+    if (number(word(ratio, i)) > 0) { set label sprintf(number(word(ratio, i)) < 99.995 ? "× %.2f" : "× %.0f", number(word(ratio, i))) at screen 1 - 24. / width, first row[i] right }
 }
 if (baseline_ms > 0) {
     set label "vs ".baseline at screen 1 - 24. / width, first 0.25 right noenhanced font "sans-serif,9" textcolor rgb grey

@@ -31,7 +31,8 @@ place(item, list) = sum [i = 1:words(list)] (word(list, i) eq item ? i : 0)     
 has(item, list) = place(item, list) > 0
 blank(name) = strcol(name) eq ""                                    # in the row that is drawn
 known(name) = blank(name) ? -1 : column(name)                       # -1: left of the chart, not drawn
-number(cell) = cell eq "" || cell eq "-" ? NaN : real(cell)
+dotted(cell) = strstrt(cell, "e") == 0 || strstrt(cell, ".") > 0 ? cell : cell[:strstrt(cell, "e") - 1].".".cell[strstrt(cell, "e"):]
+number(cell) = cell eq "" || cell eq "-" ? NaN : real(dotted(cell))            # gnuplot 5.4 does not read 9e-07, but 9.e-07
 keep_larger(cell) = number(cell) > most ? (most = number(cell)) : most          # a NaN is passed over
 largest(list) = (most = 0, sum [i = 1:words(list)] keep_larger(word(list, i)), most)
 
