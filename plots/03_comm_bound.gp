@@ -121,7 +121,7 @@ if (of_this_run(sweep_csv)) {
                  title simulated ? "simulated" : "measured", \
              sweep_csv using "bytes":"card_ms" with lines linewidth 1.5 lc rgb "black" title "card, predicted", \
              for [k = 1:has_card] card_csv \
-                 using (!has_card ? NaN : strcol("quantity") eq "allreduce_s" && column("ranks") == ranks ? column("bytes") : NaN):(1e3 * column("value")) \
+                 using (has_card && strcol("quantity") eq "allreduce_s" && column("ranks") == ranks ? column("bytes") : NaN):(has_card ? 1e3 * column("value") : NaN) \
                  with points pointtype 2 pointsize 0.8 lc rgb "black" title simulated ? "card, simulated" : "card, measured", \
              NaN with lines dashtype 3 lc rgb grey title "the lab's own sizes, held out"
         unset label; unset arrow
