@@ -44,6 +44,7 @@ do for [case in cases] {
 }
 
 left = 220
+do for [case in cases] { if (8 * strlen(size(case)) > left) { left = 8 * strlen(size(case)) } }
 right = longest < 0.1 ? 180 : 160
 eval page("What a sample costs: the fewer a rank has, the more", "time of all ranks per sample (ms)", 28 * (lowest - 0.25))
 set yrange [lowest : 0.25]

@@ -1,10 +1,10 @@
-# usage: awk -f overlap.awk CHART.svg: tells pairs of texts that lie on each other, and texts that leave the page, in a chart
+# usage: awk -f overlap.awk CHART.svg: tells pairs of texts that touch each other, and texts that leave the page, in a chart
 # drawn by gnuplot. Ends with 1 when there are some, or no text at all. Run it under LC_ALL=C: letters are counted by hand.
 #
 # How wide a letter is, the file does not say; these are about the widths of DejaVu Sans, in its size.
 function width_of(text,    wide) {
     gsub(/[\200-\277]/, "", text) # but the first byte of each letter
-    wide = 0.63 * gsub(/[0-9]/, "", text) + 0.3 * gsub(/[ .,:;|ijl()]/, "", text) + 0.9 * gsub(/[mwMW]/, "", text)
+    wide = 0.63 * gsub(/[0-9]/, "", text) + 0.3 * gsub(/[ .,:;|ijl()]/, "", text) + 0.9 * gsub(/[mwMW\303]/, "", text) # \303: of ×
     return wide + 0.57 * length(text)
 }
 
@@ -53,8 +53,8 @@ END {
             bad = 1
         }
         for (j = 1; j < i; j++)
-            if (x1[i] < x2[j] - 1 && x1[j] < x2[i] - 1 && y1[i] < y2[j] - 1 && y1[j] < y2[i] - 1) {
-                printf "%s: \"%s\" lies on \"%s\"\n", FILENAME, said[i], said[j]
+            if (x1[i] < x2[j] + 3 && x1[j] < x2[i] + 3 && y1[i] < y2[j] - 1 && y1[j] < y2[i] - 1) {
+                printf "%s: \"%s\" touches \"%s\"\n", FILENAME, said[i], said[j]
                 bad = 1
             }
     }
