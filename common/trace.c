@@ -238,8 +238,9 @@ static void write_flows(const struct scene *s, const struct span *const *meeting
     for (int rank = 0; rank < t->ranks; rank++) {
         if (rank == source || !moor(s, meeting[rank], rank, since, &to))
             continue;
-        /* Who had started it and never stood still for it waited for nobody. */
-        bool is_late = arrival.last >= 0 && !t->hides_arrivals && to.thread == thread_of(s, rank, 0);
+        /* Who never stood still for what it had started waited for nobody, and of some it cannot be told. */
+        bool is_late = arrival.last >= 0 && to.thread == thread_of(s, rank, 0) &&
+                       parts_of(t, meeting[rank], arrival.latest).is_known;
         const char *name = is_late ? "the last arrives" : "they meet";
         int id = ++s->trace->flows;
         write_flow_end(s, 's', from.thread, name, id, from.time);

@@ -441,6 +441,21 @@ static void a_hidden_collective_is_linked_where_it_travels(void **state)
     close_trace(&f);
 }
 
+/* Entered before the other had started it, and without progress: was that waiting? */
+static void what_may_be_waiting_is_not_told_as_such(void **state)
+{
+    (void)state;
+    struct span spans[] = { phase(SPAN_BACKWARD, 0, 0, 40), meet(0, 0, 10, 14, 30), phase(SPAN_BACKWARD, 0, 0, 40),
+                            meet(0, 0, 20, 28, 30) };
+    spans[1].progressed = false;
+    struct found f = traced((struct timeline){ .ranks = 2, .steps = 1, .count = 2, .spans = spans }, NULL);
+    assert_right(&f);
+    assert_int_equal(f.slice_count, 2 + 2 + 2);
+    assert_string_equal(f.flows[0].name, "they meet");
+    assert_arrow(&f, 0, 4, 1, 20, 20);
+    close_trace(&f);
+}
+
 static void one_rank_has_no_arrows(void **state)
 {
     (void)state;
@@ -572,6 +587,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(of_two_that_tie_the_first_points),
         cmocka_unit_test(started_collectives_lie_beside_their_rank),
         cmocka_unit_test(a_hidden_collective_is_linked_where_it_travels),
+        cmocka_unit_test(what_may_be_waiting_is_not_told_as_such),
         cmocka_unit_test(one_rank_has_no_arrows),
         cmocka_unit_test(ranks_that_made_other_calls_are_not_linked),
         cmocka_unit_test(a_long_run_keeps_a_window_and_says_so),
