@@ -40,7 +40,7 @@ largest(list) = (most = 0, sum [i = 1:words(list)] keep_larger(word(list, i)), m
 phases = "data compute host transfer update wait exposed"
 phase(kind) = has(kind, "forward backward local") ? "compute" : kind eq "travel" ? "transfer" : kind
 # What is simulated is lighter, and has a dashed outline.
-colour(phase) = word(simulated ? "#DDDDDD #9AD2F2 #66AAD1 #F0C566 #66C5AB #E0AFCA #D55E00 #009E73" : \
+colour(phase) = word(simulated ? "#DDDDDD #9AD2F2 #66AAD1 #F0C566 #8CD2BE #E0AFCA #D55E00 #009E73" : \
     "#BBBBBB #56B4E9 #0072B2 #E69F00 #009E73 #CC79A7 #D55E00 #009E73", 1 + place(phase, phases))
 is_hatched(phase) = has(phase, "wait exposed")
 fill(phase) = phase eq "wait" ? 4 : phase eq "exposed" ? 5 : 3      # gnuplot's patterns: 4 and 5 are hatched, 3 is solid

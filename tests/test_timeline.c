@@ -468,12 +468,14 @@ static void only_a_reason_that_explains_is_told(void **state)
 
 /* --- lanes ------------------------------------------------------------------------------------------------------ */
 
-/* A step in which rank `late` of so many comes 40 late, and every rank 0.01 later than the one before. */
-static struct outcome outcome_of(int ranks, int late, double *slowest)
+/* A step in which rank `late` of so many comes 40 ms late, every rank 0.01 ms later than the one before, and every third and
+ * fifth by half of `spread` seconds each. */
+static struct outcome outcome_spread(int ranks, int late, double spread, double *slowest)
 {
     struct span *spans = memory_new((size_t)(3 * ranks), sizeof *spans);
     for (int rank = 0; rank < ranks; rank++) {
-        double start = 0.010 + 0.00001 * rank + (rank == late ? 0.040 : 0);
+        double start =
+            0.010 + 0.00001 * rank + (rank == late ? 0.040 : spread * ((rank % 3 == 0) + (rank % 5 == 0)) / 2);
         spans[3 * rank] = phase(SPAN_DATA, 0, 0, start - 0.009);
         spans[3 * rank + 1] = phase(SPAN_BACKWARD, 0, start - 0.009, 0.060);
         spans[3 * rank + 2] = sum(0, 0, start, start, 0.060);
@@ -482,6 +484,11 @@ static struct outcome outcome_of(int ranks, int late, double *slowest)
                              .idea = "one of them comes late, which is told in many words",
                              .picture = { .ranks = ranks, .steps = 1, .count = 3, .spans = spans },
                              .tally = { .every = 1, .slowest = slowest } };
+}
+
+static struct outcome outcome_of(int ranks, int late, double *slowest)
+{
+    return outcome_spread(ranks, late, 0, slowest);
 }
 
 static void many_ranks_share_lanes_but_not_the_last(void **state)
@@ -504,6 +511,15 @@ static void many_ranks_share_lanes_but_not_the_last(void **state)
     assert_true(p.fold > 0 && p.fold < 0.05); /* 0.63 of 60 ms */
     for (int i = 0; i < p.count; i++)
         assert_true(p.stretches[i].rank == 0 || p.stretches[i].rank == 7 || p.stretches[i].rank == 8);
+    picture_drop(&p);
+    free((void *)o.picture.spans);
+
+    o = outcome_spread(64, 7, 0.039, &slowest); /* so different that all others share with all: not the last */
+    p = picture_take(&o);
+    assert_int_equal(p.last, 7);
+    assert_int_equal(p.folds, 3);
+    assert_memory_equal(p.folded, expected, sizeof expected);
+    assert_true(p.fold > 0.3);
     picture_drop(&p);
     free((void *)o.picture.spans);
 }
