@@ -34,6 +34,7 @@ readonly package_rows=(
     "libopenmpi-dev                      mpicc      lets them talk"
     "libopenblas-dev                     -          multiplies matrices"
     "libcmocka-dev                       -          unit tests"
+    "libjansson-dev                      -          reads traces as JSON, to test them"
     "gnuplot-nox|gnuplot-qt|gnuplot-x11  gnuplot    draws the charts"
     "fonts-dejavu-core                   -          letters in the charts"
     "libcmark-gfm-dev                    -          reads the lessons, for the report"

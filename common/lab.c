@@ -437,7 +437,7 @@ struct csv *lab_table(struct lab *lab, const char *name)
 /* --- closing ---------------------------------------------------------------------------------------------------- */
 
 /* The sentences for people; of a riddle only the lanes, the supervisor has the word after that. */
-static void show(const struct lab *lab)
+static void show(const struct lab *lab, int traced)
 {
     const struct report *r = &lab->report;
     const char *const riddle[] = { r->outcomes[0].name, BLIND_NAME, NULL };
@@ -448,6 +448,8 @@ static void show(const struct lab *lab)
     table_explain(stdout, r, lab->story->asked);
     printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds,
            world_wall() - lab->schedule.began, r->folder);
+    if (traced > 0)
+        printf("The trace holds a window of each long case, %d steps or more; it names them.\n", traced);
 }
 
 /* On rank 0. Returns the failed checks of all cases. */
@@ -466,9 +468,9 @@ static int tell(struct lab *lab)
     for (int i = 0; i < lab->own_table_count; i++)
         file_commit(&lab->own_tables[i].file);
     lanes_write(r);
-    trace_write(r);
+    int traced = trace_write(r);
     guess_keep(r, lab->run.out);
-    show(lab);
+    show(lab, traced);
     if (wrong)
         warn("%d failed checks; see the column `wrong` of %s/summary.csv", wrong, r->folder);
     fflush(stdout);

@@ -1,6 +1,7 @@
 #include "lanes.h"
 
 #include "memory.h"
+#include "picture.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,65 +34,45 @@ static struct look look_of(int kind)
     }
 }
 
-struct picture {
-    struct stretch *stretches;
-    int count, step;
-    int last; /* the rank that came last where the others waited most for it; -1 for none */
-    double end;
+/* Where and how lanes are drawn. */
+struct canvas {
+    FILE *out;
+    int label, columns; /* of a rank's name, and of its lane */
+    double scale;       /* seconds of a column */
+    bool has_color;
 };
 
-static struct picture take_picture(const struct outcome *o)
+enum { MARK = 8 }; /* columns behind a lane, for " ◀ last" */
+
+/* Text in lines of so many columns at most, all but the first begin with `indent` blanks. A byte counts as a column. */
+static void write_wrapped(FILE *out, const char *text, int indent, int columns)
 {
-    struct picture p = { .step = report_typical_step(o), .last = -1 };
-    double latest = 0;
-    int most = 4 * o->picture.count * o->picture.ranks;
-    p.stretches = memory_new((size_t)most, sizeof *p.stretches);
-    p.count = timeline_stretches(&o->picture, p.step, p.stretches, most);
-    for (int i = 0; i < p.count; i++) {
-        p.end = fmax(p.end, p.stretches[i].end);
-        if (p.stretches[i].late > latest) {
-            latest = p.stretches[i].late;
-            p.last = p.stretches[i].rank;
+    int at = indent;
+    for (const char *word = text; *word;) {
+        int length = (int)strcspn(word, " ");
+        if (at > indent && at + 1 + length > columns) {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
         }
+        at += fprintf(out, "%s%.*s", at > indent ? " " : "", length, word);
+        word += length + (word[length] == ' ');
     }
-    return p;
+    fputc('\n', out);
 }
 
-static void drop_picture(struct picture *p)
-{
-    free(p->stretches);
-}
-
-/* The stretch that covers most of the time from `begin` to `end` on a lane; -1 when the lane is empty there. */
-static int kind_within(const struct picture *p, int rank, int lane, double begin, double end)
-{
-    double covered[STRETCH_KINDS] = { 0 };
-    int best = -1;
-    for (int i = 0; i < p->count; i++) {
-        const struct stretch *s = &p->stretches[i];
-        double overlap = fmin(s->end, end) - fmax(s->start, begin);
-        if (s->rank != rank || s->lane != lane || overlap <= 0)
-            continue;
-        covered[s->kind] += overlap;
-        if (best < 0 || covered[s->kind] > covered[best])
-            best = s->kind;
-    }
-    return best;
-}
-
-static void draw_lane(FILE *out, const struct picture *p, int rank, int lane, int columns, double scale, bool color)
+static void draw_lane(const struct canvas *c, const struct picture *p, int rank, int lane)
 {
     int before = -1;
-    for (int column = 0; column < columns; column++) {
-        int kind = kind_within(p, rank, lane, column * scale, (column + 1) * scale);
+    for (int column = 0; column < c->columns; column++) {
+        int kind = picture_kind(p, rank, lane, column * c->scale, (column + 1) * c->scale);
         struct look look = look_of(kind);
-        if (color && kind != before)
-            fprintf(out, kind < 0 ? "\033[0m" : "\033[0;%sm", look.color);
-        fputs(kind < 0 ? " " : look.glyph, out);
+        if (c->has_color && kind != before)
+            fprintf(c->out, kind < 0 ? "\033[0m" : "\033[0;%sm", look.color);
+        fputs(kind < 0 ? " " : look.glyph, c->out);
         before = kind;
     }
-    if (color)
-        fputs("\033[0m", out);
+    if (c->has_color)
+        fputs("\033[0m", c->out);
 }
 
 static bool has_lane(const struct picture *p, int rank, int lane)
@@ -102,19 +83,33 @@ static bool has_lane(const struct picture *p, int rank, int lane)
     return false;
 }
 
-static void draw_case(FILE *out, const struct outcome *o, const struct picture *p, int columns, double scale,
-                      bool color)
+static void draw_rank(const struct canvas *c, const struct picture *p, const struct fold *fold)
 {
-    fprintf(out, "\n  %s: %s\n", o->name, o->idea);
-    for (int rank = 0; rank < o->picture.ranks; rank++) {
-        fprintf(out, "  rank %-3d ", rank);
-        draw_lane(out, p, rank, 0, columns, scale, color);
-        fprintf(out, "%s\n", rank == p->last ? " ◀ last" : "");
-        if (has_lane(p, rank, 1)) {
-            fprintf(out, "  %-9s", "");
-            draw_lane(out, p, rank, 1, columns, scale, color);
-            fputc('\n', out);
-        }
+    char *label = fold->last > fold->first ? memory_text("  rank %d-%d ", fold->first, fold->last)
+                                           : memory_text("  rank %d ", fold->first);
+    fprintf(c->out, "%-*s", c->label, label);
+    free(label);
+    draw_lane(c, p, fold->first, 0);
+    fprintf(c->out, "%s\n", fold->first == p->last ? " ◀ last" : "");
+    if (!has_lane(p, fold->first, 1))
+        return;
+    fprintf(c->out, "%*s", c->label, "");
+    draw_lane(c, p, fold->first, 1);
+    fputc('\n', c->out);
+}
+
+static void draw_case(const struct canvas *c, const struct outcome *o, const struct picture *p)
+{
+    int width = c->label + c->columns + MARK;
+    char *title = memory_text("%s: %s", o->name, o->idea);
+    fputs("\n  ", c->out);
+    write_wrapped(c->out, title, 2, width);
+    free(title);
+    for (int i = 0; i < p->folds; i++)
+        draw_rank(c, p, &p->folded[i]);
+    if (p->told) {
+        fprintf(c->out, "%*s", c->label, "");
+        write_wrapped(c->out, p->told, c->label, width);
     }
 }
 
@@ -127,94 +122,133 @@ static double tick_of(double milliseconds)
     return tick;
 }
 
-static void draw_axis(FILE *out, int columns, double scale)
+static void draw_axis(const struct canvas *c)
 {
-    double tick = tick_of(1e3 * scale * columns);
-    fprintf(out, "  %-9s", "");
+    double tick = tick_of(1e3 * c->scale * c->columns);
+    fprintf(c->out, "%*s", c->label, "");
     int at = 0;
-    for (int i = 0; i * tick <= 1e3 * scale * columns; i++) {
-        int column = (int)lround(i * tick / (1e3 * scale));
+    for (int i = 0; i * tick <= 1e3 * c->scale * c->columns; i++) {
+        int column = (int)lround(i * tick / (1e3 * c->scale));
         char label[32];
         int width = snprintf(label, sizeof label, "|%g%s", i * tick, i ? "" : " ms");
-        if (column < at || column + width > columns)
+        if (column < at || column + width > c->columns)
             continue;
-        fprintf(out, "%*s%s", column - at, "", label);
+        fprintf(c->out, "%*s%s", column - at, "", label);
         at = column + width;
     }
-    fputc('\n', out);
+    fputc('\n', c->out);
 }
 
-static void draw_legend(FILE *out, const struct picture *pictures, int count, bool color)
+static void draw_legend(const struct canvas *c, const struct picture *pictures, int count)
 {
     static const int order[] = { SPAN_DATA,        SPAN_FORWARD,    SPAN_HOST,      STRETCH_WAIT,
                                  STRETCH_TRANSFER, STRETCH_EXPOSED, STRETCH_TRAVEL, SPAN_UPDATE };
-    fprintf(out, "  %-9s", "");
+    int at = 0;
     for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
         bool is_used = false;
         for (int i = 0; i < count; i++)
             for (int j = 0; j < pictures[i].count; j++)
                 is_used |= pictures[i].stretches[j].kind == order[k];
+        if (!is_used)
+            continue;
         struct look look = look_of(order[k]);
-        if (is_used && color)
-            fprintf(out, "\033[%sm%s%s\033[0m %s   ", look.color, look.glyph, look.glyph, look.word);
-        else if (is_used)
-            fprintf(out, "%s%s %s   ", look.glyph, look.glyph, look.word);
+        int width = (int)strlen(look.word) + 6;
+        if (at == 0 || at + width > c->columns + MARK) {
+            fprintf(c->out, "%s%*s", at ? "\n" : "", c->label, "");
+            at = 0;
+        }
+        at += width;
+        if (c->has_color)
+            fprintf(c->out, "\033[%sm%s%s\033[0m %s   ", look.color, look.glyph, look.glyph, look.word);
+        else
+            fprintf(c->out, "%s%s %s   ", look.glyph, look.glyph, look.word);
     }
-    fputc('\n', out);
+    fputc('\n', c->out);
+}
+
+static void tell_folds(const struct canvas *c, const struct picture *pictures, int count)
+{
+    double share = 0;
+    for (int i = 0; i < count; i++)
+        share = fmax(share, pictures[i].fold);
+    if (!(share > 0))
+        return;
+    char *text =
+        memory_text("Ranks that share a lane look like the first of them, but for %g %% of it at most.", 100 * share);
+    fprintf(c->out, "%*s", c->label, "");
+    write_wrapped(c->out, text, c->label, c->label + c->columns + MARK);
+    free(text);
 }
 
 void lanes_draw(FILE *out, const struct report *report, const char *const *names, struct terminal terminal)
 {
-    enum { PICTURES_MOST = 8, LABEL = 11, MARK = 8, LEAST = 20, MOST = 160 };
+    enum { PICTURES_MOST = 8, LABEL = 11, FOLDED = 15, LEAST = 20, MOST = 160 };
     const struct outcome *shown[PICTURES_MOST];
     struct picture pictures[PICTURES_MOST];
+    struct canvas canvas = { .out = out, .label = LABEL, .has_color = terminal.has_color };
     int count = 0;
     double longest = 0;
     for (; *names && count < PICTURES_MOST; names++)
         for (int i = 0; i < report->cases; i++)
             if (strcmp(report->outcomes[i].name, *names) == 0 && !report->outcomes[i].tally.wrong) {
                 shown[count] = &report->outcomes[i];
-                pictures[count] = take_picture(shown[count]);
+                pictures[count] = picture_take(shown[count]);
+                canvas.label = pictures[count].fold > 0 ? FOLDED : canvas.label;
                 longest = fmax(longest, pictures[count++].end);
             }
     if (count == 0)
         return;
-    int columns = terminal.columns - LABEL - MARK;
-    columns = columns < LEAST ? LEAST : columns > MOST ? MOST : columns;
-    double scale = longest / columns;
+    int columns = terminal.columns - canvas.label - MARK;
+    canvas.columns = columns < LEAST ? LEAST : columns > MOST ? MOST : columns;
+    canvas.scale = longest / canvas.columns;
     fprintf(out, "\nA typical step, one line per rank%s:\n",
             report->is_simulated        ? " (simulated)"
             : report->is_oversubscribed ? " (they share time: more ranks than there is to train on)"
                                         : "");
     for (int i = 0; i < count; i++)
-        draw_case(out, shown[i], &pictures[i], columns, scale, terminal.has_color);
-    draw_axis(out, columns, scale);
-    draw_legend(out, pictures, count, terminal.has_color);
+        draw_case(&canvas, shown[i], &pictures[i]);
+    draw_axis(&canvas);
+    draw_legend(&canvas, pictures, count);
+    tell_folds(&canvas, pictures, count);
     for (int i = 0; i < count; i++)
-        drop_picture(&pictures[i]);
+        picture_drop(&pictures[i]);
+}
+
+static void write_stretches(struct csv *csv, const struct outcome *o, const struct picture *p)
+{
+    for (int i = 0, fold = 0; i < p->count; i++) {
+        const struct stretch *s = &p->stretches[i];
+        while (p->folded[fold].first != s->rank)
+            fold++;
+        do {
+            csv_text(csv, "case", o->name);
+            csv_integer(csv, "step", p->step);
+            csv_integer(csv, "rank", s->rank);
+            csv_integer(csv, "to_rank", p->folded[fold].last);
+            csv_integer(csv, "lane", s->lane);
+            csv_text(csv, "kind", stretch_names[s->kind]);
+            csv_ms(csv, "start_ms", s->start);
+            csv_ms(csv, "end_ms", s->end);
+            csv_integer(csv, "arrived_last", s->late > 0);
+        } while (csv_end_row(csv));
+    }
 }
 
 void lanes_write(const struct report *report)
 {
     struct file file = file_begin(report->folder, "lanes.csv");
-    fputs(report->preamble, file.out);
     struct csv csv = { .out = file.out };
+    struct picture *pictures = memory_new((size_t)report->cases, sizeof *pictures);
+    fputs(report->preamble, file.out);
     for (int i = 0; i < report->cases; i++) {
-        const struct outcome *o = &report->outcomes[i];
-        struct picture p = take_picture(o);
-        for (int j = 0; j < p.count; j++)
-            do {
-                const struct stretch *s = &p.stretches[j];
-                csv_text(&csv, "case", o->name);
-                csv_integer(&csv, "step", p.step);
-                csv_integer(&csv, "rank", s->rank);
-                csv_integer(&csv, "lane", s->lane);
-                csv_text(&csv, "kind", stretch_names[s->kind]);
-                csv_ms(&csv, "start_ms", s->start);
-                csv_ms(&csv, "end_ms", s->end);
-                csv_integer(&csv, "arrived_last", s->late > 0);
-            } while (csv_end_row(&csv));
-        drop_picture(&p);
+        pictures[i] = picture_take(&report->outcomes[i]);
+        if (pictures[i].told)
+            fprintf(file.out, "# told of %s: %s\n", report->outcomes[i].name, pictures[i].told);
     }
+    for (int i = 0; i < report->cases; i++) {
+        write_stretches(&csv, &report->outcomes[i], &pictures[i]);
+        picture_drop(&pictures[i]);
+    }
+    free(pictures);
     file_commit(&file);
 }

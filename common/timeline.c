@@ -1,5 +1,6 @@
 #include "timeline.h"
 
+#include "meetings.h"
 #include "memory.h"
 #include "stats.h"
 
@@ -46,79 +47,6 @@ static const struct span *phase_around(const struct timeline *t, const struct sp
     return NULL;
 }
 
-/* The collectives side by side: the n-th of one rank is the n-th of every other. Phases may differ between ranks. */
-struct meetings {
-    int count;
-    const struct span **at; /* (count, ranks) */
-    bool are_alike;         /* every rank made the same calls */
-};
-
-static struct meetings find_meetings(const struct timeline *t)
-{
-    struct meetings m = { .at = memory_new((size_t)t->count * (size_t)t->ranks, sizeof *m.at), .are_alike = true };
-    for (int rank = 0; rank < t->ranks; rank++) {
-        int n = 0;
-        for (int i = 0; i < t->count; i++) {
-            const struct span *span = &spans_of(t, rank)[i];
-            if (span_is_phase(span))
-                continue;
-            const struct span *first = rank > 0 ? m.at[n * t->ranks] : span;
-            m.are_alike &= first && first->kind == span->kind && first->step == span->step &&
-                           first->sequence == span->sequence && first->bytes == span->bytes;
-            m.at[n++ * t->ranks + rank] = span;
-        }
-        if (rank == 0)
-            m.count = n;
-        m.are_alike &= n == m.count;
-    }
-    return m;
-}
-
-/* When the ranks came to a collective, given its spans (ranks). */
-struct arrival {
-    double latest, second; /* starts of the last rank and of the one before it */
-    int last;              /* -1 where two came as late as each other: simulated clocks are that exact */
-};
-
-/* Seconds: the resolution of the clocks, and half of spans.csv's, so that a tie is one there too. */
-static const double TIE = 1.5e-9;
-
-static struct arrival arrival_at(const struct span *const *meeting, int ranks)
-{
-    struct arrival a = { .latest = -INFINITY, .second = -INFINITY };
-    for (int rank = 0; rank < ranks; rank++) {
-        double start = meeting[rank]->start;
-        if (start > a.latest) {
-            a.second = a.latest;
-            a.latest = start;
-            a.last = rank;
-        } else if (start > a.second) {
-            a.second = start;
-        }
-    }
-    if (a.latest - a.second < TIE)
-        a.last = -1;
-    return a;
-}
-
-struct parts {
-    double wait, transfer, hidden, exposed;
-    bool is_known; /* wait and transfer can be told apart */
-};
-
-static struct parts parts_of(const struct timeline *t, const struct span *span, double latest)
-{
-    double s = span->start, e = span->entered, l = span->end;
-    bool was_started = s < e;
-    return (struct parts){
-        .wait = fmax(0, fmin(l, latest) - e),
-        .transfer = fmax(0, l - fmax(e, latest)),
-        .hidden = e - s,
-        .exposed = l - e,
-        .is_known = !t->hides_arrivals && !(was_started && e < latest && !span->progressed),
-    };
-}
-
 static int split_meeting(const struct timeline *t, struct cell *cells, const struct span *const *meeting)
 {
     int wrong = 0;
@@ -159,11 +87,11 @@ int timeline_split(const struct timeline *t, struct cell *cells)
             cell->step += spans[i].end - spans[i].start;
         }
     }
-    struct meetings meetings = find_meetings(t);
+    struct meetings meetings = meetings_find(t);
     int wrong = !meetings.are_alike;
     for (int n = 0; meetings.are_alike && n < meetings.count; n++)
         wrong += split_meeting(t, cells, meetings.at + n * t->ranks);
-    free(meetings.at);
+    meetings_close(&meetings);
     return wrong;
 }
 
@@ -270,7 +198,7 @@ static double play(const struct score *score, int ranks)
 
 double timeline_what_if(const struct timeline *t)
 {
-    struct score score = { .meetings = find_meetings(t) };
+    struct score score = { .meetings = meetings_find(t) };
     size_t most = 2 * (size_t)score.meetings.count;
     struct event *scratch = memory_new(most, sizeof *scratch);
     score.events = memory_new(most, sizeof *score.events);
@@ -282,7 +210,7 @@ double timeline_what_if(const struct timeline *t)
     free(scratch);
     free(score.events);
     free(score.pieces);
-    free(score.meetings.at);
+    meetings_close(&score.meetings);
     return length / t->steps;
 }
 
@@ -334,7 +262,7 @@ static void sketch_phase(struct sketch *sketch, const struct timeline *t, const 
 int timeline_stretches(const struct timeline *t, int step, struct stretch *stretches, int most)
 {
     struct sketch sketch = { .at = stretches, .most = most, .origin = INFINITY };
-    struct meetings meetings = find_meetings(t);
+    struct meetings meetings = meetings_find(t);
     for (int i = 0; i < t->ranks * t->count; i++)
         if (t->spans[i].step == step)
             sketch.origin = fmin(sketch.origin, t->spans[i].start);
@@ -344,6 +272,6 @@ int timeline_stretches(const struct timeline *t, int step, struct stretch *stret
             if (span->step == step && span_is_phase(span))
                 sketch_phase(&sketch, t, &meetings, rank, span);
         }
-    free(meetings.at);
+    meetings_close(&meetings);
     return sketch.count;
 }

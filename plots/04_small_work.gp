@@ -44,6 +44,7 @@ do for [case in cases] {
 }
 
 left = 220
+do for [case in cases] { if (8 * strlen(size(case)) > left) { left = 8 * strlen(size(case)) } }
 right = longest < 0.1 ? 180 : 160
 eval page("What a sample costs: the fewer a rank has, the more", "time of all ranks per sample (ms)", 28 * (lowest - 0.25))
 set yrange [lowest : 0.25]
@@ -62,8 +63,8 @@ do for [format in formats] {
     eval output("sample_cost", format)
     plot for [part in parts] summary_csv \
              using (0):(y(0)):(per_sample(start_ms(part))):(per_sample(start_ms(part) + ms(part))):(y(-0.34)):(y(0.34)) \
-             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) \
-             title part eq "compute" ? "compute, update" : part, \
+             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) dashtype is_hatched(part) ? 1 : dashes \
+             title part eq "compute" ? "compute, update" : said_of(part), \
          for [k = 1:predictions] summary_csv using (per_sample(known("predicted_step_ms"))):(y(-0.45)):(0):(0.9) \
              with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
          for [k = 1:per_sample_ms > 0] NaN with lines dashtype 2 lc rgb "black" title "no overhead"
@@ -75,12 +76,19 @@ observed = simulated ? "#888888" : "#303030"
 pace = column_of(summary_csv, "samples_per_s")
 weak(case) = case[1:5] eq "weak_"
 is_weak(unused) = is_alike(0) && weak(strcol("case")) ? column("ranks") : NaN   # in the blog's row that is drawn
+ticked(x) = sprintf("%.0f %%%%", 100 * x)       # a tick's label is a format
+blog_efficiency = compared("weak") ? column_of(blog, "efficiency") : ""
+blog_row(case) = sum [i = 1:words(blog_lab)] (word(blog_case, i) eq case && alike(word(blog_lab, i), case, word(blog_ranks, i), word(blog_batch, i)) ? i : 0)
+blog_said(case) = compared("weak") && blog_row(case) ? "\nthe blog: ".ticked(number(word(blog_efficiency, blog_row(case)))) : ""
 alone = has("weak_ws1", cases) ? number(of("weak_ws1", pace)) : NaN
 most = largest(case_ranks)              # of the ranks that there are
 if (alone == alone) {
     left = 90
     right = 24
-    eval page("Every rank brings its own batch: more ranks, less from each", "ranks", 300)
+    below = below + 32          # efficiencies stand below the axis, where no point or line can be
+    eval page("Every rank brings its own batch: more ranks, less from each", \
+        "ranks, and the efficiency of so many", 300)
+    set xlabel offset 0, -2
     set ylabel "samples per second (thousands)"
     beyond = 0.075 * most
     tick = 0.03 * (most - 1 + 2 * beyond)       # of the width
@@ -94,9 +102,7 @@ if (alone == alone) {
     do for [case in cases] {
         if (weak(case) && !has(of(case, case_ranks), seen)) {
             seen = seen." ".of(case, case_ranks)
-            set xtics add (of(case, case_ranks) ranks_of(case))
-            set label percent(number(of(case, pace)) / alone / ranks_of(case)) \
-                at first ranks_of(case), first number(of(case, pace)) / 1e3 offset 1.5, -0.5
+            set xtics add (of(case, case_ranks)."\n".ticked(number(of(case, pace)) / alone / ranks_of(case)).blog_said(case) ranks_of(case))
         }
     }
     do for [format in formats] {
@@ -109,11 +115,11 @@ if (alone == alone) {
                       :(column("global_batch_size") / column("predicted_step_ms")):(tick):(0) \
                  with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
              for [k = 1:compared("weak")] blog using (is_weak(0)):(column("samples_per_s") / 1e3) \
-                 with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog", \
-             for [k = 1:compared("weak")] blog using (column("ranks") > 1 ? is_weak(0) : NaN):(column("samples_per_s") / 1e3):(percent(column("efficiency"))) \
-                 with labels right offset -0.5, 0.9 textcolor rgb grey notitle
+                 with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog"
         unset output
     }
+    below = below - 32
+    set xlabel offset 0, 0
 }
 
 # ---- strong_scaling_efficiency: published; here from this machine -------------------------------

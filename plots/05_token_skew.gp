@@ -76,7 +76,7 @@ do for [case in "variable_sample_ws4 variable_token_ws4"] { if (has(case, cases)
 pair_name(case) = told_names[place(case, told_cases)]
 y(offset) = has(strcol("case"), pair) ? (place(strcol("case"), pair) - 1) * (ranks + 1.4) + column("rank") + offset : NaN
 right = 24
-useful_colour = colour("compute")
+useful_colour = "#0072B2"      # counted, and the same on every machine: as what is measured looks
 eval page("Eight texts each, and work that differs; a token budget evens it out", "tokens per step of each rank", \
     24 * (words(pair) * (ranks + 1.4) + 0.2))
 set yrange [words(pair) * (ranks + 1.4) - 1.4 : -1.6]
@@ -117,6 +117,7 @@ padded(cell) = column("padded_tokens_per_s") / 1000
 without_waiting(cell) = padded(0) * column("slowest_step_ms") / (column("slowest_step_ms") - column("wait_ms"))
 # Tokens over a step of so many times the baseline's.
 at_ratio(name) = useful(0) * column("slowest_step_ms") / (baseline_ms * column(name))
+useful_colour = colour("compute")
 right = 130
 epoch_steps = epochs eq "" ? "" : column_of(strategies_csv, "epoch_steps")
 fewest_steps = largest(epoch_steps)
@@ -139,7 +140,7 @@ if (epochs ne "") {
     do for [format in formats] {
         eval output("strategies_epoch", format)
         plot for [k = 1:were_run] summary_csv using (0):(y(0)):(0):(useful(0)):(y(-0.32)):(y(0.32)) \
-                 with boxxyerror fs pattern 3 border lc rgb "white" lc rgb useful_colour title "useful", \
+                 with boxxyerror fs pattern 3 border lc rgb edge("compute") lc rgb useful_colour dashtype dashes title "useful", \
              for [k = 1:were_run] summary_csv using (0):(y(0)):(useful(0)):(padded(0)):(y(-0.32)):(y(0.32)) \
                  with boxxyerror fs pattern 4 border lc rgb useful_colour lc rgb useful_colour title "padding", \
              for [k = 1:were_run] summary_csv using (0):(y(0)):(padded(0)):(without_waiting(0)):(y(-0.32)):(y(0.32)) \

@@ -42,18 +42,45 @@ if (words(published) == 0) { blog = summary_csv }  # a file that is plotted no t
 blog_ranks_csv = plots."/../expected/blog_ranks.csv"
 is_rank_published(unused) = strcol("lab") eq lab && has(strcol("case"), shown) && has(strcol("case"), published)
 
-# ---- Rank by rank: a block for each shown case, downwards: a line for its name, a lane per rank --
+# ---- Rank by rank: a block for each shown case, downwards: lines for its name, a lane per rank --
 story = ""                      # the cases that tell it best; where they are missing, others
 do for [case in told_best." ".cases] {
     if (has(case, cases) && !has(case, story) && words(story) < 3) { story = story." ".case }
 }
+# Of many ranks those that look alike share a lane, as lanes.csv has it; it shows the first of them. A case without lanes
+# there (its ranks made different calls) has one for each rank.
+array drawn[words(cases)]       # the first rank of each lane
+array drawn_to[words(cases)]    # … and the last
+folded = system('awk -F, ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
+    { key = $at["case"] " " $at["rank"] " " ("to_rank" in at ? $at["to_rank"] : $at["rank"]) } \
+    !done[key]++ { printf "%s ", key }'' "'.lanes_csv.'"')
+do for [i = 1:words(cases)] { drawn[i] = ""; drawn_to[i] = "" }
+do for [k = 1:words(folded):3] {
+    i = place(word(folded, k), cases)
+    if (i > 0) { drawn[i] = drawn[i]." ".word(folded, k + 1); drawn_to[i] = drawn_to[i]." ".word(folded, k + 2) }
+}
+do for [i = 1:words(cases)] {
+    if (words(drawn[i]) == 0) {
+        do for [r = 0:ranks_of(word(cases, i)) - 1] { drawn[i] = drawn[i].sprintf(" %d", r); drawn_to[i] = drawn[i] }
+    }
+}
+lanes_of(case) = words(drawn[place(case, cases)])
+lane_name(case, n) = word(drawn[place(case, cases)], n) eq word(drawn_to[place(case, cases)], n) ? \
+    "rank ".word(drawn[place(case, cases)], n) : "ranks ".word(drawn[place(case, cases)], n)."–".word(drawn_to[place(case, cases)], n)
 
-above_lanes(n) = sum [i = 1:n] (ranks_of(word(shown, i)) + 1.4)     # of the n cases above
-lane(case, rank) = has(case, shown) ? above_lanes(place(case, shown) - 1) + rank : NaN
+left_of_lanes = 90
+do for [i = 1:words(cases)] { if (drawn[i] ne drawn_to[i]) { left_of_lanes = 130 } }
+shared = left_of_lanes > 90 ? " · a lane of several ranks, all alike, shows the first" : ""
+
+head = 1                        # lines above the lanes of a case
+above_lanes(n) = sum [i = 1:n] (lanes_of(word(shown, i)) + 0.4 + head)      # of the n cases above
+first_lane(case) = has(case, shown) ? above_lanes(place(case, shown) - 1) : NaN
+is_drawn(case, rank) = has(case, shown) && has(sprintf("%d", rank), drawn[place(case, cases)])
+lane(case, rank) = is_drawn(case, rank) ? first_lane(case) + place(sprintf("%d", rank), drawn[place(case, cases)]) - 1 : NaN
 y(offset) = lane(strcol("case"), column("rank")) + offset       # of the CSV's row that is drawn
 lines(shown) = above_lanes(words(shown)) + 0.2
-blocks = "set yrange [lines(shown) - 1.6 : -1.6]; set ytics ();".\
-    "set for [case in shown] for [r = 0:ranks_of(case) - 1] ytics add (sprintf('rank %d', r) lane(case, r))"
+blocks = "set yrange [lines(shown) - 0.6 - head : -0.6 - head]; set ytics ();".\
+    "set for [case in shown] for [n = 1:lanes_of(case)] ytics add (lane_name(case, n) first_lane(case) + n - 1)"
 
 # breakdown: the mean step, stacked. Waiting comes last, whenever it happened, to show its length.
 shown = word(story, 1)." ".word(story, 2)
@@ -62,6 +89,8 @@ parts = ""                      # those that took any time: the others have no p
 do for [part in "data compute host transfer wait"] {
     if (part eq "compute" || largest(column_of(ranks_csv, column_name(part))) > 0) { parts = parts." ".part }
 }
+# What was exposed is drawn where it cannot be told apart into wait and transfer.
+if (has("-", column_of(ranks_csv, "wait_ms")) && largest(column_of(ranks_csv, "exposed_ms")) > 0) { parts = parts." exposed" }
 longest = 0
 rows = column_of(ranks_csv, "case")
 ends = column_of(ranks_csv, "step_ms")
@@ -78,31 +107,33 @@ if (there(blog_ranks_csv)) {
         }
     }
 }
-ms(part) = blank(column_name(part)) ? 0 : column(column_name(part))
+ms(part) = blank(column_name(part)) || (part eq "exposed" && !blank("wait_ms")) ? 0 : column(column_name(part))
 before_ms(n) = sum [i = 1:n - 1] ms(word(parts, i))
 start_ms(part) = ms(part) > 0 ? before_ms(place(part, parts)) : NaN            # NaN: nothing to draw
 middle_ms(part) = ms(part) > longest / 15 ? start_ms(part) + ms(part) / 2 : NaN     # room for a number
 
+left = left_of_lanes
 right = 110
+caption = caption.shared
 eval page(breakdown_title, "mean step of each rank (ms)", 26 * lines(shown))
 eval blocks
 set xrange [0 : longest > 0 ? longest * 1.04 : 1]
 rows = column_of(ranks_csv, "case"); ends = column_of(ranks_csv, "step_ms"); ranks_of_rows = column_of(ranks_csv, "rank")
 do for [i = 1:words(rows)] {    # in a column of their own: at a bar's end they would collide with the marks
-    if (has(word(rows, i), shown)) {
+    if (is_drawn(word(rows, i), int(word(ranks_of_rows, i)))) {
         set label in_ms(number(word(ends, i))) at screen 1 - 24. / width, first lane(word(rows, i), int(word(ranks_of_rows, i))) right
     }
 }
-do for [case in shown] { set label bold(name(case)) at graph 0, first lane(case, -1) }
+do for [case in shown] { set label bold(name(case)) at graph 0, first first_lane(case) - 1 }
 do for [format in formats] {
     eval output("breakdown", format)
     plot for [part in parts] ranks_csv \
              using (0):(y(0)):(start_ms(part)):(start_ms(part) + ms(part)):(y(-0.38)):(y(0.38)) \
-             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) \
-             title part eq "compute" ? "compute, update" : part, \
-         for [part in parts] for [k = 1:part ne "wait"] ranks_csv using (middle_ms(part)):(y(0)):(digits(ms(part))) \
+             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) dashtype is_hatched(part) ? 1 : dashes \
+             title part eq "compute" ? "compute, update" : said_of(part), \
+         for [part in parts] for [k = 1:!is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(digits(ms(part))) \
              with labels font "sans-serif,9" textcolor rgb ink(part) notitle, \
-         for [k = 1:has("wait", parts)] ranks_csv using (middle_ms("wait")):(y(0)):(digits(ms("wait"))) \
+         for [part in parts] for [k = 1:is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(digits(ms(part))) \
              with labels boxed font "sans-serif,9" notitle, \
          for [k = 1:ranks_published] blog_ranks_csv using (is_rank_published(0) ? column("step_ms") : NaN):(y(0)) \
              with points pointtype 13 pointsize 1.6 lc rgb "white" notitle, \
@@ -115,27 +146,28 @@ do for [format in formats] {
     unset output
 }
 
-# timeline: one step of each case, on one scale. What travels beside the work is a strip below its lane.
+# timeline: one step of each case, on one scale. What travels beside the work is a strip below its lane. Above the lanes it
+# is told who waited for whom, and in each stretch that has the room, what it is: nobody should need the legend.
 shown = story
-rows = column_of(lanes_csv, "case")
-kinds = column_of(lanes_csv, "kind")
-ends = column_of(lanes_csv, "end_ms")
+told_of(case) = system('sed -n "s/^# told of '.case.': //p" "'.lanes_csv.'"')
+of_shown(what) = system('awk -F, -v shown="'.shown.' " ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
+    index(shown, " " $at["case"] " ") { end = $at["end_ms"] + 0; if (end > most[$at["case"]]) most[$at["case"]] = end; \
+    if (!done[$at["kind"]]++) kinds = kinds " " $at["kind"] } \
+    END { count = split(shown, cases, " "); for (i = 1; i <= count; i++) ends = ends " " most[cases[i]] + 0; \
+    print '.what.' }'' "'.lanes_csv.'"')
 
 right = 24
+ends = of_shown("ends")         # of each shown case, in ms
+longest = largest(ends)
+seen = ""                       # the phases that happened: only these go into the legend
+do for [kind in of_shown("kinds")] { if (!has(phase(kind), seen)) { seen = seen." ".phase(kind) } }
+do for [case in shown] { if (told_of(case) ne "") { head = 1.75 } }
 eval page(timeline_title, "time since the step began (ms)", 28 * lines(shown))
 eval blocks
-longest = 0
-seen = ""                       # the phases that happened: only these go into the legend
 do for [case in shown] {
-    last = 0
-    do for [i = 1:words(rows)] {
-        if (word(rows, i) eq case) {
-            if (number(word(ends, i)) > last) { last = number(word(ends, i)) }
-            if (!has(phase(word(kinds, i)), seen)) { seen = seen." ".phase(word(kinds, i)) }
-        }
-    }
-    set label bold(name(case)).(last > 0 ? ", ".in_ms(last) : "") at graph 0, first lane(case, -1)
-    if (last > longest) { longest = last }
+    last = number(word(ends, place(case, shown)))
+    set label bold(name(case)).(last > 0 ? ", ".in_ms(last) : "") at graph 0, first first_lane(case) - head
+    set label told_of(case) at graph 0, first first_lane(case) - 0.95 noenhanced font "sans-serif,9"
 }
 set xrange [0 : longest > 0 ? longest * 1.02 : 1]
 
@@ -144,13 +176,24 @@ from(part) = phase(strcol("kind")) eq part && column("end_ms") > column("start_m
 top(track) = y(track == 1 ? 0.2 : -0.38)
 bottom(track) = y(track == 1 || !strips ? 0.38 : 0.16)
 arrival(when) = strcol("arrived_last") eq "1" && strcol("kind") eq "transfer" ? column(when) : NaN
+# "wait 39.8", where a stretch is longer than that: a letter takes 7 pixels.
+stretch_ms(unused) = column("end_ms") - column("start_ms")
+stretch_text(unused) = said_of(strcol("kind"))." ".digits(stretch_ms(0))
+has_room(unused) = stretch_ms(0) / (1.02 * longest) * (width - left - right) > 7 * strlen(stretch_text(0)) + 8
+middle(part) = strcol("lane") eq "0" && phase(strcol("kind")) eq part && has_room(0) ? column("start_ms") + stretch_ms(0) / 2 : NaN
 do for [format in formats] {
     eval output("timeline", format)
     plot for [part in phases] for [k = 1:has(part, seen)] lanes_csv \
              using (from(part)):(y(0)):(column("start_ms")):(column("end_ms")):(top(column("lane"))):(bottom(column("lane"))) \
-             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) title part, \
-         lanes_csv using (arrival("start_ms")):(lane(strcol("case"), -0.5)):(0):(ranks_of(strcol("case"))) \
+             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) dashtype is_hatched(part) ? 1 : dashes title said_of(part), \
+         lanes_csv using (arrival("start_ms")):(first_lane(strcol("case")) - 0.5):(0):(lanes_of(strcol("case"))) \
              with vectors nohead dashtype 3 lc rgb "black" notitle, \
+         for [part in phases] for [k = 1:has(part, seen) && !is_hatched(part)] lanes_csv \
+             using (middle(part)):((top(0) + bottom(0)) / 2):(stretch_text(0)) \
+             with labels font "sans-serif,9" textcolor rgb ink(part) notitle, \
+         for [part in phases] for [k = 1:has(part, seen) && is_hatched(part)] lanes_csv \
+             using (middle(part)):((top(0) + bottom(0)) / 2):(stretch_text(0)) \
+             with labels boxed font "sans-serif,9" notitle, \
          for [k = 1:has("1", column_of(lanes_csv, "arrived_last"))] lanes_csv using (arrival("start_ms")):(y(-0.42)) \
              with points pointtype 11 pointsize 1.1 lc rgb "black" title "last rank"
     unset output
@@ -175,6 +218,7 @@ left = 150
 do for [case in cases] { if (8.7 * strlen(case) > left) { left = 8.7 * strlen(case) } }
 right = 160
 lowest = row[words(cases)] + 0.75
+caption = caption[1:strlen(caption) - strlen(shared)]
 eval page(step_time_title, "step time of the slowest rank (ms)", 28 * (lowest - 0.25))
 set yrange [lowest : 0.25]
 set xrange [0:*]
@@ -183,7 +227,7 @@ do for [i = 1:words(cases)] {
     set ytics add (word(cases, i) row[i])
     # The numbers stand in a column of their own: at a bar's end they would collide with the marks.
     set label in_ms(number(word(step_ms, i))) at screen 1 - 84. / width, first row[i] right
-    if (number(word(ratio, i)) > 0) { set label sprintf("× %.2f", number(word(ratio, i))) at screen 1 - 24. / width, first row[i] right }
+    if (number(word(ratio, i)) > 0) { set label sprintf(number(word(ratio, i)) < 99.995 ? "× %.2f" : "× %.0f", number(word(ratio, i))) at screen 1 - 24. / width, first row[i] right }
 }
 if (baseline_ms > 0) {
     set label "vs ".baseline at screen 1 - 24. / width, first 0.25 right noenhanced font "sans-serif,9" textcolor rgb grey

@@ -13,9 +13,9 @@ platforms = ""
 do for [platform in column_of(summary_csv, "platform")] {
     if (platform ne "-" && !has(platform, platforms)) { platforms = platforms." ".platform }
 }
-stall_ms = real(preamble("stall_ms"))
-chance = real(preamble("chance"))
-rare = real(preamble("rare"))
+stall_ms = number(preamble("stall_ms"))
+chance = number(preamble("chance"))
+rare = number(preamble("rare"))
 simulated = 0                   # no badge: the titles say so
 named = ""
 do for [platform in platforms] { named = named.(named eq "" ? " " : ", ").platform }

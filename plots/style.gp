@@ -2,7 +2,8 @@
 # (the folder that holds the CSVs and gets the charts) and loads this file.
 #
 # Colours are fixed by meaning, from the Okabe-Ito set: a phase looks the same in every chart.
-# Waiting is hatched too, so that it is found in a grey print and without telling red from green.
+# Waiting is hatched too, so that it is found in a grey print and without telling red from green; what may be waiting or
+# transfer ("exposed": nobody can tell) is green and hatched the other way.
 
 set encoding utf8
 set datafile separator comma
@@ -30,18 +31,23 @@ place(item, list) = sum [i = 1:words(list)] (word(list, i) eq item ? i : 0)     
 has(item, list) = place(item, list) > 0
 blank(name) = strcol(name) eq ""                                    # in the row that is drawn
 known(name) = blank(name) ? -1 : column(name)                       # -1: left of the chart, not drawn
-number(cell) = cell eq "" || cell eq "-" ? NaN : real(cell)
+dotted(cell) = strstrt(cell, "e") == 0 || strstrt(cell, ".") > 0 ? cell : cell[:strstrt(cell, "e") - 1].".".cell[strstrt(cell, "e"):]
+number(cell) = cell eq "" || cell eq "-" ? NaN : real(dotted(cell))            # gnuplot 5.4 does not read 9e-07, but 9.e-07
 keep_larger(cell) = number(cell) > most ? (most = number(cell)) : most          # a NaN is passed over
 largest(list) = (most = 0, sum [i = 1:words(list)] keep_larger(word(list, i)), most)
 
 # ---- Colours, fills, words ------------------------------------------------------------------
-phases = "data compute host transfer update wait"
+phases = "data compute host transfer update wait exposed"
 phase(kind) = has(kind, "forward backward local") ? "compute" : kind eq "travel" ? "transfer" : kind
-colour(phase) = word("#BBBBBB #56B4E9 #0072B2 #E69F00 #009E73 #CC79A7 #D55E00", 1 + place(phase, phases))
-fill(phase) = phase eq "wait" ? 4 : 3               # gnuplot's patterns: 4 is hatched, 3 is solid
-edge(phase) = phase eq "wait" ? colour(phase) : "#FFFFFF"
+# What is simulated is lighter, and has a dashed outline.
+colour(phase) = word(simulated ? "#DDDDDD #9AD2F2 #66AAD1 #F0C566 #8CD2BE #E0AFCA #D55E00 #009E73" : \
+    "#BBBBBB #56B4E9 #0072B2 #E69F00 #009E73 #CC79A7 #D55E00 #009E73", 1 + place(phase, phases))
+is_hatched(phase) = has(phase, "wait exposed")
+fill(phase) = phase eq "wait" ? 4 : phase eq "exposed" ? 5 : 3      # gnuplot's patterns: 4 and 5 are hatched, 3 is solid
+edge(phase) = is_hatched(phase) ? colour(phase) : simulated ? "#666666" : "#FFFFFF"
+said_of(phase) = phase eq "exposed" ? "wait or transfer" : phase
 # To write on it. Not quite white and black: a page that turns black to white, to be read in the dark, leaves these.
-ink(phase) = has(phase, "compute transfer") ? "#FEFEFE" : "#010101"
+ink(phase) = has(phase, "compute transfer") && !simulated ? "#FEFEFE" : "#010101"
 grey = "#666666"
 
 # Three digits and no more than three decimals: steps of a GPU are shorter than a millisecond. 0.043, 0.427, 4.27, 42.7, 427.3
@@ -56,6 +62,7 @@ told(key) = preamble(key) ne "" ? preamble(key) : cell(key) eq "-" ? "" : cell(k
 counted(key, noun) = told(key) eq "" ? "" : told(key)." ".noun.(told(key) eq "1" ? "" : "s")
 also(text) = text eq "" ? "" : " · ".text
 simulated = !has(cell("platform"), "here -")
+dashes = simulated ? 2 : 1      # of an outline
 of_gpus = preamble("GPUs") ne ""
 unit = of_gpus ? "GPU" : "core"
 trained_on = of_gpus ? system('awk -F, ''/^#/ { next } !at { for (i = 1; i <= NF; i++) if ($i == "device") at = i; next } \

@@ -40,6 +40,9 @@ grep -q "(20 rounds" said || complain "not the band of 20 rounds"
 (($(grep -c . right/platforms/blog/blog.csv) == 14)) || complain "blog.csv has not its 12 rows"
 ! grep -q "not run" said || complain "a case is missing"
 
+# Every lab's trace, all cases that the posts have in it.
+"$bin/../tests/test_trace" right/platforms/blog/*/trace.json || complain "a trace"
+
 # A network of twice the bandwidth, and a memory bus without limits: both must be noticed.
 mkdir other
 sed -E 's/bandwidth="1\.0005e\+09Bps"/bandwidth="2e9Bps"/' "$source/platforms/blog.xml" >other/blog.xml

@@ -164,11 +164,7 @@ awk -F, -v owed="$owed" '
     }
     END { for (s in steps) n++; if (n != owed) { print n " steps, not " owed; bad = 1 } exit bad }' "$folder/spans.csv" || die "spans.csv"
 
-# The trace is one JSON object with an event per line.
-awk 'NR == 1 && !/^\{/ { bad = 1 }
-     /^\{"ph"/ && !/^\{"ph":"[XM]".*\},?$/ { bad = 1; print }
-     { last = $0 }
-     END { exit bad || last != "]}" }' "$folder/trace.json" || die "trace.json"
+"$(dirname "$lab")/../tests/test_trace" "$folder/trace.json" || die "trace.json"
 
 # The guess came back beside formula and measurement, in the table and on disk.
 grep -qE "^$asked +7\\.0+ " "$scratch/stdout" || die "the table does not show the guess"

@@ -1,14 +1,19 @@
 /* The split, blame and what-if against spans laid out by hand. Times are small whole numbers, so every expectation is
  * exact. */
 #include "gather.h"
+#include "lanes.h"
+#include "memory.h"
+#include "picture.h"
 #include "spans.h"
 #include "summary.h"
 #include "timeline.h"
+#include "waiting.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -420,6 +425,182 @@ static void drifting_replicas_and_lost_numbers_are_wrong(void **state)
     assert_int_equal(gather_wrong(&block), 4);
 }
 
+/* --- who waited for whom, in words ------------------------------------------------------------------------------ */
+
+static void assert_told(const struct timeline *line, int step, const char *expected)
+{
+    char *told = waiting_told(line, step);
+    if (!told || !expected)
+        assert_true(!told && !expected);
+    else
+        assert_string_equal(told, expected);
+    free(told);
+}
+
+static void waiting_is_told_with_its_reason(void **state)
+{
+    (void)state;
+    /* The spans' seconds are told as milliseconds. */
+    assert_told(&straggler_line, 0,
+                "ranks 1 and 2 wait 37000 to 39000 ms for rank 0: its data took 41000 ms, theirs 1000 ms");
+    struct timeline line = straggler_line;
+    line.hides_arrivals = true;
+    assert_told(&line, 0, NULL);
+    line = straggler_line;
+    line.ranks = 1;
+    assert_told(&line, 0, NULL);
+
+    /* Rank 2 comes with rank 0: nobody of the two is named, and what it did explains nothing. */
+    struct span spans[3][STRAGGLER_SPANS];
+    memcpy(spans, straggler, sizeof spans);
+    spans[2][3].start = spans[2][3].entered = 70;
+    line = straggler_line;
+    line.spans = spans[0];
+    assert_told(&line, 0, "rank 1 waits 39000 ms for the last, which come together");
+    spans[1][3].start = spans[1][3].entered = 68; /* 2 of 81 */
+    assert_told(&line, 0, "nobody waits longer than 2000 ms");
+    spans[1][3].start = spans[1][3].entered = 70;
+    assert_told(&line, 0, "nobody waits");
+}
+
+static void only_a_reason_that_explains_is_told(void **state)
+{
+    (void)state;
+    /* Rank 1 is late by 10, of which its fetch explains 4; then by 8, by the beginning of its step. */
+    struct span spans[] = {
+        phase(SPAN_DATA, 0, 0, 2),       phase(SPAN_BACKWARD, 0, 2, 30), sum(0, 0, 10, 10, 30),
+        phase(SPAN_DATA, 0, 0, 6),       phase(SPAN_BACKWARD, 0, 6, 15), phase(SPAN_HOST, 0, 15, 20),
+        phase(SPAN_BACKWARD, 0, 20, 30), sum(0, 0, 20, 20, 30),
+    };
+    struct span lined[2][5] = { { spans[0], spans[1], spans[2], { .step = -1 }, { .step = -1 } },
+                                { spans[3], spans[4], spans[5], spans[6], spans[7] } };
+    struct timeline line = { .ranks = 2, .steps = 1, .count = 5, .spans = lined[0] };
+    assert_told(&line, 0, "rank 0 waits 10000 ms for rank 1: its host work took 5000 ms");
+    lined[1][2].kind = SPAN_UPDATE; /* now two things of 4 and 5, and one of them is half */
+    lined[1][2].start = lined[1][1].end = 16;
+    assert_told(&line, 0, "rank 0 waits 10000 ms for rank 1");
+
+    struct span late[] = { phase(SPAN_BACKWARD, 3, 0, 30), sum(3, 0, 10, 10, 30), phase(SPAN_BACKWARD, 3, 8, 30),
+                           sum(3, 0, 18, 18, 30) };
+    line = (struct timeline){ .ranks = 2, .first_step = 3, .steps = 1, .count = 2, .spans = late };
+    assert_told(&line, 3, "rank 0 waits 8000 ms for rank 1, which began the step 8000 ms later");
+    assert_told(&line, 4, NULL); /* there is no such step */
+}
+
+/* --- lanes ------------------------------------------------------------------------------------------------------ */
+
+/* A step in which rank `late` of so many comes 40 ms late, every rank 0.01 ms later than the one before, and every
+ * second one by `spread` seconds. */
+static struct outcome outcome_spread(int ranks, int late, double spread, double *slowest)
+{
+    struct span *spans = memory_new((size_t)(3 * ranks), sizeof *spans);
+    for (int rank = 0; rank < ranks; rank++) {
+        double start = 0.010 + 0.00001 * rank + (rank == late ? 0.040 : spread * (rank % 2));
+        spans[3 * rank] = phase(SPAN_DATA, 0, 0, start - 0.009);
+        spans[3 * rank + 1] = phase(SPAN_BACKWARD, 0, start - 0.009, 0.060);
+        spans[3 * rank + 2] = sum(0, 0, start, start, 0.060);
+    }
+    return (struct outcome){ .name = "late_ws4",
+                             .idea = "one of them comes late, which is told in many words",
+                             .picture = { .ranks = ranks, .steps = 1, .count = 3, .spans = spans },
+                             .tally = { .every = 1, .slowest = slowest } };
+}
+
+static struct outcome outcome_of(int ranks, int late, double *slowest)
+{
+    return outcome_spread(ranks, late, 0, slowest);
+}
+
+static void many_ranks_share_lanes_but_not_the_last(void **state)
+{
+    (void)state;
+    double slowest = 0;
+    struct outcome o = outcome_of(PICTURE_LANES_MOST, 7, &slowest);
+    struct picture p = picture_take(&o);
+    assert_int_equal(p.folds, PICTURE_LANES_MOST); /* so many have a lane each */
+    assert_exactly(p.fold, 0);
+    picture_drop(&p);
+    free((void *)o.picture.spans);
+
+    o = outcome_of(64, 7, &slowest);
+    p = picture_take(&o);
+    assert_int_equal(p.last, 7);
+    assert_int_equal(p.folds, 3);
+    static const struct fold expected[] = { { 0, 6 }, { 7, 7 }, { 8, 63 } };
+    assert_memory_equal(p.folded, expected, sizeof expected);
+    assert_true(p.fold > 0 && p.fold < 0.05); /* 0.63 of 60 ms */
+    for (int i = 0; i < p.count; i++)
+        assert_true(p.stretches[i].rank == 0 || p.stretches[i].rank == 7 || p.stretches[i].rank == 8);
+    picture_drop(&p);
+    free((void *)o.picture.spans);
+
+    /* Neighbours so different that they share only when all look alike: all but the last. */
+    o = outcome_spread(64, 7, 0.039, &slowest);
+    p = picture_take(&o);
+    assert_int_equal(p.last, 7);
+    assert_int_equal(p.folds, 3);
+    assert_memory_equal(p.folded, expected, sizeof expected);
+    assert_true(p.fold > 0.7);
+    picture_drop(&p);
+    free((void *)o.picture.spans);
+}
+
+/* What lanes_draw() writes; free it. */
+static char *drawn(struct outcome *outcome, int columns)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    struct report report = { .outcomes = outcome, .cases = 1 };
+    lanes_draw(out, &report, (const char *const[]){ "late_ws4", NULL }, (struct terminal){ .columns = columns });
+    fclose(out);
+    return text;
+}
+
+static void assert_drawn(const char *text, const char *expected)
+{
+    if (!strstr(text, expected))
+        fail_msg("no \"%s\" in\n%s", expected, text);
+}
+
+static int widest_line(const char *text)
+{
+    int widest = 0, wide = 0;
+    for (; *text; text++) {
+        wide = *text == '\n' ? 0 : wide + ((*text & 0xC0) != 0x80); /* a character's first byte */
+        widest = wide > widest ? wide : widest;
+    }
+    return widest;
+}
+
+static void lanes_fit_the_terminal(void **state)
+{
+    (void)state;
+    static const int ranks[] = { 1, 4, 16, 64, 1024 }, columns[] = { 40, 80, 124, 200 };
+    double slowest = 0;
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        struct outcome o = outcome_of(ranks[i], 0, &slowest);
+        for (size_t j = 0; j < sizeof columns / sizeof *columns; j++) {
+            char *text = drawn(&o, columns[j]);
+            int least = ranks[i] > PICTURE_LANES_MOST ? 43 : 40; /* a name, twenty columns, a mark */
+            int most = columns[j] > least ? columns[j] : least;
+            if (widest_line(text) > most)
+                fail_msg("%d columns, not %d:\n%s", widest_line(text), most, text);
+            assert_null(strchr(text, '\033'));
+            free(text);
+        }
+        free((void *)o.picture.spans);
+    }
+    struct outcome o = outcome_of(64, 5, &slowest);
+    char *text = drawn(&o, 124);
+    assert_drawn(text, "the other 63 ranks wait 39.4 to 40.0 ms for rank 5: its data took 41.0 ms, theirs 1.3");
+    assert_drawn(text, "\n  rank 6-63   ");
+    assert_drawn(text, "\n  rank 5      ");
+    assert_drawn(text, "Ranks that share a lane look like the first of them, but for ");
+    free(text);
+    free((void *)o.picture.spans);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -441,6 +622,10 @@ int main(void)
         cmocka_unit_test(windows_are_compared_not_steps),
         cmocka_unit_test(losses_tell_what_changed),
         cmocka_unit_test(drifting_replicas_and_lost_numbers_are_wrong),
+        cmocka_unit_test(waiting_is_told_with_its_reason),
+        cmocka_unit_test(only_a_reason_that_explains_is_told),
+        cmocka_unit_test(many_ranks_share_lanes_but_not_the_last),
+        cmocka_unit_test(lanes_fit_the_terminal),
     };
     return cmocka_run_group_tests_name("timeline", tests, NULL, NULL);
 }
