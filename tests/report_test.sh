@@ -80,6 +80,7 @@ skew_ws4,mpi,here,4,6,$2,71,11,20,0,30,9,2,84,2.33,2.2,2.5,0
 "<b>odd</b>",mpi,here,4,6,31,31,1,19,0,1,10,,,1.03,0.9,1.2,1
 END
     printf 'chart,title,axis\ntimeline,"Title of the ""timeline""","axis (ms)"\nbreakdown,Title of the breakdown,axis (ms)\n' >"$1/charts.csv"
+    printf '# told of skew_ws4: ranks 0, 1 and 3 wait 30 ms for rank 2\ncase,step\n' >"$1/lanes.csv"
     chart "$1/timeline.svg" "timeline of $2"
     chart "$1/breakdown.svg" "breakdown of $2"
 }
@@ -131,6 +132,7 @@ second=$(grep -n "timeline of 70.4" "$results/01_straggler.html" | head -n 1 | c
 ((first < second)) || complain "the place to learn from does not come first"
 (($(grep -c "timeline of 69.6" "$results/01_straggler.html") == 1)) || complain "a chart is there twice"
 has 01_straggler 'aria-label="Title of the &quot;timeline&quot;. Shown: axis (ms).' "skew_ws4 69.6, of which waiting 30 in the mean, for rank 2" \
+    "skew_ws4: ranks 0, 1 and 3 wait 30 ms for rank 2" \
     'stroke="var(--soft)"' 'color="var(--ink)"' 'fill="#010101"'
 lacks 01_straggler ">Gnuplot<"
 

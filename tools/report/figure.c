@@ -72,17 +72,25 @@ bool figure_put_path(FILE *out, struct figures *figures, const char *path, const
     return is_there;
 }
 
-/* "baseline 47.3, of which waiting 2.7; skew_ws4 84.3, of which waiting 30.1, for rank 0" */
-static void tell_cases(FILE *out, const struct csv_table *summary)
+/* "baseline 47.3, of which waiting 2.7; skew_ws4 84.3, of which waiting 30.1, for rank 0"; or, of one step, "skew_ws4:
+ * ranks 1 to 3 wait 39.8 ms for rank 0: its data took 40.3 ms, theirs 0.50 ms" */
+static void tell_cases(FILE *out, const struct finding *finding, bool is_one_step)
 {
+    const struct csv_table *summary = &finding->summary;
     for (int row = 0; row < summary->rows && row < CASES_TOLD; row++) {
+        const char *name = csv_field(summary, row, "case");
         double wait = csv_value(summary, row, "wait_ms"), blamed = csv_value(summary, row, "blamed_rank");
-        fprintf(out, "%s%s %.3g", row == 0 ? "" : "; ", csv_field(summary, row, "case"),
-                csv_value(summary, row, "slowest_step_ms"));
-        if (wait > 0)
+        char *waiting = is_one_step ? finding_waiting(finding, name) : NULL;
+        fputs(row == 0 ? "" : "; ", out);
+        if (waiting)
+            fprintf(out, "%s: %s", name, waiting);
+        else
+            fprintf(out, "%s %.3g", name, csv_value(summary, row, "slowest_step_ms"));
+        if (!waiting && wait > 0)
             fprintf(out, ", of which waiting %.3g in the mean", wait);
-        if (!isnan(blamed))
+        if (!waiting && !isnan(blamed))
             fprintf(out, ", for rank %.0f", blamed);
+        free(waiting);
     }
     if (summary->rows > CASES_TOLD)
         fprintf(out, "; and %d more cases", summary->rows - CASES_TOLD);
@@ -99,9 +107,10 @@ static char *alt_of(const struct finding *finding, const char *chart)
         if (strcmp(csv_field(&finding->charts, row, "chart"), chart) == 0)
             fprintf(out, "%s. Shown: %s. ", csv_field(&finding->charts, row, "title"),
                     csv_field(&finding->charts, row, "axis"));
-    if (strcmp(chart, "breakdown") == 0 || strcmp(chart, "timeline") == 0 || strcmp(chart, "step_time") == 0) {
-        fprintf(out, "Milliseconds a step, %s: ", finding->place);
-        tell_cases(out, &finding->summary);
+    bool is_one_step = strcmp(chart, "timeline") == 0;
+    if (is_one_step || strcmp(chart, "breakdown") == 0 || strcmp(chart, "step_time") == 0) {
+        fprintf(out, is_one_step ? "A typical step, %s: " : "Milliseconds a step, %s: ", finding->place);
+        tell_cases(out, finding, is_one_step);
     } else {
         fprintf(out, "Its numbers are in the tables of %s.", finding->folder);
     }

@@ -45,6 +45,7 @@ static void add_finding(struct lab_findings *f, const char *results, const char 
 {
     char *folder = memory_text("%s%s", place, f->lab), *path = memory_text("%s/%s", results, folder);
     char *summary = memory_text("%s/summary.csv", path), *charts = memory_text("%s/charts.csv", path);
+    char *lanes = memory_text("%s/lanes.csv", path);
     struct stat status;
     if (stat(summary, &status) == 0) {
         struct finding *larger = realloc(f->at, ((size_t)f->count + 1) * sizeof *larger);
@@ -60,6 +61,7 @@ static void add_finding(struct lab_findings *f, const char *results, const char 
             .summary = csv_open(summary, summary_columns),
             .charts = access(charts, F_OK) == 0 ? csv_open(charts, chart_columns) : (struct csv_table){ 0 },
             .preamble = read_preamble(summary),
+            .told = read_preamble(lanes),
             .when = status.st_mtime,
         };
     } else {
@@ -68,6 +70,7 @@ static void add_finding(struct lab_findings *f, const char *results, const char 
     }
     free(summary);
     free(charts);
+    free(lanes);
 }
 
 struct lab_findings findings_open(const char *results, const char *lab)
@@ -109,21 +112,35 @@ void findings_close(struct lab_findings *f)
         csv_free(&f->at[i].summary);
         csv_free(&f->at[i].charts);
         free(f->at[i].preamble);
+        free(f->at[i].told);
     }
     free(f->at);
     free(f->lab);
 }
 
-char *finding_told(const struct finding *finding, const char *key, int n)
+/* What stands behind "# KEY: " in the n-th line of comments that has it, copied; NULL when there is none. */
+static char *line_of(const char *comments, const char *key, int n)
 {
     size_t length = strlen(key);
-    for (const char *line = finding->preamble; *line; line += strcspn(line, "\n"), line += *line == '\n')
+    for (const char *line = comments; *line; line += strcspn(line, "\n"), line += *line == '\n')
         if (strncmp(line, "# ", 2) == 0 && strncmp(line + 2, key, length) == 0 && line[2 + length] == ':' && n-- == 0) {
             const char *value = line + 2 + length + 1;
             value += strspn(value, " ") > 0; /* one blank; more are the line's own */
             return memory_text("%.*s", (int)strcspn(value, "\n"), value);
         }
     return NULL;
+}
+
+char *finding_told(const struct finding *finding, const char *key, int n)
+{
+    return line_of(finding->preamble, key, n);
+}
+
+char *finding_waiting(const struct finding *finding, const char *name)
+{
+    char *key = memory_text("told of %s", name), *told = line_of(finding->told, key, 0);
+    free(key);
+    return told;
 }
 
 void finding_when(const struct finding *finding, char when[FINDING_WHEN])

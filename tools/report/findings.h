@@ -16,7 +16,7 @@ struct finding {
     bool is_simulated;
     struct csv_table summary;
     struct csv_table charts; /* chart, title, axis; no rows where none were drawn */
-    char *preamble;          /* the lines above the table's names, each beginning with # */
+    char *preamble, *told;   /* the lines above the names of summary.csv and of lanes.csv, each beginning with # */
     time_t when;             /* the table was written */
 };
 
@@ -32,6 +32,9 @@ void findings_close(struct lab_findings *findings);
 
 /* The n-th (from 0) line `key` of the preamble, copied; NULL when there is none. */
 char *finding_told(const struct finding *finding, const char *key, int n);
+
+/* Who waited for whom in a case's typical step, in a sentence; NULL where nothing is said of that. Free it. */
+char *finding_waiting(const struct finding *finding, const char *name);
 
 /* When it ran: "2026-11-21 18:21". */
 enum { FINDING_WHEN = 32 };

@@ -13,7 +13,7 @@ struct book {
     int labs; /* the first lessons are those of labs */
     struct lesson *lessons;
     struct lab_findings *findings;                          /* (labs) */
-    struct lab_findings own;       /* what blame wrote of the reader's own job */
+    struct lab_findings own;                                /* what blame wrote of the reader's own job */
     struct csv_table runs, closing, claims, guesses, blind; /* no rows where there is none */
 };
 
