@@ -62,11 +62,12 @@ chart() # FILE TEXT
 END
 }
 
-place() # FOLDER STEP: a lab's tables there, whose second case takes that long
+place() # FOLDER PLATFORM STEP: a lab's tables there, whose second case takes that long
 {
     mkdir -p "$1"
     cat >"$1/summary.csv" <<END
 # lockstep: 0.1.0
+# command: 01_straggler --ranks 4
 # machine: A <fast> "machine" & more
 # ranks: 4
 # backend: mpi (Open MPI)
@@ -75,14 +76,19 @@ place() # FOLDER STEP: a lab's tables there, whose second case takes that long
 # card: machine card   A <fast> machine, 2 cores
 # card:   one rank steps alone in           24.0 ms
 case,backend,platform,ranks,rounds,slowest_step_ms,predicted_step_ms,data_ms,local_ms,host_ms,wait_ms,transfer_ms,blamed_rank,blamed_wait_ms,vs_baseline,vs_baseline_low,vs_baseline_high,wrong
-baseline,mpi,here,4,6,30,31,1,19,0,0,10,,,1,,,0
-skew_ws4,mpi,here,4,6,$2,71,11,20,0,30,9,2,84,2.33,2.2,2.5,0
-"<b>odd</b>",mpi,here,4,6,31,31,1,19,0,1,10,,,1.03,0.9,1.2,1
+baseline,mpi,$2,4,6,30,31,1,19,0,0,10,,,1,,,0
+skew_ws4,mpi,$2,4,6,$3,71,11,20,0,30,9,2,84,2.33,2.2,2.5,0
+unclear,mpi,$2,4,6,31,31,1,19,0,1,10,,,1.03,0.9,1.2,0
+"<b>odd</b>",mpi,$2,4,6,77.77,31,1,19,0,1,10,,,1.03,0.9,1.2,1
 END
-    printf 'chart,title,axis\ntimeline,"Title of the ""timeline""","axis (ms)"\nbreakdown,Title of the breakdown,axis (ms)\n' >"$1/charts.csv"
+    printf '# command: 01_straggler --ranks 4\na,b\n1.25,of this run\n' >"$1/sweep.csv"
+    printf '# command: 01_straggler --ranks 8\na,b\n1.25,of another run\n' >"$1/exposed.csv"
     printf '# told of skew_ws4: ranks 0, 1 and 3 wait 30 ms for rank 2\ncase,step\n' >"$1/lanes.csv"
-    chart "$1/timeline.svg" "timeline of $2"
-    chart "$1/breakdown.svg" "breakdown of $2"
+    touch "$1"/{ranks,rounds,spans}.csv "$1/trace.json"
+    chart "$1/timeline.svg" "timeline of $3"
+    chart "$1/breakdown.svg" "breakdown of $3"
+    chart "$1/old.svg" "chart of an earlier run"
+    printf 'chart,title,axis,cases\ntimeline,"Title of the ""timeline""","axis (ms)",baseline skew_ws4\nbreakdown,Title of the breakdown,axis (ms),\n' >"$1/charts.csv"
 }
 
 rm -rf "$folder"
@@ -91,8 +97,8 @@ run 0 --results "$results" --sources "$source" # nothing ran yet: lessons, and n
 has index "Not run yet" "Nothing was compared yet" "None yet"
 has 01_straggler "the lab was not run yet" "The lesson's own picture" 'src="data:image/png;base64,iVBOR'
 
-place "$results/01_straggler" 70.4
-place "$results/platforms/dedicated-cores/01_straggler" 69.6
+place "$results/01_straggler" here 70.4
+place "$results/platforms/dedicated-cores/01_straggler" dedicated-cores 69.6
 cat >"$results/runs.csv" <<'END'
 what,status,reason
 "02_rank0_host",failed,"a rank was ended by signal 9 (Killed): rank 2 <gone>"
@@ -118,12 +124,17 @@ run 0 --results "$results" --sources "$source"
 has index "02_rank0_host</strong>: a rank was ended by signal 9 (Killed): rank 2 &lt;gone&gt;" "this build was made without CUDA" \
     '<td class="n">30.50 *</td>' "they share time" '<td class="n">55.5</td>' "one rank steps alone in           24.0 ms" \
     "A &lt;fast&gt; &quot;machine&quot; &amp; more" "takes 70.0 ms a step" "Of every 100 simulated core-seconds, 30 waited for rank 2."
-has 01_straggler "&lt;b&gt;odd&lt;/b&gt;" "2.33 [2.20, 2.50]" "not resolved ± 20 %" "1 of these claims hold, 1 fail, 0 cannot" \
+has 01_straggler "&lt;b&gt;odd&lt;/b&gt;" "2.33 [2.20, 2.50]" "not resolved ± 20 %" "1 hold, 1 fail, 0 cannot" \
     "must be &lt; 29" "Because &lt;so&gt;." 'href="platforms/dedicated-cores/01_straggler/trace.json"'
 lacks 01_straggler "<b>odd"
 lacks 01_straggler "other_lab"
 lacks 01_straggler "this run:"
 lacks 02_rank0_host "Claims that fail"
+lacks 01_straggler "77.77"                     # no speed of what is wrong
+lacks index "77.77"
+has index "2 checks of sums, losses and replicas failed" "Those that fail"
+lacks 01_straggler "chart of an earlier run"   # it lies there, but charts.csv does not name it
+lacks 01_straggler "Its numbers are in"
 
 # The lesson's first chart is the one of dedicated cores, in place of its picture; the other place's comes below it.
 has 01_straggler "timeline of 69.6 &amp; more" "timeline of 70.4 &amp; more" "This run, dedicated cores, simulated"
@@ -131,8 +142,8 @@ first=$(grep -n "timeline of 69.6" "$results/01_straggler.html" | head -n 1 | cu
 second=$(grep -n "timeline of 70.4" "$results/01_straggler.html" | head -n 1 | cut -d : -f 1)
 ((first < second)) || complain "the place to learn from does not come first"
 (($(grep -c "timeline of 69.6" "$results/01_straggler.html") == 1)) || complain "a chart is there twice"
-has 01_straggler 'aria-label="Title of the &quot;timeline&quot;. Shown: axis (ms).' "skew_ws4 69.6, of which waiting 30 in the mean, for rank 2" \
-    "skew_ws4: ranks 0, 1 and 3 wait 30 ms for rank 2" \
+has 01_straggler "A typical step, dedicated cores, simulated: baseline 30.0; skew_ws4: ranks 0, 1 and 3 wait 30 ms for rank 2."
+has 01_straggler 'aria-label="Title of the &quot;timeline&quot;. Shown: axis (ms).' "skew_ws4 69.6, of which waiting 30.0 in the mean, for rank 2" \
     'stroke="var(--soft)"' 'color="var(--ink)"' 'fill="#010101"'
 lacks 01_straggler ">Gnuplot<"
 
@@ -150,22 +161,68 @@ for page in "$results"/*.html; do
         [[ $file != http* ]] || continue
         target=${file:+$results/$file}
         target=${target:-$page}
-        [[ -e $target || $file == *.csv || $file == *.json ]] || complain "$name leads to $file, which is not there"
+        [[ -e $target ]] || complain "$name leads to $file, which is not there"
         [[ -z $anchor ]] || grep -qF "id=\"$anchor\"" "$target" || complain "$name leads to $file#$anchor, which is not there"
     done < <(grep -oE '<a [^>]*href="[^"]*"' "$page" | sed 's/.*href="//; s/"$//')
+    # shellcheck disable=SC2013 # names have no blanks
     for name_in_chart in $(grep -oE '(href="#|url\(#)c[0-9]+-[A-Za-z0-9_]+' "$page" | sed 's/.*#//' | sort -u); do
         grep -qF "id=\"$name_in_chart\"" "$page" || complain "$name: a chart refers to $name_in_chart, which is not there"
     done
 done
 
-# A page that is full names the charts it cannot hold.
+# Charts that are older than the tables are of an earlier run.
+touch -d '1 hour ago' "$results/01_straggler/charts.csv"
+run 0 --results "$results" --sources "$source"
+lacks 01_straggler "timeline of 70.4"
+touch "$results/01_straggler/charts.csv"
+
+# A chart that was cut off while it was drawn is none.
+cp "$results/01_straggler/breakdown.svg" "$folder/whole.svg"
+head -c 600 "$folder/whole.svg" >"$results/01_straggler/breakdown.svg"
+run 0 --results "$results" --sources "$source"
+lacks 01_straggler "breakdown of 70.4"
+
+# Pages that are full name the charts they cannot hold, wherever these stand.
+large() # FILE KILOBYTES
 {
-    printf '<svg viewBox="0 0 9 9">'
-    head -c 1900000 /dev/zero | tr '\0' 'x'
-    printf '</svg>\n'
-} >"$results/01_straggler/breakdown.svg"
+    printf '<svg viewBox="0 0 9 9"><text>'
+    head -c "$2"000 /dev/zero | tr '\0' 'x'
+    printf '</text></svg>\n'
+} >"$1"
+mkdir -p "$results/scale" "$results/platforms/blog"
+large "$results/01_straggler/breakdown.svg" 1400
+large "$results/platforms/blog/blog_machine.svg" 700
+large "$results/scale/scale_efficiency.svg" 700
 run 0 --results "$results" --sources "$source"
 has 01_straggler 'the chart is in <a href="01_straggler/breakdown.svg">'
+has simulated_machines 'the chart is in <a href="scale/scale_efficiency.svg">'
+for page in "$results"/*.html; do
+    (($(stat -c %s "$page") < 2000000)) || complain "$(basename "$page"): larger than 2 MB"
+done
+cp "$folder/whole.svg" "$results/01_straggler/breakdown.svg"
+rm -r "$results/scale" "$results/platforms/blog"
+
+# What the reader's own job left is called that.
+place "$results/blame" "" 55.5
+run 0 --results "$results" --sources "$source"
+has your_own_job "<h3>your own job</h3>" "timeline of 55.5" 'href="blame/spans.csv"'
+
+# Lessons of all kinds: links, headings that are alike, pictures anywhere, a name that comes before the labs'.
+mkdir -p "$folder/sources/notebooks-md/img" "$folder/sources/plots"
+cp "$source/plots/style.css" "$folder/sources/plots/"
+cp "$source/notebooks-md/img/01_straggler_timeline.png" "$folder/sources/notebooks-md/img/"
+printf '# A lab\n\n## Part\n\nSee [there](./00-intro.md#part-1), [here](#part), [the source](../labs/x.c).\n\n<!-- this run: exposed -->\n\n<!-- this run: sweep -->\n' \
+    >"$folder/sources/notebooks-md/01_straggler.md"
+printf '# Before\n\n## Part\n\n## Part\n\nText ![small](img/01_straggler_timeline.png) and ![badge](https://example.org/badge.svg) more\n\n![of elsewhere](https://example.org/x.png)\n' \
+    >"$folder/sources/notebooks-md/00-intro.md"
+run 0 --results "$results" --sources "$folder/sources"
+has 01_straggler '<a href="00-intro.html#part-1">there</a>' '<a href="#part">here</a>' 'the source.' "table of exposed comes here; it wrote none" \
+    "of this run"
+lacks 01_straggler "of another run"
+has 00-intro 'id="part-1"' 'alt="small" />' 'src="data:image/png' "and badge more" "of elsewhere"
+lacks 00-intro "example.org"
+has index '<a href="01_straggler.html">A lab</a></h3>'
+run 0 --results "$results" --sources "$source"
 
 # What cannot be read is named.
 run 2 --results "$folder/none" --sources "$source"

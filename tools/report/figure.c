@@ -1,67 +1,84 @@
 #include "figure.h"
 
+#include "die.h"
 #include "html.h"
 #include "memory.h"
+#include "number.h"
 #include "svg.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
-    PAGE_MOST = 1800000, /* bytes that charts may fill a page to: with its tables it stays below 2 MB */
-    CASES_TOLD = 6,      /* of a chart in words; a table beside it tells the others */
+    PICTURES_MOST = 1300000, /* bytes of a page's charts; with the lesson and its tables it stays below 2 MB */
+    CASES_TOLD = 6,          /* of a chart in words, where it does not say which it shows; a table has the others */
 };
 
 void figures_close(struct figures *figures)
 {
     for (int i = 0; i < figures->count; i++)
         free(figures->shown[i]);
+    free(figures->shown);
 }
 
-static bool has_room(const struct figures *figures)
+static void remember(struct figures *figures, const char *path)
 {
-    return figures->count < (int)(sizeof figures->shown / sizeof *figures->shown);
+    char **larger = realloc(figures->shown, ((size_t)figures->count + 1) * sizeof *larger);
+    if (!larger)
+        die(STATUS_WRONG, "no memory for a page's charts");
+    figures->shown = larger;
+    figures->shown[figures->count++] = memory_text("%s", path);
 }
 
-static bool was_shown(const struct figures *figures, const char *path)
+static char *path_of(const struct finding *finding, const char *what)
 {
-    for (int i = 0; i < figures->count; i++)
-        if (strcmp(figures->shown[i], path) == 0)
-            return true;
-    return false;
+    return memory_text("%s/%s.svg", finding->folder, what);
 }
 
 void figure_note(struct figures *figures, const struct finding *finding, const char *what)
 {
-    if (has_room(figures))
-        figures->shown[figures->count++] = memory_text("%s/%s.svg", finding->folder, what);
+    char *path = path_of(finding, what);
+    remember(figures, path);
+    free(path);
 }
 
 bool figure_is_shown(const struct figures *figures, const struct finding *finding, const char *chart)
 {
-    char *path = memory_text("%s/%s.svg", finding->folder, chart);
-    bool is = was_shown(figures, path);
+    char *path = path_of(finding, chart);
+    bool is = false;
+    for (int i = 0; i < figures->count; i++)
+        is |= strcmp(figures->shown[i], path) == 0;
     free(path);
     return is;
+}
+
+static void put_link(FILE *out, const char *path, const char *alt)
+{
+    fputs("<p>This page is full; the chart is in <a href=\"", out);
+    html_href(out, path);
+    fputs("\">", out);
+    html_text(out, path);
+    fputs("</a>: ", out);
+    html_text(out, alt);
+    fputs("</p>\n", out);
 }
 
 bool figure_put_path(FILE *out, struct figures *figures, const char *path, const char *alt, const char *caption)
 {
     char *prefix = memory_text("c%d-", figures->count), *file = memory_text("%s/%s", figures->results, path);
-    char *svg = has_room(figures) ? svg_read(file, prefix, alt) : NULL;
-    bool is_there = svg != NULL;
+    long size = svg_size(file);
+    bool has_room = figures->bytes + size < PICTURES_MOST; /* what is put into the page is shorter than the file */
+    char *svg = size >= 0 && has_room ? svg_read(file, prefix, alt) : NULL;
+    bool is_there = svg || (size >= 0 && !has_room);
     if (is_there) {
-        figures->shown[figures->count++] = memory_text("%s", path);
+        remember(figures, path);
         fputs("<figure>\n", out);
-        if (ftell(out) + (long)strlen(svg) < PAGE_MOST) {
+        if (svg)
             fprintf(out, "<div class=\"chart\" tabindex=\"0\" role=\"group\" aria-label=\"chart\">%s</div>\n", svg);
-        } else {
-            fprintf(out, "<p>This page is full; the chart is in <a href=\"%s\">%s</a>: ", path, path);
-            html_text(out, alt);
-            fputs("</p>\n", out);
-        }
+        else
+            put_link(out, path, alt);
+        figures->bytes += svg ? (long)strlen(svg) : 0;
         if (caption)
             fprintf(out, "<figcaption>%s</figcaption>\n", caption);
         fputs("</figure>\n", out);
@@ -72,45 +89,70 @@ bool figure_put_path(FILE *out, struct figures *figures, const char *path, const
     return is_there;
 }
 
-/* "baseline 47.3, of which waiting 2.7; skew_ws4 84.3, of which waiting 30.1, for rank 0"; or, of one step, "skew_ws4:
- * ranks 1 to 3 wait 39.8 ms for rank 0: its data took 40.3 ms, theirs 0.50 ms" */
-static void tell_cases(FILE *out, const struct finding *finding, bool is_one_step)
+/* Whether a list of words, separated by blanks, holds this one. */
+static bool names(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; *at; at += strcspn(at, " "), at += strspn(at, " "))
+        if (strcspn(at, " ") == length && strncmp(at, word, length) == 0)
+            return true;
+    return false;
+}
+
+/* "baseline 47.3, of which waiting 2.7 in the mean" or, of one step, "skew_ws4: ranks 1 to 3 wait 39.8 ms for rank 0: its
+ * data took 40.3 ms, theirs 0.50 ms" */
+static void tell_case(FILE *out, const struct finding *finding, int row, bool is_one_step)
 {
     const struct csv_table *summary = &finding->summary;
-    for (int row = 0; row < summary->rows && row < CASES_TOLD; row++) {
-        const char *name = csv_field(summary, row, "case");
-        double wait = csv_value(summary, row, "wait_ms"), blamed = csv_value(summary, row, "blamed_rank");
-        char *waiting = is_one_step ? finding_waiting(finding, name) : NULL;
-        fputs(row == 0 ? "" : "; ", out);
-        if (waiting)
-            fprintf(out, "%s: %s", name, waiting);
-        else
-            fprintf(out, "%s %.3g", name, csv_value(summary, row, "slowest_step_ms"));
-        if (!waiting && wait > 0)
-            fprintf(out, ", of which waiting %.3g in the mean", wait);
-        if (!waiting && !isnan(blamed))
-            fprintf(out, ", for rank %.0f", blamed);
-        free(waiting);
+    const char *name = csv_field(summary, row, "case");
+    double step = csv_value(summary, row, "slowest_step_ms"), wait = csv_value(summary, row, "wait_ms");
+    double blamed = csv_value(summary, row, "blamed_rank");
+    int decimals = number_ms_decimals(1e-3 * step);
+    char *waiting = is_one_step ? finding_waiting(finding, name) : NULL;
+    if (finding_is_wrong(finding, row))
+        fprintf(out, "%s: failed its checks", name);
+    else if (waiting)
+        fprintf(out, "%s: %s", name, waiting);
+    else
+        fprintf(out, "%s %.*f", name, decimals, step);
+    if (!waiting && !finding_is_wrong(finding, row) && wait > 0)
+        fprintf(out, ", of which waiting %.*f in the mean", decimals, wait);
+    if (!waiting && !finding_is_wrong(finding, row) && !isnan(blamed))
+        fprintf(out, ", for rank %.0f", blamed);
+    free(waiting);
+}
+
+/* The cases that the chart shows, or the first ones. */
+static void tell_cases(FILE *out, const struct finding *finding, const char *shown, bool is_one_step)
+{
+    int told = 0, left = 0;
+    for (int row = 0; row < finding->summary.rows; row++) {
+        if (shown && *shown && !names(shown, csv_field(&finding->summary, row, "case")))
+            continue;
+        if (told == CASES_TOLD) {
+            left++;
+            continue;
+        }
+        fputs(told++ ? "; " : "", out);
+        tell_case(out, finding, row, is_one_step);
     }
-    if (summary->rows > CASES_TOLD)
-        fprintf(out, "; and %d more cases", summary->rows - CASES_TOLD);
+    if (left > 0)
+        fprintf(out, "; and %d more cases", left);
     fputc('.', out);
 }
 
 /* Title and axis as they stand in the chart, and of the charts that all labs have the numbers. */
-static char *alt_of(const struct finding *finding, const char *chart)
+static char *alt_of(const struct finding *finding, const char *chart, int row)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    for (int row = 0; row < finding->charts.rows; row++)
-        if (strcmp(csv_field(&finding->charts, row, "chart"), chart) == 0)
-            fprintf(out, "%s. Shown: %s. ", csv_field(&finding->charts, row, "title"),
-                    csv_field(&finding->charts, row, "axis"));
     bool is_one_step = strcmp(chart, "timeline") == 0;
+    fprintf(out, "%s. Shown: %s. ", csv_field(&finding->charts, row, "title"),
+            csv_field(&finding->charts, row, "axis"));
     if (is_one_step || strcmp(chart, "breakdown") == 0 || strcmp(chart, "step_time") == 0) {
         fprintf(out, is_one_step ? "A typical step, %s: " : "Milliseconds a step, %s: ", finding->place);
-        tell_cases(out, finding, is_one_step);
+        tell_cases(out, finding, csv_field(&finding->charts, row, "cases"), is_one_step);
     } else {
         fprintf(out, "Its numbers are in the tables of %s.", finding->folder);
     }
@@ -124,7 +166,9 @@ static char *caption_of(const struct finding *finding)
     char *said = finding_caption(finding), *caption = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&caption, &size);
-    fprintf(out, "<strong>This run, %s.</strong> ", finding->place);
+    fputs("<strong>This run, ", out);
+    html_text(out, finding->place);
+    fputs(".</strong> ", out);
     html_text(out, said);
     fclose(out);
     free(said);
@@ -133,7 +177,10 @@ static char *caption_of(const struct finding *finding)
 
 bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart, bool is_told)
 {
-    char *path = memory_text("%s/%s.svg", finding->folder, chart), *alt = alt_of(finding, chart);
+    int row = finding_chart(finding, chart);
+    if (row < 0)
+        return false;
+    char *path = path_of(finding, chart), *alt = alt_of(finding, chart, row);
     char *caption = is_told ? caption_of(finding) : NULL;
     bool was_put = figure_put_path(out, figures, path, alt, caption);
     free(caption);

@@ -10,14 +10,15 @@
 /* What a page holds so far. */
 struct figures {
     const char *results;
+    long bytes; /* of its pictures */
     int count;
-    char *shown[64]; /* paths of the charts and tables that are there */
+    char **shown; /* (count) paths of the charts and tables that are there */
 };
 
 void figures_close(struct figures *figures);
 
 /* The chart of a finding; `is_told`: with a caption that says where and how it ran. Where the page is nearly as large as a page may be, a link to
- * the chart stands for it. False, and nothing written, where there is no such chart. */
+ * the chart stands for it. False, and nothing written, where no such chart was drawn of this run. */
 bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart, bool is_told);
 
 /* A chart that belongs to no lab, by its path below the results, described by `alt`; `caption` is HTML. */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static const char *const summary_columns[] = {
     "case", "platform", "backend", "ranks", "rounds", "slowest_step_ms", NULL
@@ -30,8 +29,10 @@ static char *read_preamble(const char *path)
 }
 
 /* New memory. */
-static char *phrase_of(const char *platform)
+static char *phrase_of(const char *lab, const char *platform)
 {
+    if (strcmp(lab, "blame") == 0)
+        return memory_text("your own job");
     if (strcmp(platform, "here") == 0)
         return memory_text("here, measured");
     if (strcmp(platform, "dedicated-cores") == 0)
@@ -39,6 +40,22 @@ static char *phrase_of(const char *platform)
     if (strcmp(platform, "blog") == 0)
         return memory_text("the blog's machine, simulated");
     return memory_text("platform %s, simulated", platform);
+}
+
+/* Charts older than the tables are of an earlier run. */
+static struct csv_table read_charts(const char *path, const struct stat *summary)
+{
+    struct stat status;
+    bool is_older =
+        stat(path, &status) != 0 || status.st_mtim.tv_sec < summary->st_mtim.tv_sec ||
+        (status.st_mtim.tv_sec == summary->st_mtim.tv_sec && status.st_mtim.tv_nsec < summary->st_mtim.tv_nsec);
+    return is_older ? (struct csv_table){ 0 } : csv_open(path, chart_columns);
+}
+
+static bool is_simulated(const struct csv_table *summary)
+{
+    const char *platform = csv_field(summary, 0, "platform");
+    return platform && *platform && strcmp(platform, "here") != 0;
 }
 
 static void add_finding(struct lab_findings *f, const char *results, const char *place, const char *platform)
@@ -56,14 +73,14 @@ static void add_finding(struct lab_findings *f, const char *results, const char 
             .folder = folder,
             .path = path,
             .platform = memory_text("%s", platform),
-            .place = phrase_of(platform),
-            .is_simulated = strcmp(platform, "here") != 0,
+            .place = phrase_of(f->lab, platform),
             .summary = csv_open(summary, summary_columns),
-            .charts = access(charts, F_OK) == 0 ? csv_open(charts, chart_columns) : (struct csv_table){ 0 },
+            .charts = read_charts(charts, &status),
             .preamble = read_preamble(summary),
             .told = read_preamble(lanes),
             .when = status.st_mtime,
         };
+        f->at[f->count - 1].is_simulated = is_simulated(&f->at[f->count - 1].summary);
     } else {
         free(folder);
         free(path);
@@ -136,6 +153,28 @@ char *finding_told(const struct finding *finding, const char *key, int n)
     return line_of(finding->preamble, key, n);
 }
 
+bool finding_is_wrong(const struct finding *finding, int row)
+{
+    return csv_value(&finding->summary, row, "wrong") > 0;
+}
+
+bool finding_is_of_run(const struct finding *finding, const struct csv_table *table)
+{
+    char *ours = finding_told(finding, "command", 0), *its = line_of(table->text, "command", 0);
+    bool is = !ours || (its && strcmp(ours, its) == 0);
+    free(ours);
+    free(its);
+    return is;
+}
+
+int finding_chart(const struct finding *finding, const char *chart)
+{
+    for (int row = 0; row < finding->charts.rows; row++)
+        if (strcmp(csv_field(&finding->charts, row, "chart"), chart) == 0)
+            return row;
+    return -1;
+}
+
 char *finding_waiting(const struct finding *finding, const char *name)
 {
     char *key = memory_text("told of %s", name), *told = line_of(finding->told, key, 0);
@@ -157,10 +196,13 @@ char *finding_caption(const struct finding *finding)
     char date[FINDING_WHEN];
     finding_when(finding, date);
     char *largest = finding_told(finding, "ranks", 0);
-    char *caption = memory_text(
-        "%s%s%s · %s ranks · %s · %s rounds%s · %s", machine ? machine : "", device ? " · " : "", device ? device : "",
-        largest ? largest : "?", backend ? backend : "?", table->rows > 0 ? csv_field(table, 0, "rounds") : "0",
-        shares && strcmp(shares, "1") == 0 ? " · more ranks than cores: they share time" : "", date);
+    const char *ranks = largest ? largest : table->rows > 0 ? csv_field(table, 0, "ranks") : "0";
+    const char *rounds = table->rows > 0 ? csv_field(table, 0, "rounds") : "0";
+    char *caption =
+        memory_text("%s%s%s%s%s rank%s%s%s · %s round%s%s · %s", machine ? machine : "", machine ? " · " : "",
+                    device ? device : "", device ? " · " : "", ranks, strcmp(ranks, "1") == 0 ? "" : "s",
+                    backend ? " · " : "", backend ? backend : "", rounds, strcmp(rounds, "1") == 0 ? "" : "s",
+                    shares && strcmp(shares, "1") == 0 ? " · more ranks than cores: they share time" : "", date);
     free(machine);
     free(device);
     free(backend);

@@ -15,7 +15,7 @@ struct finding {
     char *place;    /* the same for people: "dedicated cores, simulated" */
     bool is_simulated;
     struct csv_table summary;
-    struct csv_table charts; /* chart, title, axis; no rows where none were drawn */
+    struct csv_table charts; /* chart, title, axis, and the cases it shows; no rows where none were drawn since */
     char *preamble, *told;   /* the lines above the names of summary.csv and of lanes.csv, each beginning with # */
     time_t when;             /* the table was written */
 };
@@ -32,6 +32,15 @@ void findings_close(struct lab_findings *findings);
 
 /* The n-th (from 0) line `key` of the preamble, copied; NULL when there is none. */
 char *finding_told(const struct finding *finding, const char *key, int n);
+
+/* Whether a row's checks failed: then none of its speeds are shown. */
+bool finding_is_wrong(const struct finding *finding, int row);
+
+/* Whether a table that lies beside was written by the same run: by the same command. */
+bool finding_is_of_run(const struct finding *finding, const struct csv_table *table);
+
+/* The row of charts.csv; -1 where no such chart was drawn of this run. */
+int finding_chart(const struct finding *finding, const char *chart);
 
 /* Who waited for whom in a case's typical step, in a sentence; NULL where nothing is said of that. Free it. */
 char *finding_waiting(const struct finding *finding, const char *name);

@@ -2,6 +2,7 @@
 
 #include "figure.h"
 #include "memory.h"
+#include "number.h"
 #include "tables.h"
 
 #include <math.h>
@@ -10,11 +11,14 @@
 
 /* --- what ran ---------------------------------------------------------------------------------------------------- */
 
+/* NaN where nothing was checked, as on modelled machines, which compute nothing. */
 static double failed_checks(const struct finding *f)
 {
-    double wrong = 0;
-    for (int row = 0; row < f->summary.rows; row++)
-        wrong += fmax(0, csv_value(&f->summary, row, "wrong"));
+    double wrong = NAN;
+    for (int row = 0; row < f->summary.rows; row++) {
+        double here = csv_value(&f->summary, row, "wrong");
+        wrong = isnan(wrong) ? here : isnan(here) ? wrong : wrong + here;
+    }
     return wrong;
 }
 
@@ -23,7 +27,9 @@ static void put_run(FILE *out, const struct lab_findings *lab, const struct find
     char when[FINDING_WHEN];
     finding_when(f, when);
     html_row(out);
-    fprintf(out, "<td><a href=\"%s.html\">", lab->lab);
+    fputs("<td><a href=\"", out);
+    html_href(out, lab->lab);
+    fputs(".html\">", out);
     html_text(out, lab->lab);
     fputs("</a></td>", out);
     html_cell(out, f->place);
@@ -40,22 +46,30 @@ static void put_run(FILE *out, const struct lab_findings *lab, const struct find
 static void put_runs(FILE *out, const struct book *book)
 {
     static const char *const heads[] = { "lab", "where", "ranks", "cases", "rounds", "failed checks", "when" };
-    int labs = 0, runs = 0;
+    int labs = 0, runs = 0, checked = 0;
     double wrong = 0;
     for (int lab = 0; lab < book->labs; lab++) {
         labs += book->findings[lab].count > 0;
         runs += book->findings[lab].count;
-        for (int i = 0; i < book->findings[lab].count; i++)
-            wrong += failed_checks(&book->findings[lab].at[i]);
+        for (int i = 0; i < book->findings[lab].count; i++) {
+            double failed = failed_checks(&book->findings[lab].at[i]);
+            checked += !isnan(failed);
+            wrong += isnan(failed) ? 0 : failed;
+        }
     }
     if (runs == 0) {
         fputs("<p class=\"note\">Nothing yet: <code>./run_all.sh</code> runs every lab.</p>\n", out);
         return;
     }
-    fprintf(out,
-            "<details><summary>%d of %d labs, %d runs of them on this machine and on simulated ones; %.0f checks "
-            "failed</summary>\n",
-            labs, book->labs, runs, wrong);
+    fprintf(out, "<p>%d of %d labs ran, %d times in all, here and on simulated machines. ", labs, book->labs, runs);
+    if (checked > 0 && wrong > 0)
+        fprintf(out, "<strong>%.0f checks of sums, losses and replicas failed</strong>.</p>\n", wrong);
+    else if (checked > 0)
+        fputs("Every sum, loss and replica that was checked is right.</p>\n", out);
+    else
+        fputs("Nothing was computed, so nothing was checked.</p>\n", out);
+    tables_claims(out, &book->claims, NULL);
+    fputs("<details><summary>Each run: where, how much, when</summary>\n", out);
     html_table(out, "Each run: where, how much, when");
     html_row(out);
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
@@ -94,16 +108,14 @@ static void put_trouble(FILE *out, const struct book *book)
 
 /* --- the machine ------------------------------------------------------------------------------------------------- */
 
-/* The card as the tables tell it, once for each that differs in more than its times. */
+/* The card as the tables tell it. */
 static void put_card(FILE *out, const struct finding *finding)
 {
-    char *line = finding_told(finding, "card", 0);
-    if (!line)
-        return;
-    fprintf(out, "<section>\n<h3>");
+    char *line = NULL;
+    fputs("<section>\n<h3>", out);
     html_text(out, finding->place);
     fputs("</h3>\n<pre>", out);
-    for (int n = 0; line; line = finding_told(finding, "card", ++n)) {
+    for (int n = 0; (line = finding_told(finding, "card", n)); n++) {
         html_text(out, line);
         fputc('\n', out);
         free(line);
@@ -111,22 +123,23 @@ static void put_card(FILE *out, const struct finding *finding)
     fputs("</pre>\n</section>\n", out);
 }
 
-/* The first lab that ran in a place tells its card; lab 05 has another model, and its own. */
+/* Whether a lab before this one tells the card of that platform. */
+static bool was_told(const struct book *book, int lab, const char *platform)
+{
+    for (int before = 0; before < lab; before++)
+        for (int i = 0; i < book->findings[before].count; i++)
+            if (strcmp(book->findings[before].at[i].platform, platform) == 0)
+                return true;
+    return false;
+}
+
+/* The first lab that ran in a place tells its card. */
 static void put_cards(FILE *out, const struct book *book)
 {
-    const char *seen[16] = { NULL };
-    int count = 0;
     for (int lab = 0; lab < book->labs; lab++)
-        for (int i = 0; i < book->findings[lab].count; i++) {
-            const struct finding *f = &book->findings[lab].at[i];
-            bool is_new = count < 16;
-            for (int j = 0; j < count; j++)
-                is_new &= strcmp(seen[j], f->platform) != 0;
-            if (!is_new)
-                continue;
-            seen[count++] = f->platform;
-            put_card(out, f);
-        }
+        for (int i = 0; i < book->findings[lab].count; i++)
+            if (!was_told(book, lab, book->findings[lab].at[i].platform))
+                put_card(out, &book->findings[lab].at[i]);
 }
 
 /* --- the labs ---------------------------------------------------------------------------------------------------- */
@@ -153,7 +166,7 @@ static double mean_step(const struct csv_table *summary, int row)
 static void put_difference(FILE *out, const struct csv_table *summary, int row)
 {
     double step = mean_step(summary, row), before = mean_step(summary, 0);
-    int decimals = step < 1 ? 3 : step < 10 ? 2 : 1;
+    int decimals = number_ms_decimals(1e-3 * step);
     fprintf(out, "<code>%s</code> takes %.*f ms a step, <code>%s</code> %.*f", csv_field(summary, row, "case"),
             decimals, step, csv_field(summary, 0, "case"), decimals, before);
     const char *between = ": ";
@@ -174,7 +187,8 @@ static void put_sentence(FILE *out, const struct finding *f)
     int row = 0;
     while (asked && row < f->summary.rows && strcmp(csv_field(&f->summary, row, "case"), asked) != 0)
         row++;
-    bool is_told = asked && row > 0 && row < f->summary.rows && !isnan(mean_step(&f->summary, row));
+    bool is_told = asked && row > 0 && row < f->summary.rows && !isnan(mean_step(&f->summary, row)) &&
+                   !isnan(mean_step(&f->summary, 0)) && !finding_is_wrong(f, row) && !finding_is_wrong(f, 0);
     free(asked);
     if (!is_told)
         return;
@@ -182,9 +196,15 @@ static void put_sentence(FILE *out, const struct finding *f)
     put_difference(out, &f->summary, row);
     double waited = csv_value(&f->summary, row, "blamed_wait_ms") / mean_step(&f->summary, row);
     double share = 100 * waited / csv_value(&f->summary, row, "ranks");
-    if (share >= 0.5)
-        fprintf(out, "Of every 100 %s-seconds, %.0f waited for rank %s.", f->is_simulated ? "simulated core" : "core",
-                share, csv_field(&f->summary, row, "blamed_rank"));
+    double blamed = csv_value(&f->summary, row, "blamed_rank");
+    char *gpus = finding_told(f, "GPUs", 0);
+    if (share >= 0.5 && !isnan(blamed)) /* false of NaN */
+        fprintf(out, "Of every 100 %s-seconds, %.0f waited for rank %.0f.",
+                gpus              ? "GPU"
+                : f->is_simulated ? "simulated core"
+                                  : "core",
+                share, blamed);
+    free(gpus);
     fputs("</p>\n", out);
 }
 
@@ -192,7 +212,9 @@ static void put_lab(FILE *out, const struct book *book, int lab, struct figures 
 {
     const struct lesson *lesson = &book->lessons[lab];
     const struct lab_findings *findings = &book->findings[lab];
-    fprintf(out, "<section>\n<h3><a href=\"%s.html\">", lesson->stem);
+    fputs("<section>\n<h3><a href=\"", out);
+    html_href(out, lesson->stem);
+    fputs(".html\">", out);
     html_text(out, lesson->title);
     fputs("</a></h3>\n", out);
     char *question = lesson_section(lesson, 1), *chart = lesson_first_chart(lesson);

@@ -1,5 +1,6 @@
 #include "html.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -65,11 +66,20 @@ void html_text(FILE *out, const char *text)
         }
 }
 
+void html_href(FILE *out, const char *path)
+{
+    for (; *path; path++)
+        if (isalnum((unsigned char)*path) || strchr("/._-", *path))
+            fputc(*path, out);
+        else
+            fprintf(out, "%%%02X", (unsigned)(unsigned char)*path);
+}
+
 /* --- tables ------------------------------------------------------------------------------------------------------ */
 
 void html_table(FILE *out, const char *caption)
 {
-    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"", out);
+    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"", out);
     html_text(out, caption ? caption : "table");
     fputs("\">\n<table>", out);
     if (caption) {

@@ -27,6 +27,9 @@ long html_end(struct file *page, const struct html_site *site, int which);
 /* Text, also within double quotes. */
 void html_text(FILE *out, const char *text);
 
+/* A path below the results, as a link to it has it. */
+void html_href(FILE *out, const char *path);
+
 /* A table, scrolled sideways where it does not fit. The caption may be NULL. */
 void html_table(FILE *out, const char *caption);
 /* A row: its cells follow until the next row. */

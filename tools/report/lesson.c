@@ -6,78 +6,20 @@
 #include "svg.h"
 #include "tables.h"
 
-#include <cmark-gfm-core-extensions.h>
-#include <cmark-gfm.h>
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { NODES_MOST = 512 }; /* of one kind in a lesson */
-
-/* Raw HTML is let through: lessons fold answers with <details>. */
-static const int render_options = CMARK_OPT_UNSAFE;
-
-/* --- reading ----------------------------------------------------------------------------------------------------- */
-
-static cmark_node *parse(const char *path)
-{
-    FILE *in = fopen(path, "rb");
-    if (!in)
-        die(STATUS_USAGE, "%s cannot be read: %s", path, strerror(errno));
-    cmark_gfm_core_extensions_ensure_registered();
-    cmark_parser *parser = cmark_parser_new(CMARK_OPT_DEFAULT);
-    cmark_parser_attach_syntax_extension(parser, cmark_find_syntax_extension("table"));
-    char bytes[65536];
-    for (size_t got; (got = fread(bytes, 1, sizeof bytes, in)) > 0;)
-        cmark_parser_feed(parser, bytes, got);
-    fclose(in);
-    cmark_node *document = cmark_parser_finish(parser);
-    cmark_parser_free(parser);
-    return document;
-}
-
-static char *render(cmark_node *node)
-{
-    return cmark_render_html(node, render_options, NULL);
-}
-
-/* The text of a node without its marks. New memory. */
-static char *plain_text(cmark_node *node)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    cmark_iter *iter = cmark_iter_new(node);
-    for (cmark_event_type event; (event = cmark_iter_next(iter)) != CMARK_EVENT_DONE;) {
-        cmark_node *at = cmark_iter_get_node(iter);
-        if (event != CMARK_EVENT_ENTER)
-            continue;
-        if (cmark_node_get_type(at) == CMARK_NODE_TEXT || cmark_node_get_type(at) == CMARK_NODE_CODE)
-            fputs(cmark_node_get_literal(at), out);
-        else if (cmark_node_get_type(at) == CMARK_NODE_SOFTBREAK)
-            fputc(' ', out);
-    }
-    cmark_iter_free(iter);
-    fclose(out);
-    return text;
-}
-
-static bool is_heading(cmark_node *node, int level)
-{
-    return cmark_node_get_type(node) == CMARK_NODE_HEADING && cmark_node_get_heading_level(node) == level;
-}
 
 struct lesson lesson_open(const char *folder, const char *stem)
 {
     char *path = memory_text("%s/%s.md", folder, stem);
     struct lesson lesson = { .folder = memory_text("%s", folder),
                              .stem = memory_text("%s", stem),
-                             .document = parse(path) };
+                             .document = markdown_read(path) };
     cmark_node *first = cmark_node_first_child(lesson.document);
-    if (!first || !is_heading(first, 1))
-        die(STATUS_USAGE, "%s does not begin with a heading, # …", path);
-    lesson.title = plain_text(first);
+    if (!first || !markdown_is_heading(first, 1))
+        die(STATUS_USAGE, "%s does not begin with a heading; give it one, # and a title", path);
+    lesson.title = markdown_text(first);
     free(path);
     return lesson;
 }
@@ -94,14 +36,15 @@ char *lesson_section(const struct lesson *lesson, int n)
 {
     cmark_node *node = cmark_node_first_child(lesson->document);
     for (; node; node = cmark_node_next(node))
-        if (is_heading(node, 2) && --n == 0)
+        if (markdown_is_heading(node, 2) && --n == 0)
             break;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    for (node = node ? cmark_node_next(node) : NULL; node && !is_heading(node, 2); node = cmark_node_next(node))
+    for (node = node ? cmark_node_next(node) : NULL; node && !markdown_is_heading(node, 2);
+         node = cmark_node_next(node))
         if (cmark_node_get_type(node) == CMARK_NODE_PARAGRAPH) {
-            char *html = render(node);
+            char *html = markdown_html(node);
             fputs(html, out);
             free(html);
         }
@@ -109,27 +52,7 @@ char *lesson_section(const struct lesson *lesson, int n)
     return text;
 }
 
-/* --- what stands where ------------------------------------------------------------------------------------------- */
-
-/* The nodes of a kind, in order; the document may then be changed. */
-struct nodes {
-    cmark_node *at[NODES_MOST];
-    int count;
-};
-
-static struct nodes find_nodes(cmark_node *document, const char *type)
-{
-    struct nodes nodes = { 0 };
-    cmark_iter *iter = cmark_iter_new(document);
-    for (cmark_event_type event; (event = cmark_iter_next(iter)) != CMARK_EVENT_DONE;) {
-        cmark_node *node = cmark_iter_get_node(iter);
-        if (event == CMARK_EVENT_ENTER && strcmp(cmark_node_get_type_string(node), type) == 0 &&
-            nodes.count < NODES_MOST)
-            nodes.at[nodes.count++] = node;
-    }
-    cmark_iter_free(iter);
-    return nodes;
-}
+/* --- pictures ---------------------------------------------------------------------------------------------------- */
 
 /* "01_straggler_timeline" of img/01_straggler_timeline.png; NULL where it is no such picture. New memory. */
 static char *picture_of(cmark_node *image)
@@ -149,41 +72,14 @@ static const char *chart_in(const char *picture, const char *lab)
 
 char *lesson_first_chart(const struct lesson *lesson)
 {
-    struct nodes images = find_nodes(lesson->document, "image");
+    struct markdown_nodes images = markdown_find(lesson->document, "image");
     char *picture = images.count > 0 ? picture_of(images.at[0]) : NULL;
     const char *chart = picture ? chart_in(picture, lesson->stem) : NULL;
     char *found = chart ? memory_text("%s", chart) : NULL;
     free(picture);
+    free(images.at);
     return found;
 }
-
-static bool holds_only(cmark_node *paragraph, cmark_node_type kind)
-{
-    bool has_any = false;
-    for (cmark_node *child = cmark_node_first_child(paragraph); child; child = cmark_node_next(child)) {
-        if (cmark_node_get_type(child) == CMARK_NODE_SOFTBREAK)
-            continue;
-        if (cmark_node_get_type(child) != kind)
-            return false;
-        has_any = true;
-    }
-    return has_any;
-}
-
-static cmark_node *new_html(const char *html)
-{
-    cmark_node *node = cmark_node_new(CMARK_NODE_HTML_BLOCK);
-    cmark_node_set_literal(node, html);
-    return node;
-}
-
-static void replace(cmark_node *node, const char *html)
-{
-    cmark_node_replace(node, new_html(html));
-    cmark_node_free(node);
-}
-
-/* --- pictures ---------------------------------------------------------------------------------------------------- */
 
 /* Charts of no lab: where the results have them. */
 static char *path_of_other(const char *picture)
@@ -193,13 +89,13 @@ static char *path_of_other(const char *picture)
     return strncmp(picture, "scale_", 6) == 0 ? memory_text("scale/%s.svg", picture) : NULL;
 }
 
-static bool put_of_run(FILE *out, const struct filling *filling, struct figures *figures, const char *picture,
+static bool put_of_run(FILE *out, const struct lab_findings *findings, struct figures *figures, const char *picture,
                        const char *alt)
 {
-    const char *chart = filling->findings ? chart_in(picture, filling->findings->lab) : NULL;
+    const char *chart = findings ? chart_in(picture, findings->lab) : NULL;
     bool was_put = false;
-    for (int i = 0; chart && i < filling->findings->count && !was_put; i++)
-        was_put = figure_put(out, figures, &filling->findings->at[i], chart, true);
+    for (int i = 0; chart && i < findings->count && !was_put; i++)
+        was_put = figure_put(out, figures, &findings->at[i], chart, true);
     char *path = chart ? NULL : path_of_other(picture);
     if (path)
         was_put = figure_put_path(out, figures, path, alt, "<strong>This run, simulated.</strong>");
@@ -207,40 +103,54 @@ static bool put_of_run(FILE *out, const struct filling *filling, struct figures 
     return was_put;
 }
 
-static void put_committed(FILE *out, const struct lesson *lesson, const char *picture, const char *alt)
+/* The lesson's own picture, so that a page needs no other file. Free it. */
+static char *data_of(const struct lesson *lesson, const char *picture)
 {
     char *path = memory_text("%s/img/%s.png", lesson->folder, picture), *bytes = svg_read_base64(path);
     if (!bytes)
         die(STATUS_USAGE, "%s cannot be read, and %s.md shows it", path, lesson->stem);
-    fputs("<figure>\n<div class=\"chart plate\"><img alt=\"", out);
-    html_text(out, alt);
-    fprintf(out, "\" src=\"data:image/png;base64,%s\"></div>\n", bytes);
-    fputs("<figcaption><strong>The lesson's own picture</strong>; this run has none.</figcaption>\n</figure>\n", out);
+    char *data = memory_text("data:image/png;base64,%s", bytes);
     free(bytes);
     free(path);
+    return data;
+}
+
+static void put_committed(FILE *out, const struct lesson *lesson, struct figures *figures, const char *picture,
+                          const char *alt)
+{
+    char *data = data_of(lesson, picture);
+    figures->bytes += (long)strlen(data);
+    fputs("<figure>\n<div class=\"chart plate\"><img alt=\"", out);
+    html_text(out, alt);
+    fprintf(out, "\" src=\"%s\"></div>\n", data);
+    fputs("<figcaption><strong>The lesson's own picture</strong>; this run has none.</figcaption>\n</figure>\n", out);
+    free(data);
 }
 
 /* A paragraph of pictures, and the caption behind it; returns whether there was one, which is gone. */
-static bool fill_pictures(struct lesson *lesson, const struct filling *filling, struct figures *figures,
+static bool fill_pictures(struct lesson *lesson, const struct lab_findings *findings, struct figures *figures,
                           cmark_node *paragraph)
 {
     char *html = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&html, &size);
     for (cmark_node *child = cmark_node_first_child(paragraph); child; child = cmark_node_next(child)) {
-        char *picture = cmark_node_get_type(child) == CMARK_NODE_IMAGE ? picture_of(child) : NULL;
-        char *alt = picture ? plain_text(child) : NULL;
-        if (picture && !put_of_run(out, filling, figures, picture, alt))
-            put_committed(out, lesson, picture, alt);
+        if (cmark_node_get_type(child) != CMARK_NODE_IMAGE)
+            continue;
+        char *picture = picture_of(child), *alt = markdown_text(child);
+        if (!picture)
+            html_text(out, alt); /* of somewhere else: nothing is fetched */
+        else if (!put_of_run(out, findings, figures, picture, alt))
+            put_committed(out, lesson, figures, picture, alt);
         free(picture);
         free(alt);
     }
     cmark_node *caption = cmark_node_next(paragraph);
-    bool has_caption =
-        caption && cmark_node_get_type(caption) == CMARK_NODE_PARAGRAPH && holds_only(caption, CMARK_NODE_EMPH);
+    bool has_caption = caption && cmark_node_get_type(caption) == CMARK_NODE_PARAGRAPH &&
+                       markdown_holds_only(caption, CMARK_NODE_EMPH);
     if (has_caption) {
-        char *said = plain_text(caption);
-        fputs("<p class=\"note\">Where this page tells numbers without saying whose, they are of the lesson's own "
+        char *said = markdown_text(caption);
+        fputs("<p class=\"note\">Numbers that the text below tells without saying whose are those of the lesson's own "
               "pictures: ",
               out);
         html_text(out, said);
@@ -249,9 +159,27 @@ static bool fill_pictures(struct lesson *lesson, const struct filling *filling, 
         cmark_node_free(caption);
     }
     fclose(out);
-    replace(paragraph, html);
+    markdown_replace(paragraph, html);
     free(html);
     return has_caption;
+}
+
+/* A picture within a text or a table comes along; of one that is elsewhere its words do. */
+static void fill_single_pictures(struct lesson *lesson)
+{
+    struct markdown_nodes images = markdown_find(lesson->document, "image");
+    for (int i = 0; i < images.count; i++) {
+        char *picture = picture_of(images.at[i]);
+        if (picture) {
+            char *data = data_of(lesson, picture);
+            cmark_node_set_url(images.at[i], data);
+            free(data);
+        } else {
+            markdown_unwrap(images.at[i]);
+        }
+        free(picture);
+    }
+    free(images.at);
 }
 
 /* --- tables, links ----------------------------------------------------------------------------------------------- */
@@ -268,102 +196,137 @@ static char *table_asked(cmark_node *block)
     return memory_text("%.*s", (int)strcspn(text, " \n"), text);
 }
 
-static void fill_table(const struct lesson *lesson, const struct filling *filling, struct figures *figures,
-                       cmark_node *block)
+static bool put_table(FILE *out, const struct lesson *lesson, const struct lab_findings *findings,
+                      const struct csv_table *claims, struct figures *figures, const char *asked)
+{
+    if (strcmp(asked, "claims") == 0)
+        return tables_claims(out, claims, lesson->stem);
+    for (int i = 0; findings && i < findings->count; i++) {
+        const struct finding *finding = &findings->at[i];
+        bool are_cases = strcmp(asked, "cases") == 0;
+        if (are_cases)
+            tables_cases(out, finding);
+        if (are_cases || tables_other(out, finding, asked)) {
+            figure_note(figures, finding, asked);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void fill_table(const struct lesson *lesson, const struct lab_findings *findings, const struct csv_table *claims,
+                       struct figures *figures, cmark_node *block)
 {
     char *asked = table_asked(block), *html = NULL;
     if (!asked)
         return;
     size_t size = 0;
     FILE *out = open_memstream(&html, &size);
-    bool was_put = false;
-    for (int i = 0; filling->findings && i < filling->findings->count && !was_put; i++) {
-        const struct finding *finding = &filling->findings->at[i];
-        was_put = strcmp(asked, "cases") == 0;
-        if (was_put)
-            tables_cases(out, finding);
-        else if (strcmp(asked, "claims") != 0)
-            was_put = tables_other(out, finding, asked);
-        if (was_put)
-            figure_note(figures, finding, asked);
+    if (!put_table(out, lesson, findings, claims, figures, asked)) {
+        bool was_run = findings && findings->count > 0;
+        fprintf(out, "<p class=\"note\">This run's table of %s comes here; %s.</p>\n", asked,
+                was_run ? "it wrote none" : "the lab was not run yet");
     }
-    if (strcmp(asked, "claims") == 0)
-        was_put = tables_claims(out, filling->claims, lesson->stem);
-    if (!was_put)
-        fputs("<p class=\"note\">This run's table comes here; the lab was not run yet.</p>\n", out);
     fclose(out);
-    replace(block, html);
+    markdown_replace(block, html);
     free(html);
     free(asked);
 }
 
-static bool has_page(const char *const *stems, const char *stem, size_t length)
+static bool has_page(const struct lesson *all, int count, const char *stem, size_t length)
 {
-    for (; *stems; stems++)
-        if (strlen(*stems) == length && strncmp(*stems, stem, length) == 0)
+    for (int i = 0; i < count; i++)
+        if (strlen(all[i].stem) == length && strncmp(all[i].stem, stem, length) == 0)
             return true;
     return false;
 }
 
-/* Other lessons are pages; files of the source are not among the results, so that their names stay, and no way there. */
-static void fill_link(const struct filling *filling, cmark_node *link)
+static void link_one(const struct lesson *all, int count, cmark_node *link)
 {
     const char *url = cmark_node_get_url(link);
+    url += strncmp(url, "./", 2) == 0 ? 2 : 0;
     size_t length = strcspn(url, ".#");
-    if (strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0)
+    if (url[0] == '#' || strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0)
         return;
-    if (strncmp(url + length, ".md", 3) == 0 && has_page(filling->stems, url, length)) {
+    if (strncmp(url + length, ".md", 3) == 0 && has_page(all, count, url, length)) {
         char *page = memory_text("%.*s.html%s", (int)length, url, url + length + strlen(".md"));
         cmark_node_set_url(link, page);
         free(page);
     } else if (strcmp(url, "README.md") == 0) {
         cmark_node_set_url(link, "index.html");
     } else {
-        for (cmark_node *child; (child = cmark_node_first_child(link));)
-            cmark_node_insert_before(link, child);
-        cmark_node_free(link);
+        markdown_unwrap(link);
     }
 }
 
-/* Gives a heading the name that GitHub gives it: links lead there. "3. Machine and model" is 3-machine-and-model. */
-static void name_heading(cmark_node *heading)
+void lesson_link(struct lesson *lesson, const struct lesson *all, int count)
 {
-    char *text = plain_text(heading), *to = text;
+    struct markdown_nodes links = markdown_find(lesson->document, "link");
+    for (int i = 0; i < links.count; i++)
+        link_one(all, count, links.at[i]);
+    free(links.at);
+}
+
+/* The name that GitHub gives a heading: links lead there. "3. Machine and model" is 3-machine-and-model. New memory. */
+static char *name_of(cmark_node *heading)
+{
+    char *text = markdown_text(heading), *to = text;
     for (const char *from = text; *from; from++)
         if (*from == ' ')
             *to++ = '-';
         else if (isalnum((unsigned char)*from) || strchr("-_", *from) || (unsigned char)*from >= 0x80)
             *to++ = (char)tolower((unsigned char)*from);
     *to = '\0';
-    char *html = memory_text("<a id=\"%s\"></a>", text);
-    cmark_node *anchor = cmark_node_new(CMARK_NODE_HTML_INLINE);
-    cmark_node_set_literal(anchor, html);
-    cmark_node_prepend_child(heading, anchor);
-    free(html);
-    free(text);
+    return text;
 }
 
-void lesson_put(FILE *out, struct lesson *lesson, const struct filling *filling, struct figures *figures)
+/* Of headings that are alike, the second is name-1, and so on. */
+static void name_headings(struct lesson *lesson)
 {
-    struct nodes paragraphs = find_nodes(lesson->document, "paragraph");
-    struct nodes blocks = find_nodes(lesson->document, "html_block");
-    struct nodes tables = find_nodes(lesson->document, "table"), links = find_nodes(lesson->document, "link");
-    struct nodes headings = find_nodes(lesson->document, "heading");
+    struct markdown_nodes headings = markdown_find(lesson->document, "heading");
+    char **names = memory_new((size_t)headings.count + 1, sizeof *names);
+    for (int i = 0; i < headings.count; i++) {
+        int before = 0;
+        names[i] = name_of(headings.at[i]);
+        for (int j = 0; j < i; j++)
+            before += strcmp(names[j], names[i]) == 0;
+        char *html =
+            before ? memory_text("<a id=\"%s-%d\"></a>", names[i], before) : memory_text("<a id=\"%s\"></a>", names[i]);
+        cmark_node *anchor = cmark_node_new(CMARK_NODE_HTML_INLINE);
+        cmark_node_set_literal(anchor, html);
+        cmark_node_prepend_child(headings.at[i], anchor);
+        free(html);
+    }
     for (int i = 0; i < headings.count; i++)
-        name_heading(headings.at[i]);
-    for (int i = 0; i < links.count; i++)
-        fill_link(filling, links.at[i]);
+        free(names[i]);
+    free(names);
+    free(headings.at);
+}
+
+/* --- all of it --------------------------------------------------------------------------------------------------- */
+
+void lesson_put(FILE *out, struct lesson *lesson, const struct lab_findings *findings, const struct csv_table *claims,
+                struct figures *figures)
+{
+    struct markdown_nodes paragraphs = markdown_find(lesson->document, "paragraph");
+    struct markdown_nodes blocks = markdown_find(lesson->document, "html_block");
+    struct markdown_nodes tables = markdown_find(lesson->document, "table");
+    name_headings(lesson);
     for (int i = 0; i < tables.count; i++) {
-        cmark_node_insert_before(tables.at[i], new_html("<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                                                        "aria-label=\"table\">"));
-        cmark_node_insert_after(tables.at[i], new_html("</div>"));
+        cmark_node_insert_before(tables.at[i], markdown_block("<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
+                                                              "aria-label=\"table\">"));
+        cmark_node_insert_after(tables.at[i], markdown_block("</div>"));
     }
     for (int i = 0; i < blocks.count; i++)
-        fill_table(lesson, filling, figures, blocks.at[i]);
+        fill_table(lesson, findings, claims, figures, blocks.at[i]);
     for (int i = 0; i < paragraphs.count; i++)
-        if (holds_only(paragraphs.at[i], CMARK_NODE_IMAGE))
-            i += fill_pictures(lesson, filling, figures, paragraphs.at[i]);
-    char *html = render(lesson->document);
+        if (markdown_holds_only(paragraphs.at[i], CMARK_NODE_IMAGE))
+            i += fill_pictures(lesson, findings, figures, paragraphs.at[i]);
+    fill_single_pictures(lesson);
+    char *html = markdown_html(lesson->document);
     fputs(html, out);
     free(html);
+    free(paragraphs.at);
+    free(blocks.at);
+    free(tables.at);
 }

@@ -31,8 +31,6 @@ static const struct option_row option_rows[] = {
 };
 #undef AT
 
-enum { LESSONS_MOST = 64 };
-
 /* --- what it is made of ------------------------------------------------------------------------------------------ */
 
 static bool is_lab(const char *stem)
@@ -40,29 +38,47 @@ static bool is_lab(const char *stem)
     return strspn(stem, "0123456789") == 2 && stem[2] == '_';
 }
 
-/* The lessons by name, so those of labs first; README.md is the front page's business. */
+static void add_lesson(struct book *book, const char *folder, const char *stem)
+{
+    int count = book->site.count - 1; /* without the front page */
+    struct lesson *lessons = realloc(book->lessons, ((size_t)count + 1) * sizeof *lessons);
+    struct html_link *links = realloc(book->site.links, ((size_t)count + 2) * sizeof *links);
+    if (!lessons || !links)
+        die(STATUS_WRONG, "no memory for %d lessons", count + 1);
+    lessons[count] = lesson_open(folder, stem);
+    links[count + 1] =
+        (struct html_link){ .file = memory_text("%s.html", stem), .title = memory_text("%s", lessons[count].title) };
+    book->lessons = lessons;
+    book->site.links = links;
+    book->site.count++;
+}
+
+/* The lessons by name, those of labs first; README.md is the front page's business. */
 static void open_lessons(struct book *book, const char *folder)
 {
     struct dirent **files;
     int count = scandir(folder, &files, NULL, alphasort);
     if (count < 0)
         die(STATUS_USAGE, "%s cannot be read; name the project's folder with --sources", folder);
-    book->lessons = memory_new(LESSONS_MOST, sizeof *book->lessons);
-    book->site.links = memory_new(LESSONS_MOST + 1, sizeof *book->site.links);
+    book->site.links = memory_new(1, sizeof *book->site.links);
     book->site.links[book->site.count++] =
         (struct html_link){ .file = memory_text("index.html"), .title = memory_text("Lockstep") };
-    for (int i = 0; i < count; i++) {
-        char *stem = files[i]->d_name, *dot = strrchr(stem, '.');
-        if (dot && strcmp(dot, ".md") == 0 && strcmp(stem, "README.md") != 0 && book->site.count <= LESSONS_MOST) {
-            *dot = '\0';
-            struct lesson *lesson = &book->lessons[book->site.count - 1];
-            *lesson = lesson_open(folder, stem);
-            book->labs += is_lab(stem);
-            book->site.links[book->site.count++] =
-                (struct html_link){ .file = memory_text("%s.html", stem), .title = memory_text("%s", lesson->title) };
+    for (int of_labs = 1; of_labs >= 0; of_labs--) {
+        for (int i = 0; i < count; i++) {
+            char *stem = memory_text("%s", files[i]->d_name), *dot = strrchr(stem, '.');
+            bool is_lesson = dot && strcmp(dot, ".md") == 0 && strcmp(stem, "README.md") != 0;
+            if (is_lesson)
+                *dot = '\0';
+            if (is_lesson && is_lab(stem) == of_labs)
+                add_lesson(book, folder, stem);
+            free(stem);
         }
-        free(files[i]);
+        book->labs = of_labs ? book->site.count - 1 : book->labs;
     }
+    for (int i = 0; i + 1 < book->site.count; i++)
+        lesson_link(&book->lessons[i], book->lessons, book->site.count - 1);
+    for (int i = 0; i < count; i++)
+        free(files[i]);
     free(files);
 }
 
@@ -89,11 +105,17 @@ static struct csv_table open_table(const char *results, const char *name, const 
     return table;
 }
 
+static const char *const claim_columns[] = { "lab",      "place",   "case",     "id",    "verdict",
+                                             "quantity", "came_to", "relation", "value", "tolerance",
+                                             "reason",   "why",     NULL };
+
 static void open_tables(struct book *book)
 {
     book->runs = open_table(book->results, "runs.csv", (const char *const[]){ "what", "status", "reason", NULL });
-    book->closing = open_table(book->results, "closing.csv", (const char *const[]){ "lab", "case", "verdict", NULL });
-    book->claims = open_table(book->results, "claims.csv", (const char *const[]){ "lab", "id", "verdict", NULL });
+    book->closing =
+        open_table(book->results, "closing.csv",
+                   (const char *const[]){ "lab", "case", "published_ms", "oversubscribed", "verdict", NULL });
+    book->claims = open_table(book->results, "claims.csv", claim_columns);
     book->guesses = open_table(book->results, "guesses.csv", (const char *const[]){ "lab", "case", "guess_ms", NULL });
     book->blind = open_table(book->results, "blind.csv", (const char *const[]){ "lab", "case", "right", NULL });
 }
@@ -134,11 +156,35 @@ static void close_book(struct book *book)
 
 /* --- a lesson's page --------------------------------------------------------------------------------------------- */
 
+/* The files of a place, those that there are. */
+static void put_files(FILE *out, const struct finding *f)
+{
+    static const struct {
+        const char *file, *word;
+    } files[] = { { "summary.csv", "cases" },
+                  { "ranks.csv", "ranks" },
+                  { "rounds.csv", "rounds" },
+                  { "spans.csv", "spans" },
+                  { "trace.json", "a trace" } };
+    const char *between = "<p>Every number: ";
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *path = memory_text("%s/%s", f->path, files[i].file);
+        if (access(path, F_OK) == 0) {
+            fprintf(out, "%s<a href=\"", between);
+            html_href(out, f->folder);
+            fprintf(out, "/%s\">%s</a>", files[i].file, files[i].word);
+            between = ", ";
+        }
+        free(path);
+    }
+    fputs(". The trace opens at <a href=\"https://ui.perfetto.dev\">ui.perfetto.dev</a>.</p>\n", out);
+}
+
 /* Below the lesson: every chart and table of a place that the lesson did not show. */
 static void put_place(FILE *out, const struct finding *f, struct figures *figures)
 {
     char *said = finding_caption(f);
-    fprintf(out, "<section>\n<h3>");
+    fputs("<section>\n<h3>", out);
     html_text(out, f->place);
     fputs("</h3>\n<p class=\"note\">", out);
     html_text(out, said);
@@ -151,25 +197,17 @@ static void put_place(FILE *out, const struct finding *f, struct figures *figure
         if (!figure_is_shown(figures, f, chart))
             figure_put(out, figures, f, chart, false);
     }
-    fprintf(out,
-            "<p>Every number: <a href=\"%s/summary.csv\">cases</a>, <a href=\"%s/ranks.csv\">ranks</a>, "
-            "<a href=\"%s/rounds.csv\">rounds</a>, <a href=\"%s/spans.csv\">spans</a>. To walk through its steps, open "
-            "<a href=\"%s/trace.json\">trace.json</a> at <a "
-            "href=\"https://ui.perfetto.dev\">ui.perfetto.dev</a>.</p>\n</section>\n",
-            f->folder, f->folder, f->folder, f->folder, f->folder);
+    put_files(out, f);
+    fputs("</section>\n", out);
 }
 
 static long write_lesson(struct book *book, int which)
 {
     struct lesson *lesson = &book->lessons[which];
-    const char *stems[LESSONS_MOST + 1] = { NULL };
-    for (int i = 0; i + 1 < book->site.count; i++)
-        stems[i] = book->lessons[i].stem;
     const struct lab_findings *findings = which < book->labs ? &book->findings[which] : NULL;
     struct figures figures = { .results = book->results };
     struct file page = html_begin(&book->site, which + 1);
-    lesson_put(page.out, lesson, &(struct filling){ .findings = findings, .claims = &book->claims, .stems = stems },
-               &figures);
+    lesson_put(page.out, lesson, findings, &book->claims, &figures);
     if (findings && findings->count > 0) {
         fputs("<h2>All of this run</h2>\n", page.out);
         tables_closing(page.out, &book->closing, lesson->stem, false);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* A whole file, with a zero behind it. */
 static char *read_file(const char *path, size_t *size)
@@ -21,6 +22,11 @@ static char *read_file(const char *path, size_t *size)
     fclose(in);
     fclose(out);
     return text;
+}
+
+static bool begins(const char *at, const char *word)
+{
+    return strncmp(at, word, strlen(word)) == 0;
 }
 
 /* What a neutral colour of the charts is on a page. Not quite black and white stand on a bar and stay (style.gp). */
@@ -42,10 +48,14 @@ static const char *neutral_of(unsigned level)
 /* Writes a colour that begins at `at` as the page has it; returns where it ends, or NULL where there is none. */
 static const char *put_color(FILE *out, const char *at)
 {
+    char word[32]; /* sscanf would look for the end of all that follows */
     unsigned red = 0, green = 0, blue = 0;
     int length = 0;
-    if (sscanf(at, "rgb( %u , %u , %u )%n", &red, &green, &blue, &length) != 3 &&
-        sscanf(at, "#%2x%2x%2x%n", &red, &green, &blue, &length) != 3)
+    if (!begins(at, "rgb(") && !(at[0] == '#' && isxdigit((unsigned char)at[1])))
+        return NULL;
+    snprintf(word, sizeof word, "%.*s", (int)sizeof word - 1, at);
+    if (sscanf(word, "rgb( %u , %u , %u )%n", &red, &green, &blue, &length) != 3 &&
+        sscanf(word, "#%2x%2x%2x%n", &red, &green, &blue, &length) != 3)
         return NULL;
     const char *neutral = red == green && green == blue ? neutral_of(red) : NULL;
     if (neutral)
@@ -53,11 +63,6 @@ static const char *put_color(FILE *out, const char *at)
     else
         fprintf(out, "#%02x%02x%02x", red & 255, green & 255, blue & 255);
     return at + length;
-}
-
-static bool begins(const char *at, const char *word)
-{
-    return strncmp(at, word, strlen(word)) == 0;
 }
 
 /* One attribute's value, from its quote on: names get the prefix, colours become the page's, blanks are one. Returns where
@@ -130,13 +135,25 @@ static const char *pass(const char *at)
     return at;
 }
 
+/* What stands between the root's tags, which must both be there: gnuplot draws in place, and may have been stopped. */
+static const char *inside_of(char *whole, const char **box)
+{
+    static const char end[] = "</svg>";
+    char *root = whole ? strstr(whole, "<svg") : NULL, *inside = root ? strchr(root, '>') : NULL;
+    char *last = inside ? strstr(inside, end) : NULL;
+    if (!last || last[sizeof end - 1 + strspn(last + sizeof end - 1, " \t\r\n")] != '\0')
+        return NULL;
+    *last = '\0';
+    *box = strstr(root, "viewBox=\"");
+    return *box && *box < inside ? inside + 1 : NULL;
+}
+
 char *svg_read(const char *path, const char *prefix, const char *alt)
 {
     size_t size = 0;
     char *whole = read_file(path, &size), *text = NULL;
-    const char *at = whole ? strstr(whole, "<svg") : NULL;
-    const char *box = at ? strstr(at, "viewBox=\"") : NULL, *inside = at ? strchr(at, '>') : NULL;
-    if (!box || !inside) {
+    const char *box = NULL, *at = inside_of(whole, &box);
+    if (!at) {
         free(whole);
         return NULL;
     }
@@ -145,7 +162,7 @@ char *svg_read(const char *path, const char *prefix, const char *alt)
     fprintf(out, "<svg viewBox=\"%.*s\" role=\"img\" aria-label=\"", (int)strcspn(box, "\""), box);
     html_text(out, alt);
     fputs("\">", out);
-    for (at = inside + 1; *at;) {
+    while (*at) {
         const char *behind = pass(at);
         if (behind > at) {
             at = behind;
@@ -157,9 +174,16 @@ char *svg_read(const char *path, const char *prefix, const char *alt)
             fputc(*at++, out);
         }
     }
+    fputs("</svg>", out);
     fclose(out);
     free(whole);
     return text;
+}
+
+long svg_size(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 ? (long)status.st_size : -1;
 }
 
 char *svg_read_base64(const char *path)

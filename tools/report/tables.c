@@ -2,13 +2,14 @@
 
 #include "html.h"
 #include "memory.h"
+#include "number.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum column_kind { TEXT, NUMBER, RATIO, LONG_TEXT };
+enum column_kind { TEXT, NUMBER, RATIO, SHARED }; /* SHARED: a number, marked where its ranks shared cores */
 
 struct column {
     const char *name, *heading; /* in the CSV; on the page */
@@ -17,18 +18,30 @@ struct column {
     bool is_minor; /* left out where all rows say the same */
 };
 
-/* Which rows are shown: those whose field `name` says `value`, and, unless that is NULL, whose verdict says so. All where
- * there is no name. */
+/* Which rows are shown: those of a lab, with a verdict, with something in a column. NULL is any. */
 struct choice {
-    const char *name, *value, *verdict;
+    const char *lab, *verdict, *filled;
 };
+
+static bool says(const struct csv_table *table, int row, const char *column, const char *text)
+{
+    const char *field = csv_field(table, row, column);
+    return field && strcmp(field, text) == 0;
+}
 
 static bool is_chosen(const struct csv_table *table, int row, struct choice choice)
 {
-    const char *field = choice.name ? csv_field(table, row, choice.name) : NULL;
-    const char *verdict = choice.verdict ? csv_field(table, row, "verdict") : NULL;
-    bool is_verdict = !choice.verdict || (verdict && strcmp(verdict, choice.verdict) == 0);
-    return is_verdict && (!choice.name || (field && strcmp(field, choice.value) == 0));
+    return (!choice.lab || says(table, row, "lab", choice.lab)) &&
+           (!choice.verdict || says(table, row, "verdict", choice.verdict)) &&
+           (!choice.filled || !says(table, row, choice.filled, ""));
+}
+
+static int count_chosen(const struct csv_table *table, struct choice choice)
+{
+    int count = 0;
+    for (int row = 0; row < table->rows; row++)
+        count += is_chosen(table, row, choice);
+    return count;
 }
 
 /* Whether a column says something: it is not blank, and, where it is a minor one, not the same in all rows. */
@@ -69,27 +82,33 @@ static void put_ratio(FILE *out, const struct csv_table *table, int row, const c
     free(high_name);
 }
 
+/* What failed its checks shows no speed. */
+static bool is_withheld(const struct csv_table *table, int row, const struct column *column)
+{
+    return csv_value(table, row, "wrong") > 0 && column->kind != TEXT && strcmp(column->name, "wrong") != 0;
+}
+
 static void put_field(FILE *out, const struct csv_table *table, int row, const struct column *column)
 {
     const char *field = csv_field(table, row, column->name);
-    if (column->kind == RATIO)
+    double value = csv_value(table, row, column->name);
+    if (is_withheld(table, row, column))
+        html_cell(out, "");
+    else if (column->kind == RATIO)
         put_ratio(out, table, row, column->name);
-    else if (column->kind == NUMBER && !isnan(csv_value(table, row, column->name)))
-        html_number(out, csv_value(table, row, column->name), column->decimals);
-    else if (column->kind == LONG_TEXT)
-        html_long_cell(out, field ? field : "");
+    else if (column->kind == SHARED && !isnan(value) && csv_value(table, row, "oversubscribed") > 0)
+        fprintf(out, "<td class=\"n\">%.*f *</td>", column->decimals, value);
+    else if (column->kind != TEXT && !isnan(value))
+        html_number(out, value, column->decimals);
     else
         html_cell(out, field ? field : "");
 }
 
-/* Columns (a nameless one ends them) that no chosen row fills are left out. False, and nothing written, for no row. */
+/* Columns (a nameless one ends them) that say nothing are left out. False, and nothing written, for no row. */
 static bool put_table(FILE *out, const char *caption, const struct csv_table *table, const struct column *columns,
                       struct choice choice)
 {
-    int count = 0;
-    for (int row = 0; row < table->rows; row++)
-        count += is_chosen(table, row, choice);
-    if (count == 0)
+    if (count_chosen(table, choice) == 0)
         return false;
     html_table(out, caption);
     html_row(out);
@@ -108,13 +127,13 @@ static bool put_table(FILE *out, const char *caption, const struct csv_table *ta
     return true;
 }
 
-/* How many decimals a table of milliseconds needs: as its shortest step. */
+/* As many decimals as the shortest step of a table needs. */
 static int decimals_of(const struct csv_table *table, const char *name)
 {
     double least = INFINITY;
     for (int row = 0; row < table->rows; row++)
         least = fmin(least, csv_value(table, row, name));
-    return least < 1 ? 3 : least < 10 ? 2 : 1;
+    return number_ms_decimals(1e-3 * least);
 }
 
 void tables_cases(FILE *out, const struct finding *finding)
@@ -142,119 +161,119 @@ void tables_cases(FILE *out, const struct finding *finding)
         { "wrong", "failed checks", NUMBER, 0, true },
         { 0 },
     };
-    char *caption = memory_text("Each case, %s. Times in ms per step; data to transfer are means over ranks; × "
-                                "baseline with its 95 %% interval",
-                                finding->place);
+    bool has_interval = false;
+    for (int row = 0; row < finding->summary.rows; row++)
+        has_interval |= !isnan(csv_value(&finding->summary, row, "vs_baseline_low"));
+    char *caption =
+        memory_text("Each case, %s. Times in ms per step; data to transfer are means over ranks%s", finding->place,
+                    has_interval ? "; × baseline by paired rounds, with its 95 % interval" : "");
     put_table(out, caption, &finding->summary, columns, (struct choice){ 0 });
     free(caption);
 }
 
-/* As it is, with numbers of no more than five digits. */
-bool tables_other(FILE *out, const struct finding *finding, const char *stem)
+static void put_any(FILE *out, const struct csv_table *table, int row, const char *name)
 {
-    char *path = memory_text("%s/%s.csv", finding->path, stem), why[200];
-    struct csv_table table;
-    bool is_there = csv_read(path, &table, why, sizeof why) && table.rows > 0;
-    free(path);
-    if (!is_there)
-        return false;
-    char *caption = memory_text("%s.csv, %s", stem, finding->place);
+    const char *field = csv_field(table, row, name);
+    double value = csv_value(table, row, name);
+    bool is_integer = value == floor(value) && fabs(value) < 1e15;
+    if (isnan(value))
+        html_cell(out, field);
+    else if (is_integer)
+        fprintf(out, "<td class=\"n\">%.0f</td>", value);
+    else
+        fprintf(out, "<td class=\"n\">%.5g</td>", value);
+}
+
+/* As it is, with numbers of no more than five digits. */
+static void put_all(FILE *out, const char *caption, const struct csv_table *table)
+{
     html_table(out, caption);
     html_row(out);
-    for (int column = 0; column < table.columns; column++)
-        html_head(out, table.cell[column]);
-    for (int row = 0; row < table.rows; row++) {
+    for (int column = 0; column < table->columns; column++)
+        html_head(out, table->cell[column]);
+    for (int row = 0; row < table->rows; row++) {
         html_row(out);
-        for (int column = 0; column < table.columns; column++) {
-            const char *name = table.cell[column];
-            double value = csv_value(&table, row, name);
-            char *text = isnan(value) ? NULL : memory_text("%.5g", value);
-            bool is_integer = !isnan(value) && value == floor(value) && fabs(value) < 1e15;
-            if (text)
-                fprintf(out, "<td class=\"n\">%s</td>", is_integer ? csv_field(&table, row, name) : text);
-            else
-                html_cell(out, csv_field(&table, row, name));
-            free(text);
-        }
+        for (int column = 0; column < table->columns; column++)
+            put_any(out, table, row, table->cell[column]);
     }
     html_table_end(out);
-    free(caption);
+}
+
+bool tables_other(FILE *out, const struct finding *finding, const char *stem)
+{
+    char *path = memory_text("%s/%s.csv", finding->path, stem);
+    struct csv_table table = { 0 };
+    if (access(path, F_OK) == 0)
+        table = csv_open(path, (const char *const[]){ NULL });
+    bool is_wanted = table.rows > 0 && finding_is_of_run(finding, &table);
+    if (is_wanted) {
+        char *caption = memory_text("%s.csv, %s", stem, finding->place);
+        put_all(out, caption, &table);
+        free(caption);
+    }
     csv_free(&table);
-    return true;
+    free(path);
+    return is_wanted;
 }
 
 bool tables_closing(FILE *out, const struct csv_table *closing, const char *lab, bool published_only)
 {
-    static const struct {
-        const char *name, *heading;
-    } numbers[] = { { "published_ms", "published" },
-                    { "blog_machine_ms", "blog's machine, simulated" },
-                    { "dedicated_cores_ms", "dedicated cores, simulated" },
-                    { "here_ms", "here, measured" } };
-    enum { NUMBERS = sizeof numbers / sizeof *numbers };
-    bool has_any = false, has_mark = false;
-    for (int row = 0; row < closing->rows; row++) {
-        bool is_wanted = !lab || strcmp(csv_field(closing, row, "lab"), lab) == 0;
-        if (!is_wanted || (published_only && isnan(csv_value(closing, row, "published_ms"))))
-            continue;
-        if (!has_any) {
-            html_table(out, published_only ? "The published cases: step of the slowest rank, in ms"
-                                           : "Every case: step of the slowest rank, in ms");
-            html_row(out);
-            if (!lab)
-                html_head(out, "lab");
-            html_head(out, "case");
-            for (int i = 0; i < NUMBERS; i++)
-                html_head(out, numbers[i].heading);
-            html_head(out, "verdict");
-        }
-        has_any = true;
-        html_row(out);
-        if (!lab)
-            html_cell(out, csv_field(closing, row, "lab"));
-        html_cell(out, csv_field(closing, row, "case"));
-        bool is_shared = csv_value(closing, row, "oversubscribed") > 0;
-        for (int i = 0; i < NUMBERS; i++) {
-            double value = csv_value(closing, row, numbers[i].name);
-            bool is_marked = is_shared && i == NUMBERS - 1 && !isnan(value);
-            has_mark |= is_marked;
-            if (is_marked)
-                fprintf(out, "<td class=\"n\">%.2f *</td>", value);
-            else
-                html_number(out, value, 2);
-        }
-        html_cell(out, csv_field(closing, row, "verdict"));
-    }
-    if (has_any)
-        html_table_end(out);
+    static const struct column columns[] = {
+        { "lab", "lab", TEXT, 0, true },
+        { "case", "case", TEXT, 0, false },
+        { "published_ms", "published", NUMBER, 2, false },
+        { "blog_machine_ms", "blog's machine, simulated", NUMBER, 2, false },
+        { "dedicated_cores_ms", "dedicated cores, simulated", NUMBER, 2, false },
+        { "here_ms", "here, measured", SHARED, 2, false },
+        { "verdict", "verdict", TEXT, 0, false },
+        { 0 },
+    };
+    struct choice choice = { .lab = lab, .filled = published_only ? "published_ms" : NULL };
+    if (!put_table(out,
+                   published_only ? "The published cases: step of the slowest rank, in ms"
+                                  : "Every case: step of the slowest rank, in ms",
+                   closing, columns, choice))
+        return false;
+    bool has_mark = false;
+    for (int row = 0; row < closing->rows; row++)
+        has_mark |= is_chosen(closing, row, choice) && csv_value(closing, row, "oversubscribed") > 0;
     if (has_mark)
         fputs("<p class=\"note\">* more ranks than cores: they share time.</p>\n", out);
-    return has_any;
+    return true;
 }
 
-/* "slowest_step_ms is 53.5, must be ~ 65.9 within 0.15", and why. */
+/* A number with no more digits than it is judged by; what is no number stays as it is. Free it. */
+static char *short_of(const struct csv_table *table, int row, const char *column)
+{
+    double value = csv_value(table, row, column);
+    const char *field = csv_field(table, row, column);
+    return isnan(value) || value == floor(value) ? memory_text("%s", field) : memory_text("%.4g", value);
+}
+
+/* "slowest_step_ms is 53.54, must be ~ 65.87 within 0.15", and why. */
 static void put_claim(FILE *out, const struct csv_table *claims, int row)
 {
-    const char *reason = csv_field(claims, row, "reason"), *relation = csv_field(claims, row, "relation");
+    static const char *const words[] = { "verdict", "lab", "case", "place", "id" };
+    const char *reason = csv_field(claims, row, "reason");
     double tolerance = csv_value(claims, row, "tolerance");
     html_row(out);
-    html_cell(out, csv_field(claims, row, "verdict"));
-    html_cell(out, csv_field(claims, row, "case"));
-    html_cell(out, csv_field(claims, row, "place"));
-    html_cell(out, csv_field(claims, row, "id"));
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        html_cell(out, csv_field(claims, row, words[i]));
+    char *came_to = short_of(claims, row, "came_to"), *value = short_of(claims, row, "value");
     char *within = tolerance > 0 ? memory_text(" within %g", tolerance) : memory_text("%s", "");
-    char *text = memory_text("%s is %s, must be %s %s%s%s%s", csv_field(claims, row, "quantity"),
-                             csv_field(claims, row, "came_to"), relation, csv_field(claims, row, "value"), within,
-                             *reason ? "; " : "", reason);
+    char *text = memory_text("%s is %s, must be %s %s%s%s%s", csv_field(claims, row, "quantity"), came_to,
+                             csv_field(claims, row, "relation"), value, within, *reason ? "; " : "", reason);
     html_long_cell(out, text);
     html_long_cell(out, csv_field(claims, row, "why"));
     free(text);
     free(within);
+    free(came_to);
+    free(value);
 }
 
 static void put_claims(FILE *out, const char *caption, const struct csv_table *claims, struct choice choice)
 {
-    static const char *const heads[] = { "verdict", "case", "place", "claim", "what it came to", "why" };
+    static const char *const heads[] = { "verdict", "lab", "case", "place", "claim", "what it came to", "why" };
     html_table(out, caption);
     html_row(out);
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
@@ -267,19 +286,22 @@ static void put_claims(FILE *out, const char *caption, const struct csv_table *c
 
 bool tables_claims(FILE *out, const struct csv_table *claims, const char *lab)
 {
-    static const char *const verdicts[] = { "holds", "fails", "not testable" };
-    int count[3] = { 0 };
-    for (int row = 0; row < claims->rows; row++)
-        for (int i = 0; i < 3 && strcmp(csv_field(claims, row, "lab"), lab) == 0; i++)
-            count[i] += strcmp(csv_field(claims, row, "verdict"), verdicts[i]) == 0;
-    if (count[0] + count[1] + count[2] == 0)
+    int holds = count_chosen(claims, (struct choice){ .lab = lab, .verdict = "holds" });
+    int fails = count_chosen(claims, (struct choice){ .lab = lab, .verdict = "fails" });
+    int open = count_chosen(claims, (struct choice){ .lab = lab, .verdict = "not testable" });
+    if (holds + fails + open == 0)
         return false;
-    fprintf(out, "<p>In this run %d of these claims hold, %d fail, %d cannot be tested here.</p>\n", count[0], count[1],
-            count[2]);
-    if (count[1] > 0)
-        put_claims(out, "Claims that fail", claims, (struct choice){ "lab", lab, "fails" });
-    fputs("<details><summary>All of them, with what they came to</summary>\n", out);
-    put_claims(out, "What must hold, and whether it does", claims, (struct choice){ "lab", lab, NULL });
+    fprintf(out, "<p>Claims about this run, derived beforehand: %d hold, %d fail, %d cannot be tested here.</p>\n",
+            holds, fails, open);
+    if (fails > 0) {
+        fputs("<details><summary>Those that fail, each with what it came to, and why it should hold</summary>\n", out);
+        put_claims(out, "Claims that fail", claims, (struct choice){ .lab = lab, .verdict = "fails" });
+        fputs("</details>\n", out);
+    }
+    if (!lab)
+        return true;
+    fputs("<details><summary>All of them</summary>\n", out);
+    put_claims(out, "What must hold, and whether it does", claims, (struct choice){ .lab = lab });
     fputs("</details>\n", out);
     return true;
 }
