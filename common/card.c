@@ -229,13 +229,13 @@ static void write_row(struct csv *csv, const char *quantity, int ranks, double b
     } while (csv_end_row(csv));
 }
 
-void card_write(const struct card *card, const char *folder, const struct subject *subject, const struct run *run,
-                const char *platform)
+void card_write(const struct card *card, const char *folder, const char *name, const struct subject *subject,
+                const struct run *run, const char *platform)
 {
     struct card copy = *card;
     struct entry entries[CARD_ENTRIES];
     list_entries(&copy, entries);
-    struct file file = file_begin(folder, "machine.csv");
+    struct file file = file_begin(folder, name);
     char *key = card_key(subject, run, platform, card->cpu, card->cores);
     fprintf(file.out, "# the machine card: what this machine does when nothing is wrong\n%s%s\n", key_line, key);
     free(key);
@@ -297,7 +297,7 @@ enum card_found card_read(struct card *card, const char *folder, const struct su
 {
     *card = (struct card){ .ranks = run->ranks, .cores = cores };
     cores_name(card->cpu, CARD_NAME);
-    char *path = memory_text("%s/machine.csv", folder);
+    char *path = memory_text("%s/" CARD_FILE, folder);
     char *key = card_key(subject, run, platform, card->cpu, cores);
     struct csv_table table;
     char why[256];

@@ -48,11 +48,16 @@ struct card {
     struct link link[CARD_LINKS_MOST];
 };
 
-/* Writes folder/machine.csv. `platform`: "here", or what tells a simulated machine from others. */
-void card_write(const struct card *card, const char *folder, const struct subject *subject, const struct run *run,
-                const char *platform);
+/* The card of a folder of results, for the labs that come after; and the copy that a lab keeps beside its tables, for
+ * another lab's model may need another card. */
+#define CARD_FILE "machine.csv"
+#define CARD_COPY "card.csv"
 
-/* Reads folder/machine.csv into `card`. There is none when it is of another machine, job or version, or older than an hour
+/* Writes folder/name. `platform`: "here", or what tells a simulated machine from others. */
+void card_write(const struct card *card, const char *folder, const char *name, const struct subject *subject,
+                const struct run *run, const char *platform);
+
+/* Reads folder/CARD_FILE into `card`. There is none when it is of another machine, job or version, or older than an hour
  * (shared machines drift); it is short when its all-reduces do not reach `largest` bytes. */
 enum card_found { CARD_NONE, CARD_SHORT, CARD_WHOLE };
 enum card_found card_read(struct card *card, const char *folder, const struct subject *subject, const struct run *run,

@@ -24,6 +24,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { OWN_TABLES_MOST = 4 };
 
@@ -146,7 +147,7 @@ static void get_card(struct lab *lab)
     else if (found == CARD_SHORT)
         calibrate_links(&lab->card, lab->world, subject, &lab->run, largest);
     if (is_first && found != CARD_WHOLE)
-        card_write(&lab->card, lab->folder, subject, &lab->run, key);
+        card_write(&lab->card, lab->folder, CARD_FILE, subject, &lab->run, key);
     free(key);
     if (device_gpus() > 0)
         card_on_gpus(&lab->card, device_about(), device_gpus());
@@ -178,6 +179,11 @@ static char *preamble_of(const struct lab *lab)
         blind_echo(out, lab->argv);
     else
         options_echo(out, lab->tables, lab->base);
+    char when[32];
+    time_t now = time(NULL);
+    struct tm local;
+    strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&now, &local));
+    fprintf(out, "\n# when: %s", when);
     if (world_is_simulated())
         fprintf(out, "\n# simulated: platform %s, %s", world_platform(), about_platform());
     if (device_gpus() > 0) {
@@ -452,6 +458,13 @@ static void show(const struct lab *lab, int traced)
         printf("The trace holds a window of each long case, %d steps or more; it names them.\n", traced);
 }
 
+static void keep_card(const struct lab *lab)
+{
+    char *key = mode_key(job_platform_key(), label_of(lab->run.ranks), &lab->run);
+    card_write(&lab->card, lab->report.folder, CARD_COPY, lab->story->subject, &lab->run, key);
+    free(key);
+}
+
 /* On rank 0. Returns the failed checks of all cases. */
 static int tell(struct lab *lab)
 {
@@ -469,6 +482,7 @@ static int tell(struct lab *lab)
         file_commit(&lab->own_tables[i].file);
     lanes_write(r);
     int traced = trace_write(r);
+    keep_card(lab);
     guess_keep(r, lab->run.out);
     show(lab, traced);
     if (wrong)

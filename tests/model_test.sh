@@ -25,11 +25,11 @@ grep -q "would take $what_if alone" out || complain "the what-if step is not $wh
 grep -q "^$baseline: +0.0 ms against the formula" out || complain "the baseline is not its formula"
 grep -q '(simulated)' out || complain "the lanes are not marked as simulated"
 
-# Everything but the line that tells the command is the same again.
+# Everything but the lines that tell the command and the time is the same again.
 simulate again
 for table in summary ranks rounds spans lanes; do
-    cmp <(sed '/^# command/d' "with blanks/platforms/round_numbers/$name/$table.csv") \
-        <(sed '/^# command/d' "again/platforms/round_numbers/$name/$table.csv") || complain "$table.csv differs"
+    cmp <(sed '/^# command/d; /^# when/d' "with blanks/platforms/round_numbers/$name/$table.csv") \
+        <(sed '/^# command/d; /^# when/d' "again/platforms/round_numbers/$name/$table.csv") || complain "$table.csv differs"
 done
 awk -F, '/^#/ { next } !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
     $at["loss"] != "" || $at["wrong"] != "" || $at["numerics"] != "" || $at["device"] != "model" { exit 1 }' \

@@ -142,8 +142,8 @@ first=$(grep -n "timeline of 69.6" "$results/01_straggler.html" | head -n 1 | cu
 second=$(grep -n "timeline of 70.4" "$results/01_straggler.html" | head -n 1 | cut -d : -f 1)
 ((first < second)) || complain "the place to learn from does not come first"
 (($(grep -c "timeline of 69.6" "$results/01_straggler.html") == 1)) || complain "a chart is there twice"
-has 01_straggler "A typical step, dedicated cores, simulated: baseline 30.0; skew_ws4: ranks 0, 1 and 3 wait 30 ms for rank 2."
-has 01_straggler 'aria-label="Title of the &quot;timeline&quot;. Shown: axis (ms).' "skew_ws4 69.6, of which waiting 30.0 in the mean, for rank 2" \
+has 01_straggler "A typical step, dedicated cores, simulated: baseline 30.0 ms; skew_ws4: ranks 0, 1 and 3 wait 30 ms for rank 2."
+has 01_straggler 'aria-label="Title of the &quot;timeline&quot;. Shown: axis (ms).' "skew_ws4 69.6 ms, of which waiting 30.0 ms in the mean, for rank 2" \
     'stroke="var(--soft)"' 'color="var(--ink)"' 'fill="#010101"'
 lacks 01_straggler ">Gnuplot<"
 

@@ -114,9 +114,9 @@ static void tell_case(FILE *out, const struct finding *finding, int row, bool is
     else if (waiting)
         fprintf(out, "%s: %s", name, waiting);
     else
-        fprintf(out, "%s %.*f", name, decimals, step);
+        fprintf(out, "%s %.*f ms", name, decimals, step);
     if (!waiting && !finding_is_wrong(finding, row) && wait > 0)
-        fprintf(out, ", of which waiting %.*f in the mean", decimals, wait);
+        fprintf(out, ", of which waiting %.*f ms in the mean", decimals, wait);
     if (!waiting && !finding_is_wrong(finding, row) && !isnan(blamed))
         fprintf(out, ", for rank %.0f", blamed);
     free(waiting);
@@ -151,7 +151,7 @@ static char *alt_of(const struct finding *finding, const char *chart, int row)
     fprintf(out, "%s. Shown: %s. ", csv_field(&finding->charts, row, "title"),
             csv_field(&finding->charts, row, "axis"));
     if (is_one_step || strcmp(chart, "breakdown") == 0 || strcmp(chart, "step_time") == 0) {
-        fprintf(out, is_one_step ? "A typical step, %s: " : "Milliseconds a step, %s: ", finding->place);
+        fprintf(out, is_one_step ? "A typical step, %s: " : "A step, %s: ", finding->place);
         tell_cases(out, finding, csv_field(&finding->charts, row, "cases"), is_one_step);
     } else {
         fprintf(out, "Its numbers are in the tables of %s.", finding->folder);

@@ -184,8 +184,13 @@ char *finding_waiting(const struct finding *finding, const char *name)
 
 void finding_when(const struct finding *finding, char when[FINDING_WHEN])
 {
+    char *told = finding_told(finding, "when", 0);
     struct tm local;
-    strftime(when, FINDING_WHEN, "%Y-%m-%d %H:%M", localtime_r(&finding->when, &local));
+    if (told)
+        snprintf(when, FINDING_WHEN, "%s", told);
+    else
+        strftime(when, FINDING_WHEN, "%Y-%m-%d %H:%M", localtime_r(&finding->when, &local));
+    free(told);
 }
 
 char *finding_caption(const struct finding *finding)

@@ -17,7 +17,7 @@ struct finding {
     struct csv_table summary;
     struct csv_table charts; /* chart, title, axis, and the cases it shows; no rows where none were drawn since */
     char *preamble, *told;   /* the lines above the names of summary.csv and of lanes.csv, each beginning with # */
-    time_t when;             /* the table was written */
+    time_t when;             /* the file was written, for a table that does not tell its time */
 };
 
 struct lab_findings {
