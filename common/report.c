@@ -123,12 +123,15 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
     csv_number(csv, "padded_tokens", o->tokens ? o->tokens->padded_of[rank] : NAN);
 }
 
+/* A baseline of somebody else's job may have fewer rounds. */
 static void put_round(struct csv *csv, const struct report *report, const struct outcome *o, int round)
 {
+    const struct tally *baseline = &report->outcomes[0].tally;
+    double held_against = round < baseline->rounds ? baseline->round_step[round] : NAN;
     csv_text(csv, "case", o->name);
     csv_integer(csv, "round", round);
     csv_ms(csv, "slowest_step_ms", o->tally.round_step[round]);
-    csv_number(csv, "vs_baseline", o->tally.round_step[round] / report->outcomes[0].tally.round_step[round]);
+    csv_number(csv, "vs_baseline", held_against > 0 ? o->tally.round_step[round] / held_against : NAN);
 }
 
 void report_write_tables(const struct report *report)

@@ -13,7 +13,7 @@ void table_show(FILE *out, const struct report *report, int columns);
 void table_explain(FILE *out, const struct report *report, const char *name);
 
 /* Of them, those that spans alone can tell: what waiting cost in this case, and what its step had been without it, beside
- * the baseline if there is another one. */
+ * the baseline if there is another one and its checks held. */
 void table_blame(FILE *out, const struct report *report, const struct outcome *outcome);
 
 /* A row per rank of a case, all terms; of many ranks those that the others waited for longest. */

@@ -96,7 +96,8 @@ static struct outcome outcome_of(const struct spans_case *of)
     tally_open(&o.tally, &o.run);
     for (int i = 0; i < of->count; i++)
         tally_add(&o.tally, &of->blocks[i].timeline);
-    o.idea = memory_text("%d steps of %d rank%s", o.tally.steps, of->ranks, of->ranks == 1 ? "" : "s");
+    o.idea = memory_text("%d step%s of %d rank%s", o.tally.steps, o.tally.steps == 1 ? "" : "s", of->ranks,
+                         of->ranks == 1 ? "" : "s");
     return o;
 }
 
