@@ -213,13 +213,16 @@ static char *say(const struct timeline *t, const struct scene *scene)
     return text;
 }
 
-char *waiting_told(const struct timeline *t, int step)
+char *waiting_told(const struct timeline *t, int step, int *last)
 {
     struct meetings meetings = meetings_find(t);
     struct scene scene = { .waits = memory_new((size_t)t->ranks, sizeof *scene.waits), .length = length_of(t, step) };
     char *text = NULL;
-    if (t->ranks > 1 && meetings.are_alike && find_longest(t, &meetings, step, &scene))
+    *last = -1;
+    if (t->ranks > 1 && meetings.are_alike && find_longest(t, &meetings, step, &scene)) {
         text = say(t, &scene);
+        *last = scene.arrival.last;
+    }
     free(scene.waits);
     meetings_close(&meetings);
     return text;

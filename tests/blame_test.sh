@@ -154,11 +154,31 @@ told "a case asked for" 0 "even, rank by rank" others.csv "${all[@]}" --case eve
 told "no such case" 2 "--case names no case of others.csv: 'odd'" others.csv --case odd
 told "no such baseline" 2 "--baseline names no case of others.csv: 'odd'" others.csv --baseline odd
 
+# The baseline in one round, the other in forty: what has nothing to be held against is blank.
+awk 'BEGIN { print "case,round,rank,step,kind,start_ms,end_ms"; print "baseline,0,0,0,data,0,10"
+    for (round = 0; round < 40; round++) print "more," round ",0,0,data,0,20" }' >rounds.csv
+told "rounds of two cases" 0 "2.00" rounds.csv
+cell "rounds of two cases" rounds.csv "case=more round=0" vs_baseline 2
+for round in 1 2 39; do cell "rounds of two cases" rounds.csv "case=more round=$round" vs_baseline -; done
+
+# Nothing takes any time.
+printf 'rank,step,kind,start_ms,end_ms\n0,0,data,0,0\n' >nothing.csv
+told "nothing takes time" 0 "job 1 step measured" nothing.csv
+! grep -qi 'nan\|inf' out || complain "nothing takes time" "$(<out)"
+
+# Clocks of now, in Unix time, and of a century on: whole nanoseconds in the trace.
+awk -F, -v OFS=, 'NR > 2 { $4 += 3999999990000; $5 += 3999999990000 } 1' OFMT=%.0f CONVFMT=%.0f good.csv >unix.csv
+told "Unix time" 0 "4 steps" unix.csv "${all[@]}"
+! grep -q '"ts":[^,}]*-\|"ts":[0-9]\{12\}' results/trace.json || complain "Unix time" "times that are none in trace.json"
+
 # A rank that leaves before the last has come: lines, no speed, status 1; unless clocks may differ by that much.
 sed '26s/76$/69/' good.csv >early.csv
 told "left early" 1 "early.csv:26: rank 1 leaves all_reduce 0 of step 0 at 69.000000 ms, before rank 0 (line 6) comes at 70.000000" early.csv
 grep -q "WRONG" out || complain "left early" "a speed is shown of it"
 cell "left early" summary.csv case=job wrong 1
+{ sed '2s/$/,case/; 3,$s/$/,baseline/' early.csv; good 0 late | sed 1,2d; } >wrong.csv
+told "a wrong baseline" 1 "(computed from late alone)." wrong.csv "${all[@]}"
+! grep -q "the baseline measured" out || complain "a wrong baseline" "a speed is shown of it"
 told "clocks differ" 0 "Clocks may differ by 1 ms" early.csv --clock-error-ms 1
 [[ ! -s err ]] || complain "clocks differ" "complains of it: $(<err)"
 told "nobody knows who came when" 0 "so wait and transfer are n/a" good.csv --hides-arrivals
@@ -213,6 +233,7 @@ bad "infinite" '24s/,11$/,inf/' "24: end_ms is 'inf', which is no number"
 bad "hexadecimal" '24s/,11$/,0xb/' "24: end_ms is '0xb', which is no number"
 bad "overflow" '24s/,11$/,1e999/' "24: end_ms is '1e999', which is no number"
 bad "too large" '24s/,11$/,1e300/' "24: end_ms is 1e300, not from"
+bad "a stamp of nanoseconds" '24s/,11$/,1700000000000000000/' "24: end_ms is 1700000000000000000, not from -4e+12 to 4e+12; write milliseconds"
 bad "a blank stamp" '24s/,11$/,/' "24: end_ms is blank; write milliseconds"
 bad "end before start" '24s/,11$/,0.5/' "24: forward ends at 0.5 ms, before it starts at 1"
 bad "phases over each other" '24s/,11$/,12/' "25: rank 1: backward begins at 11.000000 ms, before forward (line 24) ends at 12.000000"
