@@ -98,7 +98,7 @@ good 0 >good.csv
 told "by hand" 0 "of job 4 steps measured, from step 0 on" good.csv "${all[@]}"
 by_hand "by hand"
 for text in "rank 0 " "◀ last" "Of every 100 rank-seconds of job, 26 waited for rank 0." "would take 58.0 ms" "it took 95.0 ms" \
-    "No other case to compare with" "Next: rank 0 is late in its data" "No gnuplot here" "Tables, trace and charts: $folder/results"; do
+    "No other case to compare with" "Next: rank 0 is late in its data" "No gnuplot here" "Tables and trace: $folder/results"; do
     grep -qF "$text" out || complain "by hand" "does not say \"$text\""
 done
 ! grep -q $'\033' out || complain "by hand" "colours in a file"
@@ -166,13 +166,35 @@ printf 'rank,step,kind,start_ms,end_ms\n0,0,data,0,0\n' >nothing.csv
 told "nothing takes time" 0 "job 1 step measured" nothing.csv
 ! grep -qi 'nan\|inf' out || complain "nothing takes time" "$(<out)"
 
+# Charts stand beside the tables of their own file only, and are not promised where there are none.
+charts=(charts.csv {breakdown,timeline,step_time}.{svg,png})
+no_charts() # NAME
+{
+    local chart
+    grep -qxF "Tables and trace: $folder/results" out || complain "$1" "the last line promises charts"
+    for chart in "${charts[@]}"; do [[ ! -e results/$chart ]] || complain "$1" "$chart is an old one"; done
+}
+stale() { for chart in "${charts[@]}"; do echo old >"results/$chart"; done; }
+stale
+told "old charts, no gnuplot" 0 "No gnuplot here" good.csv "${all[@]}"
+no_charts "old charts, no gnuplot"
+sed '26s/76$/69/' good.csv >early.csv
+stale
+told "old charts, a wrong file" 1 "WRONG" early.csv
+no_charts "old charts, a wrong file"
+printf '#!/bin/sh\necho chart >%s/results/charts.csv\nexit 1\n' "$folder" >bin/gnuplot && chmod +x bin/gnuplot
+told "a gnuplot that fails" 0 "the charts could not be drawn" good.csv "${all[@]}"
+no_charts "a gnuplot that fails"
+printf '#!/bin/sh\n' >bin/gnuplot
+told "a gnuplot" 0 "Tables, trace and charts: $folder/results" good.csv "${all[@]}"
+rm bin/gnuplot
+
 # Clocks of now, in Unix time, and of a century on: whole nanoseconds in the trace.
 awk -F, -v OFS=, 'NR > 2 { $4 += 3999999990000; $5 += 3999999990000 } 1' OFMT=%.0f CONVFMT=%.0f good.csv >unix.csv
 told "Unix time" 0 "4 steps" unix.csv "${all[@]}"
 ! grep -q '"ts":[^,}]*-\|"ts":[0-9]\{12\}' results/trace.json || complain "Unix time" "times that are none in trace.json"
 
 # A rank that leaves before the last has come: lines, no speed, status 1; unless clocks may differ by that much.
-sed '26s/76$/69/' good.csv >early.csv
 told "left early" 1 "early.csv:26: rank 1 leaves all_reduce 0 of step 0 at 69.000000 ms, before rank 0 (line 6) comes at 70.000000" early.csv
 grep -q "WRONG" out || complain "left early" "a speed is shown of it"
 cell "left early" summary.csv case=job wrong 1

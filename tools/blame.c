@@ -7,7 +7,7 @@
  * that each rank caused, whether one rank is to blame, and what a step had taken had all ranks been as quick as the median
  * one. Beside that, below --out:
  *     summary.csv, ranks.csv, rounds.csv, lanes.csv, trace.json   as in a lab's folder
- *     timeline, breakdown, step_time (svg, png)                   where there is gnuplot
+ *     timeline, breakdown, step_time (svg, png), charts.csv       where there is gnuplot and no rank was too early
  *
  * Where a file has several cases they are held against one of them: --baseline, or the one of that name, or the first.
  *
@@ -274,7 +274,21 @@ static char *quoted(const char *text)
     return quoted;
 }
 
-static void draw(const struct report *r, const struct outcome *shown)
+/* Charts of another file would belie the tables beside them. */
+static void remove_charts(const char *folder)
+{
+    static const char *const names[] = { "charts.csv",   "breakdown.svg", "breakdown.png", "timeline.svg",
+                                         "timeline.png", "step_time.svg", "step_time.png" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *path = memory_text("%s/%s", folder, names[i]);
+        if (unlink(path) != 0 && errno != ENOENT)
+            die(STATUS_WRONG, "cannot remove %s, a chart of what was told before: %s", path, strerror(errno));
+        free(path);
+    }
+}
+
+/* Returns whether there are charts now. */
+static bool draw(const struct report *r, const struct outcome *shown)
 {
     extern char **environ;
     char *folder = quoted(r->folder);
@@ -284,13 +298,17 @@ static void draw(const struct report *r, const struct outcome *shown)
     char *argv[] = { "gnuplot", "-e", settings, script, NULL };
     pid_t child;
     int status = 0, error = posix_spawnp(&child, argv[0], NULL, NULL, argv, environ);
-    if (error == ENOENT)
+    bool is_drawn = !error && waitpid(child, &status, 0) >= 0 && status == 0;
+    if (error == ENOENT) {
         printf("No gnuplot here, so no charts.\n");
-    else if (error || waitpid(child, &status, 0) < 0 || status != 0)
+    } else if (!is_drawn) {
         warn("the charts could not be drawn: gnuplot -e \"%s\" %s tells why; the tables are whole", settings, script);
+        remove_charts(r->folder); /* what it began */
+    }
     free(settings);
     free(told_best);
     free(folder);
+    return is_drawn;
 }
 
 int main(int argc, char **argv)
@@ -318,12 +336,12 @@ int main(int argc, char **argv)
     for (int i = 0; i < report.cases; i++)
         wrong += report.outcomes[i].tally.wrong;
     tell(&report, file, &options);
+    remove_charts(report.folder);
     report_write_tables(&report);
     lanes_write(&report);
     trace_write(&report);
-    if (!wrong)
-        draw(&report, choose_shown(&report, options.shown));
-    printf("Tables, trace and charts: %s\n", report.folder);
+    bool is_drawn = !wrong && draw(&report, choose_shown(&report, options.shown));
+    printf("Tables%s: %s\n", is_drawn ? ", trace and charts" : " and trace", report.folder);
     release(&report);
     free(origin.head);
     free(origin.platform);
