@@ -28,14 +28,13 @@ bool learner_answer(char line[LEARNER_LINE])
 bool learner_open_diary(struct diary *diary, const char *folder, const char *name)
 {
     char *path = memory_text("%s/%s", folder, name);
-    bool is_new = access(path, F_OK) != 0;
     FILE *out = fopen(path, "a");
     if (!out)
-        warn("cannot keep your guess in %s: %s", path, strerror(errno));
+        warn("cannot keep your answer in %s: %s", path, strerror(errno));
     free(path);
     time_t now = time(NULL);
     struct tm local;
-    *diary = (struct diary){ .csv = { .out = out, .is_named = !is_new } };
+    *diary = (struct diary){ .csv = { .out = out, .is_named = out && fseek(out, 0, SEEK_END) == 0 && ftell(out) > 0 } };
     strftime(diary->now, sizeof diary->now, "%Y-%m-%dT%H:%M:%S", localtime_r(&now, &local));
     return out != NULL;
 }
