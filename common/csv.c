@@ -101,6 +101,11 @@ static char *read_all(const char *path, char *why, int size)
         free(text);
         return NULL;
     }
+    static const char mark[] = "\xef\xbb\xbf"; /* spreadsheets and pandas begin UTF-8 with a byte order mark */
+    if (strncmp(text, mark, strlen(mark)) == 0) {
+        used -= strlen(mark);
+        memmove(text, text + strlen(mark), used + 1);
+    }
     if (memchr(text, '\0', used)) {
         snprintf(why, (size_t)size, "%s: holds a zero byte, so it is no text", path);
         free(text);
@@ -205,7 +210,8 @@ bool csv_read(const char *path, struct csv_table *table, char *why, int size)
         if (reason)
             snprintf(why, (size_t)size, "%s:%d: %s", path, line, reason);
         else if (fields != table->columns)
-            snprintf(why, (size_t)size, "%s:%d: %d fields where the names are %d; write as many, blank ones too", path, line, fields, table->columns);
+            snprintf(why, (size_t)size, "%s:%d: %d fields where the names are %d; write as many, blank ones too", path,
+                     line, fields, table->columns);
         if (fields != table->columns || reason) {
             csv_free(table);
             return false;

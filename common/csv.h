@@ -2,7 +2,7 @@
  *
  * Writing: one function describes a row; called on a fresh `struct csv` it writes the names, from then on the
  * values, so that names and values cannot drift apart. A value that does not exist (NaN) is left blank.
- * Reading: lines that begin with # are skipped, the first other line holds the names. */
+ * Reading: lines that begin with # are skipped, the first other line holds the names. A byte order mark is passed over. */
 #ifndef LOCKSTEP_CSV_H
 #define LOCKSTEP_CSV_H
 

@@ -285,6 +285,20 @@ static void lines_may_end_in_crlf_or_with_the_file(void **state)
     }
 }
 
+static void a_byte_order_mark_is_no_part_of_a_name(void **state)
+{
+    struct csv_table table = read_text(*state, "\xef\xbb\xbf"
+                                               "case,rank\nbaseline,3\n");
+    assert_string_equal(table.cell[0], "case");
+    assert_field(&table, 0, "rank", "3");
+    csv_free(&table);
+    table = read_text(*state, "\xef\xbb\xbf# head\ncase\na\n");
+    assert_int_equal(table.rows, 1);
+    assert_int_equal(strncmp(table.text, "# head\n", 7), 0);
+    csv_free(&table);
+    assert_text_refused(*state, "\xef\xbb\xbf", "holds no line of names");
+}
+
 static void quoted_fields_hold_commas_and_quotes(void **state)
 {
     struct csv_table table = read_text(*state, "id,\"why, in words\",n\n1,\"a, \"\"b\"\", c\",3\n2,\"\",4\n");
@@ -534,6 +548,7 @@ int main(void)
         WITH_FOLDER(awkward_texts_are_read_back),
         WITH_FOLDER(comments_and_blank_lines_are_skipped),
         WITH_FOLDER(lines_may_end_in_crlf_or_with_the_file),
+        WITH_FOLDER(a_byte_order_mark_is_no_part_of_a_name),
         WITH_FOLDER(quoted_fields_hold_commas_and_quotes),
         WITH_FOLDER(names_alone_are_a_table_without_rows),
         WITH_FOLDER(what_is_not_there_has_no_field),
