@@ -116,6 +116,10 @@ by_hand "all columns"
 awk 'NR == 2 { names = $0 } NR > 2 && (NR - 3) % 20 == 0 && NR > 3 { print names } { print }' good.csv >same.csv
 told "names again" 0 "4 steps" same.csv "${all[@]}"
 by_hand "names again"
+{ printf '\xef\xbb\xbf'; cat good.csv; } >same.csv
+told "a byte order mark" 0 "4 steps" same.csv "${all[@]}"
+by_hand "a byte order mark"
+grep -qx '# machine: a test' results/summary.csv || complain "a byte order mark" "the file's own head is lost"
 good 1000 >same.csv
 told "later steps" 0 "from step 1000 on" same.csv --spans same.csv "${all[@]}" 2>/dev/null
 tell --spans same.csv "${all[@]}"
@@ -198,6 +202,11 @@ told "Unix time" 0 "4 steps" unix.csv "${all[@]}"
 told "left early" 1 "early.csv:26: rank 1 leaves all_reduce 0 of step 0 at 69.000000 ms, before rank 0 (line 6) comes at 70.000000" early.csv
 grep -q "WRONG" out || complain "left early" "a speed is shown of it"
 cell "left early" summary.csv case=job wrong 1
+# Of what is said, the complaints are why a program ended, not what it warned of.
+LOCKSTEP_COMPLAINTS=$folder/complaints told "a warning" 1 "rank 1 leaves" early.csv
+[[ ! -s complaints ]] || complain "a warning" "is kept as a complaint: $(<complaints)"
+LOCKSTEP_COMPLAINTS=$folder/complaints told "a reason" 2 "No such file" nowhere.csv
+[[ $(<complaints) == "nowhere.csv: No such file or directory" ]] || complain "a reason" "is not kept: $(<complaints)"
 { sed '2s/$/,case/; 3,$s/$/,baseline/' early.csv; good 0 late | sed 1,2d; } >wrong.csv
 told "a wrong baseline" 1 "(computed from late alone)." wrong.csv "${all[@]}"
 ! grep -q "the baseline measured" out || complain "a wrong baseline" "a speed is shown of it"
@@ -290,6 +299,9 @@ sed '2s/$/,measured/; 3,$s/$/,1/; 13s/1$/0/' good.csv >bad.csv
 refused "a step measured in part" "14: measured is 1 here and 0 in line 13, both of step 2"
 sed '2s/$/,measured/; 3,$s/$/,1/; /^[012],2,/s/1$/0/' good.csv >bad.csv
 refused "a hole in what is measured" "13: step 2 is not measured, and step 0 before it is"
+sed '2s/$/,measured/; 3,$s/$/,0/' good.csv >bad.csv
+refused "all of it warm-up" "3: round 0 of case job has 4 steps, and in none of them measured is 1; write 1 in those that count, or give --skip-first-steps 0"
+told "all of it warm-up, but for the option" 0 "of job 4 steps measured" bad.csv "${all[@]}"
 sed '2s/$/,measured/; 3,$s/$/,2/' good.csv >bad.csv
 refused "half measured" "3: measured is 2, not from 0 to 1; write 0 or 1"
 : >bad.csv

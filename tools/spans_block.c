@@ -310,8 +310,14 @@ static void settle_window(const struct block *b, struct spans_block *made, const
                           bool has_measured)
 {
     int steps = b->last_step - b->first_step + 1, skip = wishes->skip_first_steps;
+    bool is_told = skip < 0 && has_measured; /* by the column */
     if (skip < 0)
         skip = has_measured ? first_measured(b) : steps >= 4 ? 2 : 0;
+    if (skip >= steps && is_told)
+        spans_file_refuse(b->file, b->lanes[0].rows[0].line,
+                          "round %d of case %s has %d steps, and in none of them measured is 1; write 1 in those that "
+                          "count, or give --skip-first-steps 0, which passes the column over",
+                          b->round, b->name, steps);
     if (skip >= steps)
         spans_file_refuse(b->file, b->lanes[0].rows[0].line,
                           "round %d of case %s has %d steps, none of which is measured; skip "
