@@ -53,7 +53,7 @@ array drawn[words(cases)]       # the first rank of each lane
 array drawn_to[words(cases)]    # … and the last
 folded = system('awk -F, ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
     { key = $at["case"] " " $at["rank"] " " ("to_rank" in at ? $at["to_rank"] : $at["rank"]) } \
-    !done[key]++ { printf "%s ", key }'' "'.lanes_csv.'"')
+    !done[key]++ { printf "%s ", key }'' <'.in_shell(lanes_csv))
 do for [i = 1:words(cases)] { drawn[i] = ""; drawn_to[i] = "" }
 do for [k = 1:words(folded):3] {
     i = place(word(folded, k), cases)
@@ -149,12 +149,12 @@ do for [format in formats] {
 # timeline: one step of each case, on one scale. What travels beside the work is a strip below its lane. Above the lanes it
 # is told who waited for whom, and in each stretch that has the room, what it is: nobody should need the legend.
 shown = story
-told_of(case) = system('sed -n "s/^# told of '.case.': //p" "'.lanes_csv.'"')
-of_shown(what) = system('awk -F, -v shown="'.shown.' " ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
+told_of(case) = head_of(lanes_csv, "told of ".case)
+of_shown(what) = system('awk -F, -v shown='.in_shell(shown." ").' ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
     index(shown, " " $at["case"] " ") { end = $at["end_ms"] + 0; if (end > most[$at["case"]]) most[$at["case"]] = end; \
     if (!done[$at["kind"]]++) kinds = kinds " " $at["kind"] } \
     END { count = split(shown, cases, " "); for (i = 1; i <= count; i++) ends = ends " " most[cases[i]] + 0; \
-    print '.what.' }'' "'.lanes_csv.'"')
+    print '.what.' }'' <'.in_shell(lanes_csv))
 
 right = 24
 ends = of_shown("ends")         # of each shown case, in ms
