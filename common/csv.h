@@ -50,4 +50,10 @@ const char *csv_field(const struct csv_table *table, int row, const char *name);
 /* The same as a number; NaN when blank, absent or not a number. */
 double csv_value(const struct csv_table *table, int row, const char *name);
 
+/* The first row whose field in a column is `text`; -1 when there is none, or no such column. */
+int csv_find(const struct csv_table *table, const char *name, const char *text);
+
+/* What stands on the n-th line (from 0) "# key: value" of the comments above the names; NULL when there is none. Free it. */
+char *csv_told(const struct csv_table *table, const char *key, int n);
+
 #endif

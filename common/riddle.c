@@ -2,6 +2,7 @@
 
 #include "blind.h"
 #include "csv.h"
+#include "die.h"
 #include "evidence.h"
 #include "learner.h"
 #include "memory.h"
@@ -184,10 +185,10 @@ static struct csv_table read_summary(const struct riddle *r, int *row)
     static const char *const columns[] = { "case", "backend", "platform", "blamed_rank", "blamed_wait_ms", NULL };
     char *path = memory_text("%s/summary.csv", r->folder);
     struct csv_table summary = csv_open(path, columns);
+    *row = csv_find(&summary, "case", BLIND_NAME);
+    if (*row < 0)
+        die(STATUS_WRONG, "%s has no row of %s; run again", path, BLIND_NAME);
     free(path);
-    *row = 0;
-    while (*row < summary.rows - 1 && strcmp(csv_field(&summary, *row, "case"), BLIND_NAME) != 0)
-        (*row)++;
     return summary;
 }
 
