@@ -209,15 +209,16 @@ void lanes_draw(FILE *out, const struct report *report, const char *const *names
     struct canvas canvas = { .out = out, .label = LABEL, .has_color = terminal.has_color };
     int count = 0;
     double longest = 0;
-    for (; *names && count < PICTURES_MOST; names++)
-        for (int i = 0; i < report->cases; i++)
-            if (strcmp(report->outcomes[i].name, *names) == 0 && !report->outcomes[i].tally.wrong) {
-                shown[count] = &report->outcomes[i];
-                pictures[count] = picture_take(shown[count]);
-                int label = widest_label(&pictures[count]);
-                canvas.label = label > canvas.label ? label : canvas.label;
-                longest = fmax(longest, pictures[count++].end);
-            }
+    for (; *names && count < PICTURES_MOST; names++) {
+        const struct outcome *o = report_find_case(report, *names);
+        if (!o || o->tally.wrong)
+            continue;
+        shown[count] = o;
+        pictures[count] = picture_take(o);
+        int label = widest_label(&pictures[count]);
+        canvas.label = label > canvas.label ? label : canvas.label;
+        longest = fmax(longest, pictures[count++].end);
+    }
     if (count == 0)
         return;
     int columns = terminal.columns - canvas.label - MARK;

@@ -15,6 +15,14 @@ struct csv report_begin_table(struct file *file, const struct report *report, co
     return (struct csv){ .out = file->out };
 }
 
+const struct outcome *report_find_case(const struct report *report, const char *name)
+{
+    for (int i = 0; i < report->cases; i++)
+        if (strcmp(report->outcomes[i].name, name) == 0)
+            return &report->outcomes[i];
+    return NULL;
+}
+
 bool report_shares_cores(const struct report *report, const struct outcome *outcome)
 {
     return !report->has_only_spans && outcome->run.ranks > report->cores;
@@ -35,10 +43,8 @@ static double pace(const struct outcome *o)
 
 double report_efficiency(const struct report *report, const struct outcome *outcome)
 {
-    for (int i = 0; outcome->per && i < report->cases; i++)
-        if (strcmp(report->outcomes[i].name, outcome->per) == 0)
-            return pace(outcome) / pace(&report->outcomes[i]);
-    return NAN;
+    const struct outcome *per = outcome->per ? report_find_case(report, outcome->per) : NULL;
+    return per ? pace(outcome) / pace(per) : NAN;
 }
 
 /* The columns of summary.csv, in the order that every lab shares; a lab without such a thing leaves it blank. */

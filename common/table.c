@@ -167,16 +167,13 @@ static void explain_stamps(FILE *out, const struct report *report)
 
 void table_explain(FILE *out, const struct report *report, const char *name)
 {
-    const struct outcome *baseline = &report->outcomes[0], *o = NULL;
-    for (int i = 0; i < report->cases; i++)
-        if (strcmp(report->outcomes[i].name, name) == 0)
-            o = &report->outcomes[i];
+    const struct outcome *baseline = &report->outcomes[0], *o = report_find_case(report, name);
     if (baseline->tally.wrong || (o && o->tally.wrong))
         return;
     fputc('\n', out);
-    for (int i = 0; i < report->cases; i++)
-        if (i == 0 || &report->outcomes[i] == o)
-            explain_gap(out, &report->outcomes[i]);
+    explain_gap(out, baseline);
+    if (o && o != baseline)
+        explain_gap(out, o);
     if (!report->is_simulated) /* there, looking at the clock takes no time */
         explain_stamps(out, report);
     if (o && o != baseline)

@@ -66,13 +66,12 @@ struct origin {
 
 static struct origin origin_of(const struct spans_file *file)
 {
-    static const char key[] = "# simulated: platform ";
+    static const char key[] = "platform ";
     struct origin origin = { .head = spans_file_head(file) };
-    const char *told = strstr(origin.head, key);
-    if (told) {
-        told += strlen(key);
-        origin.platform = memory_text("%.*s", (int)strcspn(told, ",\r\n"), told);
-    }
+    char *told = csv_told(&file->table, "simulated", 0);
+    if (told && strncmp(told, key, strlen(key)) == 0)
+        origin.platform = memory_text("%.*s", (int)strcspn(told + strlen(key), ","), told + strlen(key));
+    free(told);
     return origin;
 }
 
@@ -143,13 +142,12 @@ static void release(struct report *r)
 /* The case to explain: of those beside the baseline the one whose ranks stand still longest. */
 static const struct outcome *choose_shown(const struct report *r, const char *name)
 {
+    if (name)
+        return report_find_case(r, name);
     const struct outcome *shown = &r->outcomes[r->cases > 1];
     for (int i = 1; i < r->cases; i++)
         if (r->outcomes[i].summary.exposed - fmax(0, r->outcomes[i].summary.transfer) >
             shown->summary.exposed - fmax(0, shown->summary.transfer))
-            shown = &r->outcomes[i];
-    for (int i = 0; name && i < r->cases; i++)
-        if (strcmp(r->outcomes[i].name, name) == 0)
             shown = &r->outcomes[i];
     return shown;
 }
