@@ -31,7 +31,7 @@ static void list_candidates(const struct riddle *r)
 {
     const struct variant *above = NULL;
     for (int i = 0; i < r->run->cases.count; i++) {
-        const struct variant *v = blind_find(r->story, r->run->cases.text[i]);
+        const struct variant *v = story_find_variant(r->story, r->run->cases.text[i]);
         const struct variant *root = blind_root(r->story, v);
         bool stands_below = above && v != root && root == blind_root(r->story, above);
         char *idea = stands_below ? memory_text("%s", v->idea) : blind_idea(r->story, v);
@@ -59,7 +59,7 @@ static void ask_case(struct riddle *r)
         int number = number_of(line);
         for (int i = 0; i < may_be->count; i++)
             if (number == i + 1 || strcasecmp(line, may_be->text[i]) == 0)
-                r->answer = blind_find(r->story, may_be->text[i]);
+                r->answer = story_find_variant(r->story, may_be->text[i]);
         if (r->answer)
             return;
         printf("'%s' is none of them; a number from 1 to %d, a name, or Enter to skip: ", line, may_be->count);
