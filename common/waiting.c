@@ -2,6 +2,7 @@
 
 #include "meetings.h"
 #include "memory.h"
+#include "number.h"
 #include "stats.h"
 
 #include <math.h>
@@ -114,9 +115,8 @@ struct number {
 
 static struct number in_ms(double seconds)
 {
-    double ms = 1e3 * seconds;
     struct number number;
-    snprintf(number.text, sizeof number.text, "%.*f", ms < 0.1 ? 3 : ms < 10 ? 2 : ms < 1000 ? 1 : 0, ms);
+    snprintf(number.text, sizeof number.text, "%.*f", number_ms_decimals(seconds), 1e3 * seconds);
     return number;
 }
 

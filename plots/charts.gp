@@ -131,9 +131,9 @@ do for [format in formats] {
              using (0):(y(0)):(start_ms(part)):(start_ms(part) + ms(part)):(y(-0.38)):(y(0.38)) \
              with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) dashtype is_hatched(part) ? 1 : dashes \
              title part eq "compute" ? "compute, update" : said_of(part), \
-         for [part in parts] for [k = 1:!is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(digits(ms(part))) \
+         for [part in parts] for [k = 1:!is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(ms_digits(ms(part))) \
              with labels font "sans-serif,9" textcolor rgb ink(part) notitle, \
-         for [part in parts] for [k = 1:is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(digits(ms(part))) \
+         for [part in parts] for [k = 1:is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(ms_digits(ms(part))) \
              with labels boxed font "sans-serif,9" notitle, \
          for [k = 1:ranks_published] blog_ranks_csv using (is_rank_published(0) ? column("step_ms") : NaN):(y(0)) \
              with points pointtype 13 pointsize 1.6 lc rgb "white" notitle, \
@@ -178,7 +178,7 @@ bottom(track) = y(track == 1 || !strips ? 0.38 : 0.16)
 arrival(when) = strcol("arrived_last") eq "1" && strcol("kind") eq "transfer" ? column(when) : NaN
 # "wait 39.8", where a stretch is longer than that: a letter takes 7 pixels.
 stretch_ms(unused) = column("end_ms") - column("start_ms")
-stretch_text(unused) = said_of(strcol("kind"))." ".digits(stretch_ms(0))
+stretch_text(unused) = said_of(strcol("kind"))." ".ms_digits(stretch_ms(0))
 has_room(unused) = stretch_ms(0) / (1.02 * longest) * (width - left - right) > 7 * strlen(stretch_text(0)) + 8
 middle(part) = strcol("lane") eq "0" && phase(strcol("kind")) eq part && has_room(0) ? column("start_ms") + stretch_ms(0) / 2 : NaN
 do for [format in formats] {

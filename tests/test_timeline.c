@@ -443,7 +443,7 @@ static void waiting_is_told_with_its_reason(void **state)
     (void)state;
     /* The spans' seconds are told as milliseconds. */
     assert_told(&straggler_line, 0,
-                "ranks 1 and 2 wait 37000 to 39000 ms for rank 0: its data took 41000 ms, theirs 1000 ms");
+                "ranks 1 and 2 wait 37000.0 to 39000.0 ms for rank 0: its data took 41000.0 ms, theirs 1000.0 ms");
     struct timeline line = straggler_line;
     line.hides_arrivals = true;
     assert_told(&line, 0, NULL);
@@ -457,9 +457,9 @@ static void waiting_is_told_with_its_reason(void **state)
     spans[2][3].start = spans[2][3].entered = 70;
     line = straggler_line;
     line.spans = spans[0];
-    assert_told(&line, 0, "rank 1 waits 39000 ms for the last, which come together");
+    assert_told(&line, 0, "rank 1 waits 39000.0 ms for the last, which come together");
     spans[1][3].start = spans[1][3].entered = 68; /* 2 of 81 */
-    assert_told(&line, 0, "nobody waits longer than 2000 ms");
+    assert_told(&line, 0, "nobody waits longer than 2000.0 ms");
     spans[1][3].start = spans[1][3].entered = 70;
     assert_told(&line, 0, "nobody waits");
 }
@@ -476,15 +476,15 @@ static void only_a_reason_that_explains_is_told(void **state)
     struct span lined[2][5] = { { spans[0], spans[1], spans[2], { .step = -1 }, { .step = -1 } },
                                 { spans[3], spans[4], spans[5], spans[6], spans[7] } };
     struct timeline line = { .ranks = 2, .steps = 1, .count = 5, .spans = lined[0] };
-    assert_told(&line, 0, "rank 0 waits 10000 ms for rank 1: its host work took 5000 ms");
+    assert_told(&line, 0, "rank 0 waits 10000.0 ms for rank 1: its host work took 5000.0 ms");
     lined[1][2].kind = SPAN_UPDATE; /* now two things of 4 and 5, and one of them is half */
     lined[1][2].start = lined[1][1].end = 16;
-    assert_told(&line, 0, "rank 0 waits 10000 ms for rank 1");
+    assert_told(&line, 0, "rank 0 waits 10000.0 ms for rank 1");
 
     struct span late[] = { phase(SPAN_BACKWARD, 3, 0, 30), sum(3, 0, 10, 10, 30), phase(SPAN_BACKWARD, 3, 8, 30),
                            sum(3, 0, 18, 18, 30) };
     line = (struct timeline){ .ranks = 2, .first_step = 3, .steps = 1, .count = 2, .spans = late };
-    assert_told(&line, 3, "rank 0 waits 8000 ms for rank 1, which began the step 8000 ms later");
+    assert_told(&line, 3, "rank 0 waits 8000.0 ms for rank 1, which began the step 8000.0 ms later");
     assert_told(&line, 4, NULL); /* there is no such step */
 }
 
