@@ -14,6 +14,7 @@
  * Exit status: 0 told; 1 a rank left a collective before the last one came; 2 the file cannot be understood: its name, the
  * line, why, and the cure. */
 #include "die.h"
+#include "hint.h"
 #include "job.h"
 #include "lanes.h"
 #include "memory.h"
@@ -152,70 +153,6 @@ static const struct outcome *choose_shown(const struct report *r, const char *na
     return shown;
 }
 
-/* --- what to look at next --------------------------------------------------------------------------------------- */
-
-/* The phase by which a rank exceeds the median rank most. */
-static enum span_kind excess_of(const struct tally *t, int rank)
-{
-    double *others = memory_new((size_t)t->ranks, sizeof *others), most = 0;
-    int found = SPAN_DATA;
-    for (int kind = 0; kind < SPAN_PHASES; kind++) {
-        for (int r = 0; r < t->ranks; r++)
-            others[r] = t->sum[r].phase[kind];
-        double excess = t->sum[rank].phase[kind] - stats_lower_median(others, t->ranks);
-        if (excess > most) {
-            most = excess;
-            found = kind;
-        }
-    }
-    free(others);
-    return (enum span_kind)found;
-}
-
-/* The rank that is charged with more than three quarters of all, though it is not named; -1 for none. */
-static int suspect_of(const struct tally *t)
-{
-    double all = 0;
-    int most = 0;
-    for (int rank = 0; rank < t->ranks; rank++) {
-        all += t->sum[rank].caused;
-        most = t->sum[rank].caused > t->sum[most].caused ? rank : most;
-    }
-    return t->sum[most].caused > 0.75 * all ? most : -1;
-}
-
-static void hint(const struct outcome *o)
-{
-    static const double much = 0.15; /* of a step: less than that is hardly worth a lesson */
-    const struct summary *s = &o->summary;
-    printf("\nNext: ");
-    if (isnan(s->wait)) {
-        printf("stamps that tell when a rank came, as notebooks-md/your_own_job.md has it.\n");
-    } else if (s->blamed_rank >= 0 && s->wait > much * s->step) {
-        enum span_kind kind = excess_of(&o->tally, s->blamed_rank);
-        printf("rank %d is late in its %s; notebooks-md/%s.md tries what helps.\n", s->blamed_rank, span_names[kind],
-               kind == SPAN_HOST ? "02_rank0_host" : "01_straggler");
-    } else if (s->wait > much * s->step && suspect_of(&o->tally) >= 0) {
-        printf("most of the waiting is for rank %d, but luck or the baseline explain as much; record more than %d "
-               "steps.\n",
-               suspect_of(&o->tally), o->tally.steps);
-    } else if (s->wait > much * s->step && s->wait >= s->transfer) {
-        printf(
-            "another rank is late each time, as where batches differ; notebooks-md/05_token_skew.md deals them out.\n");
-    } else if (s->transfer > much * s->step) {
-        printf("transfer is %.0f %% of a step; notebooks-md/03_comm_bound.md asks what makes it cheaper.\n",
-               100 * s->transfer / s->step);
-    } else if (s->host > much * s->step) {
-        printf("all ranks work on the host for %.0f %% of a step; notebooks-md/02_rank0_host.md.\n",
-               100 * s->host / s->step);
-    } else if (s->data > much * s->step) {
-        printf("all ranks fetch for %.0f %% of a step; fetching ahead, in notebooks-md/01_straggler.md.\n",
-               100 * s->data / s->step);
-    } else {
-        printf("little is waited for here: most of a step is each rank's own work (notebooks-md/04_small_work.md).\n");
-    }
-}
-
 /* --- telling ---------------------------------------------------------------------------------------------------- */
 
 static void tell_summary(const struct report *r, const struct spans_file *file, double clock_error_ms)
@@ -255,7 +192,7 @@ static void tell(const struct report *r, const struct spans_file *file, const st
         printf("No other case to compare with: a rank is named if more than three quarters of what is charged is "
                "charged to\n"
                "it, and it is charged most in more steps than luck explains.\n");
-    hint(shown);
+    hint_tell(stdout, shown);
 }
 
 /* 'it''s' for gnuplot. Free it. */
