@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,9 +33,11 @@ bool learner_open_diary(struct diary *diary, const char *folder, const char *nam
     if (!out)
         warn("cannot keep your answer in %s: %s", path, strerror(errno));
     free(path);
+    struct stat status;
+    bool is_named = out && fstat(fileno(out), &status) == 0 && status.st_size > 0;
     time_t now = time(NULL);
     struct tm local;
-    *diary = (struct diary){ .csv = { .out = out, .is_named = out && fseek(out, 0, SEEK_END) == 0 && ftell(out) > 0 } };
+    *diary = (struct diary){ .csv = { .out = out, .is_named = is_named } };
     strftime(diary->now, sizeof diary->now, "%Y-%m-%dT%H:%M:%S", localtime_r(&now, &local));
     return out != NULL;
 }
