@@ -54,18 +54,10 @@ static struct random dice(const struct run *run)
     return random;
 }
 
-const struct variant *blind_find(const struct story *story, const char *name)
-{
-    const struct variant *v = story->variants;
-    while (v->name && strcmp(v->name, name) != 0)
-        v++;
-    return v->name ? v : NULL;
-}
-
 const struct variant *blind_drawn(const struct story *story, const struct run *run)
 {
     struct random random = dice(run);
-    return blind_find(story, run->cases.text[random_below(&random, (uint32_t)run->cases.count)]);
+    return story_find_variant(story, run->cases.text[random_below(&random, (uint32_t)run->cases.count)]);
 }
 
 /* Where in the lab's options the rank is that a riddle hides; NULL for nowhere. */

@@ -24,9 +24,6 @@ void blind_draw(const struct story *story, struct options *base, int argc, char 
 /* The case that was drawn: the same for as long as seed and run.cases are. */
 const struct variant *blind_drawn(const struct story *story, const struct run *run);
 
-/* The variant of that name; NULL when there is none. */
-const struct variant *blind_find(const struct story *story, const char *name);
-
 /* The rank that is the cause of what a case's settings do; -1 for nobody, or another one in each step. */
 int blind_culprit(const struct story *story, const struct options *base, const struct variant *variant);
 

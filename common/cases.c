@@ -9,15 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void refuse_unknown(const struct option_list *wanted, const struct variant *variants)
+static void refuse_unknown(const struct option_list *wanted, const struct story *story)
 {
-    for (int i = 0; i < wanted->count; i++) {
-        const struct variant *v = variants;
-        while (v->name && strcmp(v->name, wanted->text[i]) != 0)
-            v++;
-        if (!v->name)
+    for (int i = 0; i < wanted->count; i++)
+        if (!story_find_variant(story, wanted->text[i]))
             die(STATUS_USAGE, "--cases names no case of this lab: '%.60s'; --help lists the cases", wanted->text[i]);
-    }
 }
 
 /* The question, and a line per case. */
@@ -69,7 +65,7 @@ void cases_choose(struct cases *cases, const struct story *story, const struct o
     if (story->narrow)
         story->narrow(base);
     const struct option_list *wanted = &run_of(base)->cases;
-    refuse_unknown(wanted, story->variants);
+    refuse_unknown(wanted, story);
     const char *names[CASES_MOST + 1] = { NULL };
     for (const struct variant *v = story->variants; v->name; v++)
         if (v == story->variants || (wanted->count == 0 && !is_too_long(story, base, v)) ||

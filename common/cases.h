@@ -13,9 +13,9 @@ struct cases {
     struct variant hidden;                     /* of --blind: the second case, without its name */
 };
 
-/* Parses the command line into `base` and chooses the cases: all, or those that --cases names, or of these one that is drawn
- * and hidden (--blind). Bad usage ends the
- * program here, before anything starts; what depends on the number of ranks is left to cases_refuse(). */
+/* Parses the command line into `base` and chooses the cases: all, or those that --cases names, or of these one that is
+ * drawn and hidden (--blind). Bad usage ends the program here, before anything starts; what depends on the number of
+ * ranks is left to cases_refuse(). */
 void cases_choose(struct cases *cases, const struct story *story, const struct option_row *const *tables,
                   struct options *base, int argc, char *const *argv);
 
@@ -26,7 +26,8 @@ void cases_refuse(const struct story *story, struct options *base);
 void cases_settle(struct cases *cases, const struct story *story, const struct options *base);
 void cases_close(struct cases *cases);
 
-/* Rounds of --quick where ranks take turns: as many as give every case four steps, enough to tell a culprit from luck. */
+/* Rounds of --quick where ranks take turns: as many as give every case four steps, enough to tell a culprit from
+ * luck. */
 int cases_quick_rounds(const struct cases *cases);
 
 /* Room for the spans of the longest block of any case and round. */

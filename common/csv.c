@@ -1,6 +1,8 @@
 #include "csv.h"
 
 #include "die.h"
+#include "files.h"
+#include "memory.h"
 #include "number.h"
 
 #include <errno.h>
@@ -72,40 +74,23 @@ bool csv_end_row(struct csv *csv)
     return was_names;
 }
 
-static char *read_all(const char *path, char *why, int size)
+/* The text of a file, without its byte order mark. */
+static char *read_text(const char *path, char *why, int size)
 {
-    FILE *file = fopen(path, "rb");
-    if (!file) {
+    static const char mark[] = "\xef\xbb\xbf"; /* spreadsheets and pandas begin UTF-8 with it */
+    size_t length = 0;
+    char *text = file_read(path, &length);
+    if (!text) {
         snprintf(why, (size_t)size, "%s: %s", path, strerror(errno));
         return NULL;
     }
-    char *text = NULL;
-    size_t used = 0, got = 0;
-    do {
-        char *larger = realloc(text, used + 65537);
-        if (!larger) {
-            snprintf(why, (size_t)size, "%s: too large for this memory", path);
-            free(text);
-            fclose(file);
-            return NULL;
-        }
-        text = larger;
-        got = fread(text + used, 1, 65536, file);
-        used += got;
-    } while (got > 0);
-    text[used] = '\0';
-    int error = ferror(file) ? errno : 0;
-    fclose(file);
-    if (error) {
-        snprintf(why, (size_t)size, "%s: %s", path, strerror(error));
-        free(text);
-        return NULL;
-    }
-    if (memchr(text, '\0', used)) {
+    if (strlen(text) < length) {
         snprintf(why, (size_t)size, "%s: holds a zero byte, so it is no text", path);
         free(text);
         return NULL;
     }
+    if (strncmp(text, mark, strlen(mark)) == 0)
+        memmove(text, text + strlen(mark), length - strlen(mark) + 1);
     return text;
 }
 
@@ -186,7 +171,7 @@ static int read_row(struct csv_table *table, struct scan *scan, size_t *capacity
 
 bool csv_read(const char *path, struct csv_table *table, char *why, int size)
 {
-    *table = (struct csv_table){ .text = read_all(path, why, size), .rows = -1 };
+    *table = (struct csv_table){ .text = read_text(path, why, size), .rows = -1 };
     if (!table->text)
         return false;
     size_t capacity = 0, count = 0;
@@ -205,7 +190,8 @@ bool csv_read(const char *path, struct csv_table *table, char *why, int size)
         if (reason)
             snprintf(why, (size_t)size, "%s:%d: %s", path, line, reason);
         else if (fields != table->columns)
-            snprintf(why, (size_t)size, "%s:%d: %d fields where the names are %d; write as many, blank ones too", path, line, fields, table->columns);
+            snprintf(why, (size_t)size, "%s:%d: %d fields where the names are %d; write as many, blank ones too", path,
+                     line, fields, table->columns);
         if (fields != table->columns || reason) {
             csv_free(table);
             return false;
@@ -261,4 +247,29 @@ double csv_value(const struct csv_table *table, int row, const char *name)
     char *end = NULL;
     double value = field ? strtod(field, &end) : NAN;
     return field && end != field && *end == '\0' ? value : NAN;
+}
+
+int csv_find(const struct csv_table *table, const char *name, const char *text)
+{
+    for (int row = 0; csv_column(table, name) >= 0 && row < table->rows; row++)
+        if (strcmp(csv_field(table, row, name), text) == 0)
+            return row;
+    return -1;
+}
+
+char *csv_told(const struct csv_table *table, const char *key, int n)
+{
+    size_t length = strlen(key);
+    const char *line = table->text;
+    while (line && *line && strchr("#\r\n", *line)) { /* all below is the names' */
+        const char *end = line + strcspn(line, "\r\n");
+        bool is_it = strncmp(line, "# ", 2) == 0 && strncmp(line + 2, key, length) == 0 && line[2 + length] == ':';
+        if (is_it && n-- == 0) {
+            const char *value = line + 2 + length + 1;
+            value += strspn(value, " ");
+            return memory_text("%.*s", (int)(end - value), value);
+        }
+        line = end + strspn(end, "\r\n");
+    }
+    return NULL;
 }

@@ -2,7 +2,7 @@
  *
  * Writing: one function describes a row; called on a fresh `struct csv` it writes the names, from then on the
  * values, so that names and values cannot drift apart. A value that does not exist (NaN) is left blank.
- * Reading: lines that begin with # are skipped, the first other line holds the names. */
+ * Reading: lines that begin with # are skipped, the first other line holds the names. A byte order mark is passed over. */
 #ifndef LOCKSTEP_CSV_H
 #define LOCKSTEP_CSV_H
 
@@ -49,5 +49,11 @@ int csv_column(const struct csv_table *table, const char *name);
 const char *csv_field(const struct csv_table *table, int row, const char *name);
 /* The same as a number; NaN when blank, absent or not a number. */
 double csv_value(const struct csv_table *table, int row, const char *name);
+
+/* The first row whose field in a column is `text`; -1 when there is none, or no such column. */
+int csv_find(const struct csv_table *table, const char *name, const char *text);
+
+/* What stands on the n-th line (from 0) "# key: value" of the comments above the names; NULL when there is none. Free it. */
+char *csv_told(const struct csv_table *table, const char *key, int n);
 
 #endif

@@ -21,7 +21,7 @@ static bool is_first_rank(void)
     return true;
 }
 
-/* Whoever started us may want to repeat at the end what was said in between. */
+/* Whoever started us may want to repeat at the end why we ended. */
 static void keep(const char *text)
 {
     const char *path = getenv(DIE_COMPLAINTS);
@@ -33,7 +33,7 @@ static void keep(const char *text)
 }
 
 /* One line, whatever a user's word may hold. */
-static void say(const char *format, va_list arguments)
+static void say(const char *format, va_list arguments, bool is_last)
 {
     char *text = NULL;
     if (vasprintf(&text, format, arguments) < 0)
@@ -43,7 +43,8 @@ static void say(const char *format, va_list arguments)
             *c = '?';
     fflush(stdout);
     fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
-    keep(text);
+    if (is_last)
+        keep(text);
     free(text);
 }
 
@@ -53,7 +54,7 @@ void die(enum status status, const char *format, ...)
     if (!alike_everywhere || is_first_rank()) {
         va_list arguments;
         va_start(arguments, format);
-        say(format, arguments);
+        say(format, arguments, true);
         va_end(arguments);
     } else {
         /* A launcher ends the whole job at the first bad exit; let the first rank speak before. */
@@ -67,6 +68,6 @@ void warn(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    say(format, arguments, false);
     va_end(arguments);
 }

@@ -5,7 +5,7 @@
 #ifndef LOCKSTEP_DIE_H
 #define LOCKSTEP_DIE_H
 
-/* The variable that names a file to which every message is added as well, without the program's name. */
+/* The variable that names a file to which die() adds its message as well, without the program's name. */
 #define DIE_COMPLAINTS "LOCKSTEP_COMPLAINTS"
 
 /* What a program's exit status says. */

@@ -68,3 +68,32 @@ void file_commit(struct file *file)
     free(file->temporary);
     *file = (struct file){ 0 };
 }
+
+char *file_read(const char *path, size_t *size)
+{
+    enum { BLOCK = 65536 };
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return NULL;
+    char *bytes = NULL, *larger;
+    size_t used = 0, got = 0;
+    do {
+        larger = realloc(bytes, used + BLOCK + 1);
+        if (!larger)
+            break;
+        bytes = larger;
+        got = fread(bytes + used, 1, BLOCK, file);
+        used += got;
+    } while (got > 0);
+    int error = !larger ? ENOMEM : ferror(file) ? errno : 0;
+    fclose(file);
+    if (error) {
+        free(bytes);
+        errno = error;
+        return NULL;
+    }
+    bytes[used] = '\0';
+    if (size)
+        *size = used;
+    return bytes;
+}

@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_FILES_H
 #define LOCKSTEP_FILES_H
 
+#include <stddef.h>
 #include <stdio.h>
 
 struct file {
@@ -23,5 +24,9 @@ void file_drop(struct file *file);
 /* Brings the finished file to its place. On a full disk or any other error the temporary file is removed and
  * the program ends: the old file stays. */
 void file_commit(struct file *file);
+
+/* All bytes of a file, (*size) of them unless that is NULL, and a zero behind them. Free it. NULL, and errno says why, when
+ * it cannot be read. */
+char *file_read(const char *path, size_t *size);
 
 #endif

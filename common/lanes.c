@@ -83,10 +83,28 @@ static bool has_lane(const struct picture *p, int rank, int lane)
     return false;
 }
 
+/* "  rank 3 ", "  rank 100-1023 "; free it. */
+static char *label_of(const struct fold *fold)
+{
+    return fold->last > fold->first ? memory_text("  rank %d-%d ", fold->first, fold->last)
+                                    : memory_text("  rank %d ", fold->first);
+}
+
+static int widest_label(const struct picture *p)
+{
+    int widest = 0;
+    for (int i = 0; i < p->folds; i++) {
+        char *label = label_of(&p->folded[i]);
+        int width = (int)strlen(label);
+        widest = width > widest ? width : widest;
+        free(label);
+    }
+    return widest;
+}
+
 static void draw_rank(const struct canvas *c, const struct picture *p, const struct fold *fold)
 {
-    char *label = fold->last > fold->first ? memory_text("  rank %d-%d ", fold->first, fold->last)
-                                           : memory_text("  rank %d ", fold->first);
+    char *label = label_of(fold);
     fprintf(c->out, "%-*s", c->label, label);
     free(label);
     draw_lane(c, p, fold->first, 0);
@@ -113,7 +131,7 @@ static void draw_case(const struct canvas *c, const struct outcome *o, const str
     }
 }
 
-/* A round number of milliseconds that divides the scale into about five. */
+/* A round number of milliseconds that divides the scale, which is longer than nothing, into about five. */
 static double tick_of(double milliseconds)
 {
     double tick = pow(10, floor(log10(milliseconds / 5)));
@@ -124,10 +142,13 @@ static double tick_of(double milliseconds)
 
 static void draw_axis(const struct canvas *c)
 {
-    double tick = tick_of(1e3 * c->scale * c->columns);
+    double length = 1e3 * c->scale * c->columns;
+    if (!(length > 0)) /* nothing took any time */
+        return;
+    double tick = tick_of(length);
     fprintf(c->out, "%*s", c->label, "");
     int at = 0;
-    for (int i = 0; i * tick <= 1e3 * c->scale * c->columns; i++) {
+    for (int i = 0; i * tick <= length; i++) {
         int column = (int)lround(i * tick / (1e3 * c->scale));
         char label[32];
         int width = snprintf(label, sizeof label, "|%g%s", i * tick, i ? "" : " ms");
@@ -182,20 +203,22 @@ static void tell_folds(const struct canvas *c, const struct picture *pictures, i
 
 void lanes_draw(FILE *out, const struct report *report, const char *const *names, struct terminal terminal)
 {
-    enum { PICTURES_MOST = 8, LABEL = 11, FOLDED = 15, LEAST = 20, MOST = 160 };
+    enum { PICTURES_MOST = 8, LABEL = 11, LEAST = 20, MOST = 160 };
     const struct outcome *shown[PICTURES_MOST];
     struct picture pictures[PICTURES_MOST];
     struct canvas canvas = { .out = out, .label = LABEL, .has_color = terminal.has_color };
     int count = 0;
     double longest = 0;
-    for (; *names && count < PICTURES_MOST; names++)
-        for (int i = 0; i < report->cases; i++)
-            if (strcmp(report->outcomes[i].name, *names) == 0 && !report->outcomes[i].tally.wrong) {
-                shown[count] = &report->outcomes[i];
-                pictures[count] = picture_take(shown[count]);
-                canvas.label = pictures[count].fold > 0 ? FOLDED : canvas.label;
-                longest = fmax(longest, pictures[count++].end);
-            }
+    for (; *names && count < PICTURES_MOST; names++) {
+        const struct outcome *o = report_find_case(report, *names);
+        if (!o || o->tally.wrong)
+            continue;
+        shown[count] = o;
+        pictures[count] = picture_take(o);
+        int label = widest_label(&pictures[count]);
+        canvas.label = label > canvas.label ? label : canvas.label;
+        longest = fmax(longest, pictures[count++].end);
+    }
     if (count == 0)
         return;
     int columns = terminal.columns - canvas.label - MARK;

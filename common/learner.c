@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,14 +29,15 @@ bool learner_answer(char line[LEARNER_LINE])
 bool learner_open_diary(struct diary *diary, const char *folder, const char *name)
 {
     char *path = memory_text("%s/%s", folder, name);
-    bool is_new = access(path, F_OK) != 0;
     FILE *out = fopen(path, "a");
     if (!out)
-        warn("cannot keep your guess in %s: %s", path, strerror(errno));
+        warn("cannot keep your answer in %s: %s", path, strerror(errno));
     free(path);
+    struct stat status;
+    bool is_named = out && fstat(fileno(out), &status) == 0 && status.st_size > 0;
     time_t now = time(NULL);
     struct tm local;
-    *diary = (struct diary){ .csv = { .out = out, .is_named = !is_new } };
+    *diary = (struct diary){ .csv = { .out = out, .is_named = is_named } };
     strftime(diary->now, sizeof diary->now, "%Y-%m-%dT%H:%M:%S", localtime_r(&now, &local));
     return out != NULL;
 }

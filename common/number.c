@@ -26,6 +26,6 @@ void number_shortest(char text[NUMBER_TEXT], double value)
 
 int number_ms_decimals(double seconds)
 {
-    double shown = round(1e6 * fabs(seconds)); /* microseconds: 0.9997 ms is shown as 1.0, nothing as 0.0 */
-    return shown >= 1 && shown < 1000 ? 3 : 1;
+    double ms = 1e3 * fabs(seconds); /* as it is shown: 0.9997 ms as 1.00, 9.997 as 10.0, nothing as 0.0 */
+    return ms < 0.0005 ? 1 : ms < 0.9995 ? 3 : ms < 9.995 ? 2 : 1;
 }

@@ -12,8 +12,8 @@ bool number_parse(const char *text, double *value);
 enum { NUMBER_TEXT = 40 };
 void number_shortest(char text[NUMBER_TEXT], double value);
 
-/* How many decimals of a millisecond people are shown of a time: one, and of less than a millisecond three, so that a step
- * of a GPU has three digits too. For "%.*f". */
+/* How many decimals of a millisecond people are shown of a time, so that a step of a GPU has three digits too: 0.427, 4.27,
+ * 42.7. For "%.*f". */
 int number_ms_decimals(double seconds);
 
 #endif

@@ -30,7 +30,7 @@ static signed char *look(const struct picture *p, int ranks)
     signed char *kinds = memory_new((size_t)ranks * LOOKS, sizeof *kinds);
     for (int i = 0; i < ranks * LOOKS; i++)
         kinds[i] = -1;
-    for (int i = 0; i < p->count; i++) {
+    for (int i = 0; i < p->count && p->end > 0; i++) {
         const struct stretch *s = &p->stretches[i];
         for (int at = (int)ceil(s->start / p->end * LOOKS); s->lane == 0 && at < LOOKS && at < s->end / p->end * LOOKS;
              at++)
@@ -51,8 +51,8 @@ static void fold_within(struct picture *p, const signed char *kinds, int ranks)
 {
     p->folds = 0;
     for (int rank = 0; rank < ranks; rank++) {
-        struct fold *before = &p->folded[p->folds - 1];
-        bool is_joined = p->folds > 0 && p->fold > 0 && rank != p->last && before->first != p->last &&
+        struct fold *before = p->folds > 0 ? &p->folded[p->folds - 1] : NULL;
+        bool is_joined = before && p->fold > 0 && rank != p->last && before->first != p->last &&
                          are_alike(kinds + (ptrdiff_t)before->first * LOOKS, kinds + (ptrdiff_t)rank * LOOKS, p->fold);
         if (is_joined)
             before->last = rank;
@@ -89,19 +89,13 @@ static void keep_drawn(struct picture *p)
 
 struct picture picture_take(const struct outcome *o)
 {
-    struct picture p = { .step = report_typical_step(o), .last = -1 };
-    double latest = 0;
+    struct picture p = { .step = report_typical_step(o) };
     int most = 4 * o->picture.count * o->picture.ranks;
     p.stretches = memory_new((size_t)most, sizeof *p.stretches);
     p.count = timeline_stretches(&o->picture, p.step, p.stretches, most);
-    for (int i = 0; i < p.count; i++) {
+    for (int i = 0; i < p.count; i++)
         p.end = fmax(p.end, p.stretches[i].end);
-        if (p.stretches[i].late > latest) {
-            latest = p.stretches[i].late;
-            p.last = p.stretches[i].rank;
-        }
-    }
-    p.told = waiting_told(&o->picture, p.step);
+    p.told = waiting_told(&o->picture, p.step, &p.last);
     fold(&p, o->picture.ranks);
     keep_drawn(&p);
     return p;

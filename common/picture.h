@@ -10,9 +10,9 @@ enum { PICTURE_LANES_MOST = 16 };
 struct picture {
     struct stretch *stretches; /* (count) of the ranks that are drawn */
     int count, step;
-    int last;    /* the rank that came last where the others waited most for it; -1 for none */
     double end;  /* seconds */
     char *told;  /* who waited for whom (waiting_told); NULL for nothing */
+    int last;    /* the rank that is told of; -1 for none */
     double fold; /* ranks that share a lane look alike but for this share of it; 0 where none do */
     int folds;   /* lanes */
     struct fold {

@@ -15,6 +15,14 @@ struct csv report_begin_table(struct file *file, const struct report *report, co
     return (struct csv){ .out = file->out };
 }
 
+const struct outcome *report_find_case(const struct report *report, const char *name)
+{
+    for (int i = 0; i < report->cases; i++)
+        if (strcmp(report->outcomes[i].name, name) == 0)
+            return &report->outcomes[i];
+    return NULL;
+}
+
 bool report_shares_cores(const struct report *report, const struct outcome *outcome)
 {
     return !report->has_only_spans && outcome->run.ranks > report->cores;
@@ -35,10 +43,8 @@ static double pace(const struct outcome *o)
 
 double report_efficiency(const struct report *report, const struct outcome *outcome)
 {
-    for (int i = 0; outcome->per && i < report->cases; i++)
-        if (strcmp(report->outcomes[i].name, outcome->per) == 0)
-            return pace(outcome) / pace(&report->outcomes[i]);
-    return NAN;
+    const struct outcome *per = outcome->per ? report_find_case(report, outcome->per) : NULL;
+    return per ? pace(outcome) / pace(per) : NAN;
 }
 
 /* The columns of summary.csv, in the order that every lab shares; a lab without such a thing leaves it blank. */
@@ -123,12 +129,15 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
     csv_number(csv, "padded_tokens", o->tokens ? o->tokens->padded_of[rank] : NAN);
 }
 
+/* A baseline of somebody else's job may have fewer rounds. */
 static void put_round(struct csv *csv, const struct report *report, const struct outcome *o, int round)
 {
+    const struct tally *baseline = &report->outcomes[0].tally;
+    double held_against = round < baseline->rounds ? baseline->round_step[round] : NAN;
     csv_text(csv, "case", o->name);
     csv_integer(csv, "round", round);
     csv_ms(csv, "slowest_step_ms", o->tally.round_step[round]);
-    csv_number(csv, "vs_baseline", o->tally.round_step[round] / report->outcomes[0].tally.round_step[round]);
+    csv_number(csv, "vs_baseline", held_against > 0 ? o->tally.round_step[round] / held_against : NAN);
 }
 
 void report_write_tables(const struct report *report)

@@ -43,6 +43,9 @@ struct report {
 /* A table of this run, headed by its preamble; file_commit() brings it to its place. */
 struct csv report_begin_table(struct file *file, const struct report *report, const char *name);
 
+/* The case of that name; NULL when there is none. */
+const struct outcome *report_find_case(const struct report *report, const char *name);
+
 /* Whether a case has more ranks than there are cores. */
 bool report_shares_cores(const struct report *report, const struct outcome *outcome);
 

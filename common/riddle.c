@@ -2,6 +2,7 @@
 
 #include "blind.h"
 #include "csv.h"
+#include "die.h"
 #include "evidence.h"
 #include "learner.h"
 #include "memory.h"
@@ -30,7 +31,7 @@ static void list_candidates(const struct riddle *r)
 {
     const struct variant *above = NULL;
     for (int i = 0; i < r->run->cases.count; i++) {
-        const struct variant *v = blind_find(r->story, r->run->cases.text[i]);
+        const struct variant *v = story_find_variant(r->story, r->run->cases.text[i]);
         const struct variant *root = blind_root(r->story, v);
         bool stands_below = above && v != root && root == blind_root(r->story, above);
         char *idea = stands_below ? memory_text("%s", v->idea) : blind_idea(r->story, v);
@@ -58,7 +59,7 @@ static void ask_case(struct riddle *r)
         int number = number_of(line);
         for (int i = 0; i < may_be->count; i++)
             if (number == i + 1 || strcasecmp(line, may_be->text[i]) == 0)
-                r->answer = blind_find(r->story, may_be->text[i]);
+                r->answer = story_find_variant(r->story, may_be->text[i]);
         if (r->answer)
             return;
         printf("'%s' is none of them; a number from 1 to %d, a name, or Enter to skip: ", line, may_be->count);
@@ -184,10 +185,10 @@ static struct csv_table read_summary(const struct riddle *r, int *row)
     static const char *const columns[] = { "case", "backend", "platform", "blamed_rank", "blamed_wait_ms", NULL };
     char *path = memory_text("%s/summary.csv", r->folder);
     struct csv_table summary = csv_open(path, columns);
+    *row = csv_find(&summary, "case", BLIND_NAME);
+    if (*row < 0)
+        die(STATUS_WRONG, "%s has no row of %s; run again", path, BLIND_NAME);
     free(path);
-    *row = 0;
-    while (*row < summary.rows - 1 && strcmp(csv_field(&summary, *row, "case"), BLIND_NAME) != 0)
-        (*row)++;
     return summary;
 }
 

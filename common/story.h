@@ -63,6 +63,15 @@ static inline struct run *run_of(struct options *options)
     return (struct run *)options;
 }
 
+/* The variant of that name; NULL when there is none. */
+static inline const struct variant *story_find_variant(const struct story *story, const char *name)
+{
+    for (const struct variant *v = story->variants; v->name; v++)
+        if (strcmp(v->name, name) == 0)
+            return v;
+    return NULL;
+}
+
 /* The base settings and the variant's change; free them. */
 static inline struct options *story_settings(const struct story *story, const struct options *base,
                                              const struct variant *variant)

@@ -167,16 +167,13 @@ static void explain_stamps(FILE *out, const struct report *report)
 
 void table_explain(FILE *out, const struct report *report, const char *name)
 {
-    const struct outcome *baseline = &report->outcomes[0], *o = NULL;
-    for (int i = 0; i < report->cases; i++)
-        if (strcmp(report->outcomes[i].name, name) == 0)
-            o = &report->outcomes[i];
+    const struct outcome *baseline = &report->outcomes[0], *o = report_find_case(report, name);
     if (baseline->tally.wrong || (o && o->tally.wrong))
         return;
     fputc('\n', out);
-    for (int i = 0; i < report->cases; i++)
-        if (i == 0 || &report->outcomes[i] == o)
-            explain_gap(out, &report->outcomes[i]);
+    explain_gap(out, baseline);
+    if (o && o != baseline)
+        explain_gap(out, o);
     if (!report->is_simulated) /* there, looking at the clock takes no time */
         explain_stamps(out, report);
     if (o && o != baseline)
@@ -191,20 +188,23 @@ void table_blame(FILE *out, const struct report *report, const struct outcome *o
         fputs("Who waited for whom is not known here.\n", out);
         return;
     }
+    double share = s->step > 0 ? s->wait / s->step : 0; /* a step may take no time */
     const char *word = report->is_simulated ? "core" : report->trains_on;
     if (s->blamed_rank >= 0)
         fprintf(out, "Of every 100 %s-seconds of %s, %.0f waited for rank %d.\n", word, o->name,
                 100 * s->blamed_wait / (s->step * o->tally.ranks), s->blamed_rank);
     else
         fprintf(out, "Of every 100 %s-seconds of %s, %.0f were spent waiting; no rank stands out as the cause.\n", word,
-                o->name, 100 * s->wait / s->step);
+                o->name, 100 * share);
+    fprintf(out, "Had every rank been as quick as the median one, its step would take %.*f ms (computed from %s alone)",
+            number_ms_decimals(s->what_if), 1e3 * s->what_if, o->name);
     bool is_alone = o == baseline; /* then the case itself is what it is held against */
-    fprintf(out,
-            "Had every rank been as quick as the median one, its step would take %.*f ms (computed from %s alone);\n"
-            "%s %s %.*f ms.\n",
-            number_ms_decimals(s->what_if), 1e3 * s->what_if, o->name, is_alone ? "it" : "the baseline",
-            report->is_simulated || is_alone ? "took" : "measured", number_ms_decimals(baseline->summary.step),
-            1e3 * baseline->summary.step);
+    if (baseline->tally.wrong)     /* no speed is shown of it */
+        fputs(".\n", out);
+    else
+        fprintf(out, ";\n%s %s %.*f ms.\n", is_alone ? "it" : "the baseline",
+                report->is_simulated || is_alone ? "took" : "measured", number_ms_decimals(baseline->summary.step),
+                1e3 * baseline->summary.step);
 }
 
 static int compare_caused(const void *a, const void *b, void *sums)

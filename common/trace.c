@@ -3,6 +3,7 @@
 #include "meetings.h"
 #include "memory.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -23,6 +24,7 @@ struct scene {
     struct trace *trace;
     const struct timeline *line;
     int process;
+    int begin, all;   /* the first of its steps, and how many there are: somebody's job may be recorded from late on */
     int first, steps; /* the window */
     double origin;
     int lanes; /* of a rank: its own and those beside it; thread = before + rank * lanes + lane */
@@ -249,19 +251,27 @@ static void write_flows(const struct scene *s, const struct span *const *meeting
 }
 
 /* The steps that are kept: all, or as many as may be around the typical one. */
-static void choose_window(struct scene *s, const struct outcome *o, int steps, int cases)
+static void choose_window(struct scene *s, const struct outcome *o, int cases)
 {
     const struct timeline *t = s->line;
     double spans = 0;
-    for (int i = 0; i < t->ranks * t->count; i++)
-        spans += t->spans[i].step >= 0;
+    int last = -1;
+    s->begin = INT_MAX;
+    for (int i = 0; i < t->ranks * t->count; i++) {
+        int step = t->spans[i].step;
+        if (step < 0)
+            continue;
+        spans++;
+        s->begin = step < s->begin ? step : s->begin;
+        last = step > last ? step : last;
+    }
+    s->all = last < 0 ? 0 : last - s->begin + 1;
     /* A collective may have five events: on its lane and beside it, two parts, an arrow's ends. */
-    double most = TRACE_EVENTS_MOST / (double)cases / (3 * spans / steps);
+    double most = TRACE_EVENTS_MOST / (double)cases / (3 * spans / s->all);
     s->steps = most < 1 ? 1 : most < TRACE_STEPS_MOST ? (int)most : TRACE_STEPS_MOST;
-    s->steps = s->steps < steps ? s->steps : steps;
-    int middle = report_typical_step(o);
-    s->first = middle - s->steps / 2;
-    s->first = s->first < 0 ? 0 : s->first > steps - s->steps ? steps - s->steps : s->first;
+    s->steps = s->steps < s->all ? s->steps : s->all;
+    int left_out = s->all - s->steps, before = report_typical_step(o) - s->steps / 2 - s->begin;
+    s->first = s->begin + (before < 0 ? 0 : before > left_out ? left_out : before);
 }
 
 /* Returns the steps that are kept; 0 when that is all. */
@@ -269,16 +279,15 @@ static int write_case(struct trace *trace, const struct outcome *o, int process,
 {
     const struct timeline *t = &o->picture;
     struct scene s = { .trace = trace, .line = t, .process = process, .before = trace->threads + 1 };
-    int steps = t->first_step + t->steps;
-    choose_window(&s, o, steps, cases);
+    choose_window(&s, o, cases);
     s.origin = INFINITY;
     for (int i = 0; i < t->ranks * t->count; i++)
         if (is_within(&s, &t->spans[i]))
             s.origin = fmin(s.origin, t->spans[i].start);
     deal_lanes(&s);
     trace->threads += t->ranks * s.lanes;
-    char *name = s.steps < steps
-                     ? memory_text("%s: steps %d to %d of %d", o->name, s.first, s.first + s.steps - 1, steps)
+    char *name = s.steps < s.all
+                     ? memory_text("%s: steps %d to %d of %d", o->name, s.first, s.first + s.steps - 1, s.all)
                      : memory_text("%s", o->name);
     write_name(trace, "process_name", process, s.before, "name", name);
     write_name(trace, "process_labels", process, s.before, "labels", o->idea);
@@ -294,7 +303,7 @@ static int write_case(struct trace *trace, const struct outcome *o, int process,
     }
     meetings_close(&meetings);
     free(s.beside);
-    return s.steps < steps ? s.steps : 0;
+    return s.steps < s.all ? s.steps : 0;
 }
 
 int trace_write(const struct report *report)

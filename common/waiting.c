@@ -2,6 +2,7 @@
 
 #include "meetings.h"
 #include "memory.h"
+#include "number.h"
 #include "stats.h"
 
 #include <math.h>
@@ -114,9 +115,8 @@ struct number {
 
 static struct number in_ms(double seconds)
 {
-    double ms = 1e3 * seconds;
     struct number number;
-    snprintf(number.text, sizeof number.text, "%.*f", ms < 0.1 ? 3 : ms < 10 ? 2 : ms < 1000 ? 1 : 0, ms);
+    snprintf(number.text, sizeof number.text, "%.*f", number_ms_decimals(seconds), 1e3 * seconds);
     return number;
 }
 
@@ -213,13 +213,16 @@ static char *say(const struct timeline *t, const struct scene *scene)
     return text;
 }
 
-char *waiting_told(const struct timeline *t, int step)
+char *waiting_told(const struct timeline *t, int step, int *last)
 {
     struct meetings meetings = meetings_find(t);
     struct scene scene = { .waits = memory_new((size_t)t->ranks, sizeof *scene.waits), .length = length_of(t, step) };
     char *text = NULL;
-    if (t->ranks > 1 && meetings.are_alike && find_longest(t, &meetings, step, &scene))
+    *last = -1;
+    if (t->ranks > 1 && meetings.are_alike && find_longest(t, &meetings, step, &scene)) {
         text = say(t, &scene);
+        *last = scene.arrival.last;
+    }
     free(scene.waits);
     meetings_close(&meetings);
     return text;

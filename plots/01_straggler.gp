@@ -3,7 +3,7 @@
 #     gnuplot -e "results='results/01_straggler'" plots/01_straggler.gp
 #
 # draws breakdown, timeline and step_time into the folder of the results. blog='FILE' names other published values.
-if (!exists("plots")) plots = system('dirname "'.ARG0.'"')
+if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("01_straggler.gp")]."."
 
 lab = "01_straggler"
 told_best = "baseline skew_ws4 skew_prefetch"

@@ -3,7 +3,7 @@
 #     gnuplot -e "results='results/02_rank0_host'" plots/02_rank0_host.gp
 #
 # draws breakdown, timeline and step_time into the folder of the results. blog='FILE' names other published values.
-if (!exists("plots")) plots = system('dirname "'.ARG0.'"')
+if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("02_rank0_host.gp")]."."
 
 lab = "02_rank0_host"
 told_best = "baseline barrier_ws4 sleep_helper"

@@ -5,7 +5,7 @@
 # draws into the folder of the results: breakdown, timeline and step_time, as every lab; pathology_slowest_step and
 # pathology_throughput, the pathologies of labs 01 to 03 beside one another, as far as their results lie beside these;
 # sweep and exposed, where this run measured them. blog='FILE' names other published values.
-if (!exists("plots")) plots = system('dirname "'.ARG0.'"')
+if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("03_comm_bound.gp")]."."
 
 lab = "03_comm_bound"
 told_best = "baseline comm_ws4 comm_buckets"
@@ -24,9 +24,9 @@ sick = "baseline skew_ws4 comm_ws4 barrier_ws4"
 array said[4] = ["baseline", "straggler", "extra all-reduce", "rank 0 + barrier"]
 
 # A cell by its row; blog.csv has several labs, each in some world.
-found(csv, lab, case, name) = system('test -r "'.csv.'" && awk -F, ''/^#/ { next } \
+found(csv, lab, case, name) = system('test -r '.in_shell(csv).' && awk -F, ''/^#/ { next } \
     !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
-    $at["lab"] == "'.lab.'" && $at["case"] == "'.case.'" && $at["ranks"] == '.ranks.' { print $at["'.name.'"]; exit }'' "'.csv.'"')
+    $at["lab"] == "'.lab.'" && $at["case"] == "'.case.'" && $at["ranks"] == '.ranks.' { print $at["'.name.'"]; exit }'' <'.in_shell(csv))
 
 do for [chart in "pathology_slowest_step pathology_throughput"] {
     quantity = chart eq "pathology_throughput" ? "samples_per_s" : "slowest_step_ms"
@@ -76,7 +76,7 @@ do for [chart in "pathology_slowest_step pathology_throughput"] {
 
 # ---- sweep: what an all-reduce takes, by its size ------------------------------------------------
 # Only where the table is this run's, not one that an earlier run left here.
-command_of(csv) = system('test -r "'.csv.'" && sed -n "s/^# command: //p" "'.csv.'"')
+command_of(csv) = there(csv) ? head_of(csv, "command") : ""
 of_this_run(csv) = command_of(csv) ne "" && command_of(csv) eq command_of(summary_csv)
 size_word(bytes) = bytes < 1024 ? sprintf("%.0f B", bytes) : bytes < 1048576 ? sprintf("%.0f KiB", bytes / 1024) : sprintf("%.0f MiB", bytes / 1048576)
 
@@ -86,7 +86,7 @@ has_card = there(card_csv)
 if (!has_card) { card_csv = sweep_csv }     # a file that is plotted no times is opened all the same
 # The lab's own sizes, which the card leaves out and predicts: what was summed in the case whose message is kept.
 own_sizes = system('awk -F, ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
-    $at["case"] == "comm_kept_ws4" && $at["kind"] == "all_reduce" && !done[$at["bytes"]]++ { printf "%s ", $at["bytes"] }'' "'.results.'/spans.csv"')
+    $at["case"] == "comm_kept_ws4" && $at["kind"] == "all_reduce" && !done[$at["bytes"]]++ { printf "%s ", $at["bytes"] }'' <'.in_shell(results."/spans.csv"))
 if (of_this_run(sweep_csv)) {
     sizes = column_of(sweep_csv, "bytes")
     time_height = 250

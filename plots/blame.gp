@@ -4,7 +4,7 @@
 #
 # draws breakdown, timeline and step_time into the folder of the results. told_best='BASELINE CASE' names the cases to show;
 # without it, the first.
-if (!exists("plots")) plots = system('dirname "'.ARG0.'"')
+if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("blame.gp")]."."
 
 lab = "blame"
 if (!exists("told_best")) told_best = ""

@@ -4,7 +4,7 @@
 #
 # draws blog_machine from blog.csv (tools/blog_machine.c tells its columns) into that folder: on the left the step of each
 # published case, on the right how far the simulated one is off. Cases that were not run have no simulated mark.
-if (!exists("plots")) plots = system('dirname "'.ARG0.'"')
+if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("blog.gp")]."."
 if (!exists("results")) results = "results/platforms/blog"
 summary_csv = results."/blog.csv"
 load plots."/style.gp"
@@ -46,7 +46,7 @@ if (foreseen_run == 0) { title = "What the posts printed, and what a machine fit
 backend = ""
 do for [lab in labs] {
     if (backend eq "" && there(results."/".lab."/summary.csv")) {
-        backend = system('sed -n "s/^# backend: *//p" "'.results.'/'.lab.'/summary.csv" | sed -n 1p')
+        backend = head_of(results."/".lab."/summary.csv", "backend")
     }
 }
 simulated = 1

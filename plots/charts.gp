@@ -53,7 +53,7 @@ array drawn[words(cases)]       # the first rank of each lane
 array drawn_to[words(cases)]    # … and the last
 folded = system('awk -F, ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
     { key = $at["case"] " " $at["rank"] " " ("to_rank" in at ? $at["to_rank"] : $at["rank"]) } \
-    !done[key]++ { printf "%s ", key }'' "'.lanes_csv.'"')
+    !done[key]++ { printf "%s ", key }'' <'.in_shell(lanes_csv))
 do for [i = 1:words(cases)] { drawn[i] = ""; drawn_to[i] = "" }
 do for [k = 1:words(folded):3] {
     i = place(word(folded, k), cases)
@@ -131,9 +131,9 @@ do for [format in formats] {
              using (0):(y(0)):(start_ms(part)):(start_ms(part) + ms(part)):(y(-0.38)):(y(0.38)) \
              with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) dashtype is_hatched(part) ? 1 : dashes \
              title part eq "compute" ? "compute, update" : said_of(part), \
-         for [part in parts] for [k = 1:!is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(digits(ms(part))) \
+         for [part in parts] for [k = 1:!is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(ms_digits(ms(part))) \
              with labels font "sans-serif,9" textcolor rgb ink(part) notitle, \
-         for [part in parts] for [k = 1:is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(digits(ms(part))) \
+         for [part in parts] for [k = 1:is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(ms_digits(ms(part))) \
              with labels boxed font "sans-serif,9" notitle, \
          for [k = 1:ranks_published] blog_ranks_csv using (is_rank_published(0) ? column("step_ms") : NaN):(y(0)) \
              with points pointtype 13 pointsize 1.6 lc rgb "white" notitle, \
@@ -149,12 +149,12 @@ do for [format in formats] {
 # timeline: one step of each case, on one scale. What travels beside the work is a strip below its lane. Above the lanes it
 # is told who waited for whom, and in each stretch that has the room, what it is: nobody should need the legend.
 shown = story
-told_of(case) = system('sed -n "s/^# told of '.case.': //p" "'.lanes_csv.'"')
-of_shown(what) = system('awk -F, -v shown="'.shown.' " ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
+told_of(case) = head_of(lanes_csv, "told of ".case)
+of_shown(what) = system('awk -F, -v shown='.in_shell(shown." ").' ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
     index(shown, " " $at["case"] " ") { end = $at["end_ms"] + 0; if (end > most[$at["case"]]) most[$at["case"]] = end; \
     if (!done[$at["kind"]]++) kinds = kinds " " $at["kind"] } \
     END { count = split(shown, cases, " "); for (i = 1; i <= count; i++) ends = ends " " most[cases[i]] + 0; \
-    print '.what.' }'' "'.lanes_csv.'"')
+    print '.what.' }'' <'.in_shell(lanes_csv))
 
 right = 24
 ends = of_shown("ends")         # of each shown case, in ms
@@ -178,7 +178,7 @@ bottom(track) = y(track == 1 || !strips ? 0.38 : 0.16)
 arrival(when) = strcol("arrived_last") eq "1" && strcol("kind") eq "transfer" ? column(when) : NaN
 # "wait 39.8", where a stretch is longer than that: a letter takes 7 pixels.
 stretch_ms(unused) = column("end_ms") - column("start_ms")
-stretch_text(unused) = said_of(strcol("kind"))." ".digits(stretch_ms(0))
+stretch_text(unused) = said_of(strcol("kind"))." ".ms_digits(stretch_ms(0))
 has_room(unused) = stretch_ms(0) / (1.02 * longest) * (width - left - right) > 7 * strlen(stretch_text(0)) + 8
 middle(part) = strcol("lane") eq "0" && phase(strcol("kind")) eq part && has_room(0) ? column("start_ms") + stretch_ms(0) / 2 : NaN
 do for [format in formats] {

@@ -14,7 +14,10 @@ ranks_csv = results."/ranks.csv"         # a row per case and rank
 rounds_csv = results."/rounds.csv"       # a row per case and round
 lanes_csv = results."/lanes.csv"         # one step of each case, flattened: a row per phase
 
-there(path) = system('test -r "'.path.'" && echo yes') eq "yes"
+# A text as the shell reads it, whatever it holds: a folder may be called  it's $HOME.
+escaped(text) = strstrt(text, "'") ? text[:strstrt(text, "'") - 1]."'\\''".escaped(text[strstrt(text, "'") + 1:]) : text
+in_shell(text) = "'".escaped(text)."'"
+there(path) = system("test -r ".in_shell(path)." && echo yes") eq "yes"
 if (!there(summary_csv)) {
     print "cannot draw: there is no ".summary_csv." (run the lab first, or name its folder: results='...')"
     exit status 77
@@ -24,8 +27,11 @@ if (!there(summary_csv)) {
 # A list is a string of words; "-" in it is a blank cell.
 column_of(csv, name) = system('awk -F, ''/^#/ { next } \
     !header { header = 1; for (i = 1; i <= NF; i++) if ($i == "'.name.'") at = i; next } \
-    at { printf "%s ", $at == "" ? "-" : $at }'' "'.csv.'"')
-preamble(key) = system('sed -n "s/^# '.key.': *//p" "'.summary_csv.'" | sed -n 1p')
+    at { printf "%s ", $at == "" ? "-" : $at }'' <'.in_shell(csv))
+# What stands behind "# key: " above the names, "" where nothing does. The key is compared as it is: a case may be called v1.0.
+head_of(csv, key) = system('awk -v key='.in_shell("# ".key.":").' ''!/^#/ { exit } \
+    index($0, key) == 1 { $0 = substr($0, length(key) + 1); sub(/^ */, ""); print; exit }'' <'.in_shell(csv))
+preamble(key) = head_of(summary_csv, key)
 
 place(item, list) = sum [i = 1:words(list)] (word(list, i) eq item ? i : 0)     # 0: not in it
 has(item, list) = place(item, list) > 0
@@ -52,7 +58,9 @@ grey = "#666666"
 
 # Three digits and no more than three decimals: steps of a GPU are shorter than a millisecond. 0.043, 0.427, 4.27, 42.7, 427.3
 digits(x) = sprintf(x < 1 ? "%.3f" : x < 10 ? "%.2f" : x < 1000 ? "%.1f" : "%.0f", x)
-in_ms(x) = x == x ? digits(x)." ms" : ""
+# Milliseconds have as many decimals as in the terminal (common/number.c).
+ms_digits(x) = sprintf(x < 0.0005 ? "%.1f" : x < 0.9995 ? "%.3f" : x < 9.995 ? "%.2f" : "%.1f", x)
+in_ms(x) = x == x ? ms_digits(x)." ms" : ""
 literal(text) = strstrt(text, "_") ? text[:strstrt(text, "_") - 1]."\\_".literal(text[strstrt(text, "_") + 1:]) : text
 bold(text) = "{/:Bold ".literal(text)."}"           # in such text a bare _ would begin a subscript
 
@@ -66,7 +74,7 @@ dashes = simulated ? 2 : 1      # of an outline
 of_gpus = preamble("GPUs") ne ""
 unit = of_gpus ? "GPU" : "core"
 trained_on = of_gpus ? system('awk -F, ''/^#/ { next } !at { for (i = 1; i <= NF; i++) if ($i == "device") at = i; next } \
-    { print $at; exit }'' "'.summary_csv.'"') : ""
+    { print $at; exit }'' <'.in_shell(summary_csv)) : ""
 machine = (simulated ? "platform ".cell("platform").", simulated · " : "").told("machine").also(preamble("device"))
 caption = counted("ranks", "rank").(told("cores") eq "" ? "" : " on ".counted("cores", unit)).\
     also(told("oversubscribed") eq "1" ? "more ranks than ".unit."s" : "").\

@@ -98,7 +98,7 @@ good 0 >good.csv
 told "by hand" 0 "of job 4 steps measured, from step 0 on" good.csv "${all[@]}"
 by_hand "by hand"
 for text in "rank 0 " "◀ last" "Of every 100 rank-seconds of job, 26 waited for rank 0." "would take 58.0 ms" "it took 95.0 ms" \
-    "No other case to compare with" "Next: rank 0 is late in its data" "No gnuplot here" "Tables, trace and charts: $folder/results"; do
+    "No other case to compare with" "Next: rank 0 is late in its data" "No gnuplot here" "Tables and trace: $folder/results"; do
     grep -qF "$text" out || complain "by hand" "does not say \"$text\""
 done
 ! grep -q $'\033' out || complain "by hand" "colours in a file"
@@ -116,6 +116,10 @@ by_hand "all columns"
 awk 'NR == 2 { names = $0 } NR > 2 && (NR - 3) % 20 == 0 && NR > 3 { print names } { print }' good.csv >same.csv
 told "names again" 0 "4 steps" same.csv "${all[@]}"
 by_hand "names again"
+{ printf '\xef\xbb\xbf'; cat good.csv; } >same.csv
+told "a byte order mark" 0 "4 steps" same.csv "${all[@]}"
+by_hand "a byte order mark"
+grep -qx '# machine: a test' results/summary.csv || complain "a byte order mark" "the file's own head is lost"
 good 1000 >same.csv
 told "later steps" 0 "from step 1000 on" same.csv --spans same.csv "${all[@]}" 2>/dev/null
 tell --spans same.csv "${all[@]}"
@@ -154,11 +158,58 @@ told "a case asked for" 0 "even, rank by rank" others.csv "${all[@]}" --case eve
 told "no such case" 2 "--case names no case of others.csv: 'odd'" others.csv --case odd
 told "no such baseline" 2 "--baseline names no case of others.csv: 'odd'" others.csv --baseline odd
 
-# A rank that leaves before the last has come: lines, no speed, status 1; unless clocks may differ by that much.
+# The baseline in one round, the other in forty: what has nothing to be held against is blank.
+awk 'BEGIN { print "case,round,rank,step,kind,start_ms,end_ms"; print "baseline,0,0,0,data,0,10"
+    for (round = 0; round < 40; round++) print "more," round ",0,0,data,0,20" }' >rounds.csv
+told "rounds of two cases" 0 "2.00" rounds.csv
+cell "rounds of two cases" rounds.csv "case=more round=0" vs_baseline 2
+for round in 1 2 39; do cell "rounds of two cases" rounds.csv "case=more round=$round" vs_baseline -; done
+
+# Nothing takes any time.
+printf 'rank,step,kind,start_ms,end_ms\n0,0,data,0,0\n' >nothing.csv
+told "nothing takes time" 0 "job 1 step measured" nothing.csv
+! grep -qi 'nan\|inf' out || complain "nothing takes time" "$(<out)"
+
+# Charts stand beside the tables of their own file only, and are not promised where there are none.
+charts=(charts.csv {breakdown,timeline,step_time}.{svg,png})
+no_charts() # NAME
+{
+    local chart
+    grep -qxF "Tables and trace: $folder/results" out || complain "$1" "the last line promises charts"
+    for chart in "${charts[@]}"; do [[ ! -e results/$chart ]] || complain "$1" "$chart is an old one"; done
+}
+stale() { for chart in "${charts[@]}"; do echo old >"results/$chart"; done; }
+stale
+told "old charts, no gnuplot" 0 "No gnuplot here" good.csv "${all[@]}"
+no_charts "old charts, no gnuplot"
 sed '26s/76$/69/' good.csv >early.csv
+stale
+told "old charts, a wrong file" 1 "WRONG" early.csv
+no_charts "old charts, a wrong file"
+printf '#!/bin/sh\necho chart >%s/results/charts.csv\nexit 1\n' "$folder" >bin/gnuplot && chmod +x bin/gnuplot
+told "a gnuplot that fails" 0 "the charts could not be drawn" good.csv "${all[@]}"
+no_charts "a gnuplot that fails"
+printf '#!/bin/sh\n' >bin/gnuplot
+told "a gnuplot" 0 "Tables, trace and charts: $folder/results" good.csv "${all[@]}"
+rm bin/gnuplot
+
+# Clocks of now, in Unix time, and of a century on: whole nanoseconds in the trace.
+awk -F, -v OFS=, 'NR > 2 { $4 += 3999999990000; $5 += 3999999990000 } 1' OFMT=%.0f CONVFMT=%.0f good.csv >unix.csv
+told "Unix time" 0 "4 steps" unix.csv "${all[@]}"
+! grep -q '"ts":[^,}]*-\|"ts":[0-9]\{12\}' results/trace.json || complain "Unix time" "times that are none in trace.json"
+
+# A rank that leaves before the last has come: lines, no speed, status 1; unless clocks may differ by that much.
 told "left early" 1 "early.csv:26: rank 1 leaves all_reduce 0 of step 0 at 69.000000 ms, before rank 0 (line 6) comes at 70.000000" early.csv
 grep -q "WRONG" out || complain "left early" "a speed is shown of it"
 cell "left early" summary.csv case=job wrong 1
+# Of what is said, the complaints are why a program ended, not what it warned of.
+LOCKSTEP_COMPLAINTS=$folder/complaints told "a warning" 1 "rank 1 leaves" early.csv
+[[ ! -s complaints ]] || complain "a warning" "is kept as a complaint: $(<complaints)"
+LOCKSTEP_COMPLAINTS=$folder/complaints told "a reason" 2 "No such file" nowhere.csv
+[[ $(<complaints) == "nowhere.csv: No such file or directory" ]] || complain "a reason" "is not kept: $(<complaints)"
+{ sed '2s/$/,case/; 3,$s/$/,baseline/' early.csv; good 0 late | sed 1,2d; } >wrong.csv
+told "a wrong baseline" 1 "(computed from late alone)." wrong.csv "${all[@]}"
+! grep -q "the baseline measured" out || complain "a wrong baseline" "a speed is shown of it"
 told "clocks differ" 0 "Clocks may differ by 1 ms" early.csv --clock-error-ms 1
 [[ ! -s err ]] || complain "clocks differ" "complains of it: $(<err)"
 told "nobody knows who came when" 0 "so wait and transfer are n/a" good.csv --hides-arrivals
@@ -213,6 +264,7 @@ bad "infinite" '24s/,11$/,inf/' "24: end_ms is 'inf', which is no number"
 bad "hexadecimal" '24s/,11$/,0xb/' "24: end_ms is '0xb', which is no number"
 bad "overflow" '24s/,11$/,1e999/' "24: end_ms is '1e999', which is no number"
 bad "too large" '24s/,11$/,1e300/' "24: end_ms is 1e300, not from"
+bad "a stamp of nanoseconds" '24s/,11$/,1700000000000000000/' "24: end_ms is 1700000000000000000, not from -4e+12 to 4e+12; write milliseconds"
 bad "a blank stamp" '24s/,11$/,/' "24: end_ms is blank; write milliseconds"
 bad "end before start" '24s/,11$/,0.5/' "24: forward ends at 0.5 ms, before it starts at 1"
 bad "phases over each other" '24s/,11$/,12/' "25: rank 1: backward begins at 11.000000 ms, before forward (line 24) ends at 12.000000"
@@ -247,6 +299,9 @@ sed '2s/$/,measured/; 3,$s/$/,1/; 13s/1$/0/' good.csv >bad.csv
 refused "a step measured in part" "14: measured is 1 here and 0 in line 13, both of step 2"
 sed '2s/$/,measured/; 3,$s/$/,1/; /^[012],2,/s/1$/0/' good.csv >bad.csv
 refused "a hole in what is measured" "13: step 2 is not measured, and step 0 before it is"
+sed '2s/$/,measured/; 3,$s/$/,0/' good.csv >bad.csv
+refused "all of it warm-up" "3: round 0 of case job has 4 steps, and in none of them measured is 1; write 1 in those that count, or give --skip-first-steps 0"
+told "all of it warm-up, but for the option" 0 "of job 4 steps measured" bad.csv "${all[@]}"
 sed '2s/$/,measured/; 3,$s/$/,2/' good.csv >bad.csv
 refused "half measured" "3: measured is 2, not from 0 to 1; write 0 or 1"
 : >bad.csv

@@ -99,6 +99,14 @@ answered again "" "" ""
 [[ $(wc -l <again/blind.csv) == 3 ]] || complain "a riddle is not a row: $(<again/blind.csv)"
 grep -qx "It was $truth:" out || complain "who says nothing is told nothing"
 
+# A file of answers that is there but empty has no names yet; one that cannot be written does not end the riddle.
+mkdir -p empty full/blind.csv
+: >empty/blind.csv
+play empty --seed 3 </dev/null
+[[ $(wc -l <empty/blind.csv) == 2 && $(kept empty seed) == 3 ]] || complain "an empty file of answers: $(<empty/blind.csv)"
+play full --seed 3 </dev/null
+grep -q "cannot keep your answer in full/blind.csv" err || complain "no word of an answer that is not kept: $(<err)"
+
 case $name in
 01_straggler) # of two cases, the other one is half right where the trouble is the same, and wrong where it is not
     for pair in "skew_ws4 skew_prefetch half" "skew_ws4 slow_core wrong"; do

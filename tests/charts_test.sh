@@ -20,10 +20,10 @@ complain()
     failed=1
 }
 
-draw() # RESULTS: every chart of them
+draw() # RESULTS [SCRIPT]: every chart of them
 {
     local said chart drawn=0
-    said=$(gnuplot -e "results='$1'" "$source/plots/$name.gp" 2>&1) || complain "$1: status $?"
+    said=$(gnuplot -e "results='${1//\'/\'\'}'" "$source/plots/${2:-$name}.gp" 2>&1) || complain "$1: status $?"
     [[ -z $said ]] || complain "$1: gnuplot says: $said"
     for chart in "$1"/*.svg; do
         [[ -s ${chart%.svg}.png ]] || complain "$chart has no PNG"
@@ -72,6 +72,26 @@ sed -E '/^# told/d; s/,(wait|transfer),/,exposed,/' "published/platforms/blog/$n
 rm -f blanks/*.svg blanks/*.png
 draw blanks
 grep -q 'wait or transfer' blanks/timeline.svg || complain "what is exposed has no place in the legend"
+
+# Whatever the folder is called.
+odd="it's \$(touch x) \`touch y\` \"here\""
+cp -r "published/platforms/blog/$name" "$odd"
+rm -f "$odd"/*.svg "$odd"/*.png
+draw "$odd"
+[[ ! -e x && ! -e y ]] || complain "the name of the folder is executed"
+for chart in "published/platforms/blog/$name"/{timeline,step_time,breakdown}.svg; do
+    cmp -s "$chart" "$odd/${chart##*/}" || complain "$chart is another one in a folder with an odd name"
+done
+
+# A case's name is no pattern: what is told of base-line is not told of base.line.
+cp -r "published/platforms/blog/$name" alike
+rm -f alike/*.svg alike/*.png
+first=$(awk -F, '/^#/ { next } seen++ { print $2; exit }' alike/summary.csv)
+sed -i "s/\b$first\b/base.line/" alike/{summary,ranks,rounds,lanes}.csv
+sed -i '1i # told of base-line: of another case' alike/lanes.csv
+draw alike blame
+! grep -q "of another case" alike/timeline.svg || complain "what is told of one case stands over another"
+grep -q "base.line" alike/timeline.svg || complain "the case is not drawn"
 
 # A text that is put on another is noticed.
 sed 's/>rank 1</>rank 0</; s/translate([0-9.]*,[0-9.]*)/translate(400,300)/' published/platforms/blog/"$name"/timeline.svg >planted.svg

@@ -285,6 +285,59 @@ static void lines_may_end_in_crlf_or_with_the_file(void **state)
     }
 }
 
+static void rows_are_found_by_what_they_hold(void **state)
+{
+    struct csv_table table = read_text(*state, "case,rank\na,0\nb,1\nb,2\n");
+    assert_int_equal(csv_find(&table, "case", "a"), 0);
+    assert_int_equal(csv_find(&table, "case", "b"), 1); /* the first */
+    assert_int_equal(csv_find(&table, "rank", "2"), 2);
+    assert_int_equal(csv_find(&table, "case", "case"), -1);
+    assert_int_equal(csv_find(&table, "nothing", "a"), -1);
+    csv_free(&table);
+    assert_int_equal(csv_find(&table, "case", "a"), -1); /* a table that is not there */
+}
+
+static void assert_head(const struct csv_table *table, const char *key, int n, const char *expected)
+{
+    char *told = csv_told(table, key, n);
+    if (told && expected)
+        assert_string_equal(told, expected);
+    else
+        assert_true(!told && !expected);
+    free(told);
+}
+
+static void the_head_tells_what_stands_behind_a_key(void **state)
+{
+    struct csv_table table =
+        read_text(*state, "# command: lab --sleep-ms 40 # command: no\r\n#\n\n# told:  one\n# told of a: x\n"
+                          "# told: two\n#told: no\n# blank:\ncase,note\n# told: three\na,\"x\n# told: four\"\n");
+    assert_head(&table, "command", 0, "lab --sleep-ms 40 # command: no");
+    assert_head(&table, "command", 1, NULL);
+    assert_head(&table, "told", 0, "one");
+    assert_head(&table, "told", 1, "two");
+    assert_head(&table, "told", 2, NULL); /* the third stands below the names */
+    assert_head(&table, "told of a", 0, "x");
+    assert_head(&table, "tol", 0, NULL);
+    assert_head(&table, "blank", 0, "");
+    csv_free(&table);
+    assert_head(&table, "told", 0, NULL);
+}
+
+static void a_byte_order_mark_is_no_part_of_a_name(void **state)
+{
+    struct csv_table table = read_text(*state, "\xef\xbb\xbf"
+                                               "case,rank\nbaseline,3\n");
+    assert_string_equal(table.cell[0], "case");
+    assert_field(&table, 0, "rank", "3");
+    csv_free(&table);
+    table = read_text(*state, "\xef\xbb\xbf# head\ncase\na\n");
+    assert_int_equal(table.rows, 1);
+    assert_int_equal(strncmp(table.text, "# head\n", 7), 0);
+    csv_free(&table);
+    assert_text_refused(*state, "\xef\xbb\xbf", "holds no line of names");
+}
+
 static void quoted_fields_hold_commas_and_quotes(void **state)
 {
     struct csv_table table = read_text(*state, "id,\"why, in words\",n\n1,\"a, \"\"b\"\", c\",3\n2,\"\",4\n");
@@ -507,6 +560,32 @@ static void nested_folders_are_made(void **state)
     assert_int_equal(file_make_folder("/"), 0);
 }
 
+static void a_file_is_read_whole(void **state)
+{
+    enum { SIZE = 200000 }; /* several blocks */
+    static char bytes[SIZE];
+    for (int i = 0; i < SIZE; i++)
+        bytes[i] = (char)(i % 251); /* zeros among them */
+    size_t size = 0;
+    char *path = put(*state, bytes, SIZE), *read = file_read(path, &size);
+    assert_non_null(read);
+    assert_int_equal(size, SIZE);
+    assert_memory_equal(read, bytes, SIZE);
+    assert_int_equal(read[SIZE], 0);
+    free(read);
+    free(path);
+    path = put(*state, "", 0);
+    read = file_read(path, NULL);
+    assert_string_equal(read, "");
+    free(read);
+    assert_int_equal(unlink(path), 0);
+    assert_null(file_read(path, &size));
+    assert_int_equal(errno, ENOENT);
+    assert_null(file_read(*state, &size));
+    assert_int_equal(errno, EISDIR);
+    free(path);
+}
+
 static void a_folder_that_cannot_be_made_says_why(void **state)
 {
     write_file(*state, "file", "a regular file\n");
@@ -534,6 +613,9 @@ int main(void)
         WITH_FOLDER(awkward_texts_are_read_back),
         WITH_FOLDER(comments_and_blank_lines_are_skipped),
         WITH_FOLDER(lines_may_end_in_crlf_or_with_the_file),
+        WITH_FOLDER(rows_are_found_by_what_they_hold),
+        WITH_FOLDER(the_head_tells_what_stands_behind_a_key),
+        WITH_FOLDER(a_byte_order_mark_is_no_part_of_a_name),
         WITH_FOLDER(quoted_fields_hold_commas_and_quotes),
         WITH_FOLDER(names_alone_are_a_table_without_rows),
         WITH_FOLDER(what_is_not_there_has_no_field),
@@ -549,6 +631,7 @@ int main(void)
         WITH_FOLDER(on_a_full_disk_the_old_file_stays),
         WITH_FOLDER(a_place_that_is_a_folder_is_not_replaced),
         WITH_FOLDER(nested_folders_are_made),
+        WITH_FOLDER(a_file_is_read_whole),
         WITH_FOLDER(a_folder_that_cannot_be_made_says_why),
     };
     return cmocka_run_group_tests_name("csv", tests, NULL, NULL);

@@ -228,12 +228,17 @@ static void a_number_is_decimal_and_finite(void **state)
         assert_refused(WORDS("--sleep-ms", wrong[i]), WORDS("--sleep-ms", wrong[i], "0 to 60000"));
 }
 
-static void a_time_below_a_millisecond_has_three_decimals(void **state)
+static void a_short_time_has_three_digits(void **state)
 {
     (void)state;
     assert_int_equal(number_ms_decimals(70.2e-3), 1);
-    assert_int_equal(number_ms_decimals(1e-3), 1);
-    assert_int_equal(number_ms_decimals(0.9996e-3), 1); /* 1.0, not 1.000 */
+    assert_int_equal(number_ms_decimals(12345e-3), 1);
+    assert_int_equal(number_ms_decimals(10e-3), 1);
+    assert_int_equal(number_ms_decimals(9.996e-3), 1); /* 10.0, not 10.00 */
+    assert_int_equal(number_ms_decimals(9.994e-3), 2);
+    assert_int_equal(number_ms_decimals(-4.27e-3), 2);
+    assert_int_equal(number_ms_decimals(1e-3), 2);
+    assert_int_equal(number_ms_decimals(0.9996e-3), 2); /* 1.00, not 1.000 */
     assert_int_equal(number_ms_decimals(0.427e-3), 3);
     assert_int_equal(number_ms_decimals(-0.427e-3), 3);
     assert_int_equal(number_ms_decimals(0.0006e-3), 3);
@@ -430,7 +435,7 @@ int main(void)
         cmocka_unit_test(an_empty_value_is_no_value),
         cmocka_unit_test(a_whole_number_is_digits_and_nothing_else),
         cmocka_unit_test(a_number_is_decimal_and_finite),
-        cmocka_unit_test(a_time_below_a_millisecond_has_three_decimals),
+        cmocka_unit_test(a_short_time_has_three_digits),
         cmocka_unit_test(out_of_range_shows_the_range),
         cmocka_unit_test(what_overflows_is_out_of_range),
         cmocka_unit_test(a_large_bound_is_shown_in_full),

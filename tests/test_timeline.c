@@ -429,7 +429,8 @@ static void drifting_replicas_and_lost_numbers_are_wrong(void **state)
 
 static void assert_told(const struct timeline *line, int step, const char *expected)
 {
-    char *told = waiting_told(line, step);
+    int last;
+    char *told = waiting_told(line, step, &last);
     if (!told || !expected)
         assert_true(!told && !expected);
     else
@@ -442,7 +443,7 @@ static void waiting_is_told_with_its_reason(void **state)
     (void)state;
     /* The spans' seconds are told as milliseconds. */
     assert_told(&straggler_line, 0,
-                "ranks 1 and 2 wait 37000 to 39000 ms for rank 0: its data took 41000 ms, theirs 1000 ms");
+                "ranks 1 and 2 wait 37000.0 to 39000.0 ms for rank 0: its data took 41000.0 ms, theirs 1000.0 ms");
     struct timeline line = straggler_line;
     line.hides_arrivals = true;
     assert_told(&line, 0, NULL);
@@ -456,9 +457,9 @@ static void waiting_is_told_with_its_reason(void **state)
     spans[2][3].start = spans[2][3].entered = 70;
     line = straggler_line;
     line.spans = spans[0];
-    assert_told(&line, 0, "rank 1 waits 39000 ms for the last, which come together");
+    assert_told(&line, 0, "rank 1 waits 39000.0 ms for the last, which come together");
     spans[1][3].start = spans[1][3].entered = 68; /* 2 of 81 */
-    assert_told(&line, 0, "nobody waits longer than 2000 ms");
+    assert_told(&line, 0, "nobody waits longer than 2000.0 ms");
     spans[1][3].start = spans[1][3].entered = 70;
     assert_told(&line, 0, "nobody waits");
 }
@@ -475,19 +476,38 @@ static void only_a_reason_that_explains_is_told(void **state)
     struct span lined[2][5] = { { spans[0], spans[1], spans[2], { .step = -1 }, { .step = -1 } },
                                 { spans[3], spans[4], spans[5], spans[6], spans[7] } };
     struct timeline line = { .ranks = 2, .steps = 1, .count = 5, .spans = lined[0] };
-    assert_told(&line, 0, "rank 0 waits 10000 ms for rank 1: its host work took 5000 ms");
+    assert_told(&line, 0, "rank 0 waits 10000.0 ms for rank 1: its host work took 5000.0 ms");
     lined[1][2].kind = SPAN_UPDATE; /* now two things of 4 and 5, and one of them is half */
     lined[1][2].start = lined[1][1].end = 16;
-    assert_told(&line, 0, "rank 0 waits 10000 ms for rank 1");
+    assert_told(&line, 0, "rank 0 waits 10000.0 ms for rank 1");
 
     struct span late[] = { phase(SPAN_BACKWARD, 3, 0, 30), sum(3, 0, 10, 10, 30), phase(SPAN_BACKWARD, 3, 8, 30),
                            sum(3, 0, 18, 18, 30) };
     line = (struct timeline){ .ranks = 2, .first_step = 3, .steps = 1, .count = 2, .spans = late };
-    assert_told(&line, 3, "rank 0 waits 8000 ms for rank 1, which began the step 8000 ms later");
+    assert_told(&line, 3, "rank 0 waits 8000.0 ms for rank 1, which began the step 8000.0 ms later");
     assert_told(&line, 4, NULL); /* there is no such step */
 }
 
 /* --- lanes ------------------------------------------------------------------------------------------------------ */
+
+/* Rank 0 comes last first, and all wait long; then rank 2, alone later than the one before it by more. */
+static void the_lane_that_is_marked_is_the_one_that_is_told(void **state)
+{
+    (void)state;
+    struct span spans[3][3] = {
+        { phase(SPAN_BACKWARD, 0, 0, 0.100), sum(0, 0, 0.040, 0.040, 0.041), sum(0, 1, 0.060, 0.060, 0.070) },
+        { phase(SPAN_BACKWARD, 0, 0, 0.100), sum(0, 0, 0.010, 0.010, 0.041), sum(0, 1, 0.060, 0.060, 0.070) },
+        { phase(SPAN_BACKWARD, 0, 0, 0.100), sum(0, 0, 0.038, 0.038, 0.041), sum(0, 1, 0.065, 0.065, 0.070) },
+    };
+    double slowest = 0;
+    struct outcome o = { .name = "late_ws4",
+                         .picture = { .ranks = 3, .steps = 1, .count = 3, .spans = spans[0] },
+                         .tally = { .every = 1, .slowest = &slowest } };
+    struct picture p = picture_take(&o);
+    assert_non_null(strstr(p.told, "for rank 0"));
+    assert_int_equal(p.last, 0);
+    picture_drop(&p);
+}
 
 /* A step in which rank `late` of so many comes 40 ms late, every rank 0.01 ms later than the one before, and every
  * second one by `spread` seconds. */
@@ -573,6 +593,12 @@ static int widest_line(const char *text)
     return widest;
 }
 
+static void assert_lanes_begin_at(const char *text, size_t column)
+{
+    for (; (text = strstr(text, "\n  rank ")); text++)
+        assert_int_equal(strcspn(text + 1, "\xe2"), column); /* the first byte of any glyph */
+}
+
 static void lanes_fit_the_terminal(void **state)
 {
     (void)state;
@@ -582,7 +608,7 @@ static void lanes_fit_the_terminal(void **state)
         struct outcome o = outcome_of(ranks[i], 0, &slowest);
         for (size_t j = 0; j < sizeof columns / sizeof *columns; j++) {
             char *text = drawn(&o, columns[j]);
-            int least = ranks[i] > PICTURE_LANES_MOST ? 43 : 40; /* a name, twenty columns, a mark */
+            int least = ranks[i] > 64 ? 45 : 40; /* a name, "  rank 1000-1023 " at most, twenty columns, a mark */
             int most = columns[j] > least ? columns[j] : least;
             if (widest_line(text) > most)
                 fail_msg("%d columns, not %d:\n%s", widest_line(text), most, text);
@@ -594,11 +620,32 @@ static void lanes_fit_the_terminal(void **state)
     struct outcome o = outcome_of(64, 5, &slowest);
     char *text = drawn(&o, 124);
     assert_drawn(text, "the other 63 ranks wait 39.4 to 40.0 ms for rank 5: its data took 41.0 ms, theirs 1.3");
-    assert_drawn(text, "\n  rank 6-63   ");
-    assert_drawn(text, "\n  rank 5      ");
+    assert_drawn(text, "\n  rank 6-63 ░");
+    assert_drawn(text, "\n  rank 5    ░");
     assert_drawn(text, "Ranks that share a lane look like the first of them, but for ");
     free(text);
     free((void *)o.picture.spans);
+    o = outcome_of(1024, 99, &slowest);
+    text = drawn(&o, 124);
+    assert_drawn(text, "-1023 ░");
+    assert_lanes_begin_at(text, strlen("  rank 905-1023 "));
+    free(text);
+    free((void *)o.picture.spans);
+}
+
+static void what_takes_no_time_is_drawn_without_an_axis(void **state)
+{
+    (void)state;
+    struct span span = phase(SPAN_DATA, 0, 5, 5);
+    double slowest = 0;
+    struct outcome o = { .name = "late_ws4",
+                         .idea = "nothing",
+                         .picture = { .ranks = 1, .steps = 1, .count = 1, .spans = &span },
+                         .tally = { .every = 1, .slowest = &slowest } };
+    char *text = drawn(&o, 80);
+    assert_drawn(text, "\n  rank 0 ");
+    assert_null(strstr(text, "ms"));
+    free(text);
 }
 
 int main(void)
@@ -625,7 +672,9 @@ int main(void)
         cmocka_unit_test(waiting_is_told_with_its_reason),
         cmocka_unit_test(only_a_reason_that_explains_is_told),
         cmocka_unit_test(many_ranks_share_lanes_but_not_the_last),
+        cmocka_unit_test(the_lane_that_is_marked_is_the_one_that_is_told),
         cmocka_unit_test(lanes_fit_the_terminal),
+        cmocka_unit_test(what_takes_no_time_is_drawn_without_an_axis),
     };
     return cmocka_run_group_tests_name("timeline", tests, NULL, NULL);
 }

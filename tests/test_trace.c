@@ -520,6 +520,26 @@ static void a_long_run_keeps_a_window_and_says_so(void **state)
     free(spans);
 }
 
+/* As somebody's job may be, recorded from its middle on. */
+static void steps_count_from_the_first_that_was_recorded(void **state)
+{
+    (void)state;
+    enum { BEGIN = 100000, STEPS = 3000 };
+    struct span *spans;
+    int kept;
+    struct timeline line = long_line(2, STEPS, &spans);
+    for (int i = 0; i < line.ranks * line.count; i++)
+        spans[i].step += BEGIN;
+    line.first_step += BEGIN;
+    struct found f = traced(line, &kept);
+    assert_right(&f);
+    assert_int_equal(kept, TRACE_STEPS_MOST);
+    assert_string_equal(metadata(&f, "process_name", "name", 1, 0), "some_ws4: steps 100000 to 100031 of 3000");
+    assert_true(f.slice_count + f.flow_count <= TRACE_EVENTS_MOST);
+    close_trace(&f);
+    free(spans);
+}
+
 static void many_ranks_keep_a_shorter_one(void **state)
 {
     (void)state;
@@ -591,6 +611,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_rank_has_no_arrows),
         cmocka_unit_test(ranks_that_made_other_calls_are_not_linked),
         cmocka_unit_test(a_long_run_keeps_a_window_and_says_so),
+        cmocka_unit_test(steps_count_from_the_first_that_was_recorded),
         cmocka_unit_test(many_ranks_keep_a_shorter_one),
         cmocka_unit_test(a_broken_trace_is_noticed),
     };

@@ -7,13 +7,14 @@
  * that each rank caused, whether one rank is to blame, and what a step had taken had all ranks been as quick as the median
  * one. Beside that, below --out:
  *     summary.csv, ranks.csv, rounds.csv, lanes.csv, trace.json   as in a lab's folder
- *     timeline, breakdown, step_time (svg, png)                   where there is gnuplot
+ *     timeline, breakdown, step_time (svg, png), charts.csv       where there is gnuplot and no rank was too early
  *
  * Where a file has several cases they are held against one of them: --baseline, or the one of that name, or the first.
  *
  * Exit status: 0 told; 1 a rank left a collective before the last one came; 2 the file cannot be understood: its name, the
  * line, why, and the cure. */
 #include "die.h"
+#include "hint.h"
 #include "job.h"
 #include "lanes.h"
 #include "memory.h"
@@ -66,13 +67,12 @@ struct origin {
 
 static struct origin origin_of(const struct spans_file *file)
 {
-    static const char key[] = "# simulated: platform ";
+    static const char key[] = "platform ";
     struct origin origin = { .head = spans_file_head(file) };
-    const char *told = strstr(origin.head, key);
-    if (told) {
-        told += strlen(key);
-        origin.platform = memory_text("%.*s", (int)strcspn(told, ",\r\n"), told);
-    }
+    char *told = csv_told(&file->table, "simulated", 0);
+    if (told && strncmp(told, key, strlen(key)) == 0)
+        origin.platform = memory_text("%.*s", (int)strcspn(told + strlen(key), ","), told + strlen(key));
+    free(told);
     return origin;
 }
 
@@ -96,7 +96,8 @@ static struct outcome outcome_of(const struct spans_case *of)
     tally_open(&o.tally, &o.run);
     for (int i = 0; i < of->count; i++)
         tally_add(&o.tally, &of->blocks[i].timeline);
-    o.idea = memory_text("%d steps of %d rank%s", o.tally.steps, of->ranks, of->ranks == 1 ? "" : "s");
+    o.idea = memory_text("%d step%s of %d rank%s", o.tally.steps, o.tally.steps == 1 ? "" : "s", of->ranks,
+                         of->ranks == 1 ? "" : "s");
     return o;
 }
 
@@ -142,79 +143,14 @@ static void release(struct report *r)
 /* The case to explain: of those beside the baseline the one whose ranks stand still longest. */
 static const struct outcome *choose_shown(const struct report *r, const char *name)
 {
+    if (name)
+        return report_find_case(r, name);
     const struct outcome *shown = &r->outcomes[r->cases > 1];
     for (int i = 1; i < r->cases; i++)
         if (r->outcomes[i].summary.exposed - fmax(0, r->outcomes[i].summary.transfer) >
             shown->summary.exposed - fmax(0, shown->summary.transfer))
             shown = &r->outcomes[i];
-    for (int i = 0; name && i < r->cases; i++)
-        if (strcmp(r->outcomes[i].name, name) == 0)
-            shown = &r->outcomes[i];
     return shown;
-}
-
-/* --- what to look at next --------------------------------------------------------------------------------------- */
-
-/* The phase by which a rank exceeds the median rank most. */
-static enum span_kind excess_of(const struct tally *t, int rank)
-{
-    double *others = memory_new((size_t)t->ranks, sizeof *others), most = 0;
-    int found = SPAN_DATA;
-    for (int kind = 0; kind < SPAN_PHASES; kind++) {
-        for (int r = 0; r < t->ranks; r++)
-            others[r] = t->sum[r].phase[kind];
-        double excess = t->sum[rank].phase[kind] - stats_lower_median(others, t->ranks);
-        if (excess > most) {
-            most = excess;
-            found = kind;
-        }
-    }
-    free(others);
-    return (enum span_kind)found;
-}
-
-/* The rank that is charged with more than three quarters of all, though it is not named; -1 for none. */
-static int suspect_of(const struct tally *t)
-{
-    double all = 0;
-    int most = 0;
-    for (int rank = 0; rank < t->ranks; rank++) {
-        all += t->sum[rank].caused;
-        most = t->sum[rank].caused > t->sum[most].caused ? rank : most;
-    }
-    return t->sum[most].caused > 0.75 * all ? most : -1;
-}
-
-static void hint(const struct outcome *o)
-{
-    static const double much = 0.15; /* of a step: less than that is hardly worth a lesson */
-    const struct summary *s = &o->summary;
-    printf("\nNext: ");
-    if (isnan(s->wait)) {
-        printf("stamps that tell when a rank came, as notebooks-md/your_own_job.md has it.\n");
-    } else if (s->blamed_rank >= 0 && s->wait > much * s->step) {
-        enum span_kind kind = excess_of(&o->tally, s->blamed_rank);
-        printf("rank %d is late in its %s; notebooks-md/%s.md tries what helps.\n", s->blamed_rank, span_names[kind],
-               kind == SPAN_HOST ? "02_rank0_host" : "01_straggler");
-    } else if (s->wait > much * s->step && suspect_of(&o->tally) >= 0) {
-        printf("most of the waiting is for rank %d, but luck or the baseline explain as much; record more than %d "
-               "steps.\n",
-               suspect_of(&o->tally), o->tally.steps);
-    } else if (s->wait > much * s->step && s->wait >= s->transfer) {
-        printf(
-            "another rank is late each time, as where batches differ; notebooks-md/05_token_skew.md deals them out.\n");
-    } else if (s->transfer > much * s->step) {
-        printf("transfer is %.0f %% of a step; notebooks-md/03_comm_bound.md asks what makes it cheaper.\n",
-               100 * s->transfer / s->step);
-    } else if (s->host > much * s->step) {
-        printf("all ranks work on the host for %.0f %% of a step; notebooks-md/02_rank0_host.md.\n",
-               100 * s->host / s->step);
-    } else if (s->data > much * s->step) {
-        printf("all ranks fetch for %.0f %% of a step; fetching ahead, in notebooks-md/01_straggler.md.\n",
-               100 * s->data / s->step);
-    } else {
-        printf("little is waited for here: most of a step is each rank's own work (notebooks-md/04_small_work.md).\n");
-    }
 }
 
 /* --- telling ---------------------------------------------------------------------------------------------------- */
@@ -256,7 +192,7 @@ static void tell(const struct report *r, const struct spans_file *file, const st
         printf("No other case to compare with: a rank is named if more than three quarters of what is charged is "
                "charged to\n"
                "it, and it is charged most in more steps than luck explains.\n");
-    hint(shown);
+    hint_tell(stdout, shown);
 }
 
 /* 'it''s' for gnuplot. Free it. */
@@ -273,7 +209,21 @@ static char *quoted(const char *text)
     return quoted;
 }
 
-static void draw(const struct report *r, const struct outcome *shown)
+/* Charts of another file would belie the tables beside them. */
+static void remove_charts(const char *folder)
+{
+    static const char *const names[] = { "charts.csv",   "breakdown.svg", "breakdown.png", "timeline.svg",
+                                         "timeline.png", "step_time.svg", "step_time.png" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *path = memory_text("%s/%s", folder, names[i]);
+        if (unlink(path) != 0 && errno != ENOENT)
+            die(STATUS_WRONG, "cannot remove %s, a chart of what was told before: %s", path, strerror(errno));
+        free(path);
+    }
+}
+
+/* Returns whether there are charts now. */
+static bool draw(const struct report *r, const struct outcome *shown)
 {
     extern char **environ;
     char *folder = quoted(r->folder);
@@ -283,13 +233,17 @@ static void draw(const struct report *r, const struct outcome *shown)
     char *argv[] = { "gnuplot", "-e", settings, script, NULL };
     pid_t child;
     int status = 0, error = posix_spawnp(&child, argv[0], NULL, NULL, argv, environ);
-    if (error == ENOENT)
+    bool is_drawn = !error && waitpid(child, &status, 0) >= 0 && status == 0;
+    if (error == ENOENT) {
         printf("No gnuplot here, so no charts.\n");
-    else if (error || waitpid(child, &status, 0) < 0 || status != 0)
+    } else if (!is_drawn) {
         warn("the charts could not be drawn: gnuplot -e \"%s\" %s tells why; the tables are whole", settings, script);
+        remove_charts(r->folder); /* what it began */
+    }
     free(settings);
     free(told_best);
     free(folder);
+    return is_drawn;
 }
 
 int main(int argc, char **argv)
@@ -317,12 +271,12 @@ int main(int argc, char **argv)
     for (int i = 0; i < report.cases; i++)
         wrong += report.outcomes[i].tally.wrong;
     tell(&report, file, &options);
+    remove_charts(report.folder);
     report_write_tables(&report);
     lanes_write(&report);
     trace_write(&report);
-    if (!wrong)
-        draw(&report, choose_shown(&report, options.shown));
-    printf("Tables, trace and charts: %s\n", report.folder);
+    bool is_drawn = !wrong && draw(&report, choose_shown(&report, options.shown));
+    printf("Tables%s: %s\n", is_drawn ? ", trace and charts" : " and trace", report.folder);
     release(&report);
     free(origin.head);
     free(origin.platform);

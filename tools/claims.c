@@ -74,19 +74,10 @@ static bool must_hold(const struct claim *claim)
 
 /* --- the file of claims -------------------------------------------------------------------------------- */
 
-/* Ends the program with the line on which the table's row stands; no field holds a line end. */
+/* Ends the program with the line on which the table's row stands. */
 _Noreturn static void die_at(const struct lab *lab, int row, const char *what, const char *which, const char *cure)
 {
-    int line = 0, rows = -2; /* the first line that counts holds the names, the next one row 0 */
-    bool is_start = true;
-    FILE *file = fopen(lab->path, "r");
-    for (int c = 0; file && rows < row && (c = getc(file)) != EOF; is_start = c == '\n') {
-        line += is_start;
-        rows += is_start && !strchr("#\r\n", c);
-    }
-    if (file)
-        fclose(file);
-    die(STATUS_USAGE, "%s:%d: %s '%s'; %s", lab->path, line, what, which, cure);
+    die(STATUS_USAGE, "%s:%d: %s '%s'; %s", lab->path, lab->claims.line[row + 1], what, which, cure);
 }
 
 static const char *claim_text(const struct lab *lab, int row, const char *column)
@@ -137,10 +128,7 @@ static struct claim read_claim(const struct lab *lab, int row)
 static bool has_published_settings(const struct lab *lab, const struct csv_table *summary)
 {
     const struct csv_table *blog = &lab->places[PUBLISHED].summary;
-    int row = 0;
-    while (row < blog->rows && strcmp(csv_field(blog, row, "lab"), lab->name) != 0)
-        row++;
-    const char *at = csv_field(blog, row, "settings");
+    const char *at = csv_field(blog, csv_find(blog, "lab", lab->name), "settings");
     if (!at || !*at)
         return false;
     for (; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
@@ -210,7 +198,7 @@ static void judge_place(struct lab *lab, int at, bool gate, struct totals *total
     for (int claim_row = 0; claim_row < lab->claims.rows; claim_row++) {
         const char *name = claim_text(lab, claim_row, "case");
         bool is_every = strcmp(name, "*") == 0;
-        int first = is_every ? 0 : table_find_case(summary, name);
+        int first = is_every ? 0 : csv_find(summary, "case", name);
         int last = is_every ? summary->rows - 1 : first;
         for (int row = first; row <= last; row++) {
             struct judgement j = judge(lab, at, claim_row, row);

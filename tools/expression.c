@@ -10,21 +10,13 @@ struct reader {
     struct reading *reading;
 };
 
-int table_find_case(const struct csv_table *table, const char *name)
-{
-    for (int row = 0; row < table->rows; row++)
-        if (strcmp(csv_field(table, row, "case"), name) == 0)
-            return row;
-    return -1;
-}
-
 double table_setting(const struct csv_table *table, const char *flag)
 {
-    const char *command = strstr(table->text, "# command: ");
+    char *command = csv_told(table, "command", 0);
     const char *found = command ? strstr(command, flag) : NULL;
-    if (!found || memchr(command, '\n', (size_t)(found - command)))
-        return NAN;
-    return strtod(found + strlen(flag), NULL);
+    double value = found ? strtod(found + strlen(flag), NULL) : NAN;
+    free(command);
+    return value;
 }
 
 static double give_up(struct reader *r, enum trouble trouble, const char *what, const char *which)
@@ -62,7 +54,7 @@ static const char *read_cell(struct reader *r)
         return NULL;
     }
     if (count == 2)
-        row = table_find_case(table, words[0]);
+        row = csv_find(table, "case", words[0]);
     const char *field = csv_field(table, row, column);
     if (!field)
         give_up(r, CASE_NOT_RUN, "case not run:", words[0]);

@@ -49,7 +49,4 @@ bool expression_holds(struct reading *reading, const char *quantity, enum relati
 /* The number that stands behind `flag`, as in " --sleep-ms ", on the preamble's line "# command: "; NaN when none does. */
 double table_setting(const struct csv_table *table, const char *flag);
 
-/* The row in which column `case` holds `name`; -1 when none does. */
-int table_find_case(const struct csv_table *table, const char *name);
-
 #endif

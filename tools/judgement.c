@@ -74,7 +74,7 @@ static struct closing closing_row(const struct lab *lab, const struct csv_table 
     closing.is_shared = csv_value(&lab->places[HERE].summary, rows[HERE], "oversubscribed") > 0;
     closing.verdict = verdict_phrase(lab, rows);
     const char *name = csv_field(lead, row, "case");
-    if (lead != &lab->places[JUDGED].summary && table_find_case(&lab->places[JUDGED].summary, name) >= 0)
+    if (lead != &lab->places[JUDGED].summary && csv_find(&lab->places[JUDGED].summary, "case", name) >= 0)
         closing.name =
             memory_text("%s, %s x %s", name, csv_field(lead, row, "ranks"), csv_field(lead, row, "batch_size"));
     else

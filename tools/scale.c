@@ -238,7 +238,7 @@ static void compare(struct scale *scale, const struct point *point, const char *
 /* The row of a case as it was simulated; NaN everywhere where it was not run. */
 static struct row simulated(const struct point *point, const struct csv_table *table, const char *name)
 {
-    int at = table_find_case(table, name);
+    int at = csv_find(table, "case", name);
     struct row row = blank;
     row.platform = point->platform;
     row.name = name;

@@ -1,31 +1,14 @@
 /* One round of a spans.csv: what its ranks' rows say together, and the timeline that they make. */
 #include "die.h"
-#include "hash.h"
 #include "memory.h"
 #include "spans_file.h"
+#include "spans_steps.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
 static const double ROUNDED = 1.5e-9; /* seconds: stamps of six decimals of a millisecond differ by so much at most */
-
-/* The rows of one rank, and of them its collectives. */
-struct lane {
-    int rank;
-    struct spans_row *rows; /* (count) in the order of time */
-    int count;
-    struct spans_row **meeting; /* (meetings) */
-    int meetings;
-};
-
-struct block {
-    const struct spans_file *file;
-    const char *name;
-    int round, ranks;
-    struct lane *lanes; /* (ranks) */
-    int first_step, last_step;
-};
 
 static const char *word(const struct spans_row *row)
 {
@@ -34,7 +17,7 @@ static const char *word(const struct spans_row *row)
 
 /* --- one rank --------------------------------------------------------------------------------------------------- */
 
-static void check_steps(const struct block *b, const struct spans_row *before, const struct spans_row *row)
+static void check_steps(const struct spans_lanes *b, const struct spans_row *before, const struct spans_row *row)
 {
     if (row->span.step < before->span.step)
         spans_file_refuse(b->file, row->line,
@@ -47,7 +30,7 @@ static void check_steps(const struct block *b, const struct spans_row *before, c
 }
 
 /* A phase ends where the next one begins. Returns the last of them. */
-static struct spans_row *join_phases(const struct block *b, struct lane *lane)
+static struct spans_row *join_phases(const struct spans_lanes *b, struct spans_lane *lane)
 {
     struct spans_row *open = NULL;
     for (int i = 0; i < lane->count; i++) {
@@ -82,7 +65,7 @@ static int compare_entries(const void *a, const void *b)
 }
 
 /* A rank waits for one collective at a time. */
-static void check_waits(const struct block *b, const struct lane *lane)
+static void check_waits(const struct spans_lanes *b, const struct spans_lane *lane)
 {
     struct spans_row **order = memory_new((size_t)lane->meetings + 1, sizeof *order);
     for (int i = 0; i < lane->meetings; i++)
@@ -99,7 +82,8 @@ static void check_waits(const struct block *b, const struct lane *lane)
 }
 
 /* The phase that is open when a rank begins to wait. */
-static const struct spans_row *phase_at(const struct block *b, const struct lane *lane, const struct spans_row *meeting)
+static const struct spans_row *phase_at(const struct spans_lanes *b, const struct spans_lane *lane,
+                                        const struct spans_row *meeting)
 {
     int at = (int)(meeting - lane->rows), around = at;
     while (around >= 0 && !span_is_phase(&lane->rows[around].span))
@@ -115,7 +99,7 @@ static const struct spans_row *phase_at(const struct block *b, const struct lane
 }
 
 /* A collective is waited for within one phase; the last phase lasts as long as it must. */
-static void place_meetings(const struct block *b, struct lane *lane, struct spans_row *last)
+static void place_meetings(const struct spans_lanes *b, struct spans_lane *lane, struct spans_row *last)
 {
     for (int n = 0; n < lane->meetings; n++) {
         struct spans_row *row = lane->meeting[n];
@@ -132,7 +116,7 @@ static void place_meetings(const struct block *b, struct lane *lane, struct span
     }
 }
 
-static void settle_lane(const struct block *b, struct lane *lane)
+static void settle_lane(const struct spans_lanes *b, struct spans_lane *lane)
 {
     struct spans_row *last = join_phases(b, lane);
     lane->meeting = memory_new((size_t)lane->count, sizeof *lane->meeting);
@@ -148,10 +132,10 @@ static void settle_lane(const struct block *b, struct lane *lane)
 
 /* --- ranks beside each other ------------------------------------------------------------------------------------ */
 
-static void cut_lanes(struct block *b, struct spans_row *rows, int count)
+static void cut_lanes(struct spans_lanes *b, struct spans_row *rows, int count)
 {
     for (int i = 0; i < count; i++) {
-        struct lane *lane = &b->lanes[rows[i].rank];
+        struct spans_lane *lane = &b->lanes[rows[i].rank];
         lane->rows = lane->count ? lane->rows : &rows[i];
         lane->count++;
     }
@@ -165,7 +149,7 @@ static void cut_lanes(struct block *b, struct spans_row *rows, int count)
     }
 }
 
-static int step_of(const struct lane *lane, bool is_last)
+static int step_of(const struct spans_lane *lane, bool is_last)
 {
     int step = -1;
     for (int i = 0; i < lane->count; i++)
@@ -174,12 +158,12 @@ static int step_of(const struct lane *lane, bool is_last)
     return step;
 }
 
-static void check_spans_of_steps(struct block *b)
+static void check_spans_of_steps(struct spans_lanes *b)
 {
     b->first_step = step_of(&b->lanes[0], false);
     b->last_step = step_of(&b->lanes[0], true);
     for (int rank = 1; rank < b->ranks; rank++) {
-        const struct lane *lane = &b->lanes[rank];
+        const struct spans_lane *lane = &b->lanes[rank];
         int first = step_of(lane, false), last = step_of(lane, true);
         if (first != b->first_step || last != b->last_step)
             spans_file_refuse(b->file, lane->rows[0].line,
@@ -189,11 +173,11 @@ static void check_spans_of_steps(struct block *b)
     }
 }
 
-static void check_meetings(const struct block *b)
+static void check_meetings(const struct spans_lanes *b)
 {
-    const struct lane *first = &b->lanes[0];
+    const struct spans_lane *first = &b->lanes[0];
     for (int rank = 1; rank < b->ranks; rank++) {
-        const struct lane *lane = &b->lanes[rank];
+        const struct spans_lane *lane = &b->lanes[rank];
         for (int n = 0; n < first->meetings || n < lane->meetings; n++) {
             const struct spans_row *mine = n < lane->meetings ? lane->meeting[n] : NULL;
             const struct spans_row *theirs = n < first->meetings ? first->meeting[n] : NULL;
@@ -215,7 +199,7 @@ static void check_meetings(const struct block *b)
 
 /* Ranks that left a collective before its last one came: their clocks differ, or the calls do not belong together. It is
  * timeline_split() that counts them as wrong; this says which. */
-static void tell_early(const struct block *b, double clock_error)
+static void tell_early(const struct spans_lanes *b, double clock_error)
 {
     enum { TOLD = 3 };
     int early = 0;
@@ -239,100 +223,9 @@ static void tell_early(const struct block *b, double clock_error)
         warn("%s: … and %d more of round %d of case %s", b->file->path, early - TOLD, b->round, b->name);
 }
 
-/* --- which steps count ------------------------------------------------------------------------------------------ */
-
-/* What rank 0 does in each step, as a number: alike where the kinds and their order are. And whether it meets others. */
-struct pattern {
-    uint64_t *hash; /* (steps) */
-    bool *meets;    /* (steps) */
-};
-
-static struct pattern pattern_of(const struct block *b)
-{
-    size_t steps = (size_t)(b->last_step - b->first_step) + 1;
-    struct pattern p = { .hash = memory_new(steps, sizeof *p.hash), .meets = memory_new(steps, sizeof *p.meets) };
-    const struct lane *lane = &b->lanes[0];
-    for (int i = 0; i < lane->count; i++) {
-        const struct span *span = &lane->rows[i].span;
-        int step = span->step - b->first_step;
-        if (step < 0 || (size_t)step >= steps)
-            continue;
-        p.hash[step] = hash_add(p.hash[step] ? p.hash[step] : HASH_BEGIN, span->kind);
-        p.meets[step] |= !span_is_phase(span);
-    }
-    return p;
-}
-
-/* The shortest cycle that steps from `from` on repeat, twice at least; 1 where they do not. */
-static int cycle_of(const struct pattern *p, int from, int steps)
-{
-    for (int every = 1; every <= (steps - from) / 2; every++) {
-        int step = from + every;
-        while (step < steps && p->hash[step] == p->hash[step - every])
-            step++;
-        if (step == steps)
-            return every;
-    }
-    return 1;
-}
-
-/* The first step that is measured by its column: warm-up comes first, on all ranks alike. */
-static int first_measured(const struct block *b)
-{
-    int steps = b->last_step - b->first_step + 1, first = steps;
-    const struct spans_row **told = memory_new((size_t)steps, sizeof *told);
-    for (int rank = 0; rank < b->ranks; rank++)
-        for (int i = 0; i < b->lanes[rank].count; i++) {
-            const struct spans_row *row = &b->lanes[rank].rows[i];
-            int step = row->span.step - b->first_step;
-            if (!span_is_phase(&row->span))
-                continue;
-            if (told[step] && told[step]->is_measured != row->is_measured)
-                spans_file_refuse(b->file, row->line,
-                                  "measured is %d here and %d in line %d, both of step %d; a step is "
-                                  "measured as a whole",
-                                  row->is_measured, told[step]->is_measured, told[step]->line, row->span.step);
-            told[step] = told[step] ? told[step] : row;
-            first = row->is_measured && step < first ? step : first;
-        }
-    for (int step = first; step < steps; step++)
-        if (!told[step]->is_measured)
-            spans_file_refuse(b->file, told[step]->line,
-                              "step %d is not measured, and step %d before it is; warm-up comes "
-                              "first",
-                              told[step]->span.step, told[first]->span.step);
-    free(told);
-    return first;
-}
-
-/* Whole cycles are measured, each ending with a step in which ranks meet. */
-static void settle_window(const struct block *b, struct spans_block *made, const struct spans_wishes *wishes,
-                          bool has_measured)
-{
-    int steps = b->last_step - b->first_step + 1, skip = wishes->skip_first_steps;
-    if (skip < 0)
-        skip = has_measured ? first_measured(b) : steps >= 4 ? 2 : 0;
-    if (skip >= steps)
-        spans_file_refuse(b->file, b->lanes[0].rows[0].line,
-                          "round %d of case %s has %d steps, none of which is measured; skip "
-                          "fewer --skip-first-steps",
-                          b->round, b->name, steps);
-    struct pattern p = pattern_of(b);
-    int every = cycle_of(&p, skip, steps), shift = 0;
-    while (shift < every && !p.meets[skip + shift + every - 1])
-        shift++;
-    shift = shift == every ? 0 : shift;
-    made->every = every;
-    made->timeline.first_step = b->first_step + skip + shift;
-    int measured = steps - skip - shift;
-    made->timeline.steps = every > 1 ? measured / every * every : measured;
-    free(p.hash);
-    free(p.meets);
-}
-
 /* --- together --------------------------------------------------------------------------------------------------- */
 
-static const struct span *lay_out(const struct block *b, int most)
+static const struct span *lay_out(const struct spans_lanes *b, int most)
 {
     struct span *spans = memory_new((size_t)b->ranks * (size_t)most, sizeof *spans);
     for (int rank = 0; rank < b->ranks; rank++)
@@ -345,7 +238,7 @@ static const struct span *lay_out(const struct block *b, int most)
 struct spans_block spans_block_of(const struct spans_file *file, const struct spans_case *of, struct spans_row *rows,
                                   int count, const struct spans_wishes *wishes, bool has_measured)
 {
-    struct block b = { .file = file, .name = of->name, .ranks = of->ranks, .round = rows[0].span.round };
+    struct spans_lanes b = { .file = file, .name = of->name, .ranks = of->ranks, .round = rows[0].span.round };
     b.lanes = memory_new((size_t)b.ranks, sizeof *b.lanes);
     cut_lanes(&b, rows, count);
     int most = 0;
@@ -363,7 +256,7 @@ struct spans_block spans_block_of(const struct spans_file *file, const struct sp
                                               .count = most,
                                               .clock_error = wishes->clock_error,
                                               .hides_arrivals = wishes->hides_arrivals } };
-    settle_window(&b, &made, wishes, has_measured);
+    spans_steps_settle(&b, wishes, has_measured, &made);
     tell_early(&b, wishes->clock_error);
     made.timeline.spans = lay_out(&b, most);
     for (int rank = 0; rank < b.ranks; rank++)

@@ -67,11 +67,10 @@ struct spans_file *spans_file_open(const char *path, const struct spans_wishes *
     if (!csv_read(path, &file->table, why, sizeof why))
         die(STATUS_USAGE, "%s", why);
     bool has_measured = false;
-    char *head = spans_file_head(file);
     struct spans_wishes settled = *wishes;
-    settled.hides_arrivals |=
-        strstr(head, "# wait and transfer: n/a") != NULL; /* labs whose ranks share a GPU say so */
-    free(head);
+    char *told = csv_told(&file->table, "wait and transfer", 0); /* labs whose ranks share a GPU say so */
+    settled.hides_arrivals |= told && strncmp(told, "n/a", 3) == 0;
+    free(told);
     int count = 0;
     struct spans_row *rows = spans_rows_read(file, &count, &has_measured);
     for (int begin = 0, end; begin < count; begin = end) {

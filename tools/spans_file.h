@@ -1,5 +1,5 @@
-/* spans_file: a spans.csv of anybody's job, read, checked and laid out as timelines. notebooks-md/your_own_job.md is the
- * page about the format; in short:
+/* spans_file: a spans.csv of anybody's job, read, checked and laid out as timelines. notebooks-md/your_own_job.md is
+ * the page about the format; in short:
  *
  *     rank, step, kind, start_ms, end_ms      must be there; kind is a word of span_names
  *     round, case                             0 and "job" where they are not
@@ -7,9 +7,9 @@
  *     entered_ms                              start_ms where it is not: a collective that blocked
  *     bytes, progressed, measured             0, 0 and by --skip-first-steps where they are not
  *
- * Other columns are passed over, rows come in any order, and so may more lines of the same names. A phase lasts until the next one of its rank begins; the last one
- * of a rank at least to the end of the last collective. What contradicts this ends the program with STATUS_USAGE and one
- * line: file, line, reason, cure. */
+ * Other columns are passed over, rows come in any order, and so may more lines of the same names. A phase lasts until
+ * the next one of its rank begins; the last one of a rank at least to the end of the last collective. What contradicts
+ * this ends the program with STATUS_USAGE and one line: file, line, reason, cure. */
 #ifndef LOCKSTEP_SPANS_FILE_H
 #define LOCKSTEP_SPANS_FILE_H
 
@@ -63,8 +63,8 @@ char *spans_file_head(const struct spans_file *file);
 _Noreturn void spans_file_refuse(const struct spans_file *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Of spans_rows.c: every row of the table, (count), sorted by case, round and rank, and each rank's by time. Fills in the
- * names of the cases. */
+/* Of spans_rows.c: every row of the table, (count), sorted by case, round and rank, and each rank's by time. Fills in
+ * the names of the cases. */
 struct spans_row *spans_rows_read(struct spans_file *file, int *count, bool *has_measured);
 
 /* Of spans_block.c: the rows of one round, (count), all of one case, as a timeline. */

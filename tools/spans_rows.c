@@ -9,7 +9,8 @@
 #include <string.h>
 
 enum { MOST_SHOWN = 40, NAME_MOST = 60 };
-static const double COUNT_MOST = 1e9, BYTES_MOST = 9007199254740992.0, MS_MOST = 1e15;
+static const double COUNT_MOST = 1e9, BYTES_MOST = 9007199254740992.0;
+static const double MS_MOST = 4e12; /* the year 2096 of Unix time; a trace's nanoseconds have 63 bits, twice as much */
 
 /* Where the columns are; -1 for one that is not there. */
 enum column { RANK, STEP, KIND, START, END, ROUND, CASE, SEQUENCE, ENTERED, BYTES, PROGRESSED, MEASURED, COLUMNS };

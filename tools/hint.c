@@ -1,0 +1,72 @@
+#include "hint.h"
+
+#include "memory.h"
+#include "stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The phase by which a rank exceeds the median rank most. */
+static enum span_kind excess_of(const struct tally *t, int rank)
+{
+    double *others = memory_new((size_t)t->ranks, sizeof *others), most = 0;
+    int found = SPAN_DATA;
+    for (int kind = 0; kind < SPAN_PHASES; kind++) {
+        for (int r = 0; r < t->ranks; r++)
+            others[r] = t->sum[r].phase[kind];
+        double excess = t->sum[rank].phase[kind] - stats_lower_median(others, t->ranks);
+        if (excess > most) {
+            most = excess;
+            found = kind;
+        }
+    }
+    free(others);
+    return (enum span_kind)found;
+}
+
+/* The rank that is charged with more than three quarters of all, though it is not named; -1 for none. */
+static int suspect_of(const struct tally *t)
+{
+    double all = 0;
+    int most = 0;
+    for (int rank = 0; rank < t->ranks; rank++) {
+        all += t->sum[rank].caused;
+        most = t->sum[rank].caused > t->sum[most].caused ? rank : most;
+    }
+    return t->sum[most].caused > 0.75 * all ? most : -1;
+}
+
+void hint_tell(FILE *out, const struct outcome *o)
+{
+    static const double much = 0.15; /* of a step: less than that is hardly worth a lesson */
+    const struct summary *s = &o->summary;
+    fprintf(out, "\nNext: ");
+    if (isnan(s->wait)) {
+        fprintf(out, "stamps that tell when a rank came, as notebooks-md/your_own_job.md has it.\n");
+    } else if (s->blamed_rank >= 0 && s->wait > much * s->step) {
+        enum span_kind kind = excess_of(&o->tally, s->blamed_rank);
+        fprintf(out, "rank %d is late in its %s; notebooks-md/%s.md tries what helps.\n", s->blamed_rank,
+                span_names[kind], kind == SPAN_HOST ? "02_rank0_host" : "01_straggler");
+    } else if (s->wait > much * s->step && suspect_of(&o->tally) >= 0) {
+        fprintf(out,
+                "most of the waiting is for rank %d, but luck or the baseline explain as much; record more than %d "
+                "steps.\n",
+                suspect_of(&o->tally), o->tally.steps);
+    } else if (s->wait > much * s->step && s->wait >= s->transfer) {
+        fprintf(
+            out,
+            "another rank is late each time, as where batches differ; notebooks-md/05_token_skew.md deals them out.\n");
+    } else if (s->transfer > much * s->step) {
+        fprintf(out, "transfer is %.0f %% of a step; notebooks-md/03_comm_bound.md asks what makes it cheaper.\n",
+                100 * s->transfer / s->step);
+    } else if (s->host > much * s->step) {
+        fprintf(out, "all ranks work on the host for %.0f %% of a step; notebooks-md/02_rank0_host.md.\n",
+                100 * s->host / s->step);
+    } else if (s->data > much * s->step) {
+        fprintf(out, "all ranks fetch for %.0f %% of a step; fetching ahead, in notebooks-md/01_straggler.md.\n",
+                100 * s->data / s->step);
+    } else {
+        fprintf(out,
+                "little is waited for here: most of a step is each rank's own work (notebooks-md/04_small_work.md).\n");
+    }
+}

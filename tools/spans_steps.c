@@ -1,0 +1,100 @@
+#include "spans_steps.h"
+
+#include "hash.h"
+#include "memory.h"
+
+#include <stdlib.h>
+
+/* What rank 0 does in each step, as a number: alike where the kinds and their order are. And whether it meets others. */
+struct pattern {
+    uint64_t *hash; /* (steps) */
+    bool *meets;    /* (steps) */
+};
+
+static struct pattern pattern_of(const struct spans_lanes *b)
+{
+    size_t steps = (size_t)(b->last_step - b->first_step) + 1;
+    struct pattern p = { .hash = memory_new(steps, sizeof *p.hash), .meets = memory_new(steps, sizeof *p.meets) };
+    const struct spans_lane *lane = &b->lanes[0];
+    for (int i = 0; i < lane->count; i++) {
+        const struct span *span = &lane->rows[i].span;
+        int step = span->step - b->first_step;
+        if (step < 0 || (size_t)step >= steps)
+            continue;
+        p.hash[step] = hash_add(p.hash[step] ? p.hash[step] : HASH_BEGIN, span->kind);
+        p.meets[step] |= !span_is_phase(span);
+    }
+    return p;
+}
+
+/* The shortest cycle that steps from `from` on repeat, twice at least; 1 where they do not. */
+static int cycle_of(const struct pattern *p, int from, int steps)
+{
+    for (int every = 1; every <= (steps - from) / 2; every++) {
+        int step = from + every;
+        while (step < steps && p->hash[step] == p->hash[step - every])
+            step++;
+        if (step == steps)
+            return every;
+    }
+    return 1;
+}
+
+/* The first step that is measured by its column: warm-up comes first, on all ranks alike. */
+static int first_measured(const struct spans_lanes *b)
+{
+    int steps = b->last_step - b->first_step + 1, first = steps;
+    const struct spans_row **told = memory_new((size_t)steps, sizeof *told);
+    for (int rank = 0; rank < b->ranks; rank++)
+        for (int i = 0; i < b->lanes[rank].count; i++) {
+            const struct spans_row *row = &b->lanes[rank].rows[i];
+            int step = row->span.step - b->first_step;
+            if (!span_is_phase(&row->span))
+                continue;
+            if (told[step] && told[step]->is_measured != row->is_measured)
+                spans_file_refuse(b->file, row->line,
+                                  "measured is %d here and %d in line %d, both of step %d; a step is "
+                                  "measured as a whole",
+                                  row->is_measured, told[step]->is_measured, told[step]->line, row->span.step);
+            told[step] = told[step] ? told[step] : row;
+            first = row->is_measured && step < first ? step : first;
+        }
+    for (int step = first; step < steps; step++)
+        if (!told[step]->is_measured)
+            spans_file_refuse(b->file, told[step]->line,
+                              "step %d is not measured, and step %d before it is; warm-up comes "
+                              "first",
+                              told[step]->span.step, told[first]->span.step);
+    free(told);
+    return first;
+}
+
+void spans_steps_settle(const struct spans_lanes *b, const struct spans_wishes *wishes, bool has_measured,
+                        struct spans_block *made)
+{
+    int steps = b->last_step - b->first_step + 1, skip = wishes->skip_first_steps;
+    bool is_told = skip < 0 && has_measured; /* by the column */
+    if (skip < 0)
+        skip = has_measured ? first_measured(b) : steps >= 4 ? 2 : 0;
+    if (skip >= steps && is_told)
+        spans_file_refuse(b->file, b->lanes[0].rows[0].line,
+                          "round %d of case %s has %d steps, and in none of them measured is 1; write 1 in those that "
+                          "count, or give --skip-first-steps 0, which passes the column over",
+                          b->round, b->name, steps);
+    if (skip >= steps)
+        spans_file_refuse(b->file, b->lanes[0].rows[0].line,
+                          "round %d of case %s has %d steps, none of which is measured; skip "
+                          "fewer --skip-first-steps",
+                          b->round, b->name, steps);
+    struct pattern p = pattern_of(b);
+    int every = cycle_of(&p, skip, steps), shift = 0;
+    while (shift < every && !p.meets[skip + shift + every - 1])
+        shift++;
+    shift = shift == every ? 0 : shift;
+    made->every = every;
+    made->timeline.first_step = b->first_step + skip + shift;
+    int measured = steps - skip - shift;
+    made->timeline.steps = every > 1 ? measured / every * every : measured;
+    free(p.hash);
+    free(p.meets);
+}
