@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Begins a field; returns whether its value (not its name) is wanted. */
 static bool begin_field(struct csv *csv, const char *name)
@@ -224,6 +225,11 @@ struct csv_table csv_open(const char *path, const char *const *columns)
         if (csv_column(&table, *columns) < 0)
             die(STATUS_USAGE, "%s: its first line names no column '%s'", path, *columns);
     return table;
+}
+
+struct csv_table csv_open_if_there(const char *path, const char *const *columns)
+{
+    return access(path, F_OK) == 0 ? csv_open(path, columns) : (struct csv_table){ 0 };
 }
 
 int csv_column(const struct csv_table *table, const char *name)

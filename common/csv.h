@@ -41,6 +41,8 @@ void csv_free(struct csv_table *table);
 /* The same for a table that must be there and name these columns (NULL ends them); else ends the program with
  * STATUS_USAGE. */
 struct csv_table csv_open(const char *path, const char *const *columns);
+/* The same for one that may be missing: no rows then, and nothing to free. */
+struct csv_table csv_open_if_there(const char *path, const char *const *columns);
 
 /* The column of that name; -1 when there is none. */
 int csv_column(const struct csv_table *table, const char *name);

@@ -81,9 +81,8 @@ of_this_run(csv) = command_of(csv) ne "" && command_of(csv) eq command_of(summar
 size_word(bytes) = bytes < 1024 ? sprintf("%.0f B", bytes) : bytes < 1048576 ? sprintf("%.0f KiB", bytes / 1024) : sprintf("%.0f MiB", bytes / 1048576)
 
 sweep_csv = results."/sweep.csv"
-card_csv = results."/../machine.csv"
-has_card = there(card_csv)
-if (!has_card) { card_csv = sweep_csv }     # a file that is plotted no times is opened all the same
+has_card = there(card_of_run)
+if (!has_card) { card_of_run = sweep_csv }     # a file that is plotted no times is opened all the same
 # The lab's own sizes, which the card leaves out and predicts: what was summed in the case whose message is kept.
 own_sizes = system('awk -F, ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
     $at["case"] == "comm_kept_ws4" && $at["kind"] == "all_reduce" && !done[$at["bytes"]]++ { printf "%s ", $at["bytes"] }'' <'.in_shell(results."/spans.csv"))
@@ -120,7 +119,7 @@ if (of_this_run(sweep_csv)) {
         plot sweep_csv using "bytes":"time_ms" with points pointtype 7 pointsize 0.8 lc rgb colour("transfer") \
                  title simulated ? "simulated" : "measured", \
              sweep_csv using "bytes":"card_ms" with lines linewidth 1.5 lc rgb "black" title "card, predicted", \
-             for [k = 1:has_card] card_csv \
+             for [k = 1:has_card] card_of_run \
                  using (has_card && strcol("quantity") eq "allreduce_s" && column("ranks") == ranks ? column("bytes") : NaN):(has_card ? 1e3 * column("value") : NaN) \
                  with points pointtype 2 pointsize 0.8 lc rgb "black" title simulated ? "card, simulated" : "card, measured", \
              NaN with lines dashtype 3 lc rgb grey title "the lab's own sizes, held out"

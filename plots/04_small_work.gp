@@ -17,11 +17,10 @@ load plots."/charts.gp"
 
 # ---- sample_cost: what all ranks together spend on one sample, stacked ---------------------------
 # The card knows what a sample takes beyond the fixed part: whatever is right of that line is overhead.
-machine_csv = results."/../machine.csv"
 per_sample_ms = 0
-if (there(machine_csv)) {
-    quantities = column_of(machine_csv, "quantity")
-    values = column_of(machine_csv, "value")
+if (there(card_of_run)) {
+    quantities = column_of(card_of_run, "quantity")
+    values = column_of(card_of_run, "value")
     do for [part in "fetch forward_backward"] {
         per_sample_ms = per_sample_ms + 1e3 * number(word(values, place("alone_".part."_per_sample_s", quantities)))
     }

@@ -207,6 +207,12 @@ baseline_ms = number(word(step_ms, 1))
 intervals = largest(column_of(summary_csv, "vs_baseline_low")) > 0
 predictions = largest(column_of(summary_csv, "predicted_step_ms")) > 0
 
+# "× 1.78"; where the interval contains 1 it is none, and how much it could be is said: "± 12 %".
+low = column_of(summary_csv, "vs_baseline_low"); high = column_of(summary_csv, "vs_baseline_high")
+is_open(i) = i > 1 && number(word(low, i)) <= 1 && number(word(high, i)) >= 1
+beyond(low, high) = 1 - low > high - 1 ? 1 - low : high - 1
+ratio_said(i) = is_open(i) ? sprintf("± %.0f %%", 100 * beyond(number(word(low, i)), number(word(high, i)))) : \
+    sprintf(number(word(ratio, i)) < 99.995 ? "× %.2f" : "× %.0f", number(word(ratio, i)))
 array row[words(cases)]
 do for [i = 1:words(cases)] {
     row[i] = 1
@@ -218,6 +224,7 @@ left = 150
 do for [case in cases] { if (8.7 * strlen(case) > left) { left = 8.7 * strlen(case) } }
 right = 160
 lowest = row[words(cases)] + 0.75
+shown = ""                              # all cases
 caption = caption[1:strlen(caption) - strlen(shared)]
 eval page(step_time_title, "step time of the slowest rank (ms)", 28 * (lowest - 0.25))
 set yrange [lowest : 0.25]
@@ -227,7 +234,7 @@ do for [i = 1:words(cases)] {
     set ytics add (word(cases, i) row[i])
     # The numbers stand in a column of their own: at a bar's end they would collide with the marks.
     set label in_ms(number(word(step_ms, i))) at screen 1 - 84. / width, first row[i] right
-    if (number(word(ratio, i)) > 0) { set label sprintf(number(word(ratio, i)) < 99.995 ? "× %.2f" : "× %.0f", number(word(ratio, i))) at screen 1 - 24. / width, first row[i] right }
+    if (number(word(ratio, i)) > 0) { set label ratio_said(i) at screen 1 - 24. / width, first row[i] right }
 }
 if (baseline_ms > 0) {
     set label "vs ".baseline at screen 1 - 24. / width, first 0.25 right noenhanced font "sans-serif,9" textcolor rgb grey
@@ -243,7 +250,7 @@ do for [format in formats] {
          for [k = 1:intervals] summary_csv \
              using (blank("vs_baseline_low") ? -1 : column("slowest_step_ms")):(y(-0.12)) \
                   :(baseline_ms * known("vs_baseline_low")):(baseline_ms * known("vs_baseline_high")) \
-             with xerrorbars pointtype 0 lc rgb "black" title "95 % interval", \
+             with xerrorbars pointtype 0 lc rgb "black" title "95 % interval of the ratio", \
          for [k = 1:predictions] summary_csv using (known("predicted_step_ms")):(y(-0.45)):(0):(0.9) \
              with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
          for [k = 1:words(published) > 0] blog using (is_alike(0) ? column("slowest_step_ms") : NaN):(y(0)) \

@@ -12,6 +12,7 @@ set datafile columnheaders      # columns are asked for by name: a new one in a 
 if (!exists("summary_csv")) summary_csv = results."/summary.csv"     # a row per case
 ranks_csv = results."/ranks.csv"         # a row per case and rank
 rounds_csv = results."/rounds.csv"       # a row per case and round
+card_of_run = results."/card.csv"         # what it was predicted from
 lanes_csv = results."/lanes.csv"         # one step of each case, flattened: a row per phase
 
 # A text as the shell reads it, whatever it holds: a folder may be called  it's $HOME.
@@ -94,11 +95,12 @@ below = 132
 # charts.csv tells which charts there are, and what each one shows: the report reads it.
 charts_csv = results."/charts.csv"
 set print charts_csv
-print "chart,title,axis"
+print "chart,title,axis,cases"
 set print
 
 page(title, axis, body) = \
     sprintf("height = %d; title_of_page = '%s'; axis_of_page = '%s';", above + body + below, title, axis).\
+    "cases_of_page = exists('shown') ? shown : '';".\
     "unset label; unset arrow;".\
     sprintf("set label 1 bold('%s') at screen 16. / width, 1 - 24. / height font 'sans-serif,15';", title).\
     (simulated ? "set label 4 'simulated' at screen 1 - 24. / width, 1 - 24. / height right "."font 'sans-serif:Bold,11'"." textcolor rgb '#555555' boxed;" : "").\
@@ -109,11 +111,13 @@ page(title, axis, body) = \
     "set tmargin at screen 1 - 1. * above / height; set bmargin at screen 1. * below / height;".\
     "set key at screen 8. / width, 66. / height left center"
 
-# A PNG has twice the pixels, to stay sharp. A point is 4/3 pixels, which svg does not know.
+# A PNG has twice the pixels, to stay sharp. A point is 4/3 pixels, which svg does not know; nor does it how wide letters are,
+# so that its legend has more room.
 output(name, format) = (format eq "svg" \
-    ? "set print charts_csv append; print '".name.",\"'.title_of_page.'\",\"'.axis_of_page.'\"'; set print;".\
+    ? "set print charts_csv append; print '".name.",\"'.title_of_page.'\",\"'.axis_of_page.'\",'.cases_of_page; set print;".\
+      "set key width 2;".\
       sprintf("set terminal svg size %d,%d background 'white' font 'sans-serif,10' fontscale 1.333;", width, height) \
-    : sprintf("set terminal pngcairo size %d,%d background 'white' font 'sans-serif,10'", 2 * width, 2 * height).\
+    : "set key width -1;".sprintf("set terminal pngcairo size %d,%d background 'white' font 'sans-serif,10'", 2 * width, 2 * height).\
       " fontscale 2 linewidth 2 pointscale 2;")."set output results.'/".name.".".format."'"
 
 set style fill solid border lc rgb "white"
@@ -123,4 +127,4 @@ set tics nomirror scale 0.5 textcolor rgb "black"
 set ytics scale 0 noenhanced
 set format x "%h"               # gnuplot's own begins with a blank for a sign, and stands beside its tick
 set grid x lt 1 lc rgb "#E4E4E4"
-set key horizontal maxrows 1 Left reverse samplen 1.5 width -1 font "sans-serif,9"
+set key horizontal maxrows 1 Left reverse samplen 1.5 font "sans-serif,9"

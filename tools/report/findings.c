@@ -13,21 +13,6 @@ static const char *const summary_columns[] = {
 };
 static const char *const chart_columns[] = { "chart", "title", "axis", NULL };
 
-/* The lines of a table before its names. */
-static char *read_preamble(const char *path)
-{
-    char *text = NULL, *line = NULL;
-    size_t size = 0, room = 0;
-    FILE *in = fopen(path, "r"), *out = open_memstream(&text, &size);
-    while (in && getline(&line, &room, in) > 0 && line[0] == '#')
-        fputs(line, out);
-    free(line);
-    if (in)
-        fclose(in);
-    fclose(out);
-    return text;
-}
-
 /* New memory. */
 static char *phrase_of(const char *lab, const char *platform)
 {
@@ -76,8 +61,7 @@ static void add_finding(struct lab_findings *f, const char *results, const char 
             .place = phrase_of(f->lab, platform),
             .summary = csv_open(summary, summary_columns),
             .charts = read_charts(charts, &status),
-            .preamble = read_preamble(summary),
-            .told = read_preamble(lanes),
+            .lanes = csv_open_if_there(lanes, (const char *const[]){ NULL }),
             .when = status.st_mtime,
         };
         f->at[f->count - 1].is_simulated = is_simulated(&f->at[f->count - 1].summary);
@@ -128,29 +112,15 @@ void findings_close(struct lab_findings *f)
         free(f->at[i].place);
         csv_free(&f->at[i].summary);
         csv_free(&f->at[i].charts);
-        free(f->at[i].preamble);
-        free(f->at[i].told);
+        csv_free(&f->at[i].lanes);
     }
     free(f->at);
     free(f->lab);
 }
 
-/* What stands behind "# KEY: " in the n-th line of comments that has it, copied; NULL when there is none. */
-static char *line_of(const char *comments, const char *key, int n)
-{
-    size_t length = strlen(key);
-    for (const char *line = comments; *line; line += strcspn(line, "\n"), line += *line == '\n')
-        if (strncmp(line, "# ", 2) == 0 && strncmp(line + 2, key, length) == 0 && line[2 + length] == ':' && n-- == 0) {
-            const char *value = line + 2 + length + 1;
-            value += strspn(value, " ") > 0; /* one blank; more are the line's own */
-            return memory_text("%.*s", (int)strcspn(value, "\n"), value);
-        }
-    return NULL;
-}
-
 char *finding_told(const struct finding *finding, const char *key, int n)
 {
-    return line_of(finding->preamble, key, n);
+    return csv_told(&finding->summary, key, n);
 }
 
 bool finding_is_wrong(const struct finding *finding, int row)
@@ -160,7 +130,7 @@ bool finding_is_wrong(const struct finding *finding, int row)
 
 bool finding_is_of_run(const struct finding *finding, const struct csv_table *table)
 {
-    char *ours = finding_told(finding, "command", 0), *its = line_of(table->text, "command", 0);
+    char *ours = finding_told(finding, "command", 0), *its = csv_told(table, "command", 0);
     bool is = !ours || (its && strcmp(ours, its) == 0);
     free(ours);
     free(its);
@@ -169,15 +139,12 @@ bool finding_is_of_run(const struct finding *finding, const struct csv_table *ta
 
 int finding_chart(const struct finding *finding, const char *chart)
 {
-    for (int row = 0; row < finding->charts.rows; row++)
-        if (strcmp(csv_field(&finding->charts, row, "chart"), chart) == 0)
-            return row;
-    return -1;
+    return csv_find(&finding->charts, "chart", chart);
 }
 
 char *finding_waiting(const struct finding *finding, const char *name)
 {
-    char *key = memory_text("told of %s", name), *told = line_of(finding->told, key, 0);
+    char *key = memory_text("told of %s", name), *told = csv_told(&finding->lanes, key, 0);
     free(key);
     return told;
 }

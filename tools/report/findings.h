@@ -16,7 +16,7 @@ struct finding {
     bool is_simulated;
     struct csv_table summary;
     struct csv_table charts; /* chart, title, axis, and the cases it shows; no rows where none were drawn since */
-    char *preamble, *told;   /* the lines above the names of summary.csv and of lanes.csv, each beginning with # */
+    struct csv_table lanes;  /* lanes.csv, for what its head tells */
     time_t when;             /* the file was written, for a table that does not tell its time */
 };
 
@@ -30,7 +30,7 @@ struct lab_findings {
 struct lab_findings findings_open(const char *results, const char *lab);
 void findings_close(struct lab_findings *findings);
 
-/* The n-th (from 0) line `key` of the preamble, copied; NULL when there is none. */
+/* What the head of its tables tells of `key` in its n-th line (csv_told). */
 char *finding_told(const struct finding *finding, const char *key, int n);
 
 /* Whether a row's checks failed: then none of its speeds are shown. */

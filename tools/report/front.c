@@ -184,11 +184,9 @@ static void put_difference(FILE *out, const struct csv_table *summary, int row)
 static void put_sentence(FILE *out, const struct finding *f)
 {
     char *asked = finding_told(f, "asked", 0);
-    int row = 0;
-    while (asked && row < f->summary.rows && strcmp(csv_field(&f->summary, row, "case"), asked) != 0)
-        row++;
-    bool is_told = asked && row > 0 && row < f->summary.rows && !isnan(mean_step(&f->summary, row)) &&
-                   !isnan(mean_step(&f->summary, 0)) && !finding_is_wrong(f, row) && !finding_is_wrong(f, 0);
+    int row = asked ? csv_find(&f->summary, "case", asked) : -1;
+    bool is_told = row > 0 && !isnan(mean_step(&f->summary, row)) && !isnan(mean_step(&f->summary, 0)) &&
+                   !finding_is_wrong(f, row) && !finding_is_wrong(f, 0);
     free(asked);
     if (!is_told)
         return;

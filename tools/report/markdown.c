@@ -1,6 +1,7 @@
 #include "markdown.h"
 
 #include "die.h"
+#include "files.h"
 
 #include <cmark-gfm-core-extensions.h>
 #include <errno.h>
@@ -10,16 +11,15 @@
 
 cmark_node *markdown_read(const char *path)
 {
-    FILE *in = fopen(path, "rb");
-    if (!in)
+    size_t size = 0;
+    char *text = file_read(path, &size);
+    if (!text)
         die(STATUS_USAGE, "%s cannot be read: %s", path, strerror(errno));
     cmark_gfm_core_extensions_ensure_registered();
     cmark_parser *parser = cmark_parser_new(CMARK_OPT_DEFAULT);
     cmark_parser_attach_syntax_extension(parser, cmark_find_syntax_extension("table"));
-    char bytes[65536];
-    for (size_t got; (got = fread(bytes, 1, sizeof bytes, in)) > 0;)
-        cmark_parser_feed(parser, bytes, got);
-    fclose(in);
+    cmark_parser_feed(parser, text, size);
+    free(text);
     cmark_node *document = cmark_parser_finish(parser);
     cmark_parser_free(parser);
     return document;

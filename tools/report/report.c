@@ -84,14 +84,9 @@ static void open_lessons(struct book *book, const char *folder)
 
 static char *read_look(const char *sources)
 {
-    char *path = memory_text("%s/plots/style.css", sources), *text = NULL;
-    size_t size = 0;
-    FILE *in = fopen(path, "r");
-    if (!in)
+    char *path = memory_text("%s/plots/style.css", sources), *text = file_read(path, NULL);
+    if (!text)
         die(STATUS_USAGE, "%s cannot be read; name the project's folder with --sources", path);
-    if (getdelim(&text, &size, '\0', in) < 0)
-        die(STATUS_USAGE, "%s is empty", path);
-    fclose(in);
     free(path);
     return text;
 }
@@ -100,7 +95,7 @@ static char *read_look(const char *sources)
 static struct csv_table open_table(const char *results, const char *name, const char *const *columns)
 {
     char *path = memory_text("%s/%s", results, name);
-    struct csv_table table = access(path, F_OK) == 0 ? csv_open(path, columns) : (struct csv_table){ 0 };
+    struct csv_table table = csv_open_if_there(path, columns);
     free(path);
     return table;
 }

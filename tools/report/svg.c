@@ -1,5 +1,6 @@
 #include "svg.h"
 
+#include "files.h"
 #include "html.h"
 #include "memory.h"
 
@@ -8,21 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-/* A whole file, with a zero behind it. */
-static char *read_file(const char *path, size_t *size)
-{
-    FILE *in = fopen(path, "rb");
-    if (!in)
-        return NULL;
-    char *text = NULL, bytes[65536];
-    FILE *out = open_memstream(&text, size);
-    for (size_t got; (got = fread(bytes, 1, sizeof bytes, in)) > 0;)
-        fwrite(bytes, 1, got, out);
-    fclose(in);
-    fclose(out);
-    return text;
-}
 
 static bool begins(const char *at, const char *word)
 {
@@ -151,7 +137,7 @@ static const char *inside_of(char *whole, const char **box)
 char *svg_read(const char *path, const char *prefix, const char *alt)
 {
     size_t size = 0;
-    char *whole = read_file(path, &size), *text = NULL;
+    char *whole = file_read(path, &size), *text = NULL;
     const char *box = NULL, *at = inside_of(whole, &box);
     if (!at) {
         free(whole);
@@ -190,7 +176,7 @@ char *svg_read_base64(const char *path)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     size_t size = 0;
-    unsigned char *bytes = (unsigned char *)read_file(path, &size);
+    unsigned char *bytes = (unsigned char *)file_read(path, &size);
     if (!bytes)
         return NULL;
     char *text = memory_new(4 * ((size + 2) / 3) + 1, 1), *to = text;

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum column_kind { TEXT, NUMBER, RATIO, SHARED }; /* SHARED: a number, marked where its ranks shared cores */
 
@@ -202,9 +201,7 @@ static void put_all(FILE *out, const char *caption, const struct csv_table *tabl
 bool tables_other(FILE *out, const struct finding *finding, const char *stem)
 {
     char *path = memory_text("%s/%s.csv", finding->path, stem);
-    struct csv_table table = { 0 };
-    if (access(path, F_OK) == 0)
-        table = csv_open(path, (const char *const[]){ NULL });
+    struct csv_table table = csv_open_if_there(path, (const char *const[]){ NULL });
     bool is_wanted = table.rows > 0 && finding_is_of_run(finding, &table);
     if (is_wanted) {
         char *caption = memory_text("%s.csv, %s", stem, finding->place);
