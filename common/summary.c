@@ -173,6 +173,8 @@ static void name_culprit(struct summary *s, const struct tally *tally, const str
                       luck(tally->foremost[culprit], tally->charged_steps, tally->ranks) < 0.05;
     s->blamed_rank = stands_out ? culprit : -1;
     s->blamed_wait = stands_out ? per_step : (double)NAN;
+    s->is_too_short =
+        tally->charged_steps > 0 && luck(tally->charged_steps, tally->charged_steps, tally->ranks) >= 0.05;
 }
 
 static struct ratio compare_steps(const struct tally *tally, const struct tally *baseline)

@@ -57,6 +57,7 @@ struct summary {
     double rank_skew;             /* mean over windows of slowest - fastest rank, per step */
     int blamed_rank;              /* -1 when nobody stands out */
     double blamed_wait;           /* per step, of all other ranks together */
+    bool is_too_short;            /* so few steps that nobody could stand out */
     double what_if;
     struct ratio vs_baseline; /* of round_step, paired by round; of a long run, of all its steps */
     double loss;              /* mean over all samples */

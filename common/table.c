@@ -194,8 +194,8 @@ void table_blame(FILE *out, const struct report *report, const struct outcome *o
         fprintf(out, "Of every 100 %s-seconds of %s, %.0f waited for rank %d.\n", word, o->name,
                 100 * s->blamed_wait / (s->step * o->tally.ranks), s->blamed_rank);
     else
-        fprintf(out, "Of every 100 %s-seconds of %s, %.0f were spent waiting; no rank stands out as the cause.\n", word,
-                o->name, 100 * share);
+        fprintf(out, "Of every 100 %s-seconds of %s, %.0f were spent waiting; %s.\n", word, o->name, 100 * share,
+                s->is_too_short ? "so few steps cannot tell a cause from luck" : "no rank stands out as the cause");
     fprintf(out, "Had every rank been as quick as the median one, its step would take %.*f ms (computed from %s alone)",
             number_ms_decimals(s->what_if), 1e3 * s->what_if, o->name);
     bool is_alone = o == baseline; /* then the case itself is what it is held against */

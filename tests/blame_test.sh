@@ -308,6 +308,8 @@ refused "half measured" "3: measured is 2, not from 0 to 1; write 0 or 1"
 told "an empty file" 2 "bad.csv: holds no line of names" bad.csv
 told "no file" 2 "nowhere.csv: No such file or directory" nowhere.csv
 told "a folder" 2 "Is a directory" .
+grep -v all_reduce good.csv >none.csv
+told "no collective" 0 "Next: a row for each collective" none.csv
 told "too few steps to tell" 0 "Next: most of the waiting is for rank 0, but luck or the baseline explain as much; record more than 2 steps." good.csv
 told "nothing" 2 "which spans? blame FILE"
 told "a flag that is none" 2 "did you mean --skip-first-steps?" good.csv --skip-first-step 1

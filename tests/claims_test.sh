@@ -200,6 +200,7 @@ row "the published step" "base 70.50 20.00 as predicted"
 check "the lab asked for" 0 "2 claims hold" --only 07_test
 check "another lab" 2 "holds no lab with claims" --only 08_other
 check "no such folder" 2 "cannot be read" --expected "$folder/none"
+check "tables of one lab" 2 "--tables writes what all labs came to; leave out --only" --only 07_test --tables
 check "no results" 2 "holds no lab with claims" --results "$folder/none"
 check "an unknown option" 2 "--frobnicate" --frobnicate
 printf 'case\nbase\n' >"$folder/results/07_test/summary.csv"
@@ -305,6 +306,10 @@ expect "it,slow,any,slowest_step_ms-base.slowest_step_ms,extra,30,0.2,ratio,w"
 row "too few rounds" "slow - - 60.00 - too short to tell"
 sed -i 's/^\(slow.*,0\),,$/\1,2.8,3.2/' "$results/$simulated/07_test/summary.csv"
 row "enough of them" "slow - - 60.00 - fails: it"
+sed -i 's/,2.8,3.2$/,1.9,4.1/' "$results/$simulated/07_test/summary.csv"
+row "too wide an interval" "slow - - 60.00 - too noisy to tell"
+expect "it,slow,any,slowest_step_ms-base.slowest_step_ms,extra,41,0.2,ratio,w"
+row "  … and close all the same" "slow - - 60.00 - holds"
 place $simulated 40 base,sim,4,8,0,20,20,0
 
 # One place: its columns only, and no place in the verdict.

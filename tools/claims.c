@@ -17,7 +17,8 @@
  *     relation   = |quantity - value| <= tolerance      ~ |quantity - value| <= tolerance x |value|
  *                <  <=  >  >=                           same: the column holds the text `value`
  *                extra  like ~, for milliseconds over the baseline: it also holds where `value` lies in the interval
- *                       that vs_baseline_low and _high give them
+ *                       that vs_baseline_low and _high give them; if it does so only, and that interval is wider than a
+ *                       quarter of the step on either side, it is too noisy to tell
  *     value      like quantity
  *     tolerance  of = (blank: 0), ~ and extra
  *     kind       exact | formula | sim: must hold wherever it can be tested;   ratio | shape: about time on real
@@ -163,6 +164,20 @@ static const char *what_lacks(const struct lab *lab, const struct csv_table *sum
     return needs == NEEDS_GPU && !is_of_gpus ? "needs GPUs" : NULL;
 }
 
+/* Why an extra cannot be told from noise; NULL where it can. One that misses may lie within the noise, which a run without
+ * intervals does not know; and an interval that is wide enough holds anything. */
+static const char *doubt_of(struct reading *reading, const struct claim *claim, bool is_true)
+{
+    static const double widest = 0.25; /* on either side, as a share of the step */
+    double low = csv_value(reading->table, reading->row, "vs_baseline_low");
+    double high = csv_value(reading->table, reading->row, "vs_baseline_high");
+    struct sides shown;
+    if (isnan(low) || isnan(high))
+        return is_true ? NULL : "too short to tell";
+    bool is_near = expression_holds(reading, claim->quantity, NEAR, claim->value, claim->tolerance, &shown);
+    return is_true && !is_near && high - low > widest * (high + low) ? "too noisy to tell" : NULL;
+}
+
 static struct judgement judge(const struct lab *lab, int place, int claim_row, int row)
 {
     struct judgement j = { .claim = read_claim(lab, claim_row), .row = row };
@@ -180,12 +195,10 @@ static struct judgement judge(const struct lab *lab, int place, int claim_row, i
     snprintf(j.reason, sizeof j.reason, "%s", lacks ? lacks : reading.why);
     /* What must hold must also be there: a check that was left blank was not made. */
     bool is_absent = reading.trouble == CASE_NOT_RUN || (reading.trouble == BLANK_CELL && !must_hold(claim));
-    /* An extra that misses may still lie within the noise, which a run without intervals does not know. */
-    bool is_open =
-        claim->relation == EXTRA && !is_true && row >= 0 && isnan(csv_value(reading.table, row, "vs_baseline_low"));
-    if (is_open && !lacks && !*j.reason)
-        snprintf(j.reason, sizeof j.reason, "too short to tell");
-    j.verdict = lacks || is_absent || is_open ? UNTESTABLE : is_true ? HOLDS : FAILS;
+    const char *doubt = claim->relation == EXTRA && row >= 0 ? doubt_of(&reading, claim, is_true) : NULL;
+    if (doubt && !lacks && !*j.reason)
+        snprintf(j.reason, sizeof j.reason, "%s", doubt);
+    j.verdict = lacks || is_absent || doubt ? UNTESTABLE : is_true ? HOLDS : FAILS;
     return j;
 }
 
@@ -343,6 +356,8 @@ int main(int argc, char **argv)
     struct options o = { .results = "results", .expected = "expected" };
     const struct option_row *const tables[] = { option_rows, NULL };
     options_parse(tables, &o, "claims: do the results say what they must?", argc, argv);
+    if (o.tables && (o.only || o.gate))
+        die(STATUS_USAGE, "--tables writes what all labs came to; leave out %s", o.only ? "--only" : "--gate");
     struct totals totals = judge_all(&o);
     if (totals.labs == 0)
         die(STATUS_USAGE, "--results %s holds no lab with claims in %s; run one first", o.results, o.expected);

@@ -36,12 +36,23 @@ static int suspect_of(const struct tally *t)
     return t->sum[most].caused > 0.75 * all ? most : -1;
 }
 
+static bool has_collectives(const struct timeline *t)
+{
+    for (int i = 0; i < t->ranks * t->count; i++)
+        if (t->spans[i].step >= 0 && !span_is_phase(&t->spans[i]))
+            return true;
+    return false;
+}
+
 void hint_tell(FILE *out, const struct outcome *o)
 {
     static const double much = 0.15; /* of a step: less than that is hardly worth a lesson */
     const struct summary *s = &o->summary;
     fprintf(out, "\nNext: ");
-    if (isnan(s->wait)) {
+    if (o->tally.ranks > 1 && !has_collectives(&o->picture)) {
+        fprintf(out, "a row for each collective (%s …): without any, nobody can tell who waited.\n",
+                span_names[SPAN_PHASES]);
+    } else if (isnan(s->wait)) {
         fprintf(out, "stamps that tell when a rank came, as notebooks-md/your_own_job.md has it.\n");
     } else if (s->blamed_rank >= 0 && s->wait > much * s->step) {
         enum span_kind kind = excess_of(&o->tally, s->blamed_rank);
