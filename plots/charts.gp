@@ -250,7 +250,7 @@ do for [format in formats] {
          for [k = 1:intervals] summary_csv \
              using (blank("vs_baseline_low") ? -1 : column("slowest_step_ms")):(y(-0.12)) \
                   :(baseline_ms * known("vs_baseline_low")):(baseline_ms * known("vs_baseline_high")) \
-             with xerrorbars pointtype 0 lc rgb "black" title "95 % interval of the ratio", \
+             with xerrorbars pointtype 0 lc rgb "black" title "ratio, 95 %", \
          for [k = 1:predictions] summary_csv using (known("predicted_step_ms")):(y(-0.45)):(0):(0.9) \
              with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
          for [k = 1:words(published) > 0] blog using (is_alike(0) ? column("slowest_step_ms") : NaN):(y(0)) \

@@ -260,10 +260,11 @@ long front_write(const struct book *book)
     struct figures figures = { .results = book->results };
     struct file page = html_begin(&book->site, 0);
     FILE *out = page.out;
-    fputs("<h1>Why is my distributed training job slow?</h1>\n<p class=\"lead\">Five labs trained a real network on "
-          "ranks, broke "
-          "it in one well-known way at a time, predicted what that must cost, and measured it. This page is what came "
-          "out; each lab's page holds its lesson with this run's charts and tables.</p>\n<h2>What ran</h2>\n",
+    fputs("<h1>Why is my distributed training job slow?</h1>\n<p class=\"lead\">Each lab trains a network on several "
+          "ranks, "
+          "breaks it in one well-known way at a time, predicts what that must cost, and measures or simulates it. This "
+          "page is what came out here; each lab's page holds its lesson with this run's charts and tables.</p>\n"
+          "<h2>What ran</h2>\n",
           out);
     put_runs(out, book);
     put_trouble(out, book);
