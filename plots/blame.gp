@@ -1,4 +1,4 @@
-# Anybody's spans, as tools/blame.c found them.
+# Anybody's spans, as blame found them.
 #
 #     gnuplot -e "results='results/blame'" plots/blame.gp
 #

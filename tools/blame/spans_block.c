@@ -1,7 +1,7 @@
 /* One round of a spans.csv: what its ranks' rows say together, and the timeline that they make. */
 #include "die.h"
 #include "memory.h"
-#include "spans_file.h"
+#include "spans_parts.h"
 #include "spans_steps.h"
 
 #include <limits.h>

@@ -24,13 +24,7 @@ struct spans_wishes {
     bool hides_arrivals;  /* stamps do not show when a rank came */
 };
 
-/* What one rank did in one round of a case: a run of rows, in the order of its time. */
-struct spans_row {
-    struct span span; /* .variant: the index of the case, by first appearance */
-    int rank, line;
-    bool is_measured;
-};
-
+/* One round of a case. */
 struct spans_block {
     int round;
     int every; /* steps of a cycle, if these repeat: the last of each is one in which the ranks meet */
@@ -58,17 +52,5 @@ void spans_file_close(struct spans_file *file);
 
 /* The comments at its head, each a whole line that begins with #. Free it. */
 char *spans_file_head(const struct spans_file *file);
-
-/* Ends the program with STATUS_USAGE: "FILE:LINE: reason; cure". */
-_Noreturn void spans_file_refuse(const struct spans_file *file, int line, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* Of spans_rows.c: every row of the table, (count), sorted by case, round and rank, and each rank's by time. Fills in
- * the names of the cases. */
-struct spans_row *spans_rows_read(struct spans_file *file, int *count, bool *has_measured);
-
-/* Of spans_block.c: the rows of one round, (count), all of one case, as a timeline. */
-struct spans_block spans_block_of(const struct spans_file *file, const struct spans_case *of, struct spans_row *rows,
-                                  int count, const struct spans_wishes *wishes, bool has_measured);
 
 #endif

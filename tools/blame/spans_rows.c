@@ -2,7 +2,7 @@
 #include "memory.h"
 #include "number.h"
 #include "run.h"
-#include "spans_file.h"
+#include "spans_parts.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef LOCKSTEP_SPANS_STEPS_H
 #define LOCKSTEP_SPANS_STEPS_H
 
-#include "spans_file.h"
+#include "spans_parts.h"
 
 /* The rows of one rank, and of them its collectives. */
 struct spans_lane {

@@ -2,6 +2,7 @@
 
 #include "die.h"
 #include "memory.h"
+#include "spans_parts.h"
 
 #include <stdarg.h>
 #include <stdio.h>
