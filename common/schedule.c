@@ -78,11 +78,14 @@ int schedule_next(struct schedule *s, struct world *world)
     return schedule_case(s);
 }
 
-void schedule_show(const struct schedule *s, const char *lab, const char *name, struct terminal terminal)
+void schedule_show(struct schedule *s, const char *lab, const char *name, struct terminal terminal)
 {
-    if (!terminal.is_live && s->turn > 0)
-        return;
+    static const double often = 2; /* seconds between two lines that stay */
     double spent = world_wall() - s->began;
+    bool is_soon = s->round > 0 && spent - s->told < often;
+    if (!terminal.is_live && (s->turn > 0 || is_soon))
+        return;
+    s->told = spent;
     double done = s->round + (double)s->turn / s->cases; /* rounds */
     int least = run_least_rounds(s->run);
     fprintf(stderr, "%s%s: round %d of %s%d, case %d of %d (%s), %.0f s", terminal.is_live ? "\r\033[K" : "", lab,

@@ -17,6 +17,7 @@ struct schedule {
     int round, turn;            /* turn: position in the order; -1 before a round's first case */
     uint32_t order[CASES_MOST]; /* (cases) of this round */
     double began, round_began;  /* the person's time */
+    double told;                /* of the last line, since the beginning */
 };
 
 void schedule_begin(struct schedule *schedule, const struct run *run, const struct cases *cases);
@@ -29,7 +30,7 @@ int schedule_next(struct schedule *schedule, struct world *world);
 int schedule_case(const struct schedule *schedule);
 
 /* One line on standard error: what runs, how many are left, elapsed and expected time; redrawn on a live terminal, else
- * a line per round. `name` is the case's, `lab` heads the line. */
-void schedule_show(const struct schedule *schedule, const char *lab, const char *name, struct terminal terminal);
+ * a line per round, where these take a while. `name` is the case's, `lab` heads the line. */
+void schedule_show(struct schedule *schedule, const char *lab, const char *name, struct terminal terminal);
 
 #endif
