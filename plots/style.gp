@@ -115,7 +115,7 @@ page(title, axis, body) = \
 # so that its legend has more room.
 output(name, format) = (format eq "svg" \
     ? "set print charts_csv append; print '".name.",\"'.title_of_page.'\",\"'.axis_of_page.'\",'.cases_of_page; set print;".\
-      "set key width 2;".\
+      "set key width 2 spacing 1.2;".\
       sprintf("set terminal svg size %d,%d background 'white' font 'sans-serif,10' fontscale 1.333;", width, height) \
     : "set key width -1;".sprintf("set terminal pngcairo size %d,%d background 'white' font 'sans-serif,10'", 2 * width, 2 * height).\
       " fontscale 2 linewidth 2 pointscale 2;")."set output results.'/".name.".".format."'"

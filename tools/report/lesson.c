@@ -116,14 +116,15 @@ static char *data_of(const struct lesson *lesson, const char *picture)
 }
 
 static void put_committed(FILE *out, const struct lesson *lesson, struct figures *figures, const char *picture,
-                          const char *alt)
+                          const char *alt, bool is_of_lab)
 {
     char *data = data_of(lesson, picture);
     figures->bytes += (long)strlen(data);
     fputs("<figure>\n<div class=\"chart plate\"><img alt=\"", out);
     html_text(out, alt);
     fprintf(out, "\" src=\"%s\"></div>\n", data);
-    fputs("<figcaption><strong>The lesson's own picture</strong>; this run has none.</figcaption>\n</figure>\n", out);
+    fprintf(out, "<figcaption><strong>The lesson's own picture</strong>%s.</figcaption>\n</figure>\n",
+            is_of_lab ? "; this run has none" : "");
     free(data);
 }
 
@@ -141,7 +142,7 @@ static bool fill_pictures(struct lesson *lesson, const struct lab_findings *find
         if (!picture)
             html_text(out, alt); /* of somewhere else: nothing is fetched */
         else if (!put_of_run(out, findings, figures, picture, alt))
-            put_committed(out, lesson, figures, picture, alt);
+            put_committed(out, lesson, figures, picture, alt, findings != NULL);
         free(picture);
         free(alt);
     }
