@@ -147,7 +147,9 @@ static void say_why(FILE *out, const struct timeline *t, const struct scene *sce
         return;
     }
     fprintf(out, ": its %s took %s ms", work_names[most], in_ms(own[most]).text);
-    if (typical[most] > 0)
+    if (typical[most] > 0 && others == 1)
+        fprintf(out, ", rank %d's %s ms", 1 - last, in_ms(typical[most]).text);
+    else if (typical[most] > 0)
         fprintf(out, ", theirs %s ms", in_ms(typical[most]).text);
 }
 
