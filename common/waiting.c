@@ -124,7 +124,7 @@ static void say_why(FILE *out, const struct timeline *t, const struct scene *sce
 {
     int last = scene->arrival.last, others = t->ranks - 1, most = 0;
     double own[REASONS], work[REASONS], typical[REASONS];
-    double *all = memory_new((size_t)(REASONS * others), sizeof *all);
+    double *all = memory_new((size_t)REASONS * (size_t)others, sizeof *all);
     work_before(t, scene->meeting[last], last, own);
     for (int rank = 0, at = 0; rank < t->ranks; rank++) {
         if (rank == last)

@@ -34,7 +34,9 @@ static struct csv_table read_charts(const char *path, const struct stat *summary
     bool is_older =
         stat(path, &status) != 0 || status.st_mtim.tv_sec < summary->st_mtim.tv_sec ||
         (status.st_mtim.tv_sec == summary->st_mtim.tv_sec && status.st_mtim.tv_nsec < summary->st_mtim.tv_nsec);
-    return is_older ? (struct csv_table){ 0 } : csv_open(path, chart_columns);
+    if (is_older)
+        return (struct csv_table){ 0 };
+    return csv_open(path, chart_columns);
 }
 
 static bool is_simulated(const struct csv_table *summary)
