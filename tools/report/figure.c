@@ -55,11 +55,9 @@ bool figure_is_shown(const struct figures *figures, const struct finding *findin
 
 static void put_link(FILE *out, const char *path, const char *alt)
 {
-    fputs("<p>This page is full; the chart is in <a href=\"", out);
-    html_href(out, path);
-    fputs("\">", out);
-    html_text(out, path);
-    fputs("</a>: ", out);
+    fputs("<p>This page is full; the chart is in ", out);
+    html_link(out, path, path);
+    fputs(": ", out);
     html_text(out, alt);
     fputs("</p>\n", out);
 }
@@ -108,18 +106,21 @@ static void tell_case(FILE *out, const struct finding *finding, int row, bool is
     double step = csv_value(summary, row, "slowest_step_ms"), wait = csv_value(summary, row, "wait_ms");
     double blamed = csv_value(summary, row, "blamed_rank");
     int decimals = number_ms_decimals(1e-3 * step);
-    char *waiting = is_one_step ? finding_waiting(finding, name) : NULL;
-    if (finding_is_wrong(finding, row))
+    if (finding_is_wrong(finding, row)) {
         fprintf(out, "%s: failed its checks", name);
-    else if (waiting)
+        return;
+    }
+    char *waiting = is_one_step ? finding_waiting(finding, name) : NULL;
+    if (waiting) {
         fprintf(out, "%s: %s", name, waiting);
-    else
-        fprintf(out, "%s %.*f ms", name, decimals, step);
-    if (!waiting && !finding_is_wrong(finding, row) && wait > 0)
+        free(waiting);
+        return;
+    }
+    fprintf(out, "%s %.*f ms", name, decimals, step);
+    if (wait > 0)
         fprintf(out, ", of which waiting %.*f ms in the mean", decimals, wait);
-    if (!waiting && !finding_is_wrong(finding, row) && !isnan(blamed))
+    if (!isnan(blamed))
         fprintf(out, ", for rank %.0f", blamed);
-    free(waiting);
 }
 
 /* The cases that the chart shows, or the first ones. */

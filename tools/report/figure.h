@@ -17,8 +17,8 @@ struct figures {
 
 void figures_close(struct figures *figures);
 
-/* The chart of a finding; `is_told`: with a caption that says where and how it ran. Where the page is nearly as large as a page may be, a link to
- * the chart stands for it. False, and nothing written, where no such chart was drawn of this run. */
+/* The chart of a finding; `is_told`: with a caption that says where and how it ran. Where the page is nearly as large as a
+ * page may be, a link to the chart stands for it. False, and nothing written, where no such chart was drawn of this run. */
 bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart, bool is_told);
 
 /* A chart that belongs to no lab, by its path below the results, described by `alt`; `caption` is HTML. */

@@ -22,16 +22,14 @@ static double failed_checks(const struct finding *f)
     return wrong;
 }
 
-static void put_run(FILE *out, const struct lab_findings *lab, const struct finding *f)
+static void put_run(FILE *out, const struct book *book, int lab, const struct finding *f)
 {
     char when[FINDING_WHEN];
     finding_when(f, when);
     html_row(out);
-    fputs("<td><a href=\"", out);
-    html_href(out, lab->lab);
-    fputs(".html\">", out);
-    html_text(out, lab->lab);
-    fputs("</a></td>", out);
+    fputs("<td>", out);
+    html_link(out, book->site.links[lab + 1].file, book->findings[lab].lab);
+    fputs("</td>", out);
     html_cell(out, f->place);
     char *ranks = finding_told(f, "ranks", 0);
     html_number(out, ranks ? strtod(ranks, NULL) : NAN, 0);
@@ -71,12 +69,10 @@ static void put_runs(FILE *out, const struct book *book)
     tables_claims(out, &book->claims, NULL);
     fputs("<details><summary>Each run: where, how much, when</summary>\n", out);
     html_table(out, "Each run: where, how much, when");
-    html_row(out);
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        html_head(out, heads[i]);
+    html_heads(out, heads, sizeof heads / sizeof *heads);
     for (int lab = 0; lab < book->labs; lab++)
         for (int i = 0; i < book->findings[lab].count; i++)
-            put_run(out, &book->findings[lab], &book->findings[lab].at[i]);
+            put_run(out, book, lab, &book->findings[lab].at[i]);
     html_table_end(out);
     fputs("</details>\n", out);
 }
@@ -167,8 +163,11 @@ static void put_difference(FILE *out, const struct csv_table *summary, int row)
 {
     double step = mean_step(summary, row), before = mean_step(summary, 0);
     int decimals = number_ms_decimals(1e-3 * step);
-    fprintf(out, "<code>%s</code> takes %.*f ms a step, <code>%s</code> %.*f", csv_field(summary, row, "case"),
-            decimals, step, csv_field(summary, 0, "case"), decimals, before);
+    fputs("<code>", out);
+    html_text(out, csv_field(summary, row, "case"));
+    fprintf(out, "</code> takes %.*f ms a step, <code>", decimals, step);
+    html_text(out, csv_field(summary, 0, "case"));
+    fprintf(out, "</code> %.*f", decimals, before);
     const char *between = ": ";
     for (int i = 0; i < TERMS; i++) {
         double more = csv_value(summary, row, terms[i].column) - csv_value(summary, 0, terms[i].column);
@@ -210,11 +209,9 @@ static void put_lab(FILE *out, const struct book *book, int lab, struct figures 
 {
     const struct lesson *lesson = &book->lessons[lab];
     const struct lab_findings *findings = &book->findings[lab];
-    fputs("<section>\n<h3><a href=\"", out);
-    html_href(out, lesson->stem);
-    fputs(".html\">", out);
-    html_text(out, lesson->title);
-    fputs("</a></h3>\n", out);
+    fputs("<section>\n<h3>", out);
+    html_link(out, book->site.links[lab + 1].file, lesson->title);
+    fputs("</h3>\n", out);
     char *question = lesson_section(lesson, 1), *chart = lesson_first_chart(lesson);
     fputs(question, out);
     bool was_put = false;

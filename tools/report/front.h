@@ -10,8 +10,8 @@
 struct book {
     const char *results;
     struct html_site site;
-    int labs; /* the first lessons are those of labs */
-    struct lesson *lessons;
+    int labs;                                               /* the first lessons are those of labs */
+    struct lesson *lessons;                                 /* lesson i has page i + 1 of the site */
     struct lab_findings *findings;                          /* (labs) */
     struct lab_findings own;                                /* what blame wrote of the reader's own job */
     struct csv_table runs, closing, claims, guesses, blind; /* no rows where there is none */

@@ -66,13 +66,17 @@ void html_text(FILE *out, const char *text)
         }
 }
 
-void html_href(FILE *out, const char *path)
+void html_link(FILE *out, const char *path, const char *text)
 {
+    fputs("<a href=\"", out);
     for (; *path; path++)
         if (isalnum((unsigned char)*path) || strchr("/._-", *path))
             fputc(*path, out);
         else
             fprintf(out, "%%%02X", (unsigned)(unsigned char)*path);
+    fputs("\">", out);
+    html_text(out, text);
+    fputs("</a>", out);
 }
 
 /* --- tables ------------------------------------------------------------------------------------------------------ */
@@ -99,6 +103,13 @@ void html_head(FILE *out, const char *text)
     fputs("<th scope=\"col\">", out);
     html_text(out, text);
     fputs("</th>", out);
+}
+
+void html_heads(FILE *out, const char *const *texts, size_t count)
+{
+    html_row(out);
+    for (size_t i = 0; i < count; i++)
+        html_head(out, texts[i]);
 }
 
 void html_cell(FILE *out, const char *text)

@@ -27,14 +27,16 @@ long html_end(struct file *page, const struct html_site *site, int which);
 /* Text, also within double quotes. */
 void html_text(FILE *out, const char *text);
 
-/* A path below the results, as a link to it has it. */
-void html_href(FILE *out, const char *path);
+/* A link to a path below the results. */
+void html_link(FILE *out, const char *path, const char *text);
 
 /* A table, scrolled sideways where it does not fit. The caption may be NULL. */
 void html_table(FILE *out, const char *caption);
 /* A row: its cells follow until the next row. */
 void html_row(FILE *out);
 void html_head(FILE *out, const char *text);
+/* The row of all heads, (count). */
+void html_heads(FILE *out, const char *const *texts, size_t count);
 void html_cell(FILE *out, const char *text);
 /* A cell of a sentence, which may take several lines. */
 void html_long_cell(FILE *out, const char *text);

@@ -165,9 +165,10 @@ static void put_files(FILE *out, const struct finding *f)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char *path = memory_text("%s/%s", f->path, files[i].file);
         if (access(path, F_OK) == 0) {
-            fprintf(out, "%s<a href=\"", between);
-            html_href(out, f->folder);
-            fprintf(out, "/%s\">%s</a>", files[i].file, files[i].word);
+            char *target = memory_text("%s/%s", f->folder, files[i].file);
+            fputs(between, out);
+            html_link(out, target, files[i].word);
+            free(target);
             between = ", ";
         }
         free(path);

@@ -272,9 +272,7 @@ static void put_claims(FILE *out, const char *caption, const struct csv_table *c
 {
     static const char *const heads[] = { "verdict", "lab", "case", "place", "claim", "what it came to", "why" };
     html_table(out, caption);
-    html_row(out);
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        html_head(out, heads[i]);
+    html_heads(out, heads, sizeof heads / sizeof *heads);
     for (int row = 0; row < claims->rows; row++)
         if (is_chosen(claims, row, choice))
             put_claim(out, claims, row);
