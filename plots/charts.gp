@@ -207,11 +207,11 @@ baseline_ms = number(word(step_ms, 1))
 intervals = largest(column_of(summary_csv, "vs_baseline_low")) > 0
 predictions = largest(column_of(summary_csv, "predicted_step_ms")) > 0
 
-# "× 1.78"; where the interval contains 1 it is none, and how much it could be is said: "± 12 %".
+# "× 1.78"; where the interval contains 1 it is none, and how much it could be is said: "±12 %".
 low = column_of(summary_csv, "vs_baseline_low"); high = column_of(summary_csv, "vs_baseline_high")
 is_open(i) = i > 1 && number(word(low, i)) <= 1 && number(word(high, i)) >= 1
 beyond(low, high) = 1 - low > high - 1 ? 1 - low : high - 1
-ratio_said(i) = is_open(i) ? sprintf("± %.0f %%", 100 * beyond(number(word(low, i)), number(word(high, i)))) : \
+ratio_said(i) = is_open(i) ? sprintf("±%.0f %%", 100 * beyond(number(word(low, i)), number(word(high, i)))) : \
     sprintf(number(word(ratio, i)) < 99.995 ? "× %.2f" : "× %.0f", number(word(ratio, i)))
 array row[words(cases)]
 do for [i = 1:words(cases)] {
