@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ struct board {
     } * paper;
 };
 
-static struct line *line_of_handler;
+static struct board *board_of_die;
 
 int board_create(void)
 {
@@ -42,6 +43,13 @@ int board_create(void)
         return -1;
     }
     return file;
+}
+
+/* Before a rank's last words: the others need none. */
+static void note_words(void)
+{
+    if (!atomic_flag_test_and_set(&board_of_die->paper->speaks))
+        atomic_store(&board_of_die->paper->spoken, 1);
 }
 
 struct board *board_open(const char *path, int rank)
@@ -58,6 +66,8 @@ struct board *board_open(const char *path, int rank)
     if (rank >= 0 && rank < RANKS_MOST) {
         board->mine = &board->paper->line[rank];
         atomic_store(&board->mine->process, (int)getpid());
+        board_of_die = board;
+        die_before(note_words);
     }
     return board;
 }
@@ -66,9 +76,9 @@ void board_close(struct board *board)
 {
     if (!board)
         return;
-    if (board->mine && board->mine == line_of_handler) { /* the handler must not outlive what it writes to */
-        signal(SIGTERM, SIG_DFL);
-        line_of_handler = NULL;
+    if (board == board_of_die) {
+        die_before(NULL);
+        board_of_die = NULL;
     }
     munmap(board->paper, sizeof *board->paper);
     free(board);
@@ -88,18 +98,10 @@ void board_leave(struct board *board)
         atomic_store_explicit(&board->mine->is_inside, 0, memory_order_release);
 }
 
-static void note_ending(int signal)
+void board_leave_early(struct board *board)
 {
-    atomic_store(&line_of_handler->ending, WAS_TOLD_TO_END);
-    _exit(128 + signal);
-}
-
-void board_note_endings(struct board *board)
-{
-    if (!board || !board->mine)
-        return;
-    line_of_handler = board->mine;
-    signal(SIGTERM, note_ending);
+    if (board && board->mine)
+        atomic_store(&board->mine->ending, WAS_TOLD_TO_END);
 }
 
 void board_finish(struct board *board)
@@ -133,20 +135,6 @@ bool board_has_lost(const struct board *board, int ranks)
         if (is_gone(&board->paper->line[rank]))
             return true;
     return false;
-}
-
-void board_say(struct board *board, const char *line)
-{
-    if (board && atomic_flag_test_and_set(&board->paper->speaks))
-        return;
-    warn("%s", line);
-    if (board)
-        atomic_store(&board->paper->spoken, 1);
-}
-
-bool board_has_spoken(const struct board *board)
-{
-    return board && atomic_load(&board->paper->spoken);
 }
 
 /* --- telling ----------------------------------------------------------------------------------------------------- */
@@ -200,7 +188,16 @@ static bool is_absent(const struct paper *paper, int rank, enum absence why, con
         return is_gone(line);
     if (why == STOPPED)
         return atomic_load(&line->process) && is_stopped(line);
-    return meeting && rank < meeting->ranks && !is_there(line, meeting);
+    return meeting && rank < meeting->ranks && atomic_load(&line->process) && !is_there(line, meeting);
+}
+
+/* Somebody sits on another host, and writes on the board there. */
+static bool has_others(const struct paper *paper, const struct call *meeting)
+{
+    for (int rank = 0; meeting && rank < meeting->ranks; rank++)
+        if (!atomic_load(&paper->line[rank].process))
+            return true;
+    return false;
 }
 
 static void tell_absent(FILE *out, const struct paper *paper, enum absence why, const int *ranks, int count)
@@ -237,6 +234,10 @@ char *board_tell(const struct board *board)
     for (int rank = 0; meeting && rank < meeting->ranks; rank++)
         if (is_there(&board->paper->line[rank], meeting))
             waiting[waiters++] = rank;
+    bool are_all = !board || !has_others(board->paper, meeting);
+    char host[HOST_NAME_MAX + 1] = "";
+    if (!are_all && gethostname(host, sizeof host - 1) == 0)
+        fprintf(out, "on host %s ", host);
     if (count > 0)
         tell_absent(out, board->paper, why, absent, count);
     if (count > 0 && waiters > 0) {
@@ -245,10 +246,35 @@ char *board_tell(const struct board *board)
         fputs(waiters == 1 ? " waits in " : " wait in ", out);
         tell_meeting(out, meeting);
     } else if (waiters > 0) {
-        fputs("all ranks have come to ", out);
+        fputs(are_all ? "all ranks have come to " : "all have come to ", out);
         tell_meeting(out, meeting);
-        fputs(", which does not end", out);
+        fputs(are_all ? ", which does not end" : ", and wait for other hosts", out);
     }
     fclose(out);
     return text;
+}
+
+char *board_tell_late(const struct board *board, double seconds)
+{
+    char *told = board_tell(board);
+    char *line =
+        memory_text("no sign of life for %g s%s%s: a rank hangs or the machine is too slow; files of earlier runs "
+                    "are untouched (--deadline-s allows more time)",
+                    seconds, *told ? "; " : "", told);
+    free(told);
+    return line;
+}
+
+void board_say(struct board *board, const char *line)
+{
+    if (board && atomic_flag_test_and_set(&board->paper->speaks))
+        return;
+    warn("%s", line);
+    if (board)
+        atomic_store(&board->paper->spoken, 1);
+}
+
+bool board_has_spoken(const struct board *board)
+{
+    return board && atomic_load(&board->paper->spoken);
 }

@@ -29,21 +29,24 @@ struct call {
 void board_enter(struct board *board, const struct call *call);
 void board_leave(struct board *board);
 
-/* From now on a SIGTERM, with which launchers end ranks, is written down as such before it ends this one: who is gone
- * without it went first. */
-void board_note_endings(struct board *board);
+/* This rank ends because a launcher told it to: who is gone without that went first. */
+void board_leave_early(struct board *board);
 /* This rank ends, and means to. */
 void board_finish(struct board *board);
 
 /* Whether the process of one of the first `ranks` is gone although it did not mean to end. */
 bool board_has_lost(const struct board *board, int ranks);
 
-/* Prints a line for people, as warn() does, unless another process of the job has; and whether one has, to the end. */
+/* Who is missing, and who waits for it where: "rank 1 (process 4242) is gone; rank 0 waits in all-reduce 17 of 12.5 MB
+ * (step 5)". Of ranks on other hosts nothing is known. Blank when nothing can be told. Free it. */
+char *board_tell(const struct board *board);
+
+/* The same as the end of a job that showed no sign of life for that long. Free it. */
+char *board_tell_late(const struct board *board, double seconds);
+
+/* Prints a line for people, as warn() does, unless another process of the job has; and whether one has, to the end. Who ends
+ * by die() has. */
 void board_say(struct board *board, const char *line);
 bool board_has_spoken(const struct board *board);
-
-/* Who is missing, and who waits for it where: "rank 1 (process 4242) is gone; rank 0 waits in all-reduce 17 of 12.5 MB
- * (step 5)". Blank when nothing can be told. Free it. */
-char *board_tell(const struct board *board);
 
 #endif

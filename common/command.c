@@ -4,6 +4,7 @@
 #include "die.h"
 #include "job.h"
 #include "memory.h"
+#include "scratch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -72,6 +73,18 @@ void command_drop(struct command *command)
         free(command->word[i]);
     if (command->hosts >= 0)
         close(command->hosts);
+    scratch_close(command->scratch);
+}
+
+/* Where Open MPI keeps its session, and the files behind the memory that ranks share; a person's own choice stands. */
+static char *share_scratch(void)
+{
+    char *folder = scratch_open();
+    if (folder) {
+        setenv("OMPI_MCA_orte_tmpdir_base", folder, 0);
+        setenv("OMPI_MCA_btl_vader_backing_directory", folder, 0);
+    }
+    return folder;
 }
 
 /* A core for each rank that trains on one, where there are enough; else all ranks on all cores. */
@@ -81,7 +94,7 @@ static struct command mpirun_command(const struct launch *launch)
     static const char *const shared_cores[] = { "--oversubscribe", "--bind-to", "none", NULL };
     bool must_share = launch->is_on_gpus || launch->ranks > launch->cores;
     const char *const *binding = must_share ? shared_cores : own_cores;
-    struct command c = { .hosts = -1 };
+    struct command c = { .hosts = -1, .scratch = share_scratch() };
     add_word(&c, memory_text("mpirun"));
     add_word(&c, memory_text("--quiet"));
     add_word(&c, memory_text("-np"));

@@ -9,7 +9,7 @@
 
 struct launch {
     int ranks, cores;
-    double deadline_s;               /* > 0: how long the job may go without a sign of life */
+    double allowed;                  /* seconds until the first sign of life; each says when the next is due */
     const char *program;             /* what every rank runs */
     const char *const *arguments;    /* of every rank, without the program's name; NULL-terminated */
     const struct platform *platform; /* the machine to simulate; NULL: real ranks, by mpirun */
@@ -22,7 +22,8 @@ enum { COMMAND_WORDS_MOST = 32 };
 struct command {
     char *word[COMMAND_WORDS_MOST + 1]; /* NULL-terminated, as execvp() takes them */
     int words;
-    int hosts; /* descriptor of smpirun's hostfile, -1 for none: open as long as the job runs */
+    int hosts;     /* descriptor of smpirun's hostfile, -1 for none: open as long as the job runs */
+    char *scratch; /* folder of what real ranks share (scratch.h) */
 };
 
 /* Sets this process's environment for the job's. Release with command_drop(). */

@@ -48,8 +48,17 @@ static void say(const char *format, va_list arguments, bool is_last)
     free(text);
 }
 
+static void (*act_before)(void);
+
+void die_before(void (*act)(void))
+{
+    act_before = act;
+}
+
 void die(enum status status, const char *format, ...)
 {
+    if (act_before)
+        act_before();
     bool alike_everywhere = status == STATUS_USAGE || status == STATUS_CANNOT;
     if (!alike_everywhere || is_first_rank()) {
         va_list arguments;

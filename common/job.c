@@ -4,7 +4,6 @@
 #include "memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,20 @@ enum { UNKNOWN_COLUMNS = 124 };
 bool job_is_rank(void)
 {
     return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK") || job_platform();
+}
+
+const char *job_rank(void)
+{
+    static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return getenv(names[i]);
+    return "?";
+}
+
+bool job_is_watched(void)
+{
+    return getenv(JOB_PULSE);
 }
 
 void job_arguments(int *argc, char ***argv)
@@ -97,27 +110,6 @@ const char *job_platform_key(void)
 {
     const char *key = getenv(JOB_PLATFORM_KEY);
     return job_platform() && key ? key : "here";
-}
-
-static void write_pulse(char sign)
-{
-    const char *path = getenv(JOB_PULSE);
-    int pulse = path ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
-    if (pulse < 0)
-        return;
-    ssize_t written = write(pulse, &sign, 1);
-    (void)written; /* a lost beat only shortens the deadline */
-    close(pulse);
-}
-
-void job_beat(void)
-{
-    write_pulse(JOB_BEAT);
-}
-
-void job_end(void)
-{
-    write_pulse(JOB_END);
 }
 
 struct terminal job_terminal(void)

@@ -15,11 +15,11 @@
 #define JOB_OUTPUT       "LOCKSTEP_OUTPUT"       /* descriptors of the person's standard output and error */
 #define JOB_PLATFORM     "LOCKSTEP_PLATFORM"     /* name of the simulated machine; absent where ranks are real */
 #define JOB_PLATFORM_KEY "LOCKSTEP_PLATFORM_KEY" /* changes with its file */
-#define JOB_PULSE        "LOCKSTEP_PULSE"        /* path of the file that holds the signs of life */
+#define JOB_PULSE        "LOCKSTEP_PULSE"        /* path of the file of the signs of life (pulse.h) */
 #define JOB_TERMINAL     "LOCKSTEP_TERMINAL"     /* columns, is_live, has_color */
 #define JOB_MODELLED     "; modelled"            /* ends the key of one that computes nothing */
 #define JOB_ON_GPUS      "; on GPUs: "           /* stands in the key of this one where ranks train on GPUs */
-enum { JOB_WORD_END = '\037', JOB_BEAT = '.', JOB_END = '!' }; /* the last two are what the pulse holds */
+enum { JOB_WORD_END = '\037' };
 
 /* And one in which a person, or a test, tells where the programs for GPUs are, if not in build/lib: in nccl/ and cuda/ of
  * this folder. */
@@ -27,6 +27,12 @@ enum { JOB_WORD_END = '\037', JOB_BEAT = '.', JOB_END = '!' }; /* the last two a
 
 /* True in a process that a launcher started: ours, mpirun, srun or another. */
 bool job_is_rank(void);
+
+/* This process's rank, as launchers tell it before MPI starts; "?" where they do not. */
+const char *job_rank(void);
+
+/* True where our own launcher started this rank: it keeps the deadline. */
+bool job_is_watched(void);
 
 /* The rank's command line as our launcher was given it: replaces argc and argv, and the program's name in messages. */
 void job_arguments(int *argc, char ***argv);
@@ -50,12 +56,6 @@ int job_cores(void);
 /* Name of the simulated machine, NULL where ranks are real; and what tells it from all others, "here" for this one. */
 const char *job_platform(void);
 const char *job_platform_key(void);
-
-/* A sign of life from the job's first rank: when it has joined the others and before each block. */
-void job_beat(void);
-
-/* The first rank's word that the job came to its end, right or wrong. A launcher's exit status 0 does not say so. */
-void job_end(void);
 
 /* What the ranks know of the person's terminal. */
 struct terminal {

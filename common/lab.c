@@ -14,6 +14,8 @@
 #include "lanes.h"
 #include "memory.h"
 #include "mode.h"
+#include "patience.h"
+#include "pulse.h"
 #include "random.h"
 #include "report.h"
 #include "schedule.h"
@@ -44,6 +46,7 @@ struct lab {
     const struct crew *crew; /* of the block that is open */
 
     struct cases cases;
+    double expected[CASES_MOST]; /* seconds of a step, as predicted */
     struct schedule schedule;
     struct window window;
     int step;
@@ -76,7 +79,7 @@ static void settle_rounds(struct run *run, enum work_model model)
 /* all */
 static void join_world(struct lab *lab, struct options *base)
 {
-    lab->world = world_open();
+    lab->world = world_open(patience_to_start(run_of(base)));
     int size = world_size(lab->world), rank = world_rank(lab->world);
     if (size != run_of(base)->ranks && options_name(lab->argc, lab->argv, "--ranks")) {
         int asked = run_of(base)->ranks;
@@ -91,8 +94,7 @@ static void join_world(struct lab *lab, struct options *base)
     run_of(base)->takes_turns = device_computes() && (world_is_simulated() || size > world_cores(lab->world));
     if (!device_computes())
         settle_rounds(run_of(base), lab->story->subject->model);
-    if (rank == 0)
-        job_beat();
+    world_allow(lab->world, patience_for_card(run_of(base), lab->story->subject));
     cases_refuse(lab->story, base);
     run_make_folder(run_of(base));
     lab->run = *run_of(base);
@@ -250,6 +252,18 @@ static void open_report(struct lab *lab)
              r->ranks, r->cores, r->trains_on, r->cores == 1 ? "" : "s");
 }
 
+/* all: what patience rests on, also with a case whose prediction is not told. */
+static void expect(struct lab *lab)
+{
+    for (int i = 0; i < lab->cases.count && world_rank(lab->world) == 0; i++) {
+        struct prediction prediction = lab->report.outcomes[i].prediction;
+        if (lab->cases.variant[i] == &lab->cases.hidden)
+            prediction = lab->story->predict(lab->cases.settings[i], &lab->card);
+        lab->expected[i] = prediction_step(&prediction);
+    }
+    world_broadcast(lab->world, lab->expected, sizeof lab->expected);
+}
+
 struct lab *lab_open(const struct story *story, struct options *base, int argc, char **argv)
 {
     struct lab *lab = memory_new(1, sizeof *lab);
@@ -281,7 +295,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     get_card(lab);
     if (lab->run.card_only) {
         if (world_rank(lab->world) == 0)
-            job_end();
+            pulse_end();
         world_close(lab->world);
         exit(STATUS_RIGHT);
     }
@@ -292,6 +306,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     crews_open(&lab->crews, lab->world, &lab->cases, &lab->spans);
     if (world_rank(lab->world) == 0)
         open_report(lab);
+    expect(lab);
     schedule_begin(&lab->schedule, &lab->run, &lab->cases);
     return lab;
 }
@@ -345,10 +360,10 @@ static bool begin_block(struct lab *lab, struct options *options)
     random_seed(&lab->draws, (uint64_t)lab->run.seed + 7919u * (uint64_t)(round + 1));
     device_seed((uint64_t)(lab->run.noise_seed + round) * RANKS_MOST + (uint64_t)world_rank(lab->world));
     spans_restart(&lab->spans, round, chosen);
-    if (world_rank(lab->world) == 0) {
-        job_beat();
+    world_allow(lab->world, patience_for_block(run_of(options), lab->expected[chosen],
+                                               lab->window.warmup + lab->window.measured, world_is_simulated()));
+    if (world_rank(lab->world) == 0)
         schedule_show(&lab->schedule, lab->story->lab, lab->cases.variant[chosen]->name, lab->terminal);
-    }
     return true;
 }
 
@@ -513,9 +528,14 @@ static void release(struct lab *lab)
 int lab_close(struct lab *lab)
 {
     bool is_first = world_rank(lab->world) == 0;
+    size_t bytes = 0; /* of the spans, the largest table */
+    if (is_first)
+        bytes = (size_t)ftell(lab->spans_so_far.out);
+    world_broadcast(lab->world, &bytes, sizeof bytes);
+    world_allow(lab->world, patience_to_write(&lab->run, bytes));
     int wrong = is_first ? tell(lab) : 0;
     if (is_first)
-        job_end();
+        pulse_end();
     world_broadcast(lab->world, &wrong, sizeof wrong);
     release(lab);
     return wrong ? STATUS_WRONG : STATUS_RIGHT;

@@ -3,6 +3,7 @@
 #include "board.h"
 #include "die.h"
 #include "job.h"
+#include "pulse.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -131,69 +130,57 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* How many signs of life there were. */
-static off_t beats(int pulse)
-{
-    struct stat status;
-    return fstat(pulse, &status) == 0 ? status.st_size : 0;
-}
-
-/* Whether the last of them was the word that all is done. */
-static bool has_ended(int pulse)
-{
-    char last = 0;
-    return beats(pulse) > 0 && pread(pulse, &last, 1, beats(pulse) - 1) == 1 && last == JOB_END;
-}
-
 /* A job that runs, and how it came to an end. */
-struct watch {
+struct job {
     pid_t child;
-    double deadline_s;
+    double allowed; /* seconds from the last sign of life to the next */
     int pulse;
     struct board *board;
     int ended_by; /* the signal that made us end it, SIGALRM for the deadline; 0 when it ended by itself */
-    char *told;   /* by the board, of those who were missing; may be blank */
+    char *told;   /* by the board: who was missing, and after the deadline the whole line */
 };
 
-static void end_job(struct watch *watch, int signal)
+static void end_job(struct job *job, int signal)
 {
-    watch->ended_by = signal;
-    watch->told = signal == SIGALRM ? board_tell(watch->board) : NULL;
-    kill(watch->child, SIGTERM);
+    job->ended_by = signal;
+    job->told = signal == SIGALRM ? board_tell_late(job->board, job->allowed) : NULL;
+    kill(job->child, SIGTERM);
 }
 
 /* Waits for the child, for a signal to pass on, or for the deadline without a sign of life. Returns the child's wait
  * status. */
-static int wait_for_end(struct watch *watch, const sigset_t *signals)
+static int wait_for_end(struct job *job, const sigset_t *signals)
 {
-    double deadline = now() + watch->deadline_s;
-    off_t beaten = 0;
+    double deadline = now() + job->allowed;
+    long felt = 0;
     int status = 0;
     for (;;) {
-        pid_t ended = waitpid(watch->child, &status, WNOHANG);
-        if (ended == watch->child || (ended < 0 && errno != EINTR))
+        pid_t ended = waitpid(job->child, &status, WNOHANG);
+        if (ended == job->child || (ended < 0 && errno != EINTR))
             break;
-        if (!watch->ended_by && beats(watch->pulse) > beaten) {
-            beaten = beats(watch->pulse);
-            deadline = now() + watch->deadline_s;
+        struct pulse pulse = pulse_feel(job->pulse);
+        if (!job->ended_by && pulse.beats > felt) {
+            felt = pulse.beats;
+            job->allowed = pulse.has_ended ? job->allowed : pulse.allowed;
+            deadline = now() + job->allowed;
         }
         if (deadline <= now()) {
-            if (watch->ended_by)
-                kill(watch->child, SIGKILL);
+            if (job->ended_by)
+                kill(job->child, SIGKILL);
             else
-                end_job(watch, SIGALRM);
+                end_job(job, SIGALRM);
             deadline = now() + GRACE_S;
             continue;
         }
         int received =
             sigtimedwait(signals, NULL, &(struct timespec){ .tv_sec = 1 }); /* the pulse is felt each second */
-        if ((received == SIGINT || received == SIGTERM || received == SIGHUP) && !watch->ended_by) {
-            end_job(watch, received);
+        if ((received == SIGINT || received == SIGTERM || received == SIGHUP) && !job->ended_by) {
+            end_job(job, received);
             deadline = now() + GRACE_S;
         }
     }
-    if (!watch->told)
-        watch->told = board_tell(watch->board);
+    if (!job->told)
+        job->told = board_tell(job->board);
     return status;
 }
 
@@ -211,10 +198,10 @@ static void choose_signals(sigset_t *watched)
 }
 
 /* Turns an ending by itself into our exit status, and says what the ranks could not. */
-static int judge_end(const char *launcher, int status, const struct watch *watch)
+static int judge_end(const char *launcher, int status, const struct job *job)
 {
-    const int pulse = watch->pulse;
-    bool has_started = beats(pulse) > 0;
+    const struct pulse pulse = pulse_feel(job->pulse);
+    bool has_started = pulse.beats > 0;
     if (!WIFEXITED(status)) {
         warn("%s was ended by signal %d (%s)", launcher, WTERMSIG(status), strsignal(WTERMSIG(status)));
         return STATUS_WRONG;
@@ -224,7 +211,7 @@ static int judge_end(const char *launcher, int status, const struct watch *watch
         warn("%s was not found; install it (Debian, Ubuntu: apt-get install openmpi-bin libsimgrid-dev)", launcher);
         return STATUS_CANNOT;
     }
-    if (code == STATUS_RIGHT && !has_ended(pulse)) { /* so smpirun ends when all ranks wait for each other */
+    if (code == STATUS_RIGHT && !pulse.has_ended) { /* so smpirun ends when all ranks wait for each other */
         warn("%s ended well, but the ranks did not come to their end: a deadlock, if they were simulated; files of "
              "earlier runs are untouched",
              launcher);
@@ -232,11 +219,11 @@ static int judge_end(const char *launcher, int status, const struct watch *watch
     }
     if (code == STATUS_RIGHT || code == STATUS_USAGE || code == STATUS_CANNOT || (code == STATUS_WRONG && has_started))
         return code;
-    if (board_has_spoken(watch->board)) /* a rank knew better */
+    if (board_has_spoken(job->board)) /* a rank knew better */
         return STATUS_WRONG;
     if (code > 128)
         warn("a rank was ended by signal %d (%s)%s%s; files of earlier runs are untouched", code - 128,
-             strsignal(code - 128), *watch->told ? ": " : "", watch->told);
+             strsignal(code - 128), *job->told ? ": " : "", job->told);
     else if (!has_started)
         warn("%s could not start the ranks (status %d); by itself it may say why", launcher, code);
     else
@@ -257,10 +244,10 @@ int launch_ranks(const struct launch *launch)
 {
     bool measures = !launch->platform || !launch->platform->is_modelled; /* the others disturb nobody's numbers */
     int lock = measures ? take_machine_lock() : -1;
-    struct watch watch = { .deadline_s = launch->deadline_s, .pulse = memfd_create("lockstep-pulse", MFD_CLOEXEC) };
+    struct job job = { .allowed = launch->allowed, .pulse = pulse_create() };
     int board = board_create();
-    tell_path(JOB_PULSE, watch.pulse);
-    watch.board = board_open(tell_path(JOB_BOARD, board), -1);
+    tell_path(JOB_PULSE, job.pulse);
+    job.board = board_open(tell_path(JOB_BOARD, board), -1);
     struct command command = command_for(launch);
     struct strangers strangers;
     strangers.count = list_children(strangers.pids, CHILDREN_MOST);
@@ -270,27 +257,24 @@ int launch_ranks(const struct launch *launch)
     choose_signals(&signals);
     sigprocmask(SIG_BLOCK, &signals, &before);
     fflush(NULL);
-    watch.child = start(&command, launch, &before);
-    int status = wait_for_end(&watch, &signals);
+    job.child = start(&command, launch, &before);
+    int status = wait_for_end(&job, &signals);
     end_orphans(&strangers);
     sigprocmask(SIG_SETMASK, &before, NULL);
 
     int verdict = STATUS_WRONG;
-    if (watch.ended_by == SIGALRM) {
-        warn("no sign of life for %g s%s%s: a rank hangs or the machine is too slow; files of earlier runs are "
-             "untouched "
-             "(--deadline-s allows more time)",
-             launch->deadline_s, *watch.told ? "; " : "", watch.told);
-    } else if (watch.ended_by) {
+    if (job.ended_by == SIGALRM) {
+        warn("%s", job.told);
+    } else if (job.ended_by) {
         warn("stopped; all ranks ended, files of earlier runs are untouched");
-        verdict = 128 + watch.ended_by;
+        verdict = 128 + job.ended_by;
     } else {
-        verdict = judge_end(command.word[0], status, &watch);
+        verdict = judge_end(command.word[0], status, &job);
     }
-    close(watch.pulse);
+    close(job.pulse);
     close(board);
-    board_close(watch.board);
-    free(watch.told);
+    board_close(job.board);
+    free(job.told);
     command_drop(&command);
     if (lock >= 0)
         close(lock);

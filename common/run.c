@@ -83,7 +83,7 @@ const struct option_row run_option_rows[] = {
     { "--algorithm", OPTION_CHOICE, AT(algorithm), 0, 0, algorithm_words, "how an all-reduce adds" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { "--deadline-s", OPTION_NUMBER, AT(deadline_s), 0, 1e6, "S",
-      "end a run that shows no progress for so long; 0: derived" },
+      "give up a run without a sign of life for so long; 0: derived from what is predicted" },
     { "--card-mb", OPTION_INTEGER, AT(card_mb), 0, 4096, "MiB",
       "all-reduces that the card can predict; 0: as the lab needs" },
     { "--card-only", OPTION_SWITCH, AT(card_only), 0, 0, "", "measure the machine card, show it, stop" },

@@ -48,9 +48,9 @@ struct run {
     int precision;        /* enum precision: of matrix products on a GPU */
     bool share_gpu;       /* ranks share GPUs under NCCL */
     int membus;           /* of dedicated cores: they share so many cores' worth of memory bus; 0: each has its own */
-    double deadline_s; /* the supervisor ends a run without a sign of life for this long; 0 = derived from `seconds` */
-    const char *out;   /* folder of all results */
-    bool blind;        /* one of the cases runs without its name, as a riddle */
+    double deadline_s;    /* a run without a sign of life for this long is given up; 0 = as patience.h derives it */
+    const char *out;      /* folder of all results */
+    bool blind;           /* one of the cases runs without its name, as a riddle */
     struct option_list cases, guesses;
 };
 

@@ -10,6 +10,7 @@
 #include "memory.h"
 #include "mode.h"
 #include "number.h"
+#include "patience.h"
 #include "platform.h"
 #include "riddle.h"
 
@@ -21,9 +22,6 @@
 #include <unistd.h>
 
 enum {
-    DEADLINE_BASE_S = 120,    /* starting, the card, the least rounds on a slow machine, writing */
-    DEADLINE_PER_SECOND = 10, /* of the measuring budget: shared machines stop for a while */
-    DEADLINE_PER_RANK_S = 2,  /* simulated ranks compute one after another */
     PAIR_TIMES = 11, /* gradients that the links between simulated cores are measured for: labs 01 to 04 use the same */
 };
 
@@ -57,18 +55,15 @@ static int start(const struct request *request, const char *extra)
     for (int i = 1; i < given; i++)
         words[count++] = request->arguments[i];
     words[count] = extra;
-    double derived = DEADLINE_BASE_S + DEADLINE_PER_SECOND * request->run->seconds;
-    derived += request->platform ? DEADLINE_PER_RANK_S * request->run->ranks : 0;
     char *program = program_of(request);
-    int status =
-        launch_ranks(&(struct launch){ .ranks = request->run->ranks,
-                                       .cores = request->cores,
-                                       .deadline_s = request->run->deadline_s > 0 ? request->run->deadline_s : derived,
-                                       .program = program,
-                                       .arguments = words,
-                                       .platform = request->platform,
-                                       .is_on_gpus = request->mode != MODE_CORES,
-                                       .is_silent = request->is_silent });
+    int status = launch_ranks(&(struct launch){ .ranks = request->run->ranks,
+                                                .cores = request->cores,
+                                                .allowed = patience_to_start(request->run),
+                                                .program = program,
+                                                .arguments = words,
+                                                .platform = request->platform,
+                                                .is_on_gpus = request->mode != MODE_CORES,
+                                                .is_silent = request->is_silent });
     free(program);
     free(words);
     return status;

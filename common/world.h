@@ -10,8 +10,8 @@
 struct world;
 struct board;
 
-/* all: joins the job this process was started in. One world per process. */
-struct world *world_open(void);
+/* all: joins the job this process was started in, or gives up after so many seconds. One world per process. */
+struct world *world_open(double allowed);
 
 /* all: leaves the job. The process may go on, alone. */
 void world_close(struct world *world);
@@ -22,6 +22,9 @@ int world_size(const struct world *world);
 /* What the ranks may train on together: physical cores, unless world_trains_on() said otherwise. */
 int world_cores(const struct world *world);
 void world_trains_on(struct world *world, int cores);
+
+/* all: a sign of life. Unless there is another within that many seconds, the job is given up. */
+void world_allow(struct world *world, double seconds);
 
 /* Where ranks write what they have come to; NULL where nobody reads it. */
 struct board *world_board(const struct world *world);

@@ -7,6 +7,8 @@
 #include "die.h"
 #include "job.h"
 #include "memory.h"
+#include "pulse.h"
+#include "watchdog.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -81,14 +83,19 @@ static struct board *join_board(MPI_Comm comm, int rank)
     else if (rank == 0)
         snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), board_create());
     MPI_Bcast(path, sizeof path, MPI_CHAR, 0, comm);
-    struct board *board = board_open(path, rank);
-    board_note_endings(board);
-    return board;
+    return board_open(path, rank);
 }
 
-struct world *world_open(void)
+static void abort_all(void)
+{
+    MPI_Abort(MPI_COMM_WORLD, STATUS_WRONG);
+}
+
+struct world *world_open(double allowed)
 {
     set_defaults();
+    struct watchdog *watchdog = watchdog_open(!job_is_watched());
+    watchdog_allow(watchdog, allowed);
     int provided = 0;
     MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
     if (provided < MPI_THREAD_FUNNELED)
@@ -110,14 +117,25 @@ struct world *world_open(void)
         die(STATUS_USAGE, "srun started %s tasks that do not see each other; use srun --mpi=pmix", tasks);
     }
     world->cores = count_cores(world->comm);
+    world->watchdog = watchdog;
+    watchdog_join(watchdog, world->board, world->size, abort_all);
     return world;
+}
+
+void world_allow(struct world *world, double seconds)
+{
+    watchdog_allow(world->watchdog, seconds);
+    if (world->rank == 0)
+        pulse_beat(seconds);
 }
 
 void world_close(struct world *world)
 {
+    watchdog_part(world->watchdog);
     board_finish(world->board);
     MPI_Comm_free(&world->comm);
     MPI_Finalize();
+    watchdog_close(world->watchdog);
     board_close(world->board);
     free(world);
 }

@@ -7,7 +7,8 @@
 struct world {
     MPI_Comm comm;
     int rank, size, cores;
-    struct board *board; /* NULL where ranks are simulated */
+    struct board *board;       /* these two: NULL where ranks are simulated */
+    struct watchdog *watchdog; /* of the whole world, not of a part */
 };
 
 #endif

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# usage: faults_test.sh LAB FOLDER mpi|sim|nccl: a rank dies, hangs, somebody presses Ctrl-C: does the lab 01_straggler end in time,
-# say so in one line, leave no process behind, and keep the results of an earlier run? Works in FOLDER/faults.
+# usage: faults_test.sh LAB FOLDER mpi|sim|nccl|foreign: a rank dies, hangs, somebody presses Ctrl-C: does the lab 01_straggler end in time,
+# say so in one line, leave no process and no shared memory behind, and keep the results of an earlier run? `foreign`: under an
+# mpirun that is not ours. Works in FOLDER/faults.
 set -uo pipefail
 
 lab=$(realpath "$1")
@@ -15,9 +16,14 @@ fi
 gone='rank 2 \(process [0-9]+\) is gone' first_gone='rank 0 \(process [0-9]+\) is gone' absent='rank 2 \(process [0-9]+\) is stopped'
 [[ $backend != sim ]] || gone='' first_gone='' absent=''
 late="12 s.*$absent.*--deadline-s" died='signal 9'
+job=(--backend "${backend/foreign/mpi}" --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --out "$results")
+run=("$lab" --ranks 3 "${job[@]}") killed_status=1
+if [[ $backend == foreign ]]; then # mpirun speaks too, and ends as the rank that was killed
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 RES_OPTIONS='timeout:1 attempts:1' OPENBLAS_NUM_THREADS=1
+    run=(mpirun --oversubscribe --bind-to none -np 3 "$lab" "${job[@]}") killed_status=137 died=''
+fi
 # Who waits for a GPU watches the others, and gives up in half the time.
 [[ $backend != nccl ]] || late="(gives up: nothing came for 6 s|12 s).*$absent" died='(has died|signal 9)'
-job=(--backend "$backend" --ranks 3 --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --out "$results")
 failed=0
 
 complain() # TEXT: about the fault at hand
@@ -64,13 +70,31 @@ half_files()
     find "$results" -name '.*.tmp'
 }
 
-# Starts a long run and returns once its ranks are training: `supervisor`, `launcher` and `ranks` are their processes.
-start() # ARGUMENT...
+shared_memory() # of the run: a folder of its supervisor's
+{
+    find /dev/shm/"lockstep-$supervisor" /tmp/"lockstep-$supervisor" 2>/dev/null
+}
+
+find_ranks() # sets launcher and ranks
+{
+    launcher=$supervisor
+    [[ $backend == foreign ]] || launcher=$(children "$supervisor")
+    launcher=${launcher% }
+    read -r -a ranks <<<"$(children "$launcher")"
+}
+
+launch() # ARGUMENT...: a long run
 {
     : >"$folder/err" # or the words of the run before may be taken for this one's
     # A script's background jobs ignore Ctrl-C unless told otherwise.
-    env --default-signal=INT "$lab" "${job[@]}" --seconds 30 "$@" </dev/null >"$folder/out" 2>"$folder/err" &
+    env --default-signal=INT "${run[@]}" --seconds 30 "$@" </dev/null >"$folder/out" 2>"$folder/err" &
     supervisor=$!
+}
+
+# Starts a long run and returns once its ranks are training: `supervisor`, `launcher` and `ranks` are their processes.
+start() # ARGUMENT...
+{
+    launch "$@"
     local began
     began=$(now_ms)
     while ! grep -q 'round 1 of' "$folder/err"; do # another run on this machine may have to end first
@@ -81,14 +105,13 @@ start() # ARGUMENT...
         fi
         sleep 0.05
     done
-    launcher=$(children "$supervisor")
-    launcher=${launcher% }
-    read -r -a ranks <<<"$(children "$launcher")"
+    find_ranks
     if ((${#ranks[@]} != processes_of_ranks)); then
         complain "${#ranks[@]} ranks below the launcher, not $processes_of_ranks"
         end_processes
         return 1
     fi
+    [[ $backend == @(sim|foreign) || $(shared_memory) == *vader_segment* ]] || complain "shares no memory where it is looked for"
     lines_before=$(wc -l <"$folder/err")
     struck_ms=$(now_ms)
 }
@@ -109,6 +132,7 @@ ends() # STATUS SECONDS TEXT
     status=$?
     # Progress may have gone on, and a surviving rank's MPI may grumble about the copy from a dead peer that it was at.
     said=$(tail -n +$((lines_before + 1)) "$folder/err" | grep -v ': round [0-9]' | grep -vE '^\[.*\] Read -1, expected')
+    [[ $backend != foreign ]] || said=$(grep "^$(basename "$lab"): " <<<"$said")
     printf '%-24s %5d ms, status %d: %s\n' "$fault" "$elapsed" "$status" "$said"
     ((status == $1)) || complain "status $status, not $1"
     (($(grep -c . <<<"$said") == 1)) || complain "not one line"
@@ -123,6 +147,7 @@ nothing_is_left()
         complain "processes left behind: $(ps -o pid,stat,args -p "${left//$'\n'/,}" 2>/dev/null || echo "$left")"
         end_processes
     fi
+    [[ ! $(shared_memory) ]] || complain "shared memory left behind: $(shared_memory)"
     [[ $(whole_files) == "$earlier" ]] ||
         complain "the earlier results were changed: $(diff <(echo "$earlier") <(whole_files))"
 }
@@ -139,7 +164,7 @@ rm -rf "$folder"
 mkdir -p "$folder"
 
 fault="an earlier run"
-"$lab" "${job[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err"
+"${run[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err"
 status=$?
 ((status != 77)) || { cat "$folder/err"; exit 77; }
 ((status == 0)) || complain "status $status: $(<"$folder/err")"
@@ -151,7 +176,7 @@ no_half_file_is_left
 fault="a rank is killed"
 if start; then
     kill -KILL "${ranks[-1]}"
-    ends 1 10 "$died.*$gone"
+    ends "$killed_status" 10 "$died.*$gone"
     nothing_is_left
     no_half_file_is_left
 fi
@@ -159,7 +184,7 @@ fi
 fault="the first rank is killed" # it is the one that writes
 if start; then
     kill -KILL "${ranks[0]}"
-    ends 1 10 "$died.*$first_gone"
+    ends "$killed_status" 10 "$died.*$first_gone"
     nothing_is_left
     no_half_file_is_left
 fi
@@ -172,7 +197,23 @@ if start --deadline-s 12; then
     no_half_file_is_left
 fi
 
-if [[ $backend == nccl ]]; then # the rest is the frame's, whatever sums
+if [[ $backend == @(mpi|foreign) ]]; then
+    fault="a rank hangs before it joins"
+    launch --deadline-s 5
+    began=$(now_ms)
+    until find_ranks && ((${#ranks[@]} == processes_of_ranks)) || (($(now_ms) - began > 600000)); do :; done
+    kill -STOP "${ranks[1]}"
+    lines_before=0 struck_ms=$(now_ms)
+    wait "$supervisor"
+    status=$?
+    printf '%-24s %5d ms, status %d\n' "$fault" $(($(now_ms) - struck_ms)) "$status"
+    ((status == 1)) || complain "status $status, not 1"
+    (($(now_ms) - struck_ms < 60000)) || complain "no end in time"
+    grep -q '5 s.*--deadline-s' "$folder/err" || complain "does not say so: $(<"$folder/err")"
+    nothing_is_left
+fi
+
+if [[ $backend == @(nccl|foreign) ]]; then # the rest is the frame's, whatever sums
     ((failed)) || echo "Every fault ended in time and left nothing behind."
     exit "$failed"
 fi
@@ -201,21 +242,25 @@ if start; then
         sleep 0.05
     done
     printf '%-24s %5d ms\n' "$fault" $(($(now_ms) - struck_ms))
+    killed_supervisor=$supervisor supervisor=nobody # what it shared goes with the next run
     nothing_is_left
 fi
 
 fault="an odd parent" # one that ignores the signals of its children, and leaves a child behind that is none of ours
 bash -c 'sleep 100 & echo $! >"$1"; shift; exec env --ignore-signal=CHLD "$@"' odd "$folder/stranger" \
-    timeout -k 5 120 "$lab" "${job[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" ||
+    timeout -k 5 120 "${run[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" ||
     complain "status $?: $(<"$folder/err")"
 bash -c 'sleep 100 & echo $! >"$1"; shift; exec "$@"' odd "$folder/stranger2" \
-    "$lab" "${job[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" || complain "status $?: $(<"$folder/err")"
+    "${run[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" || complain "status $?: $(<"$folder/err")"
 for stranger in "$folder/stranger" "$folder/stranger2"; do
     kill "$(<"$stranger")" 2>/dev/null || complain "a process that was not ours is gone"
 done
 
 fault="a later run" # the folder is as good as before
-"$lab" "${job[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" || complain "status $?: $(<"$folder/err")"
+"${run[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" || complain "status $?: $(<"$folder/err")"
+
+supervisor=$killed_supervisor earlier=$(whole_files)
+nothing_is_left
 
 ((failed)) || echo "Every fault ended in time and left nothing behind."
 exit "$failed"

@@ -304,7 +304,7 @@ static void sleeping_and_working_take_their_time(void **state)
 
 int main(void)
 {
-    world = world_open();
+    world = world_open(60);
     if (device_gpus() == 0 && strcmp(device_name(), "cuda") == 0) {
         world_close(world);
         puts("built with CUDA, no usable device");

@@ -6,6 +6,7 @@
 #include "die.h"
 #include "helper.h"
 #include "job.h"
+#include "pulse.h"
 #include "launch.h"
 #include "memory.h"
 #include "platform.h"
@@ -188,7 +189,7 @@ static int start(char *const *argv)
     char *program = platform_program(&platform, "test_companions");
     int status = launch_ranks(&(struct launch){ .ranks = RANKS,
                                                 .cores = RANKS,
-                                                .deadline_s = 20,
+                                                .allowed = 20,
                                                 .program = program,
                                                 .arguments = (const char *const[]){ argv[2], NULL },
                                                 .platform = &platform });
@@ -202,11 +203,11 @@ int main(int argc, char **argv)
     if (!job_is_rank())
         return argc == 3 ? start(argv) : STATUS_USAGE;
     job_arguments(&argc, &argv);
-    world = world_open();
+    world = world_open(60);
     EXPECT(world_size(world) == RANKS && world_cores(world) == RANKS);
     int rank = world_rank(world);
     if (rank == 0)
-        job_beat();
+        pulse_beat(20);
     if (strcmp(argv[1], "sums") == 0) {
         a_started_sum_runs_beside_the_work();
         buckets_queue();
@@ -222,7 +223,7 @@ int main(int argc, char **argv)
     }
     world_barrier(world);
     if (rank == 0 && strcmp(argv[1], "silence") != 0)
-        job_end();
+        pulse_end();
     world_close(world);
     return strcmp(argv[1], "wrong") == 0 ? STATUS_WRONG : STATUS_RIGHT;
 }

@@ -6,7 +6,7 @@
 
 int main(void)
 {
-    struct world *world = world_open();
+    struct world *world = world_open(60);
     collective_begin(world, false, 20);
     collective_open(world, NULL); /* ends the program */
     puts("NCCL started without a GPU");

@@ -1,0 +1,46 @@
+#include "patience.h"
+
+#include "device.h"
+
+#include <math.h>
+
+static const double base = 60;  /* s: a suspended or swamped machine, a slow disk */
+static const double times = 10; /* what is expected: shared machines run so much slower for a while */
+static const double join =
+    0.05; /* s per rank, with two cores: mpirun's 64 processes, SMPI's 256 copies of the program */
+static const double slowest = 10e9;  /* flop/s of a core that is slow for this work */
+static const double disk = 20e6;     /* bytes/s, likewise */
+static const double exchange = 4e-5; /* s of a simulated step per pair of ranks: 256 ranks take 13 s for 5 steps */
+
+/* A card trains the shapes of its subject six times alone and six times together, and half a batch before each of some 180
+ * all-reduces: in batches of the run's (calibrate.c). */
+enum { CARD_BATCHES = 150 };
+
+static double patience(const struct run *run, double expected)
+{
+    return run->deadline_s > 0 ? run->deadline_s : base + times * expected;
+}
+
+double patience_to_start(const struct run *run)
+{
+    return patience(run, join * run->ranks);
+}
+
+double patience_for_card(const struct run *run, const struct subject *subject)
+{
+    double batch = device_computes() ? subject->flops(run, subject->usual(run)) / slowest : 0;
+    return patience(run, CARD_BATCHES * batch * (run->takes_turns ? run->ranks : 1));
+}
+
+double patience_for_block(const struct run *run, double step, int steps, bool is_simulated)
+{
+    double expected = isfinite(step) && device_computes() ? step * steps : 0;
+    if (is_simulated) /* all ranks compute one after another, and exchange in one process */
+        expected = run->ranks * (expected + exchange * run->ranks * steps);
+    return patience(run, expected);
+}
+
+double patience_to_write(const struct run *run, size_t bytes)
+{
+    return patience(run, (double)bytes / disk);
+}

@@ -1,0 +1,25 @@
+/* patience: after how many seconds without a sign of life a run is given up. What was asked (--deadline-s), or else several
+ * times what the stage it is at should take, and on top what a shared machine may stand still for. */
+#ifndef LOCKSTEP_PATIENCE_H
+#define LOCKSTEP_PATIENCE_H
+
+#include "run.h"
+#include "subject.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Until the ranks have joined each other. */
+double patience_to_start(const struct run *run);
+
+/* Until the machine card is measured: nothing is known yet but the arithmetic. */
+double patience_for_card(const struct run *run, const struct subject *subject);
+
+/* For a block of so many steps of `step` seconds, as predicted, NaN if nobody did. In a simulated world these are not the
+ * seconds that pass here. */
+double patience_for_block(const struct run *run, double step, int steps, bool is_simulated);
+
+/* Until so many bytes are on disk. */
+double patience_to_write(const struct run *run, size_t bytes);
+
+#endif

@@ -1,0 +1,29 @@
+/* watchdog: a thread beside a rank that runs on when the rank itself is stuck in a collective.
+ *
+ * It writes down when the rank is told to end, so that nobody takes it for one that was lost. Under a launcher that is not
+ * ours nobody else watches: there it also ends the job when a rank of this host is gone, or when no sign of life came for
+ * too long, and says what the board (board.h) tells. */
+#ifndef LOCKSTEP_WATCHDOG_H
+#define LOCKSTEP_WATCHDOG_H
+
+#include <stdbool.h>
+
+struct board;
+struct watchdog;
+
+/* Starts the thread, whose is from now on a SIGTERM, with which launchers end ranks. `is_alone`: nobody else watches. Until the
+ * ranks have joined each other it can only end this process. One in a process; NULL where it cannot be, which all functions
+ * below take for one that watches nothing. */
+struct watchdog *watchdog_open(bool is_alone);
+
+/* The ranks have joined: their board, which may be NULL, and what ends them all. It may return. */
+void watchdog_join(struct watchdog *watchdog, struct board *board, int ranks, void (*end_all)(void));
+
+/* The ranks part: nobody else is watched any more. */
+void watchdog_part(struct watchdog *watchdog);
+void watchdog_close(struct watchdog *watchdog);
+
+/* A sign of life, and the seconds until the next one is due. Before the first it waits for ever. */
+void watchdog_allow(struct watchdog *watchdog, double seconds);
+
+#endif
