@@ -10,7 +10,8 @@ set -uo pipefail
 readonly option_rows=(
     "--test          | set up, build, run every test"
     "--scale         | many ranks instead: up to 256 on simulated GPU clusters, up to 16384 by formula"
-    "--bench         | time a training step on a GPU instead, beside its limit and PyTorch's"
+    "--bench [WORD]  | time a training step on a GPU instead, beside its limit and PyTorch's; with the word  faults :"
+    "                | break runs on purpose, some hundred times, and count what should not be (more than an hour)"
     "--report        | only make the pages anew, from the results that are there"
     "--quick         | fewer rounds: ratios without interval, in less than a minute per lab"
     "--only NN_name  | run this lab only"
@@ -138,7 +139,7 @@ read_options()
     local -A takes=()
     for row in "${option_rows[@]}"; do
         read -r flag name <<<"${row%%|*}"
-        takes[$flag]=$name
+        [[ -z $flag ]] || takes[$flag]=$name # a row without one goes on with the words of the row above
     done
     while (($# > 0)); do
         word=$1
@@ -154,7 +155,7 @@ read_options()
             value[$flag]=$1
             shift
         fi
-        [[ -z $name || -n ${value[$flag]} ]] || die 2 "$flag needs a value: $flag $name; --help says more"
+        [[ -z $name || $name == \[* || -n ${value[$flag]} ]] || die 2 "$flag needs a value: $flag $name; --help says more"
     done
 }
 
@@ -209,10 +210,16 @@ refuse_nonsense()
         done
     fi
     if is_given --bench; then
+        [[ ${value[--bench]} == @(|faults) ]] || die 2 "--bench takes no word but faults, not '${value[--bench]}'"
         for flag in --scale --quick --only --backend --platform --seconds --list; do
-            ! is_given "$flag" || die 2 "--bench measures a GPU and runs no lab; leave out $flag"
+            ! is_given "$flag" || die 2 "--bench runs no lab as usual; leave out $flag"
         done
     fi
+}
+
+breaks_things() # --bench faults
+{
+    is_given --bench && [[ ${value[--bench]} == faults ]]
 }
 
 question_of() # LAB: the first line of its source, without comment marks and name
@@ -372,7 +379,7 @@ build()
 
 wants_gpus() # if there are some
 {
-    ! is_given --scale && ! is_given --report && ! is_given --platform && [[ ${value[--backend]-auto} == @(auto|nccl) ]]
+    ! breaks_things && ! is_given --scale && ! is_given --report && ! is_given --platform && [[ ${value[--backend]-auto} == @(auto|nccl) ]]
 }
 
 # The program that looks for them is there in a build with CUDA only.
@@ -538,7 +545,13 @@ run_scale()
     chart scale "$results/scale"
 }
 
-# --- one GPU -------------------------------------------------------------------------------------------------------
+# --- benchmarks -------------------------------------------------------------------------------------------------------
+
+run_faults()
+{
+    heading "Faults"
+    tests/bench_faults.sh build "$results" </dev/null || problem "bench_faults" "something did not stand its faults, see above"
+}
 
 run_bench()
 {
@@ -651,7 +664,8 @@ say_where()
     printf 'results   %s\n' "$results"
     is_given --bench || printf 'report    %s, for a browser\n' "$results/index.html"
     ! is_given --scale || printf 'scale     %s\n' "$results/scale"
-    ! is_given --bench || printf 'bench     %s\n' "$results/bench_gpu.csv"
+    ! is_given --bench || breaks_things || printf 'bench     %s\n' "$results/bench_gpu.csv"
+    ! breaks_things || printf 'faults    %s\n' "$results/bench_faults.csv"
     is_given --scale || is_given --bench || [[ ! -d $results/platforms ]] || printf 'simulated %s\n' "$results/platforms"
     ((${#finished[@]} == 0)) || printf 'lesson    notebooks-md/%s.md\n' "${finished[@]}"
     ((${#problems[@]} > 0)) || exit 0
@@ -683,6 +697,8 @@ main()
     if is_given --scale; then
         run_scale
         write_report
+    elif breaks_things; then
+        run_faults
     elif is_given --bench; then
         run_bench
     elif is_given --report; then

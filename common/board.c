@@ -21,6 +21,7 @@ struct line {
     _Alignas(64) atomic_int process; /* 0: nobody has come yet */
     atomic_int ending;               /* enum ending */
     atomic_int is_inside;            /* of a collective */
+    atomic_uint moves;               /* into collectives and out of them */
     struct call call;                /* the last one */
 };
 
@@ -29,6 +30,9 @@ struct board {
     struct paper {
         atomic_flag speaks; /* somebody does, */
         atomic_int spoken;  /* and has */
+        atomic_ulong beats;
+        _Atomic double allowed;
+        atomic_int has_ended;
         struct line line[RANKS_MOST];
     } * paper;
 };
@@ -84,18 +88,54 @@ void board_close(struct board *board)
     free(board);
 }
 
+/* Nobody else counts here. */
+static void count_move(struct line *mine)
+{
+    unsigned moves = atomic_load_explicit(&mine->moves, memory_order_relaxed);
+    atomic_store_explicit(&mine->moves, moves + 1, memory_order_relaxed);
+}
+
 void board_enter(struct board *board, const struct call *call)
 {
     if (!board || !board->mine)
         return;
     board->mine->call = *call;
     atomic_store_explicit(&board->mine->is_inside, 1, memory_order_release);
+    count_move(board->mine);
 }
 
 void board_leave(struct board *board)
 {
-    if (board && board->mine)
-        atomic_store_explicit(&board->mine->is_inside, 0, memory_order_release);
+    if (!board || !board->mine)
+        return;
+    atomic_store_explicit(&board->mine->is_inside, 0, memory_order_release);
+    count_move(board->mine);
+}
+
+void board_beat(struct board *board, double allowed)
+{
+    if (!board)
+        return;
+    atomic_store(&board->paper->allowed, allowed);
+    atomic_fetch_add(&board->paper->beats, 1);
+}
+
+void board_end(struct board *board)
+{
+    if (board)
+        atomic_store(&board->paper->has_ended, 1);
+}
+
+struct pulse board_pulse(const struct board *board)
+{
+    if (!board)
+        return (struct pulse){ 0 };
+    struct pulse pulse = { .beats = atomic_load(&board->paper->beats),
+                           .allowed = atomic_load(&board->paper->allowed),
+                           .has_ended = atomic_load(&board->paper->has_ended) };
+    for (int rank = 0; rank < RANKS_MOST; rank++)
+        pulse.beats += atomic_load_explicit(&board->paper->line[rank].moves, memory_order_relaxed);
+    return pulse;
 }
 
 void board_leave_early(struct board *board)

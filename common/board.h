@@ -1,5 +1,5 @@
-/* board: memory in which each rank writes what it has come to, so that the others and the supervisor can tell who is missing
- * when something does not end.
+/* board: memory in which each rank writes what it has come to, so that the others and the supervisor feel whether the job
+ * lives, and can tell who is missing when something does not end.
  *
  * All processes of a job on this host map the same file, which has no name. Every rank writes its own line only; nobody
  * waits for anybody, so that a rank that dies holds up none who reads. */
@@ -28,6 +28,20 @@ struct call {
 };
 void board_enter(struct board *board, const struct call *call);
 void board_leave(struct board *board);
+
+/* A sign of life, and the seconds in which another is due: this one, or any rank that enters or leaves a collective. */
+void board_beat(struct board *board, double allowed);
+
+/* The word that the job came to its end, right or wrong. A launcher's exit status 0 does not say so. */
+void board_end(struct board *board);
+
+/* All signs of life so far. */
+struct pulse {
+    unsigned long beats;
+    double allowed; /* seconds that the next may take after the last; 0 when nobody has said */
+    bool has_ended;
+};
+struct pulse board_pulse(const struct board *board);
 
 /* This rank ends because a launcher told it to: who is gone without that went first. */
 void board_leave_early(struct board *board);

@@ -28,7 +28,7 @@ const char *job_rank(void)
 
 bool job_is_watched(void)
 {
-    return getenv(JOB_PULSE);
+    return getenv(JOB_BOARD);
 }
 
 void job_arguments(int *argc, char ***argv)

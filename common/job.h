@@ -15,7 +15,6 @@
 #define JOB_OUTPUT       "LOCKSTEP_OUTPUT"       /* descriptors of the person's standard output and error */
 #define JOB_PLATFORM     "LOCKSTEP_PLATFORM"     /* name of the simulated machine; absent where ranks are real */
 #define JOB_PLATFORM_KEY "LOCKSTEP_PLATFORM_KEY" /* changes with its file */
-#define JOB_PULSE        "LOCKSTEP_PULSE"        /* path of the file of the signs of life (pulse.h) */
 #define JOB_TERMINAL     "LOCKSTEP_TERMINAL"     /* columns, is_live, has_color */
 #define JOB_MODELLED     "; modelled"            /* ends the key of one that computes nothing */
 #define JOB_ON_GPUS      "; on GPUs: "           /* stands in the key of this one where ranks train on GPUs */

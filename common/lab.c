@@ -2,6 +2,7 @@
 
 #include "algorithm.h"
 #include "blind.h"
+#include "board.h"
 #include "calibrate.h"
 #include "cases.h"
 #include "collective.h"
@@ -15,7 +16,6 @@
 #include "memory.h"
 #include "mode.h"
 #include "patience.h"
-#include "pulse.h"
 #include "random.h"
 #include "report.h"
 #include "schedule.h"
@@ -295,7 +295,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     get_card(lab);
     if (lab->run.card_only) {
         if (world_rank(lab->world) == 0)
-            pulse_end();
+            board_end(world_board(lab->world));
         world_close(lab->world);
         exit(STATUS_RIGHT);
     }
@@ -360,8 +360,8 @@ static bool begin_block(struct lab *lab, struct options *options)
     random_seed(&lab->draws, (uint64_t)lab->run.seed + 7919u * (uint64_t)(round + 1));
     device_seed((uint64_t)(lab->run.noise_seed + round) * RANKS_MOST + (uint64_t)world_rank(lab->world));
     spans_restart(&lab->spans, round, chosen);
-    world_allow(lab->world, patience_for_block(run_of(options), lab->expected[chosen],
-                                               lab->window.warmup + lab->window.measured, world_is_simulated()));
+    world_allow(lab->world,
+                patience_for_block(run_of(options), lab->expected[chosen], lab->window, world_is_simulated()));
     if (world_rank(lab->world) == 0)
         schedule_show(&lab->schedule, lab->story->lab, lab->cases.variant[chosen]->name, lab->terminal);
     return true;
@@ -535,7 +535,7 @@ int lab_close(struct lab *lab)
     world_allow(lab->world, patience_to_write(&lab->run, bytes));
     int wrong = is_first ? tell(lab) : 0;
     if (is_first)
-        pulse_end();
+        board_end(world_board(lab->world));
     world_broadcast(lab->world, &wrong, sizeof wrong);
     release(lab);
     return wrong ? STATUS_WRONG : STATUS_RIGHT;

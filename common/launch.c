@@ -3,7 +3,6 @@
 #include "board.h"
 #include "die.h"
 #include "job.h"
-#include "pulse.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -134,7 +133,6 @@ static double now(void)
 struct job {
     pid_t child;
     double allowed; /* seconds from the last sign of life to the next */
-    int pulse;
     struct board *board;
     int ended_by; /* the signal that made us end it, SIGALRM for the deadline; 0 when it ended by itself */
     char *told;   /* by the board: who was missing, and after the deadline the whole line */
@@ -152,16 +150,16 @@ static void end_job(struct job *job, int signal)
 static int wait_for_end(struct job *job, const sigset_t *signals)
 {
     double deadline = now() + job->allowed;
-    long felt = 0;
+    unsigned long felt = 0;
     int status = 0;
     for (;;) {
         pid_t ended = waitpid(job->child, &status, WNOHANG);
         if (ended == job->child || (ended < 0 && errno != EINTR))
             break;
-        struct pulse pulse = pulse_feel(job->pulse);
-        if (!job->ended_by && pulse.beats > felt) {
+        struct pulse pulse = board_pulse(job->board);
+        if (!job->ended_by && pulse.beats != felt) {
             felt = pulse.beats;
-            job->allowed = pulse.has_ended ? job->allowed : pulse.allowed;
+            job->allowed = pulse.allowed;
             deadline = now() + job->allowed;
         }
         if (deadline <= now()) {
@@ -200,7 +198,7 @@ static void choose_signals(sigset_t *watched)
 /* Turns an ending by itself into our exit status, and says what the ranks could not. */
 static int judge_end(const char *launcher, int status, const struct job *job)
 {
-    const struct pulse pulse = pulse_feel(job->pulse);
+    const struct pulse pulse = board_pulse(job->board);
     bool has_started = pulse.beats > 0;
     if (!WIFEXITED(status)) {
         warn("%s was ended by signal %d (%s)", launcher, WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -244,10 +242,12 @@ int launch_ranks(const struct launch *launch)
 {
     bool measures = !launch->platform || !launch->platform->is_modelled; /* the others disturb nobody's numbers */
     int lock = measures ? take_machine_lock() : -1;
-    struct job job = { .allowed = launch->allowed, .pulse = pulse_create() };
+    struct job job = { .allowed = launch->allowed };
     int board = board_create();
-    tell_path(JOB_PULSE, job.pulse);
     job.board = board_open(tell_path(JOB_BOARD, board), -1);
+    if (!job.board)
+        die(STATUS_WRONG, "no shared memory for the signs of life of the ranks: %s; is /proc mounted?",
+            strerror(errno));
     struct command command = command_for(launch);
     struct strangers strangers;
     strangers.count = list_children(strangers.pids, CHILDREN_MOST);
@@ -271,7 +271,6 @@ int launch_ranks(const struct launch *launch)
     } else {
         verdict = judge_end(command.word[0], status, &job);
     }
-    close(job.pulse);
     close(board);
     board_close(job.board);
     free(job.told);

@@ -12,9 +12,9 @@ static const double slowest = 10e9;  /* flop/s of a core that is slow for this w
 static const double disk = 20e6;     /* bytes/s, likewise */
 static const double exchange = 4e-5; /* s of a simulated step per pair of ranks: 256 ranks take 13 s for 5 steps */
 
-/* A card trains the shapes of its subject six times alone and six times together, and half a batch before each of some 180
- * all-reduces: in batches of the run's (calibrate.c). */
-enum { CARD_BATCHES = 150 };
+/* A card trains the shapes of its subject six times alone and six times together before the ranks meet: in batches of the run's
+ * (calibrate.c). */
+enum { CARD_BATCHES = 60 };
 
 static double patience(const struct run *run, double expected)
 {
@@ -32,8 +32,9 @@ double patience_for_card(const struct run *run, const struct subject *subject)
     return patience(run, CARD_BATCHES * batch * (run->takes_turns ? run->ranks : 1));
 }
 
-double patience_for_block(const struct run *run, double step, int steps, bool is_simulated)
+double patience_for_block(const struct run *run, double step, struct window window, bool is_simulated)
 {
+    int steps = is_simulated ? window.warmup + window.measured : run->sync_every;
     double expected = isfinite(step) && device_computes() ? step * steps : 0;
     if (is_simulated) /* all ranks compute one after another, and exchange in one process */
         expected = run->ranks * (expected + exchange * run->ranks * steps);

@@ -15,9 +15,9 @@ double patience_to_start(const struct run *run);
 /* Until the machine card is measured: nothing is known yet but the arithmetic. */
 double patience_for_card(const struct run *run, const struct subject *subject);
 
-/* For a block of so many steps of `step` seconds, as predicted, NaN if nobody did. In a simulated world these are not the
- * seconds that pass here. */
-double patience_for_block(const struct run *run, double step, int steps, bool is_simulated);
+/* For a block whose steps should take `step` seconds each, as predicted, NaN if nobody did. Real ranks show signs of life where
+ * they synchronise. In a simulated world there are none before the block's end, and other seconds pass than those here. */
+double patience_for_block(const struct run *run, double step, struct window window, bool is_simulated);
 
 /* Until so many bytes are on disk. */
 double patience_to_write(const struct run *run, size_t bytes);

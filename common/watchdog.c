@@ -11,18 +11,13 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    NS = 1000000000,
-    LOOKS_NS = NS / 2, /* between two looks */
-    GRACE_S = 2,       /* for the launcher, which may see a lost rank itself; and for ending all ranks */
-};
+enum { GRACE_S = 2 }; /* for the launcher, which may see a lost rank itself; and for ending all ranks */
 
-static const uint64_t never = UINT64_MAX;
+static const double LOOK_S = 0.5; /* between two looks */
 
 struct watchdog {
     pthread_t thread;
@@ -33,8 +28,8 @@ struct watchdog {
     atomic_bool has_joined;
     sem_t wake;
     atomic_bool is_closing, was_told;
-    atomic_uint_least64_t due; /* nanoseconds of world_now() */
-    atomic_uint allowed_ms;    /* of the deadline that is running, to be told */
+    double allowed, since; /* of the deadline that is running: seconds, and world_now() at the last sign of life */
+    unsigned long felt;    /* signs of life */
 };
 
 static struct watchdog *dog_of_handler;
@@ -45,11 +40,6 @@ static void note_signal(int signal)
     (void)signal;
     atomic_store(&dog_of_handler->was_told, true);
     sem_post(&dog_of_handler->wake);
-}
-
-static uint64_t now_ns(void)
-{
-    return (uint64_t)(world_now() * 1e9);
 }
 
 static struct board *board_of(const struct watchdog *w)
@@ -73,15 +63,14 @@ static void say_lost(const struct watchdog *w)
 
 static void say_late(const struct watchdog *w)
 {
-    double allowed = 1e-3 * atomic_load(&w->allowed_ms);
     char *line = NULL;
     if (atomic_load(&w->has_joined))
-        line = board_tell_late(w->board, allowed);
+        line = board_tell_late(w->board, w->allowed);
     else
         line = memory_text(
             "rank %s: the ranks have not all come to the start, or to the end, within %g s; files of earlier "
             "runs are untouched (--deadline-s allows more time)",
-            job_rank(), allowed);
+            job_rank(), w->allowed);
     board_say(board_of(w), line);
     free(line);
 }
@@ -114,14 +103,25 @@ static bool stays_lost(const struct watchdog *w, double *since)
     return world_now() - *since > GRACE_S;
 }
 
+static bool is_late(struct watchdog *w)
+{
+    struct pulse pulse = board_pulse(board_of(w));
+    if (pulse.beats != w->felt) {
+        w->felt = pulse.beats;
+        w->since = world_now();
+        w->allowed = pulse.allowed;
+    }
+    return w->allowed > 0 && world_now() - w->since > w->allowed;
+}
+
 static void *keep_watch(void *argument)
 {
     struct watchdog *w = argument;
     double lost_since = INFINITY;
     for (;;) {
-        const uint64_t next = now_ns() + LOOKS_NS;
-        sem_clockwait(&w->wake, CLOCK_MONOTONIC,
-                      &(struct timespec){ .tv_sec = (time_t)(next / NS), .tv_nsec = (long)(next % NS) });
+        const double next = world_now() + LOOK_S;
+        const struct timespec look = { .tv_sec = (time_t)next, .tv_nsec = (long)(1e9 * fmod(next, 1)) };
+        sem_clockwait(&w->wake, CLOCK_MONOTONIC, &look);
         if (atomic_load(&w->is_closing))
             return NULL;
         if (atomic_load(&w->was_told))
@@ -132,18 +132,19 @@ static void *keep_watch(void *argument)
             say_lost(w);
             give_up(w);
         }
-        if (now_ns() > atomic_load(&w->due)) {
+        if (is_late(w)) {
             say_late(w);
             give_up(w);
         }
     }
 }
 
-struct watchdog *watchdog_open(bool is_alone)
+struct watchdog *watchdog_open(bool is_alone, double allowed)
 {
     struct watchdog *w = memory_new(1, sizeof *w);
     w->is_alone = is_alone;
-    atomic_store(&w->due, never);
+    w->allowed = allowed;
+    w->since = world_now();
     sem_init(&w->wake, 0, 0);
     if (pthread_create(&w->thread, NULL, keep_watch, w) != 0) {
         free(w);
@@ -180,12 +181,4 @@ void watchdog_close(struct watchdog *w)
     signal(SIGTERM, SIG_DFL); /* the handler must not outlive what it writes to */
     sem_destroy(&w->wake);
     free(w);
-}
-
-void watchdog_allow(struct watchdog *w, double seconds)
-{
-    if (!w)
-        return;
-    atomic_store(&w->allowed_ms, (unsigned)(1e3 * seconds));
-    atomic_store(&w->due, now_ns() + (uint64_t)(1e9 * seconds));
 }

@@ -11,10 +11,10 @@
 struct board;
 struct watchdog;
 
-/* Starts the thread, whose is from now on a SIGTERM, with which launchers end ranks. `is_alone`: nobody else watches. Until the
- * ranks have joined each other it can only end this process. One in a process; NULL where it cannot be, which all functions
- * below take for one that watches nothing. */
-struct watchdog *watchdog_open(bool is_alone);
+/* Starts the thread, whose is from now on a SIGTERM, with which launchers end ranks. `is_alone`: nobody else watches; then
+ * it ends this process when the ranks have not joined each other within `allowed` seconds. One in a process; NULL where it
+ * cannot be, which all functions below take for one that watches nothing. */
+struct watchdog *watchdog_open(bool is_alone, double allowed);
 
 /* The ranks have joined: their board, which may be NULL, and what ends them all. It may return. */
 void watchdog_join(struct watchdog *watchdog, struct board *board, int ranks, void (*end_all)(void));
@@ -22,8 +22,5 @@ void watchdog_join(struct watchdog *watchdog, struct board *board, int ranks, vo
 /* The ranks part: nobody else is watched any more. */
 void watchdog_part(struct watchdog *watchdog);
 void watchdog_close(struct watchdog *watchdog);
-
-/* A sign of life, and the seconds until the next one is due. Before the first it waits for ever. */
-void watchdog_allow(struct watchdog *watchdog, double seconds);
 
 #endif

@@ -23,7 +23,7 @@ int world_size(const struct world *world);
 int world_cores(const struct world *world);
 void world_trains_on(struct world *world, int cores);
 
-/* all: a sign of life. Unless there is another within that many seconds, the job is given up. */
+/* A sign of life. Unless there is another within that many seconds, or one of collective.h's calls, the job is given up. */
 void world_allow(struct world *world, double seconds);
 
 /* Where ranks write what they have come to; NULL where nobody reads it. */

@@ -2,6 +2,7 @@
 #include "world.h"
 #include "world_mpi.h"
 
+#include "board.h"
 #include "die.h"
 #include "memory.h"
 
@@ -26,6 +27,11 @@ int world_cores(const struct world *world)
 struct board *world_board(const struct world *world)
 {
     return world->board;
+}
+
+void world_allow(struct world *world, double seconds)
+{
+    board_beat(world->board, seconds);
 }
 
 void world_trains_on(struct world *world, int cores)

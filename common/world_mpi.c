@@ -7,7 +7,6 @@
 #include "die.h"
 #include "job.h"
 #include "memory.h"
-#include "pulse.h"
 #include "watchdog.h"
 
 #include <sched.h>
@@ -94,8 +93,7 @@ static void abort_all(void)
 struct world *world_open(double allowed)
 {
     set_defaults();
-    struct watchdog *watchdog = watchdog_open(!job_is_watched());
-    watchdog_allow(watchdog, allowed);
+    struct watchdog *watchdog = watchdog_open(!job_is_watched(), allowed);
     int provided = 0;
     MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
     if (provided < MPI_THREAD_FUNNELED)
@@ -120,13 +118,6 @@ struct world *world_open(double allowed)
     world->watchdog = watchdog;
     watchdog_join(watchdog, world->board, world->size, abort_all);
     return world;
-}
-
-void world_allow(struct world *world, double seconds)
-{
-    watchdog_allow(world->watchdog, seconds);
-    if (world->rank == 0)
-        pulse_beat(seconds);
 }
 
 void world_close(struct world *world)

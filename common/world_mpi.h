@@ -7,8 +7,8 @@
 struct world {
     MPI_Comm comm;
     int rank, size, cores;
-    struct board *board;       /* these two: NULL where ranks are simulated */
-    struct watchdog *watchdog; /* of the whole world, not of a part */
+    struct board *board;       /* where ranks are simulated, rank 0's alone */
+    struct watchdog *watchdog; /* of real ranks, and of the whole world, not of a part */
 };
 
 #endif

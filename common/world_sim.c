@@ -4,12 +4,12 @@
 #include "world.h"
 #include "world_mpi.h"
 
+#include "board.h"
 #include "companion_sim.h"
 #include "die.h"
 #include "job.h"
 #include "memory.h"
 #include "number.h"
-#include "pulse.h"
 
 #include <math.h>
 #include <signal.h>
@@ -98,13 +98,9 @@ struct world *world_open(double allowed)
     MPI_Comm_rank(world->comm, &world->rank);
     MPI_Comm_size(world->comm, &world->size);
     world->cores = job_cores();
+    if (world->rank == 0) /* what ranks have come to, nobody could read in one process */
+        world->board = board_open(getenv(JOB_BOARD), -1);
     return world;
-}
-
-void world_allow(struct world *world, double seconds)
-{
-    if (world->rank == 0)
-        pulse_beat(seconds);
 }
 
 void world_close(struct world *world)
@@ -112,6 +108,7 @@ void world_close(struct world *world)
     companion_dismiss();
     MPI_Comm_free(&world->comm);
     MPI_Finalize();
+    board_close(world->board);
     free(world);
 }
 

@@ -32,56 +32,9 @@ complain() # TEXT: about the fault at hand
     failed=1
 }
 
-now_ms()
-{
-    echo $((${EPOCHREALTIME/[.,]/} / 1000))
-}
-
-children() # PID
-{
-    cat /proc/"$1"/task/*/children 2>/dev/null
-}
-
-processes() # of this run: every process that was told of the folder of results
-{
-    local process
-    for process in /proc/[0-9]*; do
-        grep -qsaF -- "$results" "$process/cmdline" "$process/environ" && basename "$process"
-    done
-}
-
-end_processes()
-{
-    local process
-    for process in $(processes); do
-        kill -KILL "$process" 2>/dev/null
-    done
-}
+# shellcheck source=tests/faults.sh
+source "$(dirname "$0")/faults.sh"
 trap end_processes EXIT
-
-whole_files() # what a reader of the results sees, with its contents
-{
-    # (The machine card is a run's first result: whole, and replaced where the machine has drifted.)
-    (cd "$results" && find . -type f ! -name '.*.tmp' ! -name machine.csv -exec sha256sum {} + | sort -k 2)
-}
-
-half_files()
-{
-    find "$results" -name '.*.tmp'
-}
-
-shared_memory() # of the run: a folder of its supervisor's
-{
-    find /dev/shm/"lockstep-$supervisor" /tmp/"lockstep-$supervisor" 2>/dev/null
-}
-
-find_ranks() # sets launcher and ranks
-{
-    launcher=$supervisor
-    [[ $backend == foreign ]] || launcher=$(children "$supervisor")
-    launcher=${launcher% }
-    read -r -a ranks <<<"$(children "$launcher")"
-}
 
 launch() # ARGUMENT...: a long run
 {

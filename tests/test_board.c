@@ -35,7 +35,7 @@ static pid_t start_rank(const char *path, int rank, int sequence)
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
         struct board *board = board_open(path, rank);
-        watchdog_join(watchdog_open(false), board, RANKS, NULL);
+        watchdog_join(watchdog_open(false, 0), board, RANKS, NULL);
         struct call call = {
             .sequence = sequence == NOWHERE ? 0 : sequence, .ranks = RANKS, .step = 5, .bytes = 12500000
         };

@@ -5,8 +5,8 @@
 #include "collective.h"
 #include "die.h"
 #include "helper.h"
+#include "board.h"
 #include "job.h"
-#include "pulse.h"
 #include "launch.h"
 #include "memory.h"
 #include "platform.h"
@@ -207,7 +207,7 @@ int main(int argc, char **argv)
     EXPECT(world_size(world) == RANKS && world_cores(world) == RANKS);
     int rank = world_rank(world);
     if (rank == 0)
-        pulse_beat(20);
+        world_allow(world, 20);
     if (strcmp(argv[1], "sums") == 0) {
         a_started_sum_runs_beside_the_work();
         buckets_queue();
@@ -223,7 +223,7 @@ int main(int argc, char **argv)
     }
     world_barrier(world);
     if (rank == 0 && strcmp(argv[1], "silence") != 0)
-        pulse_end();
+        board_end(world_board(world));
     world_close(world);
     return strcmp(argv[1], "wrong") == 0 ? STATUS_WRONG : STATUS_RIGHT;
 }
