@@ -163,7 +163,7 @@ test_usage()
     refuses "leave out --quick" --bench --quick
     refuses "leave out --only" --only 01_straggler --bench
     refuses "leave out --platform" --bench --platform small
-    refuses "--bench takes no value" --bench=fast
+    refuses "--bench takes no word but faults" --bench=fast
     touch "$folder/file"
     refuses "'$folder/file/results' cannot be written" --out "$folder/file/results"
 }
@@ -317,6 +317,17 @@ test_bench()
     run 1 --bench
     says "bench_gpu ended with status 1"
     rm -r "$built"
+    mkdir -p "$project/tests"
+    stub "$project/tests/bench_faults.sh" <<<'exit 0'
+    run 0 --bench faults --out broken
+    called "bench_faults.sh build $elsewhere/broken"
+    says "faults    $elsewhere/broken/bench_faults.csv"
+    not_called "bench_gpu"
+    not_called "01_straggler"
+    stub "$project/tests/bench_faults.sh" <<<'exit 1'
+    run 1 --bench=faults
+    says "something did not stand its faults"
+    rm -r "$project/tests"
 }
 
 failing() # PROGRAM STATUS: from now on; without, none
