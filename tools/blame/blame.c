@@ -271,10 +271,13 @@ int main(int argc, char **argv)
     for (int i = 0; i < report.cases; i++)
         wrong += report.outcomes[i].tally.wrong;
     tell(&report, file, &options);
-    remove_charts(report.folder);
+    struct file_set files = { 0 };
+    report.files = &files;
     report_write_tables(&report);
     lanes_write(&report);
     trace_write(&report);
+    file_set_commit(&files);
+    remove_charts(report.folder);
     bool is_drawn = !wrong && draw(&report, choose_shown(&report, options.shown));
     printf("Tables%s: %s\n", is_drawn ? ", trace and charts" : " and trace", report.folder);
     release(&report);
