@@ -427,12 +427,6 @@ look_first() # a picture before the long run: one round of the straggler, beside
     done < <(cd "$results/first-look" 2>/dev/null && find . -name machine.csv)
 }
 
-# shellcheck disable=SC2317 # called through `quietly`
-plot() # NAME FOLDER: plots/NAME.gp
-{
-    gnuplot -e "results='${2//\'/\'\'}'" "plots/$1.gp"
-}
-
 chart() # NAME FOLDER: what plots/NAME.gp draws of the tables there
 {
     if ! command -v gnuplot >/dev/null; then
@@ -441,7 +435,7 @@ chart() # NAME FOLDER: what plots/NAME.gp draws of the tables there
         return
     fi
     : >build/charts.log
-    quietly "Charts into $2" build/charts.log plot "$1" "$2" || problem "$1" "$1: the charts could not be drawn"
+    quietly "Charts into $2" build/charts.log plots/draw.sh "$1" "$2" || problem "$1" "$1: the charts could not be drawn; those of before are still there"
 }
 
 draw() # LAB SINCE: the charts of what it has written here and on simulated machines since that file was made
@@ -595,7 +589,7 @@ draw_all() # as many at a time as there are cores; fails where one cannot be dra
     local name folder status=0
     while read -r name folder; do
         while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || status=1; done
-        plot "$name" "$folder" &
+        plots/draw.sh "$name" "$folder" &
     done < <(drawable)
     while (($(jobs -p | wc -l) > 0)); do wait -n || status=1; done
     return "$status"

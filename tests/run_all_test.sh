@@ -79,12 +79,16 @@ make_project()
     ln -s /usr/bin/* "$folder/without/"
     rm -f "$folder/without/smpirun"
     cp "$source/run_all.sh" "$project/"
+    cp "$source/plots/draw.sh" "$project/plots/"
     for lab in 01_straggler 02_wrong 03_cannot; do
         touch "$project/plots/$lab.gp"
         printf '/* %s: what about %s?\n * More.\n */\n' "$lab" "${lab#*_}" >"$project/labs/$lab.c"
     done
     printf '<zone>\n  <prop id="about" value="a small machine"/>\n  <prop id="device" value="model"/>\n</zone>\n' >"$project/platforms/small.xml"
-    stub "$folder/bin/gnuplot" <<<'exit 0'
+    stub "$folder/bin/gnuplot" <<'END'
+all="${*//\'\'/\'}" charts=${all#*charts=\'}
+echo chart,title,axis,cases >"${charts%%\'; *}/charts.csv"
+END
     stub "$folder/bin/smpirun" <<<'exit 0'
     stub "$folder/bin/ctest" <<<'echo "2 tests failed"; exit 8'
     stub "$folder/bin/dpkg-query" <<<'[[ -e $MISSING && $* == *libcmocka-dev* || -e $SPARED && $* == *libsimgrid-dev* ]] || echo "<installed>"'
@@ -193,8 +197,8 @@ test_running()
     not_called "first-look" # --quick is quick enough
     called "01_straggler --out $elsewhere/my results --seconds 3.5 --quick --backend mpi"
     called "02_wrong --out"
-    called "gnuplot -e results='$elsewhere/my results/01_straggler' plots/01_straggler.gp"
-    called "gnuplot -e results='$elsewhere/my results/platforms/dedicated-cores/01_straggler' plots/01_straggler.gp"
+    called "gnuplot -e results='$elsewhere/my results/01_straggler' -e charts='$elsewhere/my results/01_straggler/.charts.tmp';  plots/01_straggler.gp"
+    called "gnuplot -e results='$elsewhere/my results/platforms/dedicated-cores/01_straggler' -e charts="
     not_called "plots/02_wrong.gp"
     called "claims --results $elsewhere/my results --expected expected"
     called "claims --results $elsewhere/my results --expected expected --tables"
@@ -242,7 +246,7 @@ test_platforms()
     called "gnuplot -e results='$folder/blog/platforms/blog/01_straggler'"
     called "gnuplot -e results='$folder/blog/01_straggler'"
     called "blog_machine --results $folder/blog --expected expected"
-    called "gnuplot -e results='$folder/blog/platforms/blog' plots/blog.gp"
+    called "gnuplot -e results='$folder/blog/platforms/blog' -e charts="
     failing blog_machine 1
     run 1 --only 01_straggler --quick
     says "is not what it was fitted to"
@@ -338,7 +342,7 @@ test_scale()
     done
     (($(grep -c -- '--platform' "$calls") == 2 * 2 * 9)) || complain "not two labs on two platforms at nine world sizes"
     called "scale --results $elsewhere/many ranks/scale"
-    called "gnuplot -e results='$elsewhere/many ranks/scale' plots/scale.gp"
+    called "gnuplot -e results='$elsewhere/many ranks/scale' -e charts="
     not_called "first-look"
     not_called "02_wrong"
     not_judged
@@ -400,8 +404,8 @@ test_report()
     run 0 --only 01_straggler --quick --out "$folder/it's again"
     run 0 --report --out "$folder/it's again"
     called "report --results $folder/it's again --sources ."
-    called "gnuplot -e results='$folder/it''s again/01_straggler' plots/01_straggler.gp"
-    called "gnuplot -e results='$folder/it''s again/platforms/dedicated-cores/01_straggler' plots/01_straggler.gp"
+    called "gnuplot -e results='$folder/it''s again/01_straggler' -e charts="
+    called "gnuplot -e results='$folder/it''s again/platforms/dedicated-cores/01_straggler' -e charts="
     not_called "01_straggler --"
     says "again/index.html"
     failing report 1
