@@ -26,7 +26,7 @@ quoted() # TEXT: 'it''s' for gnuplot
 is_whole() # FILE: does it end as such a file does?
 {
     case $1 in
-    *.svg) [[ $(tail -n 1 "$1") == '</svg>' ]] ;;
+    *.svg) [[ $(tail -c 16 "$1") == *'</svg>' ]] ;; # a blank line may follow
     *.png) [[ $(tail -c 8 "$1" | head -c 4) == IEND ]] ;;
     */charts.csv) (($(wc -l <"$1") == 1 + $(find "$drawn" -name '*.svg' | wc -l))) ;; # a row per chart
     esac 2>/dev/null
