@@ -62,7 +62,7 @@ is_whole() # FILE: of the second run; modelled ones are alike but for their date
     if [[ $kind == modelled ]]; then
         cmp -s <(grep -v '^# when' "$1") <(grep -v '^# when' "$sample")
     elif [[ $1 == *.json ]]; then
-        [[ $(tail -c 3 "$1") == $'}\n}' ]]
+        [[ $(tail -c 4 "$1") == $'}\n}' ]]
     else
         awk -F, '!/^#/ && !fields { fields = NF } { ended = NF == fields } END { exit !ended }' "$1" && [[ $(tail -c 1 "$1") == '' ]]
     fi
