@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum {
@@ -278,6 +279,21 @@ static int run_on_cores(const struct request *request)
     return is_crowded && !lacks ? run_twice(request) : run_once(request);
 }
 
+/* Launchers keep files of their own there, and tell of a full disk by an abort. */
+static void refuse_full_tmp(void)
+{
+    const char *given = getenv("TMPDIR"), *folder = given && *given ? given : "/tmp";
+    const double least = 4e6; /* a copy of the program per simulated rank is half a megabyte */
+    struct statvfs disk;
+    if (statvfs(folder, &disk) != 0)
+        return;
+    double left = (double)disk.f_bavail * (double)disk.f_frsize;
+    if (left < least)
+        die(STATUS_WRONG,
+            "%.1f MB are left in %s, and what starts the ranks needs %.0f there; make room, or set TMPDIR", left / 1e6,
+            folder, least / 1e6);
+}
+
 void supervise(const struct story *story, const struct options *base, char *const *arguments)
 {
     if (strcmp(device_name(), "cuda") == 0)
@@ -291,6 +307,7 @@ void supervise(const struct story *story, const struct options *base, char *cons
     request.mode = mode_choose(run, run->ranks, &gpus);
     request.gpus = gpus.count;
     run_make_folder(run);
+    refuse_full_tmp();
     mode_tell(request.mode, run, &gpus);
     gpus_close(&gpus);
     exit(request.mode == MODE_CORES ? run_on_cores(&request) : run_once(&request));

@@ -30,28 +30,28 @@ tell() # WHAT: of this try
 
 # Each kind of run, its options and where its tables are.
 # shellcheck disable=SC2034 # run() has them by their names
-toy=(--backend mpi --ranks 2 --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --rounds 1 --cases skew_ws4)
+toy=(--backend mpi --ranks 2 --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --cases skew_ws4)
 # shellcheck disable=SC2034
 modelled=(--platform blog --quick --cases skew_ws4)
 declare -A place=([toy]=$name [modelled]=platforms/blog/$name)
 
-run() # KIND SEED: into files out and err
+run() # KIND 1|2: the first run or the second, which writes more; its words go into files out and err
 {
     local -n options=$1
-    timeout -k 5 120 "$lab" "${options[@]}" --seed "$2" --out "$results" </dev/null >"$folder/out" 2>"$folder/err"
+    timeout -k 5 120 "$lab" "${options[@]}" --steps $((4 * $2)) --rounds "$2" --out "$results" </dev/null >"$folder/out" 2>"$folder/err"
 }
 
 keep_sample() # KIND: of a first and a second run, as they are on a disk with room for them
 {
-    local seed
+    local which
     rm -rf "$results"
-    for seed in 1 2; do # the second finds the first one's machine card
-        run "$1" "$seed"
+    for which in 1 2; do # the second finds the first one's machine card
+        run "$1" "$which"
         status=$?
         ((status != 77)) || { tail -n 1 "$folder/err"; exit 77; }
         ((status == 0)) || { cat "$folder/err"; exit 1; }
-        rm -rf "$folder/$1-$seed"
-        cp -a "$results" "$folder/$1-$seed"
+        rm -rf "$folder/$1-$which"
+        cp -a "$results" "$folder/$1-$which"
     done
     rm -rf "$results"
 }
