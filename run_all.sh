@@ -3,7 +3,7 @@
 # published numbers beside this machine's.
 #
 # Exit status: 0 all is well; 1 set-up, build, a lab, a chart or a check failed; 2 bad usage, nothing was started;
-# 77 --scale or --platform without what simulates ranks, --bench without a GPU.
+# 77 --scale or --platform without what simulates ranks, --bench without a GPU; 130, 143 or 129 ended by Ctrl-C or a signal.
 set -uo pipefail
 
 # One row per option: the flag, its value if it takes one, and what it does.
