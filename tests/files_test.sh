@@ -152,7 +152,8 @@ if command -v gnuplot >/dev/null; then
     for spare in 0 20 60 100; do
         mount -o "remount,size=$(($(df --output=used -k "$disk" | tail -n 1) + spare))k" "$disk"
         "$source/plots/draw.sh" 01_straggler "$results/platforms/blog/01_straggler" 2>"$folder/err"
-        (($? == 1)) || complain "$spare kB: status $?, not 1"
+        status=$?
+        ((status == 1)) || complain "$spare kB: status $status, not 1"
         grep -q 'the charts could not be drawn: ' "$folder/err" || complain "$spare kB: it does not say so"
         is_untouched
         [[ ! -e $results/platforms/blog/01_straggler/.charts.tmp ]] || complain "half charts are left"

@@ -349,6 +349,7 @@ static void who_still_writes_is_let_alone(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_file_is(*state, "summary.csv", "second\n");
+    assert_int_equal(entries(*state), are_named ? 2 : 1);
     file_commit(&first);
     assert_file_is(*state, "summary.csv", "first\n");
     assert_int_equal(entries(*state), 1);
