@@ -3,7 +3,7 @@
 # published numbers beside this machine's.
 #
 # Exit status: 0 all is well; 1 set-up, build, a lab, a chart or a check failed; 2 bad usage, nothing was started;
-# 77 --scale or --platform without what simulates ranks, --bench without a GPU.
+# 77 --scale or --platform without what simulates ranks, --bench without a GPU; 130, 143 or 129 ended by Ctrl-C or a signal.
 set -uo pipefail
 
 # One row per option: the flag, its value if it takes one, and what it does.
@@ -63,6 +63,7 @@ declare -a finished=()  # of these, the ones that ended well
 declare -a problems=()  # one line each, repeated at the end
 declare -a notes=()     # rows of runs.csv: what failed or was left out, and why
 results=results
+running= # the process group that attended() waits for
 gpus=0 # that the labs take, or why there are none:
 no_gpus="this build was made without CUDA (install NVIDIA's CUDA Toolkit and NCCL, and come back)"
 
@@ -103,12 +104,27 @@ clock() # SECONDS, as m:ss
     printf '%d:%02d' $(($1 / 60)) $(($1 % 60))
 }
 
+# A signal to this script alone must end what it runs, and bash heeds none before a command in front ends. So each one runs
+# behind, as a process group that stop() can end as a whole.
+attended() # COMMAND...: its status
+{
+    local status
+    set -m
+    "$@" &
+    running=$!
+    set +m
+    wait "$running"
+    status=$?
+    running=
+    return $status
+}
+
 quietly() # LABEL LOG COMMAND...: one line for the person, everything else into the log; the command's status
 {
     local label=$1 log=$2 began=$SECONDS status
     shift 2
     printf '%s ... ' "$label"
-    "$@" >>"$log" 2>&1 </dev/null
+    attended "$@" >>"$log" 2>&1 </dev/null
     status=$?
     if ((status == 0)); then
         printf '%d s\n' $((SECONDS - began))
@@ -251,10 +267,12 @@ take_results() # CALLER'S FOLDER
 {
     ! is_given --out || results=${value[--out]}
     ! is_given --out || [[ $results == /* ]] || results=$1/$results
-    { mkdir -p "$results" && touch "$results/.lock"; } 2>/dev/null ||
+    { mkdir -p "$results" && touch "$results/.lock" && [[ -w $results ]]; } 2>/dev/null ||
         die 2 "--out '$results' cannot be written; name a folder that can"
-    exec 9>"$results/.lock"
+    exec 9>>"$results/.lock"
     flock -n 9 || die 2 "another run writes into '$results'; wait for it, or name another folder with --out"
+    printf '%4096s' '' 2>/dev/null >&9 || die 1 "no space left in '$results'; make room there, or name another folder with --out"
+    : >"$results/.lock"
 }
 
 # --- set-up --------------------------------------------------------------------------------------------------------
@@ -398,12 +416,13 @@ find_gpus() # sets gpus to their number, and says which, or why none of that bui
 
 run_tests()
 {
-    ctest --test-dir build --parallel "$(nproc)" --output-on-failure </dev/null
+    attended ctest --test-dir build --parallel "$(nproc)" --output-on-failure </dev/null
     exit
 }
 
 # --- labs ----------------------------------------------------------------------------------------------------------
 
+# shellcheck disable=SC2317 # called through `attended`
 lab() # NAME OPTION...
 {
     local name=$1
@@ -424,7 +443,7 @@ look_first() # a picture before the long run: one round of the straggler, beside
 {
     [[ -e labs/01_straggler.c ]] && ! is_given --quick || return 0
     heading "A first look"
-    lab 01_straggler --cases skew_ws4 --rounds 1 --quick --out "$results/first-look"
+    attended lab 01_straggler --cases skew_ws4 --rounds 1 --quick --out "$results/first-look"
     local status=$?
     ((status == 0 || status == 77)) || problem "first look" "the first look ended with status $status" "$(last_complaint)"
     local card
@@ -432,12 +451,6 @@ look_first() # a picture before the long run: one round of the straggler, beside
         mkdir -p "$results/$(dirname "$card")"
         cp -p "$results/first-look/$card" "$results/$card"
     done < <(cd "$results/first-look" 2>/dev/null && find . -name machine.csv)
-}
-
-# shellcheck disable=SC2317 # called through `quietly`
-plot() # NAME FOLDER: plots/NAME.gp
-{
-    gnuplot -e "results='${2//\'/\'\'}'" "plots/$1.gp"
 }
 
 chart() # NAME FOLDER: what plots/NAME.gp draws of the tables there
@@ -448,7 +461,7 @@ chart() # NAME FOLDER: what plots/NAME.gp draws of the tables there
         return
     fi
     : >build/charts.log
-    quietly "Charts into $2" build/charts.log plot "$1" "$2" || problem "$1" "$1: the charts could not be drawn"
+    quietly "Charts into $2" build/charts.log plots/draw.sh "$1" "$2" || problem "$1" "$1: the charts could not be drawn; those of before are still there"
 }
 
 draw() # LAB SINCE: the charts of what it has written here and on simulated machines since that file was made
@@ -500,7 +513,7 @@ run_labs()
         printf '%d of %d labs left; elapsed %s, expected %s for this one and %s until the end\n\n' "$left" \
             "${#labs[@]}" "$(clock "$SECONDS")" "$(clock "$each")" "$(clock $((each * left)))"
         left=$((left - 1))
-        lab "$name" "${options[@]}"
+        attended lab "$name" "${options[@]}"
         case $? in
         0)
             finished+=("$name")
@@ -558,7 +571,7 @@ run_bench()
     local program=${LOCKSTEP_GPU_PROGRAMS:-build/lib}/nccl/bench_gpu
     ((gpus > 0)) || die 77 "--bench measures GPUs so far; $no_gpus"
     heading "A step on a GPU"
-    "$program" --out "$results" </dev/null || problem "bench_gpu" "bench_gpu ended with status $?"
+    attended "$program" --out "$results" </dev/null || problem "bench_gpu" "bench_gpu ended with status $?"
 }
 
 # --- the end -------------------------------------------------------------------------------------------------------
@@ -569,7 +582,7 @@ judge()
     ((${#finished[@]} > 0)) && ! is_given --platform || return 0 # nothing ran on this machine
     ! is_given --only || options=(--only "${value[--only]}")
     heading "The published numbers, and this machine's"
-    build/bin/claims --results "$results" --expected expected "${options[@]}" ||
+    attended build/bin/claims --results "$results" --expected expected "${options[@]}" ||
         problem "claims" "a claim that must hold on every machine does not"
     compare_blog
 }
@@ -587,7 +600,8 @@ keep_notes() # in runs.csv
 {
     ((gpus > 0)) || ! wants_gpus || note "GPUs" skipped "$no_gpus"
     ! is_given --quick || ! is_crowded || note "real ranks" skipped "--quick simulates only where ranks have no core each"
-    printf '%s\n' what,status,reason "${notes[@]}" >"$results/.runs.csv" && mv "$results/.runs.csv" "$results/runs.csv"
+    { printf '%s\n' what,status,reason "${notes[@]}" >"$results/.runs.csv" && mv "$results/.runs.csv" "$results/runs.csv"; } 2>/dev/null ||
+        problem "notes" "the notes of this run could not be kept in $results/runs.csv; is the disk full?"
 }
 
 # shellcheck disable=SC2317 # called by draw_all
@@ -608,7 +622,7 @@ draw_all() # as many at a time as there are cores; fails where one cannot be dra
     local name folder status=0
     while read -r name folder; do
         while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || status=1; done
-        plot "$name" "$folder" &
+        plots/draw.sh "$name" "$folder" &
     done < <(drawable)
     while (($(jobs -p | wc -l) > 0)); do wait -n || status=1; done
     return "$status"
@@ -642,10 +656,19 @@ write_report()
         problem "report" "the report could not be written"
 }
 
-# shellcheck disable=SC2317 # called on Ctrl-C, when the lab that ran has ended its ranks
-stop()
+# shellcheck disable=SC2317 # called on Ctrl-C and the like
+stop() # STATUS
 {
-    die 130 "stopped; finished and kept: ${finished[*]:-nothing yet}"
+    local tries=0
+    trap '' INT TERM HUP
+    if [[ -n $running ]]; then
+        kill -TERM -- "-$running"
+        while kill -0 -- "-$running" && ((tries++ < 100)); do # a lab takes a moment to end its ranks
+            sleep 0.1
+        done
+        kill -KILL -- "-$running"
+    fi 2>/dev/null
+    die "$1" "stopped; finished and kept: ${finished[*]:-nothing yet}"
 }
 
 need_simgrid() # for what is nothing without it
@@ -686,7 +709,9 @@ main()
     if is_given --list; then list_labs; list_platforms; exit; fi
     is_given --test || take_results "$caller"
 
-    trap stop INT TERM
+    trap 'stop 130' INT
+    trap 'stop 143' TERM
+    trap 'stop 129' HUP
     if ! is_given --report || [[ ! -x build/bin/report ]]; then
         set_up
         build

@@ -229,19 +229,18 @@ static void write_row(struct csv *csv, const char *quantity, int ranks, double b
     } while (csv_end_row(csv));
 }
 
-void card_write(const struct card *card, const char *folder, const char *name, const struct subject *subject,
-                const struct run *run, const char *platform)
+void card_put(const struct card *card, FILE *out, const struct subject *subject, const struct run *run,
+              const char *platform)
 {
     struct card copy = *card;
     struct entry entries[CARD_ENTRIES];
     list_entries(&copy, entries);
-    struct file file = file_begin(folder, name);
     char *key = card_key(subject, run, platform, card->cpu, card->cores);
-    fprintf(file.out, "# the machine card: what this machine does when nothing is wrong\n%s%s\n", key_line, key);
+    fprintf(out, "# the machine card: what this machine does when nothing is wrong\n%s%s\n", key_line, key);
     free(key);
     if (is_of_gpus(platform))
-        fprintf(file.out, "%s%s\n", kernel_line, device_kernel());
-    struct csv csv = { .out = file.out };
+        fprintf(out, "%s%s\n", kernel_line, device_kernel());
+    struct csv csv = { .out = out };
     for (int i = 0; i < CARD_ENTRIES; i++)
         write_row(&csv, entries[i].quantity, entries[i].ranks, NAN, *entries[i].value);
     for (int i = 0; i < card->links; i++) {
@@ -250,6 +249,13 @@ void card_write(const struct card *card, const char *folder, const char *name, c
             write_row(&csv, "allreduce_s", link->ranks, link->bytes[p], link->seconds[p]);
         write_row(&csv, "barrier_s", link->ranks, NAN, link->barrier);
     }
+}
+
+void card_write(const struct card *card, const char *folder, const struct subject *subject, const struct run *run,
+                const char *platform)
+{
+    struct file file = file_begin(folder, CARD_FILE);
+    card_put(card, file.out, subject, run, platform);
     file_commit(&file);
 }
 

@@ -53,9 +53,11 @@ struct card {
 #define CARD_FILE "machine.csv"
 #define CARD_COPY "card.csv"
 
-/* Writes folder/name. `platform`: "here", or what tells a simulated machine from others. */
-void card_write(const struct card *card, const char *folder, const char *name, const struct subject *subject,
-                const struct run *run, const char *platform);
+/* Writes it into `out`, or as folder/CARD_FILE. `platform`: "here", or what tells a simulated machine from others. */
+void card_put(const struct card *card, FILE *out, const struct subject *subject, const struct run *run,
+              const char *platform);
+void card_write(const struct card *card, const char *folder, const struct subject *subject, const struct run *run,
+                const char *platform);
 
 /* Reads folder/CARD_FILE into `card`. There is none when it is of another machine, job or version, or older than an hour
  * (shared machines drift); it is short when its all-reduces do not reach `largest` bytes. */

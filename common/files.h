@@ -1,15 +1,20 @@
-/* files: results that are whole or absent. A file is written under a temporary name beside its place and
- * renamed when everything is on disk; a program that dies leaves what was there before. */
+/* files: results that are whole or absent. A file takes its place when everything is on disk, by a rename; a program that
+ * dies before leaves what was there. Until then it has no name, so that it goes with the program; where the file system
+ * knows no such files (NFS), it has a temporary one, which is removed when the same file is next begun. */
 #ifndef LOCKSTEP_FILES_H
 #define LOCKSTEP_FILES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 struct file {
     FILE *out;
     char *path;      /* where it will be */
-    char *temporary; /* where it is until file_commit */
+    char *temporary; /* its name on the way there */
+    bool is_named;   /* it has that name */
+    bool replaces;   /* there was a file at its place … */
+    bool is_swapped; /* … which now has the temporary name */
 };
 
 /* Makes `path` and the folders above it. Returns 0, or the errno of what went wrong. */
@@ -21,9 +26,23 @@ struct file file_begin(const char *folder, const char *name);
 /* Gives the new file up: what was there stays. */
 void file_drop(struct file *file);
 
-/* Brings the finished file to its place. On a full disk or any other error the temporary file is removed and
- * the program ends: the old file stays. */
+/* Brings the finished file to its place, in a folder made anew if it has vanished. On a full disk or any other error the
+ * new file is given up and the program ends: the old file stays. */
 void file_commit(struct file *file);
+
+/* Files that tell of one run, and so take their places together: when one cannot be written, none does. { 0 } is a set of
+ * none. (Only a program that is killed between two renames leaves new files beside old ones, each of them whole.) */
+struct file_set {
+    struct file *files;
+    int count;
+};
+
+/* file_begin() of one more. It is the set's: write into it, close nothing. */
+FILE *file_set_begin(struct file_set *set, const char *folder, const char *name);
+
+/* file_drop() and file_commit() of all, after which the set is one of none. */
+void file_set_drop(struct file_set *set);
+void file_set_commit(struct file_set *set);
 
 /* All bytes of a file, (*size) of them unless that is NULL, and a zero behind them. Free it. NULL, and errno says why, when
  * it cannot be read. */

@@ -68,7 +68,7 @@ void guess_keep(const struct report *report, const char *folder)
     for (int i = 0; i < report->cases; i++)
         is_wanted |= !isnan(report->outcomes[i].guess);
     struct diary diary;
-    if (!is_wanted || !learner_open_diary(&diary, folder, "guesses.csv"))
+    if (!is_wanted || !learner_open_diary(&diary, report->files, folder, "guesses.csv"))
         return;
     struct csv *csv = &diary.csv;
     for (int i = 0; i < report->cases; i++) {
@@ -86,5 +86,4 @@ void guess_keep(const struct report *report, const char *folder)
             csv_ms(csv, "slowest_step_ms", o->summary.slowest_step);
         } while (csv_end_row(csv));
     }
-    fclose(csv->out);
 }

@@ -13,7 +13,7 @@ void guess_refuse(const struct option_list *guesses, const char *const *names);
 /* Asks `question` on the terminal until a number comes. Returns milliseconds, or NaN for Enter or the end of input. */
 double guess_ask(const char *question);
 
-/* Appends every guess of this run, its formula and its measurement to results/guesses.csv. */
+/* Adds every guess of this run, its formula and its measurement to folder/guesses.csv, among the run's files. */
 void guess_keep(const struct report *report, const char *folder);
 
 #endif

@@ -56,11 +56,9 @@ struct lab {
     /* On rank 0: */
     struct terminal terminal;
     struct report report;
+    struct file_set files; /* of the report */
     struct csv spans_so_far;
-    struct own_table { /* of the lab alone */
-        struct file file;
-        struct csv csv;
-    } own_tables[OWN_TABLES_MOST];
+    struct csv own_tables[OWN_TABLES_MOST]; /* of the lab alone */
     int own_table_count;
 };
 
@@ -149,7 +147,7 @@ static void get_card(struct lab *lab)
     else if (found == CARD_SHORT)
         calibrate_links(&lab->card, lab->world, subject, &lab->run, largest);
     if (is_first && found != CARD_WHOLE)
-        card_write(&lab->card, lab->folder, CARD_FILE, subject, &lab->run, key);
+        card_write(&lab->card, lab->folder, subject, &lab->run, key);
     free(key);
     if (device_gpus() > 0)
         card_on_gpus(&lab->card, device_about(), device_gpus());
@@ -217,6 +215,7 @@ static void open_report(struct lab *lab)
     *r = (struct report){ .lab = lab->story->lab,
                           .folder = lab->run.blind ? blind_folder(lab->folder, lab->story->lab)
                                                    : memory_text("%s/%s", lab->folder, lab->story->lab),
+                          .files = &lab->files,
                           .preamble = preamble_of(lab),
                           .backend = collective_backend(),
                           .platform = world_platform(),
@@ -245,7 +244,7 @@ static void open_report(struct lab *lab)
         tally_open(&o->tally, &o->run);
     }
     lab->terminal = job_terminal();
-    lab->spans_so_far = report_begin_spans();
+    lab->spans_so_far = report_begin_table(r, "spans.csv");
     if (r->is_oversubscribed && !r->is_simulated)
         warn("%d ranks on %d %s%s: they share time, so this shows oversubscription more than the lab's lesson; "
              "every row is marked",
@@ -450,9 +449,9 @@ struct csv *lab_table(struct lab *lab, const char *name)
         return NULL;
     if (lab->own_table_count == OWN_TABLES_MOST)
         die(STATUS_WRONG, "%s is one table too many; %d are the most a lab adds", name, OWN_TABLES_MOST);
-    struct own_table *table = &lab->own_tables[lab->own_table_count++];
-    table->csv = report_begin_table(&table->file, &lab->report, name);
-    return &table->csv;
+    struct csv *table = &lab->own_tables[lab->own_table_count++];
+    *table = report_begin_table(&lab->report, name);
+    return table;
 }
 
 /* --- closing ---------------------------------------------------------------------------------------------------- */
@@ -473,10 +472,11 @@ static void show(const struct lab *lab, int traced)
         printf("The trace holds a window of each long case, %d steps or more; it names them.\n", traced);
 }
 
-static void keep_card(const struct lab *lab)
+static void put_card_copy(const struct lab *lab)
 {
     char *key = mode_key(job_platform_key(), label_of(lab->run.ranks), &lab->run);
-    card_write(&lab->card, lab->report.folder, CARD_COPY, lab->story->subject, &lab->run, key);
+    FILE *out = file_set_begin(lab->report.files, lab->report.folder, CARD_COPY);
+    card_put(&lab->card, out, lab->story->subject, &lab->run, key);
     free(key);
 }
 
@@ -491,14 +491,12 @@ static int tell(struct lab *lab)
     }
     if (lab->terminal.is_live)
         fputs("\r\033[K", stderr);
-    report_end_spans(&lab->spans_so_far, r);
     report_write_tables(r);
-    for (int i = 0; i < lab->own_table_count; i++)
-        file_commit(&lab->own_tables[i].file);
     lanes_write(r);
     int traced = trace_write(r);
-    keep_card(lab);
+    put_card_copy(lab);
     guess_keep(r, lab->run.out);
+    file_set_commit(&lab->files);
     show(lab, traced);
     if (wrong)
         warn("%d failed checks; see the column `wrong` of %s/summary.csv", wrong, r->folder);

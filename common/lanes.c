@@ -259,19 +259,16 @@ static void write_stretches(struct csv *csv, const struct outcome *o, const stru
 
 void lanes_write(const struct report *report)
 {
-    struct file file = file_begin(report->folder, "lanes.csv");
-    struct csv csv = { .out = file.out };
+    struct csv csv = report_begin_table(report, "lanes.csv");
     struct picture *pictures = memory_new((size_t)report->cases, sizeof *pictures);
-    fputs(report->preamble, file.out);
     for (int i = 0; i < report->cases; i++) {
         pictures[i] = picture_take(&report->outcomes[i]);
         if (pictures[i].told)
-            fprintf(file.out, "# told of %s: %s\n", report->outcomes[i].name, pictures[i].told);
+            fprintf(csv.out, "# told of %s: %s\n", report->outcomes[i].name, pictures[i].told);
     }
     for (int i = 0; i < report->cases; i++) {
         write_stretches(&csv, &report->outcomes[i], &pictures[i]);
         picture_drop(&pictures[i]);
     }
     free(pictures);
-    file_commit(&file);
 }

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,18 +25,21 @@ bool learner_answer(char line[LEARNER_LINE])
     return !is_end;
 }
 
-bool learner_open_diary(struct diary *diary, const char *folder, const char *name)
+bool learner_open_diary(struct diary *diary, struct file_set *files, const char *folder, const char *name)
 {
     char *path = memory_text("%s/%s", folder, name);
-    FILE *out = fopen(path, "a");
-    if (!out)
+    char *before = file_read(path, NULL);
+    bool is_readable = before || errno == ENOENT;
+    if (!is_readable)
         warn("cannot keep your answer in %s: %s", path, strerror(errno));
     free(path);
-    struct stat status;
-    bool is_named = out && fstat(fileno(out), &status) == 0 && status.st_size > 0;
+    if (!is_readable)
+        return false;
     time_t now = time(NULL);
     struct tm local;
-    *diary = (struct diary){ .csv = { .out = out, .is_named = is_named } };
+    *diary = (struct diary){ .csv = { .out = file_set_begin(files, folder, name), .is_named = before && *before } };
+    fputs(before ? before : "", diary->csv.out);
     strftime(diary->now, sizeof diary->now, "%Y-%m-%dT%H:%M:%S", localtime_r(&now, &local));
-    return out != NULL;
+    free(before);
+    return true;
 }

@@ -3,6 +3,7 @@
 #define LOCKSTEP_LEARNER_H
 
 #include "csv.h"
+#include "files.h"
 
 #include <stdbool.h>
 
@@ -12,13 +13,14 @@ enum { LEARNER_LINE = 64 };
  * Answers that no terminal shows, as from a pipe, are written to standard output. */
 bool learner_answer(char line[LEARNER_LINE]);
 
-/* A table to which rows are added; its caller closes csv.out. */
+/* A table to which rows are added. */
 struct diary {
     struct csv csv;
     char now[32]; /* local date and time, of the column `time` */
 };
 
-/* Opens folder/name. Warns and returns false when it cannot be written: nothing ends for lack of a diary. */
-bool learner_open_diary(struct diary *diary, const char *folder, const char *name);
+/* Begins folder/name among `files`, with what stands in it. Warns and returns false when that cannot be read: nothing ends
+ * for lack of a diary. */
+bool learner_open_diary(struct diary *diary, struct file_set *files, const char *folder, const char *name);
 
 #endif

@@ -1,18 +1,13 @@
 #include "report.h"
 
-#include "die.h"
-#include "memory.h"
-
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-struct csv report_begin_table(struct file *file, const struct report *report, const char *name)
+struct csv report_begin_table(const struct report *report, const char *name)
 {
-    *file = file_begin(report->folder, name);
-    fputs(report->preamble, file->out);
-    return (struct csv){ .out = file->out };
+    struct csv csv = { .out = file_set_begin(report->files, report->folder, name) };
+    fputs(report->preamble, csv.out);
+    return csv;
 }
 
 const struct outcome *report_find_case(const struct report *report, const char *name)
@@ -142,37 +137,25 @@ static void put_round(struct csv *csv, const struct report *report, const struct
 
 void report_write_tables(const struct report *report)
 {
-    struct file file;
-    struct csv csv = report_begin_table(&file, report, "summary.csv");
+    struct csv csv = report_begin_table(report, "summary.csv");
     for (int i = 0; i < report->cases; i++)
         do
             put_summary(&csv, report, &report->outcomes[i]);
         while (csv_end_row(&csv));
-    file_commit(&file);
 
-    csv = report_begin_table(&file, report, "ranks.csv");
+    csv = report_begin_table(report, "ranks.csv");
     for (int i = 0; i < report->cases; i++)
         for (int rank = 0; rank < report->outcomes[i].tally.ranks; rank++)
             do
                 put_rank(&csv, &report->outcomes[i], rank);
             while (csv_end_row(&csv));
-    file_commit(&file);
 
-    csv = report_begin_table(&file, report, "rounds.csv");
+    csv = report_begin_table(report, "rounds.csv");
     for (int i = 0; i < report->cases; i++)
         for (int round = 0; round < report->outcomes[i].tally.rounds; round++)
             do
                 put_round(&csv, report, &report->outcomes[i], round);
             while (csv_end_row(&csv));
-    file_commit(&file);
-}
-
-struct csv report_begin_spans(void)
-{
-    struct csv csv = { .out = tmpfile() };
-    if (!csv.out)
-        die(STATUS_WRONG, "no temporary file for the spans: %s; is /tmp full?", strerror(errno));
-    return csv;
 }
 
 void report_add_spans(struct csv *csv, const struct timeline *timeline, const char *name)
@@ -197,23 +180,6 @@ void report_add_spans(struct csv *csv, const struct timeline *timeline, const ch
                 csv_integer(csv, "measured", span->step >= timeline->first_step);
             } while (csv_end_row(csv));
         }
-}
-
-void report_end_spans(struct csv *csv, const struct report *report)
-{
-    struct file file;
-    report_begin_table(&file, report, "spans.csv");
-    char bytes[65536];
-    bool is_whole = fflush(csv->out) == 0 && !ferror(csv->out) && fseek(csv->out, 0, SEEK_SET) == 0;
-    for (size_t got; (got = fread(bytes, 1, sizeof bytes, csv->out)) > 0;)
-        fwrite(bytes, 1, got, file.out);
-    is_whole &= !ferror(csv->out);
-    fclose(csv->out);
-    if (!is_whole) {
-        file_drop(&file);
-        die(STATUS_WRONG, "the spans do not fit into /tmp; make room there, or measure fewer --seconds");
-    }
-    file_commit(&file);
 }
 
 int report_typical_step(const struct outcome *o)

@@ -26,6 +26,7 @@ struct outcome {
 struct report {
     const char *lab;
     const char *folder;             /* results/NN_name */
+    struct file_set *files;         /* of this run, which takes its place as a whole: file_set_commit() at its end */
     const char *preamble;           /* the lines that head every table, each beginning with # */
     const char *backend, *platform; /* collective_backend(), world_platform() */
     const char *trains_on;          /* "core", "simulated core" or "GPU" */
@@ -40,8 +41,8 @@ struct report {
     int cases;
 };
 
-/* A table of this run, headed by its preamble; file_commit() brings it to its place. */
-struct csv report_begin_table(struct file *file, const struct report *report, const char *name);
+/* One more table among the run's files, headed by its preamble. */
+struct csv report_begin_table(const struct report *report, const char *name);
 
 /* The case of that name; NULL when there is none. */
 const struct outcome *report_find_case(const struct report *report, const char *name);
@@ -58,11 +59,8 @@ double report_efficiency(const struct report *report, const struct outcome *outc
 /* summary.csv, ranks.csv, rounds.csv: a row per case; per case and rank; per case and round. */
 void report_write_tables(const struct report *report);
 
-/* spans.csv grows block by block in a nameless file, so that no run has to hold it whole and a killed one leaves no half
- * of it; report_end_spans() brings it to its place. Returns the csv to add to. */
-struct csv report_begin_spans(void);
+/* Into spans.csv, which grows block by block, so that no run has to hold it whole. */
 void report_add_spans(struct csv *csv, const struct timeline *timeline, const char *name);
-void report_end_spans(struct csv *csv, const struct report *report);
 
 /* The step of the picture closest to the case's median, one in which the ranks meet. */
 int report_typical_step(const struct outcome *outcome);

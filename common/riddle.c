@@ -160,7 +160,8 @@ static void put_rank(struct csv *csv, const char *name, int rank)
 static void keep(const struct riddle *r, const struct csv_table *summary, int row)
 {
     struct diary diary;
-    if (!learner_open_diary(&diary, r->run->out, "blind.csv"))
+    struct file_set files = { 0 };
+    if (!learner_open_diary(&diary, &files, r->run->out, "blind.csv"))
         return;
     struct csv *csv = &diary.csv;
     do {
@@ -175,7 +176,7 @@ static void keep(const struct riddle *r, const struct csv_table *summary, int ro
         put_rank(csv, "answered_rank", r->accused);
         csv_text(csv, "right", judgement_names[blind_judge(r->truth, r->answer)]);
     } while (csv_end_row(csv));
-    fclose(csv->out);
+    file_set_commit(&files);
 }
 
 /* --- the game --------------------------------------------------------------------------------------------------- */

@@ -308,20 +308,19 @@ static int write_case(struct trace *trace, const struct outcome *o, int process,
 
 int trace_write(const struct report *report)
 {
-    struct file file = file_begin(report->folder, "trace.json");
-    struct trace trace = { .out = file.out };
+    FILE *out = file_set_begin(report->files, report->folder, "trace.json");
+    struct trace trace = { .out = out };
     int kept = 0;
-    fputs("{\"traceEvents\":[\n", file.out);
+    fputs("{\"traceEvents\":[\n", out);
     for (int i = 0; i < report->cases; i++) {
         int steps = write_case(&trace, &report->outcomes[i], i + 1, report->cases);
         if (steps > 0 && (kept == 0 || steps < kept))
             kept = steps;
     }
-    fprintf(file.out, "\n],\"displayTimeUnit\":\"ms\",\"otherData\":{\"lab\":\"%s\",\"backend\":\"%s\",\"platform\":",
+    fprintf(out, "\n],\"displayTimeUnit\":\"ms\",\"otherData\":{\"lab\":\"%s\",\"backend\":\"%s\",\"platform\":",
             report->lab, report->backend);
-    write_text(file.out, report->platform);
-    fprintf(file.out, ",\"window\":\"of each case the first round%s\"}\n}\n",
+    write_text(out, report->platform);
+    fprintf(out, ",\"window\":\"of each case the first round%s\"}\n}\n",
             kept ? ", and of a long one the steps that its name tells, around the one in lanes.csv" : ", all steps");
-    file_commit(&file);
     return kept;
 }

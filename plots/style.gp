@@ -1,5 +1,5 @@
 # The common look of every lab's charts, for gnuplot 5.4 or newer. A lab's script sets results
-# (the folder that holds the CSVs and gets the charts) and loads this file.
+# (the folder that holds the CSVs, and gets the charts unless `charts` names another) and loads this file.
 #
 # Colours are fixed by meaning, from the Okabe-Ito set: a phase looks the same in every chart.
 # Waiting is hatched too, so that it is found in a grey print and without telling red from green; what may be waiting or
@@ -9,6 +9,7 @@ set encoding utf8
 set datafile separator comma
 set datafile columnheaders      # columns are asked for by name: a new one in a CSV breaks nothing
 
+if (!exists("charts")) charts = results
 if (!exists("summary_csv")) summary_csv = results."/summary.csv"     # a row per case
 ranks_csv = results."/ranks.csv"         # a row per case and rank
 rounds_csv = results."/rounds.csv"       # a row per case and round
@@ -93,7 +94,7 @@ above = 52
 below = 132
 
 # charts.csv tells which charts there are, and what each one shows: the report reads it.
-charts_csv = results."/charts.csv"
+charts_csv = charts."/charts.csv"
 set print charts_csv
 print "chart,title,axis,cases"
 set print
@@ -118,7 +119,7 @@ output(name, format) = (format eq "svg" \
       "set key width 2 spacing 1.2;".\
       sprintf("set terminal svg size %d,%d background 'white' font 'sans-serif,10' fontscale 1.333;", width, height) \
     : "set key width -1;".sprintf("set terminal pngcairo size %d,%d background 'white' font 'sans-serif,10'", 2 * width, 2 * height).\
-      " fontscale 2 linewidth 2 pointscale 2;")."set output results.'/".name.".".format."'"
+      " fontscale 2 linewidth 2 pointscale 2;")."set output charts.'/".name.".".format."'"
 
 set style fill solid border lc rgb "white"
 set style textbox opaque fillcolor rgb "white" noborder margins 0.5, 0.2

@@ -38,6 +38,9 @@ compare() # TABLE KEY_COLUMNS VALUE_COLUMNS
         "$lab_folder/$1" "$folder/$lab/$1" >"$folder/said" || { head "$folder/said"; die "$lab: $1"; }
 }
 
+mkdir -p "$folder/bin"
+ln -sf /usr/bin/* "$folder/bin/"
+rm -f "$folder/bin/gnuplot"
 for binary in "$bin"/0?_*; do
     lab=$(basename "$binary")
     lab_folder=$folder/results/platforms/blog/$lab
@@ -48,7 +51,7 @@ for binary in "$bin"/0?_*; do
     { grep '^#\|^rank,' "$lab_folder/spans.csv"; grep -v '^#\|^rank,' "$lab_folder/spans.csv" | sort -t, -k8,8n -k1,1nr; } \
         >"$folder/spans.csv"
     for spans in "$folder/spans.csv" "$lab_folder/spans.csv"; do
-        PATH=$folder "$bin/blame" "$spans" --baseline "$baseline" --out "$folder/$lab" >"$folder/$lab.txt" 2>&1 ||
+        PATH=$folder/bin "$bin/blame" "$spans" --baseline "$baseline" --out "$folder/$lab" >"$folder/$lab.txt" 2>&1 ||
             { cat "$folder/$lab.txt"; die "$lab: blame"; }
         grep -qx 'No gnuplot here, so no charts.' "$folder/$lab.txt" || die "$lab: no word of the charts that are missing"
         compare summary.csv case "ranks steps rounds slowest_rank slowest_step_ms data_ms local_ms host_ms wait_ms transfer_ms exposed_ms blamed_rank blamed_wait_ms what_if_ms"

@@ -50,7 +50,8 @@ cell() # NAME TABLE KEYS COLUMN VALUE: of the row of TABLE with all KEYS (column
 
 rm -rf "$folder"
 mkdir -p "$folder/bin"
-ln -s "$(command -v timeout)" "$folder/bin/timeout"
+ln -s /usr/bin/* "$folder/bin/"
+rm -f "$folder/bin/gnuplot"
 cd "$folder" || exit 1
 
 # Four steps of three ranks, 100 ms apart: rank 0 comes to the sum at 70, the others at 31 and 33. Line 2 has the names; rank r,
@@ -186,11 +187,25 @@ sed '26s/76$/69/' good.csv >early.csv
 stale
 told "old charts, a wrong file" 1 "WRONG" early.csv
 no_charts "old charts, a wrong file"
-printf '#!/bin/sh\necho chart >%s/results/charts.csv\nexit 1\n' "$folder" >bin/gnuplot && chmod +x bin/gnuplot
-told "a gnuplot that fails" 0 "the charts could not be drawn" good.csv "${all[@]}"
+stub_gnuplot() # what it does in the folder of the charts
+{
+    cat >bin/gnuplot <<'END'
+#!/usr/bin/env bash
+all="$*" charts=${all#*charts=\'}
+cd "${charts%%\'*}" || exit 1
+END
+    echo "$1" >>bin/gnuplot
+    chmod +x bin/gnuplot
+}
+stub_gnuplot 'echo chart,title,axis,cases >charts.csv; exit 1'
+told "a gnuplot that fails" 0 "the charts could not be drawn: gnuplot ended with status 1" good.csv "${all[@]}"
 no_charts "a gnuplot that fails"
-printf '#!/bin/sh\n' >bin/gnuplot
+stub_gnuplot 'printf "%s\n" chart,title,axis,cases step_time >charts.csv; echo "<svg>" >step_time.svg'
+told "half a chart" 0 "step_time.svg is not whole" good.csv "${all[@]}"
+no_charts "half a chart"
+stub_gnuplot 'printf "%s\n" chart,title,axis,cases step_time >charts.csv; echo "</svg>" >step_time.svg'
 told "a gnuplot" 0 "Tables, trace and charts: $folder/results" good.csv "${all[@]}"
+[[ -s results/charts.csv && -s results/step_time.svg && ! -e results/.charts.tmp ]] || complain "a gnuplot" "charts: $(ls -A results)"
 rm bin/gnuplot
 
 # Clocks of now, in Unix time, and of a century on: whole nanoseconds in the trace.

@@ -23,7 +23,7 @@ complain()
 draw() # RESULTS [SCRIPT]: every chart of them
 {
     local said chart drawn=0
-    said=$(gnuplot -e "results='${1//\'/\'\'}'" "$source/plots/${2:-$name}.gp" 2>&1) || complain "$1: status $?"
+    said=$("$source/plots/draw.sh" "${2:-$name}" "$1" 2>&1) || complain "$1: status $?"
     [[ -z $said ]] || complain "$1: gnuplot says: $said"
     for chart in "$1"/*.svg; do
         [[ -s ${chart%.svg}.png ]] || complain "$chart has no PNG"

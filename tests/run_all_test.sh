@@ -79,12 +79,16 @@ make_project()
     ln -s /usr/bin/* "$folder/without/"
     rm -f "$folder/without/smpirun"
     cp "$source/run_all.sh" "$project/"
+    cp "$source/plots/draw.sh" "$project/plots/"
     for lab in 01_straggler 02_wrong 03_cannot; do
         touch "$project/plots/$lab.gp"
         printf '/* %s: what about %s?\n * More.\n */\n' "$lab" "${lab#*_}" >"$project/labs/$lab.c"
     done
     printf '<zone>\n  <prop id="about" value="a small machine"/>\n  <prop id="device" value="model"/>\n</zone>\n' >"$project/platforms/small.xml"
-    stub "$folder/bin/gnuplot" <<<'exit 0'
+    stub "$folder/bin/gnuplot" <<'END'
+all="${*//\'\'/\'}" charts=${all#*charts=\'}
+echo chart,title,axis,cases >"${charts%%\'; *}/charts.csv"
+END
     stub "$folder/bin/smpirun" <<<'exit 0'
     stub "$folder/bin/ctest" <<<'echo "2 tests failed"; exit 8'
     stub "$folder/bin/dpkg-query" <<<'[[ -e $MISSING && $* == *libcmocka-dev* || -e $SPARED && $* == *libsimgrid-dev* ]] || echo "<installed>"'
@@ -100,6 +104,7 @@ for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 repo
     {
         echo '#!/usr/bin/env bash'
         echo "printf '%s\n' \"${name%:*} \$*\" >>\"$CALLS\""
+        echo 'if [[ -e $SLOW && "${0##*/} $*" == *$(<"$SLOW")* ]]; then trap "sleep 0.3; echo ended >>$CALLS; exit 143" TERM; sleep 60 & echo "sleeps $!" >>"$CALLS"; wait; fi'
         [[ $name != 01_* ]] || echo 'while (($# > 0)); do
                 [[ $1 != --out ]] || out=$2
                 [[ $1 != --platform ]] || platform=$2
@@ -115,7 +120,6 @@ for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 repo
         [[ $name != 03_* ]] || echo 'echo "this machine has no \"such\" thing" >>"$LOCKSTEP_COMPLAINTS"'
         echo '[[ ! -e $FAILING || $0 != */$(<"$FAILING") ]] || exit $(<"$FAILING.status")'
         [[ $name != [0-9]* ]] || echo "read -r answer && echo 'it could ask'"
-        echo 'if [[ -e $KILLER && $* != *first-look* ]]; then trap "exit 143" TERM; kill -TERM 0; sleep 5; fi'
         echo "exit ${name#*:}"
     } >"build/bin/${name%:*}"
     chmod +x "build/bin/${name%:*}"
@@ -124,7 +128,7 @@ END
     export PATH="$folder/bin:$PATH" CALLS="$calls" MISSING="$folder/missing" NO_SUDO="$folder/no_sudo"
     export SPARED="$folder/spared" UNKNOWN="$folder/unknown"
     export NO_BLOG="$folder/no_blog"
-    export BROKEN="$folder/broken" KILLER="$folder/killer" FAILING="$folder/failing"
+    export BROKEN="$folder/broken" SLOW="$folder/slow" FAILING="$folder/failing"
 }
 
 test_usage()
@@ -193,8 +197,8 @@ test_running()
     not_called "first-look" # --quick is quick enough
     called "01_straggler --out $elsewhere/my results --seconds 3.5 --quick --backend mpi"
     called "02_wrong --out"
-    called "gnuplot -e results='$elsewhere/my results/01_straggler' plots/01_straggler.gp"
-    called "gnuplot -e results='$elsewhere/my results/platforms/dedicated-cores/01_straggler' plots/01_straggler.gp"
+    called "gnuplot -e results='$elsewhere/my results/01_straggler' -e charts='$elsewhere/my results/01_straggler/.charts.tmp';  plots/01_straggler.gp"
+    called "gnuplot -e results='$elsewhere/my results/platforms/dedicated-cores/01_straggler' -e charts="
     not_called "plots/02_wrong.gp"
     called "claims --results $elsewhere/my results --expected expected"
     called "claims --results $elsewhere/my results --expected expected --tables"
@@ -242,7 +246,7 @@ test_platforms()
     called "gnuplot -e results='$folder/blog/platforms/blog/01_straggler'"
     called "gnuplot -e results='$folder/blog/01_straggler'"
     called "blog_machine --results $folder/blog --expected expected"
-    called "gnuplot -e results='$folder/blog/platforms/blog' plots/blog.gp"
+    called "gnuplot -e results='$folder/blog/platforms/blog' -e charts="
     failing blog_machine 1
     run 1 --only 01_straggler --quick
     says "is not what it was fitted to"
@@ -349,7 +353,7 @@ test_scale()
     done
     (($(grep -c -- '--platform' "$calls") == 2 * 2 * 9)) || complain "not two labs on two platforms at nine world sizes"
     called "scale --results $elsewhere/many ranks/scale"
-    called "gnuplot -e results='$elsewhere/many ranks/scale' plots/scale.gp"
+    called "gnuplot -e results='$elsewhere/many ranks/scale' -e charts="
     not_called "first-look"
     not_called "02_wrong"
     not_judged
@@ -378,18 +382,65 @@ test_scale()
     says "--platform simulates ranks, and SimGrid is not installed"
 }
 
+# Runs all until a program is called with TEXT, which does not end by itself; then SIGNAL comes: INT to all of the group, as a
+# terminal sends it, others to run_all.sh alone. Either way the program and its child end before run_all.sh does.
+stopped() # TEXT STATUS SIGNAL WORDS
+{
+    local pid tries=0 sleeper status
+    echo "$1" >"$SLOW"
+    : >"$calls"
+    (cd "$elsewhere" && exec env --default-signal=INT setsid "$project/run_all.sh" >"$folder/said" 2>&1 </dev/null) &
+    pid=$!
+    while ! grep -q '^sleeps' "$calls" && ((++tries < 300)); do sleep 0.1; done
+    sleeper=$(sed -n 's/^sleeps //p' "$calls")
+    kill "-$3" "$([[ $3 == INT ]] && echo "-$pid" || echo "$pid")"
+    wait "$pid"
+    status=$?
+    said=$(<"$folder/said")
+    rm "$SLOW"
+    ((status == $2)) || complain "stopped by $3: status $status, not $2"
+    says "$4"
+    called ended
+    [[ -n $sleeper && ! -d /proc/$sleeper ]] || complain "stopped by $3: a process is left: $sleeper"
+    ! grep -q -- --tables "$calls" || complain "stopped by $3: it went on"
+}
+
 test_trouble()
 {
     before=(flock "$elsewhere/my results/.lock")
     run 2 --out "my results"
     says "another run writes into '$elsewhere/my results'"
-    before=(setsid -w)
-    touch "$KILLER"
-    run 130
-    says "stopped; finished and kept: nothing yet"
-    not_judged
     before=()
-    rm "$KILLER"
+    stopped "01_straggler --out results" 130 INT "stopped; finished and kept: nothing yet" # … as the shell says on Ctrl-C
+    stopped 02_wrong 143 TERM "stopped; finished and kept: 01_straggler"
+    stopped claims 129 HUP "stopped; finished and kept: 01_straggler"
+    before=(flock "$project/results/.lock")
+    run 2
+    before=()
+    run 1 # and the lock is free again
+    says "02_wrong failed" "What went wrong"
+
+    # A folder that cannot be written in, and one that has no room.
+    ((EUID != 0)) || before=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+    mkdir -m 555 "$folder/closed"
+    if "${before[@]}" test -x "$project"; then
+        run 2 --out "$folder/closed"
+        says "run_all.sh: --out '$folder/closed' cannot be written; name a folder that can"
+        [[ $said != *$'\n'* ]] || complain "more than one line about a closed folder"
+    fi
+    before=()
+    if [[ -w /dev/full ]]; then
+        mkdir -p "$folder/full"
+        ln -s /dev/full "$folder/full/.lock"
+        run 1 --out "$folder/full"
+        says "run_all.sh: no space left in '$folder/full'"
+        [[ $said != *$'\n'* ]] || complain "more than one line about a full disk"
+        mkdir -p "$folder/no notes"
+        ln -s /dev/full "$folder/no notes/.runs.csv"
+        run 1 --only 01_straggler --out "$folder/no notes"
+        says "the notes of this run could not be kept"
+        [[ ! -e "$folder/no notes/runs.csv" ]] || complain "half a runs.csv"
+    fi
 
     touch "$BROKEN"
     run 1
@@ -411,8 +462,8 @@ test_report()
     run 0 --only 01_straggler --quick --out "$folder/it's again"
     run 0 --report --out "$folder/it's again"
     called "report --results $folder/it's again --sources ."
-    called "gnuplot -e results='$folder/it''s again/01_straggler' plots/01_straggler.gp"
-    called "gnuplot -e results='$folder/it''s again/platforms/dedicated-cores/01_straggler' plots/01_straggler.gp"
+    called "gnuplot -e results='$folder/it''s again/01_straggler' -e charts="
+    called "gnuplot -e results='$folder/it''s again/platforms/dedicated-cores/01_straggler' -e charts="
     not_called "01_straggler --"
     says "again/index.html"
     failing report 1

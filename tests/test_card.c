@@ -69,7 +69,7 @@ static void what_was_written_is_read(void **state)
     (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
-    card_write(&written, run.out, CARD_FILE, &subject_mlp, &run, "here");
+    card_write(&written, run.out, &subject_mlp, &run, "here");
     assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 8), CARD_WHOLE);
     assert_memory_equal(&read.alone, &written.alone, sizeof read.alone);
     assert_memory_equal(&read.together, &written.together, sizeof read.together);
@@ -91,7 +91,7 @@ static void another_job_or_machine_does_not_fit(void **state)
     (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
-    card_write(&written, run.out, CARD_FILE, &subject_mlp, &run, "here");
+    card_write(&written, run.out, &subject_mlp, &run, "here");
     assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 2), CARD_NONE); /* other cores */
     assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "dedicated-cores 0123", 8), CARD_NONE);
     struct run other = run;
@@ -113,7 +113,7 @@ static void an_old_card_is_not_believed(void **state)
     (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
-    card_write(&written, run.out, CARD_FILE, &subject_mlp, &run, "here");
+    card_write(&written, run.out, &subject_mlp, &run, "here");
     char path[64];
     snprintf(path, sizeof path, "%s/machine.csv", folder);
     time_t now = time(NULL);

@@ -1,47 +1,18 @@
-/* Tables on disk: what is written can be read back, what cannot be read says where, and a file is whole or absent. */
+/* Tables on disk: what is written can be read back, what cannot be read says where. */
 #include "csv.h"
 #include "die.h"
 #include "ending.h"
-#include "files.h"
+#include "folder.h"
 #include "memory.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <ftw.h>
 #include <math.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <cmocka.h>
-
-/* Every test gets its own empty folder as *state. */
-static int make_folder(void **state)
-{
-    const char *parent = getenv("TMPDIR");
-    char *folder = memory_text("%s/lockstep_test_csv.XXXXXX", parent && *parent ? parent : "/tmp");
-    *state = folder;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
-{
-    (void)status, (void)kind, (void)place;
-    return remove(path);
-}
-
-static int remove_folder(void **state)
-{
-    int failed = nftw(*state, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    free(*state);
-    return failed;
-}
 
 /* --- writing ---------------------------------------------------------------------------------------------------- */
 
@@ -424,183 +395,6 @@ static void what_is_no_table_is_refused(void **state)
     assert_refused(*state, ""); /* a folder */
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------ */
-
-static void assert_file_is(const char *folder, const char *name, const char *expected)
-{
-    char *path = memory_text("%s/%s", folder, name), text[256] = "";
-    FILE *in = fopen(path, "r");
-    assert_non_null(in);
-    text[fread(text, 1, sizeof text - 1, in)] = '\0';
-    fclose(in);
-    free(path);
-    assert_string_equal(text, expected);
-}
-
-static int entries(const char *folder)
-{
-    DIR *listing = opendir(folder);
-    assert_non_null(listing);
-    int count = 0;
-    while (readdir(listing))
-        count++;
-    closedir(listing);
-    return count - 2; /* "." and ".." */
-}
-
-static void write_file(const char *folder, const char *name, const char *text)
-{
-    struct file file = file_begin(folder, name);
-    fputs(text, file.out);
-    file_commit(&file);
-}
-
-static void a_committed_file_leaves_no_temporary(void **state)
-{
-    write_file(*state, "summary.csv", "whole\n");
-    assert_file_is(*state, "summary.csv", "whole\n");
-    assert_int_equal(entries(*state), 1);
-}
-
-static void a_folder_is_made_for_the_file(void **state)
-{
-    char *folder = memory_text("%s/results/01 straggler", (const char *)*state);
-    write_file(folder, "summary.csv", "whole\n");
-    assert_file_is(folder, "summary.csv", "whole\n");
-    free(folder);
-}
-
-static void the_old_file_stays_until_the_new_one_is_whole(void **state)
-{
-    write_file(*state, "summary.csv", "old\n");
-    char *path = memory_text("%s/summary.csv", (const char *)*state), line[16] = "";
-    FILE *reader = fopen(path, "r"); /* somebody is reading it all the while */
-    free(path);
-    assert_non_null(reader);
-
-    struct file file = file_begin(*state, "summary.csv");
-    fputs("new\n", file.out);
-    fflush(file.out);
-    assert_file_is(*state, "summary.csv", "old\n");
-    file_commit(&file);
-    assert_file_is(*state, "summary.csv", "new\n");
-    assert_int_equal(entries(*state), 1);
-
-    assert_non_null(fgets(line, sizeof line, reader)); /* a rename: the reader's file was not written over */
-    assert_string_equal(line, "old\n");
-    fclose(reader);
-}
-
-/* The program says one line that holds `part` and ends with STATUS_WRONG. */
-static void assert_dies(void (*act)(const void *folder), const char *folder, const char *part)
-{
-    struct ending ending = ending_of(act, folder);
-    const char *end = strchr(ending.err, '\n');
-    assert_int_equal(ending.status, STATUS_WRONG);
-    assert_true(end && end[1] == '\0');
-    assert_holds(ending.err, part);
-}
-
-static void write_anything(const void *folder)
-{
-    write_file(folder, "summary.csv", "new\n");
-}
-
-static void a_folder_that_cannot_be_ends_the_program(void **state)
-{
-    write_file(*state, "file", "a regular file\n");
-    char *folder = memory_text("%s/file/results", (const char *)*state);
-    assert_dies(write_anything, folder, folder);
-    assert_dies(write_anything, folder, strerror(ENOTDIR));
-    free(folder);
-    assert_file_is(*state, "file", "a regular file\n");
-    assert_int_equal(entries(*state), 1);
-}
-
-/* A full disk, as far as a program without its own disk can meet one: a limit on the size of its files. */
-static void write_too_much(const void *folder)
-{
-    signal(SIGXFSZ, SIG_IGN);
-    setrlimit(RLIMIT_FSIZE, &(struct rlimit){ .rlim_cur = 1000, .rlim_max = 1000 });
-    struct file file = file_begin(folder, "summary.csv");
-    for (int i = 0; i < 10000; i++)
-        fputs("far too much\n", file.out);
-    file_commit(&file);
-}
-
-static void on_a_full_disk_the_old_file_stays(void **state)
-{
-    write_file(*state, "summary.csv", "old\n");
-    assert_dies(write_too_much, *state, "summary.csv");
-    assert_dies(write_too_much, *state, strerror(EFBIG));
-    assert_file_is(*state, "summary.csv", "old\n");
-    assert_int_equal(entries(*state), 1);
-}
-
-static void a_place_that_is_a_folder_is_not_replaced(void **state)
-{
-    char *folder = memory_text("%s/summary.csv/inside", (const char *)*state);
-    assert_int_equal(file_make_folder(folder), 0);
-    free(folder);
-    assert_dies(write_anything, *state, "summary.csv");
-    assert_int_equal(entries(*state), 1);
-}
-
-static void nested_folders_are_made(void **state)
-{
-    static const char *const names[] = { "a", "a/b/c", "a/b/c", "a//d/", "with blank/e", "./f/../g" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char *path = memory_text("%s/%s", (const char *)*state, names[i]);
-        struct stat status;
-        assert_int_equal(file_make_folder(path), 0);
-        assert_int_equal(stat(path, &status), 0);
-        assert_true(S_ISDIR(status.st_mode));
-        free(path);
-    }
-    assert_int_equal(file_make_folder("/"), 0);
-}
-
-static void a_file_is_read_whole(void **state)
-{
-    enum { SIZE = 200000 }; /* several blocks */
-    static char bytes[SIZE];
-    for (int i = 0; i < SIZE; i++)
-        bytes[i] = (char)(i % 251); /* zeros among them */
-    size_t size = 0;
-    char *path = put(*state, bytes, SIZE), *read = file_read(path, &size);
-    assert_non_null(read);
-    assert_int_equal(size, SIZE);
-    assert_memory_equal(read, bytes, SIZE);
-    assert_int_equal(read[SIZE], 0);
-    free(read);
-    free(path);
-    path = put(*state, "", 0);
-    read = file_read(path, NULL);
-    assert_string_equal(read, "");
-    free(read);
-    assert_int_equal(unlink(path), 0);
-    assert_null(file_read(path, &size));
-    assert_int_equal(errno, ENOENT);
-    assert_null(file_read(*state, &size));
-    assert_int_equal(errno, EISDIR);
-    free(path);
-}
-
-static void a_folder_that_cannot_be_made_says_why(void **state)
-{
-    write_file(*state, "file", "a regular file\n");
-    char *self = memory_text("%s/file", (const char *)*state);
-    char *under = memory_text("%s/a/b", self);
-    assert_int_equal(file_make_folder(self), ENOTDIR);
-    assert_int_equal(file_make_folder(under), ENOTDIR);
-    assert_int_equal(file_make_folder(""), ENOENT);
-    assert_file_is(*state, "file", "a regular file\n");
-    free(self);
-    free(under);
-}
-
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -624,15 +418,6 @@ int main(void)
         WITH_FOLDER(blank_and_quoted_lines_count_as_lines),
         WITH_FOLDER(a_quote_that_never_ends_is_refused),
         WITH_FOLDER(what_is_no_table_is_refused),
-        WITH_FOLDER(a_committed_file_leaves_no_temporary),
-        WITH_FOLDER(a_folder_is_made_for_the_file),
-        WITH_FOLDER(the_old_file_stays_until_the_new_one_is_whole),
-        WITH_FOLDER(a_folder_that_cannot_be_ends_the_program),
-        WITH_FOLDER(on_a_full_disk_the_old_file_stays),
-        WITH_FOLDER(a_place_that_is_a_folder_is_not_replaced),
-        WITH_FOLDER(nested_folders_are_made),
-        WITH_FOLDER(a_file_is_read_whole),
-        WITH_FOLDER(a_folder_that_cannot_be_made_says_why),
     };
     return cmocka_run_group_tests_name("csv", tests, NULL, NULL);
 }

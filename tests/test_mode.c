@@ -70,7 +70,7 @@ static void a_card_of_gpus_is_of_these_gpus(void **state)
     const struct card written = { .cpu = "what computes", .ranks = 1, .cores = 1 };
 
     char *key = mode_key("here", alone, &run);
-    card_write(&written, folder, CARD_FILE, &subject_mlp, &run, key);
+    card_write(&written, folder, &subject_mlp, &run, key);
     free(key);
     assert_int_equal(found(&run, alone, 1), CARD_WHOLE);
     assert_int_equal(found(&run, staged, 1), CARD_NONE);
@@ -80,7 +80,7 @@ static void a_card_of_gpus_is_of_these_gpus(void **state)
     assert_int_equal(found(&run, alone, 1), CARD_NONE);
 
     run.precision = PRECISION_FP32;
-    card_write(&written, folder, CARD_FILE, &subject_mlp, &run, "here");
+    card_write(&written, folder, &subject_mlp, &run, "here");
     assert_int_equal(found(&run, alone, 1), CARD_NONE);
 
     char path[64];

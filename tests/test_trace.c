@@ -296,10 +296,16 @@ static struct found traced(struct timeline line, int *kept)
     };
     char folder[] = "/tmp/test_trace_XXXXXX";
     assert_non_null(mkdtemp(folder));
-    struct report report = {
-        .lab = "01_straggler", .folder = folder, .backend = "mpi", .platform = "here", .outcomes = &outcome, .cases = 1
-    };
+    struct file_set files = { 0 };
+    struct report report = { .lab = "01_straggler",
+                             .folder = folder,
+                             .files = &files,
+                             .backend = "mpi",
+                             .platform = "here",
+                             .outcomes = &outcome,
+                             .cases = 1 };
     int left = trace_write(&report);
+    file_set_commit(&files);
     if (kept)
         *kept = left;
     char *path = memory_text("%s/trace.json", folder);

@@ -289,7 +289,7 @@ static void close_lab(struct lab *lab)
 
 /* Tables that grow lab by lab; `closing.out` is NULL where none were asked for. */
 struct tables {
-    struct file files[2];
+    struct file_set files;
     struct csv closing, claims;
 };
 
@@ -308,16 +308,10 @@ static void judge_and_show(struct lab *lab, bool gate, struct tables *tables, st
 
 static struct tables begin_tables(const char *folder)
 {
-    struct tables tables = { .files = { file_begin(folder, "closing.csv"), file_begin(folder, "claims.csv") } };
-    tables.closing.out = tables.files[0].out;
-    tables.claims.out = tables.files[1].out;
+    struct tables tables = { 0 };
+    tables.closing.out = file_set_begin(&tables.files, folder, "closing.csv");
+    tables.claims.out = file_set_begin(&tables.files, folder, "claims.csv");
     return tables;
-}
-
-static void end_tables(struct tables *tables, bool is_wanted)
-{
-    for (int i = 0; tables->closing.out && i < 2; i++)
-        (is_wanted ? file_commit : file_drop)(&tables->files[i]);
 }
 
 static struct totals judge_all(const struct options *o)
@@ -344,7 +338,7 @@ static struct totals judge_all(const struct options *o)
         }
         free(files[f]);
     }
-    end_tables(&tables, totals.labs > 0);
+    (totals.labs > 0 ? file_set_commit : file_set_drop)(&tables.files);
     free(files);
     csv_free(&published.summary);
     free(blog_path);

@@ -195,20 +195,6 @@ static void tell(const struct report *r, const struct spans_file *file, const st
     hint_tell(stdout, shown);
 }
 
-/* 'it''s' for gnuplot. Free it. */
-static char *quoted(const char *text)
-{
-    char *quoted = memory_new(2 * strlen(text) + 3, 1), *to = quoted;
-    *to++ = '\'';
-    for (; *text; text++) {
-        if (*text == '\'')
-            *to++ = '\'';
-        *to++ = *text;
-    }
-    *to = '\'';
-    return quoted;
-}
-
 /* Charts of another file would belie the tables beside them. */
 static void remove_charts(const char *folder)
 {
@@ -222,27 +208,21 @@ static void remove_charts(const char *folder)
     }
 }
 
-/* Returns whether there are charts now. */
+/* Returns whether there are charts now; else it is said why. */
 static bool draw(const struct report *r, const struct outcome *shown)
 {
     extern char **environ;
-    char *folder = quoted(r->folder);
-    char *told_best = memory_text("%s %s", r->outcomes[0].name, shown == r->outcomes ? "" : shown->name);
-    char *settings = memory_text("results=%s; told_best='%s'", folder, told_best);
-    char script[] = LOCKSTEP_PLOTS "/blame.gp";
-    char *argv[] = { "gnuplot", "-e", settings, script, NULL };
+    char *settings = memory_text("told_best='%s %s'", r->outcomes[0].name, shown == r->outcomes ? "" : shown->name);
+    char *folder = memory_text("%s", r->folder), script[] = LOCKSTEP_PLOTS "/draw.sh", stem[] = "blame";
+    char *argv[] = { script, stem, folder, settings, NULL };
     pid_t child;
-    int status = 0, error = posix_spawnp(&child, argv[0], NULL, NULL, argv, environ);
+    fflush(stdout); /* it may speak */
+    int status = 0, error = posix_spawn(&child, script, NULL, NULL, argv, environ);
     bool is_drawn = !error && waitpid(child, &status, 0) >= 0 && status == 0;
-    if (error == ENOENT) {
-        printf("No gnuplot here, so no charts.\n");
-    } else if (!is_drawn) {
-        warn("the charts could not be drawn: gnuplot -e \"%s\" %s tells why; the tables are whole", settings, script);
-        remove_charts(r->folder); /* what it began */
-    }
-    free(settings);
-    free(told_best);
+    if (error)
+        warn("the charts could not be drawn: %s: %s", script, strerror(error));
     free(folder);
+    free(settings);
     return is_drawn;
 }
 
@@ -271,10 +251,13 @@ int main(int argc, char **argv)
     for (int i = 0; i < report.cases; i++)
         wrong += report.outcomes[i].tally.wrong;
     tell(&report, file, &options);
-    remove_charts(report.folder);
+    struct file_set files = { 0 };
+    report.files = &files;
     report_write_tables(&report);
     lanes_write(&report);
     trace_write(&report);
+    file_set_commit(&files);
+    remove_charts(report.folder);
     bool is_drawn = !wrong && draw(&report, choose_shown(&report, options.shown));
     printf("Tables%s: %s\n", is_drawn ? ", trace and charts" : " and trace", report.folder);
     release(&report);

@@ -252,11 +252,10 @@ static void put_guesses(FILE *out, const struct book *book)
               out);
 }
 
-long front_write(const struct book *book)
+long front_write(struct book *book)
 {
     struct figures figures = { .results = book->results };
-    struct file page = html_begin(&book->site, 0);
-    FILE *out = page.out;
+    FILE *out = html_begin(&book->site, 0);
     fputs("<h1>Why is my distributed training job slow?</h1>\n<p class=\"lead\">Each lab trains a network on several "
           "ranks, "
           "breaks it in one well-known way at a time, predicts what that must cost, and measures or simulates it. This "
@@ -278,5 +277,5 @@ long front_write(const struct book *book)
           out);
     put_cards(out, book);
     figures_close(&figures);
-    return html_end(&page, &book->site, 0);
+    return html_end(out, &book->site, 0);
 }

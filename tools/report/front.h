@@ -18,6 +18,6 @@ struct book {
 };
 
 /* Writes index.html; returns its bytes. */
-long front_write(const struct book *book);
+long front_write(struct book *book);
 
 #endif

@@ -4,10 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-struct file html_begin(const struct html_site *site, int which)
+FILE *html_begin(struct html_site *site, int which)
 {
-    struct file page = file_begin(site->folder, site->links[which].file);
-    FILE *out = page.out;
+    FILE *out = file_set_begin(&site->pages, site->folder, site->links[which].file);
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
           "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>",
@@ -21,7 +20,7 @@ struct file html_begin(const struct html_site *site, int which)
         fputs("</a></li>\n", out);
     }
     fputs("</ul></nav>\n<main id=\"content\">\n", out);
-    return page;
+    return out;
 }
 
 static void put_way(FILE *out, const struct html_link *link, const char *word)
@@ -31,18 +30,15 @@ static void put_way(FILE *out, const struct html_link *link, const char *word)
     fputs("</a>\n", out);
 }
 
-long html_end(struct file *page, const struct html_site *site, int which)
+long html_end(FILE *out, const struct html_site *site, int which)
 {
-    FILE *out = page->out;
     fputs("</main>\n<footer>\n", out);
     if (which > 0)
         put_way(out, &site->links[which - 1], "prev");
     if (which + 1 < site->count)
         put_way(out, &site->links[which + 1], "next");
     fputs("</footer>\n</body>\n</html>\n", out);
-    long bytes = ftell(out);
-    file_commit(page);
-    return bytes;
+    return ftell(out);
 }
 
 void html_text(FILE *out, const char *text)

@@ -17,12 +17,13 @@ struct html_site {
     char *look;              /* the style sheet, put into each page */
     struct html_link *links; /* (count) in reading order; the first is the front page */
     int count;
+    struct file_set pages; /* that were begun; they take their places together */
 };
 
 /* Begins the page that links[which] names, and its head, with the way to all others. */
-struct file html_begin(const struct html_site *site, int which);
-/* Ends it, with the way to the one before and the one behind, and brings it to its place. Returns its bytes. */
-long html_end(struct file *page, const struct html_site *site, int which);
+FILE *html_begin(struct html_site *site, int which);
+/* Ends it, with the way to the one before and the one behind. Returns its bytes. */
+long html_end(FILE *out, const struct html_site *site, int which);
 
 /* Text, also within double quotes. */
 void html_text(FILE *out, const char *text);

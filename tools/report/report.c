@@ -202,20 +202,20 @@ static long write_lesson(struct book *book, int which)
     struct lesson *lesson = &book->lessons[which];
     const struct lab_findings *findings = which < book->labs ? &book->findings[which] : NULL;
     struct figures figures = { .results = book->results };
-    struct file page = html_begin(&book->site, which + 1);
-    lesson_put(page.out, lesson, findings, &book->claims, &figures);
+    FILE *page = html_begin(&book->site, which + 1);
+    lesson_put(page, lesson, findings, &book->claims, &figures);
     if (findings && findings->count > 0) {
-        fputs("<h2>All of this run</h2>\n", page.out);
-        tables_closing(page.out, &book->closing, lesson->stem, false);
+        fputs("<h2>All of this run</h2>\n", page);
+        tables_closing(page, &book->closing, lesson->stem, false);
         for (int i = 0; i < findings->count; i++)
-            put_place(page.out, &findings->at[i], &figures);
+            put_place(page, &findings->at[i], &figures);
     }
     if (strcmp(lesson->stem, "your_own_job") == 0 && book->own.count > 0) {
-        fputs("<h2>What blame wrote down last</h2>\n", page.out);
-        put_place(page.out, &book->own.at[0], &figures);
+        fputs("<h2>What blame wrote down last</h2>\n", page);
+        put_place(page, &book->own.at[0], &figures);
     }
     figures_close(&figures);
-    return html_end(&page, &book->site, which + 1);
+    return html_end(page, &book->site, which + 1);
 }
 
 int main(int argc, char **argv)
@@ -231,6 +231,7 @@ int main(int argc, char **argv)
         long bytes = write_lesson(&book, i);
         largest = bytes > largest ? bytes : largest;
     }
+    file_set_commit(&book.site.pages);
     printf("%d pages, the largest %.2f MB: %s/index.html\n", book.site.count, (double)largest / 1e6, o.results);
     close_book(&book);
     return STATUS_RIGHT;
