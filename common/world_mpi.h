@@ -7,7 +7,12 @@
 struct world {
     MPI_Comm comm;
     int rank, size, cores;
-    struct board *board; /* NULL where ranks are simulated */
+    struct board *board;   /* NULL where ranks are simulated */
+    int hosts;             /* 0 where they are, and the rest is of no meaning */
+    int host;              /* index of this rank's */
+    int place, cores_here; /* this rank among those of its host, and the cores that they may use */
+    MPI_Comm here;         /* they by themselves, */
+    MPI_Comm firsts;       /* and the first rank of each host; MPI_COMM_NULL on the others */
 };
 
 #endif
