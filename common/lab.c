@@ -307,6 +307,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     }
     algorithm_choose((enum algorithm)run_of(base)->algorithm);
     if (!job_is_rank()) {
+        job_refuse_strangers();
         cases_refuse(story, base);
         supervise(story, base, argv);
     }

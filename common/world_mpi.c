@@ -82,6 +82,8 @@ struct world *world_open(void)
     MPI_Comm_dup(MPI_COMM_WORLD, &world->comm);
     MPI_Comm_rank(world->comm, &world->rank);
     MPI_Comm_size(world->comm, &world->size);
+    if (world->size == 1)
+        job_refuse_strangers();
     int cores_told = job_cores();
     if (cores_told > 0)
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* our own launcher's ranks do not outlive it */
@@ -89,11 +91,6 @@ struct world *world_open(void)
         keep_to_one_thread();
     hosts_find(world);
     world->board = join_board(world);
-    const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
-    if (world->size == 1 && tasks && atoi(tasks) > 1) {
-        MPI_Finalize();
-        die(STATUS_USAGE, "srun started %s tasks that do not see each other; use srun --mpi=pmix", tasks);
-    }
     world->cores_here = count_cores(world);
     world->cores = hosts_sum(world, world->cores_here);
     return world;

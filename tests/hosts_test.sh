@@ -29,6 +29,7 @@ names=(lockstep-a lockstep-b lockstep-c)
 ahead=(500 1500 0) # seconds by which a host's clock is ahead of this machine's: of the first one's by 1000, and -500
 holders=()         # of the hosts' namespaces, and the switch's: processes that sleep
 
+# shellcheck disable=SC2317 # a trap calls it
 residents() # process ids of all that live in the namespaces of a holder
 {
     local holder process
@@ -39,6 +40,7 @@ residents() # process ids of all that live in the namespaces of a holder
     done
 }
 
+# shellcheck disable=SC2317 # a trap calls it
 tear_down()
 {
     local process
