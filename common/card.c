@@ -32,11 +32,8 @@ const char *card_trains_on(void)
 void card_on_gpus(struct card *card, const char *about, int gpus)
 {
     snprintf(card->cpu, CARD_NAME, "%.*s", (int)strcspn(about, ","), about);
-    for (int rank = 0; rank < card->ranks; rank++) {
-        short host = card->place[rank].host;
-        card->place[rank] =
-            (struct card_place){ .host = host, .cores = (short)cores_here(), .feeds = (float)gpus, .pace = 1 };
-    }
+    for (int rank = 0; rank < card->ranks; rank++)
+        card->place[rank] = (struct card_place){ .cores = (short)cores_here(), .feeds = (float)gpus, .pace = 1 };
 }
 
 void card_on_hosts(struct card *card, const struct host *hosts)

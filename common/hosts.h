@@ -1,4 +1,4 @@
-/* hosts: which ranks of a world sit on one machine. They share its clock, its cores and its GPUs, and nothing of another's.
+/* hosts: which ranks of a world sit on one machine. They share its clock and its cores, and nothing of another's.
  *
  * Simulated ranks count as one host: they share one clock, and what else their hosts are like the platform file says. */
 #ifndef LOCKSTEP_HOSTS_H
@@ -11,9 +11,6 @@ void hosts_find(struct world *world);
 void hosts_leave(struct world *world);
 
 int hosts_count(const struct world *world);
-
-/* This rank among those of its host, from 0. */
-int hosts_place(const struct world *world);
 
 /* all: the sum, over hosts, of what the first rank of each has. */
 int hosts_sum(struct world *world, int of_host);

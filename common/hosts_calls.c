@@ -41,11 +41,6 @@ int hosts_count(const struct world *world)
     return world->hosts > 1 ? world->hosts : 1;
 }
 
-int hosts_place(const struct world *world)
-{
-    return world->hosts ? world->place : world->rank;
-}
-
 int hosts_sum(struct world *world, int of_host)
 {
     int sum = of_host;

@@ -97,9 +97,11 @@ static void join_world(struct lab *lab, struct options *base)
         die(STATUS_USAGE, "--ranks %d, but the launcher started %d; leave out --ranks or start as many", asked, size);
     }
     run_of(base)->ranks = size;
-    device_open(hosts_place(lab->world), (enum precision)run_of(base)->precision);
+    if (hosts_count(lab->world) > 1 && strcmp(device_name(), "cuda") == 0)
+        die(STATUS_CANNOT, "ranks on GPUs of several hosts were never tried; start all on one host, or on cores");
+    device_open(rank, (enum precision)run_of(base)->precision);
     if (device_gpus() > 0)
-        world_trains_on(lab->world, hosts_sum(lab->world, device_gpus()));
+        world_trains_on(lab->world, device_gpus());
     collective_begin(lab->world, run_of(base)->share_gpu, run_of(base)->deadline_s);
     run_of(base)->takes_turns = device_computes() && (world_is_simulated() || size > world_cores(lab->world));
     if (!device_computes())
@@ -121,10 +123,9 @@ static const char *about_platform(void)
     return about ? about : "its file does not say what it is";
 }
 
-static const char *label_of(const struct lab *lab, int ranks)
+static const char *label_of(int ranks)
 {
-    int gpus = device_gpus() > 0 ? world_cores(lab->world) : 0; /* of all hosts */
-    return mode_label(collective_backend(), device_name(), ranks, gpus);
+    return mode_label(collective_backend(), device_name(), ranks, device_gpus());
 }
 
 /* What tells this card from others: measured among other hosts it is another one. */
@@ -132,7 +133,7 @@ static char *card_key_of(const struct lab *lab)
 {
     char *platform =
         lab->hosts ? memory_text("%s, %s", job_platform_key(), lab->hosts) : memory_text("%s", job_platform_key());
-    char *key = mode_key(platform, label_of(lab, lab->run.ranks), &lab->run);
+    char *key = mode_key(platform, label_of(lab->run.ranks), &lab->run);
     free(platform);
     return key;
 }
@@ -143,7 +144,7 @@ static void tell_card(const struct lab *lab)
     if (world_is_simulated())
         printf("Simulated, platform %s: %s.\n", world_platform(), about_platform());
     if (device_gpus() > 0)
-        printf("Trained on %s; %s.\n", label_of(lab, lab->run.ranks), device_about());
+        printf("Trained on %s; %s.\n", label_of(lab->run.ranks), device_about());
     if (lab->hosts)
         printf("Hosts: %s.\n", lab->hosts);
     if (collective_hides_arrivals())
@@ -268,7 +269,7 @@ static void open_report(struct lab *lab)
         bool is_hidden = lab->cases.variant[i] == &lab->cases.hidden;
         *o = (struct outcome){ .name = lab->cases.variant[i]->name,
                                .idea = lab->cases.variant[i]->idea,
-                               .device = label_of(lab, run_of(lab->cases.settings[i])->ranks == 1 ? 1 : lab->run.ranks),
+                               .device = label_of(run_of(lab->cases.settings[i])->ranks == 1 ? 1 : lab->run.ranks),
                                .run = *run_of(lab->cases.settings[i]),
                                .shares_cores = card_is_crowded(&lab->card, run_of(lab->cases.settings[i])->ranks),
                                .prediction =

@@ -215,41 +215,43 @@ one_host()
     ! grep -q '^# hosts\|^# clocks' listed.head || complain "$name" "is told as several"
 }
 
-# Megabytes on a slow link are transfer, and nobody's lateness. The card is measured while the link is fast.
+# Megabytes on a slow link are transfer, and nobody's lateness. The card is measured while the link is fast, and kept for all
+# pairs of ranks below.
 slow_link()
 {
-    local name='slow link' results=slow/03_comm_bound/summary.csv i
-    local job=("$comm_bound" "${toy[@]}" --quick --rounds 1 --comm-mb 1 --sweep-mb 0 --cases comm_kept_ws4 --out slow)
+    local name='slow link' results=pair/03_comm_bound/summary.csv i
+    local job=("$comm_bound" "${toy[@]}" --quick --rounds 1 --comm-mb 4 --sweep-mb 0 --cases comm_kept_ws4 --out pair)
     spread 2 1 "${job[@]}"
     right "$name, while fast" $results
     for i in 0 1; do
-        on $i tc qdisc add dev eth0 root tbf rate 200mbit burst 64kb latency 400ms || complain "$name" "tc failed"
+        on $i tc qdisc add dev eth0 root tbf rate 800mbit burst 256kb latency 400ms || complain "$name" "tc failed"
     done
     spread 2 1 "${job[@]}"
     for i in 0 1; do
         on $i tc qdisc del dev eth0 root
     done
     right "$name" $results
-    # A ring of two sends each byte once: 1 MiB at 25 MB/s takes 41.9 ms, of which 64 KiB may come at once.
-    between "$name" transfer "$(cell $results comm_kept_ws4 transfer_ms)" 35 500
-    between "$name" wait "$(cell $results comm_kept_ws4 wait_ms)" 0 10
+    # A ring of two sends each byte once: 4 MiB at 100 MB/s take 41.9 ms, less 256 KiB that may come at once.
+    local transfer
+    transfer=$(cell $results comm_kept_ws4 transfer_ms)
+    between "$name" transfer "$transfer" 39 1000
+    between "$name" wait "$(cell $results comm_kept_ws4 wait_ms)" 0 "$(awk "BEGIN { print $transfer / 2 }")"
 }
 
 # Results are rank 0's: another host need not be able to write there. And what makes no sense ends everywhere, with one line.
 refusals()
 {
     local name='results at rank 0 alone'
-    mkdir -p mine
-    on 1 mount -t tmpfs -o ro none "$folder/mine"
-    spread 2 1 "$straggler" "${toy[@]}" --quick --rounds 1 --cases skew_ws4 --sleep-ms 2 --out mine
-    right "$name" mine/01_straggler/summary.csv
+    on 1 mount -t tmpfs -o ro none "$folder/pair"
+    spread 2 1 "$straggler" "${toy[@]}" --quick --rounds 1 --cases skew_ws4 --sleep-ms 2 --out pair
+    right "$name" pair/01_straggler/summary.csv
     name='results that cannot be written'
     echo "a regular file" >file
     spread 2 1 "$straggler" "${toy[@]}" --out file
     ((status == 2)) || complain "$name" "status $status, not 2"
     says "$name" err '^01_straggler: --out file cannot be written: .*; name a folder that can$'
     name='--ranks that contradicts'
-    spread 2 1 "$straggler" "${toy[@]}" --ranks 3 --out mine
+    spread 2 1 "$straggler" "${toy[@]}" --ranks 3 --out pair
     ((status == 2)) || complain "$name" "status $status, not 2"
     says "$name" err '^01_straggler: --ranks 3, but the launcher started 2; '
 }
@@ -257,7 +259,7 @@ refusals()
 # Without the comparison of clocks these checks fail: they can.
 without_clocks()
 {
-    spread 2 1 "$unclocked" "${toy[@]}" --quick --rounds 1 --cases skew_ws4 --sleep-ms 2 --out unclocked
+    spread 2 1 "$unclocked" "${toy[@]}" --quick --rounds 1 --cases skew_ws4 --sleep-ms 2 --out pair
     ((status == 1)) || complain "clocks not compared" "status $status, not 1"
     says "clocks not compared" err 'failed checks; see the column'
 }
