@@ -6,9 +6,10 @@
  * round trip, give or take half of it. In between the difference is taken to grow evenly. (So do Hoefler, Schneider and
  * Lumsdaine, "Accurately measuring collective operations at massive scale", 2008, after Cristian, 1989.)
  *
- * The error of a host is the larger one of the two halves, and half of what the difference changed from one comparison to
- * the other: a clock that was not even, but at any time between not drifting and twice its mean drift, is within that.
- * What it cannot know is a clock that somebody sets meanwhile, or a way that takes longer there than back. */
+ * The error of a host is the larger one of the two halves, whatever the way there and back took of it, and half of what the
+ * difference changed from one comparison to the other: a clock that drifted unevenly, but at any time between not at all and
+ * twice its mean, is within that. One that is sped up and slowed down in between may be further off.
+ */
 #ifndef LOCKSTEP_CLOCKS_H
 #define LOCKSTEP_CLOCKS_H
 
@@ -21,8 +22,7 @@ struct comparison {
 
 struct clocks {
     struct comparison before, after;
-    double
-        disagree; /* on rank 0: by how much clocks of two hosts, so brought together, may differ at most; 0 for one host */
+    double disagree; /* on rank 0: by how much two hosts' times, so brought together, may differ; 0 for one host */
 };
 
 /* all: the comparisons before and after a block. Among ranks of one host nothing is exchanged; else each host takes rank 0

@@ -10,17 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* From this host's clock to rank 0's. */
-static void translate(struct spans *spans, const struct clocks *clocks)
-{
-    for (int i = 0; i < spans->count; i++) {
-        struct span *span = &spans->at[i];
-        span->start = clocks_first(clocks, span->start);
-        span->entered = clocks_first(clocks, span->entered);
-        span->end = clocks_first(clocks, span->end);
-    }
-}
-
 bool gather_block(struct block *block, struct world *world, struct spans *spans, const struct clocks *clocks,
                   const struct verdict *mine, struct window window)
 {
@@ -32,7 +21,7 @@ bool gather_block(struct block *block, struct world *world, struct spans *spans,
         most = counts[rank] > most ? counts[rank] : most;
     free(counts);
     world_broadcast(world, &most, sizeof most);
-    translate(spans, clocks);
+    spans_translate(spans, clocks);
     for (int i = spans->count; i < most; i++)
         spans->at[i] = (struct span){ .step = -1 };
 

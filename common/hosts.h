@@ -24,7 +24,7 @@ struct host {
 /* all: every rank's, into hosts (size). */
 void hosts_list(struct world *world, struct host *hosts);
 
-/* all: "2 (a: ranks 0-1 on 2 cores; b: ranks 2-3 on 4 cores, which are others: Some CPU)". Free it. NULL where there
+/* all: "2 (a: ranks 0-1 on 2 cores; b: ranks 2-3 on 4 cores of another kind, Some CPU)". Free it. NULL where there
  * is one host, or none but the simulated. */
 char *hosts_told(struct world *world);
 

@@ -100,7 +100,7 @@ static char *tell(const struct introduction *all, int ranks, int hosts)
         list_ranks(out, all, ranks, told++);
         fprintf(out, " on %d core%s", host->host.cores, host->host.cores == 1 ? "" : "s");
         if (strcmp(host->cpu, all[0].cpu) != 0)
-            fprintf(out, ", which are others: %s", host->cpu);
+            fprintf(out, " of another kind, %s", host->cpu);
     }
     fputc(')', out);
     fclose(out);
