@@ -36,6 +36,13 @@ void card_on_gpus(struct card *card, const char *about, int gpus)
         card->place[rank] = (struct card_place){ .cores = (short)cores_here(), .feeds = (float)gpus, .pace = 1 };
 }
 
+void card_on_hosts(struct card *card, const struct host *hosts)
+{
+    for (int rank = 0; rank < card->ranks; rank++)
+        card->place[rank] =
+            (struct card_place){ .host = (short)hosts[rank].index, .feeds = (float)hosts[rank].cores, .pace = 1 };
+}
+
 static struct cost between(const struct cost *a, const struct cost *b, double share)
 {
     struct cost cost;
@@ -47,6 +54,16 @@ static struct cost between(const struct cost *a, const struct cost *b, double sh
 int card_busy_ranks(const struct card *card)
 {
     return card->ranks < card->cores ? card->ranks : card->cores;
+}
+
+bool card_is_crowded(const struct card *card, int ranks)
+{
+    int *count = memory_new((size_t)card->ranks, sizeof *count);
+    bool is_crowded = ranks > card->cores;
+    for (int rank = 0; rank < ranks; rank++)
+        is_crowded |= ++count[card_host(card, rank)] > fmax(card->place[rank].cores, card_feeds(card, rank));
+    free(count);
+    return is_crowded;
 }
 
 /* How far from one rank to all that have a core: 0 to 1. */
@@ -92,7 +109,7 @@ double card_stretch(const struct card *card, int ranks)
 
 static int cores_of_first(const struct card *card)
 {
-    return card->place[0].cores ? card->place[0].cores : card->cores;
+    return card->place[0].cores ? card->place[0].cores : (int)card_feeds(card, 0);
 }
 
 bool card_is_fed_by_memory(const struct card *card)

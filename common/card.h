@@ -6,6 +6,7 @@
 #ifndef LOCKSTEP_CARD_H
 #define LOCKSTEP_CARD_H
 
+#include "hosts.h"
 #include "link.h"
 #include "run.h"
 #include "subject.h"
@@ -37,7 +38,8 @@ struct card {
     double transfer_core; /* share of a transfer that keeps the core busy: 1 where cores copy the messages, 0 where a
                                  (simulated) network does and a helper may use the core meanwhile */
     double stamp_cost;    /* of taking one stamp and writing it down */
-    /* Of a modelled machine, from its platform file; all zero elsewhere, where one host has all cores: */
+    /* Of a modelled machine, from its platform file; all zero where one host has all cores. Of several real ones only `host`
+     * and `feeds` are known: */
     double relative_jitter; /* standard deviation of a rank's step, as a share of it */
     struct card_place {     /* of a rank */
         short host, cores;  /* index of its host, and that one's cores */
@@ -68,8 +70,14 @@ enum card_found card_read(struct card *card, const char *folder, const struct su
 /* The card is of GPUs, so many that all ranks share: `about` begins with their name. The host's cores are beside them. */
 void card_on_gpus(struct card *card, const char *about, int gpus);
 
+/* The card is of real ranks on several hosts, each rank's as in hosts (ranks). */
+void card_on_hosts(struct card *card, const struct host *hosts);
+
 /* What ranks of this world train on: "core", "simulated core" or "GPU". */
 const char *card_trains_on(void);
+
+/* Whether the first `ranks` are more than there is for them to train on, on any host. */
+bool card_is_crowded(const struct card *card, int ranks);
 
 /* Ranks that have one, of all. */
 int card_busy_ranks(const struct card *card);

@@ -9,10 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The launchers we meet tell a process its rank in one of these: Open MPI, any PMIx, Slurm's PMI. */
+/* The launchers we meet tell a process its rank in one of these: Open MPI, any PMIx, Slurm's PMI; and srun, where it starts
+ * tasks that are no ranks, tells their number. */
 static bool is_first_rank(void)
 {
-    static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK" };
+    static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *rank = getenv(names[i]);
         if (rank)

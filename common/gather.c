@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool gather_block(struct block *block, struct world *world, struct spans *spans, const struct verdict *mine,
-                  struct window window)
+bool gather_block(struct block *block, struct world *world, struct spans *spans, const struct clocks *clocks,
+                  const struct verdict *mine, struct window window)
 {
     int ranks = world_size(world), most = 0;
     bool is_first = world_rank(world) == 0;
@@ -21,6 +21,7 @@ bool gather_block(struct block *block, struct world *world, struct spans *spans,
         most = counts[rank] > most ? counts[rank] : most;
     free(counts);
     world_broadcast(world, &most, sizeof most);
+    spans_translate(spans, clocks);
     for (int i = spans->count; i < most; i++)
         spans->at[i] = (struct span){ .step = -1 };
 
@@ -28,11 +29,11 @@ bool gather_block(struct block *block, struct world *world, struct spans *spans,
     struct span *all = is_first ? memory_new((size_t)most * (size_t)ranks, sizeof *all) : NULL;
     world_gather(world, mine, sizeof *mine, verdicts);
     world_gather(world, spans->at, (size_t)most * sizeof *all, all);
-    double clock_error = 0;
+    double device_error = 0;
     for (int rank = 0; is_first && rank < ranks; rank++)
-        clock_error = fmax(clock_error, 2 * verdicts[rank].clock_error); /* of two clocks that are compared */
+        device_error = fmax(device_error, 2 * verdicts[rank].clock_error); /* of two that are compared */
     *block = (struct block){ .timeline = { .ranks = ranks,
-                                           .clock_error = clock_error,
+                                           .clock_error = clocks->disagree + device_error,
                                            .hides_arrivals = ranks > 1 && collective_hides_arrivals(),
                                            .first_step = window.warmup,
                                            .steps = window.measured,

@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_GATHER_H
 #define LOCKSTEP_GATHER_H
 
+#include "clocks.h"
 #include "run.h"
 #include "timeline.h"
 
@@ -24,9 +25,9 @@ struct block {
     struct verdict *verdicts; /* (ranks) */
 };
 
-/* all: true on rank 0, which receives the block. Ranks may have recorded different numbers of phases. */
-bool gather_block(struct block *block, struct world *world, struct spans *spans, const struct verdict *mine,
-                  struct window window);
+/* all: true on rank 0, which receives the block, in its own time. Ranks may have recorded different numbers of phases. */
+bool gather_block(struct block *block, struct world *world, struct spans *spans, const struct clocks *clocks,
+                  const struct verdict *mine, struct window window);
 
 /* Failed checks: what the ranks report, losses that are no numbers, replicas that differ. */
 int gather_wrong(const struct block *block);

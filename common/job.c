@@ -95,6 +95,13 @@ int job_ranks(void)
     return 0;
 }
 
+void job_refuse_strangers(void)
+{
+    const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
+    if (tasks && atoi(tasks) > 1)
+        die(STATUS_USAGE, "srun started %s tasks that do not see each other; use srun --mpi=pmix", tasks);
+}
+
 int job_cores(void)
 {
     const char *told = getenv(JOB_CORES);

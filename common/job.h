@@ -48,6 +48,10 @@ FILE *job_listen(const char *program, const char *argument, const char *options)
 /* Ranks of the job as the launchers that we meet tell them before MPI starts; 0 where they do not. */
 int job_ranks(void);
 
+/* Ends the program with STATUS_USAGE in one of several tasks of srun, which cannot find each other as they were started: to
+ * be called where there are no ranks, or just one. */
+void job_refuse_strangers(void);
+
 /* Cores that our own launcher counted before it bound ranks to them, or that a simulated machine has; 0 under any
  * other launcher. */
 int job_cores(void);

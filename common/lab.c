@@ -5,12 +5,14 @@
 #include "board.h"
 #include "calibrate.h"
 #include "cases.h"
+#include "clocks.h"
 #include "collective.h"
 #include "cores.h"
 #include "crews.h"
 #include "device.h"
 #include "gather.h"
 #include "guess.h"
+#include "hosts.h"
 #include "job.h"
 #include "lanes.h"
 #include "memory.h"
@@ -52,8 +54,11 @@ struct lab {
     int step;
     struct random draws;
     struct verdict verdict;
+    struct clocks clocks;
 
     /* On rank 0: */
+    char *hosts;        /* hosts_told() */
+    double clock_error; /* the largest of a block */
     struct terminal terminal;
     struct report report;
     struct file_set files; /* of the report */
@@ -74,6 +79,14 @@ static void settle_rounds(struct run *run, enum work_model model)
         run->rounds = device_costs(model).jitter > 0 ? WITH_JITTER : WITHOUT;
 }
 
+/* all: the first rank writes, where it is; the others need not have such a folder, nor such a disk. */
+static void make_folder(const struct lab *lab, const struct run *run)
+{
+    int error = world_rank(lab->world) == 0 ? run_make_folder(run) : 0;
+    world_broadcast(lab->world, &error, sizeof error);
+    run_refuse_folder(run, error);
+}
+
 /* all */
 static void join_world(struct lab *lab, struct options *base)
 {
@@ -85,7 +98,9 @@ static void join_world(struct lab *lab, struct options *base)
         die(STATUS_USAGE, "--ranks %d, but the launcher started %d; leave out --ranks or start as many", asked, size);
     }
     run_of(base)->ranks = size;
-    device_open(rank, (enum precision)run_of(base)->precision); /* all ranks sit on one host */
+    if (hosts_count(lab->world) > 1 && strcmp(device_name(), "cuda") == 0)
+        die(STATUS_CANNOT, "ranks on GPUs of several hosts were never tried; start all on one host, or on cores");
+    device_open(rank, (enum precision)run_of(base)->precision);
     if (device_gpus() > 0)
         world_trains_on(lab->world, device_gpus());
     collective_begin(lab->world, run_of(base)->share_gpu, run_of(base)->deadline_s);
@@ -94,10 +109,11 @@ static void join_world(struct lab *lab, struct options *base)
         settle_rounds(run_of(base), lab->story->subject->model);
     world_allow(lab->world, patience_for_card(run_of(base), lab->story->subject));
     cases_refuse(lab->story, base);
-    run_make_folder(run_of(base));
+    make_folder(lab, run_of(base));
     lab->run = *run_of(base);
     lab->folder = run_folder(&lab->run, world_platform());
     lab->base = base;
+    lab->hosts = hosts_told(lab->world);
 }
 
 /* What a simulated machine's file says of it. */
@@ -112,6 +128,16 @@ static const char *label_of(int ranks)
     return mode_label(collective_backend(), device_name(), ranks, device_gpus());
 }
 
+/* What tells this card from others: measured among other hosts it is another one. */
+static char *card_key_of(const struct lab *lab)
+{
+    char *platform =
+        lab->hosts ? memory_text("%s, %s", job_platform_key(), lab->hosts) : memory_text("%s", job_platform_key());
+    char *key = mode_key(platform, label_of(lab->run.ranks), &lab->run);
+    free(platform);
+    return key;
+}
+
 /* On rank 0: what the numbers below are numbers of. */
 static void tell_card(const struct lab *lab)
 {
@@ -119,6 +145,8 @@ static void tell_card(const struct lab *lab)
         printf("Simulated, platform %s: %s.\n", world_platform(), about_platform());
     if (device_gpus() > 0)
         printf("Trained on %s; %s.\n", label_of(lab->run.ranks), device_about());
+    if (lab->hosts)
+        printf("Hosts: %s.\n", lab->hosts);
     if (collective_hides_arrivals())
         printf("Waiting and transfer are n/a: %s.\n", collective_hides_arrivals());
     card_show(stdout, &lab->card, lab->story->subject, &lab->run);
@@ -132,7 +160,7 @@ static void get_card(struct lab *lab)
     double largest = story_largest_message(lab->story, lab->base);
     bool is_first = world_rank(lab->world) == 0;
     bool may_read = is_first && !lab->run.card_only && device_computes();
-    char *key = mode_key(job_platform_key(), label_of(lab->run.ranks), &lab->run);
+    char *key = card_key_of(lab);
     enum card_found found = CARD_NONE;
     if (may_read)
         found = card_read(&lab->card, lab->folder, subject, &lab->run, largest, key, world_cores(lab->world));
@@ -149,6 +177,12 @@ static void get_card(struct lab *lab)
     if (is_first && found != CARD_WHOLE)
         card_write(&lab->card, lab->folder, subject, &lab->run, key);
     free(key);
+    if (lab->hosts) {
+        struct host *hosts = memory_new((size_t)world_size(lab->world), sizeof *hosts);
+        hosts_list(lab->world, hosts);
+        card_on_hosts(&lab->card, hosts);
+        free(hosts);
+    }
     if (device_gpus() > 0)
         card_on_gpus(&lab->card, device_about(), device_gpus());
     if (is_first)
@@ -194,12 +228,14 @@ static char *preamble_of(const struct lab *lab)
     } else {
         fprintf(out, "\n# machine: %s\n# cores: %d\n", lab->card.cpu, lab->card.cores);
     }
+    if (lab->hosts)
+        fprintf(out, "# hosts: %s\n", lab->hosts);
     fprintf(out, "# ranks: %d\n# backend: %s (%s)\n", lab->run.ranks, collective_backend(), collective_library());
     if (collective_hides_arrivals())
         fprintf(out, "# wait and transfer: n/a, %s\n", collective_hides_arrivals());
     fprintf(out, "# kernel: %s\n# algorithm: %s all-reduce\n# seed: %d\n", device_kernel(), collective_algorithm(),
             lab->run.seed);
-    fprintf(out, "# oversubscribed: %d\n", lab->run.ranks > lab->card.cores);
+    fprintf(out, "# oversubscribed: %d\n", card_is_crowded(&lab->card, lab->run.ranks));
     if (!lab->run.blind)
         fprintf(out, "# asked: %s\n", lab->story->asked);
     put_card(out, lab);
@@ -223,7 +259,7 @@ static void open_report(struct lab *lab)
                           .ranks = lab->run.ranks,
                           .cores = lab->card.cores,
                           .stamp_cost = lab->card.stamp_cost,
-                          .is_oversubscribed = lab->run.ranks > lab->card.cores,
+                          .is_oversubscribed = card_is_crowded(&lab->card, lab->run.ranks),
                           .is_simulated = world_is_simulated(),
                           .is_modelled = !device_computes(),
                           .has_intervals = !lab->run.quick && run_least_rounds(&lab->run) > 2,
@@ -236,6 +272,7 @@ static void open_report(struct lab *lab)
                                .idea = lab->cases.variant[i]->idea,
                                .device = label_of(run_of(lab->cases.settings[i])->ranks == 1 ? 1 : lab->run.ranks),
                                .run = *run_of(lab->cases.settings[i]),
+                               .shares_cores = card_is_crowded(&lab->card, run_of(lab->cases.settings[i])->ranks),
                                .prediction =
                                    is_hidden ? untold : lab->story->predict(lab->cases.settings[i], &lab->card),
                                .tokens = lab->story->tokens ? lab->story->tokens(lab->cases.settings[i]) : NULL,
@@ -284,6 +321,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     }
     algorithm_choose((enum algorithm)run_of(base)->algorithm);
     if (!job_is_rank()) {
+        job_refuse_strangers();
         cases_refuse(story, base);
         supervise(story, base, argv);
     }
@@ -318,6 +356,7 @@ static void take_block(struct lab *lab, struct block *block)
     struct outcome *o = &lab->report.outcomes[schedule_case(&lab->schedule)];
     if (device_computes())
         o->tally.wrong += gather_wrong(block);
+    lab->clock_error = fmax(lab->clock_error, block->timeline.clock_error);
     tally_add(&o->tally, &block->timeline);
     report_add_spans(&lab->spans_so_far, &block->timeline, o->name);
     if (lab->schedule.round > 0) {
@@ -335,7 +374,8 @@ static void take_block(struct lab *lab, struct block *block)
 static void finish_block(struct lab *lab)
 {
     struct block block;
-    if (lab->crew->world && gather_block(&block, lab->crew->world, &lab->spans, &lab->verdict, lab->window)) {
+    if (lab->crew->world &&
+        gather_block(&block, lab->crew->world, &lab->spans, &lab->clocks, &lab->verdict, lab->window)) {
         take_block(lab, &block);
         free(block.verdicts);
     }
@@ -381,14 +421,17 @@ bool lab_next_step(struct lab *lab)
 {
     lab->step++;
     lab->spans.step = lab->step;
-    if (lab->step == 0)
+    if (lab->step == 0) {
+        clocks_begin(&lab->clocks, lab->crew->world);
         world_barrier(lab->crew->world); /* set-up of the block ends at different times */
+    }
     /* Sums are checked while warming up; the check's own exchange is not measured. */
     collective_check(lab->crew->collective, lab->step < lab->window.warmup && device_computes());
     if (lab->step < lab->window.warmup + lab->window.measured)
         return true;
     spans_end(&lab->spans, device_moment());
     spans_settle(&lab->spans);
+    clocks_end(&lab->clocks, lab->crew->world);
     return false;
 }
 
@@ -468,16 +511,31 @@ static void show(const struct lab *lab, int traced)
     table_explain(stdout, r, lab->story->asked);
     printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds,
            world_wall() - lab->schedule.began, r->folder);
+    if (lab->clock_error > 0) {
+        char *told = clocks_told(lab->clock_error);
+        printf("Clocks %s.\n", told);
+        free(told);
+    }
     if (traced > 0)
         printf("The trace holds a window of each long case, %d steps or more; it names them.\n", traced);
 }
 
 static void put_card_copy(const struct lab *lab)
 {
-    char *key = mode_key(job_platform_key(), label_of(lab->run.ranks), &lab->run);
+    char *key = card_key_of(lab);
     FILE *out = file_set_begin(lab->report.files, lab->report.folder, CARD_COPY);
     card_put(&lab->card, out, lab->story->subject, &lab->run, key);
     free(key);
+}
+
+/* Known only now, and told in every table of the run but those that the lab began by itself. */
+static void add_clocks(struct report *report, double error)
+{
+    char *told = clocks_told(error);
+    char *longer = memory_text("%s# clocks: %s\n", report->preamble, told);
+    free((void *)report->preamble);
+    free(told);
+    report->preamble = longer;
 }
 
 /* On rank 0. Returns the failed checks of all cases. */
@@ -491,6 +549,8 @@ static int tell(struct lab *lab)
     }
     if (lab->terminal.is_live)
         fputs("\r\033[K", stderr);
+    if (lab->clock_error > 0)
+        add_clocks(r, lab->clock_error);
     report_write_tables(r);
     lanes_write(r);
     int traced = trace_write(r);
@@ -516,6 +576,7 @@ static void release(struct lab *lab)
     free((void *)lab->report.folder);
     free((void *)lab->report.preamble);
     free(lab->folder);
+    free(lab->hosts);
     spans_close(&lab->spans);
     crews_close(&lab->crews);
     device_close();

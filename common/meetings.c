@@ -35,10 +35,10 @@ void meetings_close(struct meetings *meetings)
 /* Seconds: the resolution of the clocks, and half of spans.csv's, so that a tie is one there too. */
 static const double TIE = 1.5e-9;
 
-struct arrival arrival_at(const struct span *const *meeting, int ranks)
+struct arrival arrival_at(const struct timeline *t, const struct span *const *meeting)
 {
     struct arrival a = { .latest = -INFINITY, .second = -INFINITY };
-    for (int rank = 0; rank < ranks; rank++) {
+    for (int rank = 0; rank < t->ranks; rank++) {
         double start = meeting[rank]->start;
         if (start > a.latest) {
             a.second = a.latest;
@@ -48,7 +48,7 @@ struct arrival arrival_at(const struct span *const *meeting, int ranks)
             a.second = start;
         }
     }
-    if (a.latest - a.second < TIE)
+    if (a.latest - a.second < fmax(TIE, t->clock_error))
         a.last = -1;
     return a;
 }
@@ -57,11 +57,16 @@ struct parts parts_of(const struct timeline *t, const struct span *span, double 
 {
     double s = span->start, e = span->entered, l = span->end;
     bool was_started = s < e;
-    return (struct parts){
+    struct parts parts = {
         .wait = fmax(0, fmin(l, latest) - e),
         .transfer = fmax(0, l - fmax(e, latest)),
         .hidden = e - s,
         .exposed = l - e,
-        .is_known = !t->hides_arrivals && !(was_started && e < latest && !span->progressed),
+        .is_known = !t->hides_arrivals && !(was_started && e < latest - t->clock_error && !span->progressed),
     };
+    if (parts.wait < t->clock_error) {
+        parts.wait = 0;
+        parts.transfer = parts.exposed;
+    }
+    return parts;
 }

@@ -19,9 +19,9 @@ void meetings_close(struct meetings *meetings);
 /* When the ranks came to a collective, given its spans (ranks). */
 struct arrival {
     double latest, second; /* starts of the last rank and of the one before it */
-    int last;              /* -1 where two came as late as each other: simulated clocks are that exact */
+    int last; /* -1 where two came as late as each other, by clocks that are no better, or that are as exact as simulated */
 };
-struct arrival arrival_at(const struct span *const *meeting, int ranks);
+struct arrival arrival_at(const struct timeline *timeline, const struct span *const *meeting);
 
 /* A rank's time in a collective at which the last rank came at `latest`, in seconds. */
 struct parts {

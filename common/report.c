@@ -18,11 +18,6 @@ const struct outcome *report_find_case(const struct report *report, const char *
     return NULL;
 }
 
-bool report_shares_cores(const struct report *report, const struct outcome *outcome)
-{
-    return !report->has_only_spans && outcome->run.ranks > report->cores;
-}
-
 double report_samples(const struct outcome *outcome)
 {
     if (outcome->tokens)
@@ -91,7 +86,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_number(csv, "vs_baseline_high", report->has_intervals ? s->vs_baseline.high : NAN);
     csv_number(csv, "loss", s->loss);
     csv_text(csv, "numerics", numerics_names[report->is_modelled ? NUMERICS_UNKNOWN : s->numerics]);
-    csv_index(csv, "oversubscribed", report->has_only_spans ? -1 : report_shares_cores(report, o));
+    csv_index(csv, "oversubscribed", report->has_only_spans ? -1 : o->shares_cores);
     csv_index(csv, "wrong", report->is_modelled && !o->tally.wrong ? -1 : o->tally.wrong);
 }
 

@@ -16,6 +16,7 @@ struct outcome {
     struct token_count *tokens; /* per measured step; NULL where nothing is read */
     const char *per;            /* the case that efficiency is measured by, or NULL */
     const char *device;         /* mode_label() */
+    bool shares_cores;          /* card_is_crowded() */
     struct tally tally;
     struct summary summary;
     struct prediction prediction;
@@ -46,9 +47,6 @@ struct csv report_begin_table(const struct report *report, const char *name);
 
 /* The case of that name; NULL when there is none. */
 const struct outcome *report_find_case(const struct report *report, const char *name);
-
-/* Whether a case has more ranks than there are cores. */
-bool report_shares_cores(const struct report *report, const struct outcome *outcome);
 
 /* Samples of a step, of all ranks; NaN where they are not known. */
 double report_samples(const struct outcome *outcome);

@@ -162,9 +162,13 @@ void run_refuse(const struct run *run)
         die(STATUS_USAGE, "%d ranks are more than this lab can take; start at most %d", run->ranks, RANKS_MOST);
 }
 
-void run_make_folder(const struct run *run)
+int run_make_folder(const struct run *run)
 {
-    int error = file_make_folder(run->out);
+    return file_make_folder(run->out);
+}
+
+void run_refuse_folder(const struct run *run, int error)
+{
     if (error)
         die(STATUS_USAGE, "--out %s cannot be written: %s; name a folder that can", run->out, strerror(error));
 }

@@ -83,8 +83,9 @@ char *run_folder(const struct run *run, const char *platform);
 /* Ends the program with STATUS_USAGE when settings contradict each other. */
 void run_refuse(const struct run *run);
 
-/* Makes `out`; ends the program with STATUS_USAGE when it cannot be written. */
-void run_make_folder(const struct run *run);
+/* Makes `out`. Returns 0, or the errno that run_refuse_folder() ends the program with, as STATUS_USAGE. */
+int run_make_folder(const struct run *run);
+void run_refuse_folder(const struct run *run, int error);
 
 /* The steps of one block. The ranks synchronise at the end of the warm-up and every sync_every steps from there, so that
  * whole windows are measured. Round 1 runs the published steps, later rounds a short window; at least 2 steps warm up

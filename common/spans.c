@@ -1,5 +1,6 @@
 #include "spans.h"
 
+#include "clocks.h"
 #include "device.h"
 #include "die.h"
 #include "memory.h"
@@ -83,6 +84,16 @@ void spans_settle(struct spans *spans)
         span->start = device_seconds(span->start);
         span->entered = device_seconds(span->entered);
         span->end = device_seconds(span->end);
+    }
+}
+
+void spans_translate(struct spans *spans, const struct clocks *clocks)
+{
+    for (int i = 0; i < spans->count; i++) {
+        struct span *span = &spans->at[i];
+        span->start = clocks_first(clocks, span->start);
+        span->entered = clocks_first(clocks, span->entered);
+        span->end = clocks_first(clocks, span->end);
     }
 }
 

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct clocks;
+
 enum span_kind {
     SPAN_DATA,     /* getting the next batch; a stall before the fetch belongs here */
     SPAN_FORWARD,  /* input to loss */
@@ -34,7 +36,7 @@ extern const char *const span_names[SPAN_KINDS];
 enum span_kind span_kind_named(const char *name);
 
 struct span {
-    double start, entered, end; /* seconds on the world's clock; until spans_settle() moments of the device */
+    double start, entered, end; /* seconds on a host's clock; until spans_settle() moments of the device */
     size_t bytes;               /* payload of a collective */
     int32_t round, variant, step;
     int32_t sequence; /* the n-th collective of the world; -1 for a phase */
@@ -63,6 +65,9 @@ void spans_end(struct spans *spans, double now);
 
 /* Waits for the device and turns all moments into seconds. */
 void spans_settle(struct spans *spans);
+
+/* Turns this host's seconds, all between the two comparisons of its clock, into the first rank's. */
+void spans_translate(struct spans *spans, const struct clocks *clocks);
 
 /* A new record of a collective, to be stamped by the caller; NULL when `spans` is NULL. */
 struct span *spans_collective(struct spans *spans, enum span_kind kind, int sequence, size_t bytes);

@@ -303,7 +303,7 @@ void supervise(const struct story *story, const struct options *base, char *cons
     struct gpus gpus;
     request.mode = mode_choose(run, run->ranks, &gpus);
     request.gpus = gpus.count;
-    run_make_folder(run);
+    run_refuse_folder(run, run_make_folder(run));
     mode_tell(request.mode, run, &gpus);
     gpus_close(&gpus);
     exit(request.mode == MODE_CORES ? run_on_cores(&request) : run_once(&request));

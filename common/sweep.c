@@ -1,5 +1,6 @@
 #include "sweep.h"
 
+#include "clocks.h"
 #include "collective.h"
 #include "device.h"
 #include "memory.h"
@@ -61,16 +62,21 @@ void sweep_measure(struct world *world, const struct sweep *sweep, double *secon
     spans_open(&spans, 4 * calls * (sweep->warmups + sweep->repeats));
     spans_restart(&spans, 0, 0);
     struct collective *collective = collective_open(world, &spans);
+    struct clocks clocks;
+    clocks_begin(&clocks, world);
     make_calls(collective, &spans, world, sweep, send, receive);
     collective_close(collective);
     device_free(send);
     device_free(receive);
 
     spans_settle(&spans);
+    clocks_end(&clocks, world);
+    spans_translate(&spans, &clocks);
     struct span *all = memory_new((size_t)spans.count * (size_t)ranks, sizeof *all);
     world_gather(world, spans.at, (size_t)spans.count * sizeof *spans.at, all);
     if (world_rank(world) == 0) {
         struct timeline timeline = { .ranks = ranks,
+                                     .clock_error = clocks.disagree,
                                      .first_step = calls * sweep->warmups,
                                      .steps = calls * sweep->repeats,
                                      .count = spans.count,

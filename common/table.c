@@ -53,7 +53,7 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
     if (layout.has_formula)
         put_ms(out, 8, layout.decimals, prediction_step(&o->prediction));
     put_ms(out, 9, layout.decimals, s->slowest_step);
-    fputs(report_shares_cores(report, o) ? "*" : " ", out);
+    fputs(o->shares_cores ? "*" : " ", out);
     put_ratio(out, report, o);
     if (layout.has_pace) {
         double efficiency = report_efficiency(report, o);

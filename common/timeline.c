@@ -50,7 +50,7 @@ static const struct span *phase_around(const struct timeline *t, const struct sp
 static int split_meeting(const struct timeline *t, struct cell *cells, const struct span *const *meeting)
 {
     int wrong = 0;
-    struct arrival arrival = arrival_at(meeting, t->ranks);
+    struct arrival arrival = arrival_at(t, meeting);
     for (int rank = 0; rank < t->ranks; rank++) {
         const struct span *span = meeting[rank];
         const struct span *phase = phase_around(t, spans_of(t, rank), (int)(span - spans_of(t, rank)));
@@ -172,8 +172,9 @@ static void add_rank(struct score *score, const struct timeline *t, int rank, st
 }
 
 /* Plays the window with every piece and every transfer replaced by its median over ranks. Returns its length. */
-static double play(const struct score *score, int ranks)
+static double play(const struct score *score, const struct timeline *t)
 {
+    const int ranks = t->ranks;
     double *started = memory_new((size_t)score->meetings.count, sizeof *started);
     double *costs = memory_new((size_t)ranks, sizeof *costs);
     double now = 0;
@@ -185,7 +186,7 @@ static double play(const struct score *score, int ranks)
             continue;
         }
         const struct span *const *meeting = score->meetings.at + event->meeting * ranks;
-        double latest = arrival_at(meeting, ranks).latest;
+        double latest = arrival_at(t, meeting).latest;
         for (int rank = 0; rank < ranks; rank++)
             costs[rank] = fmax(0, meeting[rank]->end - latest);
         now = fmax(now, started[event->meeting] + stats_lower_median(costs, ranks));
@@ -206,7 +207,7 @@ double timeline_what_if(const struct timeline *t)
     score.are_alike = score.meetings.are_alike;
     for (int rank = 0; score.are_alike && rank < t->ranks; rank++)
         add_rank(&score, t, rank, scratch);
-    double length = score.are_alike && !t->hides_arrivals ? play(&score, t->ranks) : (double)NAN;
+    double length = score.are_alike && !t->hides_arrivals ? play(&score, t) : (double)NAN;
     free(scratch);
     free(score.events);
     free(score.pieces);
@@ -242,7 +243,7 @@ static void sketch_phase(struct sketch *sketch, const struct timeline *t, const 
         const struct span *c = meeting[rank];
         if (c->entered < phase->start || c->end > phase->end)
             continue;
-        struct arrival arrival = arrival_at(meeting, ranks);
+        struct arrival arrival = arrival_at(t, meeting);
         struct parts parts = parts_of(t, c, arrival.latest);
         double split = c->entered + parts.wait;
         double late = ranks > 1 && rank == arrival.last && !t->hides_arrivals ? arrival.latest - arrival.second : 0;

@@ -12,6 +12,10 @@
  * Blame: the last rank is charged (L - second-latest start) x (n - 1), the waiting that would vanish had it alone
  * been on time; the rest of the waiting is nobody's.
  *
+ * Clocks that may disagree by some error tell nothing of what is shorter: a wait below it is 0, all of `exposed` then being
+ * transfer; nobody is last who came less than that after the one before, and nobody is blamed. So 0 means 0, give or take
+ * the error.
+ *
  * What-if: the step had every rank's own time been the median rank's (after "Understanding Stragglers in Large Model
  * Training Using What-if Analysis", OSDI '25): the pieces between events are replaced by their median over ranks, the
  * transfers kept, and the step is played again. With an even number of ranks the lower median is taken. */

@@ -189,7 +189,7 @@ static void write_slices(const struct scene *s, const struct meetings *meetings)
             if (meetings->are_alike && !span_is_phase(span))
                 meeting = meetings->at + (size_t)n++ * (size_t)s->line->ranks;
             if (is_within(s, span))
-                write_span(s, rank, i, meeting ? arrival_at(meeting, s->line->ranks).latest : span->entered);
+                write_span(s, rank, i, meeting ? arrival_at(s->line, meeting).latest : span->entered);
         }
     }
 }
@@ -227,7 +227,7 @@ static int source_of(const struct timeline *t, const struct span *const *meeting
 static void write_flows(const struct scene *s, const struct span *const *meeting)
 {
     const struct timeline *t = s->line;
-    struct arrival arrival = arrival_at(meeting, t->ranks);
+    struct arrival arrival = arrival_at(t, meeting);
     int source = source_of(t, meeting, arrival.latest);
     const struct span *last = meeting[source];
     struct mooring from, to;

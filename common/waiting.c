@@ -41,7 +41,7 @@ struct scene {
 static bool wait_at(const struct timeline *t, const struct span *const *meeting, struct scene *scene)
 {
     scene->meeting = meeting;
-    scene->arrival = arrival_at(meeting, t->ranks);
+    scene->arrival = arrival_at(t, meeting);
     scene->longest = scene->sum = 0;
     for (int rank = 0; rank < t->ranks; rank++) {
         struct parts parts = parts_of(t, meeting[rank], scene->arrival.latest);
@@ -199,6 +199,9 @@ static char *say(const struct timeline *t, const struct scene *scene)
 {
     char *text = NULL;
     size_t size = 0;
+    if (scene->longest < 1e-6 && t->clock_error > 1e-6)
+        return memory_text("nobody waits, or not longer than the %s ms by which clocks may differ",
+                           in_ms(t->clock_error).text);
     if (scene->longest < 1e-6)
         return memory_text("nobody waits");
     if (scene->longest < scene->length / 20)

@@ -50,7 +50,7 @@ void world_gather(struct world *world, const void *mine, size_t count, void *all
 void world_share(struct world *world, const void *mine, size_t count, void *all);
 
 /* Time, in seconds. These three are the only clock and the only waiting in the lab: a simulated world has its
- * own. On one host all ranks read the same monotonic clock. */
+ * own. On one host all ranks read the same monotonic clock; clocks.h brings those of several together. */
 double world_now(void);
 void world_sleep(double seconds);
 /* Works on the processor until that many seconds of *CPU time* are spent: on a shared core it takes longer. */

@@ -4,6 +4,7 @@
 
 #include "board.h"
 #include "die.h"
+#include "hosts.h"
 #include "memory.h"
 
 #include <limits.h>
@@ -46,13 +47,20 @@ struct world *world_first(struct world *world, int n)
     if (comm == MPI_COMM_NULL)
         return NULL;
     struct world *part = memory_new(1, sizeof *part);
-    *part =
-        (struct world){ .comm = comm, .rank = world->rank, .size = n, .cores = world->cores, .board = world->board };
+    *part = (struct world){ .comm = comm,
+                            .rank = world->rank,
+                            .size = n,
+                            .cores = world->cores,
+                            .board = world->board,
+                            .cores_here = world->cores_here };
+    if (world->hosts)
+        hosts_find(part);
     return part;
 }
 
 void world_leave(struct world *part)
 {
+    hosts_leave(part);
     MPI_Comm_free(&part->comm);
     free(part);
 }

@@ -5,6 +5,7 @@
 #include "board.h"
 #include "cores.h"
 #include "die.h"
+#include "hosts.h"
 #include "job.h"
 #include "memory.h"
 #include "watchdog.h"
@@ -26,17 +27,17 @@ static void set_defaults(void)
     algorithm_choose(ALGORITHM_RING);
 }
 
-/* The cores that all ranks, which share a host, may use together: told by our own supervisor, else the union of their
- * masks. */
-static int count_cores(MPI_Comm comm)
+/* The cores that the ranks of this host may use together: told by our own supervisor, which starts none elsewhere, else
+ * the union of their masks. */
+static int count_cores(const struct world *world)
 {
-    if (job_cores() > 0)
+    if (job_cores() > 0 && world->hosts == 1)
         return job_cores();
     cpu_set_t mine, any;
     CPU_ZERO(&mine);
     CPU_ZERO(&any);
     sched_getaffinity(0, sizeof mine, &mine);
-    MPI_Allreduce(&mine, &any, sizeof mine, MPI_BYTE, MPI_BOR, comm);
+    MPI_Allreduce(&mine, &any, sizeof mine, MPI_BYTE, MPI_BOR, world->here);
     return cores_usable(&any);
 }
 
@@ -55,34 +56,18 @@ static void keep_to_one_thread(void)
     sched_setaffinity(0, sizeof mask, &mask);
 }
 
-/* Stamps of different ranks are compared, and hosts do not share a clock. */
-static void refuse_several_hosts(const struct world *world)
-{
-    MPI_Comm host = MPI_COMM_NULL;
-    int here = 0;
-    MPI_Comm_split_type(world->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
-    MPI_Comm_size(host, &here);
-    MPI_Comm_free(&host);
-    int is_alone = here == world->size, are_all = 0;
-    MPI_Allreduce(&is_alone, &are_all, 1, MPI_INT, MPI_MIN, world->comm);
-    if (!are_all) {
-        MPI_Finalize();
-        die(STATUS_CANNOT,
-            "the ranks sit on several hosts, whose clocks this version cannot compare; start all on one");
-    }
-}
-
-/* The supervisor's board, or one of the first rank's own, which keeps its file open to the end. */
-static struct board *join_board(MPI_Comm comm, int rank)
+/* The supervisor's board, which is on the first rank's host, or one of the first rank's own there, which keeps its file open
+ * to the end. Each host has its own board: memory reaches no further. */
+static struct board *join_board(const struct world *world)
 {
     char path[64] = "";
-    const char *told = getenv(JOB_BOARD);
-    if (rank == 0 && told)
+    const char *told = world->host == 0 ? getenv(JOB_BOARD) : NULL;
+    if (world->place == 0 && told)
         snprintf(path, sizeof path, "%s", told);
-    else if (rank == 0)
+    else if (world->place == 0)
         snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), board_create());
-    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, comm);
-    return board_open(path, rank);
+    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, world->here);
+    return board_open(path, world->rank);
 }
 
 static void abort_all(void)
@@ -102,19 +87,17 @@ struct world *world_open(double allowed)
     MPI_Comm_dup(MPI_COMM_WORLD, &world->comm);
     MPI_Comm_rank(world->comm, &world->rank);
     MPI_Comm_size(world->comm, &world->size);
+    if (world->size == 1)
+        job_refuse_strangers();
     int cores_told = job_cores();
     if (cores_told > 0)
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* our own launcher's ranks do not outlive it */
     if (world->size <= cores_told)
         keep_to_one_thread();
-    refuse_several_hosts(world);
-    world->board = join_board(world->comm, world->rank);
-    const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
-    if (world->size == 1 && tasks && atoi(tasks) > 1) {
-        MPI_Finalize();
-        die(STATUS_USAGE, "srun started %s tasks that do not see each other; use srun --mpi=pmix", tasks);
-    }
-    world->cores = count_cores(world->comm);
+    hosts_find(world);
+    world->board = join_board(world);
+    world->cores_here = count_cores(world);
+    world->cores = hosts_sum(world, world->cores_here);
     world->watchdog = watchdog;
     watchdog_join(watchdog, world->board, world->size, abort_all);
     return world;
@@ -124,6 +107,7 @@ void world_close(struct world *world)
 {
     watchdog_part(world->watchdog);
     board_finish(world->board);
+    hosts_leave(world);
     MPI_Comm_free(&world->comm);
     MPI_Finalize();
     watchdog_close(world->watchdog);

@@ -232,6 +232,36 @@ static void leaving_before_the_last_came_is_wrong(void **state)
     assert_exactly(cells[0].transfer, 0);
 }
 
+/* The straggler of 40 among clocks that tell 3 from nothing, and 2 not: the rank before it came 2 after the first, and the
+ * straggler 37 after that one. With clocks that cannot tell 38 from nothing only the wait of 39 is left, and nobody is
+ * charged. */
+static void what_is_shorter_than_the_clocks_error_is_nothing(void **state)
+{
+    (void)state;
+    struct timeline line = straggler_line;
+    struct cell cells[3];
+    line.clock_error = 3;
+    assert_int_equal(timeline_split(&line, cells), 0);
+    assert_exactly(cells[1].wait, 39);
+    assert_exactly(cells[2].wait, 37);
+    assert_exactly(cells[0].caused, 74);
+    line.clock_error = 38;
+    assert_int_equal(timeline_split(&line, cells), 0);
+    assert_exactly(cells[1].wait, 39);
+    assert_exactly(cells[1].transfer, 6);
+    assert_exactly(cells[2].wait, 0);
+    assert_exactly(cells[2].transfer, 42);
+    assert_exactly(cells[0].caused, 0);
+    assert_int_equal(cells[0].last, 0);
+    line.clock_error = 50;
+    assert_int_equal(timeline_split(&line, cells), 0);
+    int last = 0;
+    char *told = waiting_told(&line, 0, &last);
+    assert_string_equal(told, "nobody waits, or not longer than the 50000.0 ms by which clocks may differ");
+    assert_int_equal(last, -1);
+    free(told);
+}
+
 static void one_rank_waits_for_nobody(void **state)
 {
     (void)state;
@@ -660,6 +690,7 @@ int main(void)
         cmocka_unit_test(a_sum_waited_for_in_a_later_phase_is_exposed_there),
         cmocka_unit_test(ranks_may_differ_in_phases_but_not_in_collectives),
         cmocka_unit_test(leaving_before_the_last_came_is_wrong),
+        cmocka_unit_test(what_is_shorter_than_the_clocks_error_is_nothing),
         cmocka_unit_test(one_rank_waits_for_nobody),
         cmocka_unit_test(stretches_cover_each_lane_without_gaps),
         cmocka_unit_test(the_recorder_leaves_no_gap),

@@ -165,7 +165,7 @@ static void tell_summary(const struct report *r, const struct spans_file *file, 
     if (first->tally.every > 1)
         printf("Its steps repeat in cycles of %d.\n", first->tally.every);
     if (clock_error_ms > 0)
-        printf("Clocks may differ by %g ms: shorter waits mean nothing.\n", clock_error_ms);
+        printf("Clocks may differ by %g ms: shorter waits count as transfer.\n", clock_error_ms);
     if (t->hides_arrivals)
         printf("Its stamps do not show when a rank came, so wait and transfer are n/a.\n");
 }
