@@ -211,7 +211,7 @@ void lanes_draw(FILE *out, const struct report *report, const char *const *names
     double longest = 0;
     for (; *names && count < PICTURES_MOST; names++) {
         const struct outcome *o = report_find_case(report, *names);
-        if (!o || o->tally.wrong)
+        if (!o || o->tally.wrong.count)
             continue;
         shown[count] = o;
         pictures[count] = picture_take(o);
@@ -265,11 +265,12 @@ void lanes_write(const struct report *report)
     fputs(report->preamble, file.out);
     for (int i = 0; i < report->cases; i++) {
         pictures[i] = picture_take(&report->outcomes[i]);
-        if (pictures[i].told)
+        if (pictures[i].told && !report->outcomes[i].tally.wrong.count)
             fprintf(file.out, "# told of %s: %s\n", report->outcomes[i].name, pictures[i].told);
     }
     for (int i = 0; i < report->cases; i++) {
-        write_stretches(&csv, &report->outcomes[i], &pictures[i]);
+        if (!report->outcomes[i].tally.wrong.count)
+            write_stretches(&csv, &report->outcomes[i], &pictures[i]);
         picture_drop(&pictures[i]);
     }
     free(pictures);

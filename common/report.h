@@ -55,7 +55,8 @@ double report_samples(const struct outcome *outcome);
 /* Throughput per rank over that of the case it is measured by, in useful tokens or else samples; NaN where there is none. */
 double report_efficiency(const struct report *report, const struct outcome *outcome);
 
-/* summary.csv, ranks.csv, rounds.csv: a row per case; per case and rank; per case and round. */
+/* summary.csv, ranks.csv, rounds.csv: a row per case; per case and rank; per case and round. Of what failed a check all
+ * times are blank. */
 void report_write_tables(const struct report *report);
 
 /* spans.csv grows block by block in a nameless file, so that no run has to hold it whole and a killed one leaves no half
