@@ -3,7 +3,7 @@
  *
  *     SABOTAGE=WHAT         one of the words below; honest without
  *     SABOTAGE_RANK=R       on this rank; on all without
- *     SABOTAGE_CALL=N       the n-th sum of the gradients, from 0 on
+ *     SABOTAGE_CALL=N       the n-th sum of the gradients, from 0 on; of an early end, the n-th that is started
  *     SABOTAGE_FLOATS=N     how many elements a sum of the gradients has */
 #include "device.h"
 #include "engine.h"
@@ -16,7 +16,7 @@
 
 static struct {
     int rank;
-    int sums; /* of gradients, so far */
+    int sums, started; /* of gradients, so far */
 } here;
 
 static bool is_asked(const char *what)
@@ -91,7 +91,7 @@ void __wrap_engine_start(struct engine *engine, int slot, const struct sum *sum)
 void __wrap_engine_start(struct engine *engine, int slot, const struct sum *sum)
 {
     struct sum aside = *sum;
-    if (is_gradients(sum) && is_call(here.sums++) && is_asked("early")) {
+    if (is_gradients(sum) && is_call(here.started++) && is_asked("early")) {
         elsewhere = device_new(sum->count, sizeof *elsewhere);
         aside.receive = elsewhere;
     }
