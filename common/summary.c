@@ -98,7 +98,7 @@ static void add_window(struct tally *tally, const struct cell *cells, struct cel
 void tally_repeat(struct tally *tally, int steps, uint64_t hash)
 {
     for (int i = 0; i < tally->lengths; i++) {
-        const struct ending *before = &tally->endings[i];
+        const struct round_end *before = &tally->ends[i];
         if (before->steps != steps)
             continue;
         if (before->hash != hash)
@@ -106,8 +106,8 @@ void tally_repeat(struct tally *tally, int steps, uint64_t hash)
                        tally->rounds + 1, steps, before->round);
         return;
     }
-    if (tally->lengths < (int)(sizeof tally->endings / sizeof *tally->endings))
-        tally->endings[tally->lengths++] = (struct ending){ tally->rounds + 1, steps, hash };
+    if (tally->lengths < (int)(sizeof tally->ends / sizeof *tally->ends))
+        tally->ends[tally->lengths++] = (struct round_end){ tally->rounds + 1, steps, hash };
 }
 
 void tally_add(struct tally *tally, const struct timeline *timeline)

@@ -41,10 +41,10 @@ struct tally {
     double *loss;             /* (ranks) of the first round's last step, mean of the rank's samples */
     int *samples;             /* (ranks) per step */
     struct faults wrong;      /* failed checks */
-    struct ending {           /* of the first round of so many steps: later ones must end alike */
+    struct round_end {        /* of the first round of so many steps: later ones must end alike */
         int round, steps;
         uint64_t hash; /* of the parameters */
-    } endings[2];      /* windows are long in the first round and short later, or all alike */
+    } ends[2];         /* windows are long in the first round and short later, or all alike */
     int lengths;       /* in use */
 };
 

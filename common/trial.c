@@ -13,8 +13,9 @@
 enum { SAMPLES_MOST = 16 };
 
 /* How far the loss is followed, and how far it may be off: so far that the rounding of two losses drowns, so near that the
- * loss is straight. In fp32 losses near 7 are rounded by some 1e-7, 0.1 % of what is seen; bf16 rounds factors 2^16 times
- * as coarsely, of which a loss, a mean over many, feels less. */
+ * loss is straight. In fp32 a loss is off by a few of its last places, some 1e-6 where 1e-3 is to be seen; the models of
+ * test_trial.c, of 1 to 65536 classes, come to 0.8 % at most. Products in tf32 and bf16 round factors by 2^-11 and 2^-8 of
+ * them, and a loss, a mean over many, by far less: seen were 2 % and 4 %, over steps that are longer for it. */
 struct reach {
     double random; /* each parameter by at most so much, to and fro */
     double step;   /* so much of the loss, along AdamW's step */
@@ -24,7 +25,7 @@ struct reach {
 static struct reach reach_of(enum precision precision)
 {
     static const struct reach reaches[] = {
-        [PRECISION_FP32] = { 3e-4, 0.01, 0.005 },
+        [PRECISION_FP32] = { 1e-3, 0.01, 0.02 },
         [PRECISION_TF32] = { 1e-3, 0.03, 0.1 },
         [PRECISION_BF16] = { 3e-3, 0.1, 0.2 },
     };
@@ -153,7 +154,7 @@ static void check_slopes(struct trial *t, const struct run *run)
     check_slope(t, "along the step", reach.off);
 }
 
-static struct faults try_model(const struct subject *subject, const struct run *run)
+struct faults trial_model(const struct subject *subject, const struct run *run)
 {
     struct trial t;
     open_trial(&t, subject, run);
@@ -172,7 +173,7 @@ struct faults trial_run(struct world *world, const struct subject *subject, cons
         return all;
     struct faults mine = { 0 };
     if (!world_is_simulated() || world_rank(world) == 0) /* there one process computes for all */
-        mine = try_model(subject, run);
+        mine = trial_model(subject, run);
     int ranks = world_size(world);
     struct faults *gathered = memory_new((size_t)ranks, sizeof *gathered);
     world_gather(world, &mine, sizeof mine, gathered);

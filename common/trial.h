@@ -17,6 +17,9 @@
 
 struct world;
 
+/* What fails on this rank. */
+struct faults trial_model(const struct subject *subject, const struct run *run);
+
 /* all: on rank 0 what failed on any rank. */
 struct faults trial_run(struct world *world, const struct subject *subject, const struct run *run);
 
