@@ -55,6 +55,7 @@ wrong() { # WORDS LAB CASE RANKS ROUNDS ORDERS...
     done
     [ -z "$(cell "$case" step_ms ranks | tr -d '\n')" ] || die "$*: ranks.csv has times"
     [ -z "$(cell "$case" slowest_step_ms rounds | tr -d '\n')" ] || die "$*: rounds.csv has times"
+    grep -q "^case," "$folder/$lab/lanes.csv" || die "$*: lanes.csv has no line of names"
     ! grep -q "^$case," "$folder/$lab/lanes.csv" || die "$*: lanes.csv has times"
     [ "$case" != baseline ] || ! grep -qE "core-seconds|against the formula|A typical step" "$scratch/stdout" ||
         die "$*: a speed is told"
