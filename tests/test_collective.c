@@ -214,6 +214,30 @@ static void a_wrong_sum_is_noticed(void **state)
     collective_close(c);
 }
 
+/* A check looks at some elements: of a sum that is so long at every other one, in turns. */
+static void every_element_has_its_turn(void **state)
+{
+    (void)state;
+    struct collective *c = collective_open(world, NULL);
+    struct buffers b = fill();
+    sabotage = STUCK;
+    for (int turns = 0; turns < 3; turns++) {
+        int wrong = 0;
+        for (int turn = 0; turn < 2; turn++) {
+            collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
+            collective_check_last(c);
+            collective_check_last(c); /* was checked */
+            struct faults faults = collective_wrong(c);
+            wrong += faults.count;
+            assert_true(faults.count == 0 || strstr(faults.first, "element 1234 of 5000"));
+        }
+        assert_int_equal(wrong, 1);
+    }
+    sabotage = HONEST;
+    drop(&b);
+    collective_close(c);
+}
+
 /* A check comes after the sum's end: of all that were started, the one that is wrong is counted, once. */
 static void a_wrong_started_sum_is_noticed(void **state)
 {
@@ -319,6 +343,7 @@ int main(void)
         cmocka_unit_test(a_started_sum_is_there_when_finished),
         cmocka_unit_test(bf16_halves_the_bytes_and_rounds),
         cmocka_unit_test(a_wrong_sum_is_noticed),
+        cmocka_unit_test(every_element_has_its_turn),
         cmocka_unit_test(a_wrong_started_sum_is_noticed),
         cmocka_unit_test(started_bf16_sums_round_each_partial_sum),
         cmocka_unit_test(parked_ranks_come_back),
