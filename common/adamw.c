@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double beta1 = 0.9, beta2 = 0.999;
+static const double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, decay = 0.01;
 
 struct adamw {
     enum work_model model;
@@ -39,6 +39,16 @@ void adamw_restart(struct adamw *o)
     device_fill(o->second, 0, o->count);
 }
 
+double adamw_rate(const struct adamw *o)
+{
+    return o->learning_rate;
+}
+
+double adamw_first_step(const struct adamw *o, double p, double g)
+{
+    return p - o->learning_rate * (g / (fabs(g) + epsilon) + decay * p);
+}
+
 void adamw_update(struct adamw *o, float *parameters, const float *gradients)
 {
     o->steps++;
@@ -46,8 +56,8 @@ void adamw_update(struct adamw *o, float *parameters, const float *gradients)
         .rate = (float)o->learning_rate,
         .beta1 = (float)beta1,
         .beta2 = (float)beta2,
-        .epsilon = 1e-8f,
-        .weight_decay = 0.01f,
+        .epsilon = (float)epsilon,
+        .weight_decay = (float)decay,
         .correction1 = (float)(1 - pow(beta1, o->steps)),
         .correction2 = (float)sqrt(1 - pow(beta2, o->steps)),
     };

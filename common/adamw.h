@@ -15,6 +15,12 @@ void adamw_close(struct adamw *optimizer);
 /* Back to step 0. */
 void adamw_restart(struct adamw *optimizer);
 
+double adamw_rate(const struct adamw *optimizer);
+
+/* Where the first step takes a parameter, in closed form and double precision: to p - rate (g / (|g| + epsilon) + decay p), for
+ * then the moments' corrections cancel their decay. */
+double adamw_first_step(const struct adamw *optimizer, double p, double g);
+
 /* One step: parameters (count) move against gradients (count). */
 void adamw_update(struct adamw *optimizer, float *parameters, const float *gradients);
 

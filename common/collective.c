@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { CHECKED_MOST = 512 }; /* elements of a checked sum that are compared */
+enum { CHECKED_MOST = 4096 }; /* elements of a checked sum that are compared */
 
 struct started {
     struct span *span;
@@ -28,7 +28,10 @@ struct collective {
     struct spans *spans;
     struct engine *engine;
     int sequence;
-    int checking, wrong;
+    int checking;
+    size_t checks;
+    struct faults wrong;
+    struct sum last; /* without elements when it was checked */
     struct started started[COLLECTIVE_STARTED_MOST];
 };
 
@@ -47,17 +50,27 @@ void collective_close(struct collective *c)
     free(c);
 }
 
-/* Some elements of a buffer, evenly spread, as floats. */
-static void sample(float *out, enum wire wire, const void *buffer, size_t count, size_t sampled)
+/* Elements first, first + stride, … of a buffer. */
+struct sample {
+    size_t first, stride, count;
+};
+
+/* Evenly spread; the n-th check begins with the buffer's last element, and each goes one further. */
+static struct sample choose_sample(size_t elements, size_t n)
 {
-    size_t stride = count / sampled;
+    size_t stride = (elements + CHECKED_MOST - 1) / CHECKED_MOST, first = (elements - 1 + n) % stride;
+    return (struct sample){ .first = first, .stride = stride, .count = (elements - first + stride - 1) / stride };
+}
+
+static void take_sample(float *out, enum wire wire, const void *buffer, struct sample s)
+{
     if (wire == WIRE_F32) {
-        device_sample(out, buffer, sizeof *out, stride, sampled);
+        device_sample(out, (const float *)buffer + s.first, sizeof *out, s.stride, s.count);
         return;
     }
-    uint16_t *narrow = memory_new(sampled, sizeof *narrow);
-    device_sample(narrow, buffer, sizeof *narrow, stride, sampled);
-    for (size_t i = 0; i < sampled; i++)
+    uint16_t *narrow = memory_new(s.count, sizeof *narrow);
+    device_sample(narrow, (const uint16_t *)buffer + s.first, sizeof *narrow, s.stride, s.count);
+    for (size_t i = 0; i < s.count; i++)
         out[i] = bf16_widen(narrow[i]);
     free(narrow);
 }
@@ -67,13 +80,15 @@ static void sample(float *out, enum wire wire, const void *buffer, size_t count,
 static void check_sum(struct collective *c, const struct sum *sum)
 {
     int ranks = world_size(c->world);
-    size_t checked = sum->count < CHECKED_MOST ? sum->count : CHECKED_MOST;
-    if (checked == 0)
+    c->last.count = 0;
+    if (sum->count == 0)
         return;
+    struct sample chosen = choose_sample(sum->count, c->checks++);
+    size_t checked = chosen.count;
     float *mine = memory_new(checked, sizeof *mine), *got = memory_new(checked, sizeof *got);
     float *all = memory_new(checked * (size_t)ranks, sizeof *all);
-    sample(mine, sum->wire, sum->send, sum->count, checked);
-    sample(got, sum->wire, sum->receive, sum->count, checked);
+    take_sample(mine, sum->wire, sum->send, chosen);
+    take_sample(got, sum->wire, sum->receive, chosen);
     world_share(c->world, mine, checked * sizeof *mine, all);
     double unit = sum->wire == WIRE_F32 ? FLT_EPSILON : ldexp(1.0, -7);
     for (size_t i = 0; i < checked; i++) {
@@ -84,7 +99,9 @@ static void check_sum(struct collective *c, const struct sum *sum)
             magnitude += fabs(term);
         }
         if (!(fabs((double)got[i] - exact) <= (ranks + 1) * unit * magnitude + 1e-37)) {
-            c->wrong++;
+            faults_add(&c->wrong, "step %d, all-reduce %d: element %zu of %zu is %g, and the ranks' terms add up to %g",
+                       sum->step + 1, sum->sequence, chosen.first + i * chosen.stride, sum->count, (double)got[i],
+                       exact);
             break;
         }
     }
@@ -131,6 +148,7 @@ void collective_sum(struct collective *c, enum wire wire, const void *send, void
         span->start = span->entered = start;
         span->end = end;
     }
+    c->last = sum;
     if (c->checking)
         check_sum(c, &sum);
 }
@@ -177,6 +195,7 @@ void collective_finish(struct collective *c, int ticket)
     }
     s->is_open = false;
     leave(c);
+    c->last = s->sum;
     if (c->checking)
         check_sum(c, &s->sum);
 }
@@ -201,9 +220,15 @@ void collective_check(struct collective *c, int on)
     c->checking = on;
 }
 
-int collective_wrong(struct collective *c)
+void collective_check_last(struct collective *c)
 {
-    int wrong = c->wrong;
-    c->wrong = 0;
+    const struct sum last = c->last; /* which the check forgets */
+    check_sum(c, &last);
+}
+
+struct faults collective_wrong(struct collective *c)
+{
+    struct faults wrong = c->wrong;
+    c->wrong = (struct faults){ 0 };
     return wrong;
 }

@@ -5,6 +5,8 @@
 #ifndef LOCKSTEP_COLLECTIVE_H
 #define LOCKSTEP_COLLECTIVE_H
 
+#include "faults.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,11 +54,16 @@ void collective_progress(struct collective *collective);
 /* Returns when every rank has called it. */
 void collective_barrier(struct collective *collective);
 
-/* While on, sampled elements of every sum are compared with a sum in double precision. That costs a second exchange
- * after the stamp, so it is for warm-up steps; started sums must be finished in the same order by all. */
+/* While on, sampled elements of every sum are compared with a sum in double precision: others each time, so that in the end
+ * it was the turn of each. That costs a second exchange after the stamp, so it is for warm-up steps; started sums must be
+ * finished in the same order by all. */
 void collective_check(struct collective *collective, int on);
 
-/* How many checked sums were wrong on this rank since the last call. */
-int collective_wrong(struct collective *collective);
+/* all: the same for the sum that ended last, unless it was checked: when nothing is measured any more. What was sent and
+ * received must lie there still. */
+void collective_check_last(struct collective *collective);
+
+/* The checked sums that were wrong on this rank since the last call. */
+struct faults collective_wrong(struct collective *collective);
 
 #endif

@@ -43,13 +43,21 @@ bool gather_block(struct block *block, struct world *world, struct spans *spans,
     return is_first;
 }
 
-int gather_wrong(const struct block *block)
+struct faults gather_wrong(const struct block *block, int samples)
 {
-    int wrong = 0;
+    struct faults wrong = { 0 };
+    int dealt = 0;
     for (int rank = 0; rank < block->timeline.ranks; rank++) {
         const struct verdict *v = &block->verdicts[rank];
-        wrong += v->wrong + !isfinite(v->loss) + (v->hash != block->verdicts[0].hash);
+        faults_join(&wrong, &v->wrong, "rank %d, ", rank);
+        if (!isfinite(v->loss))
+            faults_add(&wrong, "rank %d: the loss of a step is no number", rank);
+        if (v->hash != block->verdicts[0].hash)
+            faults_add(&wrong, "rank %d: its parameters differ from rank 0's at the end", rank);
+        dealt += v->samples;
     }
+    if (samples && dealt != samples)
+        faults_add(&wrong, "the ranks train on %d samples a step, and the global batch has %d", dealt, samples);
     return wrong;
 }
 

@@ -3,6 +3,7 @@
 #define LOCKSTEP_GATHER_H
 
 #include "clocks.h"
+#include "faults.h"
 #include "run.h"
 #include "timeline.h"
 
@@ -13,11 +14,11 @@ struct world;
 
 /* What a rank says of its own block. */
 struct verdict {
-    double loss;        /* mean over the rank's samples of the last step */
+    double loss;        /* mean over the rank's samples of the last step; NaN when that of any step was */
     uint64_t hash;      /* of its parameters: replicas are bit-equal where their hashes are */
     int samples;        /* per step */
-    int wrong;          /* failed checks */
     double clock_error; /* of its device, in seconds */
+    struct faults wrong;
 };
 
 struct block {
@@ -29,8 +30,9 @@ struct block {
 bool gather_block(struct block *block, struct world *world, struct spans *spans, const struct clocks *clocks,
                   const struct verdict *mine, struct window window);
 
-/* Failed checks: what the ranks report, losses that are no numbers, replicas that differ. */
-int gather_wrong(const struct block *block);
+/* Failed checks: what the ranks report, losses that are no numbers, replicas that differ; and samples that all ranks
+ * together trained on twice or not at all, where it is known how many a step has (0: it is not). */
+struct faults gather_wrong(const struct block *block, int samples);
 
 /* FNV-1a over the values' 32-bit words (device memory), in eight lanes that are hashed at the end. */
 uint64_t gather_hash(const float *values, size_t count);

@@ -24,6 +24,7 @@
 #include "supervise.h"
 #include "table.h"
 #include "trace.h"
+#include "trial.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -243,8 +244,8 @@ static char *preamble_of(const struct lab *lab)
     return echo;
 }
 
-/* On rank 0: predictions are frozen here, before the first block. */
-static void open_report(struct lab *lab)
+/* On rank 0: predictions are frozen here, before the first block. `tried`: what failed before that. */
+static void open_report(struct lab *lab, const struct faults *tried)
 {
     struct report *r = &lab->report;
     const struct prediction untold = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
@@ -279,6 +280,7 @@ static void open_report(struct lab *lab)
                                .per = lab->story->per ? lab->story->per(lab->cases.settings[i]) : NULL,
                                .guess = guess_of(&lab->run.guesses, lab->cases.variant[i]->name) };
         tally_open(&o->tally, &o->run);
+        o->tally.wrong = *tried; /* of a model that fails alone no case can be right */
     }
     lab->terminal = job_terminal();
     lab->spans_so_far = report_begin_table(r, "spans.csv");
@@ -340,9 +342,10 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     if (lab->run.quick && lab->run.takes_turns && lab->run.rounds == 0)
         lab->run.rounds = cases_quick_rounds(&lab->cases);
     spans_open(&lab->spans, cases_most_spans(&lab->cases, lab->story));
+    const struct faults tried = trial_run(lab->world, story->subject, &lab->run);
     crews_open(&lab->crews, lab->world, &lab->cases, &lab->spans);
     if (world_rank(lab->world) == 0)
-        open_report(lab);
+        open_report(lab, &tried);
     expect(lab);
     schedule_begin(&lab->schedule, &lab->run, &lab->cases);
     return lab;
@@ -354,9 +357,12 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
 static void take_block(struct lab *lab, struct block *block)
 {
     struct outcome *o = &lab->report.outcomes[schedule_case(&lab->schedule)];
-    if (device_computes())
-        o->tally.wrong += gather_wrong(block);
     lab->clock_error = fmax(lab->clock_error, block->timeline.clock_error);
+    if (device_computes()) {
+        struct faults wrong = gather_wrong(block, o->tokens ? 0 : run_global_batch(&o->run));
+        faults_join(&o->tally.wrong, &wrong, "round %d, ", lab->schedule.round + 1);
+        tally_repeat(&o->tally, lab->window.warmup + lab->window.measured, block->verdicts[0].hash);
+    }
     tally_add(&o->tally, &block->timeline);
     report_add_spans(&lab->spans_so_far, &block->timeline, o->name);
     if (lab->schedule.round > 0) {
@@ -432,6 +438,8 @@ bool lab_next_step(struct lab *lab)
     spans_end(&lab->spans, device_moment());
     spans_settle(&lab->spans);
     clocks_end(&lab->clocks, lab->crew->world);
+    if (device_computes())
+        collective_check_last(lab->crew->collective);
     return false;
 }
 
@@ -543,9 +551,12 @@ static int tell(struct lab *lab)
 {
     struct report *r = &lab->report;
     int wrong = 0;
+    const struct outcome *first = NULL; /* that failed */
     for (int i = 0; i < r->cases; i++) {
-        r->outcomes[i].summary = tally_summarise(&r->outcomes[i].tally, &r->outcomes[0].tally);
-        wrong += r->outcomes[i].tally.wrong;
+        struct outcome *o = &r->outcomes[i];
+        o->summary = tally_summarise(&o->tally, &r->outcomes[0].tally);
+        wrong += o->tally.wrong.count;
+        first = first || !o->tally.wrong.count ? first : o;
     }
     if (lab->terminal.is_live)
         fputs("\r\033[K", stderr);
@@ -558,8 +569,9 @@ static int tell(struct lab *lab)
     guess_keep(r, lab->run.out);
     file_set_commit(&lab->files);
     show(lab, traced);
-    if (wrong)
-        warn("%d failed checks; see the column `wrong` of %s/summary.csv", wrong, r->folder);
+    if (first)
+        warn("%d failed checks, see the column `wrong` of %s/summary.csv; the first: %s, %s", wrong, r->folder,
+             first->name, first->tally.wrong.first);
     fflush(stdout);
     return wrong;
 }

@@ -211,7 +211,7 @@ void lanes_draw(FILE *out, const struct report *report, const char *const *names
     double longest = 0;
     for (; *names && count < PICTURES_MOST; names++) {
         const struct outcome *o = report_find_case(report, *names);
-        if (!o || o->tally.wrong)
+        if (!o || o->tally.wrong.count)
             continue;
         shown[count] = o;
         pictures[count] = picture_take(o);
@@ -237,23 +237,28 @@ void lanes_draw(FILE *out, const struct report *report, const char *const *names
         picture_drop(&pictures[i]);
 }
 
+static void put_stretch(struct csv *csv, const char *name, int step, const struct stretch *s, int last)
+{
+    csv_text(csv, "case", name);
+    csv_integer(csv, "step", step);
+    csv_integer(csv, "rank", s->rank);
+    csv_integer(csv, "to_rank", last);
+    csv_integer(csv, "lane", s->lane);
+    csv_text(csv, "kind", stretch_names[s->kind]);
+    csv_ms(csv, "start_ms", s->start);
+    csv_ms(csv, "end_ms", s->end);
+    csv_integer(csv, "arrived_last", s->late > 0);
+}
+
 static void write_stretches(struct csv *csv, const struct outcome *o, const struct picture *p)
 {
     for (int i = 0, fold = 0; i < p->count; i++) {
         const struct stretch *s = &p->stretches[i];
         while (p->folded[fold].first != s->rank)
             fold++;
-        do {
-            csv_text(csv, "case", o->name);
-            csv_integer(csv, "step", p->step);
-            csv_integer(csv, "rank", s->rank);
-            csv_integer(csv, "to_rank", p->folded[fold].last);
-            csv_integer(csv, "lane", s->lane);
-            csv_text(csv, "kind", stretch_names[s->kind]);
-            csv_ms(csv, "start_ms", s->start);
-            csv_ms(csv, "end_ms", s->end);
-            csv_integer(csv, "arrived_last", s->late > 0);
-        } while (csv_end_row(csv));
+        do
+            put_stretch(csv, o->name, p->step, s, p->folded[fold].last);
+        while (csv_end_row(csv));
     }
 }
 
@@ -263,12 +268,17 @@ void lanes_write(const struct report *report)
     struct picture *pictures = memory_new((size_t)report->cases, sizeof *pictures);
     for (int i = 0; i < report->cases; i++) {
         pictures[i] = picture_take(&report->outcomes[i]);
-        if (pictures[i].told)
+        if (pictures[i].told && !report->outcomes[i].tally.wrong.count)
             fprintf(csv.out, "# told of %s: %s\n", report->outcomes[i].name, pictures[i].told);
     }
     for (int i = 0; i < report->cases; i++) {
-        write_stretches(&csv, &report->outcomes[i], &pictures[i]);
+        if (!report->outcomes[i].tally.wrong.count)
+            write_stretches(&csv, &report->outcomes[i], &pictures[i]);
         picture_drop(&pictures[i]);
     }
     free(pictures);
+    if (!csv.is_named) { /* of no case there is anything to show: the names alone */
+        put_stretch(&csv, "", 0, &(struct stretch){ 0 }, 0);
+        csv_end_row(&csv);
+    }
 }

@@ -10,6 +10,11 @@ void losses_open(struct losses *losses)
     losses->passes = 0;
 }
 
+void losses_restart(struct losses *losses)
+{
+    losses->passes = 0;
+}
+
 void losses_close(struct losses *losses)
 {
     device_free(losses->sum);
@@ -28,6 +33,10 @@ double losses_mean(const struct losses *losses, int passes)
         return (double)NAN;
     double sums[LOSSES_KEPT], mean = 0;
     device_fetch(sums, losses->sum, sizeof sums);
+    long kept = losses->passes < LOSSES_KEPT ? losses->passes : LOSSES_KEPT;
+    for (long slot = 0; slot < kept; slot++)
+        if (!isfinite(sums[slot]))
+            return (double)NAN;
     for (long pass = losses->passes - passes; pass < losses->passes; pass++) {
         long slot = pass % LOSSES_KEPT;
         mean += sums[slot] / losses->samples[slot] / passes;

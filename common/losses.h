@@ -11,13 +11,16 @@ struct losses {
 };
 
 void losses_open(struct losses *losses);
+
+/* From the start again: earlier passes are forgotten. */
+void losses_restart(struct losses *losses);
 void losses_close(struct losses *losses);
 
 /* Where a pass over so many samples puts the sum of their losses. */
 double *losses_next(struct losses *losses, int samples);
 
-/* The mean over the last `passes` (1 … LOSSES_KEPT) of a pass's mean loss; NaN where nothing is computed. Waits for the
- * device. */
+/* The mean over the last `passes` (1 … LOSSES_KEPT) of a pass's mean loss; NaN where nothing is computed, and when any pass
+ * that is kept since the start had a loss that is no number. Waits for the device. */
 double losses_mean(const struct losses *losses, int passes);
 
 #endif

@@ -97,6 +97,7 @@ void mlp_restart(struct mlp *model)
 {
     device_put(model->parameters, model->initial, mlp_parameter_count(model) * sizeof(float));
     device_fill(model->gradients, NAN, mlp_parameter_count(model));
+    losses_restart(&model->losses);
 }
 
 void mlp_forward(struct mlp *model, const struct batch *batch)

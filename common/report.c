@@ -54,7 +54,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_number(csv, "global_batch_size", report_samples(o));
     csv_integer(csv, "steps", o->tally.steps);
     csv_integer(csv, "rounds", o->tally.rounds);
-    csv_integer(csv, "slowest_rank", s->slowest_rank);
+    csv_index(csv, "slowest_rank", s->slowest_rank);
     csv_ms(csv, "slowest_step_ms", s->slowest_step);
     csv_ms(csv, "median_step_ms", s->median_step);
     csv_ms(csv, "p95_step_ms", s->p95_step);
@@ -87,17 +87,17 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_number(csv, "loss", s->loss);
     csv_text(csv, "numerics", numerics_names[report->is_modelled ? NUMERICS_UNKNOWN : s->numerics]);
     csv_index(csv, "oversubscribed", report->has_only_spans ? -1 : o->shares_cores);
-    csv_index(csv, "wrong", report->is_modelled && !o->tally.wrong ? -1 : o->tally.wrong);
+    csv_index(csv, "wrong", report->is_modelled && !o->tally.wrong.count ? -1 : o->tally.wrong.count);
 }
 
 static void put_rank(struct csv *csv, const struct outcome *o, int rank)
 {
     const struct tally *t = &o->tally;
     const struct cell *sum = &t->sum[rank];
-    double steps = t->steps;
+    double steps = t->wrong.count ? (double)NAN : t->steps; /* then there are no times to tell */
     double last = 0;
     for (int r = 0; r < t->ranks; r++)
-        last += t->sum[r].last;
+        last += t->wrong.count ? 0 : t->sum[r].last;
     csv_text(csv, "case", o->name);
     csv_integer(csv, "rank", rank);
     csv_ms(csv, "step_ms", sum->step / steps);
@@ -123,11 +123,12 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
 static void put_round(struct csv *csv, const struct report *report, const struct outcome *o, int round)
 {
     const struct tally *baseline = &report->outcomes[0].tally;
-    double held_against = round < baseline->rounds ? baseline->round_step[round] : NAN;
+    double step = o->tally.wrong.count ? (double)NAN : o->tally.round_step[round];
+    double held_against = round < baseline->rounds && !baseline->wrong.count ? baseline->round_step[round] : NAN;
     csv_text(csv, "case", o->name);
     csv_integer(csv, "round", round);
-    csv_ms(csv, "slowest_step_ms", o->tally.round_step[round]);
-    csv_number(csv, "vs_baseline", held_against > 0 ? o->tally.round_step[round] / held_against : NAN);
+    csv_ms(csv, "slowest_step_ms", step);
+    csv_number(csv, "vs_baseline", held_against > 0 ? step / held_against : NAN);
 }
 
 void report_write_tables(const struct report *report)

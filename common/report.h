@@ -54,7 +54,8 @@ double report_samples(const struct outcome *outcome);
 /* Throughput per rank over that of the case it is measured by, in useful tokens or else samples; NaN where there is none. */
 double report_efficiency(const struct report *report, const struct outcome *outcome);
 
-/* summary.csv, ranks.csv, rounds.csv: a row per case; per case and rank; per case and round. */
+/* summary.csv, ranks.csv, rounds.csv: a row per case; per case and rank; per case and round. Of what failed a check all
+ * times are blank. */
 void report_write_tables(const struct report *report);
 
 /* Into spans.csv, which grows block by block, so that no run has to hold it whole. */

@@ -3,9 +3,19 @@
 #ifndef LOCKSTEP_SUBJECT_H
 #define LOCKSTEP_SUBJECT_H
 
+#include "adamw.h"
 #include "options.h"
 #include "run.h"
 #include "work.h"
+
+/* What a rank's bench holds, device memory. */
+struct subject_parts {
+    float *parameters, *gradients; /* (count) */
+    float *sums;                   /* (count) what an update goes by */
+    size_t count;
+    const struct adamw *optimizer;
+    double (*loss)(void *bench); /* of a sample in the last pass, the mean */
+};
 
 struct subject {
     enum work_model model;                           /* whose costs a modelled machine charges */
@@ -27,6 +37,7 @@ struct subject {
     void (*fetch)(void *bench);
     void (*pass)(void *bench);
     void (*update)(void *bench);
+    struct subject_parts (*parts)(void *bench); /* of the shape that was chosen */
 };
 
 /* The MLP of labs 01 to 04; the transformer of lab 05. */

@@ -69,6 +69,23 @@ static void update(void *argument)
     adamw_update(bench->trainer.optimizer, mlp_parameters(bench->trainer.model), bench->trainer.sums);
 }
 
+static double loss(void *argument)
+{
+    struct bench *bench = argument;
+    return mlp_loss(bench->trainer.model, 1);
+}
+
+static struct subject_parts parts(void *argument)
+{
+    const struct trainer *t = &((struct bench *)argument)->trainer;
+    return (struct subject_parts){ .parameters = mlp_parameters(t->model),
+                                   .gradients = mlp_gradients(t->model),
+                                   .sums = t->sums,
+                                   .count = t->count,
+                                   .optimizer = t->optimizer,
+                                   .loss = loss };
+}
+
 static char *name(const struct run *run)
 {
     return memory_text("mlp %d-%d-%d-%d", run->input_dim, run->hidden_dim, run->hidden_dim, run->num_classes);
@@ -108,4 +125,5 @@ const struct subject subject_mlp = {
     .fetch = fetch,
     .pass = pass,
     .update = update,
+    .parts = parts,
 };

@@ -15,8 +15,9 @@ static const struct {
 } shapes[SHAPES] = { { 0.5, 0.25 }, { 2, 0.25 }, { 1, 0.4 }, { 1, 0.6 }, { 0.5, 0.85 }, { 1, 0.85 } };
 
 struct bench {
+    struct run run;
     struct {
-        struct token_corpus *corpus;
+        struct token_corpus *corpus; /* NULL until the shape is asked for */
         struct token_plan *plan;
         struct text_trainer trainer;
     } of[SHAPES];
@@ -30,22 +31,25 @@ static int scaled(double factor, int whole)
     return part > 0 ? part : 1;
 }
 
+static void open_shape(struct bench *bench, int i)
+{
+    struct run alone = bench->run;
+    alone.ranks = 1;
+    alone.steps = 1;
+    alone.batch_size = scaled(shapes[i].texts, bench->run.batch_size);
+    alone.texts.fixed_length = scaled(shapes[i].length, bench->run.texts.max_length);
+    struct token_recipe recipe = text_recipe(&alone, true);
+    recipe.max_tokens = 1; /* no more texts than the batches need */
+    bench->of[i].corpus = token_corpus_open(&recipe);
+    bench->of[i].plan = token_plan_open(&recipe, bench->of[i].corpus, token_dealings[TOKENS_SAMPLE]);
+    bench->of[i].trainer = text_trainer_open(&alone, bench->of[i].corpus, token_plan_most(bench->of[i].plan));
+    text_trainer_restart(&bench->of[i].trainer, (struct reading){ .plan = bench->of[i].plan });
+}
+
 static void *open_bench(const struct run *run)
 {
     struct bench *bench = memory_new(1, sizeof *bench);
-    for (int i = 0; i < SHAPES; i++) {
-        struct run alone = *run;
-        alone.ranks = 1;
-        alone.steps = 1;
-        alone.batch_size = scaled(shapes[i].texts, run->batch_size);
-        alone.texts.fixed_length = scaled(shapes[i].length, run->texts.max_length);
-        struct token_recipe recipe = text_recipe(&alone, true);
-        recipe.max_tokens = 1; /* no more texts than the batches need */
-        bench->of[i].corpus = token_corpus_open(&recipe);
-        bench->of[i].plan = token_plan_open(&recipe, bench->of[i].corpus, token_dealings[TOKENS_SAMPLE]);
-        bench->of[i].trainer = text_trainer_open(&alone, bench->of[i].corpus, token_plan_most(bench->of[i].plan));
-        text_trainer_restart(&bench->of[i].trainer, (struct reading){ .plan = bench->of[i].plan });
-    }
+    bench->run = *run;
     return bench;
 }
 
@@ -53,6 +57,8 @@ static void close_bench(void *argument)
 {
     struct bench *bench = argument;
     for (int i = 0; i < SHAPES; i++) {
+        if (!bench->of[i].corpus)
+            continue;
         text_trainer_close(&bench->of[i].trainer);
         token_plan_close(bench->of[i].plan);
         token_corpus_close(bench->of[i].corpus);
@@ -64,6 +70,8 @@ static struct work shape(void *argument, int shape)
 {
     struct bench *bench = argument;
     bench->shape = shape;
+    if (!bench->of[shape].corpus)
+        open_shape(bench, shape);
     return token_work(token_plan_batch(bench->of[shape].plan, 0, 0));
 }
 
@@ -85,6 +93,24 @@ static void update(void *argument)
     struct bench *bench = argument;
     struct text_trainer *t = &bench->of[bench->shape].trainer;
     adamw_update(t->optimizer, transformer_parameters(t->model), t->sums);
+}
+
+static double loss(void *argument)
+{
+    struct bench *bench = argument;
+    return transformer_loss(bench->of[bench->shape].trainer.model);
+}
+
+static struct subject_parts parts(void *argument)
+{
+    struct bench *bench = argument;
+    const struct text_trainer *t = &bench->of[bench->shape].trainer;
+    return (struct subject_parts){ .parameters = transformer_parameters(t->model),
+                                   .gradients = transformer_gradients(t->model),
+                                   .sums = t->sums,
+                                   .count = t->count,
+                                   .optimizer = t->optimizer,
+                                   .loss = loss };
 }
 
 static char *name(const struct run *run)
@@ -162,4 +188,5 @@ const struct subject subject_text = {
     .fetch = fetch,
     .pass = pass,
     .update = update,
+    .parts = parts,
 };

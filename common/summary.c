@@ -95,12 +95,28 @@ static void add_window(struct tally *tally, const struct cell *cells, struct cel
     tally->spread += slowest - fastest;
 }
 
+void tally_repeat(struct tally *tally, int steps, uint64_t hash)
+{
+    for (int i = 0; i < tally->lengths; i++) {
+        const struct round_end *before = &tally->ends[i];
+        if (before->steps != steps)
+            continue;
+        if (before->hash != hash)
+            faults_add(&tally->wrong, "round %d: the same %d steps end with other parameters than in round %d",
+                       tally->rounds + 1, steps, before->round);
+        return;
+    }
+    if (tally->lengths < (int)(sizeof tally->ends / sizeof *tally->ends))
+        tally->ends[tally->lengths++] = (struct round_end){ tally->rounds + 1, steps, hash };
+}
+
 void tally_add(struct tally *tally, const struct timeline *timeline)
 {
     int ranks = tally->ranks, steps = timeline->steps, windows = steps / tally->every;
     struct cell *cells = memory_new((size_t)steps * (size_t)ranks, sizeof *cells);
     struct cell *round = memory_new((size_t)ranks, sizeof *round);
-    tally->wrong += timeline_split(timeline, cells);
+    struct faults wrong = timeline_split(timeline, cells);
+    faults_join(&tally->wrong, &wrong, "round %d, ", tally->rounds + 1);
     tally->slowest = grown(tally->slowest, tally->windows, windows);
     tally->most_charged = grown(tally->most_charged, tally->windows, windows);
     tally->round_step = grown(tally->round_step, tally->rounds, 1);
@@ -192,8 +208,33 @@ static struct ratio compare_steps(const struct tally *tally, const struct tally 
     return ratio;
 }
 
+static struct summary withheld(void)
+{
+    return (struct summary){ .step = NAN,
+                             .data = NAN,
+                             .local = NAN,
+                             .host = NAN,
+                             .wait = NAN,
+                             .transfer = NAN,
+                             .exposed = NAN,
+                             .slowest_rank = -1,
+                             .slowest_step = NAN,
+                             .median_step = NAN,
+                             .p95_step = NAN,
+                             .rank_skew = NAN,
+                             .blamed_rank = -1,
+                             .blamed_wait = NAN,
+                             .what_if = NAN,
+                             .vs_baseline = { NAN, NAN, NAN },
+                             .loss = NAN };
+}
+
 struct summary tally_summarise(const struct tally *tally, const struct tally *baseline)
 {
+    if (tally->wrong.count)
+        return withheld();
+    if (baseline && baseline->wrong.count)
+        baseline = NULL;
     struct summary s = { .slowest_step = -1 };
     int steps = tally->steps, ranks = tally->ranks;
     double count = (double)steps * ranks;

@@ -2,12 +2,14 @@
 #ifndef LOCKSTEP_SUMMARY_H
 #define LOCKSTEP_SUMMARY_H
 
+#include "faults.h"
 #include "run.h"
 #include "stats.h"
 #include "timeline.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* How a case's training compares with the baseline's after the first round. */
 enum numerics {
@@ -38,20 +40,31 @@ struct tally {
     int trained;              /* steps of the first round, warm-up included */
     double *loss;             /* (ranks) of the first round's last step, mean of the rank's samples */
     int *samples;             /* (ranks) per step */
-    int wrong;                /* failed checks */
+    struct faults wrong;      /* failed checks */
+    struct round_end {        /* of the first round of so many steps: later ones must end alike */
+        int round, steps;
+        uint64_t hash; /* of the parameters */
+    } ends[2];         /* windows are long in the first round and short later, or all alike */
+    int lengths;       /* in use */
 };
 
 /* For a case of these settings; measured steps come in multiples of run.sync_every. */
 void tally_open(struct tally *tally, const struct run *run);
 void tally_close(struct tally *tally);
 
+/* How a block of so many steps, warm-up included, ended: the same arithmetic in the same order from the same start, so bit
+ * by bit as that of an earlier round that was as long. Call before tally_add(). */
+void tally_repeat(struct tally *tally, int steps, uint64_t hash);
+
 /* One round's spans. */
 void tally_add(struct tally *tally, const struct timeline *timeline);
 
-/* Seconds; means over ranks and steps unless said otherwise. data + local + host + wait + transfer = step. */
+/* Of what failed a check there is no number, no cause and no comparison.
+ *
+ * Seconds; means over ranks and steps unless said otherwise. data + local + host + wait + transfer = step. */
 struct summary {
     double step, data, local, host, wait, transfer, exposed;
-    int slowest_rank;
+    int slowest_rank;             /* -1 where there is none */
     double slowest_step;          /* the largest of the ranks' mean steps */
     double median_step, p95_step; /* over windows, of the slowest rank's mean step */
     double rank_skew;             /* mean over windows of slowest - fastest rank, per step */

@@ -22,7 +22,7 @@ static void put_ratio(FILE *out, const struct report *report, const struct outco
     char text[40];
     if (o == report->outcomes)
         snprintf(text, sizeof text, "1");
-    else if (report->outcomes[0].tally.wrong)
+    else if (report->outcomes[0].tally.wrong.count)
         snprintf(text, sizeof text, "-");
     else if (!report->has_intervals || isnan(r->low))
         snprintf(text, sizeof text, "%.2f", r->value);
@@ -43,9 +43,9 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
 {
     const struct summary *s = &o->summary;
     fprintf(out, "%-20s", o->name);
-    if (o->tally.wrong) {
-        fprintf(out, "  WRONG: %d failed check%s, so no speed is shown\n", o->tally.wrong,
-                o->tally.wrong == 1 ? "" : "s");
+    if (o->tally.wrong.count) {
+        fprintf(out, "  WRONG: %d failed check%s, so no speed is shown: %s\n", o->tally.wrong.count,
+                o->tally.wrong.count == 1 ? "" : "s", o->tally.wrong.first);
         return;
     }
     if (layout.has_guess)
@@ -168,7 +168,7 @@ static void explain_stamps(FILE *out, const struct report *report)
 void table_explain(FILE *out, const struct report *report, const char *name)
 {
     const struct outcome *baseline = &report->outcomes[0], *o = report_find_case(report, name);
-    if (baseline->tally.wrong || (o && o->tally.wrong))
+    if (baseline->tally.wrong.count || (o && o->tally.wrong.count))
         return;
     fputc('\n', out);
     explain_gap(out, baseline);
@@ -198,8 +198,8 @@ void table_blame(FILE *out, const struct report *report, const struct outcome *o
                 s->is_too_short ? "so few steps cannot tell a cause from luck" : "no rank stands out as the cause");
     fprintf(out, "Had every rank been as quick as the median one, its step would take %.*f ms (computed from %s alone)",
             number_ms_decimals(s->what_if), 1e3 * s->what_if, o->name);
-    bool is_alone = o == baseline; /* then the case itself is what it is held against */
-    if (baseline->tally.wrong)     /* no speed is shown of it */
+    bool is_alone = o == baseline;   /* then the case itself is what it is held against */
+    if (baseline->tally.wrong.count) /* no speed is shown of it */
         fputs(".\n", out);
     else
         fprintf(out, ";\n%s %s %.*f ms.\n", is_alone ? "it" : "the baseline",

@@ -47,16 +47,20 @@ static const struct span *phase_around(const struct timeline *t, const struct sp
     return NULL;
 }
 
-static int split_meeting(const struct timeline *t, struct cell *cells, const struct span *const *meeting)
+static void split_meeting(const struct timeline *t, struct cell *cells, const struct span *const *meeting,
+                          struct faults *wrong)
 {
-    int wrong = 0;
     struct arrival arrival = arrival_at(t, meeting);
     for (int rank = 0; rank < t->ranks; rank++) {
         const struct span *span = meeting[rank];
         const struct span *phase = phase_around(t, spans_of(t, rank), (int)(span - spans_of(t, rank)));
-        wrong += !(span->start <= span->entered && span->entered <= span->end);
-        wrong += span->end < arrival.latest - t->clock_error;
-        wrong += !phase;
+        if (!(span->start <= span->entered && span->entered <= span->end))
+            faults_add(wrong, "rank %d: its clock goes back in %s %d", rank, span_names[span->kind], span->sequence);
+        if (span->end < arrival.latest - t->clock_error)
+            faults_add(wrong, "rank %d: %s %d ends on it %g ms before rank %d has come", rank, span_names[span->kind],
+                       span->sequence, 1e3 * (arrival.latest - span->end), arrival.last);
+        if (!phase)
+            faults_add(wrong, "rank %d: %s %d lies in no phase", rank, span_names[span->kind], span->sequence);
         if (!phase || !is_measured(t, phase->step))
             continue;
         struct parts parts = parts_of(t, span, arrival.latest);
@@ -71,26 +75,30 @@ static int split_meeting(const struct timeline *t, struct cell *cells, const str
             cell->last++;
         }
     }
-    return wrong;
 }
 
-int timeline_split(const struct timeline *t, struct cell *cells)
+struct faults timeline_split(const struct timeline *t, struct cell *cells)
 {
+    struct faults wrong = { 0 };
     memset(cells, 0, (size_t)t->steps * (size_t)t->ranks * sizeof *cells);
     for (int rank = 0; rank < t->ranks; rank++) {
         const struct span *spans = spans_of(t, rank);
         for (int i = 0; i < t->count; i++) {
             if (!span_is_phase(&spans[i]) || !is_measured(t, spans[i].step))
                 continue;
+            if (!(spans[i].start <= spans[i].end))
+                faults_add(&wrong, "rank %d: its clock goes back in %s of step %d", rank, span_names[spans[i].kind],
+                           spans[i].step + 1);
             struct cell *cell = cell_at(t, cells, spans[i].step, rank);
             cell->phase[spans[i].kind] += spans[i].end - spans[i].start;
             cell->step += spans[i].end - spans[i].start;
         }
     }
     struct meetings meetings = meetings_find(t);
-    int wrong = !meetings.are_alike;
+    if (!meetings.are_alike)
+        faults_add(&wrong, "the ranks made different collective calls");
     for (int n = 0; meetings.are_alike && n < meetings.count; n++)
-        wrong += split_meeting(t, cells, meetings.at + n * t->ranks);
+        split_meeting(t, cells, meetings.at + n * t->ranks, &wrong);
     meetings_close(&meetings);
     return wrong;
 }

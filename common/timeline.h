@@ -22,6 +22,7 @@
 #ifndef LOCKSTEP_TIMELINE_H
 #define LOCKSTEP_TIMELINE_H
 
+#include "faults.h"
 #include "spans.h"
 
 struct timeline {
@@ -44,9 +45,9 @@ struct cell {
     int last;      /* collectives of this step at which this rank arrived last */
 };
 
-/* Fills cells (steps, ranks). Returns the number of failed checks: ranks that made different calls, a rank that left
- * a collective before the last one came (beyond the clocks' error), spans that leave their phase. */
-int timeline_split(const struct timeline *timeline, struct cell *cells);
+/* Fills cells (steps, ranks). Returns the failed checks: ranks that made different calls, a rank that left a collective
+ * before the last one came (beyond the clocks' error), spans that leave their phase, clocks that go back. */
+struct faults timeline_split(const struct timeline *timeline, struct cell *cells);
 
 /* Mean step, seconds; NaN when the ranks' calls differ. */
 double timeline_what_if(const struct timeline *timeline);

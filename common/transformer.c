@@ -150,6 +150,7 @@ void transformer_restart(struct transformer *model)
 {
     device_put(model->parameters, model->initial, transformer_parameter_count(model) * sizeof(float));
     device_fill(model->gradients, NAN, transformer_parameter_count(model));
+    losses_restart(&model->losses);
 }
 
 static struct attention attention_of(const struct transformer *model, const struct text_batch *batch)

@@ -66,7 +66,7 @@ cat >"$folder/results/07_test/summary.csv" <<'END'
 # seed: 7
 case,ranks,batch_size,slowest_step_ms,predicted_step_ms,wait_ms,odd_ms,numerics,oversubscribed,wrong,vs_baseline_low,vs_baseline_high
 base,4,8,20,21,,nan,same,0,0,1,1
-slow,4,8,60,80,3,n/a,changed,0,1,2.5,3.5
+slow,4,8,60,80,3,n/a,changed,0,0,2.5,3.5
 shared,4,8,60,80,3,0,same,1,0,,
 END
 
@@ -190,8 +190,14 @@ expect "it,base,any,slowest_step_ms,=,70.5,,example,w"
 row "another world size is no pair" "slow - 60.00 no claim"
 check "an example never fails" 0 "0 claims hold, 0 fail, 0 not testable here"
 check "  … but is shown" 0 "example, base, it (here): slowest_step_ms is 20, published 70.5"
+mv "$results/07_test/summary.csv" "$folder/right.csv"
+sed 's/^slow,4,8,60,80,3,n.a,changed,0,0/slow,4,8,,80,3,n\/a,changed,0,1/' "$folder/right.csv" >"$results/07_test/summary.csv"
 expect "it,*,any,wrong,=,0,,exact,w"
 check "every case" 1 "2 claims hold, 1 fail, 0 not testable here"
+expect "it,slow,any,slowest_step_ms,<,100,,exact,w" "at,slow,any,predicted_step_ms,=,80,,exact,w"
+check "a wrong case shows nothing" 0 "0 claims hold, 0 fail, 2 not testable here"
+row "… and says why" "slow - - it failed its checks"
+mv "$folder/right.csv" "$results/07_test/summary.csv"
 expect "it,base,any,slowest_step_ms,~,predicted_step_ms,0.2,ratio,w" "at,base,any,wrong,=,0,,exact,w"
 check "as predicted" 0 "as predicted"
 row "the published step" "base 70.50 20.00 as predicted"

@@ -9,6 +9,9 @@ extern enum sabotage {
     HONEST,
     FLIPPED, /* wrong bits in the result */
     LOST,    /* what this rank sent, as if it were the sum */
+    STUCK,   /* one element alone is wrong, the same in each sum */
 } sabotage;
+
+enum { STUCK_ELEMENT = 1234 };
 
 #endif

@@ -17,6 +17,8 @@ int MPI_Allreduce(const void *send, void *receive, int count, MPI_Datatype type,
     if (sabotage == FLIPPED && count == SABOTAGED)
         for (int i = 0; i < count; i++)
             ((uint32_t *)receive)[i] ^= 1u << 22; /* the highest bit of the fraction */
+    if (sabotage == STUCK && count == SABOTAGED)
+        ((float *)receive)[STUCK_ELEMENT] = -1e30f;
     return status;
 }
 

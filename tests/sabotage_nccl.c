@@ -19,8 +19,12 @@ ncclResult_t __wrap_ncclAllReduce(const void *send, void *receive, size_t count,
         return result;
     while (result == ncclInProgress) /* it may be on its way to the stream still */
         ncclCommGetAsyncError(comm, &result);
-    cudaError_t error = sabotage == LOST
-                            ? cudaMemcpyAsync(receive, send, count * sizeof(float), cudaMemcpyDeviceToDevice, stream)
-                            : cudaMemsetAsync(receive, 0x5a, count * sizeof(float), stream);
+    cudaError_t error;
+    if (sabotage == LOST)
+        error = cudaMemcpyAsync(receive, send, count * sizeof(float), cudaMemcpyDeviceToDevice, stream);
+    else if (sabotage == STUCK)
+        error = cudaMemsetAsync((float *)receive + STUCK_ELEMENT, 0x5a, sizeof(float), stream);
+    else
+        error = cudaMemsetAsync(receive, 0x5a, count * sizeof(float), stream);
     return error == cudaSuccess ? result : ncclUnhandledCudaError;
 }

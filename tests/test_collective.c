@@ -183,7 +183,7 @@ static void bf16_halves_the_bytes_and_rounds(void **state)
     struct halves h = put_halves(values);
     collective_check(c, 1);
     collective_sum(c, WIRE_BF16, h.send, h.receive, HALVES);
-    assert_int_equal(collective_wrong(c), 0);
+    assert_int_equal(collective_wrong(c).count, 0);
     uint16_t sums[HALVES];
     device_fetch(sums, h.receive, sizeof sums);
     assert_true((double)bf16_widen(sums[0]) == world_size(world));
@@ -200,16 +200,40 @@ static void a_wrong_sum_is_noticed(void **state)
     struct buffers b = fill();
     collective_check(c, 1);
     collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
-    assert_int_equal(collective_wrong(c), 0);
+    assert_int_equal(collective_wrong(c).count, 0);
     for (sabotage = FLIPPED; sabotage <= LOST; sabotage++) {
         collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
-        assert_int_equal(collective_wrong(c), 1);
-        assert_int_equal(collective_wrong(c), 0); /* told once */
+        assert_int_equal(collective_wrong(c).count, 1);
+        assert_int_equal(collective_wrong(c).count, 0); /* told once */
     }
     sabotage = HONEST;
     device_fill(b.send, (float)NAN, 1); /* on any rank it fails every comparison */
     collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
-    assert_int_equal(collective_wrong(c), 1);
+    assert_int_equal(collective_wrong(c).count, 1);
+    drop(&b);
+    collective_close(c);
+}
+
+/* A check looks at some elements: of a sum that is so long at every other one, in turns. */
+static void every_element_has_its_turn(void **state)
+{
+    (void)state;
+    struct collective *c = collective_open(world, NULL);
+    struct buffers b = fill();
+    sabotage = STUCK;
+    for (int turns = 0; turns < 3; turns++) {
+        int wrong = 0;
+        for (int turn = 0; turn < 2; turn++) {
+            collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
+            collective_check_last(c);
+            collective_check_last(c); /* was checked */
+            struct faults faults = collective_wrong(c);
+            wrong += faults.count;
+            assert_true(faults.count == 0 || strstr(faults.first, "element 1234 of 5000"));
+        }
+        assert_int_equal(wrong, 1);
+    }
+    sabotage = HONEST;
     drop(&b);
     collective_close(c);
 }
@@ -228,7 +252,7 @@ static void a_wrong_started_sum_is_noticed(void **state)
             collective_progress(c);
             collective_finish(c, whole);
             collective_finish(c, part);
-            assert_int_equal(collective_wrong(c), checking && sabotage != HONEST);
+            assert_int_equal(collective_wrong(c).count, checking && sabotage != HONEST);
         }
     sabotage = HONEST;
     drop(&b);
@@ -252,7 +276,7 @@ static void started_bf16_sums_round_each_partial_sum(void **state)
     int second = collective_start(c, WIRE_BF16, h.send + 2, h.receive + 2, 2);
     collective_finish(c, first);
     collective_finish(c, second);
-    assert_int_equal(collective_wrong(c), 0);
+    assert_int_equal(collective_wrong(c).count, 0);
     uint16_t receive[HALVES], again[HALVES];
     device_fetch(receive, h.receive, sizeof receive);
     int ranks = world_size(world);
@@ -319,6 +343,7 @@ int main(void)
         cmocka_unit_test(a_started_sum_is_there_when_finished),
         cmocka_unit_test(bf16_halves_the_bytes_and_rounds),
         cmocka_unit_test(a_wrong_sum_is_noticed),
+        cmocka_unit_test(every_element_has_its_turn),
         cmocka_unit_test(a_wrong_started_sum_is_noticed),
         cmocka_unit_test(started_bf16_sums_round_each_partial_sum),
         cmocka_unit_test(parked_ranks_come_back),

@@ -149,6 +149,8 @@ static bool has_published_settings(const struct lab *lab, const struct csv_table
 static const char *what_lacks(const struct lab *lab, const struct csv_table *summary, int row,
                               const struct claim *claim)
 {
+    if (csv_value(summary, row, "wrong") > 0 && strcmp(claim->quantity, "wrong") != 0)
+        return "it failed its checks";
     const enum needs needs = claim->needs;
     const char *backend = csv_field(summary, row, "backend"), *device = csv_field(summary, row, "device");
     bool is_shared_gpu = device && strstr(device, "correctness only");

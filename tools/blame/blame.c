@@ -179,7 +179,7 @@ static void tell(const struct report *r, const struct spans_file *file, const st
     lanes_draw(stdout, r, names, terminal);
     if (r->cases > 1)
         table_show(stdout, r, terminal.columns);
-    if (shown->tally.wrong) {
+    if (shown->tally.wrong.count) {
         printf("\n%s: WRONG, so nothing is told of it.\n", shown->name);
         return;
     }
@@ -249,7 +249,7 @@ int main(int argc, char **argv)
     struct report report = report_of(file, &options, &origin);
     int wrong = 0;
     for (int i = 0; i < report.cases; i++)
-        wrong += report.outcomes[i].tally.wrong;
+        wrong += report.outcomes[i].tally.wrong.count;
     tell(&report, file, &options);
     struct file_set files = { 0 };
     report.files = &files;

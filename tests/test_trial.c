@@ -1,0 +1,136 @@
+/* The trial of a model before anything is measured must not fire on an honest one, whatever its size; that it fires on others
+ * wrongness_test.sh shows. And what else lets no wrong block pass: rounds that end otherwise, samples that are lost. */
+#include "device.h"
+#include "gather.h"
+#include "summary.h"
+#include "trial.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void assert_honest(const struct subject *subject, const struct run *run)
+{
+    struct faults faults = trial_model(subject, run);
+    if (faults.count)
+        fail_msg("batch %d, %d-%d-%d, seed %d: %s", run->batch_size, run->input_dim, run->hidden_dim, run->num_classes,
+                 run->seed, faults.first);
+}
+
+static void an_honest_mlp_of_any_size_passes(void **state)
+{
+    (void)state;
+    static const int shapes[][4] = { { 1, 1, 1, 2 },      { 1, 3, 1, 7 },      { 8, 64, 64, 10 },
+                                     { 2, 1, 64, 1000 },  { 16, 4096, 16, 3 }, { 128, 48, 512, 100 },
+                                     { 4, 16384, 8, 10 }, { 8, 16, 8, 20000 }, { 16, 1024, 1024, 1000 },
+                                     { 1, 256, 8, 65536 } };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int seed = 0; seed < 8; seed++) {
+            struct run run = run_published;
+            run.batch_size = shapes[i][0];
+            run.input_dim = shapes[i][1];
+            run.hidden_dim = shapes[i][2];
+            run.num_classes = shapes[i][3];
+            run.seed = seed;
+            assert_honest(&subject_mlp, &run);
+        }
+}
+
+static void the_published_models_pass(void **state)
+{
+    (void)state;
+    assert_honest(&subject_mlp, &run_published);
+    assert_honest(&subject_text, &run_published_texts);
+}
+
+static void an_honest_transformer_of_any_size_passes(void **state)
+{
+    (void)state;
+    static const struct {
+        int batch_size, width, heads, words, classes, longest;
+    } shapes[] = {
+        { 1, 1, 1, 2, 2, 1 }, { 2, 8, 2, 40, 10, 12 }, { 3, 48, 4, 100, 16, 300 }, { 8, 16, 1, 9000, 2, 5 }
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int seed = 0; seed < 8; seed++) {
+            struct run run = run_published_texts;
+            run.batch_size = shapes[i].batch_size;
+            run.hidden_dim = shapes[i].width;
+            run.texts.num_heads = shapes[i].heads;
+            run.texts.vocab_size = shapes[i].words;
+            run.num_classes = shapes[i].classes;
+            run.texts.max_length = shapes[i].longest;
+            run.texts.min_length = run.texts.fixed_length = 1;
+            run.seed = seed;
+            assert_honest(&subject_text, &run);
+        }
+}
+
+static void a_round_that_ends_otherwise_is_wrong(void **state)
+{
+    (void)state;
+    struct tally tally;
+    tally_open(&tally, &(struct run){ .ranks = 1, .sync_every = 1 });
+    tally_repeat(&tally, 12, 42); /* the first round is longer: it has nobody to be compared with */
+    tally.rounds = 1;
+    tally_repeat(&tally, 6, 43);
+    tally.rounds = 2;
+    tally_repeat(&tally, 6, 43);
+    assert_int_equal(tally.wrong.count, 0);
+    tally.rounds = 3;
+    tally_repeat(&tally, 6, 44);
+    assert_int_equal(tally.wrong.count, 1);
+    assert_string_equal(tally.wrong.first, "round 4: the same 6 steps end with other parameters than in round 2");
+    tally_close(&tally);
+}
+
+static void samples_that_are_dealt_twice_or_lost_are_wrong(void **state)
+{
+    (void)state;
+    struct verdict verdicts[2] = { { .loss = 1, .samples = 8 }, { .loss = 1, .samples = 4 } };
+    struct block block = { .timeline = { .ranks = 2 }, .verdicts = verdicts };
+    assert_int_equal(gather_wrong(&block, 12).count, 0);
+    assert_int_equal(gather_wrong(&block, 0).count, 0); /* batches are of other sizes in each step */
+    assert_int_equal(gather_wrong(&block, 16).count, 1);
+    assert_int_equal(gather_wrong(&block, 8).count, 1);
+}
+
+static void faults_keep_the_first_in_words(void **state)
+{
+    (void)state;
+    struct faults rank = { 0 }, all = { 0 };
+    faults_join(&all, &rank, "nobody, ");
+    assert_int_equal(all.count, 0);
+    assert_string_equal(all.first, "");
+    faults_add(&rank, "element %d", 7);
+    faults_add(&rank, "element %d", 8);
+    faults_join(&all, &rank, "rank %d, ", 3);
+    faults_join(&all, &rank, "rank %d, ", 4);
+    assert_int_equal(all.count, 4);
+    assert_string_equal(all.first, "rank 3, element 7");
+    char words[2 * FAULT_WORDS];
+    memset(words, 'x', sizeof words);
+    words[sizeof words - 1] = '\0';
+    struct faults longer = { 0 }, whole = { 0 };
+    faults_add(&longer, "%s", words);
+    faults_join(&whole, &longer, "%s", words);
+    assert_int_equal(strlen(whole.first), FAULT_WORDS - 1);
+}
+
+int main(void)
+{
+    device_open(0, PRECISION_FP32);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_honest_mlp_of_any_size_passes),
+        cmocka_unit_test(the_published_models_pass),
+        cmocka_unit_test(an_honest_transformer_of_any_size_passes),
+        cmocka_unit_test(a_round_that_ends_otherwise_is_wrong),
+        cmocka_unit_test(samples_that_are_dealt_twice_or_lost_are_wrong),
+        cmocka_unit_test(faults_keep_the_first_in_words),
+    };
+    return cmocka_run_group_tests_name("trial", tests, NULL, NULL);
+}

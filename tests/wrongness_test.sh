@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Every check fires: labs that go wrong to order (sabotage_lab.c) end with status 1, count it in `wrong`, say in one line which
+# check, case, round and rank, and show no speed; the same labs left alone are right.
+# usage: wrongness_test.sh FOLDER_OF_SABOTAGED_LABS SCRATCH_DIR mpi|nccl
+set -euo pipefail
+labs=$1 scratch=$2 backend=$3
+toy=(--batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --steps 6 --skip-first-steps 2 --backend "$backend")
+export SABOTAGE_FLOATS=$((64 * 64 + 64 + 64 * 64 + 64 + 64 * 10 + 10))
+folder=$scratch/out
+rm -rf "$scratch"
+mkdir -p "$scratch"
+
+die() {
+    echo "wrongness_test: $*" >&2
+    sed 's/^/  | /' "$scratch/stdout" "$scratch/stderr" >&2
+    exit 1
+}
+
+# Column $2 of the row of case $1.
+cell() {
+    awk -F, -v case="$1" -v name="$2" '/^#/ { next } !n { n = split($0, head); for (i = 1; i <= n; i++) at[head[i]] = i; next }
+        $at["case"] == case { print $at[name] }' "$folder/$lab/${3:-summary}.csv"
+}
+
+run() { # LAB CASE RANKS ROUNDS ORDERS...: runs the lab under these orders
+    lab=$1 case=$2 ranks=$3 rounds=$4
+    shift 4
+    local own=()
+    [ "$lab" != 03_comm_bound ] || own=(--comm-mb 1 --bucket-mb 1)
+    status=0
+    env "$@" "$labs/$lab" "${toy[@]}" "${own[@]}" --ranks "$ranks" --rounds "$rounds" --cases "$case" \
+        --out "$folder" >"$scratch/stdout" 2>"$scratch/stderr" || status=$?
+}
+
+right() { # LAB CASE RANKS ROUNDS
+    run "$@" SABOTAGE=nothing
+    [ "$status" -eq 0 ] || die "$*: exit status $status of an honest run"
+    [ "$(cell "$2" wrong)" = 0 ] || die "$*: wrong is '$(cell "$2" wrong)' in an honest run"
+    [ -n "$(cell "$2" slowest_step_ms)" ] || die "$*: an honest run has no step time"
+}
+
+wrong() { # WORDS LAB CASE RANKS ROUNDS ORDERS...
+    local words=$1
+    shift
+    run "$@"
+    shift 4
+    [ "$status" -eq 1 ] || die "$*: exit status $status"
+    [ "$(cell "$case" wrong)" -gt 0 ] || die "$*: wrong is '$(cell "$case" wrong)'"
+    grep -qE "failed checks.*; the first: $words" "$scratch/stderr" || die "$*: no line says '$words'"
+    grep -qE "^$case +WRONG: [0-9]+ failed checks?, so no speed is shown: " "$scratch/stdout" ||
+        die "$*: no mark on $case"
+    for column in slowest_step_ms median_step_ms p95_step_ms samples_per_s data_ms local_ms wait_ms transfer_ms exposed_ms \
+        blog_compute_ms blamed_wait_ms what_if_ms vs_baseline efficiency loss; do
+        [ -z "$(cell "$case" $column)" ] || die "$*: $column is $(cell "$case" $column)"
+    done
+    [ -z "$(cell "$case" step_ms ranks | tr -d '\n')" ] || die "$*: ranks.csv has times"
+    [ -z "$(cell "$case" slowest_step_ms rounds | tr -d '\n')" ] || die "$*: rounds.csv has times"
+    grep -q "^case," "$folder/$lab/lanes.csv" || die "$*: lanes.csv has no line of names"
+    ! grep -q "^$case," "$folder/$lab/lanes.csv" || die "$*: lanes.csv has times"
+    [ "$case" != baseline ] || ! grep -qE "core-seconds|against the formula|A typical step" "$scratch/stdout" ||
+        die "$*: a speed is told"
+}
+
+# What a step is made of does nothing, on one rank or on all.
+one=(01_straggler baseline) # alone, so that any speed told is its own
+trial='baseline, before anything was measured,'
+right "${one[@]}" 2 3
+wrong "$trial rank 0: .*gradients disagree with finite differences" "${one[@]}" 2 1 SABOTAGE=no-product
+wrong "$trial rank 1: .*gradients disagree with finite differences" "${one[@]}" 3 1 \
+    SABOTAGE=no-backward SABOTAGE_RANK=1
+wrong "$trial rank 1: [0-9]+ of 8970 gradients are no numbers" "${one[@]}" 2 1 \
+    SABOTAGE=no-gradient SABOTAGE_RANK=1
+wrong "$trial rank 0: the update takes" "${one[@]}" 2 1 SABOTAGE=no-update
+
+# One bit of one rank's gradient, before the sum, in a measured step of the first round: all get the same wrong sum, and only
+# doing it over tells.
+wrong "baseline, round 2: the same 6 steps end with other parameters than in round 1" "${one[@]}" 2 3 \
+    SABOTAGE=flip-gradient SABOTAGE_RANK=1 SABOTAGE_CALL=4
+# Sums that are lost: where the last of a block is, what lies there still says so.
+wrong "baseline, round 1, rank [01], step 6, all-reduce 5: element" "${one[@]}" 2 1 SABOTAGE=lost SABOTAGE_CALL=5
+wrong "baseline, round 1, rank 1: its parameters differ" "${one[@]}" 3 1 \
+    SABOTAGE=lost SABOTAGE_RANK=1 SABOTAGE_CALL=4
+wrong "baseline, round 2, rank 1: its parameters differ" "${one[@]}" 2 2 \
+    SABOTAGE=flip-sum SABOTAGE_RANK=1 SABOTAGE_CALL=9
+[ "$backend" = mpi ] || exit 0 # what follows knows nothing of the backend
+
+right "${one[@]}" 3 2
+wrong "baseline, round 1, rank [12]: its parameters differ" "${one[@]}" 3 1 SABOTAGE=lost SABOTAGE_CALL=4
+wrong "baseline, round 1, rank [01], step 2, all-reduce 1: element" "${one[@]}" 2 1 SABOTAGE=lost SABOTAGE_CALL=1
+right 03_comm_bound one_bucket 2 2
+wrong "one_bucket, round 1, rank 1: its parameters differ" 03_comm_bound one_bucket 2 2 \
+    SABOTAGE=early SABOTAGE_RANK=1 SABOTAGE_CALL=4
+
+# Numbers that are none, in a gradient or in the loss of one step; and a replica that drifts.
+wrong "baseline, round 1, rank 0, step 6, all-reduce 5: element [0-9]+ of 8970 is -?nan" "${one[@]}" 2 1 \
+    SABOTAGE=nan-gradient SABOTAGE_RANK=0 SABOTAGE_CALL=4
+wrong "baseline, round 1, rank 1: the loss of a step is no number" "${one[@]}" 2 1 \
+    SABOTAGE=nan-loss SABOTAGE_RANK=1 SABOTAGE_CALL=4
+wrong "baseline, round 1, rank 1: its parameters differ" "${one[@]}" 2 1 \
+    SABOTAGE=drift SABOTAGE_RANK=1 SABOTAGE_CALL=4
+
+# A wrong baseline: the other case keeps its own speed, and has nothing to be held against.
+run 01_straggler busy 2 1 SABOTAGE=drift SABOTAGE_RANK=1 SABOTAGE_CALL=4
+[ "$status" -eq 1 ] || die "a wrong baseline: exit status $status"
+[ "$(cell baseline wrong) $(cell busy wrong)" = "1 0" ] || die "not the baseline, or not it alone"
+[ -n "$(cell busy slowest_step_ms)" ] || die "the other case has no speed"
+[ -z "$(cell busy vs_baseline)" ] || die "the other case is held against a wrong baseline"
