@@ -40,6 +40,7 @@ struct run {
     int once;         /* not an option: so many steps are measured, in the first round only; 0: in every round */
     bool takes_turns; /* not an option: ranks compute in turns, simulated or for lack of cores, and a round is slow */
     int card_mb;      /* MiB that the card's all-reduces reach at least, if the lab needs no more */
+    bool dry_run;     /* tell what would run, and start nothing */
     bool card_only;   /* measure the machine card, show it, stop */
     int backend;      /* enum backend */
     int device;       /* enum device: what ranks train on */
@@ -83,7 +84,8 @@ char *run_folder(const struct run *run, const char *platform);
 /* Ends the program with STATUS_USAGE when settings contradict each other. */
 void run_refuse(const struct run *run);
 
-/* Makes `out`; ends the program with STATUS_USAGE when it cannot be written. */
+/* Makes `out`, or in a dry run finds out whether it could be made; ends the program with STATUS_USAGE when it cannot be
+ * written. */
 void run_make_folder(const struct run *run);
 
 /* The steps of one block. The ranks synchronise at the end of the warm-up and every sync_every steps from there, so that
