@@ -278,8 +278,12 @@ static bool is_fresh(const char *path, const char *key, const char *kernel)
     return has_key && has_kernel;
 }
 
-static void add_point(struct card *card, int ranks, double bytes, double seconds)
+static void add_point(struct card *card, double of, double bytes, double seconds)
 {
+    const bool is_possible = of >= 2 && of <= RANKS_MOST && bytes > 0 && isfinite(bytes) && seconds > 0;
+    if (!is_possible)
+        return;
+    const int ranks = (int)of;
     if (card->links == 0 || card->link[card->links - 1].ranks != ranks) {
         if (card->links == CARD_LINKS_MOST)
             return;
@@ -312,10 +316,10 @@ enum card_found card_read(struct card *card, const char *folder, const struct su
     for (int row = 0; row < table.rows; row++) {
         const char *quantity = csv_field(&table, row, "quantity");
         double value = csv_value(&table, row, "value");
-        if (!quantity || isnan(value))
-            continue;
+        if (!quantity || !isfinite(value))
+            continue; /* of a file that was damaged, what is missing is measured anew */
         if (strcmp(quantity, "allreduce_s") == 0)
-            add_point(card, (int)csv_value(&table, row, "ranks"), csv_value(&table, row, "bytes"), value);
+            add_point(card, csv_value(&table, row, "ranks"), csv_value(&table, row, "bytes"), value);
         if (strcmp(quantity, "barrier_s") == 0 && card->links > 0)
             card->link[card->links - 1].barrier = value; /* of the ranks whose points stand before it */
         for (int i = 0; i < CARD_ENTRIES; i++)
