@@ -18,6 +18,7 @@
 #include <time.h>
 
 enum { FRESH_S = 3600 };
+static const double IMPOSSIBLE = 1e15; /* of seconds, and of bytes in one */
 
 double local_step(const struct local_cost *cost, struct work work)
 {
@@ -280,7 +281,7 @@ static bool is_fresh(const char *path, const char *key, const char *kernel)
 
 static void add_point(struct card *card, double of, double bytes, double seconds)
 {
-    const bool is_possible = of >= 2 && of <= RANKS_MOST && bytes > 0 && isfinite(bytes) && seconds > 0;
+    const bool is_possible = of >= 2 && of <= RANKS_MOST && bytes > 0 && bytes < IMPOSSIBLE && seconds > 0;
     if (!is_possible)
         return;
     const int ranks = (int)of;
@@ -316,7 +317,7 @@ enum card_found card_read(struct card *card, const char *folder, const struct su
     for (int row = 0; row < table.rows; row++) {
         const char *quantity = csv_field(&table, row, "quantity");
         double value = csv_value(&table, row, "value");
-        if (!quantity || !isfinite(value))
+        if (!quantity || !(fabs(value) < IMPOSSIBLE))
             continue; /* of a file that was damaged, what is missing is measured anew */
         if (strcmp(quantity, "allreduce_s") == 0)
             add_point(card, csv_value(&table, row, "ranks"), csv_value(&table, row, "bytes"), value);

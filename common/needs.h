@@ -1,8 +1,10 @@
 /* needs: the memory that a run would take, so that what cannot fit is refused before anything starts, and not ended by the
  * kernel minutes later.
  *
- * Who opens buffers says how many bytes they are (mlp_need() and so on), beside the function that opens them. Estimates are
- * of what is touched: within a fifth of what ranks were seen to take at most, wherever that was more than 200 MB. */
+ * Who opens buffers says how many bytes they are (mlp_need() and so on), beside the function that opens them. What is not
+ * counted: buffers of the MPI library, tables while they are written, pages of other processes. Against the most that two
+ * real ranks had resident (Open MPI 4.1.4, 2026-11-21): models of 25 and of 9.6 million parameters, messages of 256 MiB,
+ * batches of 1024 samples and of 256 texts, 0.4 to 3 GB together, were estimated 7 % too low to 9 % too high. */
 #ifndef LOCKSTEP_NEEDS_H
 #define LOCKSTEP_NEEDS_H
 

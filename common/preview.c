@@ -48,9 +48,9 @@ static void refuse_beyond(double available, const struct preview *p, const char 
     if (sum <= available)
         return;
     char *name = p->story->subject->name((const struct run *)p->base);
-    die(STATUS_USAGE, "%s: %d rank%s of %s need%s %.3g GB of memory, most of it for %s, and %.3g are free; ask for %s",
-        *typed ? typed : "as it stands", ranks, ranks == 1 ? "" : "s", name, ranks == 1 ? "s" : "", sum / 1e9,
-        needs_largest(&needs), available / 1e9, needs_cure(&needs));
+    die(STATUS_USAGE, "%s: %d rank%s of %s need%s %.*f GB of memory, most of it for %s, and %.1f are free; ask for %s",
+        *typed ? typed : "as it stands", ranks, ranks == 1 ? "" : "s", name, ranks == 1 ? "s" : "", sum < 10e9 ? 1 : 0,
+        sum / 1e9, needs_largest(&needs), available / 1e9, needs_cure(&needs));
 }
 
 /* "--steps 100 --hidden-dim 65536", shortened. Free it. */
@@ -59,6 +59,8 @@ static char *join(char *const *words)
     enum { MOST = 120 };
     char *joined = memory_text("%s", "");
     for (; *words && strlen(joined) < MOST; words++) {
+        if (strcmp(*words, "--dry-run") == 0)
+            continue;
         char *longer = memory_text("%s%s%.60s", joined, *joined ? " " : "", *words);
         free(joined);
         joined = longer;
@@ -116,7 +118,7 @@ static void tell_memory(FILE *out, const struct preview *p)
 {
     struct needs needs = need_of_all(p);
     double sum = needs_sum(&needs);
-    fprintf(out, "  memory    %.3g GB for all ranks, most of it for %s; %.3g GB are free\n", sum / 1e9,
+    fprintf(out, "  memory    %.2f GB for all ranks, most of it for %s; %.1f GB are free\n", sum / 1e9,
             needs_largest(&needs), memory_available() / 1e9);
 }
 

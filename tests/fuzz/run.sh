@@ -17,13 +17,14 @@ command -v clang >/dev/null || { echo "cannot fuzz: clang is not installed (Debi
 } >"$build.log" 2>&1 || { echo "cannot fuzz: the targets do not build; $build.log says why"; exit 1; }
 
 failed=0
+export ASAN_OPTIONS=detect_leaks=0 # what die() leaves behind is none
 for target in "${targets[@]}"; do
     found=$build/found/$target # what it makes up stays, so that the next run goes on from there
     mkdir -p "$found"
-    "$build/tests/fuzz_$target" -max_total_time="$seconds" -timeout=5 -detect_leaks=0 -rss_limit_mb=4096 -max_len=4096 -print_final_stats=1 \
+    "$build/tests/fuzz_$target" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=4096 -max_len=4096 -print_final_stats=1 \
         -artifact_prefix="$found/" "$found" "tests/fuzz/corpus/$target" >"$found.log" 2>&1
     status=$?
-    executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$found.log")
+    executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$found.log" | tail -1)
     printf '%s, %s, %d\n' "$target" "${executions:-0}" $((status != 0))
     ((status == 0)) || { failed=1; grep -E 'ERROR|runtime error|died of|asked for|given back|Test unit' "$found.log"; }
 done
