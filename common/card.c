@@ -281,7 +281,7 @@ static bool is_fresh(const char *path, const char *key, const char *kernel)
 
 static void add_point(struct card *card, double of, double bytes, double seconds)
 {
-    const bool is_possible = of >= 2 && of <= RANKS_MOST && bytes > 0 && bytes < IMPOSSIBLE && seconds > 0;
+    const bool is_possible = of >= 2 && of <= RANKS_MOST && bytes > 0 && bytes < IMPOSSIBLE && seconds > 1 / IMPOSSIBLE;
     if (!is_possible)
         return;
     const int ranks = (int)of;

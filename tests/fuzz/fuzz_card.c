@@ -2,6 +2,7 @@
 #include "fuzz.h"
 
 #include "card.h"
+#include "cores.h"
 #include "files.h"
 #include "memory.h"
 #include "subject.h"
@@ -27,7 +28,9 @@ static void write_card(const char *path, const struct run *run)
 {
     const char *folder = folder_of_cards();
     char *name = memory_text("%s/%s", folder, CARD_FILE), *line = NULL;
-    card_write(&(struct card){ .cores = 2 }, folder, CARD_FILE, &subject_mlp, run, "here");
+    struct card card = { .cores = 2 };
+    cores_name(card.cpu, CARD_NAME);
+    card_write(&card, folder, CARD_FILE, &subject_mlp, run, "here");
     size_t size = 0;
     char *head = file_read(name, NULL), *rows = file_read(path, &size);
     for (line = head; *line == '#';)
