@@ -313,6 +313,7 @@ enum card_found card_read(struct card *card, const char *folder, const struct su
         return CARD_NONE;
     struct entry entries[CARD_ENTRIES];
     list_entries(card, entries);
+    bool is_there[CARD_ENTRIES] = { false };
     int found = 0;
     for (int row = 0; row < table.rows; row++) {
         const char *quantity = csv_field(&table, row, "quantity");
@@ -326,7 +327,8 @@ enum card_found card_read(struct card *card, const char *folder, const struct su
         for (int i = 0; i < CARD_ENTRIES; i++)
             if (strcmp(quantity, entries[i].quantity) == 0) {
                 *entries[i].value = value;
-                found++;
+                found += !is_there[i];
+                is_there[i] = true;
             }
     }
     csv_free(&table);
