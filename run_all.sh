@@ -71,7 +71,7 @@ no_gpus="this build was made without CUDA (install NVIDIA's CUDA Toolkit and NCC
 
 die() # STATUS TEXT
 {
-    printf 'run_all.sh: %s\n' "$2" >&2
+    printf 'run_all.sh: %s\n' "${2//[[:cntrl:]]/?}" >&2 # one line, whatever a word may hold
     exit "$1"
 }
 

@@ -39,6 +39,8 @@ void blind_refuse(const struct run *run)
     if (run->guesses.count > 0)
         die(STATUS_USAGE, "--guess %.60s is of a case by name, and --blind hides which one runs; leave one out",
             run->guesses.text[0]);
+    if (run->dry_run)
+        die(STATUS_USAGE, "--dry-run tells what would run, and --blind hides it; leave one out");
     if (run->card_only)
         die(STATUS_USAGE, "--card-only measures no case that --blind could hide; leave one out");
     if (job_is_rank() && job_cores() == 0)

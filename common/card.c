@@ -18,6 +18,7 @@
 #include <time.h>
 
 enum { FRESH_S = 3600 };
+static const double IMPOSSIBLE = 1e15; /* of seconds, and of bytes in one */
 
 double local_step(const struct local_cost *cost, struct work work)
 {
@@ -301,8 +302,12 @@ static bool is_fresh(const char *path, const char *key, const char *kernel)
     return has_key && has_kernel;
 }
 
-static void add_point(struct card *card, int ranks, double bytes, double seconds)
+static void add_point(struct card *card, double of, double bytes, double seconds)
 {
+    const bool is_possible = of >= 2 && of <= RANKS_MOST && bytes > 0 && bytes < IMPOSSIBLE && seconds > 1 / IMPOSSIBLE;
+    if (!is_possible)
+        return;
+    const int ranks = (int)of;
     if (card->links == 0 || card->link[card->links - 1].ranks != ranks) {
         if (card->links == CARD_LINKS_MOST)
             return;
@@ -331,20 +336,22 @@ enum card_found card_read(struct card *card, const char *folder, const struct su
         return CARD_NONE;
     struct entry entries[CARD_ENTRIES];
     list_entries(card, entries);
+    bool is_there[CARD_ENTRIES] = { false };
     int found = 0;
     for (int row = 0; row < table.rows; row++) {
         const char *quantity = csv_field(&table, row, "quantity");
         double value = csv_value(&table, row, "value");
-        if (!quantity || isnan(value))
-            continue;
+        if (!quantity || !(fabs(value) < IMPOSSIBLE))
+            continue; /* of a file that was damaged, what is missing is measured anew */
         if (strcmp(quantity, "allreduce_s") == 0)
-            add_point(card, (int)csv_value(&table, row, "ranks"), csv_value(&table, row, "bytes"), value);
+            add_point(card, csv_value(&table, row, "ranks"), csv_value(&table, row, "bytes"), value);
         if (strcmp(quantity, "barrier_s") == 0 && card->links > 0)
             card->link[card->links - 1].barrier = value; /* of the ranks whose points stand before it */
         for (int i = 0; i < CARD_ENTRIES; i++)
             if (strcmp(quantity, entries[i].quantity) == 0) {
                 *entries[i].value = value;
-                found++;
+                found += !is_there[i];
+                is_there[i] = true;
             }
     }
     csv_free(&table);

@@ -4,8 +4,10 @@
 #include "die.h"
 #include "guess.h"
 #include "memory.h"
+#include "spans.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,11 +31,10 @@ static char *help_of(const struct story *story)
 }
 
 /* --quick and --blind leave the long runs out, unless they are asked for by name. */
-static bool is_too_long(const struct story *story, const struct options *base, const struct variant *variant)
+static bool is_long(const struct story *story, const struct options *base, const struct variant *variant)
 {
     struct options *settings = story_settings(story, base, variant);
-    const struct run *run = run_of(settings);
-    bool is = (run->quick || run->blind) && run->once;
+    bool is = run_of(settings)->once > 0;
     free(settings);
     return is;
 }
@@ -65,10 +66,11 @@ void cases_choose(struct cases *cases, const struct story *story, const struct o
     if (story->narrow)
         story->narrow(base);
     const struct option_list *wanted = &run_of(base)->cases;
+    const bool is_short = run_of(base)->quick || run_of(base)->blind;
     refuse_unknown(wanted, story);
     const char *names[CASES_MOST + 1] = { NULL };
     for (const struct variant *v = story->variants; v->name; v++)
-        if (v == story->variants || (wanted->count == 0 && !is_too_long(story, base, v)) ||
+        if (v == story->variants || (wanted->count == 0 && !(is_short && is_long(story, base, v))) ||
             option_list_has(wanted, v->name)) {
             names[cases->count] = v->name;
             cases->variant[cases->count++] = v;
@@ -87,14 +89,17 @@ void cases_refuse(const struct story *story, struct options *base)
         story->subject->refuse(run_of(base));
     double parameters = story->subject->gradient_bytes(run_of(base)) / sizeof(float);
     if (parameters > INT_MAX)
-        die(STATUS_USAGE, "a model of %.3g parameters is more than one all-reduce can take; choose smaller dimensions",
-            parameters);
+        die(STATUS_USAGE, "%s has %.3g parameters, and one all-reduce can take %d; choose smaller dimensions",
+            story->subject->name(run_of(base)), parameters, INT_MAX);
 }
 
 void cases_settle(struct cases *cases, const struct story *story, const struct options *base)
 {
-    for (int i = 0; i < cases->count; i++)
+    for (int i = 0; i < cases->count; i++) {
         cases->settings[i] = story_settings(story, base, cases->variant[i]);
+        if (story->complete)
+            story->complete(cases->settings[i]);
+    }
 }
 
 void cases_close(struct cases *cases)
@@ -115,17 +120,35 @@ int cases_quick_rounds(const struct cases *cases)
     return (ENOUGH + fewest - 1) / fewest;
 }
 
+enum { PHASES = 6, FEW = 10 }; /* spans of a micro-batch, and collectives of a step */
+
+static int spans_of_step(const struct cases *cases, const struct story *story, int i)
+{
+    int collectives = FEW + (story->collectives ? story->collectives(cases->settings[i]) : 0);
+    return collectives + PHASES * run_of(cases->settings[i])->accumulate;
+}
+
 int cases_most_spans(const struct cases *cases, const struct story *story)
 {
-    enum { PHASES = 6, FEW = 10 }; /* of a micro-batch, and collectives of a step */
     int most = 0;
     for (int i = 0; i < cases->count; i++)
         for (int round = 0; round < 2; round++) { /* all rounds after the first are alike */
             struct window window = run_window(run_of(cases->settings[i]), round);
-            int collectives = FEW + (story->collectives ? story->collectives(cases->settings[i]) : 0);
-            int spans = collectives + PHASES * run_of(cases->settings[i])->accumulate;
-            spans = spans * (window.warmup + window.measured);
+            int spans = spans_of_step(cases, story, i) * (window.warmup + window.measured);
             most = spans > most ? spans : most;
         }
     return most;
+}
+
+double cases_record(const struct cases *cases, const struct story *story)
+{
+    double ranks = 0, kept = 0, most = cases_most_spans(cases, story), span = sizeof(struct span);
+    for (int i = 0; i < cases->count; i++) {
+        struct run *run = run_of(cases->settings[i]);
+        struct window window = run_window(run, 0);
+        double made = spans_of_step(cases, story, i) - FEW; /* a step makes hardly more */
+        kept += made * (window.warmup + window.measured) * run->ranks;
+        ranks = fmax(ranks, run->ranks);
+    }
+    return (ranks * most + kept) * span;
 }

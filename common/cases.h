@@ -30,6 +30,10 @@ void cases_close(struct cases *cases);
  * luck. */
 int cases_quick_rounds(const struct cases *cases);
 
+/* Bytes that all ranks together keep of who did what when: each its own spans, and rank 0 those of all, of each case's first
+ * round until the end. Once the cases are settled. */
+double cases_record(const struct cases *cases, const struct story *story);
+
 /* Room for the spans of the longest block of any case and round. */
 int cases_most_spans(const struct cases *cases, const struct story *story);
 

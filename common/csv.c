@@ -82,7 +82,7 @@ static char *read_text(const char *path, char *why, int size)
     size_t length = 0;
     char *text = file_read(path, &length);
     if (!text) {
-        snprintf(why, (size_t)size, "%s: %s", path, strerror(errno));
+        snprintf(why, (size_t)size, "%.200s: %s; name one that can be read", path, strerror(errno));
         return NULL;
     }
     if (strlen(text) < length) {
@@ -200,7 +200,7 @@ bool csv_read(const char *path, struct csv_table *table, char *why, int size)
         table->line[++table->rows] = line;
     }
     if (table->rows < 0) {
-        snprintf(why, (size_t)size, "%s: holds no line of names", path);
+        snprintf(why, (size_t)size, "%s: holds no line of names; the first one names the columns", path);
         csv_free(table);
         return false;
     }

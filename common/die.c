@@ -33,15 +33,43 @@ static void keep(const char *text)
     fclose(file);
 }
 
-/* One line, whatever a user's word may hold. */
+/* Takes its middle out of a long text: what is wrong stands at the beginning, the cure at the end. */
+static void shorten(char *text)
+{
+    enum { MOST = 1000, BEGIN = 600, END = 300 };
+    static const char gap[] = " ... ";
+    size_t length = strlen(text);
+    if (length <= MOST)
+        return;
+    memcpy(text + BEGIN, gap, strlen(gap));
+    memmove(text + BEGIN + strlen(gap), text + length - END, END + 1);
+}
+
+/* Bytes of the character of UTF-8 that begins here; 0 where none does, or one that is not to be shown: a control. */
+static int printable(const char *at)
+{
+    const unsigned char *c = (const unsigned char *)at;
+    int more = c[0] < 0x80 ? 0 : c[0] < 0xc2 ? -1 : c[0] < 0xe0 ? 1 : c[0] < 0xf0 ? 2 : c[0] < 0xf5 ? 3 : -1;
+    for (int i = 1; i <= more; i++)
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    bool is_control = c[0] < ' ' || c[0] == 0x7f || (c[0] == 0xc2 && c[1] < 0xa0);
+    return is_control ? 0 : 1 + more;
+}
+
+/* One line, not a long one, whatever a user's word may hold. */
 static void say(const char *format, va_list arguments, bool is_last)
 {
     char *text = NULL;
     if (vasprintf(&text, format, arguments) < 0)
         return;
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
+    shorten(text);
+    for (char *c = text; *c;) {
+        int bytes = printable(c);
+        if (bytes == 0)
             *c = '?';
+        c += bytes ? bytes : 1;
+    }
     fflush(stdout);
     fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
     if (is_last)

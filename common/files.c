@@ -6,6 +6,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -32,6 +34,37 @@ int file_make_folder(const char *path)
     if (!error && stat(path, &status) == 0 && !S_ISDIR(status.st_mode))
         error = ENOTDIR;
     return !error && access(path, W_OK | X_OK) != 0 ? errno : error;
+}
+
+static bool has_long_name(const char *path)
+{
+    bool is_long = strlen(path) >= PATH_MAX;
+    for (; *path; path += strcspn(path, "/") + strspn(path + strcspn(path, "/"), "/"))
+        is_long |= strcspn(path, "/") > NAME_MAX;
+    return is_long;
+}
+
+int file_may_make_folder(const char *path)
+{
+    if (path[0] == '\0' || has_long_name(path))
+        return path[0] ? ENAMETOOLONG : ENOENT;
+    char *above = memory_text("%s", path); /* the nearest that is there decides */
+    struct stat status;
+    int error = stat(above, &status) == 0 ? 0 : errno;
+    while (error == ENOENT) {
+        char *slash = strrchr(above, '/');
+        if (slash && slash > above)
+            *slash = '\0';
+        else
+            strcpy(above, slash ? "/" : ".");
+        error = stat(above, &status) == 0 ? 0 : errno;
+    }
+    if (!error && !S_ISDIR(status.st_mode))
+        error = ENOTDIR;
+    if (!error && access(above, W_OK | X_OK) != 0)
+        error = errno;
+    free(above);
+    return error;
 }
 
 /* --- beginning -------------------------------------------------------------------------------------------------- */

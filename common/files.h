@@ -20,6 +20,9 @@ struct file {
 /* Makes `path` and the folders above it. Returns 0, or the errno of what went wrong. */
 int file_make_folder(const char *path);
 
+/* Whether it could, without making any: 0, or an errno. */
+int file_may_make_folder(const char *path);
+
 /* Starts writing folder/name; the folder is made when missing. Ends the program when that cannot be. */
 struct file file_begin(const char *folder, const char *name);
 

@@ -314,19 +314,24 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     lab->argc = argc;
     lab->argv = argv;
     cases_choose(&lab->cases, story, lab->tables, base, argc, argv);
-    if (story->instead && story->instead(base, job_is_rank() || run_of(base)->blind ? NULL : stdout)) {
+    const bool may_do_else = !job_is_rank() && !run_of(base)->blind && !run_of(base)->dry_run;
+    if (story->instead && story->instead(base, may_do_else ? stdout : NULL)) {
         if (job_is_rank())
             die(STATUS_USAGE, "what was asked for needs no ranks; leave out mpirun or srun");
         if (run_of(base)->blind)
             die(STATUS_USAGE, "what was asked for trains nothing that --blind could hide; leave out --blind");
+        if (run_of(base)->dry_run)
+            die(STATUS_USAGE, "what was asked for starts nothing that --dry-run could leave out; leave out --dry-run");
         exit(STATUS_RIGHT);
     }
     algorithm_choose((enum algorithm)run_of(base)->algorithm);
     if (!job_is_rank()) {
         job_refuse_strangers();
         cases_refuse(story, base);
-        supervise(story, base, argv);
+        supervise(story, base, &lab->cases, lab->tables, argv);
     }
+    if (run_of(base)->dry_run)
+        die(STATUS_USAGE, "--dry-run starts no ranks, and these have started; leave out mpirun or srun");
     if (!job_platform() && run_simulates(run_of(base)))
         die(STATUS_USAGE, "a simulated machine starts its own ranks; start the lab without mpirun or srun");
     mode_become(run_of(base), story->lab, argv);

@@ -55,13 +55,27 @@ static float *features_in(const struct loader *l, void *inbox)
     return (float *)((char *)inbox + l->head);
 }
 
+/* Samples of the data set: max(2 steps B, 4 B ranks), or so many global batches as are kept. */
+static size_t set_size(const struct run *run, int most_samples)
+{
+    int batches = larger(4, 2 * run->steps / run->ranks);
+    batches = batches < MOST_BATCHES ? batches : MOST_BATCHES;
+    return (size_t)run->ranks * (size_t)larger(batches * run->batch_size, most_samples);
+}
+
+struct needs loader_need(const struct run *run, int most_samples)
+{
+    enum { INBOXES = 2 };
+    double set = (double)set_size(run, most_samples), sample = 4.0 * run->input_dim; /* bytes of its features */
+    double lists = sizeof(int32_t) + sizeof(uint32_t);                               /* label, place in the order */
+    return (struct needs){ .of = { [NEED_DATA] = set * (sample + lists) + INBOXES * sample * most_samples } };
+}
+
 struct loader *loader_open(const struct run *run, int most_samples)
 {
     struct loader *l = memory_new(1, sizeof *l);
     l->input_dim = run->input_dim;
-    int batches = larger(4, 2 * run->steps / run->ranks); /* max(2 steps B, 4 B ranks) over B ranks */
-    batches = batches < MOST_BATCHES ? batches : MOST_BATCHES;
-    l->set = (size_t)run->ranks * (size_t)larger(batches * run->batch_size, most_samples);
+    l->set = set_size(run, most_samples);
     if (device_computes())
         draw_set(l, run);
     const size_t aligned = 256; /* bytes: as new memory of a GPU is, which products are fastest on */

@@ -22,6 +22,7 @@ struct share share_even(const struct run *run, int rank);
 
 /* The data set that `run` asks for, alike on every rank, and buffers for shares of at most `most_samples`. */
 struct loader *loader_open(const struct run *run, int most_samples);
+struct needs loader_need(const struct run *run, int most_samples);
 void loader_close(struct loader *loader);
 
 /* Back to the first batch. This rank will get its `share` of each, and fetch `ahead` batches early (0 or 1). Each

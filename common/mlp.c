@@ -78,6 +78,17 @@ struct mlp *mlp_open(const struct run *run, int most_samples)
     return model;
 }
 
+struct needs mlp_need(const struct run *run, int most_samples)
+{
+    int width[MLP_LAYERS + 1];
+    double cells = 0; /* per sample: outputs, and of all but the last layer slope and back */
+    list_widths(run, width);
+    for (int layer = 0; layer < MLP_LAYERS; layer++)
+        cells += (layer < MLP_LAYERS - 1 ? 3.0 : 1.0) * width[layer + 1];
+    return (struct needs){ .of = { [NEED_MODEL] = 3 * mlp_gradient_bytes(run), /* initial, parameters, gradients */
+                                   [NEED_ACTIVATIONS] = cells * most_samples * sizeof(float) } };
+}
+
 void mlp_close(struct mlp *model)
 {
     for (int layer = 0; layer < MLP_LAYERS; layer++)

@@ -6,6 +6,7 @@
 #ifndef LOCKSTEP_MLP_H
 #define LOCKSTEP_MLP_H
 
+#include "needs.h"
 #include "run.h"
 
 #include <stddef.h>
@@ -25,6 +26,7 @@ struct mlp;
 
 /* Buffers for at most `most_samples` per batch; weights as mlp_restart() leaves them. */
 struct mlp *mlp_open(const struct run *run, int most_samples);
+struct needs mlp_need(const struct run *run, int most_samples);
 void mlp_close(struct mlp *model);
 
 /* Back to the start: uniform in +-1/sqrt(D(l)) for weights and bias of layer l (torch.nn.Linear's default), drawn

@@ -92,6 +92,15 @@ static int word_index(const char *words, const char *text)
     return -1;
 }
 
+/* They would end lines of files that quote the word, or words that are handed on (job.h). */
+static void refuse_controls(const struct option_row *row, const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            die(STATUS_USAGE, "%s takes no control characters, and '%.*s' holds the one of code %d; leave it out",
+                row->flag, SHOWN_CHARACTERS, text, *c);
+}
+
 static void store(const struct option_row *row, void *values, const char *text)
 {
     void *place = (char *)values + row->offset;
@@ -115,9 +124,11 @@ static void store(const struct option_row *row, void *values, const char *text)
         break;
     }
     case OPTION_TEXT:
+        refuse_controls(row, text);
         *(const char **)place = text;
         break;
     case OPTION_LIST: {
+        refuse_controls(row, text);
         struct option_list *list = place;
         if (list->count == OPTION_LIST_MOST)
             die(STATUS_USAGE, "%s may be given at most %d times", row->flag, OPTION_LIST_MOST);
@@ -161,7 +172,8 @@ static void print_value(FILE *out, const struct option_row *row, const void *val
 
 static void print_help(const struct option_row *const *tables, const void *values, const char *story)
 {
-    printf("%s\n\nusage: %s [option value]...\n\n", story, program_invocation_short_name);
+    printf("%s\n\nusage: %s [option value]...; of an option given twice the last value counts\n\n", story,
+           program_invocation_short_name);
     for (; *tables; tables++) {
         for (const struct option_row *row = *tables; row->flag; row++) {
             int width = printf("  %s", row->flag);

@@ -2,7 +2,8 @@
  * three cannot drift apart.
  *
  * A program hands over one struct that already holds its defaults; each row says where in it the value goes.
- * `--flag value` and `--flag=value` mean the same. Whatever is not understood ends the program with
+ * `--flag value` and `--flag=value` mean the same; of a flag given twice the last value counts, and --help says so: a line
+ * can be called again with something else behind it. Whatever is not understood ends the program with
  * STATUS_USAGE and one line that names the word and the cure. */
 #ifndef LOCKSTEP_OPTIONS_H
 #define LOCKSTEP_OPTIONS_H

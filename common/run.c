@@ -84,6 +84,7 @@ const struct option_row run_option_rows[] = {
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { "--deadline-s", OPTION_NUMBER, AT(deadline_s), 0, 1e6, "S",
       "give up a run without a sign of life for so long; 0: derived from what is predicted" },
+    { "--dry-run", OPTION_SWITCH, AT(dry_run), 0, 0, "", "check everything, tell what would run, start nothing" },
     { "--card-mb", OPTION_INTEGER, AT(card_mb), 0, 4096, "MiB",
       "all-reduces that the card can predict; 0: as the lab needs" },
     { "--card-only", OPTION_SWITCH, AT(card_only), 0, 0, "", "measure the machine card, show it, stop" },
@@ -164,13 +165,13 @@ void run_refuse(const struct run *run)
 
 int run_make_folder(const struct run *run)
 {
-    return file_make_folder(run->out);
+    return run->dry_run ? file_may_make_folder(run->out) : file_make_folder(run->out);
 }
 
 void run_refuse_folder(const struct run *run, int error)
 {
     if (error)
-        die(STATUS_USAGE, "--out %s cannot be written: %s; name a folder that can", run->out, strerror(error));
+        die(STATUS_USAGE, "--out %.200s cannot be written: %s; name a folder that can", run->out, strerror(error));
 }
 
 struct window run_window(const struct run *run, int round)

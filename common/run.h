@@ -40,6 +40,7 @@ struct run {
     int once;         /* not an option: so many steps are measured, in the first round only; 0: in every round */
     bool takes_turns; /* not an option: ranks compute in turns, simulated or for lack of cores, and a round is slow */
     int card_mb;      /* MiB that the card's all-reduces reach at least, if the lab needs no more */
+    bool dry_run;     /* tell what would run, and start nothing */
     bool card_only;   /* measure the machine card, show it, stop */
     int backend;      /* enum backend */
     int device;       /* enum device: what ranks train on */
@@ -83,7 +84,8 @@ char *run_folder(const struct run *run, const char *platform);
 /* Ends the program with STATUS_USAGE when settings contradict each other. */
 void run_refuse(const struct run *run);
 
-/* Makes `out`. Returns 0, or the errno that run_refuse_folder() ends the program with, as STATUS_USAGE. */
+/* Makes `out`, or in a dry run finds out whether it could be made. Returns 0, or the errno that run_refuse_folder() ends the
+ * program with, as STATUS_USAGE. */
 int run_make_folder(const struct run *run);
 void run_refuse_folder(const struct run *run, int error);
 

@@ -37,8 +37,13 @@ struct story {
     bool (*instead)(const struct options *options, FILE *out);
     /* Adds to run.cases what the lab's own options ask for. May be NULL. */
     void (*narrow)(struct options *options);
+    /* Finds out of a case's settings what takes a while to find out, and nobody needs who only looks through the cases. May
+     * be NULL. */
+    void (*complete)(struct options *options);
     /* The formula: from settings and card, never from the run. */
     struct prediction (*predict)(const struct options *options, const struct card *card);
+    /* What the lab itself opens in each rank that computes. */
+    struct needs (*need)(const struct options *options);
     /* Bytes of a lab's largest message, where it is not the gradients; else NULL. */
     double (*largest_message)(const struct options *options);
     /* Collectives of a step, for a lab that may have more than ten; else NULL. */

@@ -4,6 +4,7 @@
 #define LOCKSTEP_SUBJECT_H
 
 #include "adamw.h"
+#include "needs.h"
 #include "options.h"
 #include "run.h"
 #include "work.h"
@@ -32,6 +33,7 @@ struct subject {
     int shapes;
     unsigned terms;
     void *(*open)(const struct run *run);
+    struct needs (*need)(const struct run *run); /* of what is opened so */
     void (*close)(void *bench);
     struct work (*shape)(void *bench, int shape); /* from now on */
     void (*fetch)(void *bench);

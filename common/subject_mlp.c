@@ -20,17 +20,29 @@ struct bench {
     const struct batch *batch;
 };
 
+/* One rank draws a data set from which the largest batch can be dealt. */
+static struct run widen(const struct run *run)
+{
+    struct run wide = *run;
+    wide.batch_size = samples_of(run->batch_size, SHAPES - 1);
+    wide.ranks = 1;
+    wide.steps = 1;
+    return wide;
+}
+
 static void *open_bench(const struct run *run)
 {
     struct bench *bench = memory_new(1, sizeof *bench);
-    int largest = samples_of(run->batch_size, SHAPES - 1);
-    struct run wide = *run; /* one rank draws a data set from which the largest batch can be dealt */
-    wide.batch_size = largest;
-    wide.ranks = 1;
-    wide.steps = 1;
+    struct run wide = widen(run);
     bench->batch_size = run->batch_size;
-    bench->trainer = trainer_open(&wide, largest);
+    bench->trainer = trainer_open(&wide, wide.batch_size);
     return bench;
+}
+
+static struct needs need_of_bench(const struct run *run)
+{
+    struct run wide = widen(run);
+    return trainer_need(&wide, wide.batch_size);
 }
 
 static void close_bench(void *argument)
@@ -120,6 +132,7 @@ const struct subject subject_mlp = {
     .shapes = SHAPES,
     .terms = 1u << COST_FIXED | 1u << COST_PER_SAMPLE,
     .open = open_bench,
+    .need = need_of_bench,
     .close = close_bench,
     .shape = shape,
     .fetch = fetch,

@@ -31,15 +31,28 @@ static int scaled(double factor, int whole)
     return part > 0 ? part : 1;
 }
 
-static void open_shape(struct bench *bench, int i)
+/* The run of one shape, of one rank and step. */
+static struct run run_of_shape(const struct run *run, int i)
 {
-    struct run alone = bench->run;
+    struct run alone = *run;
     alone.ranks = 1;
     alone.steps = 1;
-    alone.batch_size = scaled(shapes[i].texts, bench->run.batch_size);
-    alone.texts.fixed_length = scaled(shapes[i].length, bench->run.texts.max_length);
-    struct token_recipe recipe = text_recipe(&alone, true);
+    alone.batch_size = scaled(shapes[i].texts, run->batch_size);
+    alone.texts.fixed_length = scaled(shapes[i].length, run->texts.max_length);
+    return alone;
+}
+
+static struct token_recipe recipe_of(const struct run *alone)
+{
+    struct token_recipe recipe = text_recipe(alone, true);
     recipe.max_tokens = 1; /* no more texts than the batches need */
+    return recipe;
+}
+
+static void open_shape(struct bench *bench, int i)
+{
+    struct run alone = run_of_shape(&bench->run, i);
+    struct token_recipe recipe = recipe_of(&alone);
     bench->of[i].corpus = token_corpus_open(&recipe);
     bench->of[i].plan = token_plan_open(&recipe, bench->of[i].corpus, token_dealings[TOKENS_SAMPLE]);
     bench->of[i].trainer = text_trainer_open(&alone, bench->of[i].corpus, token_plan_most(bench->of[i].plan));
@@ -51,6 +64,20 @@ static void *open_bench(const struct run *run)
     struct bench *bench = memory_new(1, sizeof *bench);
     bench->run = *run;
     return bench;
+}
+
+static struct needs need_of_bench(const struct run *run)
+{
+    struct transformer_shape transformer = text_shape(run);
+    struct needs all = { 0 };
+    for (int i = 0; i < SHAPES; i++) {
+        struct run alone = run_of_shape(run, i);
+        struct token_recipe recipe = recipe_of(&alone);
+        double rows = (double)alone.batch_size * alone.texts.fixed_length;
+        all =
+            needs_add(all, text_trainer_need(&recipe, &transformer, rows, alone.batch_size, alone.texts.fixed_length));
+    }
+    return all;
 }
 
 static void close_bench(void *argument)
@@ -183,6 +210,7 @@ const struct subject subject_text = {
     .shapes = SHAPES,
     .terms = 1u << COST_FIXED | 1u << COST_PER_PADDED_TOKEN | 1u << COST_PER_PADDED_TOKEN_LENGTH,
     .open = open_bench,
+    .need = need_of_bench,
     .close = close_bench,
     .shape = shape,
     .fetch = fetch,

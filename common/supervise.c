@@ -12,6 +12,7 @@
 #include "number.h"
 #include "patience.h"
 #include "platform.h"
+#include "preview.h"
 #include "riddle.h"
 
 #include <math.h>
@@ -36,8 +37,16 @@ struct request {
     enum mode mode;            /* of real ranks */
     int gpus;                  /* of this machine, for a mode that takes them */
     struct platform *platform; /* to simulate; NULL: real ranks */
+    enum { HERE, SIMULATED, BOTH } place;
+    const char *lacks; /* what is missing for the first of both; NULL where nothing is */
     bool is_silent;
 };
+
+/* What leaves real ranks out where simulated ones run too; NULL for nothing. */
+static const char *left_out(const struct run *run)
+{
+    return run->blind ? "--blind" : run->quick ? "--quick" : NULL;
+}
 
 /* What every rank runs. Free it. */
 static char *program_of(const struct request *request)
@@ -245,12 +254,14 @@ static char *write_dedicated(const struct request *request)
     return path;
 }
 
-/* Runs the lab on simulated ranks. */
+/* Runs the lab on simulated ranks: of the machine that was named, or on dedicated cores. */
 static int simulate(struct request request)
 {
+    if (request.platform)
+        return run_once(&request);
     struct platform platform;
-    char *dedicated = request.run->platform ? NULL : write_dedicated(&request);
-    platform_open(&platform, dedicated ? dedicated : request.run->platform, request.run->ranks);
+    char *dedicated = write_dedicated(&request);
+    platform_open(&platform, dedicated, request.run->ranks);
     request.platform = &platform;
     int status = run_once(&request);
     platform_close(&platform);
@@ -264,7 +275,7 @@ static int simulate(struct request request)
 static int run_twice(const struct request *request)
 {
     int ranks = request->run->ranks, cores = request->cores;
-    const char *only = request->run->blind ? "--blind" : request->run->quick ? "--quick" : NULL;
+    const char *only = left_out(request->run);
     int status = simulate(*request);
     if (status == STATUS_RIGHT && only)
         printf("\nFor real, the %d ranks would share %d core%s; %s leaves that out, --backend mpi runs it.\n", ranks,
@@ -276,7 +287,8 @@ static int run_twice(const struct request *request)
     return start(request, NULL);
 }
 
-static int run_on_cores(const struct request *request)
+/* Where ranks on cores run; ends the program where they cannot. */
+static void choose_place(struct request *request)
 {
     const struct run *run = request->run;
     bool must_simulate = run_simulates(run);
@@ -284,14 +296,37 @@ static int run_on_cores(const struct request *request)
     const char *lacks = must_simulate || is_crowded ? platform_lacks(request->story->lab) : NULL;
     if (must_simulate && lacks)
         die(STATUS_CANNOT, "cannot simulate ranks: %s", lacks);
-    if (is_crowded && lacks)
-        warn("%d ranks on %d cores, and dedicated cores cannot be simulated: %s", run->ranks, request->cores, lacks);
-    if (must_simulate)
-        return simulate(*request);
-    return is_crowded && !lacks ? run_twice(request) : run_once(request);
+    request->place = must_simulate ? SIMULATED : is_crowded && !lacks ? BOTH : HERE;
+    request->lacks = is_crowded ? lacks : NULL;
 }
 
-void supervise(const struct story *story, const struct options *base, char *const *arguments)
+static int run_there(const struct request *request)
+{
+    if (request->lacks)
+        warn("%d ranks on %d cores, and dedicated cores cannot be simulated: %s", request->run->ranks, request->cores,
+             request->lacks);
+    return request->place == SIMULATED ? simulate(*request)
+           : request->place == BOTH    ? run_twice(request)
+                                       : run_once(request);
+}
+
+static struct preview preview_of(const struct request *request, struct cases *cases,
+                                 const struct option_row *const *tables)
+{
+    bool is_real = request->place == HERE || (request->place == BOTH && !left_out(request->run));
+    return (struct preview){ .story = request->story,
+                             .base = request->base,
+                             .tables = tables,
+                             .cases = cases,
+                             .cores = request->cores,
+                             .is_simulated = request->place != HERE,
+                             .is_real = is_real,
+                             .platform = request->platform,
+                             .on_gpus = request->mode == MODE_CORES ? NULL : mode_device(request->mode) };
+}
+
+void supervise(const struct story *story, const struct options *base, struct cases *cases,
+               const struct option_row *const *tables, char *const *arguments)
 {
     if (strcmp(device_name(), "cuda") == 0)
         die(STATUS_USAGE, "a program for GPUs is started by the one for cores; start build/bin/%s", story->lab);
@@ -303,8 +338,21 @@ void supervise(const struct story *story, const struct options *base, char *cons
     struct gpus gpus;
     request.mode = mode_choose(run, run->ranks, &gpus);
     request.gpus = gpus.count;
+    if (request.mode == MODE_CORES)
+        choose_place(&request);
+    struct platform named;
+    if (run->platform) {
+        platform_open(&named, run->platform, run->ranks);
+        request.platform = &named;
+    }
+    const struct preview preview = preview_of(&request, cases, tables);
+    preview_refuse_memory(&preview, arguments);
     run_refuse_folder(run, run_make_folder(run));
+    if (run->dry_run) {
+        preview_tell(stdout, &preview);
+        exit(STATUS_RIGHT);
+    }
     mode_tell(request.mode, run, &gpus);
     gpus_close(&gpus);
-    exit(request.mode == MODE_CORES ? run_on_cores(&request) : run_once(&request));
+    exit(run_there(&request));
 }

@@ -76,6 +76,12 @@ struct text_loader *text_loader_open(const struct token_corpus *corpus, int voca
     return l;
 }
 
+struct needs text_loader_need(double texts, double tokens, double most_rows, double most_texts)
+{
+    double batch = most_texts * (sizeof(struct text) + sizeof(int32_t)) + most_rows * sizeof(int32_t);
+    return (struct needs){ .of = { [NEED_DATA] = tokens * sizeof(int32_t) + texts * sizeof(size_t) + batch } };
+}
+
 void text_loader_close(struct text_loader *l)
 {
     free(l->word);

@@ -4,6 +4,7 @@
 #ifndef LOCKSTEP_TEXT_LOADER_H
 #define LOCKSTEP_TEXT_LOADER_H
 
+#include "needs.h"
 #include "text.h"
 #include "tokens.h"
 #include "work.h"
@@ -16,6 +17,7 @@ struct work token_work(const struct token_batch *batch);
 /* The words of a corpus, alike on every rank: 1 … vocab-1, 0 being padding; and buffers for batches of at most `most`. */
 struct text_loader *text_loader_open(const struct token_corpus *corpus, int vocab, int seed, struct token_most most);
 void text_loader_close(struct text_loader *loader);
+struct needs text_loader_need(double texts, double tokens, double most_rows, double most_texts);
 
 /* What a rank reads from now on. */
 struct reading {

@@ -37,6 +37,18 @@ struct text_trainer text_trainer_open(const struct run *run, const struct token_
     return t;
 }
 
+struct needs text_trainer_need(const struct token_recipe *recipe, const struct transformer_shape *shape, double rows,
+                               double texts, int length)
+{
+    double all = token_recipe_texts(recipe), tokens = all * token_recipe_length(recipe);
+    struct needs needs =
+        needs_add(text_loader_need(all, tokens, rows, texts), transformer_need(shape, rows, texts, length));
+    needs.of[NEED_MODEL] += 3 * transformer_gradient_bytes(shape); /* two moments and the sums */
+    double listed = 2 * sizeof(int) + sizeof(uint32_t) + sizeof(struct token_batch) / 2.0; /* … of two texts or more */
+    needs.of[NEED_DATA] += all * listed;
+    return needs;
+}
+
 void text_trainer_close(struct text_trainer *t)
 {
     device_free(t->sums);

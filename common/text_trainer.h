@@ -25,6 +25,10 @@ struct transformer_shape text_shape(const struct run *run);
 struct text_trainer text_trainer_open(const struct run *run, const struct token_corpus *corpus, struct token_most most);
 void text_trainer_close(struct text_trainer *trainer);
 
+/* Of one, with its corpus and a plan, for batches of so many rows and texts of at most `length` tokens. */
+struct needs text_trainer_need(const struct token_recipe *recipe, const struct transformer_shape *shape, double rows,
+                               double texts, int length);
+
 /* Model and optimizer as they were at first; the loader as text_loader_restart() has it. */
 void text_trainer_restart(struct text_trainer *trainer, struct reading reading);
 

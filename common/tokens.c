@@ -21,7 +21,7 @@ const struct token_dealing token_dealings[TOKENS_STRATEGIES] = {
 };
 
 /* A double, because the product of legal settings may exceed every integer. */
-static double count_texts(const struct token_recipe *recipe)
+double token_recipe_texts(const struct token_recipe *recipe)
 {
     double for_steps = 8.0 * recipe->steps * recipe->batch_size * recipe->ranks;
     double for_budget = floor((double)recipe->max_tokens * recipe->ranks / 32);
@@ -30,7 +30,7 @@ static double count_texts(const struct token_recipe *recipe)
 
 bool token_recipe_works(const struct token_recipe *recipe)
 {
-    double count = count_texts(recipe);
+    double count = token_recipe_texts(recipe);
     return count >= recipe->ranks && count <= MOST_TEXTS;
 }
 
@@ -47,10 +47,19 @@ static int draw_length(const struct token_recipe *recipe, struct random *random)
     return (int)fmax(recipe->min_length, fmin(recipe->max_length, length));
 }
 
+double token_recipe_length(const struct token_recipe *recipe)
+{
+    if (recipe->is_fixed)
+        return recipe->fixed_length;
+    double low = recipe->min_length, high = recipe->max_length;
+    double mean = high > low ? (high - low) / log(high / low) : low; /* the logarithm is uniform */
+    return recipe->outlier_prob * high + (1 - recipe->outlier_prob) * mean;
+}
+
 struct token_corpus *token_corpus_open(const struct token_recipe *recipe)
 {
     struct token_corpus *corpus = memory_new(1, sizeof *corpus);
-    corpus->count = (int)count_texts(recipe);
+    corpus->count = (int)token_recipe_texts(recipe);
     corpus->length = memory_new((size_t)corpus->count, sizeof *corpus->length);
     corpus->label = memory_new((size_t)corpus->count, sizeof *corpus->label);
     struct random random;

@@ -35,6 +35,8 @@ struct token_corpus {
     int *length; /* (count), tokens */
     int *label;  /* (count) */
 };
+double token_recipe_texts(const struct token_recipe *recipe);
+double token_recipe_length(const struct token_recipe *recipe); /* of a text, in the mean */
 struct token_corpus *token_corpus_open(const struct token_recipe *recipe);
 void token_corpus_close(struct token_corpus *corpus);
 

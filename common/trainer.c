@@ -11,6 +11,13 @@ struct trainer trainer_open(const struct run *run, int most_samples)
     return t;
 }
 
+struct needs trainer_need(const struct run *run, int most_samples)
+{
+    struct needs needs = needs_add(loader_need(run, most_samples), mlp_need(run, most_samples));
+    needs.of[NEED_MODEL] += 3 * mlp_gradient_bytes(run); /* two moments and the sums */
+    return needs;
+}
+
 void trainer_close(struct trainer *t)
 {
     device_free(t->sums);

@@ -20,6 +20,7 @@ struct trainer {
 /* `most_samples`: in a batch of this rank. */
 struct trainer trainer_open(const struct run *run, int most_samples);
 void trainer_close(struct trainer *trainer);
+struct needs trainer_need(const struct run *run, int most_samples);
 
 /* Model and optimizer as they were at first; the loader as loader_restart() has it. */
 void trainer_restart(struct trainer *trainer, struct share share, int ahead, float scale);

@@ -135,6 +135,21 @@ struct transformer *transformer_open(struct transformer_shape shape, int most_ro
     return model;
 }
 
+struct needs transformer_need(const struct transformer_shape *shape, double most_rows, double most_texts,
+                              int most_length)
+{
+    struct transformer model = { .shape = *shape };
+    find_offsets(model.offset, shape);
+    struct buffer list[BUFFERS];
+    list_buffers(list, &model, (size_t)most_rows, (size_t)most_texts, most_length);
+    double floats = 0;
+    for (int i = 0; i < BUFFERS; i++)
+        floats += (double)list[i].floats;
+    double parameters = (double)transformer_parameter_count(&model);
+    return (struct needs){ .of = { [NEED_MODEL] = 3 * parameters * sizeof(float), /* initial, parameters, gradients */
+                                   [NEED_ACTIVATIONS] = (floats - 2 * parameters) * sizeof(float) } };
+}
+
 void transformer_close(struct transformer *model)
 {
     struct buffer list[BUFFERS];

@@ -7,6 +7,7 @@
 #ifndef LOCKSTEP_TRANSFORMER_H
 #define LOCKSTEP_TRANSFORMER_H
 
+#include "needs.h"
 #include "text.h"
 #include "work.h"
 
@@ -45,6 +46,8 @@ struct transformer;
  * as transformer_restart() leaves them. Nothing is allocated later. Ends the program where the shape is impossible. */
 struct transformer *transformer_open(struct transformer_shape shape, int most_rows, int most_texts, int most_length);
 void transformer_close(struct transformer *model);
+struct needs transformer_need(const struct transformer_shape *shape, double most_rows, double most_texts,
+                              int most_length);
 
 /* Back to the start, drawn from the shape's seed, hence alike on all ranks: embedding standard normal, norms weight 1
  * and bias 0, linear layers uniform in +-1/sqrt(inputs), which are PyTorch's defaults. Gradients are poisoned with NaN:

@@ -199,6 +199,11 @@ static struct prediction predict(const struct options *o, const struct card *car
     return predict_mixed(&spared, &hit, any);
 }
 
+static struct needs need(const struct options *o)
+{
+    return trainer_need(&o->run, run_global_batch(&o->run)); /* the share of one rank may be nearly all */
+}
+
 static int culprit(const struct options *o)
 {
     bool is_one = (o->stall != STALL_NONE && !o->roams) || o->passes > 1;
@@ -218,6 +223,7 @@ static const struct story story = {
     .rows = rows,
     .options_size = sizeof(struct options),
     .refuse = refuse,
+    .need = need,
     .predict = predict,
     .hides = "--slow-rank",
     .culprit = culprit,

@@ -129,6 +129,11 @@ static int culprit(const struct options *o)
     return o->work == STALL_NONE || o->is_spread ? -1 : 0;
 }
 
+static struct needs need(const struct options *o)
+{
+    return trainer_need(&o->run, o->run.batch_size);
+}
+
 static char *event(const struct options *o)
 {
     return memory_text("rank 0 sleeps %g ms on the host after every backward, and all meet at a barrier", o->host_ms);
@@ -141,6 +146,7 @@ static const struct story story = {
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
+    .need = need,
     .predict = predict,
     .culprit = culprit,
     .asked = "barrier_ws4",

@@ -112,13 +112,9 @@ static struct buckets cut_own(const struct options *o)
 static void refuse(const struct options *o)
 {
     int count = buckets_needed(message_floats(o), bucket_floats(o));
-    double bytes = 4.0 * MIB * o->comm_mb * o->run.ranks, available = memory_available();
     if (count > BUCKETS_MOST)
         die(STATUS_USAGE, "--bucket-mb %d cuts --comm-mb %d into %d buckets, and %d are the most; ask for larger ones",
             o->bucket_mb, o->comm_mb, count, BUCKETS_MOST);
-    if (!o->run.platform && available > 0 && bytes > available)
-        die(STATUS_CANNOT, "--comm-mb %d on %d ranks takes %.1f GB of memory, and %.1f are free; ask for less",
-            o->comm_mb, o->run.ranks, bytes / 1e9, available / 1e9);
 }
 
 /* --- the formula ------------------------------------------------------------------------------------------------- */
@@ -179,6 +175,16 @@ static double largest_message(const struct options *o)
     return (double)o->comm_mb * MIB;
 }
 
+static struct needs need(const struct options *o)
+{
+    struct needs needs = trainer_need(&o->run, o->run.batch_size);
+    double message = largest_message(o), gradients = mlp_gradient_bytes(&o->run), sweep = (double)o->sweep_mb * MIB;
+    double own =
+        3 * message + fmax(message, gradients); /* send, receive, fresh; narrow and narrowed are half as wide */
+    needs.of[NEED_MESSAGES] += own + 2 * sweep;
+    return needs;
+}
+
 static int collectives(const struct options *o)
 {
     return cut_message(o).count + cut_own(o).count + 2;
@@ -197,6 +203,7 @@ static const struct story story = {
     .rows = rows,
     .options_size = sizeof(struct options),
     .refuse = refuse,
+    .need = need,
     .predict = predict,
     .largest_message = largest_message,
     .collectives = collectives,

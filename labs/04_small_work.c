@@ -123,6 +123,18 @@ static struct prediction predict(const struct options *o, const struct card *car
     return predict_alike(card, load, ranks, sums * card_jitter(card, ranks, load.cpu / sums), sums * transfer);
 }
 
+static int most_samples(const struct run *run, int times)
+{
+    return run->batch_size * (times > run->ranks ? times : run->ranks);
+}
+
+static struct needs need(const struct options *o)
+{
+    struct needs needs = trainer_need(&o->run, most_samples(&o->run, o->times));
+    needs.of[NEED_MODEL] += mlp_gradient_bytes(&o->run); /* of the micro-batches */
+    return needs;
+}
+
 static char *event(const struct options *o)
 {
     return memory_text("the %d samples of one rank are dealt out to all %d", o->run.batch_size, o->run.ranks);
@@ -136,6 +148,7 @@ static const struct story story = {
     .rows = rows,
     .options_size = sizeof(struct options),
     .refuse = refuse,
+    .need = need,
     .predict = predict,
     .collectives = collectives,
     .per = per,
@@ -148,8 +161,8 @@ int main(int argc, char **argv)
 {
     struct options base = { .run = run_published, .micro_batches = 4, .times = 4 };
     struct lab *lab = lab_open(&story, &base, argc, argv);
-    int rank = world_rank(lab_world(lab)), times = base.times > base.run.ranks ? base.times : base.run.ranks;
-    struct trainer t = trainer_open(&base.run, base.run.batch_size * times);
+    int rank = world_rank(lab_world(lab));
+    struct trainer t = trainer_open(&base.run, most_samples(&base.run, base.times));
     float *total = device_new(t.count, sizeof *total); /* of the micro-batches' gradients */
 
     struct options o;

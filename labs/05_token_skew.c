@@ -28,6 +28,7 @@
 #include "lab.h"
 #include "train.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 struct options {
@@ -56,15 +57,14 @@ static struct token_plan *plan_of(const struct options *o)
     return token_plan_open(&recipe, NULL, o->dealing);
 }
 
-static int epoch_of(const struct options *o)
+/* How long an epoch is, a plan says, and making one takes long. */
+static void complete(struct options *o)
 {
-    struct token_recipe recipe = text_recipe(&o->run, o->is_fixed);
-    if (!token_recipe_works(&recipe))
-        return 1; /* cases are looked through before settings are refused */
+    if (!o->run.once)
+        return;
     struct token_plan *plan = plan_of(o);
-    int steps = token_plan_epoch(plan);
+    o->run.once = token_plan_epoch(plan);
     token_plan_close(plan);
-    return steps;
 }
 
 /* clang-format off */
@@ -80,7 +80,7 @@ static void filled(struct options *o)        { deal(o, TOKENS_FILLED); }
 
 static void independent(struct options *o)   { o->dealing.is_independent = true; }
 static void weighted(struct options *o)      { o->weighs_by_texts = true; }
-static void epoch(struct options *o)         { o->run.once = epoch_of(o); }
+static void epoch(struct options *o)         { o->run.once = 1; } /* complete() */
 static void epoch_independent(struct options *o) { independent(o); epoch(o); }
 
 static const struct variant variants[] = {
@@ -225,6 +225,37 @@ static struct prediction predict(const struct options *o, const struct card *car
     return mean;
 }
 
+/* Rows of the fullest batch under a budget of pairs: for each length, as many texts as the budget allows, or as there are
+ * that are no longer. */
+static double rows_by_pairs(const struct token_recipe *r)
+{
+    double share = token_recipe_texts(r) / r->ranks, most = r->max_length;
+    double budget = r->max_tokens * ((double)r->min_length + r->max_length) / 2;
+    for (double length = r->min_length; length < r->max_length; length++) {
+        double shorter = share * log((length + 0.5) / r->min_length) / log((double)r->max_length / r->min_length);
+        most = fmax(most, length * fmin(shorter, floor(budget / (length * length))));
+    }
+    return most;
+}
+
+/* Whoever deals by count meets the longest text, and a budget is filled. The plans would say, but take long to make. */
+static struct needs need(const struct options *o)
+{
+    const struct run_texts *texts = &o->run.texts;
+    const struct transformer_shape shape = text_shape(&o->run);
+    int longest = texts->max_length > texts->fixed_length ? texts->max_length : texts->fixed_length;
+    double tokens = fmax((double)o->run.batch_size * longest, texts->max_tokens);
+    double most_texts = fmax(o->run.batch_size, (double)texts->max_tokens / texts->min_length);
+    struct needs both = { 0 };
+    for (int kind = 1; kind >= 0; kind--) { /* of many lengths, and of one */
+        struct token_recipe recipe = text_recipe(&o->run, kind == 0);
+        if (kind == 1 && (o->run.cases.count == 0 || option_list_has(&o->run.cases, "token_pairs")))
+            tokens = fmax(tokens, rows_by_pairs(&recipe));
+        both = needs_add(both, text_trainer_need(&recipe, &shape, tokens, most_texts, longest));
+    }
+    return both;
+}
+
 static const char *per(const struct options *o)
 {
     (void)o;
@@ -247,6 +278,8 @@ static const struct story story = {
     .refuse = refuse,
     .instead = instead,
     .narrow = narrow,
+    .complete = complete,
+    .need = need,
     .predict = predict,
     .tokens = tokens,
     .per = per,
@@ -269,6 +302,7 @@ static void tell_strategies(struct lab *lab, const struct options *base)
         if (o.run.once || o.is_fixed)
             continue;
         epoch(&o);
+        complete(&o);
         struct token_plan *plan = plan_of(&o);
         struct prediction p = predict(&o, lab_card(lab));
         double useful = token_plan_means(plan, 0, o.run.once).useful;

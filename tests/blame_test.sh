@@ -221,7 +221,7 @@ cell "left early" summary.csv case=job wrong 1
 LOCKSTEP_COMPLAINTS=$folder/complaints told "a warning" 1 "rank 1 leaves" early.csv
 [[ ! -s complaints ]] || complain "a warning" "is kept as a complaint: $(<complaints)"
 LOCKSTEP_COMPLAINTS=$folder/complaints told "a reason" 2 "No such file" nowhere.csv
-[[ $(<complaints) == "nowhere.csv: No such file or directory" ]] || complain "a reason" "is not kept: $(<complaints)"
+[[ $(<complaints) == "nowhere.csv: No such file or directory; name one that can be read" ]] || complain "a reason" "is not kept: $(<complaints)"
 { sed '2s/$/,case/; 3,$s/$/,baseline/' early.csv; good 0 late | sed 1,2d; } >wrong.csv
 told "a wrong baseline" 1 "(computed from late alone)." wrong.csv "${all[@]}"
 ! grep -q "the baseline measured" out || complain "a wrong baseline" "a speed is shown of it"

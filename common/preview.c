@@ -1,0 +1,143 @@
+#include "preview.h"
+
+#include "die.h"
+#include "memory.h"
+#include "needs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- memory ----------------------------------------------------------------------------------------------------- */
+
+/* Bytes that a rank has before it opens anything, as seen on x86-64 with Open MPI 4.1 and SimGrid 3.32: a process of its
+ * own, or its part of the one that simulates all. */
+static const double PROCESS = 70e6, SIMULATED = 12e6, SIMULATOR = 60e6;
+
+/* While the card is measured: the lab's batches in other sizes, and all-reduces beyond its largest message. Rank 0 also
+ * copies 64 MiB to and fro. */
+static struct needs need_of_card(const struct preview *p)
+{
+    const double least = 24 << 20, times = 1.5; /* calibrate.c */
+    struct needs needs = p->story->subject->need((const struct run *)p->base);
+    needs.of[NEED_MESSAGES] += 2 * fmax(least, times * story_largest_message(p->story, p->base));
+    return needs;
+}
+
+/* All ranks together. */
+static struct needs need_of_all(const struct preview *p)
+{
+    const double ranks = ((const struct run *)p->base)->ranks;
+    bool is_modelled = p->platform && p->platform->is_modelled;
+    struct needs needs = { 0 };
+    if (!is_modelled && !p->on_gpus)
+        needs = needs_most(need_of_card(p), p->story->need(p->base));
+    for (int i = 0; i < NEEDS; i++)
+        needs.of[i] *= ranks;
+    needs.of[NEED_PROGRAM] = p->is_real ? ranks * PROCESS : SIMULATOR + ranks * SIMULATED;
+    if (p->cases->count > 0 && p->cases->settings[0])
+        needs.of[NEED_RECORD] = cases_record(p->cases, p->story);
+    return needs;
+}
+
+static void refuse_beyond(double available, const struct preview *p, const char *typed)
+{
+    const struct needs needs = need_of_all(p);
+    const double sum = needs_sum(&needs);
+    const int ranks = ((const struct run *)p->base)->ranks;
+    if (sum <= available)
+        return;
+    char *name = p->story->subject->name((const struct run *)p->base);
+    die(STATUS_USAGE, "%s: %d rank%s of %s need%s %.*f GB of memory, most of it for %s, and %.1f are free; ask for %s",
+        *typed ? typed : "as it stands", ranks, ranks == 1 ? "" : "s", name, ranks == 1 ? "s" : "", sum < 10e9 ? 1 : 0,
+        sum / 1e9, needs_largest(&needs), available / 1e9, needs_cure(&needs));
+}
+
+/* "--steps 100 --hidden-dim 65536", shortened. Free it. */
+static char *join(char *const *words)
+{
+    enum { MOST = 120 };
+    char *joined = memory_text("%s", "");
+    for (; *words && strlen(joined) < MOST; words++) {
+        if (strcmp(*words, "--dry-run") == 0)
+            continue;
+        char *longer = memory_text("%s%s%.60s", joined, *joined ? " " : "", *words);
+        free(joined);
+        joined = longer;
+    }
+    return joined;
+}
+
+/* What every rank holds is known at once; the record's size only from the cases' settings, which may take a while. */
+void preview_refuse_memory(const struct preview *p, char *const *arguments)
+{
+    const double available = memory_available();
+    if (available <= 0)
+        return;
+    char *typed = join(arguments + 1);
+    refuse_beyond(available, p, typed);
+    cases_settle(p->cases, p->story, p->base);
+    refuse_beyond(available, p, typed);
+    free(typed);
+}
+
+/* --- in words --------------------------------------------------------------------------------------------------- */
+
+static void tell_cases(FILE *out, const struct preview *p)
+{
+    fprintf(out, "  cases     ");
+    if (((const struct run *)p->base)->card_only)
+        fprintf(out, "none: the machine card is measured, shown and kept");
+    for (int i = 0; !((const struct run *)p->base)->card_only && i < p->cases->count; i++)
+        fprintf(out, "%s%s", i ? ", " : "", p->cases->variant[i]->name);
+    fputc('\n', out);
+}
+
+static void tell_ranks(FILE *out, const struct preview *p)
+{
+    const int ranks = ((const struct run *)p->base)->ranks;
+    fprintf(out, "  ranks     %d", ranks);
+    if (p->platform)
+        fprintf(out, " on %s, simulated: %s", p->platform->name,
+                p->platform->is_modelled ? "its file says what work costs, and nothing is computed"
+                                         : "they compute, one after the other");
+    else if (p->is_simulated)
+        fprintf(out, " on dedicated cores, simulated: they compute, one after the other");
+    if (p->is_simulated && p->is_real)
+        fprintf(out, "; then for real");
+    if (p->is_real && p->on_gpus)
+        fprintf(out, " that train on %s", p->on_gpus);
+    else if (p->is_real)
+        fprintf(out, " on %s%d core%s of this machine%s", ranks > p->cores ? "the " : "",
+                p->cores < ranks ? p->cores : ranks, (p->cores < ranks ? p->cores : ranks) == 1 ? "" : "s",
+                ranks > p->cores ? ", which they share" : "");
+    fputc('\n', out);
+}
+
+static void tell_memory(FILE *out, const struct preview *p)
+{
+    struct needs needs = need_of_all(p);
+    double sum = needs_sum(&needs);
+    fprintf(out, "  memory    %.2f GB for all ranks, most of it for %s; %.1f GB are free\n", sum / 1e9,
+            needs_largest(&needs), memory_available() / 1e9);
+}
+
+void preview_tell(FILE *out, const struct preview *p)
+{
+    struct options *copy = story_settings(p->story, p->base, &(struct variant){ 0 });
+    struct run *run = run_of(copy);
+    run->dry_run = false;
+    fprintf(out, "%s ", p->story->lab);
+    options_echo(out, p->tables, copy);
+    fprintf(out, "\n\nNothing was started. This would run:\n");
+    tell_cases(out, p);
+    tell_ranks(out, p);
+    char *name = p->story->subject->name(run);
+    fprintf(out, "  model     %s: %.0f parameters\n", name, p->story->subject->gradient_bytes(run) / sizeof(float));
+    tell_memory(out, p);
+    char *folder = run_folder(run, p->platform ? p->platform->name : p->is_simulated ? "dedicated-cores" : "here");
+    fprintf(out, "  results   into %s/%s\n", folder, p->story->lab);
+    free(folder);
+    free(name);
+    free(copy);
+}

@@ -1,0 +1,124 @@
+#include "fuzz.h"
+
+#include "die.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* --- die() ------------------------------------------------------------------------------------------------------ */
+
+static jmp_buf reading;
+
+_Noreturn void __wrap_die(enum status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+_Noreturn void __wrap_die(enum status status, const char *format, ...)
+{
+    char said[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(said, sizeof said, format, arguments); /* as a sanitizer wants to see it */
+    va_end(arguments);
+    if (status != STATUS_USAGE) { /* bad input is bad usage; all else is ours */
+        fprintf(stderr, "died of bad input with status %d: %s\n", (int)status, said);
+        abort();
+    }
+    longjmp(reading, 1);
+}
+
+void __wrap_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void __wrap_warn(const char *format, ...)
+{
+    (void)format;
+}
+
+/* --- memory ----------------------------------------------------------------------------------------------------- */
+
+enum { KEPT_MOST = 1 << 16 };
+static void *kept[KEPT_MOST];
+static int count;
+
+void *__real_malloc(size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void __real_free(void *memory);
+void *__wrap_malloc(size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void __wrap_free(void *memory);
+
+static void *keep(void *memory)
+{
+    if (memory && count == KEPT_MOST)
+        abort();
+    if (memory)
+        kept[count++] = memory;
+    return memory;
+}
+
+/* What the C library allocated for itself is not among them. */
+static void forget(const void *memory)
+{
+    int i = count;
+    while (i > 0 && kept[i - 1] != memory)
+        i--;
+    if (i > 0)
+        kept[i - 1] = kept[--count];
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return keep(__real_malloc(size));
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    forget(memory);
+    return keep(__real_realloc(memory, size));
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    const size_t most = (size_t)1 << 30; /* a few bytes must not make a reader take all memory */
+    if (size > most) {
+        fprintf(stderr, "%zu bytes are asked for\n", size);
+        abort();
+    }
+    return keep(__real_aligned_alloc(alignment, size));
+}
+
+void __wrap_free(void *memory)
+{
+    forget(memory);
+    __real_free(memory);
+}
+
+/* --- an input --------------------------------------------------------------------------------------------------- */
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    static int file = -1;
+    static char path[64];
+    if (file < 0) {
+        file = memfd_create("input", 0);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    }
+    if (ftruncate(file, 0) != 0 || pwrite(file, bytes, size, 0) != (ssize_t)size)
+        abort();
+    count = 0;
+    bool was_refused = setjmp(reading) != 0;
+    if (!was_refused)
+        fuzz_read(path);
+    if (!was_refused && count > 0) {
+        fprintf(stderr, "%d pieces of memory were not given back\n", count);
+        abort();
+    }
+    while (count > 0)
+        __real_free(kept[--count]);
+    return 0;
+}

@@ -1,0 +1,67 @@
+/* A machine card of this job (card.h) that was damaged: read, and used for a prediction. */
+#include "fuzz.h"
+
+#include "card.h"
+#include "cores.h"
+#include "files.h"
+#include "memory.h"
+#include "subject.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *folder_of_cards(void)
+{
+    static char folder[] = "/tmp/lockstep_fuzz_card_XXXXXX";
+    static const char *made;
+    if (!made && !(made = mkdtemp(folder)))
+        abort();
+    return made;
+}
+
+/* The head of a true card, then the input as it is. */
+static void write_card(const char *path, const struct run *run)
+{
+    const char *folder = folder_of_cards();
+    char *name = memory_text("%s/%s", folder, CARD_FILE), *line = NULL;
+    struct card card = { .cores = 2 };
+    cores_name(card.cpu, CARD_NAME);
+    card_write(&card, folder, &subject_mlp, run, "here");
+    size_t size = 0;
+    char *head = file_read(name, NULL), *rows = file_read(path, &size);
+    for (line = head; *line == '#';)
+        line = strchr(line, '\n') + 1;
+    *line = '\0';
+    FILE *out = fopen(name, "w");
+    fputs(head, out);
+    fwrite(rows, 1, size, out);
+    fclose(out);
+    free(head);
+    free(rows);
+    free(name);
+}
+
+void fuzz_read(const char *path)
+{
+    struct run run = run_published;
+    run.ranks = 2;
+    write_card(path, &run);
+    struct card card;
+    enum card_found found = card_read(&card, folder_of_cards(), &subject_mlp, &run, 1e6, "here", 2);
+    if (found != CARD_WHOLE)
+        return; /* the rest is measured anew */
+    if (!isfinite(card_allreduce(&card, 2, 12.5e6)) || !isfinite(local_step(&card.alone, work_samples(128)))) {
+        fprintf(stderr, "a card that cannot be is believed\n");
+        abort();
+    }
+    char *shown = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&shown, &size);
+    card_show(out, &card, &subject_mlp, &run);
+    fclose(out);
+    free(shown);
+}

@@ -1,0 +1,32 @@
+/* What a claim says (tools/expression): the first two lines are a quantity and a value, the rest the table that they are read
+ * from. */
+#include "fuzz.h"
+
+#include "csv.h"
+#include "expression.h"
+#include "files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void compare(const struct csv_table *table, const char *quantity, const char *value)
+{
+    for (enum relation relation = EQUAL; relation <= SAME; relation++)
+        for (int row = -1; row < table->rows && row < 2; row++) {
+            struct reading reading = { .table = table, .row = row };
+            struct sides shown;
+            expression_holds(&reading, quantity, relation, value, 0.1, &shown);
+        }
+}
+
+void fuzz_read(const char *path)
+{
+    struct csv_table table;
+    char why[256], *text = file_read(path, NULL), *rest = text;
+    const char *quantity = strsep(&rest, "\n"), *value = strsep(&rest, "\n");
+    if (value && csv_read(path, &table, why, sizeof why)) { /* its comments may hold settings */
+        compare(&table, quantity[0] == '#' ? quantity + 1 : quantity, value[0] == '#' ? value + 1 : value);
+        csv_free(&table);
+    }
+    free(text);
+}

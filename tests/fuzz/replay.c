@@ -1,0 +1,32 @@
+/* replay: a target without a fuzzer: reads each file of the folders named. */
+#include "fuzz.h"
+
+#include "files.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+    int read = 0;
+    for (int i = 1; i < argc; i++) {
+        struct dirent **entries;
+        int count = scandir(argv[i], &entries, NULL, alphasort);
+        for (int e = 0; e < count; e++) {
+            char path[4096];
+            size_t size = 0;
+            snprintf(path, sizeof path, "%s/%s", argv[i], entries[e]->d_name);
+            char *bytes = entries[e]->d_name[0] == '.' ? NULL : file_read(path, &size);
+            if (!bytes)
+                continue;
+            printf("%s\n", path);
+            fflush(stdout); /* the last one named is the one that breaks it */
+            LLVMFuzzerTestOneInput((const uint8_t *)bytes, size);
+            free(bytes);
+            read++;
+        }
+    }
+    printf("%d inputs read\n", read);
+    return read > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
