@@ -9,7 +9,8 @@
 #
 # A finding ends its process with status 66, which is no status of ours, and is written into build/findings/: the fixture
 # `findings`, which every test asks for, fails if anything lies there in the end. So a finding in a process whose status
-# nobody looks at, a killed rank or one of many, is no less a failure.
+# nobody looks at, a killed rank or one of many, is no less a failure. (UndefinedBehaviorSanitizer of GCC 12 writes nothing
+# there, only on standard error; it is found by its status.)
 
 set(LOCKSTEP_SANITIZER "")
 if(CMAKE_BUILD_TYPE STREQUAL Sanitize)
@@ -40,7 +41,7 @@ function(sanitize_tests)
                "ASAN_OPTIONS=${FOUND}:strict_string_checks=1"
                "UBSAN_OPTIONS=${FOUND}:print_stacktrace=1"
                "LSAN_OPTIONS=suppressions=${SANITIZE_FOLDER}/lsan.supp:print_suppressions=0"
-               "TSAN_OPTIONS=${FOUND}:ignore_noninstrumented_modules=1" # Open MPI is not built with it)
+               "TSAN_OPTIONS=${FOUND}:ignore_noninstrumented_modules=1") # Open MPI has locks that it cannot see
   # mpirun and smpirun as tests/sanitize has them
   set_property(TEST ${TESTS} APPEND PROPERTY ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${SANITIZE_LAUNCHERS}")
   set_property(TEST ${TESTS} APPEND PROPERTY FIXTURES_REQUIRED findings)

@@ -22,7 +22,7 @@ try() # STATUS MISTAKE COMMAND...
     ! grep -q 'unexpected memory mapping' "${reports[0]}" 2>/dev/null ||
         die "this kernel spreads addresses wider than this ThreadSanitizer can follow; run ctest by: setarch -R ctest ..."
     [ "$status" -eq "$1" ] || die "$2, ${3:-alone}: status $status"
-    [ "$1" -eq 0 ] || [ -e "${reports[0]}" ] || die "$2, ${3:-alone}: no report"
+    [ "$1" -eq 0 ] || [ -e "${reports[0]}" ] || grep -q 'runtime error' "$scratch/stdout" || die "$2, ${3:-alone}: no report"
     [ "$1" -ne 0 ] || [ ! -e "${reports[0]}" ] || { cat "${reports[@]}"; die "$2, ${3:-alone}: a report"; }
     rm -f "$scratch"/found.*
 }
