@@ -44,7 +44,7 @@ function(find_toolkit LACKS)
   endif()
 endfunction()
 
-if(CMAKE_BUILD_TYPE STREQUAL Sanitize AND NOT LOCKSTEP_CUDA STREQUAL "ON")
+if(LOCKSTEP_SANITIZER AND NOT LOCKSTEP_CUDA STREQUAL "ON")
   message(STATUS "Sanitizers do not reach a GPU, so no CUDA in this build")
 elseif(NOT LOCKSTEP_CUDA STREQUAL "OFF")
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)

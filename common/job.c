@@ -41,7 +41,9 @@ void job_arguments(int *argc, char ***argv)
     size_t count = 1;
     for (const char *c = told; *c; c++)
         count += *c == JOB_WORD_END;
-    char **list = memory_new(count + 1, sizeof *list), *rest = memory_text("%s", told);
+    static char **list; /* for as long as the process lives, like what it stands for */
+    list = memory_new(count + 1, sizeof *list);
+    char *rest = memory_text("%s", told);
     list[0] = (*argv)[0];
     for (size_t i = 1; i < count; i++) {
         list[i] = rest;

@@ -91,8 +91,9 @@ struct world *world_open(double allowed)
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* ranks do not outlive their launcher */
     take_output();
     fastest = find_fastest();
+    MPI_Comm ranks = companion_muster();
     struct world *world = memory_new(1, sizeof *world);
-    world->comm = companion_muster();
+    world->comm = ranks;
     bool has_core = sg_host_core_count(sg_host_self()) >= count_here(world->comm);
     meeting.is_alone = has_core && sg_cfg_get_boolean("smpi/simulate-computation");
     MPI_Comm_rank(world->comm, &world->rank);

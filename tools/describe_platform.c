@@ -74,10 +74,12 @@ static void check_host(sg_host_t host)
     xbt_dict_cursor_t cursor = NULL;
     const char *name = NULL;
     void *value = NULL;
-    xbt_dict_foreach(sg_host_get_properties(host), cursor, name, value)
+    xbt_dict_t properties = sg_host_get_properties(host); /* a copy, and ours to free */
+    xbt_dict_foreach(properties, cursor, name, value)
     {
         check(sg_host_get_name(host), name, value, is_modelled(host));
     }
+    xbt_dict_free(&properties);
 }
 
 /* Whether SimGrid has it where it is looked for: on the outermost zone or on a host. */
@@ -188,5 +190,6 @@ int main(int argc, char **argv)
         printf("%s %d %d %.17g %s\n", name, (int)slots_of(hosts[i]), sg_host_core_count(hosts[i]),
                sg_host_get_speed(hosts[i]), device ? device : "cpu");
     }
+    free(hosts);
     return EXIT_SUCCESS;
 }

@@ -25,6 +25,12 @@
 #else
 #define ADDRESSES_CHECKED 0
 #endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#define RACES_CHECKED 1
+#else
+#define RACES_CHECKED 0
+#endif
 
 #if !defined(__x86_64__)
 #include <ucontext.h>
@@ -48,6 +54,7 @@ struct fiber {
     char *stack = nullptr; /* its lower end */
     size_t size = 0;
     void *fake_stack = nullptr; /* AddressSanitizer's */
+    void *known_as = nullptr;   /* to ThreadSanitizer */
 #if defined(__x86_64__)
     void *saved = nullptr; /* its stack pointer, where it left off */
 #else
@@ -112,6 +119,9 @@ static void fiber_switch(fiber *from, fiber *to)
 {
 #if ADDRESSES_CHECKED
     __sanitizer_start_switch_fiber(&from->fake_stack, to->stack, to->size);
+#endif
+#if RACES_CHECKED
+    __tsan_switch_to_fiber(to->known_as, 0);
 #endif
     fiber_leave(from, to);
 #if ADDRESSES_CHECKED
@@ -195,11 +205,18 @@ runner::runner()
     pthread_attr_destroy(&attributes);
     outside.stack = static_cast<char *>(lower);
 #endif
+#if RACES_CHECKED
+    outside.known_as = __tsan_get_current_fiber();
+#endif
     here = &outside;
 }
 
 runner::~runner()
 {
+#if RACES_CHECKED
+    for (size_t i = 0; i < fibers_made; i++)
+        __tsan_destroy_fiber(fibers[i].known_as);
+#endif
     munmap(stacks, STACK * THREADS_MOST);
 }
 
@@ -371,6 +388,9 @@ static fiber *fiber_idle(runner &r)
         f->stack = r.stacks + STACK * r.fibers_made++ + PAGE;
         f->size = STACK - PAGE;
         mprotect(f->stack - PAGE, PAGE, PROT_NONE);
+#if RACES_CHECKED
+        f->known_as = __tsan_create_fiber(0);
+#endif
         fiber_prepare(f, fiber_main);
         return f;
     }

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# What sanitizers found while the tests ran. usage: findings.sh clear|show FOLDER
+set -euo pipefail
+folder=$2
+mkdir -p "$folder"
+[ "$1" = show ] || { rm -f "$folder"/*; exit 0; }
+found=("$folder"/*)
+[ -e "${found[0]}" ] || { echo "findings: none"; exit 0; }
+cat "${found[@]}"
+echo "findings: ${#found[@]} processes, in $folder"
+exit 1

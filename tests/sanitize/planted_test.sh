@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# A sanitizer that finds nothing may be one that does not look: planted mistakes are found, alone and in ranks, and end their
+# process with status 66; without one all is well, so Open MPI's own are not reported.
+# usage: planted_test.sh PLANTED MPIEXEC SCRATCH MISTAKE...
+set -euo pipefail
+planted=$1 mpiexec=$2 scratch=$3
+shift 3
+rm -rf "$scratch"
+mkdir -p "$scratch"
+for variable in ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS; do # what is found here is no finding
+    export "$variable=${!variable}:log_path=$scratch/found"
+done
+die() {
+    echo "planted_test: $*" >&2
+    exit 1
+}
+try() # STATUS MISTAKE COMMAND...
+{
+    local status=0 reports=("$scratch"/found.*)
+    "${@:3}" "$planted" "$2" >"$scratch/stdout" 2>&1 || status=$?
+    reports=("$scratch"/found.*)
+    ! grep -q 'unexpected memory mapping' "${reports[0]}" 2>/dev/null ||
+        die "this kernel spreads addresses wider than this ThreadSanitizer can follow; run ctest by: setarch -R ctest ..."
+    [ "$status" -eq "$1" ] || die "$2, ${3:-alone}: status $status"
+    [ "$1" -eq 0 ] || [ -e "${reports[0]}" ] || grep -q 'runtime error' "$scratch/stdout" || die "$2, ${3:-alone}: no report"
+    [ "$1" -ne 0 ] || [ ! -e "${reports[0]}" ] || { cat "${reports[@]}"; die "$2, ${3:-alone}: a report"; }
+    rm -f "$scratch"/found.*
+}
+for mistake in "$@"; do
+    try 66 "$mistake"
+    try 66 "$mistake" "$mpiexec" --quiet --oversubscribe --bind-to none -np 2
+done
+try 0 nothing
+try 0 nothing "$mpiexec" --quiet --oversubscribe --bind-to none -np 2
+echo "planted_test: $* were found"
