@@ -251,6 +251,11 @@ static void tell_absent(FILE *out, const struct paper *paper, enum absence why, 
     if (count == 1)
         fprintf(out, " (process %d)", atomic_load(&paper->line[ranks[0]].process));
     fprintf(out, " %s", words[why][count > 1]);
+    const struct line *one = &paper->line[ranks[0]];
+    if (why == ELSEWHERE && count == 1 && one->call.ranks > 0) { /* who called too seldom is still before an earlier one */
+        fputs(atomic_load(&one->is_inside) ? ", it is in " : ", it left ", out);
+        tell_meeting(out, &one->call);
+    }
 }
 
 /* Of ranks that are absent for several reasons the worst off are named: the others may well wait for them elsewhere. */

@@ -28,7 +28,7 @@ run() { # LAB CASE RANKS ROUNDS ORDERS...: runs the lab under these orders
     local own=()
     [ "$lab" != 03_comm_bound ] || own=(--comm-mb 1 --bucket-mb 1)
     status=0
-    env "$@" "$labs/$lab" "${toy[@]}" "${own[@]}" --ranks "$ranks" --rounds "$rounds" --cases "$case" \
+    env "$@" "$labs/$lab" "${toy[@]}" "${own[@]}" --ranks "$ranks" --rounds "$rounds" --deadline-s 8 --cases "$case" \
         --out "$folder" >"$scratch/stdout" 2>"$scratch/stderr" || status=$?
 }
 
@@ -82,6 +82,15 @@ wrong "baseline, round 1, rank 1: its parameters differ" "${one[@]}" 3 1 \
     SABOTAGE=lost SABOTAGE_RANK=1 SABOTAGE_CALL=4
 wrong "baseline, round 2, rank 1: its parameters differ" "${one[@]}" 2 2 \
     SABOTAGE=flip-sum SABOTAGE_RANK=1 SABOTAGE_CALL=9
+
+# A rank that skips a collective: the others wait for it, and are told of.
+began=$SECONDS
+run "${one[@]}" 3 1 SABOTAGE=skip SABOTAGE_RANK=2 SABOTAGE_CALL=4
+[ "$status" -eq 1 ] || die "a skipped all-reduce: exit status $status"
+grep -qE 'rank 2 \(process [0-9]+\) has not come, it left all-reduce 4 .*step 5.*; ranks 0 and 1 wait in all-reduce 5 .*step 5' \
+    "$scratch/stderr" || die "a skipped all-reduce: no line says so"
+[ $((SECONDS - began)) -lt 60 ] || die "a skipped all-reduce: no end in time"
+
 [ "$backend" = mpi ] || exit 0 # what follows knows nothing of the backend
 
 right "${one[@]}" 3 2
