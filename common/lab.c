@@ -1,5 +1,6 @@
 #include "lab.h"
 
+#include "account.h"
 #include "algorithm.h"
 #include "blind.h"
 #include "board.h"
@@ -7,31 +8,22 @@
 #include "cases.h"
 #include "clocks.h"
 #include "collective.h"
-#include "cores.h"
 #include "crews.h"
 #include "device.h"
 #include "gather.h"
-#include "guess.h"
 #include "hosts.h"
 #include "job.h"
-#include "lanes.h"
 #include "memory.h"
 #include "mode.h"
 #include "patience.h"
 #include "random.h"
-#include "report.h"
 #include "schedule.h"
 #include "supervise.h"
-#include "table.h"
-#include "trace.h"
 #include "trial.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-enum { OWN_TABLES_MOST = 4 };
 
 struct lab {
     const struct story *story;
@@ -58,14 +50,10 @@ struct lab {
     struct clocks clocks;
 
     /* On rank 0: */
-    char *hosts;        /* hosts_told() */
-    double clock_error; /* the largest of a block */
+    char *hosts;    /* hosts_told() */
+    char *card_key; /* what tells this card from others */
+    struct account *account;
     struct terminal terminal;
-    struct report report;
-    struct file_set files; /* of the report */
-    struct csv spans_so_far;
-    struct csv own_tables[OWN_TABLES_MOST]; /* of the lab alone */
-    int own_table_count;
 };
 
 /* --- opening ---------------------------------------------------------------------------------------------------- */
@@ -117,24 +105,12 @@ static void join_world(struct lab *lab, struct options *base)
     lab->hosts = hosts_told(lab->world);
 }
 
-/* What a simulated machine's file says of it. */
-static const char *about_platform(void)
-{
-    const char *about = world_property("about");
-    return about ? about : "its file does not say what it is";
-}
-
-static const char *label_of(int ranks)
-{
-    return mode_label(collective_backend(), device_name(), ranks, device_gpus());
-}
-
-/* What tells this card from others: measured among other hosts it is another one. */
+/* Measured among other hosts it is another card. */
 static char *card_key_of(const struct lab *lab)
 {
     char *platform =
         lab->hosts ? memory_text("%s, %s", job_platform_key(), lab->hosts) : memory_text("%s", job_platform_key());
-    char *key = mode_key(platform, label_of(lab->run.ranks), &lab->run);
+    char *key = mode_key(platform, account_label(lab->run.ranks), &lab->run);
     free(platform);
     return key;
 }
@@ -143,9 +119,9 @@ static char *card_key_of(const struct lab *lab)
 static void tell_card(const struct lab *lab)
 {
     if (world_is_simulated())
-        printf("Simulated, platform %s: %s.\n", world_platform(), about_platform());
+        printf("Simulated, platform %s: %s.\n", world_platform(), world_about());
     if (device_gpus() > 0)
-        printf("Trained on %s; %s.\n", label_of(lab->run.ranks), device_about());
+        printf("Trained on %s; %s.\n", account_label(lab->run.ranks), device_about());
     if (lab->hosts)
         printf("Hosts: %s.\n", lab->hosts);
     if (collective_hides_arrivals())
@@ -161,10 +137,10 @@ static void get_card(struct lab *lab)
     double largest = story_largest_message(lab->story, lab->base);
     bool is_first = world_rank(lab->world) == 0;
     bool may_read = is_first && !lab->run.card_only && device_computes();
-    char *key = card_key_of(lab);
+    lab->card_key = card_key_of(lab);
     enum card_found found = CARD_NONE;
     if (may_read)
-        found = card_read(&lab->card, lab->folder, subject, &lab->run, largest, key, world_cores(lab->world));
+        found = card_read(&lab->card, lab->folder, subject, &lab->run, largest, lab->card_key, world_cores(lab->world));
     world_broadcast(lab->world, &found, sizeof found);
     world_broadcast(lab->world, &lab->card, sizeof lab->card);
     if (found != CARD_NONE && !calibrate_agrees(&lab->card, lab->world, subject, &lab->run))
@@ -176,8 +152,7 @@ static void get_card(struct lab *lab)
     else if (found == CARD_SHORT)
         calibrate_links(&lab->card, lab->world, subject, &lab->run, largest);
     if (is_first && found != CARD_WHOLE)
-        card_write(&lab->card, lab->folder, subject, &lab->run, key);
-    free(key);
+        card_write(&lab->card, lab->folder, subject, &lab->run, lab->card_key);
     if (lab->hosts) {
         struct host *hosts = memory_new((size_t)world_size(lab->world), sizeof *hosts);
         hosts_list(lab->world, hosts);
@@ -190,115 +165,24 @@ static void get_card(struct lab *lab)
         tell_card(lab);
 }
 
-/* The card in the words of card_show(), so that a table tells by itself what it was predicted from. */
-static void put_card(FILE *out, const struct lab *lab)
+/* all: predictions are frozen here, before the first block; patience rests on them too. `tried`: what failed before that. */
+static void begin_account(struct lab *lab, const struct faults *tried)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *card = open_memstream(&text, &size);
-    card_show(card, &lab->card, lab->story->subject, &lab->run);
-    fclose(card);
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-        fprintf(out, "# card: %s\n", line);
-    free(text);
-}
-
-static char *preamble_of(const struct lab *lab)
-{
-    char *echo = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&echo, &size);
-    fprintf(out, "# lockstep: %s\n# lab: %s\n# command: ", LOCKSTEP_VERSION, lab->story->lab);
-    fprintf(out, lab->run.blind ? "%s" : "%s ", lab->story->lab);
-    if (lab->run.blind)
-        blind_echo(out, lab->argv);
-    else
-        options_echo(out, lab->tables, lab->base);
-    char when[32];
-    time_t now = time(NULL);
-    struct tm local;
-    strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&now, &local));
-    fprintf(out, "\n# when: %s", when);
-    if (world_is_simulated())
-        fprintf(out, "\n# simulated: platform %s, %s", world_platform(), about_platform());
-    if (device_gpus() > 0) {
-        char cpu[CARD_NAME];
-        cores_name(cpu, CARD_NAME);
-        fprintf(out, "\n# machine: %s, %d cores\n# GPUs: %d, which is `cores` in the tables\n# device: %s\n", cpu,
-                cores_here(), device_gpus(), device_about());
-    } else {
-        fprintf(out, "\n# machine: %s\n# cores: %d\n", lab->card.cpu, lab->card.cores);
-    }
-    if (lab->hosts)
-        fprintf(out, "# hosts: %s\n", lab->hosts);
-    fprintf(out, "# ranks: %d\n# backend: %s (%s)\n", lab->run.ranks, collective_backend(), collective_library());
-    if (collective_hides_arrivals())
-        fprintf(out, "# wait and transfer: n/a, %s\n", collective_hides_arrivals());
-    fprintf(out, "# kernel: %s\n# algorithm: %s all-reduce\n# seed: %d\n", device_kernel(), collective_algorithm(),
-            lab->run.seed);
-    fprintf(out, "# oversubscribed: %d\n", card_is_crowded(&lab->card, lab->run.ranks));
-    if (!lab->run.blind)
-        fprintf(out, "# asked: %s\n", lab->story->asked);
-    put_card(out, lab);
-    fclose(out);
-    return echo;
-}
-
-/* On rank 0: predictions are frozen here, before the first block. `tried`: what failed before that. */
-static void open_report(struct lab *lab, const struct faults *tried)
-{
-    struct report *r = &lab->report;
-    const struct prediction untold = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
-    *r = (struct report){ .lab = lab->story->lab,
-                          .folder = lab->run.blind ? blind_folder(lab->folder, lab->story->lab)
-                                                   : memory_text("%s/%s", lab->folder, lab->story->lab),
-                          .files = &lab->files,
-                          .preamble = preamble_of(lab),
-                          .backend = collective_backend(),
-                          .platform = world_platform(),
-                          .trains_on = card_trains_on(),
-                          .ranks = lab->run.ranks,
-                          .cores = lab->card.cores,
-                          .stamp_cost = lab->card.stamp_cost,
-                          .is_oversubscribed = card_is_crowded(&lab->card, lab->run.ranks),
-                          .is_simulated = world_is_simulated(),
-                          .is_modelled = !device_computes(),
-                          .has_intervals = !lab->run.quick && run_least_rounds(&lab->run) > 2,
-                          .outcomes = memory_new((size_t)lab->cases.count, sizeof *r->outcomes),
-                          .cases = lab->cases.count };
-    for (int i = 0; i < lab->cases.count; i++) {
-        struct outcome *o = &r->outcomes[i];
-        bool is_hidden = lab->cases.variant[i] == &lab->cases.hidden;
-        *o = (struct outcome){ .name = lab->cases.variant[i]->name,
-                               .idea = lab->cases.variant[i]->idea,
-                               .device = label_of(run_of(lab->cases.settings[i])->ranks == 1 ? 1 : lab->run.ranks),
-                               .run = *run_of(lab->cases.settings[i]),
-                               .shares_cores = card_is_crowded(&lab->card, run_of(lab->cases.settings[i])->ranks),
-                               .prediction =
-                                   is_hidden ? untold : lab->story->predict(lab->cases.settings[i], &lab->card),
-                               .tokens = lab->story->tokens ? lab->story->tokens(lab->cases.settings[i]) : NULL,
-                               .per = lab->story->per ? lab->story->per(lab->cases.settings[i]) : NULL,
-                               .guess = guess_of(&lab->run.guesses, lab->cases.variant[i]->name) };
-        tally_open(&o->tally, &o->run);
-        o->tally.wrong = *tried; /* of a model that fails alone no case can be right */
-    }
-    lab->terminal = job_terminal();
-    lab->spans_so_far = report_begin_table(r, "spans.csv");
-    if (r->is_oversubscribed && !r->is_simulated)
-        warn("%d ranks on %d %s%s: they share time, so this shows oversubscription more than the lab's lesson; "
-             "every row is marked",
-             r->ranks, r->cores, r->trains_on, r->cores == 1 ? "" : "s");
-}
-
-/* all: what patience rests on, also with a case whose prediction is not told. */
-static void expect(struct lab *lab)
-{
-    for (int i = 0; i < lab->cases.count && world_rank(lab->world) == 0; i++) {
-        struct prediction prediction = lab->report.outcomes[i].prediction;
-        if (lab->cases.variant[i] == &lab->cases.hidden)
-            prediction = lab->story->predict(lab->cases.settings[i], &lab->card);
-        lab->expected[i] = prediction_step(&prediction);
-    }
+    const bool is_first = world_rank(lab->world) == 0;
+    if (is_first)
+        lab->account = account_open(&(struct account_of){ .story = lab->story,
+                                                          .tables = lab->tables,
+                                                          .argv = lab->argv,
+                                                          .base = lab->base,
+                                                          .run = &lab->run,
+                                                          .cases = &lab->cases,
+                                                          .card = &lab->card,
+                                                          .card_key = lab->card_key,
+                                                          .folder = lab->folder,
+                                                          .hosts = lab->hosts,
+                                                          .tried = *tried });
+    for (int i = 0; i < lab->cases.count && is_first; i++)
+        lab->expected[i] = account_expects(lab->account, i);
     world_broadcast(lab->world, lab->expected, sizeof lab->expected);
 }
 
@@ -349,37 +233,13 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     spans_open(&lab->spans, cases_most_spans(&lab->cases, lab->story));
     const struct faults tried = trial_run(lab->world, story->subject, &lab->run);
     crews_open(&lab->crews, lab->world, &lab->cases, &lab->spans);
-    if (world_rank(lab->world) == 0)
-        open_report(lab, &tried);
-    expect(lab);
+    begin_account(lab, &tried);
+    lab->terminal = job_terminal();
     schedule_begin(&lab->schedule, &lab->run, &lab->cases);
     return lab;
 }
 
 /* --- blocks ----------------------------------------------------------------------------------------------------- */
-
-/* On rank 0. */
-static void take_block(struct lab *lab, struct block *block)
-{
-    struct outcome *o = &lab->report.outcomes[schedule_case(&lab->schedule)];
-    lab->clock_error = fmax(lab->clock_error, block->timeline.clock_error);
-    if (device_computes()) {
-        struct faults wrong = gather_wrong(block, o->tokens ? 0 : run_global_batch(&o->run));
-        faults_join(&o->tally.wrong, &wrong, "round %d, ", lab->schedule.round + 1);
-        tally_repeat(&o->tally, lab->window.warmup + lab->window.measured, block->verdicts[0].hash);
-    }
-    tally_add(&o->tally, &block->timeline);
-    report_add_spans(&lab->spans_so_far, &block->timeline, o->name);
-    if (lab->schedule.round > 0) {
-        free((void *)block->timeline.spans);
-        return;
-    }
-    o->picture = block->timeline;
-    for (int rank = 0; rank < o->run.ranks; rank++) {
-        o->tally.loss[rank] = block->verdicts[rank].loss;
-        o->tally.samples[rank] = block->verdicts[rank].samples;
-    }
-}
 
 /* all: the block's record comes together, and who was parked wakes up. */
 static void finish_block(struct lab *lab)
@@ -387,7 +247,7 @@ static void finish_block(struct lab *lab)
     struct block block;
     if (lab->crew->world &&
         gather_block(&block, lab->crew->world, &lab->spans, &lab->clocks, &lab->verdict, lab->window)) {
-        take_block(lab, &block);
+        account_take(lab->account, schedule_case(&lab->schedule), lab->schedule.round, lab->window, &block);
         free(block.verdicts);
     }
     if (lab->crew->ranks < lab->run.ranks)
@@ -503,97 +363,18 @@ struct csv *lab_table(struct lab *lab, const char *name)
 {
     if (world_rank(lab->world) > 0)
         return NULL;
-    if (lab->own_table_count == OWN_TABLES_MOST)
-        die(STATUS_WRONG, "%s is one table too many; %d are the most a lab adds", name, OWN_TABLES_MOST);
-    struct csv *table = &lab->own_tables[lab->own_table_count++];
-    *table = report_begin_table(&lab->report, name);
-    return table;
+    return account_table(lab->account, name);
 }
 
 /* --- closing ---------------------------------------------------------------------------------------------------- */
 
-/* The sentences for people; of a riddle only the lanes, the supervisor has the word after that. */
-static void show(const struct lab *lab, int traced)
-{
-    const struct report *r = &lab->report;
-    const char *const riddle[] = { r->outcomes[0].name, BLIND_NAME, NULL };
-    lanes_draw(stdout, r, lab->run.blind ? riddle : lab->story->pictured, lab->terminal);
-    if (lab->run.blind)
-        return;
-    table_show(stdout, r, lab->terminal.columns);
-    table_explain(stdout, r, lab->story->asked);
-    printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds,
-           world_wall() - lab->schedule.began, r->folder);
-    if (lab->clock_error > 0) {
-        char *told = clocks_told(lab->clock_error);
-        printf("Clocks %s.\n", told);
-        free(told);
-    }
-    if (traced > 0)
-        printf("The trace holds a window of each long case, %d steps or more; it names them.\n", traced);
-}
-
-static void put_card_copy(const struct lab *lab)
-{
-    char *key = card_key_of(lab);
-    FILE *out = file_set_begin(lab->report.files, lab->report.folder, CARD_COPY);
-    card_put(&lab->card, out, lab->story->subject, &lab->run, key);
-    free(key);
-}
-
-/* Known only now, and told in every table of the run but those that the lab began by itself. */
-static void add_clocks(struct report *report, double error)
-{
-    char *told = clocks_told(error);
-    char *longer = memory_text("%s# clocks: %s\n", report->preamble, told);
-    free((void *)report->preamble);
-    free(told);
-    report->preamble = longer;
-}
-
-/* On rank 0. Returns the failed checks of all cases. */
-static int tell(struct lab *lab)
-{
-    struct report *r = &lab->report;
-    int wrong = 0;
-    const struct outcome *first = NULL; /* that failed */
-    for (int i = 0; i < r->cases; i++) {
-        struct outcome *o = &r->outcomes[i];
-        o->summary = tally_summarise(&o->tally, &r->outcomes[0].tally);
-        wrong += o->tally.wrong.count;
-        first = first || !o->tally.wrong.count ? first : o;
-    }
-    if (lab->terminal.is_live)
-        fputs("\r\033[K", stderr);
-    if (lab->clock_error > 0)
-        add_clocks(r, lab->clock_error);
-    report_write_tables(r);
-    lanes_write(r);
-    int traced = trace_write(r);
-    put_card_copy(lab);
-    guess_keep(r, lab->run.out);
-    file_set_commit(&lab->files);
-    show(lab, traced);
-    if (first)
-        warn("%d failed checks, see the column `wrong` of %s/summary.csv; the first: %s, %s", wrong, r->folder,
-             first->name, first->tally.wrong.first);
-    fflush(stdout);
-    return wrong;
-}
-
 static void release(struct lab *lab)
 {
-    for (int i = 0; i < lab->report.cases; i++) {
-        tally_close(&lab->report.outcomes[i].tally);
-        token_count_close(lab->report.outcomes[i].tokens);
-        free((void *)lab->report.outcomes[i].picture.spans);
-    }
+    account_close(lab->account);
     cases_close(&lab->cases);
-    free(lab->report.outcomes);
-    free((void *)lab->report.folder);
-    free((void *)lab->report.preamble);
     free(lab->folder);
     free(lab->hosts);
+    free(lab->card_key);
     spans_close(&lab->spans);
     crews_close(&lab->crews);
     device_close();
@@ -606,10 +387,10 @@ int lab_close(struct lab *lab)
     bool is_first = world_rank(lab->world) == 0;
     size_t bytes = 0; /* of the spans, the largest table */
     if (is_first)
-        bytes = (size_t)ftell(lab->spans_so_far.out);
+        bytes = account_bytes(lab->account);
     world_broadcast(lab->world, &bytes, sizeof bytes);
     world_allow(lab->world, patience_to_write(&lab->run, bytes));
-    int wrong = is_first ? tell(lab) : 0;
+    int wrong = is_first ? account_tell(lab->account, lab->schedule.began) : 0;
     if (is_first)
         board_end(world_board(lab->world));
     world_broadcast(lab->world, &wrong, sizeof wrong);

@@ -69,4 +69,7 @@ bool world_is_simulated(void);
  * gives none, or the world is real. */
 const char *world_property(const char *name);
 
+/* What a simulated machine's file says that it is. */
+const char *world_about(void);
+
 #endif

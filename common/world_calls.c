@@ -86,3 +86,9 @@ void world_share(struct world *world, const void *mine, size_t count, void *all)
 {
     MPI_Allgather(mine, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, world->comm);
 }
+
+const char *world_about(void)
+{
+    const char *about = world_property("about");
+    return about ? about : "its file does not say what it is";
+}

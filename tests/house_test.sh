@@ -27,7 +27,7 @@ order=(die memory number faults hash bf16 random files csv options algorithm pre
     work text device device_cpu device_cuda spans collective engine message companion_sim helper losses mlp transformer adamw stall loader trainer buckets tokens
     gpus mode
     token_table text_loader text_trainer stats timeline meetings waiting summary gather link sweep subject card sweep_table train calibrate trial predict report picture lanes trace table learner guess story
-    blind cases schedule crews patience platform preview dedicated
+    blind cases schedule crews patience account platform preview dedicated
     scratch command launch evidence riddle supervise lab)
 position() {
     local i
