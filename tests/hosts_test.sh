@@ -270,7 +270,7 @@ without_clocks()
 {
     spread 2 1 "$unclocked" "${toy[@]}" --quick --rounds 1 --cases skew_ws4 --sleep-ms 2 --out pair
     ((status == 1)) || complain "clocks not compared" "status $status, not 1"
-    says "clocks not compared" err 'failed checks; see the column'
+    says "clocks not compared" err 'failed checks, see the column'
 }
 
 one_host

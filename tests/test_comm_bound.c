@@ -203,9 +203,6 @@ static void what_cannot_be_is_refused(void **state)
     struct ending ending = ending_with(options_of(4, 129, 1));
     assert_int_equal(ending.status, STATUS_USAGE);
     assert_holds(ending.err, "--bucket-mb 1");
-    ending = ending_with(options_of(RANKS_MOST, 4096, 4096)); /* 17 TB */
-    assert_int_equal(ending.status, STATUS_CANNOT);
-    assert_holds(ending.err, "--comm-mb 4096");
 }
 
 int main(void)
