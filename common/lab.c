@@ -96,7 +96,7 @@ static void join_world(struct lab *lab, struct options *base)
     run_of(base)->takes_turns = device_computes() && (world_is_simulated() || size > world_cores(lab->world));
     if (!device_computes())
         settle_rounds(run_of(base), lab->story->subject->model);
-    world_allow(lab->world, patience_for_card(run_of(base), lab->story->subject));
+    world_allow(lab->world, patience_for_card(run_of(base), lab->story->subject, world_is_simulated()));
     cases_refuse(lab->story, base);
     make_folder(lab, run_of(base));
     lab->run = *run_of(base);

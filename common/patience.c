@@ -4,13 +4,14 @@
 
 #include <math.h>
 
-static const double base = 60;  /* s: a suspended or swamped machine, a slow disk */
-static const double times = 10; /* what is expected: shared machines run so much slower for a while */
-static const double join =
-    0.05; /* s per rank, with two cores: mpirun's 64 processes, SMPI's 256 copies of the program */
-static const double slowest = 10e9;  /* flop/s of a core that is slow for this work */
-static const double disk = 20e6;     /* bytes/s, likewise */
-static const double exchange = 4e-5; /* s of a simulated step per pair of ranks: 256 ranks take 13 s for 5 steps */
+/* In seconds. What the work takes is counted for two cores that are slow for it. */
+static const double base = 60;       /* a suspended or swamped machine, a slow disk */
+static const double times = 10;      /* what is expected: shared machines run so much slower for a while */
+static const double join = 0.05;     /* per rank: 64 processes of mpirun's, 256 copies of the program in SMPI's */
+static const double slowest = 10e9;  /* flop/s */
+static const double disk = 20e6;     /* bytes/s */
+static const double sweep = 4e-4;    /* of a simulated card, per pair of ranks: 256 ranks take 25 */
+static const double exchange = 4e-5; /* of a simulated step, likewise: 256 ranks take 13 for 5 steps */
 
 /* A card trains the shapes of its subject six times alone and six times together before the ranks meet: in batches of the run's
  * (calibrate.c). */
@@ -26,10 +27,13 @@ double patience_to_start(const struct run *run)
     return patience(run, join * run->ranks);
 }
 
-double patience_for_card(const struct run *run, const struct subject *subject)
+double patience_for_card(const struct run *run, const struct subject *subject, bool is_simulated)
 {
     double batch = device_computes() ? subject->flops(run, subject->usual(run)) / slowest : 0;
-    return patience(run, CARD_BATCHES * batch * (run->takes_turns ? run->ranks : 1));
+    double expected = CARD_BATCHES * batch * (run->takes_turns ? run->ranks : 1);
+    if (is_simulated)
+        expected += sweep * run->ranks * run->ranks;
+    return patience(run, expected);
 }
 
 double patience_for_block(const struct run *run, double step, struct window window, bool is_simulated)

@@ -13,7 +13,7 @@
 double patience_to_start(const struct run *run);
 
 /* Until the machine card is measured: nothing is known yet but the arithmetic. */
-double patience_for_card(const struct run *run, const struct subject *subject);
+double patience_for_card(const struct run *run, const struct subject *subject, bool is_simulated);
 
 /* For a block whose steps should take `step` seconds each, as predicted, NaN if nobody did. Real ranks show signs of life where
  * they synchronise. In a simulated world there are none before the block's end, and other seconds pass than those here. */
