@@ -563,7 +563,7 @@ run_scale()
 run_faults()
 {
     heading "Faults"
-    tests/bench_faults.sh build "$results" </dev/null || problem "bench_faults" "something did not stand its faults, see above"
+    attended tests/bench_faults.sh build "$results" </dev/null || problem "bench_faults" "something did not stand its faults, see above"
 }
 
 run_bench()

@@ -9,11 +9,15 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+static const unsigned MAGIC =
+    0x626f6172; /* tells a board from what else may have its path where processes are numbered anew */
 
 enum ending { GOES_ON, WAS_TOLD_TO_END, MEANT_TO_END };
 
@@ -28,6 +32,8 @@ struct line {
 struct board {
     struct line *mine; /* NULL for a reader */
     struct paper {
+        unsigned magic;
+        atomic_int ranks;   /* one more than the highest that has come */
         atomic_flag speaks; /* somebody does, */
         atomic_int spoken;  /* and has */
         atomic_ulong beats;
@@ -42,7 +48,8 @@ static struct board *board_of_die;
 int board_create(void)
 {
     int file = memfd_create("lockstep-board", MFD_CLOEXEC);
-    if (file >= 0 && ftruncate(file, sizeof(struct paper)) != 0) {
+    if (file >= 0 && (ftruncate(file, sizeof(struct paper)) != 0 ||
+                      pwrite(file, &MAGIC, sizeof MAGIC, offsetof(struct paper, magic)) != (ssize_t)sizeof MAGIC)) {
         close(file);
         return -1;
     }
@@ -59,6 +66,11 @@ static void note_words(void)
 struct board *board_open(const char *path, int rank)
 {
     int file = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    unsigned magic = 0;
+    if (file >= 0 && (pread(file, &magic, sizeof magic, offsetof(struct paper, magic)) < 0 || magic != MAGIC)) {
+        close(file);
+        file = -1;
+    }
     if (file < 0)
         return NULL;
     void *memory = mmap(NULL, sizeof(struct paper), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -70,6 +82,8 @@ struct board *board_open(const char *path, int rank)
     if (rank >= 0 && rank < RANKS_MOST) {
         board->mine = &board->paper->line[rank];
         atomic_store(&board->mine->process, (int)getpid());
+        for (int ranks = atomic_load(&board->paper->ranks); ranks <= rank;)
+            atomic_compare_exchange_weak(&board->paper->ranks, &ranks, rank + 1);
         board_of_die = board;
         die_before(note_words);
     }
@@ -133,7 +147,7 @@ struct pulse board_pulse(const struct board *board)
     struct pulse pulse = { .beats = atomic_load(&board->paper->beats),
                            .allowed = atomic_load(&board->paper->allowed),
                            .has_ended = atomic_load(&board->paper->has_ended) };
-    for (int rank = 0; rank < RANKS_MOST; rank++)
+    for (int rank = 0; rank < atomic_load(&board->paper->ranks); rank++)
         pulse.beats += atomic_load_explicit(&board->paper->line[rank].moves, memory_order_relaxed);
     return pulse;
 }
@@ -183,7 +197,7 @@ bool board_has_lost(const struct board *board, int ranks)
 static const struct call *find_meeting(const struct paper *paper)
 {
     const struct call *furthest = NULL;
-    for (int rank = 0; rank < RANKS_MOST; rank++) {
+    for (int rank = 0; rank < atomic_load(&paper->ranks); rank++) {
         const struct line *line = &paper->line[rank];
         if (atomic_load(&line->is_inside) && !is_gone(line) && (!furthest || line->call.sequence > furthest->sequence))
             furthest = &line->call;
@@ -252,7 +266,8 @@ static void tell_absent(FILE *out, const struct paper *paper, enum absence why, 
         fprintf(out, " (process %d)", atomic_load(&paper->line[ranks[0]].process));
     fprintf(out, " %s", words[why][count > 1]);
     const struct line *one = &paper->line[ranks[0]];
-    if (why == ELSEWHERE && count == 1 && one->call.ranks > 0) { /* who called too seldom is still before an earlier one */
+    if (why == ELSEWHERE && count == 1 &&
+        one->call.ranks > 0) { /* who called too seldom is still before an earlier one */
         fputs(atomic_load(&one->is_inside) ? ", it is in " : ", it left ", out);
         tell_meeting(out, &one->call);
     }
@@ -270,7 +285,7 @@ char *board_tell(const struct board *board)
     int absent[RANKS_MOST], waiting[RANKS_MOST], count = 0, waiters = 0;
     enum absence why = GONE;
     for (; board && why < ABSENCES; why++) {
-        for (int rank = 0; rank < RANKS_MOST; rank++)
+        for (int rank = 0; rank < atomic_load(&board->paper->ranks); rank++)
             if (is_absent(board->paper, rank, why, meeting))
                 absent[count++] = rank;
         if (count > 0)
@@ -297,6 +312,12 @@ char *board_tell(const struct board *board)
     }
     fclose(out);
     return text;
+}
+
+const char *board_kept(const struct board *board)
+{
+    bool is_told = board && atomic_load(&board->paper->has_ended);
+    return is_told ? "this run's results are whole and in place" : "results of earlier runs are untouched";
 }
 
 char *board_tell_late(const struct board *board, double seconds)

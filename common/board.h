@@ -35,6 +35,10 @@ void board_beat(struct board *board, double allowed);
 /* The word that the job came to its end, right or wrong. A launcher's exit status 0 does not say so. */
 void board_end(struct board *board);
 
+/* Who looks for signs of life each second or oftener, and finds that so much more has passed, was stopped itself, and with it
+ * perhaps all ranks (a container's pause): that time counts for nothing. */
+enum { BOARD_PAUSE_S = 4 };
+
 /* All signs of life so far. */
 struct pulse {
     unsigned long beats;
@@ -50,6 +54,9 @@ void board_finish(struct board *board);
 
 /* Whether the process of one of the first `ranks` is gone although it did not mean to end. */
 bool board_has_lost(const struct board *board, int ranks);
+
+/* What became of the results, for the end of a line about a job that did not end well. */
+const char *board_kept(const struct board *board);
 
 /* Who is missing, and who waits for it where: "rank 1 (process 4242) is gone; rank 0 waits in all-reduce 17 of 12.5 MB
  * (step 5)". Of ranks on other hosts nothing is known. Blank when nothing can be told. Free it. */

@@ -302,6 +302,12 @@ static bool is_fresh(const char *path, const char *key, const char *kernel)
     return has_key && has_kernel;
 }
 
+/* A modelled machine's memory costs nothing: its bandwidth is infinite. */
+static bool is_possible(double value, const char *platform)
+{
+    return fabs(value) < IMPOSSIBLE || (value > IMPOSSIBLE && strstr(platform, JOB_MODELLED));
+}
+
 static void add_point(struct card *card, double of, double bytes, double seconds)
 {
     const bool is_possible = of >= 2 && of <= RANKS_MOST && bytes > 0 && bytes < IMPOSSIBLE && seconds > 1 / IMPOSSIBLE;
@@ -341,7 +347,7 @@ enum card_found card_read(struct card *card, const char *folder, const struct su
     for (int row = 0; row < table.rows; row++) {
         const char *quantity = csv_field(&table, row, "quantity");
         double value = csv_value(&table, row, "value");
-        if (!quantity || !(fabs(value) < IMPOSSIBLE))
+        if (!quantity || !is_possible(value, platform))
             continue; /* of a file that was damaged, what is missing is measured anew */
         if (strcmp(quantity, "allreduce_s") == 0)
             add_point(card, csv_value(&table, row, "ranks"), csv_value(&table, row, "bytes"), value);

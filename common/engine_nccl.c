@@ -115,8 +115,8 @@ _Noreturn static void give_up(struct engine *e, const struct call *call, const c
         board_enter(board, call);
     world_sleep(0.2); /* let the others that wait say where */
     char *told = board_tell(board);
-    char *line = memory_text("rank %d gives up: %s%s%s; files of earlier runs are untouched", world_rank(e->world), why,
-                             *told ? "; " : "", told);
+    char *line = memory_text("rank %d gives up: %s%s%s; %s", world_rank(e->world), why, *told ? "; " : "", told,
+                             board_kept(board));
     board_say(board, line);
     if (e->comm)
         ncclCommAbort(e->comm);

@@ -270,8 +270,9 @@ static bool begin_block(struct lab *lab, struct options *options)
     random_seed(&lab->draws, (uint64_t)lab->run.seed + 7919u * (uint64_t)(round + 1));
     device_seed((uint64_t)(lab->run.noise_seed + round) * RANKS_MOST + (uint64_t)world_rank(lab->world));
     spans_restart(&lab->spans, round, chosen);
-    world_allow(lab->world,
-                patience_for_block(run_of(options), lab->expected[chosen], lab->window, world_is_simulated()));
+    const bool has_signs = lab->crew->world && !world_is_simulated();
+    world_allow(lab->world, patience_for_block(run_of(options), lab->story->subject, lab->expected[chosen], lab->window,
+                                               has_signs, world_is_simulated()));
     if (world_rank(lab->world) == 0)
         schedule_show(&lab->schedule, lab->story->lab, lab->cases.variant[chosen]->name, lab->terminal);
     return true;
@@ -392,8 +393,9 @@ int lab_close(struct lab *lab)
     world_allow(lab->world, patience_to_write(&lab->run, bytes));
     int wrong = is_first ? account_tell(lab->account, lab->schedule.began) : 0;
     if (is_first)
-        board_end(world_board(lab->world));
+        board_end(world_board(lab->world)); /* the results are in place, whoever dies now, … */
     world_broadcast(lab->world, &wrong, sizeof wrong);
+    board_end(world_board(lab->world)); /* … which other hosts know now too */
     release(lab);
     return wrong ? STATUS_WRONG : STATUS_RIGHT;
 }

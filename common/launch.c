@@ -170,8 +170,11 @@ static int wait_for_end(struct job *job, const sigset_t *signals)
             deadline = now() + GRACE_S;
             continue;
         }
+        double since = now();
         int received =
             sigtimedwait(signals, NULL, &(struct timespec){ .tv_sec = 1 }); /* the pulse is felt each second */
+        if (now() - since > BOARD_PAUSE_S)
+            deadline += now() - since;
         if ((received == SIGINT || received == SIGTERM || received == SIGHUP) && !job->ended_by) {
             end_job(job, received);
             deadline = now() + GRACE_S;
@@ -201,7 +204,8 @@ static int judge_end(const char *launcher, int status, const struct job *job)
     const struct pulse pulse = board_pulse(job->board);
     bool has_started = pulse.beats > 0;
     if (!WIFEXITED(status)) {
-        warn("%s was ended by signal %d (%s)", launcher, WTERMSIG(status), strsignal(WTERMSIG(status)));
+        warn("%s was ended by signal %d (%s); %s", launcher, WTERMSIG(status), strsignal(WTERMSIG(status)),
+             board_kept(job->board));
         return STATUS_WRONG;
     }
     int code = WEXITSTATUS(status);
@@ -210,9 +214,8 @@ static int judge_end(const char *launcher, int status, const struct job *job)
         return STATUS_CANNOT;
     }
     if (code == STATUS_RIGHT && !pulse.has_ended) { /* so smpirun ends when all ranks wait for each other */
-        warn("%s ended well, but the ranks did not come to their end: a deadlock, if they were simulated; files of "
-             "earlier runs are untouched",
-             launcher);
+        warn("%s ended well, but the ranks did not come to their end: a deadlock, if they were simulated; %s", launcher,
+             board_kept(job->board));
         return STATUS_WRONG;
     }
     if (code == STATUS_RIGHT || code == STATUS_USAGE || code == STATUS_CANNOT || (code == STATUS_WRONG && has_started))
@@ -220,12 +223,12 @@ static int judge_end(const char *launcher, int status, const struct job *job)
     if (board_has_spoken(job->board)) /* a rank knew better */
         return STATUS_WRONG;
     if (code > 128)
-        warn("a rank was ended by signal %d (%s)%s%s; files of earlier runs are untouched", code - 128,
-             strsignal(code - 128), *job->told ? ": " : "", job->told);
+        warn("a rank was ended by signal %d (%s)%s%s; %s", code - 128, strsignal(code - 128), *job->told ? ": " : "",
+             job->told, board_kept(job->board));
     else if (!has_started)
         warn("%s could not start the ranks (status %d); by itself it may say why", launcher, code);
     else
-        warn("%s ended with status %d; files of earlier runs are untouched", launcher, code);
+        warn("%s ended with status %d; %s", launcher, code, board_kept(job->board));
     return STATUS_WRONG;
 }
 
@@ -266,7 +269,7 @@ int launch_ranks(const struct launch *launch)
     if (job.ended_by == SIGALRM) {
         warn("%s", job.told);
     } else if (job.ended_by) {
-        warn("stopped; all ranks ended, files of earlier runs are untouched");
+        warn("stopped; all ranks ended, %s", board_kept(job.board));
         verdict = 128 + job.ended_by;
     } else {
         verdict = judge_end(command.word[0], status, &job);

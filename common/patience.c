@@ -5,7 +5,8 @@
 #include <math.h>
 
 /* In seconds. What the work takes is counted for two cores that are slow for it. */
-static const double base = 60;       /* a suspended or swamped machine, a slow disk */
+static const double stall = 60;      /* the longest that a lab's options allow a rank in a step */
+static const double base = 120;      /* such a stall, where a mean hides it; a swamped machine, a slow disk */
 static const double times = 10;      /* what is expected: shared machines run so much slower for a while */
 static const double join = 0.05;     /* per rank: 64 processes of mpirun's, 256 copies of the program in SMPI's */
 static const double slowest = 10e9;  /* flop/s */
@@ -22,6 +23,12 @@ static double patience(const struct run *run, double expected)
     return run->deadline_s > 0 ? run->deadline_s : base + times * expected;
 }
 
+/* Seconds of forward and backward, before anything was measured. */
+static double batch_of(const struct run *run, const struct subject *subject)
+{
+    return device_computes() ? subject->flops(run, subject->usual(run)) / slowest : 0;
+}
+
 double patience_to_start(const struct run *run)
 {
     return patience(run, join * run->ranks);
@@ -29,17 +36,19 @@ double patience_to_start(const struct run *run)
 
 double patience_for_card(const struct run *run, const struct subject *subject, bool is_simulated)
 {
-    double batch = device_computes() ? subject->flops(run, subject->usual(run)) / slowest : 0;
-    double expected = CARD_BATCHES * batch * (run->takes_turns ? run->ranks : 1);
+    double expected = CARD_BATCHES * batch_of(run, subject) * (run->takes_turns ? run->ranks : 1);
     if (is_simulated)
         expected += sweep * run->ranks * run->ranks;
     return patience(run, expected);
 }
 
-double patience_for_block(const struct run *run, double step, struct window window, bool is_simulated)
+double patience_for_block(const struct run *run, const struct subject *subject, double step, struct window window,
+                          bool has_signs, bool is_simulated)
 {
-    int steps = is_simulated ? window.warmup + window.measured : run->sync_every;
-    double expected = isfinite(step) && device_computes() ? step * steps : 0;
+    int steps = has_signs ? run->sync_every : window.warmup + window.measured;
+    if (!isfinite(step))
+        step = stall + batch_of(run, subject);
+    double expected = device_computes() ? step * steps : 0;
     if (is_simulated) /* all ranks compute one after another, and exchange in one process */
         expected = run->ranks * (expected + exchange * run->ranks * steps);
     return patience(run, expected);

@@ -16,8 +16,10 @@ double patience_to_start(const struct run *run);
 double patience_for_card(const struct run *run, const struct subject *subject, bool is_simulated);
 
 /* For a block whose steps should take `step` seconds each, as predicted, NaN if nobody did. Real ranks show signs of life where
- * they synchronise. In a simulated world there are none before the block's end, and other seconds pass than those here. */
-double patience_for_block(const struct run *run, double step, struct window window, bool is_simulated);
+ * they synchronise, if they take part (`has_signs`); those that do not, and simulated ones, at the block's end only. In a
+ * simulated world other seconds pass than those here. */
+double patience_for_block(const struct run *run, const struct subject *subject, double step, struct window window,
+                          bool has_signs, bool is_simulated);
 
 /* Until so many bytes are on disk. */
 double patience_to_write(const struct run *run, size_t bytes);

@@ -57,8 +57,8 @@ static void split_meeting(const struct timeline *t, struct cell *cells, const st
         if (!(span->start <= span->entered && span->entered <= span->end))
             faults_add(wrong, "rank %d: its clock goes back in %s %d", rank, span_names[span->kind], span->sequence);
         if (span->end < arrival.latest - t->clock_error)
-            faults_add(wrong, "rank %d: %s %d ends on it %g ms before rank %d has come", rank, span_names[span->kind],
-                       span->sequence, 1e3 * (arrival.latest - span->end), arrival.last);
+            faults_add(wrong, "rank %d: %s %d ends on it %g ms before all have come", rank, span_names[span->kind],
+                       span->sequence, 1e3 * (arrival.latest - span->end));
         if (!phase)
             faults_add(wrong, "rank %d: %s %d lies in no phase", rank, span_names[span->kind], span->sequence);
         if (!phase || !is_measured(t, phase->step))

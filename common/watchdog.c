@@ -25,7 +25,7 @@ struct watchdog {
     struct board *board; /* these three: of the ranks, once has_joined */
     int ranks;
     void (*end_all)(void);
-    atomic_bool has_joined;
+    atomic_bool has_joined, has_parted;
     sem_t wake;
     atomic_bool is_closing, was_told;
     double allowed, since; /* of the deadline that is running: seconds, and world_now() at the last sign of life */
@@ -54,9 +54,9 @@ static bool has_lost(const struct watchdog *w)
 
 static void say_lost(const struct watchdog *w)
 {
-    char *told = board_tell(board_of(w));
-    char *line = memory_text("%s; files of earlier runs are untouched", told);
-    board_say(board_of(w), line);
+    char *told = board_tell(w->board);
+    char *line = memory_text("%s; %s", told, board_kept(w->board));
+    board_say(w->board, line);
     free(line);
     free(told);
 }
@@ -68,26 +68,40 @@ static void say_late(const struct watchdog *w)
         line = board_tell_late(w->board, w->allowed);
     else
         line = memory_text(
-            "rank %s: the ranks have not all come to the start, or to the end, within %g s; files of earlier "
-            "runs are untouched (--deadline-s allows more time)",
-            job_rank(), w->allowed);
+            "rank %s: the ranks have not all come to the start within %g s; %s (--deadline-s allows more time)",
+            job_rank(), w->allowed, board_kept(NULL));
     board_say(board_of(w), line);
     free(line);
+}
+
+static void end_now(int signal)
+{
+    (void)signal;
+    _exit(STATUS_WRONG);
+}
+
+/* Should speaking get stuck (the rank itself may hold the lock of a full pipe), or ending the others. */
+static void end_soon(void)
+{
+    signal(SIGALRM, end_now);
+    alarm(GRACE_S);
 }
 
 /* Somebody told this rank to end: a launcher, perhaps because another rank is gone. */
 _Noreturn static void obey(const struct watchdog *w)
 {
+    end_soon();
     if (w->is_alone && has_lost(w))
         say_lost(w);
     board_leave_early(board_of(w));
     _exit(128 + SIGTERM);
 }
 
-_Noreturn static void give_up(const struct watchdog *w)
+_Noreturn static void give_up(const struct watchdog *w, void (*say)(const struct watchdog *w))
 {
-    alarm(GRACE_S); /* should ending the others get stuck */
-    if (atomic_load(&w->has_joined))
+    end_soon();
+    say(w);
+    if (atomic_load(&w->has_joined) && !atomic_load(&w->has_parted))
         w->end_all();
     _exit(STATUS_WRONG);
 }
@@ -114,28 +128,35 @@ static bool is_late(struct watchdog *w)
     return w->allowed > 0 && world_now() - w->since > w->allowed;
 }
 
+/* Beside a rank that others watch there is nothing to look for: it sleeps until it is told something. */
+static void sleep_until_next_look(struct watchdog *w)
+{
+    const double from = world_now(), next = from + LOOK_S;
+    const struct timespec look = { .tv_sec = (time_t)next, .tv_nsec = (long)(1e9 * fmod(next, 1)) };
+    if (w->is_alone)
+        sem_clockwait(&w->wake, CLOCK_MONOTONIC, &look);
+    else
+        sem_wait(&w->wake);
+    if (world_now() - from > BOARD_PAUSE_S)
+        w->since += world_now() - from;
+}
+
 static void *keep_watch(void *argument)
 {
     struct watchdog *w = argument;
     double lost_since = INFINITY;
     for (;;) {
-        const double next = world_now() + LOOK_S;
-        const struct timespec look = { .tv_sec = (time_t)next, .tv_nsec = (long)(1e9 * fmod(next, 1)) };
-        sem_clockwait(&w->wake, CLOCK_MONOTONIC, &look);
+        sleep_until_next_look(w);
         if (atomic_load(&w->is_closing))
             return NULL;
         if (atomic_load(&w->was_told))
             obey(w);
         if (!w->is_alone)
             continue;
-        if (stays_lost(w, &lost_since)) {
-            say_lost(w);
-            give_up(w);
-        }
-        if (is_late(w)) {
-            say_late(w);
-            give_up(w);
-        }
+        if (stays_lost(w, &lost_since))
+            give_up(w, say_lost);
+        if (is_late(w))
+            give_up(w, say_late);
     }
 }
 
@@ -168,7 +189,7 @@ void watchdog_join(struct watchdog *w, struct board *board, int ranks, void (*en
 void watchdog_part(struct watchdog *w)
 {
     if (w)
-        atomic_store(&w->has_joined, false);
+        atomic_store(&w->has_parted, true);
 }
 
 void watchdog_close(struct watchdog *w)

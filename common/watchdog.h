@@ -19,7 +19,7 @@ struct watchdog *watchdog_open(bool is_alone, double allowed);
 /* The ranks have joined: their board, which may be NULL, and what ends them all. It may return. */
 void watchdog_join(struct watchdog *watchdog, struct board *board, int ranks, void (*end_all)(void));
 
-/* The ranks part: nobody else is watched any more. */
+/* The ranks part: from now on this process alone can be ended. */
 void watchdog_part(struct watchdog *watchdog);
 void watchdog_close(struct watchdog *watchdog);
 

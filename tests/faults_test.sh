@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# usage: faults_test.sh LAB FOLDER mpi|sim|nccl|foreign: a rank dies, hangs, somebody presses Ctrl-C: does the lab 01_straggler end in time,
+# usage: faults_test.sh LAB FOLDER mpi|sim|nccl|foreign [LIBRARY]: a rank dies, hangs, somebody presses Ctrl-C: does the lab 01_straggler end in time,
 # say so in one line, leave no process and no shared memory behind, and keep the results of an earlier run? `foreign`: under an
-# mpirun that is not ours. Works in FOLDER/faults.
+# mpirun that is not ours, also with a library that keeps a rank from its end (sabotage_end.c). Works in FOLDER/faults.
 set -uo pipefail
 
 lab=$(realpath "$1")
@@ -163,6 +163,18 @@ if [[ $backend == @(mpi|foreign) ]]; then
     ((status == 1)) || complain "status $status, not 1"
     (($(now_ms) - struck_ms < 60000)) || complain "no end in time"
     grep -q '5 s.*--deadline-s' "$folder/err" || complain "does not say so: $(<"$folder/err")"
+    nothing_is_left
+fi
+
+if [[ ${4-} && ! ${ASAN_OPTIONS-}${TSAN_OPTIONS-} ]]; then # (sanitizers want to be loaded first)
+    fault="a rank hangs at the end"
+    began=$(now_ms)
+    LD_PRELOAD=$(realpath "$4") timeout 60 "${run[@]}" --rounds 1 --deadline-s 5 </dev/null >"$folder/out" 2>"$folder/err"
+    status=$?
+    printf '%-24s %5d ms, status %d: %s\n' "$fault" $(($(now_ms) - began)) "$status" "$(grep 'no sign' "$folder/err")"
+    ((status != 0 && status != 124)) || complain "status $status"
+    grep -q "no sign of life for 5 s.*this run's results are whole and in place" "$folder/err" || complain "does not say so: $(<"$folder/err")"
+    earlier=$(whole_files)
     nothing_is_left
 fi
 

@@ -14,7 +14,7 @@ complain() # TEXT...
     failed=1
 }
 
-# The first mpirun on the path tells how it was called and what the ranks were told, and ends as a job does.
+# The first mpirun on the path tells how it was called and what the ranks were told, and ends as a job that cannot run.
 # shellcheck disable=SC2016 # the scripts' variables, not ours
 make_programs()
 {
@@ -24,7 +24,7 @@ make_programs()
     cd "$folder" || exit 1
     printf '#!/bin/sh\n%s\n' "echo \"\$@\" >>'$folder/called'" \
         "printf %s \"\$LOCKSTEP_ARGUMENTS\" | tr '\\037' ' ' >>'$folder/called'" \
-        "echo \"cores \$LOCKSTEP_CORES\" >>'$folder/called'" 'printf ".!" >>"$LOCKSTEP_PULSE"' >bin/mpirun
+        "echo \"cores \$LOCKSTEP_CORES\" >>'$folder/called'" 'exit 77' >bin/mpirun
     printf '#!/bin/sh\ncat %s\nexit $(cat %s)\n' "'$folder/gpus'" "'$folder/status'" \
         >"$LOCKSTEP_GPU_PROGRAMS/nccl/describe_gpus"
     for program in nccl/01_straggler cuda/01_straggler; do
@@ -71,7 +71,7 @@ starts() # PROGRAM RANKS ARGUMENT...
 {
     local program=$1 ranks=$2 path="$LOCKSTEP_GPU_PROGRAMS/$1/01_straggler"
     shift 2
-    run 0 --ranks "$ranks" "$@"
+    run 77 --ranks "$ranks" "$@"
     [[ $program != own ]] || path=$lab
     grep -qxE -- "--quiet -np $ranks .* ?$path" called || complain "$*: it should have started $path"
     grep -qxF -- "--out results --ranks $ranks${*:+ $*} cores $cores" called || complain "$*: ranks were told something else"
@@ -221,7 +221,7 @@ test_other_launchers()
 
 make_programs
 gpus 0
-run 0 --ranks 1
+run 77 --ranks 1
 cores=$(sed -n 's/.*cores //p' called)
 test_choice
 test_none
