@@ -323,10 +323,9 @@ const char *board_kept(const struct board *board)
 char *board_tell_late(const struct board *board, double seconds)
 {
     char *told = board_tell(board);
-    char *line =
-        memory_text("no sign of life for %g s%s%s: a rank hangs or the machine is too slow; files of earlier runs "
-                    "are untouched (--deadline-s allows more time)",
-                    seconds, *told ? "; " : "", told);
+    char *line = memory_text("no sign of life for %g s%s%s: a rank hangs or the machine is too slow; %s (--deadline-s "
+                             "allows more time)",
+                             seconds, *told ? "; " : "", told, board_kept(board));
     free(told);
     return line;
 }
