@@ -30,7 +30,7 @@ static inline float fast_exp(float x)
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    int32_t bits = ((int32_t)n + 127) << 23;
+    int32_t bits = ((int32_t)(n > -127.0f ? n : -127.0f) + 127) << 23; /* a NaN stays one in p, and is no integer */
     float power;
     memcpy(&power, &bits, sizeof power);
     return p * power;

@@ -40,7 +40,8 @@ ends() # STATUS WANTED
 
 says() # TEXT: and nothing else
 {
-    [[ $said == *"$1"* && $said != *$'\n'* ]] || complain "not one line that says '$1'"
+    # shellcheck disable=SC2053 # a pattern
+    [[ $said == *$1* && $said != *$'\n'* ]] || complain "not one line that says '$1'"
 }
 
 state() # of all files, hidden ones too; but a machine card is a result of its own, made anew where the machine has drifted
@@ -99,7 +100,7 @@ rm -rf "$results/01_straggler"
 echo mine >"$results/01_straggler"
 before=$(state)
 finish 1
-says "cannot write $results/01_straggler/spans.csv: Not a directory"
+says "cannot write $results/01_straggler/*.csv: Not a directory"
 is_untouched
 umount "$disk"
 

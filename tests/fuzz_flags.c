@@ -227,6 +227,17 @@ static void learn(struct program *p, const char *path)
         die(STATUS_WRONG, "%s --help shows no flags", path);
 }
 
+static void forget(struct program *p)
+{
+    free(p->path);
+    for (int i = 0; i < p->flags; i++) {
+        free(p->flag[i].name);
+        free(p->flag[i].words);
+    }
+    for (int i = 0; i < p->texts; i++)
+        free(p->text[i]);
+}
+
 /* --- what is typed ---------------------------------------------------------------------------------------------- */
 
 static int below(struct random *r, int n)
@@ -623,5 +634,8 @@ int main(int argc, char **argv)
     printf("tried %d, crashes %d, hangs %d, wrong_exits %d, silent %d (accepted %d, refused %d, cannot here %d)\n",
            totals.tried, totals.crashes, totals.hangs, totals.wrong_exits, totals.silent, totals.by_status[0],
            totals.by_status[1], totals.by_status[2]);
+    for (int i = 0; i < o.programs.count; i++)
+        forget(&programs[i]);
+    free(programs);
     return totals.crashes || totals.hangs || totals.wrong_exits || totals.silent || left ? STATUS_WRONG : STATUS_RIGHT;
 }

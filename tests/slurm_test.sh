@@ -74,6 +74,7 @@ EOF
 }
 
 ((EUID == 0)) || skip "not root, whose daemons Slurm's are"
+[[ ! ${LSAN_OPTIONS-} ]] || skip "a sanitizer takes the leaks of Open MPI's modules for ours where srun starts the ranks"
 for program in munged slurmctld slurmd srun; do
     PATH=$PATH:/usr/sbin command -v $program >/dev/null ||
         skip "there is no $program (Debian, Ubuntu: apt-get install slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge)"

@@ -18,14 +18,17 @@ int main(int argc, char **argv)
             size_t size = 0;
             snprintf(path, sizeof path, "%s/%s", argv[i], entries[e]->d_name);
             char *bytes = entries[e]->d_name[0] == '.' ? NULL : file_read(path, &size);
-            if (!bytes)
-                continue;
-            printf("%s\n", path);
-            fflush(stdout); /* the last one named is the one that breaks it */
-            LLVMFuzzerTestOneInput((const uint8_t *)bytes, size);
+            if (bytes) {
+                printf("%s\n", path);
+                fflush(stdout); /* the last one named is the one that breaks it */
+                LLVMFuzzerTestOneInput((const uint8_t *)bytes, size);
+                read++;
+            }
             free(bytes);
-            read++;
+            free(entries[e]);
         }
+        if (count >= 0)
+            free(entries);
     }
     printf("%d inputs read\n", read);
     return read > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
