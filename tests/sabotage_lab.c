@@ -99,8 +99,10 @@ void __wrap_engine_start(struct engine *engine, int slot, const struct sum *sum)
 }
 
 /* A call that is not made. */
-void __real_collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive, size_t count);
-void __wrap_collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive, size_t count);
+void __real_collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive,
+                           size_t count);
+void __wrap_collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive,
+                           size_t count);
 void __wrap_collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive, size_t count)
 {
     static int calls;

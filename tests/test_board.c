@@ -98,7 +98,9 @@ static void a_rank_that_has_not_come_is_named(void **state)
 {
     (void)state;
     struct job job = start_job((int[]){ 17, 16, 17 });
-    expect(&job, "rank 1 (process %d) has not come, it is in all-reduce 16 of 12.5 MB (step 5); ranks 0 and 2 wait in all-reduce 17 "
+    expect(&job,
+           "rank 1 (process %d) has not come, it is in all-reduce 16 of 12.5 MB (step 5); ranks 0 and 2 wait in "
+           "all-reduce 17 "
            "of 12.5 MB (step 5)",
            job.rank[1]);
     assert_false(board_has_lost(job.board, RANKS));

@@ -2,10 +2,10 @@
  * every duration is exact: an all-reduce of COUNT floats among four ranks takes 12 ms, one of n among two 2 + n / 98174.
  *
  * usage: test_companions PLATFORM sums|helper|deadlock|silence|wrong: starts its own ranks */
+#include "board.h"
 #include "collective.h"
 #include "die.h"
 #include "helper.h"
-#include "board.h"
 #include "job.h"
 #include "launch.h"
 #include "memory.h"

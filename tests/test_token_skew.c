@@ -212,14 +212,10 @@ static void flags_name_the_published_cases(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_longest_rank_sets_each_step),
-        cmocka_unit_test(ranks_without_a_core_take_turns),
-        cmocka_unit_test(the_published_steps_by_hand),
-        cmocka_unit_test(every_epoch_by_its_longest_ranks),
-        cmocka_unit_test(a_window_is_the_published_steps),
-        cmocka_unit_test(what_is_counted_is_what_is_dealt),
-        cmocka_unit_test(weights_are_unequal_where_batches_are),
-        cmocka_unit_test(settings_that_work_together),
+        cmocka_unit_test(the_longest_rank_sets_each_step),       cmocka_unit_test(ranks_without_a_core_take_turns),
+        cmocka_unit_test(the_published_steps_by_hand),           cmocka_unit_test(every_epoch_by_its_longest_ranks),
+        cmocka_unit_test(a_window_is_the_published_steps),       cmocka_unit_test(what_is_counted_is_what_is_dealt),
+        cmocka_unit_test(weights_are_unequal_where_batches_are), cmocka_unit_test(settings_that_work_together),
         cmocka_unit_test(flags_name_the_published_cases),
     };
     return cmocka_run_group_tests_name("token_skew", tests, NULL, NULL);
