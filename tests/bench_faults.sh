@@ -38,7 +38,7 @@ table=$folder/bench_faults.csv
 backend=mpi supervisor=nobody
 bad=0
 RANDOM=$seed
-# shellcheck source=tests/faults.sh
+# shellcheck source=tests/faults.sh disable=SC1091
 source "$tests/faults.sh"
 trap end_processes EXIT
 trap 'exit 130' INT TERM
@@ -73,14 +73,13 @@ begin() # ours|foreign
         "$lab" --ranks 3 "${job[@]}" </dev/null >"$work/out" 2>&1 &
     fi
     supervisor=$!
-    disown "$supervisor" # or bash tells of its death
 }
 
 # Strikes a random rank of a run at a random moment. Sets `fate` (the words for what is wrong with how it ended, or missed) and
 # `took`, ms from the strike to the end.
 strike() # SIGNAL ours|foreign
 {
-    local moment=$((RANDOM % span_ms)) began victim
+    local moment=$((RANDOM % span_ms)) began victim status i
     fate='' took=0 ranks=()
     begin "$2"
     sleep "$((moment / 1000)).$(printf '%03d' $((moment % 1000)))"
@@ -93,14 +92,22 @@ strike() # SIGNAL ours|foreign
     took=$(($(now_ms) - began))
     [[ ! -d /proc/$supervisor ]] || fate+='hangs '
     if [[ $fate == '' && $1 == STOP && $took -gt $(((deadline + 4) * 1000)) ]]; then fate+='late '; fi
+    if [[ $fate == '' ]]; then
+        wait "$supervisor"
+        status=$?
+        [[ $status == 1 || ($2 == foreign && $status != 0) ]] || fate+="status-$status "
+    fi
+    if [[ $2 == foreign ]]; then # that mpirun may end a little before its ranks
+        for ((i = 0; i < 15; i++)); do [[ $(processes) ]] && sleep 0.2; done
+    fi
     if [[ $(processes) ]]; then
         fate+='orphans '
         end_processes
     fi
     [[ $2 == foreign || ! $(shared_memory) ]] || fate+='shared-memory '
     [[ $(shape) == "$whole" ]] || fate+='half-files '
-    grep -aqE 'gone|stopped|signal|deadline|ended|exited|Aborting' "$work/out" || fate+='silent '
-    [[ -z $fate ]] || cp "$work/out" "$work/$1-$((tried + 1)).txt"
+    grep -aqE 'gone|stopped|signal|deadline|ended|exited|aborted' "$work/out" || fate+='silent '
+    [[ -z $fate ]] || { echo "$2: $fate" && cat "$work/out"; } >"$work/$1-$((tried + 1)).txt"
 }
 
 strikes() # SIGNAL HOW_MANY WORDS
@@ -161,6 +168,7 @@ resident_kb() # PID: of its own, not what it shares
 soak() # SECONDS
 {
     local log=$work/soak.csv rank kb growth
+    # shellcheck disable=SC2034 # of faults.sh
     backend=mpi
     "$lab" --ranks 2 --backend mpi --seconds "$1" --cases skew_ws4 --out "$results" </dev/null >"$work/out" 2>&1 &
     supervisor=$!
