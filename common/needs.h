@@ -28,6 +28,7 @@ double needs_sum(const struct needs *needs);
 /* The larger of two phases of a run, of which one ends before the other begins; and both, side by side. */
 struct needs needs_most(struct needs a, struct needs b);
 struct needs needs_add(struct needs a, struct needs b);
+struct needs needs_times(struct needs needs, double times);
 
 /* What takes most, in words ("the data set"), and what makes it smaller ("a smaller --batch-size …"). */
 const char *needs_largest(const struct needs *needs);
