@@ -135,9 +135,11 @@ void preview_tell(FILE *out, const struct preview *p)
     char *name = p->story->subject->name(run);
     fprintf(out, "  model     %s: %.0f parameters\n", name, p->story->subject->gradient_bytes(run) / sizeof(float));
     tell_memory(out, p);
-    char *folder = run_folder(run, p->platform ? p->platform->name : p->is_simulated ? "dedicated-cores" : "here");
+    char *dedicated = dedicated_name(run->membus);
+    char *folder = run_folder(run, p->platform ? p->platform->name : p->is_simulated ? dedicated : "here");
     fprintf(out, "  results   into %s/%s\n", folder, p->story->lab);
     free(folder);
+    free(dedicated);
     free(name);
     free(copy);
 }
