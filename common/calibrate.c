@@ -19,6 +19,15 @@ enum {
     SHAPES_MOST = 8,
 };
 
+/* Bytes of the all-reduces that are measured. Around a lab's largest as well, in parts of it: beyond the caches a range of its
+ * own begins, and a piece has three points at least. */
+enum { USUAL = 10, PARTS = 4 };
+static const double usual_bytes[USUAL] = { 256,     4096,    32768,   262144,   1 << 20,
+                                           3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 };
+static const double parts_of_largest[PARTS] = { 0.5, 0.8, 1.25, 1.5 };
+
+enum { COPIED_BYTES = 64 << 20 }; /* beyond the caches of one core */
+
 static const double DRIFT = 0.15; /* a card that is further off is measured anew: baselines are predicted within 15 % */
 
 /* A rank's own steps without any collective. */
@@ -162,7 +171,7 @@ static void measure_machine(struct card *card)
     card->sleep_overshoot = fmax(0, over_brief - card->sleep_stretch * brief);
 
     enum { COPIES = 5 };
-    size_t bytes = 64u << 20; /* beyond the caches of one core */
+    size_t bytes = COPIED_BYTES;
     float *from = device_new(bytes, 1), *to = device_new(bytes, 1);
     double took[COPIES];
     device_align();
@@ -248,18 +257,13 @@ static void pass_over(void *argument)
  * left out: they are predicted. */
 static void measure_link(struct link *link, struct bench *bench, struct world *world, double largest)
 {
-    static const double usual[] = { 256, 4096, 32768, 262144, 1 << 20, 3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 };
-    const double least = usual[sizeof usual / sizeof *usual - 1];
-    /* Around a lab's largest: beyond the caches a range of its own begins, and a piece has three points at least. */
-    enum { PARTS = 4 };
-    static const double part[PARTS] = { 0.5, 0.8, 1.25, 1.5 };
     double sizes[LINK_POINTS_MOST];
-    int count = sizeof usual / sizeof *usual;
-    memcpy(sizes, usual, sizeof usual);
+    int count = USUAL;
+    memcpy(sizes, usual_bytes, sizeof usual_bytes);
     double fits = sweep_largest(world);
     for (int i = 0; i < PARTS; i++)
-        if (largest * part[i] > least && largest * part[i] <= fits)
-            sizes[count++] = floor(largest * part[i] / sizeof(float)) * sizeof(float);
+        if (largest * parts_of_largest[i] > usual_bytes[USUAL - 1] && largest * parts_of_largest[i] <= fits)
+            sizes[count++] = floor(largest * parts_of_largest[i] / sizeof(float)) * sizeof(float);
     bool is_real = !world_is_simulated();
     struct sweep sweep = { .bytes = sizes,
                            .sizes = count,
@@ -341,6 +345,15 @@ static void read_costs(struct card *card, struct world *world, const struct subj
         }
     }
     free(all);
+}
+
+struct needs calibrate_need(const struct subject *subject, const struct run *run, double largest)
+{
+    double swept = fmax(usual_bytes[USUAL - 1], parts_of_largest[PARTS - 1] * largest);
+    double sums = run->ranks > 1 ? run->ranks * 2 * swept : 0, copies = 2.0 * COPIED_BYTES; /* of rank 0 alone */
+    struct needs needs = needs_times(subject->need(run, subject->shapes), run->ranks);
+    needs.of[NEED_MESSAGES] += fmax(sums, copies);
+    return needs;
 }
 
 void calibrate(struct card *card, struct world *world, const struct subject *subject, const struct run *run,

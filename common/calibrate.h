@@ -11,6 +11,9 @@ struct world;
 void calibrate(struct card *card, struct world *world, const struct subject *subject, const struct run *run,
                double largest);
 
+/* What it opens for that, on all ranks together. */
+struct needs calibrate_need(const struct subject *subject, const struct run *run, double largest);
+
 /* all: its all-reduces alone, anew. */
 void calibrate_links(struct card *card, struct world *world, const struct subject *subject, const struct run *run,
                      double largest);

@@ -47,6 +47,11 @@ static const char plain_network[] = "    <prop id=\"network/crosstraffic\" value
                                     "    <prop id=\"smpi/or\" value=\"0:0:0\"/>\n"
                                     "    <prop id=\"smpi/ois\" value=\"0:0:0\"/>\n";
 
+char *dedicated_name(int membus)
+{
+    return membus ? memory_text("dedicated-cores-membus%d", membus) : memory_text("dedicated-cores");
+}
+
 char *dedicated_write(const char *folder, const char *name, int ranks, int membus, const struct link *pair)
 {
     static const struct link none = { .pieces = 1, .piece = { { .upto = INFINITY, .alpha = 1e-6, .beta = 1e-10 } } };

@@ -31,6 +31,13 @@ struct needs needs_add(struct needs a, struct needs b)
     return a;
 }
 
+struct needs needs_times(struct needs needs, double times)
+{
+    for (int i = 0; i < NEEDS; i++)
+        needs.of[i] *= times;
+    return needs;
+}
+
 static enum need largest(const struct needs *needs)
 {
     enum need most = NEED_PROGRAM;

@@ -1,10 +1,12 @@
 #include "preview.h"
 
+#include "calibrate.h"
+#include "dedicated.h"
 #include "die.h"
 #include "memory.h"
 #include "needs.h"
+#include "trial.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,14 +16,14 @@
  * own, or its part of the one that simulates all. */
 static const double PROCESS = 70e6, SIMULATED = 12e6, SIMULATOR = 60e6;
 
-/* While the card is measured: the lab's batches in other sizes, and all-reduces beyond its largest message. Rank 0 also
- * copies 64 MiB to and fro. */
-static struct needs need_of_card(const struct preview *p)
+/* The card is measured, the model tried, and then it trains. */
+static struct needs need_of_phases(const struct preview *p)
 {
-    const double least = 24 << 20, times = 1.5; /* calibrate.c */
-    struct needs needs = p->story->subject->need((const struct run *)p->base);
-    needs.of[NEED_MESSAGES] += 2 * fmax(least, times * story_largest_message(p->story, p->base));
-    return needs;
+    const struct run *run = (const struct run *)p->base;
+    const struct subject *subject = p->story->subject;
+    struct needs card = calibrate_need(subject, run, story_largest_message(p->story, p->base));
+    struct needs rank = needs_most(trial_need(subject, run), p->story->need(p->base));
+    return needs_most(card, needs_times(rank, run->ranks));
 }
 
 /* All ranks together. */
@@ -31,9 +33,7 @@ static struct needs need_of_all(const struct preview *p)
     bool is_modelled = p->platform && p->platform->is_modelled;
     struct needs needs = { 0 };
     if (!is_modelled && !p->on_gpus)
-        needs = needs_most(need_of_card(p), p->story->need(p->base));
-    for (int i = 0; i < NEEDS; i++)
-        needs.of[i] *= ranks;
+        needs = need_of_phases(p);
     needs.of[NEED_PROGRAM] = p->is_real ? ranks * PROCESS : SIMULATOR + ranks * SIMULATED;
     if (p->cases->count > 0 && p->cases->settings[0])
         needs.of[NEED_RECORD] = cases_record(p->cases, p->story);
@@ -135,9 +135,11 @@ void preview_tell(FILE *out, const struct preview *p)
     char *name = p->story->subject->name(run);
     fprintf(out, "  model     %s: %.0f parameters\n", name, p->story->subject->gradient_bytes(run) / sizeof(float));
     tell_memory(out, p);
-    char *folder = run_folder(run, p->platform ? p->platform->name : p->is_simulated ? "dedicated-cores" : "here");
+    char *dedicated = dedicated_name(run->membus);
+    char *folder = run_folder(run, p->platform ? p->platform->name : p->is_simulated ? dedicated : "here");
     fprintf(out, "  results   into %s/%s\n", folder, p->story->lab);
     free(folder);
+    free(dedicated);
     free(name);
     free(copy);
 }

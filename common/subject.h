@@ -33,7 +33,7 @@ struct subject {
     int shapes;
     unsigned terms;
     void *(*open)(const struct run *run);
-    struct needs (*need)(const struct run *run); /* of what is opened so */
+    struct needs (*need)(const struct run *run, int shapes); /* of what is opened so, with the first `shapes` chosen */
     void (*close)(void *bench);
     struct work (*shape)(void *bench, int shape); /* from now on */
     void (*fetch)(void *bench);

@@ -39,8 +39,9 @@ static void *open_bench(const struct run *run)
     return bench;
 }
 
-static struct needs need_of_bench(const struct run *run)
+static struct needs need_of_bench(const struct run *run, int shapes)
 {
+    (void)shapes; /* one trainer serves all */
     struct run wide = widen(run);
     return trainer_need(&wide, wide.batch_size);
 }

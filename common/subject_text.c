@@ -66,11 +66,11 @@ static void *open_bench(const struct run *run)
     return bench;
 }
 
-static struct needs need_of_bench(const struct run *run)
+static struct needs need_of_bench(const struct run *run, int shapes_chosen)
 {
     struct transformer_shape transformer = text_shape(run);
     struct needs all = { 0 };
-    for (int i = 0; i < SHAPES; i++) {
+    for (int i = 0; i < shapes_chosen; i++) {
         struct run alone = run_of_shape(run, i);
         struct token_recipe recipe = recipe_of(&alone);
         double rows = (double)alone.batch_size * alone.texts.fixed_length;

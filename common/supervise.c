@@ -241,11 +241,14 @@ static char *write_dedicated(const struct request *request)
     const struct run *run = request->run;
     struct link pair = { 0 };
     if (run->ranks > 1) {
-        char *folder = run_folder(run, "dedicated-cores/two-real-ranks");
+        char *cores = dedicated_name(0), *of_pair = memory_text("%s/two-real-ranks", cores); /* whatever the bus */
+        char *folder = run_folder(run, of_pair);
         pair = measure_pair(request, folder);
         free(folder);
+        free(of_pair);
+        free(cores);
     }
-    char *name = run->membus ? memory_text("dedicated-cores-membus%d", run->membus) : memory_text("dedicated-cores");
+    char *name = dedicated_name(run->membus);
     char *folder = run_folder(run, name), *file = memory_text("%s.xml", name);
     char *path = dedicated_write(folder, file, run->ranks, run->membus, run->ranks > 1 ? &pair : NULL);
     free(file);

@@ -2,8 +2,9 @@
  * holds it against arithmetic that none of its kernels had a part in:
  *
  *     all gradients, NaN before, are numbers
- *     along a direction d the loss changes as the gradients g say, (L(p + d) - L(p - d)) / 2 = g d: for a random one, in
- *     which every parameter has its share, and for the step itself, along which the loss must fall
+ *     along a direction d the loss changes as the gradients g say, (L(p + d) - L(p - d)) / 2 = g d, if not at once, then
+ *     nearer, where it bends less: for a random one, in which every parameter has its share, and for the step itself, along
+ *     which the loss must fall
  *     AdamW's first step is its closed form: p - rate (g / (|g| + epsilon) + decay p)
  *
  * A kernel that does nothing, or leaves what was there before, fails one of them. Who misses more than one may not be told:
@@ -19,6 +20,9 @@ struct world;
 
 /* What fails on this rank. */
 struct faults trial_model(const struct subject *subject, const struct run *run);
+
+/* What it opens for that. */
+struct needs trial_need(const struct subject *subject, const struct run *run);
 
 /* all: on rank 0 what failed on any rank. */
 struct faults trial_run(struct world *world, const struct subject *subject, const struct run *run);

@@ -2,12 +2,15 @@
  * wrongness_test.sh shows. And what else lets no wrong block pass: rounds that end otherwise, samples that are lost. */
 #include "device.h"
 #include "gather.h"
+#include "random.h"
 #include "summary.h"
 #include "trial.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +73,63 @@ static void an_honest_transformer_of_any_size_passes(void **state)
         }
 }
 
+/* --- models by chance ------------------------------------------------------------------------------------------- */
+
+static int draws = 400; /* the program's argument, for more of them by hand */
+
+/* From 1 to `most`, each doubling as likely as any other: it is in the narrow that a loss bends. */
+static int size_to(struct random *random, int most)
+{
+    return (int)exp(random_unit(random) * log(most + 1.0));
+}
+
+static struct run draw_run(struct random *random, const struct run *published)
+{
+    struct run run = *published;
+    run.batch_size = size_to(random, 16);
+    run.num_classes = 1 + size_to(random, 999);
+    run.seed = (int)random_below(random, INT32_MAX);
+    return run;
+}
+
+static struct run draw_mlp(struct random *random)
+{
+    struct run run = draw_run(random, &run_published);
+    run.input_dim = size_to(random, 1024);
+    run.hidden_dim = size_to(random, 64);
+    return run;
+}
+
+static struct run draw_texts(struct random *random)
+{
+    struct run run = draw_run(random, &run_published_texts);
+    run.texts.num_heads = size_to(random, 8);
+    run.hidden_dim = run.texts.num_heads * size_to(random, 8);
+    run.texts.vocab_size = 1 + size_to(random, 999);
+    run.texts.max_length = run.texts.fixed_length = size_to(random, 64);
+    run.texts.min_length = 1;
+    return run;
+}
+
+static void no_honest_model_drawn_by_chance_fails(void **state)
+{
+    (void)state;
+    struct random random;
+    int wrong = 0;
+    random_seed(&random, 8);
+    for (int i = 0; i < draws; i++) {
+        const struct subject *subject = i % 2 ? &subject_text : &subject_mlp;
+        struct run run = i % 2 ? draw_texts(&random) : draw_mlp(&random);
+        struct faults faults = trial_model(subject, &run);
+        char *name = subject->name(&run);
+        if (faults.count > 0)
+            print_error("%s, batch %d, seed %d: %s\n", name, run.batch_size, run.seed, faults.first);
+        wrong += faults.count > 0;
+        free(name);
+    }
+    assert_int_equal(wrong, 0);
+}
+
 static void a_round_that_ends_otherwise_is_wrong(void **state)
 {
     (void)state;
@@ -121,13 +181,16 @@ static void faults_keep_the_first_in_words(void **state)
     assert_int_equal(strlen(whole.first), FAULT_WORDS - 1);
 }
 
-int main(void)
+/* usage: test_trial [DRAWS] */
+int main(int argc, char **argv)
 {
+    draws = argc > 1 ? atoi(argv[1]) : draws;
     device_open(0, PRECISION_FP32);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_honest_mlp_of_any_size_passes),
         cmocka_unit_test(the_published_models_pass),
         cmocka_unit_test(an_honest_transformer_of_any_size_passes),
+        cmocka_unit_test(no_honest_model_drawn_by_chance_fails),
         cmocka_unit_test(a_round_that_ends_otherwise_is_wrong),
         cmocka_unit_test(samples_that_are_dealt_twice_or_lost_are_wrong),
         cmocka_unit_test(faults_keep_the_first_in_words),
