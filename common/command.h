@@ -4,6 +4,7 @@
 #define LOCKSTEP_COMMAND_H
 
 #include "platform.h"
+#include "scratch.h"
 
 #include <stdbool.h>
 
@@ -22,11 +23,12 @@ enum { COMMAND_WORDS_MOST = 32 };
 struct command {
     char *word[COMMAND_WORDS_MOST + 1]; /* NULL-terminated, as execvp() takes them */
     int words;
-    int hosts;     /* descriptor of smpirun's hostfile, -1 for none: open as long as the job runs */
-    char *scratch; /* folder of what real ranks share (scratch.h) */
+    int hosts;              /* descriptor of smpirun's hostfile, -1 for none: open as long as the job runs */
+    struct scratch scratch; /* of what real ranks share */
 };
 
-/* Sets this process's environment for the job's. Release with command_drop(). */
+/* Sets this process's environment for the job's. Ends the program where there is no room for what the job keeps while it
+ * runs. Release with command_drop(). */
 struct command command_for(const struct launch *launch);
 void command_drop(struct command *command);
 

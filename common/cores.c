@@ -1,6 +1,7 @@
 #include "cores.h"
 
-#include <stdbool.h>
+#include "group.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -29,57 +30,11 @@ static int physical_cores(const cpu_set_t *mask)
     return CPU_COUNT(&seen);
 }
 
-/* The folder of this process's control group in the unified hierarchy (version 2). */
-static bool group_path(char *path, size_t size)
-{
-    FILE *file = fopen("/proc/self/cgroup", "r");
-    if (!file)
-        return false;
-    char line[512];
-    bool found = false;
-    while (!found && fgets(line, sizeof line, file)) {
-        found = strncmp(line, "0::", 3) == 0;
-        if (found)
-            snprintf(path, size, "%.*s", (int)strcspn(line + 3, "\n"), line + 3);
-    }
-    fclose(file);
-    return found;
-}
-
-static double quota_of_file(const char *path)
-{
-    FILE *file = fopen(path, "r");
-    double quota = 0, period = 0;
-    if (file) {
-        if (fscanf(file, "%lf %lf", &quota, &period) != 2) /* "max 100000" reads as no quota */
-            quota = 0;
-        fclose(file);
-    }
-    return quota > 0 && period > 0 ? quota / period : 0;
-}
-
-/* CPUs' worth of time per second that the control group allows; 0 when it sets no limit. A container sees its
- * own group at the root of the hierarchy, so both places are asked and the tighter answer holds. */
-static double group_quota(void)
-{
-    char group[400] = "", path[512];
-    double tightest = 0;
-    for (int at_root = 0; at_root < 2; at_root++) {
-        if (!at_root && !group_path(group, sizeof group))
-            continue;
-        snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", at_root ? "" : group);
-        double quota = quota_of_file(path);
-        if (quota > 0 && (tightest <= 0 || quota < tightest))
-            tightest = quota;
-    }
-    return tightest;
-}
-
 int cores_usable(const cpu_set_t *mask)
 {
     int cores = physical_cores(mask);
-    double quota = group_quota();
-    if (quota > 0 && quota < cores)
+    double quota = group_cpus("");
+    if (quota < cores)
         cores = quota < 1 ? 1 : (int)quota;
     return cores > 0 ? cores : 1;
 }

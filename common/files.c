@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 int file_make_folder(const char *path)
@@ -69,18 +70,18 @@ int file_may_make_folder(const char *path)
 
 /* --- beginning -------------------------------------------------------------------------------------------------- */
 
-/* Who writes a file holds a lock on it: a temporary file without one was left by a program that was killed. */
-static void lock(FILE *out)
+bool file_lock(int descriptor)
 {
-    flock(fileno(out), LOCK_EX | LOCK_NB);
+    return flock(descriptor, LOCK_EX | LOCK_NB) == 0;
 }
 
+/* Who writes a file holds a lock on it: a temporary file without one was left by a program that was killed. */
 static void remove_if_left(int folder, const char *name)
 {
     int left = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (left < 0)
         return;
-    if (flock(left, LOCK_EX | LOCK_NB) == 0)
+    if (file_lock(left))
         unlinkat(folder, name, 0);
     close(left);
 }
@@ -123,7 +124,7 @@ static int begin(struct file *file, const char *folder, const char *name)
         file->is_named = true;
     file->out = nameless < 0 ? fopen(file->temporary, "w+ex") : fdopen(nameless, "w+");
     if (file->out) {
-        lock(file->out);
+        file_lock(fileno(file->out));
         return 0;
     }
     error = errno;
@@ -159,6 +160,22 @@ FILE *file_set_begin(struct file_set *set, const char *folder, const char *name)
     return file.out;
 }
 
+bool file_set_lock(struct file_set *set, const char *folder)
+{
+    enum { TRIES = 1000 }; /* of 10 ms */
+    int lock = file_make_folder(folder) == 0 ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (lock < 0)
+        return true; /* who cannot be there cannot write there: that is told when it is tried */
+    set->lock = lock;
+    set->has_lock = true;
+    for (int i = 0; i < TRIES; i++) {
+        if (file_lock(lock) || errno != EWOULDBLOCK)
+            return true;
+        nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+    }
+    return false;
+}
+
 /* --- ending ----------------------------------------------------------------------------------------------------- */
 
 void file_drop(struct file *file)
@@ -169,12 +186,19 @@ void file_drop(struct file *file)
     forget(file);
 }
 
+static void forget_set(struct file_set *set)
+{
+    if (set->has_lock)
+        close(set->lock);
+    free(set->files);
+    *set = (struct file_set){ 0 };
+}
+
 void file_set_drop(struct file_set *set)
 {
     for (int i = 0; i < set->count; i++)
         file_drop(&set->files[i]);
-    free(set->files);
-    *set = (struct file_set){ 0 };
+    forget_set(set);
 }
 
 /* A stream forgets why it could not write; the next write fails for the same reason. */
@@ -184,7 +208,7 @@ static int why_unwritable(FILE *out)
     return pwrite(fileno(out), more, sizeof more, lseek(fileno(out), 0, SEEK_END)) < 0 ? errno : EIO;
 }
 
-/* The next four return 0, or the errno of what went wrong. */
+/* The next five return 0, or the errno of what went wrong. */
 static int bring_to_disk(FILE *out)
 {
     errno = 0;
@@ -192,19 +216,27 @@ static int bring_to_disk(FILE *out)
     return is_on_disk ? 0 : errno ? errno : why_unwritable(out);
 }
 
-/* Where a file cannot be given a name, or has lost it. */
-static int copy(struct file *file)
+static int copy(FILE *from, const char *path, FILE **to)
 {
-    FILE *named = fopen(file->temporary, "w+ex");
-    if (!named)
+    *to = from ? fopen(path, "w+ex") : NULL;
+    if (!*to)
         return errno;
-    file->is_named = true;
-    lock(named);
+    file_lock(fileno(*to));
     char bytes[65536];
-    rewind(file->out);
-    for (size_t got; (got = fread(bytes, 1, sizeof bytes, file->out)) > 0;)
-        fwrite(bytes, 1, got, named);
-    int error = ferror(file->out) ? EIO : bring_to_disk(named);
+    rewind(from);
+    for (size_t got; (got = fread(bytes, 1, sizeof bytes, from)) > 0;)
+        fwrite(bytes, 1, got, *to);
+    return ferror(from) ? EIO : bring_to_disk(*to);
+}
+
+/* Where a file cannot be given a name, or has lost it. */
+static int copy_itself(struct file *file)
+{
+    FILE *named;
+    int error = copy(file->out, file->temporary, &named);
+    if (!named)
+        return error;
+    file->is_named = true;
     fclose(file->out);
     file->out = named;
     return error;
@@ -222,28 +254,64 @@ static int name(struct file *file)
     char nameless[32];
     snprintf(nameless, sizeof nameless, "/proc/self/fd/%d", fileno(file->out));
     file->is_named = linkat(AT_FDCWD, nameless, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0;
-    return file->is_named ? 0 : copy(file);
+    return file->is_named ? 0 : copy_itself(file);
 }
 
-/* The old file is kept until all of a set have their places. (Not every file system can swap two names.) */
+/* What is at the file's place, under a second name, until the file has that place. */
+static int keep_old(const struct file *file, const char *aside)
+{
+    if (linkat(AT_FDCWD, file->path, AT_FDCWD, aside, 0) == 0)
+        return 0;
+    FILE *old = fopen(file->path, "re"), *kept = NULL;
+    int error = copy(old, aside, &kept);
+    if (old)
+        fclose(old);
+    if (kept)
+        fclose(kept);
+    return error;
+}
+
+/* Not every file system can swap two names. */
+static int swap_in_steps(const struct file *file)
+{
+    const char *digits = strrchr(file->temporary, '.');
+    while (digits[-1] != '.')
+        digits--;
+    char *aside = memory_text("%.*s0%s", (int)(digits - file->temporary), file->temporary, digits); /* nobody's */
+    unlink(aside);
+    int error = keep_old(file, aside);
+    if (!error && rename(file->temporary, file->path) != 0)
+        error = errno;
+    if (!error && rename(aside, file->temporary) != 0)
+        error = errno;
+    if (error)
+        unlink(aside);
+    free(aside);
+    return error;
+}
+
+/* The old file is kept until all of a set have their places. */
 static int take_place(struct file *file)
 {
     struct stat status;
-    file->replaces = lstat(file->path, &status) == 0;
-    if (file->replaces && S_ISDIR(status.st_mode))
+    bool replaces = lstat(file->path, &status) == 0;
+    if (replaces && S_ISDIR(status.st_mode))
         return EISDIR;
-    file->is_swapped = renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->path, RENAME_EXCHANGE) == 0;
-    if (!file->is_swapped && rename(file->temporary, file->path) != 0)
-        return errno;
-    file->is_named = file->is_swapped;
-    return 0;
+    int error = 0;
+    if (!replaces && rename(file->temporary, file->path) != 0)
+        error = errno;
+    if (replaces && renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->path, RENAME_EXCHANGE) != 0)
+        error = swap_in_steps(file);
+    file->replaces = replaces && !error;
+    file->is_named = replaces || error;
+    return error;
 }
 
 static void give_place_back(struct file *file)
 {
-    if (file->is_swapped)
-        renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->path, RENAME_EXCHANGE);
-    else if (!file->replaces)
+    if (file->replaces)
+        rename(file->temporary, file->path);
+    else
         unlink(file->path);
 }
 
@@ -281,8 +349,7 @@ void file_commit(struct file *file)
 void file_set_commit(struct file_set *set)
 {
     commit(set->files, set->count);
-    free(set->files);
-    *set = (struct file_set){ 0 };
+    forget_set(set);
 }
 
 /* --- reading ---------------------------------------------------------------------------------------------------- */

@@ -28,6 +28,11 @@ bool learner_answer(char line[LEARNER_LINE])
 bool learner_open_diary(struct diary *diary, struct file_set *files, const char *folder, const char *name)
 {
     char *path = memory_text("%s/%s", folder, name);
+    if (!file_set_lock(files, folder)) {
+        warn("cannot keep your answer in %s: another run keeps its own there, and does not end", path);
+        free(path);
+        return false;
+    }
     char *before = file_read(path, NULL);
     bool is_readable = before || errno == ENOENT;
     if (!is_readable)

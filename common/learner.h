@@ -19,8 +19,8 @@ struct diary {
     char now[32]; /* local date and time, of the column `time` */
 };
 
-/* Begins folder/name among `files`, with what stands in it. Warns and returns false when that cannot be read: nothing ends
- * for lack of a diary. */
+/* Begins folder/name among `files`, with what stands in it; other runs that add to it wait until the set is committed. Warns
+ * and returns false when it cannot be read, or when one of them does not end: nothing ends for lack of a diary. */
 bool learner_open_diary(struct diary *diary, struct file_set *files, const char *folder, const char *name);
 
 #endif

@@ -1,7 +1,9 @@
 #include "memory.h"
 
 #include "die.h"
+#include "group.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +55,7 @@ double memory_available(void)
             break;
     if (file)
         fclose(file);
-    return kilobytes * 1024;
+    return fmin(kilobytes * 1024, group_memory(""));
 }
 
 char *memory_text(const char *format, ...)

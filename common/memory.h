@@ -13,7 +13,8 @@ void *memory_new(size_t count, size_t size);
 void *memory_map(size_t bytes);
 void memory_unmap(void *memory, size_t bytes);
 
-/* Bytes that could still be had without swapping, by the kernel's own estimate; 0 when it does not tell. */
+/* Bytes that could still be had without swapping, by the kernel's own estimate, and within the limit of this process's control
+ * group; 0 when the kernel does not tell. */
 double memory_available(void);
 
 /* A printf into new memory; release with free(). */

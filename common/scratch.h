@@ -1,13 +1,22 @@
-/* scratch: a folder for what a job's ranks share while they run: Open MPI's session and the files behind its shared memory.
- * Ranks that are killed leave them behind; here they go with the folder. */
+/* scratch: room for what a job shares while it runs, and whether there is enough. Open MPI's session and the files behind its
+ * shared memory get a folder here; ranks that are killed leave them behind, and they go with the folder. Launchers tell of a
+ * full disk by an abort, so it is looked at before. */
 #ifndef LOCKSTEP_SCRATCH_H
 #define LOCKSTEP_SCRATCH_H
 
-/* Makes the folder, in shared memory where there is some, and removes those of supervisors that are gone. NULL when no folder
- * can be made. */
-char *scratch_open(void);
+struct scratch {
+    char *folder; /* NULL: none */
+    int lock;     /* on the folder, as long as it is ours: a folder without one was left by somebody who is gone */
+};
 
-/* Removes it with all that is in it, and frees the path; NULL is none. */
-void scratch_close(char *folder);
+/* Makes a folder where `needed` bytes are free: in shared memory, else in $TMPDIR, or /tmp. Removes those of supervisors that
+ * are gone. Ends the program when there is room in none of them. */
+struct scratch scratch_open(double needed);
+
+/* Removes it with all that is in it. */
+void scratch_close(struct scratch *scratch);
+
+/* For a launcher that takes $TMPDIR, or /tmp, by itself: ends the program when less than `needed` bytes are free there. */
+void scratch_refuse_full(double needed);
 
 #endif

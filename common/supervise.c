@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum {
@@ -56,25 +55,8 @@ static char *program_of(const struct request *request)
     return request->mode == MODE_CORES ? job_program() : mode_program(request->mode, request->story->lab);
 }
 
-/* Launchers keep files of their own there, and tell of a full disk by an abort. */
-static void refuse_full_tmp(const struct request *request)
-{
-    const char *given = getenv("TMPDIR"), *folder = given && *given ? given : "/tmp";
-    const double own = 4e6, copy = 1.2e6; /* bytes; SMPI loads a copy of the program for each rank */
-    double needed = own + (request->platform ? copy * request->run->ranks : 0);
-    struct statvfs disk;
-    if (statvfs(folder, &disk) != 0)
-        return;
-    double left = (double)disk.f_bavail * (double)disk.f_frsize;
-    if (left < needed)
-        die(STATUS_WRONG,
-            "%.1f MB are left in %s, and what starts the ranks needs %.1f there; make room, or set TMPDIR", left / 1e6,
-            folder, needed / 1e6);
-}
-
 static int start(const struct request *request, const char *extra)
 {
-    refuse_full_tmp(request);
     int given = 0, count = 0;
     while (request->arguments[given])
         given++;

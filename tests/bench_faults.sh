@@ -79,7 +79,7 @@ begin() # ours|foreign
 # `took`, ms from the strike to the end.
 strike() # SIGNAL ours|foreign
 {
-    local moment=$((RANDOM % span_ms)) began victim status i
+    local moment=$((RANDOM % span_ms)) began victim status left i
     fate='' took=0 ranks=()
     begin "$2"
     sleep "$((moment / 1000)).$(printf '%03d' $((moment % 1000)))"
@@ -90,7 +90,11 @@ strike() # SIGNAL ours|foreign
     began=$(now_ms)
     while [[ -d /proc/$supervisor ]] && (($(now_ms) - began < (deadline + grace) * 1000)); do sleep 0.02; done
     took=$(($(now_ms) - began))
-    [[ ! -d /proc/$supervisor ]] || fate+='hangs '
+    left=''
+    if [[ -d /proc/$supervisor ]]; then
+        fate+='hangs '
+        left=$(ps -o pid,stat,wchan:20,args --ppid "$supervisor" --pid "$supervisor")
+    fi
     if [[ $fate == '' && $1 == STOP && $took -gt $(((deadline + 4) * 1000)) ]]; then fate+='late '; fi
     if [[ $fate == '' ]]; then
         wait "$supervisor"
@@ -107,7 +111,7 @@ strike() # SIGNAL ours|foreign
     [[ $2 == foreign || ! $(shared_memory) ]] || fate+='shared-memory '
     [[ $(shape) == "$whole" ]] || fate+='half-files '
     grep -aqE 'gone|stopped|signal|deadline|ended|exited|aborted' "$work/out" || fate+='silent '
-    [[ -z $fate ]] || { echo "$2: $fate" && cat "$work/out"; } >"$work/$1-$((tried + 1)).txt"
+    [[ -z $fate ]] || { echo "$2: $fate" && cat "$work/out" && echo "$left"; } >"$work/$1-$((tried + 1)).txt"
 }
 
 strikes() # SIGNAL HOW_MANY WORDS

@@ -82,6 +82,7 @@ count() # STATUS: counts what is wrong after a run
             tell "half a file: $file"
         elif [[ $file == "$tables"/* ]]; then # some are alike in both runs
             ((++files))
+            [[ $kind != toy || $file != */card.csv ]] || continue # measured anew where the machine has drifted, or not
             $is_new || ((++old))
             $is_old || ((++new))
         fi

@@ -39,7 +39,7 @@ half_files()
 
 shared_memory() # of the run: a folder of its supervisor's
 {
-    find /dev/shm/"lockstep-$supervisor" /tmp/"lockstep-$supervisor" 2>/dev/null
+    find {/dev/shm,/tmp}/"lockstep-$supervisor".* 2>/dev/null
 }
 
 find_ranks() # sets launcher and ranks

@@ -131,18 +131,43 @@ finish 1
 says "Read-only file system"
 umount "$disk"
 
-fault="a full /tmp"
+fault="a full /tmp" # which real ranks do without, where there is shared memory
 fresh_disk size=8m
 mkdir "$folder/tmp"
-mount -t tmpfs -o size=4k none "$folder/tmp"
-echo full >"$folder/tmp/file"
-for options in modelled toy; do
-    declare -n words=$options
-    TMPDIR=$folder/tmp run 1 "${words[@]}"
-    says "0.0 MB are left in $folder/tmp"
-    is_untouched
-done
-umount "$disk" "$folder/tmp"
+mount -t tmpfs -o size=1m none "$folder/tmp"
+mount -t tmpfs -o size=64m none /dev/shm
+TMPDIR=$folder/tmp run 0 "${toy[@]}" --rounds 1
+[[ ! $said ]] || complain "it complains"
+before=$(state)
+TMPDIR=$folder/tmp run 1 "${modelled[@]}"
+says "1.0 MB are left in $folder/tmp, and what starts the ranks needs"
+is_untouched
+
+fault="a full /dev/shm" # and then there is TMPDIR
+mount -o remount,size=1m /dev/shm
+mount -o remount,size=64m "$folder/tmp"
+TMPDIR=$folder/tmp run 0 "${toy[@]}" --rounds 1
+[[ ! $said && ! $(ls -A "$folder/tmp") ]] || complain "it complains, or leaves something in $folder/tmp: $(ls -A "$folder/tmp")"
+before=$(state)
+mount -o remount,size=1m "$folder/tmp"
+TMPDIR=$folder/tmp run 1 "${toy[@]}"
+says "1.0 MB are left in /dev/shm, 1.0 MB are left in $folder/tmp, and what ranks share needs"
+TMPDIR=$folder/none run 1 "${toy[@]}"
+says "$folder/none cannot be used (No such file or directory), and what ranks share needs"
+TMPDIR=$folder/none run 1 "${modelled[@]}"
+says "$folder/none cannot be used (No such file or directory), and what starts the ranks needs"
+is_untouched
+
+fault="folders of other jobs in /dev/shm" # whose process ids may be another container's
+mount -o remount,size=64m /dev/shm
+mkdir /dev/shm/lockstep-1.gone00 /dev/shm/lockstep-2147483647.lives0
+flock /dev/shm/lockstep-2147483647.lives0 sleep 300 &
+holder=$!
+until ! flock -n /dev/shm/lockstep-2147483647.lives0 true; do sleep 0.05; done
+run 0 "${toy[@]}" --rounds 1
+[[ $(ls /dev/shm) == lockstep-2147483647.lives0 ]] || complain "left are: $(ls /dev/shm)"
+kill "$holder"
+umount "$disk" "$folder/tmp" /dev/shm
 
 fault="charts on a full disk"
 fresh_disk size=8m

@@ -5,6 +5,7 @@
 #include "die.h"
 #include "ending.h"
 #include "folder.h"
+#include "learner.h"
 #include "memory.h"
 
 #include <dirent.h>
@@ -26,7 +27,7 @@
 
 /* --- a poorer file system --------------------------------------------------------------------------------------- */
 
-static bool are_named, are_alone;
+static bool are_named, are_alone, are_unswapped;
 
 /* In the C library's place. */
 int open(const char *path, int flags, ...)
@@ -53,7 +54,7 @@ int linkat(int from_folder, const char *from, int to_folder, const char *to, int
 
 int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
 {
-    if (are_alone) {
+    if (are_alone || are_unswapped) {
         errno = EINVAL;
         return -1;
     }
@@ -262,6 +263,37 @@ static void a_place_that_cannot_be_taken_gives_the_others_back(void **state)
     free(place);
 }
 
+/* Each of several programs adds a line to what stands there. */
+static void who_adds_to_a_file_waits_for_others(void **state)
+{
+    enum { PROGRAMS = 4, LINES = 25 };
+    for (int p = 0; p < PROGRAMS; p++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        for (int i = 0; child == 0 && i < LINES; i++) {
+            struct diary diary;
+            struct file_set set = { 0 };
+            if (!learner_open_diary(&diary, &set, *state, "guesses.csv"))
+                _exit(1);
+            fputs("a line\n", diary.csv.out);
+            file_set_commit(&set);
+        }
+        if (child == 0)
+            _exit(0);
+    }
+    int status = 0;
+    for (int p = 0; p < PROGRAMS; p++) {
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+    char *path = memory_text("%s/guesses.csv", (const char *)*state);
+    size_t size = 0;
+    free(file_read(path, &size));
+    free(path);
+    assert_int_equal(size, PROGRAMS * LINES * strlen("a line\n"));
+    assert_int_equal(entries(*state), 1);
+}
+
 /* --- what may happen to a folder meanwhile ---------------------------------------------------------------------- */
 
 static void a_folder_that_vanished_is_made_again(void **state)
@@ -423,6 +455,8 @@ int main(void)
         WITH_FOLDER(a_place_that_is_a_folder_is_not_replaced),
         WITH_FOLDER(files_of_a_set_take_their_places_together),
         WITH_FOLDER(where_one_does_not_fit_all_of_the_old_set_stays),
+        WITH_FOLDER(a_place_that_cannot_be_taken_gives_the_others_back),
+        WITH_FOLDER(who_adds_to_a_file_waits_for_others),
         WITH_FOLDER(a_folder_that_vanished_is_made_again),
         WITH_FOLDER(a_file_in_the_folder_s_place_ends_the_program),
         WITH_FOLDER(a_killed_program_leaves_nothing_for_long),
@@ -430,7 +464,6 @@ int main(void)
         WITH_FOLDER(who_still_writes_is_let_alone),
     };
     const struct CMUnitTest others[] = {
-        WITH_FOLDER(a_place_that_cannot_be_taken_gives_the_others_back),
         WITH_FOLDER(nested_folders_are_made),
         WITH_FOLDER(a_file_is_read_whole),
         WITH_FOLDER(a_folder_that_cannot_be_made_says_why),
@@ -440,6 +473,8 @@ int main(void)
     are_named = true;
     failed += cmocka_run_group_tests_name("files with a name", writing, NULL, NULL);
     are_named = false;
+    are_unswapped = true;
+    failed += cmocka_run_group_tests_name("files that cannot be swapped", writing, NULL, NULL);
     are_alone = true;
     failed += cmocka_run_group_tests_name("files that get no second name", writing, NULL, NULL);
     return failed;
