@@ -69,9 +69,11 @@ no_gpus="this build was made without CUDA (install NVIDIA's CUDA Toolkit and NCC
 
 # --- saying things -------------------------------------------------------------------------------------------------
 
+exec {complaints}>&2 # also where a signal comes while standard error goes into a log
+
 die() # STATUS TEXT
 {
-    printf 'run_all.sh: %s\n' "${2//[[:cntrl:]]/?}" >&2 # one line, whatever a word may hold
+    printf 'run_all.sh: %s\n' "${2//[[:cntrl:]]/?}" >&"$complaints" # one line, whatever a word may hold
     exit "$1"
 }
 
@@ -128,7 +130,7 @@ quietly() # LABEL LOG COMMAND...: one line for the person, everything else into 
     status=$?
     if ((status == 0)); then
         printf '%d s\n' $((SECONDS - began))
-        return
+        return 0
     fi
     printf 'failed; the last lines of %s:\n' "$log"
     tail -n 20 "$log" | sed 's/^/    /'

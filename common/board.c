@@ -84,9 +84,9 @@ struct board *board_open(const char *path, int rank)
         atomic_store(&board->mine->process, (int)getpid());
         for (int ranks = atomic_load(&board->paper->ranks); ranks <= rank;)
             atomic_compare_exchange_weak(&board->paper->ranks, &ranks, rank + 1);
-        board_of_die = board;
-        die_before(note_words);
     }
+    board_of_die = board;
+    die_before(note_words);
     return board;
 }
 

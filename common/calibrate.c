@@ -3,6 +3,7 @@
 #include "cores.h"
 #include "device.h"
 #include "memory.h"
+#include "patience.h"
 #include "spans.h"
 #include "stats.h"
 #include "sweep.h"
@@ -33,12 +34,14 @@ static const double DRIFT = 0.15; /* a card that is further off is measured anew
 /* A rank's own steps without any collective. */
 struct bench {
     const struct subject *subject;
+    const struct run *run;
+    struct world *world;
     void *state;
 };
 
-static struct bench bench_open(const struct subject *subject, const struct run *run)
+static struct bench bench_open(const struct subject *subject, const struct run *run, struct world *world)
 {
-    return (struct bench){ .subject = subject, .state = subject->open(run) };
+    return (struct bench){ .subject = subject, .run = run, .world = world, .state = subject->open(run) };
 }
 
 static void bench_close(struct bench *bench)
@@ -53,6 +56,7 @@ struct lap {
 static struct lap one_step(struct bench *bench)
 {
     double at[4];
+    world_allow(bench->world, patience_for_card(bench->run, bench->subject, world_is_simulated()));
     device_align();
     at[0] = device_moment();
     bench->subject->fetch(bench->state);
@@ -300,7 +304,7 @@ static void measure_links(struct card *card, struct bench *bench, struct world *
 void calibrate_links(struct card *card, struct world *world, const struct subject *subject, const struct run *run,
                      double largest)
 {
-    struct bench bench = bench_open(subject, run);
+    struct bench bench = bench_open(subject, run, world);
     measure_links(card, &bench, world, largest);
     bench_close(&bench);
 }
@@ -366,7 +370,7 @@ void calibrate(struct card *card, struct world *world, const struct subject *sub
         cores_name(card->cpu, CARD_NAME);
     else
         snprintf(card->cpu, CARD_NAME, "costs of platform %s", world_platform());
-    struct bench bench = bench_open(subject, run);
+    struct bench bench = bench_open(subject, run, world);
     if (device_computes()) {
         world_rest(world);
         if (world_rank(world) == 0)
@@ -398,7 +402,7 @@ bool calibrate_agrees(const struct card *card, struct world *world, const struct
     double mine = 0, mean = 0;
     world_rest(world);
     if (!are_alone || world_rank(world) == 0) {
-        struct bench bench = bench_open(subject, run);
+        struct bench bench = bench_open(subject, run, world);
         struct lap laps[MEASURED_STEPS];
         struct work work = measure_laps(&bench, 0, laps, world_is_simulated() && !are_alone ? world : NULL);
         struct local_cost cost = card_local(card, ranks);

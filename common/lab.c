@@ -22,6 +22,7 @@
 #include "trial.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,6 +194,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     lab->tables[0] = story->rows;
     lab->tables[1] = story->subject->rows;
     lab->tables[2] = run_option_rows;
+    signal(SIGXFSZ, SIG_IGN); /* a limit on sizes is then an error that can be told */
     job_arguments(&argc, &argv);
     blind_take_seed(&argc, &argv);
     lab->argc = argc;

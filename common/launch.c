@@ -175,7 +175,7 @@ static int wait_for_end(struct job *job, const sigset_t *signals)
             sigtimedwait(signals, NULL, &(struct timespec){ .tv_sec = 1 }); /* the pulse is felt each second */
         if (now() - since > BOARD_PAUSE_S)
             deadline += now() - since;
-        if ((received == SIGINT || received == SIGTERM || received == SIGHUP) && !job->ended_by) {
+        if (received > 0 && received != SIGCHLD && !job->ended_by) {
             end_job(job, received);
             deadline = now() + GRACE_S;
         }
@@ -188,7 +188,7 @@ static int wait_for_end(struct job *job, const sigset_t *signals)
 /* The signals that end a job, less those that whoever started us wants ignored (nohup), and SIGCHLD. */
 static void choose_signals(sigset_t *watched)
 {
-    static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
+    static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
     sigemptyset(watched);
     sigaddset(watched, SIGCHLD);
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
@@ -218,11 +218,12 @@ static int judge_end(const char *launcher, int status, const struct job *job)
              board_kept(job->board));
         return STATUS_WRONG;
     }
-    if (code == STATUS_RIGHT || code == STATUS_USAGE || code == STATUS_CANNOT || (code == STATUS_WRONG && has_started))
+    if (code == STATUS_RIGHT || code == STATUS_USAGE || code == STATUS_CANNOT)
         return code;
-    if (board_has_spoken(job->board)) /* a rank knew better */
+    bool is_told = board_has_spoken(job->board) || (code == STATUS_WRONG && pulse.has_ended);
+    if (is_told) /* a rank knew better */
         return STATUS_WRONG;
-    if (code > 128)
+    if (code > 128 && code < 128 + NSIG)
         warn("a rank was ended by signal %d (%s)%s%s; %s", code - 128, strsignal(code - 128), *job->told ? ": " : "",
              job->told, board_kept(job->board));
     else if (!has_started)

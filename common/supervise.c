@@ -162,7 +162,7 @@ static char **words_of_pair(const struct request *request, const char *folder, d
 {
     const struct option_row *tables[] = { request->story->subject->rows, request->story->rows };
     const void *values[] = { request->run, request->base };
-    enum { OWN = 6, TABLES = 2 };
+    enum { OWN = 8, TABLES = 2 };
     char **words = memory_new(OWN, sizeof *words);
     int count = 0;
     words[count++] = memory_text("lockstep");
@@ -171,6 +171,8 @@ static char **words_of_pair(const struct request *request, const char *folder, d
     words[count++] = memory_text("--out=%s", folder);
     words[count++] = memory_text("--batch-size=%d", request->run->batch_size);
     words[count++] = memory_text("--card-mb=%.0f", ceil(largest / (1 << 20)));
+    words[count++] = memory_text("--deadline-s=%g", request->run->deadline_s);
+    words[count++] = memory_text("--seed=%d", request->run->seed);
     for (int table = 0; table < TABLES; table++) {
         char **more = options_words(tables[table], values[table]);
         int added = 0;

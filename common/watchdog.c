@@ -34,10 +34,16 @@ struct watchdog {
 
 static struct watchdog *dog_of_handler;
 
-/* Some libraries' threads take every signal, so that it cannot be waited for in ours. */
-static void note_signal(int signal)
+/* Some libraries' threads take every signal, so that it cannot be waited for in ours. One that comes from elsewhere than the
+ * launcher (a person, a guard of memory) ends this rank first of all: it is then the one that is gone. */
+static void note_signal(int number, siginfo_t *from, void *context)
 {
-    (void)signal;
+    (void)context;
+    if (from->si_pid != 0 && from->si_pid != getppid()) {
+        signal(number, SIG_DFL);
+        raise(number);
+        return;
+    }
     atomic_store(&dog_of_handler->was_told, true);
     sem_post(&dog_of_handler->wake);
 }
@@ -172,7 +178,8 @@ struct watchdog *watchdog_open(bool is_alone, double allowed)
         return NULL;
     }
     dog_of_handler = w;
-    signal(SIGTERM, note_signal);
+    struct sigaction action = { .sa_sigaction = note_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
+    sigaction(SIGTERM, &action, NULL);
     return w;
 }
 

@@ -27,8 +27,8 @@ found=$(grep -nE '#include "' labs/*.c | grep -vE '"(lab|train)\.h"' || true)
 order=(die group memory number faults hash bf16 random files csv options algorithm precision needs run cores job board watchdog world world_mpi hosts clocks world_sim
     work text device device_cpu device_cuda spans collective engine message companion_sim helper losses mlp transformer adamw stall loader trainer buckets tokens
     gpus mode
-    token_table text_loader text_trainer stats timeline meetings waiting summary gather link sweep subject card sweep_table train calibrate trial predict report picture lanes trace table learner guess story
-    blind cases schedule crews patience account platform preview dedicated
+    token_table text_loader text_trainer stats timeline meetings waiting summary gather link sweep subject card sweep_table train patience calibrate trial predict report picture lanes trace table learner guess story
+    blind cases schedule crews account platform preview dedicated
     scratch command launch evidence riddle supervise lab)
 position() {
     local i
