@@ -161,12 +161,11 @@ is_untouched
 fault="folders of other jobs in /dev/shm" # whose process ids may be another container's
 mount -o remount,size=64m /dev/shm
 mkdir /dev/shm/lockstep-1.gone00 /dev/shm/lockstep-2147483647.lives0
-flock /dev/shm/lockstep-2147483647.lives0 sleep 300 &
-holder=$!
-until ! flock -n /dev/shm/lockstep-2147483647.lives0 true; do sleep 0.05; done
+exec {held}</dev/shm/lockstep-2147483647.lives0
+flock "$held"
 run 0 "${toy[@]}" --rounds 1
 [[ $(ls /dev/shm) == lockstep-2147483647.lives0 ]] || complain "left are: $(ls /dev/shm)"
-kill "$holder"
+exec {held}<&-
 umount "$disk" "$folder/tmp" /dev/shm
 
 fault="charts on a full disk"
