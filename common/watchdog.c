@@ -55,7 +55,7 @@ static struct board *board_of(const struct watchdog *w)
 
 static bool has_lost(const struct watchdog *w)
 {
-    return board_has_lost(board_of(w), w->ranks);
+    return atomic_load(&w->has_joined) && board_has_lost(w->board, w->ranks);
 }
 
 static void say_lost(const struct watchdog *w)
