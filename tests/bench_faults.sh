@@ -202,7 +202,10 @@ mkdir -p "$results"
 printf 'what,tried,failed,longest_s,words\n' >"$table"
 measure_faults
 ((count[disk] == 0)) || ask "runs on a disk that fills up" "${count[disk]}" "$tests/disk_faults.sh" "$lab" "$work/disk" "${count[disk]}"
-((count[words] == 0)) || ask "command lines of random words" "${count[words]}" "$build/tests/fuzz_flags" --count "${count[words]}"
+programs=()
+for program in "$build"/bin/*; do programs+=(--program "$program"); done
+((count[words] == 0)) || ask "command lines of random words" "${count[words]}" "$build/tests/fuzz_flags" "${programs[@]}" \
+    --count "${count[words]}" --scratch "$work/words"
 ((count[readers] == 0)) || ask "readers of files, seconds each" "${count[readers]}" "$tests/fuzz/run.sh" "${count[readers]}"
 ((count[slurm] == 0)) || ask "a Slurm of one node" 1 "$tests/slurm_test.sh" "$lab" "$work/slurm"
 ((count[soak] == 0)) || soak "${count[soak]}"
