@@ -9,6 +9,7 @@ shift
 targets=("${@:-}")
 [[ -n ${targets[0]} ]] || targets=(csv spans claims card)
 build=${LOCKSTEP_FUZZ_BUILD:-build/fuzz}
+mkdir -p "$build"
 
 command -v clang >/dev/null || { echo "cannot fuzz: clang is not installed (Debian, Ubuntu: apt-get install clang)"; exit 77; }
 {
