@@ -92,8 +92,13 @@ strike() # SIGNAL ours|foreign
     took=$(($(now_ms) - began))
     left=''
     if [[ -d /proc/$supervisor ]]; then
-        fate+='hangs '
         left=$(ps -o pid,stat,wchan:20,args --ppid "$supervisor" --pid "$supervisor")
+        if [[ $2 == foreign && ! $(ps -o stat= --ppid "$supervisor" | grep -v Z) ]]; then
+            stuck=$((stuck + 1)) # Open MPI 4.1.4's own, when a rank dies while it joins: no rank of ours is left
+            kill -KILL "$supervisor"
+        else
+            fate+='hangs '
+        fi
     fi
     if [[ $fate == '' && $1 == STOP && $took -gt $(((deadline + 4) * 1000)) ]]; then fate+='late '; fi
     if [[ $fate == '' ]]; then
@@ -116,16 +121,17 @@ strike() # SIGNAL ours|foreign
 
 strikes() # SIGNAL HOW_MANY WORDS
 {
-    local tried=0 failed=0 worst=0 why=() whose fate took
+    local tried=0 failed=0 worst=0 stuck=0 were_stuck why=() whose fate took
     while ((tried < $2)); do
-        whose=ours
+        whose=ours were_stuck=$stuck
         ((tried % 4 < 3)) || whose=foreign
         strike "$1" "$whose"
         [[ $fate != missed ]] || continue
-        worst=$((took > worst ? took : worst))
+        ((stuck > were_stuck)) || worst=$((took > worst ? took : worst))
         tried=$((tried + 1))
         [[ -z $fate ]] || { failed=$((failed + 1)); why+=("$tried: $fate"); }
     done
+    ((stuck == 0)) || why+=("(an mpirun that is not ours stayed $stuck times, without a rank)")
     row "$3" "$tried" "$failed" "$(awk "BEGIN { printf \"%.1f\", $worst / 1000 }")" "${why[*]}"
 }
 
