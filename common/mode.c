@@ -51,7 +51,7 @@ static enum mode choose_cores(const struct run *run, const struct gpus *gpus)
 {
     const char *asked = run_asks_for_gpus(run);
     if (asked)
-        die(STATUS_CANNOT, "%s: %s", asked, gpus->lacks);
+        die(STATUS_CANNOT, "%s: %s; leave it out to train on cores", asked, gpus->lacks);
     if (run->precision != PRECISION_FP32)
         die(STATUS_USAGE, "--precision %s is of matrix products on a GPU; leave it out: %s", run_precision(run),
             gpus->lacks);

@@ -241,8 +241,10 @@ static void write_flows(const struct scene *s, const struct span *const *meeting
         if (rank == source || !moor(s, meeting[rank], rank, since, &to))
             continue;
         /* Who never stood still for what it had started waited for nobody, and of some it cannot be told. */
-        bool is_late = arrival.last >= 0 && to.thread == thread_of(s, rank, 0) &&
-                       parts_of(t, meeting[rank], arrival.latest).is_known;
+        const struct parts parts = parts_of(t, meeting[rank], arrival.latest);
+        bool has_waited =
+            parts.wait > 0 || meeting[rank]->entered >= arrival.latest; /* and not below the clocks' error */
+        bool is_late = arrival.last >= 0 && to.thread == thread_of(s, rank, 0) && parts.is_known && has_waited;
         const char *name = is_late ? "the last arrives" : "they meet";
         int id = ++s->trace->flows;
         write_flow_end(s, 's', from.thread, name, id, from.time);

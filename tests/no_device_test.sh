@@ -5,4 +5,4 @@ export LOCKSTEP_GPU_PROGRAMS=$2 CUDA_VISIBLE_DEVICES='' LOCKSTEP_CUDA_DEVICES=0
 said=$("$1" --backend nccl --ranks 1 2>&1)
 status=$?
 echo "status $status: $said"
-((status == 77)) && [[ $said =~ ^[^$'\n']*"--backend nccl: built with CUDA, no usable device ("[^$'\n']+")"$ ]]
+((status == 77)) && [[ $said =~ ^[^$'\n']*"--backend nccl: built with CUDA, no usable device ("[^$'\n']+"); leave it out to train on cores"$ ]]
