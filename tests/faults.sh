@@ -49,3 +49,25 @@ find_ranks() # sets launcher and ranks
     launcher=${launcher% }
     read -r -a ranks <<<"$(children "$launcher")"
 }
+
+ranks_live() # any that was found still runs
+{
+    local rank
+    for rank in "${ranks[@]}"; do
+        grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$rank/status" && return
+    done
+    return 1
+}
+
+# Open MPI's mpirun may stay for ever when a rank ends while it joins or leaves the others, without having reaped it. One that is
+# not ours is then ended here, when its ranks have ended, or after SECONDS.
+end_launcher() # SECONDS: sets status
+{
+    local until=$(($(now_ms) + 1000 * $1))
+    while [[ -d /proc/$supervisor ]] && { [[ $backend != foreign ]] || ranks_live; } && (($(now_ms) < until)); do sleep 0.05; done
+    for _ in {1..40}; do [[ ! -d /proc/$supervisor ]] || sleep 0.05; done
+    kill -KILL "$supervisor" 2>/dev/null
+    wait "$supervisor" 2>/dev/null
+    status=$?
+    for _ in {1..40}; do ! ranks_live || sleep 0.05; done # it may end a little before them
+}
