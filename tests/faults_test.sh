@@ -15,7 +15,7 @@ fi
 # Of real ranks the board tells who is missing, and who waits where.
 gone='rank 2 \(process [0-9]+\) is gone' first_gone='rank 0 \(process [0-9]+\) is gone' absent='rank 2 \(process [0-9]+\) is stopped'
 [[ $backend != sim ]] || gone='' first_gone='' absent=''
-late="12 s.*$absent.*--deadline-s" died='signal 9'
+late="7 s.*$absent.*--deadline-s" died='signal 9'
 job=(--backend "${backend/foreign/mpi}" --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --out "$results")
 run=("$lab" --ranks 3 "${job[@]}") killed_status=1
 if [[ $backend == foreign ]]; then # mpirun speaks too, and ends as the rank that was killed
@@ -23,7 +23,7 @@ if [[ $backend == foreign ]]; then # mpirun speaks too, and ends as the rank tha
     run=(mpirun --oversubscribe --bind-to none -np 3 "$lab" "${job[@]}") killed_status=137 died=''
 fi
 # Who waits for a GPU watches the others, and gives up in half the time.
-[[ $backend != nccl ]] || late="(gives up: nothing came for 6 s|12 s).*$absent" died='(has died|signal 9)'
+[[ $backend != nccl ]] || late="(gives up: nothing came for 3.5 s|7 s).*$absent" died='(has died|signal 9)'
 failed=0
 
 complain() # TEXT: about the fault at hand
@@ -143,7 +143,7 @@ if start; then
 fi
 
 fault="a rank hangs"
-if start --deadline-s 12; then
+if start --deadline-s 7; then
     kill -STOP "${ranks[-1]}"
     ends 1 22 "$late"
     nothing_is_left

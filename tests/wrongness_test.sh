@@ -28,7 +28,7 @@ run() { # LAB CASE RANKS ROUNDS ORDERS...: runs the lab under these orders
     local own=()
     [ "$lab" != 03_comm_bound ] || own=(--comm-mb 1 --bucket-mb 1)
     status=0
-    env "$@" "$labs/$lab" "${toy[@]}" "${own[@]}" --ranks "$ranks" --rounds "$rounds" --deadline-s 8 --cases "$case" \
+    env "$@" "$labs/$lab" "${toy[@]}" "${own[@]}" --ranks "$ranks" --rounds "$rounds" --deadline-s 6 --cases "$case" \
         --out "$folder" >"$scratch/stdout" 2>"$scratch/stderr" || status=$?
 }
 
