@@ -67,12 +67,21 @@ static void add_word(struct command *command, char *word)
         command->word[command->words++] = word;
 }
 
+enum { SCRATCH_SETTINGS = 2 };
+static const char *const scratch_settings[SCRATCH_SETTINGS] = { "OMPI_MCA_orte_tmpdir_base",
+                                                                "OMPI_MCA_btl_vader_backing_directory" };
+
 void command_drop(struct command *command)
 {
     for (int i = 0; i < command->words; i++)
         free(command->word[i]);
     if (command->hosts >= 0)
         close(command->hosts);
+    for (int i = 0; i < SCRATCH_SETTINGS && command->scratch.folder; i++) { /* the next job has a folder of its own */
+        const char *told = getenv(scratch_settings[i]);
+        if (told && strcmp(told, command->scratch.folder) == 0)
+            unsetenv(scratch_settings[i]);
+    }
     scratch_close(&command->scratch);
 }
 
@@ -81,13 +90,12 @@ void command_drop(struct command *command)
  * it touches, but asks that all are free. */
 static struct scratch share_scratch(int ranks)
 {
-    static const char *const settings[] = { "OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_btl_vader_backing_directory" };
     const double session = 13e6, rank = 0.4e6; /* bytes */
-    if (getenv(settings[0]) && getenv(settings[1]))
+    if (getenv(scratch_settings[0]) && getenv(scratch_settings[1]))
         return (struct scratch){ .lock = -1 };
     struct scratch scratch = scratch_open(session + rank * ranks);
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        setenv(settings[i], scratch.folder, 0);
+    for (int i = 0; i < SCRATCH_SETTINGS; i++)
+        setenv(scratch_settings[i], scratch.folder, 0);
     return scratch;
 }
 
