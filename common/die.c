@@ -11,15 +11,19 @@
 
 /* The launchers we meet tell a process its rank in one of these: Open MPI, any PMIx, Slurm's PMI; and srun, where it starts
  * tasks that are no ranks, tells their number. */
-static bool is_first_rank(void)
+const char *die_rank(void)
 {
     static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *rank = getenv(names[i]);
-        if (rank)
-            return strcmp(rank, "0") == 0;
-    }
-    return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return getenv(names[i]);
+    return NULL;
+}
+
+static bool is_first_rank(void)
+{
+    const char *rank = die_rank();
+    return !rank || strcmp(rank, "0") == 0;
 }
 
 /* Whoever started us may want to repeat at the end why we ended. */

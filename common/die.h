@@ -20,6 +20,9 @@ enum status {
  * found by every rank of a job alike, so there only the first one speaks. */
 _Noreturn void die(enum status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* This process's rank in the launcher's words; NULL where nothing tells it. */
+const char *die_rank(void);
+
 /* What die() calls before it prints; NULL for nothing. */
 void die_before(void (*act)(void));
 

@@ -17,15 +17,6 @@ bool job_is_rank(void)
     return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK") || job_platform();
 }
 
-const char *job_rank(void)
-{
-    static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (getenv(names[i]))
-            return getenv(names[i]);
-    return "?";
-}
-
 bool job_is_watched(void)
 {
     return getenv(JOB_BOARD);

@@ -27,9 +27,6 @@ enum { JOB_WORD_END = '\037' };
 /* True in a process that a launcher started: ours, mpirun, srun or another. */
 bool job_is_rank(void);
 
-/* This process's rank, as launchers tell it before MPI starts; "?" where they do not. */
-const char *job_rank(void);
-
 /* True where our own launcher started this rank: it keeps the deadline. */
 bool job_is_watched(void);
 

@@ -2,7 +2,6 @@
 
 #include "board.h"
 #include "die.h"
-#include "job.h"
 #include "memory.h"
 #include "world.h"
 
@@ -75,7 +74,7 @@ static void say_late(const struct watchdog *w)
     else
         line = memory_text(
             "rank %s: the ranks have not all come to the start within %g s; %s (--deadline-s allows more time)",
-            job_rank(), w->allowed, board_kept(NULL));
+            die_rank() ? die_rank() : "?", w->allowed, board_kept(NULL));
     board_say(board_of(w), line);
     free(line);
 }
