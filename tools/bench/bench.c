@@ -1,0 +1,80 @@
+/* bench: how close is what we measure with to what the machine allows?
+ *
+ *     bench --out results        (build/bin/; ./run_all.sh --bench builds and starts it)
+ *
+ * Each part sets something of ours beside a limit or beside somebody else's: both take turns in one run, so that what else the
+ * machine does meets both. A line is a ratio, ours / reference, of paired rounds, with its interval and what was promised.
+ * bench.csv (rows.h) is written anew with each line; who stops the benchmark keeps what it had.
+ *
+ * Exit status: 0 measured, whatever came out; 1 something went wrong; 2 bad usage. */
+#include "bench.h"
+
+#include "card.h"
+#include "cores.h"
+#include "die.h"
+#include "files.h"
+#include "memory.h"
+#include "options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const struct part {
+    const char *name;
+    void (*run)(struct bench *bench);
+} parts[] = {
+    { "harness", bench_harness },
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+#define AT(member) offsetof(struct bench_options, member)
+static const struct option_row option_rows[] = {
+    { "--part", OPTION_CHOICE, AT(part), 0, 0, "all harness", "what is measured" },
+    { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N", "turns of each pair; 0: as many as the pair needs" },
+    { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON", "the Python that has PyTorch; none: without" },
+    { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
+    { 0 },
+};
+#undef AT
+static const struct option_row *const tables[] = { option_rows, NULL };
+
+int bench_rounds(const struct bench *bench, int usual)
+{
+    return bench->options.rounds ? bench->options.rounds : usual;
+}
+
+static char *preamble_of(const struct bench_options *options)
+{
+    char *text = NULL, cpu[CARD_NAME], when[32];
+    size_t size = 0;
+    time_t now = time(NULL);
+    struct tm local;
+    FILE *out = open_memstream(&text, &size);
+    cores_name(cpu, CARD_NAME);
+    strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&now, &local));
+    fprintf(out, "# lockstep: %s\n# command: bench ", LOCKSTEP_VERSION);
+    options_echo(out, tables, options);
+    fprintf(out, "\n# when: %s\n# machine: %s\n# cores: %d\n", when, cpu, cores_here());
+    fclose(out);
+    return text;
+}
+
+int main(int argc, char **argv)
+{
+    struct bench bench = { .options = { .torch = "python3", .out = "results" } };
+    options_parse(tables, &bench.options, "bench: what we measure with, beside what the machine allows", argc, argv);
+    const char *folder = bench.options.out;
+    int error = file_make_folder(folder);
+    if (error)
+        die(STATUS_USAGE, "--out %s cannot be written: %s; name a folder that can", folder, strerror(error));
+    char *preamble = preamble_of(&bench.options);
+    rows_open(&bench.rows, folder, preamble);
+    free(preamble);
+    for (int i = 0; i < PARTS; i++)
+        if (bench.options.part == 0 || bench.options.part == i + 1)
+            parts[i].run(&bench);
+    printf("\nAll lines: %s/bench.csv\n", folder);
+    rows_close(&bench.rows);
+    return STATUS_RIGHT;
+}
