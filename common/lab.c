@@ -13,6 +13,7 @@
 #include "gather.h"
 #include "hosts.h"
 #include "job.h"
+#include "kernel.h"
 #include "memory.h"
 #include "mode.h"
 #include "patience.h"
@@ -221,6 +222,8 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     if (!job_platform() && run_simulates(run_of(base)))
         die(STATUS_USAGE, "a simulated machine starts its own ranks; start the lab without mpirun or srun");
     mode_become(run_of(base), story->lab, argv);
+    if (!job_is_watched() && strcmp(device_name(), "cpu") == 0)
+        kernel_take(argv);
     join_world(lab, base);
     get_card(lab);
     if (lab->run.card_only) {

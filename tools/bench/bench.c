@@ -11,8 +11,10 @@
 
 #include "card.h"
 #include "cores.h"
+#include "device.h"
 #include "die.h"
 #include "files.h"
+#include "kernel.h"
 #include "memory.h"
 #include "options.h"
 
@@ -24,13 +26,14 @@ static const struct part {
     const char *name;
     void (*run)(struct bench *bench);
 } parts[] = {
+    { "steps", bench_steps },
     { "harness", bench_harness },
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
 #define AT(member) offsetof(struct bench_options, member)
 static const struct option_row option_rows[] = {
-    { "--part", OPTION_CHOICE, AT(part), 0, 0, "all harness", "what is measured" },
+    { "--part", OPTION_CHOICE, AT(part), 0, 0, "all steps harness", "what is measured" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N", "turns of each pair; 0: as many as the pair needs" },
     { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON", "the Python that has PyTorch; none: without" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
@@ -55,7 +58,7 @@ static char *preamble_of(const struct bench_options *options)
     strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&now, &local));
     fprintf(out, "# lockstep: %s\n# command: bench ", LOCKSTEP_VERSION);
     options_echo(out, tables, options);
-    fprintf(out, "\n# when: %s\n# machine: %s\n# cores: %d\n", when, cpu, cores_here());
+    fprintf(out, "\n# when: %s\n# machine: %s\n# cores: %d\n# kernel: %s\n", when, cpu, cores_here(), device_kernel());
     fclose(out);
     return text;
 }
@@ -68,6 +71,7 @@ int main(int argc, char **argv)
     int error = file_make_folder(folder);
     if (error)
         die(STATUS_USAGE, "--out %s cannot be written: %s; name a folder that can", folder, strerror(error));
+    kernel_choose(argv);
     char *preamble = preamble_of(&bench.options);
     rows_open(&bench.rows, folder, preamble);
     free(preamble);

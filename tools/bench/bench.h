@@ -20,6 +20,7 @@ int bench_rounds(const struct bench *bench, int usual);
 
 /* The parts, in the order in which they run. Each sets one kind of thing beside another, in turns; it begins with
  * rows_heading(). One that cannot run here says why in a line, and adds no row. */
+void bench_steps(struct bench *bench);   /* a training step against its floor */
 void bench_harness(struct bench *bench); /* what looking costs */
 
 #endif
