@@ -15,8 +15,8 @@
 
 #define VARIABLE "OPENBLAS_CORETYPE"
 
-static const double KERNEL_GAIN =
-    0.03; /* less may be noise, and a choice that changes changes the last bits of all results */
+/* Less may be noise, and a choice that changes, changes the last bits of all results. */
+static const double KERNEL_GAIN = 0.03;
 
 enum { TURNS = 3, NAME = 32, KERNELS_MOST = 8, CPU = 128 };
 
