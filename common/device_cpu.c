@@ -99,6 +99,11 @@ void device_sample(void *host, const void *memory, size_t size, size_t stride, s
         memcpy((char *)host + i * size, (const char *)memory + i * stride * size, size);
 }
 
+void device_sample_later(void *stage, const void *memory, size_t size, size_t stride, size_t count)
+{
+    device_sample(stage, memory, size, stride, count);
+}
+
 struct device_inbox device_inbox_open(size_t count, size_t size)
 {
     void *memory = memory_new(count, size);

@@ -2,17 +2,10 @@
 #ifndef LOCKSTEP_DEVICE_CPU_H
 #define LOCKSTEP_DEVICE_CPU_H
 
+#include "wide.h"
+
 #include <stdint.h>
 #include <string.h>
-
-/* A function of loops is compiled for several vector widths; the loader picks the widest this CPU has, so that one
- * binary runs anywhere. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
-    !defined(__SANITIZE_THREAD__)
-#define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define WIDE
-#endif
 
 /* e^x without branches or calls, so that loops over it vectorise: 2^n from the exponent's bits times a polynomial on
  * [-ln2/2, ln2/2] (Cephes expf's coefficients). Relative error below 1e-7 from -87.3 to 88.3; 0 below, infinity above. A NaN
