@@ -23,14 +23,16 @@ except ImportError as error:
     print(f"absent PyTorch cannot be imported ({error})", flush=True)
     sys.exit(77)
 
+SIZES = {
+    "input-dim": 1024, "hidden-dim": 1024, "num-classes": 1000,
+    "vocab-size": 8192, "width": 48, "num-heads": 4, "num-topics": 16,
+}  # fmt: skip
+
 
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
-    for flag, default in {
-        "steps": 200, "warm-up": 20, "input-dim": 1024, "hidden-dim": 1024, "num-classes": 1000,
-        "vocab-size": 8192, "width": 48, "num-heads": 4, "num-topics": 16,
-    }.items():
+    for flag, default in {"steps": 200, "warm-up": 20, **SIZES}.items():
         parser.add_argument("--" + flag, type=int, default=default)
     return parser.parse_args()
 
@@ -44,6 +46,15 @@ class MLP(nn.Sequential):
             nn.Linear(o.hidden_dim, o.hidden_dim), nn.GELU(),
             nn.Linear(o.hidden_dim, o.num_classes),
         )  # fmt: skip
+
+
+def attend(q, k, v, mask):
+    """q, k, v (T,H,L,D); mask (T,1,1,L), true where a token is valid. Before 2.0 there was no function for it that people
+    were to call: then as nn.MultiheadAttention did it, the mask added to products of q that is scaled first."""
+    if hasattr(F, "scaled_dot_product_attention"):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    bias = torch.zeros(mask.shape, device=q.device).masked_fill_(~mask, -math.inf)
+    return (q * q.shape[-1] ** -0.5 @ k.transpose(-2, -1) + bias).softmax(-1) @ v
 
 
 class Transformer(nn.Module):
@@ -66,7 +77,7 @@ class Transformer(nn.Module):
         x = self.embedding(token)
         T, L, C = x.shape
         q, k, v = self.qkv(self.norm1(x)).view(T, L, 3, self.heads, C // self.heads).permute(2, 0, 3, 1, 4)
-        attended = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None, None, :])
+        attended = attend(q, k, v, mask[:, None, None, :])
         x = x + self.join(attended.transpose(1, 2).reshape(T, L, C))
         x = x + self.down(F.gelu(self.up(self.norm2(x))))
         valid = mask.unsqueeze(-1)

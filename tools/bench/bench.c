@@ -22,18 +22,15 @@
 #include <string.h>
 #include <time.h>
 
-static const struct part {
-    const char *name;
-    void (*run)(struct bench *bench);
-} parts[] = {
-    { "steps", bench_steps },         { "harness", bench_harness }, { "sums", bench_sums },
-    { "waiting", bench_waiting },     { "start", bench_start },     { "simulated", bench_simulated },
+#define PART_WORDS "steps harness sums waiting start simulated labs" /* in the order of */
+static void (*const parts[])(struct bench *bench) = {
+    bench_steps, bench_harness, bench_sums, bench_waiting, bench_start, bench_simulated, bench_labs,
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
 #define AT(member) offsetof(struct bench_options, member)
 static const struct option_row option_rows[] = {
-    { "--part", OPTION_CHOICE, AT(part), 0, 0, "all steps harness sums waiting start simulated", "what is measured" },
+    { "--part", OPTION_CHOICE, AT(part), 0, 0, "all " PART_WORDS, "what is measured" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N", "turns of each pair; 0: as many as the pair needs" },
     { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON", "the Python that has PyTorch; none: without" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
@@ -77,7 +74,7 @@ int main(int argc, char **argv)
     free(preamble);
     for (int i = 0; i < PARTS; i++)
         if (bench.options.part == 0 || bench.options.part == i + 1)
-            parts[i].run(&bench);
+            parts[i](&bench);
     printf("\nAll lines: %s/bench.csv\n", folder);
     rows_close(&bench.rows);
     return STATUS_RIGHT;

@@ -26,5 +26,6 @@ void bench_sums(struct bench *bench);      /* an all-reduce through the harness,
 void bench_waiting(struct bench *bench);   /* a step while others wait, and while they sleep */
 void bench_start(struct bench *bench);     /* a lab from start to end, and MPI alone */
 void bench_simulated(struct bench *bench); /* a simulated rank: its time and its memory */
+void bench_labs(struct bench *bench);      /* the published cases, and PyTorch's */
 
 #endif

@@ -23,6 +23,13 @@ void rows_close(struct rows *rows)
     free(rows->preamble);
 }
 
+void rows_tell(struct rows *rows, const char *key, const char *value)
+{
+    char *longer = memory_text("%s# %s: %s\n", rows->preamble, key, value);
+    free(rows->preamble);
+    rows->preamble = longer;
+}
+
 static const char *holds(const struct bench_row *row)
 {
     double low = isnan(row->ratio.low) ? row->ratio.value : row->ratio.low;

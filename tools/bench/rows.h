@@ -28,6 +28,9 @@ struct rows {
 void rows_open(struct rows *rows, const char *folder, const char *preamble);
 void rows_close(struct rows *rows);
 
+/* One more line "# key: value" above the rows of bench.csv. */
+void rows_tell(struct rows *rows, const char *key, const char *value);
+
 /* A line for people above the rows to come. */
 void rows_heading(const char *title);
 
