@@ -77,9 +77,9 @@ void ranks_share(struct ranks *ranks)
     spans_open(&rig.spans, CALLS * (PHASES + 1));
     rig.collective = collective_open(ranks->world, &rig.spans);
     take_turns(ranks, &rig, "the harness in a step, of the MLP's at batch 128, us",
-               &(struct step){ WORK_MLP, run_published.batch_size, 0 });
+               &(struct step){ .model = WORK_MLP, .batch = run_published.batch_size });
     take_turns(ranks, &rig, "the harness in a step, of the transformer's at 8 x 128, us",
-               &(struct step){ WORK_TRANSFORMER, run_published_texts.batch_size, 128 });
+               &(struct step){ .model = WORK_TRANSFORMER, .batch = run_published_texts.batch_size, .tokens = 128 });
     collective_close(rig.collective);
     spans_close(&rig.spans);
     device_free(rig.mine);
