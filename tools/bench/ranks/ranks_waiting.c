@@ -75,7 +75,7 @@ void ranks_waiting(struct ranks *ranks)
     bool works = world_rank(ranks->world) == 0;
     if (works) {
         const struct step_sizes sizes = step_sizes_published();
-        trainee_open(&scene.trainee, &sizes, &(struct step){ WORK_MLP, run_published.batch_size, 0 });
+        trainee_open(&scene.trainee, &sizes, &(struct step){ .model = WORK_MLP, .batch = run_published.batch_size });
         train(&scene);
     }
     world_rest(ranks->world);
