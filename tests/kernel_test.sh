@@ -75,6 +75,18 @@ if [[ -z $own ]] || ! grep -q avx2 /proc/cpuinfo; then
 fi
 other=Haswell
 [[ $own != Haswell ]] || other=Zen
+
+# The program itself: a sum for products, an answer for each question, no word for what is no product.
+said=$("$time_products" "16x24x8,nn 8x8x8,tt" 2>&1)
+[[ $said =~ ^kernel\ $own\ seconds\ 0\.[0-9]{9}$ ]] || complain "not what it is to say"
+said=$(printf '%s\n' 16x24x8,nt 8x8x8,nn | "$time_products" 2>&1)
+[[ $said =~ ^ready\ OpenBLAS\ $own$'\n'16x24x8,nt,6144,[0-9.]+$'\n'8x8x8,nn,1024,[0-9.]+$ ]] || complain "not an answer each"
+for word in 8x8,nn 8x8x8 8x8x8,nx 0x8x8,nn 8x8x8,nnn 8x8x99999999,nn; do
+    said=$("$time_products" "$word" 2>&1)
+    (($? == 2)) || complain "$word: not refused"
+    says "time_products: '$word' is no product"
+done
+
 rm -rf "$folder"
 mkdir -p "$folder"/bin "$folder"/lib/cores
 cd "$folder" || exit 1

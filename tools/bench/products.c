@@ -96,6 +96,14 @@ struct best_products products_find(struct makers *makers, const struct step_size
     return best;
 }
 
+double products_flops(const struct best_products *best)
+{
+    double sum = 0;
+    for (int i = 0; i < best->count; i++)
+        sum += best->of[i].times * flops(&best->of[i]);
+    return sum;
+}
+
 double products_seconds(const struct best_products *best)
 {
     double seconds = 0;

@@ -31,6 +31,9 @@ struct best_products {
 /* Tries all kernels and layouts. */
 struct best_products products_find(struct makers *makers, const struct step_sizes *sizes, const struct step *step);
 
+/* Floating-point operations of all. */
+double products_flops(const struct best_products *best);
+
 /* Seconds that all of them take, each in a window of its own; NaN where a process has ended. */
 double products_seconds(const struct best_products *best);
 

@@ -10,6 +10,7 @@
 #include "bench.h"
 
 #include "device.h"
+#include "die.h"
 #include "memory.h"
 #include "products.h"
 #include "stats.h"
@@ -68,6 +69,9 @@ static void open_contest(struct contest *c, struct makers *makers, const struct 
     products_open(&c->products, &sizes, step);
     copy_open(&c->copy, (half + mebibyte - 1) / mebibyte * mebibyte);
     c->best = products_find(makers, &sizes, step);
+    if (fabs(products_flops(&c->best) - c->counts.product_flops) > 0.5)
+        die(STATUS_WRONG, "a step has %.0f operations in matrix products, and those found for its floor %.0f",
+            c->counts.product_flops, products_flops(&c->best));
     c->steps = (int)fmax(1, fmin(20, WINDOW / window(trainee_once, &c->trainee, 1)));
 }
 
