@@ -388,7 +388,7 @@ int main(int argc, char **argv)
         b.kept_value = INFINITY; /* every block begins alike */
         lab_judge(lab, mlp_loss(t.model, 1), o.run.batch_size, mlp_parameters(t.model), t.count);
     }
-    if (base.run.ranks > 1 && base.run.cases.count == 0) { /* one rank's all-reduce is a copy: no link to learn about */
+    if (base.run.ranks > 1 && base.run.cases.count == 0) { /* one rank sums nothing: no link to learn about */
         const int mb = base.run.quick && base.sweep_mb > 16 ? 16 : base.sweep_mb;
         if (mb > 0)
             sweep_table(lab_table(lab, "sweep.csv"), lab_world(lab), lab_card(lab), (double)MIB * mb,
