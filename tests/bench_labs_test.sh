@@ -224,8 +224,7 @@ test_processes()
 {
     local pids ticks job
     coproc "$python" "$script" --steps 3 2>/dev/null
-    job=$COPROC_PID # which the shell forgets when it ends,
-    disown "$job"   # and would tell of
+    job=$COPROC_PID # which the shell forgets when it ends
     read -r -t 60 said <&"${COPROC[0]}"
     says "ready"
     echo 05_token_skew,fixed_sample_ws4 >&"${COPROC[1]}"
@@ -240,10 +239,11 @@ test_processes()
     read -r -t 60 said <&"${COPROC[0]}"
     expect "a dead rank" "absent rank 2 died" "$said"
     all_gone "${pids[@]}" || complain "ranks outlived it"
+    wait "$job"
 
     coproc "$python" "$script" --steps 1000000 2>/dev/null
     job=$COPROC_PID
-    disown "$job"
+    disown "$job" # nobody need tell that it was killed
     read -r -t 60 said <&"${COPROC[0]}"
     read -r -a pids <<<"$(ranks_of "$job")"
     echo 05_token_skew,fixed_sample_ws4 >&"${COPROC[1]}"
