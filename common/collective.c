@@ -38,6 +38,8 @@ struct started {
 
 struct collective {
     struct world *world;
+    struct board *board; /* of this world, */
+    int ranks;           /* and its size: asked for by each call */
     struct spans *spans;
     struct engine *engine;
     int sequence;
@@ -54,6 +56,8 @@ struct collective *collective_open(struct world *world, struct spans *spans)
 {
     struct collective *c = memory_new(1, sizeof *c);
     c->world = world;
+    c->board = world_board(world);
+    c->ranks = world_size(world);
     c->spans = spans;
     c->engine = engine_open(world);
     return c;
@@ -181,14 +185,13 @@ static struct sum next_sum(struct collective *c, enum wire wire, const void *sen
 /* Tells the others where this rank is. */
 static void enter(const struct collective *c, int sequence, size_t bytes)
 {
-    board_enter(
-        world_board(c->world),
-        &(struct call){ .sequence = sequence, .ranks = world_size(c->world), .step = step_of(c), .bytes = bytes });
+    board_enter(c->board,
+                &(struct call){ .sequence = sequence, .ranks = c->ranks, .step = step_of(c), .bytes = bytes });
 }
 
 static void leave(const struct collective *c)
 {
-    board_leave(world_board(c->world));
+    board_leave(c->board);
 }
 
 /* Of a sum, when it is there. */

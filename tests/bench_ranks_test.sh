@@ -78,7 +78,8 @@ test_simulated()
 {
     run 0 --part simulated
     [[ $said != *"none here"* ]] || return
-    rows "a step of one of 64 simulated ranks, against SMPI alone, us" "memory of one of 64 simulated ranks, MB"
+    rows "a step of one of 64 simulated ranks, against SMPI alone, us" "a lab of 4 such steps, against SMPI alone, s" \
+        "memory of one of 64 simulated ranks, MB"
 }
 
 # Ranks that end before their time are no result.

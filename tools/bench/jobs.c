@@ -39,6 +39,11 @@ static _Noreturn void launch(const struct ranks_job *job, const char *const *arg
                                         .is_plain = true }));
 }
 
+static double seconds_of(const struct timeval *time)
+{
+    return (double)time->tv_sec + 1e-6 * (double)time->tv_usec;
+}
+
 static struct ending wait_for(const char *name, pid_t child, double began)
 {
     int status = 0;
@@ -47,11 +52,12 @@ static struct ending wait_for(const char *name, pid_t child, double began)
         ;
     struct ending ending = { .status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
                              .seconds = world_wall() - began,
+                             .busy = seconds_of(&used.ru_utime) + seconds_of(&used.ru_stime),
                              .most_bytes = 1024 * (double)used.ru_maxrss };
     if (ending.status != STATUS_RIGHT && ending.status != STATUS_CANNOT)
         die(STATUS_WRONG, "%s ended with status %d; by itself it may say why", name, ending.status);
     if (ending.status == STATUS_CANNOT)
-        ending.seconds = ending.most_bytes = (double)NAN;
+        ending.seconds = ending.busy = ending.most_bytes = (double)NAN;
     return ending;
 }
 

@@ -19,7 +19,9 @@ void jobs_add_rows(struct bench *bench, const struct ranks_job *job);
 /* What a process and all its children took, from its start to its end. */
 struct ending {
     int status;
-    double seconds, most_bytes; /* NaN where it could not run here; the second of the largest process */
+    double seconds;    /* these three are NaN where it could not run here */
+    double busy;       /* seconds of processors, of all processes together */
+    double most_bytes; /* of the largest process */
 };
 struct ending jobs_run(const struct ranks_job *job);
 
