@@ -10,6 +10,7 @@
 #include "collective.h"
 #include "crews.h"
 #include "device.h"
+#include "footprint.h"
 #include "gather.h"
 #include "hosts.h"
 #include "job.h"
@@ -49,6 +50,7 @@ struct lab {
     struct random draws;
     struct verdict verdict;
     struct clocks clocks;
+    struct phases memory; /* of this rank */
 
     /* On rank 0: */
     char *hosts;    /* hosts_told() */
@@ -222,6 +224,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
         die(STATUS_USAGE, "a simulated machine starts its own ranks; start the lab without mpirun or srun");
     mode_become(run_of(base), story->lab, argv);
     join_world(lab, base);
+    lab->memory.empty = footprint_here().now;
     get_card(lab);
     if (lab->run.card_only) {
         if (world_rank(lab->world) == 0)
@@ -237,6 +240,8 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     crews_open(&lab->crews, lab->world, &lab->cases, &lab->spans);
     begin_account(lab, &tried);
     lab->terminal = job_terminal();
+    lab->memory.prepared = footprint_here().most;
+    footprint_restart();
     schedule_begin(&lab->schedule, &lab->run, &lab->cases);
     return lab;
 }
@@ -394,9 +399,28 @@ static void release(struct lab *lab)
     free(lab);
 }
 
+/* all */
+static void account_for_memory(struct lab *lab)
+{
+    if (world_is_simulated())
+        return; /* one process is all ranks */
+    struct phases most = { 0 }, *all = memory_new((size_t)world_size(lab->world), sizeof *all);
+    lab->memory.trained = footprint_here().most;
+    world_gather(lab->world, &lab->memory, sizeof lab->memory, all);
+    for (int rank = 0; rank < world_size(lab->world); rank++) {
+        most.empty = fmax(most.empty, all[rank].empty);
+        most.prepared = fmax(most.prepared, all[rank].prepared);
+        most.trained = fmax(most.trained, all[rank].trained);
+    }
+    if (world_rank(lab->world) == 0)
+        account_memory(lab->account, most);
+    free(all);
+}
+
 int lab_close(struct lab *lab)
 {
     bool is_first = world_rank(lab->world) == 0;
+    account_for_memory(lab);
     size_t bytes = 0; /* of the spans, the largest table */
     if (is_first)
         bytes = account_bytes(lab->account);
