@@ -195,12 +195,6 @@ size_t account_bytes(const struct account *a)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-static char *memory_told(const struct phases *most)
-{
-    return memory_text("of a rank at most %.1f MB while it trained, %.1f MB before, %.1f MB with nothing open",
-                       most->trained / 1e6, most->prepared / 1e6, most->empty / 1e6);
-}
-
 /* The sentences for people; of a riddle only the lanes, the supervisor has the word after that. */
 static void show(const struct account *a, double began, int traced)
 {
@@ -214,7 +208,7 @@ static void show(const struct account *a, double began, int traced)
     printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds, world_wall() - began,
            r->folder);
     if (a->memory.trained > 0) {
-        char *told = memory_told(&a->memory);
+        char *told = phases_told(&a->memory);
         printf("Memory %s.\n", told);
         free(told);
     }
@@ -263,7 +257,7 @@ int account_tell(struct account *a, double began)
     if (a->clock_error > 0)
         add_line(r, "clocks", clocks_told(a->clock_error));
     if (a->memory.trained > 0)
-        add_line(r, "memory", memory_told(&a->memory));
+        add_line(r, "memory", phases_told(&a->memory));
     report_write_tables(r);
     lanes_write(r);
     int traced = trace_write(r);

@@ -1,5 +1,7 @@
 #include "footprint.h"
 
+#include "memory.h"
+
 #include <malloc.h>
 #include <stdio.h>
 
@@ -28,4 +30,21 @@ void footprint_restart(void)
         return;
     fputs("5", file); /* proc(5): resets the peak resident set size */
     fclose(file);
+}
+
+char *phases_told(const struct phases *most)
+{
+    return memory_text("of a rank at most %.1f MB while it trained, %.1f MB before, %.1f MB with nothing open",
+                       most->trained / 1e6, most->prepared / 1e6, most->empty / 1e6);
+}
+
+bool phases_read(struct phases *most, const char *told)
+{
+    const char *words = "of a rank at most %lf MB while it trained, %lf MB before, %lf MB with nothing open";
+    if (sscanf(told, words, &most->trained, &most->prepared, &most->empty) != 3)
+        return false;
+    most->trained *= 1e6;
+    most->prepared *= 1e6;
+    most->empty *= 1e6;
+    return true;
 }

@@ -3,6 +3,8 @@
 #ifndef LOCKSTEP_FOOTPRINT_H
 #define LOCKSTEP_FOOTPRINT_H
 
+#include <stdbool.h>
+
 /* Bytes; 0 where the kernel does not tell. */
 struct footprint {
     double now, most; /* VmRSS; VmHWM: the most since the process began, or since footprint_restart() */
@@ -16,5 +18,9 @@ void footprint_restart(void);
 struct phases {
     double empty, prepared, trained;
 };
+
+/* Of all ranks the most, in words, for results and people; free them. And what the words say; false for any others. */
+char *phases_told(const struct phases *most);
+bool phases_read(struct phases *most, const char *told);
 
 #endif

@@ -25,12 +25,13 @@ static const struct part {
     void (*run)(struct bench *bench);
 } parts[] = {
     { "harness", bench_harness },
+    { "memory", bench_memory },
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
 #define AT(member) offsetof(struct bench_options, member)
 static const struct option_row option_rows[] = {
-    { "--part", OPTION_CHOICE, AT(part), 0, 0, "all harness", "what is measured" },
+    { "--part", OPTION_CHOICE, AT(part), 0, 0, "all harness memory", "what is measured" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N", "turns of each pair; 0: as many as the pair needs" },
     { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON", "the Python that has PyTorch; none: without" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },

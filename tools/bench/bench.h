@@ -21,5 +21,6 @@ int bench_rounds(const struct bench *bench, int usual);
 /* The parts, in the order in which they run. Each sets one kind of thing beside another, in turns; it begins with
  * rows_heading(). One that cannot run here says why in a line, and adds no row. */
 void bench_harness(struct bench *bench); /* what looking costs */
+void bench_memory(struct bench *bench);  /* what a rank keeps */
 
 #endif
