@@ -33,6 +33,7 @@ struct account {
     struct csv own_tables[OWN_TABLES_MOST]; /* of the lab alone */
     int own_table_count;
     double clock_error; /* the largest of a block */
+    struct phases memory;
 };
 
 const char *account_label(int ranks)
@@ -206,6 +207,11 @@ static void show(const struct account *a, double began, int traced)
     table_explain(stdout, r, a->of.story->asked);
     printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].tally.rounds, world_wall() - began,
            r->folder);
+    if (a->memory.trained > 0) {
+        char *told = phases_told(&a->memory);
+        printf("Memory %s.\n", told);
+        free(told);
+    }
     if (a->clock_error > 0) {
         char *told = clocks_told(a->clock_error);
         printf("Clocks %s.\n", told);
@@ -221,14 +227,18 @@ static void put_card_copy(const struct account *a)
     card_put(a->of.card, out, a->of.story->subject, a->of.run, a->of.card_key);
 }
 
-/* Known only now, and told in every table of the run but those that the lab began by itself. */
-static void add_clocks(struct report *report, double error)
+/* Known only now, and told in every table of the run but those that the lab began by itself. Takes `told`. */
+static void add_line(struct report *report, const char *name, char *told)
 {
-    char *told = clocks_told(error);
-    char *longer = memory_text("%s# clocks: %s\n", report->preamble, told);
+    char *longer = memory_text("%s# %s: %s\n", report->preamble, name, told);
     free((void *)report->preamble);
     free(told);
     report->preamble = longer;
+}
+
+void account_memory(struct account *a, struct phases most)
+{
+    a->memory = most;
 }
 
 int account_tell(struct account *a, double began)
@@ -245,7 +255,9 @@ int account_tell(struct account *a, double began)
     if (a->terminal.is_live)
         fputs("\r\033[K", stderr);
     if (a->clock_error > 0)
-        add_clocks(r, a->clock_error);
+        add_line(r, "clocks", clocks_told(a->clock_error));
+    if (a->memory.trained > 0)
+        add_line(r, "memory", phases_told(&a->memory));
     report_write_tables(r);
     lanes_write(r);
     int traced = trace_write(r);

@@ -6,6 +6,7 @@
 #include "cases.h"
 #include "csv.h"
 #include "faults.h"
+#include "footprint.h"
 #include "gather.h"
 #include "story.h"
 
@@ -36,6 +37,9 @@ struct csv *account_table(struct account *account, const char *name);
 
 /* A block of a case, whose spans are then the account's. */
 void account_take(struct account *account, int chosen, int round, struct window window, struct block *block);
+
+/* The most that any rank needed; not called where ranks have no processes of their own. */
+void account_memory(struct account *account, struct phases most);
 
 /* So far, of the largest table. */
 size_t account_bytes(const struct account *account);

@@ -355,9 +355,9 @@ struct needs calibrate_need(const struct subject *subject, const struct run *run
 {
     double swept = fmax(usual_bytes[USUAL - 1], parts_of_largest[PARTS - 1] * largest);
     double sums = run->ranks > 1 ? run->ranks * swept : 0, copies = 2.0 * COPIED_BYTES; /* of rank 0 alone */
-    struct needs needs = needs_times(subject->need(run, subject->shapes), run->ranks);
-    needs.of[NEED_MESSAGES] += fmax(sums, copies);
-    return needs;
+    struct needs steps = needs_times(subject->need(run, subject->shapes), run->ranks);
+    steps.of[NEED_MESSAGES] += sums;
+    return needs_most((struct needs){ .of = { [NEED_MESSAGES] = copies } }, steps);
 }
 
 void calibrate(struct card *card, struct world *world, const struct subject *subject, const struct run *run,
@@ -370,6 +370,9 @@ void calibrate(struct card *card, struct world *world, const struct subject *sub
         cores_name(card->cpu, CARD_NAME);
     else
         snprintf(card->cpu, CARD_NAME, "costs of platform %s", world_platform());
+    if (world_rank(world) == 0)
+        measure_machine(card); /* beside nothing else, for it takes much memory itself */
+    world_rest(world);
     struct bench bench = bench_open(subject, run, world);
     if (device_computes()) {
         world_rest(world);
@@ -385,9 +388,6 @@ void calibrate(struct card *card, struct world *world, const struct subject *sub
     } else {
         read_costs(card, world, subject, run);
     }
-    if (world_rank(world) == 0)
-        measure_machine(card);
-    world_rest(world);
     measure_links(card, &bench, world, largest);
     bench_close(&bench);
 }

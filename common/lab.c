@@ -10,6 +10,7 @@
 #include "collective.h"
 #include "crews.h"
 #include "device.h"
+#include "footprint.h"
 #include "gather.h"
 #include "hosts.h"
 #include "job.h"
@@ -50,6 +51,7 @@ struct lab {
     struct random draws;
     struct verdict verdict;
     struct clocks clocks;
+    struct phases memory; /* of this rank */
 
     /* On rank 0: */
     char *hosts;    /* hosts_told() */
@@ -225,6 +227,7 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     if (!job_is_watched() && strcmp(device_name(), "cpu") == 0)
         kernel_take(argv);
     join_world(lab, base);
+    lab->memory.empty = footprint_here().now;
     get_card(lab);
     if (lab->run.card_only) {
         if (world_rank(lab->world) == 0)
@@ -240,6 +243,8 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     crews_open(&lab->crews, lab->world, &lab->cases, &lab->spans);
     begin_account(lab, &tried);
     lab->terminal = job_terminal();
+    lab->memory.prepared = footprint_here().most;
+    footprint_restart();
     schedule_begin(&lab->schedule, &lab->run, &lab->cases);
     return lab;
 }
@@ -397,9 +402,28 @@ static void release(struct lab *lab)
     free(lab);
 }
 
+/* all */
+static void account_for_memory(struct lab *lab)
+{
+    if (world_is_simulated())
+        return; /* one process is all ranks */
+    struct phases most = { 0 }, *all = memory_new((size_t)world_size(lab->world), sizeof *all);
+    lab->memory.trained = footprint_here().most;
+    world_gather(lab->world, &lab->memory, sizeof lab->memory, all);
+    for (int rank = 0; rank < world_size(lab->world); rank++) {
+        most.empty = fmax(most.empty, all[rank].empty);
+        most.prepared = fmax(most.prepared, all[rank].prepared);
+        most.trained = fmax(most.trained, all[rank].trained);
+    }
+    if (world_rank(lab->world) == 0)
+        account_memory(lab->account, most);
+    free(all);
+}
+
 int lab_close(struct lab *lab)
 {
     bool is_first = world_rank(lab->world) == 0;
+    account_for_memory(lab);
     size_t bytes = 0; /* of the spans, the largest table */
     if (is_first)
         bytes = account_bytes(lab->account);

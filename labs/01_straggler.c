@@ -199,9 +199,18 @@ static struct prediction predict(const struct options *o, const struct card *car
     return predict_mixed(&spared, &hit, any);
 }
 
+/* Of a rank: where shares are dealt, one may get nearly all. */
+static int most_samples(const struct run *run)
+{
+    for (const struct variant *v = variants; v->name; v++)
+        if (v->fix == share && (run->cases.count == 0 || option_list_has(&run->cases, v->name)))
+            return run_global_batch(run);
+    return run->batch_size;
+}
+
 static struct needs need(const struct options *o)
 {
-    return trainer_need(&o->run, run_global_batch(&o->run)); /* the share of one rank may be nearly all */
+    return trainer_need(&o->run, most_samples(&o->run));
 }
 
 static int culprit(const struct options *o)
@@ -248,7 +257,7 @@ int main(int argc, char **argv)
     };
     struct lab *lab = lab_open(&story, &base, argc, argv);
     int rank = world_rank(lab_world(lab)), global_batch = run_global_batch(&base.run);
-    struct trainer t = trainer_open(&base.run, global_batch);
+    struct trainer t = trainer_open(&base.run, most_samples(&base.run));
     float *gradients = mlp_gradients(t.model); /* and, where ranks meet, the sum of all of theirs */
 
     struct options o;

@@ -335,6 +335,33 @@ static void a_sum_may_take_the_place_of_its_terms(void **state)
     collective_close(c);
 }
 
+/* So long that an engine may hand it over in pieces, of which no two are alike. */
+static void a_long_sum_is_whole(void **state)
+{
+    (void)state;
+    enum { LONG = (5 << 20) / sizeof(float) + 12347 };
+    struct collective *c = collective_open(world, NULL);
+    float *send = device_new(LONG, sizeof *send), *receive = device_new(LONG, sizeof *receive);
+    float *values = memory_new(LONG, sizeof *values);
+    collective_check(c, CHECK_EACH);
+    for (int in_place = 0; in_place <= 1; in_place++) {
+        for (int i = 0; i < LONG; i++)
+            values[i] = my_value(i % COUNT);
+        device_put(send, values, LONG * sizeof *values);
+        collective_sum(c, WIRE_F32, send, in_place ? send : receive, LONG);
+        device_fetch(values, in_place ? send : receive, LONG * sizeof *values);
+        int wrong = 0;
+        for (int i = 0; i < LONG; i++)
+            wrong += !(fabsf(values[i] - sum_of(i % COUNT)) <= 0);
+        assert_int_equal(wrong, 0);
+    }
+    assert_int_equal(collective_wrong(c).count, 0);
+    free(values);
+    device_free(send);
+    device_free(receive);
+    collective_close(c);
+}
+
 /* While it is checked; or kept, and checked when all is over. */
 static void a_wrong_sum_in_place_is_noticed(void **state)
 {
@@ -445,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_wrong_started_sum_is_noticed),
         cmocka_unit_test(started_bf16_sums_round_each_partial_sum),
         cmocka_unit_test(a_sum_may_take_the_place_of_its_terms),
+        cmocka_unit_test(a_long_sum_is_whole),
         cmocka_unit_test(a_wrong_sum_in_place_is_noticed),
         cmocka_unit_test(every_element_in_place_has_its_turn),
         cmocka_unit_test(a_sum_whose_terms_are_gone_is_wrong),

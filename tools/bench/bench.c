@@ -22,9 +22,9 @@
 #include <string.h>
 #include <time.h>
 
-#define PART_WORDS "steps harness sums waiting start simulated labs" /* in the order of */
+#define PART_WORDS "steps harness sums waiting start memory simulated labs" /* in the order of */
 static void (*const parts[])(struct bench *bench) = {
-    bench_steps, bench_harness, bench_sums, bench_waiting, bench_start, bench_simulated, bench_labs,
+    bench_steps, bench_harness, bench_sums, bench_waiting, bench_start, bench_memory, bench_simulated, bench_labs,
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 

@@ -25,6 +25,7 @@ void bench_harness(struct bench *bench);   /* what looking costs */
 void bench_sums(struct bench *bench);      /* an all-reduce through the harness, and by MPI alone */
 void bench_waiting(struct bench *bench);   /* a step while others wait, and while they sleep */
 void bench_start(struct bench *bench);     /* a lab from start to end, and MPI alone */
+void bench_memory(struct bench *bench);    /* what a rank keeps */
 void bench_simulated(struct bench *bench); /* a simulated rank: its time and its memory */
 void bench_labs(struct bench *bench);      /* the published cases, and PyTorch's */
 

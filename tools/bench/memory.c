@@ -1,0 +1,135 @@
+/* What a rank keeps: the memory of a process that trains, libraries and all, against what nobody can do without: 16 bytes per
+ * parameter (itself, its gradient, AdamW's two moments) and the activations of a batch. */
+#include "bench.h"
+
+#include "die.h"
+#include "footprint.h"
+#include "job.h"
+#include "loader.h"
+#include "memory.h"
+#include "mlp.h"
+#include "scratch.h"
+#include "text_trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { ROUNDS = 3, RANKS = 2, SCRATCH_BYTES = 32 << 20 };
+static const double GOAL = 1.1;
+
+/* A lab that trains one case, on as many ranks. */
+struct trained {
+    const char *lab, *cases, *name;
+    int hidden_dim;
+    bool has_texts;
+};
+
+static const struct trained trained[] = {
+    { "01_straggler", "baseline", "MLP", 1024, false },
+    { "01_straggler", "baseline", "MLP", 4096, false },
+    { "05_token_skew", "fixed_sample_ws4", "transformer", 48, true },
+};
+
+static double needed(const struct needs *needs)
+{
+    return needs->of[NEED_MODEL] + needs->of[NEED_ACTIVATIONS];
+}
+
+/* Bytes that it is held against, and those of the data set beside it. */
+struct counted {
+    double needed, data;
+};
+
+static struct counted count(const struct trained *t)
+{
+    struct run run = t->has_texts ? run_published_texts : run_published;
+    run.ranks = RANKS;
+    run.hidden_dim = t->hidden_dim;
+    if (!t->has_texts) {
+        struct needs model = mlp_need(&run, run.batch_size), data = loader_need(&run, run.batch_size);
+        model.of[NEED_MODEL] = 4 * mlp_gradient_bytes(&run);
+        return (struct counted){ needed(&model), needs_sum(&data) };
+    }
+    struct transformer_shape shape = text_shape(&run);
+    struct token_recipe fixed = text_recipe(&run, true), variable = text_recipe(&run, false);
+    double rows = (double)run.batch_size * run.texts.fixed_length;
+    struct needs model = transformer_need(&shape, rows, run.batch_size, run.texts.fixed_length);
+    struct needs data = needs_add(text_reading_need(&fixed, rows, run.batch_size),
+                                  text_reading_need(&variable, rows, run.batch_size)); /* the lab opens both */
+    model.of[NEED_MODEL] = 4 * transformer_gradient_bytes(&shape);
+    return (struct counted){ needed(&model), needs_sum(&data) };
+}
+
+/* What the lab's ranks say of themselves; false, and the reason told, where it failed. */
+static bool train(const struct trained *t, const char *bin, const char *folder, struct phases *phases)
+{
+    char *program = memory_text("%s/%s", bin, t->lab), *out = memory_text("--out=%s", folder);
+    char *options = memory_text("--backend mpi --ranks %d --hidden-dim %d --cases %s --rounds 1 < /dev/null", RANKS,
+                                t->hidden_dim, t->cases);
+    FILE *lines = job_listen(program, out, options);
+    char line[512], last[512] = "it said nothing";
+    static const char begins[] = "Memory ";
+    bool is_told = false;
+    while (fgets(line, sizeof line, lines)) {
+        if (strncmp(line, begins, strlen(begins)) == 0)
+            is_told = phases_read(phases, line + strlen(begins));
+        if (*line != '\n')
+            memcpy(last, line, sizeof last);
+    }
+    int status = pclose(lines);
+    if (status != 0 || !is_told)
+        printf("  %s ended with status %d: %s\n", t->lab, WIFEXITED(status) ? WEXITSTATUS(status) : status, last);
+    free(program);
+    free(options);
+    free(out);
+    return status == 0 && is_told;
+}
+
+/* A row: medians in MB, the ratio of each round. */
+static void add(struct bench *bench, const struct trained *t, const char *what, const double *bytes, double needed,
+                int rounds, double goal)
+{
+    double *reference = memory_new((size_t)rounds, sizeof *reference);
+    for (int i = 0; i < rounds; i++)
+        reference[i] = needed;
+    rows_add_rounds(&bench->rows, memory_text("%s %d%s, MB", t->name, t->hidden_dim, what), 1e-6, bytes, reference,
+                    rounds, goal);
+    free(reference);
+}
+
+static void measure(struct bench *bench, const struct trained *t, const char *bin, const char *folder)
+{
+    int rounds = bench_rounds(bench, ROUNDS);
+    const struct counted counted = count(t);
+    double *bytes = memory_new(3 * (size_t)rounds, sizeof *bytes), before = 0;
+    double *whole = bytes, *own = whole + rounds, *bare = own + rounds;
+    for (int i = 0; i < rounds; i++) {
+        struct phases p = { (double)NAN, (double)NAN, (double)NAN };
+        if (!train(t, bin, folder, &p))
+            p = (struct phases){ (double)NAN, (double)NAN, (double)NAN };
+        whole[i] = p.trained;
+        own[i] = p.trained - p.empty;
+        bare[i] = own[i] - counted.data;
+        before = fmax(before, p.prepared);
+    }
+    add(bench, t, ": a rank while it trains", whole, counted.needed, rounds, GOAL);
+    add(bench, t, ": … less the same with nothing open", own, counted.needed, rounds, (double)NAN);
+    add(bench, t, ": … and less its data set", bare, counted.needed, rounds, (double)NAN);
+    if (before > 0) /* the first of them measured the card, the others may have read it */
+        add(bench, t, ": before, for the card and the trial", &before, counted.needed, 1, (double)NAN);
+    free(bytes);
+}
+
+void bench_memory(struct bench *bench)
+{
+    struct scratch scratch = scratch_open(SCRATCH_BYTES);
+    char *bin = job_program();
+    *strrchr(bin, '/') = '\0';
+    rows_heading("Memory of a rank of two, against 16 bytes per parameter and activations");
+    for (size_t i = 0; i < sizeof trained / sizeof *trained; i++)
+        measure(bench, &trained[i], bin, scratch.folder);
+    free(bin);
+    scratch_close(&scratch);
+}
