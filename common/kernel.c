@@ -20,12 +20,9 @@ static const double KERNEL_GAIN = 0.03;
 
 enum { TURNS = 3, NAME = 32, KERNELS_MOST = 8, CPU = 128 };
 
-/* Beside OpenBLAS's own choice. One that a processor cannot run ends in a process of its own. */
-#if defined(__x86_64__)
+/* Beside OpenBLAS's own choice. One that a processor cannot run ends in a process of its own; of other kinds of processors
+ * OpenBLAS knows none of these, and takes its own. */
 static const char *const others[] = { "Haswell", "Zen", "SkylakeX", NULL };
-#else
-static const char *const others[] = { NULL };
-#endif
 
 /* OpenBLAS's own names; another BLAS does without them. */
 extern char *openblas_get_corename(void) __attribute__((weak));
@@ -167,7 +164,7 @@ static void tell(const struct trial *trial, const struct kernel *chosen)
 static bool can_choose(void)
 {
     const char *told = getenv(VARIABLE);
-    return !(told && *told) && openblas_get_corename && openblas_get_config && others[0];
+    return !(told && *told) && openblas_get_corename && openblas_get_config;
 }
 
 /* False where nothing can be tried. */

@@ -6,8 +6,7 @@
  * what came out is kept beside it in kernels.csv. OpenBLAS's own choice stands unless another was KERNEL_GAIN faster.
  *
  * The library reads OPENBLAS_CORETYPE when it is loaded and never again, so the program that takes another kernel starts
- * itself anew. A person's own OPENBLAS_CORETYPE stands, and nothing is tried; so with another BLAS, or on a processor for whose
- * kind we know no other kernels. */
+ * itself anew. A person's own OPENBLAS_CORETYPE stands, and nothing is tried; nor is it with another BLAS. */
 #ifndef LOCKSTEP_KERNEL_H
 #define LOCKSTEP_KERNEL_H
 
