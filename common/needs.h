@@ -2,15 +2,15 @@
  * kernel minutes later.
  *
  * Who opens buffers says how many bytes they are (mlp_need() and so on), beside the function that opens them. What is not
- * counted: buffers of the MPI library, tables while they are written, pages of other processes. Against the sum of the most
- * that each process had resident (VmHWM, Open MPI 4.1.4, 2026-11-21): one rank of a model of 50 million parameters and two of
- * 10 million, and two of a transformer of 65536 words, 0.8 to 5.9 GB together, were estimated 3 % too low to 4 % too high. */
+ * counted: buffers of the MPI library, tables while they are written, pages of other processes. Against what all processes had
+ * resident at one time (VmHWM, Open MPI 4.1.4, 2026-11-22): one rank of a model of 48 million parameters, two of 10 million
+ * and two of a transformer of 65536 words, 0.2 to 0.9 GB together, were estimated 2 to 4 % too low. */
 #ifndef LOCKSTEP_NEEDS_H
 #define LOCKSTEP_NEEDS_H
 
 enum need {
     NEED_PROGRAM,     /* the process itself, with its libraries */
-    NEED_MODEL,       /* parameters, gradients, moments, sums */
+    NEED_MODEL,       /* parameters, gradients, moments */
     NEED_ACTIVATIONS, /* what a pass keeps of a batch */
     NEED_DATA,        /* the data set, and the batches made of it */
     NEED_MESSAGES,    /* buffers of other all-reduces, and the library's own */

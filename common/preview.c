@@ -12,9 +12,9 @@
 
 /* --- memory ----------------------------------------------------------------------------------------------------- */
 
-/* Bytes that a rank has before it opens anything, as seen on x86-64 with Open MPI 4.1 and SimGrid 3.32: a process of its
- * own, or its part of the one that simulates all. */
-static const double PROCESS = 70e6, SIMULATED = 12e6, SIMULATOR = 60e6;
+/* Bytes that a rank has beside what it opens, libraries and their buffers, as seen on x86-64 with Open MPI 4.1, OpenBLAS 0.3.21
+ * and SimGrid 3.32: a process of its own, or its part of the one that simulates all. And those of who starts the ranks. */
+static const double PROCESS = 20e6, LAUNCHER = 28e6, SIMULATED = 12e6, SIMULATOR = 60e6;
 
 /* The card is measured, the model tried, and then it trains. */
 static struct needs need_of_phases(const struct preview *p)
@@ -34,7 +34,7 @@ static struct needs need_of_all(const struct preview *p)
     struct needs needs = { 0 };
     if (!is_modelled && !p->on_gpus)
         needs = need_of_phases(p);
-    needs.of[NEED_PROGRAM] = p->is_real ? ranks * PROCESS : SIMULATOR + ranks * SIMULATED;
+    needs.of[NEED_PROGRAM] = p->is_real ? LAUNCHER + ranks * PROCESS : SIMULATOR + ranks * SIMULATED;
     if (p->cases->count > 0 && p->cases->settings[0])
         needs.of[NEED_RECORD] = cases_record(p->cases, p->story);
     return needs;

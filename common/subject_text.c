@@ -16,13 +16,11 @@ static const struct {
 
 struct bench {
     struct run run;
-    struct {
-        struct token_corpus *corpus; /* NULL until the shape is asked for */
-        struct token_plan *plan;
-        struct text_loader *loader;
-        struct text_trainer trainer;
-    } of[SHAPES];
-    int shape;
+    int shape; /* what follows is for; none before the first is asked for, with a NULL corpus */
+    struct token_corpus *corpus;
+    struct token_plan *plan;
+    struct text_loader *loader;
+    struct text_trainer trainer;
     const struct text_batch *batch;
 };
 
@@ -54,12 +52,12 @@ static void open_shape(struct bench *bench, int i)
 {
     struct run alone = run_of_shape(&bench->run, i);
     struct token_recipe recipe = recipe_of(&alone);
-    bench->of[i].corpus = token_corpus_open(&recipe);
-    bench->of[i].plan = token_plan_open(&recipe, bench->of[i].corpus, token_dealings[TOKENS_SAMPLE]);
-    struct token_most most = token_plan_most(bench->of[i].plan);
-    bench->of[i].loader = text_loader_open(bench->of[i].corpus, alone.texts.vocab_size, alone.seed, most);
-    text_loader_restart(bench->of[i].loader, (struct reading){ .plan = bench->of[i].plan });
-    bench->of[i].trainer = text_trainer_open(&alone, most);
+    bench->corpus = token_corpus_open(&recipe);
+    bench->plan = token_plan_open(&recipe, bench->corpus, token_dealings[TOKENS_SAMPLE]);
+    struct token_most most = token_plan_most(bench->plan);
+    bench->loader = text_loader_open(bench->corpus, alone.texts.vocab_size, alone.seed, most);
+    text_loader_restart(bench->loader, (struct reading){ .plan = bench->plan });
+    bench->trainer = text_trainer_open(&alone, most);
 }
 
 static void *open_bench(const struct run *run)
@@ -77,71 +75,78 @@ static struct needs need_of_bench(const struct run *run, int shapes_chosen)
         struct run alone = run_of_shape(run, i);
         struct token_recipe recipe = recipe_of(&alone);
         double rows = (double)alone.batch_size * alone.texts.fixed_length;
-        all = needs_add(all, text_reading_need(&recipe, rows, alone.batch_size));
-        all = needs_add(all, text_trainer_need(&transformer, rows, alone.batch_size, alone.texts.fixed_length));
+        all = needs_most(all,
+                         needs_add(text_reading_need(&recipe, rows, alone.batch_size),
+                                   text_trainer_need(&transformer, rows, alone.batch_size, alone.texts.fixed_length)));
     }
     return all;
 }
 
-static void close_bench(void *argument)
+static void close_shape(struct bench *bench)
 {
-    struct bench *bench = argument;
-    for (int i = 0; i < SHAPES; i++) {
-        if (!bench->of[i].corpus)
-            continue;
-        text_trainer_close(&bench->of[i].trainer);
-        text_loader_close(bench->of[i].loader);
-        token_plan_close(bench->of[i].plan);
-        token_corpus_close(bench->of[i].corpus);
-    }
-    free(bench);
+    if (!bench->corpus)
+        return;
+    text_trainer_close(&bench->trainer);
+    text_loader_close(bench->loader);
+    token_plan_close(bench->plan);
+    token_corpus_close(bench->corpus);
+    bench->corpus = NULL;
 }
 
+static void close_bench(void *argument)
+{
+    close_shape(argument);
+    free(argument);
+}
+
+/* One at a time: six models of a rank would need more memory than it trains with. */
 static struct work shape(void *argument, int shape)
 {
     struct bench *bench = argument;
+    if (bench->corpus && bench->shape != shape)
+        close_shape(bench);
     bench->shape = shape;
-    if (!bench->of[shape].corpus)
+    if (!bench->corpus)
         open_shape(bench, shape);
-    return token_work(token_plan_batch(bench->of[shape].plan, 0, 0));
+    return token_work(token_plan_batch(bench->plan, 0, 0));
 }
 
 static void fetch(void *argument)
 {
     struct bench *bench = argument;
-    bench->batch = text_loader_next(bench->of[bench->shape].loader);
+    bench->batch = text_loader_next(bench->loader);
 }
 
 static void pass(void *argument)
 {
     struct bench *bench = argument;
-    transformer_forward(bench->of[bench->shape].trainer.model, bench->batch);
-    transformer_backward(bench->of[bench->shape].trainer.model, bench->batch);
+    transformer_forward(bench->trainer.model, bench->batch);
+    transformer_backward(bench->trainer.model, bench->batch);
 }
 
 static void update(void *argument)
 {
     struct bench *bench = argument;
-    struct text_trainer *t = &bench->of[bench->shape].trainer;
+    struct text_trainer *t = &bench->trainer;
     adamw_update(t->optimizer, transformer_parameters(t->model), transformer_gradients(t->model));
 }
 
 static void spare(void *argument)
 {
     struct bench *bench = argument;
-    adamw_end(bench->of[bench->shape].trainer.optimizer);
+    adamw_end(bench->trainer.optimizer);
 }
 
 static double loss(void *argument)
 {
     struct bench *bench = argument;
-    return transformer_loss(bench->of[bench->shape].trainer.model);
+    return transformer_loss(bench->trainer.model);
 }
 
 static struct subject_parts parts(void *argument)
 {
     struct bench *bench = argument;
-    const struct text_trainer *t = &bench->of[bench->shape].trainer;
+    const struct text_trainer *t = &bench->trainer;
     return (struct subject_parts){ .parameters = transformer_parameters(t->model),
                                    .gradients = transformer_gradients(t->model),
                                    .count = t->count,
