@@ -34,6 +34,10 @@ struct published {
     bool has_texts; /* it trains on these */
 };
 
+/* Where PyTorch is looked for, unless somebody says where it is: many a machine has a Python of its own before Debian's. */
+static const char *const pythons[] = { "python3", "/usr/bin/python3" };
+enum { PYTHONS = sizeof pythons / sizeof *pythons };
+
 /* PyTorch, and what goes before its words. */
 struct peer {
     const char *kind, *const *before;
@@ -46,6 +50,7 @@ struct contest {
     struct bench *bench;
     struct scratch scratch;
     char *bin; /* where the labs are: beside this program */
+    const char *python;
     int rounds, cases;
     double *logs; /* (rounds) of our seconds, summed over the cases */
     struct peer peers[2];
@@ -135,7 +140,7 @@ static void start_peer(const struct contest *c, struct peer *peer)
     int count = 0;
     for (int i = 0; peer->before[i]; i++)
         words[count++] = memory_text("%s", peer->before[i]);
-    words[count++] = memory_text("%s", c->bench->options.torch);
+    words[count++] = memory_text("%s", c->python);
     words[count++] = memory_text("%s", LOCKSTEP_SOURCE "/tools/torch_labs.py");
     reference_open(&peer->reference, words);
     peer->is_gone = peer->reference.process == 0;
@@ -181,16 +186,23 @@ static double their_window(const struct contest *c, struct peer *peer, const str
 static bool meet(struct contest *c)
 {
     struct peer *first = &c->peers[0];
-    if (strcmp(c->bench->options.torch, "none") == 0) {
+    const char *told = c->bench->options.torch;
+    if (told && strcmp(told, "none") == 0) {
         printf("not measured: --torch none\n");
         return false;
     }
-    for (int i = 0; i < PEERS && !first->is_gone; i++)
-        start_peer(c, &c->peers[i]);
+    first->is_gone = true;
+    for (int i = 0; i < (told ? 1 : PYTHONS) && first->is_gone; i++) {
+        c->python = told ? told : pythons[i];
+        start_peer(c, first);
+        if (first->is_gone)
+            printf("%s: %s\n", c->python, first->reference.lacks);
+    }
     if (first->is_gone) {
-        printf("not measured: %s (--torch names a Python)\n", first->reference.lacks);
+        printf("not measured: no PyTorch; --torch names the Python that has it\n");
         return false;
     }
+    start_peer(c, &c->peers[1]);
     printf("beside %s\n", first->reference.about);
     rows_tell(&c->bench->rows, "torch", first->reference.about);
     return true;
@@ -200,8 +212,7 @@ static bool meet(struct contest *c)
 
 static void play_case(struct contest *c, const struct published *p)
 {
-    double *seconds =
-        memory_new((1 + PEERS) * (size_t)c->rounds, sizeof *seconds); /* (side, round); the first is ours */
+    double *seconds = memory_new((1 + PEERS) * (size_t)c->rounds, sizeof *seconds); /* (side, round), ours first */
     for (int round = 0; round < c->rounds; round++)
         for (int turn = 0; turn <= PEERS; turn++) {
             int side = round % 2 ? PEERS - turn : turn;
