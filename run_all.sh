@@ -3,15 +3,16 @@
 # published numbers beside this machine's.
 #
 # Exit status: 0 all is well; 1 set-up, build, a lab, a chart or a check failed; 2 bad usage, nothing was started;
-# 77 --scale or --platform without what simulates ranks, --bench without a GPU; 130, 143 or 129 ended by Ctrl-C or a signal.
+# 77 --scale or --platform without what simulates ranks; 130, 143 or 129 ended by Ctrl-C or a signal.
 set -uo pipefail
 
 # One row per option: the flag, its value if it takes one, and what it does.
 readonly option_rows=(
     "--test          | set up, build, run every test"
     "--scale         | many ranks instead: up to 256 on simulated GPU clusters, up to 16384 by formula"
-    "--bench [WORD]  | time a training step on a GPU instead, beside its limit and PyTorch's; with the word  faults :"
-    "                | break runs on purpose, some hundred times, and count what should not be (more than an hour)"
+    "--bench [WORD]  | how close to the limit is what we measure with? Training steps, all-reduces, the harness, beside raw"
+    "                | MPI, PyTorch and, on a GPU, its peak (half an hour); with the word  faults : break runs on purpose,"
+    "                | some hundred times, and count what should not be (more than an hour)"
     "--report        | only make the pages anew, from the results that are there"
     "--quick         | fewer rounds: ratios without interval, in less than a minute per lab"
     "--only NN_name  | run this lab only"
@@ -571,7 +572,12 @@ run_faults()
 run_bench()
 {
     local program=${LOCKSTEP_GPU_PROGRAMS:-build/lib}/nccl/bench_gpu
-    ((gpus > 0)) || die 77 "--bench measures GPUs so far; $no_gpus"
+    heading "How close to the limit"
+    attended build/bin/bench --out "$results" </dev/null || problem "bench" "bench ended with status $?"
+    if ((gpus == 0)); then
+        printf '\nNo step on a GPU: %s\n' "$no_gpus"
+        return
+    fi
     heading "A step on a GPU"
     attended "$program" --out "$results" </dev/null || problem "bench_gpu" "bench_gpu ended with status $?"
 }
@@ -689,7 +695,8 @@ say_where()
     printf 'results   %s\n' "$results"
     is_given --bench || printf 'report    %s, for a browser\n' "$results/index.html"
     ! is_given --scale || printf 'scale     %s\n' "$results/scale"
-    ! is_given --bench || breaks_things || printf 'bench     %s\n' "$results/bench_gpu.csv"
+    ! is_given --bench || breaks_things || printf 'bench     %s\n' "$results/bench.csv"
+    ! is_given --bench || breaks_things || ((gpus == 0)) || printf 'on a GPU  %s\n' "$results/bench_gpu.csv"
     ! breaks_things || printf 'faults    %s\n' "$results/bench_faults.csv"
     is_given --scale || is_given --bench || [[ ! -d $results/platforms ]] || printf 'simulated %s\n' "$results/platforms"
     ((${#finished[@]} == 0)) || printf 'lesson    notebooks-md/%s.md\n' "${finished[@]}"

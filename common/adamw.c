@@ -27,9 +27,15 @@ struct adamw *adamw_open(enum work_model model, size_t count, double learning_ra
 
 void adamw_close(struct adamw *o)
 {
+    adamw_end(o);
+    free(o);
+}
+
+void adamw_end(struct adamw *o)
+{
     device_free(o->first);
     device_free(o->second);
-    free(o);
+    o->first = o->second = NULL;
 }
 
 void adamw_restart(struct adamw *o)

@@ -24,4 +24,7 @@ double adamw_first_step(const struct adamw *optimizer, double p, double g);
 /* One step: parameters (count) move against gradients (count). */
 void adamw_update(struct adamw *optimizer, float *parameters, const float *gradients);
 
+/* There will be no other step: the moments are let go. */
+void adamw_end(struct adamw *optimizer);
+
 #endif

@@ -5,7 +5,7 @@
 
 static const char variable[] = "OMPI_MCA_coll_tuned_allreduce_algorithm";
 
-const char algorithm_words[] = "ring recursive-doubling rabenseifner reduce-broadcast segmented-ring linear";
+const char algorithm_words[] = "ring recursive-doubling rabenseifner reduce-broadcast unsegmented-ring linear";
 
 static const struct {
     const char *name;
@@ -13,17 +13,19 @@ static const struct {
     const char *word;   /* of smpi/allreduce */
     struct exchange of_two;
 } rows[ALGORITHMS] = {
-    [ALGORITHM_RING] = { "ring", "4", "lr", { 2, 2 } },
+    [ALGORITHM_RING] = { "ring", "5", "lr", { 2, 2 } },
     [ALGORITHM_RECURSIVE_DOUBLING] = { "recursive doubling", "3", "rdb", { 1, 1 } },
     [ALGORITHM_RABENSEIFNER] = { "Rabenseifner", "6", "rab1", { 2, 2 } },
     [ALGORITHM_REDUCE_BROADCAST] = { "reduce and broadcast", "2", "redbcast", { 2, 1 } },
-    [ALGORITHM_SEGMENTED_RING] = { "segmented ring", "5", "ompi_ring_segmented", { 2, 2 } },
+    [ALGORITHM_UNSEGMENTED_RING] = { "unsegmented ring", "4", "lr", { 2, 2 } },
     [ALGORITHM_LINEAR] = { "linear", "1", "default", { 2, 1 } },
 };
 
 void algorithm_choose(enum algorithm algorithm)
 {
     setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
+    setenv("OMPI_MCA_coll_tuned_allreduce_algorithm_segmentsize", "262144",
+           0); /* bytes; by itself a part is one segment */
     setenv(variable, rows[algorithm].number, algorithm != ALGORITHM_RING);
 }
 

@@ -24,8 +24,7 @@ enum ending { GOES_ON, WAS_TOLD_TO_END, MEANT_TO_END };
 struct line {
     _Alignas(64) atomic_int process; /* 0: nobody has come yet */
     atomic_int ending;               /* enum ending */
-    atomic_int is_inside;            /* of a collective */
-    atomic_uint moves;               /* into collectives and out of them */
+    atomic_uint moves;               /* into collectives and out of them: odd where it is inside of one */
     struct call call;                /* the last one */
 };
 
@@ -106,7 +105,12 @@ void board_close(struct board *board)
 static void count_move(struct line *mine)
 {
     unsigned moves = atomic_load_explicit(&mine->moves, memory_order_relaxed);
-    atomic_store_explicit(&mine->moves, moves + 1, memory_order_relaxed);
+    atomic_store_explicit(&mine->moves, moves + 1, memory_order_release); /* after the call that it is about */
+}
+
+static bool is_inside(const struct line *line)
+{
+    return atomic_load(&line->moves) % 2 != 0;
 }
 
 void board_enter(struct board *board, const struct call *call)
@@ -114,7 +118,6 @@ void board_enter(struct board *board, const struct call *call)
     if (!board || !board->mine)
         return;
     board->mine->call = *call;
-    atomic_store_explicit(&board->mine->is_inside, 1, memory_order_release);
     count_move(board->mine);
 }
 
@@ -122,7 +125,6 @@ void board_leave(struct board *board)
 {
     if (!board || !board->mine)
         return;
-    atomic_store_explicit(&board->mine->is_inside, 0, memory_order_release);
     count_move(board->mine);
 }
 
@@ -199,7 +201,7 @@ static const struct call *find_meeting(const struct paper *paper)
     const struct call *furthest = NULL;
     for (int rank = 0; rank < atomic_load(&paper->ranks); rank++) {
         const struct line *line = &paper->line[rank];
-        if (atomic_load(&line->is_inside) && !is_gone(line) && (!furthest || line->call.sequence > furthest->sequence))
+        if (is_inside(line) && !is_gone(line) && (!furthest || line->call.sequence > furthest->sequence))
             furthest = &line->call;
     }
     return furthest;
@@ -207,8 +209,8 @@ static const struct call *find_meeting(const struct paper *paper)
 
 static bool is_there(const struct line *line, const struct call *meeting)
 {
-    return atomic_load(&line->is_inside) && line->call.ranks == meeting->ranks &&
-           line->call.sequence >= meeting->sequence && !is_gone(line) && !is_stopped(line);
+    return is_inside(line) && line->call.ranks == meeting->ranks && line->call.sequence >= meeting->sequence &&
+           !is_gone(line) && !is_stopped(line);
 }
 
 /* "rank 1", "ranks 0, 2 and 3"; of many the first few. */
@@ -268,7 +270,7 @@ static void tell_absent(FILE *out, const struct paper *paper, enum absence why, 
     const struct line *one = &paper->line[ranks[0]];
     if (why == ELSEWHERE && count == 1 &&
         one->call.ranks > 0) { /* who called too seldom is still before an earlier one */
-        fputs(atomic_load(&one->is_inside) ? ", it is in " : ", it left ", out);
+        fputs(is_inside(one) ? ", it is in " : ", it left ", out);
         tell_meeting(out, &one->call);
     }
 }

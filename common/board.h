@@ -27,7 +27,7 @@ struct call {
     size_t bytes; /* per rank; 0 for a barrier */
 };
 void board_enter(struct board *board, const struct call *call);
-void board_leave(struct board *board);
+void board_leave(struct board *board); /* the one that it has come to */
 
 /* A sign of life, and the seconds in which another is due: this one, or any rank that enters or leaves a collective. */
 void board_beat(struct board *board, double allowed);

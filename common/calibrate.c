@@ -354,7 +354,7 @@ static void read_costs(struct card *card, struct world *world, const struct subj
 struct needs calibrate_need(const struct subject *subject, const struct run *run, double largest)
 {
     double swept = fmax(usual_bytes[USUAL - 1], parts_of_largest[PARTS - 1] * largest);
-    double sums = run->ranks > 1 ? run->ranks * 2 * swept : 0, copies = 2.0 * COPIED_BYTES; /* of rank 0 alone */
+    double sums = run->ranks > 1 ? run->ranks * swept : 0, copies = 2.0 * COPIED_BYTES; /* of rank 0 alone */
     struct needs needs = needs_times(subject->need(run, subject->shapes), run->ranks);
     needs.of[NEED_MESSAGES] += fmax(sums, copies);
     return needs;

@@ -112,8 +112,8 @@ double card_jitter(const struct card *card, int ranks, double local);
 /* Seconds that a sleep lasts for which `seconds` were asked. */
 double card_sleep(const struct card *card, double seconds);
 
-/* Seconds of an all-reduce of `bytes` among `ranks`; among one it is a copy. NaN where the card has no such number of
- * ranks. */
+/* Seconds of an all-reduce of `bytes` among `ranks`, in place: among one there is nothing to do. NaN where the card has no such
+ * number of ranks. */
 double card_allreduce(const struct card *card, int ranks, double bytes);
 
 /* Seconds of a barrier of `ranks`, after the last has come; NaN where the card has no such number of ranks. */

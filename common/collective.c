@@ -13,25 +13,42 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { CHECKED_MOST = 4096 }; /* elements of a checked sum that are compared */
+
+/* Elements first, first + stride, … of a buffer. */
+struct sample {
+    size_t first, stride, count;
+};
+
+/* What this rank sent, where the result takes its place. */
+struct kept {
+    struct sample of; /* no elements: nothing was kept */
+    void *terms;      /* (CHECKED_MOST) as they were sent; NULL before the first time */
+};
 
 struct started {
     struct span *span;
     struct sum sum;
+    struct kept kept;
     bool progressed;
     bool is_open;
 };
 
 struct collective {
     struct world *world;
+    struct board *board; /* of this world, */
+    int ranks;           /* and its size: asked for by each call */
     struct spans *spans;
     struct engine *engine;
     int sequence;
-    int checking;
+    enum check check;
     size_t checks;
     struct faults wrong;
-    struct sum last; /* without elements when it was checked */
+    struct kept kept; /* of the sum that blocks */
+    struct sum last;  /* without elements when it was checked */
+    const struct kept *last_kept;
     struct started started[COLLECTIVE_STARTED_MOST];
 };
 
@@ -39,6 +56,8 @@ struct collective *collective_open(struct world *world, struct spans *spans)
 {
     struct collective *c = memory_new(1, sizeof *c);
     c->world = world;
+    c->board = world_board(world);
+    c->ranks = world_size(world);
     c->spans = spans;
     c->engine = engine_open(world);
     return c;
@@ -47,13 +66,11 @@ struct collective *collective_open(struct world *world, struct spans *spans)
 void collective_close(struct collective *c)
 {
     engine_close(c->engine);
+    device_stage_free(c->kept.terms);
+    for (int ticket = 0; ticket < COLLECTIVE_STARTED_MOST; ticket++)
+        device_stage_free(c->started[ticket].kept.terms);
     free(c);
 }
-
-/* Elements first, first + stride, … of a buffer. */
-struct sample {
-    size_t first, stride, count;
-};
 
 /* Evenly spread; the n-th check begins with the buffer's last element, and each goes one further. */
 static struct sample choose_sample(size_t elements, size_t n)
@@ -62,32 +79,77 @@ static struct sample choose_sample(size_t elements, size_t n)
     return (struct sample){ .first = first, .stride = stride, .count = (elements - first + stride - 1) / stride };
 }
 
+static size_t wire_size(enum wire wire)
+{
+    return wire == WIRE_F32 ? sizeof(float) : sizeof(uint16_t);
+}
+
+/* Sampled elements as floats. */
+static void widen(float *out, enum wire wire, const void *elements, size_t count)
+{
+    if (wire == WIRE_F32)
+        memcpy(out, elements, count * sizeof *out);
+    for (size_t i = 0; i < count && wire == WIRE_BF16; i++)
+        out[i] = bf16_widen(((const uint16_t *)elements)[i]);
+}
+
 static void take_sample(float *out, enum wire wire, const void *buffer, struct sample s)
 {
-    if (wire == WIRE_F32) {
-        device_sample(out, (const float *)buffer + s.first, sizeof *out, s.stride, s.count);
+    size_t size = wire_size(wire);
+    void *elements = memory_new(s.count, size);
+    device_sample(elements, (const char *)buffer + s.first * size, size, s.stride, s.count);
+    widen(out, wire, elements, s.count);
+    free(elements);
+}
+
+/* Before a sum: what a check of it will look at, if it would else be gone. In the order of the device's work, and without a
+ * new buffer but for the first time, as a step may be measured. */
+static void keep(struct collective *c, struct kept *kept, const struct sum *sum)
+{
+    kept->of.count = 0;
+    if (c->check == CHECK_NOTHING || sum->send != sum->receive || sum->count == 0)
         return;
+    if (!kept->terms)
+        kept->terms = device_stage_new(CHECKED_MOST * sizeof(float));
+    kept->of = choose_sample(sum->count, c->checks++);
+    size_t size = wire_size(sum->wire);
+    device_sample_later(kept->terms, (const char *)sum->send + kept->of.first * size, size, kept->of.stride,
+                        kept->of.count);
+}
+
+/* This rank's terms of the elements that are looked at; false when they are gone. */
+static bool recall(struct collective *c, const struct sum *sum, const struct kept *kept, struct sample *chosen,
+                   float terms[CHECKED_MOST])
+{
+    if (sum->send != sum->receive) {
+        *chosen = choose_sample(sum->count, c->checks++);
+        take_sample(terms, sum->wire, sum->send, *chosen);
+        return true;
     }
-    uint16_t *narrow = memory_new(s.count, sizeof *narrow);
-    device_sample(narrow, (const uint16_t *)buffer + s.first, sizeof *narrow, s.stride, s.count);
-    for (size_t i = 0; i < s.count; i++)
-        out[i] = bf16_widen(narrow[i]);
-    free(narrow);
+    *chosen = kept->of;
+    device_wait();
+    if (chosen->count > 0)
+        widen(terms, sum->wire, kept->terms, chosen->count);
+    return chosen->count > 0;
 }
 
 /* Compares elements of the result with sums in double precision. An n-term sum in any order is off by at most (n - 1)
  * roundings of the sum of magnitudes (Higham, Accuracy and Stability, section 4.2). */
-static void check_sum(struct collective *c, const struct sum *sum)
+static void check_sum(struct collective *c, const struct sum *sum, const struct kept *kept)
 {
     int ranks = world_size(c->world);
     c->last.count = 0;
     if (sum->count == 0)
         return;
-    struct sample chosen = choose_sample(sum->count, c->checks++);
+    float mine[CHECKED_MOST], got[CHECKED_MOST];
+    struct sample chosen;
+    if (!recall(c, sum, kept, &chosen, mine)) {
+        faults_add(&c->wrong, "step %d, all-reduce %d: nobody kept the terms, which the sum has replaced",
+                   sum->step + 1, sum->sequence);
+        return;
+    }
     size_t checked = chosen.count;
-    float *mine = memory_new(checked, sizeof *mine), *got = memory_new(checked, sizeof *got);
     float *all = memory_new(checked * (size_t)ranks, sizeof *all);
-    take_sample(mine, sum->wire, sum->send, chosen);
     take_sample(got, sum->wire, sum->receive, chosen);
     world_share(c->world, mine, checked * sizeof *mine, all);
     double unit = sum->wire == WIRE_F32 ? FLT_EPSILON : ldexp(1.0, -7);
@@ -105,8 +167,6 @@ static void check_sum(struct collective *c, const struct sum *sum)
             break;
         }
     }
-    free(mine);
-    free(got);
     free(all);
 }
 
@@ -125,20 +185,29 @@ static struct sum next_sum(struct collective *c, enum wire wire, const void *sen
 /* Tells the others where this rank is. */
 static void enter(const struct collective *c, int sequence, size_t bytes)
 {
-    board_enter(
-        world_board(c->world),
-        &(struct call){ .sequence = sequence, .ranks = world_size(c->world), .step = step_of(c), .bytes = bytes });
+    board_enter(c->board,
+                &(struct call){ .sequence = sequence, .ranks = c->ranks, .step = step_of(c), .bytes = bytes });
 }
 
 static void leave(const struct collective *c)
 {
-    board_leave(world_board(c->world));
+    board_leave(c->board);
+}
+
+/* Of a sum, when it is there. */
+static void have_ended(struct collective *c, const struct sum *sum, const struct kept *kept)
+{
+    c->last = *sum;
+    c->last_kept = kept;
+    if (c->check == CHECK_EACH)
+        check_sum(c, sum, kept);
 }
 
 void collective_sum(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
 {
     struct sum sum = next_sum(c, wire, send, receive, count);
     struct span *span = spans_collective(c->spans, SPAN_ALL_REDUCE, sum.sequence, sum_bytes(&sum));
+    keep(c, &c->kept, &sum);
     enter(c, sum.sequence, sum_bytes(&sum));
     double start = device_moment();
     engine_sum(c->engine, &sum);
@@ -148,9 +217,7 @@ void collective_sum(struct collective *c, enum wire wire, const void *send, void
         span->start = span->entered = start;
         span->end = end;
     }
-    c->last = sum;
-    if (c->checking)
-        check_sum(c, &sum);
+    have_ended(c, &sum, &c->kept);
 }
 
 int collective_start(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
@@ -163,9 +230,11 @@ int collective_start(struct collective *c, enum wire wire, const void *send, voi
     struct started *s = &c->started[ticket];
     *s = (struct started){
         .sum = next_sum(c, wire, send, receive, count),
+        .kept = s->kept,
         .is_open = true,
         .progressed = engine_runs_alone(),
     };
+    keep(c, &s->kept, &s->sum);
     s->span = spans_collective(c->spans, SPAN_ALL_REDUCE, s->sum.sequence, sum_bytes(&s->sum));
     if (s->span)
         s->span->start = device_moment();
@@ -195,9 +264,7 @@ void collective_finish(struct collective *c, int ticket)
     }
     s->is_open = false;
     leave(c);
-    c->last = s->sum;
-    if (c->checking)
-        check_sum(c, &s->sum);
+    have_ended(c, &s->sum, &s->kept);
 }
 
 void collective_barrier(struct collective *c)
@@ -215,15 +282,15 @@ void collective_barrier(struct collective *c)
     }
 }
 
-void collective_check(struct collective *c, int on)
+void collective_check(struct collective *c, enum check check)
 {
-    c->checking = on;
+    c->check = check;
 }
 
 void collective_check_last(struct collective *c)
 {
     const struct sum last = c->last; /* which the check forgets */
-    check_sum(c, &last);
+    check_sum(c, &last, c->last_kept);
 }
 
 struct faults collective_wrong(struct collective *c)

@@ -1,7 +1,8 @@
 /* collective: where ranks meet, and what is timed.
  *
  * Every call is made by all ranks of the world in the same order, carries a sequence number and stamps itself
- * into the spans. Buffers are device memory. Send and receive buffers are separate: what a rank contributed is still there afterwards. */
+ * into the spans. Buffers are device memory. The result may take the place of what a rank sent, which saves a buffer and a
+ * copy; or it goes elsewhere, and what was sent is still there afterwards. Nothing between. */
 #ifndef LOCKSTEP_COLLECTIVE_H
 #define LOCKSTEP_COLLECTIVE_H
 
@@ -40,7 +41,8 @@ const char *collective_hides_arrivals(void);
 struct collective *collective_open(struct world *world, struct spans *spans);
 void collective_close(struct collective *collective);
 
-/* receive[i] = sum over ranks of send[i], `count` floats (uint16_t for WIRE_BF16). Blocks until it is there. */
+/* receive[i] = sum over ranks of send[i], `count` floats (uint16_t for WIRE_BF16). Blocks until it is there. `receive` may be
+ * `send`, on all ranks alike. */
 void collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive, size_t count);
 
 /* The same in two halves: neither buffer may be touched in between. Returns a ticket for collective_finish. */
@@ -54,13 +56,15 @@ void collective_progress(struct collective *collective);
 /* Returns when every rank has called it. */
 void collective_barrier(struct collective *collective);
 
-/* While on, sampled elements of every sum are compared with a sum in double precision: others each time, so that in the end
- * it was the turn of each. That costs a second exchange after the stamp, so it is for warm-up steps; started sums must be
- * finished in the same order by all. */
-void collective_check(struct collective *collective, int on);
+/* From now on, sampled elements of every sum are compared with a sum in double precision (CHECK_EACH): others each time, so
+ * that in the end it was the turn of each. That costs a second exchange after the stamp, so it is for warm-up steps; started
+ * sums must be finished in the same order by all. Or only what collective_check_last() would need is kept (CHECK_KEPT): of
+ * sums whose result takes the place of the terms, those that it would look at; that is for a last step. */
+enum check { CHECK_NOTHING, CHECK_EACH, CHECK_KEPT };
+void collective_check(struct collective *collective, enum check check);
 
-/* all: the same for the sum that ended last, unless it was checked: when nothing is measured any more. What was sent and
- * received must lie there still. */
+/* all: the same for the sum that ended last, unless it was checked: when nothing is measured any more. What was received must
+ * lie there still, and so must what was sent, or it was kept: else the sum counts as wrong. */
 void collective_check_last(struct collective *collective);
 
 /* The checked sums that were wrong on this rank since the last call. */

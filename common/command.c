@@ -117,14 +117,19 @@ static struct command mpirun_command(const struct launch *launch)
     return c;
 }
 
-/* Ranks first, then their companions in the same order. */
-static int write_hosts(const struct platform *platform)
+/* Simulated processes: ranks first, then their companions in the same order. */
+static int count_processes(const struct launch *launch)
+{
+    return launch->ranks * (launch->is_plain ? 1 : 1 + PLATFORM_COMPANIONS);
+}
+
+static int write_hosts(const struct platform *platform, int processes)
 {
     int descriptor = memfd_create("lockstep-hosts", MFD_CLOEXEC);
     FILE *out = fdopen(dup(descriptor), "w");
     if (!out)
         die(STATUS_WRONG, "cannot write the list of hosts: %s", strerror(errno));
-    for (int i = 0; i < platform->ranks * (1 + PLATFORM_COMPANIONS); i++)
+    for (int i = 0; i < processes; i++)
         fprintf(out, "%s\n", platform->host[i % platform->ranks]);
     fclose(out);
     return descriptor;
@@ -147,7 +152,7 @@ static void refuse_full_tmp(const struct launch *launch)
     const double own = 1e6; /* bytes, of the script's lists */
     struct stat program;
     double copy = stat(launch->program, &program) == 0 ? (double)program.st_size : 0;
-    scratch_refuse_full(own + copy * launch->ranks * (1 + PLATFORM_COMPANIONS));
+    scratch_refuse_full(own + copy * count_processes(launch));
 }
 
 /* What the platform file leaves open is fixed here, so that rows do not change with SimGrid's defaults. */
@@ -164,10 +169,10 @@ static struct command smpirun_command(const struct launch *launch)
     };
     const struct platform *platform = launch->platform;
     refuse_full_tmp(launch);
-    struct command c = { .hosts = write_hosts(platform), .scratch.lock = -1 };
+    struct command c = { .hosts = write_hosts(platform, count_processes(launch)), .scratch.lock = -1 };
     add_word(&c, memory_text("smpirun"));
     add_word(&c, memory_text("-np"));
-    add_word(&c, memory_text("%d", launch->ranks * (1 + PLATFORM_COMPANIONS)));
+    add_word(&c, memory_text("%d", count_processes(launch)));
     add_word(&c, memory_text("-platform"));
     add_word(&c, memory_text("%s", platform->file));
     add_word(&c, memory_text("-hostfile"));

@@ -14,6 +14,7 @@ struct launch {
     const char *program;             /* what every rank runs */
     const char *const *arguments;    /* of every rank, without the program's name; NULL-terminated */
     const struct platform *platform; /* the machine to simulate; NULL: real ranks, by mpirun */
+    bool is_plain;                   /* a program of MPI alone: simulated ranks have no companions beside them */
     bool is_on_gpus;                 /* real ranks train on GPUs, and only share the cores */
     bool is_silent;                  /* what it writes to standard output is not for people */
 };

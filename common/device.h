@@ -94,6 +94,9 @@ void device_put_later(void *out, const void *host, size_t bytes);
 /* host[i] = memory[i * stride], count elements of `size` bytes. Waits as fetching does. */
 void device_sample(void *host, const void *memory, size_t size, size_t stride, size_t count);
 
+/* The same in the order of the work, without waiting: `stage`, which device_stage_new() made, has them after device_wait(). */
+void device_sample_later(void *stage, const void *memory, size_t size, size_t stride, size_t count);
+
 /* Device memory that the host fills: what it has written to `host` is in `device` when device_deliver() returns. On a CPU
  * both are one. Any thread may deliver. */
 struct device_inbox {

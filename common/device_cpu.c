@@ -9,14 +9,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 /* OpenBLAS's own names; another BLAS does without them. */
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 extern char *openblas_get_corename(void) __attribute__((weak));
 
+/* Numbers below the smallest normal one (1e-38) count as zero, as on a GPU: arithmetic on them is up to a hundred times
+ * slower. A model that has learned its batch by heart sends such gradients back, and its steps would take five times as long
+ * without anything to be seen in the code. */
+static void ignore_denormals(void)
+{
+#if defined(__x86_64__)
+    _mm_setcsr(_mm_getcsr() | _MM_FLUSH_ZERO_ON | _MM_DENORMALS_ZERO_ON);
+#endif
+}
+
 void device_open(int place, enum precision precision)
 {
     (void)place, (void)precision; /* options refuse any other than fp32 here */
+    ignore_denormals();
     if (openblas_set_num_threads)
         openblas_set_num_threads(1);
 }
@@ -83,6 +97,11 @@ void device_sample(void *host, const void *memory, size_t size, size_t stride, s
 {
     for (size_t i = 0; i < count; i++)
         memcpy((char *)host + i * size, (const char *)memory + i * stride * size, size);
+}
+
+void device_sample_later(void *stage, const void *memory, size_t size, size_t stride, size_t count)
+{
+    device_sample(stage, memory, size, stride, count);
 }
 
 struct device_inbox device_inbox_open(size_t count, size_t size)

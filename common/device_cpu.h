@@ -2,26 +2,22 @@
 #ifndef LOCKSTEP_DEVICE_CPU_H
 #define LOCKSTEP_DEVICE_CPU_H
 
+#include "wide.h"
+
 #include <stdint.h>
 #include <string.h>
 
-/* A function of loops is compiled for several vector widths; the loader picks the widest this CPU has, so that one
- * binary runs anywhere. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
-    !defined(__SANITIZE_THREAD__)
-#define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define WIDE
-#endif
-
-/* e^x without branches or calls, so that loops over it vectorise: 2^n from the exponent bits times a polynomial on
- * [-ln2/2, ln2/2] (Cephes expf's coefficients). Relative error below 3e-7; below -87 it returns about 1e-38. */
+/* e^x without branches or calls, so that loops over it vectorise: 2^n from the exponent's bits times a polynomial on
+ * [-ln2/2, ln2/2] (Cephes expf's coefficients). Relative error below 1e-7 from -87.3 to 88.3; 0 below, infinity above. A NaN
+ * stays one, and beyond +-2^20 it may become one.
+ *
+ * Adding `shift` rounds to a whole number, which then stands in the lowest bits of the sum; limits are set to these bits, as a
+ * float that is compared to two limits makes three cases of what follows (GCC 12), each computed for all. */
 static inline float fast_exp(float x)
 {
-    x = x < -87.0f ? -87.0f : x;
-    x = x > 88.0f ? 88.0f : x;
-    const float shift = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
-    float n = (x * 1.44269504f + shift) - shift;
+    enum { SHIFT_BITS = 0x4b400000, BIAS = 127 }; /* of shift; of an exponent */
+    const float shift = 12582912.0f;              /* 1.5 * 2^23 */
+    float shifted = x * 1.44269504f + shift, n = shifted - shift;
     float r = x - n * 0.693359375f + n * 2.12194440e-4f;
     float p = 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
@@ -30,7 +26,11 @@ static inline float fast_exp(float x)
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    int32_t bits = ((int32_t)(n > -127.0f ? n : -127.0f) + 127) << 23; /* a NaN stays one in p, and is no integer */
+    int32_t whole;
+    memcpy(&whole, &shifted, sizeof whole);
+    whole = whole > SHIFT_BITS - BIAS ? whole : SHIFT_BITS - BIAS;
+    whole = whole < SHIFT_BITS + BIAS + 1 ? whole : SHIFT_BITS + BIAS + 1;
+    uint32_t bits = (uint32_t)(whole - SHIFT_BITS + BIAS) << 23;
     float power;
     memcpy(&power, &bits, sizeof power);
     return p * power;

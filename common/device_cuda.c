@@ -399,12 +399,17 @@ void device_sample(void *host, const void *memory, size_t size, size_t stride, s
         gpu.sample = device_stage_new(bytes);
         gpu.sample_bytes = bytes;
     }
-    if (bytes == 0)
-        return;
-    cuda_must(cudaMemcpy2DAsync(gpu.sample, size, memory, size * stride, size, count, cudaMemcpyDeviceToHost, gpu.work),
-              "cudaMemcpy2DAsync");
+    device_sample_later(gpu.sample, memory, size, stride, count);
     device_wait();
-    memcpy(host, gpu.sample, bytes);
+    if (bytes > 0)
+        memcpy(host, gpu.sample, bytes);
+}
+
+void device_sample_later(void *stage, const void *memory, size_t size, size_t stride, size_t count)
+{
+    if (count > 0)
+        cuda_must(cudaMemcpy2DAsync(stage, size, memory, size * stride, size, count, cudaMemcpyDeviceToHost, gpu.work),
+                  "cudaMemcpy2DAsync");
 }
 
 struct device_inbox device_inbox_open(size_t count, size_t size)

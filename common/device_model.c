@@ -143,6 +143,11 @@ void device_sample(void *host, const void *memory, size_t size, size_t stride, s
     (void)host, (void)memory, (void)size, (void)stride, (void)count;
 }
 
+void device_sample_later(void *stage, const void *memory, size_t size, size_t stride, size_t count)
+{
+    (void)stage, (void)memory, (void)size, (void)stride, (void)count;
+}
+
 /* Pages that nobody fills are none. */
 struct device_inbox device_inbox_open(size_t count, size_t size)
 {

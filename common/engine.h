@@ -13,7 +13,7 @@
 
 struct world;
 
-/* receive = sum over ranks of send: `count` elements of device memory, other memory than `send`. */
+/* receive = sum over ranks of send: `count` elements of device memory, the same or other memory than `send`. */
 struct sum {
     enum wire wire;
     const void *send;

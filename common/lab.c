@@ -13,6 +13,7 @@
 #include "gather.h"
 #include "hosts.h"
 #include "job.h"
+#include "kernel.h"
 #include "memory.h"
 #include "mode.h"
 #include "patience.h"
@@ -221,6 +222,8 @@ struct lab *lab_open(const struct story *story, struct options *base, int argc, 
     if (!job_platform() && run_simulates(run_of(base)))
         die(STATUS_USAGE, "a simulated machine starts its own ranks; start the lab without mpirun or srun");
     mode_become(run_of(base), story->lab, argv);
+    if (!job_is_watched() && strcmp(device_name(), "cpu") == 0)
+        kernel_take(argv);
     join_world(lab, base);
     get_card(lab);
     if (lab->run.card_only) {
@@ -291,6 +294,16 @@ bool lab_next_block(struct lab *lab, struct options *options)
     return true;
 }
 
+/* Sums are checked while warming up; the check's own exchange is not measured. And so is, afterwards, the last one. */
+static enum check check_in(const struct lab *lab, int step)
+{
+    if (!device_computes())
+        return CHECK_NOTHING;
+    if (step < lab->window.warmup)
+        return CHECK_EACH;
+    return step == lab->window.warmup + lab->window.measured - 1 ? CHECK_KEPT : CHECK_NOTHING;
+}
+
 bool lab_next_step(struct lab *lab)
 {
     lab->step++;
@@ -299,8 +312,7 @@ bool lab_next_step(struct lab *lab)
         clocks_begin(&lab->clocks, lab->crew->world);
         world_barrier(lab->crew->world); /* set-up of the block ends at different times */
     }
-    /* Sums are checked while warming up; the check's own exchange is not measured. */
-    collective_check(lab->crew->collective, lab->step < lab->window.warmup && device_computes());
+    collective_check(lab->crew->collective, check_in(lab, lab->step));
     if (lab->step < lab->window.warmup + lab->window.measured)
         return true;
     spans_end(&lab->spans, device_moment());

@@ -17,7 +17,7 @@ struct messages {
     MPI_Op add_bf16, add_blank;
     struct stage { /* of the host, for a device that MPI cannot reach */
         size_t bytes;
-        void *send, *receive;
+        void *memory;
     } stage[SLOTS];
 };
 
@@ -66,8 +66,7 @@ struct messages *messages_open(void)
 
 static void drop_stage(struct stage *stage)
 {
-    device_stage_free(stage->send);
-    device_stage_free(stage->receive);
+    device_stage_free(stage->memory);
     *stage = (struct stage){ 0 };
 }
 
@@ -98,16 +97,16 @@ static void stage_sum(struct stage *stage, const struct sum *sum)
     if (bytes > stage->bytes) {
         device_wait();
         drop_stage(stage);
-        *stage = (struct stage){ bytes, device_stage_new(bytes), device_stage_new(bytes) };
+        *stage = (struct stage){ bytes, device_stage_new(bytes) };
     }
-    device_fetch(stage->send, sum->send, bytes);
+    device_fetch(stage->memory, sum->send, bytes);
 }
 
 struct message message_begin(struct messages *m, int slot, const struct sum *sum)
 {
     refuse_too_large(sum);
     bool is_f32 = sum->wire == WIRE_F32;
-    struct message message = { .send = sum->send,
+    struct message message = { .send = sum->send == sum->receive ? MPI_IN_PLACE : sum->send,
                                .receive = sum->receive,
                                .count = (int)sum->count,
                                .type = is_f32 ? MPI_FLOAT : MPI_UINT16_T,
@@ -118,8 +117,8 @@ struct message message_begin(struct messages *m, int slot, const struct sum *sum
         message.add = m->add_blank;
     } else if (!device_is_at_hand()) {
         stage_sum(&m->stage[slot], sum);
-        message.send = m->stage[slot].send;
-        message.receive = m->stage[slot].receive;
+        message.send = MPI_IN_PLACE;
+        message.receive = m->stage[slot].memory;
     }
     return message;
 }
@@ -127,5 +126,5 @@ struct message message_begin(struct messages *m, int slot, const struct sum *sum
 void message_end(struct messages *m, int slot, const struct sum *sum)
 {
     if (!device_is_at_hand())
-        device_put_later(sum->receive, m->stage[slot].receive, sum_bytes(sum));
+        device_put_later(sum->receive, m->stage[slot].memory, sum_bytes(sum));
 }

@@ -3,7 +3,6 @@
 #include "device.h"
 #include "losses.h"
 #include "memory.h"
-#include "random.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@ struct mlp {
     int width[MLP_LAYERS + 1];         /* D(0) … D(3) */
     size_t offset[MLP_LAYERS + 1];     /* of layer l in the parameters; the last entry is their number */
     double backward_share[MLP_LAYERS]; /* of layer l in all of backward */
-    float *initial;                    /* what mlp_restart() copies; NULL where nothing is computed */
+    int seed;
     float *parameters, *gradients;
     float *output[MLP_LAYERS];    /* (B, D(l+1)): activations; of the last layer, the gradient of the logits */
     float *slope[MLP_LAYERS - 1]; /* (B, D(l+1)): gelu' */
@@ -27,7 +26,7 @@ static void list_widths(const struct run *run, int width[MLP_LAYERS + 1])
     memcpy(width, list, sizeof list);
 }
 
-static float *weights_of(float *array, const struct mlp *model, int layer)
+static float *matrix_of(float *array, const struct mlp *model, int layer)
 {
     return array + model->offset[layer];
 }
@@ -35,17 +34,6 @@ static float *weights_of(float *array, const struct mlp *model, int layer)
 static float *bias_of(float *array, const struct mlp *model, int layer)
 {
     return array + model->offset[layer] + (size_t)model->width[layer] * (size_t)model->width[layer + 1];
-}
-
-static void draw_initial(struct mlp *model, int seed)
-{
-    struct random random;
-    model->initial = memory_new(mlp_parameter_count(model), sizeof(float));
-    random_seed(&random, (uint64_t)seed);
-    for (int layer = 0; layer < MLP_LAYERS; layer++) {
-        size_t count = model->offset[layer + 1] - model->offset[layer];
-        random_fill(&random, weights_of(model->initial, model, layer), count, 1.0 / sqrt(model->width[layer]));
-    }
 }
 
 struct mlp *mlp_open(const struct run *run, int most_samples)
@@ -72,8 +60,7 @@ struct mlp *mlp_open(const struct run *run, int most_samples)
         }
     }
     losses_open(&model->losses);
-    if (device_computes())
-        draw_initial(model, run->seed);
+    model->seed = run->seed;
     mlp_restart(model);
     return model;
 }
@@ -85,7 +72,7 @@ struct needs mlp_need(const struct run *run, int most_samples)
     list_widths(run, width);
     for (int layer = 0; layer < MLP_LAYERS; layer++)
         cells += (layer < MLP_LAYERS - 1 ? 3.0 : 1.0) * width[layer + 1];
-    return (struct needs){ .of = { [NEED_MODEL] = 3 * mlp_gradient_bytes(run), /* initial, parameters, gradients */
+    return (struct needs){ .of = { [NEED_MODEL] = 2 * mlp_gradient_bytes(run), /* parameters, gradients */
                                    [NEED_ACTIVATIONS] = cells * most_samples * sizeof(float) } };
 }
 
@@ -98,15 +85,25 @@ void mlp_close(struct mlp *model)
         device_free(model->back[layer]);
     }
     losses_close(&model->losses);
-    free(model->initial);
     device_free(model->parameters);
     device_free(model->gradients);
     free(model);
 }
 
+struct weights mlp_weights(const struct mlp *model)
+{
+    struct weights weights = weights_of(model->seed);
+    for (int layer = 0; layer < MLP_LAYERS; layer++)
+        weights_add(&weights, (struct weights_part){ .kind = WEIGHTS_UNIFORM,
+                                                     .count = model->offset[layer + 1] - model->offset[layer],
+                                                     .value = 1.0 / sqrt(model->width[layer]) });
+    return weights;
+}
+
 void mlp_restart(struct mlp *model)
 {
-    device_put(model->parameters, model->initial, mlp_parameter_count(model) * sizeof(float));
+    const struct weights weights = mlp_weights(model);
+    weights_put(&weights, model->parameters);
     device_fill(model->gradients, NAN, mlp_parameter_count(model));
     losses_restart(&model->losses);
 }
@@ -119,7 +116,7 @@ void mlp_forward(struct mlp *model, const struct batch *batch)
     for (int layer = 0; layer < MLP_LAYERS; layer++) {
         float *output = model->output[layer];
         int K = model->width[layer], N = model->width[layer + 1];
-        device_multiply(output, input, weights_of(model->parameters, model, layer), B, N, K);
+        device_multiply(output, input, matrix_of(model->parameters, model, layer), B, N, K);
         if (layer < MLP_LAYERS - 1)
             device_gelu(output, model->slope[layer], bias_of(model->parameters, model, layer), B, N);
         input = output;
@@ -146,9 +143,9 @@ void mlp_backward(struct mlp *model, const struct batch *batch, int layer)
         device_column_sums(bias_gradient, back, B, N);
     else
         device_gelu_back(back, model->slope[layer], bias_gradient, B, N);
-    device_multiply_outer(weights_of(model->gradients, model, layer), input, back, B, N, K);
+    device_multiply_outer(matrix_of(model->gradients, model, layer), input, back, B, N, K);
     if (layer > 0)
-        device_multiply_back(model->back[layer - 1], back, weights_of(model->parameters, model, layer), B, N, K);
+        device_multiply_back(model->back[layer - 1], back, matrix_of(model->parameters, model, layer), B, N, K);
 }
 
 size_t mlp_parameter_count(const struct mlp *model)

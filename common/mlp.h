@@ -8,6 +8,7 @@
 
 #include "needs.h"
 #include "run.h"
+#include "weights.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,6 +33,7 @@ void mlp_close(struct mlp *model);
 /* Back to the start: uniform in +-1/sqrt(D(l)) for weights and bias of layer l (torch.nn.Linear's default), drawn
  * from the run's seed, hence alike on all ranks. Gradients are poisoned with NaN: who forgets one notices. */
 void mlp_restart(struct mlp *model);
+struct weights mlp_weights(const struct mlp *model); /* those of the start */
 
 /* Activations, and the gradient at the logits, scaled. The batch must stay until backward is done. */
 void mlp_forward(struct mlp *model, const struct batch *batch);

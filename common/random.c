@@ -1,5 +1,7 @@
 #include "random.h"
 
+#include "wide.h"
+
 #include <math.h>
 
 enum { SHIFT_WORDS = 397 };
@@ -42,31 +44,51 @@ void random_seed(struct random *r, uint64_t seed)
     r->word[0] = 0x80000000u;
 }
 
-static void refill(struct random *r)
+static uint32_t twist(uint32_t word, uint32_t following, uint32_t shifted)
 {
-    for (int i = 0; i < RANDOM_WORDS; i++) {
-        uint32_t y = (r->word[i] & 0x80000000u) | (r->word[(i + 1) % RANDOM_WORDS] & 0x7fffffffu);
-        uint32_t twisted = r->word[(i + SHIFT_WORDS) % RANDOM_WORDS] ^ (y >> 1);
-        r->word[i] = y & 1 ? twisted ^ 0x9908b0dfu : twisted;
-    }
+    uint32_t y = (word & 0x80000000u) | (following & 0x7fffffffu);
+    return shifted ^ (y >> 1) ^ (0x9908b0dfu & -(y & 1));
+}
+
+/* In runs without a wrap, so that a compiler sees how far apart the words are. */
+WIDE static void refill(struct random *r)
+{
+    enum { WRAPS = RANDOM_WORDS - SHIFT_WORDS };
+    uint32_t *word = r->word;
+    for (int i = 0; i < WRAPS; i++)
+        word[i] = twist(word[i], word[i + 1], word[i + SHIFT_WORDS]);
+    for (int i = WRAPS; i < RANDOM_WORDS - 1; i++)
+        word[i] = twist(word[i], word[i + 1], word[i - WRAPS]);
+    word[RANDOM_WORDS - 1] = twist(word[RANDOM_WORDS - 1], word[0], word[RANDOM_WORDS - 1 - WRAPS]);
     r->next = 0;
 }
 
-static uint32_t next_word(struct random *r)
+static uint32_t temper(uint32_t y)
 {
-    if (r->next >= RANDOM_WORDS)
-        refill(r);
-    uint32_t y = r->word[r->next++];
     y ^= y >> 11;
     y ^= (y << 7) & 0x9d2c5680u;
     y ^= (y << 15) & 0xefc60000u;
     return y ^ (y >> 18);
 }
 
+static uint32_t next_word(struct random *r)
+{
+    if (r->next >= RANDOM_WORDS)
+        refill(r);
+    return temper(r->word[r->next++]);
+}
+
+/* 53 bits of two words, in [0, 1); exact at every step. */
+static double unit_of(uint32_t first, uint32_t second)
+{
+    int32_t high = (int32_t)(first >> 5), low = (int32_t)(second >> 6);
+    return ((double)high * 67108864.0 + (double)low) / 9007199254740992.0;
+}
+
 double random_unit(struct random *r)
 {
-    uint32_t high = next_word(r) >> 5, low = next_word(r) >> 6;
-    return ((double)high * 67108864.0 + (double)low) / 9007199254740992.0;
+    uint32_t first = next_word(r);
+    return unit_of(first, next_word(r));
 }
 
 uint32_t random_below(struct random *r, uint32_t n)
@@ -91,10 +113,34 @@ double random_lognormal(struct random *random, double spread)
     return spread > 0 ? exp(sigma * random_normal(random) - sigma * sigma / 2) : 1;
 }
 
+static float within(double bound, double unit)
+{
+    return (float)(bound * (2 * unit - 1));
+}
+
+/* The draws of words that lie in one piece. */
+WIDE static void fill_from(const uint32_t *word, float *restrict out, int count, double bound)
+{
+    uint32_t tempered[RANDOM_WORDS];
+    for (int i = 0; i < 2 * count; i++)
+        tempered[i] = temper(word[i]);
+    for (int i = 0; i < count; i++)
+        out[i] = within(bound, unit_of(tempered[2 * i], tempered[2 * i + 1]));
+}
+
 void random_fill(struct random *r, float *out, size_t count, double bound)
 {
-    for (size_t i = 0; i < count; i++)
-        out[i] = (float)(bound * (2 * random_unit(r) - 1));
+    while (count > 0) {
+        size_t pairs = (size_t)(RANDOM_WORDS - r->next) / 2, drawn = pairs < count ? pairs : count;
+        fill_from(r->word + r->next, out, (int)drawn, bound);
+        r->next += 2 * (int)drawn;
+        if (drawn == 0) { /* the next draw begins with the last word, or with a new one */
+            out[0] = within(bound, random_unit(r));
+            drawn = 1;
+        }
+        out += drawn;
+        count -= drawn;
+    }
 }
 
 void random_shuffle(struct random *r, uint32_t *items, size_t count)

@@ -7,14 +7,15 @@
 #include "needs.h"
 #include "options.h"
 #include "run.h"
+#include "weights.h"
 #include "work.h"
 
 /* What a rank's bench holds, device memory. */
 struct subject_parts {
     float *parameters, *gradients; /* (count) */
-    float *sums;                   /* (count) what an update goes by */
     size_t count;
     const struct adamw *optimizer;
+    struct weights weights;      /* the parameters at first */
     double (*loss)(void *bench); /* of a sample in the last pass, the mean */
 };
 
@@ -39,6 +40,7 @@ struct subject {
     void (*fetch)(void *bench);
     void (*pass)(void *bench);
     void (*update)(void *bench);
+    void (*spare)(void *bench);                 /* there will be no other update: what only that needs is let go */
     struct subject_parts (*parts)(void *bench); /* of the shape that was chosen */
 };
 

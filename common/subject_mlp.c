@@ -79,7 +79,13 @@ static void pass(void *argument)
 static void update(void *argument)
 {
     struct bench *bench = argument;
-    adamw_update(bench->trainer.optimizer, mlp_parameters(bench->trainer.model), bench->trainer.sums);
+    adamw_update(bench->trainer.optimizer, mlp_parameters(bench->trainer.model), mlp_gradients(bench->trainer.model));
+}
+
+static void spare(void *argument)
+{
+    struct bench *bench = argument;
+    adamw_end(bench->trainer.optimizer);
 }
 
 static double loss(void *argument)
@@ -93,9 +99,9 @@ static struct subject_parts parts(void *argument)
     const struct trainer *t = &((struct bench *)argument)->trainer;
     return (struct subject_parts){ .parameters = mlp_parameters(t->model),
                                    .gradients = mlp_gradients(t->model),
-                                   .sums = t->sums,
                                    .count = t->count,
                                    .optimizer = t->optimizer,
+                                   .weights = mlp_weights(t->model),
                                    .loss = loss };
 }
 
@@ -139,5 +145,6 @@ const struct subject subject_mlp = {
     .fetch = fetch,
     .pass = pass,
     .update = update,
+    .spare = spare,
     .parts = parts,
 };

@@ -19,6 +19,7 @@ struct bench {
     struct {
         struct token_corpus *corpus; /* NULL until the shape is asked for */
         struct token_plan *plan;
+        struct text_loader *loader;
         struct text_trainer trainer;
     } of[SHAPES];
     int shape;
@@ -55,8 +56,10 @@ static void open_shape(struct bench *bench, int i)
     struct token_recipe recipe = recipe_of(&alone);
     bench->of[i].corpus = token_corpus_open(&recipe);
     bench->of[i].plan = token_plan_open(&recipe, bench->of[i].corpus, token_dealings[TOKENS_SAMPLE]);
-    bench->of[i].trainer = text_trainer_open(&alone, bench->of[i].corpus, token_plan_most(bench->of[i].plan));
-    text_trainer_restart(&bench->of[i].trainer, (struct reading){ .plan = bench->of[i].plan });
+    struct token_most most = token_plan_most(bench->of[i].plan);
+    bench->of[i].loader = text_loader_open(bench->of[i].corpus, alone.texts.vocab_size, alone.seed, most);
+    text_loader_restart(bench->of[i].loader, (struct reading){ .plan = bench->of[i].plan });
+    bench->of[i].trainer = text_trainer_open(&alone, most);
 }
 
 static void *open_bench(const struct run *run)
@@ -74,8 +77,8 @@ static struct needs need_of_bench(const struct run *run, int shapes_chosen)
         struct run alone = run_of_shape(run, i);
         struct token_recipe recipe = recipe_of(&alone);
         double rows = (double)alone.batch_size * alone.texts.fixed_length;
-        all =
-            needs_add(all, text_trainer_need(&recipe, &transformer, rows, alone.batch_size, alone.texts.fixed_length));
+        all = needs_add(all, text_reading_need(&recipe, rows, alone.batch_size));
+        all = needs_add(all, text_trainer_need(&transformer, rows, alone.batch_size, alone.texts.fixed_length));
     }
     return all;
 }
@@ -87,6 +90,7 @@ static void close_bench(void *argument)
         if (!bench->of[i].corpus)
             continue;
         text_trainer_close(&bench->of[i].trainer);
+        text_loader_close(bench->of[i].loader);
         token_plan_close(bench->of[i].plan);
         token_corpus_close(bench->of[i].corpus);
     }
@@ -105,7 +109,7 @@ static struct work shape(void *argument, int shape)
 static void fetch(void *argument)
 {
     struct bench *bench = argument;
-    bench->batch = text_loader_next(bench->of[bench->shape].trainer.loader);
+    bench->batch = text_loader_next(bench->of[bench->shape].loader);
 }
 
 static void pass(void *argument)
@@ -119,7 +123,13 @@ static void update(void *argument)
 {
     struct bench *bench = argument;
     struct text_trainer *t = &bench->of[bench->shape].trainer;
-    adamw_update(t->optimizer, transformer_parameters(t->model), t->sums);
+    adamw_update(t->optimizer, transformer_parameters(t->model), transformer_gradients(t->model));
+}
+
+static void spare(void *argument)
+{
+    struct bench *bench = argument;
+    adamw_end(bench->of[bench->shape].trainer.optimizer);
 }
 
 static double loss(void *argument)
@@ -134,9 +144,9 @@ static struct subject_parts parts(void *argument)
     const struct text_trainer *t = &bench->of[bench->shape].trainer;
     return (struct subject_parts){ .parameters = transformer_parameters(t->model),
                                    .gradients = transformer_gradients(t->model),
-                                   .sums = t->sums,
                                    .count = t->count,
                                    .optimizer = t->optimizer,
+                                   .weights = transformer_weights(t->model),
                                    .loss = loss };
 }
 
@@ -216,5 +226,6 @@ const struct subject subject_text = {
     .fetch = fetch,
     .pass = pass,
     .update = update,
+    .spare = spare,
     .parts = parts,
 };

@@ -6,6 +6,7 @@
 #include "die.h"
 #include "guess.h"
 #include "job.h"
+#include "kernel.h"
 #include "launch.h"
 #include "memory.h"
 #include "mode.h"
@@ -339,6 +340,8 @@ void supervise(const struct story *story, const struct options *base, struct cas
         preview_tell(stdout, &preview);
         exit(STATUS_RIGHT);
     }
+    if (request.mode == MODE_CORES && !(request.platform && request.platform->is_modelled))
+        kernel_choose(arguments);
     mode_tell(request.mode, run, &gpus);
     gpus_close(&gpus);
     exit(run_there(&request));

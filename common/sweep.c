@@ -14,7 +14,7 @@
 
 /* Every call is a step of its own: a phase and the collective in it. The last of a round is a barrier. */
 static void make_calls(struct collective *collective, struct spans *spans, struct world *world,
-                       const struct sweep *sweep, float *send, float *receive)
+                       const struct sweep *sweep, float *terms)
 {
     for (int round = 0; round < sweep->warmups + sweep->repeats; round++)
         for (int call = 0; call <= sweep->sizes; call++) {
@@ -24,7 +24,7 @@ static void make_calls(struct collective *collective, struct spans *spans, struc
             if (sweep->between)
                 sweep->between(sweep->argument);
             if (call < sweep->sizes)
-                collective_sum(collective, WIRE_F32, send, receive, (size_t)sweep->bytes[call] / sizeof(float));
+                collective_sum(collective, WIRE_F32, terms, terms, (size_t)sweep->bytes[call] / sizeof(float));
             else
                 collective_barrier(collective);
             spans_end(spans, device_moment());
@@ -57,17 +57,16 @@ void sweep_measure(struct world *world, const struct sweep *sweep, double *secon
     double most = 0;
     for (int i = 0; i < sweep->sizes; i++)
         most = fmax(most, sweep->bytes[i]);
-    float *send = device_new((size_t)most, 1), *receive = device_new((size_t)most, 1);
+    float *terms = device_new((size_t)most, 1); /* zeros, as are their sums */
     struct spans spans;
     spans_open(&spans, 4 * calls * (sweep->warmups + sweep->repeats));
     spans_restart(&spans, 0, 0);
     struct collective *collective = collective_open(world, &spans);
     struct clocks clocks;
     clocks_begin(&clocks, world);
-    make_calls(collective, &spans, world, sweep, send, receive);
+    make_calls(collective, &spans, world, sweep, terms);
     collective_close(collective);
-    device_free(send);
-    device_free(receive);
+    device_free(terms);
 
     spans_settle(&spans);
     clocks_end(&clocks, world);

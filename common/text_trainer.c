@@ -27,23 +27,25 @@ struct transformer_shape text_shape(const struct run *run)
                                        .seed = run->seed };
 }
 
-struct text_trainer text_trainer_open(const struct run *run, const struct token_corpus *corpus, struct token_most most)
+struct text_trainer text_trainer_open(const struct run *run, struct token_most most)
 {
-    struct text_trainer t = { .loader = text_loader_open(corpus, run->texts.vocab_size, run->seed, most),
-                              .model = transformer_open(text_shape(run), most.rows, most.texts, most.length) };
+    struct text_trainer t = { .model = transformer_open(text_shape(run), most.rows, most.texts, most.length) };
     t.count = transformer_parameter_count(t.model);
     t.optimizer = adamw_open(WORK_TRANSFORMER, t.count, 2e-3);
-    t.sums = device_new(t.count, sizeof *t.sums);
     return t;
 }
 
-struct needs text_trainer_need(const struct token_recipe *recipe, const struct transformer_shape *shape, double rows,
-                               double texts, int length)
+struct needs text_trainer_need(const struct transformer_shape *shape, double rows, double texts, int length)
+{
+    struct needs needs = transformer_need(shape, rows, texts, length);
+    needs.of[NEED_MODEL] += 2 * transformer_gradient_bytes(shape); /* two moments */
+    return needs;
+}
+
+struct needs text_reading_need(const struct token_recipe *recipe, double rows, double texts)
 {
     double all = token_recipe_texts(recipe), tokens = all * token_recipe_length(recipe);
-    struct needs needs =
-        needs_add(text_loader_need(all, tokens, rows, texts), transformer_need(shape, rows, texts, length));
-    needs.of[NEED_MODEL] += 3 * transformer_gradient_bytes(shape); /* two moments and the sums */
+    struct needs needs = text_loader_need(all, tokens, rows, texts);
     double listed = 2 * sizeof(int) + sizeof(uint32_t) + sizeof(struct token_batch) / 2.0; /* … of two texts or more */
     needs.of[NEED_DATA] += all * listed;
     return needs;
@@ -51,15 +53,12 @@ struct needs text_trainer_need(const struct token_recipe *recipe, const struct t
 
 void text_trainer_close(struct text_trainer *t)
 {
-    device_free(t->sums);
     adamw_close(t->optimizer);
     transformer_close(t->model);
-    text_loader_close(t->loader);
 }
 
-void text_trainer_restart(struct text_trainer *t, struct reading reading)
+void text_trainer_restart(struct text_trainer *t)
 {
     transformer_restart(t->model);
     adamw_restart(t->optimizer);
-    text_loader_restart(t->loader, reading);
 }

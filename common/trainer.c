@@ -7,20 +7,18 @@ struct trainer trainer_open(const struct run *run, int most_samples)
     struct trainer t = { .loader = loader_open(run, most_samples), .model = mlp_open(run, most_samples) };
     t.count = mlp_parameter_count(t.model);
     t.optimizer = adamw_open(WORK_MLP, t.count, 1e-3);
-    t.sums = device_new(t.count, sizeof *t.sums);
     return t;
 }
 
 struct needs trainer_need(const struct run *run, int most_samples)
 {
     struct needs needs = needs_add(loader_need(run, most_samples), mlp_need(run, most_samples));
-    needs.of[NEED_MODEL] += 3 * mlp_gradient_bytes(run); /* two moments and the sums */
+    needs.of[NEED_MODEL] += 2 * mlp_gradient_bytes(run); /* two moments */
     return needs;
 }
 
 void trainer_close(struct trainer *t)
 {
-    device_free(t->sums);
     adamw_close(t->optimizer);
     mlp_close(t->model);
     loader_close(t->loader);

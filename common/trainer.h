@@ -13,7 +13,6 @@ struct trainer {
     struct loader *loader;
     struct mlp *model;
     struct adamw *optimizer; /* at the published learning rate, 1e-3 */
-    float *sums;             /* (count) for the sum of all ranks' gradients; not the buffer that backward writes */
     size_t count;            /* of the model's parameters */
 };
 

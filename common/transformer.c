@@ -4,7 +4,6 @@
 #include "die.h"
 #include "losses.h"
 #include "memory.h"
-#include "random.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@
 struct transformer {
     struct transformer_shape shape;
     size_t offset[TRANSFORMER_GROUPS + 1];
-    float *initial; /* what transformer_restart() copies; NULL where nothing is computed */
     float *parameters, *gradients;
     float *embedded, *normal1, *moments1; /* (R,C), (R,C), (R,2) */
     float *qkv, *attended, *log_sum;      /* (R,3C), (R,C), (R,H) */
@@ -70,22 +68,17 @@ static void find_offsets(size_t offset[TRANSFORMER_GROUPS + 1], const struct tra
         offset[group + 1] = offset[group] + size[group];
 }
 
-static void draw_initial(struct transformer *model)
+struct weights transformer_weights(const struct transformer *model)
 {
-    struct random random;
-    model->initial = memory_new(transformer_parameter_count(model), sizeof(float));
-    random_seed(&random, (uint64_t)model->shape.seed);
+    struct weights weights = weights_of(model->shape.seed);
     for (int group = 0; group < TRANSFORMER_GROUPS; group++) {
-        float *out = model->initial + model->offset[group];
-        size_t count = model->offset[group + 1] - model->offset[group];
         int inputs = inputs_of(&model->shape, (enum transformer_group)group);
-        if (inputs > 0)
-            random_fill(&random, out, count, 1.0 / sqrt(inputs));
-        else
-            for (size_t i = 0; i < count; i++)
-                out[i] = group == EMBEDDING ? (float)random_normal(&random)
-                                            : (float)(group == NORM1_WEIGHT || group == NORM2_WEIGHT);
+        struct weights_part part = { .count = model->offset[group + 1] - model->offset[group] };
+        part.kind = inputs > 0 ? WEIGHTS_UNIFORM : group == EMBEDDING ? WEIGHTS_NORMAL : WEIGHTS_ALIKE;
+        part.value = inputs > 0 ? 1.0 / sqrt(inputs) : group == NORM1_WEIGHT || group == NORM2_WEIGHT;
+        weights_add(&weights, part);
     }
+    return weights;
 }
 
 /* Every array of floats and its length, for opening and closing. */
@@ -129,8 +122,6 @@ struct transformer *transformer_open(struct transformer_shape shape, int most_ro
     for (int i = 0; i < BUFFERS; i++)
         *list[i].at = device_new(list[i].floats, sizeof(float));
     losses_open(&model->losses);
-    if (device_computes())
-        draw_initial(model);
     transformer_restart(model);
     return model;
 }
@@ -146,7 +137,7 @@ struct needs transformer_need(const struct transformer_shape *shape, double most
     for (int i = 0; i < BUFFERS; i++)
         floats += (double)list[i].floats;
     double parameters = (double)transformer_parameter_count(&model);
-    return (struct needs){ .of = { [NEED_MODEL] = 3 * parameters * sizeof(float), /* initial, parameters, gradients */
+    return (struct needs){ .of = { [NEED_MODEL] = 2 * parameters * sizeof(float), /* parameters, gradients */
                                    [NEED_ACTIVATIONS] = (floats - 2 * parameters) * sizeof(float) } };
 }
 
@@ -157,13 +148,13 @@ void transformer_close(struct transformer *model)
     for (int i = 0; i < BUFFERS; i++)
         device_free(*list[i].at);
     losses_close(&model->losses);
-    free(model->initial);
     free(model);
 }
 
 void transformer_restart(struct transformer *model)
 {
-    device_put(model->parameters, model->initial, transformer_parameter_count(model) * sizeof(float));
+    const struct weights weights = transformer_weights(model);
+    weights_put(&weights, model->parameters);
     device_fill(model->gradients, NAN, transformer_parameter_count(model));
     losses_restart(&model->losses);
 }

@@ -9,6 +9,7 @@
 
 #include "needs.h"
 #include "text.h"
+#include "weights.h"
 #include "work.h"
 
 #include <stddef.h>
@@ -53,6 +54,7 @@ struct needs transformer_need(const struct transformer_shape *shape, double most
  * and bias 0, linear layers uniform in +-1/sqrt(inputs), which are PyTorch's defaults. Gradients are poisoned with NaN:
  * who forgets one notices. */
 void transformer_restart(struct transformer *model);
+struct weights transformer_weights(const struct transformer *model); /* those of the start */
 
 /* Activations, and the gradient at the logits, scaled. The batch must stay until backward is done. */
 void transformer_forward(struct transformer *model, const struct text_batch *batch);

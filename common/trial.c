@@ -46,7 +46,7 @@ struct trial {
     const struct subject *subject;
     void *bench;
     struct subject_parts parts;
-    float *before, *after; /* (count) parameters, of the host; gradients stay on the device, as sums */
+    float *before, *gradients; /* (count) the parameters before the step, and what it went by; of the host */
     float draws[PIECE];
     double falls;  /* by how much the loss is to fall in the step */
     double length; /* of the gradients: the root of the sum of their squares */
@@ -75,23 +75,19 @@ static void open_trial(struct trial *t, const struct subject *subject, const str
     subject->shape(t->bench, 0);
     subject->fetch(t->bench);
     t->parts = subject->parts(t->bench);
-    t->before = memory_new(t->parts.count, sizeof *t->before);
-    t->after = memory_new(t->parts.count, sizeof *t->after);
     draw(t, run->seed);
 }
 
 struct needs trial_need(const struct subject *subject, const struct run *run)
 {
     struct run small = small_run(run);
-    struct needs needs = subject->need(&small, 1);
-    needs.of[NEED_MODEL] += 2 * subject->gradient_bytes(run); /* before, after */
-    return needs;
+    return subject->need(&small, 1); /* the moments are gone before what is kept beside the model is there */
 }
 
 static void close_trial(struct trial *t)
 {
     free(t->before);
-    free(t->after);
+    free(t->gradients);
     t->subject->close(t->bench);
 }
 
@@ -100,37 +96,40 @@ static size_t piece_from(const struct trial *t, size_t from)
     return t->parts.count - from < PIECE ? t->parts.count - from : PIECE;
 }
 
-static void fetch_gradients(const struct trial *t, float *gradients, size_t from, size_t count)
-{
-    device_fetch(gradients, t->parts.sums + from, count * sizeof *gradients);
-}
-
 static void take_step(struct trial *t)
 {
-    const struct subject_parts *parts = &t->parts;
-    size_t bytes = parts->count * sizeof(float);
-    device_fetch(t->before, parts->parameters, bytes);
-    device_fill(parts->gradients, NAN, parts->count);
-    device_fill(parts->sums, NAN, parts->count);
+    device_fill(t->parts.gradients, NAN, t->parts.count);
     t->subject->pass(t->bench);
-    device_copy(parts->sums, parts->gradients, parts->count);
     t->subject->update(t->bench);
-    device_fetch(t->after, parts->parameters, bytes);
+}
+
+/* A piece of the step, as it lies there when it is done: the parameters before are drawn once more. */
+struct piece {
+    float before[PIECE], after[PIECE], gradients[PIECE];
+};
+
+static void fetch_piece(const struct trial *t, struct weights *weights, struct piece *piece, size_t from, size_t count)
+{
+    size_t bytes = count * sizeof(float);
+    weights_next(weights, piece->before, count);
+    device_fetch(piece->after, t->parts.parameters + from, bytes);
+    device_fetch(piece->gradients, t->parts.gradients + from, bytes);
 }
 
 /* False when there are no gradients to go on with. */
 static bool look_at_gradients(struct trial *t)
 {
-    float gradients[PIECE];
+    struct weights weights = t->parts.weights;
+    struct piece piece;
     size_t missing = 0;
     for (size_t from = 0; from < t->parts.count; from += PIECE) {
         size_t count = piece_from(t, from);
-        fetch_gradients(t, gradients, from, count);
+        fetch_piece(t, &weights, &piece, from, count);
         for (size_t i = 0; i < count; i++) {
-            double g = (double)gradients[i];
+            double g = (double)piece.gradients[i];
             missing += isfinite(g) ? 0 : 1;
             t->length += g * g;
-            t->falls -= g * (double)(t->after[from + i] - t->before[from + i]);
+            t->falls -= g * (double)(piece.after[i] - piece.before[i]);
         }
     }
     t->length = sqrt(t->length);
@@ -142,18 +141,34 @@ static bool look_at_gradients(struct trial *t)
 /* In float32 with its constants the step is off by less than rate / 10^4, and by the rounding of the parameter. */
 static void check_step(struct trial *t)
 {
-    float gradients[PIECE];
+    struct weights weights = t->parts.weights;
+    struct piece piece;
     for (size_t i = 0; i < t->parts.count; i++) {
-        if (i % PIECE == 0)
-            fetch_gradients(t, gradients, i, piece_from(t, i));
-        double p = (double)t->before[i], exact = adamw_first_step(t->parts.optimizer, p, (double)gradients[i % PIECE]);
+        size_t at = i % PIECE;
+        if (at == 0)
+            fetch_piece(t, &weights, &piece, i, piece_from(t, i));
+        double p = (double)piece.before[at], after = (double)piece.after[at];
+        double exact = adamw_first_step(t->parts.optimizer, p, (double)piece.gradients[at]);
         double allowed = 1e-4 * adamw_rate(t->parts.optimizer) + FLT_EPSILON * fabs(p);
-        if (!(fabs((double)t->after[i] - exact) <= allowed)) {
-            faults_add(&t->faults, "the update takes parameter %zu from %.9g to %.9g, AdamW to %.9g", i, p,
-                       (double)t->after[i], exact);
+        if (!(fabs(after - exact) <= allowed)) {
+            faults_add(&t->faults, "the update takes parameter %zu from %.9g to %.9g, AdamW to %.9g", i, p, after,
+                       exact);
             return;
         }
     }
+}
+
+/* What is looked at from now on, in the place of the moments: a rank is to need no more memory here than while it trains. The
+ * passes to come write other gradients. */
+static void keep_step(struct trial *t)
+{
+    struct weights weights = t->parts.weights;
+    size_t count = t->parts.count;
+    t->subject->spare(t->bench);
+    t->before = memory_new(count, sizeof *t->before);
+    t->gradients = memory_new(count, sizeof *t->gradients);
+    weights_next(&weights, t->before, count);
+    device_fetch(t->gradients, t->parts.gradients, count * sizeof *t->gradients);
 }
 
 /* What is found `far` along a way. What the parameters change by is taken as it is once they are rounded. */
@@ -165,14 +180,16 @@ struct found {
 
 static struct found look(struct trial *t, enum way way, double far)
 {
-    float gradients[PIECE], moved[PIECE];
+    const struct adamw *optimizer = t->parts.optimizer;
+    float moved[PIECE];
     struct found found = { 0 };
     for (size_t from = 0; from < t->parts.count; from += PIECE) {
         size_t count = piece_from(t, from);
-        const float *before = t->before + from, *after = t->after + from;
-        fetch_gradients(t, gradients, from, count);
+        const float *before = t->before + from, *gradients = t->gradients + from;
         for (size_t i = 0; i < count; i++) {
-            moved[i] = before[i] + (float)far * (way == WAY_STEP ? after[i] - before[i] : t->draws[i]);
+            double p = (double)before[i], g = (double)gradients[i];
+            float direction = way == WAY_STEP ? (float)(adamw_first_step(optimizer, p, g) - p) : t->draws[i];
+            moved[i] = before[i] + (float)far * direction;
             double change = (double)(moved[i] - before[i]);
             found.told += (double)gradients[i] * change;
             found.squares += change * change;
@@ -218,6 +235,7 @@ struct faults trial_model(const struct subject *subject, const struct run *run)
     take_step(&t);
     if (look_at_gradients(&t)) {
         check_step(&t);
+        keep_step(&t);
         check_slopes(&t, reach_of((enum precision)run->precision));
     }
     close_trial(&t);

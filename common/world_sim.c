@@ -55,8 +55,9 @@ static bool takes_ranks(sg_host_t host)
 static double find_fastest(void)
 {
     sg_host_t *hosts = sg_host_list();
+    size_t count = sg_host_count(); /* SimGrid lists them all to count them */
     double speed = 0;
-    for (size_t i = 0; i < sg_host_count(); i++)
+    for (size_t i = 0; i < count; i++)
         if (takes_ranks(hosts[i]))
             speed = fmax(speed, sg_host_get_speed(hosts[i]));
     free(hosts);

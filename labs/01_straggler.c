@@ -249,6 +249,7 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&story, &base, argc, argv);
     int rank = world_rank(lab_world(lab)), global_batch = run_global_batch(&base.run);
     struct trainer t = trainer_open(&base.run, global_batch);
+    float *gradients = mlp_gradients(t.model); /* and, where ranks meet, the sum of all of theirs */
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
@@ -275,13 +276,13 @@ int main(int argc, char **argv)
                 for (int layer = MLP_LAYERS; layer-- > 0;)
                     mlp_backward(t.model, batch, layer);
             if (meets_each_step) /* <- where everybody meets */
-                collective_sum(collective, WIRE_F32, mlp_gradients(t.model), t.sums, t.count);
+                collective_sum(collective, WIRE_F32, gradients, gradients, t.count);
             lab_phase(lab, SPAN_UPDATE);
-            adamw_update(t.optimizer, mlp_parameters(t.model), meets_each_step ? t.sums : mlp_gradients(t.model));
+            adamw_update(t.optimizer, mlp_parameters(t.model), gradients);
             if (!meets_each_step && lab_every(lab, o.run.sync_every)) {
                 /* Local SGD: each rank trained alone; now their parameters are averaged, weighted by samples. */
-                device_scale(t.sums, mlp_parameters(t.model), (float)share.samples / (float)global_batch, t.count);
-                collective_sum(collective, WIRE_F32, t.sums, mlp_parameters(t.model), t.count);
+                device_scale(gradients, mlp_parameters(t.model), (float)share.samples / (float)global_batch, t.count);
+                collective_sum(collective, WIRE_F32, gradients, mlp_parameters(t.model), t.count);
             }
         }
         lab_judge(lab, mlp_loss(t.model, 1), share.samples, mlp_parameters(t.model), t.count);

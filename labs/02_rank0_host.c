@@ -160,6 +160,7 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&story, &base, argc, argv);
     int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, base.run.batch_size);
+    float *gradients = mlp_gradients(t.model); /* and, where ranks meet, the sum of all of theirs */
     struct aside *beside = stall_open();
 
     struct options o;
@@ -176,7 +177,7 @@ int main(int argc, char **argv)
             lab_phase(lab, SPAN_BACKWARD);
             for (int layer = MLP_LAYERS; layer-- > 0;)
                 mlp_backward(t.model, batch, layer);
-            collective_sum(collective, WIRE_F32, mlp_gradients(t.model), t.sums, t.count);
+            collective_sum(collective, WIRE_F32, gradients, gradients, t.count);
             if (o.work != STALL_NONE && lab_every(lab, o.period)) {
                 lab_phase(lab, SPAN_HOST);
                 if (o.is_aside) {
@@ -189,7 +190,7 @@ int main(int argc, char **argv)
                     collective_barrier(collective); /* <- where everybody waits for it */
             }
             lab_phase(lab, SPAN_UPDATE);
-            adamw_update(t.optimizer, mlp_parameters(t.model), t.sums);
+            adamw_update(t.optimizer, mlp_parameters(t.model), gradients);
         }
         stall_end(beside);
         lab_judge(lab, mlp_loss(t.model, 1), o.run.batch_size, mlp_parameters(t.model), t.count);

@@ -179,9 +179,8 @@ static struct needs need(const struct options *o)
 {
     struct needs needs = trainer_need(&o->run, o->run.batch_size);
     double message = largest_message(o), gradients = mlp_gradient_bytes(&o->run), sweep = (double)o->sweep_mb * MIB;
-    double own =
-        3 * message + fmax(message, gradients); /* send, receive, fresh; narrow and narrowed are half as wide */
-    needs.of[NEED_MESSAGES] += own + 2 * sweep;
+    double own = 2 * message + fmax(message, gradients) / 2; /* kept, fresh; and one that is half as wide */
+    needs.of[NEED_MESSAGES] += own + sweep;
     return needs;
 }
 
@@ -214,13 +213,27 @@ static const struct story story = {
 
 /* --- the step ---------------------------------------------------------------------------------------------------- */
 
-/* The extra message's buffers, and what bf16 needs; and the sums that are under way. */
+/* The extra message, and what bf16 needs; and the sums that are under way. */
 struct buffers {
-    float *send, *receive;       /* (message) */
-    float *fresh;                /* (message) or NULL: the one that each step makes anew */
-    uint16_t *narrow, *narrowed; /* (message or gradients, whichever is more) */
+    float *kept;      /* (message) */
+    float kept_value; /* of all its elements; what is no number is no message yet */
+    float *fresh;     /* (message) or NULL: the one that each step makes anew */
+    uint16_t *narrow; /* (message or gradients, whichever is more) */
     struct started_sums started;
 };
+
+/* The kept one, to be summed. Its sum takes its place, and so it grows with each: it begins small, and again before it is no
+ * number any more, which the warm-up sees and else no step in dozens. */
+static float *next_message(struct buffers *b, size_t count, int ranks)
+{
+    const float least = 0x1p-60f, most = 0x1p60f;
+    if (!(b->kept_value <= most)) {
+        device_fill(b->kept, least, count);
+        b->kept_value = least;
+    }
+    b->kept_value *= (float)ranks;
+    return b->kept;
+}
 
 /* Gives the last step's message back and fills a new one. Only now: pages that lie free for a second or two a virtual
  * machine may hand on to its host, and to get them again takes many times as long. */
@@ -232,16 +245,15 @@ static float *renew(float *fresh, size_t count)
     return fresh;
 }
 
-static void sum_message(struct collective *collective, enum wire wire, struct buffers *b, const float *send,
-                        float *receive, size_t count)
+static void sum_in_place(struct collective *collective, enum wire wire, struct buffers *b, float *terms, size_t count)
 {
     if (wire == WIRE_F32) {
-        collective_sum(collective, wire, send, receive, count);
+        collective_sum(collective, wire, terms, terms, count);
         return;
     }
-    device_narrow(b->narrow, send, count);
-    collective_sum(collective, wire, b->narrow, b->narrowed, count);
-    device_widen(receive, b->narrowed, count);
+    device_narrow(b->narrow, terms, count);
+    collective_sum(collective, wire, b->narrow, b->narrow, count);
+    device_widen(terms, b->narrow, count);
 }
 
 /* Starts whatever each layer makes ready. */
@@ -249,10 +261,12 @@ static void backward(struct collective *collective, const struct options *o, str
                      const struct batch *batch)
 {
     const struct buckets extra = cut_message(o), own = cut_own(o);
+    float *message = extra.count > 0 ? next_message(b, message_floats(o), o->run.ranks) : NULL;
+    float *gradients = mlp_gradients(t->model);
     for (int layer = MLP_LAYERS; layer-- > 0;) {
         mlp_backward(t->model, batch, layer);
-        buckets_start(&extra, layer, collective, b->send, b->receive, &b->started); /* <- the fix: it travels while */
-        buckets_start(&own, layer, collective, mlp_gradients(t->model), t->sums, &b->started); /* backward goes on */
+        buckets_start(&extra, layer, collective, message, message, &b->started);   /* <- the fix: it travels while */
+        buckets_start(&own, layer, collective, gradients, gradients, &b->started); /* backward goes on */
         if (o->progresses)
             collective_progress(collective);
     }
@@ -339,11 +353,10 @@ int main(int argc, char **argv)
     int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, base.run.batch_size);
     size_t count = message_floats(&base), wider = count > t.count ? count : t.count;
-    struct buffers b = { .send = device_new(count, sizeof(float)),
-                         .receive = device_new(count, sizeof(float)),
-                         .narrow = device_new(wider, sizeof(uint16_t)),
-                         .narrowed = device_new(wider, sizeof(uint16_t)) };
-    device_fill(b.send, 1, count);
+    float *gradients = mlp_gradients(t.model); /* and, where ranks meet, the sum of all of theirs */
+    struct buffers b = { .kept = device_new(count, sizeof(float)),
+                         .kept_value = INFINITY,
+                         .narrow = device_new(wider, sizeof(uint16_t)) };
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
@@ -359,22 +372,23 @@ int main(int argc, char **argv)
             backward(collective, &o, &b, &t, batch);
             buckets_finish(&b.started, collective);
             if (!o.own_buckets)
-                sum_message(collective, o.wire, &b, mlp_gradients(t.model), t.sums, t.count);
+                sum_in_place(collective, o.wire, &b, gradients, t.count);
             if (o.is_fresh) { /* <- the pathology, as published: a buffer is made anew, filled and summed */
                 lab_phase(lab, SPAN_HOST);
                 b.fresh = renew(b.fresh, count);
-                collective_sum(collective, WIRE_F32, b.fresh, b.receive, count);
+                collective_sum(collective, WIRE_F32, b.fresh, b.fresh, count);
             } else if (o.has_message && !o.overlaps && lab_every(lab, o.run.sync_every)) {
-                sum_message(collective, o.wire, &b, b.send, b.receive, count);
+                sum_in_place(collective, o.wire, &b, next_message(&b, count, o.run.ranks), count);
             }
             lab_phase(lab, SPAN_UPDATE);
-            adamw_update(t.optimizer, mlp_parameters(t.model), t.sums);
+            adamw_update(t.optimizer, mlp_parameters(t.model), gradients);
         }
         device_unmap(b.fresh, count * sizeof(float));
         b.fresh = NULL;
+        b.kept_value = INFINITY; /* every block begins alike */
         lab_judge(lab, mlp_loss(t.model, 1), o.run.batch_size, mlp_parameters(t.model), t.count);
     }
-    if (base.run.ranks > 1 && base.run.cases.count == 0) { /* one rank's all-reduce is a copy: no link to learn about */
+    if (base.run.ranks > 1 && base.run.cases.count == 0) { /* one rank sums nothing: no link to learn about */
         const int mb = base.run.quick && base.sweep_mb > 16 ? 16 : base.sweep_mb;
         if (mb > 0)
             sweep_table(lab_table(lab, "sweep.csv"), lab_world(lab), lab_card(lab), (double)MIB * mb,
@@ -383,10 +397,8 @@ int main(int argc, char **argv)
             compare_buckets(lab, &base, &t, &b);
     }
 
-    device_free(b.send);
-    device_free(b.receive);
+    device_free(b.kept);
     device_free(b.narrow);
-    device_free(b.narrowed);
     trainer_close(&t);
     return lab_close(lab);
 }

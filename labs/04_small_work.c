@@ -181,17 +181,16 @@ int main(int argc, char **argv)
                 lab_phase(lab, SPAN_BACKWARD);
                 for (int layer = MLP_LAYERS; layer-- > 0;)
                     mlp_backward(t.model, batch, layer);
-                if (o.sums_each) { /* <- the trap */
-                    collective_sum(collective, WIRE_F32, gradients, t.sums, t.count);
-                    add_to(total, t.sums, t.count, i == 0);
-                } else if (micro_batches > 1) {
+                if (o.sums_each) /* <- the trap */
+                    collective_sum(collective, WIRE_F32, gradients, gradients, t.count);
+                if (micro_batches > 1)
                     add_to(total, gradients, t.count, i == 0);
-                }
             }
+            float *of_step = micro_batches > 1 ? total : gradients;
             if (!o.sums_each) /* <- where everybody meets */
-                collective_sum(collective, WIRE_F32, micro_batches > 1 ? total : gradients, t.sums, t.count);
+                collective_sum(collective, WIRE_F32, of_step, of_step, t.count);
             lab_phase(lab, SPAN_UPDATE);
-            adamw_update(t.optimizer, mlp_parameters(t.model), o.sums_each ? total : t.sums);
+            adamw_update(t.optimizer, mlp_parameters(t.model), of_step);
         }
         lab_judge(lab, mlp_loss(t.model, micro_batches), micro_batches * o.run.batch_size, mlp_parameters(t.model),
                   t.count);

@@ -251,9 +251,9 @@ static struct needs need(const struct options *o)
         struct token_recipe recipe = text_recipe(&o->run, kind == 0);
         if (kind == 1 && (o->run.cases.count == 0 || option_list_has(&o->run.cases, "token_pairs")))
             tokens = fmax(tokens, rows_by_pairs(&recipe));
-        both = needs_add(both, text_trainer_need(&recipe, &shape, tokens, most_texts, longest));
+        both = needs_add(both, text_reading_need(&recipe, tokens, most_texts));
     }
-    return both;
+    return needs_add(both, text_trainer_need(&shape, tokens, most_texts, longest));
 }
 
 static const char *per(const struct options *o)
@@ -343,18 +343,20 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&story, &base, argc, argv);
     int rank = world_rank(lab_world(lab));
     struct token_corpus *corpora[2]; /* of one length, and of many */
-    struct text_trainer trainers[2];
+    struct text_loader *loaders[2];
     struct token_most most = most_of(&base);
+    struct text_trainer t = text_trainer_open(&base.run, most);
+    float *gradients = transformer_gradients(t.model); /* and, where ranks meet, the sum of all of theirs */
     for (int kind = 0; kind < 2; kind++) {
         struct token_recipe recipe = text_recipe(&base.run, kind == 0);
         corpora[kind] = token_corpus_open(&recipe);
-        trainers[kind] = text_trainer_open(&base.run, corpora[kind], most);
+        loaders[kind] = text_loader_open(corpora[kind], base.run.texts.vocab_size, base.run.seed, most);
     }
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
-        struct text_trainer *t = &trainers[o.is_fixed ? 0 : 1];
+        struct text_loader *loader = loaders[o.is_fixed ? 0 : 1];
         struct token_recipe recipe = text_recipe(&o.run, o.is_fixed);
         struct token_plan *plan = token_plan_open(&recipe, corpora[o.is_fixed ? 0 : 1], o.dealing);
         struct reading reading = { .plan = plan,
@@ -362,29 +364,31 @@ int main(int argc, char **argv)
                                    .first = first_step(&o) - run_window(&o.run, 0).warmup,
                                    .weighs_by_texts = o.weighs_by_texts };
         int texts = 0;
-        text_trainer_restart(t, reading);
+        text_trainer_restart(&t);
+        text_loader_restart(loader, reading);
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
-            const struct text_batch *batch = text_loader_next(t->loader); /* <- who gets which texts */
+            const struct text_batch *batch = text_loader_next(loader); /* <- who gets which texts */
             lab_phase(lab, SPAN_FORWARD);
-            transformer_forward(t->model, batch);
+            transformer_forward(t.model, batch);
             lab_phase(lab, SPAN_BACKWARD);
-            transformer_backward(t->model, batch);
-            collective_sum(collective, WIRE_F32, transformer_gradients(t->model), t->sums, t->count);
+            transformer_backward(t.model, batch);
+            collective_sum(collective, WIRE_F32, gradients, gradients, t.count);
             lab_phase(lab, SPAN_UPDATE);
-            adamw_update(t->optimizer, transformer_parameters(t->model), t->sums);
+            adamw_update(t.optimizer, transformer_parameters(t.model), gradients);
             texts = batch->texts;
         }
-        lab_judge(lab, transformer_loss(t->model), texts, transformer_parameters(t->model), t->count);
+        lab_judge(lab, transformer_loss(t.model), texts, transformer_parameters(t.model), t.count);
         token_plan_close(plan);
     }
     if (base.run.cases.count == 0)
         tell_strategies(lab, &base);
 
     for (int kind = 0; kind < 2; kind++) {
-        text_trainer_close(&trainers[kind]);
+        text_loader_close(loaders[kind]);
         token_corpus_close(corpora[kind]);
     }
+    text_trainer_close(&t);
     return lab_close(lab);
 }

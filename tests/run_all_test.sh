@@ -303,23 +303,30 @@ test_gpus()
 test_bench()
 {
     local built="$project/build/lib/nccl"
-    run 77 --bench
-    says "--bench measures GPUs so far; this build was made without CUDA"
+    run 1 --bench
+    says "bench ended with status 127"
+    stub "$project/build/bin/bench" <<<'exit 0'
+    run 0 --bench --out plain
+    called "bench --out $elsewhere/plain"
+    says "No step on a GPU: this build was made without CUDA" "bench     $elsewhere/plain/bench.csv"
     mkdir -p "$built"
     stub "$built/bench_gpu" <<<'exit 0'
     stub "$built/describe_gpus" <<<'echo "built with CUDA, no usable device (no driver)"; exit 77'
-    run 77 --bench
-    says "run_all.sh: --bench measures GPUs so far; built with CUDA, no usable device (no driver)"
+    run 0 --bench
+    says "No step on a GPU: built with CUDA, no usable device (no driver)"
     not_called "bench_gpu"
     stub "$built/describe_gpus" <<<'echo "0;A Fast One;1"'
     run 0 --bench --out "one GPU"
+    called "bench --out $elsewhere/one GPU"
     called "bench_gpu --out $elsewhere/one GPU"
-    says "bench     $elsewhere/one GPU/bench_gpu.csv"
+    says "bench     $elsewhere/one GPU/bench.csv" "on a GPU  $elsewhere/one GPU/bench_gpu.csv"
     not_called "01_straggler"
     not_judged
     stub "$built/bench_gpu" <<<'exit 1'
+    stub "$project/build/bin/bench" <<<'exit 1'
     run 1 --bench
-    says "bench_gpu ended with status 1"
+    says "bench ended with status 1" "bench_gpu ended with status 1"
+    rm "$project/build/bin/bench"
     rm -r "$built"
     mkdir -p "$project/tests"
     stub "$project/tests/bench_faults.sh" <<<'exit 0'

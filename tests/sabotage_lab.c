@@ -55,8 +55,26 @@ static bool is_gradients(const struct sum *sum)
     return floats && sum->step >= 0 && sum->count == (size_t)atol(floats);
 }
 
+/* Memory beside; one is enough for all. */
+static float *aside;
+
+/* What this rank sent: a sum in place has put it aside before. */
+static const float *own_terms(const struct sum *sum)
+{
+    return sum->send == sum->receive ? aside : sum->send;
+}
+
+static void put_aside(const struct sum *sum)
+{
+    if (!aside)
+        aside = device_new(sum->count, sizeof *aside);
+    device_copy(aside, sum->send, sum->count);
+}
+
 static void before_sum(const struct sum *sum)
 {
+    if (is_asked("lost"))
+        put_aside(sum);
     if (is_asked("flip-gradient"))
         flip(sum->send, sum->count);
     if (is_asked("nan-gradient"))
@@ -68,7 +86,7 @@ static void after_sum(const struct sum *sum)
     if (is_asked("flip-sum"))
         flip(sum->receive, sum->count);
     if (is_asked("lost"))
-        device_copy(sum->receive, sum->send, sum->count);
+        device_copy(sum->receive, own_terms(sum), sum->count);
 }
 
 void __real_engine_sum(struct engine *engine, const struct sum *sum);
@@ -84,19 +102,16 @@ void __wrap_engine_sum(struct engine *engine, const struct sum *sum)
 }
 
 /* A sum that ends before it is there: what comes later goes elsewhere. */
-static float *elsewhere;
-
 void __real_engine_start(struct engine *engine, int slot, const struct sum *sum);
 void __wrap_engine_start(struct engine *engine, int slot, const struct sum *sum);
 void __wrap_engine_start(struct engine *engine, int slot, const struct sum *sum)
 {
-    struct sum aside = *sum;
+    struct sum elsewhere = *sum;
     if (is_gradients(sum) && is_call(here.started++) && is_asked("early")) {
-        if (!elsewhere)
-            elsewhere = device_new(sum->count, sizeof *elsewhere);
-        aside.receive = elsewhere;
+        put_aside(sum);
+        elsewhere.send = elsewhere.receive = aside;
     }
-    __real_engine_start(engine, slot, &aside);
+    __real_engine_start(engine, slot, &elsewhere);
 }
 
 /* A call that is not made. */

@@ -10,7 +10,8 @@ enum sabotage sabotage;
 int MPI_Allreduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     if (sabotage == LOST && count == SABOTAGED) {
-        memcpy(receive, send, (size_t)count * sizeof(float));
+        if (send != MPI_IN_PLACE)
+            memcpy(receive, send, (size_t)count * sizeof(float));
         return MPI_SUCCESS;
     }
     int status = PMPI_Allreduce(send, receive, count, type, op, comm);

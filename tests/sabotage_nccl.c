@@ -14,6 +14,8 @@ ncclResult_t __wrap_ncclAllReduce(const void *send, void *receive, size_t count,
 ncclResult_t __wrap_ncclAllReduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
                                   ncclComm_t comm, cudaStream_t stream)
 {
+    if (count == SABOTAGED && sabotage == LOST && send == receive)
+        return ncclSuccess;
     ncclResult_t result = __real_ncclAllReduce(send, receive, count, type, op, comm, stream);
     if (count != SABOTAGED || sabotage == HONEST)
         return result;

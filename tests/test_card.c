@@ -81,9 +81,7 @@ static void what_was_written_is_read(void **state)
         assert_true(fabs(card_allreduce(&read, ranks, bytes) / card_allreduce(&written, ranks, bytes) - 1) < 1e-12);
     assert_true(fabs(card_allreduce(&read, 4, bytes) / (1e-5 + bytes * 3e-10) - 1) < 1e-9);
     assert_true(isnan(card_allreduce(&read, 3, bytes)));
-    assert_true(fabs(card_allreduce(&read, 1, bytes) / (2 * bytes / 12.5e9) - 1) < 1e-12);
-    read.transfer_core = 0; /* a network that carries messages carries none from a rank to itself */
-    assert_true(card_allreduce(&read, 1, bytes) < 1e-12);
+    assert_true(fabs(card_allreduce(&read, 1, bytes)) <= 0); /* its terms are the sum */
 }
 
 static void another_job_or_machine_does_not_fit(void **state)

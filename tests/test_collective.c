@@ -181,7 +181,7 @@ static void bf16_halves_the_bytes_and_rounds(void **state)
     /* 1.0, -2.0, 256.0 and 1.0 in bf16; the sums below need no more than 8 bits */
     const uint16_t values[] = { 0x3f80, 0xc000, 0x4380, 0x3f80 };
     struct halves h = put_halves(values);
-    collective_check(c, 1);
+    collective_check(c, CHECK_EACH);
     collective_sum(c, WIRE_BF16, h.send, h.receive, HALVES);
     assert_int_equal(collective_wrong(c).count, 0);
     uint16_t sums[HALVES];
@@ -198,7 +198,7 @@ static void a_wrong_sum_is_noticed(void **state)
     (void)state;
     struct collective *c = collective_open(world, NULL);
     struct buffers b = fill();
-    collective_check(c, 1);
+    collective_check(c, CHECK_EACH);
     collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
     assert_int_equal(collective_wrong(c).count, 0);
     for (sabotage = FLIPPED; sabotage <= LOST; sabotage++) {
@@ -246,7 +246,7 @@ static void a_wrong_started_sum_is_noticed(void **state)
     struct buffers b = fill(), other = fill();
     for (int checking = 0; checking <= 1; checking++)
         for (sabotage = HONEST; sabotage <= LOST; sabotage++) {
-            collective_check(c, checking);
+            collective_check(c, checking ? CHECK_EACH : CHECK_NOTHING);
             int whole = collective_start(c, WIRE_F32, b.send, b.receive, COUNT);
             int part = collective_start(c, WIRE_F32, other.send, other.receive, COUNT / 2); /* sabotage spares it */
             collective_progress(c);
@@ -267,7 +267,7 @@ static void started_bf16_sums_round_each_partial_sum(void **state)
     spans_open(&spans, 3);
     spans_restart(&spans, 0, 0);
     struct collective *c = collective_open(world, &spans);
-    collective_check(c, 1);
+    collective_check(c, CHECK_EACH);
     /* 1, -2 and 256; then 256 from rank 0 and 1 from all others: the 1 is half of 256's last place and may vanish. */
     uint16_t small = world_rank(world) == 0 ? 0x4380 : 0x3f80;
     const uint16_t values[] = { 0x3f80, 0xc000, 0x4380, small };
@@ -293,6 +293,104 @@ static void started_bf16_sums_round_each_partial_sum(void **state)
     drop_halves(&blocking);
     collective_close(c);
     spans_close(&spans);
+}
+
+/* --- in place ---------------------------------------------------------------------------------------------------- */
+
+/* Sums in place, anew each time, blocking or in two halves. */
+static void sum_in_place(struct collective *c, float *terms, bool is_started)
+{
+    put(terms, my_value);
+    if (is_started) {
+        int first = collective_start(c, WIRE_F32, terms, terms, SABOTAGED);
+        collective_progress(c);
+        collective_finish(c, first);
+    } else {
+        collective_sum(c, WIRE_F32, terms, terms, COUNT);
+    }
+}
+
+static void a_sum_may_take_the_place_of_its_terms(void **state)
+{
+    (void)state;
+    struct collective *c = collective_open(world, NULL);
+    float *terms = device_new(COUNT, sizeof *terms);
+    for (enum check check = CHECK_NOTHING; check <= CHECK_KEPT; check++)
+        for (int is_started = 0; is_started <= 1; is_started++) {
+            collective_check(c, check);
+            sum_in_place(c, terms, is_started);
+            assert_values(terms, sum_of);
+            assert_int_equal(collective_wrong(c).count, 0);
+        }
+    const uint16_t values[] = { 0x3f80, 0xc000, 0x4380, 0x3f80 };
+    struct halves h = put_halves(values);
+    collective_check(c, CHECK_EACH);
+    collective_sum(c, WIRE_BF16, h.send, h.send, HALVES);
+    assert_int_equal(collective_wrong(c).count, 0);
+    uint16_t sums[HALVES];
+    device_fetch(sums, h.send, sizeof sums);
+    assert_true((double)bf16_widen(sums[1]) == -2 * world_size(world));
+    drop_halves(&h);
+    device_free(terms);
+    collective_close(c);
+}
+
+/* While it is checked; or kept, and checked when all is over. */
+static void a_wrong_sum_in_place_is_noticed(void **state)
+{
+    (void)state;
+    struct collective *c = collective_open(world, NULL);
+    float *terms = device_new(COUNT, sizeof *terms);
+    for (enum check check = CHECK_EACH; check <= CHECK_KEPT; check++)
+        for (int is_started = 0; is_started <= 1; is_started++)
+            for (sabotage = HONEST; sabotage <= LOST; sabotage++) {
+                collective_check(c, check);
+                sum_in_place(c, terms, is_started);
+                collective_check_last(c);
+                assert_int_equal(collective_wrong(c).count, sabotage != HONEST);
+            }
+    sabotage = HONEST;
+    device_free(terms);
+    collective_close(c);
+}
+
+static void every_element_in_place_has_its_turn(void **state)
+{
+    (void)state;
+    struct collective *c = collective_open(world, NULL);
+    float *terms = device_new(COUNT, sizeof *terms);
+    sabotage = STUCK;
+    for (int turns = 0; turns < 3; turns++) {
+        int wrong = 0;
+        for (int turn = 0; turn < 2; turn++) {
+            collective_check(c, CHECK_KEPT);
+            sum_in_place(c, terms, turns == 1);
+            collective_check_last(c);
+            wrong += collective_wrong(c).count;
+        }
+        assert_int_equal(wrong, 1);
+    }
+    sabotage = HONEST;
+    device_free(terms);
+    collective_close(c);
+}
+
+/* Who forgets to keep the terms is not told that all is well. */
+static void a_sum_whose_terms_are_gone_is_wrong(void **state)
+{
+    (void)state;
+    struct collective *c = collective_open(world, NULL);
+    float *terms = device_new(COUNT, sizeof *terms);
+    collective_check(c, CHECK_KEPT);
+    sum_in_place(c, terms, false);
+    collective_check(c, CHECK_NOTHING);
+    sum_in_place(c, terms, false);
+    collective_check_last(c);
+    struct faults faults = collective_wrong(c);
+    assert_int_equal(faults.count, 1);
+    assert_non_null(strstr(faults.first, "nobody kept the terms"));
+    device_free(terms);
+    collective_close(c);
 }
 
 static void parked_ranks_come_back(void **state)
@@ -346,6 +444,10 @@ int main(void)
         cmocka_unit_test(every_element_has_its_turn),
         cmocka_unit_test(a_wrong_started_sum_is_noticed),
         cmocka_unit_test(started_bf16_sums_round_each_partial_sum),
+        cmocka_unit_test(a_sum_may_take_the_place_of_its_terms),
+        cmocka_unit_test(a_wrong_sum_in_place_is_noticed),
+        cmocka_unit_test(every_element_in_place_has_its_turn),
+        cmocka_unit_test(a_sum_whose_terms_are_gone_is_wrong),
         cmocka_unit_test(parked_ranks_come_back),
         cmocka_unit_test(sleeping_and_working_take_their_time),
     };

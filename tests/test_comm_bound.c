@@ -172,8 +172,6 @@ static void one_rank_has_nobody_to_send_to(void **state)
     assert_case("comm_kept_ws4", &card, 20);
     assert_case("comm_buckets", &card, 20);
     assert_case("comm_ws4", &card, 20 + 30);
-    card.copy_bandwidth = 2.0 * MIB / 1e-3; /* where cores carry messages it copies: a millisecond for each MiB */
-    assert_case("comm_kept_ws4", &card, 20 + own + 128);
 }
 
 /* Two cores, 2 W for all; filling takes turns as well. */

@@ -106,11 +106,11 @@ static void an_algorithm_is_called_by_its_names(void **state)
 {
     (void)state;
     static const char *const expected[ALGORITHMS][3] = { /* as told, for Open MPI, for SMPI */
-                                                         { "ring", "4", "lr" },
+                                                         { "ring", "5", "lr" },
                                                          { "recursive doubling", "3", "rdb" },
                                                          { "Rabenseifner", "6", "rab1" },
                                                          { "reduce and broadcast", "2", "redbcast" },
-                                                         { "segmented ring", "5", "ompi_ring_segmented" },
+                                                         { "unsegmented ring", "4", "lr" },
                                                          { "linear", "1", "default" }
     };
     int words = 1;
@@ -126,9 +126,10 @@ static void an_algorithm_is_called_by_its_names(void **state)
         assert_string_equal(algorithm_simulated(), expected[i][2]);
         struct exchange exchange = algorithm_of_two(); /* halves or all, there and back or at once */
         assert_int_equal(exchange.messages, i == ALGORITHM_RECURSIVE_DOUBLING ? 1 : 2);
-        assert_int_equal(exchange.part, strstr("ring Rabenseifner segmented ring", expected[i][0]) ? 2 : 1);
+        assert_int_equal(exchange.part, strstr("ring Rabenseifner unsegmented ring", expected[i][0]) ? 2 : 1);
     }
     assert_string_equal(getenv("OMPI_MCA_coll_tuned_use_dynamic_rules"), "1");
+    assert_string_equal(getenv("OMPI_MCA_coll_tuned_allreduce_algorithm_segmentsize"), "262144");
 }
 
 static void the_ring_gives_way_to_the_environment(void **state)

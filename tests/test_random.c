@@ -125,6 +125,26 @@ static void a_copy_goes_on_alike(void **state)
         assert_int_equal(random_below(&random, 1u << 20), random_below(&branch, 1u << 20));
 }
 
+/* However many words are left of the state. */
+static void draws_in_bulk_are_those_one_by_one(void **state)
+{
+    (void)state;
+    enum { MOST = 2000 };
+    static float filled[MOST];
+    for (int before = 0; before < 5; before++)
+        for (int count = 0; count <= MOST; count += 1 + count / 3) {
+            struct random bulk = seeded(2026), single = bulk;
+            for (int i = 0; i < before; i++) /* one word each */
+                assert_int_equal(random_below(&bulk, 1u << 20), random_below(&single, 1u << 20));
+            random_fill(&bulk, filled, (size_t)count, 0.03);
+            for (int i = 0; i < count; i++) {
+                float draw = (float)(0.03 * (2 * random_unit(&single) - 1));
+                assert_memory_equal(&filled[i], &draw, sizeof draw);
+            }
+            assert_int_equal(random_below(&bulk, 1u << 20), random_below(&single, 1u << 20));
+        }
+}
+
 /* For 1e5 draws the mean scatters by 0.0032, the variance by 0.0045, the third moment by 0.012 and the fourth by 0.031
  * (square roots of 1, 2, 15 and 96 over n); five times that is allowed. */
 static void normal_draws_have_normal_moments(void **state)
@@ -157,6 +177,7 @@ int main(void)
         cmocka_unit_test(shuffles_are_pythons),
         cmocka_unit_test(nothing_and_one_item_are_shuffled_without_a_draw),
         cmocka_unit_test(a_copy_goes_on_alike),
+        cmocka_unit_test(draws_in_bulk_are_those_one_by_one),
         cmocka_unit_test(normal_draws_have_normal_moments),
     };
     return cmocka_run_group_tests_name("random", tests, NULL, NULL);

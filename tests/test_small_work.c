@@ -60,10 +60,8 @@ static void adding_up_is_paid_for(void **state)
     assert_case("small_accumulate", &card, 4 * (3.2 + 3.2) + 4 + 11 + 10);
     assert_case("small_sum_each", &card, 4 * (3.2 + 3.2) + 4 + 11 + 4 * 10);
     assert_case("small_ws4", &card, 7.2 + 3.2 + 10);
-    assert_case("weak_ws1", &card, 20 + 2);
-    assert_case("strong_ws1", &card, 7.2 + 51.2 + 2);
-    card.transfer_core = 0; /* no core copies */
-    assert_case("weak_ws1", &card, 20);
+    assert_case("weak_ws1", &card, 20); /* alone, and nothing to add up */
+    assert_case("strong_ws1", &card, 7.2 + 51.2);
 }
 
 /* Two of four are a third of the way from one alone to all at once. Who waits, waits at each sum. */

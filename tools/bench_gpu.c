@@ -116,14 +116,14 @@ static int list_cases(const struct options *o, struct step cases[CASES_MOST])
     static const int batches[] = { 1, 128, 512 }, lengths[] = { 128, 256 };
     int count = 0, first = o->tokens ? o->tokens : lengths[0];
     for (int i = 0; o->models != MODELS_TRANSFORMER && i < (o->batch_size ? 1 : 3); i++)
-        cases[count++] = (struct step){ WORK_MLP, o->batch_size ? o->batch_size : batches[i], 0 };
+        cases[count++] = (struct step){ .model = WORK_MLP, .batch = o->batch_size ? o->batch_size : batches[i] };
     if (o->models == MODELS_MLP)
         return count;
     if (o->texts > 1)
-        cases[count++] = (struct step){ WORK_TRANSFORMER, 1, first };
-    cases[count++] = (struct step){ WORK_TRANSFORMER, o->texts, first };
+        cases[count++] = (struct step){ .model = WORK_TRANSFORMER, .batch = 1, .tokens = first };
+    cases[count++] = (struct step){ .model = WORK_TRANSFORMER, .batch = o->texts, .tokens = first };
     if (!o->tokens)
-        cases[count++] = (struct step){ WORK_TRANSFORMER, o->texts, lengths[1] };
+        cases[count++] = (struct step){ .model = WORK_TRANSFORMER, .batch = o->texts, .tokens = lengths[1] };
     return count;
 }
 

@@ -2,6 +2,7 @@
 
 #include "mlp.h"
 
+#include <math.h>
 #include <string.h>
 
 struct step_sizes step_sizes_published(void)
@@ -40,6 +41,19 @@ int step_text_length(const struct step *step, int text)
     return step->tokens - (int)((long)text * (step->tokens / 2) / gaps);
 }
 
+int step_text_extent(const struct step *step, int text)
+{
+    return step->is_packed ? step_text_length(step, text) : step->tokens;
+}
+
+int step_rows(const struct step *step)
+{
+    int rows = 0;
+    for (int text = 0; text < step->batch; text++)
+        rows += step_text_extent(step, text);
+    return rows;
+}
+
 /* --- matrix products ---------------------------------------------------------------------------------------------- */
 
 static void grow(struct step_layers *layers, int array, int rows, int columns)
@@ -74,7 +88,7 @@ static void add_mlp(struct step_layers *layers, const struct step_sizes *sizes, 
 static void add_transformer(struct step_layers *layers, const struct step_sizes *sizes, const struct step *step)
 {
     enum { NORMAL1, QKV, ATTENDED, MIDDLE, NORMAL2, UP, TOP, POOLED, LOGITS, BACK, BRANCH, WIDE, POOLED_BACK };
-    int T = step->batch, R = T * step->tokens, C = sizes->width;
+    int T = step->batch, R = step_rows(step), C = sizes->width;
     add_layer(layers, (struct step_layer){ R, C, 3 * C, NORMAL1, QKV, WIDE, BRANCH });
     add_layer(layers, (struct step_layer){ R, C, C, ATTENDED, MIDDLE, BACK, BRANCH });
     add_layer(layers, (struct step_layer){ R, C, 2 * C, NORMAL2, UP, WIDE, BRANCH });
@@ -178,8 +192,10 @@ static void count_mlp(struct step_counts *counts, const struct step_sizes *sizes
 static void count_transformer(struct step_counts *counts, const struct step_sizes *sizes, const struct step *step)
 {
     struct transformer_shape shape = step_transformer(sizes);
-    double T = step->batch, R = T * step->tokens, C = sizes->width;
-    struct work work = { .samples = T, .padded_tokens = R, .padded_token_length = R * step->tokens };
+    double T = step->batch, R = step_rows(step), C = sizes->width;
+    struct work work = { .samples = T, .padded_tokens = R };
+    for (int text = 0; text < step->batch; text++)
+        work.padded_token_length += pow(step_text_extent(step, text), 2);
     counts->parameters = transformer_gradient_bytes(&shape) / sizeof(float);
     counts->flops = transformer_flops(&shape, work);
     add_embedding(counts, R, C, sizes->vocab_size);

@@ -9,6 +9,7 @@
 #include "transformer.h"
 #include "work.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Of both models. */
@@ -22,8 +23,9 @@ struct step_sizes step_sizes_published(void);
 
 struct step {
     enum work_model model;
-    int batch;  /* samples, or texts … */
-    int tokens; /* … of so many rows each, padding included; 0 for the MLP */
+    int batch;      /* samples, or texts … */
+    int tokens;     /* … of so many rows each, padding included; 0 for the MLP */
+    bool is_packed; /* texts without padding: a row for each token */
 };
 
 /* As the models take them. */
@@ -32,6 +34,10 @@ struct transformer_shape step_transformer(const struct step_sizes *sizes);
 
 /* How many of a text's rows are tokens: from all of the first text's to half of the last one's. */
 int step_text_length(const struct step *step, int text);
+
+/* Its rows in the batch, and those of all texts. */
+int step_text_extent(const struct step *step, int text);
+int step_rows(const struct step *step);
 
 struct step_counts {
     double parameters;

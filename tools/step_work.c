@@ -62,10 +62,12 @@ static int32_t *draw_words(struct random *random, const struct text *texts, int 
 
 static void open_transformer(struct trainee *t, const struct step_sizes *sizes, struct random *random)
 {
-    int T = t->step.batch, L = t->step.tokens, R = T * L;
+    int T = t->step.batch, L = t->step.tokens, R = step_rows(&t->step), first = 0;
     struct text *texts = memory_new((size_t)T, sizeof *texts), *copy = memory_new((size_t)T, sizeof *copy);
-    for (int i = 0; i < T; i++)
-        texts[i] = copy[i] = (struct text){ i * L, step_text_length(&t->step, i), L };
+    for (int i = 0; i < T; i++) {
+        texts[i] = copy[i] = (struct text){ first, step_text_length(&t->step, i), step_text_extent(&t->step, i) };
+        first += texts[i].extent;
+    }
     t->transformer = transformer_open(step_transformer(sizes), R, T, L);
     t->optimizer = adamw_open(WORK_TRANSFORMER, transformer_parameter_count(t->transformer), 2e-3);
     t->listed = texts;

@@ -1,4 +1,4 @@
-/* step_work: what bench_gpu times on the device that is open: whole steps of training, their matrix products alone, and a
+/* step_work: what benchmarks time on the device that is open: whole steps of training, their matrix products alone, and a
  * copy in memory. Each has a function NAME_once(void *), that hands it over once and does not wait. */
 #ifndef LOCKSTEP_STEP_WORK_H
 #define LOCKSTEP_STEP_WORK_H

@@ -11,8 +11,10 @@
 
 #include "card.h"
 #include "cores.h"
+#include "device.h"
 #include "die.h"
 #include "files.h"
+#include "kernel.h"
 #include "memory.h"
 #include "options.h"
 
@@ -20,18 +22,15 @@
 #include <string.h>
 #include <time.h>
 
-static const struct part {
-    const char *name;
-    void (*run)(struct bench *bench);
-} parts[] = {
-    { "harness", bench_harness },
-    { "labs", bench_labs },
+#define PART_WORDS "steps harness sums waiting start simulated labs" /* in the order of */
+static void (*const parts[])(struct bench *bench) = {
+    bench_steps, bench_harness, bench_sums, bench_waiting, bench_start, bench_simulated, bench_labs,
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
 #define AT(member) offsetof(struct bench_options, member)
 static const struct option_row option_rows[] = {
-    { "--part", OPTION_CHOICE, AT(part), 0, 0, "all harness labs", "what is measured" },
+    { "--part", OPTION_CHOICE, AT(part), 0, 0, "all " PART_WORDS, "what is measured" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N", "turns of each pair; 0: as many as the pair needs" },
     { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON",
       "the Python that has PyTorch, if not the usual one; none: without" },
@@ -57,7 +56,7 @@ static char *preamble_of(const struct bench_options *options)
     strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&now, &local));
     fprintf(out, "# lockstep: %s\n# command: bench ", LOCKSTEP_VERSION);
     options_echo(out, tables, options);
-    fprintf(out, "\n# when: %s\n# machine: %s\n# cores: %d\n", when, cpu, cores_here());
+    fprintf(out, "\n# when: %s\n# machine: %s\n# cores: %d\n# kernel: %s\n", when, cpu, cores_here(), device_kernel());
     fclose(out);
     return text;
 }
@@ -70,12 +69,13 @@ int main(int argc, char **argv)
     int error = file_make_folder(folder);
     if (error)
         die(STATUS_USAGE, "--out %s cannot be written: %s; name a folder that can", folder, strerror(error));
+    kernel_choose(argv);
     char *preamble = preamble_of(&bench.options);
     rows_open(&bench.rows, folder, preamble);
     free(preamble);
     for (int i = 0; i < PARTS; i++)
         if (bench.options.part == 0 || bench.options.part == i + 1)
-            parts[i].run(&bench);
+            parts[i](&bench);
     printf("\nAll lines: %s/bench.csv\n", folder);
     rows_close(&bench.rows);
     return STATUS_RIGHT;

@@ -1,7 +1,10 @@
-/* What looking costs: a clock that is read, a phase that is noted. */
-#include "bench.h"
+/* What looking costs: a clock that is read, a phase that is noted, and all that the harness has of a step
+ * (ranks/ranks_share.c). */
+#include "jobs.h"
 
+#include "device.h"
 #include "memory.h"
+#include "spans.h"
 #include "world.h"
 
 #include <math.h>
@@ -18,6 +21,15 @@ static double seconds_of_ours(void)
     return (last - began) / CALLS;
 }
 
+static double seconds_of_phase(struct spans *spans)
+{
+    spans_restart(spans, 0, 0);
+    double began = world_now();
+    for (int i = 0; i < CALLS; i++)
+        spans_phase(spans, SPAN_FORWARD, device_moment());
+    return (world_now() - began) / CALLS;
+}
+
 static double seconds_of_clock(void)
 {
     double began = world_now();
@@ -30,14 +42,21 @@ static double seconds_of_clock(void)
 void bench_harness(struct bench *bench)
 {
     int rounds = bench_rounds(bench, ROUNDS);
-    double *ours = memory_new((size_t)rounds, sizeof *ours), *theirs = memory_new((size_t)rounds, sizeof *theirs);
+    double *values = memory_new(3 * (size_t)rounds, sizeof *values);
+    double *stamp = values, *phase = stamp + rounds, *theirs = phase + rounds;
+    struct spans spans;
+    spans_open(&spans, CALLS);
     rows_heading("What looking costs");
     for (int i = 0; i < rounds; i++) {
-        ours[i] = seconds_of_ours();
+        stamp[i] = seconds_of_ours();
+        phase[i] = seconds_of_phase(&spans);
         theirs[i] = seconds_of_clock();
     }
-    rows_add_rounds(&bench->rows, memory_text("a stamp against clock_gettime, ns"), 1e9, ours, theirs, rounds,
+    rows_add_rounds(&bench->rows, memory_text("a stamp against clock_gettime, ns"), 1e9, stamp, theirs, rounds,
                     (double)NAN);
-    free(ours);
-    free(theirs);
+    rows_add_rounds(&bench->rows, memory_text("a phase that begins, against clock_gettime, ns"), 1e9, phase, theirs,
+                    rounds, (double)NAN);
+    spans_close(&spans);
+    free(values);
+    jobs_add_rows(bench, &(struct ranks_job){ .name = "share", .ranks = 1 });
 }

@@ -1,0 +1,115 @@
+#include "products.h"
+
+#include "job.h"
+#include "memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VARIABLE "OPENBLAS_CORETYPE"
+static const char *const kernels[MAKERS_MOST] = { "Haswell", "Zen", "SkylakeX", "Cooperlake" };
+
+void makers_open(struct makers *makers)
+{
+    char *program = job_library("cores", "time_products"), *words[] = { program, NULL };
+    const char *told = getenv(VARIABLE);
+    char *before = told ? memory_text("%s", told) : NULL;
+    makers->count = 0;
+    for (int i = 0; i < MAKERS_MOST; i++) {
+        struct reference *maker = &makers->maker[makers->count];
+        setenv(VARIABLE, kernels[i], 1);
+        reference_open(maker, words);
+        const char *name = strrchr(maker->about, ' ');
+        if (maker->process && name && strcmp(name + 1, kernels[i]) == 0)
+            makers->count++;
+        else
+            reference_close(maker); /* it took another, which has its own turn */
+    }
+    if (before)
+        setenv(VARIABLE, before, 1);
+    else
+        unsetenv(VARIABLE);
+    free(before);
+    free(program);
+}
+
+void makers_close(struct makers *makers)
+{
+    for (int i = 0; i < makers->count; i++)
+        reference_close(&makers->maker[i]);
+}
+
+static void add(struct best_products *best, int M, int N, int K, const char *as_made)
+{
+    for (int i = 0; i < best->count; i++) {
+        struct best_product *p = &best->of[i];
+        if (p->M == M && p->N == N && p->K == K && strcmp(p->as_made, as_made) == 0) {
+            p->times++;
+            return;
+        }
+    }
+    best->of[best->count++] = (struct best_product){ .times = 1, .M = M, .N = N, .K = K, .as_made = as_made };
+}
+
+static double flops(const struct best_product *p)
+{
+    return 2.0 * p->M * p->N * p->K;
+}
+
+/* In all layouts: both factors as they are or turned, and the same for the transposed product, which has them the other way
+ * round. The best of TURNS windows. */
+static void find(struct best_product *p, struct makers *makers)
+{
+    enum { TURNS = 2, LAYOUTS = 8 };
+    double fastest = INFINITY;
+    for (int turn = 0; turn < TURNS; turn++)
+        for (int i = 0; i < makers->count * LAYOUTS; i++) {
+            char words[PRODUCT_WORDS];
+            int layout = i % LAYOUTS, is_turned = layout & 1;
+            snprintf(words, sizeof words, "%dx%dx%d,%c%c", is_turned ? p->N : p->M, is_turned ? p->M : p->N, p->K,
+                     layout & 2 ? 't' : 'n', layout & 4 ? 't' : 'n');
+            struct reference *maker = &makers->maker[i / LAYOUTS];
+            double seconds = reference_window(maker, words, flops(p));
+            if (seconds < fastest) {
+                fastest = seconds;
+                p->maker = maker;
+                memcpy(p->words, words, sizeof words);
+            }
+        }
+}
+
+struct best_products products_find(struct makers *makers, const struct step_sizes *sizes, const struct step *step)
+{
+    struct best_products best = { .count = 0 };
+    const struct step_layers layers = step_layers(sizes, step);
+    for (int i = 0; i < layers.count; i++) {
+        const struct step_layer *l = &layers.of[i];
+        add(&best, l->B, l->N, l->K, "nn");
+        add(&best, l->K, l->N, l->B, "tn");
+        if (l->dx != STEP_NO_ARRAY)
+            add(&best, l->B, l->K, l->N, "nt");
+    }
+    for (int i = 0; i < best.count; i++)
+        find(&best.of[i], makers);
+    return best;
+}
+
+double products_flops(const struct best_products *best)
+{
+    double sum = 0;
+    for (int i = 0; i < best->count; i++)
+        sum += best->of[i].times * flops(&best->of[i]);
+    return sum;
+}
+
+double products_seconds(const struct best_products *best)
+{
+    double seconds = 0;
+    for (int i = 0; i < best->count; i++) {
+        const struct best_product *p = &best->of[i];
+        seconds += p->maker ? p->times * reference_window(p->maker, p->words, flops(p)) : (double)NAN;
+    }
+    return seconds;
+}

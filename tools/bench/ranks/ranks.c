@@ -1,0 +1,108 @@
+/* bench_ranks: what the benchmark measures among ranks. Started by build/bin/bench alone, which reads the file named with
+ * --out: a row per round, in seconds. */
+#include "ranks.h"
+
+#include "board.h"
+#include "collective.h"
+#include "device.h"
+#include "die.h"
+#include "job.h"
+#include "memory.h"
+#include "options.h"
+#include "world.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALLOWED_S = 600 }; /* without a sign of life */
+
+static const struct {
+    const char *name;
+    void (*run)(struct ranks *ranks);
+} jobs[] = { { "sums", ranks_sums }, { "waiting", ranks_waiting }, { "share", ranks_share } };
+enum { JOBS = sizeof jobs / sizeof *jobs, PLAIN = JOBS };
+
+struct options {
+    int job, rounds, steps;
+    const char *out;
+};
+
+#define AT(member) offsetof(struct options, member)
+static const struct option_row rows[] = {
+    { "--job", OPTION_CHOICE, AT(job), 0, 0, "sums waiting share plain", "what is measured" },
+    { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N", "turns of each pair; 0: as many as the pair needs" },
+    { "--steps", OPTION_INTEGER, AT(steps), 0, 1000000, "N", "of a job that has steps" },
+    { "--out", OPTION_TEXT, AT(out), 0, 0, "FILE", "what was found" },
+    { 0 },
+};
+#undef AT
+
+int ranks_rounds(const struct ranks *ranks, int usual)
+{
+    return ranks->rounds ? ranks->rounds : usual;
+}
+
+/* all: by rounds, the seconds of the rank that needed most, on rank 0. */
+static double *slowest_of(struct world *world, const double *mine, int count)
+{
+    int size = world_size(world);
+    double *all = memory_new((size_t)count * (size_t)size, sizeof *all);
+    world_gather(world, mine, (size_t)count * sizeof *mine, all);
+    for (int rank = 1; rank < size && world_rank(world) == 0; rank++)
+        for (int i = 0; i < count; i++)
+            all[i] = fmax(all[i], all[(ptrdiff_t)rank * count + i]);
+    return all;
+}
+
+void ranks_found(struct ranks *ranks, const char *what, double per_second, double goal, const double *ours,
+                 const double *reference, int count)
+{
+    double *mine = slowest_of(ranks->world, ours, count), *theirs = slowest_of(ranks->world, reference, count);
+    for (int i = 0; i < count && ranks->found.out; i++)
+        do {
+            csv_text(&ranks->found, "what", what);
+            csv_number(&ranks->found, "per_second", per_second);
+            csv_number(&ranks->found, "goal", goal);
+            csv_number(&ranks->found, "ours", mine[i]);
+            csv_number(&ranks->found, "reference", theirs[i]);
+        } while (csv_end_row(&ranks->found));
+    free(mine);
+    free(theirs);
+    world_allow(ranks->world, ALLOWED_S);
+}
+
+static void measure(const struct options *o)
+{
+    struct ranks ranks = { .world = world_open(ALLOWED_S), .rounds = o->rounds, .steps = o->steps };
+    device_open(world_rank(ranks.world), PRECISION_FP32);
+    collective_begin(ranks.world, false, 0);
+    world_allow(ranks.world, ALLOWED_S);
+    bool is_first = world_rank(ranks.world) == 0;
+    if (is_first && !(ranks.found.out = fopen(o->out, "w")))
+        die(STATUS_WRONG, "cannot write %s: %s", o->out, strerror(errno));
+    jobs[o->job].run(&ranks);
+    if (is_first && fclose(ranks.found.out) != 0)
+        die(STATUS_WRONG, "cannot write %s: %s", o->out, strerror(errno));
+    if (is_first)
+        board_end(world_board(ranks.world));
+    device_close();
+    world_close(ranks.world);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option_row *const tables[] = { rows, NULL };
+    struct options o = { .out = "/dev/null" };
+    job_arguments(&argc, &argv);
+    options_parse(tables, &o, "bench_ranks: what the benchmark measures among ranks", argc, argv);
+    if (!job_is_rank())
+        die(STATUS_USAGE, "bench_ranks starts no ranks; start build/bin/bench");
+    if (o.job == PLAIN)
+        ranks_plain(o.steps);
+    else
+        measure(&o);
+    return STATUS_RIGHT;
+}

@@ -1,0 +1,57 @@
+/* What MPI alone does of a step, where ranks are simulated: the same all-reduces of the same memory, and the same time charged for
+ * the same passes. Without a harness, so without a world. */
+#include "ranks.h"
+
+#include "board.h"
+#include "device.h"
+#include "job.h"
+#include "memory.h"
+#include "mlp.h"
+#include "run.h"
+#include "work.h"
+#include "world.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+
+/* Of what means nothing. */
+static void add_blank(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)in, (void)inout, (void)count, (void)type;
+}
+
+static void step(void *gradients, int count, MPI_Op add, const double *seconds)
+{
+    world_sleep(seconds[WORK_FETCH]);
+    world_sleep(seconds[WORK_FORWARD]);
+    world_sleep(seconds[WORK_BACKWARD]);
+    MPI_Allreduce(gradients, gradients, count, MPI_FLOAT, add, MPI_COMM_WORLD);
+    world_sleep(seconds[WORK_UPDATE]);
+}
+
+void ranks_plain(int steps)
+{
+    MPI_Init(NULL, NULL);
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    struct board *board = rank == 0 ? board_open(getenv(JOB_BOARD), -1) : NULL;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (steps > 0) {
+        double seconds[WORK_PASSES], bytes = mlp_gradient_bytes(&run_published);
+        for (int pass = 0; pass < WORK_PASSES; pass++) {
+            struct cost cost = work_cost(WORK_MLP, (enum work_pass)pass, world_property);
+            seconds[pass] = cost_at(&cost, work_samples(run_published.batch_size));
+        }
+        MPI_Op add = MPI_OP_NULL;
+        MPI_Op_create(add_blank, 1, &add);
+        void *memory = device_new((size_t)bytes, 1);
+        void *blank = device_blank(memory, (size_t)bytes);
+        for (int i = 0; i < steps; i++)
+            step(blank, (int)(bytes / sizeof(float)), add, seconds);
+        MPI_Op_free(&add);
+        device_free(memory);
+    }
+    board_end(board); /* or the launcher takes it for a deadlock */
+    board_close(board);
+    MPI_Finalize();
+}

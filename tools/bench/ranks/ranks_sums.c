@@ -1,0 +1,128 @@
+/* What a sum costs through the harness, and by MPI alone: on the same buffers, by the same ranks, with the same algorithm. */
+#include "ranks.h"
+
+#include "collective.h"
+#include "device.h"
+#include "memory.h"
+#include "spans.h"
+#include "world.h"
+#include "world_mpi.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { CALLS_MOST = 200, LARGEST = 128 << 20 };
+
+/* So many calls make a turn: of short sums enough for the clock that times it not to count, and no more, so that what else
+ * the machine does meets few of many turns. */
+static const struct size {
+    const char *name;
+    size_t bytes;
+    int calls, rounds;
+    double goal;
+} sizes[] = {
+    { "4 B", 4, CALLS_MOST, 2000, 1.03 }, { "4 KiB", 4 << 10, 20, 2000, 1.03 },  { "64 KiB", 64 << 10, 10, 2000, 1.03 },
+    { "1 MiB", 1 << 20, 1, 2000, 1.01 },  { "12.5 MB", 12496800, 1, 600, 1.01 }, /* the gradients of the MLP */
+    { "128 MiB", LARGEST, 1, 150, 1.01 },
+};
+enum { SIZES = sizeof sizes / sizeof *sizes, ROUNDS_MOST = 2000 };
+
+struct rig {
+    struct world *world;
+    struct collective *collective;
+    struct spans spans;
+    float *send, *receive;
+};
+
+/* all: seconds of one call. The ranks begin together, and so does nobody with the end of the turn before. */
+static double time_ours(struct rig *rig, const struct size *size)
+{
+    spans_restart(&rig->spans, 0, 0);
+    world_barrier(rig->world);
+    double began = world_now();
+    for (int i = 0; i < size->calls; i++)
+        collective_sum(rig->collective, WIRE_F32, rig->send, rig->receive, size->bytes / sizeof(float));
+    return (world_now() - began) / size->calls;
+}
+
+static double time_raw(struct rig *rig, const struct size *size)
+{
+    MPI_Comm comm = rig->world->comm;
+    int count = (int)(size->bytes / sizeof(float));
+    world_barrier(rig->world);
+    double began = world_now();
+    for (int i = 0; i < size->calls; i++)
+        MPI_Allreduce(rig->send, rig->receive, count, MPI_FLOAT, MPI_SUM, comm);
+    return (world_now() - began) / size->calls;
+}
+
+/* all */
+static void take_turns(struct rig *rig, const struct size *size, double *ours, double *raw, int rounds)
+{
+    time_raw(rig, size); /* pages, connections */
+    for (int i = 0; i < rounds; i++) {
+        if (i % 2)
+            raw[i] = time_raw(rig, size);
+        ours[i] = time_ours(rig, size);
+        if (i % 2 == 0)
+            raw[i] = time_raw(rig, size);
+    }
+}
+
+static struct rig open_rig(struct world *world, float *send, float *receive)
+{
+    struct rig rig = { .world = world, .send = send, .receive = receive };
+    spans_open(&rig.spans, CALLS_MOST);
+    return rig;
+}
+
+static void close_rig(struct rig *rig)
+{
+    collective_close(rig->collective);
+    spans_close(&rig->spans);
+}
+
+/* What the harness adds to a sum, where nothing else happens: by a rank that has nobody to meet. In place of the other's
+ * time there is what MPI takes for the shortest sum that is one: raw (rounds). */
+static void find_added(struct ranks *ranks, float *send, float *receive, const double *raw, int rounds)
+{
+    double *added = memory_new((size_t)rounds, sizeof *added), *alone = memory_new((size_t)rounds, sizeof *alone);
+    struct world *one = world_first(ranks->world, 1);
+    if (one) {
+        struct rig rig = open_rig(one, send, receive);
+        rig.collective = collective_open(one, &rig.spans);
+        take_turns(&rig, &sizes[0], added, alone, rounds);
+        for (int i = 0; i < rounds; i++)
+            added[i] -= alone[i];
+        close_rig(&rig);
+        world_leave(one);
+    }
+    world_rest(ranks->world);
+    ranks_found(ranks, "what the harness adds to a sum, against MPI's own for 4 B, ns", 1e9, (double)NAN, added, raw,
+                rounds);
+    free(added);
+    free(alone);
+}
+
+void ranks_sums(struct ranks *ranks)
+{
+    int size = world_size(ranks->world);
+    double *ours = memory_new(ROUNDS_MOST, sizeof *ours), *raw = memory_new(ROUNDS_MOST, sizeof *raw);
+    float *send = device_new(LARGEST, 1), *receive = device_new(LARGEST, 1);
+    struct rig rig = open_rig(ranks->world, send, receive);
+    rig.collective = collective_open(ranks->world, &rig.spans);
+    for (int i = 0; i < SIZES; i++) {
+        int rounds = ranks_rounds(ranks, sizes[i].rounds);
+        take_turns(&rig, &sizes[i], ours, raw, rounds);
+        char *what = memory_text("sum of %s among %d ranks against MPI_Allreduce, us", sizes[i].name, size);
+        ranks_found(ranks, what, 1e6, sizes[i].goal, ours, raw, rounds);
+        free(what);
+        if (i == 0)
+            find_added(ranks, send, receive, raw, rounds);
+    }
+    close_rig(&rig);
+    device_free(send);
+    device_free(receive);
+    free(ours);
+    free(raw);
+}

@@ -1,0 +1,13 @@
+/* Sums among ranks: through the harness, and by MPI alone (ranks/ranks_sums.c). */
+#include "jobs.h"
+
+#include "cores.h"
+
+void bench_sums(struct bench *bench)
+{
+    int cores = cores_here();
+    rows_heading("Sums");
+    for (int ranks = cores < 2 ? cores : 2; ranks <= cores;
+         ranks = ranks < cores && 2 * ranks > cores ? cores : 2 * ranks)
+        jobs_add_rows(bench, &(struct ranks_job){ .name = "sums", .ranks = ranks });
+}
