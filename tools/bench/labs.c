@@ -9,22 +9,17 @@
 #include "csv.h"
 #include "die.h"
 #include "files.h"
-#include "job.h"
+#include "jobs.h"
 #include "memory.h"
 #include "mlp.h"
 #include "reference.h"
 #include "scratch.h"
 #include "text_trainer.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { ROUNDS = 5, SCRATCH_BYTES = 64 << 20 }; /* tables, spans and trace of two labs take some 10 MB */
 
@@ -49,7 +44,6 @@ struct peer {
 struct contest {
     struct bench *bench;
     struct scratch scratch;
-    char *bin; /* where the labs are: beside this program */
     const char *python;
     int rounds, cases;
     double *logs; /* (rounds) of our seconds, summed over the cases */
@@ -66,26 +60,6 @@ static const char *const keeping_pages[] = { "env",
                                              NULL };
 
 /* --- ours -------------------------------------------------------------------------------------------------------- */
-
-/* Runs a program, which reads nothing, and adds all that it says to `said`. Returns its exit status; 128 and the signal's
- * number where one ended it. */
-static int run(char *const *words, const char *said)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, said, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    pid_t child;
-    int error = posix_spawn(&child, words[0], &actions, NULL, words, environ), status = 0;
-    posix_spawn_file_actions_destroy(&actions);
-    if (error)
-        die(STATUS_WRONG, "%s cannot be started: %s; build again", words[0], strerror(error));
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            die(STATUS_WRONG, "nobody knows how %s ended: %s", words[0], strerror(errno));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
 
 /* The last line of what a lab said: its complaint, where it had one. */
 static void tell_failure(const struct contest *c, const struct published *p, int round, int status, const char *said)
@@ -116,19 +90,18 @@ static double read_summary(const char *path, const struct published *p)
 /* Seconds of a step in our lab; NaN where it failed. A machine card serves all labs that train the same model. */
 static double our_window(const struct contest *c, const struct published *p, int round)
 {
-    char *program = memory_text("%s/%s", c->bin, p->lab), *said = memory_text("%s/said", c->scratch.folder);
     char *out = memory_text("%s/%s", c->scratch.folder, p->has_texts ? "texts" : "samples");
-    char *summary = memory_text("%s/%s/summary.csv", out, p->lab), *name = memory_text("%s", p->name);
-    char backend[] = "--backend=mpi", rounds[] = "--rounds=1", cases[] = "--cases", folder[] = "--out";
-    int status = run((char *[]){ program, backend, rounds, cases, name, folder, out, NULL }, said);
+    char *said = memory_text("%s/said", c->scratch.folder), *summary = memory_text("%s/%s/summary.csv", out, p->lab);
+    const char *words[] = { "--backend=mpi", "--rounds=1", "--cases", p->name, "--out", out, NULL };
+    int status = jobs_try_lab(p->lab, words, said).status;
     double seconds = (double)NAN;
     if (status == STATUS_RIGHT)
         seconds = read_summary(summary, p) * 1e-3;
     else
         tell_failure(c, p, round, status, said);
-    char *const texts[] = { program, said, out, summary, name };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        free(texts[i]);
+    free(summary);
+    free(said);
+    free(out);
     return seconds;
 }
 
@@ -263,10 +236,9 @@ static void play_all(struct contest *c)
 
 void bench_labs(struct bench *bench)
 {
-    struct contest c = { .bench = bench, .bin = job_program(), .rounds = bench_rounds(bench, ROUNDS) };
+    struct contest c = { .bench = bench, .rounds = bench_rounds(bench, ROUNDS) };
     c.peers[0] = (struct peer){ .kind = "", .before = as_it_is };
     c.peers[1] = (struct peer){ .kind = ", pages kept", .before = keeping_pages };
-    *strrchr(c.bin, '/') = '\0';
     c.logs = memory_new((1 + PEERS) * (size_t)c.rounds, sizeof *c.logs);
     for (int i = 0; i < PEERS; i++)
         c.peers[i].logs = c.logs + (ptrdiff_t)(1 + i) * c.rounds;
@@ -279,5 +251,4 @@ void bench_labs(struct bench *bench)
     for (int i = 0; i < PEERS; i++)
         reference_close(&c.peers[i].reference);
     free(c.logs);
-    free(c.bin);
 }
