@@ -9,6 +9,9 @@ milliseconds of the slowest rank's mean step, as published: 12 steps of which 2 
 
     step = stall, fetch + zero_grad, forward, loss, backward with DDP's all-reduces + extra sum or barrier + optimizer
 
+It is written as by somebody who knows DDP: gradients stay in its buckets, zero_grad forgets them, a batch is gathered in
+one call, AdamW is fused where PyTorch has that for the CPU.
+
 After each window replicas must be bit-equal and losses finite, or there is no answer. Ranks that a case does not need are
 stopped, and so are all between windows: gloo's threads look around 100 times a second. They end with the process that was
 started, however that ends.
@@ -266,6 +269,7 @@ def answer(o, cases, workers, question):
 
 def main():
     o = read_options()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends it, and so all ranks, without a word
     status, workers, cases = 0, None, read_cases(o.blog)
     try:
         with tempfile.TemporaryDirectory() as folder:  # of no use any more when all have met

@@ -5,9 +5,10 @@
 #include "rows.h"
 
 struct bench_options {
-    int rounds; /* 0: as many as a part takes by itself */
-    int part;   /* 0: all, else 1 + its place in the list */
-    const char *torch, *out;
+    int rounds;        /* 0: as many as a part takes by itself */
+    int part;          /* 0: all, else 1 + its place in the list */
+    const char *torch; /* NULL: where it usually is */
+    const char *out;
 };
 
 struct bench {

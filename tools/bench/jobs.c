@@ -44,7 +44,7 @@ static double seconds_of(const struct timeval *time)
     return (double)time->tv_sec + 1e-6 * (double)time->tv_usec;
 }
 
-static struct ending wait_for(const char *name, pid_t child, double began)
+static struct ending wait_for(pid_t child, double began)
 {
     int status = 0;
     struct rusage used = { 0 };
@@ -54,10 +54,15 @@ static struct ending wait_for(const char *name, pid_t child, double began)
                              .seconds = world_wall() - began,
                              .busy = seconds_of(&used.ru_utime) + seconds_of(&used.ru_stime),
                              .most_bytes = 1024 * (double)used.ru_maxrss };
-    if (ending.status != STATUS_RIGHT && ending.status != STATUS_CANNOT)
-        die(STATUS_WRONG, "%s ended with status %d; by itself it may say why", name, ending.status);
     if (ending.status == STATUS_CANNOT)
         ending.seconds = ending.busy = ending.most_bytes = (double)NAN;
+    return ending;
+}
+
+static struct ending ended_well(const char *name, struct ending ending)
+{
+    if (ending.status != STATUS_RIGHT && ending.status != STATUS_CANNOT)
+        die(STATUS_WRONG, "%s ended with status %d; by itself it may say why", name, ending.status);
     return ending;
 }
 
@@ -76,7 +81,7 @@ static struct ending run(const struct ranks_job *job, int rounds, const char *ou
     double began = 0;
     pid_t child = start(&began);
     if (child > 0)
-        return wait_for(job->name, child, began);
+        return ended_well(job->name, wait_for(child, began));
     const char *words[] = { memory_text("--job=%s", job->name), memory_text("--rounds=%d", rounds),
                             memory_text("--steps=%d", job->steps), memory_text("--out=%s", out), NULL };
     launch(job, words);
@@ -89,6 +94,11 @@ struct ending jobs_run(const struct ranks_job *job)
 
 struct ending jobs_run_lab(const char *lab, const char *const *words)
 {
+    return ended_well(lab, jobs_try_lab(lab, words, "/dev/null"));
+}
+
+struct ending jobs_try_lab(const char *lab, const char *const *words, const char *said)
+{
     char *self = job_program(), *program = memory_text("%.*s/%s", (int)(strrchr(self, '/') - self), self, lab);
     int count = 0;
     while (words[count])
@@ -99,14 +109,15 @@ struct ending jobs_run_lab(const char *lab, const char *const *words)
         char **argv = memory_new((size_t)count + 2, sizeof *argv);
         argv[0] = program;
         memcpy(argv + 1, words, (size_t)count * sizeof *argv);
-        freopen("/dev/null", "w", stdout);
-        freopen("/dev/null", "w", stderr);
+        freopen("/dev/null", "r", stdin);
+        freopen(said, "w", stdout);
+        dup2(STDOUT_FILENO, STDERR_FILENO);
         execv(program, argv);
         _exit(STATUS_CANNOT);
     }
     free(self);
     free(program);
-    return wait_for(lab, child, began);
+    return wait_for(child, began);
 }
 
 /* --- what ranks found ---------------------------------------------------------------------------------------------- */

@@ -12,8 +12,8 @@ struct ranks_job {
     const char *platform; /* the machine to simulate, which only plain ranks are for; NULL: this one */
 };
 
-/* Runs it and adds a row for each pair that took turns in it; none where it cannot run here. All these end the program with
- * STATUS_WRONG where a process went wrong. */
+/* Runs it and adds a row for each pair that took turns in it; none where it cannot run here. All these but the
+ * last end the program with STATUS_WRONG where a process went wrong. */
 void jobs_add_rows(struct bench *bench, const struct ranks_job *job);
 
 /* What a process and all its children took, from its start to its end. */
@@ -27,5 +27,8 @@ struct ending jobs_run(const struct ranks_job *job);
 
 /* The same of a lab of build/bin with these words, NULL-terminated; what it says is not for people. */
 struct ending jobs_run_lab(const char *lab, const char *const *words);
+
+/* The same of one that may fail: `said` is a file for what it says. */
+struct ending jobs_try_lab(const char *lab, const char *const *words, const char *said);
 
 #endif

@@ -9,22 +9,17 @@
 #include "csv.h"
 #include "die.h"
 #include "files.h"
-#include "job.h"
+#include "jobs.h"
 #include "memory.h"
 #include "mlp.h"
 #include "reference.h"
 #include "scratch.h"
 #include "text_trainer.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { ROUNDS = 5, SCRATCH_BYTES = 64 << 20 }; /* tables, spans and trace of two labs take some 10 MB */
 
@@ -33,6 +28,10 @@ struct published {
     const char *lab, *name;
     bool has_texts; /* it trains on these */
 };
+
+/* Where PyTorch is looked for, unless somebody says where it is: many a machine has a Python of its own before Debian's. */
+static const char *const pythons[] = { "python3", "/usr/bin/python3" };
+enum { PYTHONS = sizeof pythons / sizeof *pythons };
 
 /* PyTorch, and what goes before its words. */
 struct peer {
@@ -45,7 +44,7 @@ struct peer {
 struct contest {
     struct bench *bench;
     struct scratch scratch;
-    char *bin; /* where the labs are: beside this program */
+    const char *python;
     int rounds, cases;
     double *logs; /* (rounds) of our seconds, summed over the cases */
     struct peer peers[2];
@@ -61,26 +60,6 @@ static const char *const keeping_pages[] = { "env",
                                              NULL };
 
 /* --- ours -------------------------------------------------------------------------------------------------------- */
-
-/* Runs a program, which reads nothing, and adds all that it says to `said`. Returns its exit status; 128 and the signal's
- * number where one ended it. */
-static int run(char *const *words, const char *said)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, said, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    pid_t child;
-    int error = posix_spawn(&child, words[0], &actions, NULL, words, environ), status = 0;
-    posix_spawn_file_actions_destroy(&actions);
-    if (error)
-        die(STATUS_WRONG, "%s cannot be started: %s; build again", words[0], strerror(error));
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            die(STATUS_WRONG, "nobody knows how %s ended: %s", words[0], strerror(errno));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
 
 /* The last line of what a lab said: its complaint, where it had one. */
 static void tell_failure(const struct contest *c, const struct published *p, int round, int status, const char *said)
@@ -111,19 +90,18 @@ static double read_summary(const char *path, const struct published *p)
 /* Seconds of a step in our lab; NaN where it failed. A machine card serves all labs that train the same model. */
 static double our_window(const struct contest *c, const struct published *p, int round)
 {
-    char *program = memory_text("%s/%s", c->bin, p->lab), *said = memory_text("%s/said", c->scratch.folder);
     char *out = memory_text("%s/%s", c->scratch.folder, p->has_texts ? "texts" : "samples");
-    char *summary = memory_text("%s/%s/summary.csv", out, p->lab), *name = memory_text("%s", p->name);
-    char backend[] = "--backend=mpi", rounds[] = "--rounds=1", cases[] = "--cases", folder[] = "--out";
-    int status = run((char *[]){ program, backend, rounds, cases, name, folder, out, NULL }, said);
+    char *said = memory_text("%s/said", c->scratch.folder), *summary = memory_text("%s/%s/summary.csv", out, p->lab);
+    const char *words[] = { "--backend=mpi", "--rounds=1", "--cases", p->name, "--out", out, NULL };
+    int status = jobs_try_lab(p->lab, words, said).status;
     double seconds = (double)NAN;
     if (status == STATUS_RIGHT)
         seconds = read_summary(summary, p) * 1e-3;
     else
         tell_failure(c, p, round, status, said);
-    char *const texts[] = { program, said, out, summary, name };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        free(texts[i]);
+    free(summary);
+    free(said);
+    free(out);
     return seconds;
 }
 
@@ -135,7 +113,7 @@ static void start_peer(const struct contest *c, struct peer *peer)
     int count = 0;
     for (int i = 0; peer->before[i]; i++)
         words[count++] = memory_text("%s", peer->before[i]);
-    words[count++] = memory_text("%s", c->bench->options.torch);
+    words[count++] = memory_text("%s", c->python);
     words[count++] = memory_text("%s", LOCKSTEP_SOURCE "/tools/torch_labs.py");
     reference_open(&peer->reference, words);
     peer->is_gone = peer->reference.process == 0;
@@ -181,16 +159,23 @@ static double their_window(const struct contest *c, struct peer *peer, const str
 static bool meet(struct contest *c)
 {
     struct peer *first = &c->peers[0];
-    if (strcmp(c->bench->options.torch, "none") == 0) {
+    const char *told = c->bench->options.torch;
+    if (told && strcmp(told, "none") == 0) {
         printf("not measured: --torch none\n");
         return false;
     }
-    for (int i = 0; i < PEERS && !first->is_gone; i++)
-        start_peer(c, &c->peers[i]);
+    first->is_gone = true;
+    for (int i = 0; i < (told ? 1 : PYTHONS) && first->is_gone; i++) {
+        c->python = told ? told : pythons[i];
+        start_peer(c, first);
+        if (first->is_gone)
+            printf("%s: %s\n", c->python, first->reference.lacks);
+    }
     if (first->is_gone) {
-        printf("not measured: %s (--torch names a Python)\n", first->reference.lacks);
+        printf("not measured: no PyTorch; --torch names the Python that has it\n");
         return false;
     }
+    start_peer(c, &c->peers[1]);
     printf("beside %s\n", first->reference.about);
     rows_tell(&c->bench->rows, "torch", first->reference.about);
     return true;
@@ -200,8 +185,7 @@ static bool meet(struct contest *c)
 
 static void play_case(struct contest *c, const struct published *p)
 {
-    double *seconds =
-        memory_new((1 + PEERS) * (size_t)c->rounds, sizeof *seconds); /* (side, round); the first is ours */
+    double *seconds = memory_new((1 + PEERS) * (size_t)c->rounds, sizeof *seconds); /* (side, round), ours first */
     for (int round = 0; round < c->rounds; round++)
         for (int turn = 0; turn <= PEERS; turn++) {
             int side = round % 2 ? PEERS - turn : turn;
@@ -252,10 +236,9 @@ static void play_all(struct contest *c)
 
 void bench_labs(struct bench *bench)
 {
-    struct contest c = { .bench = bench, .bin = job_program(), .rounds = bench_rounds(bench, ROUNDS) };
+    struct contest c = { .bench = bench, .rounds = bench_rounds(bench, ROUNDS) };
     c.peers[0] = (struct peer){ .kind = "", .before = as_it_is };
     c.peers[1] = (struct peer){ .kind = ", pages kept", .before = keeping_pages };
-    *strrchr(c.bin, '/') = '\0';
     c.logs = memory_new((1 + PEERS) * (size_t)c.rounds, sizeof *c.logs);
     for (int i = 0; i < PEERS; i++)
         c.peers[i].logs = c.logs + (ptrdiff_t)(1 + i) * c.rounds;
@@ -268,5 +251,4 @@ void bench_labs(struct bench *bench)
     for (int i = 0; i < PEERS; i++)
         reference_close(&c.peers[i].reference);
     free(c.logs);
-    free(c.bin);
 }
