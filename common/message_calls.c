@@ -84,7 +84,7 @@ static void refuse_too_large(const struct sum *sum)
     if (sum->count > INT_MAX)
         die(STATUS_WRONG, "%zu elements are too many for one all-reduce; the most is %d", sum->count, INT_MAX);
     const size_t most_simulated = (size_t)1 << 31; /* SMPI's offsets are int */
-    if (world_is_simulated() && sum_bytes(sum) > most_simulated)
+    if (sum_bytes(sum) > most_simulated && world_is_simulated())
         die(STATUS_CANNOT,
             "%.1f GB are too much for one simulated all-reduce; the most is %.1f GB: ask for smaller ones",
             (double)sum_bytes(sum) / 1e9, (double)most_simulated / 1e9);
