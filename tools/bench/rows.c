@@ -60,7 +60,7 @@ static void write_all(const struct rows *rows)
     file_commit(&file);
 }
 
-enum { WHAT_WIDTH = 58 };
+enum { WHAT_WIDTH = 68 };
 
 void rows_heading(const char *title)
 {
