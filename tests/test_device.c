@@ -1024,8 +1024,8 @@ int main(int count, char **argument)
         fprintf(stderr, "usage: test_device CPU_MODULE [bits]\n");
         return 2;
     }
+    load_cpu(argument[1]); /* first: it lets denormals be zero, and a stand-in's threads have that of who starts them */
     device_open(0, PRECISION_FP32);
-    load_cpu(argument[1]);
     if (count == 3) {
         printf("%llx\n", (unsigned long long)digest_all());
         device_close();
