@@ -3,18 +3,40 @@
 #include "jobs.h"
 
 #include "cores.h"
+#include "die.h"
+#include "files.h"
 #include "memory.h"
+#include "scratch.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { ROUNDS = 10 };
+enum { ROUNDS = 10, TRIES = 10, SCRATCH_BYTES = 16 << 20 };
+
+/* Seconds of a lab that kept its card: of steps as short as these one in some is so far off that the lab measures the card
+ * again, which is no start. */
+static double time_lab(const char *const *words, const char *said)
+{
+    double seconds = (double)NAN;
+    for (int i = 0; i < TRIES && isnan(seconds); i++) {
+        struct ending ending = jobs_try_lab("01_straggler", words, said);
+        char *text = file_read(said, NULL);
+        if (ending.status != STATUS_RIGHT || !text)
+            die(STATUS_WRONG, "01_straggler ended with status %d; by itself it may say why", ending.status);
+        if (!strstr(text, "measuring the machine card"))
+            seconds = ending.seconds;
+        free(text);
+    }
+    return seconds;
+}
 
 void bench_start(struct bench *bench)
 {
     int rounds = bench_rounds(bench, ROUNDS), ranks = cores_here() < 2 ? 1 : 2;
     const struct ranks_job plain = { .name = "plain", .ranks = ranks };
-    char *folder = memory_text("%s/bench_start", bench->options.out), *count = memory_text("%d", ranks);
+    struct scratch scratch = scratch_open(SCRATCH_BYTES);
+    char *said = memory_text("%s/said", scratch.folder), *count = memory_text("%d", ranks);
     const char *words[] = { "--backend",
                             "mpi",
                             "--ranks",
@@ -34,19 +56,20 @@ void bench_start(struct bench *bench)
                             "--cases",
                             "baseline",
                             "--out",
-                            folder,
+                            scratch.folder,
                             NULL };
     double *ours = memory_new((size_t)rounds, sizeof *ours), *alone = memory_new((size_t)rounds, sizeof *alone);
     rows_heading("Start and end");
-    jobs_run_lab("01_straggler", words); /* measures the card, which is kept */
+    jobs_try_lab("01_straggler", words, said); /* measures the card, which is kept */
     for (int i = 0; i < rounds; i++) {
-        ours[i] = jobs_run_lab("01_straggler", words).seconds;
+        ours[i] = time_lab(words, said);
         alone[i] = jobs_run(&plain).seconds;
     }
     rows_add_rounds(&bench->rows, memory_text("a lab of 4 steps, %d ranks, against MPI that starts and ends, s", ranks),
                     1, ours, alone, rounds, (double)NAN);
     free(ours);
     free(alone);
-    free(folder);
+    free(said);
     free(count);
+    scratch_close(&scratch);
 }
