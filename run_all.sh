@@ -11,7 +11,7 @@ readonly option_rows=(
     "--test          | set up, build, run every test"
     "--scale         | many ranks instead: up to 256 on simulated GPU clusters, up to 16384 by formula"
     "--bench [WORD]  | how close to the limit is what we measure with? Training steps, all-reduces, the harness, beside raw"
-    "                | MPI, PyTorch and, on a GPU, its peak (half an hour); with the word  faults : break runs on purpose,"
+    "                | MPI, PyTorch and, on a GPU, its peak (a quarter of an hour); with the word  faults : break runs on purpose,"
     "                | some hundred times, and count what should not be (more than an hour)"
     "--report        | only make the pages anew, from the results that are there"
     "--quick         | fewer rounds: ratios without interval, in less than a minute per lab"

@@ -101,11 +101,12 @@ void board_close(struct board *board)
     free(board);
 }
 
-/* Nobody else counts here. */
-static void count_move(struct line *mine)
+/* Nobody else counts here. Who enters a second time, to say where it is, stays inside. */
+static void count_move(struct line *mine, bool inside)
 {
-    unsigned moves = atomic_load_explicit(&mine->moves, memory_order_relaxed);
-    atomic_store_explicit(&mine->moves, moves + 1, memory_order_release); /* after the call that it is about */
+    unsigned moves = atomic_load_explicit(&mine->moves, memory_order_relaxed) + 1;
+    moves += (moves % 2 != 0) != inside;
+    atomic_store_explicit(&mine->moves, moves, memory_order_release); /* after the call that it is about */
 }
 
 static bool is_inside(const struct line *line)
@@ -118,14 +119,14 @@ void board_enter(struct board *board, const struct call *call)
     if (!board || !board->mine)
         return;
     board->mine->call = *call;
-    count_move(board->mine);
+    count_move(board->mine, true);
 }
 
 void board_leave(struct board *board)
 {
     if (!board || !board->mine)
         return;
-    count_move(board->mine);
+    count_move(board->mine, false);
 }
 
 void board_beat(struct board *board, double allowed)

@@ -15,11 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHECKED_MOST = 4096 }; /* elements of a checked sum that are compared */
+/* Elements of a checked sum that are compared, and how many of them lie together: what a step keeps of its terms then lies in a
+ * few places of memory and not in thousands. */
+enum { CHECKED_MOST = 4096, RUN = 256, RUNS_MOST = CHECKED_MOST / RUN };
 
-/* Elements first, first + stride, … of a buffer. */
+/* Of a buffer: `runs` runs of so many elements, from `first` on, each beginning `stride` runs behind the one before. */
 struct sample {
-    size_t first, stride, count;
+    size_t first, run, stride, runs;
 };
 
 /* What this rank sent, where the result takes its place. */
@@ -72,11 +74,22 @@ void collective_close(struct collective *c)
     free(c);
 }
 
-/* Evenly spread; the n-th check begins with the buffer's last element, and each goes one further. */
+/* Evenly spread: the first check has the buffer's last element, and each goes a run further. When all had their turn runs are
+ * counted from the buffer's begin, and then from its end again, for the elements that no run had. */
 static struct sample choose_sample(size_t elements, size_t n)
 {
-    size_t stride = (elements + CHECKED_MOST - 1) / CHECKED_MOST, first = (elements - 1 + n) % stride;
-    return (struct sample){ .first = first, .stride = stride, .count = (elements - first + stride - 1) / stride };
+    if (elements <= CHECKED_MOST)
+        return (struct sample){ .run = elements, .stride = 1, .runs = elements > 0 };
+    size_t runs = elements / RUN, stride = (runs + RUNS_MOST - 1) / RUNS_MOST, first = (runs - 1 + n) % stride;
+    size_t begin = n / stride % 2 ? 0 : elements % RUN;
+    return (struct sample){
+        .first = begin + first * RUN, .run = RUN, .stride = stride, .runs = (runs - first + stride - 1) / stride
+    };
+}
+
+static size_t place_of(const struct sample *s, size_t i)
+{
+    return s->first + i / s->run * s->stride * s->run + i % s->run;
 }
 
 static size_t wire_size(enum wire wire)
@@ -96,9 +109,9 @@ static void widen(float *out, enum wire wire, const void *elements, size_t count
 static void take_sample(float *out, enum wire wire, const void *buffer, struct sample s)
 {
     size_t size = wire_size(wire);
-    void *elements = memory_new(s.count, size);
-    device_sample(elements, (const char *)buffer + s.first * size, size, s.stride, s.count);
-    widen(out, wire, elements, s.count);
+    void *elements = memory_new(s.run * s.runs, size);
+    device_sample(elements, (const char *)buffer + s.first * size, s.run * size, s.stride, s.runs);
+    widen(out, wire, elements, s.run * s.runs);
     free(elements);
 }
 
@@ -106,15 +119,15 @@ static void take_sample(float *out, enum wire wire, const void *buffer, struct s
  * new buffer but for the first time, as a step may be measured. */
 static void keep(struct collective *c, struct kept *kept, const struct sum *sum)
 {
-    kept->of.count = 0;
+    kept->of.runs = 0;
     if (c->check == CHECK_NOTHING || sum->send != sum->receive || sum->count == 0)
         return;
     if (!kept->terms)
         kept->terms = device_stage_new(CHECKED_MOST * sizeof(float));
     kept->of = choose_sample(sum->count, c->checks++);
     size_t size = wire_size(sum->wire);
-    device_sample_later(kept->terms, (const char *)sum->send + kept->of.first * size, size, kept->of.stride,
-                        kept->of.count);
+    device_sample_later(kept->terms, (const char *)sum->send + kept->of.first * size, kept->of.run * size,
+                        kept->of.stride, kept->of.runs);
 }
 
 /* This rank's terms of the elements that are looked at; false when they are gone. */
@@ -128,9 +141,9 @@ static bool recall(struct collective *c, const struct sum *sum, const struct kep
     }
     *chosen = kept->of;
     device_wait();
-    if (chosen->count > 0)
-        widen(terms, sum->wire, kept->terms, chosen->count);
-    return chosen->count > 0;
+    if (chosen->runs > 0)
+        widen(terms, sum->wire, kept->terms, chosen->run * chosen->runs);
+    return chosen->runs > 0;
 }
 
 /* Compares elements of the result with sums in double precision. An n-term sum in any order is off by at most (n - 1)
@@ -148,7 +161,7 @@ static void check_sum(struct collective *c, const struct sum *sum, const struct 
                    sum->step + 1, sum->sequence);
         return;
     }
-    size_t checked = chosen.count;
+    size_t checked = chosen.run * chosen.runs;
     float *all = memory_new(checked * (size_t)ranks, sizeof *all);
     take_sample(got, sum->wire, sum->receive, chosen);
     world_share(c->world, mine, checked * sizeof *mine, all);
@@ -162,8 +175,7 @@ static void check_sum(struct collective *c, const struct sum *sum, const struct 
         }
         if (!(fabs((double)got[i] - exact) <= (ranks + 1) * unit * magnitude + 1e-37)) {
             faults_add(&c->wrong, "step %d, all-reduce %d: element %zu of %zu is %g, and the ranks' terms add up to %g",
-                       sum->step + 1, sum->sequence, chosen.first + i * chosen.stride, sum->count, (double)got[i],
-                       exact);
+                       sum->step + 1, sum->sequence, place_of(&chosen, i), sum->count, (double)got[i], exact);
             break;
         }
     }

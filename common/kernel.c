@@ -13,16 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define VARIABLE "OPENBLAS_CORETYPE"
-
 /* Less may be noise, and a choice that changes, changes the last bits of all results. */
 static const double KERNEL_GAIN = 0.03;
 
 enum { TURNS = 3, NAME = 32, KERNELS_MOST = 8, CPU = 128 };
 
-/* Beside OpenBLAS's own choice. One that a processor cannot run ends in a process of its own; of other kinds of processors
- * OpenBLAS knows none of these, and takes its own. */
-static const char *const others[] = { "Haswell", "Zen", "SkylakeX", NULL };
+const char *const kernel_others[] = { "Haswell", "Zen", "SkylakeX", NULL };
 
 /* OpenBLAS's own names; another BLAS does without them. */
 extern char *openblas_get_corename(void) __attribute__((weak));
@@ -45,14 +41,15 @@ static char *path_of(const char *name)
     return job_library("cores", name);
 }
 
-/* What a choice is good for: this processor, this library. */
+/* What a choice is good for: this processor, by its name and by what OpenBLAS takes it for (a cloud calls several the same), and
+ * this library. Before a choice is made. */
 static char *key_now(void)
 {
     char cpu[CPU], library[NAME] = "";
     cores_name(cpu, sizeof cpu);
     sscanf(openblas_get_config(), "%*s %31s",
            library); /* "OpenBLAS 0.3.21 …", of which the rest tells the kernel in use */
-    return memory_text("%s; OpenBLAS %s; lockstep %s", cpu, library, LOCKSTEP_VERSION);
+    return memory_text("%s; OpenBLAS %s, %s; lockstep %s", cpu, library, openblas_get_corename(), LOCKSTEP_VERSION);
 }
 
 static void keep(const struct trial *trial, const struct kernel *chosen)
@@ -105,9 +102,9 @@ static double try_once(const char *program, const char *name)
     static const char products[] = "128x1024x1024,nn 128x1024x1024,nt 1024x1024x128,tn";
     char taken[NAME] = "", line[256];
     double seconds = INFINITY;
-    setenv(VARIABLE, name, 1);
+    setenv(KERNEL_VARIABLE, name, 1);
     FILE *lines = job_listen(program, products, "");
-    unsetenv(VARIABLE);
+    unsetenv(KERNEL_VARIABLE);
     while (fgets(line, sizeof line, lines))
         if (sscanf(line, "kernel %31s seconds %lf", taken, &seconds) == 2)
             continue;
@@ -125,9 +122,9 @@ static void add(struct trial *trial, const char *name)
 static void try_all(struct trial *trial, const char *program)
 {
     add(trial, openblas_get_corename());
-    for (int i = 0; others[i]; i++)
-        if (strcmp(others[i], trial->kernel[0].name) != 0)
-            add(trial, others[i]);
+    for (int i = 0; kernel_others[i]; i++)
+        if (strcmp(kernel_others[i], trial->kernel[0].name) != 0)
+            add(trial, kernel_others[i]);
     for (int turn = 0; turn < TURNS; turn++)
         for (int i = 0; i < trial->count; i++)
             trial->kernel[i].seconds = fmin(trial->kernel[i].seconds, try_once(program, trial->kernel[i].name));
@@ -157,13 +154,13 @@ static void tell(const struct trial *trial, const struct kernel *chosen)
         text = joined;
     }
     fprintf(stderr, "OpenBLAS's kernels, a layer's products: %s; taking %s (%s=NAME overrides)\n", text, chosen->name,
-            VARIABLE);
+            KERNEL_VARIABLE);
     free(text);
 }
 
 static bool can_choose(void)
 {
-    const char *told = getenv(VARIABLE);
+    const char *told = getenv(KERNEL_VARIABLE);
     return !(told && *told) && openblas_get_corename && openblas_get_config;
 }
 
@@ -189,11 +186,13 @@ static bool find(char name[NAME])
 
 static void take(const char *name, char *const *arguments)
 {
-    setenv(VARIABLE, name, 1);
+    setenv(KERNEL_VARIABLE, name, 1);
     if (strcmp(name, openblas_get_corename()) == 0)
         return;
     fflush(NULL);
-    execv("/proc/self/exe", arguments);
+    char *program = job_program();
+    execv(program, arguments);
+    free(program);
     warn("cannot start again with OpenBLAS's kernel %s; going on with %s", name, openblas_get_corename());
 }
 

@@ -67,13 +67,19 @@ fake_torch() # NAME FIRST-LINE REST: `line` is the question, `parameters` what t
     chmod +x "$1"
 }
 
-run() # ARGUMENT...: `said` is what it wrote
+run_to() # STATUS ARGUMENT...: `said` is what it wrote
 {
-    local got
+    local wanted=$1 got
+    shift
     rm -rf results order told
     said=$(timeout 100 bin/bench --part labs --out results "$@" 2>&1 </dev/null)
     got=$?
-    ((got == 0)) || complain "$*: status $got"
+    ((got == wanted)) || complain "$*: status $got, not $wanted"
+}
+
+run() # ARGUMENT...
+{
+    run_to 0 "$@"
 }
 
 rows() # the table without its names; a value per blank
@@ -150,16 +156,21 @@ test_broken()
     expect "why it is gone" 2 "$(grep -c 'weak_ws4, round 1 of 1.*PyTorch stopped: for good' <<<"$said")"
 
     printf '#!/bin/bash\necho something\necho boom >&2\nexit 3\n' >bin/02_rank0_host
-    run --rounds 1 --torch ./beside
+    run_to 1 --rounds 1 --torch ./beside
     says "barrier_ws4, round 1 of 1: our lab ended with status 3: boom"
     expect "rows of the other labs" "$(wanted_names | sed '3,4d; 25,26d')" "$(rows | cut -d, -f1)"
     fake_lab 02_rank0_host
 }
 
+left_behind() # folders of jobs, there at any time
+{
+    find /dev/shm /tmp -maxdepth 1 -name 'lockstep-*' 2>/dev/null | sort
+}
+
 # The real labs take the words; one of them, at toy size, and its table are what is read.
 test_real()
 {
-    local lab
+    local lab before
     for lab in "${labs[@]}"; do
         mv "bin/$lab" "bin/$lab.fake"
         printf '#!/bin/bash\n"%s" "$@" --dry-run >/dev/null && exec "$0.fake" "$@"\n' "$bin/$lab" >"bin/$lab"
@@ -167,10 +178,11 @@ test_real()
     done
     printf '#!/bin/bash\nexec "%s" "$@" --ranks 2 --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10\n' \
         "$bin/01_straggler" >bin/01_straggler
+    before=$(left_behind)
     run --rounds 1 --torch ./beside
     expect "rows of real labs" "$(wanted_names)" "$(rows | cut -d, -f1)"
     rows | awk -F, 'NR < 3 && !($2 > 40 && $2 < 10000) { exit 1 }' || complain "a sleep of 40 ms took: $(rows | head -n 2)"
-    expect "folders left behind" '' "$(find /dev/shm /tmp -maxdepth 1 -name "lockstep-$$*" 2>/dev/null)"
+    expect "folders left behind" "$before" "$(left_behind)"
 }
 
 # --- PyTorch itself -------------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ test_waiting()
 test_start()
 {
     run 0 --part start
-    rows "a lab of 4 steps, $((cores < 2 ? 1 : 2)) ranks, against MPI that starts and ends, s"
+    rows "a lab of 4 steps, $((cores < 2 ? 1 : 2)) ranks, card kept, against MPI that starts and ends, s"
 }
 
 test_simulated() # once: without an interval

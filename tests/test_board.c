@@ -40,6 +40,8 @@ static pid_t start_rank(const char *path, int rank, int sequence)
             .sequence = sequence == NOWHERE ? 0 : sequence, .ranks = RANKS, .step = 5, .bytes = 12500000
         };
         board_enter(board, &call);
+        if (sequence % 2 == 0)
+            board_enter(board, &call); /* who says it twice is no less inside */
         if (sequence == NOWHERE)
             board_leave(board);
         if (write(ready[1], "!", 1) != 1)

@@ -251,7 +251,11 @@ static void the_kernel_tells_of_it(void **state)
     memory_unmap(memory, BYTES);
     footprint_restart();
     const struct footprint without = footprint_here();
-    assert_true(without.most <= with - BYTES / 2.0 || without.most >= with); /* the latter where the kernel refuses */
+    FILE *reset = fopen("/proc/self/clear_refs", "w"); /* what a kernel may refuse */
+    if (reset && fputs("5", reset) >= 0 && fflush(reset) == 0)
+        assert_true(without.most <= with - BYTES / 2.0);
+    if (reset)
+        fclose(reset);
     assert_true(without.now <= with - BYTES / 2.0);
 }
 

@@ -50,8 +50,7 @@ static void the_cut_and_the_larger_batch_are_settings(void **state)
     assert_predicted("small_accumulate", o, &card, 7.2 + 12.8 + 10, exact);
 }
 
-/* Gradients that take 1 ms to read or write: the first of four is copied (2), three are added (3 each). A sum of one
- * rank is a copy. */
+/* Gradients that take 1 ms to read or write: the first of four is copied (2), three are added (3 each). */
 static void adding_up_is_paid_for(void **state)
 {
     (void)state;

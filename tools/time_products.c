@@ -21,9 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
-enum { REPEATS = 6, LINE = 256, SIDE_MOST = 65536 };
-static const double WINDOW = 0.01; /* seconds */
+enum { REPEATS = 6, LINE = 256, SIDE_MOST = 65536, LEAST = 5, MOST = 1000, PATIENCE_S = 30 };
+static const double WINDOW = 0.01; /* seconds, of LEAST to MOST products */
 
 /* OpenBLAS's own names. */
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
@@ -103,7 +104,7 @@ static double mean_of_window(struct product *p)
 {
     open_product(p);
     double once = fmin(seconds_of(p), seconds_of(p));
-    int times = (int)fmin(1000, ceil(WINDOW / once));
+    int times = (int)fmin(MOST, fmax(LEAST, ceil(WINDOW / once)));
     double began = world_now();
     for (int i = 0; i < times; i++)
         multiply(p);
@@ -147,9 +148,11 @@ int main(int argc, char **argv)
     if (!openblas_get_corename || !openblas_set_num_threads)
         die(STATUS_CANNOT, "another BLAS than OpenBLAS has no kernels to choose from");
     openblas_set_num_threads(1);
-    if (argc > 1 && *argv[1])
+    if (argc > 1 && *argv[1]) {
+        alarm(PATIENCE_S); /* one that hangs is none */
         tell_all(argv[1]);
-    else
+    } else {
         answer_all();
+    }
     return STATUS_RIGHT;
 }

@@ -47,6 +47,7 @@ from torch_step import F, SIZES, MLP, Transformer, adamw, torch
 
 WORLDS = (1, 2, 4)
 PROCESSES = WORLDS[-1]
+CORES = sorted(os.sched_getaffinity(0))
 SET = 24 * 128  # samples, as our labs make them: 12 steps of 2 ranks with 128 each
 EXTRA = 128 * 2**20 // 4  # floats
 PATIENCE_S = 120  # for a window, or a start; what takes longer hangs
@@ -156,6 +157,8 @@ class Rank:
     def window(self, case):
         """Parameters, mean seconds of a step, last loss, and what must be equal on all ranks."""
         torch.manual_seed(1234 + self.rank)  # DDP takes rank 0's weights
+        torch.set_flush_denormal(True)  # as our ranks have it, and a core each where there are enough
+        os.sched_setaffinity(0, {CORES[self.rank]} if case.ranks <= len(CORES) else CORES)
         trains, rate = (Transformer, 2e-3) if case.settings else (MLP, 1e-3)
         model = torch.nn.parallel.DistributedDataParallel(
             trains(self.o), process_group=self.groups[case.ranks], gradient_as_bucket_view=True

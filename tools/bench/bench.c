@@ -78,5 +78,5 @@ int main(int argc, char **argv)
             parts[i](&bench);
     printf("\nAll lines: %s/bench.csv\n", folder);
     rows_close(&bench.rows);
-    return STATUS_RIGHT;
+    return bench.went_wrong ? STATUS_WRONG : STATUS_RIGHT;
 }

@@ -4,6 +4,8 @@
 
 #include "rows.h"
 
+#include <stdbool.h>
+
 struct bench_options {
     int rounds;        /* 0: as many as a part takes by itself */
     int part;          /* 0: all, else 1 + its place in the list */
@@ -14,6 +16,7 @@ struct bench_options {
 struct bench {
     struct bench_options options;
     struct rows rows;
+    bool went_wrong; /* a lab failed in a round: its rows lack what may have been the slowest */
 };
 
 /* Turns of a pair that usually takes so many. */

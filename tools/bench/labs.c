@@ -10,6 +10,7 @@
 #include "die.h"
 #include "files.h"
 #include "jobs.h"
+#include "kernel.h"
 #include "memory.h"
 #include "mlp.h"
 #include "reference.h"
@@ -99,6 +100,7 @@ static double our_window(const struct contest *c, const struct published *p, int
         seconds = read_summary(summary, p) * 1e-3;
     else
         tell_failure(c, p, round, status, said);
+    c->bench->went_wrong |= status != STATUS_RIGHT && status != STATUS_CANNOT;
     free(summary);
     free(said);
     free(out);
@@ -107,6 +109,7 @@ static double our_window(const struct contest *c, const struct published *p, int
 
 /* --- theirs ------------------------------------------------------------------------------------------------------ */
 
+/* Without the kernel that we may have taken for OpenBLAS: PyTorch has its own choice. */
 static void start_peer(const struct contest *c, struct peer *peer)
 {
     char *words[REFERENCE_WORDS_MOST] = { 0 };
@@ -115,7 +118,13 @@ static void start_peer(const struct contest *c, struct peer *peer)
         words[count++] = memory_text("%s", peer->before[i]);
     words[count++] = memory_text("%s", c->python);
     words[count++] = memory_text("%s", LOCKSTEP_SOURCE "/tools/torch_labs.py");
+    const char *told = getenv(KERNEL_VARIABLE);
+    char *kernel = told ? memory_text("%s", told) : NULL;
+    unsetenv(KERNEL_VARIABLE);
     reference_open(&peer->reference, words);
+    if (kernel)
+        setenv(KERNEL_VARIABLE, kernel, 1);
+    free(kernel);
     peer->is_gone = peer->reference.process == 0;
     for (int i = 0; i < count; i++)
         free(words[i]);

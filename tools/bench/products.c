@@ -1,6 +1,7 @@
 #include "products.h"
 
 #include "job.h"
+#include "kernel.h"
 #include "memory.h"
 
 #include <math.h>
@@ -8,31 +9,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VARIABLE "OPENBLAS_CORETYPE"
-static const char *const kernels[MAKERS_MOST] = { "Haswell", "Zen", "SkylakeX", "Cooperlake" };
+/* One more, of this name; NULL is OpenBLAS's own choice. */
+static void add_maker(struct makers *makers, const char *kernel)
+{
+    char *program = job_library("cores", "time_products"), *words[] = { program, NULL };
+    struct reference *maker = &makers->maker[makers->count];
+    if (kernel)
+        setenv(KERNEL_VARIABLE, kernel, 1);
+    else
+        unsetenv(KERNEL_VARIABLE);
+    reference_open(maker, words);
+    const char *name = strrchr(maker->about, ' ');
+    bool is_other = name && (!kernel || strcmp(name + 1, kernel) == 0); /* else it took one that has its own turn */
+    for (int i = 0; i < makers->count; i++)
+        is_other &= strcmp(makers->maker[i].about, maker->about) != 0;
+    if (maker->process && is_other)
+        makers->count++;
+    else
+        reference_close(maker);
+    free(program);
+}
 
 void makers_open(struct makers *makers)
 {
-    char *program = job_library("cores", "time_products"), *words[] = { program, NULL };
-    const char *told = getenv(VARIABLE);
+    const char *told = getenv(KERNEL_VARIABLE);
     char *before = told ? memory_text("%s", told) : NULL;
     makers->count = 0;
-    for (int i = 0; i < MAKERS_MOST; i++) {
-        struct reference *maker = &makers->maker[makers->count];
-        setenv(VARIABLE, kernels[i], 1);
-        reference_open(maker, words);
-        const char *name = strrchr(maker->about, ' ');
-        if (maker->process && name && strcmp(name + 1, kernels[i]) == 0)
-            makers->count++;
-        else
-            reference_close(maker); /* it took another, which has its own turn */
-    }
+    add_maker(makers, NULL);
+    for (int i = 0; kernel_others[i] && makers->count < MAKERS_MOST; i++)
+        add_maker(makers, kernel_others[i]);
     if (before)
-        setenv(VARIABLE, before, 1);
+        setenv(KERNEL_VARIABLE, before, 1);
     else
-        unsetenv(VARIABLE);
+        unsetenv(KERNEL_VARIABLE);
     free(before);
-    free(program);
 }
 
 void makers_close(struct makers *makers)

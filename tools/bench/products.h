@@ -6,9 +6,9 @@
 #include "reference.h"
 #include "step_counts.h"
 
-enum { MAKERS_MOST = 4, PRODUCTS_MOST = 3 * STEP_LAYERS_MOST, PRODUCT_WORDS = 48 };
+enum { MAKERS_MOST = 8, PRODUCTS_MOST = 3 * STEP_LAYERS_MOST, PRODUCT_WORDS = 48 };
 
-/* The kernels that can be had. */
+/* The kernels that can be had: OpenBLAS's own choice, and those of kernel.h that the processor can run. */
 struct makers {
     struct reference maker[MAKERS_MOST];
     int count;

@@ -32,11 +32,11 @@ void rows_tell(struct rows *rows, const char *key, const char *value)
 
 static const char *holds(const struct bench_row *row)
 {
-    double low = isnan(row->ratio.low) ? row->ratio.value : row->ratio.low;
-    double high = isnan(row->ratio.high) ? row->ratio.value : row->ratio.high;
     if (isnan(row->goal))
         return "";
-    return high <= row->goal ? "yes" : low > row->goal ? "no" : "not resolved";
+    return row->ratio.high <= row->goal ? "yes"
+           : row->ratio.low > row->goal ? "no"
+                                        : "not resolved"; /* so without any */
 }
 
 static void write_all(const struct rows *rows)

@@ -3,8 +3,9 @@
  * bench.csv:
  *     what               what was measured, and the unit of the next two columns
  *     ours, reference    medians of all rounds
- *     ratio, low, high   ours / reference of paired rounds: geometric mean, Student's 95 %; low and high are blank where
- *                        nothing was drawn by chance
+ *     ratio, low, high   ours / reference of paired rounds: geometric mean, Student's 95 %; low and high are blank after a
+ *                        single round. Medians of noisy rounds need not have this ratio. Memory is held against a count,
+ *                        which takes no turns
  *     goal, holds        what the ratio is meant not to exceed: yes where the interval's upper end does not, no where its
  *                        lower end does, else not resolved; blank where nothing was promised */
 #ifndef LOCKSTEP_BENCH_ROWS_H

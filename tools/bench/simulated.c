@@ -6,22 +6,21 @@
 
 #include "memory.h"
 #include "platform.h"
+#include "scratch.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 5, RANKS = 64, FEW = 4, MORE = 44 };
+enum { ROUNDS = 5, RANKS = 64, FEW = 4, MORE = 44, SCRATCH_BYTES = 32 << 20 };
 static const char PLATFORM[] = "gpu_cluster_400g", LAB[] = "01_straggler";
 
-static struct ending run_lab(const struct bench *bench, int steps)
+static struct ending run_lab(const char *folder, int steps)
 {
-    char *folder = memory_text("%s/bench_simulated", bench->options.out);
     char *ranks = memory_text("%d", RANKS), *count = memory_text("%d", steps);
     const char *words[] = { "--platform", PLATFORM,  "--ranks",  ranks,   "--rounds", "1", "--steps",
                             count,        "--cases", "baseline", "--out", folder,     NULL };
     struct ending ending = jobs_run_lab(LAB, words);
-    free(folder);
     free(ranks);
     free(count);
     return ending;
@@ -45,6 +44,7 @@ void bench_simulated(struct bench *bench)
         printf("none here: %s\n", lacks);
         return;
     }
+    struct scratch scratch = scratch_open(SCRATCH_BYTES);
     enum { STEP, START, MEMORY, QUANTITIES };
     int rounds = bench_rounds(bench, ROUNDS);
     double *values = memory_new(2 * QUANTITIES * (size_t)rounds, sizeof *values), *ours[QUANTITIES], *alone[QUANTITIES];
@@ -53,8 +53,8 @@ void bench_simulated(struct bench *bench)
         alone[i] = ours[i] + rounds;
     }
     for (int i = 0; i < rounds; i++) {
-        struct ending few = run_lab(bench, FEW), plain_few = run_plain(FEW);
-        struct ending more = run_lab(bench, MORE), plain_more = run_plain(MORE);
+        struct ending few = run_lab(scratch.folder, FEW), plain_few = run_plain(FEW);
+        struct ending more = run_lab(scratch.folder, MORE), plain_more = run_plain(MORE);
         ours[STEP][i] = per_step(&few, &more);
         alone[STEP][i] = per_step(&plain_few, &plain_more);
         ours[START][i] = few.busy;
@@ -69,4 +69,5 @@ void bench_simulated(struct bench *bench)
     rows_add_rounds(&bench->rows, memory_text("memory of one of %d simulated ranks, MB", RANKS), 1e-6, ours[MEMORY],
                     alone[MEMORY], rounds, (double)NAN);
     free(values);
+    scratch_close(&scratch);
 }

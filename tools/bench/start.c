@@ -65,8 +65,9 @@ void bench_start(struct bench *bench)
         ours[i] = time_lab(words, said);
         alone[i] = jobs_run(&plain).seconds;
     }
-    rows_add_rounds(&bench->rows, memory_text("a lab of 4 steps, %d ranks, against MPI that starts and ends, s", ranks),
-                    1, ours, alone, rounds, (double)NAN);
+    rows_add_rounds(&bench->rows,
+                    memory_text("a lab of 4 steps, %d ranks, card kept, against MPI that starts and ends, s", ranks), 1,
+                    ours, alone, rounds, (double)NAN);
     free(ours);
     free(alone);
     free(said);

@@ -36,7 +36,7 @@ static double train(struct scene *scene)
 static double time_steps(struct scene *scene, enum place place)
 {
     bool works = world_rank(scene->world) == 0;
-    if (works) /* who trains on one batch for long has gradients so small that they are slow to compute with */
+    if (works) /* a model that has learned its batch by heart multiplies zeros */
         trainee_restart(&scene->trainee);
     world_barrier(scene->world);
     double seconds = works ? train(scene) : 0;
