@@ -175,12 +175,14 @@ WIDE void device_cross_entropy(double *loss, float *restrict logits, const float
     for (int b = 0; b < B; b++) {
         float *restrict row = logits + (size_t)b * (size_t)N;
         float most = -INFINITY;
+#pragma omp simd reduction(max : most)
         for (int n = 0; n < N; n++) {
             row[n] += bias[n];
             most = row[n] > most ? row[n] : most;
         }
         float of_label = row[labels[b]] - most;
         float sum = 0;
+#pragma omp simd reduction(+ : sum)
         for (int n = 0; n < N; n++) {
             row[n] = fast_exp(row[n] - most);
             sum += row[n];
