@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 25, WARM_UP = 2, COPIES = 6 };
+enum { ROUNDS = 40, WARM_UP = 2, COPIES = 6 };
 static const double WINDOW = 0.15; /* seconds of steps in a round */
 
 static const struct step_case {
