@@ -17,9 +17,10 @@ enum algorithm {
 extern const char algorithm_words[];
 
 /* For this process and its children, before MPI starts. Of a ring's parts 256 KiB travel and are added at a time, which stay in
- * a core's caches: in one piece two ranks on two cores took 1.8 times as long for 128 MiB and 2.5 times for 12.5 MB (Open MPI
- * 4.1.4, shared memory, 2026-11-22). Simulated memory has no caches, and rings no segments. The ring gives way to another that the environment already names
- * for Open MPI (OMPI_MCA_coll_tuned_allreduce_algorithm). */
+ * a core's caches: in one piece two ranks took 1.8 times as long for 128 MiB and 2.5 times for 12.5 MB (Open MPI 4.1.4, shared
+ * memory, two cores of an Intel Xeon with other work on them, 2026-11-22). Simulated memory has no caches, and rings no
+ * segments. The ring gives way to another that the environment already names for Open MPI
+ * (OMPI_MCA_coll_tuned_allreduce_algorithm). */
 void algorithm_choose(enum algorithm algorithm);
 
 /* What was chosen: its name, and SMPI's word for it. */

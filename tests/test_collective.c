@@ -207,7 +207,7 @@ static void a_wrong_sum_is_noticed(void **state)
         assert_int_equal(collective_wrong(c).count, 0); /* told once */
     }
     sabotage = HONEST;
-    device_fill(b.send, (float)NAN, 1); /* on any rank it fails every comparison */
+    device_fill(b.send, (float)NAN, COUNT); /* on any rank it fails every comparison */
     collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
     assert_int_equal(collective_wrong(c).count, 1);
     drop(&b);
