@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define KERNEL_VARIABLE "OPENBLAS_CORETYPE"
+
 /* Less may be noise, and a choice that changes, changes the last bits of all results. */
 static const double KERNEL_GAIN = 0.03;
 
@@ -33,6 +35,17 @@ struct trial {
     struct kernel kernel[KERNELS_MOST]; /* the first is OpenBLAS's own choice */
     int count;
 };
+
+char *kernel_tell(const char *name)
+{
+    const char *told = getenv(KERNEL_VARIABLE);
+    char *before = told ? memory_text("%s", told) : NULL;
+    if (name)
+        setenv(KERNEL_VARIABLE, name, 1);
+    else
+        unsetenv(KERNEL_VARIABLE);
+    return before;
+}
 
 /* --- what is kept ------------------------------------------------------------------------------------------------ */
 
@@ -102,12 +115,12 @@ static double try_once(const char *program, const char *name)
     static const char products[] = "128x1024x1024,nn 128x1024x1024,nt 1024x1024x128,tn";
     char taken[NAME] = "", line[256];
     double seconds = INFINITY;
-    setenv(KERNEL_VARIABLE, name, 1);
+    char *before = kernel_tell(name);
     FILE *lines = job_listen(program, products, "");
-    unsetenv(KERNEL_VARIABLE);
+    free(kernel_tell(before));
+    free(before);
     while (fgets(line, sizeof line, lines))
-        if (sscanf(line, "kernel %31s seconds %lf", taken, &seconds) == 2)
-            continue;
+        sscanf(line, "kernel %31s seconds %lf", taken, &seconds);
     pclose(lines);
     return strcmp(taken, name) == 0 ? seconds : INFINITY;
 }

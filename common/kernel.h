@@ -10,11 +10,12 @@
 #ifndef LOCKSTEP_KERNEL_H
 #define LOCKSTEP_KERNEL_H
 
-#define KERNEL_VARIABLE "OPENBLAS_CORETYPE"
-
 /* Those that are tried beside OpenBLAS's own choice; NULL ends them. One that a processor cannot run ends in a process of its
  * own; of other kinds of processors OpenBLAS knows none of these, and takes its own. */
 extern const char *const kernel_others[];
+
+/* The kernel of programs that are started from now on; NULL is OpenBLAS's own choice. Returns the one before, or NULL; free it. */
+char *kernel_tell(const char *name);
 
 /* To be called where ranks are about to be started on cores, or where this program itself multiplies: `arguments` are its
  * own. Either returns, with the choice in the environment for those that will be started, or does not, and the program begins

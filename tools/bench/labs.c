@@ -118,13 +118,10 @@ static void start_peer(const struct contest *c, struct peer *peer)
         words[count++] = memory_text("%s", peer->before[i]);
     words[count++] = memory_text("%s", c->python);
     words[count++] = memory_text("%s", LOCKSTEP_SOURCE "/tools/torch_labs.py");
-    const char *told = getenv(KERNEL_VARIABLE);
-    char *kernel = told ? memory_text("%s", told) : NULL;
-    unsetenv(KERNEL_VARIABLE);
+    char *before = kernel_tell(NULL);
     reference_open(&peer->reference, words);
-    if (kernel)
-        setenv(KERNEL_VARIABLE, kernel, 1);
-    free(kernel);
+    free(kernel_tell(before));
+    free(before);
     peer->is_gone = peer->reference.process == 0;
     for (int i = 0; i < count; i++)
         free(words[i]);

@@ -14,11 +14,10 @@ static void add_maker(struct makers *makers, const char *kernel)
 {
     char *program = job_library("cores", "time_products"), *words[] = { program, NULL };
     struct reference *maker = &makers->maker[makers->count];
-    if (kernel)
-        setenv(KERNEL_VARIABLE, kernel, 1);
-    else
-        unsetenv(KERNEL_VARIABLE);
+    char *before = kernel_tell(kernel);
     reference_open(maker, words);
+    free(kernel_tell(before));
+    free(before);
     const char *name = strrchr(maker->about, ' ');
     bool is_other = name && (!kernel || strcmp(name + 1, kernel) == 0); /* else it took one that has its own turn */
     for (int i = 0; i < makers->count; i++)
@@ -32,17 +31,10 @@ static void add_maker(struct makers *makers, const char *kernel)
 
 void makers_open(struct makers *makers)
 {
-    const char *told = getenv(KERNEL_VARIABLE);
-    char *before = told ? memory_text("%s", told) : NULL;
     makers->count = 0;
     add_maker(makers, NULL);
     for (int i = 0; kernel_others[i] && makers->count < MAKERS_MOST; i++)
         add_maker(makers, kernel_others[i]);
-    if (before)
-        setenv(KERNEL_VARIABLE, before, 1);
-    else
-        unsetenv(KERNEL_VARIABLE);
-    free(before);
 }
 
 void makers_close(struct makers *makers)
