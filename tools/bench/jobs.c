@@ -7,6 +7,7 @@
 #include "launch.h"
 #include "memory.h"
 #include "platform.h"
+#include "stats.h"
 #include "world.h"
 
 #include <errno.h>
@@ -122,38 +123,75 @@ struct ending jobs_try_lab(const char *lab, const char *const *words, const char
 
 /* --- what ranks found ---------------------------------------------------------------------------------------------- */
 
-static void add_rows(struct bench *bench, const struct csv_table *found)
+/* Rounds of one pair, out of all tables. */
+struct pair {
+    double *ours, *reference;
+    int count;
+};
+
+/* Takes a table's rounds of the pair that it has in row `first`; returns the first row of the next pair. */
+static int take_rounds(struct pair *pair, const struct csv_table *found, int first)
 {
-    double *ours = memory_new((size_t)found->rows + 1, sizeof *ours);
-    double *reference = memory_new((size_t)found->rows + 1, sizeof *reference);
+    const char *what = csv_field(found, first, "what");
+    int next = first;
+    while (next < found->rows && strcmp(csv_field(found, next, "what"), what) == 0) {
+        pair->ours[pair->count] = csv_value(found, next, "ours");
+        pair->reference[pair->count++] = csv_value(found, next, "reference");
+        next++;
+    }
+    return next;
+}
+
+/* Of one start its rounds. Of several the medians of each: rounds of a process are more alike than processes, whose code and
+ * memory lie elsewhere. */
+static void add_rows(struct bench *bench, const struct csv_table *found, int starts)
+{
+    double *ours = memory_new((size_t)starts + (size_t)found->rows, sizeof *ours);
+    double *reference = memory_new((size_t)starts + (size_t)found->rows, sizeof *reference);
     for (int first = 0, next = 0; first < found->rows; first = next) {
-        const char *what = csv_field(found, first, "what");
-        while (next < found->rows && strcmp(csv_field(found, next, "what"), what) == 0) {
-            ours[next - first] = csv_value(found, next, "ours");
-            reference[next - first] = csv_value(found, next, "reference");
-            next++;
+        struct pair all = { .ours = ours, .reference = reference };
+        for (int start = 0; start < starts; start++) {
+            struct pair one = { .ours = ours + all.count, .reference = reference + all.count };
+            next = take_rounds(&one, &found[start], first);
+            if (starts > 1) {
+                *one.ours = stats_lower_median(one.ours, one.count);
+                *one.reference = stats_lower_median(one.reference, one.count);
+                one.count = 1;
+            }
+            all.count += one.count;
         }
-        rows_add_rounds(&bench->rows, memory_text("%s", what), csv_value(found, first, "per_second"), ours, reference,
-                        next - first, csv_value(found, first, "goal"));
+        rows_add_rounds(&bench->rows, memory_text("%s", csv_field(found, first, "what")),
+                        csv_value(found, first, "per_second"), ours, reference, all.count,
+                        csv_value(found, first, "goal"));
     }
     free(ours);
     free(reference);
 }
 
-void jobs_add_rows(struct bench *bench, const struct ranks_job *job)
+/* False where it cannot run here. */
+static bool find(struct csv_table *found, const struct bench *bench, const struct ranks_job *job)
 {
     int file = memfd_create("lockstep-bench", MFD_CLOEXEC);
     char *out = memory_text("/proc/%d/fd/%d", (int)getpid(), file), why[256] = "";
     struct ending ending = run(job, bench->options.rounds, out);
-    struct csv_table found;
-    if (ending.status == STATUS_CANNOT)
-        printf("not here, as said above\n");
-    else if (!csv_read(out, &found, why, sizeof why))
+    if (ending.status != STATUS_CANNOT && !csv_read(out, found, why, sizeof why))
         die(STATUS_WRONG, "what the ranks found cannot be read: %s", why);
-    else {
-        add_rows(bench, &found);
-        csv_free(&found);
-    }
     free(out);
     close(file);
+    return ending.status != STATUS_CANNOT;
+}
+
+void jobs_add_rows(struct bench *bench, const struct ranks_job *job)
+{
+    struct csv_table found[JOBS_STARTS_MOST];
+    int starts = job->starts > 0 ? bench_rounds(bench, job->starts) : 1, done = 0;
+    starts = starts < JOBS_STARTS_MOST ? starts : JOBS_STARTS_MOST;
+    while (done < starts && find(&found[done], bench, job))
+        done++;
+    if (done < starts)
+        printf("not here, as said above\n");
+    else
+        add_rows(bench, found, starts);
+    while (done-- > 0)
+        csv_free(&found[done]);
 }

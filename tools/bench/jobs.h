@@ -5,10 +5,13 @@
 
 #include "bench.h"
 
+enum { JOBS_STARTS_MOST = 20 };
+
 /* What bench_ranks is to do, on this machine's cores or on those of a simulated one. */
 struct ranks_job {
     const char *name; /* the word of its --job */
     int ranks, steps;
+    int starts; /* of several (up to JOBS_STARTS_MOST) the medians count, as many as the benchmark has rounds; 0: one start */
     const char *platform; /* the machine to simulate, which only plain ranks are for; NULL: this one */
 };
 

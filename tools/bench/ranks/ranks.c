@@ -9,6 +9,7 @@
 #include "job.h"
 #include "memory.h"
 #include "options.h"
+#include "stats.h"
 #include "world.h"
 
 #include <errno.h>
@@ -72,6 +73,19 @@ void ranks_found(struct ranks *ranks, const char *what, double per_second, doubl
     free(mine);
     free(theirs);
     world_allow(ranks->world, ALLOWED_S);
+}
+
+void ranks_found_difference(struct ranks *ranks, const char *what, double per_second, double goal, const double *ours,
+                            const double *reference, int count)
+{
+    enum { STRETCHES = 20 };
+    int stretches = count < STRETCHES ? count : STRETCHES, of_each = count / stretches;
+    double typical[STRETCHES], typical_reference[STRETCHES];
+    for (int i = 0; i < stretches; i++) {
+        typical[i] = fmax(1e-10, stats_lower_median(ours + (ptrdiff_t)i * of_each, of_each));
+        typical_reference[i] = stats_lower_median(reference + (ptrdiff_t)i * of_each, of_each);
+    }
+    ranks_found(ranks, what, per_second, goal, typical, typical_reference, stretches);
 }
 
 static void measure(const struct options *o)

@@ -22,6 +22,11 @@ int ranks_rounds(const struct ranks *ranks, int usual);
 void ranks_found(struct ranks *ranks, const char *what, double per_second, double goal, const double *ours,
                  const double *reference, int count);
 
+/* The same where `ours` are differences of turns, which are easily upset: each stretch of rounds gives its medians, and such
+ * stretches are what is found. A median below what a clock resolves is a tenth of a nanosecond. */
+void ranks_found_difference(struct ranks *ranks, const char *what, double per_second, double goal, const double *ours,
+                            const double *reference, int count);
+
 /* The jobs: all ranks call them. */
 void ranks_sums(struct ranks *ranks);    /* through the harness, and by MPI alone */
 void ranks_waiting(struct ranks *ranks); /* rank 0 trains, the others wait for it */

@@ -6,7 +6,6 @@
 #include "device.h"
 #include "memory.h"
 #include "spans.h"
-#include "stats.h"
 #include "world.h"
 #include "world_mpi.h"
 
@@ -28,13 +27,14 @@ static const struct size {
     { "12.5 MB", 12496800, 1, 2000, 1.01 }, /* the gradients of the MLP */
     { "128 MiB", LARGEST, 1, 400, 1.01 },
 };
-enum { SIZES = sizeof sizes / sizeof *sizes, ROUNDS_MOST = 2000 };
+enum { SIZES = sizeof sizes / sizeof *sizes, STAMPS_SHOW = 4 << 10 };
 
 struct rig {
     struct world *world;
     struct collective *collective;
     struct spans spans;
     float *terms; /* zeros, so that no number grows */
+    double stamps[2 * CALLS_MOST];
 };
 
 /* all: seconds of one call. The ranks begin together, and so does nobody with the end of the turn before. */
@@ -59,14 +59,31 @@ static double time_raw(struct rig *rig, const struct size *size)
     return (world_now() - began) / size->calls;
 }
 
-/* all */
-static void take_turns(struct rig *rig, const struct size *size, double *ours, double *raw, int rounds)
+/* The least that a harness does which tells when each sum began and ended. */
+static double time_stamped(struct rig *rig, const struct size *size)
+{
+    MPI_Comm comm = rig->world->comm;
+    int count = (int)(size->bytes / sizeof(float));
+    world_barrier(rig->world);
+    double began = world_now();
+    for (int i = 0; i < size->calls; i++) {
+        rig->stamps[2 * i] = world_now();
+        MPI_Allreduce(MPI_IN_PLACE, rig->terms, count, MPI_FLOAT, MPI_SUM, comm);
+        rig->stamps[2 * i + 1] = world_now();
+    }
+    return (world_now() - began) / size->calls;
+}
+
+typedef double way(struct rig *rig, const struct size *size);
+
+/* all: one way of them and MPI alone. */
+static void take_turns(struct rig *rig, const struct size *size, way *one, double *ours, double *raw, int rounds)
 {
     time_raw(rig, size); /* pages, connections */
     for (int i = 0; i < rounds; i++) {
         if (i % 2)
             raw[i] = time_raw(rig, size);
-        ours[i] = time_ours(rig, size);
+        ours[i] = one(rig, size);
         if (i % 2 == 0)
             raw[i] = time_raw(rig, size);
     }
@@ -76,6 +93,7 @@ static struct rig open_rig(struct world *world, float *terms)
 {
     struct rig rig = { .world = world, .terms = terms };
     spans_open(&rig.spans, CALLS_MOST);
+    rig.collective = collective_open(world, &rig.spans);
     return rig;
 }
 
@@ -86,52 +104,50 @@ static void close_rig(struct rig *rig)
 }
 
 /* What the harness adds to a sum, where nothing else happens: by a rank that has nobody to meet. In place of the other's
- * time there is what MPI takes for the shortest sum that is one: raw (rounds). A difference of turns is easily upset, so a
- * round of this row is the median of some; what no clock resolves is a tenth of a nanosecond. */
+ * time there is what MPI takes for the shortest sum that is one: raw (rounds). */
 static void find_added(struct ranks *ranks, float *terms, const double *raw, int rounds)
 {
-    enum { MEDIANS = 20 };
-    int medians = rounds < MEDIANS ? rounds : MEDIANS, turns = rounds / medians;
-    double *values = memory_new(2 * (size_t)rounds + 2 * MEDIANS, sizeof *values);
-    double *added = values, *alone = added + rounds, *typical = alone + rounds, *typical_raw = typical + MEDIANS;
+    double *added = memory_new(2 * (size_t)rounds, sizeof *added), *alone = added + rounds;
     struct world *one = world_first(ranks->world, 1);
     if (one) {
         struct rig rig = open_rig(one, terms);
-        rig.collective = collective_open(one, &rig.spans);
-        take_turns(&rig, &sizes[0], added, alone, rounds);
+        take_turns(&rig, &sizes[0], time_ours, added, alone, rounds);
         for (int i = 0; i < rounds; i++)
             added[i] -= alone[i];
         close_rig(&rig);
         world_leave(one);
     }
     world_rest(ranks->world);
-    for (int i = 0; i < medians; i++) {
-        typical[i] = fmax(1e-10, stats_lower_median(added + (ptrdiff_t)i * turns, turns));
-        typical_raw[i] = stats_lower_median(raw + (ptrdiff_t)i * turns, turns);
-    }
-    ranks_found(ranks, "what the harness adds to a sum, against MPI's own for 4 B, ns", 1e9, (double)NAN, typical,
-                typical_raw, medians);
-    free(values);
+    ranks_found_difference(ranks, "what the harness adds to a sum, against MPI's own for 4 B, ns", 1e9, (double)NAN,
+                           added, raw, rounds);
+    free(added);
+}
+
+static void compare(struct ranks *ranks, struct rig *rig, const struct size *size, way *one, const char *of,
+                    double goal)
+{
+    int rounds = ranks_rounds(ranks, size->rounds);
+    double *ours = memory_new(2 * (size_t)rounds, sizeof *ours), *raw = ours + rounds;
+    char *what =
+        memory_text("%s of %s among %d ranks against MPI_Allreduce, us", of, size->name, world_size(rig->world));
+    take_turns(rig, size, one, ours, raw, rounds);
+    ranks_found(ranks, what, 1e6, goal, ours, raw, rounds);
+    if (size == sizes && one == time_ours)
+        find_added(ranks, rig->terms, raw, rounds);
+    free(what);
+    free(ours);
 }
 
 void ranks_sums(struct ranks *ranks)
 {
-    int size = world_size(ranks->world);
-    double *ours = memory_new(ROUNDS_MOST, sizeof *ours), *raw = memory_new(ROUNDS_MOST, sizeof *raw);
     float *terms = device_new(LARGEST, 1);
     struct rig rig = open_rig(ranks->world, terms);
-    rig.collective = collective_open(ranks->world, &rig.spans);
     for (int i = 0; i < SIZES; i++) {
-        int rounds = ranks_rounds(ranks, sizes[i].rounds);
-        take_turns(&rig, &sizes[i], ours, raw, rounds);
-        char *what = memory_text("sum of %s among %d ranks against MPI_Allreduce, us", sizes[i].name, size);
-        ranks_found(ranks, what, 1e6, sizes[i].goal, ours, raw, rounds);
-        free(what);
-        if (i == 0)
-            find_added(ranks, terms, raw, rounds);
+        const struct size *size = &sizes[i];
+        compare(ranks, &rig, size, time_ours, "sum", size->goal);
+        if (size->bytes <= STAMPS_SHOW)
+            compare(ranks, &rig, size, time_stamped, "  two stamps around a sum", (double)NAN);
     }
     close_rig(&rig);
     device_free(terms);
-    free(ours);
-    free(raw);
 }
