@@ -48,7 +48,9 @@ test_sums()
     ((cores == 2)) || return # others have a block of rows per world size
     rows "sum of 4 B among 2 ranks against MPI_Allreduce, us <= 1.03" \
         "what the harness adds to a sum, against MPI's own for 4 B, ns" \
+        "  stamps around one of 4 B among 2 ranks against MPI_Allreduce, us" \
         "sum of 4 KiB among 2 ranks against MPI_Allreduce, us <= 1.03" \
+        "  stamps around one of 4 KiB among 2 ranks against MPI_Allreduce, us" \
         "sum of 64 KiB among 2 ranks against MPI_Allreduce, us <= 1.03" \
         "sum of 1 MiB among 2 ranks against MPI_Allreduce, us <= 1.01" \
         "sum of 12.5 MB among 2 ranks against MPI_Allreduce, us <= 1.01" \
