@@ -3,17 +3,13 @@
 # EXAMPLE who was late, and of files that contradict themselves in which line and why? LESSON is the page about the format.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 blame=$(realpath "$1")
 folder=$(realpath -m "$2")
 example=$(realpath "$3")
 lesson=$(realpath "$4")
-failed=0
-
-complain() # NAME WHAT
-{
-    printf 'FAILED %s: %s\n' "$1" "$2"
-    failed=1
-}
 
 tell() # ARGUMENT...: blame's status, its words in files out and err; without gnuplot
 {

@@ -4,21 +4,17 @@
 # and blank cells? On modelled machines; works in FOLDER/charts.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 lab=$(realpath "$1")
 name=$(basename "$lab")
 source=$(cd "$(dirname "$0")/.." && pwd)
 folder=$(realpath -m "$2")/charts
-failed=0
 export LC_ALL=C.UTF-8
 rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder" || exit 1
-
-complain()
-{
-    printf 'FAILED %s\n' "$*"
-    failed=1
-}
 
 draw() # RESULTS [SCRIPT]: every chart of them
 {

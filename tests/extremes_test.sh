@@ -4,20 +4,17 @@
 # FOLDER/extremes.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 bin=$(realpath "$1")
 source=$(cd "$(dirname "$0")/.." && pwd)
 where=${3:-simulated}
 folder=$(realpath -m "$2")/extremes
-failed=0 tried=0
+tried=0
 rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder" || exit 1
-
-complain()
-{
-    printf 'FAILED %s\n' "$*"
-    failed=1
-}
 
 judge() # NAME FOLDER: each row of the table is finite, and no sum is wrong
 {

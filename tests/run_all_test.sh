@@ -3,19 +3,15 @@
 # FOLDER, where compiler, package manager and labs are scripts that only write down how they were called.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 source=$1
 folder="$2/run_all"
 project="$folder/a path with spaces/it's here"
 elsewhere="$folder/somewhere else"
 calls="$folder/calls"
-failed=0
 unset LOCKSTEP_GPU_PROGRAMS # the project below has its own
-
-complain()
-{
-    printf 'FAILED %s\n%s\n' "$1" "$said"
-    failed=1
-}
 
 run() # STATUS ARGUMENT...: runs it from elsewhere; what it said goes into `said`
 {
@@ -25,14 +21,6 @@ run() # STATUS ARGUMENT...: runs it from elsewhere; what it said goes into `said
     said=$(cd "$elsewhere" && "${before[@]}" "$project/run_all.sh" "$@" 2>&1 <<<"an answer")
     got=$?
     ((got == wanted)) || complain "run_all.sh $*: status $got, not $wanted"
-}
-
-says() # TEXT...
-{
-    local text
-    for text in "$@"; do
-        [[ $said == *"$text"* ]] || complain "it should have said: $text"
-    done
 }
 
 called() # TEXT: a program was called like that
