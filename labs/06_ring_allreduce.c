@@ -318,6 +318,13 @@ static double predict_crossover(const struct card *card, int ranks)
     return find_crossover(bytes, with_doubling, with_ring, SIZES);
 }
 
+static char *size_word(double bytes)
+{
+    if (isnan(bytes))
+        return memory_text("no size");
+    return bytes < 1e6 ? memory_text("%.3g kB", bytes / 1e3) : memory_text("%.3g MB", bytes / 1e6);
+}
+
 static void write_crossover(struct csv *csv, int ranks, double predicted, double found)
 {
     do {
@@ -325,15 +332,11 @@ static void write_crossover(struct csv *csv, int ranks, double predicted, double
         csv_number(csv, "predicted_bytes", predicted);
         csv_number(csv, "found_bytes", found);
     } while (csv_end_row(csv));
-    printf("The ring is quicker than doubling ");
-    if (isnan(predicted))
-        printf("at no size or at all of them, as predicted;");
-    else
-        printf("from %.3g KiB on, as predicted;", predicted / 1024);
-    if (isnan(found))
-        printf(" in the sweep it becomes so at none.\n");
-    else
-        printf(" in the sweep from %.3g KiB on.\n", found / 1024);
+    char *as_predicted = size_word(predicted), *in_sweep = size_word(found);
+    printf("The ring is quicker than doubling from %s on, as predicted; in the sweep from %s on.\n", as_predicted,
+           in_sweep);
+    free(as_predicted);
+    free(in_sweep);
 }
 
 /* sweep.csv: every way at every size; and the crossover in it. */
