@@ -45,9 +45,9 @@ static void ring(struct options *o)     { o->way = RING; }
 static const struct variant variants[] = {
     /* case        pathology  fix       idea */
     { "baseline", NULL, NULL, "the library's own all-reduce" },
-    { "gather", gather, NULL, "all send to rank 0, which adds and sends back" },
-    { "doubling", gather, doubling, "… with a partner, twice as far away each time" },
-    { "ring", gather, ring, "… in parts round a ring: once to be added, once whole" },
+    { "by_gather", gather, NULL, "all send to rank 0, which adds and sends back" },
+    { "by_doubling", gather, doubling, "… with a partner, twice as far away each time" },
+    { "by_ring", gather, ring, "… in parts round a ring: once to be added, once whole" },
     { 0 },
 };
 /* clang-format on */
@@ -239,9 +239,9 @@ static const struct story story = {
     .options_size = sizeof(struct options),
     .need = need,
     .predict = predict,
-    .asked = "gather",
+    .asked = "by_gather",
     .event = event,
-    .pictured = (const char *const[]){ "baseline", "gather", "ring", NULL },
+    .pictured = (const char *const[]){ "baseline", "by_gather", "by_ring", NULL },
 };
 
 /* --- beside the step --------------------------------------------------------------------------------------------- */

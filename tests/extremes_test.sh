@@ -69,7 +69,7 @@ declare -A few=( # the published case, and what is small besides
     [03_comm_bound]="--cases comm_ws4 --cases comm_buckets --input-dim 1 --comm-mb 1 --bucket-mb 1 --sweep-mb 0"
     [04_small_work]="--cases small_ws4 --cases larger_batch --input-dim 1 --micro-batches 1 --larger 1"
     [05_token_skew]="--cases variable_token_ws4 --cases packed --num-heads 1 --vocab-size 2 --min-seq-len 1 --max-seq-len 1 --fixed-seq-len 1 --max-tokens-per-batch 1"
-    [06_ring_allreduce]="--cases gather --cases ring --input-dim 1 --sweep-mb 0"
+    [06_ring_allreduce]="--cases by_gather --cases by_ring --input-dim 1 --sweep-mb 0"
 )
 for lab in "${labs[@]}"; do
     [[ -n ${few[$lab]-} ]] || complain "nothing is said of what is small in $lab"

@@ -149,13 +149,13 @@ static void the_formulas_by_hand(void **state)
 {
     (void)state;
     assert_case("baseline", 4, 10);
-    assert_case("gather", 4, 3 * (2 * 2 + 0.5));
-    assert_case("doubling", 4, 2 * (3 + 0.5));
-    assert_case("ring", 4, 6 * 2.25 + 3 * 0.125);
-    assert_case("doubling", 5, 2 * (3 + 0.5) + 2 * 2 + 0.5);
-    assert_case("ring", 8, 14 * 2.125 + 7 * 0.0625);
-    assert_case("gather", 1, 0);
-    assert_case("ring", 1, 0);
+    assert_case("by_gather", 4, 3 * (2 * 2 + 0.5));
+    assert_case("by_doubling", 4, 2 * (3 + 0.5));
+    assert_case("by_ring", 4, 6 * 2.25 + 3 * 0.125);
+    assert_case("by_doubling", 5, 2 * (3 + 0.5) + 2 * 2 + 0.5);
+    assert_case("by_ring", 8, 14 * 2.125 + 7 * 0.0625);
+    assert_case("by_gather", 1, 0);
+    assert_case("by_ring", 1, 0);
     /* 2 (2 + x + x / 2) = 6 (2 + x / 4) + 3 x / 8 where x = 8 / 1.125, of all gradients. */
     struct card card = card_of(4);
     double found = predict_crossover(&card, 4), by_hand = 8 / 1.125 * mlp_gradient_bytes(&run_published);
