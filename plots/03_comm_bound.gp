@@ -75,11 +75,6 @@ do for [chart in "pathology_slowest_step pathology_throughput"] {
 }
 
 # ---- sweep: what an all-reduce takes, by its size ------------------------------------------------
-# Only where the table is this run's, not one that an earlier run left here.
-command_of(csv) = there(csv) ? head_of(csv, "command") : ""
-of_this_run(csv) = command_of(csv) ne "" && command_of(csv) eq command_of(summary_csv)
-size_word(bytes) = bytes < 1024 ? sprintf("%.0f B", bytes) : bytes < 1048576 ? sprintf("%.0f KiB", bytes / 1024) : sprintf("%.0f MiB", bytes / 1048576)
-
 sweep_csv = results."/sweep.csv"
 has_card = there(card_of_run)
 if (!has_card) { card_of_run = sweep_csv }     # a file that is plotted no times is opened all the same

@@ -41,7 +41,7 @@ rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder" || exit 1
 mapfile -t cases < <("$lab" --help | sed -nE '1,/^usage/s/^  ([a-z0-9_]+) .*/\1/p')
-((${#cases[@]} > 5)) || complain "--help names too few cases: ${cases[*]}"
+((${#cases[@]} > 2)) || complain "--help names too few cases: ${cases[*]}"
 any=$(IFS='|' && echo "${cases[*]:1}") # as grep takes it
 
 # Up to the question nothing tells; the truth comes after the answers, and by name the same rows come again.

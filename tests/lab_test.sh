@@ -28,6 +28,9 @@ case $name in
     changed='^[^f]' uneven='token|filled' measure='^fixed' one_loss='variable_sample_ws4 packed' refused=(--num-heads 3)
     toy=(--batch-size 2 --hidden-dim 8 --num-heads 2 --vocab-size 40 --min-seq-len 3 --max-seq-len 12 --fixed-seq-len 6)
     toy+=(--max-tokens-per-batch 30) ;;
+06_ring_allreduce) cases=4 asked=by_gather other=by_ring reordered=. table=(sweep.csv bytes ring_ms) refused=(--sweep-mb -1)
+    toy+=(--sweep-mb 1) ;;
+*) echo "lab_test: says nothing of $name" >&2; exit 1 ;;
 esac
 backend=$way device=cpu where=(--backend "$way") # its columns, and the options that ask for it
 case $way in
