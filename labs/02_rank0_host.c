@@ -106,7 +106,9 @@ static struct prediction predict(const struct options *o, const struct card *car
             loads[rank].cpu += (host - hidden) / period;
             host = 0;
         } else if (o->is_aside) {
-            host = fmax(0, host - barrier - period * (fetch + local + transfer)); /* until the next one is due */
+            /* Until the next one is due. */
+            double beside = (fetch + local) * card_stretch(card, ranks) + transfer;
+            host = fmax(0, host - barrier - period * beside);
         } else if (!o->has_barrier) { /* somewhere before the next all-reduce */
             loads[rank].host = host / period;
             loads[rank].cpu += o->work == STALL_BUSY && !card_is_fed_by_memory(card) ? host / period : 0;

@@ -119,14 +119,15 @@ static void refuse(const struct options *o)
 
 /* --- the formula ------------------------------------------------------------------------------------------------- */
 
-/* Of all that is started during backward, in passes of so many seconds. A network that needs no core carries it
- * meanwhile; ranks that must move it themselves begin at the end. */
+/* Of all that is started during backward, in passes of so many seconds, or longer where ranks share cores or memory. A
+ * network that needs no core carries it meanwhile; ranks that must move it themselves begin at the end. */
 static double exposed(const struct options *o, const struct card *card, double passes)
 {
     const struct buckets cuts[] = { cut_message(o), cut_own(o) };
     double before[COLLECTIVE_STARTED_MOST], seconds[COLLECTIVE_STARTED_MOST];
     double left[MLP_LAYERS] = { 0 }; /* from a layer's end to that of backward */
     int count = 0;
+    passes *= card_stretch(card, o->run.ranks);
     for (int layer = 1; layer < MLP_LAYERS; layer++)
         left[layer] = left[layer - 1] + passes * mlp_backward_share(&o->run, layer - 1);
     for (int cut = 0; cut < 2; cut++)

@@ -174,7 +174,7 @@ static void one_rank_has_nobody_to_send_to(void **state)
     assert_case("comm_ws4", &card, 20 + 30);
 }
 
-/* Two cores, 2 W for all; filling takes turns as well. */
+/* Two cores, 2 W for all; filling takes turns as well, and what is left of backward to travel beside is twice as long. */
 static void ranks_that_share_cores_fill_in_turns(void **state)
 {
     (void)state;
@@ -182,6 +182,8 @@ static void ranks_that_share_cores_fill_in_turns(void **state)
     assert_case("baseline", &card, 40 + 10);
     assert_case("comm_kept_ws4", &card, 40 + 10 + 10);
     assert_case("comm_ws4", &card, 2 * (20 + 30) + 10 + 10);
+    card.transfer_core = 0;
+    assert_case("comm_buckets", &card, 40 + 10 + 6 * 10 - 2 * before_2());
 }
 
 static void try_refusing(const void *settings)

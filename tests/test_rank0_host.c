@@ -42,6 +42,9 @@ static void a_long_sleep_shows_beyond_the_steps_beside_it(void **state)
     assert_case_of("sleep_helper", 60, 1, &card, 60);
     assert_case_of("sleep_helper", 60, 4, &card, 20 + 10 + 0.5 / 4);
     assert_case_of("sleep_helper", 160, 4, &card, 160 / 4.0);
+    card = round_card(4, 2); /* steps of 50.5 to sleep beside */
+    assert_case_of("sleep_helper", 45, 1, &card, 40 + 10 + 0.5);
+    assert_case_of("sleep_helper", 60, 1, &card, 60);
 }
 
 /* The barrier too is time in which the helper has the core to itself; the all-reduce would be, were anything left. */
