@@ -10,8 +10,8 @@ lab = "06_ring_allreduce"
 told_best = "baseline by_gather by_ring"
 pathology_word = "gather at rank 0"
 pathology(case) = case eq "baseline" ? "none" : "by hand"
-breakdown_title = "Nobody is late, and still one way costs more than another"
-timeline_title = "Through rank 0 all bytes pass one link; round the ring each link has its part"
+breakdown_title = "Nobody is late, and still one way costs more"
+timeline_title = "Every byte passes rank 0; the ring uses all links at once"
 step_time_title = "What adding up the gradients costs, by who does it"
 load plots."/charts.gp"
 
@@ -20,9 +20,9 @@ sweep_csv = results."/sweep.csv"
 crossover_csv = results."/crossover.csv"
 if (of_this_run(sweep_csv) && of_this_run(crossover_csv)) {
     sizes = column_of(sweep_csv, "bytes")
-    ways = "library gather doubling ring"
-    shape(way) = word("6 9 5 7", place(way, ways))
-    shade(way) = word(colour("transfer")." #E69F00 #0072B2 ".colour("transfer"), place(way, ways))
+    ways = "gather doubling ring library"       # the last lies on top: it may be one of the others
+    shape(way) = word("9 5 7 6", place(way, ways))
+    shade(way) = word("#E69F00 #0072B2 ".colour("transfer")." black", place(way, ways))
     predicted_at = number(word(column_of(crossover_csv, "predicted_bytes"), 1))
     found_at = number(word(column_of(crossover_csv, "found_bytes"), 1))
     left = 90
@@ -41,7 +41,7 @@ if (of_this_run(sweep_csv) && of_this_run(crossover_csv)) {
     set key maxrows 2 at screen 8. / width, 62. / height
     if (predicted_at == predicted_at) {
         set arrow 10 from predicted_at, graph 0 to predicted_at, graph 1 nohead dashtype 3 lc rgb "black"
-        set label 10 "ring and doubling\nalike, predicted" at predicted_at, graph 0.12 right offset -0.6, 0 font "sans-serif,9"
+        set label 10 "ring and doubling\nalike, predicted" at predicted_at, graph 0.96 right offset -0.6, 0 font "sans-serif,9"
     }
     if (found_at == found_at) {
         set arrow 11 from found_at, graph 0.2 to found_at, graph 1 nohead lc rgb grey
@@ -52,7 +52,7 @@ if (of_this_run(sweep_csv) && of_this_run(crossover_csv)) {
         plot for [way in ways] sweep_csv using "bytes":(column(way."_predicted_ms")) with lines linewidth 1.2 \
                  dashtype way eq "library" ? 2 : 1 lc rgb shade(way) notitle, \
              for [way in ways] sweep_csv using "bytes":(column(way."_ms")) with points pointtype int(shape(way)) \
-                 pointsize 0.9 lc rgb shade(way) title way, \
+                 pointsize (way eq "library" ? 1.3 : 0.9) lc rgb shade(way) title way, \
              NaN with lines linewidth 1.2 lc rgb "black" title "predicted", \
              NaN with lines linewidth 1.2 dashtype 2 lc rgb "black" title "from all-reduces of other sizes"
         unset output
