@@ -4,14 +4,14 @@
 #
 # draws into the folder of the results: breakdown, timeline and step_time, as every lab; and sweep, where this run measured
 # it.
-if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("06_ring_allreduce.gp")]."."
-
 lab = "06_ring_allreduce"
+if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
+
 told_best = "baseline by_gather by_ring"
 pathology_word = "gather at rank 0"
 pathology(case) = case eq "baseline" ? "none" : "by hand"
 breakdown_title = "Nobody is late, and still one way costs more than another"
-timeline_title = "Through rank 0 all bytes pass one link; round the ring each link has its part"
+timeline_title = "Through rank 0 everything passes one link"
 step_time_title = "What adding up the gradients costs, by who does it"
 load plots."/charts.gp"
 
@@ -41,11 +41,11 @@ if (of_this_run(sweep_csv) && of_this_run(crossover_csv)) {
     set key maxrows 2 at screen 8. / width, 62. / height
     if (predicted_at == predicted_at) {
         set arrow 10 from predicted_at, graph 0 to predicted_at, graph 1 nohead dashtype 3 lc rgb "black"
-        set label 10 "ring and doubling\nalike, predicted" at predicted_at, graph 0.12 right offset -0.6, 0 font "sans-serif,9"
+        set label 10 "ring and doubling\nalike, predicted" at predicted_at, graph 0.95 right offset -0.6, 0 font "sans-serif,9"
     }
     if (found_at == found_at) {
-        set arrow 11 from found_at, graph 0.2 to found_at, graph 1 nohead lc rgb grey
-        set label 11 "found" at found_at, graph 0.03 left offset 0.8, 0 font "sans-serif,9" textcolor rgb grey
+        set arrow 11 from found_at, graph 0 to found_at, graph 1 nohead lc rgb grey
+        set label 11 "found" at found_at, graph 0.95 left offset 0.8, 0 font "sans-serif,9" textcolor rgb grey
     }
     do for [format in formats] {
         eval output("sweep", format)
