@@ -5,9 +5,9 @@
 # draws into the folder of the results: breakdown, timeline and step_time, as every lab; pathology_slowest_step and
 # pathology_throughput, the pathologies of labs 01 to 03 beside one another, as far as their results lie beside these;
 # sweep and exposed, where this run measured them. blog='FILE' names other published values.
-if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("03_comm_bound.gp")]."."
-
 lab = "03_comm_bound"
+if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
+
 told_best = "baseline comm_ws4 comm_buckets"
 pathology_word = "extra all-reduce"
 pathology(case) = case eq "baseline" ? "none" : case[1:4] eq "comm" ? "comm" : "own"

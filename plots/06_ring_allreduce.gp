@@ -4,14 +4,14 @@
 #
 # draws into the folder of the results: breakdown, timeline and step_time, as every lab; and sweep, where this run measured
 # it.
-if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("06_ring_allreduce.gp")]."."
-
 lab = "06_ring_allreduce"
+if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
+
 told_best = "baseline by_gather by_ring"
 pathology_word = "gather at rank 0"
 pathology(case) = case eq "baseline" ? "none" : "by hand"
-breakdown_title = "Nobody is late, and still one way costs more"
-timeline_title = "Every byte passes rank 0; the ring uses all links at once"
+breakdown_title = "Nobody is late, and still one way costs more than another"
+timeline_title = "Through rank 0 everything passes one link"
 step_time_title = "What adding up the gradients costs, by who does it"
 load plots."/charts.gp"
 
@@ -27,7 +27,7 @@ if (of_this_run(sweep_csv) && of_this_run(crossover_csv)) {
     found_at = number(word(column_of(crossover_csv, "found_bytes"), 1))
     left = 90
     right = 40
-    eval page("Small messages go by doubling, large ones round the ring", "size of the message", 330)
+    eval page("Doubling saves latencies, the ring saves bytes", "size of the message", 330)
     set border 3
     set logscale xy
     set xrange [2 : largest(sizes) * 2]
@@ -39,14 +39,8 @@ if (of_this_run(sweep_csv) && of_this_run(crossover_csv)) {
     set ytics (1e-4, 0.001, 0.01, 0.1, 1, 10, 100, 1000)
     set ylabel "time (ms)"
     set key maxrows 2 at screen 8. / width, 62. / height
-    if (predicted_at == predicted_at) {
-        set arrow 10 from predicted_at, graph 0 to predicted_at, graph 1 nohead dashtype 3 lc rgb "black"
-        set label 10 "ring and doubling\nalike, predicted" at predicted_at, graph 0.96 right offset -0.6, 0 font "sans-serif,9"
-    }
-    if (found_at == found_at) {
-        set arrow 11 from found_at, graph 0.2 to found_at, graph 1 nohead lc rgb grey
-        set label 11 "found" at found_at, graph 0.03 left offset 0.8, 0 font "sans-serif,9" textcolor rgb grey
-    }
+    if (predicted_at == predicted_at) { set arrow 10 from predicted_at, graph 0 to predicted_at, graph 1 nohead dashtype 3 lc rgb "black" }
+    if (found_at == found_at) { set arrow 11 from found_at, graph 0 to found_at, graph 1 nohead lc rgb grey }
     do for [format in formats] {
         eval output("sweep", format)
         plot for [way in ways] sweep_csv using "bytes":(column(way."_predicted_ms")) with lines linewidth 1.2 \
@@ -54,7 +48,9 @@ if (of_this_run(sweep_csv) && of_this_run(crossover_csv)) {
              for [way in ways] sweep_csv using "bytes":(column(way."_ms")) with points pointtype int(shape(way)) \
                  pointsize (way eq "library" ? 1.3 : 0.9) lc rgb shade(way) title way, \
              NaN with lines linewidth 1.2 lc rgb "black" title "predicted", \
-             NaN with lines linewidth 1.2 dashtype 2 lc rgb "black" title "from all-reduces of other sizes"
+             NaN with lines linewidth 1.2 dashtype 2 lc rgb "black" title "library, predicted", \
+             NaN with lines dashtype 3 lc rgb "black" title "alike, predicted", \
+             NaN with lines lc rgb grey title "alike, found"
         unset output
     }
 }

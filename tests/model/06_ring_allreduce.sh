@@ -18,7 +18,7 @@ awk -F, '
         sizes++
         bytes = $at["bytes"]
         part = bytes == 4 ? 4 : bytes / 4 # one float cannot be cut: it goes round whole
-        # Less than 4 KiB SMPI sends without waiting, so that rank 0 has all three of its messages under way at once.
+        # Less than 4 KiB (what the platform file says, or command.c) SMPI sends without waiting, so that rank 0 has all three of its messages under way at once.
         back = bytes < 4096 ? 1 + 3 * bytes / 196348 : 3 * message(bytes)
         differ("bytes", bytes, 4 ^ sizes, 0)
         if (bytes > 1000) differ("library_ms", $at["library_ms"], 6 * message(part), 0.002)
