@@ -18,6 +18,7 @@ readonly option_rows=(
     "--only NN_name  | run this lab only"
     "--backend WORD  | where ranks run: mpi (on cores here), nccl (on GPUs), sim (on simulated cores), or auto (each lab decides)"
     "--platform WORD | run the labs on this simulated machine only: a name that --list shows, or a SimGrid file"
+    "--ranks N       | how many ranks train together [4]: as many as a cluster of yours needs to get beyond one node"
     "--seconds S     | time for measuring, per lab: more time, more rounds"
     "--out DIR       | folder of the results [results]"
     "--list          | show the labs, what each one asks, and the simulated machines"
@@ -187,7 +188,7 @@ find_platform() # CALLER'S FOLDER
 
 refuse_nonsense()
 {
-    local flag only=${value[--only]-} backend=${value[--backend]-auto} seconds=${value[--seconds]-0}
+    local flag only=${value[--only]-} backend=${value[--backend]-auto} seconds=${value[--seconds]-0} ranks=${value[--ranks]-4}
     if is_given --only; then
         [[ " ${labs[*]} " == *" $only "* ]] || die 2 "--only '$only' is no lab here; --list shows them"
         labs=("$only")
@@ -196,24 +197,26 @@ refuse_nonsense()
         die 2 "--backend takes mpi, nccl, sim or auto, not '$backend'; leave it out to let each lab decide"
     [[ $seconds =~ ^[0-9]{1,5}([.][0-9]{1,6})?$ && $((10#${seconds%.*})) -lt 86400 ]] ||
         die 2 "--seconds takes a number below 86400 (a day), not '$seconds'"
+    [[ $ranks =~ ^[1-9][0-9]{0,3}$ && $ranks -le 1024 ]] ||
+        die 2 "--ranks takes a whole number from 1 to 1024, not '$ranks'"
     if is_given --test; then
-        for flag in --scale --bench --quick --only --backend --platform --seconds --out; do
+        for flag in --scale --bench --quick --only --backend --platform --ranks --seconds --out; do
             ! is_given "$flag" || die 2 "--test runs every test; leave out $flag"
         done
     fi
     if is_given --scale; then
-        for flag in --quick --only --backend --platform --seconds --list; do
+        for flag in --quick --only --backend --platform --ranks --seconds --list; do
             ! is_given "$flag" || die 2 "--scale simulates what its charts need; leave out $flag"
         done
     fi
     if is_given --report; then
-        for flag in --test --scale --bench --quick --only --backend --platform --seconds --list; do
+        for flag in --test --scale --bench --quick --only --backend --platform --ranks --seconds --list; do
             ! is_given "$flag" || die 2 "--report runs nothing; leave out $flag"
         done
     fi
     if is_given --bench; then
         [[ ${value[--bench]} == @(|faults) ]] || die 2 "--bench takes no word but faults, not '${value[--bench]}'"
-        for flag in --scale --quick --only --backend --platform --seconds --list; do
+        for flag in --scale --quick --only --backend --platform --ranks --seconds --list; do
             ! is_given "$flag" || die 2 "--bench runs no lab as usual; leave out $flag"
         done
     fi
@@ -224,9 +227,11 @@ breaks_things() # --bench faults
     is_given --bench && [[ ${value[--bench]} == faults ]]
 }
 
-question_of() # LAB: the first line of its source, without comment marks and name
+question_of() # LAB: how its source begins, up to a line that ends with a question mark, without comment marks and name
 {
-    sed -n "1{ s|^/\* *||; s|^$1: *||; s| *\*/\$||; p; q; }" "labs/$1.c"
+    awk -v name="^$1: *" '{ is_last = /\?$/ || /\*\/$/ }
+        { gsub(/^(\/\*| \*) *| *\*\/$/, ""); sub(name, ""); printf "%s%s", gap, $0; gap = " " }
+        is_last { exit } END { print "" }' "labs/$1.c"
 }
 
 list_labs()
@@ -317,12 +322,13 @@ lab() # NAME OPTION...
     : >"$results/.complaints"
     ! is_given --backend || set -- "$@" --backend "${value[--backend]}"
     ! is_given --platform || set -- "$@" --platform "${value[--platform]}"
+    ! is_given --ranks || set -- "$@" --ranks "${value[--ranks]}"
     LOCKSTEP_COMPLAINTS=$results/.complaints "build/bin/$name" "$@" </dev/null # asks nothing
 }
 
-is_crowded() # four ranks have no core each, so that labs that decide run twice
+is_crowded() # ranks have no core each, so that labs that decide run twice
 {
-    [[ ${value[--backend]-auto} == auto ]] && ! is_given --platform && ((gpus == 0 && $(nproc) < 4)) &&
+    [[ ${value[--backend]-auto} == auto ]] && ! is_given --platform && ((gpus == 0 && $(nproc) < ${value[--ranks]-4})) &&
         command -v smpirun >/dev/null
 }
 
@@ -359,9 +365,9 @@ draw() # LAB SINCE: the charts of what it has written here and on simulated mach
     done < <(find "$results/$1" "$results"/platforms/*/"$1" -name summary.csv -newer "$2" 2>/dev/null)
 }
 
-wants_blog() # each lab also on the machine of the blog posts, unless it was said where to run
+wants_blog() # each lab also on the machine of the blog posts, unless it was said where to run, or with how many ranks
 {
-    [[ -e platforms/blog.xml ]] && ! is_given --platform && ! is_given --backend
+    [[ -e platforms/blog.xml ]] && ! is_given --platform && ! is_given --backend && ! is_given --ranks
 }
 
 simulate_blog() # LAB OPTION...: for the column beside the published numbers

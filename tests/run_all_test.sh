@@ -136,6 +136,10 @@ test_usage()
     refuses "not '3x'" --seconds 3x
     refuses "not 'nan'" --seconds=nan
     refuses "not '86400'" --seconds 86400
+    refuses "--ranks takes a whole number from 1 to 1024, not '0'" --ranks 0
+    refuses "not '1025'" --ranks 1025
+    refuses "not '2x'" --ranks=2x
+    refuses "leave out --ranks" --scale --ranks 8
     refuses "--platform needs a value" --platform
     refuses "--platform 'smal' is no machine here" --platform smal
     refuses "--platform '$elsewhere/none.xml' cannot be read" --platform none.xml
@@ -165,12 +169,15 @@ test_telling()
 {
     local flag
     run 0 --help
-    for flag in --test --scale --bench --quick --only --backend --platform --seconds --out --list --yes --help; do
+    for flag in --test --scale --bench --quick --only --backend --platform --ranks --seconds --out --list --yes --help; do
         says "$flag"
     done
     run 0 --list
     says "01_straggler       what about straggler?" "02_wrong           what about wrong?" \
         "small              a small machine"
+    printf '/* 02_wrong: what is wrong, and where\n * is it?\n *\n * Nowhere?\n */\n' >"$project/labs/02_wrong.c"
+    run 0 --list
+    says "02_wrong           what is wrong, and where is it?"
     [[ ! -e $project/build ]] || complain "--list built something"
     ln -s "$project/run_all.sh" "$folder/link"
     said=$(cd / && "$folder/link" --list)
@@ -223,6 +230,8 @@ test_platforms()
     called "--quick --platform $elsewhere/mine/own.xml"
     run 0 --only 01_straggler --platform=bare --quick
     called "--quick --platform $elsewhere/bare"
+    run 0 --only 01_straggler --platform small --ranks 16 --quick
+    called "--quick --platform small --ranks 16"
 
     # The blog's machine comes along, where nothing else was asked for.
     run 0 --only 01_straggler --quick
@@ -244,6 +253,9 @@ test_platforms()
     run 0 --only 01_straggler --backend mpi
     not_called "--platform"
     run 0 --only 01_straggler --platform small
+    not_called "--platform blog"
+    run 0 --only 01_straggler --ranks 2 --quick # the posts had four
+    called "--quick --ranks 2"
     not_called "--platform blog"
     touch "$NO_BLOG"
     run 1 --only 01_straggler --quick
