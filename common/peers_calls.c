@@ -7,7 +7,6 @@
 #include "world_mpi.h"
 
 #include <limits.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 struct peers {
@@ -43,16 +42,17 @@ int peers_count(const struct peers *peers)
     return world_size(peers->world);
 }
 
-/* Where MPI reads or writes in place of these floats. What the stage held has left it when the device has done what it was
- * told. */
-static void *reached(struct stage *stage, const float *floats, size_t count)
+/* What MPI is to read or write in place of these floats; NULL: themselves. What the stage held has left it when the device has
+ * done what it was told. */
+static void *instead_of(struct stage *stage, const float *floats, size_t count)
 {
     size_t bytes = count * sizeof *floats;
     if (count > INT_MAX)
         die(STATUS_WRONG, "%zu floats are too many for one message; the most is %d", count, INT_MAX);
-    void *blank = count > 0 ? device_blank(floats, bytes) : NULL;
-    if (blank || device_is_at_hand())
-        return blank ? blank : (void *)(uintptr_t)floats;
+    if (count == 0)
+        return NULL;
+    if (device_is_at_hand())
+        return device_blank(floats, bytes);
     device_wait();
     if (bytes > stage->bytes) {
         device_stage_free(stage->memory);
@@ -63,11 +63,12 @@ static void *reached(struct stage *stage, const float *floats, size_t count)
 
 void peers_pass(struct peers *peers, int to, const float *send, size_t sent, int from, float *receive, size_t received)
 {
-    void *out = reached(&peers->out, send, sent), *in = reached(&peers->in, receive, received);
+    void *out = instead_of(&peers->out, send, sent), *in = instead_of(&peers->in, receive, received);
     if (!device_is_at_hand() && sent > 0)
         device_fetch(out, send, sent * sizeof *send);
-    MPI_Sendrecv(out, (int)sent, MPI_FLOAT, sent > 0 ? to : MPI_PROC_NULL, 0, in, (int)received, MPI_FLOAT,
-                 received > 0 ? from : MPI_PROC_NULL, 0, peers->world->comm, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out ? out : send, (int)sent, MPI_FLOAT, sent > 0 ? to : MPI_PROC_NULL, 0, in ? in : receive,
+                 (int)received, MPI_FLOAT, received > 0 ? from : MPI_PROC_NULL, 0, peers->world->comm,
+                 MPI_STATUS_IGNORE);
     if (!device_is_at_hand() && received > 0)
         device_put_later(receive, in, received * sizeof *receive);
     peers->traffic.sent_bytes += (double)(sent * sizeof *send);

@@ -294,14 +294,14 @@ static void count_traffic(struct lab *lab, struct hands *hands, float *data, siz
 }
 
 /* The size from which on the ring is quicker, of times at growing sizes; between two of them both are alpha + beta x bytes. NaN
- * where that is at none of them, or at all. */
+ * where that is at none of them. */
 static double find_crossover(const double *bytes, const double *with_doubling, const double *with_ring, int sizes)
 {
     int last = sizes - 1; /* at which doubling is not slower */
     while (last >= 0 && with_ring[last] < with_doubling[last])
         last--;
     if (last < 0 || last == sizes - 1)
-        return (double)NAN;
+        return last < 0 ? bytes[0] : (double)NAN;
     double longer = with_ring[last] - with_doubling[last], shorter = with_doubling[last + 1] - with_ring[last + 1];
     return bytes[last] + (bytes[last + 1] - bytes[last]) * longer / (longer + shorter);
 }
