@@ -298,6 +298,16 @@ static int run_there(const struct request *request)
                                        : run_once(request);
 }
 
+/* Its results would take the place of what dedicated cores wrote, and be judged as theirs. */
+static void refuse_name(const struct platform *platform)
+{
+    char *ours = dedicated_name(0);
+    if (strncmp(platform->name, ours, strlen(ours)) == 0)
+        die(STATUS_USAGE, "--platform %.200s: among the results %s are this machine's; give the file another name",
+            platform->file, ours);
+    free(ours);
+}
+
 static struct preview preview_of(const struct request *request, struct cases *cases,
                                  const struct option_row *const *tables)
 {
@@ -331,6 +341,7 @@ void supervise(const struct story *story, const struct options *base, struct cas
     struct platform named;
     if (run->platform) {
         platform_open(&named, run->platform, run->ranks);
+        refuse_name(&named);
         request.platform = &named;
     }
     const struct preview preview = preview_of(&request, cases, tables);
