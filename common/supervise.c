@@ -308,6 +308,17 @@ static void refuse_name(const struct platform *platform)
     free(ours);
 }
 
+/* Steps that take no time look like a result; who left the costs out meant something else. */
+static void refuse_free_work(const struct platform *platform, enum work_model model)
+{
+    if (platform->is_free[model])
+        die(STATUS_USAGE,
+            "--platform %.200s does not say what work of this lab's %s costs; give it forward_per_sample_s and others, "
+            "or "
+            "%s_forward_per_sample_s (common/work.h lists them)",
+            platform->file, work_models[model], work_models[model]);
+}
+
 static struct preview preview_of(const struct request *request, struct cases *cases,
                                  const struct option_row *const *tables)
 {
@@ -342,6 +353,7 @@ void supervise(const struct story *story, const struct options *base, struct cas
     if (run->platform) {
         platform_open(&named, run->platform, run->ranks);
         refuse_name(&named);
+        refuse_free_work(&named, story->subject->model);
         request.platform = &named;
     }
     const struct preview preview = preview_of(&request, cases, tables);

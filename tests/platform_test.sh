@@ -146,6 +146,7 @@ cp "$platform" dedicated-cores.xml
 refused 2 "give the file another name" --platform dedicated-cores.xml
 unfit "'four'" 's/"4e-3"/"four"/'
 unfit "update_fixd_s" 's|<cluster|<zone id="all" routing="Full">\n<prop id="update_fixd_s" value="1"/>\n&|; s|  </cluster>|&\n</zone>|'
+unfit "does not say what work of this lab's mlp costs" '/_s"/d'
 unfit "cpu or model" 's/value="model"/value="gpu"/'
 unfit "quick" 's/speed="1Gf"/speed="quick"/'
 unfit "speed = '0'" 's/speed="1Gf"/speed="0Gf"/'
