@@ -4,6 +4,7 @@
 #include "dedicated.h"
 #include "device.h"
 #include "die.h"
+#include "files.h"
 #include "guess.h"
 #include "job.h"
 #include "kernel.h"
@@ -358,7 +359,7 @@ void supervise(const struct story *story, const struct options *base, struct cas
     }
     const struct preview preview = preview_of(&request, cases, tables);
     preview_refuse_memory(&preview, arguments);
-    run_refuse_folder(run, run_make_folder(run));
+    file_refuse_out(run->out, run_make_folder(run));
     if (run->dry_run) {
         preview_tell(stdout, &preview);
         exit(STATUS_RIGHT);
