@@ -68,6 +68,12 @@ int file_may_make_folder(const char *path)
     return error;
 }
 
+void file_refuse_out(const char *out, int error)
+{
+    if (error)
+        die(STATUS_USAGE, "--out %.200s cannot be written: %s; name a folder that can", out, strerror(error));
+}
+
 /* --- beginning -------------------------------------------------------------------------------------------------- */
 
 bool file_lock(int descriptor)

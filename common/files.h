@@ -22,6 +22,9 @@ int file_make_folder(const char *path);
 /* Whether it could, without making any: 0, or an errno. */
 int file_may_make_folder(const char *path);
 
+/* Ends the program with STATUS_USAGE where `error`, of one of these two for the option --out, is not 0. */
+void file_refuse_out(const char *out, int error);
+
 /* Starts writing folder/name; the folder is made when missing. Ends the program when that cannot be. */
 struct file file_begin(const char *folder, const char *name);
 

@@ -10,6 +10,7 @@
 #include "collective.h"
 #include "crews.h"
 #include "device.h"
+#include "files.h"
 #include "footprint.h"
 #include "gather.h"
 #include "hosts.h"
@@ -77,7 +78,7 @@ static void make_folder(const struct lab *lab, const struct run *run)
 {
     int error = world_rank(lab->world) == 0 ? run_make_folder(run) : 0;
     world_broadcast(lab->world, &error, sizeof error);
-    run_refuse_folder(run, error);
+    file_refuse_out(run->out, error);
 }
 
 /* all */

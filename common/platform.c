@@ -58,10 +58,12 @@ static FILE *describe(const char *file)
     return lines;
 }
 
-static void add_host(struct platform *p, const char *name, int ranks, double speed, bool is_modelled)
+static void add_host(struct platform *p, const char *name, int ranks, double speed, bool is_modelled, const char *costs)
 {
     if (ranks <= 0)
         return;
+    for (int model = 0; model < WORK_MODELS; model++)
+        p->is_free[model] |= is_modelled && costs[model] == 'n';
     if (p->slots == 0)
         p->is_modelled = is_modelled;
     if (p->is_modelled != is_modelled)
@@ -159,14 +161,14 @@ void platform_open(struct platform *p, const char *word, int ranks)
     char line[LINE], complaint[LINE] = "";
     FILE *lines = describe(file);
     while (fgets(line, sizeof line, lines)) {
-        char name[LINE], device[8];
+        char name[LINE], device[8], costs[WORK_MODELS + 8];
         int slots = 0, cores = 0;
         double speed = 0;
         line[strcspn(line, "\n")] = '\0';
-        if (sscanf(line, "%511s %d %d %lf %7s", name, &slots, &cores, &speed, device) == 5) {
+        if (sscanf(line, "%511s %d %d %lf %7s %9s", name, &slots, &cores, &speed, device, costs) == 6) {
             if (p->slots < ranks && slots > 0)
                 p->cores += cores;
-            add_host(p, name, slots, speed, strcmp(device, "model") == 0);
+            add_host(p, name, slots, speed, strcmp(device, "model") == 0, costs);
         } else if (!*complaint) { /* "[0.000000] file.cpp:95: [xbt_exception/ERROR] Parse error at …" */
             const char *category = strstr(line, "/ERROR] ");
             snprintf(complaint, sizeof complaint, "%s", category ? category + strlen("/ERROR] ") : line);

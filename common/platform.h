@@ -2,20 +2,23 @@
 #ifndef LOCKSTEP_PLATFORM_H
 #define LOCKSTEP_PLATFORM_H
 
+#include "work.h"
+
 #include <stdbool.h>
 
 /* Simulated processes that stand beside each rank on its host: its communication engine and its helpers. */
 enum { PLATFORM_ENGINES = 1, PLATFORM_HELPERS = 2, PLATFORM_COMPANIONS = PLATFORM_ENGINES + PLATFORM_HELPERS };
 
 struct platform {
-    char *name;       /* the file's, without folder and ending */
-    char *file;       /* path */
-    char *key;        /* name and a hash of what the file says: two machines of one name differ in it */
-    int ranks, slots; /* ranks that are simulated, ranks that the machine takes */
-    char **host;      /* (slots) where each rank sits */
-    int cores;        /* of the hosts in use */
-    double speed;     /* flop/s of the fastest host: what a second of this machine's work is charged as */
-    bool is_modelled; /* the file says what the work costs; nothing is computed */
+    char *name;                /* the file's, without folder and ending */
+    char *file;                /* path */
+    char *key;                 /* name and a hash of what the file says: two machines of one name differ in it */
+    int ranks, slots;          /* ranks that are simulated, ranks that the machine takes */
+    char **host;               /* (slots) where each rank sits */
+    int cores;                 /* of the hosts in use */
+    double speed;              /* flop/s of the fastest host: what a second of this machine's work is charged as */
+    bool is_modelled;          /* the file says what the work costs; nothing is computed */
+    bool is_free[WORK_MODELS]; /* … but a host says of no pass of this model what it costs */
 };
 
 /* What is missing for simulating `lab` ("01_straggler") here, with its cure; NULL when all is there. */

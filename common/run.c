@@ -168,12 +168,6 @@ int run_make_folder(const struct run *run)
     return run->dry_run ? file_may_make_folder(run->out) : file_make_folder(run->out);
 }
 
-void run_refuse_folder(const struct run *run, int error)
-{
-    if (error)
-        die(STATUS_USAGE, "--out %.200s cannot be written: %s; name a folder that can", run->out, strerror(error));
-}
-
 struct window run_window(const struct run *run, int round)
 {
     int warmup = run->skip_first_steps > LEAST_WARMUP ? run->skip_first_steps : LEAST_WARMUP;

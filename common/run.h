@@ -84,10 +84,9 @@ char *run_folder(const struct run *run, const char *platform);
 /* Ends the program with STATUS_USAGE when settings contradict each other. */
 void run_refuse(const struct run *run);
 
-/* Makes `out`, or in a dry run finds out whether it could be made. Returns 0, or the errno that run_refuse_folder() ends the
- * program with, as STATUS_USAGE. */
+/* Makes `out`, or in a dry run finds out whether it could be made. Returns 0, or the errno that file_refuse_out() ends the
+ * program with. */
 int run_make_folder(const struct run *run);
-void run_refuse_folder(const struct run *run, int error);
 
 /* The steps of one block. The ranks synchronise at the end of the warm-up and every sync_every steps from there, so that
  * whole windows are measured. Round 1 runs the published steps, later rounds a short window; at least 2 steps warm up

@@ -186,8 +186,8 @@ static void refuse(const struct run *run)
     const struct run_texts *texts = &run->texts;
     struct token_recipe recipe = text_recipe(run, false);
     if (texts->min_length > texts->max_length)
-        die(STATUS_USAGE, "--min-seq-len %d is more than --max-seq-len %d; swap them", texts->min_length,
-            texts->max_length);
+        die(STATUS_USAGE, "--min-seq-len %d is more than --max-seq-len %d; lower the one or raise the other",
+            texts->min_length, texts->max_length);
     if (run->hidden_dim % texts->num_heads != 0)
         die(STATUS_USAGE, "--hidden-dim %d cannot be divided among --num-heads %d; choose a multiple", run->hidden_dim,
             texts->num_heads);

@@ -183,9 +183,11 @@ static void name_culprit(struct summary *s, const struct tally *tally, const str
             culprit = rank;
         }
     }
+    static const double worth_naming = 0.01; /* of what all ranks' steps take: less is told as 0 of every 100 */
     double per_step = most / tally->steps;
-    double usual = baseline ? stats_quantile(baseline->most_charged, baseline->windows, 0.95) : 0;
-    bool stands_out = tally->ranks > 1 && per_step > usual && most > 0.75 * all &&
+    double usual = baseline && baseline != tally ? stats_quantile(baseline->most_charged, baseline->windows, 0.95) : 0;
+    bool is_worth_it = per_step >= worth_naming * s->step * tally->ranks;
+    bool stands_out = tally->ranks > 1 && is_worth_it && per_step > usual && most > 0.75 * all &&
                       luck(tally->foremost[culprit], tally->charged_steps, tally->ranks) < 0.05;
     s->blamed_rank = stands_out ? culprit : -1;
     s->blamed_wait = stands_out ? per_step : (double)NAN;

@@ -79,10 +79,12 @@ struct summary {
 
 /* A rank is named when the waiting charged to it exceeds the 95th percentile of what the baseline charges to anybody, is
  * more than three quarters of all that is charged, and the rank was the one charged most in more steps than luck would have
- * it (were every rank that with probability 1/n, one of them would be so often with probability below 5 %). A stall that
- * roams has no culprit, and neither has a run too short to tell.
+ * it (were every rank that with probability 1/n, one of them would be so often with probability below 5 %). Nor is anybody
+ * named for less than one in a hundred of the ranks' seconds. A stall that roams has no culprit, and neither has a run too
+ * short to tell.
  *
- * Without a baseline (NULL) nothing is compared: the first of the three conditions is left out, the ratio is NaN. */
+ * Without a baseline (NULL) nothing is compared: the ratio is NaN, and the first of these conditions is left out. That is so
+ * for the baseline itself, which may have a slow rank too. */
 struct summary tally_summarise(const struct tally *tally, const struct tally *baseline);
 
 #endif

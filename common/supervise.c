@@ -4,6 +4,7 @@
 #include "dedicated.h"
 #include "device.h"
 #include "die.h"
+#include "files.h"
 #include "guess.h"
 #include "job.h"
 #include "kernel.h"
@@ -298,6 +299,27 @@ static int run_there(const struct request *request)
                                        : run_once(request);
 }
 
+/* Its results would take the place of what dedicated cores wrote, and be judged as theirs. */
+static void refuse_name(const struct platform *platform)
+{
+    char *ours = dedicated_name(0);
+    if (strncmp(platform->name, ours, strlen(ours)) == 0)
+        die(STATUS_USAGE, "--platform %.200s: among the results %s are this machine's; give the file another name",
+            platform->file, ours);
+    free(ours);
+}
+
+/* Steps that take no time look like a result; who left the costs out meant something else. */
+static void refuse_free_work(const struct platform *platform, enum work_model model)
+{
+    if (platform->is_free[model])
+        die(STATUS_USAGE,
+            "--platform %.200s does not say what work of this lab's %s costs; give it forward_per_sample_s and others, "
+            "or "
+            "%s_forward_per_sample_s (common/work.h lists them)",
+            platform->file, work_models[model], work_models[model]);
+}
+
 static struct preview preview_of(const struct request *request, struct cases *cases,
                                  const struct option_row *const *tables)
 {
@@ -331,11 +353,13 @@ void supervise(const struct story *story, const struct options *base, struct cas
     struct platform named;
     if (run->platform) {
         platform_open(&named, run->platform, run->ranks);
+        refuse_name(&named);
+        refuse_free_work(&named, story->subject->model);
         request.platform = &named;
     }
     const struct preview preview = preview_of(&request, cases, tables);
     preview_refuse_memory(&preview, arguments);
-    run_refuse_folder(run, run_make_folder(run));
+    file_refuse_out(run->out, run_make_folder(run));
     if (run->dry_run) {
         preview_tell(stdout, &preview);
         exit(STATUS_RIGHT);

@@ -325,6 +325,10 @@ told "too few steps to tell" 0 "Next: most of the waiting is for rank 0, but luc
 sed '23,$d' good.csv >rank0.csv
 told "one rank of several" 0 "Next: the spans of the other ranks" rank0.csv
 told "a file per rank" 2 "good.csv and none.csv: it takes one file; put those of all ranks together" good.csv none.csv
+status=0
+"$blame" good.csv --out none.csv/results >out 2>err </dev/null || status=$?
+((status == 2)) && [[ ! -s out && $(<err) == "blame: --out none.csv/results cannot be written: Not a directory; "* ]] ||
+    complain "a folder that cannot be" "status $status: $(<err)"
 told "nothing" 2 "which spans? blame FILE"
 told "a flag that is none" 2 "did you mean --skip-first-steps?" good.csv --skip-first-step 1
 told "help" 0 "usage: blame" --help

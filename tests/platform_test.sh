@@ -142,8 +142,11 @@ unfit "another host has this bus" "$bus; s/radical=\"0-0\"/radical=\"0-1\"/"
 unfit "'four'" 's|<prop id="update_fixed_s" value="4e-3"/>|<prop value="four" id="update_fixed_s"/>|'
 unfit "outermost zone" 's|<cluster|<zone id="all" routing="Full"><zone id="within" routing="Full"><prop id="jitter" value="0.1"/>&|; s|</cluster>|&</zone></zone>|'
 refused 2 "is a folder" --platform "$folder/"
+cp "$platform" dedicated-cores.xml
+refused 2 "give the file another name" --platform dedicated-cores.xml
 unfit "'four'" 's/"4e-3"/"four"/'
 unfit "update_fixd_s" 's|<cluster|<zone id="all" routing="Full">\n<prop id="update_fixd_s" value="1"/>\n&|; s|  </cluster>|&\n</zone>|'
+unfit "does not say what work of this lab's mlp costs" '/_s"/d'
 unfit "cpu or model" 's/value="model"/value="gpu"/'
 unfit "quick" 's/speed="1Gf"/speed="quick"/'
 unfit "speed = '0'" 's/speed="1Gf"/speed="0Gf"/'

@@ -162,6 +162,18 @@ for page in "$results"/*.html; do
     done
 done
 
+# What is said below a picture is of its run, and names the place where there is no picture.
+sed -i '/^skew_ws4/s/,30,9,/,31,9,/' "$results/01_straggler/summary.csv"
+touch -d '1 hour ago' "$results/platforms/dedicated-cores/01_straggler/charts.csv"
+touch "$results/01_straggler/charts.csv"
+run 0 --results "$results" --sources "$source"
+has index "<p class=\"quote\"><code>skew_ws4</code> takes 71.0 ms a step"
+touch -d '1 hour ago' "$results/01_straggler/charts.csv"
+run 0 --results "$results" --sources "$source"
+has index "<p class=\"quote\">dedicated cores, simulated: <code>skew_ws4</code> takes 70.0 ms a step"
+sed -i '/^skew_ws4/s/,31,9,/,30,9,/' "$results/01_straggler/summary.csv"
+touch "$results"/{,platforms/dedicated-cores/}01_straggler/charts.csv
+
 # Charts that are older than the tables are of an earlier run.
 touch -d '1 hour ago' "$results/01_straggler/charts.csv"
 run 0 --results "$results" --sources "$source"
@@ -170,6 +182,7 @@ touch "$results/01_straggler/charts.csv"
 
 # Nor is the name of the case that is told of on the front page a tag.
 sed -i 's/skew_ws4/<i>told<\/i>/' "$results/platforms/dedicated-cores/01_straggler/summary.csv"
+touch "$results/platforms/dedicated-cores/01_straggler/charts.csv"
 run 0 --results "$results" --sources "$source"
 has index "<code>&lt;i&gt;told&lt;/i&gt;</code> takes 70.0 ms a step"
 lacks index "<i>told"

@@ -348,6 +348,7 @@ static void only_a_steady_culprit_is_named(void **state)
     assert_exactly(s.blamed_wait, 80);
     assert_int_equal(tally_summarise(&roaming, &baseline).blamed_rank, -1);
     assert_int_equal(tally_summarise(&baseline, &baseline).blamed_rank, -1);
+    assert_int_equal(tally_summarise(&steady, &steady).blamed_rank, 2); /* a baseline may have a slow rank itself */
 
     assert_exactly(s.slowest_step, 54);
     assert_exactly(s.step, s.data + s.local + s.host + s.wait + s.transfer);
@@ -372,6 +373,13 @@ static void without_a_baseline_nothing_is_compared(void **state)
     assert_true(isnan(s.vs_baseline.value));
     assert_int_equal(s.numerics, NUMERICS_UNKNOWN);
     assert_int_equal(tally_summarise(&baseline, NULL).blamed_rank, -1);
+
+    /* Two ranks wait 0.1 s and 0.3 s of steps of 14.1 and 14.3 s: 0.5 and 1.4 of 100 rank-seconds. */
+    struct tally least = tally_of((int[]){ 1, 1, 1 }, 0.1), enough = tally_of((int[]){ 1, 1, 1 }, 0.3);
+    assert_int_equal(tally_summarise(&least, NULL).blamed_rank, -1);
+    assert_int_equal(tally_summarise(&enough, NULL).blamed_rank, 1);
+    tally_close(&least);
+    tally_close(&enough);
     tally_close(&baseline);
     tally_close(&little);
 }

@@ -300,6 +300,8 @@ static void judge_and_show(struct lab *lab, bool gate, struct tables *tables, st
     for (int p = JUDGED; p < PLACES; p++)
         if (lab->places[p].is_there)
             judge_place(lab, p, gate, totals);
+    if (!gate && totals->labs > 0)
+        putchar('\n'); /* between what failed of one lab and the next one's table */
     if (!gate)
         judgement_show_table(lab);
     judgement_show_claims(lab);

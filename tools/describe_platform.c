@@ -1,9 +1,10 @@
-/* describe_platform: what SimGrid makes of a platform file, a line per host: NAME RANKS CORES SPEED DEVICE.
+/* describe_platform: what SimGrid makes of a platform file, a line per host: NAME RANKS CORES SPEED DEVICE COSTS.
  *
  * RANKS and DEVICE are properties of the host (of a <cluster>: of all its hosts; of the outermost <zone>: of all hosts
  * that do not say otherwise): how many ranks it takes (1 unless said), and "cpu" (real arithmetic, the default) or "model"
  * (the file says what the work costs: common/work.h). A host that takes none may stand for what others share: `memory_bus`
- * names it. What SimGrid cannot read ends it; what it says then is read by whoever started it. */
+ * names it. COSTS has a letter per model, y where the host says what a pass of it costs, n where all would cost nothing. What
+ * SimGrid cannot read ends it; what it says then is read by whoever started it. */
 #include "number.h"
 #include "spelling.h"
 #include "work.h"
@@ -187,6 +188,24 @@ static void check_buses(sg_host_t *hosts, size_t count, const char *name)
     }
 }
 
+static sg_host_t at_hand; /* whose properties are asked for */
+
+static const char *property_at_hand(const char *name)
+{
+    return property(at_hand, name);
+}
+
+static bool has_costs(enum work_model model)
+{
+    bool has_any = false;
+    for (int pass = 0; pass < WORK_PASSES; pass++) {
+        struct cost cost = work_cost(model, (enum work_pass)pass, property_at_hand);
+        for (int term = 0; term < COST_TERMS; term++)
+            has_any |= cost.term[term] > 0;
+    }
+    return has_any;
+}
+
 int main(int argc, char **argv)
 {
     simgrid_init(&argc, argv);
@@ -214,8 +233,12 @@ int main(int argc, char **argv)
         check_host(hosts[i]);
         if (!(sg_host_get_speed(hosts[i]) > 0))
             refuse(name, "speed", "0", "a host that never gets on would be waited for for ever; give it one");
-        printf("%s %d %d %.17g %s\n", name, (int)slots_of(hosts[i]), sg_host_core_count(hosts[i]),
+        at_hand = hosts[i];
+        printf("%s %d %d %.17g %s ", name, (int)slots_of(hosts[i]), sg_host_core_count(hosts[i]),
                sg_host_get_speed(hosts[i]), device ? device : "cpu");
+        for (int model = 0; model < WORK_MODELS; model++)
+            putchar(has_costs((enum work_model)model) ? 'y' : 'n');
+        putchar('\n');
     }
     free(hosts);
     return EXIT_SUCCESS;

@@ -14,6 +14,7 @@
  * Exit status: 0 told; 1 a rank left a collective before the last one came; 2 the file cannot be understood: its name, the
  * line, why, and the cure. */
 #include "die.h"
+#include "files.h"
 #include "hint.h"
 #include "job.h"
 #include "lanes.h"
@@ -252,6 +253,7 @@ int main(int argc, char **argv)
         index_of_case(file, "--case", options.shown);
     struct origin origin = origin_of(file);
     struct report report = report_of(file, &options, &origin);
+    file_refuse_out(options.out, file_make_folder(options.out));
     int wrong = 0;
     for (int i = 0; i < report.cases; i++)
         wrong += report.outcomes[i].tally.wrong.count;

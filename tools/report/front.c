@@ -179,8 +179,8 @@ static void put_difference(FILE *out, const struct csv_table *summary, int row)
     fputs(". ", out);
 }
 
-/* Of the case that the learner is asked about. */
-static void put_sentence(FILE *out, const struct finding *f)
+/* Of the case that the learner is asked about; where no picture above says where that ran, the sentence does. */
+static void put_sentence(FILE *out, const struct finding *f, bool says_where)
 {
     char *asked = finding_told(f, "asked", 0);
     int row = asked ? csv_find(&f->summary, "case", asked) : -1;
@@ -190,6 +190,10 @@ static void put_sentence(FILE *out, const struct finding *f)
     if (!is_told)
         return;
     fputs("<p class=\"quote\">", out);
+    if (says_where) {
+        html_text(out, f->place);
+        fputs(": ", out);
+    }
     put_difference(out, &f->summary, row);
     double waited = csv_value(&f->summary, row, "blamed_wait_ms") / mean_step(&f->summary, row);
     double share = 100 * waited / csv_value(&f->summary, row, "ranks");
@@ -214,13 +218,13 @@ static void put_lab(FILE *out, const struct book *book, int lab, struct figures 
     fputs("</h3>\n", out);
     char *question = lesson_section(lesson, 1), *chart = lesson_first_chart(lesson);
     fputs(question, out);
-    bool was_put = false;
-    for (int i = 0; chart && i < findings->count && !was_put; i++)
-        was_put = figure_put(out, figures, &findings->at[i], chart, true);
+    const struct finding *shown = NULL; /* the first that has the chart: a lab by hand draws none */
+    for (int i = 0; chart && i < findings->count && !shown; i++)
+        shown = figure_put(out, figures, &findings->at[i], chart, true) ? &findings->at[i] : NULL;
     if (findings->count == 0)
         fputs("<p class=\"note\">Not run yet.</p>\n", out);
     else
-        put_sentence(out, &findings->at[0]);
+        put_sentence(out, shown ? shown : &findings->at[0], !shown);
     fputs("</section>\n", out);
     free(question);
     free(chart);
