@@ -18,6 +18,7 @@ readonly option_rows=(
     "--only NN_name  | run this lab only"
     "--backend WORD  | where ranks run: mpi (on cores here), nccl (on GPUs), sim (on simulated cores), or auto (each lab decides)"
     "--platform WORD | run the labs on this simulated machine only: a name that --list shows, or a SimGrid file"
+    "--ranks N       | how many ranks train together [4]: as many as a cluster of yours needs to get beyond one node"
     "--seconds S     | time for measuring, per lab: more time, more rounds"
     "--out DIR       | folder of the results [results]"
     "--list          | show the labs, what each one asks, and the simulated machines"
@@ -25,25 +26,8 @@ readonly option_rows=(
     "--help          | this text"
 )
 
-# One row per package that a bare Debian or Ubuntu lacks: its name (or others that will do; ? before it where we can do
-# without), a program by which it is recognised wherever it came from (- for none), and why it is needed.
-readonly package_rows=(
-    "cmake                               cmake      describes the build"
-    "make                                make       runs the build"
-    "gcc                                 gcc        compiles"
-    "libc6-dev                           -          the C library's headers"
-    "openmpi-bin                         ompi_info  starts the ranks"
-    "libopenmpi-dev                      mpicc      lets them talk"
-    "libopenblas-dev                     -          multiplies matrices"
-    "libcmocka-dev                       -          unit tests"
-    "libjansson-dev                      -          reads traces as JSON, to test them"
-    "gnuplot-nox|gnuplot-qt|gnuplot-x11  gnuplot    draws the charts"
-    "fonts-dejavu-core                   -          letters in the charts"
-    "libcmark-gfm-dev                    -          reads the lessons, for the report"
-    "libcmark-gfm-extensions-dev         -          … and their tables"
-    "?libsimgrid-dev                     -          simulates ranks that have a core each"
-    "?g++                                g++        compiles the CUDA kernels for the CPU, to test them; nvcc needs it too"
-)
+# shellcheck source=tools/packages.sh
+source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/tools/packages.sh" # set_up
 
 # What to expect of a lab, in seconds: start, machine card and charts, and the measuring between them. Where ranks have no
 # core each, a lab runs twice, and each time for less; in --quick only on simulated cores. The blog's machine computes nothing.
@@ -204,7 +188,7 @@ find_platform() # CALLER'S FOLDER
 
 refuse_nonsense()
 {
-    local flag only=${value[--only]-} backend=${value[--backend]-auto} seconds=${value[--seconds]-0}
+    local flag only=${value[--only]-} backend=${value[--backend]-auto} seconds=${value[--seconds]-0} ranks=${value[--ranks]-4}
     if is_given --only; then
         [[ " ${labs[*]} " == *" $only "* ]] || die 2 "--only '$only' is no lab here; --list shows them"
         labs=("$only")
@@ -213,24 +197,26 @@ refuse_nonsense()
         die 2 "--backend takes mpi, nccl, sim or auto, not '$backend'; leave it out to let each lab decide"
     [[ $seconds =~ ^[0-9]{1,5}([.][0-9]{1,6})?$ && $((10#${seconds%.*})) -lt 86400 ]] ||
         die 2 "--seconds takes a number below 86400 (a day), not '$seconds'"
+    [[ $ranks =~ ^[1-9][0-9]{0,3}$ && $ranks -le 1024 ]] ||
+        die 2 "--ranks takes a whole number from 1 to 1024, not '$ranks'"
     if is_given --test; then
-        for flag in --scale --bench --quick --only --backend --platform --seconds --out; do
+        for flag in --scale --bench --quick --only --backend --platform --ranks --seconds --out; do
             ! is_given "$flag" || die 2 "--test runs every test; leave out $flag"
         done
     fi
     if is_given --scale; then
-        for flag in --quick --only --backend --platform --seconds --list; do
+        for flag in --quick --only --backend --platform --ranks --seconds --list; do
             ! is_given "$flag" || die 2 "--scale simulates what its charts need; leave out $flag"
         done
     fi
     if is_given --report; then
-        for flag in --test --scale --bench --quick --only --backend --platform --seconds --list; do
+        for flag in --test --scale --bench --quick --only --backend --platform --ranks --seconds --list; do
             ! is_given "$flag" || die 2 "--report runs nothing; leave out $flag"
         done
     fi
     if is_given --bench; then
         [[ ${value[--bench]} == @(|faults) ]] || die 2 "--bench takes no word but faults, not '${value[--bench]}'"
-        for flag in --scale --quick --only --backend --platform --seconds --list; do
+        for flag in --scale --quick --only --backend --platform --ranks --seconds --list; do
             ! is_given "$flag" || die 2 "--bench runs no lab as usual; leave out $flag"
         done
     fi
@@ -241,9 +227,11 @@ breaks_things() # --bench faults
     is_given --bench && [[ ${value[--bench]} == faults ]]
 }
 
-question_of() # LAB: the first line of its source, without comment marks and name
+question_of() # LAB: how its source begins, up to a line that ends with a question mark, without comment marks and name
 {
-    sed -n "1{ s|^/\* *||; s|^$1: *||; s| *\*/\$||; p; q; }" "labs/$1.c"
+    awk -v name="^$1: *" '{ is_last = /\?$/ || /\*\/$/ }
+        { gsub(/^(\/\*| \*) *| *\*\/$/, ""); sub(name, ""); printf "%s%s", gap, $0; gap = " " }
+        is_last { exit } END { print "" }' "labs/$1.c"
 }
 
 list_labs()
@@ -276,105 +264,6 @@ take_results() # CALLER'S FOLDER
     flock -n 9 || die 2 "another run writes into '$results'; wait for it, or name another folder with --out"
     printf '%4096s' '' 2>/dev/null >&9 || die 1 "no space left in '$results'; make room there, or name another folder with --out"
     : >"$results/.lock"
-}
-
-# --- set-up --------------------------------------------------------------------------------------------------------
-
-is_there() # PACKAGE[|PACKAGE]... PROGRAM
-{
-    if [[ $2 != - ]] && command -v "$2" >/dev/null; then
-        return 0
-    fi
-    if ! command -v dpkg-query >/dev/null; then
-        [[ $2 == - ]] # without a program to look for we cannot know; the build will
-        return
-    fi
-    # shellcheck disable=SC2016,SC2086 # a variable of dpkg-query's; one word per package
-    [[ $(dpkg-query -W -f '<${db:Status-Status}>' ${1//|/ } 2>/dev/null) == *"<installed>"* ]]
-}
-
-# shellcheck disable=SC2317 # called through `quietly`
-apt() # as root, asking nothing, after any other package manager is done
-{
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get -q -y --no-remove --no-install-recommends -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 "$@"
-}
-
-megabytes() # PACKAGE...: to download; fails where the package lists do not know one
-{
-    apt-get -qq -y --no-remove --no-install-recommends --print-uris install "$@" 2>/dev/null |
-        awk '{ bytes += $3 } END { printf "%.0f", bytes / 1e6 }'
-}
-
-become_root() # sets as_root; fails without the right
-{
-    as_root=()
-    ((EUID != 0)) || return 0
-    as_root=(sudo)
-    command -v sudo >/dev/null || return 1
-    sudo -n true 2>/dev/null || { [[ -t 0 ]] && sudo -v; }
-}
-
-by_hand() # PACKAGE...
-{
-    printf 'apt-get update && apt-get install --no-install-recommends %s' "$*"
-}
-
-# Packages that we can do without come last, and only where this system knows them.
-install() # HOW-MANY-ARE-NEEDED PACKAGE...
-{
-    local needed=$1 log=build/setup.log size answer=y package as_root
-    shift
-    command -v apt-get >/dev/null ||
-        die 1 "no apt-get here; install these (Debian's names) with this system's own package manager, then come back"
-    become_root || die 1 "installing needs an administrator; have one run, as root:  $(by_hand "$@")"
-    : >"$log"
-    if ! megabytes "$@" >/dev/null; then
-        quietly "Fetching the package lists" "$log" apt update ||
-            die 1 "set-up needs a network; by hand, as root:  $(by_hand "$@")"
-    fi
-    for package in "${@:needed + 1}"; do
-        megabytes "$package" >/dev/null && continue
-        printf '%s is not in the package lists of this system; going on without\n' "$package"
-        set -- "${@:1:needed}"
-    done
-    (($# > 0)) || return 0
-    size=$(megabytes "$@") || die 1 "this system's package lists lack one of: $*"
-    if [[ -t 0 && -t 1 ]] && ! is_given --yes; then
-        read -r -p "Install these and what they need, $size MB to download? [Y/n] " answer
-        if [[ ${answer:-y} != [yY]* ]]; then
-            ((needed == 0)) && return
-            die 1 "nothing was installed; by hand, as root:  $(by_hand "$@")"
-        fi
-    fi
-    quietly "Installing, $size MB to download" "$log" apt install "$@" && return
-    quietly "Fetching fresh package lists" "$log" apt update && quietly "Once more" "$log" apt install "$@" && return
-    die 1 "set-up failed; by hand, as root:  $(by_hand "$@")"
-}
-
-set_up()
-{
-    local row packages program why needed=() spared=()
-    mkdir -p build 2>/dev/null
-    [[ -w build ]] || die 1 "'$PWD/build' cannot be written; copy the project to a folder of your own"
-    for row in "${package_rows[@]}"; do
-        read -r packages program why <<<"$row"
-        is_there "${packages#\?}" "$program" && continue
-        ((${#needed[@]} + ${#spared[@]} > 0)) || heading "Missing here"
-        packages=${packages%%|*}
-        printf '  %-18s %s\n' "${packages#\?}" "$why"
-        if [[ $packages == \?* ]]; then
-            spared+=("${packages#\?}")
-        else
-            needed+=("$packages")
-        fi
-    done
-    ((${#needed[@]} + ${#spared[@]} > 0)) || return 0
-    if ((${#needed[@]} > 0)) || { command -v apt-get && { ((EUID == 0)) || sudo -n true; }; } &>/dev/null; then
-        install ${#needed[@]} "${needed[@]}" "${spared[@]}"
-    else
-        printf 'Going on without; to have it, as root:  %s\n' "$(by_hand "${spared[@]}")"
-    fi
 }
 
 # --- build and test ------------------------------------------------------------------------------------------------
@@ -433,12 +322,13 @@ lab() # NAME OPTION...
     : >"$results/.complaints"
     ! is_given --backend || set -- "$@" --backend "${value[--backend]}"
     ! is_given --platform || set -- "$@" --platform "${value[--platform]}"
+    ! is_given --ranks || set -- "$@" --ranks "${value[--ranks]}"
     LOCKSTEP_COMPLAINTS=$results/.complaints "build/bin/$name" "$@" </dev/null # asks nothing
 }
 
-is_crowded() # four ranks have no core each, so that labs that decide run twice
+is_crowded() # ranks have no core each, so that labs that decide run twice
 {
-    [[ ${value[--backend]-auto} == auto ]] && ! is_given --platform && ((gpus == 0 && $(nproc) < 4)) &&
+    [[ ${value[--backend]-auto} == auto ]] && ! is_given --platform && ((gpus == 0 && $(nproc) < ${value[--ranks]-4})) &&
         command -v smpirun >/dev/null
 }
 
@@ -475,9 +365,9 @@ draw() # LAB SINCE: the charts of what it has written here and on simulated mach
     done < <(find "$results/$1" "$results"/platforms/*/"$1" -name summary.csv -newer "$2" 2>/dev/null)
 }
 
-wants_blog() # each lab also on the machine of the blog posts, unless it was said where to run
+wants_blog() # each lab also on the machine of the blog posts, unless it was said where to run, or with how many ranks
 {
-    [[ -e platforms/blog.xml ]] && ! is_given --platform && ! is_given --backend
+    [[ -e platforms/blog.xml ]] && ! is_given --platform && ! is_given --backend && ! is_given --ranks
 }
 
 simulate_blog() # LAB OPTION...: for the column beside the published numbers

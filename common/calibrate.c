@@ -284,7 +284,7 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
         link_fit(link);
 }
 
-/* all: all-reduces of the whole world and of half of it, which complete the card on every rank. */
+/* all: all-reduces of the whole world and of half of it, and messages of two ranks, which complete the card on every rank. */
 static void measure_links(struct card *card, struct bench *bench, struct world *world, double largest)
 {
     const int sizes[] = { world_size(world), (world_size(world) + 1) / 2 };
@@ -298,6 +298,7 @@ static void measure_links(struct card *card, struct bench *bench, struct world *
         card->links++;
         world_rest(world);
     }
+    passing_measure(&card->passing, world);
     world_broadcast(world, card, sizeof *card);
 }
 

@@ -14,7 +14,7 @@ void calibrate(struct card *card, struct world *world, const struct subject *sub
 /* What it opens for that, on all ranks together. */
 struct needs calibrate_need(const struct subject *subject, const struct run *run, double largest);
 
-/* all: its all-reduces alone, anew. */
+/* all: its all-reduces and messages alone, anew. */
 void calibrate_links(struct card *card, struct world *world, const struct subject *subject, const struct run *run,
                      double largest);
 

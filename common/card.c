@@ -247,6 +247,20 @@ static void write_row(struct csv *csv, const char *quantity, int ranks, double b
     } while (csv_end_row(csv));
 }
 
+/* The messages of a card by name, likewise. */
+enum { CARD_MESSAGES = 3 };
+struct named_link {
+    const char *quantity;
+    struct link *link;
+};
+
+static void list_messages(struct card *c, struct named_link messages[CARD_MESSAGES])
+{
+    messages[0] = (struct named_link){ "send_s", &c->passing.send };
+    messages[1] = (struct named_link){ "exchange_s", &c->passing.exchange };
+    messages[2] = (struct named_link){ "add_s", &c->passing.add };
+}
+
 void card_put(const struct card *card, FILE *out, const struct subject *subject, const struct run *run,
               const char *platform)
 {
@@ -267,6 +281,12 @@ void card_put(const struct card *card, FILE *out, const struct subject *subject,
             write_row(&csv, "allreduce_s", link->ranks, link->bytes[p], link->seconds[p]);
         write_row(&csv, "barrier_s", link->ranks, NAN, link->barrier);
     }
+    struct named_link messages[CARD_MESSAGES];
+    list_messages(&copy, messages);
+    for (int i = 0; i < CARD_MESSAGES; i++)
+        for (int p = 0; p < messages[i].link->points; p++)
+            write_row(&csv, messages[i].quantity, messages[i].link->ranks, messages[i].link->bytes[p],
+                      messages[i].link->seconds[p]);
 }
 
 void card_write(const struct card *card, const char *folder, const struct subject *subject, const struct run *run,
@@ -308,9 +328,18 @@ static bool is_possible(double value, const char *platform)
     return fabs(value) < IMPOSSIBLE || (value > IMPOSSIBLE && strstr(platform, JOB_MODELLED));
 }
 
-static void add_point(struct card *card, double of, double bytes, double seconds)
+static void add_point(struct link *link, double bytes, double seconds)
 {
-    const bool is_possible = of >= 2 && of <= RANKS_MOST && bytes > 0 && bytes < IMPOSSIBLE && seconds > 1 / IMPOSSIBLE;
+    const bool is_possible = bytes > 0 && bytes < IMPOSSIBLE && seconds > 1 / IMPOSSIBLE;
+    if (is_possible && link->points < LINK_POINTS_MOST) {
+        link->bytes[link->points] = bytes;
+        link->seconds[link->points++] = seconds;
+    }
+}
+
+static void add_allreduce(struct card *card, double of, double bytes, double seconds)
+{
+    const bool is_possible = of >= 2 && of <= RANKS_MOST;
     if (!is_possible)
         return;
     const int ranks = (int)of;
@@ -319,11 +348,7 @@ static void add_point(struct card *card, double of, double bytes, double seconds
             return;
         card->link[card->links++] = (struct link){ .ranks = ranks };
     }
-    struct link *link = &card->link[card->links - 1];
-    if (link->points < LINK_POINTS_MOST) {
-        link->bytes[link->points] = bytes;
-        link->seconds[link->points++] = seconds;
-    }
+    add_point(&card->link[card->links - 1], bytes, seconds);
 }
 
 enum card_found card_read(struct card *card, const char *folder, const struct subject *subject, const struct run *run,
@@ -342,6 +367,8 @@ enum card_found card_read(struct card *card, const char *folder, const struct su
         return CARD_NONE;
     struct entry entries[CARD_ENTRIES];
     list_entries(card, entries);
+    struct named_link messages[CARD_MESSAGES];
+    list_messages(card, messages);
     bool is_there[CARD_ENTRIES] = { false };
     int found = 0;
     for (int row = 0; row < table.rows; row++) {
@@ -350,9 +377,12 @@ enum card_found card_read(struct card *card, const char *folder, const struct su
         if (!quantity || !is_possible(value, platform))
             continue; /* of a file that was damaged, what is missing is measured anew */
         if (strcmp(quantity, "allreduce_s") == 0)
-            add_point(card, csv_value(&table, row, "ranks"), csv_value(&table, row, "bytes"), value);
+            add_allreduce(card, csv_value(&table, row, "ranks"), csv_value(&table, row, "bytes"), value);
         if (strcmp(quantity, "barrier_s") == 0 && card->links > 0)
             card->link[card->links - 1].barrier = value; /* of the ranks whose points stand before it */
+        for (int i = 0; i < CARD_MESSAGES; i++)
+            if (strcmp(quantity, messages[i].quantity) == 0)
+                add_point(messages[i].link, csv_value(&table, row, "bytes"), value);
         for (int i = 0; i < CARD_ENTRIES; i++)
             if (strcmp(quantity, entries[i].quantity) == 0) {
                 *entries[i].value = value;
@@ -363,9 +393,12 @@ enum card_found card_read(struct card *card, const char *folder, const struct su
     csv_free(&table);
     for (int i = 0; i < card->links; i++)
         link_fit(&card->link[i]);
+    if (passing_is_known(&card->passing))
+        passing_fit(&card->passing);
     if (found != CARD_ENTRIES)
         return CARD_NONE;
-    bool reaches = run->ranks == 1 || (card->links > 0 && link_reach(&card->link[0]) >= largest);
+    bool reaches = run->ranks == 1 ||
+                   (card->links > 0 && link_reach(&card->link[0]) >= largest && passing_is_known(&card->passing));
     return reaches ? CARD_WHOLE : CARD_SHORT;
 }
 

@@ -7,7 +7,7 @@
 #define LOCKSTEP_CARD_H
 
 #include "hosts.h"
-#include "link.h"
+#include "passing.h"
 #include "run.h"
 #include "subject.h"
 #include "work.h"
@@ -48,6 +48,7 @@ struct card {
     } place[RANKS_MOST];
     int links;
     struct link link[CARD_LINKS_MOST];
+    struct passing passing; /* of two ranks */
 };
 
 /* The card of a folder of results, for the labs that come after; and the copy that a lab keeps beside its tables, for
@@ -62,7 +63,7 @@ void card_write(const struct card *card, const char *folder, const struct subjec
                 const char *platform);
 
 /* Reads folder/CARD_FILE into `card`. There is none when it is of another machine, job or version, or older than an hour
- * (shared machines drift); it is short when its all-reduces do not reach `largest` bytes. */
+ * (shared machines drift); it is short when its all-reduces do not reach `largest` bytes, or it has no messages. */
 enum card_found { CARD_NONE, CARD_SHORT, CARD_WHOLE };
 enum card_found card_read(struct card *card, const char *folder, const struct subject *subject, const struct run *run,
                           double largest, const char *platform, int cores);

@@ -45,7 +45,12 @@ void collective_close(struct collective *collective);
  * `send`, on all ranks alike. */
 void collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive, size_t count);
 
-/* The same in two halves: neither buffer may be touched in between. Returns a ticket for collective_finish. */
+/* From now on blocking sums of floats are carried out so, within the same stamps and checks: data (count), each rank's terms,
+ * becomes their sum, bit by bit the same on all ranks. NULL: by the library, as at first. */
+typedef void collective_way(void *argument, float *data, size_t count);
+void collective_sum_by(struct collective *collective, collective_way *way, void *argument);
+
+/* A sum by the library in two halves: neither buffer may be touched in between. Returns a ticket for collective_finish. */
 int collective_start(struct collective *collective, enum wire wire, const void *send, void *receive, size_t count);
 void collective_finish(struct collective *collective, int ticket);
 

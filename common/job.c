@@ -130,6 +130,7 @@ struct terminal job_terminal(void)
     else if (columns && atoi(columns) > 0)
         terminal.columns = atoi(columns);
     terminal.is_live = isatty(STDERR_FILENO);
-    terminal.has_color = isatty(STDOUT_FILENO) && !(no_color && *no_color);
+    /* Another launcher may give its ranks a terminal of its own and write what comes out of it into a file. */
+    terminal.has_color = isatty(STDOUT_FILENO) && job_ranks() == 0 && !(no_color && *no_color);
     return terminal;
 }

@@ -61,7 +61,7 @@ const char *job_platform_key(void);
 struct terminal {
     int columns;    /* width; 124 when unknown */
     bool is_live;   /* standard error is a terminal: a progress line may be redrawn */
-    bool has_color; /* standard output is a terminal and NO_COLOR is not set */
+    bool has_color; /* standard output is a terminal, and the person's; NO_COLOR is not set */
 };
 struct terminal job_terminal(void);
 

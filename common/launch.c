@@ -210,7 +210,8 @@ static int judge_end(const char *launcher, int status, const struct job *job)
     }
     int code = WEXITSTATUS(status);
     if (code == STATUS_NO_EXEC) {
-        warn("%s was not found; install it (Debian, Ubuntu: apt-get install openmpi-bin libsimgrid-dev)", launcher);
+        warn("%s was not found; install it (Debian, Ubuntu: apt-get install %s)", launcher,
+             strcmp(launcher, "mpirun") == 0 ? "openmpi-bin" : "libsimgrid-dev");
         return STATUS_CANNOT;
     }
     if (code == STATUS_RIGHT && !pulse.has_ended) { /* so smpirun ends when all ranks wait for each other */

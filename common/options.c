@@ -3,6 +3,7 @@
 #include "die.h"
 #include "memory.h"
 #include "number.h"
+#include "spelling.h"
 
 #include <errno.h>
 #include <math.h>
@@ -21,44 +22,15 @@ static const struct option_row *find_row(const struct option_row *const *tables,
     return NULL;
 }
 
-/* Levenshtein's distance, for "did you mean"; words longer than a flag ever is are simply far away. */
-static int distance(const char *a, size_t length, const char *b)
-{
-    enum { MOST = 40 };
-    size_t columns = strlen(b);
-    if (length > MOST || columns > MOST)
-        return MOST;
-    int row[MOST + 1];
-    for (size_t j = 0; j <= columns; j++)
-        row[j] = (int)j;
-    for (size_t i = 1; i <= length; i++) {
-        int diagonal = row[0];
-        row[0] = (int)i;
-        for (size_t j = 1; j <= columns; j++) {
-            int change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            int least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            row[j] = change < least ? change : least;
-        }
-    }
-    return row[columns];
-}
-
 _Noreturn static void die_unknown(const struct option_row *const *tables, const char *word, size_t length)
 {
-    const char *nearest = NULL;
-    int best = 4;
+    struct spelling spelling = { 0 };
     for (; *tables; tables++)
-        for (const struct option_row *row = *tables; row->flag; row++) {
-            int far = distance(word, length, row->flag);
-            if (far < best) {
-                best = far;
-                nearest = row->flag;
-            }
-        }
+        for (const struct option_row *row = *tables; row->flag; row++)
+            spelling_try(&spelling, word, length, row->flag);
     int shown = length < SHOWN_CHARACTERS ? (int)length : SHOWN_CHARACTERS;
-    if (nearest)
-        die(STATUS_USAGE, "unknown option '%.*s'; did you mean %s? (--help lists all)", shown, word, nearest);
+    if (spelling.nearest)
+        die(STATUS_USAGE, "unknown option '%.*s'; did you mean %s? (--help lists all)", shown, word, spelling.nearest);
     die(STATUS_USAGE, "unknown %s '%.*s'; --help lists the options", word[0] == '-' ? "option" : "word", shown, word);
 }
 

@@ -122,6 +122,27 @@ static void tell_memory(FILE *out, const struct preview *p)
             needs_largest(&needs), memory_available() / 1e9);
 }
 
+/* Simulated ranks and real ones never share a table, so each have their folder. */
+static void tell_results(FILE *out, const struct preview *p)
+{
+    const struct run *run = (const struct run *)p->base;
+    char *dedicated = dedicated_name(run->membus);
+    const char *places[] = { p->platform       ? p->platform->name
+                             : p->is_simulated ? dedicated
+                                               : NULL,
+                             p->is_real ? "here" : NULL };
+    const char *before = "  results   into ";
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (places[i]) {
+            char *folder = run_folder(run, places[i]);
+            fprintf(out, "%s%s/%s", before, folder, p->story->lab);
+            free(folder);
+            before = ", then into ";
+        }
+    fputc('\n', out);
+    free(dedicated);
+}
+
 void preview_tell(FILE *out, const struct preview *p)
 {
     struct options *copy = story_settings(p->story, p->base, &(struct variant){ 0 });
@@ -135,11 +156,7 @@ void preview_tell(FILE *out, const struct preview *p)
     char *name = p->story->subject->name(run);
     fprintf(out, "  model     %s: %.0f parameters\n", name, p->story->subject->gradient_bytes(run) / sizeof(float));
     tell_memory(out, p);
-    char *dedicated = dedicated_name(run->membus);
-    char *folder = run_folder(run, p->platform ? p->platform->name : p->is_simulated ? dedicated : "here");
-    fprintf(out, "  results   into %s/%s\n", folder, p->story->lab);
-    free(folder);
-    free(dedicated);
+    tell_results(out, p);
     free(name);
     free(copy);
 }

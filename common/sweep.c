@@ -1,7 +1,6 @@
 #include "sweep.h"
 
 #include "clocks.h"
-#include "collective.h"
 #include "device.h"
 #include "memory.h"
 #include "spans.h"
@@ -12,19 +11,34 @@
 #include <math.h>
 #include <stdlib.h>
 
+static int sums_of(const struct sweep *sweep)
+{
+    return sweep->sizes * (sweep->way ? sweep->ways : 1);
+}
+
+/* The n-th sum of a round: way after way, for size after size. */
+static void make_sum(struct collective *collective, const struct sweep *sweep, int n, float *terms)
+{
+    if (sweep->way) {
+        const struct sweep_way *way = &sweep->way[n / sweep->sizes];
+        collective_sum_by(collective, way->sum, way->argument);
+    }
+    collective_sum(collective, WIRE_F32, terms, terms, (size_t)sweep->bytes[n % sweep->sizes] / sizeof(float));
+}
+
 /* Every call is a step of its own: a phase and the collective in it. The last of a round is a barrier. */
 static void make_calls(struct collective *collective, struct spans *spans, struct world *world,
                        const struct sweep *sweep, float *terms)
 {
     for (int round = 0; round < sweep->warmups + sweep->repeats; round++)
-        for (int call = 0; call <= sweep->sizes; call++) {
+        for (int call = 0; call <= sums_of(sweep); call++) {
             if (!sweep->between)
                 world_barrier(world);
             spans_phase(spans, SPAN_BACKWARD, device_moment());
             if (sweep->between)
                 sweep->between(sweep->argument);
-            if (call < sweep->sizes)
-                collective_sum(collective, WIRE_F32, terms, terms, (size_t)sweep->bytes[call] / sizeof(float));
+            if (call < sums_of(sweep))
+                make_sum(collective, sweep, call, terms);
             else
                 collective_barrier(collective);
             spans_end(spans, device_moment());
@@ -32,13 +46,15 @@ static void make_calls(struct collective *collective, struct spans *spans, struc
         }
 }
 
-/* Cells (repeats x calls, ranks): the median over repeats of the mean rank's transfer in one of the calls. */
+/* Cells (repeats x calls, ranks): the median over repeats of the mean or the last rank's transfer in one of the calls. */
 static double typical_transfer(const struct cell *cells, int call, const struct sweep *sweep, int ranks)
 {
     double *transfer = memory_new((size_t)sweep->repeats, sizeof *transfer);
     for (int repeat = 0; repeat < sweep->repeats; repeat++)
-        for (int rank = 0; rank < ranks; rank++)
-            transfer[repeat] += cells[(repeat * (sweep->sizes + 1) + call) * ranks + rank].transfer / ranks;
+        for (int rank = 0; rank < ranks; rank++) {
+            double of_rank = cells[(repeat * (sums_of(sweep) + 1) + call) * ranks + rank].transfer;
+            transfer[repeat] = sweep->until_last ? fmax(transfer[repeat], of_rank) : transfer[repeat] + of_rank / ranks;
+        }
     double typical = fmax(1e-9, stats_quantile(transfer, sweep->repeats, 0.5));
     free(transfer);
     return typical;
@@ -51,9 +67,18 @@ double sweep_largest(struct world *world)
     return fits;
 }
 
+int sweep_sizes(struct world *world, double most, double *bytes)
+{
+    int sizes = 0;
+    double fits = sweep_largest(world);
+    for (double size = 4; size <= fmin(most, fmax(fits, 4)) && sizes < SWEEP_SIZES_MOST; size *= 4)
+        bytes[sizes++] = size;
+    return sizes;
+}
+
 void sweep_measure(struct world *world, const struct sweep *sweep, double *seconds, double *barrier)
 {
-    int ranks = world_size(world), calls = sweep->sizes + 1;
+    int ranks = world_size(world), calls = sums_of(sweep) + 1;
     double most = 0;
     for (int i = 0; i < sweep->sizes; i++)
         most = fmax(most, sweep->bytes[i]);
@@ -82,10 +107,10 @@ void sweep_measure(struct world *world, const struct sweep *sweep, double *secon
                                      .spans = all };
         struct cell *cells = memory_new((size_t)timeline.steps * (size_t)ranks, sizeof *cells);
         timeline_split(&timeline, cells);
-        for (int i = 0; i < sweep->sizes; i++)
+        for (int i = 0; i < sums_of(sweep); i++)
             seconds[i] = typical_transfer(cells, i, sweep, ranks);
         if (barrier)
-            *barrier = typical_transfer(cells, sweep->sizes, sweep, ranks);
+            *barrier = typical_transfer(cells, sums_of(sweep), sweep, ranks);
         free(cells);
     }
     free(all);

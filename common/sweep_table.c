@@ -1,6 +1,5 @@
 #include "sweep_table.h"
 
-#include "collective.h"
 #include "sweep.h"
 #include "world.h"
 
@@ -22,12 +21,8 @@ static void write_row(struct csv *csv, const struct card *card, int ranks, doubl
 
 void sweep_table(struct csv *csv, struct world *world, const struct card *card, double most, int repeats)
 {
-    enum { SIZES_MOST = 16 };
-    double bytes[SIZES_MOST], seconds[SIZES_MOST];
-    int ranks = world_size(world), sizes = 0;
-    double fits = sweep_largest(world);
-    for (double size = 4; size <= fmin(most, fmax(fits, 4)) && sizes < SIZES_MOST; size *= 4)
-        bytes[sizes++] = size;
+    double bytes[SWEEP_SIZES_MOST], seconds[SWEEP_SIZES_MOST];
+    int ranks = world_size(world), sizes = sweep_sizes(world, most, bytes);
     struct sweep sweep = { .bytes = bytes, .sizes = sizes, .warmups = 1, .repeats = repeats };
     sweep_measure(world, &sweep, seconds, NULL);
     for (int i = 0; csv && i < sizes; i++)

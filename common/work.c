@@ -1,12 +1,11 @@
 #include "work.h"
 
 #include "number.h"
+#include "spelling.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { NAME_MOST = 64 };
 
 const char *const work_models[WORK_MODELS] = { "mlp", "transformer" };
 const char *const work_passes[WORK_PASSES] = { "fetch", "forward", "backward", "update" };
@@ -29,14 +28,14 @@ double cost_at(const struct cost *cost, struct work work)
     return fmax(0, seconds);
 }
 
-static void name_cost(char name[NAME_MOST], int pass, int term)
+static void name_cost(char name[WORK_NAME], int pass, int term)
 {
-    snprintf(name, NAME_MOST, "%s_%s_s", work_passes[pass], cost_terms[term]);
+    snprintf(name, WORK_NAME, "%s_%s_s", work_passes[pass], cost_terms[term]);
 }
 
 const char *work_property(enum work_model model, const char *name, const char *(*property)(const char *name))
 {
-    char own[2 * NAME_MOST];
+    char own[2 * WORK_NAME];
     snprintf(own, sizeof own, "%s_%s", work_models[model], name);
     const char *value = property(own);
     return value ? value : property(name);
@@ -46,7 +45,7 @@ struct cost work_cost(enum work_model model, enum work_pass pass, const char *(*
 {
     struct cost cost = { { 0 } };
     for (int term = 0; term < COST_TERMS; term++) {
-        char name[NAME_MOST];
+        char name[WORK_NAME];
         name_cost(name, pass, term);
         const char *text = work_property(model, name, property);
         double seconds = 0;
@@ -68,7 +67,7 @@ const char *work_without_model(const char *name)
 
 bool work_is_cost(const char *name)
 {
-    char known[NAME_MOST];
+    char known[WORK_NAME];
     for (int pass = 0; pass < WORK_PASSES; pass++)
         for (int term = 0; term < COST_TERMS; term++) {
             name_cost(known, pass, term);
@@ -76,4 +75,15 @@ bool work_is_cost(const char *name)
                 return true;
         }
     return false;
+}
+
+void work_nearest_cost(const char *name, char nearest[WORK_NAME])
+{
+    char known[WORK_PASSES * COST_TERMS][WORK_NAME];
+    struct spelling spelling = { 0 };
+    for (int i = 0; i < WORK_PASSES * COST_TERMS; i++) {
+        name_cost(known[i], i / COST_TERMS, i % COST_TERMS);
+        spelling_try(&spelling, name, strlen(name), known[i]);
+    }
+    snprintf(nearest, WORK_NAME, "%s", spelling.nearest ? spelling.nearest : "");
 }

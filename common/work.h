@@ -58,6 +58,10 @@ struct cost work_cost(enum work_model model, enum work_pass pass, const char *(*
 /* Whether a name is a cost, of any model. */
 bool work_is_cost(const char *name);
 
+/* The name of a cost, without a model's before it, that somebody may have meant by `name`, likewise; "" for none. */
+enum { WORK_NAME = 64 };
+void work_nearest_cost(const char *name, char nearest[WORK_NAME]);
+
 /* `name` without a model's name before it. */
 const char *work_without_model(const char *name);
 

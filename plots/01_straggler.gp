@@ -3,9 +3,9 @@
 #     gnuplot -e "results='results/01_straggler'" plots/01_straggler.gp
 #
 # draws breakdown, timeline and step_time into the folder of the results. blog='FILE' names other published values.
-if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("01_straggler.gp")]."."
-
 lab = "01_straggler"
+if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
+
 told_best = "baseline skew_ws4 skew_prefetch"
 pathology_word = "straggler"
 pathology(case) = case[1:4]             # base, skew, busy, roam, slow: how their names begin

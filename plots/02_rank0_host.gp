@@ -3,9 +3,9 @@
 #     gnuplot -e "results='results/02_rank0_host'" plots/02_rank0_host.gp
 #
 # draws breakdown, timeline and step_time into the folder of the results. blog='FILE' names other published values.
-if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("02_rank0_host.gp")]."."
-
 lab = "02_rank0_host"
+if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
+
 told_best = "baseline barrier_ws4 sleep_helper"
 pathology_word = "rank 0 on the host"
 pathology(case) = case eq "baseline" ? "none" : case eq "barrier_ws4" ? "sleep" : case eq "barrier_busy" ? "busy" : case[1:4] eq "busy" ? "busy" : "sleep"

@@ -5,9 +5,9 @@
 # draws into the folder of the results: breakdown, timeline and step_time, as every lab; pathology_slowest_step and
 # pathology_throughput, the pathologies of labs 01 to 03 beside one another, as far as their results lie beside these;
 # sweep and exposed, where this run measured them. blog='FILE' names other published values.
-if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("03_comm_bound.gp")]."."
-
 lab = "03_comm_bound"
+if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
+
 told_best = "baseline comm_ws4 comm_buckets"
 pathology_word = "extra all-reduce"
 pathology(case) = case eq "baseline" ? "none" : case[1:4] eq "comm" ? "comm" : "own"
@@ -75,11 +75,6 @@ do for [chart in "pathology_slowest_step pathology_throughput"] {
 }
 
 # ---- sweep: what an all-reduce takes, by its size ------------------------------------------------
-# Only where the table is this run's, not one that an earlier run left here.
-command_of(csv) = there(csv) ? head_of(csv, "command") : ""
-of_this_run(csv) = command_of(csv) ne "" && command_of(csv) eq command_of(summary_csv)
-size_word(bytes) = bytes < 1024 ? sprintf("%.0f B", bytes) : bytes < 1048576 ? sprintf("%.0f KiB", bytes / 1024) : sprintf("%.0f MiB", bytes / 1048576)
-
 sweep_csv = results."/sweep.csv"
 has_card = there(card_of_run)
 if (!has_card) { card_of_run = sweep_csv }     # a file that is plotted no times is opened all the same

@@ -4,9 +4,9 @@
 #
 # draws breakdown, timeline and step_time, sample_cost, and the two published charts, weak_scaling_throughput and
 # strong_scaling_efficiency, into the folder of the results. blog='FILE' names other published values.
-if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("04_small_work.gp")]."."
-
 lab = "04_small_work"
+if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
+
 told_best = "weak_ws1 small_ws4 small_accumulate"
 pathology_word = "small work"
 pathology(case) = case[1:4]             # weak, stro, smal, larg: how their names begin

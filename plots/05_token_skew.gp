@@ -4,9 +4,9 @@
 #
 # draws breakdown, timeline and step_time into the folder of the results; the five charts of the post from this machine's
 # tables; and strategies_epoch, all strategies over a whole epoch. blog='FILE' names other published values.
-if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("05_token_skew.gp")]."."
-
 lab = "05_token_skew"
+if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
+
 told_best = "fixed_sample_ws4 variable_sample_ws4 global_bucket"
 pathology_word = "of many lengths"
 pathology(case) = case eq "fixed_sample_ws4" ? "none" : strstrt(case, "epoch") ? "epoch" : strstrt(case, "packed") ? "packed" : "padded"

@@ -44,6 +44,10 @@ number(cell) = cell eq "" || cell eq "-" ? NaN : real(dotted(cell))            #
 keep_larger(cell) = number(cell) > most ? (most = number(cell)) : most          # a NaN is passed over
 largest(list) = (most = 0, sum [i = 1:words(list)] keep_larger(word(list, i)), most)
 
+# Whether a lab's own table is this run's, and not one that an earlier run left here.
+command_of(csv) = there(csv) ? head_of(csv, "command") : ""
+of_this_run(csv) = command_of(csv) ne "" && command_of(csv) eq command_of(summary_csv)
+
 # ---- Colours, fills, words ------------------------------------------------------------------
 phases = "data compute host transfer update wait exposed"
 phase(kind) = has(kind, "forward backward local") ? "compute" : kind eq "travel" ? "transfer" : kind
@@ -62,6 +66,7 @@ grey = "#666666"
 digits(x) = sprintf(x < 1 ? "%.3f" : x < 10 ? "%.2f" : x < 1000 ? "%.1f" : "%.0f", x)
 # Milliseconds have as many decimals as in the terminal (common/number.c).
 ms_digits(x) = sprintf(x < 0.0005 ? "%.1f" : x < 0.9995 ? "%.3f" : x < 9.995 ? "%.2f" : "%.1f", x)
+size_word(bytes) = bytes < 1024 ? sprintf("%.0f B", bytes) : bytes < 1048576 ? sprintf("%.0f KiB", bytes / 1024) : sprintf("%.0f MiB", bytes / 1048576)
 in_ms(x) = x == x ? ms_digits(x)." ms" : ""
 literal(text) = strstrt(text, "_") ? text[:strstrt(text, "_") - 1]."\\_".literal(text[strstrt(text, "_") + 1:]) : text
 bold(text) = "{/:Bold ".literal(text)."}"           # in such text a bare _ would begin a subscript

@@ -3,17 +3,13 @@
 # published (published_batches.csv), and what CPython makes of the same recipe (recipe.py)? Works in FOLDER/batches.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 lab=$(realpath "$1")
 folder=$(realpath -m "$2")/batches
 part=$3
 tests=$(dirname "$(realpath "$0")")
-failed=0
-
-complain() # TEXT...
-{
-    printf 'FAILED %s\n' "$*"
-    failed=1
-}
 
 run() # STATUS ARGUMENT...: no launcher is found, so that this process prints or nobody does; into files out and err
 {

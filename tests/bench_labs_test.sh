@@ -5,21 +5,12 @@
 # shellcheck disable=SC2016 # what stands in is written here and expands later
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 bin=$(realpath "$1")
 script=$(realpath "$(dirname "$0")/../tools/torch_labs.py")
 folder=$(realpath -m "$2")
-failed=0 said=
-
-complain() # TEXT...
-{
-    printf 'FAILED %s\n' "$*" "it said: $said"
-    failed=1
-}
-
-says() # TEXT
-{
-    [[ $said == *"$1"* ]] || complain "it should have said: $1"
-}
 
 expect() # WHAT WANTED GOT
 {
@@ -69,12 +60,8 @@ fake_torch() # NAME FIRST-LINE REST: `line` is the question, `parameters` what t
 
 run_to() # STATUS ARGUMENT...: `said` is what it wrote
 {
-    local wanted=$1 got
-    shift
     rm -rf results order told
-    said=$(timeout 100 bin/bench --part labs --out results "$@" 2>&1 </dev/null)
-    got=$?
-    ((got == wanted)) || complain "$*: status $got, not $wanted"
+    exits "$1" timeout 100 bin/bench --part labs --out results "${@:2}"
 }
 
 run() # ARGUMENT...

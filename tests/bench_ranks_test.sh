@@ -3,24 +3,16 @@
 # turns? Works in FOLDER/bench_ranks. Says nothing of speed.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 bench=$(realpath "$1")
 folder=$(realpath -m "$2")/bench_ranks
-failed=0 said=
-
-complain() # TEXT...
-{
-    printf 'FAILED %s\n' "$*" "it said: $said"
-    failed=1
-}
 
 run() # STATUS ARGUMENT...: `said` is what it wrote
 {
-    local wanted=$1 got
-    shift
     rm -rf results
-    said=$(timeout 100 "$bench" --out results --rounds 2 "$@" 2>&1 </dev/null)
-    got=$?
-    ((got == wanted)) || complain "$*: status $got, not $wanted"
+    exits "$1" timeout 100 "$bench" --out results --rounds 2 "${@:2}"
 }
 
 rows() # ROW...: their names, and whether something was promised of them; all that was measured is filled in

@@ -3,17 +3,13 @@
 # EXAMPLE who was late, and of files that contradict themselves in which line and why? LESSON is the page about the format.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 blame=$(realpath "$1")
 folder=$(realpath -m "$2")
 example=$(realpath "$3")
 lesson=$(realpath "$4")
-failed=0
-
-complain() # NAME WHAT
-{
-    printf 'FAILED %s: %s\n' "$1" "$2"
-    failed=1
-}
 
 tell() # ARGUMENT...: blame's status, its words in files out and err; without gnuplot
 {
@@ -326,6 +322,9 @@ told "a folder" 2 "Is a directory" .
 grep -v all_reduce good.csv >none.csv
 told "no collective" 0 "Next: a row for each collective" none.csv
 told "too few steps to tell" 0 "Next: most of the waiting is for rank 0, but luck or the baseline explain as much; record more than 2 steps." good.csv
+sed '23,$d' good.csv >rank0.csv
+told "one rank of several" 0 "Next: the spans of the other ranks" rank0.csv
+told "a file per rank" 2 "good.csv and none.csv: it takes one file; put those of all ranks together" good.csv none.csv
 told "nothing" 2 "which spans? blame FILE"
 told "a flag that is none" 2 "did you mean --skip-first-steps?" good.csv --skip-first-step 1
 told "help" 0 "usage: blame" --help

@@ -3,17 +3,13 @@
 # it is told, is every answer judged and kept, and does the command by name come to the same? Works in FOLDER/blind.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 lab=$(realpath "$1")
 name=$(basename "$lab")
 folder=$(realpath -m "$2")/blind
 tables=platforms/blog/blind/$name # of a riddle, among the results
-failed=0
-
-complain() # TEXT...
-{
-    printf 'FAILED %s\n' "$@"
-    failed=1
-}
 
 play() # RESULTS OPTION...: answers come from standard input; what the lab says goes into the files out and err
 {
@@ -45,7 +41,7 @@ rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder" || exit 1
 mapfile -t cases < <("$lab" --help | sed -nE '1,/^usage/s/^  ([a-z0-9_]+) .*/\1/p')
-((${#cases[@]} > 5)) || complain "--help names too few cases: ${cases[*]}"
+((${#cases[@]} > 2)) || complain "--help names too few cases: ${cases[*]}"
 any=$(IFS='|' && echo "${cases[*]:1}") # as grep takes it
 
 # Up to the question nothing tells; the truth comes after the answers, and by name the same rows come again.

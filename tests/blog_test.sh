@@ -3,19 +3,15 @@
 # to the published steps, where it was fitted and where it was not? And would we notice if it did not? Works in FOLDER/blog.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 bin=$1
 source=$(cd "$(dirname "$0")/.." && pwd)
 folder=$2/blog
-failed=0
 rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder" || exit 1
-
-complain()
-{
-    printf 'FAILED %s\n' "$*"
-    failed=1
-}
 
 published() # RESULTS PLATFORM: the twelve cases, 20 rounds
 {

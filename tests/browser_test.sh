@@ -4,16 +4,12 @@
 # and dark. Skipped (77) where that is not installed. Works in FOLDER/browser.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 bin=$1
 source=$2
 folder=$3/browser
-failed=0
-
-complain()
-{
-    printf 'FAILED %s\n' "$1"
-    failed=1
-}
 
 browser=$(command -v chromium || command -v chromium-headless-shell) || {
     echo "no browser to look with: chromium is not installed (Debian: apt-get install chromium)"

@@ -4,21 +4,17 @@
 # and blank cells? On modelled machines; works in FOLDER/charts.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 lab=$(realpath "$1")
 name=$(basename "$lab")
 source=$(cd "$(dirname "$0")/.." && pwd)
 folder=$(realpath -m "$2")/charts
-failed=0
 export LC_ALL=C.UTF-8
 rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder" || exit 1
-
-complain()
-{
-    printf 'FAILED %s\n' "$*"
-    failed=1
-}
 
 draw() # RESULTS [SCRIPT]: every chart of them
 {
@@ -46,6 +42,8 @@ case $name in
 03_comm_bound) one=comm_ws4 story=(comm_ws4 comm_buckets) short=(--comm-mb 1) long=(--comm-mb 256) ;;
 04_small_work) one=small_ws4 story=(weak_ws1 weak_ws2 small_ws4) short=(--batch-size 4) long=(--batch-size 4096) ;;
 05_token_skew) one=variable_sample_ws4 story=(variable_sample_ws4 global_bucket) short=(--batch-size 1) long=(--batch-size 64) few=() ;;
+06_ring_allreduce) one=by_gather story=(by_gather by_ring) short=(--sweep-mb 1) long=(--sweep-mb 64) ;;
+*) complain "says nothing of $name" ;;
 esac
 try one-rank blog "${few[@]}" --ranks 1
 try published blog

@@ -2,16 +2,12 @@
 # usage: claims_test.sh CLAIMS FOLDER: does the judge judge right? Writes small tables into FOLDER.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 claims=$1
 folder=$2/claims
 results=$folder/results
-failed=0
-
-complain() # NAME WHAT
-{
-    printf 'FAILED %s: %s\n' "$1" "$2"
-    failed=1
-}
 
 check() # NAME STATUS TEXT ARGUMENT...: `claims` ends with that status and says that text (blank: anything)
 {
@@ -20,7 +16,7 @@ check() # NAME STATUS TEXT ARGUMENT...: `claims` ends with that status and says 
     said=$("$claims" --results "$results" --expected "$folder/expected" "$@" 2>&1)
     got=$?
     if ((got != status)) || [[ $'\n'$said$'\n' != *"$text"* ]]; then
-        complain "$name" "status $got, not $status; wanted \"$text\" in:"$'\n'"$said"
+        complain "$name" "status $got, not $status; wanted \"$text\""
     fi
 }
 
@@ -29,14 +25,14 @@ lines() # NAME COUNT TEXT: so many lines of what `claims` says hold the text
     local said count
     said=$("$claims" --results "$results" --expected "$folder/expected" 2>&1)
     count=$(grep -cF -e "$3" <<<"$said")
-    ((count == $2)) || complain "$1" "$count lines, not $2, hold \"$3\" in:"$'\n'"$said"
+    ((count == $2)) || complain "$1" "$count lines, not $2, hold \"$3\""
 }
 
 row() # NAME ROW: the table holds this row, whatever blanks stand between its words
 {
     local said
     said=$("$claims" --results "$results" --expected "$folder/expected" 2>&1 | tr -s ' ')
-    [[ $'\n'$said$'\n' == *$'\n'"$2"$'\n'* ]] || complain "$1" "no row \"$2\" in:"$'\n'"$said"
+    [[ $'\n'$said$'\n' == *$'\n'"$2"$'\n'* ]] || complain "$1" "no row \"$2\""
 }
 
 expect() # CLAIM...: the file of claims, one row each

@@ -4,20 +4,17 @@
 # FOLDER/extremes.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 bin=$(realpath "$1")
 source=$(cd "$(dirname "$0")/.." && pwd)
 where=${3:-simulated}
 folder=$(realpath -m "$2")/extremes
-failed=0 tried=0
+tried=0
 rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder" || exit 1
-
-complain()
-{
-    printf 'FAILED %s\n' "$*"
-    failed=1
-}
 
 judge() # NAME FOLDER: each row of the table is finite, and no sum is wrong
 {
@@ -60,7 +57,7 @@ refused() # WORD LAB OPTION...: exit status 2, and one line that names the word
     [[ $(wc -l <complaints) -eq 1 && $(<complaints) == *"$word"* ]] || complain "$lab $*: does not name $word: $(<complaints)"
 }
 
-labs=(01_straggler 02_rank0_host 03_comm_bound 04_small_work 05_token_skew)
+mapfile -t labs < <(cd "$source/labs" && printf '%s\n' [0-9][0-9]_*.c | sed 's/\.c$//')
 one=(--steps 1 --skip-first-steps 0)
 toy=(--batch-size 1 --hidden-dim 1 --num-classes 2)
 declare -A few=( # the published case, and what is small besides
@@ -69,7 +66,11 @@ declare -A few=( # the published case, and what is small besides
     [03_comm_bound]="--cases comm_ws4 --cases comm_buckets --input-dim 1 --comm-mb 1 --bucket-mb 1 --sweep-mb 0"
     [04_small_work]="--cases small_ws4 --cases larger_batch --input-dim 1 --micro-batches 1 --larger 1"
     [05_token_skew]="--cases variable_token_ws4 --cases packed --num-heads 1 --vocab-size 2 --min-seq-len 1 --max-seq-len 1 --fixed-seq-len 1 --max-tokens-per-batch 1"
+    [06_ring_allreduce]="--cases by_gather --cases by_ring --input-dim 1 --sweep-mb 0"
 )
+for lab in "${labs[@]}"; do
+    [[ -n ${few[$lab]-} ]] || complain "nothing is said of what is small in $lab"
+done
 
 if [[ $where == real ]]; then
     for lab in "${labs[@]}"; do

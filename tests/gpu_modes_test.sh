@@ -3,16 +3,12 @@
 # cannot be had? Needs no GPU: the programs for GPUs are scripts that tell how they were called. Works in FOLDER/gpu_modes.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 lab=$(realpath "$1")
 folder=$(realpath "$2")/gpu_modes
 export LOCKSTEP_GPU_PROGRAMS="$folder/a path with spaces"
-failed=0
-
-complain() # TEXT...
-{
-    printf 'FAILED %s\n' "$*" "it said: $said" "it started: $(cat called 2>/dev/null)"
-    failed=1
-}
 
 # The first mpirun on the path tells how it was called and what the ranks were told, and ends as a job that cannot run.
 # shellcheck disable=SC2016 # the scripts' variables, not ours
@@ -52,18 +48,9 @@ no_gpu() # WHY
 
 run() # STATUS ARGUMENT...: `said` is what it wrote
 {
-    local wanted=$1 got
-    shift
     rm -rf called results
     # It may wait for another run on this machine.
-    said=$(PATH=$folder/bin:$PATH timeout 250 "$lab" --out results "$@" </dev/null 2>&1)
-    got=$?
-    ((got == wanted)) || complain "$*: status $got, not $wanted"
-}
-
-says() # TEXT
-{
-    [[ $said == *"$1"* ]] || complain "it should have said: $1"
+    exits "$1" env "PATH=$folder/bin:$PATH" timeout 250 "$lab" --out results "${@:2}"
 }
 
 # Ranks are started, and run build/bin's own program, or nccl's or cuda's.

@@ -5,17 +5,11 @@
 # (77) with the reason where namespaces cannot be had.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 straggler=$(realpath "$1") unclocked=$(realpath "$2") comm_bound=$(realpath "$3")
 folder=$(realpath -m "$4")/hosts
-failed=0
-
-complain() # NAME TEXT...
-{
-    printf 'FAILED %s: ' "$1"
-    shift
-    printf '%s\n' "$@"
-    failed=1
-}
 
 skip() # TEXT...
 {
@@ -156,7 +150,7 @@ between() # NAME WHAT VALUE LOW HIGH
         complain "$1" "$2 is '$3', not from $4 to $5"
 }
 
-says() # NAME FILE EXTENDED_EXPRESSION
+file_says() # NAME FILE EXTENDED_EXPRESSION
 {
     grep -qE -- "$3" "$2" || complain "$1" "$2 does not say '$3'"
 }
@@ -182,11 +176,11 @@ sleeps_far_away() # HOSTS RANKS_EACH SLEEPER
     local name="$1 hosts" ranks=$(($1 * $2)) results=$folder/of_$1/01_straggler slept=20
     spread "$1" "$2" "$straggler" "${toy[@]}" --rounds 1 --cases skew_ws4 --sleep-ms $slept --slow-rank "$3" --out "of_$1"
     right "$name" "$results/summary.csv"
-    says "$name" "$results/summary.csv" "^# hosts: $1 \\(${names[0]}: ranks? 0[-0-9]* on [0-9]+ cores?; ${names[1]}: "
-    says "$name" "$results/summary.csv" '^# clocks: agree within [0-9.]+ ms; shorter waits count as transfer$'
+    file_says "$name" "$results/summary.csv" "^# hosts: $1 \\(${names[0]}: ranks? 0[-0-9]* on [0-9]+ cores?; ${names[1]}: "
+    file_says "$name" "$results/summary.csv" '^# clocks: agree within [0-9.]+ ms; shorter waits count as transfer$'
     between "$name" "the clocks' error" "$(sed -n 's/^# clocks: agree within \([0-9.]*\) ms.*/\1/p' "$results/summary.csv")" 0.0001 10
-    says "$name" out "^Clocks agree within [0-9.]+ ms"
-    says "$name" "$results/lanes.csv" "told of skew_ws4: .* for rank $3: its data took 2[0-9.]+ ms"
+    file_says "$name" out "^Clocks agree within [0-9.]+ ms"
+    file_says "$name" "$results/lanes.csv" "told of skew_ws4: .* for rank $3: its data took 2[0-9.]+ ms"
     [[ $(cell "$results/summary.csv" skew_ws4 blamed_rank) == "$3" ]] || complain "$name" "rank $3 is not blamed"
     between "$name" "the step" "$(cell "$results/summary.csv" skew_ws4 slowest_step_ms)" $slept 500
     # All but one wait nearly as long as one sleeps, by clocks that tell a tenth of that.
@@ -258,11 +252,11 @@ refusals()
     echo "a regular file" >file
     spread 2 1 "$straggler" "${toy[@]}" --out file
     ((status == 2)) || complain "$name" "status $status, not 2"
-    says "$name" err '^01_straggler: --out file cannot be written: .*; name a folder that can$'
+    file_says "$name" err '^01_straggler: --out file cannot be written: .*; name a folder that can$'
     name='--ranks that contradicts'
     spread 2 1 "$straggler" "${toy[@]}" --ranks 3 --out pair
     ((status == 2)) || complain "$name" "status $status, not 2"
-    says "$name" err '^01_straggler: --ranks 3, but the launcher started 2; '
+    file_says "$name" err '^01_straggler: --ranks 3, but the launcher started 2; '
 }
 
 # Without the comparison of clocks these checks fail: they can.
@@ -270,7 +264,7 @@ without_clocks()
 {
     spread 2 1 "$unclocked" "${toy[@]}" --quick --rounds 1 --cases skew_ws4 --sleep-ms 2 --out pair
     ((status == 1)) || complain "clocks not compared" "status $status, not 1"
-    says "clocks not compared" err 'failed checks, see the column'
+    file_says "clocks not compared" err 'failed checks, see the column'
 }
 
 one_host

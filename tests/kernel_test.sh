@@ -3,17 +3,13 @@
 # place of TIME_PRODUCTS says how fast each is. Exits with 77 where OpenBLAS offers no second one. Works in FOLDER/kernel.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 lab=$(realpath "$1")
 time_products=$(realpath "$2")
 folder=$(realpath -m "$3")/kernel
-failed=0 said=
 unset OPENBLAS_CORETYPE
-
-complain() # TEXT...
-{
-    printf 'FAILED %s\n' "$*" "it said: $said"
-    failed=1
-}
 
 seconds_are() # KERNEL=SECONDS...: another word than a number is what the script does instead
 {
@@ -56,11 +52,6 @@ asked() # TIMES: so often the script was asked
     local times=0
     [[ ! -e asked ]] || times=$(wc -l <asked)
     ((times == $1)) || complain "asked $times times, not $1"
-}
-
-says() # TEXT
-{
-    [[ $said == *"$1"* ]] || complain "it should have said: $1"
 }
 
 silent_about() # TEXT

@@ -28,6 +28,9 @@ case $name in
     changed='^[^f]' uneven='token|filled' measure='^fixed' one_loss='variable_sample_ws4 packed' refused=(--num-heads 3)
     toy=(--batch-size 2 --hidden-dim 8 --num-heads 2 --vocab-size 40 --min-seq-len 3 --max-seq-len 12 --fixed-seq-len 6)
     toy+=(--max-tokens-per-batch 30) ;;
+06_ring_allreduce) cases=4 asked=by_gather other=by_ring reordered=. table=(sweep.csv bytes ring_ms) refused=(--sweep-mb -1)
+    toy+=(--sweep-mb 1) ;;
+*) echo "lab_test: says nothing of $name" >&2; exit 1 ;;
 esac
 backend=$way device=cpu where=(--backend "$way") # its columns, and the options that ask for it
 case $way in
@@ -230,6 +233,8 @@ if [ "$backend" != sim ]; then
     # Under a launcher of the user's own it just runs; a contradicting --ranks is refused.
     "${under_mpirun[@]}" --cases "$other" --rounds 1 >"$scratch/stdout" 2>"$scratch/stderr" ||
         { cat "$scratch"/std*; die "under mpirun"; }
+    # It gives its ranks a terminal, and this is a file.
+    ! grep -q $'\e' "$scratch/stdout" || die "under mpirun: colours, though it writes into a file"
     refused_under_mpirun 'launcher started' --ranks $((ranks + 1))
 else
     refused_under_mpirun 'starts its own ranks'
@@ -239,8 +244,11 @@ else
         { cat "$scratch"/std*; die "--membus"; }
     grep -q "^$name,$baseline,sim,dedicated-cores-membus1,cpu,fp32,$ranks,1," \
         "$out/platforms/dedicated-cores-membus1/$name/summary.csv" || die "--membus: summary.csv"
-    taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" "$lab" "${toy[@]}" --ranks 2 --out "$out/both" --backend auto \
-        --cases "$other" --rounds 1 >"$scratch/stdout" 2>"$scratch/stderr" || { cat "$scratch"/std*; die "two ranks on one core"; }
+    both=(taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" "$lab" "${toy[@]}" --ranks 2 --out "$out/both" --backend auto
+        --cases "$other" --rounds 1)
+    "${both[@]}" --dry-run | grep -q "into $out/both/platforms/dedicated-cores/$name, then into $out/both/$name\$" ||
+        die "two ranks on one core: --dry-run does not name both folders"
+    "${both[@]}" >"$scratch/stdout" 2>"$scratch/stderr" || { cat "$scratch"/std*; die "two ranks on one core"; }
     grep -q "^$name,$baseline,sim,dedicated-cores," "$out/both/platforms/dedicated-cores/$name/summary.csv" ||
         die "two ranks on one core: not simulated"
     grep -q "^$name,$baseline,mpi,here,.*,1,0$" "$out/both/$name/summary.csv" || die "two ranks on one core: not marked"

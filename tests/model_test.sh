@@ -14,6 +14,8 @@ case $name in
 03_comm_bound) baseline=baseline what_if='70.0 ms .computed from comm_ws4' ;;
 05_token_skew) baseline=fixed_sample_ws4 what_if='28.5 ms .computed from variable_sample_ws4' ;; # the median ranks' batches
 04_small_work) baseline=weak_ws4 what_if='22.4 ms .computed from small_ws4' ;;
+06_ring_allreduce) baseline=baseline what_if='45.0 ms .computed from by_gather' ;;
+*) complain "nothing was worked out for $name" ;;
 esac
 cp "$tests/model/$name.csv" expected/
 simulate "with blanks"

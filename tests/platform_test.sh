@@ -127,8 +127,9 @@ refused 2 "gpu_node takes 8" --platform gpu_node --ranks 9
 echo "no machine" >two_hosts
 refused 2 "Unexpected character" --platform two_hosts
 refused 2 "Unexpected character" --platform "$tests/model/01_straggler.csv"
-unfit "foward_fixed_s" 's/forward_fixed_s/foward_fixed_s/'
-unfit "jiter" 's|<prop id="device"|<prop id="jiter" value="0.1"/>&|'
+unfit "did you mean forward_fixed_s?" 's/forward_fixed_s/foward_fixed_s/'
+unfit "did you mean mlp_forward_fixed_s?" 's/forward_fixed_s/mlp_forwrd_fixed_s/'
+unfit "did you mean jitter?" 's|<prop id="device"|<prop id="jiter" value="0.1"/>&|'
 unfit "mpl_update_fixed_s" 's/update_fixed_s/mpl_update_fixed_s/'
 unfit "jitter is a share" 's|<prop id="device"|<prop id="jitter" value="5"/>&|'
 unfit "1 or more" 's|<prop id="device"|<prop id="sleep_stretch" value="0"/>&|'
@@ -145,6 +146,7 @@ unfit "'four'" 's/"4e-3"/"four"/'
 unfit "update_fixd_s" 's|<cluster|<zone id="all" routing="Full">\n<prop id="update_fixd_s" value="1"/>\n&|; s|  </cluster>|&\n</zone>|'
 unfit "cpu or model" 's/value="model"/value="gpu"/'
 unfit "quick" 's/speed="1Gf"/speed="quick"/'
+unfit "speed = '0'" 's/speed="1Gf"/speed="0Gf"/'
 unfit "no host" '/<cluster/,/cluster>/d'
 # Without SimGrid.
 mkdir bin

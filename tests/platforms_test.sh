@@ -4,17 +4,13 @@
 # ways that they should? Works in FOLDER.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 platforms=$(realpath "$1")
 folder=$(realpath -m "$2")
 labs=("$(realpath "$3")" "$(realpath "$4")")
 cases=(skew_ws4 variable_sample_ws4)
-failed=0
-
-complain() # TEXT...
-{
-    printf 'FAILED %s\n' "$@"
-    failed=1
-}
 
 is_whole() # SUMMARY: two cases, timed, of which nothing was computed that could be wrong
 {

@@ -3,25 +3,17 @@
 # results by hand below FOLDER/report, with names that would break a page.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 report=$1
 source=$2
 folder=$3/report
 results="$folder/it's here"
-failed=0
-
-complain()
-{
-    printf 'FAILED %s\n' "$1"
-    failed=1
-}
 
 run() # STATUS ARGUMENT...: what it said goes into `said`
 {
-    local wanted=$1 got
-    shift
-    said=$("$report" "$@" 2>&1)
-    got=$?
-    ((got == wanted)) || complain "report $*: status $got, not $wanted: $said"
+    exits "$1" "$report" "${@:2}"
 }
 
 has() # PAGE TEXT...: in the page

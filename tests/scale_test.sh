@@ -3,16 +3,12 @@
 # disagree? Writes small tables into FOLDER/scale.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 scale=$(realpath "$1")
 folder=$(realpath -m "$2")/scale
 results=$folder/results
-failed=0
-
-complain() # NAME WHAT
-{
-    printf 'FAILED %s: %s\n' "$1" "$2"
-    failed=1
-}
 
 check() # NAME STATUS TEXT ARGUMENT...: `scale` ends with that status and says that text
 {
@@ -21,7 +17,7 @@ check() # NAME STATUS TEXT ARGUMENT...: `scale` ends with that status and says t
     said=$("$scale" --results "$results" "$@" 2>&1)
     got=$?
     if ((got != status)) || [[ $said != *"$text"* ]]; then
-        complain "$name" "status $got, not $status; wanted \"$text\" in:"$'\n'"$said"
+        complain "$name" "status $got, not $status; wanted \"$text\""
     fi
 }
 

@@ -4,17 +4,12 @@
 # or may not run; it installs nothing.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 lab=$(realpath "$1")
 folder=$(realpath -m "$2")/slurm
-failed=0 daemons=()
-
-complain() # NAME TEXT...
-{
-    printf 'FAILED %s: ' "$1"
-    shift
-    printf '%s\n' "$@"
-    failed=1
-}
+daemons=()
 
 skip() # TEXT...
 {

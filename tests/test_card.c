@@ -61,6 +61,14 @@ static struct card card_here(void)
         }
         link_fit(link);
     }
+    struct link *messages[] = { &card.passing.send, &card.passing.exchange, &card.passing.add };
+    for (int i = 0; i < 3; i++) {
+        *messages[i] = card.link[1];
+        messages[i]->ranks = i < 2 ? 2 : 1;
+        for (int point = 0; point < messages[i]->points; point++)
+            messages[i]->seconds[point] *= 3 + i;
+    }
+    passing_fit(&card.passing);
     return card;
 }
 
@@ -81,7 +89,22 @@ static void what_was_written_is_read(void **state)
         assert_true(fabs(card_allreduce(&read, ranks, bytes) / card_allreduce(&written, ranks, bytes) - 1) < 1e-12);
     assert_true(fabs(card_allreduce(&read, 4, bytes) / (1e-5 + bytes * 3e-10) - 1) < 1e-9);
     assert_true(isnan(card_allreduce(&read, 3, bytes)));
+    const struct passing *p = &read.passing;
+    double line = 2e-5 + bytes * 3e-10;
+    assert_true(fabs(link_seconds(&p->send, bytes) / (3 * line) - 1) < 1e-9);
+    assert_true(fabs(link_seconds(&p->exchange, bytes) / (4 * line) - 1) < 1e-9);
+    assert_true(fabs(link_seconds(&p->add, bytes) / (5 * line) - 1) < 1e-9);
     assert_true(fabs(card_allreduce(&read, 1, bytes)) <= 0); /* its terms are the sum */
+}
+
+static void a_card_without_messages_is_short(void **state)
+{
+    (void)state;
+    struct run run = run_here();
+    struct card written = card_here(), read;
+    written.passing.exchange.points = 0;
+    card_write(&written, run.out, &subject_mlp, &run, "here");
+    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 8), CARD_SHORT);
 }
 
 static void another_job_or_machine_does_not_fit(void **state)
@@ -125,6 +148,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_written_is_read),
+        cmocka_unit_test(a_card_without_messages_is_short),
         cmocka_unit_test(another_job_or_machine_does_not_fit),
         cmocka_unit_test(an_old_card_is_not_believed),
     };

@@ -179,6 +179,7 @@ static void an_unknown_flag_is_named_and_the_nearest_shown(void **state)
     (void)state;
     assert_refused(WORDS("--rank", "8"), WORDS("'--rank'", "did you mean --ranks"));
     assert_refused(WORDS("--sleepms=3"), WORDS("'--sleepms'", "did you mean --sleep-ms"));
+    assert_refused(WORDS("--sleep", "3"), WORDS("'--sleep'", "did you mean --sleep-ms"));
     assert_refused(WORDS("-q"), WORDS("'-q'", "--help"));
     assert_refused(WORDS("--frobnicate"), WORDS("'--frobnicate'", "--help"));
 }

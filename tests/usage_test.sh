@@ -3,17 +3,11 @@
 # starts? Works in FOLDER/usage.
 set -uo pipefail
 
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/frame.sh"
+
 lab=$(realpath "$1")
 folder=$(realpath "$2")/usage
-failed=0
-
-complain() # NAME TEXT...
-{
-    printf 'FAILED %s: ' "$1"
-    shift
-    printf '%s\n' "$@"
-    failed=1
-}
 
 run() # SECONDS ARGUMENT...: the lab's status, its words in files out and err, what it took in elapsed_ms
 {

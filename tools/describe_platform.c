@@ -5,6 +5,7 @@
  * (the file says what the work costs: common/work.h). A host that takes none may stand for what others share: `memory_bus`
  * names it. What SimGrid cannot read ends it; what it says then is read by whoever started it. */
 #include "number.h"
+#include "spelling.h"
 #include "work.h"
 
 #include <simgrid/engine.h>
@@ -24,7 +25,7 @@ static int compare_names(const void *a, const void *b)
 
 _Noreturn static void refuse(const char *owner, const char *name, const char *value, const char *cure)
 {
-    fprintf(stderr, "%s: property %s = '%s'; %s\n", owner, name, value, cure);
+    fprintf(stderr, "%s: %s = '%s'; %s\n", owner, name, value, cure);
     exit(EXIT_FAILURE);
 }
 
@@ -35,15 +36,39 @@ static const char *property(sg_host_t host, const char *name)
     return own ? own : sg_zone_get_property_value(sg_zone_get_root(), name);
 }
 
+static const char *const beside_costs[] = { "about", "device", "ranks", "sleep_stretch", "jitter", "memory_bus" };
+enum {
+    BESIDE_COSTS = sizeof beside_costs / sizeof *beside_costs,
+    OF_THE_HOST = 4
+}; /* the others may be one model's own */
+
 /* Whether a machine that is modelled may have it: what is overlooked would silently be nothing. */
 static bool is_known(const char *name)
 {
-    static const char *const known[] = { "about", "device", "ranks", "sleep_stretch", "jitter", "memory_bus" };
-    enum { OF_THE_HOST = 4 }; /* the others may be one model's own */
-    for (int i = 0; i < (int)(sizeof known / sizeof *known); i++)
-        if (strcmp(known[i], i < OF_THE_HOST ? name : work_without_model(name)) == 0)
+    for (int i = 0; i < BESIDE_COSTS; i++)
+        if (strcmp(beside_costs[i], i < OF_THE_HOST ? name : work_without_model(name)) == 0)
             return true;
     return work_is_cost(name);
+}
+
+_Noreturn static void refuse_unknown(const char *owner, const char *name, const char *value)
+{
+    const char *plain = work_without_model(name);
+    char cost[WORK_NAME], cure[256];
+    struct spelling spelling = { 0 };
+    work_nearest_cost(plain, cost);
+    if (*cost)
+        spelling_try(&spelling, plain, strlen(plain), cost);
+    for (int i = 0; i < BESIDE_COSTS; i++)
+        spelling_try(&spelling, plain, strlen(plain), beside_costs[i]);
+    if (spelling.nearest)
+        snprintf(cure, sizeof cure, "there is none of this name; did you mean %.*s%s?", (int)(plain - name), name,
+                 spelling.nearest);
+    else
+        snprintf(cure, sizeof cure,
+                 "there is none of this name; costs are named as mlp_forward_per_sample_s, and "
+                 "common/work.h lists them");
+    refuse(owner, name, value, cure);
 }
 
 /* What we read must be well spelt and make sense. */
@@ -56,7 +81,7 @@ static void check(const char *owner, const char *name, const char *value, bool i
     if (work_is_cost(name) && !(is_number && number >= 0 && number < 1e6))
         refuse(owner, name, value, "a cost is a number of seconds, 0 or more");
     if (!is_known(name) && (is_modelled || (length > 2 && strcmp(name + length - 2, "_s") == 0)))
-        refuse(owner, name, value, "there is none of this name; common/work.h lists the costs");
+        refuse_unknown(owner, name, value);
     if (strcmp(plain, "jitter") == 0 && !(is_number && number >= 0 && number <= 1))
         refuse(owner, name, value, "jitter is a share of a step's time, 0 to 1");
     if (strcmp(name, "sleep_stretch") == 0 && !(is_number && number >= 1 && number < 100))
@@ -187,6 +212,8 @@ int main(int argc, char **argv)
         if (device && strcmp(device, "cpu") != 0 && strcmp(device, "model") != 0)
             refuse(name, "device", device, "cpu or model");
         check_host(hosts[i]);
+        if (!(sg_host_get_speed(hosts[i]) > 0))
+            refuse(name, "speed", "0", "a host that never gets on would be waited for for ever; give it one");
         printf("%s %d %d %.17g %s\n", name, (int)slots_of(hosts[i]), sg_host_core_count(hosts[i]),
                sg_host_get_speed(hosts[i]), device ? device : "cpu");
     }

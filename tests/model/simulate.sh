@@ -10,13 +10,8 @@ job=(--platform "$platform")
 # What a lab is told to do stands at the head of its claims: its model has 196348 parameters, which take 12 ms to sum.
 read -ra told < <(sed -n 's/^# job: //p' "$tests/model/$name.csv")
 job+=("${told[@]}")
-failed=0
-
-complain() # TEXT...
-{
-    printf 'FAILED %s\n' "$@"
-    failed=1
-}
+# shellcheck source=tests/frame.sh
+source "$tests/frame.sh"
 
 simulate() # RESULTS OPTION...: what the lab says goes into the files out and err
 {

@@ -87,7 +87,7 @@ static void show(const struct bench_row *row)
     fflush(stdout);
 }
 
-void rows_add(struct rows *rows, struct bench_row row)
+static void add(struct rows *rows, struct bench_row row)
 {
     struct bench_row *longer = realloc(rows->row, ((size_t)rows->count + 1) * sizeof *longer);
     if (!longer)
@@ -112,11 +112,11 @@ void rows_add_rounds(struct rows *rows, char *what, double per_second, const dou
         logs[kept++] = log(ours[i] / reference[i]);
     }
     if (kept > 0)
-        rows_add(rows, (struct bench_row){ .what = what,
-                                           .ours = per_second * stats_lower_median(mine, kept),
-                                           .reference = per_second * stats_lower_median(theirs, kept),
-                                           .ratio = stats_ratio(logs, kept),
-                                           .goal = goal });
+        add(rows, (struct bench_row){ .what = what,
+                                      .ours = per_second * stats_lower_median(mine, kept),
+                                      .reference = per_second * stats_lower_median(theirs, kept),
+                                      .ratio = stats_ratio(logs, kept),
+                                      .goal = goal });
     else
         free(what);
     free(values);

@@ -35,11 +35,8 @@ void rows_tell(struct rows *rows, const char *key, const char *value);
 /* A line for people above the rows to come. */
 void rows_heading(const char *title);
 
-/* Shows a row and keeps it, at once also on disk: what was measured is not lost when the benchmark is stopped. Takes
- * `what`, which memory_text() made. */
-void rows_add(struct rows *rows, struct bench_row row);
-
-/* The same of rounds (count): ours[i] and reference[i], in seconds, took turns. Shown in `per_second` units of a second:
+/* Shows a row of rounds (count) and keeps it, at once also on disk: what was measured is not lost when the benchmark is stopped.
+ * ours[i] and reference[i], in seconds, took turns. Takes `what`, which memory_text() made. Shown in `per_second` units of a second:
  * 1e3 for milliseconds. Rounds in which either is NaN do not count; where none is left there is no row. */
 void rows_add_rounds(struct rows *rows, char *what, double per_second, const double *ours, const double *reference,
                      int count, double goal);

@@ -232,6 +232,11 @@ int main(int argc, char **argv)
     const struct option_row *const tables[] = { option_rows, NULL };
     bool has_bare = argc > 1 && argv[1][0] != '-';
     if (has_bare) { /* the file, and behind it what remains is as if it were not there */
+        if (argc > 2 && argv[2][0] != '-')
+            die(STATUS_USAGE,
+                "%s and %s: it takes one file; put those of all ranks together, as in  cat spans-*.csv > "
+                "spans.csv",
+                argv[1], argv[2]);
         options.spans = argv[1];
         argv[1] = argv[0];
     }

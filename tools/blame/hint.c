@@ -49,7 +49,12 @@ void hint_tell(FILE *out, const struct outcome *o)
     static const double much = 0.15; /* of a step: less than that is hardly worth a lesson */
     const struct summary *s = &o->summary;
     fprintf(out, "\nNext: ");
-    if (o->tally.ranks > 1 && !has_collectives(&o->picture)) {
+    const bool meets = has_collectives(&o->picture);
+    if (o->tally.ranks == 1 && meets) {
+        fprintf(out,
+                "the spans of the other ranks: one rank's alone do not tell who waited. All ranks of a job belong into "
+                "one\nfile, as in  cat spans-*.csv > spans.csv\n");
+    } else if (o->tally.ranks > 1 && !meets) {
         fprintf(out, "a row for each collective (%s …): without any, nobody can tell who waited.\n",
                 span_names[SPAN_PHASES]);
     } else if (isnan(s->wait)) {

@@ -4,21 +4,8 @@
 #include "memory.h"
 #include "spans_parts.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void spans_file_refuse(const struct spans_file *file, int line, const char *format, ...)
-{
-    char *reason = NULL;
-    va_list words;
-    va_start(words, format);
-    if (vasprintf(&reason, format, words) < 0)
-        reason = NULL;
-    va_end(words);
-    die(STATUS_USAGE, "%s:%d: %s", file->path, line, reason ? reason : "cannot be understood");
-}
 
 char *spans_file_head(const struct spans_file *file)
 {

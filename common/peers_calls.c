@@ -1,0 +1,94 @@
+#include "peers.h"
+
+#include "device.h"
+#include "die.h"
+#include "memory.h"
+#include "world.h"
+#include "world_mpi.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+struct peers {
+    struct world *world;
+    struct traffic traffic;
+    struct stage { /* of the host, for a device that MPI cannot reach */
+        size_t bytes;
+        void *memory;
+    } out, in;
+};
+
+struct peers *peers_open(struct world *world)
+{
+    struct peers *peers = memory_new(1, sizeof *peers);
+    peers->world = world;
+    return peers;
+}
+
+void peers_close(struct peers *peers)
+{
+    device_stage_free(peers->out.memory);
+    device_stage_free(peers->in.memory);
+    free(peers);
+}
+
+int peers_rank(const struct peers *peers)
+{
+    return world_rank(peers->world);
+}
+
+int peers_count(const struct peers *peers)
+{
+    return world_size(peers->world);
+}
+
+/* Where MPI reads or writes in place of these floats. What the stage held has left it when the device has done what it was
+ * told. */
+static void *reached(struct stage *stage, const float *floats, size_t count)
+{
+    size_t bytes = count * sizeof *floats;
+    if (count > INT_MAX)
+        die(STATUS_WRONG, "%zu floats are too many for one message; the most is %d", count, INT_MAX);
+    void *blank = count > 0 ? device_blank(floats, bytes) : NULL;
+    if (blank || device_is_at_hand())
+        return blank ? blank : (void *)(uintptr_t)floats;
+    device_wait();
+    if (bytes > stage->bytes) {
+        device_stage_free(stage->memory);
+        *stage = (struct stage){ bytes, device_stage_new(bytes) };
+    }
+    return stage->memory;
+}
+
+void peers_pass(struct peers *peers, int to, const float *send, size_t sent, int from, float *receive, size_t received)
+{
+    void *out = reached(&peers->out, send, sent), *in = reached(&peers->in, receive, received);
+    if (!device_is_at_hand() && sent > 0)
+        device_fetch(out, send, sent * sizeof *send);
+    MPI_Sendrecv(out, (int)sent, MPI_FLOAT, sent > 0 ? to : MPI_PROC_NULL, 0, in, (int)received, MPI_FLOAT,
+                 received > 0 ? from : MPI_PROC_NULL, 0, peers->world->comm, MPI_STATUS_IGNORE);
+    if (!device_is_at_hand() && received > 0)
+        device_put_later(receive, in, received * sizeof *receive);
+    peers->traffic.sent_bytes += (double)(sent * sizeof *send);
+    peers->traffic.received_bytes += (double)(received * sizeof *receive);
+    peers->traffic.sent_messages += sent > 0;
+    peers->traffic.received_messages += received > 0;
+}
+
+void peers_send(struct peers *peers, int to, const float *send, size_t count)
+{
+    peers_pass(peers, to, send, count, to, NULL, 0);
+}
+
+void peers_receive(struct peers *peers, int from, float *receive, size_t count)
+{
+    peers_pass(peers, from, NULL, 0, from, receive, count);
+}
+
+struct traffic peers_traffic(struct peers *peers)
+{
+    struct traffic traffic = peers->traffic;
+    peers->traffic = (struct traffic){ 0 };
+    return traffic;
+}

@@ -1,0 +1,123 @@
+# packages.sh: what a bare Debian or Ubuntu lacks, and how it comes. run_all.sh sources it, and has what is said to the person:
+# die, heading, quietly, is_given.
+#
+#     set_up      installs what is missing, or ends with 1 and the command that would
+#
+# shellcheck shell=bash
+
+# One row per package that a bare Debian or Ubuntu lacks: its name (or others that will do; ? before it where we can do
+# without), a program by which it is recognised wherever it came from (- for none), and why it is needed.
+readonly package_rows=(
+    "cmake                               cmake      describes the build"
+    "make                                make       runs the build"
+    "gcc                                 gcc        compiles"
+    "libc6-dev                           -          the C library's headers"
+    "openmpi-bin                         ompi_info  starts the ranks"
+    "libopenmpi-dev                      mpicc      lets them talk"
+    "libopenblas-dev                     -          multiplies matrices"
+    "libcmocka-dev                       -          unit tests"
+    "libjansson-dev                      -          reads traces as JSON, to test them"
+    "gnuplot-nox|gnuplot-qt|gnuplot-x11  gnuplot    draws the charts"
+    "fonts-dejavu-core                   -          letters in the charts"
+    "libcmark-gfm-dev                    -          reads the lessons, for the report"
+    "libcmark-gfm-extensions-dev         -          … and their tables"
+    "?libsimgrid-dev                     -          simulates ranks that have a core each"
+    "?g++                                g++        compiles the CUDA kernels for the CPU, to test them; nvcc needs it too"
+)
+
+is_there() # PACKAGE[|PACKAGE]... PROGRAM
+{
+    if [[ $2 != - ]] && command -v "$2" >/dev/null; then
+        return 0
+    fi
+    if ! command -v dpkg-query >/dev/null; then
+        [[ $2 == - ]] # without a program to look for we cannot know; the build will
+        return
+    fi
+    # shellcheck disable=SC2016,SC2086 # a variable of dpkg-query's; one word per package
+    [[ $(dpkg-query -W -f '<${db:Status-Status}>' ${1//|/ } 2>/dev/null) == *"<installed>"* ]]
+}
+
+# shellcheck disable=SC2317 # called through `quietly`
+apt() # as root, asking nothing, after any other package manager is done
+{
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get -q -y --no-remove --no-install-recommends -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 "$@"
+}
+
+megabytes() # PACKAGE...: to download; fails where the package lists do not know one
+{
+    apt-get -qq -y --no-remove --no-install-recommends --print-uris install "$@" 2>/dev/null |
+        awk '{ bytes += $3 } END { printf "%.0f", bytes / 1e6 }'
+}
+
+become_root() # sets as_root; fails without the right
+{
+    as_root=()
+    ((EUID != 0)) || return 0
+    as_root=(sudo)
+    command -v sudo >/dev/null || return 1
+    sudo -n true 2>/dev/null || { [[ -t 0 ]] && sudo -v; }
+}
+
+by_hand() # PACKAGE...
+{
+    printf 'apt-get update && apt-get install --no-install-recommends %s' "$*"
+}
+
+# Packages that we can do without come last, and only where this system knows them.
+install() # HOW-MANY-ARE-NEEDED PACKAGE...
+{
+    local needed=$1 log=build/setup.log size answer=y package as_root
+    shift
+    command -v apt-get >/dev/null ||
+        die 1 "no apt-get here; install these (Debian's names) with this system's own package manager, then come back"
+    become_root || die 1 "installing needs an administrator; have one run, as root:  $(by_hand "$@")"
+    : >"$log"
+    if ! megabytes "$@" >/dev/null; then
+        quietly "Fetching the package lists" "$log" apt update ||
+            die 1 "set-up needs a network; by hand, as root:  $(by_hand "$@")"
+    fi
+    for package in "${@:needed + 1}"; do
+        megabytes "$package" >/dev/null && continue
+        printf '%s is not in the package lists of this system; going on without\n' "$package"
+        set -- "${@:1:needed}"
+    done
+    (($# > 0)) || return 0
+    size=$(megabytes "$@") || die 1 "this system's package lists lack one of: $*"
+    if [[ -t 0 && -t 1 ]] && ! is_given --yes; then
+        read -r -p "Install these and what they need, $size MB to download? [Y/n] " answer
+        if [[ ${answer:-y} != [yY]* ]]; then
+            ((needed == 0)) && return
+            die 1 "nothing was installed; by hand, as root:  $(by_hand "$@")"
+        fi
+    fi
+    quietly "Installing, $size MB to download" "$log" apt install "$@" && return
+    quietly "Fetching fresh package lists" "$log" apt update && quietly "Once more" "$log" apt install "$@" && return
+    die 1 "set-up failed; by hand, as root:  $(by_hand "$@")"
+}
+
+set_up()
+{
+    local row packages program why needed=() spared=()
+    mkdir -p build 2>/dev/null
+    [[ -w build ]] || die 1 "'$PWD/build' cannot be written; copy the project to a folder of your own"
+    for row in "${package_rows[@]}"; do
+        read -r packages program why <<<"$row"
+        is_there "${packages#\?}" "$program" && continue
+        ((${#needed[@]} + ${#spared[@]} > 0)) || heading "Missing here"
+        packages=${packages%%|*}
+        printf '  %-18s %s\n' "${packages#\?}" "$why"
+        if [[ $packages == \?* ]]; then
+            spared+=("${packages#\?}")
+        else
+            needed+=("$packages")
+        fi
+    done
+    ((${#needed[@]} + ${#spared[@]} > 0)) || return 0
+    if ((${#needed[@]} > 0)) || { command -v apt-get && { ((EUID == 0)) || sudo -n true; }; } &>/dev/null; then
+        install ${#needed[@]} "${needed[@]}" "${spared[@]}"
+    else
+        printf 'Going on without; to have it, as root:  %s\n' "$(by_hand "${spared[@]}")"
+    fi
+}
