@@ -175,7 +175,7 @@ void platform_open(struct platform *p, const char *word, int ranks)
         }
     }
     if (pclose(lines) != 0 || p->slots == 0)
-        die(STATUS_USAGE, "--platform %.200s cannot be simulated: %s (mend the file, or name another)", file,
+        die(STATUS_USAGE, "--platform %.200s cannot be simulated: %s; mend the file, or name another", file,
             *complaint ? complaint : "it has no host that takes a rank");
     p->key =
         memory_text("%s %016llx%s", p->name, (unsigned long long)hash_of(file), p->is_modelled ? JOB_MODELLED : "");
