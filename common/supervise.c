@@ -122,7 +122,9 @@ static char *ask(const struct request *request)
     const struct run *run = request->run;
     struct card card;
     if (!read_card(&card, request)) {
-        int status = start(request, "--card-only");
+        struct request measuring = *request;
+        measuring.is_silent = true; /* the run behind the guess shows the card */
+        int status = start(&measuring, "--card-only");
         if (status != STATUS_RIGHT)
             exit(status);
         if (!read_card(&card, request))

@@ -113,6 +113,7 @@ cp "$tests/model/01_straggler.csv" expected/
 if command -v script >/dev/null; then
     echo 90 | script -qec "'$lab' --platform '$platform' --cases skew_ws4 --rounds 1 --out '$folder/asked'" /dev/null >said
     grep -q "A step of all 4 will take" said || complain "nobody was asked"
+    (($(grep -c "^machine card" said) == 1)) || complain "the card that was measured for the question is not shown once"
     grep -q ",skew_ws4,sim,round_numbers,90" asked/guesses.csv || complain "the answer was not kept"
 fi
 
