@@ -64,6 +64,11 @@ while IFS=: read -r text target; do
     [ -e "$(dirname "$text")/$target" ] || complain "links point to something" "$text -> $target"
 done < <(grep -oHE '\]\([^)#:]+' README.md notebooks-md/*.md | sed 's/](//')
 
+# Each column of the tables that all labs write is explained.
+for column in $(grep -ohE 'csv_[a-z]+\(csv, "[a-z0-9_]+"' common/report.c common/lanes.c | sed 's/.*"\(.*\)"/\1/' | sort -u); do
+    grep -q "\`$column\`" notebooks-md/{tables,your_own_job}.md || complain "notebooks-md/tables.md explains every column" "$column"
+done
+
 # A picture has words for those who do not see it, is a chart of its lab, and has a caption behind its paragraph.
 found=$(grep -nE '!\[ *\]' README.md notebooks-md/*.md || true)
 [ -z "$found" ] || complain "a picture has a text" "$found"
