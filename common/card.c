@@ -331,10 +331,8 @@ static bool is_possible(double value, const char *platform)
 static void add_point(struct link *link, double bytes, double seconds)
 {
     const bool is_possible = bytes > 0 && bytes < IMPOSSIBLE && seconds > 1 / IMPOSSIBLE;
-    if (is_possible && link->points < LINK_POINTS_MOST) {
-        link->bytes[link->points] = bytes;
-        link->seconds[link->points++] = seconds;
-    }
+    if (is_possible)
+        link_add(link, bytes, seconds);
 }
 
 static void add_allreduce(struct card *card, double of, double bytes, double seconds)

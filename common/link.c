@@ -42,6 +42,14 @@ struct fit {
     int cut; /* where the last piece begins */
 };
 
+void link_add(struct link *link, double bytes, double seconds)
+{
+    if (link->points == LINK_POINTS_MOST)
+        return;
+    link->bytes[link->points] = bytes;
+    link->seconds[link->points++] = seconds;
+}
+
 void link_fit(struct link *link)
 {
     int n = link->points;

@@ -17,6 +17,9 @@ struct link {
     double barrier; /* seconds of a barrier */
 };
 
+/* One more point; of more than LINK_POINTS_MOST the first ones count. */
+void link_add(struct link *link, double bytes, double seconds);
+
 /* Fits the pieces to the points. */
 void link_fit(struct link *link);
 

@@ -67,8 +67,7 @@ static struct lap mean_lap(struct peers *peers, int other, float *out, float *in
 static void add_point(struct link *link, double bytes, const double *seconds, int repeats)
 {
     const double least = 1e-9; /* a machine on which it costs nothing is fitted like any other */
-    link->bytes[link->points] = bytes;
-    link->seconds[link->points++] = fmax(least, stats_quantile(seconds, repeats, 0.5));
+    link_add(link, bytes, fmax(least, stats_quantile(seconds, repeats, 0.5)));
 }
 
 /* The two ranks. */

@@ -316,9 +316,8 @@ static void refuse_free_work(const struct platform *platform, enum work_model mo
 {
     if (platform->is_free[model])
         die(STATUS_USAGE,
-            "--platform %.200s does not say what work of this lab's %s costs; give it forward_per_sample_s and others, "
-            "or "
-            "%s_forward_per_sample_s (common/work.h lists them)",
+            "--platform %.200s does not say what work of this lab's %s costs; "
+            "give it forward_per_sample_s and others, or %s_forward_per_sample_s (common/work.h lists them)",
             platform->file, work_models[model], work_models[model]);
 }
 
