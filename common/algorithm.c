@@ -1,33 +1,28 @@
 #include "algorithm.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char variable[] = "OMPI_MCA_coll_tuned_allreduce_algorithm";
+static const char variable_of_started[] = "OMPI_MCA_coll_libnbc_iallreduce_algorithm";
 
 const char algorithm_words[] = "ring recursive-doubling rabenseifner reduce-broadcast unsegmented-ring linear";
 
 static const struct {
     const char *name;
-    const char *number; /* as Open MPI's coll/tuned counts them */
-    const char *word;   /* of smpi/allreduce */
+    const char *number;  /* as Open MPI's coll/tuned counts them */
+    const char *started; /* the nearest that its coll/libnbc has: 1 ring, 2 tree, 3 Rabenseifner, 4 recursive doubling */
+    const char *word;    /* of smpi/allreduce */
     struct exchange of_two;
 } rows[ALGORITHMS] = {
-    [ALGORITHM_RING] = { "ring", "5", "lr", { 2, 2 } },
-    [ALGORITHM_RECURSIVE_DOUBLING] = { "recursive doubling", "3", "rdb", { 1, 1 } },
-    [ALGORITHM_RABENSEIFNER] = { "Rabenseifner", "6", "rab1", { 2, 2 } },
-    [ALGORITHM_REDUCE_BROADCAST] = { "reduce and broadcast", "2", "redbcast", { 2, 1 } },
-    [ALGORITHM_UNSEGMENTED_RING] = { "unsegmented ring", "4", "lr", { 2, 2 } },
-    [ALGORITHM_LINEAR] = { "linear", "1", "default", { 2, 1 } },
+    [ALGORITHM_RING] = { "ring", "5", "1", "lr", { 2, 2 } },
+    [ALGORITHM_RECURSIVE_DOUBLING] = { "recursive doubling", "3", "4", "rdb", { 1, 1 } },
+    [ALGORITHM_RABENSEIFNER] = { "Rabenseifner", "6", "3", "rab1", { 2, 2 } },
+    [ALGORITHM_REDUCE_BROADCAST] = { "reduce and broadcast", "2", "2", "redbcast", { 2, 1 } },
+    [ALGORITHM_UNSEGMENTED_RING] = { "unsegmented ring", "4", "1", "lr", { 2, 2 } },
+    [ALGORITHM_LINEAR] = { "linear", "1", "2", "default", { 2, 1 } },
 };
-
-void algorithm_choose(enum algorithm algorithm)
-{
-    setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
-    setenv("OMPI_MCA_coll_tuned_allreduce_algorithm_segmentsize", "262144",
-           0); /* bytes; by itself a part is one segment */
-    setenv(variable, rows[algorithm].number, algorithm != ALGORITHM_RING);
-}
 
 static int chosen(void)
 {
@@ -41,6 +36,17 @@ static int chosen(void)
 static int known(void)
 {
     return chosen() < 0 ? ALGORITHM_RING : chosen();
+}
+
+void algorithm_choose(enum algorithm algorithm)
+{
+    setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
+    setenv("OMPI_MCA_coll_tuned_allreduce_algorithm_segmentsize", "262144",
+           0); /* bytes; by itself a part is one segment */
+    bool is_asked = algorithm != ALGORITHM_RING;
+    setenv(variable, rows[algorithm].number, is_asked);
+    if (chosen() >= 0)
+        setenv(variable_of_started, rows[chosen()].started, is_asked);
 }
 
 const char *algorithm_name(void)

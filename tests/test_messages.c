@@ -101,17 +101,18 @@ static void loops_over_it_do_the_same(void **state)
 /* --- algorithm -------------------------------------------------------------------------------------------------- */
 
 static const char variable[] = "OMPI_MCA_coll_tuned_allreduce_algorithm";
+static const char variable_of_started[] = "OMPI_MCA_coll_libnbc_iallreduce_algorithm";
 
 static void an_algorithm_is_called_by_its_names(void **state)
 {
     (void)state;
-    static const char *const expected[ALGORITHMS][3] = { /* as told, for Open MPI, for SMPI */
-                                                         { "ring", "5", "lr" },
-                                                         { "recursive doubling", "3", "rdb" },
-                                                         { "Rabenseifner", "6", "rab1" },
-                                                         { "reduce and broadcast", "2", "redbcast" },
-                                                         { "unsegmented ring", "4", "lr" },
-                                                         { "linear", "1", "default" }
+    static const char *const expected[ALGORITHMS][4] = { /* as told, for Open MPI, for what it starts, for SMPI */
+                                                         { "ring", "5", "1", "lr" },
+                                                         { "recursive doubling", "3", "4", "rdb" },
+                                                         { "Rabenseifner", "6", "3", "rab1" },
+                                                         { "reduce and broadcast", "2", "2", "redbcast" },
+                                                         { "unsegmented ring", "4", "1", "lr" },
+                                                         { "linear", "1", "2", "default" }
     };
     int words = 1;
     for (const char *at = algorithm_words; (at = strchr(at, ' ')); at++)
@@ -119,11 +120,12 @@ static void an_algorithm_is_called_by_its_names(void **state)
     assert_int_equal(words, ALGORITHMS);
     for (int i = ALGORITHMS; i-- > 0;) { /* the ring last: it gives way to what is already set */
         if (i == ALGORITHM_RING)
-            unsetenv(variable);
+            unsetenv(variable), unsetenv(variable_of_started);
         algorithm_choose((enum algorithm)i);
         assert_string_equal(algorithm_name(), expected[i][0]);
         assert_string_equal(getenv(variable), expected[i][1]);
-        assert_string_equal(algorithm_simulated(), expected[i][2]);
+        assert_string_equal(getenv(variable_of_started), expected[i][2]);
+        assert_string_equal(algorithm_simulated(), expected[i][3]);
         struct exchange exchange = algorithm_of_two(); /* halves or all, there and back or at once */
         assert_int_equal(exchange.messages, i == ALGORITHM_RECURSIVE_DOUBLING ? 1 : 2);
         assert_int_equal(exchange.part, strstr("ring Rabenseifner unsegmented ring", expected[i][0]) ? 2 : 1);
@@ -136,11 +138,19 @@ static void the_ring_gives_way_to_the_environment(void **state)
 {
     (void)state;
     setenv(variable, "6", 1);
+    unsetenv(variable_of_started);
     algorithm_choose(ALGORITHM_RING);
     assert_string_equal(algorithm_name(), "Rabenseifner");
+    assert_string_equal(getenv(variable_of_started), "3"); /* and what is started follows */
+    setenv(variable_of_started, "0", 1);
+    algorithm_choose(ALGORITHM_RING);
+    assert_string_equal(getenv(variable_of_started), "0");
     algorithm_choose(ALGORITHM_LINEAR); /* what was asked for does not */
     assert_string_equal(algorithm_name(), "linear");
     setenv(variable, "0", 1);
+    unsetenv(variable_of_started);
+    algorithm_choose(ALGORITHM_RING);
+    assert_null(getenv(variable_of_started)); /* nor is it told what to start */
     assert_string_equal(algorithm_name(), "the library's choice of");
     assert_string_equal(algorithm_simulated(), "lr");
 }
