@@ -15,6 +15,7 @@ struct engine {
     struct messages *messages;
     struct sum sum[COLLECTIVE_STARTED_MOST];
     MPI_Request request[COLLECTIVE_STARTED_MOST];
+    bool has_started;
 };
 
 const char *collective_backend(void)
@@ -33,6 +34,8 @@ struct engine *engine_open(struct world *world)
 void engine_close(struct engine *engine)
 {
     messages_close(engine->messages);
+    if (engine->has_started)
+        memory_keep_freed(false);
     free(engine);
 }
 
@@ -50,8 +53,13 @@ void engine_barrier(struct engine *engine, int sequence, int step)
     MPI_Barrier(engine->world->comm);
 }
 
+/* Open MPI allocates as many bytes again for each started sum. Let them go back to the system, and every step touches them for
+ * the first time: 128 MiB in pieces of 25 then took a step from 74 to 126 ms (two ranks, AMD EPYC, 2026-11-22). */
 void engine_start(struct engine *engine, int slot, const struct sum *sum)
 {
+    if (!engine->has_started)
+        memory_keep_freed(true);
+    engine->has_started = true;
     struct message m = message_begin(engine->messages, slot, sum);
     engine->sum[slot] = *sum;
     MPI_Iallreduce(m.send, m.receive, m.count, m.type, m.add, engine->world->comm, &engine->request[slot]);

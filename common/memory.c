@@ -4,6 +4,9 @@
 #include "group.h"
 
 #include <math.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +46,21 @@ void memory_unmap(void *memory, size_t bytes)
 {
     if (memory)
         munmap(memory, bytes);
+}
+
+void memory_keep_freed(bool is_kept)
+{
+#ifdef __GLIBC__
+    enum { MAPPED_AT_MOST = 65536, SPARE = 128 << 10 }; /* mallopt(3): its defaults */
+    if (getenv("MALLOC_TRIM_THRESHOLD_"))
+        return;
+    mallopt(M_MMAP_MAX, is_kept ? 0 : MAPPED_AT_MOST);
+    mallopt(M_TRIM_THRESHOLD, is_kept ? -1 : SPARE);
+    if (!is_kept)
+        malloc_trim(0);
+#else
+    (void)is_kept;
+#endif
 }
 
 double memory_available(void)

@@ -5,6 +5,7 @@
 #include "device.h"
 #include "die.h"
 #include "memory.h"
+#include "wide.h"
 #include "world.h"
 
 #include <limits.h>
@@ -41,13 +42,16 @@ const char *collective_hides_arrivals(void)
     return NULL;
 }
 
+static WIDE void add_halves(uint16_t *restrict sum, const uint16_t *restrict x, int count)
+{
+    for (int i = 0; i < count; i++)
+        sum[i] = bf16_round(bf16_widen(x[i]) + bf16_widen(sum[i]));
+}
+
 static void add_bf16(void *in, void *inout, int *count, MPI_Datatype *type)
 {
     (void)type;
-    const uint16_t *a = in;
-    uint16_t *b = inout;
-    for (int i = 0; i < *count; i++)
-        b[i] = bf16_round(bf16_widen(a[i]) + bf16_widen(b[i]));
+    add_halves(inout, in, *count);
 }
 
 /* Of what means nothing. */
