@@ -166,39 +166,65 @@ static double measure_stamp(void)
     return stats_quantile(took, TIMES, 0.5);
 }
 
-/* Clock, sleep and memory of one rank. */
-static void measure_machine(struct card *card)
+/* Stamp and sleep of one rank. */
+static void measure_clock(struct card *card)
 {
     card->stamp_cost = measure_stamp();
     const double brief = 10e-3, longer = 30e-3, over_brief = overshoot(brief), over_longer = overshoot(longer);
     card->sleep_stretch = fmax(0, (over_longer - over_brief) / (longer - brief));
     card->sleep_overshoot = fmax(0, over_brief - card->sleep_stretch * brief);
+}
 
-    enum { COPIES = 5 };
+/* Seconds of a rank for COPIED_BYTES. */
+struct handling {
+    double copying, making; /* making: mapping, filling and releasing */
+};
+
+static struct handling handle_memory(void)
+{
+    enum { TIMES = 5 };
     size_t bytes = COPIED_BYTES;
     float *from = device_new(bytes, 1), *to = device_new(bytes, 1);
-    double took[COPIES];
+    double copying[TIMES], making[TIMES];
     device_align();
-    for (int i = 0; i < COPIES; i++) {
+    for (int i = 0; i < TIMES; i++) {
         double begin = device_moment();
         device_copy(to, from, bytes / sizeof *to);
         double end = device_moment();
         device_wait();
-        took[i] = device_seconds(end) - device_seconds(begin);
+        copying[i] = device_seconds(end) - device_seconds(begin);
     }
-    card->copy_bandwidth = 2 * (double)bytes / stats_quantile(took, COPIES, 0.5);
     device_free(from);
     device_free(to);
 
-    for (int i = 0; i < COPIES; i++) {
+    for (int i = 0; i < TIMES; i++) {
         double begin = world_now();
         void *fresh = device_map(bytes);
         device_fill(fresh, 1, bytes / sizeof(float));
         device_wait();
         device_unmap(fresh, bytes);
-        took[i] = world_now() - begin;
+        making[i] = world_now() - begin;
     }
-    card->fresh_bandwidth = (double)bytes / stats_quantile(took, COPIES, 0.5);
+    return (struct handling){ .copying = stats_quantile(copying, TIMES, 0.5),
+                              .making = stats_quantile(making, TIMES, 0.5) };
+}
+
+/* all of a sub-world, at once, for they share memory and the kernel: what each rank gets in the mean. */
+static void measure_memory(struct card *card, struct world *world)
+{
+    int ranks = world_size(world);
+    world_barrier(world);
+    struct handling mine = handle_memory(), mean = { 0 }, *all = memory_new((size_t)ranks, sizeof *all);
+    world_gather(world, &mine, sizeof mine, all);
+    if (world_rank(world) == 0) {
+        for (int rank = 0; rank < ranks; rank++) {
+            mean.copying += all[rank].copying / ranks;
+            mean.making += all[rank].making / ranks;
+        }
+        card->copy_bandwidth = 2.0 * COPIED_BYTES / mean.copying;
+        card->fresh_bandwidth = COPIED_BYTES / mean.making;
+    }
+    free(all);
 }
 
 /* On rank 0: the mean over ranks of each shape's typical laps (ranks, shapes, MEASURED_STEPS); and by how much the
@@ -355,7 +381,7 @@ static void read_costs(struct card *card, struct world *world, const struct subj
 struct needs calibrate_need(const struct subject *subject, const struct run *run, double largest)
 {
     double swept = fmax(usual_bytes[USUAL - 1], parts_of_largest[PARTS - 1] * largest);
-    double sums = run->ranks > 1 ? run->ranks * swept : 0, copies = 2.0 * COPIED_BYTES; /* of rank 0 alone */
+    double sums = run->ranks > 1 ? run->ranks * swept : 0, copies = 2.0 * COPIED_BYTES * run->ranks; /* at most: of those that have a core */
     struct needs steps = needs_times(subject->need(run, subject->shapes), run->ranks);
     steps.of[NEED_MESSAGES] += sums;
     return needs_most((struct needs){ .of = { [NEED_MESSAGES] = copies } }, steps);
@@ -372,7 +398,14 @@ void calibrate(struct card *card, struct world *world, const struct subject *sub
     else
         snprintf(card->cpu, CARD_NAME, "costs of platform %s", world_platform());
     if (world_rank(world) == 0)
-        measure_machine(card); /* beside nothing else, for it takes much memory itself */
+        measure_clock(card);
+    world_rest(world);
+    /* Simulated ranks share neither memory nor kernel: one alone. Beside nothing else, for it takes much memory itself. */
+    struct world *part = world_first(world, world_is_simulated() ? 1 : card_busy_ranks(card));
+    if (part) {
+        measure_memory(card, part);
+        world_leave(part);
+    }
     world_rest(world);
     struct bench bench = bench_open(subject, run, world);
     if (device_computes()) {
@@ -380,7 +413,7 @@ void calibrate(struct card *card, struct world *world, const struct subject *sub
         if (world_rank(world) == 0)
             measure_alone(card, &bench);
         world_rest(world);
-        struct world *part = world_first(world, card_busy_ranks(card));
+        part = world_first(world, card_busy_ranks(card));
         if (part) {
             measure_together(card, &bench, part);
             world_leave(part);

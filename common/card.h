@@ -31,8 +31,8 @@ struct card {
     struct local_cost alone;    /* one rank works, the others are parked */
     struct local_cost together; /* as many ranks at once as have a core, without a collective */
     double jitter;              /* median over steps of (slowest rank - mean rank), so many at once */
-    double copy_bandwidth;      /* bytes read plus written per second, one rank */
-    double fresh_bandwidth;     /* bytes per second of mapping, filling and releasing memory, one rank */
+    double copy_bandwidth;      /* bytes read plus written per second, of each of so many ranks at once */
+    double fresh_bandwidth;     /* bytes per second of mapping, filling and releasing memory, likewise */
     double sleep_overshoot;     /* how much longer than asked a sleep takes, */
     double sleep_stretch;       /* and in addition for each second asked */
     double transfer_core; /* share of a transfer that keeps the core busy: 1 where cores copy the messages, 0 where a

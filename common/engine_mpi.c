@@ -53,8 +53,8 @@ void engine_barrier(struct engine *engine, int sequence, int step)
     MPI_Barrier(engine->world->comm);
 }
 
-/* Open MPI allocates as many bytes again for each started sum. Let them go back to the system, and every step touches them for
- * the first time: 128 MiB in pieces of 25 then took a step from 74 to 126 ms (two ranks, AMD EPYC, 2026-11-22). */
+/* Open MPI allocates as many bytes again for each started sum. If they went back to the system, each step would touch them for
+ * the first time: one with 128 MiB in pieces of 25 took 126 ms instead of 72 to 78 (two ranks, AMD EPYC, 2026-11-22). */
 void engine_start(struct engine *engine, int slot, const struct sum *sum)
 {
     if (!engine->has_started)

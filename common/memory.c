@@ -3,10 +3,8 @@
 #include "die.h"
 #include "group.h"
 
-#include <math.h>
-#ifdef __GLIBC__
 #include <malloc.h>
-#endif
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +48,6 @@ void memory_unmap(void *memory, size_t bytes)
 
 void memory_keep_freed(bool is_kept)
 {
-#ifdef __GLIBC__
     enum { MAPPED_AT_MOST = 65536, SPARE = 128 << 10 }; /* mallopt(3): its defaults */
     if (getenv("MALLOC_TRIM_THRESHOLD_"))
         return;
@@ -58,9 +55,6 @@ void memory_keep_freed(bool is_kept)
     mallopt(M_TRIM_THRESHOLD, is_kept ? -1 : SPARE);
     if (!is_kept)
         malloc_trim(0);
-#else
-    (void)is_kept;
-#endif
 }
 
 double memory_available(void)

@@ -14,8 +14,8 @@ void *memory_new(size_t count, size_t size);
 void *memory_map(size_t bytes);
 void memory_unmap(void *memory, size_t bytes);
 
-/* What anyone in this process frees, a library included, stays with it for whoever asks next, or goes back to the system again.
- * Only where the C library can be told, and unless the environment tells it already (MALLOC_TRIM_THRESHOLD_). */
+/* What anyone in this process frees, a library included, stays with it for whoever asks next; or goes back to the system again.
+ * Unless the environment has told glibc already (MALLOC_TRIM_THRESHOLD_). */
 void memory_keep_freed(bool is_kept);
 
 /* Bytes that could still be had without swapping, by the kernel's own estimate, and within the limit of this process's control
