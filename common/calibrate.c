@@ -20,14 +20,19 @@ enum {
     SHAPES_MOST = 8,
 };
 
-/* Bytes of the all-reduces that are measured. Around a lab's largest as well, in parts of it: beyond the caches a range of its
- * own begins, and a piece has three points at least. */
-enum { USUAL = 10, PARTS = 4 };
+/* Bytes of the all-reduces that are measured: at least so many sizes, and on to well beyond what is needed, where another range
+ * of the library's begins, or another cache ends. Around a lab's largest as well, in parts of it; a piece of the fit has three
+ * points at least. */
+enum { USUAL = 10, USUAL_LEAST = 4, PARTS = 4 };
 static const double usual_bytes[USUAL] = { 256,     4096,    32768,   262144,   1 << 20,
                                            3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 };
+static const double BEYOND = 1.9; /* times what is needed */
 static const double parts_of_largest[PARTS] = { 0.5, 0.8, 1.25, 1.5 };
 
-enum { COPIED_BYTES = 64 << 20 }; /* beyond the caches of one core */
+enum {
+    COPIED_BYTES = 32 << 20, /* from there to there: beyond what caches have for one core */
+    MADE_BYTES = 16 << 20,   /* pages cost alike, however many */
+};
 
 static const double DRIFT = 0.15; /* a card that is further off is measured anew: baselines are predicted within 15 % */
 
@@ -175,21 +180,21 @@ static void measure_clock(struct card *card)
     card->sleep_overshoot = fmax(0, over_brief - card->sleep_stretch * brief);
 }
 
-/* Seconds of a rank for COPIED_BYTES. */
+/* Seconds of a rank. */
 struct handling {
-    double copying, making; /* making: mapping, filling and releasing */
+    double copying; /* COPIED_BYTES */
+    double making;  /* mapping, filling and releasing MADE_BYTES */
 };
 
 static struct handling handle_memory(void)
 {
     enum { TIMES = 5 };
-    size_t bytes = COPIED_BYTES;
-    float *from = device_new(bytes, 1), *to = device_new(bytes, 1);
+    float *from = device_new(COPIED_BYTES, 1), *to = device_new(COPIED_BYTES, 1);
     double copying[TIMES], making[TIMES];
     device_align();
     for (int i = 0; i < TIMES; i++) {
         double begin = device_moment();
-        device_copy(to, from, bytes / sizeof *to);
+        device_copy(to, from, COPIED_BYTES / sizeof *to);
         double end = device_moment();
         device_wait();
         copying[i] = device_seconds(end) - device_seconds(begin);
@@ -199,10 +204,10 @@ static struct handling handle_memory(void)
 
     for (int i = 0; i < TIMES; i++) {
         double begin = world_now();
-        void *fresh = device_map(bytes);
-        device_fill(fresh, 1, bytes / sizeof(float));
+        void *fresh = device_map(MADE_BYTES);
+        device_fill(fresh, 1, MADE_BYTES / sizeof(float));
         device_wait();
-        device_unmap(fresh, bytes);
+        device_unmap(fresh, MADE_BYTES);
         making[i] = world_now() - begin;
     }
     return (struct handling){ .copying = stats_quantile(copying, TIMES, 0.5),
@@ -222,7 +227,7 @@ static void measure_memory(struct card *card, struct world *world)
             mean.making += all[rank].making / ranks;
         }
         card->copy_bandwidth = 2.0 * COPIED_BYTES / mean.copying;
-        card->fresh_bandwidth = COPIED_BYTES / mean.making;
+        card->fresh_bandwidth = MADE_BYTES / mean.making;
     }
     free(all);
 }
@@ -282,18 +287,32 @@ static void pass_over(void *argument)
     bench->subject->pass(bench->state);
 }
 
+/* Sizes of all-reduces, of at most `fits` bytes where they are unusual, from which those of a subject's gradients and of
+ * `largest` bytes are predicted; how many. */
+static int choose_sizes(const struct subject *subject, const struct run *run, double largest, double fits,
+                        double sizes[LINK_POINTS_MOST])
+{
+    double needed = BEYOND * fmax(largest, subject->gradient_bytes(run));
+    int count = 0;
+    while (count < USUAL && (count < USUAL_LEAST || sizes[count - 1] < needed)) {
+        sizes[count] = usual_bytes[count];
+        count++;
+    }
+    for (int i = 0; i < PARTS; i++) {
+        double bytes = floor(largest * parts_of_largest[i] / sizeof(float)) * sizeof(float);
+        if (bytes > usual_bytes[USUAL - 1] && bytes <= fits)
+            sizes[count++] = bytes;
+    }
+    return count;
+}
+
 /* all of a sub-world: all-reduces of growing size, each after a real backward, so that caches and arrival are as in
  * training; simulated ones know neither, and need no repeating. The sizes that labs use (the gradients, `largest`) are
  * left out: they are predicted. */
 static void measure_link(struct link *link, struct bench *bench, struct world *world, double largest)
 {
     double sizes[LINK_POINTS_MOST];
-    int count = USUAL;
-    memcpy(sizes, usual_bytes, sizeof usual_bytes);
-    double fits = sweep_largest(world);
-    for (int i = 0; i < PARTS; i++)
-        if (largest * parts_of_largest[i] > usual_bytes[USUAL - 1] && largest * parts_of_largest[i] <= fits)
-            sizes[count++] = floor(largest * parts_of_largest[i] / sizeof(float)) * sizeof(float);
+    int count = choose_sizes(bench->subject, bench->run, largest, sweep_largest(world), sizes);
     bool is_real = !world_is_simulated();
     struct sweep sweep = { .bytes = sizes,
                            .sizes = count,
@@ -380,7 +399,8 @@ static void read_costs(struct card *card, struct world *world, const struct subj
 
 struct needs calibrate_need(const struct subject *subject, const struct run *run, double largest)
 {
-    double swept = fmax(usual_bytes[USUAL - 1], parts_of_largest[PARTS - 1] * largest);
+    double sizes[LINK_POINTS_MOST];
+    double swept = sizes[choose_sizes(subject, run, largest, INFINITY, sizes) - 1];
     double sums = run->ranks > 1 ? run->ranks * swept : 0, copies = 2.0 * COPIED_BYTES * run->ranks; /* at most: of those that have a core */
     struct needs steps = needs_times(subject->need(run, subject->shapes), run->ranks);
     steps.of[NEED_MESSAGES] += sums;

@@ -1,4 +1,4 @@
-/* 02_rank0_host: rank 0 works on the host, and everybody waits at a barrier. What does it cost, and what helps?
+/* 02_rank0_host: rank 0 works on the host while all others wait. What does it cost, and what helps?
  *
  * Logging, checkpoints, evaluation: rank 0 does them, the others wait for it before they go on. It is the straggler's
  * physics in another place, so the formula gains a term and the record another fingerprint:

@@ -171,15 +171,16 @@ static struct prediction predict(const struct options *o, const struct card *car
     return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), predict_transfer(o, card, passes));
 }
 
+/* What the card is to reach; beyond, the sweep stands beside its last line. */
 static double largest_message(const struct options *o)
 {
-    return (double)o->comm_mb * MIB;
+    return MIB * fmax(o->comm_mb, fmin(o->sweep_mb, 16));
 }
 
 static struct needs need(const struct options *o)
 {
     struct needs needs = trainer_need(&o->run, o->run.batch_size);
-    double message = largest_message(o), gradients = mlp_gradient_bytes(&o->run), sweep = (double)o->sweep_mb * MIB;
+    double message = (double)MIB * o->comm_mb, gradients = mlp_gradient_bytes(&o->run), sweep = (double)o->sweep_mb * MIB;
     double own = 2 * message + fmax(message, gradients) / 2; /* kept, fresh; and one that is half as wide */
     needs.of[NEED_MESSAGES] += own + sweep;
     return needs;

@@ -1,5 +1,4 @@
-/* 05_token_skew: every rank has eight texts, and still one waits for another. What does a batch cost, and who should get
- * which?
+/* 05_token_skew: every rank has eight texts, and still one waits for another. Who should get which?
  *
  * Texts differ in length. A batch is padded to its longest, attention pays for length twice, and the ranks meet in every
  * step, so the local term of the formula now depends on the data of that step:

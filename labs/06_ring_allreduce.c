@@ -212,6 +212,12 @@ static double sweep_bytes(const struct options *o)
     return o->run.ranks > 1 && o->run.cases.count == 0 ? (double)MIB * mb : 0;
 }
 
+/* What the card is to reach; beyond, the sweep's predictions go on along its last line. */
+static double largest_message(const struct options *o)
+{
+    return fmin(sweep_bytes(o), 16.0 * MIB);
+}
+
 static double scratch_bytes(const struct options *o)
 {
     return fmax(mlp_gradient_bytes(&o->run), sweep_bytes(o));
@@ -239,6 +245,7 @@ static const struct story story = {
     .options_size = sizeof(struct options),
     .need = need,
     .predict = predict,
+    .largest_message = largest_message,
     .asked = "by_gather",
     .event = event,
     .pictured = (const char *const[]){ "baseline", "by_gather", "by_ring", NULL },

@@ -69,6 +69,13 @@ for column in $(grep -ohE 'csv_[a-z]+\(csv, "[a-z0-9_]+"' common/report.c common
     grep -q "\`$column\`" notebooks-md/{tables,your_own_job}.md || complain "notebooks-md/tables.md explains every column" "$column"
 done
 
+# A lab asks one question: its first line's, which run_all.sh --list shows, is its story's, which --help shows.
+for lab in labs/*.c; do
+    asked=$(sed -n 's/^ *\.question = "\(.*\)",$/\1/p' "$lab")
+    [ "$(head -1 "$lab" | tr '[:upper:]' '[:lower:]')" = "/* $(basename "$lab" .c): $(tr '[:upper:]' '[:lower:]' <<<"$asked")" ] ||
+        complain "a lab asks one question" "$lab: its first line asks another than '$asked'"
+done
+
 # A picture has words for those who do not see it, is a chart of its lab, and has a caption behind its paragraph.
 found=$(grep -nE '!\[ *\]' README.md notebooks-md/*.md || true)
 [ -z "$found" ] || complain "a picture has a text" "$found"

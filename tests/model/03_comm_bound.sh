@@ -3,17 +3,8 @@
 # must be what was worked out by hand. Milliseconds.
 set -euo pipefail
 
-awk -F, '
-    function differ(what, got, expected, tolerance) {
-        if (got - expected > tolerance || expected - got > tolerance) {
-            printf "%s:%d: %s is %s, by hand it is %.6f\n", FILENAME, FNR, what, got, expected
-            bad = 1
-        }
-    }
+awk -F, "$(<"$(dirname "$0")/table.awk")"'
     function ring(bytes) { return 6 + 6 * bytes / 785392 }
-    FNR == 1 { split("", at) }
-    /^#/ { next }
-    !length(at) { for (i = 1; i <= NF; i++) at[$i] = i; next }
     "bytes" in at {
         sizes++
         bytes = $at["bytes"]

@@ -3,17 +3,8 @@
 # every row must be what was worked out by hand. Milliseconds and bytes.
 set -euo pipefail
 
-awk -F, '
-    function differ(what, got, expected, tolerance) {
-        if (!(got - expected <= tolerance && expected - got <= tolerance)) {
-            printf "%s:%d: %s is %s, by hand it is %.6f\n", FILENAME, FNR, what, got, expected
-            bad = 1
-        }
-    }
+awk -F, "$(<"$(dirname "$0")/table.awk")"'
     function message(bytes) { return 1 + bytes / 196348 }
-    FNR == 1 { split("", at) }
-    /^#/ { next }
-    !length(at) { for (i = 1; i <= NF; i++) at[$i] = i; next }
     "library_ms" in at {
         sizes++
         bytes = $at["bytes"]
