@@ -26,14 +26,13 @@ enum {
  * everybody may open; it is released when this process ends, however it ends. */
 static int take_machine_lock(void)
 {
-    const char *path = "/tmp/lockstep.lock";
+    const char *own = getenv("LOCKSTEP_LOCK"), *path = own && *own ? own : "/tmp/lockstep.lock";
     int lock = open(path, O_RDONLY | O_CLOEXEC);
     if (lock < 0)
         lock = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
     if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) == 0)
         return lock; /* without a lock file we measure all the same */
-    warn("another run is measuring on this machine (it holds /tmp/lockstep.lock); waiting for it to end, Ctrl-C gives "
-         "up");
+    warn("another run is measuring on this machine (it holds %s); waiting for it to end, Ctrl-C gives up", path);
     flock(lock, LOCK_EX);
     return lock;
 }

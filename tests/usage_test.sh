@@ -107,5 +107,15 @@ done
 run 600 --quick --seed 7 --backend mpi
 [[ $(cat called 2>/dev/null) == *"$lab"*"--quick --seed 7"* ]] || complain "good usage" "did not start mpirun: $(<err)"
 
+# One run at a time measures, under each lock: this one waits for who holds its own, and then goes on.
+flock own.lock sh -c ': >held; sleep 1' &
+until [[ -e held ]]; do sleep 0.05; done
+rm called
+export LOCKSTEP_LOCK=$PWD/own.lock
+run 60 --quick --seed 8 --backend mpi
+wait
+[[ $(<err) == *"it holds $PWD/own.lock"* ]] || complain "the lock" "does not say who holds it: $(<err)"
+[[ $(cat called 2>/dev/null) == *"--quick --seed 8"* ]] || complain "the lock" "did not start mpirun after it: $(<err)"
+
 ((failed)) || echo "All bad usage was refused."
 exit "$failed"
