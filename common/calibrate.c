@@ -2,9 +2,9 @@
 
 #include "cores.h"
 #include "device.h"
+#include "machine.h"
 #include "memory.h"
 #include "patience.h"
-#include "spans.h"
 #include "stats.h"
 #include "sweep.h"
 #include "world.h"
@@ -28,11 +28,6 @@ static const double usual_bytes[USUAL] = { 256,     4096,    32768,   262144,   
                                            3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 };
 static const double BEYOND = 1.9; /* times what is needed */
 static const double parts_of_largest[PARTS] = { 0.5, 0.8, 1.25, 1.5 };
-
-enum {
-    COPIED_BYTES = 32 << 20, /* from there to there: beyond what caches have for one core */
-    MADE_BYTES = 16 << 20,   /* pages cost alike, however many */
-};
 
 static const double DRIFT = 0.15; /* a card that is further off is measured anew: baselines are predicted within 15 % */
 
@@ -137,99 +132,6 @@ static void measure_alone(struct card *card, struct bench *bench)
         typical[shape] = typical_lap(laps);
     }
     card->alone = cost_of(bench->subject, works, typical);
-}
-
-/* By how much a sleep exceeds the seconds it was to last. */
-static double overshoot(double seconds)
-{
-    enum { SLEEPS = 5 };
-    double over[SLEEPS];
-    for (int i = 0; i < SLEEPS; i++) {
-        double begin = world_now();
-        world_sleep(seconds);
-        over[i] = world_now() - begin - seconds;
-    }
-    return stats_quantile(over, SLEEPS, 0.5);
-}
-
-/* What a stamp costs the program; what it costs a GPU's own order of work is not seen here. */
-static double measure_stamp(void)
-{
-    enum { STAMPS = 2000, WARMUPS = 1, TIMES = 5 };
-    double took[TIMES];
-    struct spans spans;
-    spans_open(&spans, STAMPS);
-    for (int i = -WARMUPS; i < TIMES; i++) {
-        spans_restart(&spans, 0, 0);
-        double begin = world_now();
-        for (int stamp = 0; stamp < STAMPS; stamp++)
-            spans_phase(&spans, SPAN_DATA, device_moment());
-        if (i >= 0)
-            took[i] = (world_now() - begin) / STAMPS;
-    }
-    spans_close(&spans);
-    return stats_quantile(took, TIMES, 0.5);
-}
-
-/* Stamp and sleep of one rank. */
-static void measure_clock(struct card *card)
-{
-    card->stamp_cost = measure_stamp();
-    const double brief = 10e-3, longer = 30e-3, over_brief = overshoot(brief), over_longer = overshoot(longer);
-    card->sleep_stretch = fmax(0, (over_longer - over_brief) / (longer - brief));
-    card->sleep_overshoot = fmax(0, over_brief - card->sleep_stretch * brief);
-}
-
-/* Seconds of a rank. */
-struct handling {
-    double copying; /* COPIED_BYTES */
-    double making;  /* mapping, filling and releasing MADE_BYTES */
-};
-
-static struct handling handle_memory(void)
-{
-    enum { TIMES = 5 };
-    float *from = device_new(COPIED_BYTES, 1), *to = device_new(COPIED_BYTES, 1);
-    double copying[TIMES], making[TIMES];
-    device_align();
-    for (int i = 0; i < TIMES; i++) {
-        double begin = device_moment();
-        device_copy(to, from, COPIED_BYTES / sizeof *to);
-        double end = device_moment();
-        device_wait();
-        copying[i] = device_seconds(end) - device_seconds(begin);
-    }
-    device_free(from);
-    device_free(to);
-
-    for (int i = 0; i < TIMES; i++) {
-        double begin = world_now();
-        void *fresh = device_map(MADE_BYTES);
-        device_fill(fresh, 1, MADE_BYTES / sizeof(float));
-        device_wait();
-        device_unmap(fresh, MADE_BYTES);
-        making[i] = world_now() - begin;
-    }
-    return (struct handling){ .copying = stats_quantile(copying, TIMES, 0.5),
-                              .making = stats_quantile(making, TIMES, 0.5) };
-}
-
-/* all of a sub-world, at once, for they share memory and the kernel: what each rank gets in the mean. */
-static void measure_memory(struct card *card, struct world *world)
-{
-    int ranks = world_size(world);
-    world_barrier(world);
-    struct handling mine = handle_memory(), mean = { 0 }, *all = memory_new((size_t)ranks, sizeof *all);
-    world_gather(world, &mine, sizeof mine, all);
-    if (world_rank(world) == 0) {
-        for (int rank = 0; rank < ranks; rank++) {
-            mean.copying += all[rank].copying / ranks;
-            mean.making += all[rank].making / ranks;
-        }
-        card->copy_bandwidth = 2.0 * COPIED_BYTES / mean.copying;
-        card->fresh_bandwidth = MADE_BYTES / mean.making;
-    }
-    free(all);
 }
 
 /* On rank 0: the mean over ranks of each shape's typical laps (ranks, shapes, MEASURED_STEPS); and by how much the
@@ -401,7 +303,8 @@ struct needs calibrate_need(const struct subject *subject, const struct run *run
 {
     double sizes[LINK_POINTS_MOST];
     double swept = sizes[choose_sizes(subject, run, largest, INFINITY, sizes) - 1];
-    double sums = run->ranks > 1 ? run->ranks * swept : 0, copies = 2.0 * COPIED_BYTES * run->ranks; /* at most: of those that have a core */
+    double sums = run->ranks > 1 ? run->ranks * swept : 0,
+           copies = run->ranks * machine_bytes(); /* at most: of those that have a core */
     struct needs steps = needs_times(subject->need(run, subject->shapes), run->ranks);
     steps.of[NEED_MESSAGES] += sums;
     return needs_most((struct needs){ .of = { [NEED_MESSAGES] = copies } }, steps);
@@ -418,12 +321,12 @@ void calibrate(struct card *card, struct world *world, const struct subject *sub
     else
         snprintf(card->cpu, CARD_NAME, "costs of platform %s", world_platform());
     if (world_rank(world) == 0)
-        measure_clock(card);
+        machine_measure_clock(card);
     world_rest(world);
     /* Simulated ranks share neither memory nor kernel: one alone. Beside nothing else, for it takes much memory itself. */
     struct world *part = world_first(world, world_is_simulated() ? 1 : card_busy_ranks(card));
     if (part) {
-        measure_memory(card, part);
+        machine_measure_memory(card, part);
         world_leave(part);
     }
     world_rest(world);

@@ -180,7 +180,8 @@ static double largest_message(const struct options *o)
 static struct needs need(const struct options *o)
 {
     struct needs needs = trainer_need(&o->run, o->run.batch_size);
-    double message = (double)MIB * o->comm_mb, gradients = mlp_gradient_bytes(&o->run), sweep = (double)o->sweep_mb * MIB;
+    double message = (double)MIB * o->comm_mb, gradients = mlp_gradient_bytes(&o->run),
+           sweep = (double)o->sweep_mb * MIB;
     double own = 2 * message + fmax(message, gradients) / 2; /* kept, fresh; and one that is half as wide */
     needs.of[NEED_MESSAGES] += own + sweep;
     return needs;
