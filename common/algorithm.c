@@ -11,10 +11,9 @@ const char algorithm_words[] = "ring recursive-doubling rabenseifner reduce-broa
 
 static const struct {
     const char *name;
-    const char *number; /* as Open MPI's coll/tuned counts them */
-    const char
-        *started;     /* the nearest that its coll/libnbc has: 1 ring, 2 tree, 3 Rabenseifner, 4 recursive doubling */
-    const char *word; /* of smpi/allreduce */
+    const char *number;  /* as Open MPI's coll/tuned counts them */
+    const char *started; /* the nearest in its coll/libnbc: 1 ring, 2 tree, 3 Rabenseifner, 4 recursive doubling */
+    const char *word;    /* of smpi/allreduce */
     struct exchange of_two;
 } rows[ALGORITHMS] = {
     [ALGORITHM_RING] = { "ring", "5", "1", "lr", { 2, 2 } },

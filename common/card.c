@@ -328,18 +328,22 @@ static bool is_possible(double value, const char *platform)
     return fabs(value) < IMPOSSIBLE || (value > IMPOSSIBLE && strstr(platform, JOB_MODELLED));
 }
 
+static bool is_possible_point(double bytes, double seconds)
+{
+    return bytes > 0 && bytes < IMPOSSIBLE && seconds > 1 / IMPOSSIBLE;
+}
+
 static void add_point(struct link *link, double bytes, double seconds)
 {
-    const bool is_possible = bytes > 0 && bytes < IMPOSSIBLE && seconds > 1 / IMPOSSIBLE;
-    if (is_possible)
+    if (is_possible_point(bytes, seconds))
         link_add(link, bytes, seconds);
 }
 
 static void add_allreduce(struct card *card, double of, double bytes, double seconds)
 {
-    const bool is_possible = of >= 2 && of <= RANKS_MOST;
+    const bool is_possible = of >= 2 && of <= RANKS_MOST && is_possible_point(bytes, seconds);
     if (!is_possible)
-        return;
+        return; /* a link that is there has a point */
     const int ranks = (int)of;
     if (card->links == 0 || card->link[card->links - 1].ranks != ranks) {
         if (card->links == CARD_LINKS_MOST)
@@ -395,8 +399,9 @@ enum card_found card_read(struct card *card, const char *folder, const struct su
         passing_fit(&card->passing);
     if (found != CARD_ENTRIES)
         return CARD_NONE;
+    int links = run->ranks > 2 ? 2 : 1; /* of all ranks, and of half of them */
     bool reaches = run->ranks == 1 ||
-                   (card->links > 0 && link_reach(&card->link[0]) >= largest && passing_is_known(&card->passing));
+                   (card->links == links && link_reach(&card->link[0]) >= largest && passing_is_known(&card->passing));
     return reaches ? CARD_WHOLE : CARD_SHORT;
 }
 
