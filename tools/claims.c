@@ -22,7 +22,8 @@
  *     value      like quantity
  *     tolerance  of = (blank: 0), ~ and extra
  *     kind       exact | formula | sim: must hold wherever it can be tested;   ratio | shape: about time on real
- *                cores or GPUs, though not on one that is shared under NCCL, shown when it fails;   example: published for another machine, shown beside ours
+ *                cores or GPUs, though not on one that is shared under NCCL, shown when it fails, unless the run is too
+ *                short for any interval (--quick);   example: published for another machine, shown beside ours
  *     why        one sentence
  *
  * Shown per lab: a table with a row per case and the step of the slowest rank, in milliseconds: as published, as each
@@ -180,6 +181,15 @@ static const char *doubt_of(struct reading *reading, const struct claim *claim, 
     return is_true && !is_near && high - low > widest * (high + low) ? "too noisy to tell" : NULL;
 }
 
+/* Whether the run has cases to compare and no interval: so few steps that what is about time may fail by chance. */
+static bool is_too_short(const struct csv_table *summary)
+{
+    bool has_interval = summary->rows < 2 || !csv_field(summary, 0, "vs_baseline_low");
+    for (int row = 0; row < summary->rows; row++)
+        has_interval |= !isnan(csv_value(summary, row, "vs_baseline_low"));
+    return !has_interval;
+}
+
 static struct judgement judge(const struct lab *lab, int place, int claim_row, int row)
 {
     struct judgement j = { .claim = read_claim(lab, claim_row), .row = row };
@@ -198,6 +208,8 @@ static struct judgement judge(const struct lab *lab, int place, int claim_row, i
     /* What must hold must also be there: a check that was left blank was not made. */
     bool is_absent = reading.trouble == CASE_NOT_RUN || (reading.trouble == BLANK_CELL && !must_hold(claim));
     const char *doubt = claim->relation == EXTRA && row >= 0 ? doubt_of(&reading, claim, is_true) : NULL;
+    if (!doubt && !is_true && !must_hold(claim) && claim->kind != EXAMPLE && is_too_short(reading.table))
+        doubt = "too short to tell";
     if (doubt && !lacks && !*j.reason)
         snprintf(j.reason, sizeof j.reason, "%s", doubt);
     j.verdict = lacks || is_absent || doubt ? UNTESTABLE : is_true ? HOLDS : FAILS;
