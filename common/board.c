@@ -129,12 +129,18 @@ void board_leave(struct board *board)
     count_move(board->mine, false);
 }
 
-void board_beat(struct board *board, double allowed)
+void board_allow(struct board *board, double seconds)
 {
     if (!board)
         return;
-    atomic_store(&board->paper->allowed, allowed);
-    atomic_fetch_add(&board->paper->beats, 1);
+    atomic_store(&board->paper->allowed, seconds);
+    board_beat(board);
+}
+
+void board_beat(struct board *board)
+{
+    if (board)
+        atomic_fetch_add(&board->paper->beats, 1);
 }
 
 void board_end(struct board *board)

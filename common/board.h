@@ -29,8 +29,9 @@ struct call {
 void board_enter(struct board *board, const struct call *call);
 void board_leave(struct board *board); /* the one that it has come to */
 
-/* A sign of life, and the seconds in which another is due: this one, or any rank that enters or leaves a collective. */
-void board_beat(struct board *board, double allowed);
+/* A sign of life, and the seconds in which another is due: of these two, or any rank that enters or leaves a collective. */
+void board_allow(struct board *board, double seconds);
+void board_beat(struct board *board); /* as many as before */
 
 /* The word that the job came to its end, right or wrong. A launcher's exit status 0 does not say so. */
 void board_end(struct board *board);

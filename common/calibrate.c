@@ -4,7 +4,6 @@
 #include "device.h"
 #include "machine.h"
 #include "memory.h"
-#include "patience.h"
 #include "stats.h"
 #include "sweep.h"
 #include "world.h"
@@ -56,7 +55,7 @@ struct lap {
 static struct lap one_step(struct bench *bench)
 {
     double at[4];
-    world_allow(bench->world, patience_for_card(bench->run, bench->subject, world_is_simulated()));
+    world_lives(bench->world);
     device_align();
     at[0] = device_moment();
     bench->subject->fetch(bench->state);

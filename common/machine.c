@@ -60,7 +60,7 @@ struct handling {
     double making;  /* mapping, filling and releasing MADE_BYTES */
 };
 
-static struct handling handle_memory(void)
+static struct handling handle_memory(struct world *world)
 {
     enum { TIMES = 5 };
     float *from = device_new(COPIED_BYTES, 1), *to = device_new(COPIED_BYTES, 1);
@@ -72,6 +72,7 @@ static struct handling handle_memory(void)
         double end = device_moment();
         device_wait();
         copying[i] = device_seconds(end) - device_seconds(begin);
+        world_lives(world);
     }
     device_free(from);
     device_free(to);
@@ -83,6 +84,7 @@ static struct handling handle_memory(void)
         device_wait();
         device_unmap(fresh, MADE_BYTES);
         making[i] = world_now() - begin;
+        world_lives(world);
     }
     return (struct handling){ .copying = stats_quantile(copying, TIMES, 0.5),
                               .making = stats_quantile(making, TIMES, 0.5) };
@@ -92,7 +94,7 @@ void machine_measure_memory(struct card *card, struct world *world)
 {
     int ranks = world_size(world);
     world_barrier(world);
-    struct handling mine = handle_memory(), mean = { 0 }, *all = memory_new((size_t)ranks, sizeof *all);
+    struct handling mine = handle_memory(world), mean = { 0 }, *all = memory_new((size_t)ranks, sizeof *all);
     world_gather(world, &mine, sizeof mine, all);
     if (world_rank(world) == 0) {
         for (int rank = 0; rank < ranks; rank++) {

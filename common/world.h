@@ -26,6 +26,9 @@ void world_trains_on(struct world *world, int cores);
 /* A sign of life. Unless there is another within that many seconds, or one of collective.h's calls, the job is given up. */
 void world_allow(struct world *world, double seconds);
 
+/* Another, which allows as much again. */
+void world_lives(struct world *world);
+
 /* Where ranks write what they have come to; NULL where nobody reads it. */
 struct board *world_board(const struct world *world);
 

@@ -32,7 +32,12 @@ struct board *world_board(const struct world *world)
 
 void world_allow(struct world *world, double seconds)
 {
-    board_beat(world->board, seconds);
+    board_allow(world->board, seconds);
+}
+
+void world_lives(struct world *world)
+{
+    board_beat(world->board);
 }
 
 void world_trains_on(struct world *world, int cores)

@@ -22,13 +22,15 @@ cell() {
         $at["case"] == case { print $at[name] }' "$folder/$lab/${3:-summary}.csv"
 }
 
+patience=() # words of the command line: as long as the lab thinks right, for all but one of these end by themselves
+
 run() { # LAB CASE RANKS ROUNDS ORDERS...: runs the lab under these orders
     lab=$1 case=$2 ranks=$3 rounds=$4
     shift 4
     local own=()
     [ "$lab" != 03_comm_bound ] || own=(--comm-mb 1 --bucket-mb 1)
     status=0
-    env "$@" "$labs/$lab" "${toy[@]}" "${own[@]}" --ranks "$ranks" --rounds "$rounds" --deadline-s 6 --cases "$case" \
+    env "$@" "$labs/$lab" "${toy[@]}" "${own[@]}" "${patience[@]}" --ranks "$ranks" --rounds "$rounds" --cases "$case" \
         --out "$folder" >"$scratch/stdout" 2>"$scratch/stderr" || status=$?
 }
 
@@ -85,12 +87,14 @@ wrong "baseline, round 2, rank 1: its parameters differ" "${one[@]}" 2 2 \
 
 # A rank that skips a collective: the others wait for it, and are told of.
 began=$SECONDS
+patience=(--deadline-s 8)
 run "${one[@]}" 3 1 SABOTAGE=skip SABOTAGE_RANK=2 SABOTAGE_CALL=4
+patience=()
 [ "$status" -eq 1 ] || die "a skipped all-reduce: exit status $status"
 words='rank 2 \(process [0-9]+\) has not come, it left all-reduce 4 .*step 5.*; ranks 0 and 1 wait in all-reduce 5 .*step 5'
 [ "$backend" = mpi ] || words='ranks? [0-9, and]*2 .*not come.* waits? in all-reduce' # who computes on a GPU waits now and then
 grep -qE "$words" "$scratch/stderr" || die "a skipped all-reduce: no line says so"
-[ $((SECONDS - began)) -lt 60 ] || die "a skipped all-reduce: no end in time"
+[ $((SECONDS - began)) -lt 100 ] || die "a skipped all-reduce: no end in time"
 
 [ "$backend" = mpi ] || exit 0 # what follows knows nothing of the backend
 
