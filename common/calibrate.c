@@ -233,15 +233,14 @@ static void measure_link(struct link *link, struct bench *bench, struct world *w
 /* all: all-reduces of the whole world and of half of it, and messages of two ranks, which complete the card on every rank. */
 static void measure_links(struct card *card, struct bench *bench, struct world *world, double largest)
 {
-    const int sizes[] = { world_size(world), (world_size(world) + 1) / 2 };
-    card->links = 0;
-    for (int i = 0; i < 2 && sizes[i] > 1 && (i == 0 || sizes[i] < sizes[0]); i++) {
+    int sizes[CARD_LINKS_MOST];
+    card->links = card_teams(world_size(world), sizes);
+    for (int i = 0; i < card->links; i++) {
         struct world *part = world_first(world, sizes[i]);
         if (part) {
-            measure_link(&card->link[card->links], bench, part, i == 0 ? largest : 0);
+            measure_link(&card->link[i], bench, part, i == 0 ? largest : 0);
             world_leave(part);
         }
-        card->links++;
         world_rest(world);
     }
     passing_measure(&card->passing, world);

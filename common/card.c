@@ -328,6 +328,17 @@ static bool is_possible(double value, const char *platform)
     return fabs(value) < IMPOSSIBLE || (value > IMPOSSIBLE && strstr(platform, JOB_MODELLED));
 }
 
+int card_teams(int ranks, int sizes[CARD_LINKS_MOST])
+{
+    const int half = (ranks + 1) / 2;
+    int teams = 0;
+    if (ranks > 1)
+        sizes[teams++] = ranks;
+    if (half > 1)
+        sizes[teams++] = half;
+    return teams;
+}
+
 static bool is_possible_point(double bytes, double seconds)
 {
     return bytes > 0 && bytes < IMPOSSIBLE && seconds > 1 / IMPOSSIBLE;
@@ -399,9 +410,9 @@ enum card_found card_read(struct card *card, const char *folder, const struct su
         passing_fit(&card->passing);
     if (found != CARD_ENTRIES)
         return CARD_NONE;
-    int links = run->ranks > 2 ? 2 : 1; /* of all ranks, and of half of them */
-    bool reaches = run->ranks == 1 ||
-                   (card->links == links && link_reach(&card->link[0]) >= largest && passing_is_known(&card->passing));
+    int sizes[CARD_LINKS_MOST];
+    bool reaches = run->ranks == 1 || (card->links == card_teams(run->ranks, sizes) &&
+                                       link_reach(&card->link[0]) >= largest && passing_is_known(&card->passing));
     return reaches ? CARD_WHOLE : CARD_SHORT;
 }
 

@@ -23,7 +23,7 @@ struct local_cost {
     double update;      /* the optimizer */
 };
 
-enum { CARD_LINKS_MOST = 2, CARD_NAME = 128 }; /* links: of all ranks, and of half of them */
+enum { CARD_LINKS_MOST = 2, CARD_NAME = 128 };
 
 struct card {
     char cpu[CARD_NAME];
@@ -46,7 +46,7 @@ struct card {
         float feeds;        /* so many ranks of its host can train at full speed at once */
         float pace;         /* how many times as long as on the fastest host it needs */
     } place[RANKS_MOST];
-    int links;
+    int links; /* as card_teams() has them */
     struct link link[CARD_LINKS_MOST];
     struct passing passing; /* of two ranks */
 };
@@ -73,6 +73,9 @@ void card_on_gpus(struct card *card, const char *about, int gpus);
 
 /* The card is of real ranks on several hosts, each rank's as in hosts (ranks). */
 void card_on_hosts(struct card *card, const struct host *hosts);
+
+/* How many of `ranks` take part in the all-reduces that a card has: all, and half, where there are so many. Returns how often. */
+int card_teams(int ranks, int sizes[CARD_LINKS_MOST]);
 
 /* What ranks of this world train on: "core", "simulated core" or "GPU". */
 const char *card_trains_on(void);

@@ -72,7 +72,8 @@ done
 # A lab asks one question: its first line's, which run_all.sh --list shows, is its story's, which --help shows.
 for lab in labs/*.c; do
     asked=$(sed -n 's/^ *\.question = "\(.*\)",$/\1/p' "$lab")
-    [ "$(head -1 "$lab" | tr '[:upper:]' '[:lower:]')" = "/* $(basename "$lab" .c): $(tr '[:upper:]' '[:lower:]' <<<"$asked")" ] ||
+    first=$(head -1 "$lab")
+    [ "${first,,}" = "/* $(basename "$lab" .c): ${asked,,}" ] ||
         complain "a lab asks one question" "$lab: its first line asks another than '$asked'"
 done
 

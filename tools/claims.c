@@ -167,27 +167,39 @@ static const char *what_lacks(const struct lab *lab, const struct csv_table *sum
     return needs == NEEDS_GPU && !is_of_gpus ? "needs GPUs" : NULL;
 }
 
-/* Why an extra cannot be told from noise; NULL where it can. One that misses may lie within the noise, which a run without
- * intervals does not know; and an interval that is wide enough holds anything. */
+static bool has_interval(const struct csv_table *summary, int row)
+{
+    return !isnan(csv_value(summary, row, "vs_baseline_low"));
+}
+
+/* Whether the run has an interval for any case; so few steps that there is none may fail what is about time by chance. True
+ * where there is nothing to compare. */
+static bool has_intervals(const struct csv_table *summary)
+{
+    bool has_any = summary->rows < 2 || !csv_field(summary, 0, "vs_baseline_low");
+    for (int row = 0; row < summary->rows; row++)
+        has_any |= has_interval(summary, row);
+    return has_any;
+}
+
+/* Why a claim about time cannot be told from noise; NULL where it can. One that misses may lie within the noise, which a run
+ * without intervals does not know, and of an extra, its row; and an interval that is wide enough holds any extra. */
 static const char *doubt_of(struct reading *reading, const struct claim *claim, bool is_true)
 {
     static const double widest = 0.25; /* on either side, as a share of the step */
+    const bool is_extra = claim->relation == EXTRA;
+    if (reading->row < 0 || (!is_extra && (must_hold(claim) || claim->kind == EXAMPLE)))
+        return NULL;
+    bool knows_noise = is_extra ? has_interval(reading->table, reading->row) : has_intervals(reading->table);
+    if (!knows_noise)
+        return is_true ? NULL : "too short to tell";
+    if (!is_extra || !is_true)
+        return NULL;
     double low = csv_value(reading->table, reading->row, "vs_baseline_low");
     double high = csv_value(reading->table, reading->row, "vs_baseline_high");
     struct sides shown;
-    if (isnan(low) || isnan(high))
-        return is_true ? NULL : "too short to tell";
     bool is_near = expression_holds(reading, claim->quantity, NEAR, claim->value, claim->tolerance, &shown);
-    return is_true && !is_near && high - low > widest * (high + low) ? "too noisy to tell" : NULL;
-}
-
-/* Whether the run has cases to compare and no interval: so few steps that what is about time may fail by chance. */
-static bool is_too_short(const struct csv_table *summary)
-{
-    bool has_interval = summary->rows < 2 || !csv_field(summary, 0, "vs_baseline_low");
-    for (int row = 0; row < summary->rows; row++)
-        has_interval |= !isnan(csv_value(summary, row, "vs_baseline_low"));
-    return !has_interval;
+    return !is_near && high - low > widest * (high + low) ? "too noisy to tell" : NULL;
 }
 
 static struct judgement judge(const struct lab *lab, int place, int claim_row, int row)
@@ -207,9 +219,7 @@ static struct judgement judge(const struct lab *lab, int place, int claim_row, i
     snprintf(j.reason, sizeof j.reason, "%s", lacks ? lacks : reading.why);
     /* What must hold must also be there: a check that was left blank was not made. */
     bool is_absent = reading.trouble == CASE_NOT_RUN || (reading.trouble == BLANK_CELL && !must_hold(claim));
-    const char *doubt = claim->relation == EXTRA && row >= 0 ? doubt_of(&reading, claim, is_true) : NULL;
-    if (!doubt && !is_true && !must_hold(claim) && claim->kind != EXAMPLE && is_too_short(reading.table))
-        doubt = "too short to tell";
+    const char *doubt = doubt_of(&reading, claim, is_true);
     if (doubt && !lacks && !*j.reason)
         snprintf(j.reason, sizeof j.reason, "%s", doubt);
     j.verdict = lacks || is_absent || doubt ? UNTESTABLE : is_true ? HOLDS : FAILS;

@@ -51,6 +51,7 @@ CORES = sorted(os.sched_getaffinity(0))
 SET = 24 * 128  # samples, as our labs make them: 12 steps of 2 ranks with 128 each
 EXTRA = 128 * 2**20 // 4  # floats
 PATIENCE_S = 120  # for a window, or a start; what takes longer hangs
+DYING_S = 1  # until a process that was killed is known to be dead
 
 
 def read_options():
@@ -222,6 +223,16 @@ class Workers:
         for process in self.processes[:count]:
             os.kill(process.pid, number)  # one that died is a zombie, and lets it pass
 
+    def cause_of(self, error):
+        """Who loses its peer may say so before it is known that the peer died."""
+        until = time.monotonic() + DYING_S
+        while time.monotonic() < until:
+            for rank, process in enumerate(self.processes):
+                if process.exitcode is not None and process.exitcode < 0:  # by a signal
+                    return ValueError(f"rank {rank} died")
+            time.sleep(0.01)
+        return error
+
     def hear(self, count):
         """What the first `count` of them, which go on until they said it, have to say."""
         said, deadline = {}, time.monotonic() + PATIENCE_S
@@ -237,7 +248,7 @@ class Workers:
                 except (EOFError, OSError):
                     raise ValueError(f"rank {rank} died") from None
                 if isinstance(said[rank], ValueError):
-                    raise said[rank]
+                    raise self.cause_of(said[rank])
         self.signal(count, signal.SIGSTOP)
         return [said[rank] for rank in range(count)]
 
