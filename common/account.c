@@ -1,6 +1,7 @@
 #include "account.h"
 
 #include "blind.h"
+#include "card_file.h"
 #include "clocks.h"
 #include "collective.h"
 #include "cores.h"

@@ -1,5 +1,5 @@
-/* device_cuda: between device_cuda.c, which knows what is asked for, and device_cuda_*.cu, which do it on the GPU; and what
- * engine_nccl.c needs of both. For C17 and C++17.
+/* device_cuda: between device_cuda.c, which has the GPU, device_cuda_work.c, which knows what is to be computed, and
+ * device_cuda_*.cu, which do it on the GPU; and what engine_nccl.c needs of them. For C17 and C++17.
  *
  * A launcher hands its work to `stream` and returns. Pointers are device memory. What each one computes, and the legend,
  * is in device.h under the same name. The same input gives the same bits in every run: no sum depends on which block
@@ -7,6 +7,7 @@
 #ifndef LOCKSTEP_DEVICE_CUDA_H
 #define LOCKSTEP_DEVICE_CUDA_H
 
+#include "precision.h"
 #include "text.h"
 
 #include <cuda_runtime_api.h>
@@ -22,8 +23,9 @@ extern "C" {
 /* Where all work of this rank is done, one after the other. */
 cudaStream_t cuda_stream(void);
 
-/* Ends the program where `error` is one, with a line that says so of `what`. */
+/* Ends the program where `error` is one, with a line that says so of `what`; or in any case. */
 void cuda_must(cudaError_t error, const char *what);
+void cuda_die(const char *what, const char *why);
 
 /* Returns when a stream has done all it was told. */
 void cuda_wait(cudaStream_t stream);
@@ -31,6 +33,13 @@ void cuda_wait(cudaStream_t stream);
 /* From now on whoever waits for the GPU calls `watch` about once a millisecond, in the thread that opened the device;
  * waits shorter than that do without. NULL is nobody. */
 void cuda_watch(void (*watch)(void *argument), void *argument);
+
+/* --- device_cuda_work.c ------------------------------------------------------------------------------------------- */
+
+/* Once there is a stream, and while there is one. Products round their factors to `precision`. */
+void cuda_work_open(enum precision precision);
+void cuda_work_close(void);
+int cuda_work_version(void); /* of cuBLAS: 130100 for 13.1 */
 
 /* --- device_cuda_*.cu: launchers ----------------------------------------------------------------------------------- */
 

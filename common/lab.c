@@ -5,6 +5,7 @@
 #include "blind.h"
 #include "board.h"
 #include "calibrate.h"
+#include "card_file.h"
 #include "cases.h"
 #include "clocks.h"
 #include "collective.h"

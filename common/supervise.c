@@ -1,5 +1,6 @@
 #include "supervise.h"
 
+#include "card_file.h"
 #include "cores.h"
 #include "dedicated.h"
 #include "device.h"

@@ -1,5 +1,6 @@
 /* The machine card on disk: what was written is read again, and only where it fits. */
 #include "card.h"
+#include "card_file.h"
 #include "cores.h"
 
 #include <math.h>

@@ -2,6 +2,7 @@
 #include "mode.h"
 
 #include "card.h"
+#include "card_file.h"
 #include "subject.h"
 
 #include <setjmp.h>

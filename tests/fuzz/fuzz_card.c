@@ -2,6 +2,7 @@
 #include "fuzz.h"
 
 #include "card.h"
+#include "card_file.h"
 #include "cores.h"
 #include "files.h"
 #include "memory.h"
