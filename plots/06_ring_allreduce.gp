@@ -22,7 +22,7 @@ if (of_this_run(sweep_csv) && of_this_run(crossover_csv)) {
     sizes = column_of(sweep_csv, "bytes")
     ways = "gather doubling ring library"       # the last lies on top: it may be one of the others
     shape(way) = word("9 5 7 6", place(way, ways))
-    shade(way) = word("#E69F00 #0072B2 ".colour("transfer")." black", place(way, ways))
+    shade(way) = word("#E69F00 #0072B2 #009E73 black", place(way, ways))
     predicted_at = number(word(column_of(crossover_csv, "predicted_bytes"), 1))
     found_at = number(word(column_of(crossover_csv, "found_bytes"), 1))
     left = 90
