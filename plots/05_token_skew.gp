@@ -122,8 +122,7 @@ right = 130
 epoch_steps = epochs eq "" ? "" : column_of(strategies_csv, "epoch_steps")
 fewest_steps = largest(epoch_steps)
 do for [steps in epoch_steps] { if (number(steps) < fewest_steps) { fewest_steps = number(steps) } }
-caption = counted("ranks", "rank").(told("cores") eq "" ? "" : " on ".counted("cores", "core")).also(told("backend")).\
-    sprintf(" · an epoch of each: %d to %d steps", fewest_steps, largest(epoch_steps))
+caption = ran_on.sprintf(" · an epoch of each: %d to %d steps", fewest_steps, largest(epoch_steps))
 if (epochs ne "") {
     eval page(were_run ? "A whole epoch: what is left of the ranks after padding and waiting" : \
         "A whole epoch, predicted (this run measured none)", "tokens per second (thousands)", 28 * words(epochs))

@@ -83,9 +83,9 @@ unit = of_gpus ? "GPU" : "core"
 trained_on = of_gpus ? system('awk -F, ''/^#/ { next } !at { for (i = 1; i <= NF; i++) if ($i == "device") at = i; next } \
     { print $at; exit }'' <'.in_shell(summary_csv)) : ""
 machine = (simulated ? "platform ".cell("platform").", simulated · " : "").told("machine").also(preamble("device"))
-caption = counted("ranks", "rank").(told("cores") eq "" ? "" : " on ".counted("cores", unit)).\
-    also(told("oversubscribed") eq "1" ? "more ranks than ".unit."s" : "").\
-    also(trained_on).also(told("backend")).also(counted("steps", "step")).also(counted("rounds", "round"))
+ran_on = counted("ranks", "rank").(told("cores") eq "" ? "" : " on ".counted("cores", unit)).\
+    also(told("oversubscribed") eq "1" ? "more ranks than ".unit."s" : "").also(trained_on).also(told("backend"))
+caption = ran_on.also(counted("steps", "step")).also(counted("rounds", "round"))
 
 # ---- A page ---------------------------------------------------------------------------------
 # eval page("What to see", "axis (unit)", 300) (no apostrophes) lays out a chart with 300 pixels of height for its
