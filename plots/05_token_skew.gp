@@ -77,7 +77,7 @@ pair_name(case) = told_names[place(case, told_cases)]
 y(offset) = has(strcol("case"), pair) ? (place(strcol("case"), pair) - 1) * (ranks + 1.4) + column("rank") + offset : NaN
 right = 24
 useful_colour = "#0072B2"      # counted, and the same on every machine: as what is measured looks
-eval page("Eight texts each, and work that differs; a token budget evens it out", "tokens per step of each rank", \
+eval page("Much of eight texts is padding; under a token budget, little", "tokens of each rank, mean step", \
     24 * (words(pair) * (ranks + 1.4) + 0.2))
 set yrange [words(pair) * (ranks + 1.4) - 1.4 : -1.6]
 set ytics ()
