@@ -2,6 +2,7 @@
 
 #include "cores.h"
 #include "device.h"
+#include "interference.h"
 #include "machine.h"
 #include "memory.h"
 #include "stats.h"
@@ -182,6 +183,28 @@ static void measure_together(struct card *card, struct bench *bench, struct worl
     free(all);
 }
 
+/* all: rank 0 alone, and all that have a core. */
+static void measure_steps(struct card *card, struct bench *bench)
+{
+    struct world *world = bench->world;
+    world_rest(world);
+    const struct interference before = interference_now();
+    double began = world_wall();
+    if (world_rank(world) == 0)
+        measure_alone(card, bench);
+    world_rest(world);
+    struct world *part = world_first(world, card_busy_ranks(card));
+    if (part) {
+        measure_together(card, bench, part);
+        world_leave(part);
+    }
+    const struct interference after = interference_now();
+    double took = world_wall() - began;
+    card->queued_share = (after.queued - before.queued) / took;
+    card->stolen_share = (after.stolen - before.stolen) / took;
+    world_rest(world);
+}
+
 static void pass_over(void *argument)
 {
     struct bench *bench = argument;
@@ -330,16 +353,7 @@ void calibrate(struct card *card, struct world *world, const struct subject *sub
     world_rest(world);
     struct bench bench = bench_open(subject, run, world);
     if (device_computes()) {
-        world_rest(world);
-        if (world_rank(world) == 0)
-            measure_alone(card, &bench);
-        world_rest(world);
-        part = world_first(world, card_busy_ranks(card));
-        if (part) {
-            measure_together(card, &bench, part);
-            world_leave(part);
-        }
-        world_rest(world);
+        measure_steps(card, &bench);
     } else {
         read_costs(card, world, subject, run);
     }

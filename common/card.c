@@ -185,6 +185,21 @@ static void show_terms(FILE *out, const struct local_cost *cost)
     }
 }
 
+/* Who had rank 0's core, where that was enough to show in predictions. */
+static void show_interference(FILE *out, const struct card *card)
+{
+    static const double harmless = 0.05, told = 0.005;
+    const double queued = card->queued_share, stolen = card->stolen_share;
+    if (queued + stolen < harmless)
+        return;
+    fprintf(out, "  disturbed: others had rank 0's core for %.0f %% of that time (", 100 * (queued + stolen));
+    if (queued >= told)
+        fprintf(out, "other programs %.0f %%%s", 100 * queued, stolen >= told ? ", " : "");
+    if (stolen >= told)
+        fprintf(out, "the host of this virtual machine %.0f %%", 100 * stolen);
+    fputs("); an idle machine has another card\n", out);
+}
+
 void card_show(FILE *out, const struct card *card, const struct subject *subject, const struct run *run)
 {
     struct work work = subject->usual(run);
@@ -207,6 +222,7 @@ void card_show(FILE *out, const struct card *card, const struct subject *subject
             fprintf(out, "; memory feeds %.2f at full speed", card_feeds(card, 0));
         fputs(")\n", out);
     }
+    show_interference(out, card);
     if (card->ranks > 1) {
         double sum = card_allreduce(card, card->ranks, bytes);
         fprintf(out, "  all-reduce of %5.1f MB takes   %8.*f ms   (%d ranks, predicted from other sizes)\n",

@@ -38,6 +38,9 @@ struct card {
     double transfer_core; /* share of a transfer that keeps the core busy: 1 where cores copy the messages, 0 where a
                                  (simulated) network does and a helper may use the core meanwhile */
     double stamp_cost;    /* of taking one stamp and writing it down */
+    /* Of the time in which local steps were measured, what others had of rank 0's core: */
+    double queued_share; /* other programs of this machine */
+    double stolen_share; /* the host of this virtual machine */
     /* Of a modelled machine, from its platform file; all zero where one host has all cores. Of several real ones only `host`
      * and `feeds` are known: */
     double relative_jitter; /* standard deviation of a rank's step, as a share of it */

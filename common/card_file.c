@@ -52,7 +52,7 @@ struct entry {
     int ranks; /* on which it was measured */
     double *value;
 };
-enum { CARD_ENTRIES = 2 * (2 * COST_TERMS + 1) + 7 };
+enum { CARD_ENTRIES = 2 * (2 * COST_TERMS + 1) + 9 };
 
 static void add_entry(struct entry **next, int ranks, double *value, const char *where, const char *what,
                       const char *term)
@@ -86,6 +86,8 @@ static void list_entries(struct card *c, struct entry entries[CARD_ENTRIES])
     add_entry(&next, 1, &c->sleep_stretch, "sleep_stretch_share", "", "");
     add_entry(&next, 1, &c->transfer_core, "transfer_core_share", "", "");
     add_entry(&next, 1, &c->stamp_cost, "stamp_cost", "", "_s");
+    add_entry(&next, 1, &c->queued_share, "queued_share", "", "");
+    add_entry(&next, 1, &c->stolen_share, "stolen_share", "", "");
 }
 
 static void write_row(struct csv *csv, const char *quantity, int ranks, double bytes, double value)

@@ -51,6 +51,8 @@ static struct card card_here(void)
                          .sleep_stretch = 0.002,
                          .transfer_core = 1,
                          .stamp_cost = 2.5e-8,
+                         .queued_share = 0.3,
+                         .stolen_share = 0.001,
                          .links = 2 };
     cores_name(card.cpu, CARD_NAME);
     for (int i = 0; i < card.links; i++) {
@@ -96,6 +98,40 @@ static void what_was_written_is_read(void **state)
     assert_true(fabs(link_seconds(&p->exchange, bytes) / (4 * line) - 1) < 1e-9);
     assert_true(fabs(link_seconds(&p->add, bytes) / (5 * line) - 1) < 1e-9);
     assert_true(fabs(card_allreduce(&read, 1, bytes)) <= 0); /* its terms are the sum */
+}
+
+/* What card_show() has of it, to be freed. */
+static char *shown(const struct card *card)
+{
+    struct run run = run_here();
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    card_show(out, card, &subject_mlp, &run);
+    fclose(out);
+    return text;
+}
+
+static void a_card_says_who_disturbed_it(void **state)
+{
+    (void)state;
+    struct run run = run_here();
+    struct card card = card_here(), read;
+    card_write(&card, run.out, &subject_mlp, &run, "here");
+    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 8), CARD_WHOLE);
+    char *text = shown(&read);
+    assert_non_null(strstr(text, "others had rank 0's core for 30 % of that time (other programs 30 %); "));
+    free(text);
+    card.queued_share = 0.04;
+    card.stolen_share = 0.25;
+    text = shown(&card);
+    assert_non_null(
+        strstr(text, "for 29 % of that time (other programs 4 %, the host of this virtual machine 25 %); "));
+    free(text);
+    card.stolen_share = 0.009;
+    text = shown(&card);
+    assert_null(strstr(text, "disturbed"));
+    free(text);
 }
 
 static void a_card_without_messages_is_short(void **state)
@@ -148,9 +184,8 @@ static void an_old_card_is_not_believed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_written_is_read),
-        cmocka_unit_test(a_card_without_messages_is_short),
-        cmocka_unit_test(another_job_or_machine_does_not_fit),
+        cmocka_unit_test(what_was_written_is_read),         cmocka_unit_test(a_card_says_who_disturbed_it),
+        cmocka_unit_test(a_card_without_messages_is_short), cmocka_unit_test(another_job_or_machine_does_not_fit),
         cmocka_unit_test(an_old_card_is_not_believed),
     };
     return cmocka_run_group_tests_name("card", tests, make_folder, drop_folder);

@@ -1,0 +1,14 @@
+/* interference: how long others kept a rank from the core on which it would have computed. What was measured meanwhile took
+ * longer by as much, and by what they left in the caches. */
+#ifndef LOCKSTEP_INTERFERENCE_H
+#define LOCKSTEP_INTERFERENCE_H
+
+/* Seconds since some moment, so that differences count; 0 where the kernel does not tell (proc(5): schedstat and stat). */
+struct interference {
+    double queued; /* this thread was ready, and another one had its core */
+    double
+        stolen; /* the host of this virtual machine did not run a CPU that was to run: mean of those this process may use */
+};
+struct interference interference_now(void);
+
+#endif
