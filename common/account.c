@@ -176,6 +176,8 @@ void account_take(struct account *a, int chosen, int round, struct window window
         tally_repeat(&o->tally, window.warmup + window.measured, block->verdicts[0].hash);
     }
     tally_add(&o->tally, &block->timeline);
+    for (int rank = 0; rank < o->run.ranks; rank++)
+        o->tally.queued[rank] += block->verdicts[rank].queued;
     report_add_spans(&a->spans_so_far, &block->timeline, o->name);
     if (round > 0) {
         free((void *)block->timeline.spans);

@@ -188,8 +188,7 @@ static void measure_steps(struct card *card, struct bench *bench)
 {
     struct world *world = bench->world;
     world_rest(world);
-    const struct interference before = interference_now();
-    double began = world_wall();
+    const double queued = interference_queued(), stolen = interference_stolen(), began = world_wall();
     if (world_rank(world) == 0)
         measure_alone(card, bench);
     world_rest(world);
@@ -198,10 +197,9 @@ static void measure_steps(struct card *card, struct bench *bench)
         measure_together(card, bench, part);
         world_leave(part);
     }
-    const struct interference after = interference_now();
-    double took = world_wall() - began;
-    card->queued_share = (after.queued - before.queued) / took;
-    card->stolen_share = (after.stolen - before.stolen) / took;
+    const double took = world_wall() - began;
+    card->queued_share = (interference_queued() - queued) / took;
+    card->stolen_share = (interference_stolen() - stolen) / took;
     world_rest(world);
 }
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static double queued(void)
+double interference_queued(void)
 {
     FILE *file = fopen("/proc/thread-self/schedstat", "r");
     unsigned long long waited = 0; /* ns */
@@ -15,7 +15,7 @@ static double queued(void)
     return 1e-9 * (double)waited;
 }
 
-static double stolen(void)
+double interference_stolen(void)
 {
     cpu_set_t mask;
     CPU_ZERO(&mask);
@@ -35,9 +35,4 @@ static double stolen(void)
     if (file)
         fclose(file);
     return cpus > 0 ? ticks / cpus / (double)sysconf(_SC_CLK_TCK) : 0;
-}
-
-struct interference interference_now(void)
-{
-    return (struct interference){ .queued = queued(), .stolen = stolen() };
 }

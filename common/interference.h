@@ -4,11 +4,8 @@
 #define LOCKSTEP_INTERFERENCE_H
 
 /* Seconds since some moment, so that differences count; 0 where the kernel does not tell (proc(5): schedstat and stat). */
-struct interference {
-    double queued; /* this thread was ready, and another one had its core */
-    double
-        stolen; /* the host of this virtual machine did not run a CPU that was to run: mean of those this process may use */
-};
-struct interference interference_now(void);
+double interference_queued(void); /* this thread was ready, and another one had its core */
+double
+interference_stolen(void); /* the host of this virtual machine had a CPU; mean of those that this process may use */
 
 #endif

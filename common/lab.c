@@ -15,6 +15,7 @@
 #include "footprint.h"
 #include "gather.h"
 #include "hosts.h"
+#include "interference.h"
 #include "job.h"
 #include "kernel.h"
 #include "memory.h"
@@ -52,6 +53,7 @@ struct lab {
     int step;
     struct random draws;
     struct verdict verdict;
+    double queued; /* interference_queued() as the measured steps began */
     struct clocks clocks;
     struct phases memory; /* of this rank */
 
@@ -278,7 +280,7 @@ static bool begin_block(struct lab *lab, struct options *options)
     lab->crew = crews_find(&lab->crews, run_of(options)->ranks);
     lab->window = run_window(run_of(options), round);
     lab->step = -1;
-    lab->verdict = (struct verdict){ .loss = (double)NAN };
+    lab->verdict = (struct verdict){ .loss = (double)NAN, .queued = (double)NAN };
     random_seed(&lab->draws, (uint64_t)lab->run.seed + 7919u * (uint64_t)(round + 1));
     device_seed((uint64_t)(lab->run.noise_seed + round) * RANKS_MOST + (uint64_t)world_rank(lab->world));
     spans_restart(&lab->spans, round, chosen);
@@ -320,9 +322,13 @@ bool lab_next_step(struct lab *lab)
         world_barrier(lab->crew->world); /* set-up of the block ends at different times */
     }
     collective_check(lab->crew->collective, check_in(lab, lab->step));
+    if (lab->step == lab->window.warmup)
+        lab->queued = interference_queued();
     if (lab->step < lab->window.warmup + lab->window.measured)
         return true;
     spans_end(&lab->spans, device_moment());
+    if (!world_is_simulated()) /* all of those are one thread */
+        lab->verdict.queued = interference_queued() - lab->queued;
     spans_settle(&lab->spans);
     clocks_end(&lab->clocks, lab->crew->world);
     if (device_computes())

@@ -108,6 +108,7 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
     csv_ms(csv, "transfer_ms", sum->transfer / steps);
     csv_ms(csv, "exposed_ms", sum->exposed / steps);
     csv_ms(csv, "caused_wait_ms", sum->caused / steps);
+    csv_ms(csv, "queued_ms", o->run.batch_size ? t->queued[rank] / steps : (double)NAN);
     csv_ms(csv, "blog_compute_ms", (sum->step - sum->phase[SPAN_DATA]) / steps);
     csv_number(csv, "last_share", last > 0 ? sum->last / last : NAN);
     csv_number(csv, "loss", o->run.batch_size ? t->loss[rank] : (double)NAN);

@@ -22,6 +22,7 @@ void tally_open(struct tally *tally, const struct run *run)
     tally->foremost = memory_new((size_t)ranks, sizeof *tally->foremost);
     tally->loss = memory_new((size_t)ranks, sizeof *tally->loss);
     tally->samples = memory_new((size_t)ranks, sizeof *tally->samples);
+    tally->queued = memory_new((size_t)ranks, sizeof *tally->queued);
 }
 
 void tally_close(struct tally *tally)
@@ -33,6 +34,7 @@ void tally_close(struct tally *tally)
     free(tally->round_step);
     free(tally->loss);
     free(tally->samples);
+    free(tally->queued);
     *tally = (struct tally){ 0 };
 }
 

@@ -40,6 +40,7 @@ struct tally {
     int trained;              /* steps of the first round, warm-up included */
     double *loss;             /* (ranks) of the first round's last step, mean of the rank's samples */
     int *samples;             /* (ranks) per step */
+    double *queued;           /* (ranks) as struct verdict has it, over all measured steps */
     struct faults wrong;      /* failed checks */
     struct round_end {        /* of the first round of so many steps: later ones must end alike */
         int round, steps;

@@ -253,5 +253,14 @@ else
         die "two ranks on one core: not simulated"
     grep -q "^$name,$baseline,mpi,here,.*,1,0$" "$out/both/$name/summary.csv" || die "two ranks on one core: not marked"
     [ "$(grep -c "^$baseline" "$scratch/stdout")" -ge 2 ] || die "two ranks on one core: not two tables"
+    # Each stands in the queue for it, where all work alike; simulated ones know of none.
+    queued() { # FOLDER CONDITION: holds for all ranks of the baseline there
+        awk -F, "/^#/ { next } !seen { for (i = 1; i <= NF; i++) at[\$i] = i; seen = 1; next }
+            \$1 != \"$baseline\" { next }
+            { queued = \$at[\"queued_ms\"]; step = \$at[\"step_ms\"]; rows++; if (!($2)) { print; bad = 1 } } END { exit bad || !rows }" \
+            "$1/$name/ranks.csv"
+    }
+    [ ! -r /proc/thread-self/schedstat ] || queued "$out/both" 'queued > 0.1 * step && queued < 1.1 * step' || die "two ranks on one core: queued_ms"
+    queued "$out/both/platforms/dedicated-cores" 'queued == ""' || die "simulated ranks stand in a queue"
 fi
 echo "lab_test: $name on $ranks ranks of $way holds"
