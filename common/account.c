@@ -9,6 +9,7 @@
 #include "die.h"
 #include "gather.h"
 #include "guess.h"
+#include "interference.h"
 #include "job.h"
 #include "lanes.h"
 #include "memory.h"
@@ -35,7 +36,11 @@ struct account {
     int own_table_count;
     double clock_error; /* the largest of a block */
     struct phases memory;
+    double stolen_before; /* interference_stolen() as the cases began */
+    double stolen_share;  /* … and what it grew by since, of the time */
 };
+
+static const double HARMLESS = 0.05; /* stolen_share that is not told */
 
 const char *account_label(int ranks)
 {
@@ -102,6 +107,7 @@ struct account *account_open(const struct account_of *of)
 {
     struct account *a = memory_new(1, sizeof *a);
     a->of = *of;
+    a->stolen_before = interference_stolen();
     struct report *r = &a->report;
     const struct prediction untold = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
     *r = (struct report){ .lab = a->of.story->lab,
@@ -198,6 +204,11 @@ size_t account_bytes(const struct account *a)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
+static char *theft_told(double share)
+{
+    return memory_text("the host of this virtual machine had its cores for %.0f %% of the time", 100 * share);
+}
+
 /* The sentences for people; of a riddle only the lanes, the supervisor has the word after that. */
 static void show(const struct account *a, double began, int traced)
 {
@@ -218,6 +229,11 @@ static void show(const struct account *a, double began, int traced)
     if (a->clock_error > 0) {
         char *told = clocks_told(a->clock_error);
         printf("Clocks %s.\n", told);
+        free(told);
+    }
+    if (a->stolen_share >= HARMLESS) {
+        char *told = theft_told(a->stolen_share);
+        printf("Disturbed: %s.\n", told);
         free(told);
     }
     if (traced > 0)
@@ -261,6 +277,10 @@ int account_tell(struct account *a, double began)
         add_line(r, "clocks", clocks_told(a->clock_error));
     if (a->memory.trained > 0)
         add_line(r, "memory", phases_told(&a->memory));
+    if (device_computes())
+        a->stolen_share = (interference_stolen() - a->stolen_before) / (world_wall() - began);
+    if (a->stolen_share >= HARMLESS)
+        add_line(r, "disturbed", theft_told(a->stolen_share));
     report_write_tables(r);
     lanes_write(r);
     int traced = trace_write(r);

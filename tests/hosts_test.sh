@@ -202,7 +202,7 @@ one_host()
     right "$name, by itself" plain/01_straggler/summary.csv
     local of
     for of in listed plain; do
-        grep '^#' $of/01_straggler/summary.csv | grep -v '^# card:\|^# when:\|^# memory:' >$of.head
+        grep '^#' $of/01_straggler/summary.csv | grep -v '^# card:\|^# when:\|^# memory:\|^# disturbed:' >$of.head
         cell $of/01_straggler/summary.csv skew_ws4 loss >>$of.head
     done
     diff listed.head plain.head || complain "$name" "differs from none"
