@@ -53,7 +53,7 @@ struct lab {
     int step;
     struct random draws;
     struct verdict verdict;
-    double queued; /* interference_queued() as the measured steps began */
+    double queued; /* queued_so_far() as the measured steps began */
     struct clocks clocks;
     struct phases memory; /* of this rank */
 
@@ -280,7 +280,7 @@ static bool begin_block(struct lab *lab, struct options *options)
     lab->crew = crews_find(&lab->crews, run_of(options)->ranks);
     lab->window = run_window(run_of(options), round);
     lab->step = -1;
-    lab->verdict = (struct verdict){ .loss = (double)NAN, .queued = (double)NAN };
+    lab->verdict = (struct verdict){ .loss = (double)NAN };
     random_seed(&lab->draws, (uint64_t)lab->run.seed + 7919u * (uint64_t)(round + 1));
     device_seed((uint64_t)(lab->run.noise_seed + round) * RANKS_MOST + (uint64_t)world_rank(lab->world));
     spans_restart(&lab->spans, round, chosen);
@@ -313,6 +313,12 @@ static enum check check_in(const struct lab *lab, int step)
     return step == lab->window.warmup + lab->window.measured - 1 ? CHECK_KEPT : CHECK_NOTHING;
 }
 
+/* Simulated ranks are one thread together. */
+static double queued_so_far(void)
+{
+    return world_is_simulated() ? (double)NAN : interference_queued();
+}
+
 bool lab_next_step(struct lab *lab)
 {
     lab->step++;
@@ -323,12 +329,11 @@ bool lab_next_step(struct lab *lab)
     }
     collective_check(lab->crew->collective, check_in(lab, lab->step));
     if (lab->step == lab->window.warmup)
-        lab->queued = interference_queued();
+        lab->queued = queued_so_far();
     if (lab->step < lab->window.warmup + lab->window.measured)
         return true;
     spans_end(&lab->spans, device_moment());
-    if (!world_is_simulated()) /* all of those are one thread */
-        lab->verdict.queued = interference_queued() - lab->queued;
+    lab->verdict.queued = queued_so_far() - lab->queued;
     spans_settle(&lab->spans);
     clocks_end(&lab->clocks, lab->crew->world);
     if (device_computes())

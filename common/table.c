@@ -165,38 +165,24 @@ static void explain_stamps(FILE *out, const struct report *report)
             100 * per_step * report->stamp_cost / o->summary.step);
 }
 
-/* The share of its steps for which a rank was ready and had no core; NaN where that is not known. */
-static double queued_share(const struct outcome *o, int rank)
-{
-    const struct tally *t = &o->tally;
-    return t->wrong.count > 0 || !(t->sum[rank].step > 0) ? (double)NAN : t->queued[rank] / t->sum[rank].step;
-}
-
-/* Where ranks have a core each, others had it; else it was other ranks. */
+/* Of the baseline, in which no rank has a helper beside it. Ranks that are more than the cores queue for each other. */
 static void explain_queue(FILE *out, const struct report *report)
 {
     static const double harmless = 0.05;
-    const struct outcome *baseline = &report->outcomes[0], *worst = NULL;
-    int whose = 0;
-    double most = harmless, mean = 0;
-    for (int rank = 0; rank < baseline->tally.ranks; rank++)
-        mean += queued_share(baseline, rank) / baseline->tally.ranks;
-    if (baseline->shares_cores) {
-        if (mean > harmless)
-            fprintf(out, "For %.0f %% of %s a rank was ready, and another rank had its core.\n", 100 * mean,
-                    baseline->name);
+    const struct outcome *baseline = &report->outcomes[0];
+    const struct tally *t = &baseline->tally;
+    int worst = 0;
+    for (int rank = 1; rank < t->ranks; rank++)
+        worst = t->queued[rank] > t->queued[worst] ? rank : worst;
+    double share = t->queued[worst] / t->sum[worst].step;
+    if (!(share >= harmless) || strcmp(report->trains_on, "core") != 0)
         return;
-    }
-    for (int i = 0; i < report->cases; i++)
-        for (int rank = 0; rank < report->outcomes[i].tally.ranks && !report->outcomes[i].shares_cores; rank++)
-            if (queued_share(&report->outcomes[i], rank) > most) {
-                worst = &report->outcomes[i];
-                whose = rank;
-                most = queued_share(worst, whose);
-            }
-    if (worst)
-        fprintf(out, "Other programs had rank %d's core for %.0f %% of %s: an idle machine has other numbers.\n", whose,
-                100 * most, worst->name);
+    if (baseline->shares_cores)
+        fprintf(out, "For %.0f %% of %s rank %d was ready, and others had its core.\n", 100 * share, baseline->name,
+                worst);
+    else
+        fprintf(out, "Other programs had rank %d's core for %.0f %% of %s: an idle machine has other numbers.\n", worst,
+                100 * share, baseline->name);
 }
 
 void table_explain(FILE *out, const struct report *report, const char *name)
