@@ -40,8 +40,6 @@ struct account {
     double stolen_share;  /* … and what it grew by since, of the time */
 };
 
-static const double HARMLESS = 0.05; /* stolen_share that is not told */
-
 const char *account_label(int ranks)
 {
     return mode_label(collective_backend(), device_name(), ranks, device_gpus());
@@ -231,7 +229,7 @@ static void show(const struct account *a, double began, int traced)
         printf("Clocks %s.\n", told);
         free(told);
     }
-    if (a->stolen_share >= HARMLESS) {
+    if (interference_shows(a->stolen_share)) {
         char *told = theft_told(a->stolen_share);
         printf("Disturbed: %s.\n", told);
         free(told);
@@ -279,7 +277,7 @@ int account_tell(struct account *a, double began)
         add_line(r, "memory", phases_told(&a->memory));
     if (device_computes())
         a->stolen_share = (interference_stolen() - a->stolen_before) / (world_wall() - began);
-    if (a->stolen_share >= HARMLESS)
+    if (interference_shows(a->stolen_share))
         add_line(r, "disturbed", theft_told(a->stolen_share));
     report_write_tables(r);
     lanes_write(r);

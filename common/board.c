@@ -131,9 +131,8 @@ void board_leave(struct board *board)
 
 void board_allow(struct board *board, double seconds)
 {
-    if (!board)
-        return;
-    atomic_store(&board->paper->allowed, seconds);
+    if (board)
+        atomic_store(&board->paper->allowed, seconds);
     board_beat(board);
 }
 

@@ -2,6 +2,7 @@
 
 #include "cores.h"
 #include "device.h"
+#include "interference.h"
 #include "memory.h"
 #include "number.h"
 #include "stats.h"
@@ -188,9 +189,9 @@ static void show_terms(FILE *out, const struct local_cost *cost)
 /* Who had rank 0's core, where that was enough to show in predictions. */
 static void show_interference(FILE *out, const struct card *card)
 {
-    static const double harmless = 0.05, told = 0.005;
+    static const double told = 0.005;
     const double queued = card->queued_share, stolen = card->stolen_share;
-    if (queued + stolen < harmless)
+    if (!interference_shows(queued + stolen))
         return;
     fprintf(out, "  disturbed: others had rank 0's core for %.0f %% of that time (", 100 * (queued + stolen));
     if (queued >= told)

@@ -18,8 +18,7 @@ struct verdict {
     uint64_t hash;      /* of its parameters: replicas are bit-equal where their hashes are */
     int samples;        /* per step */
     double clock_error; /* of its device, in seconds */
-    double
-        queued; /* seconds of the measured steps in which it was ready and had no core; NaN where that is not known */
+    double queued;      /* seconds of the measured steps in which it was ready and had no core; NaN: not known */
     struct faults wrong;
 };
 

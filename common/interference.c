@@ -36,3 +36,9 @@ double interference_stolen(void)
         fclose(file);
     return cpus > 0 ? ticks / cpus / (double)sysconf(_SC_CLK_TCK) : 0;
 }
+
+bool interference_shows(double share)
+{
+    static const double harmless = 0.05;
+    return share >= harmless;
+}

@@ -3,9 +3,15 @@
 #ifndef LOCKSTEP_INTERFERENCE_H
 #define LOCKSTEP_INTERFERENCE_H
 
-/* Seconds since some moment, so that differences count; 0 where the kernel does not tell (proc(5): schedstat and stat). */
-double interference_queued(void); /* this thread was ready, and another one had its core */
-double
-interference_stolen(void); /* the host of this virtual machine had a CPU; mean of those that this process may use */
+#include <stdbool.h>
+
+/* Seconds since some moment, so that differences count; 0 where the kernel does not tell (proc(5): schedstat and stat). Of
+ * the first another thread had the core for which this one was ready; of the second the host of this virtual machine had a
+ * CPU, in the mean of those that this process may use. */
+double interference_queued(void);
+double interference_stolen(void);
+
+/* Whether what was measured shows it that others had this share of the time; not for NaN. */
+bool interference_shows(double share);
 
 #endif

@@ -1,5 +1,6 @@
 #include "table.h"
 
+#include "interference.h"
 #include "memory.h"
 #include "number.h"
 
@@ -168,14 +169,13 @@ static void explain_stamps(FILE *out, const struct report *report)
 /* Of the baseline, in which no rank has a helper beside it. Ranks that are more than the cores queue for each other. */
 static void explain_queue(FILE *out, const struct report *report)
 {
-    static const double harmless = 0.05;
     const struct outcome *baseline = &report->outcomes[0];
     const struct tally *t = &baseline->tally;
     int worst = 0;
     for (int rank = 1; rank < t->ranks; rank++)
         worst = t->queued[rank] > t->queued[worst] ? rank : worst;
     double share = t->queued[worst] / t->sum[worst].step;
-    if (!(share >= harmless) || strcmp(report->trains_on, "core") != 0)
+    if (!interference_shows(share) || strcmp(report->trains_on, "core") != 0)
         return;
     if (baseline->shares_cores)
         fprintf(out, "For %.0f %% of %s rank %d was ready, and others had its core.\n", 100 * share, baseline->name,

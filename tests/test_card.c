@@ -75,13 +75,19 @@ static struct card card_here(void)
     return card;
 }
 
+static struct card read_back(const struct card *written, const struct run *run)
+{
+    struct card read;
+    card_write(written, run->out, &subject_mlp, run, "here");
+    assert_int_equal(card_read(&read, run->out, &subject_mlp, run, 0, "here", 8), CARD_WHOLE);
+    return read;
+}
+
 static void what_was_written_is_read(void **state)
 {
     (void)state;
     struct run run = run_here();
-    struct card written = card_here(), read;
-    card_write(&written, run.out, &subject_mlp, &run, "here");
-    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 8), CARD_WHOLE);
+    struct card written = card_here(), read = read_back(&written, &run);
     assert_memory_equal(&read.alone, &written.alone, sizeof read.alone);
     assert_memory_equal(&read.together, &written.together, sizeof read.together);
     assert_int_equal(read.links, 2);
@@ -116,9 +122,7 @@ static void a_card_says_who_disturbed_it(void **state)
 {
     (void)state;
     struct run run = run_here();
-    struct card card = card_here(), read;
-    card_write(&card, run.out, &subject_mlp, &run, "here");
-    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 8), CARD_WHOLE);
+    struct card card = card_here(), read = read_back(&card, &run);
     char *text = shown(&read);
     assert_non_null(strstr(text, "others had rank 0's core for 30 % of that time (other programs 30 %); "));
     free(text);
