@@ -85,9 +85,11 @@ static void end_now(int signal)
     _exit(STATUS_WRONG);
 }
 
-/* Should speaking get stuck (the rank itself may hold the lock of a full pipe), or ending the others. */
+/* Should speaking get stuck (the rank itself may hold the lock of a full pipe), or ending the others. And who is to hear it may
+ * have gone before: a launcher that another rank has told. */
 static void end_soon(void)
 {
+    signal(SIGPIPE, SIG_IGN);
     signal(SIGALRM, end_now);
     alarm(GRACE_S);
 }

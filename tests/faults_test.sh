@@ -166,6 +166,17 @@ if [[ $backend == @(mpi|foreign) ]]; then
     nothing_is_left
 fi
 
+if [[ $backend == foreign ]]; then
+    fault="nobody hears a rank" # whose words go into a pipe that is closed: it ends as it would have
+    timeout -k 5 60 mpirun --oversubscribe --bind-to none -np 3 bash -c 'out=$1 && shift
+        ((OMPI_COMM_WORLD_RANK != 1)) || exec sleep 15
+        "$@" 2> >(exec true)
+        echo $? >"$out.$OMPI_COMM_WORLD_RANK"
+        exit 1' rank "$folder/status" "$lab" "${job[@]}" --deadline-s 5 </dev/null >"$folder/out" 2>"$folder/err"
+    [[ "$(cat "$folder"/status.[02] 2>/dev/null)" =~ ^1($'\n'1)?$ ]] || complain "status $(cat "$folder"/status.*), not 1"
+    nothing_is_left
+fi
+
 if [[ ${4-} && ! ${ASAN_OPTIONS-}${TSAN_OPTIONS-} ]]; then # (sanitizers want to be loaded first)
     fault="a rank hangs at the end"
     began=$(now_ms)
