@@ -271,7 +271,8 @@ take_results() # CALLER'S FOLDER
 # shellcheck disable=SC2317 # called through `quietly`
 compile()
 {
-    cmake -S . -B build -DCMAKE_BUILD_TYPE=Release "-DLOCKSTEP_CUDA=${LOCKSTEP_CUDA:-AUTO}" &&
+    cmake -S . -B build -DCMAKE_BUILD_TYPE=Release "-DLOCKSTEP_CUDA=${LOCKSTEP_CUDA:-AUTO}" \
+        "-DLOCKSTEP_WERROR=${LOCKSTEP_WERROR:-OFF}" &&
         cmake --build build --parallel "$(nproc)"
 }
 

@@ -19,7 +19,7 @@
 static const unsigned MAGIC =
     0x626f6172; /* tells a board from what else may have its path where processes are numbered anew */
 
-enum ending { GOES_ON, WAS_TOLD_TO_END, MEANT_TO_END };
+enum ending { GOES_ON, WAS_TOLD_TO_END, MEANT_TO_END, WAS_SEEN_TO_END };
 
 struct line {
     _Alignas(64) atomic_int process; /* 0: nobody has come yet */
@@ -172,10 +172,22 @@ void board_finish(struct board *board)
         atomic_store(&board->mine->ending, MEANT_TO_END);
 }
 
+int board_process(const struct board *board, int rank)
+{
+    return board ? atomic_load(&board->paper->line[rank].process) : 0;
+}
+
+void board_note_end(struct board *board, int rank)
+{
+    int goes_on = GOES_ON;
+    if (board)
+        atomic_compare_exchange_strong(&board->paper->line[rank].ending, &goes_on, WAS_SEEN_TO_END);
+}
+
 static bool is_gone(const struct line *line)
 {
-    int process = atomic_load(&line->process);
-    return process && atomic_load(&line->ending) == GOES_ON && kill(process, 0) != 0 && errno == ESRCH;
+    int process = atomic_load(&line->process), ending = atomic_load(&line->ending);
+    return ending == WAS_SEEN_TO_END || (process && ending == GOES_ON && kill(process, 0) != 0 && errno == ESRCH);
 }
 
 /* Of a process that something holds (SIGSTOP, a debugger). */

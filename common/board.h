@@ -53,6 +53,10 @@ void board_leave_early(struct board *board);
 /* This rank ends, and means to. */
 void board_finish(struct board *board);
 
+/* The process of a rank, 0 before it has come; and for whoever sees that it has ended: unless it meant to, it is gone. */
+int board_process(const struct board *board, int rank);
+void board_note_end(struct board *board, int rank);
+
 /* Whether the process of one of the first `ranks` is gone although it did not mean to end. */
 bool board_has_lost(const struct board *board, int ranks);
 

@@ -3,6 +3,7 @@
 #include "algorithm.h"
 #include "die.h"
 #include "job.h"
+#include "launcher.h"
 #include "memory.h"
 
 #include <errno.h>
@@ -16,16 +17,12 @@
 static void set_environment(const struct launch *launch)
 {
     static const char *const settings[][2] = {
-        { "OMPI_ALLOW_RUN_AS_ROOT", "1" },
-        { "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1" },
-        { "OMPI_MCA_btl_base_warn_component_unused", "0" },
         { "OPENBLAS_NUM_THREADS", "1" }, /* read when the library is loaded, so it has to be here */
         { "OMP_NUM_THREADS", "1" },
-        { "RES_OPTIONS",
-          "timeout:1 attempts:1" }, /* one host needs no name server; do not wait long for an absent one */
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         setenv(settings[i][0], settings[i][1], 1);
+    launcher_set_environment();
     struct terminal terminal = job_terminal();
     char text[64];
     snprintf(text, sizeof text, "%d %d %d", terminal.columns, terminal.is_live, terminal.has_color);
@@ -67,52 +64,34 @@ static void add_word(struct command *command, char *word)
         command->word[command->words++] = word;
 }
 
-enum { SCRATCH_SETTINGS = 2 };
-static const char *const scratch_settings[SCRATCH_SETTINGS] = { "OMPI_MCA_orte_tmpdir_base",
-                                                                "OMPI_MCA_btl_vader_backing_directory" };
-
 void command_drop(struct command *command)
 {
     for (int i = 0; i < command->words; i++)
         free(command->word[i]);
     if (command->hosts >= 0)
         close(command->hosts);
-    for (int i = 0; i < SCRATCH_SETTINGS && command->scratch.folder; i++) { /* the next job has a folder of its own */
-        const char *told = getenv(scratch_settings[i]);
-        if (told && strcmp(told, command->scratch.folder) == 0)
-            unsetenv(scratch_settings[i]);
-    }
     scratch_close(&command->scratch);
 }
 
-/* Where Open MPI keeps its session, and the files behind the memory that ranks share; a person's own choice stands. Open
- * MPI 4.1.4 took 8.4 MB and 0.12 MB for each rank, most of the first for what PMIx keeps; of a rank's 4.2 MB it takes what
- * it touches, but asks that all are free. */
+/* Room for Open MPI's session, and for the files behind the memory that ranks share. Open MPI 4.1.4 took 8.4 MB and 0.12 MB for
+ * each rank, most of the first for what PMIx keeps; of a rank's 4.2 MB it takes what it touches, but asks that all are free. */
 static struct scratch share_scratch(int ranks)
 {
     const double session = 13e6, rank = 0.4e6; /* bytes */
-    if (getenv(scratch_settings[0]) && getenv(scratch_settings[1]))
-        return (struct scratch){ .lock = -1 };
-    struct scratch scratch = scratch_open(session + rank * ranks);
-    for (int i = 0; i < SCRATCH_SETTINGS; i++)
-        setenv(scratch_settings[i], scratch.folder, 0);
-    return scratch;
+    return scratch_open(session + rank * ranks);
 }
 
 /* A core for each rank that trains on one, where there are enough; else all ranks on all cores. */
 static struct command mpirun_command(const struct launch *launch)
 {
-    static const char *const own_cores[] = { "--map-by", "core", "--bind-to", "core", NULL };
-    static const char *const shared_cores[] = { "--oversubscribe", "--bind-to", "none", NULL };
-    bool must_share = launch->is_on_gpus || launch->ranks > launch->cores;
-    const char *const *binding = must_share ? shared_cores : own_cores;
+    bool has_own_cores = !launch->is_on_gpus && launch->ranks <= launch->cores;
+    launcher_check();
     struct command c = { .hosts = -1, .scratch = share_scratch(launch->ranks) };
-    add_word(&c, memory_text("mpirun"));
-    add_word(&c, memory_text("--quiet"));
+    add_word(&c, memory_text("%s", launcher_program));
     add_word(&c, memory_text("-np"));
     add_word(&c, memory_text("%d", launch->ranks));
-    while (*binding)
-        add_word(&c, memory_text("%s", *binding++));
+    for (const char *const *word = launcher_placing(has_own_cores); *word; word++)
+        add_word(&c, memory_text("%s", *word));
     add_word(&c, memory_text("%s", launch->program));
     return c;
 }

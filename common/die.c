@@ -75,7 +75,10 @@ static void say(const char *format, va_list arguments, bool is_last)
         c += bytes ? bytes : 1;
     }
     fflush(stdout);
-    fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
+    char *line = NULL; /* in one piece, or a launcher may put what other ranks write in between */
+    if (asprintf(&line, "%s: %s\n", program_invocation_short_name, text) > 0)
+        fputs(line, stderr);
+    free(line);
     if (is_last)
         keep(text);
     free(text);

@@ -3,6 +3,10 @@
 #include "board.h"
 #include "die.h"
 #include "job.h"
+#include "launcher.h"
+#include "launcher_output.h"
+#include "memory.h"
+#include "rank_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +54,8 @@ static void keep_output_for_ranks(void)
     dup2(nowhere, STDERR_FILENO);
 }
 
-static pid_t start(const struct command *command, const struct launch *launch, const sigset_t *signals_before)
+static pid_t start(const struct command *command, const struct launch *launch, struct launcher_output *output,
+                   const sigset_t *signals_before)
 {
     pid_t supervisor = getpid();
     pid_t child = fork();
@@ -66,6 +71,10 @@ static pid_t start(const struct command *command, const struct launch *launch, c
     int nothing = open("/dev/null", O_RDONLY);
     if (nothing >= 0)
         dup2(nothing, STDIN_FILENO);
+    if (output) {
+        launcher_output_enter(output);
+        launcher_share_in(command->scratch.folder);
+    }
     if (launch->is_silent)
         freopen("/dev/null", "w", stdout);
     if (launch->platform)
@@ -132,14 +141,17 @@ static double now(void)
 struct job {
     pid_t child;
     double allowed; /* seconds from the last sign of life to the next */
+    int ranks;      /* that write on the board: simulated ones do not */
     struct board *board;
     int ended_by; /* the signal that made us end it, SIGALRM for the deadline; 0 when it ended by itself */
     char *told;   /* by the board: who was missing, and after the deadline the whole line */
+    struct launcher_output *output; /* of real ranks; NULL: simulated ones write by themselves */
 };
 
 static void end_job(struct job *job, int signal)
 {
     job->ended_by = signal;
+    free(job->told);
     job->told = signal == SIGALRM ? board_tell_late(job->board, job->allowed) : NULL;
     kill(job->child, SIGTERM);
 }
@@ -151,6 +163,7 @@ static int wait_for_end(struct job *job, const sigset_t *signals)
     double deadline = now() + job->allowed;
     unsigned long felt = 0;
     int status = 0;
+    struct rank_watch *watch = rank_watch_open(job->board, job->ranks, signals);
     for (;;) {
         pid_t ended = waitpid(job->child, &status, WNOHANG);
         if (ended == job->child || (ended < 0 && errno != EINTR))
@@ -170,8 +183,9 @@ static int wait_for_end(struct job *job, const sigset_t *signals)
             continue;
         }
         double since = now();
-        int received =
-            sigtimedwait(signals, NULL, &(struct timespec){ .tv_sec = 1 }); /* the pulse is felt each second */
+        int received = rank_watch_wait(watch);
+        if (!job->told && board_has_lost(job->board, job->ranks))
+            job->told = board_tell(job->board); /* before others end because of it */
         if (now() - since > BOARD_PAUSE_S)
             deadline += now() - since;
         if (received > 0 && received != SIGCHLD && !job->ended_by) {
@@ -179,6 +193,7 @@ static int wait_for_end(struct job *job, const sigset_t *signals)
             deadline = now() + GRACE_S;
         }
     }
+    rank_watch_close(watch);
     if (!job->told)
         job->told = board_tell(job->board);
     return status;
@@ -197,11 +212,52 @@ static void choose_signals(sigset_t *watched)
     }
 }
 
-/* Turns an ending by itself into our exit status, and says what the ranks could not. */
-static int judge_end(const char *launcher, int status, const struct job *job)
+/* What the launcher of real ranks says of itself; blank for one of simulated ranks. */
+static const char *words_of(const struct job *job)
 {
+    return job->output ? launcher_output_words(job->output) : "";
+}
+
+/* Some launchers refuse with a status that means something else among our ranks, which would have said so. */
+static bool has_refused(const struct job *job)
+{
+    bool is_heard = board_pulse(job->board).beats > 0 || (job->output && launcher_output_has_ranks(job->output));
+    return !is_heard && *words_of(job);
+}
+
+static void tell_refused(const struct command *command, int code, const struct job *job)
+{
+    char *tried = memory_text("%s", command->word[0]), *version = launcher_version();
+    for (int i = 1; i < command->words; i++) {
+        char *longer = memory_text("%s %s", tried, command->word[i]);
+        free(tried);
+        tried = longer;
+    }
+    warn("%s could not start the ranks (status %d): '%s'; its version is '%s', and tried was: %s", command->word[0],
+         code, words_of(job), version, tried);
+    free(version);
+    free(tried);
+}
+
+/* Says what became of a job whose launcher ended with a status that no rank of ours has. */
+static void tell_end(const char *launcher, int code, const struct job *job)
+{
+    const char *words = words_of(job), *kept = board_kept(job->board);
+    const char *quoted[] = { *words ? ": '" : "", *words ? "'" : "" };
+    if (code > 128 && code < 128 + NSIG)
+        warn("a rank was ended by signal %d (%s)%s%s; %s", code - 128, strsignal(code - 128), *job->told ? ": " : "",
+             job->told, kept);
+    else if (board_pulse(job->board).beats == 0)
+        warn("%s could not start the ranks (status %d)%s%s%s", launcher, code, quoted[0], words, quoted[1]);
+    else
+        warn("%s ended with status %d%s%s%s; %s", launcher, code, quoted[0], words, quoted[1], kept);
+}
+
+/* Turns an ending by itself into our exit status, and says what the ranks could not. */
+static int judge_end(const struct command *command, int status, const struct job *job)
+{
+    const char *launcher = command->word[0];
     const struct pulse pulse = board_pulse(job->board);
-    bool has_started = pulse.beats > 0;
     if (!WIFEXITED(status)) {
         warn("%s was ended by signal %d (%s); %s", launcher, WTERMSIG(status), strsignal(WTERMSIG(status)),
              board_kept(job->board));
@@ -210,8 +266,12 @@ static int judge_end(const char *launcher, int status, const struct job *job)
     int code = WEXITSTATUS(status);
     if (code == STATUS_NO_EXEC) {
         warn("%s was not found; install it (Debian, Ubuntu: apt-get install %s)", launcher,
-             strcmp(launcher, "mpirun") == 0 ? "openmpi-bin" : "libsimgrid-dev");
+             job->output ? "openmpi-bin" : "libsimgrid-dev");
         return STATUS_CANNOT;
+    }
+    if (has_refused(job)) {
+        tell_refused(command, code, job);
+        return STATUS_WRONG;
     }
     if (code == STATUS_RIGHT && !pulse.has_ended) { /* so smpirun ends when all ranks wait for each other */
         warn("%s ended well, but the ranks did not come to their end: a deadlock, if they were simulated; %s", launcher,
@@ -221,15 +281,8 @@ static int judge_end(const char *launcher, int status, const struct job *job)
     if (code == STATUS_RIGHT || code == STATUS_USAGE || code == STATUS_CANNOT)
         return code;
     bool is_told = board_has_spoken(job->board) || (code == STATUS_WRONG && pulse.has_ended);
-    if (is_told) /* a rank knew better */
-        return STATUS_WRONG;
-    if (code > 128 && code < 128 + NSIG)
-        warn("a rank was ended by signal %d (%s)%s%s; %s", code - 128, strsignal(code - 128), *job->told ? ": " : "",
-             job->told, board_kept(job->board));
-    else if (!has_started)
-        warn("%s could not start the ranks (status %d); by itself it may say why", launcher, code);
-    else
-        warn("%s ended with status %d; %s", launcher, code, board_kept(job->board));
+    if (!is_told) /* else a rank knew better */
+        tell_end(launcher, code, job);
     return STATUS_WRONG;
 }
 
@@ -246,7 +299,7 @@ int launch_ranks(const struct launch *launch)
 {
     bool measures = !launch->platform || !launch->platform->is_modelled; /* the others disturb nobody's numbers */
     int lock = measures ? take_machine_lock() : -1;
-    struct job job = { .allowed = launch->allowed };
+    struct job job = { .allowed = launch->allowed, .ranks = launch->platform ? 0 : launch->ranks };
     int board = board_create();
     job.board = board_open(tell_path(JOB_BOARD, board), -1);
     if (!job.board)
@@ -261,9 +314,14 @@ int launch_ranks(const struct launch *launch)
     choose_signals(&signals);
     sigprocmask(SIG_BLOCK, &signals, &before);
     fflush(NULL);
-    job.child = start(&command, launch, &before);
+    job.output = launch->platform ? NULL : launcher_output_open();
+    job.child = start(&command, launch, job.output, &before);
+    if (job.output)
+        launcher_output_follow(job.output);
     int status = wait_for_end(&job, &signals);
     end_orphans(&strangers);
+    if (job.output)
+        launcher_output_finish(job.output);
     sigprocmask(SIG_SETMASK, &before, NULL);
 
     int verdict = STATUS_WRONG;
@@ -273,10 +331,12 @@ int launch_ranks(const struct launch *launch)
         warn("stopped; all ranks ended, %s", board_kept(job.board));
         verdict = 128 + job.ended_by;
     } else {
-        verdict = judge_end(command.word[0], status, &job);
+        verdict = judge_end(&command, status, &job);
     }
     close(board);
     board_close(job.board);
+    if (job.output)
+        launcher_output_close(job.output);
     free(job.told);
     command_drop(&command);
     if (lock >= 0)

@@ -1,11 +1,13 @@
 #include "schedule.h"
 
+#include "memory.h"
 #include "random.h"
 #include "world.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 void schedule_begin(struct schedule *s, const struct run *run, const struct cases *cases)
 {
@@ -88,12 +90,17 @@ void schedule_show(struct schedule *s, const char *lab, const char *name, struct
     s->told = spent;
     double done = s->round + (double)s->turn / s->cases; /* rounds */
     int least = run_least_rounds(s->run);
-    fprintf(stderr, "%s%s: round %d of %s%d, case %d of %d (%s), %.0f s", terminal.is_live ? "\r\033[K" : "", lab,
-            s->round + 1, is_open_ended(s->run) ? "at least " : "", least, s->turn + 1, s->cases, name, spent);
+    char about[64] = "";
     if (done > 0.2) {
         double expected = fmax(spent, spent / done * least);
-        fprintf(stderr, " of about %.0f s", is_open_ended(s->run) ? fmax(expected, run_budget(s->run)) : expected);
+        snprintf(about, sizeof about, " of about %.0f s",
+                 is_open_ended(s->run) ? fmax(expected, run_budget(s->run)) : expected);
     }
-    fputs(terminal.is_live ? "" : "\n", stderr);
+    char *line =
+        memory_text("%s%s: round %d of %s%d, case %d of %d (%s), %.0f s%s%s", terminal.is_live ? "\r\033[K" : "", lab,
+                    s->round + 1, is_open_ended(s->run) ? "at least " : "", least, s->turn + 1, s->cases, name, spent,
+                    about, terminal.is_live ? "" : "\n");
+    fputs(line, stderr); /* in one piece, as launchers pass it on */
+    free(line);
     fflush(stderr);
 }

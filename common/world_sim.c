@@ -10,6 +10,7 @@
 #include "job.h"
 #include "memory.h"
 #include "number.h"
+#include "property_sim.h"
 
 #include <math.h>
 #include <signal.h>
@@ -18,7 +19,6 @@
 #include <simgrid/exec.h>
 #include <simgrid/host.h>
 #include <simgrid/version.h>
-#include <simgrid/zone.h>
 #include <smpi/smpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,13 +37,6 @@ static struct {
     bool is_alone; /* on its core, and computing is charged what it takes (and not modelled) */
     double clock, cpu;
 } meeting;
-
-/* The host's own, or what the outermost zone says for all. */
-static const char *property_of(sg_host_t host, const char *name)
-{
-    const char *own = sg_host_get_property_value(host, name);
-    return own ? own : sg_zone_get_property_value(sg_zone_get_root(), name);
-}
 
 /* Others stand for something that hosts share. */
 static bool takes_ranks(sg_host_t host)

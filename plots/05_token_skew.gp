@@ -115,8 +115,9 @@ useful(cell) = column("useful_tokens_per_s") / 1000
 padded(cell) = column("padded_tokens_per_s") / 1000
 # What the ranks would compute in the time they wait.
 without_waiting(cell) = padded(0) * column("slowest_step_ms") / (column("slowest_step_ms") - column("wait_ms"))
-# Tokens over a step of so many times the baseline's.
-at_ratio(name) = useful(0) * column("slowest_step_ms") / (baseline_ms * column(name))
+# Tokens over a step of so many times the baseline's; -1 where there is none, left of the chart. (Of points that are all NaN
+# gnuplot 6 warns, also in a plot for [k = 1:0].)
+at_ratio(name) = blank(name) ? -1 : useful(0) * column("slowest_step_ms") / (baseline_ms * column(name))
 useful_colour = colour("compute")
 right = 130
 epoch_steps = epochs eq "" ? "" : column_of(strategies_csv, "epoch_steps")
@@ -145,7 +146,7 @@ if (epochs ne "") {
              for [k = 1:were_run] summary_csv using (0):(y(0)):(padded(0)):(without_waiting(0)):(y(-0.32)):(y(0.32)) \
                  with boxxyerror fs pattern 4 border lc rgb colour("wait") lc rgb colour("wait") title "waiting", \
              for [k = 1:were_run && intervals] summary_csv \
-                 using (blank("vs_baseline_low") ? NaN : useful(0)):(y(0)):(at_ratio("vs_baseline_high")):(at_ratio("vs_baseline_low")) \
+                 using (blank("vs_baseline_low") ? -1 : useful(0)):(y(0)):(at_ratio("vs_baseline_high")):(at_ratio("vs_baseline_low")) \
                  with xerrorbars pointtype 0 lc rgb "black" title "95 % interval", \
              strategies_csv using (column("predicted_tokens_per_s") / 1000):(row_of(strcol("case"), -0.45)):(0):(0.9) \
                  with vectors nohead linewidth 2.5 lc rgb "black" title "predicted"

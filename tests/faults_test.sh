@@ -64,7 +64,7 @@ start() # ARGUMENT...
         end_processes
         return 1
     fi
-    [[ $backend == @(sim|foreign) || $(shared_memory) == *vader_segment* ]] || complain "shares no memory where it is looked for"
+    [[ $backend == @(sim|foreign) || $(shared_memory) == *_segment* ]] || complain "shares no memory where it is looked for"
     lines_before=$(wc -l <"$folder/err")
     struck_ms=$(now_ms)
 }
@@ -84,8 +84,8 @@ ends() # STATUS SECONDS TEXT
     wait "$supervisor"
     status=$?
     # Progress may have gone on, and a surviving rank's MPI may grumble about the copy from a dead peer that it was at.
-    said=$(tail -n +$((lines_before + 1)) "$folder/err" | grep -v ': round [0-9]' | grep -vE '^\[.*\] Read -1, expected')
-    [[ $backend != foreign ]] || said=$(grep "^$(basename "$lab"): " <<<"$said")
+    said=$(tail -n +$((lines_before + 1)) "$folder/err" | grep -av ': round [0-9]' | grep -avE '^\[.*\] Read -1, expected')
+    [[ $backend != foreign ]] || said=$(grep -a "^$(basename "$lab"): " <<<"$said")
     printf '%-24s %5d ms, status %d: %s\n' "$fault" "$elapsed" "$status" "$said"
     ((status == $1)) || complain "status $status, not $1"
     (($(grep -c . <<<"$said") == 1)) || complain "not one line"

@@ -60,7 +60,7 @@ starts() # PROGRAM RANKS ARGUMENT...
     shift 2
     run 77 --ranks "$ranks" "$@"
     [[ $program != own ]] || path=$lab
-    grep -qxE -- "--quiet -np $ranks .* ?$path" called || complain "$*: it should have started $path"
+    grep -qxE -- "-np $ranks .* ?$path" called || complain "$*: it should have started $path"
     grep -qxF -- "--out results --ranks $ranks${*:+ $*} cores $cores" called || complain "$*: ranks were told something else"
     [[ $program == own ]] || grep -qF -- "--oversubscribe --bind-to none" called || complain "$*: ranks are bound to cores"
     [[ $program != own || $said != *GPU* ]] || complain "$*: GPUs are mentioned"

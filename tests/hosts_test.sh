@@ -130,7 +130,7 @@ spread() # HOSTS RANKS_EACH PROGRAM ARGUMENT...: its status, and its words in fi
     for ((i = 0; i < hosts; i++)); do
         printf '%s slots=%d\n' "${names[i]}" "$each"
     done >hostfile
-    on 0 timeout --kill-after 5 120 mpirun --quiet --hostfile hostfile -np $((hosts * each)) --bind-to none \
+    on 0 timeout --kill-after 5 120 mpirun --hostfile hostfile -np $((hosts * each)) --bind-to none \
         --mca plm_rsh_agent "$tools/agent" --mca plm_rsh_no_tree_spawn 1 --mca oob_tcp_if_include eth0 \
         --mca btl_tcp_if_include eth0 "$@" </dev/null >out 2>err
     status=$?
@@ -196,7 +196,7 @@ one_host()
     local name='one host'
     spread 1 2 "$straggler" "${toy[@]}" --rounds 1 --cases skew_ws4 --sleep-ms 2 --out listed
     right "$name" listed/01_straggler/summary.csv
-    mpirun --quiet -np 2 --oversubscribe --bind-to none "$straggler" "${toy[@]}" --rounds 1 --cases skew_ws4 --sleep-ms 2 --out plain \
+    mpirun -np 2 --oversubscribe --bind-to none "$straggler" "${toy[@]}" --rounds 1 --cases skew_ws4 --sleep-ms 2 --out plain \
         </dev/null >out 2>err
     status=$?
     right "$name, by itself" plain/01_straggler/summary.csv

@@ -25,11 +25,11 @@ found=$(grep -nE '#include "' labs/*.c | grep -vE '"(lab|train)\.h"' || true)
 
 # Includes point backwards in the order in which a run passes through common/.
 order=(die group memory footprint number faults hash bf16 wide random files csv spelling options algorithm precision needs run cores interference job kernel board watchdog world world_mpi hosts clocks world_sim
-    work text device device_cpu device_cuda spans collective engine message peers companion_sim helper losses weights mlp transformer adamw stall loader trainer buckets tokens
+    work text device device_cpu device_cuda spans collective engine message peers companion_sim property_sim helper losses weights mlp transformer adamw stall loader trainer buckets tokens
     gpus mode
     token_table text_loader text_trainer stats timeline meetings waiting summary gather link passing sweep subject card card_file sweep_table train patience machine calibrate trial predict report picture lanes trace table learner guess story
     blind cases schedule crews account platform preview dedicated
-    scratch command launch evidence riddle supervise lab)
+    scratch launcher launcher_output command rank_watch launch evidence riddle supervise lab)
 position() {
     local i
     for i in "${!order[@]}"; do

@@ -222,7 +222,7 @@ fi
 [ "$name" = 01_straggler ] || { echo "lab_test: $name on $ranks ranks of $way holds"; exit 0; }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export RES_OPTIONS="timeout:1 attempts:1" # one host needs no name server
-under_mpirun=(timeout 60 mpirun --quiet --oversubscribe --bind-to none -np "$ranks" "$lab" "${quick[@]}" --out "$out")
+under_mpirun=(timeout 60 mpirun --oversubscribe --bind-to none -np "$ranks" "$lab" "${quick[@]}" --out "$out")
 refused_under_mpirun() { # TEXT OPTION...
     local status=0
     "${under_mpirun[@]}" "${@:2}" >"$scratch/stdout" 2>"$scratch/stderr" || status=$?

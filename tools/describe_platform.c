@@ -6,18 +6,17 @@
  * names it. COSTS has a letter per model, y where the host says what a pass of it costs, n where all would cost nothing. What
  * SimGrid cannot read ends it; what it says then is read by whoever started it. */
 #include "number.h"
+#include "property_sim.h"
 #include "spelling.h"
 #include "work.h"
 
 #include <simgrid/engine.h>
 #include <simgrid/host.h>
-#include <simgrid/zone.h>
 #include <smpi/smpi.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xbt/dict.h>
 
 static int compare_names(const void *a, const void *b)
 {
@@ -28,13 +27,6 @@ _Noreturn static void refuse(const char *owner, const char *name, const char *va
 {
     fprintf(stderr, "%s: %s = '%s'; %s\n", owner, name, value, cure);
     exit(EXIT_FAILURE);
-}
-
-/* As world_property() has it (world_sim.c). */
-static const char *property(sg_host_t host, const char *name)
-{
-    const char *own = sg_host_get_property_value(host, name);
-    return own ? own : sg_zone_get_property_value(sg_zone_get_root(), name);
 }
 
 static const char *const beside_costs[] = { "about", "device", "ranks", "sleep_stretch", "jitter", "memory_bus" };
@@ -91,27 +83,19 @@ static void check(const char *owner, const char *name, const char *value, bool i
 
 static bool is_modelled(sg_host_t host)
 {
-    const char *device = property(host, "device");
+    const char *device = property_of(host, "device");
     return device && strcmp(device, "model") == 0;
 }
 
-static void check_host(sg_host_t host)
+static void check_own(sg_host_t host, const char *name, const char *value)
 {
-    xbt_dict_cursor_t cursor = NULL;
-    const char *name = NULL;
-    void *value = NULL;
-    xbt_dict_t properties = sg_host_get_properties(host); /* a copy, and ours to free */
-    xbt_dict_foreach(properties, cursor, name, value)
-    {
-        check(sg_host_get_name(host), name, value, is_modelled(host));
-    }
-    xbt_dict_free(&properties);
+    check(sg_host_get_name(host), name, value, is_modelled(host));
 }
 
 /* Whether SimGrid has it where it is looked for: on the outermost zone or on a host. */
 static bool is_somewhere(const char *name, sg_host_t *hosts, size_t count)
 {
-    bool is_there = sg_zone_get_property_value(sg_zone_get_root(), name) != NULL;
+    bool is_there = sg_zone_get_property_value(property_zone(), name) != NULL;
     for (size_t i = 0; i < count && !is_there; i++)
         is_there = sg_host_get_property_value(hosts[i], name) != NULL;
     return is_there;
@@ -138,9 +122,9 @@ static void check_zones(const char *file, sg_host_t *hosts, size_t count)
     FILE *in = fopen(file, "r");
     if (in && getdelim(&whole, &size, '\0', in) > 0)
         for (const char *at = whole; next_name(&at, name, sizeof name);) {
-            const char *value = sg_zone_get_property_value(sg_zone_get_root(), name);
+            const char *value = sg_zone_get_property_value(property_zone(), name);
             if (value)
-                check(sg_zone_get_name(sg_zone_get_root()), name, value, is_modelled(hosts[0]));
+                check(sg_zone_get_name(property_zone()), name, value, is_modelled(hosts[0]));
             else if (is_known(name) && !is_somewhere(name, hosts, count))
                 refuse("a zone within another", name, "", "give it to the outermost zone, or to its hosts");
         }
@@ -151,7 +135,7 @@ static void check_zones(const char *file, sg_host_t *hosts, size_t count)
 
 static double slots_of(sg_host_t host)
 {
-    const char *ranks = property(host, "ranks");
+    const char *ranks = property_of(host, "ranks");
     double slots = 1;
     if (ranks && (!number_parse(ranks, &slots) || !(slots >= 0 && slots <= 1e6) || slots != (int)slots))
         refuse(sg_host_get_name(host), "ranks", ranks, "a whole number, please");
@@ -161,7 +145,7 @@ static double slots_of(sg_host_t host)
 /* What trains on the bus occupies no core in the simulation, so there must be enough of them. */
 static void check_bus(sg_host_t host, const char *name)
 {
-    const char *bus = property(host, name);
+    const char *bus = property_of(host, name);
     if (!bus || slots_of(host) == 0)
         return;
     if (!sg_host_by_name(bus))
@@ -178,10 +162,10 @@ static void check_bus(sg_host_t host, const char *name)
 static void check_buses(sg_host_t *hosts, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *bus = slots_of(hosts[i]) > 0 ? property(hosts[i], name) : NULL;
+        const char *bus = slots_of(hosts[i]) > 0 ? property_of(hosts[i], name) : NULL;
         check_bus(hosts[i], name);
         for (size_t before = 0; bus && before < i; before++) {
-            const char *other = slots_of(hosts[before]) > 0 ? property(hosts[before], name) : NULL;
+            const char *other = slots_of(hosts[before]) > 0 ? property_of(hosts[before], name) : NULL;
             if (other && strcmp(bus, other) == 0)
                 refuse(sg_host_get_name(hosts[i]), name, bus, "another host has this bus; give each its own");
         }
@@ -192,7 +176,7 @@ static sg_host_t at_hand; /* whose properties are asked for */
 
 static const char *property_at_hand(const char *name)
 {
-    return property(at_hand, name);
+    return property_of(at_hand, name);
 }
 
 static bool has_costs(enum work_model model)
@@ -227,10 +211,10 @@ int main(int argc, char **argv)
     qsort(hosts, count, sizeof *hosts, compare_names);
     for (size_t i = 0; i < count; i++) {
         const char *name = sg_host_get_name(hosts[i]);
-        const char *device = property(hosts[i], "device");
+        const char *device = property_of(hosts[i], "device");
         if (device && strcmp(device, "cpu") != 0 && strcmp(device, "model") != 0)
             refuse(name, "device", device, "cpu or model");
-        check_host(hosts[i]);
+        property_each(hosts[i], check_own);
         if (!(sg_host_get_speed(hosts[i]) > 0))
             refuse(name, "speed", "0", "a host that never gets on would be waited for for ever; give it one");
         at_hand = hosts[i];

@@ -28,8 +28,8 @@ try() # STATUS MISTAKE COMMAND...
 }
 for mistake in "$@"; do
     try 66 "$mistake"
-    try 66 "$mistake" "$mpiexec" --quiet --oversubscribe --bind-to none -np 2
+    try 66 "$mistake" "$mpiexec" --oversubscribe --bind-to none -np 2
 done
 try 0 nothing
-try 0 nothing "$mpiexec" --quiet --oversubscribe --bind-to none -np 2
+try 0 nothing "$mpiexec" --oversubscribe --bind-to none -np 2
 echo "planted_test: $* were found"

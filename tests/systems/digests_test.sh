@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# usage: digests_test.sh BIN PLATFORMS FOLDER [write]: are the tables that nothing was measured for, byte by byte, those of every
+# other system? That is all tables of every lab on every modelled machine, and the batches of lab 05. Lines at a table's head,
+# which tell version and command, do not count. Compares with digests.txt beside this script, or with `write` makes it anew.
+# Works in FOLDER/digests.
+set -uo pipefail
+
+# shellcheck source=tests/frame.sh
+source "$(dirname "$0")/../frame.sh"
+
+here=$(dirname "$(realpath "$0")")
+bin=$(realpath "$1")
+platforms=$(realpath "$2")
+folder=$(realpath -m "$3")/digests
+
+digest() # FILE NAME
+{
+    printf '%s  %s\n' "$(grep -v '^#' "$1" | sha256sum | cut -d ' ' -f 1)" "$2"
+}
+
+modelled() # LAB PLATFORM-FILE
+{
+    local lab=$1 platform=$2 name table
+    name=$(basename "$platform" .xml)
+    "$bin/$lab" --platform "$platform" --rounds 2 --out results </dev/null >out 2>err || complain "$lab on $name" "$(<err)"
+    for table in "results/platforms/$name/$lab"/*.csv; do
+        digest "$table" "$name/$lab/$(basename "$table")"
+    done
+}
+
+batches() # OPTION...
+{
+    "$bin/05_token_skew" --print-batches "$@" </dev/null >out 2>err || complain "batches $*" "$(<err)"
+    digest out "batches $*"
+}
+
+all()
+{
+    local lab platform
+    for platform in "$platforms"/*.xml "$here/../model/round_numbers.xml"; do
+        for lab in "$bin"/[0-9][0-9]_*; do
+            modelled "$(basename "$lab")" "$platform"
+        done
+    done
+    batches
+    batches --seed 7
+    batches --ranks 3 --seed 1 --max-tokens-per-batch 900
+    batches --ranks 8 --seed 2147483647
+    batches --min-seq-len 1 --max-seq-len 2000 --outlier-prob 0 --strategy token --seed 5
+    batches --outlier-prob 0.5 --num-classes 17 --max-tokens-per-batch 100 --seed 123456789
+}
+
+rm -rf "$folder"
+mkdir -p "$folder"
+cd "$folder" || exit 1
+all >found
+if [[ ${4-} == write ]]; then
+    cp found "$here/digests.txt"
+elif ! diff "$here/digests.txt" found >differences; then
+    complain "tables differ from those of other systems (< there, > here)" "$(grep '^[<>]' differences | sed -E 's, [0-9a-f]{64} , ,' | sort -u)"
+fi
+((failed)) || echo "$(wc -l <found) tables are those of every system."
+exit "$failed"
