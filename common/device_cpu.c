@@ -6,6 +6,7 @@
 
 #include <cblas.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,11 @@ static void ignore_denormals(void)
 {
 #if defined(__x86_64__)
     _mm_setcsr(_mm_getcsr() | _MM_FLUSH_ZERO_ON | _MM_DENORMALS_ZERO_ON);
+#elif defined(__aarch64__)
+    enum { FLUSH_TO_ZERO = 1 << 24 }; /* of FPCR: inputs and results */
+    uint64_t control = 0;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+    __asm__ volatile("msr fpcr, %0" : : "r"(control | FLUSH_TO_ZERO));
 #endif
 }
 

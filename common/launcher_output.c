@@ -26,8 +26,9 @@ struct launcher_output {
     int out[ENDS], error[ENDS];
     int ending; /* an eventfd: the job has ended */
     pthread_t thread;
-    bool has_ranks;  /* wrote to standard error */
-    bool is_quoting; /* between two rows of dashes */
+    bool has_ranks;                                       /* wrote to standard error */
+    enum { RANKS, LINE_OF_LAUNCHER, BETWEEN_ROWS } whose; /* what comes now */
+    bool is_in_line;                                      /* of ranks: something of it has been passed on */
     size_t dashes;   /* seen in a row, and held back until it is clear what they are */
     char line[LINE]; /* of the launcher's words: what stands in it so far */
     size_t length;
@@ -90,23 +91,30 @@ static void quote(struct launcher_output *o, char c, struct passed *passed)
             o->line[o->length++] = c;
         return;
     }
-    if (is_ours(o)) {
-        o->is_quoting = false;
+    bool has_lost_row = is_ours(o);
+    if (has_lost_row) {
         o->line[o->length++] = '\n';
         memcpy(passed->bytes + passed->count, o->line, o->length);
         passed->count += o->length;
     } else {
         keep_line(o);
     }
+    if (has_lost_row || o->whose == LINE_OF_LAUNCHER)
+        o->whose = RANKS;
     o->length = 0;
 }
 
+/* "[host:4242] ...": a line of the launcher's, or of the library in a rank; ours begin otherwise. */
 static void sort(struct launcher_output *o, char c, struct passed *passed)
 {
-    if (o->is_quoting)
-        quote(o, c, passed);
-    else
+    if (o->whose == RANKS && !o->is_in_line && c == '[')
+        o->whose = LINE_OF_LAUNCHER;
+    if (o->whose == RANKS) {
         passed->bytes[passed->count++] = c;
+        o->is_in_line = c != '\n';
+    } else {
+        quote(o, c, passed);
+    }
 }
 
 /* What was held back is no row. */
@@ -127,7 +135,7 @@ static void sieve(struct launcher_output *o, const char *bytes, size_t count)
             o->dashes++;
         } else if (o->dashes == ROW) {
             o->dashes = 0;
-            o->is_quoting = !o->is_quoting;
+            o->whose = o->whose == BETWEEN_ROWS ? RANKS : BETWEEN_ROWS;
             if (c != '\n') /* which belongs to the row */
                 sort(o, c, &passed);
         } else {
@@ -221,8 +229,7 @@ void launcher_output_finish(struct launcher_output *o)
     struct passed left = { 0 };
     let_go(o, &left);
     pass_on(STDERR_FILENO, left.bytes, left.count);
-    if (o->is_quoting)
-        keep_line(o);
+    keep_line(o);
     size_t kept = strlen(o->words);
     if (kept > 0 && o->words[kept - 1] == ' ')
         o->words[kept - 1] = '\0';

@@ -1,8 +1,9 @@
 /* launcher_output: what a job writes, on its way to the person. Ranks write through their launcher, whose own words come in
  * between: when a rank fails, it explains at length what the supervisor says in one line.
  *
- * Open MPI's launchers put their words between two rows of dashes. Those are kept back here, to be quoted when a job could not
- * start; all else is passed on as it comes. (Options that silence the launcher differ from version to version, or are none.) */
+ * Open MPI's launchers put their words between two rows of dashes, or on a line that begins with a bracket, as the library in
+ * the ranks does. Those are kept back here, to be quoted when a job ends and no rank has said why; all else is passed on as it
+ * comes. (Options that silence the launcher differ from version to version. Who wants to read it all starts the lab by mpirun.) */
 #ifndef LOCKSTEP_LAUNCHER_OUTPUT_H
 #define LOCKSTEP_LAUNCHER_OUTPUT_H
 

@@ -61,7 +61,7 @@ fake_torch() # NAME FIRST-LINE REST: `line` is the question, `parameters` what t
 run_to() # STATUS ARGUMENT...: `said` is what it wrote
 {
     rm -rf results order told
-    exits "$1" timeout 100 bin/bench --part labs --out results "${@:2}"
+    exits "$1" timeout $((100 * patience)) bin/bench --part labs --out results "${@:2}"
 }
 
 run() # ARGUMENT...

@@ -12,7 +12,7 @@ folder=$(realpath -m "$2")/bench_ranks
 run() # STATUS ARGUMENT...: `said` is what it wrote
 {
     rm -rf results
-    exits "$1" timeout 100 "$bench" --out results --rounds 2 "${@:2}"
+    exits "$1" timeout $((100 * patience)) "$bench" --out results --rounds 2 "${@:2}"
 }
 
 rows() # ROW...: their names, and whether something was promised of them; all that was measured is filled in
@@ -83,7 +83,7 @@ test_failure()
     mkdir -p broken/bin broken/lib
     cp "$bench" broken/bin
     cp /bin/false broken/lib/bench_ranks
-    said=$(timeout 100 broken/bin/bench --out results --part sums 2>&1 </dev/null)
+    said=$(timeout $((100 * patience)) broken/bin/bench --out results --part sums 2>&1 </dev/null)
     (($? == 1)) || complain "ranks that fail: another status than 1"
     [[ $said == *"bench: sums ended with status 1"* ]] || complain "ranks that fail are not named"
 }

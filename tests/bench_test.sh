@@ -13,7 +13,7 @@ folder=$(realpath -m "$3")/bench
 run() # STATUS ARGUMENT...: `said` is what it wrote
 {
     rm -rf results asked told
-    exits "$1" timeout 100 "$bench" --out results "${@:2}"
+    exits "$1" timeout $((100 * patience)) "$bench" --out results "${@:2}"
 }
 
 refuses() # TEXT ARGUMENT...: one line, and no results
@@ -192,7 +192,7 @@ test_torch()
 {
     command -v python3 >/dev/null || return 0
     said=$(printf '%s\n' mlp,fp32,2 mlp,bf16,2 transformer,fp32,8,128 transformer,tf32,2,16 resnet,fp32,1 |
-        timeout 250 python3 "$torch_step" --device cpu --steps 1 --warm-up 1 2>/dev/null)
+        timeout $((250 * patience)) python3 "$torch_step" --device cpu --steps 1 --warm-up 1 2>/dev/null)
     [[ $said != absent* ]] || return 0
     expect "PyTorch" "ready
 mlp,fp32,2,3124200,ms

@@ -13,7 +13,7 @@ lesson=$(realpath "$4")
 
 tell() # ARGUMENT...: blame's status, its words in files out and err; without gnuplot
 {
-    PATH=$folder/bin timeout 20 "$blame" "$@" --out "$folder/results" </dev/null >out 2>err
+    PATH=$folder/bin timeout $((20 * patience)) "$blame" "$@" --out "$folder/results" </dev/null >out 2>err
     status=$?
     ! grep -q 'Sanitizer\|runtime error' err || complain "$1" "$(<err)"
 }

@@ -38,7 +38,7 @@ declare -A place=([toy]=$name [modelled]=platforms/blog/$name)
 run() # KIND 1|2: the first run or the second, which writes more; its words go into files out and err
 {
     local -n options=$1
-    timeout -k 5 120 "$lab" "${options[@]}" --steps $((4 * $2)) --rounds "$2" --out "$results" </dev/null >"$folder/out" 2>"$folder/err"
+    timeout -k 5 $((120 * ${LOCKSTEP_PATIENCE:-1})) "$lab" "${options[@]}" --steps $((4 * $2)) --rounds "$2" --out "$results" </dev/null >"$folder/out" 2>"$folder/err"
 }
 
 keep_sample() # KIND: of a first and a second run, as they are on a disk with room for them

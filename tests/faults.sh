@@ -2,6 +2,8 @@
 # environment of each of its processes: that is how they are found), `backend` and `supervisor` (the process that was started).
 # shellcheck shell=bash disable=SC2154,SC2034
 
+patience=${LOCKSTEP_PATIENCE:-1} # times as long as usual everything may take
+
 now_ms()
 {
     echo $((${EPOCHREALTIME/[.,]/} / 1000))

@@ -28,7 +28,7 @@ complain() # TEXT: about the fault at hand
 
 run() # STATUS LAB-OPTION...
 {
-    timeout -k 5 120 "$lab" "${@:2}" --out "$results" </dev/null >"$folder/out" 2>"$folder/err"
+    timeout -k 5 $((120 * ${LOCKSTEP_PATIENCE:-1})) "$lab" "${@:2}" --out "$results" </dev/null >"$folder/out" 2>"$folder/err"
     ends "$?" "$1"
 }
 

@@ -5,7 +5,10 @@
 #                                 program at hand wrote, and is shown with it
 #     exits STATUS COMMAND...     `said` is what it wrote; any other status is a complaint
 #     says TEXT...                … that one of these is not in it
+#     $patience                   times as long as on an idle machine everything may take (LOCKSTEP_PATIENCE): CMake's, for time-outs,
+#                                 and for limits within a script
 failed=0
+patience=${LOCKSTEP_PATIENCE:-1}
 
 complain()
 {

@@ -50,7 +50,7 @@ run() # STATUS ARGUMENT...: `said` is what it wrote
 {
     rm -rf called results
     # It may wait for another run on this machine.
-    exits "$1" env "PATH=$folder/bin:$PATH" timeout 250 "$lab" --out results "${@:2}"
+    exits "$1" env "PATH=$folder/bin:$PATH" timeout $((250 * patience)) "$lab" --out results "${@:2}"
 }
 
 # Ranks are started, and run build/bin's own program, or nccl's or cuda's.

@@ -37,7 +37,7 @@ forget()
 card() # WORD...: measures a card, under what WORDs start
 {
     rm -rf results asked
-    said=$(timeout 60 "$@" bin/01_straggler --card-only --ranks 1 --backend mpi --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 \
+    said=$(timeout $((60 * patience)) "$@" bin/01_straggler --card-only --ranks 1 --backend mpi --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 \
         --out results 2>&1 </dev/null) || complain "$* 01_straggler: status $?"
 }
 
@@ -130,7 +130,7 @@ forget
 for words in --dry-run "--platform=blog --rounds=1 --cases=baseline"; do
     rm -rf results asked
     # shellcheck disable=SC2086 # several words
-    said=$(timeout 60 bin/01_straggler $words --out results 2>&1 </dev/null)
+    said=$(timeout $((60 * patience)) bin/01_straggler $words --out results 2>&1 </dev/null)
     asked 0
 done
 

@@ -5,6 +5,7 @@
 set -euo pipefail
 lab=$1 ranks=$2 scratch=$3 way=$4
 name=$(basename "$lab")
+patience=${LOCKSTEP_PATIENCE:-1}
 toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10)
 # What differs between labs: how many cases, the first, the one that is asked about, and another; then regular expressions
 # for those that run on one rank or on half of them (else: on all), that cut a batch in four, that train alike but add in
@@ -222,7 +223,7 @@ fi
 [ "$name" = 01_straggler ] || { echo "lab_test: $name on $ranks ranks of $way holds"; exit 0; }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export RES_OPTIONS="timeout:1 attempts:1" # one host needs no name server
-under_mpirun=(timeout 60 mpirun --oversubscribe --bind-to none -np "$ranks" "$lab" "${quick[@]}" --out "$out")
+under_mpirun=(timeout $((60 * patience)) mpirun --oversubscribe --bind-to none -np "$ranks" "$lab" "${quick[@]}" --out "$out")
 refused_under_mpirun() { # TEXT OPTION...
     local status=0
     "${under_mpirun[@]}" "${@:2}" >"$scratch/stdout" 2>"$scratch/stderr" || status=$?

@@ -20,7 +20,7 @@ launcher() # VERSION, and from standard input what it does when it is to start r
 run() # STATUS: of the lab; `said` is what it wrote to standard error
 {
     local status=0
-    PATH=$folder/bin:$PATH timeout 60 "$lab" --ranks 2 --backend mpi --quick --out results </dev/null >out 2>err || status=$?
+    PATH=$folder/bin:$PATH timeout $((60 * patience)) "$lab" --ranks 2 --backend mpi --quick --out results </dev/null >out 2>err || status=$?
     said=$(tr '\0' '@' <err)
     ((status == $1)) || complain "status $status, not $1"
 }
@@ -64,6 +64,7 @@ says "not Open MPI's" "'HYDRA build details:'" 'openmpi-bin'
 # What ranks write is passed on, as it comes; what stands between two rows of dashes is the launcher's.
 launcher 'mpirun (Open MPI) 9.9.9' <<END
 printf 'one\n%s\nnot this\n%s\ntwo -- %s\n' '$row' '$row' '${row:0:39}' >&2
+printf '[vm:15147] 1 more process has sent help\n[warn] Epoll\n[' >&2; sleep 0.1; printf 'vm] half\nten [of] them\n' >&2
 printf 'three' >&2; sleep 0.1; printf ' and four\n' >&2
 printf '%s' '$row' >&2; sleep 0.1; printf '\nnor that\n%s\n' '$row' >&2
 printf '%s\nand not this, but\n01_straggler: an end without its row\nlast\n' '$row' >&2
@@ -71,8 +72,9 @@ printf 'a table\n'
 exit 3
 END
 run 1
-[[ $said == "one"$'\n'"two -- ${row:0:39}"$'\n'"three and four"$'\n'"01_straggler: an end without its row"$'\n'"last"$'\n'* ]] ||
+[[ $said == "one"$'\n'"two -- ${row:0:39}"$'\n'"ten [of] them"$'\n'"three and four"$'\n'"01_straggler: an end without its row"$'\n'"last"$'\n'* ]] ||
     complain "what ranks wrote was not passed on as it was"
+says 'more process has sent help [warn] Epoll [vm] half' # at the end, where nobody else has said why
 [[ $said != *$'\n'"nor that"* && $said != *$'\n'"not this"* ]] || complain "the launcher's words were passed on"
 [[ $(<out) == "a table" ]] || complain "standard output: $(<out)"
 
@@ -92,7 +94,7 @@ says 'never ended'
 
 # Somebody who no longer listens ends nothing.
 launcher 'mpirun (Open MPI) 9.9.9' <<<'seq 1 20000; seq 1 20000 >&2; echo done >"$0.done"; exit 3'
-PATH=$folder/bin:$PATH timeout 60 "$lab" --ranks 2 --backend mpi --quick --out results </dev/null 2>/dev/null | head -n 1 >/dev/null
+PATH=$folder/bin:$PATH timeout $((60 * patience)) "$lab" --ranks 2 --backend mpi --quick --out results </dev/null 2>/dev/null | head -n 1 >/dev/null
 [[ -e bin/mpirun.done ]] || complain "the job did not come to its end"
 
 # An absent one.

@@ -61,9 +61,11 @@ static void denormals_count_as_zero(void **state)
     (void)state;
     const volatile float tiny = 1e-39F, smallest = 1.2e-38F, half = 0.5F;
     assert_true(bits_of(tiny) != 0);
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
     assert_true(bits_of(tiny * 1e10F) == 0);    /* what comes in */
     assert_true(bits_of(smallest * half) == 0); /* and what would come out */
+#else
+    (void)half; /* other processors are left as they are */
 #endif
     assert_true(smallest * 2 > smallest);
 }

@@ -14,7 +14,7 @@ run() # SECONDS ARGUMENT...: the lab's status, its words in files out and err, w
     local limit=$1 began=${EPOCHREALTIME/[.,]/}
     shift
     # The first mpirun and smpirun on the path are those below: they only tell that they were called.
-    PATH=$folder/bin:$PATH timeout "$limit" "$lab" "$@" </dev/null >out 2>err
+    PATH=$folder/bin:$PATH timeout $((limit * patience)) "$lab" "$@" </dev/null >out 2>err
     status=$?
     elapsed_ms=$(((${EPOCHREALTIME/[.,]/} - began) / 1000))
 }
