@@ -88,6 +88,13 @@ int job_ranks(void)
     return 0;
 }
 
+bool job_is_on_one_host(void)
+{
+    const char *ranks = getenv("OMPI_COMM_WORLD_SIZE"), *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    const char *nodes = getenv("SLURM_STEP_NUM_NODES");
+    return job_is_watched() || (ranks && here && atoi(ranks) == atoi(here)) || (!ranks && nodes && atoi(nodes) == 1);
+}
+
 void job_refuse_strangers(void)
 {
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS");

@@ -45,6 +45,9 @@ FILE *job_listen(const char *program, const char *argument, const char *options)
 /* Ranks of the job as the launchers that we meet tell them before MPI starts; 0 where they do not. */
 int job_ranks(void);
 
+/* Whether the launcher says, before MPI starts, that all ranks are on this host. */
+bool job_is_on_one_host(void);
+
 /* Ends the program with STATUS_USAGE in one of several tasks of srun, which cannot find each other as they were started: to
  * be called where there are no ranks, or just one. */
 void job_refuse_strangers(void);

@@ -45,20 +45,15 @@ const char *const *launcher_placing(bool has_own_cores)
 
 void launcher_set_environment(void)
 {
-    static const struct {
-        const char *name, *value;
-        int replace;
-    } variables[] = {
-        { "OMPI_ALLOW_RUN_AS_ROOT", "1", 1 },
-        { "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1 },
-        { "OMPI_MCA_btl_base_warn_component_unused", "0", 1 },
-        /* All ranks are on this host. Without it 5.0.7 says at every start that it finds no pair of interfaces. */
-        { "OMPI_MCA_btl_tcp_if_include", "lo", 0 },
-        /* One host needs no name server; an absent one is not waited for long. */
-        { "RES_OPTIONS", "timeout:1 attempts:1", 1 },
+    static const char *const variables[][2] = {
+        { "OMPI_ALLOW_RUN_AS_ROOT", "1" },
+        { "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1" },
+        { "OMPI_MCA_btl_base_warn_component_unused", "0" },
+        { "RES_OPTIONS",
+          "timeout:1 attempts:1" }, /* one host needs no name server; an absent one is not waited for long */
     };
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        setenv(variables[i].name, variables[i].value, variables[i].replace);
+        setenv(variables[i][0], variables[i][1], 1);
 }
 
 /* Every version puts its session files below TMPDIR; shared memory has a variable of its own. The component that shares it is

@@ -21,8 +21,7 @@ char *launcher_version(void);
 /* The options that place ranks: each bound to a core of its own, or all on all cores. NULL-terminated. */
 const char *const *launcher_placing(bool has_own_cores);
 
-/* Sets the variables that every job of ours runs with, in this process's environment. A person's own choice stands where it
- * is not about whether the job can run at all. */
+/* Sets the variables that every job of ours runs with, in this process's environment. */
 void launcher_set_environment(void);
 
 /* In the child that becomes the launcher: session files and the memory that ranks share lie in `folder`. */

@@ -20,10 +20,13 @@
 #include <unistd.h>
 
 /* Open MPI reads these when it starts; a value that is set stands. A waiting rank yields its core: a helper thread or
- * another rank may need it. */
+ * another rank may need it. Ranks of one host do not need its network; Open MPI 5.0.7 complains at every start that it finds no
+ * way through it (github.com/open-mpi/ompi, issue 14079). */
 static void set_defaults(void)
 {
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+    if (job_is_on_one_host())
+        setenv("OMPI_MCA_btl_tcp_if_include", "lo", 0);
     algorithm_choose(ALGORITHM_RING);
 }
 
