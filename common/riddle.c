@@ -153,7 +153,10 @@ static void tell_again(const struct riddle *r, char *const *arguments)
 static void put_rank(struct csv *csv, const char *name, int rank)
 {
     char text[16] = "";
-    snprintf(text, sizeof text, rank >= 0 ? "%d" : rank == RANK_NOBODY ? "nobody" : "", rank);
+    if (rank >= 0)
+        snprintf(text, sizeof text, "%d", rank);
+    else if (rank == RANK_NOBODY)
+        snprintf(text, sizeof text, "nobody");
     csv_text(csv, name, text);
 }
 

@@ -1,4 +1,5 @@
 /* A riddle: what is drawn, how it is named afterwards, how an answer is judged, and what the tables say for it. */
+#include "between.h"
 #include "blind.h"
 #include "die.h"
 #include "ending.h"
@@ -88,12 +89,12 @@ static void seeds_draw_every_case_and_rank_alike(void **state)
     for (int seed = 0; seed < 1200; seed++) {
         struct options o = riddle_of(seed);
         const struct variant *v = draw(&o, untyped);
-        assert_in_range(o.late_rank, 0, RANKS - 1);
+        assert_between(o.late_rank, 0, RANKS - 1);
         drawn[v - variants - 1][o.late_rank]++;
     }
     for (int i = 0; i < CANDIDATES; i++)
         for (int rank = 0; rank < RANKS; rank++)
-            assert_in_range(drawn[i][rank], 50, 150);
+            assert_between(drawn[i][rank], 50, 150);
 }
 
 static void a_seed_draws_the_same_again(void **state)

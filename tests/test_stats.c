@@ -1,4 +1,5 @@
 /* Statistics, the link's lines and the formulas of a step, against textbooks, sums done by hand and brute force. */
+#include "between.h"
 #include "link.h"
 #include "predict.h"
 #include "random.h"
@@ -147,8 +148,8 @@ static int count_covering(double memory)
 static void a_block_ratio_covers_the_truth(void **state)
 {
     (void)state;
-    assert_in_range(count_covering(0), 360, 396);
-    assert_in_range(count_covering(0.5), 340, 396);
+    assert_between(count_covering(0), 360, 396);
+    assert_between(count_covering(0.5), 340, 396);
 }
 
 static void equal_series_have_the_ratio_1(void **state)
@@ -286,7 +287,7 @@ static void assert_recovered(const struct segment *segments, int count)
         link.seconds[i] = segments[s].alpha + segments[s].beta * link.bytes[i];
     }
     link_fit(&link);
-    assert_in_range(link.pieces, count, LINK_PIECES_MOST);
+    assert_between(link.pieces, count, LINK_PIECES_MOST);
     for (int i = 0; i < SIZES; i++) {
         assert_near(link_seconds(&link, link.bytes[i]) / link.seconds[i], 1, 1e-9);
         const struct segment *s = &segments[segment_of[i]];
@@ -343,7 +344,7 @@ static void no_line_is_negative(void **state)
                 link.seconds[i] = 1e-6 * exp2(random_below(&random, 20000) / 1000.0);
             }
             link_fit(&link);
-            assert_in_range(link.pieces, 1,
+            assert_between(link.pieces, 1,
                             points < 6                      ? 1
                             : points / 3 < LINK_PIECES_MOST ? points / 3
                                                             : LINK_PIECES_MOST);
@@ -487,7 +488,7 @@ static void equal_ranks_get_equal_shares(void **state)
     predict_shares(fixed, pace, RANKS, 514, 1, shares);
     assert_int_equal(sum_of(shares, RANKS), 514);
     for (int r = 0; r < RANKS; r++)
-        assert_in_range(shares[r], 128, 129);
+        assert_between(shares[r], 128, 129);
 }
 
 /* A core of half the speed takes twice as long for everything. All end together at T where
@@ -500,9 +501,9 @@ static void a_core_of_half_the_speed_gets_half(void **state)
     int shares[RANKS];
     predict_shares(fixed, pace, RANKS, 512, 1, shares);
     assert_int_equal(sum_of(shares, RANKS), 512);
-    assert_in_range(shares[0], 70, 71);
+    assert_between(shares[0], 70, 71);
     for (int r = 1; r < RANKS; r++)
-        assert_in_range(shares[r], 147, 148);
+        assert_between(shares[r], 147, 148);
 }
 
 /* 40 ms buy 286 samples at 0.14 ms: even without work the stalled rank ends last, and no share can mend that. */
@@ -514,7 +515,7 @@ static void a_constant_stall_is_clamped_at_one_sample(void **state)
     predict_shares(fixed, pace, RANKS, 512, 1, shares);
     assert_int_equal(shares[0], 1);
     for (int r = 1; r < RANKS; r++)
-        assert_in_range(shares[r], 170, 171);
+        assert_between(shares[r], 170, 171);
     assert_int_equal(sum_of(shares, RANKS), 512);
 }
 

@@ -1,4 +1,5 @@
 /* The batches of a plan as rows of tokens: every row, what pads it, what it is scaled by, and where the loader begins. */
+#include "between.h"
 #include "text_loader.h"
 
 #include <math.h>
@@ -77,7 +78,7 @@ static void words_are_never_padding_and_alike_everywhere(void **state)
         words_of(example, again);
         assert_memory_equal(words, again, (size_t)lengths[example] * sizeof *words);
         for (int i = 0; i < lengths[example]; i++)
-            assert_in_range(words[i], 1, VOCAB - 1);
+            assert_between(words[i], 1, VOCAB - 1);
     }
     words_of(1, words);
     words_of(5, again);

@@ -2,6 +2,7 @@
  *
  * The published numbers were recomputed with the post's own Python functions and agree with its reports in every field;
  * what it did not run comes from a Python program of the same recipe that shares no line with this one. */
+#include "between.h"
 #include "tokens.h"
 
 #include "csv.h"
@@ -372,7 +373,7 @@ static void check_texts_are_dealt_once(struct dealt d)
 {
     int *times = count_dealt(d, -1), left_out = 0;
     for (int i = 0; i < d.corpus->count; i++) {
-        assert_in_range(times[i], 0, 1);
+        assert_between(times[i], 0, 1);
         left_out += !times[i];
     }
     assert_true(d.dealing.order == ORDER_GLOBAL ? left_out < d.recipe.ranks : left_out == 0);
@@ -427,9 +428,9 @@ static void assert_within_limit(struct dealt d, const struct token_batch *batch)
 {
     assert_true(batch->samples >= 1);
     if (d.dealing.limit == LIMIT_SAMPLES)
-        assert_in_range(batch->samples, 1, d.recipe.batch_size);
+        assert_between(batch->samples, 1, d.recipe.batch_size);
     if (d.dealing.limit == LIMIT_PADDED && batch->samples > 1)
-        assert_in_range(batch->padded, 1, d.recipe.max_tokens);
+        assert_between(batch->padded, 1, d.recipe.max_tokens);
     double middle = d.recipe.is_fixed ? d.recipe.fixed_length : (d.recipe.min_length + d.recipe.max_length) / 2.0;
     if (d.dealing.limit == LIMIT_PAIRS && batch->samples > 1)
         assert_true((double)batch->pairs <= d.recipe.max_tokens * middle);
@@ -447,7 +448,7 @@ static void check_batches(struct dealt d)
             incomplete += d.plan->batch[rank][step].samples < d.recipe.batch_size;
         }
         if (d.dealing.limit == LIMIT_SAMPLES)
-            assert_in_range(incomplete, 0, 1);
+            assert_between(incomplete, 0, 1);
     }
 }
 

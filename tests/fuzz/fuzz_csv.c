@@ -11,13 +11,16 @@ void fuzz_read(const char *path)
     char why[64];
     if (!csv_read(path, &table, why, sizeof why))
         return;
-    volatile double sum = 0;
+    double sum = 0;
     for (int row = -1; row <= table.rows; row++)
         for (int column = 0; column < table.columns && column < 8; column++) {
             const char *name = table.cell[column], *text = csv_field(&table, row, name);
             sum += csv_value(&table, row, name);
             sum += text ? csv_find(&table, name, text) : 0;
         }
+    static volatile double kept; /* or nothing of it would be read */
+    kept = sum;
+    (void)kept;
     for (int n = 0; n < 3; n++)
         free(csv_told(&table, "command", n));
     csv_free(&table);

@@ -1,0 +1,17 @@
+/* A whole number in a range, both ends included. (cmocka 2 has two names for it, before it was assert_in_range.) */
+#ifndef LOCKSTEP_BETWEEN_H
+#define LOCKSTEP_BETWEEN_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+static inline void assert_between(long long value, long long least, long long most)
+{
+    if (value < least || value > most)
+        fail_msg("%lld is not from %lld to %lld", value, least, most);
+}
+
+#endif
