@@ -106,7 +106,7 @@ void die(enum status status, const char *format, ...)
         nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
     }
     fflush(NULL);
-    _exit(status); /* at once, and where ranks share a process (world_sim.c) for all of them */
+    _exit((int)status); /* at once, and where ranks share a process (world_sim.c) for all of them */
 }
 
 void warn(const char *format, ...)

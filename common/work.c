@@ -46,7 +46,7 @@ struct cost work_cost(enum work_model model, enum work_pass pass, const char *(*
     struct cost cost = { { 0 } };
     for (int term = 0; term < COST_TERMS; term++) {
         char name[WORK_NAME];
-        name_cost(name, pass, term);
+        name_cost(name, (int)pass, term);
         const char *text = work_property(model, name, property);
         double seconds = 0;
         if (text && number_parse(text, &seconds))

@@ -21,7 +21,7 @@ static void pieces_cover_the_array_once(void **state)
             size_t end = 0;
             for (int i = 0; i < buckets.count; i++) {
                 assert_int_equal(buckets.at[i].begin, end);
-                assert_between(buckets.at[i].count, 1, most);
+                assert_between((long long)buckets.at[i].count, 1, (long long)most);
                 end += buckets.at[i].count;
             }
             assert_int_equal(end, floats);
@@ -41,7 +41,7 @@ static void none_starts_before_backward_has_it(void **state)
             for (int i = 0; i < buckets.count; i++) {
                 size_t end = buckets.at[i].begin + buckets.at[i].count;
                 size_t done = (size_t)(LAYERS - buckets.at[i].layer);
-                assert_between(done, 1, LAYERS);
+                assert_between((long long)done, 1, LAYERS);
                 assert_true(end * LAYERS <= floats * done);
                 assert_true(done == 1 || end * LAYERS > floats * (done - 1)); /* nor a layer later than it could */
             }
