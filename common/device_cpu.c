@@ -5,6 +5,7 @@
 #include "memory.h"
 
 #include <cblas.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,10 +34,27 @@ static void ignore_denormals(void)
 #endif
 }
 
+/* A matrix product as CBLAS has it. Another library may offer one of the same name and come first: SimGrid 4.1 brings along the
+ * plain loops of GSL (libgslcblas, by way of ns-3), which take twenty times as long. So it is looked up in OpenBLAS itself. */
+static __typeof__(cblas_sgemm) *multiply = cblas_sgemm;
+
+static void find_multiply(void)
+{
+    Dl_info openblas;
+    bool is_there = openblas_set_num_threads && dladdr((void *)(intptr_t)openblas_set_num_threads, &openblas) != 0;
+    void *library = is_there ? dlopen(openblas.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *own = library ? dlsym(library, "cblas_sgemm") : NULL;
+    if (own)
+        multiply = (__typeof__(multiply))(intptr_t)own;
+    if (library)
+        dlclose(library); /* it stays: this program is linked with it */
+}
+
 void device_open(int place, enum precision precision)
 {
     (void)place, (void)precision; /* options refuse any other than fp32 here */
     ignore_denormals();
+    find_multiply();
     if (openblas_set_num_threads)
         openblas_set_num_threads(1);
 }
@@ -128,17 +146,17 @@ void device_deliver(const struct device_inbox *inbox, size_t bytes)
 
 void device_multiply(float *out, const float *x, const float *w, int B, int N, int K)
 {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, B, N, K, 1, x, K, w, N, 0, out, N);
+    multiply(CblasRowMajor, CblasNoTrans, CblasNoTrans, B, N, K, 1, x, K, w, N, 0, out, N);
 }
 
 void device_multiply_back(float *out, const float *y, const float *w, int B, int N, int K)
 {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, B, K, N, 1, y, N, w, N, 0, out, K);
+    multiply(CblasRowMajor, CblasNoTrans, CblasTrans, B, K, N, 1, y, N, w, N, 0, out, K);
 }
 
 void device_multiply_outer(float *out, const float *x, const float *y, int B, int N, int K)
 {
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, K, N, B, 1, x, K, y, N, 0, out, N);
+    multiply(CblasRowMajor, CblasTrans, CblasNoTrans, K, N, B, 1, x, K, y, N, 0, out, N);
 }
 
 WIDE void device_gelu(float *restrict z, float *restrict slope, const float *restrict bias, int B, int N)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# usage: kernel_test.sh LAB TIME_PRODUCTS FOLDER: is OpenBLAS's fastest kernel tried for, taken, kept and told? A script in the
+# usage: kernel_test.sh LAB TIME_PRODUCTS FOLDER OTHER_CBLAS: is OpenBLAS's fastest kernel tried for, taken, kept and told? A script in the
 # place of TIME_PRODUCTS says how fast each is. Exits with 77 where OpenBLAS offers no second one. Works in FOLDER/kernel.
 set -uo pipefail
 
@@ -9,6 +9,7 @@ source "$(dirname "$0")/frame.sh"
 lab=$(realpath "$1")
 time_products=$(realpath "$2")
 folder=$(realpath -m "$3")/kernel
+planted=$(realpath "$4")
 unset OPENBLAS_CORETYPE
 
 seconds_are() # KERNEL=SECONDS...: another word than a number is what the script does instead
@@ -141,6 +142,14 @@ asked 0
 rm lib/cores/time_products
 card env
 takes "$own"
+
+# Another library's product of the same name, found before OpenBLAS's, is not used. (Sanitizers want to be loaded first.)
+if [[ ! ${ASAN_OPTIONS-}${TSAN_OPTIONS-} ]]; then
+    exits 33 env LD_PRELOAD="$planted" "$time_products" '8x8x8,nn'
+    says 'another CBLAS was used'
+    exits 0 env LD_PRELOAD="$planted" bin/01_straggler --ranks 1 --backend mpi --batch-size 8 --input-dim 64 --hidden-dim 64 \
+        --num-classes 10 --rounds 1 --out results
+fi
 
 cd /
 ((failed)) || rm -rf "$folder"
