@@ -55,10 +55,10 @@ row() # WHAT TRIED FAILED WORST_S WORDS
 job=(--batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --cases skew_ws4 --sleep-ms 5 --rounds 8 --deadline-s "$deadline"
     --backend mpi --out "$results")
 
-shape() # of the results: what a whole set of tables looks like, whatever was measured
+shape() # of the results: what a whole set of tables looks like, whatever was measured (a card that was disturbed has a line more)
 {
     (cd "$results" && find . -type f ! -name .lock | sort &&
-        for file in 01_straggler/{summary,ranks,rounds,spans}.csv; do grep -c . "$file"; done &&
+        for file in 01_straggler/{summary,ranks,rounds,spans}.csv; do grep -c '^[^#]' "$file"; done &&
         for file in 01_straggler/*.csv; do tail -c 1 "$file" | od -An -c; done && tail -c 3 01_straggler/trace.json)
 }
 
