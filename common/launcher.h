@@ -1,8 +1,9 @@
-/* launcher: what starts real ranks on this machine, Open MPI's mpirun, as the one that is installed here says of itself. All
- * that is known of its options and of the variables that configure it stands here, so that another version is one change.
+/* launcher: Open MPI's mpirun, which starts real ranks on this machine. Its options, and the variables that configure it, stand
+ * in this file alone, so that another version needs one change. (Variables that the library reads in a rank: world_mpi.c,
+ * algorithm.c.)
  *
- * Tried with Open MPI 4.1.4, 5.0.7 and 6.0.0rc2: all of them take the same options and variables. They differ in what they
- * write, which launcher_output.h keeps apart from what the ranks write. */
+ * Open MPI 4.1.4, 5.0.7 and 6.0.0rc2 were tried: all take the same options and variables. They differ in what they write;
+ * launcher_output.h keeps that apart from what the ranks write. */
 #ifndef LOCKSTEP_LAUNCHER_H
 #define LOCKSTEP_LAUNCHER_H
 
@@ -11,20 +12,20 @@
 /* The program, as it is looked for on the path. */
 extern const char launcher_program[];
 
-/* Asks the launcher for its version. Ends the program with STATUS_CANNOT where it is not Open MPI's. One that is missing is
- * found out when it is started. */
+/* Asks mpirun for its version, and ends the program with STATUS_CANNOT unless it is Open MPI's. (A missing one is noticed when
+ * it is started.) */
 void launcher_check(void);
 
-/* The first line of what the launcher answers to --version; blank when it answers nothing. Free it. */
+/* The first line that `mpirun --version` prints; blank where there is none. Free it. */
 char *launcher_version(void);
 
-/* The options that place ranks: each bound to a core of its own, or all on all cores. NULL-terminated. */
+/* The options that bind each rank to a core of its own, or let all ranks run on all cores. NULL-terminated. */
 const char *const *launcher_placing(bool has_own_cores);
 
 /* Sets the variables that every job of ours runs with, in this process's environment. */
 void launcher_set_environment(void);
 
-/* In the child that becomes the launcher: session files and the memory that ranks share lie in `folder`. */
+/* In the child that becomes mpirun: puts Open MPI's session files, and the memory that ranks share, into `folder`. */
 void launcher_share_in(const char *folder);
 
 #endif

@@ -26,9 +26,13 @@ struct launcher_output {
     int out[ENDS], error[ENDS];
     int ending; /* an eventfd: the job has ended */
     pthread_t thread;
-    bool has_ranks;                                       /* wrote to standard error */
-    enum { RANKS, LINE_OF_LAUNCHER, BETWEEN_ROWS } whose; /* what comes now */
-    bool is_in_line;                                      /* of ranks: something of it has been passed on */
+    bool has_ranks; /* wrote to standard error */
+    enum {
+        RANKS,
+        IN_BRACKETS,
+        BETWEEN_ROWS
+    } whose;         /* what comes now: a line that begins with a bracket may be either's */
+    bool is_in_line; /* of ranks: something of it has been passed on */
     size_t dashes;   /* seen in a row, and held back until it is clear what they are */
     char line[LINE]; /* of the launcher's words: what stands in it so far */
     size_t length;
@@ -78,6 +82,16 @@ static bool is_ours(const struct launcher_output *o)
            strncmp(o->line + name, ": ", 2) == 0;
 }
 
+/* "[host:4242] ..." and "[host][[62360,1],0] ..." are of Open MPI, in mpirun or in a rank; "[warn] ..." of libevent, below it. */
+static bool is_of_library(const char *line, size_t length)
+{
+    char text[LINE + 1], end = 0;
+    snprintf(text, sizeof text, "%.*s", (int)length, line);
+    int process = 0;
+    return (sscanf(text, "[%*[^]:]:%d%c", &process, &end) == 2 && end == ']') ||
+           (sscanf(text, "[%*[^]]][[%d%c", &process, &end) == 2 && end == ',') || strncmp(text, "[warn] ", 7) == 0;
+}
+
 /* What goes on to the person, of one read. */
 struct passed {
     size_t count;
@@ -91,24 +105,23 @@ static void quote(struct launcher_output *o, char c, struct passed *passed)
             o->line[o->length++] = c;
         return;
     }
-    bool has_lost_row = is_ours(o);
-    if (has_lost_row) {
+    bool is_of_rank = o->whose == IN_BRACKETS ? !is_of_library(o->line, o->length) : is_ours(o);
+    if (is_of_rank) {
         o->line[o->length++] = '\n';
         memcpy(passed->bytes + passed->count, o->line, o->length);
         passed->count += o->length;
     } else {
         keep_line(o);
     }
-    if (has_lost_row || o->whose == LINE_OF_LAUNCHER)
+    if (is_of_rank || o->whose == IN_BRACKETS)
         o->whose = RANKS;
     o->length = 0;
 }
 
-/* "[host:4242] ...": a line of the launcher's, or of the library in a rank; ours begin otherwise. */
 static void sort(struct launcher_output *o, char c, struct passed *passed)
 {
     if (o->whose == RANKS && !o->is_in_line && c == '[')
-        o->whose = LINE_OF_LAUNCHER;
+        o->whose = IN_BRACKETS;
     if (o->whose == RANKS) {
         passed->bytes[passed->count++] = c;
         o->is_in_line = c != '\n';
@@ -228,6 +241,8 @@ void launcher_output_finish(struct launcher_output *o)
     pthread_join(o->thread, NULL);
     struct passed left = { 0 };
     let_go(o, &left);
+    if (o->whose == IN_BRACKETS && o->length > 0)
+        quote(o, '\n', &left);
     pass_on(STDERR_FILENO, left.bytes, left.count);
     keep_line(o);
     size_t kept = strlen(o->words);

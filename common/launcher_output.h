@@ -1,9 +1,9 @@
-/* launcher_output: what a job writes, on its way to the person. Ranks write through their launcher, whose own words come in
- * between: when a rank fails, it explains at length what the supervisor says in one line.
+/* launcher_output: passes what the ranks write on to the terminal. Ranks write through their launcher, and the launcher writes
+ * too: when a rank fails, it explains at length what the supervisor says in one line.
  *
- * Open MPI's launchers put their words between two rows of dashes, or on a line that begins with a bracket, as the library in
- * the ranks does. Those are kept back here, to be quoted when a job ends and no rank has said why; all else is passed on as it
- * comes. (Options that silence the launcher differ from version to version. Who wants to read it all starts the lab by mpirun.) */
+ * Open MPI writes between two rows of dashes, or on lines that begin with "[host:process]". These are kept back here, and quoted
+ * when a job ends and no rank has said why. All else is passed on as it comes. (Options that silence the launcher differ from
+ * version to version.) To see everything: mpirun -np 4 build/bin/01_straggler. */
 #ifndef LOCKSTEP_LAUNCHER_OUTPUT_H
 #define LOCKSTEP_LAUNCHER_OUTPUT_H
 
@@ -11,7 +11,7 @@
 
 struct launcher_output;
 
-/* Pipes for a job's standard output and error. Ends the program where there are none to be had. */
+/* Makes pipes for a job's standard output and error, or ends the program. */
 struct launcher_output *launcher_output_open(void);
 
 /* In the child, before it becomes the launcher: its standard output and error are these. */

@@ -1,5 +1,6 @@
 /* property_sim: the properties that a platform file gives to its hosts and to its outermost zone, as SimGrid tells them.
- * Versions of SimGrid differ in how they are asked; CMakeLists.txt finds out how, and only this file knows. */
+ * SimGrid's
+ * versions have different functions for it; CMake finds out which there are, and only property_sim.c makes use of that. */
 #ifndef LOCKSTEP_PROPERTY_SIM_H
 #define LOCKSTEP_PROPERTY_SIM_H
 

@@ -1,5 +1,5 @@
-/* rank_watch: wakes the supervisor as soon as a rank's process ends. A launcher ends the others soon after: the rank that died
- * first is the one to name. */
+/* rank_watch: wakes the supervisor as soon as a rank's process ends. After one rank died mpirun kills the others, and the
+ * supervisor has to name the first. */
 #ifndef LOCKSTEP_RANK_WATCH_H
 #define LOCKSTEP_RANK_WATCH_H
 
@@ -9,7 +9,8 @@
 
 struct rank_watch;
 
-/* Watches the processes of so many ranks, as they come to the board, and for these signals, which must be blocked. */
+/* Watches the processes of `ranks` ranks, as each one writes itself on the board (board.h), and for these signals, which must be
+ * blocked. */
 struct rank_watch *rank_watch_open(struct board *board, int ranks, const sigset_t *signals);
 void rank_watch_close(struct rank_watch *watch);
 

@@ -64,7 +64,8 @@ says "not Open MPI's" "'HYDRA build details:'" 'openmpi-bin'
 # What ranks write is passed on, as it comes; what stands between two rows of dashes is the launcher's.
 launcher 'mpirun (Open MPI) 9.9.9' <<END
 printf 'one\n%s\nnot this\n%s\ntwo -- %s\n' '$row' '$row' '${row:0:39}' >&2
-printf '[vm:15147] 1 more process has sent help\n[warn] Epoll\n[' >&2; sleep 0.1; printf 'vm] half\nten [of] them\n' >&2
+printf '[vm:15147] 1 more process has sent help\n[warn] Epoll\n[' >&2; sleep 0.1; printf 'vm][[62360,1],0][btl_tcp.c] half\nten [of] them\n' >&2
+printf '[rank 0] a line of a learner\n[rank:0 too\n' >&2
 printf 'three' >&2; sleep 0.1; printf ' and four\n' >&2
 printf '%s' '$row' >&2; sleep 0.1; printf '\nnor that\n%s\n' '$row' >&2
 printf '%s\nand not this, but\n01_straggler: an end without its row\nlast\n' '$row' >&2
@@ -72,9 +73,9 @@ printf 'a table\n'
 exit 3
 END
 run 1
-[[ $said == "one"$'\n'"two -- ${row:0:39}"$'\n'"ten [of] them"$'\n'"three and four"$'\n'"01_straggler: an end without its row"$'\n'"last"$'\n'* ]] ||
+[[ $said == "one"$'\n'"two -- ${row:0:39}"$'\n'"ten [of] them"$'\n'"[rank 0] a line of a learner"$'\n'"[rank:0 too"$'\n'"three and four"$'\n'"01_straggler: an end without its row"$'\n'"last"$'\n'* ]] ||
     complain "what ranks wrote was not passed on as it was"
-says 'more process has sent help [warn] Epoll [vm] half' # at the end, where nobody else has said why
+says 'more process has sent help [warn] Epoll [vm][[62360,1],0][btl_tcp.c] half' # at the end, where nobody else has said why
 [[ $said != *$'\n'"nor that"* && $said != *$'\n'"not this"* ]] || complain "the launcher's words were passed on"
 [[ $(<out) == "a table" ]] || complain "standard output: $(<out)"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# usage: digests_test.sh BIN PLATFORMS FOLDER [write]: are the tables that nothing was measured for, byte by byte, those of every
-# other system? That is all tables of every lab on every modelled machine, and the batches of lab 05. Lines at a table's head,
-# which tell version and command, do not count. Compares with digests.txt beside this script, or with `write` makes it anew.
+# usage: digests_test.sh BIN PLATFORMS FOLDER [write]: are the tables for which nothing is measured byte-identical to those of
+# every other system? These are all tables of every lab on every modelled machine, and the batches of lab 05, without the lines at
+# a table's head, which tell version and command. Compares with digests.txt beside this script; `write` makes that anew.
 # Works in FOLDER/digests.
 set -uo pipefail
 
