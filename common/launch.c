@@ -269,7 +269,7 @@ static int judge_end(const struct command *command, int status, const struct job
              job->output ? "openmpi-bin" : "libsimgrid-dev");
         return STATUS_CANNOT;
     }
-    if (has_refused(job)) {
+    if (code != STATUS_RIGHT && has_refused(job)) {
         tell_refused(command, code, job);
         return STATUS_WRONG;
     }

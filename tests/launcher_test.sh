@@ -54,6 +54,12 @@ run 1
 one_line
 says 'could not start the ranks (status 77)' 'There are not enough slots'
 
+# Words that mean nothing where all ended well: the ranks' end is what counts.
+launcher 'mpirun (Open MPI) 9.9.9' <<<'printf "[vm:12] Unable to find reachable pairing\n" >&2'
+run 1
+one_line
+says 'mpirun ended well, but the ranks did not come to their end'
+
 # One of another MPI would start programs that do not see each other.
 launcher 'HYDRA build details:' <<<'echo started >"$0.started"'
 run 77
