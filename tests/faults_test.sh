@@ -85,7 +85,7 @@ ends() # STATUS SECONDS TEXT
     wait "$supervisor"
     status=$?
     # Progress may have gone on. Under a launcher that is not ours all that it says comes too.
-    said=$(tail -n +$((lines_before + 1)) "$folder/err" | grep -av ': round [0-9]')
+    said=$(tail -n +$((lines_before + 1)) "$folder/err" | tr -d '\0' | grep -av ': round [0-9]')
     [[ $backend != foreign ]] || said=$(grep -a "^$(basename "$lab"): " <<<"$said")
     printf '%-24s %5d ms, status %d: %s\n' "$fault" "$elapsed" "$status" "$said"
     ((status == $1)) || complain "status $status, not $1"
