@@ -56,7 +56,7 @@ ranks_live() # any that was found still runs
 {
     local rank
     for rank in "${ranks[@]}"; do
-        grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$rank/status" && return
+        grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$rank/status" && return
     done
     return 1
 }
@@ -71,5 +71,5 @@ end_launcher() # SECONDS: sets status
     kill -KILL "$supervisor" 2>/dev/null
     wait "$supervisor" 2>/dev/null
     status=$?
-    for _ in {1..100}; do ! ranks_live || sleep 0.05; done # it may end before them: Open MPI 5 up to two seconds, seen beside a build
+    for _ in {1..40}; do ! ranks_live || sleep 0.05; done # it may end a little before them
 }
