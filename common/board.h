@@ -53,7 +53,8 @@ void board_leave_early(struct board *board);
 /* This rank ends, and means to. */
 void board_finish(struct board *board);
 
-/* The process of a rank, 0 before it has come; and for whoever sees that it has ended: unless it meant to, it is gone. */
+/* The process of a rank, 0 before the rank has joined. The supervisor notes that it has ended: unless the rank meant to, it is
+ * gone. */
 int board_process(const struct board *board, int rank);
 void board_note_end(struct board *board, int rank);
 

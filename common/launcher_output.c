@@ -41,7 +41,7 @@ struct launcher_output {
 
 /* --- to the person ---------------------------------------------------------------------------------------------- */
 
-/* Whoever listened may be gone; the job goes on all the same. */
+/* The reader of our output may have closed it; the job goes on all the same. */
 static void pass_on(int to, const char *bytes, size_t count)
 {
     while (count > 0) {
@@ -227,7 +227,7 @@ void launcher_output_follow(struct launcher_output *o)
     fcntl(o->out[0], F_SETFL, O_NONBLOCK);
     fcntl(o->error[0], F_SETFL, O_NONBLOCK);
     sigset_t all, before;
-    sigfillset(&all); /* signals are the supervisor's; that nobody listens any more, a failed write tells */
+    sigfillset(&all); /* signals are the supervisor's; a write into a closed pipe fails, and raises nothing here */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&o->thread, NULL, follow, o);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -81,7 +81,7 @@ END
 run 1
 [[ $said == "one"$'\n'"two -- ${row:0:39}"$'\n'"ten [of] them"$'\n'"[rank 0] a line of a learner"$'\n'"[rank:0 too"$'\n'"three and four"$'\n'"01_straggler: an end without its row"$'\n'"last"$'\n'* ]] ||
     complain "what ranks wrote was not passed on as it was"
-says 'more process has sent help [warn] Epoll [vm][[62360,1],0][btl_tcp.c] half' # at the end, where nobody else has said why
+says 'more process has sent help [warn] Epoll [vm][[62360,1],0][btl_tcp.c] half' # at the end, where no rank has said why
 [[ $said != *$'\n'"nor that"* && $said != *$'\n'"not this"* ]] || complain "the launcher's words were passed on"
 [[ $(<out) == "a table" ]] || complain "standard output: $(<out)"
 
@@ -99,7 +99,7 @@ said=$(tail -n +20001 err)
 says 'never ended'
 (($(tail -n +20001 err | wc -l) == 1)) || complain "more than one line at the end"
 
-# Somebody who no longer listens ends nothing.
+# A reader that closes standard output does not end the job.
 launcher 'mpirun (Open MPI) 9.9.9' <<<'seq 1 20000; seq 1 20000 >&2; echo done >"$0.done"; exit 3'
 PATH=$folder/bin:$PATH timeout $((60 * patience)) "$lab" --ranks 2 --backend mpi --quick --out results </dev/null 2>/dev/null | head -n 1 >/dev/null
 [[ -e bin/mpirun.done ]] || complain "the job did not come to its end"
