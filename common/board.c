@@ -1,6 +1,7 @@
 #include "board.h"
 
 #include "die.h"
+#include "hot.h"
 #include "memory.h"
 #include "run.h"
 
@@ -102,7 +103,7 @@ void board_close(struct board *board)
 }
 
 /* Nobody else counts here. Who enters a second time, to say where it is, stays inside. */
-static void count_move(struct line *mine, bool inside)
+HOT static void count_move(struct line *mine, bool inside)
 {
     unsigned moves = atomic_load_explicit(&mine->moves, memory_order_relaxed) + 1;
     moves += (moves % 2 != 0) != inside;
@@ -114,7 +115,7 @@ static bool is_inside(const struct line *line)
     return atomic_load(&line->moves) % 2 != 0;
 }
 
-void board_enter(struct board *board, const struct call *call)
+HOT void board_enter(struct board *board, const struct call *call)
 {
     if (!board || !board->mine)
         return;
@@ -122,7 +123,7 @@ void board_enter(struct board *board, const struct call *call)
     count_move(board->mine, true);
 }
 
-void board_leave(struct board *board)
+HOT void board_leave(struct board *board)
 {
     if (!board || !board->mine)
         return;

@@ -5,6 +5,7 @@
 #include "device.h"
 #include "die.h"
 #include "engine.h"
+#include "hot.h"
 #include "memory.h"
 #include "spans.h"
 #include "world.h"
@@ -78,7 +79,7 @@ void collective_close(struct collective *c)
 
 /* Evenly spread: the first check has the buffer's last element, and each goes a run further. When all had their turn runs are
  * counted from the buffer's begin, and then from its end again, for the elements that no run had. */
-static struct sample choose_sample(size_t elements, size_t n)
+HOT static struct sample choose_sample(size_t elements, size_t n)
 {
     if (elements <= CHECKED_MOST)
         return (struct sample){ .run = elements, .stride = 1, .runs = elements > 0 };
@@ -119,7 +120,7 @@ static void take_sample(float *out, enum wire wire, const void *buffer, struct s
 
 /* Before a sum: what a check of it will look at, if it would else be gone. In the order of the device's work, and without a
  * new buffer but for the first time, as a step may be measured. */
-static void keep(struct collective *c, struct kept *kept, const struct sum *sum)
+HOT static void keep(struct collective *c, struct kept *kept, const struct sum *sum)
 {
     kept->of.runs = 0;
     if (c->check == CHECK_NOTHING || sum->send != sum->receive || sum->count == 0)
@@ -184,12 +185,12 @@ static void check_sum(struct collective *c, const struct sum *sum, const struct 
     free(all);
 }
 
-static int step_of(const struct collective *c)
+HOT static int step_of(const struct collective *c)
 {
     return c->spans ? c->spans->step : -1;
 }
 
-static struct sum next_sum(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
+HOT static struct sum next_sum(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
 {
     return (struct sum){
         .wire = wire, .send = send, .receive = receive, .count = count, .sequence = c->sequence++, .step = step_of(c)
@@ -197,19 +198,19 @@ static struct sum next_sum(struct collective *c, enum wire wire, const void *sen
 }
 
 /* Tells the others where this rank is. */
-static void enter(const struct collective *c, int sequence, size_t bytes)
+HOT static void enter(const struct collective *c, int sequence, size_t bytes)
 {
     board_enter(c->board,
                 &(struct call){ .sequence = sequence, .ranks = c->ranks, .step = step_of(c), .bytes = bytes });
 }
 
-static void leave(const struct collective *c)
+HOT static void leave(const struct collective *c)
 {
     board_leave(c->board);
 }
 
 /* Of a sum, when it is there. */
-static void have_ended(struct collective *c, const struct sum *sum, const struct kept *kept)
+HOT static void have_ended(struct collective *c, const struct sum *sum, const struct kept *kept)
 {
     c->last = *sum;
     c->last_kept = kept;
@@ -223,7 +224,7 @@ void collective_sum_by(struct collective *c, collective_way *way, void *argument
     c->way_argument = argument;
 }
 
-static void carry_out(struct collective *c, const struct sum *sum)
+HOT static void carry_out(struct collective *c, const struct sum *sum)
 {
     if (!c->way || sum->wire != WIRE_F32) {
         engine_sum(c->engine, sum);
@@ -234,7 +235,7 @@ static void carry_out(struct collective *c, const struct sum *sum)
     c->way(c->way_argument, sum->receive, sum->count);
 }
 
-void collective_sum(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
+HOT void collective_sum(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
 {
     struct sum sum = next_sum(c, wire, send, receive, count);
     struct span *span = spans_collective(c->spans, SPAN_ALL_REDUCE, sum.sequence, sum_bytes(&sum));
@@ -313,7 +314,7 @@ void collective_barrier(struct collective *c)
     }
 }
 
-void collective_check(struct collective *c, enum check check)
+HOT void collective_check(struct collective *c, enum check check)
 {
     c->check = check;
 }

@@ -60,6 +60,12 @@ void csv_number(struct csv *csv, const char *name, double value)
     fputs(text, csv->out);
 }
 
+void csv_ratio(struct csv *csv, const char *name, double value)
+{
+    if (begin_field(csv, name) && !isnan(value))
+        fprintf(csv->out, "%.9g", value);
+}
+
 void csv_ms(struct csv *csv, const char *name, double seconds)
 {
     if (begin_field(csv, name) && !isnan(seconds))

@@ -21,6 +21,9 @@ void csv_integer(struct csv *csv, const char *name, long value);
 void csv_index(struct csv *csv, const char *name, long value);
 /* A short decimal that reads back as `value`; blank for NaN. */
 void csv_number(struct csv *csv, const char *name, double value);
+/* A quotient of times, such as a ratio or a rate, with nine significant digits; blank for NaN. Processors and libm round
+ * what lies beyond them in different ways (fused multiply-adds), and times themselves are written to the nanosecond. */
+void csv_ratio(struct csv *csv, const char *name, double value);
 /* Seconds as milliseconds with six decimals (nanoseconds); blank for NaN. */
 void csv_ms(struct csv *csv, const char *name, double seconds);
 /* Ends the row. Returns true when it was the line of names: the caller then writes the same row again. */

@@ -1,6 +1,7 @@
 /* What devices that work when they are told have in common: nothing is ever still to come, and MPI reads their memory. */
 #include "device.h"
 
+#include "hot.h"
 #include "world.h"
 
 void device_close(void)
@@ -17,7 +18,7 @@ const char *device_about(void)
     return "";
 }
 
-double device_moment(void)
+HOT double device_moment(void)
 {
     return world_now();
 }
@@ -32,7 +33,7 @@ void device_expect(size_t moments)
     (void)moments;
 }
 
-void device_wait(void)
+HOT void device_wait(void)
 {
 }
 

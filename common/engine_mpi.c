@@ -2,6 +2,7 @@
 #include "message.h"
 
 #include "device.h"
+#include "hot.h"
 #include "memory.h"
 #include "world.h"
 #include "world_mpi.h"
@@ -39,7 +40,7 @@ void engine_close(struct engine *engine)
     free(engine);
 }
 
-void engine_sum(struct engine *engine, const struct sum *sum)
+HOT void engine_sum(struct engine *engine, const struct sum *sum)
 {
     struct message m = message_begin(engine->messages, BLOCKING, sum);
     MPI_Allreduce(m.send, m.receive, m.count, m.type, m.add, engine->world->comm);

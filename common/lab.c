@@ -15,6 +15,7 @@
 #include "footprint.h"
 #include "gather.h"
 #include "hosts.h"
+#include "hot.h"
 #include "interference.h"
 #include "job.h"
 #include "kernel.h"
@@ -304,7 +305,7 @@ bool lab_next_block(struct lab *lab, struct options *options)
 }
 
 /* Sums are checked while warming up; the check's own exchange is not measured. And so is, afterwards, the last one. */
-static enum check check_in(const struct lab *lab, int step)
+HOT static enum check check_in(const struct lab *lab, int step)
 {
     if (!device_computes())
         return CHECK_NOTHING;
@@ -319,7 +320,7 @@ static double queued_so_far(void)
     return world_is_simulated() ? (double)NAN : interference_queued();
 }
 
-bool lab_next_step(struct lab *lab)
+HOT bool lab_next_step(struct lab *lab)
 {
     lab->step++;
     lab->spans.step = lab->step;
@@ -341,7 +342,7 @@ bool lab_next_step(struct lab *lab)
     return false;
 }
 
-void lab_phase(struct lab *lab, enum span_kind kind)
+HOT void lab_phase(struct lab *lab, enum span_kind kind)
 {
     if (kind == SPAN_DATA || kind == SPAN_HOST)
         device_wait();

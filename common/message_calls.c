@@ -4,6 +4,7 @@
 #include "bf16.h"
 #include "device.h"
 #include "die.h"
+#include "hot.h"
 #include "memory.h"
 #include "wide.h"
 #include "world.h"
@@ -106,7 +107,7 @@ static void stage_sum(struct stage *stage, const struct sum *sum)
     device_fetch(stage->memory, sum->send, bytes);
 }
 
-struct message message_begin(struct messages *m, int slot, const struct sum *sum)
+HOT struct message message_begin(struct messages *m, int slot, const struct sum *sum)
 {
     refuse_too_large(sum);
     bool is_f32 = sum->wire == WIRE_F32;
@@ -127,7 +128,7 @@ struct message message_begin(struct messages *m, int slot, const struct sum *sum
     return message;
 }
 
-void message_end(struct messages *m, int slot, const struct sum *sum)
+HOT void message_end(struct messages *m, int slot, const struct sum *sum)
 {
     if (!device_is_at_hand())
         device_put_later(sum->receive, m->stage[slot].memory, sum_bytes(sum));

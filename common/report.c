@@ -58,9 +58,9 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_ms(csv, "slowest_step_ms", s->slowest_step);
     csv_ms(csv, "median_step_ms", s->median_step);
     csv_ms(csv, "p95_step_ms", s->p95_step);
-    csv_number(csv, "samples_per_s", report_samples(o) / s->slowest_step);
-    csv_number(csv, "useful_tokens_per_s", tokens ? tokens->useful / s->slowest_step : NAN);
-    csv_number(csv, "padded_tokens_per_s", tokens ? tokens->padded / s->slowest_step : NAN);
+    csv_ratio(csv, "samples_per_s", report_samples(o) / s->slowest_step);
+    csv_ratio(csv, "useful_tokens_per_s", tokens ? tokens->useful / s->slowest_step : NAN);
+    csv_ratio(csv, "padded_tokens_per_s", tokens ? tokens->padded / s->slowest_step : NAN);
     csv_number(csv, "padding_ratio", tokens ? tokens->padding_ratio : NAN);
     csv_ms(csv, "rank_skew_ms", s->rank_skew);
     csv_number(csv, "rank_token_spread", tokens ? tokens->spread : NAN);
@@ -74,16 +74,16 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_index(csv, "blamed_rank", s->blamed_rank);
     csv_ms(csv, "blamed_wait_ms", s->blamed_wait);
     csv_ms(csv, "what_if_ms", s->what_if);
-    csv_number(csv, "efficiency", report_efficiency(report, o));
+    csv_ratio(csv, "efficiency", report_efficiency(report, o));
     csv_ms(csv, "predicted_step_ms", prediction_step(&o->prediction));
     csv_text(csv, "predicted_kind",
              report->has_only_spans        ? ""
              : report->is_modelled         ? "platform"
              : o->prediction.is_timeshared ? "timeshared"
                                            : "card");
-    csv_number(csv, "vs_baseline", s->vs_baseline.value);
-    csv_number(csv, "vs_baseline_low", report->has_intervals ? s->vs_baseline.low : NAN);
-    csv_number(csv, "vs_baseline_high", report->has_intervals ? s->vs_baseline.high : NAN);
+    csv_ratio(csv, "vs_baseline", s->vs_baseline.value);
+    csv_ratio(csv, "vs_baseline_low", report->has_intervals ? s->vs_baseline.low : NAN);
+    csv_ratio(csv, "vs_baseline_high", report->has_intervals ? s->vs_baseline.high : NAN);
     csv_number(csv, "loss", s->loss);
     csv_text(csv, "numerics", numerics_names[report->is_modelled ? NUMERICS_UNKNOWN : s->numerics]);
     csv_index(csv, "oversubscribed", report->has_only_spans ? -1 : o->shares_cores);
@@ -110,7 +110,7 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
     csv_ms(csv, "caused_wait_ms", sum->caused / steps);
     csv_ms(csv, "queued_ms", o->run.batch_size ? t->queued[rank] / steps : (double)NAN);
     csv_ms(csv, "blog_compute_ms", (sum->step - sum->phase[SPAN_DATA]) / steps);
-    csv_number(csv, "last_share", last > 0 ? sum->last / last : NAN);
+    csv_ratio(csv, "last_share", last > 0 ? sum->last / last : NAN);
     csv_number(csv, "loss", o->run.batch_size ? t->loss[rank] : (double)NAN);
     csv_number(csv, "tokens", o->tokens ? o->tokens->useful_of[rank] : NAN);
     csv_number(csv, "samples",
@@ -129,7 +129,7 @@ static void put_round(struct csv *csv, const struct report *report, const struct
     csv_text(csv, "case", o->name);
     csv_integer(csv, "round", round);
     csv_ms(csv, "slowest_step_ms", step);
-    csv_number(csv, "vs_baseline", held_against > 0 ? step / held_against : NAN);
+    csv_ratio(csv, "vs_baseline", held_against > 0 ? step / held_against : NAN);
 }
 
 void report_write_tables(const struct report *report)

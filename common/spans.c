@@ -3,6 +3,7 @@
 #include "clocks.h"
 #include "device.h"
 #include "die.h"
+#include "hot.h"
 #include "memory.h"
 
 #include <stdlib.h>
@@ -50,7 +51,7 @@ void spans_restart(struct spans *spans, int round, int variant)
     device_align();
 }
 
-static struct span *append(struct spans *spans, enum span_kind kind)
+HOT static struct span *append(struct spans *spans, enum span_kind kind)
 {
     if (spans->count == spans->capacity)
         die(STATUS_WRONG, "more than %d spans in one block; use fewer --steps", spans->capacity);
@@ -61,14 +62,14 @@ static struct span *append(struct spans *spans, enum span_kind kind)
     return span;
 }
 
-void spans_end(struct spans *spans, double now)
+HOT void spans_end(struct spans *spans, double now)
 {
     if (spans->open >= 0)
         spans->at[spans->open].end = now;
     spans->open = -1;
 }
 
-void spans_phase(struct spans *spans, enum span_kind kind, double now)
+HOT void spans_phase(struct spans *spans, enum span_kind kind, double now)
 {
     spans_end(spans, now);
     struct span *span = append(spans, kind);
@@ -97,7 +98,7 @@ void spans_translate(struct spans *spans, const struct clocks *clocks)
     }
 }
 
-struct span *spans_collective(struct spans *spans, enum span_kind kind, int sequence, size_t bytes)
+HOT struct span *spans_collective(struct spans *spans, enum span_kind kind, int sequence, size_t bytes)
 {
     if (!spans)
         return NULL;

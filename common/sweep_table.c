@@ -14,8 +14,8 @@ static void write_row(struct csv *csv, const struct card *card, int ranks, doubl
         csv_number(csv, "bytes", bytes);
         csv_ms(csv, "time_ms", seconds);
         csv_ms(csv, "card_ms", card_allreduce(card, ranks, bytes));
-        csv_number(csv, "algbw_GB_per_s", rate);
-        csv_number(csv, "busbw_GB_per_s", 2.0 * (ranks - 1) / ranks * rate);
+        csv_ratio(csv, "algbw_GB_per_s", rate);
+        csv_ratio(csv, "busbw_GB_per_s", 2.0 * (ranks - 1) / ranks * rate);
     } while (csv_end_row(csv));
 }
 

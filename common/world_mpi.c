@@ -6,6 +6,7 @@
 #include "cores.h"
 #include "die.h"
 #include "hosts.h"
+#include "hot.h"
 #include "job.h"
 #include "memory.h"
 #include "watchdog.h"
@@ -133,7 +134,7 @@ static double read_clock(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double world_now(void)
+HOT double world_now(void)
 {
     return read_clock(CLOCK_MONOTONIC);
 }

@@ -310,7 +310,7 @@ static void tell_strategies(struct lab *lab, const struct options *base)
             token_table_means(csv, plan, o.run.once);
             csv_integer(csv, "weighs_by_texts", o.weighs_by_texts);
             csv_ms(csv, "predicted_step_ms", prediction_step(&p));
-            csv_number(csv, "predicted_tokens_per_s", useful / prediction_step(&p));
+            csv_ratio(csv, "predicted_tokens_per_s", useful / prediction_step(&p));
         } while (csv_end_row(csv));
         token_plan_close(plan);
     }

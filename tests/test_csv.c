@@ -111,6 +111,23 @@ static void numbers_are_short_and_exact(void **state)
     }
 }
 
+/* Two processors' answers to one question, which differ in the last digits of a double. */
+static void ratios_have_nine_digits(void **state)
+{
+    (void)state;
+    static const double found[] = { 1.3182623397660354, 1.3182623397660356 };
+    for (size_t i = 0; i < sizeof found / sizeof *found; i++) {
+        struct page page;
+        open_page(&page);
+        page.csv.is_named = true;
+        csv_ratio(&page.csv, "a", found[i]);
+        csv_ratio(&page.csv, "b", 1e6 / 3);
+        csv_ratio(&page.csv, "c", 2);
+        csv_ratio(&page.csv, "d", NAN);
+        assert_wrote(&page, "1.31826234,333333.333,2,");
+    }
+}
+
 static void milliseconds_have_six_decimals(void **state)
 {
     (void)state;
@@ -402,6 +419,7 @@ int main(void)
         cmocka_unit_test(what_does_not_exist_is_blank),
         cmocka_unit_test(commas_quotes_and_line_ends_are_quoted),
         cmocka_unit_test(numbers_are_short_and_exact),
+        cmocka_unit_test(ratios_have_nine_digits),
         cmocka_unit_test(milliseconds_have_six_decimals),
         WITH_FOLDER(a_written_table_is_read_back),
         WITH_FOLDER(awkward_texts_are_read_back),

@@ -163,8 +163,8 @@ static void write_table(const struct row *list, int count, const char *results)
             csv_ms(&csv, "simulated_ms", r->rounds ? r->simulated / 1e3 : (double)NAN);
             csv_ms(&csv, "least_ms", r->rounds ? r->least / 1e3 : (double)NAN);
             csv_ms(&csv, "most_ms", r->rounds ? r->most / 1e3 : (double)NAN);
-            csv_number(&csv, "error", r->rounds ? error_of(r) : (double)NAN);
-            csv_number(&csv, "change_error", r->rounds ? change_error(r) : (double)NAN);
+            csv_ratio(&csv, "error", r->rounds ? error_of(r) : (double)NAN);
+            csv_ratio(&csv, "change_error", r->rounds ? change_error(r) : (double)NAN);
         } while (csv_end_row(&csv));
     }
     file_commit(&file);

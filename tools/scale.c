@@ -210,8 +210,8 @@ static void write_row(struct csv *csv, const struct row *row)
         csv_number(csv, "chance", row->chance);
         csv_number(csv, "steps", row->steps);
         csv_ms(csv, "step_ms", row->step_ms / 1e3);
-        csv_number(csv, "samples_per_s", row->samples_per_s);
-        csv_number(csv, "efficiency", row->efficiency);
+        csv_ratio(csv, "samples_per_s", row->samples_per_s);
+        csv_ratio(csv, "efficiency", row->efficiency);
         csv_ms(csv, "predicted_step_ms", row->predicted_step_ms / 1e3);
         csv_ms(csv, "extra_ms", row->extra_ms / 1e3);
         csv_ms(csv, "low_ms", row->low_ms / 1e3);

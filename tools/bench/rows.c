@@ -50,9 +50,9 @@ static void write_all(const struct rows *rows)
             csv_text(&csv, "what", row->what);
             csv_number(&csv, "ours", row->ours);
             csv_number(&csv, "reference", row->reference);
-            csv_number(&csv, "ratio", row->ratio.value);
-            csv_number(&csv, "low", row->ratio.low);
-            csv_number(&csv, "high", row->ratio.high);
+            csv_ratio(&csv, "ratio", row->ratio.value);
+            csv_ratio(&csv, "low", row->ratio.low);
+            csv_ratio(&csv, "high", row->ratio.high);
             csv_number(&csv, "goal", row->goal);
             csv_text(&csv, "holds", holds(row));
         } while (csv_end_row(&csv));
