@@ -24,7 +24,7 @@ found=$(grep -nE '#include "' labs/*.c | grep -vE '"(lab|train)\.h"' || true)
 [ -z "$found" ] || complain "a lab includes lab.h and train.h, nothing else of ours" "$found"
 
 # Includes point backwards in the order in which a run passes through common/.
-order=(die group memory footprint number faults hash bf16 wide random files csv spelling options algorithm precision needs run cores interference job kernel board watchdog world world_mpi hosts clocks world_sim
+order=(die hot group memory footprint number faults hash bf16 wide random files csv spelling options algorithm precision needs run cores interference job kernel board watchdog world world_mpi hosts clocks world_sim
     work text device device_cpu device_cuda spans collective engine message peers companion_sim property_sim helper losses weights mlp transformer adamw stall loader trainer buckets tokens
     gpus mode
     token_table text_loader text_trainer stats timeline meetings waiting summary gather link passing sweep subject card card_file sweep_table train patience machine calibrate trial predict report picture lanes trace table learner guess story
