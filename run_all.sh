@@ -458,7 +458,7 @@ run_scale()
 run_faults()
 {
     heading "Faults"
-    attended tests/bench_faults.sh build "$results" </dev/null || problem "bench_faults" "something did not stand its faults, see above"
+    attended tests/faults/bench_faults.sh build "$results" </dev/null || problem "bench_faults" "something did not stand its faults, see above"
 }
 
 run_bench()

@@ -1,6 +1,6 @@
 # What LOCKSTEP_CUDA asks for: sets LOCKSTEP_GPU_KITS, the kits there are ("toolkit", "stand_in"), and defines
 #
-#     add_gpu_ranks(NAME SOURCE)   build/lib/{nccl,cuda}/NAME, and the same of the stand-in in build/tests/stand_in/
+#     add_gpu_program(TARGET NAME SOURCE BACKEND FOLDER)   build/FOLDER/NAME of sources and a backend
 #
 # Architectures: code for Hopper, and an intermediate form from Ampere on, which the driver compiles for any other GPU.
 
@@ -70,9 +70,10 @@ endif()
 
 add_library(kit_toolkit INTERFACE)
 if(toolkit IN_LIST LOCKSTEP_GPU_KITS)
-  add_library(kernels_toolkit STATIC common/device_cuda_arrays.cu common/device_cuda_rows.cu common/device_cuda_text.cu
-              common/device_cuda_attention.cu)
-  set_target_properties(kernels_toolkit PROPERTIES CUDA_STANDARD 17)
+  add_library(kernels_toolkit STATIC common/device/device_cuda_arrays.cu common/device/device_cuda_rows.cu
+              common/device/device_cuda_sequences.cu common/device/device_cuda_attention.cu)
+  set_target_properties(kernels_toolkit PROPERTIES CUDA_STANDARD 17 POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(kernels_toolkit PRIVATE common)
   target_compile_options(kernels_toolkit PRIVATE -Xcompiler=-Wall,-Wextra,-Wshadow)
   if(LOCKSTEP_WERROR)
     target_compile_options(kernels_toolkit PRIVATE -Werror=all-warnings)
@@ -96,42 +97,17 @@ endif()
 
 add_library(kit_stand_in INTERFACE)
 if(stand_in IN_LIST LOCKSTEP_GPU_KITS)
-  add_subdirectory(tests/cuda) # cuda_stand_in: the library, with its include directory
+  add_subdirectory(tests/gpu/stand_in) # cuda_stand_in: the library, with its include directory
   target_link_libraries(kit_stand_in INTERFACE cuda_stand_in)
 endif()
 
-# --- backends and programs ---------------------------------------------------------------------------------------------
+# --- programs -----------------------------------------------------------------------------------------------------------
 
 set(GPU_FOLDER_toolkit lib)
 set(GPU_FOLDER_stand_in tests/stand_in)
-
-foreach(KIT ${LOCKSTEP_GPU_KITS})
-  foreach(ENGINE nccl mpi)
-    set(BACKEND gpu_${ENGINE}_${KIT})
-    add_library(lockstep_${BACKEND} STATIC $<TARGET_OBJECTS:lockstep_here> ${CUDA_DEVICE} ${ENGINE_${ENGINE}})
-    target_include_directories(lockstep_${BACKEND} PUBLIC common)
-    target_link_libraries(lockstep_${BACKEND} PUBLIC lockstep_options Threads::Threads m kit_${KIT} PRIVATE MPI::MPI_C)
-  endforeach()
-endforeach()
 
 function(add_gpu_program TARGET NAME SOURCE BACKEND FOLDER)
   add_executable(${TARGET} ${SOURCE})
   target_link_libraries(${TARGET} PRIVATE ${BACKEND})
   set_target_properties(${TARGET} PROPERTIES OUTPUT_NAME ${NAME} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${FOLDER})
-endfunction()
-
-foreach(KIT ${LOCKSTEP_GPU_KITS})
-  add_gpu_program(describe_gpus_${KIT} describe_gpus tools/describe_gpus.c kit_${KIT} ${GPU_FOLDER_${KIT}}/nccl)
-  target_link_libraries(describe_gpus_${KIT} PRIVATE lockstep_options)
-  target_compile_definitions(describe_gpus_${KIT} PRIVATE LOCKSTEP_LEAST_CAPABILITY=80) # of what is compiled above
-  add_gpu_program(bench_gpu_${KIT} bench_gpu tools/bench_gpu.c lockstep_gpu_nccl_${KIT} ${GPU_FOLDER_${KIT}}/nccl)
-  target_sources(bench_gpu_${KIT} PRIVATE tools/step_counts.c tools/step_work.c tools/reference.c)
-  target_compile_definitions(bench_gpu_${KIT} PRIVATE LOCKSTEP_TORCH_STEP="${CMAKE_SOURCE_DIR}/tools/torch_step.py")
-endforeach()
-
-function(add_gpu_ranks NAME SOURCE)
-  foreach(KIT ${LOCKSTEP_GPU_KITS})
-    add_gpu_program(${NAME}_nccl_${KIT} ${NAME} ${SOURCE} lockstep_gpu_nccl_${KIT} ${GPU_FOLDER_${KIT}}/nccl)
-    add_gpu_program(${NAME}_cuda_${KIT} ${NAME} ${SOURCE} lockstep_gpu_mpi_${KIT} ${GPU_FOLDER_${KIT}}/cuda)
-  endforeach()
 endfunction()

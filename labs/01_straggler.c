@@ -20,8 +20,8 @@
  *
  * Look at: `wait` (it sits on the ranks that are *not* late), `blamed` (who arrived last and made the others wait), and
  * formula against measured. skew_ws4 is the published case. */
-#include "lab.h"
-#include "train.h"
+#include "frame/lab.h"
+#include "frame/train.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -125,7 +125,7 @@ static void deal(const struct options *o, const struct card *card, int *samples)
     double fixed[RANKS_MOST], per_sample[RANKS_MOST];
     for (int rank = 0; rank < ranks; rank++) {
         struct pace pace = pace_of(o, card, rank);
-        double times = card_pace(card, rank);
+        double times = card_rank_slowdown(card, rank);
         fixed[rank] = pace.stall * (o->stall == STALL_BUSY ? times : 1) + times * (pace.fetch + pace.fixed);
         per_sample[rank] = times * pace.per_sample;
         samples[rank] = o->run.batch_size;
@@ -155,7 +155,8 @@ static struct load load_of(const struct options *o, const struct card *card, int
     if (o->ahead) {
         double left = fmax(0, on_core - (local - pace.update));
         load.local = local + on_core - (1 - card->transfer_core) * fmin(left, transfer);
-        load.data = on_core < all ? fmax(0, all - load.local * card_stretch(card, o->run.ranks) - transfer) : 0;
+        load.data =
+            on_core < all ? fmax(0, all - load.local * card_contention_slowdown(card, o->run.ranks) - transfer) : 0;
     }
     return load;
 }
@@ -169,7 +170,7 @@ static double roaming_excess(const struct options *o, const struct card *card, c
     if (!o->ahead)
         return stall;
     double fetch = pace_of(o, card, 0).fetch;
-    double beside = load->local * card_stretch(card, o->run.ranks) + transfer;
+    double beside = load->local * card_contention_slowdown(card, o->run.ranks) + transfer;
     return fmax(0, stall + fetch - beside) / (2 - 1.0 / o->run.ranks);
 }
 
@@ -208,9 +209,9 @@ static int most_samples(const struct run *run)
     return run->batch_size;
 }
 
-static struct needs need(const struct options *o)
+static struct memory_estimate need(const struct options *o)
 {
-    return trainer_need(&o->run, most_samples(&o->run));
+    return trainer_memory(&o->run, most_samples(&o->run));
 }
 
 static int culprit(const struct options *o)
@@ -224,10 +225,10 @@ static char *event(const struct options *o)
     return memory_text("rank %d sleeps %g ms before every fetch", o->slow_rank, o->sleep_ms);
 }
 
-static const struct story story = {
+static const struct lab_spec spec = {
     .lab = "01_straggler",
     .question = "One rank is late. What does it cost everybody, and what helps?",
-    .subject = &subject_mlp,
+    .workload = &subject_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
@@ -255,7 +256,7 @@ int main(int argc, char **argv)
     struct options base = {
         .run = run_published, .sleep_ms = 40, .slow_factor = 2, .every = 4, .chance = 0.05, .passes = 1
     };
-    struct lab *lab = lab_open(&story, &base, argc, argv);
+    struct lab *lab = lab_open(&spec, &base, argc, argv);
     int rank = world_rank(lab_world(lab)), global_batch = run_global_batch(&base.run);
     struct trainer t = trainer_open(&base.run, most_samples(&base.run));
     float *gradients = mlp_gradients(t.model); /* and, where ranks meet, the sum of all of theirs */

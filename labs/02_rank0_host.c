@@ -18,8 +18,8 @@
  *
  * Look at: `host` and `wait`, the lanes (where is the hatched part?), and what no_barrier saves. barrier_ws4 is the
  * published case. */
-#include "lab.h"
-#include "train.h"
+#include "frame/lab.h"
+#include "frame/train.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -96,7 +96,7 @@ static struct prediction predict(const struct options *o, const struct card *car
     double most = 0, sum = 0; /* of what is done while the others wait at the barrier, per step */
     for (int rank = 0; rank < ranks; rank++) {
         double host = host_seconds(o, rank);
-        host *= o->work == STALL_BUSY && o->has_barrier && !o->is_aside ? card_pace(card, rank) : 1;
+        host *= o->work == STALL_BUSY && o->has_barrier && !o->is_aside ? card_rank_slowdown(card, rank) : 1;
         host = host > 0 && o->work == STALL_SLEEP ? card_sleep(card, host) : host;
         loads[rank] = (struct load){ .data = fetch, .local = local, .cpu = fetch + local, .after = cost.update };
         if (o->is_aside && o->work == STALL_BUSY && card_helper(card) != HELPER_ON_ITS_OWN) {
@@ -107,7 +107,7 @@ static struct prediction predict(const struct options *o, const struct card *car
             host = 0;
         } else if (o->is_aside) {
             /* Until the next one is due. */
-            double beside = (fetch + local) * card_stretch(card, ranks) + transfer;
+            double beside = (fetch + local) * card_contention_slowdown(card, ranks) + transfer;
             host = fmax(0, host - barrier - period * beside);
         } else if (!o->has_barrier) { /* somewhere before the next all-reduce */
             loads[rank].host = host / period;
@@ -131,9 +131,9 @@ static int culprit(const struct options *o)
     return o->work == STALL_NONE || o->is_spread ? -1 : 0;
 }
 
-static struct needs need(const struct options *o)
+static struct memory_estimate need(const struct options *o)
 {
-    return trainer_need(&o->run, o->run.batch_size);
+    return trainer_memory(&o->run, o->run.batch_size);
 }
 
 static char *event(const struct options *o)
@@ -141,10 +141,10 @@ static char *event(const struct options *o)
     return memory_text("rank 0 sleeps %g ms on the host after every backward, and all meet at a barrier", o->host_ms);
 }
 
-static const struct story story = {
+static const struct lab_spec spec = {
     .lab = "02_rank0_host",
     .question = "Rank 0 works on the host while all others wait. What does it cost, and what helps?",
-    .subject = &subject_mlp,
+    .workload = &subject_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
@@ -159,7 +159,7 @@ static const struct story story = {
 int main(int argc, char **argv)
 {
     struct options base = { .run = run_published, .host_ms = 20, .every = 1, .seldom = 4, .period = 1 };
-    struct lab *lab = lab_open(&story, &base, argc, argv);
+    struct lab *lab = lab_open(&spec, &base, argc, argv);
     int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, base.run.batch_size);
     float *gradients = mlp_gradients(t.model); /* and, where ranks meet, the sum of all of theirs */

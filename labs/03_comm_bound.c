@@ -19,8 +19,8 @@
  * Then, each in a table of its own, sweep.csv: all-reduces of 4 B to 256 MiB by themselves, time, algorithm and bus
  * bandwidth, beside the card's fit; exposed.csv: by how much the message lengthens a pass, in buckets of many sizes.
  * Look at: `transfer` and `host`, and at what travels in the lanes' second row. comm_ws4 is the published case. */
-#include "lab.h"
-#include "train.h"
+#include "frame/lab.h"
+#include "frame/train.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -127,7 +127,7 @@ static double exposed(const struct options *o, const struct card *card, double p
     double before[COLLECTIVE_STARTED_MOST], seconds[COLLECTIVE_STARTED_MOST];
     double left[MLP_LAYERS] = { 0 }; /* from a layer's end to that of backward */
     int count = 0;
-    passes *= card_stretch(card, o->run.ranks);
+    passes *= card_contention_slowdown(card, o->run.ranks);
     for (int layer = 1; layer < MLP_LAYERS; layer++)
         left[layer] = left[layer - 1] + passes * mlp_backward_share(&o->run, layer - 1);
     for (int cut = 0; cut < 2; cut++)
@@ -177,14 +177,14 @@ static double largest_message(const struct options *o)
     return MIB * fmax(o->comm_mb, fmin(o->sweep_mb, 16));
 }
 
-static struct needs need(const struct options *o)
+static struct memory_estimate need(const struct options *o)
 {
-    struct needs needs = trainer_need(&o->run, o->run.batch_size);
+    struct memory_estimate memory = trainer_memory(&o->run, o->run.batch_size);
     double message = (double)MIB * o->comm_mb, gradients = mlp_gradient_bytes(&o->run),
            sweep = (double)o->sweep_mb * MIB;
     double own = 2 * message + fmax(message, gradients) / 2; /* kept, fresh; and one that is half as wide */
-    needs.of[NEED_MESSAGES] += own + sweep;
-    return needs;
+    memory.of[NEED_MESSAGES] += own + sweep;
+    return memory;
 }
 
 static int collectives(const struct options *o)
@@ -197,10 +197,10 @@ static char *event(const struct options *o)
     return memory_text("each rank also sums %d MiB in every step, in a buffer that it makes anew", o->comm_mb);
 }
 
-static const struct story story = {
+static const struct lab_spec spec = {
     .lab = "03_comm_bound",
     .question = "When is a step bound by communication, and what makes that cheaper?",
-    .subject = &subject_mlp,
+    .workload = &subject_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
@@ -352,7 +352,7 @@ static void compare_buckets(struct lab *lab, const struct options *base, struct 
 int main(int argc, char **argv)
 {
     struct options base = { .run = run_published, .comm_mb = 128, .bucket_mb = 25, .every = 4, .sweep_mb = 256 };
-    struct lab *lab = lab_open(&story, &base, argc, argv);
+    struct lab *lab = lab_open(&spec, &base, argc, argv);
     int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, base.run.batch_size);
     size_t count = message_floats(&base), wider = count > t.count ? count : t.count;

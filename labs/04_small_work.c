@@ -20,8 +20,8 @@
  *     build/bin/04_small_work --ranks 4 --batch-size 128
  *
  * Look at: `efficiency`, and how `local` and `transfer` share the step. weak_ and strong_ are the published cases. */
-#include "lab.h"
-#include "train.h"
+#include "frame/lab.h"
+#include "frame/train.h"
 
 #include <stdlib.h>
 
@@ -128,11 +128,11 @@ static int most_samples(const struct run *run, int times)
     return run->batch_size * (times > run->ranks ? times : run->ranks);
 }
 
-static struct needs need(const struct options *o)
+static struct memory_estimate need(const struct options *o)
 {
-    struct needs needs = trainer_need(&o->run, most_samples(&o->run, o->times));
-    needs.of[NEED_MODEL] += mlp_gradient_bytes(&o->run); /* of the micro-batches */
-    return needs;
+    struct memory_estimate memory = trainer_memory(&o->run, most_samples(&o->run, o->times));
+    memory.of[NEED_MODEL] += mlp_gradient_bytes(&o->run); /* of the micro-batches */
+    return memory;
 }
 
 static char *event(const struct options *o)
@@ -140,10 +140,10 @@ static char *event(const struct options *o)
     return memory_text("the %d samples of one rank are dealt out to all %d", o->run.batch_size, o->run.ranks);
 }
 
-static const struct story story = {
+static const struct lab_spec spec = {
     .lab = "04_small_work",
     .question = "How many samples must a rank have before another rank pays?",
-    .subject = &subject_mlp,
+    .workload = &subject_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
@@ -160,7 +160,7 @@ static const struct story story = {
 int main(int argc, char **argv)
 {
     struct options base = { .run = run_published, .micro_batches = 4, .times = 4 };
-    struct lab *lab = lab_open(&story, &base, argc, argv);
+    struct lab *lab = lab_open(&spec, &base, argc, argv);
     int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, most_samples(&base.run, base.times));
     float *total = device_new(t.count, sizeof *total); /* of the micro-batches' gradients */

@@ -24,8 +24,8 @@
  * Look at: `tokens/s` (not steps, and not padded tokens), padding_ratio and rank_token_spread in summary.csv, and which
  * rank waits in which step. The cases ending in _ws4 are the published ones; their token numbers are the same to the last
  * digit. */
-#include "lab.h"
-#include "train.h"
+#include "frame/lab.h"
+#include "frame/train.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct options {
     int strategy, length_mode; /* 0: not named */
     bool print_batches;
     /* Set by the variants: */
-    struct token_dealing dealing;
+    struct batching_policy dealing;
     bool is_fixed;
     bool weighs_by_texts;
 };
@@ -50,10 +50,10 @@ static const struct option_row rows[] = {
     { 0 },
 };
 
-static struct token_plan *plan_of(const struct options *o)
+static struct batch_schedule *plan_of(const struct options *o)
 {
-    struct token_recipe recipe = text_recipe(&o->run, o->is_fixed);
-    return token_plan_open(&recipe, NULL, o->dealing);
+    struct token_recipe recipe = sequence_recipe(&o->run, o->is_fixed);
+    return batch_schedule_open(&recipe, NULL, o->dealing);
 }
 
 /* How long an epoch is, a plan says, and making one takes long. */
@@ -61,9 +61,9 @@ static void complete(struct options *o)
 {
     if (!o->run.once)
         return;
-    struct token_plan *plan = plan_of(o);
-    o->run.once = token_plan_epoch(plan);
-    token_plan_close(plan);
+    struct batch_schedule *plan = plan_of(o);
+    o->run.once = batch_schedule_epoch(plan);
+    batch_schedule_close(plan);
 }
 
 /* clang-format off */
@@ -161,9 +161,9 @@ static bool instead(const struct options *base, FILE *out)
         struct options o = *base;
         deal(&o, (enum token_strategy)(named[i].strategy - 1));
         o.is_fixed = named[i].mode == FIXED;
-        struct token_plan *plan = plan_of(&o);
+        struct batch_schedule *plan = plan_of(&o);
         token_table_batches(&csv, named[i].name, plan, o.run.steps);
-        token_plan_close(plan);
+        batch_schedule_close(plan);
     }
     return true;
 }
@@ -183,22 +183,22 @@ static int last_step(const struct options *o)
 
 static struct token_count *tokens(const struct options *o)
 {
-    struct token_plan *plan = plan_of(o);
+    struct batch_schedule *plan = plan_of(o);
     struct token_count *count = token_count_open(plan, first_step(o), last_step(o));
-    token_plan_close(plan);
+    batch_schedule_close(plan);
     return count;
 }
 
 /* One step of the formula at the top. */
-static struct prediction predict_one(const struct options *o, const struct card *card, const struct token_plan *plan,
-                                     int step)
+static struct prediction predict_one(const struct options *o, const struct card *card,
+                                     const struct batch_schedule *plan, int step)
 {
     int ranks = o->run.ranks;
     struct local_cost cost = card_local(card, ranks);
     struct load loads[RANKS_MOST] = { 0 };
     double mean = 0;
     for (int rank = 0; rank < ranks; rank++) {
-        struct work work = token_work(token_plan_batch(plan, rank, step));
+        struct work work = token_work(batch_schedule_batch(plan, rank, step));
         double data = cost_at(&cost.fetch, work), local = cost_at(&cost.passes, work) + cost.update;
         loads[rank] = (struct load){ .data = data, .local = local, .cpu = data + local, .after = cost.update };
         mean += loads[rank].cpu / ranks;
@@ -209,7 +209,7 @@ static struct prediction predict_one(const struct options *o, const struct card 
 
 static struct prediction predict(const struct options *o, const struct card *card)
 {
-    struct token_plan *plan = plan_of(o);
+    struct batch_schedule *plan = plan_of(o);
     struct prediction mean = { 0 };
     int steps = last_step(o) - first_step(o);
     for (int step = first_step(o); step < last_step(o); step++) {
@@ -220,7 +220,7 @@ static struct prediction predict(const struct options *o, const struct card *car
         mean.transfer += p.transfer / steps;
         mean.is_timeshared = p.is_timeshared;
     }
-    token_plan_close(plan);
+    batch_schedule_close(plan);
     return mean;
 }
 
@@ -238,21 +238,21 @@ static double rows_by_pairs(const struct token_recipe *r)
 }
 
 /* Whoever deals by count meets the longest text, and a budget is filled. The plans would say, but take long to make. */
-static struct needs need(const struct options *o)
+static struct memory_estimate need(const struct options *o)
 {
     const struct run_texts *texts = &o->run.texts;
-    const struct transformer_shape shape = text_shape(&o->run);
+    const struct transformer_shape shape = sequence_shape(&o->run);
     int longest = texts->max_length > texts->fixed_length ? texts->max_length : texts->fixed_length;
     double tokens = fmax((double)o->run.batch_size * longest, texts->max_tokens);
     double most_texts = fmax(o->run.batch_size, (double)texts->max_tokens / texts->min_length);
-    struct needs both = { 0 };
+    struct memory_estimate both = { 0 };
     for (int kind = 1; kind >= 0; kind--) { /* of many lengths, and of one */
-        struct token_recipe recipe = text_recipe(&o->run, kind == 0);
+        struct token_recipe recipe = sequence_recipe(&o->run, kind == 0);
         if (kind == 1 && (o->run.cases.count == 0 || option_list_has(&o->run.cases, "token_pairs")))
             tokens = fmax(tokens, rows_by_pairs(&recipe));
-        both = needs_add(both, text_reading_need(&recipe, tokens, most_texts));
+        both = memory_estimate_add(both, sequence_reading_memory(&recipe, tokens, most_texts));
     }
-    return needs_add(both, text_trainer_need(&shape, tokens, most_texts, longest));
+    return memory_estimate_add(both, sequence_trainer_memory(&shape, tokens, most_texts, longest));
 }
 
 static const char *per(const struct options *o)
@@ -267,10 +267,10 @@ static char *event(const struct options *o)
                        o->run.texts.min_length, o->run.texts.max_length, o->run.texts.fixed_length);
 }
 
-static const struct story story = {
+static const struct lab_spec spec = {
     .lab = "05_token_skew",
     .question = "Every rank has eight texts, and still one waits for another. Who should get which?",
-    .subject = &subject_text,
+    .workload = &subject_text,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
@@ -302,9 +302,9 @@ static void tell_strategies(struct lab *lab, const struct options *base)
             continue;
         epoch(&o);
         complete(&o);
-        struct token_plan *plan = plan_of(&o);
+        struct batch_schedule *plan = plan_of(&o);
         struct prediction p = predict(&o, lab_card(lab));
-        double useful = token_plan_means(plan, 0, o.run.once).useful;
+        double useful = batch_schedule_means(plan, 0, o.run.once).useful;
         do {
             csv_text(csv, "case", v->name);
             token_table_means(csv, plan, o.run.once);
@@ -312,7 +312,7 @@ static void tell_strategies(struct lab *lab, const struct options *base)
             csv_ms(csv, "predicted_step_ms", prediction_step(&p));
             csv_ratio(csv, "predicted_tokens_per_s", useful / prediction_step(&p));
         } while (csv_end_row(csv));
-        token_plan_close(plan);
+        batch_schedule_close(plan);
     }
 }
 
@@ -325,12 +325,12 @@ static struct token_most most_of(const struct options *base)
             continue; /* it does not run */
         struct options o = *base;
         v->pathology(&o);
-        struct token_plan *plan = plan_of(&o);
-        struct token_most own = token_plan_most(plan);
+        struct batch_schedule *plan = plan_of(&o);
+        struct token_most own = batch_schedule_most(plan);
         most.rows = own.rows > most.rows ? own.rows : most.rows;
         most.texts = own.texts > most.texts ? own.texts : most.texts;
         most.length = own.length > most.length ? own.length : most.length;
-        token_plan_close(plan);
+        batch_schedule_close(plan);
     }
     return most;
 }
@@ -339,36 +339,36 @@ int main(int argc, char **argv)
 {
     struct options base = { .run = run_published_texts };
     base.run.whole = true; /* the steps differ, so every round measures all of them */
-    struct lab *lab = lab_open(&story, &base, argc, argv);
+    struct lab *lab = lab_open(&spec, &base, argc, argv);
     int rank = world_rank(lab_world(lab));
     struct token_corpus *corpora[2]; /* of one length, and of many */
-    struct text_loader *loaders[2];
+    struct sequence_loader *loaders[2];
     struct token_most most = most_of(&base);
-    struct text_trainer t = text_trainer_open(&base.run, most);
+    struct sequence_trainer t = sequence_trainer_open(&base.run, most);
     float *gradients = transformer_gradients(t.model); /* and, where ranks meet, the sum of all of theirs */
     for (int kind = 0; kind < 2; kind++) {
-        struct token_recipe recipe = text_recipe(&base.run, kind == 0);
+        struct token_recipe recipe = sequence_recipe(&base.run, kind == 0);
         corpora[kind] = token_corpus_open(&recipe);
-        loaders[kind] = text_loader_open(corpora[kind], base.run.texts.vocab_size, base.run.seed, most);
+        loaders[kind] = sequence_loader_open(corpora[kind], base.run.texts.vocab_size, base.run.seed, most);
     }
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
-        struct text_loader *loader = loaders[o.is_fixed ? 0 : 1];
-        struct token_recipe recipe = text_recipe(&o.run, o.is_fixed);
-        struct token_plan *plan = token_plan_open(&recipe, corpora[o.is_fixed ? 0 : 1], o.dealing);
+        struct sequence_loader *loader = loaders[o.is_fixed ? 0 : 1];
+        struct token_recipe recipe = sequence_recipe(&o.run, o.is_fixed);
+        struct batch_schedule *plan = batch_schedule_open(&recipe, corpora[o.is_fixed ? 0 : 1], o.dealing);
         struct reading reading = { .plan = plan,
                                    .rank = rank,
                                    .first = first_step(&o) - run_window(&o.run, 0).warmup,
                                    .weighs_by_texts = o.weighs_by_texts };
         int texts = 0;
-        text_trainer_restart(&t);
-        text_loader_restart(loader, reading);
+        sequence_trainer_restart(&t);
+        sequence_loader_restart(loader, reading);
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
-            const struct text_batch *batch = text_loader_next(loader); /* <- who gets which texts */
+            const struct sequence_batch *batch = sequence_loader_next(loader); /* <- who gets which texts */
             lab_phase(lab, SPAN_FORWARD);
             transformer_forward(t.model, batch);
             lab_phase(lab, SPAN_BACKWARD);
@@ -379,15 +379,15 @@ int main(int argc, char **argv)
             texts = batch->texts;
         }
         lab_judge(lab, transformer_loss(t.model), texts, transformer_parameters(t.model), t.count);
-        token_plan_close(plan);
+        batch_schedule_close(plan);
     }
     if (base.run.cases.count == 0)
         tell_strategies(lab, &base);
 
     for (int kind = 0; kind < 2; kind++) {
-        text_loader_close(loaders[kind]);
+        sequence_loader_close(loaders[kind]);
         token_corpus_close(corpora[kind]);
     }
-    text_trainer_close(&t);
+    sequence_trainer_close(&t);
     return lab_close(lab);
 }

@@ -15,8 +15,8 @@
  * Then, each in a table of its own: traffic.csv, what each rank sends, counted beside the formula; sweep.csv, every way from
  * 4 B on beside its prediction; crossover.csv, the size from which the ring is quicker than doubling, predicted and found.
  * Look at `transfer`: nobody is late, and still steps differ. */
-#include "lab.h"
-#include "train.h"
+#include "frame/lab.h"
+#include "frame/train.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,23 +55,23 @@ static const struct variant variants[] = {
 /* --- three ways to add ------------------------------------------------------------------------------------------- */
 
 /* data (count), each rank's terms, becomes their sum, bit by bit the same on all ranks; scratch (count). */
-typedef void summing(struct peers *peers, float *data, size_t count, float *scratch);
+typedef void summing(struct p2p *peers, float *data, size_t count, float *scratch);
 
 /* One rank does it all. The others have what it sends, so all have the same bits. */
-static void sum_by_gather(struct peers *peers, float *data, size_t count, float *scratch)
+static void sum_by_gather(struct p2p *peers, float *data, size_t count, float *scratch)
 {
-    int rank = peers_rank(peers), ranks = peers_count(peers);
+    int rank = p2p_rank(peers), ranks = p2p_count(peers);
     if (rank > 0) {
-        peers_send(peers, 0, data, count);
-        peers_receive(peers, 0, data, count);
+        p2p_send(peers, 0, data, count);
+        p2p_receive(peers, 0, data, count);
         return;
     }
     for (int from = 1; from < ranks; from++) {
-        peers_receive(peers, from, scratch, count);
+        p2p_receive(peers, from, scratch, count);
         device_add(data, scratch, count);
     }
     for (int to = 1; to < ranks; to++)
-        peers_send(peers, to, data, count);
+        p2p_send(peers, to, data, count);
 }
 
 static int power_of_two(int ranks) /* the largest that is no more */
@@ -85,26 +85,26 @@ static int power_of_two(int ranks) /* the largest that is no more */
 /* Before each exchange the ranks of a group have the same sum, and a partner that of another group; a + b has the same bits
  * as b + a, so afterwards both groups have the same again. Ranks beyond a power of two hand their terms to one that takes
  * part, and are told the sum. */
-static void sum_by_doubling(struct peers *peers, float *data, size_t count, float *scratch)
+static void sum_by_doubling(struct p2p *peers, float *data, size_t count, float *scratch)
 {
-    int rank = peers_rank(peers), ranks = peers_count(peers), power = power_of_two(ranks);
+    int rank = p2p_rank(peers), ranks = p2p_count(peers), power = power_of_two(ranks);
     if (rank >= power) {
-        peers_send(peers, rank - power, data, count);
-        peers_receive(peers, rank - power, data, count);
+        p2p_send(peers, rank - power, data, count);
+        p2p_receive(peers, rank - power, data, count);
         return;
     }
     bool has_extra = rank + power < ranks;
     if (has_extra) {
-        peers_receive(peers, rank + power, scratch, count);
+        p2p_receive(peers, rank + power, scratch, count);
         device_add(data, scratch, count);
     }
     for (int distance = 1; distance < power; distance *= 2) {
         int partner = rank ^ distance;
-        peers_pass(peers, partner, data, count, partner, scratch, count);
+        p2p_pass(peers, partner, data, count, partner, scratch, count);
         device_add(data, scratch, count);
     }
     if (has_extra)
-        peers_send(peers, rank + power, data, count);
+        p2p_send(peers, rank + power, data, count);
 }
 
 /* Of `count` elements in as many parts as there are ranks: part i, counted round. They need not be alike, nor hold any. */
@@ -120,18 +120,18 @@ static struct part part_of(int i, int ranks, size_t count)
 
 /* Each part goes round and is added to on every rank but its first: reduce-scatter, after which rank r has the whole sum of
  * part r + 1. Then the sums go round: all-gather. One rank has added each element, so all have the same bits. */
-static void sum_by_ring(struct peers *peers, float *data, size_t count, float *scratch)
+static void sum_by_ring(struct p2p *peers, float *data, size_t count, float *scratch)
 {
-    int rank = peers_rank(peers), ranks = peers_count(peers);
+    int rank = p2p_rank(peers), ranks = p2p_count(peers);
     int right = (rank + 1) % ranks, left = (rank + ranks - 1) % ranks;
     for (int turn = 0; turn < ranks - 1; turn++) {
         struct part mine = part_of(rank - turn, ranks, count), next = part_of(rank - turn - 1, ranks, count);
-        peers_pass(peers, right, data + mine.begin, mine.count, left, scratch, next.count);
+        p2p_pass(peers, right, data + mine.begin, mine.count, left, scratch, next.count);
         device_add(data + next.begin, scratch, next.count);
     }
     for (int turn = 0; turn < ranks - 1; turn++) {
         struct part mine = part_of(rank + 1 - turn, ranks, count), next = part_of(rank - turn, ranks, count);
-        peers_pass(peers, right, data + mine.begin, mine.count, left, data + next.begin, next.count);
+        p2p_pass(peers, right, data + mine.begin, mine.count, left, data + next.begin, next.count);
     }
 }
 
@@ -140,25 +140,25 @@ static void sum_by_ring(struct peers *peers, float *data, size_t count, float *s
 /* Seconds until the last rank has the sum of `bytes`. They know one link: that of the two ranks that the card compares. */
 static double gather_seconds(const struct card *card, int ranks, double bytes)
 {
-    const struct passing *p = &card->passing;
-    return (ranks - 1) * (2 * link_seconds(&p->send, bytes) + link_seconds(&p->add, bytes));
+    const struct p2p_cost *p = &card->passing;
+    return (ranks - 1) * (2 * alpha_beta_seconds(&p->send, bytes) + alpha_beta_seconds(&p->add, bytes));
 }
 
 static double doubling_seconds(const struct card *card, int ranks, double bytes)
 {
-    const struct passing *p = &card->passing;
+    const struct p2p_cost *p = &card->passing;
     int power = power_of_two(ranks);
-    double add = link_seconds(&p->add, bytes), seconds = 0;
+    double add = alpha_beta_seconds(&p->add, bytes), seconds = 0;
     for (int distance = 1; distance < power; distance *= 2)
-        seconds += link_seconds(&p->exchange, bytes) + add;
-    return seconds + (power < ranks ? 2 * link_seconds(&p->send, bytes) + add : 0);
+        seconds += alpha_beta_seconds(&p->exchange, bytes) + add;
+    return seconds + (power < ranks ? 2 * alpha_beta_seconds(&p->send, bytes) + add : 0);
 }
 
 static double ring_seconds(const struct card *card, int ranks, double bytes)
 {
-    const struct passing *p = &card->passing;
+    const struct p2p_cost *p = &card->passing;
     double part = fmax(bytes / ranks, sizeof(float));
-    return (ranks - 1) * (2 * link_seconds(&p->exchange, part) + link_seconds(&p->add, part));
+    return (ranks - 1) * (2 * alpha_beta_seconds(&p->exchange, part) + alpha_beta_seconds(&p->add, part));
 }
 
 /* What a rank sends of `bytes`. */
@@ -223,11 +223,11 @@ static double scratch_bytes(const struct options *o)
     return fmax(mlp_gradient_bytes(&o->run), sweep_bytes(o));
 }
 
-static struct needs need(const struct options *o)
+static struct memory_estimate need(const struct options *o)
 {
-    struct needs needs = trainer_need(&o->run, o->run.batch_size);
-    needs.of[NEED_MESSAGES] += scratch_bytes(o) + sweep_bytes(o);
-    return needs;
+    struct memory_estimate memory = trainer_memory(&o->run, o->run.batch_size);
+    memory.of[NEED_MESSAGES] += scratch_bytes(o) + sweep_bytes(o);
+    return memory;
 }
 
 static char *event(const struct options *o)
@@ -236,10 +236,10 @@ static char *event(const struct options *o)
                        o->run.ranks);
 }
 
-static const struct story story = {
+static const struct lab_spec spec = {
     .lab = "06_ring_allreduce",
     .question = "Who adds up the gradients, and which way is cheapest for which size?",
-    .subject = &subject_mlp,
+    .workload = &subject_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
@@ -256,7 +256,7 @@ static const struct story story = {
 /* What a way by hand works with. */
 struct hands {
     summing *sum;
-    struct peers *peers;
+    struct p2p *peers;
     float *scratch;
 };
 
@@ -266,7 +266,7 @@ static void sum_by_hand(void *argument, float *data, size_t count)
     h->sum(h->peers, data, count, h->scratch);
 }
 
-static collective_way *way_of(enum way way)
+static allreduce_impl *way_of(enum way way)
 {
     return methods[way].sum ? sum_by_hand : NULL;
 }
@@ -278,9 +278,9 @@ static void count_traffic(struct lab *lab, struct hands *hands, float *data, siz
     struct traffic *all = memory_new((size_t)ranks, sizeof *all);
     struct csv *csv = lab_table(lab, "traffic.csv");
     for (enum way way = GATHER; way < WAYS; way++) {
-        peers_traffic(hands[way].peers);
+        p2p_traffic(hands[way].peers);
         sum_by_hand(&hands[way], data, count);
-        struct traffic mine = peers_traffic(hands[way].peers);
+        struct traffic mine = p2p_traffic(hands[way].peers);
         world_gather(lab_world(lab), &mine, sizeof mine, all);
         for (int rank = 0; csv && rank < ranks; rank++) {
             const struct traffic formula = methods[way].sends(rank, ranks, (double)(count * sizeof *data));
@@ -350,9 +350,9 @@ static void write_crossover(struct csv *csv, int ranks, double predicted, double
 static void sweep_ways(struct lab *lab, const struct options *o, struct hands *hands)
 {
     double bytes[SWEEP_SIZES_MOST], seconds[WAYS][SWEEP_SIZES_MOST] = { 0 }, all[WAYS * SWEEP_SIZES_MOST];
-    struct sweep_way ways[WAYS];
+    struct sweep_impl ways[WAYS];
     for (enum way way = 0; way < WAYS; way++)
-        ways[way] = (struct sweep_way){ way_of(way), &hands[way] };
+        ways[way] = (struct sweep_impl){ way_of(way), &hands[way] };
     int ranks = o->run.ranks, sizes = sweep_sizes(lab_world(lab), sweep_bytes(o), bytes);
     sweep_measure(lab_world(lab),
                   &(struct sweep){ .bytes = bytes,
@@ -385,11 +385,11 @@ static void sweep_ways(struct lab *lab, const struct options *o, struct hands *h
 int main(int argc, char **argv)
 {
     struct options base = { .run = run_published, .sweep_mb = 16 };
-    struct lab *lab = lab_open(&story, &base, argc, argv);
+    struct lab *lab = lab_open(&spec, &base, argc, argv);
     int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, base.run.batch_size);
     float *gradients = mlp_gradients(t.model); /* and, where ranks meet, the sum of all of theirs */
-    struct peers *peers = peers_open(lab_world(lab));
+    struct p2p *peers = p2p_open(lab_world(lab));
     float *scratch = device_new((size_t)scratch_bytes(&base), 1);
     struct hands hands[WAYS];
     for (enum way way = 0; way < WAYS; way++)
@@ -421,7 +421,7 @@ int main(int argc, char **argv)
     }
 
     device_free(scratch);
-    peers_close(peers);
+    p2p_close(peers);
     trainer_close(&t);
     return lab_close(lab);
 }

@@ -2,7 +2,7 @@
 #
 #     gnuplot -e "results='results/platforms/blog'" plots/blog.gp
 #
-# draws blog_machine from blog.csv (tools/blog_machine.c tells its columns) into that folder: on the left the step of each
+# draws blog_machine from blog.csv (tools/platforms/blog_machine.c tells its columns) into that folder: on the left the step of each
 # published case, on the right how far the simulated one is off. Cases that were not run have no simulated mark.
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("blog.gp")]."."
 if (!exists("results")) results = "results/platforms/blog"

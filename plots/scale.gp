@@ -2,7 +2,7 @@
 #
 #     gnuplot -e "results='results/scale'" plots/scale.gp
 #
-# draws scale_efficiency, scale_chance and scale_straggler from scale.csv (tools/scale.c tells its columns) into that folder.
+# draws scale_efficiency, scale_chance and scale_straggler from scale.csv (tools/platforms/scale.c tells its columns) into that folder.
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("scale.gp")]."."
 if (!exists("results")) results = "results/scale"
 summary_csv = results."/scale.csv"

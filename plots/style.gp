@@ -64,7 +64,7 @@ grey = "#666666"
 
 # Three digits and no more than three decimals: steps of a GPU are shorter than a millisecond. 0.043, 0.427, 4.27, 42.7, 427.3
 digits(x) = sprintf(x < 1 ? "%.3f" : x < 10 ? "%.2f" : x < 1000 ? "%.1f" : "%.0f", x)
-# Milliseconds have as many decimals as in the terminal (common/number.c).
+# Milliseconds have as many decimals as in the terminal (common/base/number.c).
 ms_digits(x) = sprintf(x < 0.0005 ? "%.1f" : x < 0.9995 ? "%.3f" : x < 9.995 ? "%.2f" : "%.1f", x)
 size_word(bytes) = bytes < 1024 ? sprintf("%.0f B", bytes) : bytes < 1048576 ? sprintf("%.0f KiB", bytes / 1024) : sprintf("%.0f MiB", bytes / 1048576)
 in_ms(x) = x == x ? ms_digits(x)." ms" : ""

@@ -1,6 +1,6 @@
 #include "fuzz.h"
 
-#include "die.h"
+#include "base/die.h"
 
 #include <errno.h>
 #include <setjmp.h>

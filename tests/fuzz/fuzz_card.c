@@ -1,12 +1,12 @@
 /* A machine card of this job (card.h) that was damaged: read, and used for a prediction. */
 #include "fuzz.h"
 
-#include "card.h"
-#include "card_file.h"
-#include "cores.h"
-#include "files.h"
-#include "memory.h"
-#include "subject.h"
+#include "base/cores.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "card/card.h"
+#include "card/card_file.h"
+#include "model/workload.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -55,8 +55,9 @@ void fuzz_read(const char *path)
     enum card_found found = card_read(&card, folder_of_cards(), &subject_mlp, &run, 1e6, "here", 2);
     if (found != CARD_WHOLE)
         return; /* the rest is measured anew */
-    const struct passing *p = &card.passing;
-    double passed = link_seconds(&p->send, 12.5e6) + link_seconds(&p->exchange, 4) + link_seconds(&p->add, 1e9);
+    const struct p2p_cost *p = &card.passing;
+    double passed =
+        alpha_beta_seconds(&p->send, 12.5e6) + alpha_beta_seconds(&p->exchange, 4) + alpha_beta_seconds(&p->add, 1e9);
     if (!isfinite(card_allreduce(&card, 2, 12.5e6)) || !isfinite(local_step(&card.alone, work_samples(128))) ||
         !isfinite(passed)) {
         fprintf(stderr, "a card that cannot be is believed\n");

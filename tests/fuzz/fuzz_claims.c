@@ -2,9 +2,9 @@
  * from. */
 #include "fuzz.h"
 
-#include "csv.h"
-#include "expression.h"
-#include "files.h"
+#include "base/csv.h"
+#include "base/files.h"
+#include "claims/expression.h"
 
 #include <stdlib.h>
 #include <string.h>

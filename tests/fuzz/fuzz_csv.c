@@ -1,7 +1,7 @@
 /* Any table (csv.h): read, then every cell by its name, as text and as number. */
 #include "fuzz.h"
 
-#include "csv.h"
+#include "base/csv.h"
 
 #include <stdlib.h>
 
@@ -22,6 +22,6 @@ void fuzz_read(const char *path)
     kept = sum;
     (void)kept;
     for (int n = 0; n < 3; n++)
-        free(csv_told(&table, "command", n));
+        free(csv_comment(&table, "command", n));
     csv_free(&table);
 }

@@ -1,7 +1,7 @@
 /* Anybody's spans (tools/blame): read, laid out, split into waiting and transfer. */
 #include "fuzz.h"
 
-#include "spans_file.h"
+#include "blame/spans_file.h"
 
 #include <stdlib.h>
 

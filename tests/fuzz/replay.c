@@ -1,7 +1,7 @@
 /* replay: a target without a fuzzer: reads each file of the folders named. */
 #include "fuzz.h"
 
-#include "files.h"
+#include "base/files.h"
 
 #include <dirent.h>
 #include <stdio.h>

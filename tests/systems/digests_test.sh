@@ -5,8 +5,8 @@
 # Works in FOLDER/digests.
 set -uo pipefail
 
-# shellcheck source=tests/frame.sh
-source "$(dirname "$0")/../frame.sh"
+# shellcheck source=tests/support/frame.sh
+source "$(dirname "$0")/../support/frame.sh"
 
 here=$(dirname "$(realpath "$0")")
 bin=$(realpath "$1")
@@ -37,7 +37,7 @@ batches() # OPTION...
 all()
 {
     local lab platform
-    for platform in "$platforms"/*.xml "$here/../model/round_numbers.xml"; do
+    for platform in "$platforms"/*.xml "$here/../sim/round_numbers.xml"; do
         for lab in "$bin"/[0-9][0-9]_*; do
             modelled "$(basename "$lab")" "$platform"
         done

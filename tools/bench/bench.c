@@ -9,14 +9,14 @@
  * Exit status: 0 measured, whatever came out; 1 something went wrong; 2 bad usage. */
 #include "bench.h"
 
-#include "card.h"
-#include "cores.h"
-#include "device.h"
-#include "die.h"
-#include "files.h"
-#include "kernel.h"
-#include "memory.h"
-#include "options.h"
+#include "base/cores.h"
+#include "base/die.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "card/card.h"
+#include "device/device.h"
+#include "launch/blas_kernel.h"
+#include "options/options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     int error = file_make_folder(folder);
     if (error)
         die(STATUS_USAGE, "--out %s cannot be written: %s; name a folder that can", folder, strerror(error));
-    kernel_choose(argv);
+    blas_kernel_choose(argv);
     char *preamble = preamble_of(&bench.options);
     rows_open(&bench.rows, folder, preamble);
     free(preamble);

@@ -2,10 +2,10 @@
  * (ranks/ranks_share.c). */
 #include "jobs.h"
 
-#include "device.h"
-#include "memory.h"
-#include "spans.h"
-#include "world.h"
+#include "base/memory.h"
+#include "collective/spans.h"
+#include "device/device.h"
+#include "world/world.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static double seconds_of_phase(struct spans *spans)
     spans_restart(spans, 0, 0);
     double began = world_now();
     for (int i = 0; i < CALLS; i++)
-        spans_phase(spans, SPAN_FORWARD, device_moment());
+        spans_phase(spans, SPAN_FORWARD, device_record_event());
     return (world_now() - began) / CALLS;
 }
 

@@ -1,14 +1,14 @@
 #include "jobs.h"
 
-#include "cores.h"
-#include "csv.h"
-#include "die.h"
-#include "job.h"
-#include "launch.h"
-#include "memory.h"
-#include "platform.h"
-#include "stats.h"
-#include "world.h"
+#include "base/cores.h"
+#include "base/csv.h"
+#include "base/die.h"
+#include "base/memory.h"
+#include "base/stats.h"
+#include "launch/job.h"
+#include "launch/launch.h"
+#include "launch/platform.h"
+#include "world/world.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,16 +6,16 @@
  * at any time: ours has ended, or waits to be started; theirs wait for a question. */
 #include "bench.h"
 
-#include "csv.h"
-#include "die.h"
-#include "files.h"
+#include "base/csv.h"
+#include "base/die.h"
+#include "base/files.h"
+#include "base/memory.h"
 #include "jobs.h"
-#include "kernel.h"
-#include "memory.h"
-#include "mlp.h"
-#include "reference.h"
-#include "scratch.h"
-#include "text_trainer.h"
+#include "launch/blas_kernel.h"
+#include "launch/scratch.h"
+#include "model/mlp.h"
+#include "model/sequence_trainer.h"
+#include "bench/reference.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -118,9 +118,9 @@ static void start_peer(const struct contest *c, struct peer *peer)
         words[count++] = memory_text("%s", peer->before[i]);
     words[count++] = memory_text("%s", c->python);
     words[count++] = memory_text("%s", LOCKSTEP_SOURCE "/tools/torch_labs.py");
-    char *before = kernel_tell(NULL);
+    char *before = blas_kernel_print(NULL);
     reference_open(&peer->reference, words);
-    free(kernel_tell(before));
+    free(blas_kernel_print(before));
     free(before);
     peer->is_gone = peer->reference.process == 0;
     for (int i = 0; i < count; i++)
@@ -135,7 +135,7 @@ static void tell_peer(const struct peer *peer, const char *when)
 
 static double parameters(const struct published *p)
 {
-    struct transformer_shape shape = text_shape(&run_published_texts);
+    struct transformer_shape shape = sequence_shape(&run_published_texts);
     double bytes = p->has_texts ? transformer_gradient_bytes(&shape) : mlp_gradient_bytes(&run_published);
     return bytes / sizeof(float);
 }

@@ -2,14 +2,14 @@
  * parameter (itself, its gradient, AdamW's two moments) and the activations of a batch. */
 #include "bench.h"
 
-#include "die.h"
-#include "footprint.h"
-#include "job.h"
-#include "loader.h"
-#include "memory.h"
-#include "mlp.h"
-#include "scratch.h"
-#include "text_trainer.h"
+#include "base/die.h"
+#include "base/memory.h"
+#include "base/rss.h"
+#include "launch/job.h"
+#include "launch/scratch.h"
+#include "model/loader.h"
+#include "model/mlp.h"
+#include "model/sequence_trainer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,9 +32,9 @@ static const struct trained trained[] = {
     { "05_token_skew", "fixed_sample_ws4", "transformer", 48, true },
 };
 
-static double needed(const struct needs *needs)
+static double needed(const struct memory_estimate *memory)
 {
-    return needs->of[NEED_MODEL] + needs->of[NEED_ACTIVATIONS];
+    return memory->of[NEED_MODEL] + memory->of[NEED_ACTIVATIONS];
 }
 
 /* Bytes that it is held against, and those of the data set beside it. */
@@ -48,22 +48,23 @@ static struct counted count(const struct trained *t)
     run.ranks = RANKS;
     run.hidden_dim = t->hidden_dim;
     if (!t->has_texts) {
-        struct needs model = mlp_need(&run, run.batch_size), data = loader_need(&run, run.batch_size);
+        struct memory_estimate model = mlp_memory(&run, run.batch_size), data = loader_memory(&run, run.batch_size);
         model.of[NEED_MODEL] = 4 * mlp_gradient_bytes(&run);
-        return (struct counted){ needed(&model), needs_sum(&data) };
+        return (struct counted){ needed(&model), memory_estimate_sum(&data) };
     }
-    struct transformer_shape shape = text_shape(&run);
-    struct token_recipe fixed = text_recipe(&run, true), variable = text_recipe(&run, false);
+    struct transformer_shape shape = sequence_shape(&run);
+    struct token_recipe fixed = sequence_recipe(&run, true), variable = sequence_recipe(&run, false);
     double rows = (double)run.batch_size * run.texts.fixed_length;
-    struct needs model = transformer_need(&shape, rows, run.batch_size, run.texts.fixed_length);
-    struct needs data = needs_add(text_reading_need(&fixed, rows, run.batch_size),
-                                  text_reading_need(&variable, rows, run.batch_size)); /* the lab opens both */
+    struct memory_estimate model = transformer_memory(&shape, rows, run.batch_size, run.texts.fixed_length);
+    struct memory_estimate data =
+        memory_estimate_add(sequence_reading_memory(&fixed, rows, run.batch_size),
+                            sequence_reading_memory(&variable, rows, run.batch_size)); /* the lab opens both */
     model.of[NEED_MODEL] = 4 * transformer_gradient_bytes(&shape);
-    return (struct counted){ needed(&model), needs_sum(&data) };
+    return (struct counted){ needed(&model), memory_estimate_sum(&data) };
 }
 
 /* What the lab's ranks say of themselves; false, and the reason told, where it failed. */
-static bool train(const struct trained *t, const char *bin, const char *folder, struct phases *phases)
+static bool train(const struct trained *t, const char *bin, const char *folder, struct rss_peaks *phases)
 {
     char *program = memory_text("%s/%s", bin, t->lab), *out = memory_text("--out=%s", folder);
     char *options = memory_text("--backend mpi --ranks %d --hidden-dim %d --cases %s --rounds 1 < /dev/null", RANKS,
@@ -74,7 +75,7 @@ static bool train(const struct trained *t, const char *bin, const char *folder, 
     bool is_told = false;
     while (fgets(line, sizeof line, lines)) {
         if (strncmp(line, begins, strlen(begins)) == 0)
-            is_told = phases_read(phases, line + strlen(begins));
+            is_told = rss_peaks_read(phases, line + strlen(begins));
         if (*line != '\n')
             memcpy(last, line, sizeof last);
     }
@@ -106,9 +107,9 @@ static void measure(struct bench *bench, const struct trained *t, const char *bi
     double *bytes = memory_new(3 * (size_t)rounds, sizeof *bytes), before = 0;
     double *whole = bytes, *own = whole + rounds, *bare = own + rounds;
     for (int i = 0; i < rounds; i++) {
-        struct phases p = { (double)NAN, (double)NAN, (double)NAN };
+        struct rss_peaks p = { (double)NAN, (double)NAN, (double)NAN };
         if (!train(t, bin, folder, &p))
-            p = (struct phases){ (double)NAN, (double)NAN, (double)NAN };
+            p = (struct rss_peaks){ (double)NAN, (double)NAN, (double)NAN };
         whole[i] = p.trained;
         own[i] = p.trained - p.empty;
         bare[i] = own[i] - counted.data;

@@ -1,8 +1,8 @@
 #include "products.h"
 
-#include "job.h"
-#include "kernel.h"
-#include "memory.h"
+#include "base/memory.h"
+#include "launch/blas_kernel.h"
+#include "launch/job.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,9 +14,9 @@ static void add_maker(struct makers *makers, const char *kernel)
 {
     char *program = job_library("cores", "time_products"), *words[] = { program, NULL };
     struct reference *maker = &makers->maker[makers->count];
-    char *before = kernel_tell(kernel);
+    char *before = blas_kernel_print(kernel);
     reference_open(maker, words);
-    free(kernel_tell(before));
+    free(blas_kernel_print(before));
     free(before);
     const char *name = strrchr(maker->about, ' ');
     bool is_other = name && (!kernel || strcmp(name + 1, kernel) == 0); /* else it took one that has its own turn */

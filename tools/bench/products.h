@@ -3,12 +3,12 @@
 #ifndef LOCKSTEP_BENCH_PRODUCTS_H
 #define LOCKSTEP_BENCH_PRODUCTS_H
 
-#include "reference.h"
-#include "step_counts.h"
+#include "bench/reference.h"
+#include "bench/step_counts.h"
 
 enum { MAKERS_MOST = 8, PRODUCTS_MOST = 3 * STEP_LAYERS_MOST, PRODUCT_WORDS = 48 };
 
-/* The kernels that can be had: OpenBLAS's own choice, and those of kernel.h that the processor can run. */
+/* The kernels that can be had: OpenBLAS's own choice, and those of blas_kernel.h that the processor can run. */
 struct makers {
     struct reference maker[MAKERS_MOST];
     int count;

@@ -1,9 +1,9 @@
 #include "rows.h"
 
-#include "csv.h"
-#include "die.h"
-#include "files.h"
-#include "memory.h"
+#include "base/csv.h"
+#include "base/die.h"
+#include "base/files.h"
+#include "base/memory.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #ifndef LOCKSTEP_BENCH_ROWS_H
 #define LOCKSTEP_BENCH_ROWS_H
 
-#include "stats.h"
+#include "base/stats.h"
 
 struct bench_row {
     char *what;

@@ -4,9 +4,9 @@
  * on the machine does not make it do more. */
 #include "jobs.h"
 
-#include "memory.h"
-#include "platform.h"
-#include "scratch.h"
+#include "base/memory.h"
+#include "launch/platform.h"
+#include "launch/scratch.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,11 +2,11 @@
  * started in the same words. */
 #include "jobs.h"
 
-#include "cores.h"
-#include "die.h"
-#include "files.h"
-#include "memory.h"
-#include "scratch.h"
+#include "base/cores.h"
+#include "base/die.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "launch/scratch.h"
 
 #include <math.h>
 #include <stdlib.h>

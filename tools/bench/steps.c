@@ -9,13 +9,13 @@
  * for a model that has learned its batch by heart multiplies zeros. */
 #include "bench.h"
 
-#include "device.h"
-#include "die.h"
-#include "memory.h"
+#include "base/die.h"
+#include "base/memory.h"
+#include "base/stats.h"
+#include "device/device.h"
 #include "products.h"
-#include "stats.h"
-#include "step_work.h"
-#include "world.h"
+#include "bench/step_work.h"
+#include "world/world.h"
 
 #include <math.h>
 #include <stdio.h>

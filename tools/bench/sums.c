@@ -1,7 +1,7 @@
 /* Sums among ranks: through the harness, and by MPI alone (ranks/ranks_sums.c). */
 #include "jobs.h"
 
-#include "cores.h"
+#include "base/cores.h"
 
 enum { STARTS = 12 };
 

@@ -1,7 +1,7 @@
 /* What waiting ranks cost those that work (ranks/ranks_waiting.c): with a core each, and with twice as many ranks. */
 #include "jobs.h"
 
-#include "cores.h"
+#include "base/cores.h"
 
 void bench_waiting(struct bench *bench)
 {

@@ -13,18 +13,18 @@
  *
  * Exit status: 0 told; 1 a rank left a collective before the last one came; 2 the file cannot be understood: its name, the
  * line, why, and the cure. */
-#include "die.h"
-#include "files.h"
+#include "base/die.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/number.h"
 #include "hint.h"
-#include "job.h"
-#include "lanes.h"
-#include "memory.h"
-#include "number.h"
-#include "options.h"
-#include "report.h"
+#include "launch/job.h"
+#include "options/options.h"
+#include "report/lanes.h"
+#include "report/run_report.h"
+#include "report/terminal_tables.h"
+#include "report/trace.h"
 #include "spans_file.h"
-#include "table.h"
-#include "trace.h"
 
 #include <errno.h>
 #include <math.h>
@@ -70,7 +70,7 @@ static struct origin origin_of(const struct spans_file *file)
 {
     static const char key[] = "platform ";
     struct origin origin = { .head = spans_file_head(file) };
-    char *told = csv_told(&file->table, "simulated", 0);
+    char *told = csv_comment(&file->table, "simulated", 0);
     if (told && strncmp(told, key, strlen(key)) == 0)
         origin.platform = memory_text("%.*s", (int)strcspn(told + strlen(key), ","), told + strlen(key));
     free(told);
@@ -94,10 +94,10 @@ static struct outcome outcome_of(const struct spans_case *of)
     struct outcome o = { .name = of->name, .device = "", .prediction = none, .guess = NAN };
     o.run = (struct run){ .ranks = of->ranks, .sync_every = of->blocks[0].every };
     o.picture = of->blocks[0].timeline;
-    tally_open(&o.tally, &o.run);
+    case_stats_open(&o.stats, &o.run);
     for (int i = 0; i < of->count; i++)
-        tally_add(&o.tally, &of->blocks[i].timeline);
-    o.idea = memory_text("%d step%s of %d rank%s", o.tally.steps, o.tally.steps == 1 ? "" : "s", of->ranks,
+        case_stats_add(&o.stats, &of->blocks[i].timeline);
+    o.idea = memory_text("%d step%s of %d rank%s", o.stats.steps, o.stats.steps == 1 ? "" : "s", of->ranks,
                          of->ranks == 1 ? "" : "s");
     return o;
 }
@@ -124,9 +124,9 @@ static struct report report_of(const struct spans_file *file, const struct optio
             r.outcomes[next++] = outcome_of(&file->cases[i]);
     for (int i = 0; i < r.cases; i++) {
         struct outcome *o = &r.outcomes[i];
-        o->summary = tally_summarise(&o->tally, r.cases > 1 ? &r.outcomes[0].tally : NULL);
+        o->summary = case_stats_summarise(&o->stats, r.cases > 1 ? &r.outcomes[0].stats : NULL);
         r.ranks = o->run.ranks > r.ranks ? o->run.ranks : r.ranks;
-        r.has_intervals &= o->tally.rounds > 2;
+        r.has_intervals &= o->stats.rounds > 2;
     }
     return r;
 }
@@ -134,7 +134,7 @@ static struct report report_of(const struct spans_file *file, const struct optio
 static void release(struct report *r)
 {
     for (int i = 0; i < r->cases; i++) {
-        tally_close(&r->outcomes[i].tally);
+        case_stats_close(&r->outcomes[i].stats);
         free((void *)r->outcomes[i].idea);
     }
     free(r->outcomes);
@@ -161,10 +161,10 @@ static void tell_summary(const struct report *r, const struct spans_file *file, 
     const struct outcome *first = &r->outcomes[0];
     const struct timeline *t = &first->picture;
     printf("%s: %d rank%s, %d case%s; of %s %d step%s measured, from step %d on, in %d round%s.\n", file->path,
-           r->ranks, r->ranks == 1 ? "" : "s", r->cases, r->cases == 1 ? "" : "s", first->name, first->tally.steps,
-           first->tally.steps == 1 ? "" : "s", t->first_step, first->tally.rounds, first->tally.rounds == 1 ? "" : "s");
-    if (first->tally.every > 1)
-        printf("Its steps repeat in cycles of %d.\n", first->tally.every);
+           r->ranks, r->ranks == 1 ? "" : "s", r->cases, r->cases == 1 ? "" : "s", first->name, first->stats.steps,
+           first->stats.steps == 1 ? "" : "s", t->first_step, first->stats.rounds, first->stats.rounds == 1 ? "" : "s");
+    if (first->stats.every > 1)
+        printf("Its steps repeat in cycles of %d.\n", first->stats.every);
     if (clock_error_ms > 0)
         printf("Clocks may differ by %g ms: shorter waits count as transfer.\n", clock_error_ms);
     if (t->hides_arrivals)
@@ -180,7 +180,7 @@ static void tell(const struct report *r, const struct spans_file *file, const st
     lanes_draw(stdout, r, names, terminal);
     if (r->cases > 1)
         table_show(stdout, r, terminal.columns);
-    if (shown->tally.wrong.count) {
+    if (shown->stats.wrong.count) {
         printf("\n%s: WRONG, so nothing is told of it.\n", shown->name);
         return;
     }
@@ -256,7 +256,7 @@ int main(int argc, char **argv)
     file_refuse_out(options.out, file_make_folder(options.out));
     int wrong = 0;
     for (int i = 0; i < report.cases; i++)
-        wrong += report.outcomes[i].tally.wrong.count;
+        wrong += report.outcomes[i].stats.wrong.count;
     tell(&report, file, &options);
     struct file_set files = { 0 };
     report.files = &files;

@@ -1,13 +1,13 @@
 #include "hint.h"
 
-#include "memory.h"
-#include "stats.h"
+#include "base/memory.h"
+#include "base/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 /* The phase by which a rank exceeds the median rank most. */
-static enum span_kind excess_of(const struct tally *t, int rank)
+static enum span_kind excess_of(const struct case_stats *t, int rank)
 {
     double *others = memory_new((size_t)t->ranks, sizeof *others), most = 0;
     int found = SPAN_DATA;
@@ -25,7 +25,7 @@ static enum span_kind excess_of(const struct tally *t, int rank)
 }
 
 /* The rank that is charged with more than three quarters of all, though it is not named; -1 for none. */
-static int suspect_of(const struct tally *t)
+static int suspect_of(const struct case_stats *t)
 {
     double all = 0;
     int most = 0;
@@ -47,27 +47,27 @@ static bool has_collectives(const struct timeline *t)
 void hint_tell(FILE *out, const struct outcome *o)
 {
     static const double much = 0.15; /* of a step: less than that is hardly worth a lesson */
-    const struct summary *s = &o->summary;
+    const struct case_summary *s = &o->summary;
     fprintf(out, "\nNext: ");
     const bool meets = has_collectives(&o->picture);
-    if (o->tally.ranks == 1 && meets) {
+    if (o->stats.ranks == 1 && meets) {
         fprintf(out,
                 "the spans of the other ranks: one rank's alone do not tell who waited. All ranks of a job belong into "
                 "one\nfile, as in  cat spans-*.csv > spans.csv\n");
-    } else if (o->tally.ranks > 1 && !meets) {
+    } else if (o->stats.ranks > 1 && !meets) {
         fprintf(out, "a row for each collective (%s …): without any, nobody can tell who waited.\n",
                 span_names[SPAN_PHASES]);
     } else if (isnan(s->wait)) {
         fprintf(out, "stamps that tell when a rank came, as notebooks-md/your_own_job.md has it.\n");
     } else if (s->blamed_rank >= 0 && s->wait > much * s->step) {
-        enum span_kind kind = excess_of(&o->tally, s->blamed_rank);
+        enum span_kind kind = excess_of(&o->stats, s->blamed_rank);
         fprintf(out, "rank %d is late in its %s; notebooks-md/%s.md tries what helps.\n", s->blamed_rank,
                 span_names[kind], kind == SPAN_HOST ? "02_rank0_host" : "01_straggler");
-    } else if (s->wait > much * s->step && suspect_of(&o->tally) >= 0) {
+    } else if (s->wait > much * s->step && suspect_of(&o->stats) >= 0) {
         fprintf(out,
                 "most of the waiting is for rank %d, but luck or the baseline explain as much; record more than %d "
                 "steps.\n",
-                suspect_of(&o->tally), o->tally.steps);
+                suspect_of(&o->stats), o->stats.steps);
     } else if (s->wait > much * s->step && s->wait >= s->transfer) {
         fprintf(
             out,

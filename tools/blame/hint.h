@@ -2,7 +2,7 @@
 #ifndef LOCKSTEP_HINT_H
 #define LOCKSTEP_HINT_H
 
-#include "report.h"
+#include "report/run_report.h"
 
 /* A line that begins with "Next: " and names the lesson that tries what helps, after an empty one. */
 void hint_tell(FILE *out, const struct outcome *outcome);

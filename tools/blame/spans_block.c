@@ -1,6 +1,6 @@
 /* One round of a spans.csv: what its ranks' rows say together, and the timeline that they make. */
-#include "die.h"
-#include "memory.h"
+#include "base/die.h"
+#include "base/memory.h"
 #include "spans_parts.h"
 #include "spans_steps.h"
 

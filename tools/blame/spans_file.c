@@ -1,7 +1,7 @@
 #include "spans_file.h"
 
-#include "die.h"
-#include "memory.h"
+#include "base/die.h"
+#include "base/memory.h"
 #include "spans_parts.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ struct spans_file *spans_file_open(const char *path, const struct spans_wishes *
         die(STATUS_USAGE, "%s", why);
     bool has_measured = false;
     struct spans_wishes settled = *wishes;
-    char *told = csv_told(&file->table, "wait and transfer", 0); /* labs whose ranks share a GPU say so */
+    char *told = csv_comment(&file->table, "wait and transfer", 0); /* labs whose ranks share a GPU say so */
     settled.hides_arrivals |= told && strncmp(told, "n/a", 3) == 0;
     free(told);
     int count = 0;

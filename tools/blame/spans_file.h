@@ -13,8 +13,8 @@
 #ifndef LOCKSTEP_SPANS_FILE_H
 #define LOCKSTEP_SPANS_FILE_H
 
-#include "csv.h"
-#include "timeline.h"
+#include "analysis/timeline.h"
+#include "base/csv.h"
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "die.h"
+#include "base/die.h"
 #include "spans_parts.h"
 
 #include <stdarg.h>

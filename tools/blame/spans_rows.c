@@ -1,7 +1,7 @@
 /* The rows of a spans.csv: what each says by itself, and their order. */
-#include "memory.h"
-#include "number.h"
-#include "run.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "options/run.h"
 #include "spans_parts.h"
 
 #include <math.h>

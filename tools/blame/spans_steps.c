@@ -1,7 +1,7 @@
 #include "spans_steps.h"
 
-#include "hash.h"
-#include "memory.h"
+#include "base/hash.h"
+#include "base/memory.h"
 
 #include <stdlib.h>
 

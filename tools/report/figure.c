@@ -1,9 +1,9 @@
 #include "figure.h"
 
-#include "die.h"
+#include "base/die.h"
+#include "base/memory.h"
+#include "base/number.h"
 #include "html.h"
-#include "memory.h"
-#include "number.h"
 #include "svg.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "findings.h"
 
-#include "die.h"
-#include "memory.h"
+#include "base/die.h"
+#include "base/memory.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -122,7 +122,7 @@ void findings_close(struct lab_findings *f)
 
 char *finding_told(const struct finding *finding, const char *key, int n)
 {
-    return csv_told(&finding->summary, key, n);
+    return csv_comment(&finding->summary, key, n);
 }
 
 bool finding_is_wrong(const struct finding *finding, int row)
@@ -132,7 +132,7 @@ bool finding_is_wrong(const struct finding *finding, int row)
 
 bool finding_is_of_run(const struct finding *finding, const struct csv_table *table)
 {
-    char *ours = finding_told(finding, "command", 0), *its = csv_told(table, "command", 0);
+    char *ours = finding_told(finding, "command", 0), *its = csv_comment(table, "command", 0);
     bool is = !ours || (its && strcmp(ours, its) == 0);
     free(ours);
     free(its);
@@ -146,7 +146,7 @@ int finding_chart(const struct finding *finding, const char *chart)
 
 char *finding_waiting(const struct finding *finding, const char *name)
 {
-    char *key = memory_text("told of %s", name), *told = csv_told(&finding->lanes, key, 0);
+    char *key = memory_text("told of %s", name), *told = csv_comment(&finding->lanes, key, 0);
     free(key);
     return told;
 }

@@ -2,7 +2,7 @@
 #ifndef LOCKSTEP_FINDINGS_H
 #define LOCKSTEP_FINDINGS_H
 
-#include "csv.h"
+#include "base/csv.h"
 
 #include <stdbool.h>
 #include <time.h>
@@ -30,7 +30,7 @@ struct lab_findings {
 struct lab_findings findings_open(const char *results, const char *lab);
 void findings_close(struct lab_findings *findings);
 
-/* What the head of its tables tells of `key` in its n-th line (csv_told). */
+/* What the head of its tables tells of `key` in its n-th line (csv_comment). */
 char *finding_told(const struct finding *finding, const char *key, int n);
 
 /* Whether a row's checks failed: then none of its speeds are shown. */

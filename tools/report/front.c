@@ -1,8 +1,8 @@
 #include "front.h"
 
+#include "base/memory.h"
+#include "base/number.h"
 #include "figure.h"
-#include "memory.h"
-#include "number.h"
 #include "tables.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef LOCKSTEP_HTML_H
 #define LOCKSTEP_HTML_H
 
-#include "files.h"
+#include "base/files.h"
 
 #include <stdbool.h>
 #include <stdio.h>

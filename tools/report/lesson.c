@@ -1,8 +1,8 @@
 #include "lesson.h"
 
-#include "die.h"
+#include "base/die.h"
+#include "base/memory.h"
 #include "html.h"
-#include "memory.h"
 #include "svg.h"
 #include "tables.h"
 

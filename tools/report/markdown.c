@@ -1,7 +1,7 @@
 #include "markdown.h"
 
-#include "die.h"
-#include "files.h"
+#include "base/die.h"
+#include "base/files.h"
 
 #include <cmark-gfm-core-extensions.h>
 #include <errno.h>

@@ -8,10 +8,10 @@
  * all numbers are those of the CSV files that the labs, `claims` and run_all.sh wrote.
  *
  * Exit status: 0 done, 1 a page could not be written, 2 bad usage. */
-#include "die.h"
+#include "base/die.h"
+#include "base/memory.h"
 #include "front.h"
-#include "memory.h"
-#include "options.h"
+#include "options/options.h"
 #include "tables.h"
 
 #include <dirent.h>

@@ -1,8 +1,8 @@
 #include "svg.h"
 
-#include "files.h"
+#include "base/files.h"
+#include "base/memory.h"
 #include "html.h"
-#include "memory.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 #include "tables.h"
 
+#include "base/memory.h"
+#include "base/number.h"
 #include "html.h"
-#include "memory.h"
-#include "number.h"
 
 #include <math.h>
 #include <stdlib.h>

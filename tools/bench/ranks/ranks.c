@@ -2,15 +2,15 @@
  * --out: a row per round, in seconds. */
 #include "ranks.h"
 
-#include "board.h"
-#include "collective.h"
-#include "device.h"
-#include "die.h"
-#include "job.h"
-#include "memory.h"
-#include "options.h"
-#include "stats.h"
-#include "world.h"
+#include "base/die.h"
+#include "base/memory.h"
+#include "base/stats.h"
+#include "collective/collective.h"
+#include "device/device.h"
+#include "launch/flight_recorder.h"
+#include "launch/job.h"
+#include "options/options.h"
+#include "world/world.h"
 
 #include <errno.h>
 #include <math.h>
@@ -72,20 +72,20 @@ void ranks_found(struct ranks *ranks, const char *what, double per_second, doubl
         } while (csv_end_row(&ranks->found));
     free(mine);
     free(theirs);
-    world_allow(ranks->world, ALLOWED_S);
+    world_set_timeout(ranks->world, ALLOWED_S);
 }
 
 void ranks_found_difference(struct ranks *ranks, const char *what, double per_second, double goal, const double *ours,
                             const double *reference, int count)
 {
     enum { STRETCHES = 20 };
-    int stretches = count < STRETCHES ? count : STRETCHES, of_each = count / stretches;
+    int segments = count < STRETCHES ? count : STRETCHES, of_each = count / segments;
     double typical[STRETCHES], typical_reference[STRETCHES];
-    for (int i = 0; i < stretches; i++) {
+    for (int i = 0; i < segments; i++) {
         typical[i] = fmax(1e-10, stats_lower_median(ours + (ptrdiff_t)i * of_each, of_each));
         typical_reference[i] = stats_lower_median(reference + (ptrdiff_t)i * of_each, of_each);
     }
-    ranks_found(ranks, what, per_second, goal, typical, typical_reference, stretches);
+    ranks_found(ranks, what, per_second, goal, typical, typical_reference, segments);
 }
 
 static void measure(const struct options *o)
@@ -93,7 +93,7 @@ static void measure(const struct options *o)
     struct ranks ranks = { .world = world_open(ALLOWED_S), .rounds = o->rounds, .steps = o->steps };
     device_open(world_rank(ranks.world), PRECISION_FP32);
     collective_begin(ranks.world, false, 0);
-    world_allow(ranks.world, ALLOWED_S);
+    world_set_timeout(ranks.world, ALLOWED_S);
     bool is_first = world_rank(ranks.world) == 0;
     if (is_first && !(ranks.found.out = fopen(o->out, "w")))
         die(STATUS_WRONG, "cannot write %s: %s", o->out, strerror(errno));
@@ -101,7 +101,7 @@ static void measure(const struct options *o)
     if (is_first && fclose(ranks.found.out) != 0)
         die(STATUS_WRONG, "cannot write %s: %s", o->out, strerror(errno));
     if (is_first)
-        board_end(world_board(ranks.world));
+        flight_recorder_end(world_recorder(ranks.world));
     device_close();
     world_close(ranks.world);
 }

@@ -3,7 +3,7 @@
 #ifndef LOCKSTEP_BENCH_RANKS_H
 #define LOCKSTEP_BENCH_RANKS_H
 
-#include "csv.h"
+#include "base/csv.h"
 
 struct world;
 

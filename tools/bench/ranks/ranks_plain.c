@@ -2,14 +2,14 @@
  * the same passes. Without a harness, so without a world. */
 #include "ranks.h"
 
-#include "board.h"
-#include "device.h"
-#include "job.h"
-#include "memory.h"
-#include "mlp.h"
-#include "run.h"
-#include "work.h"
-#include "world.h"
+#include "base/memory.h"
+#include "device/device.h"
+#include "launch/flight_recorder.h"
+#include "launch/job.h"
+#include "model/mlp.h"
+#include "options/run.h"
+#include "options/work.h"
+#include "world/world.h"
 
 #include <mpi.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ void ranks_plain(int steps)
     MPI_Init(NULL, NULL);
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    struct board *board = rank == 0 ? board_open(getenv(JOB_BOARD), -1) : NULL;
+    struct flight_recorder *recorder = rank == 0 ? flight_recorder_open(getenv(JOB_BOARD), -1) : NULL;
     MPI_Barrier(MPI_COMM_WORLD);
     if (steps > 0) {
         double seconds[WORK_PASSES], bytes = mlp_gradient_bytes(&run_published);
@@ -45,13 +45,13 @@ void ranks_plain(int steps)
         MPI_Op add = MPI_OP_NULL;
         MPI_Op_create(add_blank, 1, &add);
         void *memory = device_new((size_t)bytes, 1);
-        void *blank = device_blank(memory, (size_t)bytes);
+        void *blank = device_fake_buffer(memory, (size_t)bytes);
         for (int i = 0; i < steps; i++)
             step(blank, (int)(bytes / sizeof(float)), add, seconds);
         MPI_Op_free(&add);
         device_free(memory);
     }
-    board_end(board); /* or the launcher takes it for a deadlock */
-    board_close(board);
+    flight_recorder_end(recorder); /* or the launcher takes it for a deadlock */
+    flight_recorder_close(recorder);
     MPI_Finalize();
 }

@@ -1,14 +1,14 @@
 /* What the harness has of a step: the calls that a step of lab 01 makes of it, each time behind a step, against the step. */
 #include "ranks.h"
 
-#include "collective.h"
-#include "device.h"
-#include "memory.h"
-#include "run.h"
-#include "spans.h"
-#include "step_work.h"
-#include "world.h"
-#include "world_mpi.h"
+#include "base/memory.h"
+#include "collective/collective.h"
+#include "collective/spans.h"
+#include "device/device.h"
+#include "options/run.h"
+#include "bench/step_work.h"
+#include "world/world.h"
+#include "world/world_mpi.h"
 
 #include <stdlib.h>
 
@@ -32,11 +32,11 @@ static double time_calls(struct rig *rig, int step)
     rig->spans.step = step;
     collective_check(rig->collective, step == STEPS - 1 ? CHECK_KEPT : CHECK_NOTHING);
     device_wait();
-    spans_phase(&rig->spans, SPAN_DATA, device_moment());
-    spans_phase(&rig->spans, SPAN_FORWARD, device_moment());
-    spans_phase(&rig->spans, SPAN_BACKWARD, device_moment());
+    spans_phase(&rig->spans, SPAN_DATA, device_record_event());
+    spans_phase(&rig->spans, SPAN_FORWARD, device_record_event());
+    spans_phase(&rig->spans, SPAN_BACKWARD, device_record_event());
     collective_sum(rig->collective, WIRE_F32, rig->terms, rig->terms, rig->count);
-    spans_phase(&rig->spans, SPAN_UPDATE, device_moment());
+    spans_phase(&rig->spans, SPAN_UPDATE, device_record_event());
     return world_now() - began;
 }
 

@@ -2,12 +2,12 @@
  * algorithm. */
 #include "ranks.h"
 
-#include "collective.h"
-#include "device.h"
-#include "memory.h"
-#include "spans.h"
-#include "world.h"
-#include "world_mpi.h"
+#include "base/memory.h"
+#include "collective/collective.h"
+#include "collective/spans.h"
+#include "device/device.h"
+#include "world/world.h"
+#include "world/world_mpi.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -116,7 +116,7 @@ static void find_added(struct ranks *ranks, float *terms, const double *raw, int
         close_rig(&rig);
         world_leave(one);
     }
-    world_rest(ranks->world);
+    world_park(ranks->world);
     ranks_found_difference(ranks, "what the harness adds to a sum, against MPI's own for 4 B, ns", 1e9, (double)NAN,
                            added, raw, rounds);
     free(added);

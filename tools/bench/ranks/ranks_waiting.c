@@ -1,12 +1,12 @@
 /* What waiting costs those who work: rank 0 trains, while the others wait for it, and while they sleep. */
 #include "ranks.h"
 
-#include "collective.h"
-#include "device.h"
-#include "memory.h"
-#include "run.h"
-#include "step_work.h"
-#include "world.h"
+#include "base/memory.h"
+#include "collective/collective.h"
+#include "device/device.h"
+#include "options/run.h"
+#include "bench/step_work.h"
+#include "world/world.h"
 
 #include <stdlib.h>
 
@@ -47,7 +47,7 @@ static double time_steps(struct scene *scene, enum place place)
     else if (place == IN_A_BARRIER)
         collective_barrier(scene->collective);
     else
-        world_rest(scene->world);
+        world_park(scene->world);
     return seconds / STEPS;
 }
 
@@ -78,7 +78,7 @@ void ranks_waiting(struct ranks *ranks)
         trainee_open(&scene.trainee, &sizes, &(struct step){ .model = WORK_MLP, .batch = run_published.batch_size });
         train(&scene);
     }
-    world_rest(ranks->world);
+    world_park(ranks->world);
     scene.asleep = works ? 2 * train(&scene) : 0;
     world_broadcast(ranks->world, &scene.asleep, sizeof scene.asleep);
     for (int place = 0; place < ASLEEP; place++)

@@ -1,0 +1,235 @@
+#include "analysis/blame_sentence.h"
+
+#include "analysis/matched_collectives.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/stats.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a rank may have been late with: work, of which the two passes are one, or the beginning of its step. */
+enum { DATA, COMPUTE, HOST, UPDATE, WORKS, BEGINNING = WORKS, REASONS };
+static const char *const work_names[WORKS] = { "data", "compute", "host work", "update" };
+
+static int work_of(const struct span *phase)
+{
+    switch (phase->kind) {
+    case SPAN_DATA:
+        return DATA;
+    case SPAN_HOST:
+        return HOST;
+    case SPAN_UPDATE:
+        return UPDATE;
+    default:
+        return COMPUTE;
+    }
+}
+
+/* A collective of the step, and how long each rank (ranks) waited in it. */
+struct scene {
+    const struct span *const *meeting;
+    struct arrival arrival;
+    double *waits;
+    double longest, sum;
+    double length; /* of the step */
+};
+
+/* False where somebody's waiting cannot be known. */
+static bool wait_at(const struct timeline *t, const struct span *const *meeting, struct scene *scene)
+{
+    scene->meeting = meeting;
+    scene->arrival = arrival_at(t, meeting);
+    scene->longest = scene->sum = 0;
+    for (int rank = 0; rank < t->ranks; rank++) {
+        struct parts parts = parts_of(t, meeting[rank], scene->arrival.latest);
+        if (!parts.is_known)
+            return false;
+        scene->waits[rank] = parts.wait;
+        scene->longest = fmax(scene->longest, parts.wait);
+        scene->sum += parts.wait;
+    }
+    return true;
+}
+
+/* Finds the collective in which the ranks waited longest; false where there is none, or nobody knows. */
+static bool find_longest(const struct timeline *t, const struct matched_collectives *meetings, int step,
+                         struct scene *longest)
+{
+    struct scene scene = { .waits = memory_new((size_t)t->ranks, sizeof *scene.waits) };
+    bool is_known = true, is_found = false;
+    for (int n = 0; n < meetings->count && is_known; n++) {
+        const struct span *const *meeting = meetings->at + (size_t)n * (size_t)t->ranks;
+        if (meeting[0]->step != step)
+            continue;
+        is_known = wait_at(t, meeting, &scene);
+        if (!is_known || (is_found && !(scene.sum > longest->sum)))
+            continue;
+        is_found = true;
+        double *waits = longest->waits, length = longest->length;
+        memcpy(waits, scene.waits, (size_t)t->ranks * sizeof *waits);
+        *longest = scene;
+        longest->waits = waits;
+        longest->length = length;
+    }
+    free(scene.waits);
+    return is_known && is_found;
+}
+
+static double length_of(const struct timeline *t, int step)
+{
+    double begin = INFINITY, end = -INFINITY;
+    for (int i = 0; i < t->ranks * t->count; i++)
+        if (t->spans[i].step == step) {
+            begin = fmin(begin, t->spans[i].start);
+            end = fmax(end, t->spans[i].end);
+        }
+    return end - begin;
+}
+
+/* Seconds that a rank spent on each kind of work in this step, between the meeting before and this one; and where there is
+ * none before, when its step began. */
+static void work_before(const struct timeline *t, const struct span *meeting, int rank, double work[REASONS])
+{
+    const struct span *spans = t->spans + (size_t)rank * (size_t)t->count;
+    double begin = -INFINITY, began = INFINITY;
+    for (int i = 0; i < t->count; i++)
+        if (spans[i].step == meeting->step && !span_is_phase(&spans[i]) && spans[i].end <= meeting->start)
+            begin = fmax(begin, spans[i].end);
+    memset(work, 0, REASONS * sizeof *work);
+    for (int i = 0; i < t->count; i++)
+        if (spans[i].step == meeting->step && span_is_phase(&spans[i])) {
+            began = fmin(began, spans[i].start);
+            work[work_of(&spans[i])] += fmax(0, fmin(spans[i].end, meeting->start) - fmax(spans[i].start, begin));
+        }
+    work[BEGINNING] = isinf(begin) ? began : 0;
+}
+
+/* --- words ------------------------------------------------------------------------------------------------------ */
+
+/* "39.8"; into a buffer that the caller has. */
+struct number {
+    char text[32];
+};
+
+static struct number in_ms(double seconds)
+{
+    struct number number;
+    snprintf(number.text, sizeof number.text, "%.*f", number_ms_decimals(seconds), 1e3 * seconds);
+    return number;
+}
+
+static void say_why(FILE *out, const struct timeline *t, const struct scene *scene)
+{
+    int last = scene->arrival.last, others = t->ranks - 1, most = 0;
+    double own[REASONS], work[REASONS], typical[REASONS];
+    double *all = memory_new((size_t)REASONS * (size_t)others, sizeof *all);
+    work_before(t, scene->meeting[last], last, own);
+    for (int rank = 0, at = 0; rank < t->ranks; rank++) {
+        if (rank == last)
+            continue;
+        work_before(t, scene->meeting[rank], rank, work);
+        for (int kind = 0; kind < REASONS; kind++)
+            all[kind * others + at] = work[kind];
+        at++;
+    }
+    for (int kind = 0; kind < REASONS; kind++) {
+        typical[kind] = stats_lower_median(all + (ptrdiff_t)kind * others, others);
+        if (own[kind] - typical[kind] > own[most] - typical[most])
+            most = kind;
+    }
+    free(all);
+    if (own[most] - typical[most] < scene->longest / 2)
+        return;
+    if (most == BEGINNING) {
+        fprintf(out, ", which began the step %s ms later", in_ms(own[most] - typical[most]).text);
+        return;
+    }
+    fprintf(out, ": its %s took %s ms", work_names[most], in_ms(own[most]).text);
+    if (typical[most] > 0 && others == 1)
+        fprintf(out, ", rank %d's %s ms", 1 - last, in_ms(typical[most]).text);
+    else if (typical[most] > 0)
+        fprintf(out, ", theirs %s ms", in_ms(typical[most]).text);
+}
+
+/* Names the ranks that waited at least half as long as the one that waited longest, and returns the shortest of these
+ * waits: "ranks 1 to 3", "ranks 0, 2 and 3". */
+static double name_ranks(FILE *out, const struct timeline *t, const struct scene *scene)
+{
+    enum { NAMED_MOST = 4 };
+    int named[NAMED_MOST], count = 0, last = -1;
+    double least = scene->longest;
+    for (int rank = 0; rank < t->ranks; rank++)
+        if (scene->waits[rank] >= scene->longest / 2) {
+            if (count < NAMED_MOST)
+                named[count] = rank;
+            last = rank;
+            count++;
+            least = fmin(least, scene->waits[rank]);
+        }
+    if (count > 2 && last - named[0] == count - 1)
+        fprintf(out, "ranks %d to %d wait ", named[0], last);
+    else if (count > NAMED_MOST && count == t->ranks - 1)
+        fprintf(out, "the other %d ranks wait ", count);
+    else if (count > NAMED_MOST)
+        fprintf(out, "%d of %d ranks wait ", count, t->ranks);
+    else
+        for (int i = 0; i < count; i++)
+            fprintf(out, "%s%d%s",
+                    i == 0           ? count == 1 ? "rank " : "ranks "
+                    : i == count - 1 ? " and "
+                                     : ", ",
+                    named[i],
+                    i < count - 1 ? ""
+                    : count == 1  ? " waits "
+                                  : " wait ");
+    return least;
+}
+
+static void say_who(FILE *out, const struct timeline *t, const struct scene *scene)
+{
+    struct number from = in_ms(name_ranks(out, t, scene)), to = in_ms(scene->longest);
+    if (strcmp(from.text, to.text) != 0)
+        fprintf(out, "%s to ", from.text);
+    fprintf(out, "%s ms", to.text);
+}
+
+static char *say(const struct timeline *t, const struct scene *scene)
+{
+    char *text = NULL;
+    size_t size = 0;
+    if (scene->longest < 1e-6 && t->clock_error > 1e-6)
+        return memory_text("nobody waits, or not longer than the %s ms by which clocks may differ",
+                           in_ms(t->clock_error).text);
+    if (scene->longest < 1e-6)
+        return memory_text("nobody waits");
+    if (scene->longest < scene->length / 20)
+        return memory_text("nobody waits longer than %s ms", in_ms(scene->longest).text);
+    FILE *out = open_memstream(&text, &size);
+    say_who(out, t, scene);
+    if (scene->arrival.last >= 0) {
+        fprintf(out, " for rank %d", scene->arrival.last);
+        say_why(out, t, scene);
+    } else {
+        fputs(" for the last, which come together", out);
+    }
+    fclose(out);
+    return text;
+}
+
+char *blame_sentence(const struct timeline *t, int step, int *last)
+{
+    struct matched_collectives meetings = matched_collectives_find(t);
+    struct scene scene = { .waits = memory_new((size_t)t->ranks, sizeof *scene.waits), .length = length_of(t, step) };
+    char *text = NULL;
+    *last = -1;
+    if (t->ranks > 1 && meetings.are_alike && find_longest(t, &meetings, step, &scene)) {
+        text = say(t, &scene);
+        *last = scene.arrival.last;
+    }
+    free(scene.waits);
+    matched_collectives_close(&meetings);
+    return text;
+}

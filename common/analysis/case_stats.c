@@ -1,0 +1,268 @@
+#include "analysis/case_stats.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const numerics_names[] = {
+    [NUMERICS_UNKNOWN] = "",
+    [NUMERICS_SAME] = "same",
+    [NUMERICS_REORDERED] = "reordered",
+    [NUMERICS_CHANGED] = "changed",
+};
+
+void case_stats_open(struct case_stats *stats, const struct run *run)
+{
+    int ranks = run->ranks;
+    *stats = (struct case_stats){ .ranks = ranks, .every = run->sync_every, .is_long = run->once > 0 };
+    stats->sum = memory_new((size_t)ranks, sizeof *stats->sum);
+    stats->foremost = memory_new((size_t)ranks, sizeof *stats->foremost);
+    stats->loss = memory_new((size_t)ranks, sizeof *stats->loss);
+    stats->samples = memory_new((size_t)ranks, sizeof *stats->samples);
+    stats->queued = memory_new((size_t)ranks, sizeof *stats->queued);
+}
+
+void case_stats_close(struct case_stats *stats)
+{
+    free(stats->sum);
+    free(stats->slowest);
+    free(stats->most_charged);
+    free(stats->foremost);
+    free(stats->round_step);
+    free(stats->loss);
+    free(stats->samples);
+    free(stats->queued);
+    *stats = (struct case_stats){ 0 };
+}
+
+/* `values` with room for `added` more behind its `count`. */
+static double *grown(double *values, int count, int added)
+{
+    double *larger = memory_new((size_t)count + (size_t)added, sizeof *larger);
+    if (count)
+        memcpy(larger, values, (size_t)count * sizeof *larger);
+    free(values);
+    return larger;
+}
+
+static void add_cell(struct cell *sum, const struct cell *cell)
+{
+    sum->step += cell->step;
+    for (int kind = 0; kind < SPAN_PHASES; kind++)
+        sum->phase[kind] += cell->phase[kind];
+    sum->exposed += cell->exposed;
+    sum->wait += cell->wait;
+    sum->transfer += cell->transfer;
+    sum->hidden += cell->hidden;
+    sum->caused += cell->caused;
+    sum->last += cell->last;
+}
+
+/* Who was charged most in a step, cells (ranks). */
+static void count_foremost(struct case_stats *stats, const struct cell *cells)
+{
+    int foremost = 0;
+    for (int rank = 1; rank < stats->ranks; rank++)
+        if (cells[rank].caused > cells[foremost].caused)
+            foremost = rank;
+    if (cells[foremost].caused > 0) {
+        stats->foremost[foremost]++;
+        stats->charged_steps++;
+    }
+}
+
+/* One window's steps of all ranks, cells (every, ranks), into the tally and the round's sums (ranks). */
+static void add_window(struct case_stats *stats, const struct cell *cells, struct cell *round)
+{
+    double slowest = 0, fastest = INFINITY, charged = 0;
+    for (int i = 0; i < stats->every; i++)
+        count_foremost(stats, cells + i * stats->ranks);
+    for (int rank = 0; rank < stats->ranks; rank++) {
+        double step = 0, caused = 0;
+        for (int i = 0; i < stats->every; i++) {
+            const struct cell *cell = &cells[i * stats->ranks + rank];
+            step += cell->step / stats->every;
+            caused += cell->caused / stats->every;
+            add_cell(&round[rank], cell);
+        }
+        slowest = fmax(slowest, step);
+        fastest = fmin(fastest, step);
+        charged = fmax(charged, caused);
+    }
+    stats->slowest[stats->windows] = slowest;
+    stats->most_charged[stats->windows++] = charged;
+    stats->spread += slowest - fastest;
+}
+
+void case_stats_repeat(struct case_stats *stats, int steps, uint64_t hash)
+{
+    for (int i = 0; i < stats->lengths; i++) {
+        const struct round_end *before = &stats->ends[i];
+        if (before->steps != steps)
+            continue;
+        if (before->hash != hash)
+            check_failures_add(&stats->wrong, "round %d: the same %d steps end with other parameters than in round %d",
+                               stats->rounds + 1, steps, before->round);
+        return;
+    }
+    if (stats->lengths < (int)(sizeof stats->ends / sizeof *stats->ends))
+        stats->ends[stats->lengths++] = (struct round_end){ stats->rounds + 1, steps, hash };
+}
+
+void case_stats_add(struct case_stats *stats, const struct timeline *timeline)
+{
+    int ranks = stats->ranks, steps = timeline->steps, windows = steps / stats->every;
+    struct cell *cells = memory_new((size_t)steps * (size_t)ranks, sizeof *cells);
+    struct cell *round = memory_new((size_t)ranks, sizeof *round);
+    struct check_failures wrong = timeline_split(timeline, cells);
+    check_failures_join(&stats->wrong, &wrong, "round %d, ", stats->rounds + 1);
+    stats->slowest = grown(stats->slowest, stats->windows, windows);
+    stats->most_charged = grown(stats->most_charged, stats->windows, windows);
+    stats->round_step = grown(stats->round_step, stats->rounds, 1);
+    for (int window = 0; window < windows; window++)
+        add_window(stats, cells + window * stats->every * ranks, round);
+    double round_step = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        round_step = fmax(round_step, round[rank].step / steps);
+        add_cell(&stats->sum[rank], &round[rank]);
+    }
+    if (stats->rounds == 0)
+        stats->trained = timeline->first_step + steps;
+    stats->round_step[stats->rounds++] = round_step;
+    stats->what_if += timeline_what_if(timeline) * steps;
+    stats->steps += steps;
+    free(cells);
+    free(round);
+}
+
+static double mean_loss(const struct case_stats *stats)
+{
+    double loss = 0, samples = 0;
+    for (int rank = 0; rank < stats->ranks; rank++) {
+        loss += stats->loss[rank] * stats->samples[rank];
+        samples += stats->samples[rank];
+    }
+    return loss / samples;
+}
+
+static enum numerics compare_losses(const struct case_stats *stats, const struct case_stats *baseline)
+{
+    int samples = 0; /* of no sample there is no loss */
+    for (int rank = 0; rank < stats->ranks; rank++)
+        samples += stats->samples[rank];
+    if (!baseline || stats->trained != baseline->trained || samples == 0)
+        return NUMERICS_UNKNOWN;
+    size_t bytes = (size_t)stats->ranks * sizeof *stats->loss;
+    if (stats->ranks == baseline->ranks && memcmp(stats->loss, baseline->loss, bytes) == 0)
+        return NUMERICS_SAME;
+    double ours = mean_loss(stats), theirs = mean_loss(baseline);
+    return fabs(ours - theirs) <= NUMERICS_TOLERANCE * fabs(theirs) ? NUMERICS_REORDERED : NUMERICS_CHANGED;
+}
+
+/* The probability that one of n alike ranks is charged most in at least `hits` of `steps`, at most: n times the binomial
+ * tail. */
+static double luck(int hits, int steps, int n)
+{
+    double p = 1.0 / n, tail = 0;
+    for (int i = hits; i <= steps; i++)
+        tail +=
+            exp(lgamma(steps + 1.0) - lgamma(i + 1.0) - lgamma(steps - i + 1.0) + i * log(p) + (steps - i) * log1p(-p));
+    return n * tail;
+}
+
+static void name_culprit(struct case_summary *s, const struct case_stats *stats, const struct case_stats *baseline)
+{
+    double all = 0, most = 0;
+    int culprit = 0;
+    for (int rank = 0; rank < stats->ranks; rank++) {
+        double caused = stats->sum[rank].caused;
+        all += caused;
+        if (caused > most) {
+            most = caused;
+            culprit = rank;
+        }
+    }
+    static const double worth_naming = 0.01; /* of what all ranks' steps take: less is told as 0 of every 100 */
+    double per_step = most / stats->steps;
+    double usual = baseline && baseline != stats ? stats_quantile(baseline->most_charged, baseline->windows, 0.95) : 0;
+    bool is_worth_it = per_step >= worth_naming * s->step * stats->ranks;
+    bool stands_out = stats->ranks > 1 && is_worth_it && per_step > usual && most > 0.75 * all &&
+                      luck(stats->foremost[culprit], stats->charged_steps, stats->ranks) < 0.05;
+    s->blamed_rank = stands_out ? culprit : -1;
+    s->blamed_wait = stands_out ? per_step : (double)NAN;
+    s->is_too_short =
+        stats->charged_steps > 0 && luck(stats->charged_steps, stats->charged_steps, stats->ranks) >= 0.05;
+}
+
+static struct ratio compare_steps(const struct case_stats *stats, const struct case_stats *baseline)
+{
+    if (!baseline)
+        return (struct ratio){ NAN, NAN, NAN };
+    if (stats->is_long)
+        return stats_block_ratio(stats->slowest, stats->windows, baseline->slowest, baseline->windows);
+    int rounds = stats->rounds < baseline->rounds ? stats->rounds : baseline->rounds;
+    double *logs = memory_new((size_t)rounds, sizeof *logs);
+    for (int round = 0; round < rounds; round++)
+        logs[round] = log(stats->round_step[round] / baseline->round_step[round]);
+    struct ratio ratio = stats_ratio(logs, rounds);
+    free(logs);
+    return ratio;
+}
+
+static struct case_summary withheld(void)
+{
+    return (struct case_summary){ .step = NAN,
+                                  .data = NAN,
+                                  .local = NAN,
+                                  .host = NAN,
+                                  .wait = NAN,
+                                  .transfer = NAN,
+                                  .exposed = NAN,
+                                  .slowest_rank = -1,
+                                  .slowest_step = NAN,
+                                  .median_step = NAN,
+                                  .p95_step = NAN,
+                                  .rank_skew = NAN,
+                                  .blamed_rank = -1,
+                                  .blamed_wait = NAN,
+                                  .what_if = NAN,
+                                  .vs_baseline = { NAN, NAN, NAN },
+                                  .loss = NAN };
+}
+
+struct case_summary case_stats_summarise(const struct case_stats *stats, const struct case_stats *baseline)
+{
+    if (stats->wrong.count)
+        return withheld();
+    if (baseline && baseline->wrong.count)
+        baseline = NULL;
+    struct case_summary s = { .slowest_step = -1 };
+    int steps = stats->steps, ranks = stats->ranks;
+    double count = (double)steps * ranks;
+    for (int rank = 0; rank < ranks; rank++) {
+        const struct cell *sum = &stats->sum[rank];
+        if (sum->step / steps > s.slowest_step) {
+            s.slowest_step = sum->step / steps;
+            s.slowest_rank = rank;
+        }
+        s.step += sum->step / count;
+        s.data += sum->phase[SPAN_DATA] / count;
+        s.local += (sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE]) / count;
+        s.host += sum->phase[SPAN_HOST] / count;
+        s.wait += sum->wait / count;
+        s.transfer += sum->transfer / count;
+        s.exposed += sum->exposed / count;
+    }
+    s.median_step = stats_quantile(stats->slowest, stats->windows, 0.5);
+    s.p95_step = stats_quantile(stats->slowest, stats->windows, 0.95);
+    s.rank_skew = stats->spread / stats->windows;
+    s.what_if = stats->what_if / steps;
+    s.loss = mean_loss(stats);
+    s.numerics = compare_losses(stats, baseline);
+    s.vs_baseline = compare_steps(stats, baseline);
+    name_culprit(&s, stats, baseline);
+    return s;
+}

@@ -1,0 +1,390 @@
+#include "base/files.h"
+
+#include "base/die.h"
+#include "base/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+int file_make_folder(const char *path)
+{
+    if (path[0] == '\0')
+        return ENOENT;
+    char *partial = memory_text("%s", path);
+    int error = 0;
+    for (char *slash = partial; slash && !error;) {
+        slash = strchr(slash + 1, '/');
+        if (slash)
+            *slash = '\0';
+        if (mkdir(partial, 0777) != 0 && errno != EEXIST)
+            error = errno;
+        if (slash)
+            *slash = '/';
+    }
+    free(partial);
+    struct stat status;
+    if (!error && stat(path, &status) == 0 && !S_ISDIR(status.st_mode))
+        error = ENOTDIR;
+    return !error && access(path, W_OK | X_OK) != 0 ? errno : error;
+}
+
+static bool has_long_name(const char *path)
+{
+    bool is_long = strlen(path) >= PATH_MAX;
+    for (; *path; path += strcspn(path, "/") + strspn(path + strcspn(path, "/"), "/"))
+        is_long |= strcspn(path, "/") > NAME_MAX;
+    return is_long;
+}
+
+int file_may_make_folder(const char *path)
+{
+    if (path[0] == '\0' || has_long_name(path))
+        return path[0] ? ENAMETOOLONG : ENOENT;
+    char *above = memory_text("%s", path); /* the nearest that is there decides */
+    struct stat status;
+    int error = stat(above, &status) == 0 ? 0 : errno;
+    while (error == ENOENT) {
+        char *slash = strrchr(above, '/');
+        if (slash && slash > above)
+            *slash = '\0';
+        else
+            strcpy(above, slash ? "/" : ".");
+        error = stat(above, &status) == 0 ? 0 : errno;
+    }
+    if (!error && !S_ISDIR(status.st_mode))
+        error = ENOTDIR;
+    if (!error && access(above, W_OK | X_OK) != 0)
+        error = errno;
+    free(above);
+    return error;
+}
+
+void file_refuse_out(const char *out, int error)
+{
+    if (error)
+        die(STATUS_USAGE, "--out %.200s cannot be written: %s; name a folder that can", out, strerror(error));
+}
+
+/* --- beginning -------------------------------------------------------------------------------------------------- */
+
+bool file_lock(int descriptor)
+{
+    return flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+}
+
+/* Who writes a file holds a lock on it: a temporary file without one was left by a program that was killed. */
+static void remove_if_left(int folder, const char *name)
+{
+    int left = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (left < 0)
+        return;
+    if (file_lock(left))
+        unlinkat(folder, name, 0);
+    close(left);
+}
+
+/* Of `name`, the temporary files of programs that are gone. */
+static void remove_leftovers(const char *folder, const char *name)
+{
+    DIR *listing = opendir(folder);
+    char *begin = memory_text(".%s.", name);
+    size_t length = strlen(begin);
+    for (struct dirent *entry; listing && (entry = readdir(listing));) {
+        const char *end = strrchr(entry->d_name, '.');
+        if (strncmp(entry->d_name, begin, length) == 0 && strcmp(end, ".tmp") == 0 &&
+            entry->d_name + length + strspn(entry->d_name + length, "0123456789") == end)
+            remove_if_left(dirfd(listing), entry->d_name);
+    }
+    free(begin);
+    if (listing)
+        closedir(listing);
+}
+
+static void forget(struct file *file)
+{
+    free(file->path);
+    free(file->temporary);
+    *file = (struct file){ 0 };
+}
+
+/* Returns 0, or the errno of what went wrong. */
+static int begin(struct file *file, const char *folder, const char *name)
+{
+    int error = file_make_folder(folder);
+    if (error)
+        return error;
+    *file = (struct file){ .path = memory_text("%s/%s", folder, name),
+                           .temporary = memory_text("%s/.%s.%ld.tmp", folder, name, (long)getpid()) };
+    remove_leftovers(folder, name);
+    int nameless = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    if (nameless < 0)
+        file->is_named = true;
+    file->out = nameless < 0 ? fopen(file->temporary, "w+ex") : fdopen(nameless, "w+");
+    if (file->out) {
+        file_lock(fileno(file->out));
+        return 0;
+    }
+    error = errno;
+    forget(file);
+    return error;
+}
+
+static _Noreturn void give_up(const char *path, int error)
+{
+    die(STATUS_WRONG, "cannot write %s: %s; what was there is untouched", path, strerror(error));
+}
+
+struct file file_begin(const char *folder, const char *name)
+{
+    struct file file;
+    int error = begin(&file, folder, name);
+    if (error)
+        give_up(memory_text("%s/%s", folder, name), error);
+    return file;
+}
+
+FILE *file_set_begin(struct file_set *set, const char *folder, const char *name)
+{
+    struct file file;
+    int error = begin(&file, folder, name);
+    struct file *more = error ? NULL : realloc(set->files, ((size_t)set->count + 1) * sizeof *more);
+    if (!more) {
+        file_set_drop(set);
+        give_up(memory_text("%s/%s", folder, name), error ? error : ENOMEM);
+    }
+    set->files = more;
+    set->files[set->count++] = file;
+    return file.out;
+}
+
+bool file_set_lock(struct file_set *set, const char *folder)
+{
+    enum { TRIES = 1000 }; /* of 10 ms */
+    int lock = file_make_folder(folder) == 0 ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (lock < 0)
+        return true; /* who cannot be there cannot write there: that is told when it is tried */
+    set->lock = lock;
+    set->has_lock = true;
+    for (int i = 0; i < TRIES; i++) {
+        if (file_lock(lock) || errno != EWOULDBLOCK)
+            return true;
+        nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+    }
+    return false;
+}
+
+/* --- ending ----------------------------------------------------------------------------------------------------- */
+
+void file_drop(struct file *file)
+{
+    fclose(file->out);
+    if (file->is_named)
+        unlink(file->temporary);
+    forget(file);
+}
+
+static void forget_set(struct file_set *set)
+{
+    if (set->has_lock)
+        close(set->lock);
+    free(set->files);
+    *set = (struct file_set){ 0 };
+}
+
+void file_set_drop(struct file_set *set)
+{
+    for (int i = 0; i < set->count; i++)
+        file_drop(&set->files[i]);
+    forget_set(set);
+}
+
+/* A stream forgets why it could not write; the next write fails for the same reason. */
+static int why_unwritable(FILE *out)
+{
+    static const char more[65536];
+    return pwrite(fileno(out), more, sizeof more, lseek(fileno(out), 0, SEEK_END)) < 0 ? errno : EIO;
+}
+
+/* The next five return 0, or the errno of what went wrong. */
+static int bring_to_disk(FILE *out)
+{
+    errno = 0;
+    bool is_on_disk = fflush(out) == 0 && !ferror(out) && fsync(fileno(out)) == 0;
+    return is_on_disk ? 0 : errno ? errno : why_unwritable(out);
+}
+
+static int copy(FILE *from, const char *path, FILE **to)
+{
+    *to = from ? fopen(path, "w+ex") : NULL;
+    if (!*to)
+        return errno;
+    file_lock(fileno(*to));
+    char bytes[65536];
+    rewind(from);
+    for (size_t got; (got = fread(bytes, 1, sizeof bytes, from)) > 0;)
+        fwrite(bytes, 1, got, *to);
+    return ferror(from) ? EIO : bring_to_disk(*to);
+}
+
+/* Where a file cannot be given a name, or has lost it. */
+static int copy_itself(struct file *file)
+{
+    FILE *named;
+    int error = copy(file->out, file->temporary, &named);
+    if (!named)
+        return error;
+    file->is_named = true;
+    fclose(file->out);
+    file->out = named;
+    return error;
+}
+
+static int name(struct file *file)
+{
+    if (file->is_named && access(file->temporary, F_OK) == 0)
+        return 0;
+    char *folder = memory_text("%.*s", (int)(strrchr(file->path, '/') - file->path), file->path);
+    int error = file_make_folder(folder); /* somebody may have removed it */
+    free(folder);
+    if (error)
+        return error;
+    char nameless[32];
+    snprintf(nameless, sizeof nameless, "/proc/self/fd/%d", fileno(file->out));
+    file->is_named = linkat(AT_FDCWD, nameless, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0;
+    return file->is_named ? 0 : copy_itself(file);
+}
+
+/* What is at the file's place, under a second name, until the file has that place. */
+static int keep_old(const struct file *file, const char *aside)
+{
+    if (linkat(AT_FDCWD, file->path, AT_FDCWD, aside, 0) == 0)
+        return 0;
+    FILE *old = fopen(file->path, "re"), *kept = NULL;
+    int error = copy(old, aside, &kept);
+    if (old)
+        fclose(old);
+    if (kept)
+        fclose(kept);
+    return error;
+}
+
+/* Not every file system can swap two names. */
+static int swap_in_steps(const struct file *file)
+{
+    const char *digits = strrchr(file->temporary, '.');
+    while (digits[-1] != '.')
+        digits--;
+    char *aside = memory_text("%.*s0%s", (int)(digits - file->temporary), file->temporary, digits); /* nobody's */
+    unlink(aside);
+    int error = keep_old(file, aside);
+    if (!error && rename(file->temporary, file->path) != 0)
+        error = errno;
+    if (!error && rename(aside, file->temporary) != 0)
+        error = errno;
+    if (error)
+        unlink(aside);
+    free(aside);
+    return error;
+}
+
+/* The old file is kept until all of a set have their places. */
+static int take_place(struct file *file)
+{
+    struct stat status;
+    bool replaces = lstat(file->path, &status) == 0;
+    if (replaces && S_ISDIR(status.st_mode))
+        return EISDIR;
+    int error = 0;
+    if (!replaces && rename(file->temporary, file->path) != 0)
+        error = errno;
+    if (replaces && renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->path, RENAME_EXCHANGE) != 0)
+        error = swap_in_steps(file);
+    file->replaces = replaces && !error;
+    file->is_named = replaces || error;
+    return error;
+}
+
+static void give_place_back(struct file *file)
+{
+    if (file->replaces)
+        rename(file->temporary, file->path);
+    else
+        unlink(file->path);
+}
+
+static void commit(struct file *files, int count)
+{
+    int error = 0, named = 0, placed = 0;
+    const struct file *failed = files;
+    for (int i = 0; i < count && !error; i++) {
+        failed = &files[i];
+        error = bring_to_disk(files[i].out);
+    }
+    for (; named < count && !error; named++) {
+        failed = &files[named];
+        error = name(&files[named]);
+    }
+    while (placed < count && !error) {
+        failed = &files[placed];
+        error = take_place(&files[placed]);
+        placed += !error;
+    }
+    char *path = error ? memory_text("%s", failed->path) : NULL;
+    while (error && placed > 0)
+        give_place_back(&files[--placed]);
+    for (int i = 0; i < count; i++)
+        file_drop(&files[i]); /* or what it replaced */
+    if (error)
+        give_up(path, error);
+}
+
+void file_commit(struct file *file)
+{
+    commit(file, 1);
+}
+
+void file_set_commit(struct file_set *set)
+{
+    commit(set->files, set->count);
+    forget_set(set);
+}
+
+/* --- reading ---------------------------------------------------------------------------------------------------- */
+
+char *file_read(const char *path, size_t *size)
+{
+    enum { BLOCK = 65536 };
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return NULL;
+    char *bytes = NULL, *larger;
+    size_t used = 0, got = 0;
+    do {
+        larger = realloc(bytes, used + BLOCK + 1);
+        if (!larger)
+            break;
+        bytes = larger;
+        got = fread(bytes + used, 1, BLOCK, file);
+        used += got;
+    } while (got > 0);
+    int error = !larger ? ENOMEM : ferror(file) ? errno : 0;
+    fclose(file);
+    if (error) {
+        free(bytes);
+        errno = error;
+        return NULL;
+    }
+    bytes[used] = '\0';
+    if (size)
+        *size = used;
+    return bytes;
+}

@@ -1,0 +1,82 @@
+#include "base/memory.h"
+
+#include "base/cgroup.h"
+#include "base/die.h"
+
+#include <malloc.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    ALIGNMENT = 64,       /* a cache line, and the widest vector of x86 */
+    HUGE_PAGE = 2u << 20, /* where one fits, the kernel may use it: fewer pages to look up */
+};
+
+void *memory_new(size_t count, size_t size)
+{
+    size_t bytes = 0;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > (size_t)-1 - HUGE_PAGE)
+        die(STATUS_WRONG, "%zu x %zu bytes is more than memory can address; choose smaller sizes", count, size);
+    size_t alignment = bytes < HUGE_PAGE ? ALIGNMENT : HUGE_PAGE;
+    bytes = (bytes + alignment - 1) / alignment * alignment;
+    void *memory = aligned_alloc(alignment, bytes ? bytes : alignment);
+    if (!memory)
+        die(STATUS_WRONG, "no memory for %zu bytes; choose smaller sizes or fewer ranks", bytes);
+    if (alignment == HUGE_PAGE)
+        madvise(memory, bytes, MADV_HUGEPAGE); /* a wish; without it all is the same, only slower */
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+void *memory_map(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        die(STATUS_WRONG, "no memory for %zu bytes; choose smaller sizes or fewer ranks", bytes);
+    return memory;
+}
+
+void memory_unmap(void *memory, size_t bytes)
+{
+    if (memory)
+        munmap(memory, bytes);
+}
+
+void memory_keep_freed(bool is_kept)
+{
+    enum { MAPPED_AT_MOST = 65536, SPARE = 128 << 10 }; /* mallopt(3): its defaults */
+    if (getenv("MALLOC_TRIM_THRESHOLD_"))
+        return;
+    mallopt(M_MMAP_MAX, is_kept ? 0 : MAPPED_AT_MOST);
+    mallopt(M_TRIM_THRESHOLD, is_kept ? -1 : SPARE);
+    if (!is_kept)
+        malloc_trim(0);
+}
+
+double memory_available(void)
+{
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128];
+    double kilobytes = 0;
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %lf", &kilobytes) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return fmin(kilobytes * 1024, cgroup_memory(""));
+}
+
+char *memory_text(const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0)
+        die(STATUS_WRONG, "no memory for a line of text");
+    va_end(arguments);
+    return text;
+}

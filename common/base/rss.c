@@ -1,0 +1,50 @@
+#include "base/rss.h"
+
+#include "base/memory.h"
+
+#include <malloc.h>
+#include <stdio.h>
+
+struct rss rss_now(void)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    struct rss here = { 0 };
+    char line[128];
+    double kilobytes = 0;
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "VmHWM: %lf", &kilobytes) == 1)
+            here.most = kilobytes * 1024;
+        if (sscanf(line, "VmRSS: %lf", &kilobytes) == 1)
+            here.now = kilobytes * 1024;
+    }
+    if (file)
+        fclose(file);
+    return here;
+}
+
+void rss_restart_peak(void)
+{
+    malloc_trim(0);
+    FILE *file = fopen("/proc/self/clear_refs", "w");
+    if (!file)
+        return;
+    fputs("5", file); /* proc(5): resets the peak resident set size */
+    fclose(file);
+}
+
+char *rss_peaks_text(const struct rss_peaks *most)
+{
+    return memory_text("of a rank at most %.1f MB while it trained, %.1f MB before, %.1f MB with nothing open",
+                       most->trained / 1e6, most->prepared / 1e6, most->empty / 1e6);
+}
+
+bool rss_peaks_read(struct rss_peaks *most, const char *told)
+{
+    const char *words = "of a rank at most %lf MB while it trained, %lf MB before, %lf MB with nothing open";
+    if (sscanf(told, words, &most->trained, &most->prepared, &most->empty) != 3)
+        return false;
+    most->trained *= 1e6;
+    most->prepared *= 1e6;
+    most->empty *= 1e6;
+    return true;
+}

@@ -1,0 +1,93 @@
+#include "card/alpha_beta.h"
+
+#include <math.h>
+
+/* Least squares of (alpha + beta x - y) / y over points first … last-1, neither being negative: a message has a cost and
+ * more bytes do not make it cheaper. Returns the sum of squares. */
+static double fit_piece(const struct alpha_beta *link, int first, int last, double *alpha, double *beta)
+{
+    double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
+    for (int i = first; i < last; i++) {
+        double x = link->bytes[i], y = link->seconds[i], weight = 1 / (y * y);
+        w += weight;
+        wx += weight * x;
+        wxx += weight * x * x;
+        wy += weight * y;
+        wxy += weight * x * y;
+    }
+    double determinant = w * wxx - wx * wx;
+    *beta = determinant > 0 ? (w * wxy - wx * wy) / determinant : 0;
+    *alpha = (wy - *beta * wx) / w;
+    if (*beta < 0) {
+        *beta = 0;
+        *alpha = wy / w;
+    }
+    if (*alpha < 0) {
+        *alpha = 0;
+        *beta = wxy / wxx;
+    }
+    double squares = 0;
+    for (int i = first; i < last; i++) {
+        double error = (*alpha + *beta * link->bytes[i]) / link->seconds[i] - 1;
+        squares += error * error;
+    }
+    return squares;
+}
+
+enum { LEAST = 3 }; /* points of a piece: two would be fitted without any error */
+
+/* The fit of so many points from the first on in so many pieces, as good as can be. */
+struct fit {
+    double squares;
+    int cut; /* where the last piece begins */
+};
+
+void alpha_beta_add(struct alpha_beta *link, double bytes, double seconds)
+{
+    if (link->points == ALPHA_BETA_POINTS_MOST)
+        return;
+    link->bytes[link->points] = bytes;
+    link->seconds[link->points++] = seconds;
+}
+
+void alpha_beta_fit(struct alpha_beta *link)
+{
+    int n = link->points;
+    struct fit fits[ALPHA_BETA_PIECES_MOST + 1][ALPHA_BETA_POINTS_MOST + 1];
+    double ignored[2];
+    for (int pieces = 1; pieces <= ALPHA_BETA_PIECES_MOST; pieces++)
+        for (int last = 1; last <= n; last++) {
+            struct fit *best = &fits[pieces][last];
+            *best = (struct fit){ .squares = INFINITY };
+            if (pieces == 1)
+                *best = (struct fit){ .squares = fit_piece(link, 0, last, &ignored[0], &ignored[1]) };
+            for (int cut = LEAST * (pieces - 1); pieces > 1 && cut <= last - LEAST; cut++) {
+                double squares = fits[pieces - 1][cut].squares + fit_piece(link, cut, last, &ignored[0], &ignored[1]);
+                if (squares < best->squares)
+                    *best = (struct fit){ squares, cut };
+            }
+        }
+    link->pieces = 1;
+    for (int pieces = 2; pieces <= ALPHA_BETA_PIECES_MOST; pieces++)
+        if (fits[pieces][n].squares < fits[link->pieces][n].squares)
+            link->pieces = pieces;
+    for (int p = link->pieces - 1, last = n; p >= 0; p--) {
+        int first = fits[p + 1][last].cut;
+        fit_piece(link, first, last, &link->piece[p].alpha, &link->piece[p].beta);
+        link->piece[p].upto = last < n ? sqrt(link->bytes[last - 1] * link->bytes[last]) : INFINITY;
+        last = first;
+    }
+}
+
+double alpha_beta_max_bytes(const struct alpha_beta *link)
+{
+    return link->bytes[link->points - 1];
+}
+
+double alpha_beta_seconds(const struct alpha_beta *link, double bytes)
+{
+    int p = 0;
+    while (p < link->pieces - 1 && bytes > link->piece[p].upto)
+        p++;
+    return link->piece[p].alpha + link->piece[p].beta * bytes;
+}

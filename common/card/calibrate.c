@@ -1,0 +1,388 @@
+#include "card/calibrate.h"
+
+#include "base/cores.h"
+#include "base/interference.h"
+#include "base/memory.h"
+#include "base/stats.h"
+#include "card/machine_probes.h"
+#include "card/sweep.h"
+#include "device/device.h"
+#include "world/world.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WARMUP_STEPS = 1,
+    MEASURED_STEPS = 5,
+    REDUCE_REPEATS = 5,
+    SHAPES_MOST = 8,
+};
+
+/* Bytes of the all-reduces that are measured: at least so many sizes, and on to well beyond what is needed, where another range
+ * of the library's begins, or another cache ends. Around a lab's largest as well, in parts of it; a piece of the fit has three
+ * points at least. */
+enum { USUAL = 10, USUAL_LEAST = 4, PARTS = 4 };
+static const double usual_bytes[USUAL] = { 256,     4096,    32768,   262144,   1 << 20,
+                                           3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 };
+static const double BEYOND = 1.9; /* times what is needed */
+static const double parts_of_largest[PARTS] = { 0.5, 0.8, 1.25, 1.5 };
+
+static const double DRIFT = 0.15; /* a card that is further off is measured anew: baselines are predicted within 15 % */
+
+/* A rank's own steps without any collective. */
+struct bench {
+    const struct workload *workload;
+    const struct run *run;
+    struct world *world;
+    void *state;
+};
+
+static struct bench bench_open(const struct workload *workload, const struct run *run, struct world *world)
+{
+    return (struct bench){ .workload = workload, .run = run, .world = world, .state = workload->open(run) };
+}
+
+static void bench_close(struct bench *bench)
+{
+    bench->workload->close(bench->state);
+}
+
+struct lap {
+    double fetch, passes, update;
+};
+
+static struct lap one_step(struct bench *bench)
+{
+    double at[4];
+    world_heartbeat(bench->world);
+    device_clock_sync_begin();
+    at[0] = device_record_event();
+    bench->workload->fetch(bench->state);
+    at[1] = device_record_event();
+    bench->workload->pass(bench->state);
+    at[2] = device_record_event();
+    bench->workload->update(bench->state);
+    at[3] = device_record_event();
+    device_wait();
+    for (int i = 0; i < 4; i++)
+        at[i] = device_event_seconds(at[i]);
+    return (struct lap){ .fetch = at[1] - at[0], .passes = at[2] - at[1], .update = at[3] - at[2] };
+}
+
+/* Where `meeting` is not NULL (all) its ranks meet before each lap. */
+static struct work measure_laps(struct bench *bench, int shape, struct lap laps[MEASURED_STEPS], struct world *meeting)
+{
+    struct work work = bench->workload->shape(bench->state, shape);
+    for (int i = -WARMUP_STEPS; i < MEASURED_STEPS; i++) {
+        if (meeting)
+            world_barrier(meeting);
+        struct lap lap = one_step(bench);
+        if (i >= 0)
+            laps[i] = lap;
+    }
+    return work;
+}
+
+/* The median lap, part by part. */
+static struct lap typical_lap(const struct lap *laps)
+{
+    double fetch[MEASURED_STEPS], passes[MEASURED_STEPS], update[MEASURED_STEPS];
+    for (int i = 0; i < MEASURED_STEPS; i++) {
+        fetch[i] = laps[i].fetch;
+        passes[i] = laps[i].passes;
+        update[i] = laps[i].update;
+    }
+    return (struct lap){ .fetch = stats_quantile(fetch, MEASURED_STEPS, 0.5),
+                         .passes = stats_quantile(passes, MEASURED_STEPS, 0.5),
+                         .update = stats_quantile(update, MEASURED_STEPS, 0.5) };
+}
+
+/* The cost in the subject's terms that comes closest to what batches of several shapes took. */
+static struct cost fit(const struct workload *workload, const struct work *works, const double *seconds)
+{
+    double amounts[SHAPES_MOST * COST_TERMS];
+    for (int i = 0; i < workload->shapes; i++)
+        work_amounts(works[i], amounts + i * COST_TERMS);
+    struct cost cost;
+    stats_fit(cost.term, amounts, seconds, workload->shapes, COST_TERMS, workload->terms);
+    return cost;
+}
+
+static struct local_cost cost_of(const struct workload *workload, const struct work *works, const struct lap *laps)
+{
+    double fetch[SHAPES_MOST], passes[SHAPES_MOST], update = 0;
+    for (int i = 0; i < workload->shapes; i++) {
+        fetch[i] = laps[i].fetch;
+        passes[i] = laps[i].passes;
+        update += laps[i].update / workload->shapes;
+    }
+    return (struct local_cost){ .fetch = fit(workload, works, fetch),
+                                .passes = fit(workload, works, passes),
+                                .update = update };
+}
+
+static void measure_alone(struct card *card, struct bench *bench)
+{
+    struct lap laps[MEASURED_STEPS], typical[SHAPES_MOST];
+    struct work works[SHAPES_MOST];
+    for (int shape = 0; shape < bench->workload->shapes; shape++) {
+        works[shape] = measure_laps(bench, shape, laps, NULL);
+        typical[shape] = typical_lap(laps);
+    }
+    card->alone = cost_of(bench->workload, works, typical);
+}
+
+/* On rank 0: the mean over ranks of each shape's typical laps (ranks, shapes, MEASURED_STEPS); and by how much the
+ * slowest rank of a step exceeds the mean one, for shape after shape. */
+static void compare_ranks(const struct lap *laps, int ranks, int shapes, struct lap *typical, double *above)
+{
+    for (int shape = 0; shape < shapes; shape++) {
+        typical[shape] = (struct lap){ 0 };
+        for (int rank = 0; rank < ranks; rank++) {
+            struct lap lap = typical_lap(laps + (shapes * rank + shape) * MEASURED_STEPS);
+            typical[shape].fetch += lap.fetch / ranks;
+            typical[shape].passes += lap.passes / ranks;
+            typical[shape].update += lap.update / ranks;
+        }
+        for (int i = 0; i < MEASURED_STEPS; i++) {
+            double sum = 0, most = 0;
+            for (int rank = 0; rank < ranks; rank++) {
+                const struct lap *lap = &laps[(shapes * rank + shape) * MEASURED_STEPS + i];
+                double step = lap->fetch + lap->passes + lap->update;
+                sum += step;
+                most = fmax(most, step);
+            }
+            above[shape * MEASURED_STEPS + i] = most - sum / ranks;
+        }
+    }
+}
+
+/* all of a sub-world: every rank steps at once and for itself. */
+static void measure_together(struct card *card, struct bench *bench, struct world *world)
+{
+    int ranks = world_size(world), shapes = bench->workload->shapes;
+    size_t mine_bytes = (size_t)(shapes * MEASURED_STEPS) * sizeof(struct lap);
+    struct lap mine[SHAPES_MOST * MEASURED_STEPS], *all = memory_new((size_t)ranks, mine_bytes);
+    struct work works[SHAPES_MOST];
+    /* Simulated ranks compute in turns, from meeting to meeting, each with a cache that others have used meanwhile. */
+    struct world *meeting = world_is_simulated() ? world : NULL;
+    for (int shape = 0; shape < shapes; shape++) {
+        world_barrier(world);
+        works[shape] = measure_laps(bench, shape, mine + shape * MEASURED_STEPS, meeting);
+    }
+    world_gather(world, mine, mine_bytes, all);
+    if (world_rank(world) == 0) {
+        struct lap typical[SHAPES_MOST];
+        double above[SHAPES_MOST * MEASURED_STEPS];
+        compare_ranks(all, ranks, shapes, typical, above);
+        card->together = cost_of(bench->workload, works, typical);
+        card->jitter = stats_quantile(above, shapes * MEASURED_STEPS, 0.5);
+    }
+    free(all);
+}
+
+/* all: rank 0 alone, and all that have a core. */
+static void measure_steps(struct card *card, struct bench *bench)
+{
+    struct world *world = bench->world;
+    world_park(world);
+    const double queued = interference_run_queue_delay(), stolen = interference_steal_time(), began = world_wall();
+    if (world_rank(world) == 0)
+        measure_alone(card, bench);
+    world_park(world);
+    struct world *part = world_first(world, card_busy_ranks(card));
+    if (part) {
+        measure_together(card, bench, part);
+        world_leave(part);
+    }
+    const double took = world_wall() - began;
+    card->queued_share = (interference_run_queue_delay() - queued) / took;
+    card->stolen_share = (interference_steal_time() - stolen) / took;
+    world_park(world);
+}
+
+static void pass_over(void *argument)
+{
+    struct bench *bench = argument;
+    bench->workload->pass(bench->state);
+}
+
+/* Sizes of all-reduces, of at most `fits` bytes where they are unusual, from which those of a subject's gradients and of
+ * `largest` bytes are predicted; how many. */
+static int choose_sizes(const struct workload *workload, const struct run *run, double largest, double fits,
+                        double sizes[ALPHA_BETA_POINTS_MOST])
+{
+    double needed = BEYOND * fmax(largest, workload->gradient_bytes(run));
+    int count = 0;
+    while (count < USUAL && (count < USUAL_LEAST || sizes[count - 1] < needed)) {
+        sizes[count] = usual_bytes[count];
+        count++;
+    }
+    for (int i = 0; i < PARTS; i++) {
+        double bytes = floor(largest * parts_of_largest[i] / sizeof(float)) * sizeof(float);
+        if (bytes > usual_bytes[USUAL - 1] && bytes <= fits)
+            sizes[count++] = bytes;
+    }
+    return count;
+}
+
+/* all of a sub-world: all-reduces of growing size, each after a real backward, so that caches and arrival are as in
+ * training; simulated ones know neither, and need no repeating. The sizes that labs use (the gradients, `largest`) are
+ * left out: they are predicted. */
+static void measure_link(struct alpha_beta *link, struct bench *bench, struct world *world, double largest)
+{
+    double sizes[ALPHA_BETA_POINTS_MOST];
+    int count = choose_sizes(bench->workload, bench->run, largest, sweep_largest(world), sizes);
+    bool is_real = !world_is_simulated();
+    struct sweep sweep = { .bytes = sizes,
+                           .sizes = count,
+                           .warmups = is_real,
+                           .repeats = is_real ? REDUCE_REPEATS : 1,
+                           .between = is_real ? pass_over : NULL,
+                           .argument = bench };
+    *link = (struct alpha_beta){ .ranks = world_size(world), .points = sweep.sizes };
+    memcpy(link->bytes, sizes, (size_t)link->points * sizeof *sizes);
+    bench->workload->shape(bench->state, 0);
+    bench->workload->fetch(bench->state);
+    sweep_measure(world, &sweep, link->seconds, &link->barrier);
+    if (world_rank(world) == 0)
+        alpha_beta_fit(link);
+}
+
+/* all: all-reduces of the whole world and of half of it, and messages of two ranks, which complete the card on every rank. */
+static void measure_links(struct card *card, struct bench *bench, struct world *world, double largest)
+{
+    int sizes[CARD_LINKS_MOST];
+    card->links = card_group_sizes(world_size(world), sizes);
+    for (int i = 0; i < card->links; i++) {
+        struct world *part = world_first(world, sizes[i]);
+        if (part) {
+            measure_link(&card->link[i], bench, part, i == 0 ? largest : 0);
+            world_leave(part);
+        }
+        world_park(world);
+    }
+    p2p_cost_measure(&card->passing, world);
+    world_broadcast(world, card, sizeof *card);
+}
+
+void calibrate_links(struct card *card, struct world *world, const struct workload *workload, const struct run *run,
+                     double largest)
+{
+    struct bench bench = bench_open(workload, run, world);
+    measure_links(card, &bench, world, largest);
+    bench_close(&bench);
+}
+
+static struct local_cost local_of(const struct device_costs *costs)
+{
+    struct local_cost local = { .fetch = costs->pass[WORK_FETCH], .update = costs->pass[WORK_UPDATE].term[COST_FIXED] };
+    for (int term = 0; term < COST_TERMS; term++)
+        local.passes.term[term] = costs->pass[WORK_FORWARD].term[term] + costs->pass[WORK_BACKWARD].term[term];
+    return local;
+}
+
+/* The index of a rank's host: that of the first rank on it, or one more than those before. */
+static short index_of_host(const struct device_costs *all, const struct card *card, int rank)
+{
+    short most = -1;
+    for (int before = 0; before < rank; before++) {
+        if (all[before].host == all[rank].host)
+            return card->place[before].host;
+        most = card->place[before].host > most ? card->place[before].host : most;
+    }
+    return (short)(most + 1);
+}
+
+/* all: what the platform file says of its hosts. Costs are those of rank 0's on the fastest; the others' pace is beside. */
+static void read_costs(struct card *card, struct world *world, const struct workload *workload, const struct run *run)
+{
+    struct device_costs mine = device_costs(workload->model);
+    struct device_costs *all = memory_new((size_t)card->ranks, sizeof *all);
+    world_gather(world, &mine, sizeof mine, all);
+    if (world_rank(world) == 0) {
+        card->alone = card->together = local_of(&all[0]);
+        card->relative_jitter = all[0].jitter;
+        double first = local_step(&card->alone, workload->usual(run));
+        for (int rank = 0; rank < card->ranks; rank++) {
+            struct local_cost cost = local_of(&all[rank]);
+            double times = first > 0 ? local_step(&cost, workload->usual(run)) / first : 1;
+            card->place[rank] = (struct card_place){ .host = index_of_host(all, card, rank),
+                                                     .cores = (short)all[rank].cores,
+                                                     .feeds = (float)all[rank].feeds,
+                                                     .pace = (float)(times * all[rank].pace) };
+        }
+    }
+    free(all);
+}
+
+struct memory_estimate calibrate_memory(const struct workload *workload, const struct run *run, double largest)
+{
+    double sizes[ALPHA_BETA_POINTS_MOST];
+    double swept = sizes[choose_sizes(workload, run, largest, INFINITY, sizes) - 1];
+    double sums = run->ranks > 1 ? run->ranks * swept : 0,
+           copies = run->ranks * machine_probes_bytes(); /* at most: of those that have a core */
+    struct memory_estimate steps = memory_estimate_times(workload->need(run, workload->shapes), run->ranks);
+    steps.of[NEED_MESSAGES] += sums;
+    return memory_estimate_most((struct memory_estimate){ .of = { [NEED_MESSAGES] = copies } }, steps);
+}
+
+void calibrate(struct card *card, struct world *world, const struct workload *workload, const struct run *run,
+               double largest)
+{
+    *card = (struct card){ .ranks = world_size(world),
+                           .cores = world_cores(world),
+                           .transfer_core = world_is_simulated() ? 0 : 1 };
+    if (device_computes())
+        cores_name(card->cpu, CARD_NAME);
+    else
+        snprintf(card->cpu, CARD_NAME, "costs of platform %s", world_platform());
+    if (world_rank(world) == 0)
+        machine_probes_measure_clock(card);
+    world_park(world);
+    /* Simulated ranks share neither memory nor kernel: one alone. Beside nothing else, for it takes much memory itself. */
+    struct world *part = world_first(world, world_is_simulated() ? 1 : card_busy_ranks(card));
+    if (part) {
+        machine_probes_measure_memory(card, part);
+        world_leave(part);
+    }
+    world_park(world);
+    struct bench bench = bench_open(workload, run, world);
+    if (device_computes()) {
+        measure_steps(card, &bench);
+    } else {
+        read_costs(card, world, workload, run);
+    }
+    measure_links(card, &bench, world, largest);
+    bench_close(&bench);
+}
+
+bool calibrate_agrees(const struct card *card, struct world *world, const struct workload *workload,
+                      const struct run *run)
+{
+    if (!device_computes())
+        return true; /* it was made from the platform file */
+    int ranks = world_size(world);
+    bool are_alone = ranks > card->cores; /* predictions then rest on what one rank does alone */
+    double mine = 0, mean = 0;
+    world_park(world);
+    if (!are_alone || world_rank(world) == 0) {
+        struct bench bench = bench_open(workload, run, world);
+        struct lap laps[MEASURED_STEPS];
+        struct work work = measure_laps(&bench, 0, laps, world_is_simulated() && !are_alone ? world : NULL);
+        struct local_cost cost = card_local(card, ranks);
+        mine = typical_lap(laps).passes / cost_at(&cost.passes, work);
+        bench_close(&bench);
+    }
+    world_park(world);
+    double *all = memory_new((size_t)ranks, sizeof *all);
+    world_gather(world, &mine, sizeof mine, all);
+    for (int rank = 0; rank < ranks; rank++)
+        mean += all[rank] / (are_alone ? 1 : ranks);
+    free(all);
+    int agrees = fabs(mean - 1) <= DRIFT;
+    world_broadcast(world, &agrees, sizeof agrees);
+    return agrees;
+}

@@ -1,0 +1,236 @@
+#include "card/card.h"
+
+#include "base/cores.h"
+#include "base/interference.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/stats.h"
+#include "device/device.h"
+#include "world/world.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+double local_step(const struct local_cost *cost, struct work work)
+{
+    return cost_at(&cost->fetch, work) + cost_at(&cost->passes, work) + cost->update;
+}
+
+const char *card_trains_on(void)
+{
+    return world_is_simulated() ? "simulated core" : device_gpus() > 0 ? "GPU" : "core";
+}
+
+void card_on_gpus(struct card *card, const char *about, int gpus)
+{
+    snprintf(card->cpu, CARD_NAME, "%.*s", (int)strcspn(about, ","), about);
+    for (int rank = 0; rank < card->ranks; rank++)
+        card->place[rank] = (struct card_place){ .cores = (short)cores_here(), .feeds = (float)gpus, .pace = 1 };
+}
+
+void card_on_hosts(struct card *card, const struct host *hosts)
+{
+    for (int rank = 0; rank < card->ranks; rank++)
+        card->place[rank] =
+            (struct card_place){ .host = (short)hosts[rank].index, .feeds = (float)hosts[rank].cores, .pace = 1 };
+}
+
+static struct cost between(const struct cost *a, const struct cost *b, double share)
+{
+    struct cost cost;
+    for (int term = 0; term < COST_TERMS; term++)
+        cost.term[term] = a->term[term] + share * (b->term[term] - a->term[term]);
+    return cost;
+}
+
+int card_busy_ranks(const struct card *card)
+{
+    return card->ranks < card->cores ? card->ranks : card->cores;
+}
+
+bool card_is_oversubscribed(const struct card *card, int ranks)
+{
+    int *count = memory_new((size_t)card->ranks, sizeof *count);
+    bool is_crowded = ranks > card->cores;
+    for (int rank = 0; rank < ranks; rank++)
+        is_crowded |=
+            ++count[card_host(card, rank)] > fmax(card->place[rank].cores, card_parallel_capacity(card, rank));
+    free(count);
+    return is_crowded;
+}
+
+/* How far from one rank to all that have a core: 0 to 1. */
+static double share_of(const struct card *card, int ranks)
+{
+    int busy = card_busy_ranks(card);
+    return busy == 1 ? 0 : fmin(1, (ranks - 1.0) / (busy - 1.0));
+}
+
+struct local_cost card_local(const struct card *card, int ranks)
+{
+    const struct local_cost *one = &card->alone, *all = &card->together;
+    double share = ranks > card->cores ? 0 : share_of(card, ranks);
+    return (struct local_cost){ .fetch = between(&one->fetch, &all->fetch, share),
+                                .passes = between(&one->passes, &all->passes, share),
+                                .update = one->update + share * (all->update - one->update) };
+}
+
+int card_host(const struct card *card, int rank)
+{
+    return card->place[rank].host;
+}
+
+double card_parallel_capacity(const struct card *card, int rank)
+{
+    double feeds = (double)card->place[rank].feeds;
+    return feeds > 0 ? feeds : card->cores;
+}
+
+/* Of the first `ranks`, those on the host of rank 0. */
+static int beside_first(const struct card *card, int ranks)
+{
+    int count = 0;
+    for (int rank = 0; rank < ranks; rank++)
+        count += card_host(card, rank) == card_host(card, 0);
+    return count;
+}
+
+double card_contention_slowdown(const struct card *card, int ranks)
+{
+    return fmax(1, beside_first(card, ranks) / card_parallel_capacity(card, 0));
+}
+
+static int cores_of_first(const struct card *card)
+{
+    return card->place[0].cores ? card->place[0].cores : (int)card_parallel_capacity(card, 0);
+}
+
+bool card_is_fed_by_memory(const struct card *card)
+{
+    return card_parallel_capacity(card, 0) < fmin(beside_first(card, card->ranks), cores_of_first(card));
+}
+
+enum card_helper card_helper(const struct card *card)
+{
+    int cores = card->place[0].cores;
+    if (cores <= 1) /* 0: a real one */
+        return HELPER_ON_THE_RANKS_CORE;
+    return cores >= 2 * beside_first(card, card->ranks) ? HELPER_ON_ITS_OWN : HELPER_SOMEWHERE;
+}
+
+double card_rank_slowdown(const struct card *card, int rank)
+{
+    double pace = (double)card->place[rank].pace;
+    return pace > 0 ? pace : 1;
+}
+
+double card_jitter(const struct card *card, int ranks, double local)
+{
+    return card->jitter * share_of(card, ranks) + card->relative_jitter * local * stats_normal_most(ranks);
+}
+
+double card_sleep(const struct card *card, double seconds)
+{
+    return seconds * (1 + card->sleep_stretch) + card->sleep_overshoot;
+}
+
+int card_group_sizes(int ranks, int sizes[CARD_LINKS_MOST])
+{
+    const int half = (ranks + 1) / 2;
+    int teams = 0;
+    if (ranks > 1)
+        sizes[teams++] = ranks;
+    if (half > 1)
+        sizes[teams++] = half;
+    return teams;
+}
+
+static const struct alpha_beta *find_link(const struct card *card, int ranks)
+{
+    for (int i = 0; i < card->links; i++)
+        if (card->link[i].ranks == ranks)
+            return &card->link[i];
+    return NULL;
+}
+
+double card_allreduce(const struct card *card, int ranks, double bytes)
+{
+    if (ranks == 1)
+        return 0;
+    const struct alpha_beta *link = find_link(card, ranks);
+    return link ? alpha_beta_seconds(link, bytes) : (double)NAN;
+}
+
+double card_barrier(const struct card *card, int ranks)
+{
+    if (ranks == 1)
+        return 0;
+    const struct alpha_beta *link = find_link(card, ranks);
+    return link ? link->barrier : (double)NAN;
+}
+
+/* "12.0 fixed + 0.140 per sample", in milliseconds, of the terms that there are. */
+static void show_terms(FILE *out, const struct local_cost *cost)
+{
+    static const char *const words[COST_TERMS] = { "fixed", "per sample", "per 1000 tokens",
+                                                   "per 1000 tokens x 100 of length" };
+    static const double units[COST_TERMS] = { 1, 1, 1e3, 1e5 };
+    for (int term = 0; term < COST_TERMS; term++) {
+        double seconds = cost->fetch.term[term] + cost->passes.term[term] + (term == COST_FIXED ? cost->update : 0);
+        if (term == COST_FIXED || fabs(seconds) > 0)
+            fprintf(out, "%s%.*f %s", term ? " + " : "",
+                    term != COST_PER_SAMPLE ? number_ms_decimals(seconds * units[term])
+                    : seconds < 1e-5        ? 5
+                                            : 3,
+                    1e3 * seconds * units[term], words[term]);
+    }
+}
+
+/* Who had rank 0's core, where that was enough to show in predictions. */
+static void show_interference(FILE *out, const struct card *card)
+{
+    static const double told = 0.005;
+    const double queued = card->queued_share, stolen = card->stolen_share;
+    if (!interference_is_significant(queued + stolen))
+        return;
+    fprintf(out, "  disturbed: others had rank 0's core for %.0f %% of that time (", 100 * (queued + stolen));
+    if (queued >= told)
+        fprintf(out, "other programs %.0f %%%s", 100 * queued, stolen >= told ? ", " : "");
+    if (stolen >= told)
+        fprintf(out, "the host of this virtual machine %.0f %%", 100 * stolen);
+    fputs("); an idle machine has another card\n", out);
+}
+
+void card_show(FILE *out, const struct card *card, const struct workload *workload, const struct run *run)
+{
+    struct work work = workload->usual(run);
+    double bytes = workload->gradient_bytes(run);
+    fprintf(out, "machine card   %s, %d %s%s\n", card->cpu, card->cores, card_trains_on(), card->cores == 1 ? "" : "s");
+    double alone = local_step(&card->alone, work);
+    fprintf(out, "  one rank steps alone in       %8.*f ms   (batch %d: ", number_ms_decimals(alone), 1e3 * alone,
+            run->batch_size);
+    show_terms(out, &card->alone);
+    if (device_computes())
+        fprintf(out, "; %.0f GFLOP/s", workload->flops(run, work) / cost_at(&card->alone.passes, work) / 1e9);
+    fputs(")\n", out);
+    int busy = card_busy_ranks(card);
+    double together = local_step(&card->together, work) * card_contention_slowdown(card, busy);
+    if (busy > 1) {
+        double jitter = card_jitter(card, busy, local_step(&card->together, work));
+        fprintf(out, "  %d ranks at once, each in      %8.*f ms   (slowest of a step: %.*f ms above the mean", busy,
+                number_ms_decimals(together), 1e3 * together, number_ms_decimals(jitter), 1e3 * jitter);
+        if (card_is_fed_by_memory(card))
+            fprintf(out, "; memory feeds %.2f at full speed", card_parallel_capacity(card, 0));
+        fputs(")\n", out);
+    }
+    show_interference(out, card);
+    if (card->ranks > 1) {
+        double sum = card_allreduce(card, card->ranks, bytes);
+        fprintf(out, "  all-reduce of %5.1f MB takes   %8.*f ms   (%d ranks, predicted from other sizes)\n",
+                bytes / 1e6, number_ms_decimals(sum), 1e3 * sum, card->ranks);
+    }
+    if (!world_is_simulated())
+        fprintf(out, "  memory copy %.1f GB/s; a sleep lasts %.2f ms too long; a stamp costs %.0f ns\n",
+                card->copy_bandwidth / 1e9, 1e3 * card->sleep_overshoot, 1e9 * card->stamp_cost);
+}

@@ -1,0 +1,260 @@
+#include "card/card_file.h"
+
+#include "base/cores.h"
+#include "base/csv.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "device/device.h"
+#include "launch/job.h"
+#include "options/algorithm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { FRESH_S = 3600 };
+static const double IMPOSSIBLE = 1e15; /* of seconds, and of bytes in one */
+
+/* Whether ranks train on GPUs, by the key of their machine. */
+static bool is_of_gpus(const char *platform)
+{
+    return strstr(platform, JOB_ON_GPUS) != NULL;
+}
+
+/* What a card must agree on to be used for a run; processor and kernel only where they train. */
+static char *card_key(const struct workload *workload, const struct run *run, const char *platform, const char *cpu,
+                      int cores)
+{
+    char *model = workload->name(run);
+    bool is_elsewhere = is_of_gpus(platform) || strstr(platform, JOB_MODELLED);
+    char *key = memory_text("%s; %s; %d %s; %s; %s; %d ranks; batch %d; %s; lockstep %s", platform,
+                            is_elsewhere ? "no processor" : cpu, cores, is_of_gpus(platform) ? "GPUs" : "cores",
+                            is_elsewhere ? "no kernel" : device_kernel(), algorithm_name(), run->ranks, run->batch_size,
+                            model, LOCKSTEP_VERSION);
+    free(model);
+    return key;
+}
+
+/* How the lines begin that hold the key; and on GPUs the kernel, which a program for cores does not know: it reads such a
+ * card only to ask for a guess, and the ranks look again. */
+static const char key_line[] = "# for: ", kernel_line[] = "# kernel: ";
+
+static const char *kernel_wanted(const char *platform)
+{
+    return is_of_gpus(platform) && strcmp(device_name(), "cuda") == 0 ? device_kernel() : NULL;
+}
+
+/* Every number of the card by name, so that reading and writing agree. */
+struct entry {
+    char quantity[64];
+    int ranks; /* on which it was measured */
+    double *value;
+};
+enum { CARD_ENTRIES = 2 * (2 * COST_TERMS + 1) + 9 };
+
+static void add_entry(struct entry **next, int ranks, double *value, const char *where, const char *what,
+                      const char *term)
+{
+    struct entry *e = (*next)++;
+    snprintf(e->quantity, sizeof e->quantity, "%s%s%s", where, what, term);
+    e->ranks = ranks;
+    e->value = value;
+}
+
+static void add_local(struct entry **next, int ranks, struct local_cost *cost, const char *where)
+{
+    for (int term = 0; term < COST_TERMS; term++) {
+        char name[40];
+        snprintf(name, sizeof name, "_%s_s", cost_terms[term]);
+        add_entry(next, ranks, &cost->fetch.term[term], where, "_fetch", name);
+        add_entry(next, ranks, &cost->passes.term[term], where, "_forward_backward", name);
+    }
+    add_entry(next, ranks, &cost->update, where, "_update", "_s");
+}
+
+static void list_entries(struct card *c, struct entry entries[CARD_ENTRIES])
+{
+    struct entry *next = entries;
+    add_local(&next, 1, &c->alone, "alone");
+    add_local(&next, card_busy_ranks(c), &c->together, "together");
+    add_entry(&next, card_busy_ranks(c), &c->jitter, "jitter", "", "_s");
+    add_entry(&next, 1, &c->copy_bandwidth, "copy_bandwidth", "", "_bytes_per_s");
+    add_entry(&next, 1, &c->fresh_bandwidth, "fresh_bandwidth", "", "_bytes_per_s");
+    add_entry(&next, 1, &c->sleep_overshoot, "sleep_overshoot", "", "_s");
+    add_entry(&next, 1, &c->sleep_stretch, "sleep_stretch_share", "", "");
+    add_entry(&next, 1, &c->transfer_core, "transfer_core_share", "", "");
+    add_entry(&next, 1, &c->stamp_cost, "stamp_cost", "", "_s");
+    add_entry(&next, 1, &c->queued_share, "queued_share", "", "");
+    add_entry(&next, 1, &c->stolen_share, "stolen_share", "", "");
+}
+
+static void write_row(struct csv *csv, const char *quantity, int ranks, double bytes, double value)
+{
+    do {
+        csv_text(csv, "quantity", quantity);
+        csv_integer(csv, "ranks", ranks);
+        csv_number(csv, "bytes", bytes);
+        csv_number(csv, "value", value);
+    } while (csv_end_row(csv));
+}
+
+/* The messages of a card by name, likewise. */
+enum { CARD_MESSAGES = 3 };
+struct named_link {
+    const char *quantity;
+    struct alpha_beta *link;
+};
+
+static void list_messages(struct card *c, struct named_link messages[CARD_MESSAGES])
+{
+    messages[0] = (struct named_link){ "send_s", &c->passing.send };
+    messages[1] = (struct named_link){ "exchange_s", &c->passing.exchange };
+    messages[2] = (struct named_link){ "add_s", &c->passing.add };
+}
+
+void card_put(const struct card *card, FILE *out, const struct workload *workload, const struct run *run,
+              const char *platform)
+{
+    struct card copy = *card;
+    struct entry entries[CARD_ENTRIES];
+    list_entries(&copy, entries);
+    char *key = card_key(workload, run, platform, card->cpu, card->cores);
+    fprintf(out, "# the machine card: what this machine does when nothing is wrong\n%s%s\n", key_line, key);
+    free(key);
+    if (is_of_gpus(platform))
+        fprintf(out, "%s%s\n", kernel_line, device_kernel());
+    struct csv csv = { .out = out };
+    for (int i = 0; i < CARD_ENTRIES; i++)
+        write_row(&csv, entries[i].quantity, entries[i].ranks, NAN, *entries[i].value);
+    for (int i = 0; i < card->links; i++) {
+        const struct alpha_beta *link = &card->link[i];
+        for (int p = 0; p < link->points; p++)
+            write_row(&csv, "allreduce_s", link->ranks, link->bytes[p], link->seconds[p]);
+        write_row(&csv, "barrier_s", link->ranks, NAN, link->barrier);
+    }
+    struct named_link messages[CARD_MESSAGES];
+    list_messages(&copy, messages);
+    for (int i = 0; i < CARD_MESSAGES; i++)
+        for (int p = 0; p < messages[i].link->points; p++)
+            write_row(&csv, messages[i].quantity, messages[i].link->ranks, messages[i].link->bytes[p],
+                      messages[i].link->seconds[p]);
+}
+
+void card_write(const struct card *card, const char *folder, const struct workload *workload, const struct run *run,
+                const char *platform)
+{
+    struct file file = file_begin(folder, CARD_FILE);
+    card_put(card, file.out, workload, run, platform);
+    file_commit(&file);
+}
+
+static bool says(const char *line, const char *beginning, const char *rest)
+{
+    size_t length = strlen(beginning);
+    return strncmp(line, beginning, length) == 0 && strcmp(line + length, rest) == 0;
+}
+
+/* `kernel` may be NULL: any will do. */
+static bool is_fresh(const char *path, const char *key, const char *kernel)
+{
+    struct stat status;
+    if (stat(path, &status) != 0 || difftime(time(NULL), status.st_mtime) > FRESH_S)
+        return false;
+    FILE *file = fopen(path, "r");
+    char line[512];
+    bool has_key = false, has_kernel = !kernel;
+    while (file && fgets(line, sizeof line, file) && line[0] == '#') {
+        line[strcspn(line, "\n")] = '\0';
+        has_key |= says(line, key_line, key);
+        has_kernel |= kernel && says(line, kernel_line, kernel);
+    }
+    if (file)
+        fclose(file);
+    return has_key && has_kernel;
+}
+
+/* A modelled machine's memory costs nothing: its bandwidth is infinite. */
+static bool is_possible(double value, const char *platform)
+{
+    return fabs(value) < IMPOSSIBLE || (value > IMPOSSIBLE && strstr(platform, JOB_MODELLED));
+}
+
+static bool is_possible_point(double bytes, double seconds)
+{
+    return bytes > 0 && bytes < IMPOSSIBLE && seconds > 1 / IMPOSSIBLE;
+}
+
+static void add_point(struct alpha_beta *link, double bytes, double seconds)
+{
+    if (is_possible_point(bytes, seconds))
+        alpha_beta_add(link, bytes, seconds);
+}
+
+static void add_allreduce(struct card *card, double of, double bytes, double seconds)
+{
+    const bool is_possible = of >= 2 && of <= RANKS_MOST && is_possible_point(bytes, seconds);
+    if (!is_possible)
+        return; /* a link that is there has a point */
+    const int ranks = (int)of;
+    if (card->links == 0 || card->link[card->links - 1].ranks != ranks) {
+        if (card->links == CARD_LINKS_MOST)
+            return;
+        card->link[card->links++] = (struct alpha_beta){ .ranks = ranks };
+    }
+    add_point(&card->link[card->links - 1], bytes, seconds);
+}
+
+enum card_found card_read(struct card *card, const char *folder, const struct workload *workload, const struct run *run,
+                          double largest, const char *platform, int cores)
+{
+    *card = (struct card){ .ranks = run->ranks, .cores = cores };
+    cores_name(card->cpu, CARD_NAME);
+    char *path = memory_text("%s/" CARD_FILE, folder);
+    char *key = card_key(workload, run, platform, card->cpu, cores);
+    struct csv_table table;
+    char why[256];
+    bool is_usable = is_fresh(path, key, kernel_wanted(platform)) && csv_read(path, &table, why, sizeof why);
+    free(path);
+    free(key);
+    if (!is_usable)
+        return CARD_NONE;
+    struct entry entries[CARD_ENTRIES];
+    list_entries(card, entries);
+    struct named_link messages[CARD_MESSAGES];
+    list_messages(card, messages);
+    bool is_there[CARD_ENTRIES] = { false };
+    int found = 0;
+    for (int row = 0; row < table.rows; row++) {
+        const char *quantity = csv_field(&table, row, "quantity");
+        double value = csv_value(&table, row, "value");
+        if (!quantity || !is_possible(value, platform))
+            continue; /* of a file that was damaged, what is missing is measured anew */
+        if (strcmp(quantity, "allreduce_s") == 0)
+            add_allreduce(card, csv_value(&table, row, "ranks"), csv_value(&table, row, "bytes"), value);
+        if (strcmp(quantity, "barrier_s") == 0 && card->links > 0)
+            card->link[card->links - 1].barrier = value; /* of the ranks whose points stand before it */
+        for (int i = 0; i < CARD_MESSAGES; i++)
+            if (strcmp(quantity, messages[i].quantity) == 0)
+                add_point(messages[i].link, csv_value(&table, row, "bytes"), value);
+        for (int i = 0; i < CARD_ENTRIES; i++)
+            if (strcmp(quantity, entries[i].quantity) == 0) {
+                *entries[i].value = value;
+                found += !is_there[i];
+                is_there[i] = true;
+            }
+    }
+    csv_free(&table);
+    for (int i = 0; i < card->links; i++)
+        alpha_beta_fit(&card->link[i]);
+    if (p2p_cost_is_known(&card->passing))
+        p2p_cost_fit(&card->passing);
+    if (found != CARD_ENTRIES)
+        return CARD_NONE;
+    int sizes[CARD_LINKS_MOST];
+    bool reaches =
+        run->ranks == 1 || (card->links == card_group_sizes(run->ranks, sizes) &&
+                            alpha_beta_max_bytes(&card->link[0]) >= largest && p2p_cost_is_known(&card->passing));
+    return reaches ? CARD_WHOLE : CARD_SHORT;
+}

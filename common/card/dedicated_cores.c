@@ -1,0 +1,100 @@
+#include "card/dedicated_cores.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "options/algorithm.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* What a message costs, latency + bytes / bandwidth, in ranges of its size. */
+struct mpi_stagings {
+    int ranges;
+    double from[ALPHA_BETA_PIECES_MOST]; /* bytes */
+    double latency[ALPHA_BETA_PIECES_MOST], bandwidth[ALPHA_BETA_PIECES_MOST];
+};
+
+/* Two ranks that exchange k messages of an n-th part take T(m) = k t(m / n), so a message of x bytes takes t(x) = T(n x) / k:
+ * T(2x) / 2 where they are a ring, T(x) where each sends all it has once. */
+static struct mpi_stagings messages_of(const struct alpha_beta *pair)
+{
+    const double least_latency = 1e-7, most_bandwidth = 1e15; /* positive, and above SimGrid's precision of 1 ns */
+    const struct exchange exchange = algorithm_of_two();
+    struct mpi_stagings m = { .ranges = pair->pieces };
+    for (int i = 0; i < pair->pieces; i++) {
+        double per_byte = pair->piece[i].beta * exchange.part / exchange.messages;
+        m.from[i] = i ? pair->piece[i - 1].upto / exchange.part : 0;
+        m.latency[i] = fmax(pair->piece[i].alpha / exchange.messages, least_latency);
+        m.bandwidth[i] = per_byte > 0 ? 1 / per_byte : most_bandwidth;
+    }
+    return m;
+}
+
+/* SMPI takes each range's value as a factor of the link's own, `base`. */
+static void put_factors(FILE *out, const char *name, const struct mpi_stagings *m, const double *values, double base)
+{
+    fprintf(out, "    <prop id=\"%s\" value=\"", name);
+    for (int i = 0; i < m->ranges; i++)
+        fprintf(out, "%s%.0f:%.12g", i ? ";" : "", m->from[i], values[i] / base);
+    fputs("\"/>\n", out);
+}
+
+/* SMPI's own calibrations and overheads off: a message costs what its size says, and nothing else. */
+static const char plain_network[] = "    <prop id=\"network/crosstraffic\" value=\"0\"/>\n"
+                                    "    <prop id=\"network/TCP-gamma\" value=\"0\"/>\n"
+                                    "    <prop id=\"network/weight-S\" value=\"0\"/>\n"
+                                    "    <prop id=\"smpi/os\" value=\"0:0:0\"/>\n"
+                                    "    <prop id=\"smpi/or\" value=\"0:0:0\"/>\n"
+                                    "    <prop id=\"smpi/ois\" value=\"0:0:0\"/>\n";
+
+char *dedicated_cores_name(int membus)
+{
+    return membus ? memory_text("dedicated-cores-membus%d", membus) : memory_text("dedicated-cores");
+}
+
+char *dedicated_cores_write(const char *folder, const char *name, int ranks, int membus, const struct alpha_beta *pair)
+{
+    static const struct alpha_beta none = { .pieces = 1,
+                                            .piece = { { .upto = INFINITY, .alpha = 1e-6, .beta = 1e-10 } } };
+    const struct mpi_stagings m = messages_of(pair ? pair : &none);
+    double latency = INFINITY, bandwidth = 0; /* of the links: the best piece's, so that factors only slow down */
+    for (int i = 0; i < m.ranges; i++) {
+        latency = fmin(latency, m.latency[i]);
+        bandwidth = fmax(bandwidth, m.bandwidth[i]);
+    }
+
+    struct file file = file_begin(folder, name);
+    fprintf(file.out,
+            "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+            "<!-- Written by lockstep. %s\n"
+            "     Speed: 1 Gflop/s by definition; measured seconds are charged as so many. Link: from all-reduces of\n"
+            "     two real ranks, seconds = alpha + beta x bytes in %d range%s of the message's size. -->\n"
+            "<platform version=\"4.1\">\n  <config>\n%s",
+            membus ? "One host: its ranks share what so many cores take from memory."
+                   : "A host per rank: a copy of this machine's core, with its own caches and memory bus.",
+            m.ranges, m.ranges == 1 ? "" : "s", plain_network);
+    put_factors(file.out, "smpi/lat-factor", &m, m.latency, latency);
+    put_factors(file.out, "smpi/bw-factor", &m, m.bandwidth, bandwidth);
+    fputs("  </config>\n", file.out);
+    if (membus)
+        fprintf(
+            file.out,
+            "  <cluster id=\"dedicated\" prefix=\"host\" suffix=\"\" radical=\"0-0\" speed=\"1Gf\" core=\"%d\"\n"
+            "           bw=\"1GBps\" lat=\"1us\" loopback_bw=\"%.12gBps\" loopback_lat=\"%.12gs\">\n"
+            "    <prop id=\"ranks\" value=\"%d\"/>\n"
+            "    <prop id=\"about\" value=\"%d copies of this machine's core that share what %d take from memory\"/>\n"
+            "  </cluster>\n</platform>\n",
+            membus, bandwidth, latency, ranks, ranks, membus);
+    else
+        fprintf(file.out,
+                "  <cluster id=\"dedicated\" prefix=\"core\" suffix=\"\" radical=\"0-%d\" speed=\"1Gf\"\n"
+                "           bw=\"%.12gBps\" lat=\"%.12gs\" loopback_bw=\"1e18Bps\" loopback_lat=\"0s\">\n"
+                "    <prop id=\"about\" value=\"%d copies of this machine's core, each with caches and memory bus of "
+                "its own: an "
+                "upper bound for a real machine of %d such cores\"/>\n"
+                "  </cluster>\n</platform>\n",
+                ranks - 1, bandwidth, latency / 2, ranks, ranks); /* a message passes two links */
+    char *path = memory_text("%s", file.path);
+    file_commit(&file);
+    return path;
+}

@@ -1,0 +1,113 @@
+#include "card/machine_probes.h"
+
+#include "base/memory.h"
+#include "base/stats.h"
+#include "collective/spans.h"
+#include "device/device.h"
+#include "world/world.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    COPIED_BYTES = 32 << 20, /* from there to there: beyond what caches have for one core */
+    MADE_BYTES = 16 << 20,   /* pages cost alike, however many */
+};
+
+/* By how much a sleep exceeds the seconds it was to last. */
+static double overshoot(double seconds)
+{
+    enum { SLEEPS = 5 };
+    double over[SLEEPS];
+    for (int i = 0; i < SLEEPS; i++) {
+        double begin = world_now();
+        world_sleep(seconds);
+        over[i] = world_now() - begin - seconds;
+    }
+    return stats_quantile(over, SLEEPS, 0.5);
+}
+
+/* What a stamp costs the program; what it costs a GPU's own order of work is not seen here. */
+static double measure_stamp(void)
+{
+    enum { STAMPS = 2000, WARMUPS = 1, TIMES = 5 };
+    double took[TIMES];
+    struct spans spans;
+    spans_open(&spans, STAMPS);
+    for (int i = -WARMUPS; i < TIMES; i++) {
+        spans_restart(&spans, 0, 0);
+        double begin = world_now();
+        for (int stamp = 0; stamp < STAMPS; stamp++)
+            spans_phase(&spans, SPAN_DATA, device_record_event());
+        if (i >= 0)
+            took[i] = (world_now() - begin) / STAMPS;
+    }
+    spans_close(&spans);
+    return stats_quantile(took, TIMES, 0.5);
+}
+
+void machine_probes_measure_clock(struct card *card)
+{
+    card->stamp_cost = measure_stamp();
+    const double brief = 10e-3, longer = 30e-3, over_brief = overshoot(brief), over_longer = overshoot(longer);
+    card->sleep_stretch = fmax(0, (over_longer - over_brief) / (longer - brief));
+    card->sleep_overshoot = fmax(0, over_brief - card->sleep_stretch * brief);
+}
+
+/* Seconds of a rank. */
+struct handling {
+    double copying; /* COPIED_BYTES */
+    double making;  /* mapping, filling and releasing MADE_BYTES */
+};
+
+static struct handling handle_memory(struct world *world)
+{
+    enum { TIMES = 5 };
+    float *from = device_new(COPIED_BYTES, 1), *to = device_new(COPIED_BYTES, 1);
+    double copying[TIMES], making[TIMES];
+    device_clock_sync_begin();
+    for (int i = 0; i < TIMES; i++) {
+        double begin = device_record_event();
+        device_copy(to, from, COPIED_BYTES / sizeof *to);
+        double end = device_record_event();
+        device_wait();
+        copying[i] = device_event_seconds(end) - device_event_seconds(begin);
+        world_heartbeat(world);
+    }
+    device_free(from);
+    device_free(to);
+
+    for (int i = 0; i < TIMES; i++) {
+        double begin = world_now();
+        void *fresh = device_map(MADE_BYTES);
+        device_fill(fresh, 1, MADE_BYTES / sizeof(float));
+        device_wait();
+        device_unmap(fresh, MADE_BYTES);
+        making[i] = world_now() - begin;
+        world_heartbeat(world);
+    }
+    return (struct handling){ .copying = stats_quantile(copying, TIMES, 0.5),
+                              .making = stats_quantile(making, TIMES, 0.5) };
+}
+
+void machine_probes_measure_memory(struct card *card, struct world *world)
+{
+    int ranks = world_size(world);
+    world_barrier(world);
+    struct handling mine = handle_memory(world), mean = { 0 }, *all = memory_new((size_t)ranks, sizeof *all);
+    world_gather(world, &mine, sizeof mine, all);
+    if (world_rank(world) == 0) {
+        for (int rank = 0; rank < ranks; rank++) {
+            mean.copying += all[rank].copying / ranks;
+            mean.making += all[rank].making / ranks;
+        }
+        card->copy_bandwidth = 2.0 * COPIED_BYTES / mean.copying;
+        card->fresh_bandwidth = MADE_BYTES / mean.making;
+    }
+    free(all);
+}
+
+double machine_probes_bytes(void)
+{
+    return 2.0 * COPIED_BYTES;
+}

@@ -1,0 +1,286 @@
+#include "card/predict.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double total(const struct load *load)
+{
+    return load->data + load->local + load->host;
+}
+
+static double asleep_of(const struct load *load)
+{
+    return fmax(0, total(load) - load->cpu); /* the difference of two that are alike may be a rounding below 0 */
+}
+
+/* Steps until the ranks meet. */
+static int laps_of(const struct load *load)
+{
+    return load->laps > 1 ? load->laps : 1;
+}
+
+/* Where a rank stands: asleep until it wakes, or with so much of its step's work left. */
+struct lap {
+    int to_go;
+    double wakes, left;
+};
+
+static void begin_lap(struct lap *lap, const struct load *load, double now)
+{
+    lap->to_go--;
+    lap->wakes = now + asleep_of(load);
+    lap->left = load->cpu;
+}
+
+/* When each rank is done, in seconds per step, if all that are awake and not done share equally what feeds so many ranks. */
+static void share_time(const struct load *loads, int ranks, double feeds, double *done)
+{
+    struct lap *laps = memory_new((size_t)ranks, sizeof *laps);
+    double now = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        laps[rank].to_go = laps_of(&loads[rank]);
+        begin_lap(&laps[rank], &loads[rank], now);
+    }
+    for (;;) {
+        int awake = 0;
+        double next = INFINITY;
+        for (int rank = 0; rank < ranks; rank++)
+            awake += laps[rank].left > 0 && laps[rank].wakes <= now;
+        double rate = awake > feeds ? feeds / awake : 1;
+        for (int rank = 0; rank < ranks; rank++)
+            if (laps[rank].left > 0)
+                next = fmin(next, laps[rank].wakes <= now ? now + laps[rank].left / rate : laps[rank].wakes);
+        if (isinf(next))
+            break;
+        for (int rank = 0; rank < ranks; rank++) {
+            struct lap *lap = &laps[rank];
+            if (!(lap->left > 0) || lap->wakes > now)
+                continue;
+            lap->left -= (next - now) * rate;
+            if (lap->left > 1e-12) /* a picosecond: rounding, not work */
+                continue;
+            lap->left = 0;
+            done[rank] = next / laps_of(&loads[rank]);
+            if (lap->to_go > 0)
+                begin_lap(lap, &loads[rank], next);
+        }
+        now = next;
+    }
+    free(laps);
+}
+
+/* Adds what ranks that share what feeds so many of them make of the terms, a part `share` of each; returns the last
+ * one's end. */
+static double add_shared(struct prediction *p, const struct load *loads, int ranks, double feeds, double share)
+{
+    struct load *until = memory_new((size_t)ranks, sizeof *until); /* the meeting */
+    double *done = memory_new((size_t)ranks, sizeof *done);
+    double last = 0, last_after = 0, times_after = fmax(1, ranks / feeds);
+    for (int rank = 0; rank < ranks; rank++) {
+        until[rank] = loads[rank];
+        until[rank].local -= loads[rank].after;
+        until[rank].cpu -= loads[rank].after;
+        last_after = fmax(last_after, loads[rank].after * times_after);
+    }
+    share_time(until, ranks, feeds, done);
+    for (int rank = 0; rank < ranks; rank++) {
+        const struct load *load = &until[rank];
+        double asleep = asleep_of(load), asleep_in_data = fmin(asleep, load->data); /* or else in `host` */
+        double asleep_in_host = fmin(asleep - asleep_in_data, load->host);
+        double segment = load->cpu > 0 ? (done[rank] - asleep) / load->cpu : 1;
+        p->data += (asleep_in_data + (load->data - asleep_in_data) * segment) * share;
+        p->local += (load->local * segment + loads[rank].after * times_after) * share;
+        p->host += (asleep_in_host + (load->host - asleep_in_host) * segment) * share;
+        last = fmax(last, fmax(done[rank], asleep));
+    }
+    free(done);
+    free(until);
+    return last + last_after;
+}
+
+/* The same of ranks that do not disturb each other. */
+static double add_apart(struct prediction *p, const struct load *loads, int ranks, double share)
+{
+    double last = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        p->data += loads[rank].data * share;
+        p->local += loads[rank].local * share;
+        p->host += loads[rank].host * share;
+        last = fmax(last, total(&loads[rank]));
+    }
+    return last;
+}
+
+/* What occupies a core takes so many times as long; sleeping does not. */
+static struct load at_pace(struct load load, double pace)
+{
+    double asleep = asleep_of(&load), asleep_in_data = fmin(asleep, load.data);
+    load.data += (load.data - asleep_in_data) * (pace - 1);
+    load.host += (load.host - fmin(asleep - asleep_in_data, load.host)) * (pace - 1);
+    load.local *= pace;
+    load.after *= pace;
+    load.cpu *= pace;
+    return load;
+}
+
+struct prediction predict_step(const struct card *card, const struct load *loads, int ranks, double spread,
+                               double transfer)
+{
+    struct prediction p = { .transfer = transfer };
+    struct load *here = memory_new((size_t)ranks, sizeof *here); /* on one host */
+    double slowest = 0;
+    int hosts = 1;
+    for (int host = 0; host < hosts; host++) {
+        int count = 0;
+        double feeds = 0;
+        for (int rank = 0; rank < ranks; rank++) {
+            hosts = card_host(card, rank) >= hosts ? card_host(card, rank) + 1 : hosts;
+            if (card_host(card, rank) != host)
+                continue;
+            feeds = card_parallel_capacity(card, rank);
+            here[count++] = at_pace(loads[rank], card_rank_slowdown(card, rank));
+        }
+        bool is_shared = count > feeds;
+        p.is_timeshared |= is_shared;
+        slowest = fmax(slowest, is_shared ? add_shared(&p, here, count, feeds, 1.0 / ranks)
+                                          : add_apart(&p, here, count, 1.0 / ranks));
+    }
+    free(here);
+    double mean = p.data + p.local + p.host;
+    p.wait = fmax(slowest - mean, spread);
+    return p;
+}
+
+struct prediction predict_alike(const struct card *card, struct load load, int ranks, double spread, double transfer)
+{
+    struct load *loads = memory_new((size_t)ranks, sizeof *loads);
+    for (int rank = 0; rank < ranks; rank++)
+        loads[rank] = load;
+    struct prediction p = predict_step(card, loads, ranks, spread, transfer);
+    free(loads);
+    return p;
+}
+
+double predict_exposed(const double *before, const double *seconds, int count)
+{
+    double done = -INFINITY;
+    for (int i = 0; i < count; i++)
+        done = fmax(done, -before[i]) + seconds[i];
+    return fmax(0, done);
+}
+
+double prediction_step(const struct prediction *p)
+{
+    return p->data + p->local + p->host + p->wait + p->transfer;
+}
+
+struct prediction predict_mixed(const struct prediction *spared, const struct prediction *hit, double hit_share)
+{
+    double spared_share = 1 - hit_share;
+    return (struct prediction){ .data = spared_share * spared->data + hit_share * hit->data,
+                                .local = spared_share * spared->local + hit_share * hit->local,
+                                .host = spared_share * spared->host + hit_share * hit->host,
+                                .wait = spared_share * spared->wait + hit_share * hit->wait,
+                                .transfer = spared_share * spared->transfer + hit_share * hit->transfer,
+                                .is_timeshared = hit->is_timeshared };
+}
+
+double predict_any(double p, int ranks)
+{
+    return -expm1(ranks * log1p(-p)); /* exact where p is tiny; log1p(-1) is -inf, which makes 1 */
+}
+
+/* The probability that no box holds more than `most` of the balls: draws!/boxes^draws times the coefficient of x^draws
+ * in (sum over j <= most of x^j/j!)^boxes. Each factor j!, boxes and draws! is worked in as it comes, so that nothing
+ * overflows. */
+static double probability_at_most(int most, int draws, int boxes)
+{
+    double *now = memory_new((size_t)draws + 1, sizeof *now), *next = memory_new((size_t)draws + 1, sizeof *next);
+    now[0] = 1; /* now[d]: probability that the boxes so far hold d balls, none more than `most` */
+    for (int box = 0; box < boxes; box++) {
+        double share = 1.0 / (boxes - box); /* of the balls still flying, that land in this box */
+        for (int d = 0; d <= draws; d++)
+            next[d] = 0;
+        for (int d = 0; d <= draws; d++) {
+            int left = draws - d;
+            double chance = pow(1 - share, left); /* binomial: none of them */
+            for (int j = 0; j <= left && j <= most; j++) {
+                next[d + j] += now[d] * (share < 1 ? chance : j == left);
+                chance *= (double)(left - j) / (j + 1) * share / (1 - share);
+            }
+        }
+        double *held = now;
+        now = next;
+        next = held;
+    }
+    double probability = now[draws];
+    free(now);
+    free(next);
+    return probability;
+}
+
+double predict_fullest(int draws, int boxes)
+{
+    int least = (draws + boxes - 1) / boxes; /* the fullest holds at least so many */
+    double expected = least;
+    for (int most = least; most < draws; most++) {
+        double more = 1 - probability_at_most(most, draws, boxes);
+        if (more < 1e-12)
+            break;
+        expected += more;
+    }
+    return expected;
+}
+
+/* Samples that rank r finishes within `time`, at least one. */
+static double within(double time, double fixed, double per_sample)
+{
+    return fmax(1, (time - fixed) / fmax(per_sample, 1e-12));
+}
+
+/* The rank that is done first with `more` samples more (or last as it is, when `more` is not positive); -1 for none. */
+static int choose_rank(const double *fixed, const double *per_sample, int ranks, const int *shares, int more)
+{
+    int chosen = -1;
+    double best = INFINITY;
+    for (int r = 0; r < ranks; r++) {
+        double end = fixed[r] + per_sample[r] * (shares[r] + (more > 0 ? more : 0));
+        double cost = more > 0 ? end : -end;
+        if ((more > 0 || shares[r] > 1) && cost < best) {
+            best = cost;
+            chosen = r;
+        }
+    }
+    return chosen;
+}
+
+void predict_shares(const double *fixed, const double *per_sample, int ranks, int total, int grain, int *shares)
+{
+    double least = 0, most = 0;
+    for (int r = 0; r < ranks; r++)
+        most = fmax(most, fixed[r] + per_sample[r] * total);
+    for (int halving = 0; halving < 100; halving++) {
+        double time = (least + most) / 2, samples = 0;
+        for (int r = 0; r < ranks; r++)
+            samples += within(time, fixed[r], per_sample[r]);
+        *(samples < total ? &least : &most) = time;
+    }
+    int dealt = 0;
+    for (int r = 0; r < ranks; r++) {
+        int share = (int)within(least, fixed[r], per_sample[r]);
+        shares[r] = share > grain ? share / grain * grain : share;
+        dealt += shares[r];
+    }
+    /* What rounding down left over goes to whoever is done first with it; what the least of one each took too much
+     * comes from whoever is done last. */
+    while (dealt != total) {
+        int more = dealt > total ? -1 : total - dealt >= grain ? grain : 1;
+        int chosen = choose_rank(fixed, per_sample, ranks, shares, more);
+        if (chosen < 0)
+            return; /* fewer samples than ranks: everybody keeps one */
+        shares[chosen] += more;
+        dealt += more;
+    }
+}

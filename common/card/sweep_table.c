@@ -1,0 +1,30 @@
+#include "card/sweep_table.h"
+
+#include "card/sweep.h"
+#include "world/world.h"
+
+#include <math.h>
+#include <stddef.h>
+
+static void write_row(struct csv *csv, const struct card *card, int ranks, double bytes, double seconds)
+{
+    double rate = collective_hides_arrivals() ? (double)NAN : bytes / seconds / 1e9; /* then it is none of a link */
+    do {
+        csv_integer(csv, "ranks", ranks);
+        csv_number(csv, "bytes", bytes);
+        csv_ms(csv, "time_ms", seconds);
+        csv_ms(csv, "card_ms", card_allreduce(card, ranks, bytes));
+        csv_ratio(csv, "algbw_GB_per_s", rate);
+        csv_ratio(csv, "busbw_GB_per_s", 2.0 * (ranks - 1) / ranks * rate);
+    } while (csv_end_row(csv));
+}
+
+void sweep_table(struct csv *csv, struct world *world, const struct card *card, double most, int repeats)
+{
+    double bytes[SWEEP_SIZES_MOST], seconds[SWEEP_SIZES_MOST];
+    int ranks = world_size(world), sizes = sweep_sizes(world, most, bytes);
+    struct sweep sweep = { .bytes = bytes, .sizes = sizes, .warmups = 1, .repeats = repeats };
+    sweep_measure(world, &sweep, seconds, NULL);
+    for (int i = 0; csv && i < sizes; i++)
+        write_row(csv, card, ranks, bytes[i], seconds[i]);
+}

@@ -1,0 +1,109 @@
+#include "collective/spans.h"
+
+#include "base/die.h"
+#include "base/hot.h"
+#include "base/memory.h"
+#include "device/device.h"
+#include "world/clocks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const span_names[SPAN_KINDS] = {
+    [SPAN_DATA] = "data",
+    [SPAN_FORWARD] = "forward",
+    [SPAN_BACKWARD] = "backward",
+    [SPAN_HOST] = "host",
+    [SPAN_UPDATE] = "update",
+    [SPAN_ALL_REDUCE] = "all_reduce",
+    [SPAN_ALL_GATHER] = "all_gather",
+    [SPAN_REDUCE_SCATTER] = "reduce_scatter",
+    [SPAN_BARRIER] = "barrier",
+};
+
+enum span_kind span_kind_named(const char *name)
+{
+    int kind = 0;
+    while (kind < SPAN_KINDS && strcmp(span_names[kind], name) != 0)
+        kind++;
+    return (enum span_kind)kind;
+}
+
+void spans_open(struct spans *spans, int capacity)
+{
+    *spans = (struct spans){ .at = memory_new((size_t)capacity, sizeof *spans->at), .capacity = capacity, .open = -1 };
+    device_reserve_events(3 * (size_t)capacity); /* start, entered and end */
+}
+
+void spans_close(struct spans *spans)
+{
+    free(spans->at);
+    *spans = (struct spans){ 0 };
+}
+
+void spans_restart(struct spans *spans, int round, int variant)
+{
+    spans->count = 0;
+    spans->open = -1;
+    spans->round = round;
+    spans->variant = variant;
+    spans->step = 0;
+    device_clock_sync_begin();
+}
+
+HOT static struct span *append(struct spans *spans, enum span_kind kind)
+{
+    if (spans->count == spans->capacity)
+        die(STATUS_WRONG, "more than %d spans in one block; use fewer --steps", spans->capacity);
+    struct span *span = &spans->at[spans->count++];
+    *span = (struct span){
+        .kind = (uint8_t)kind, .round = spans->round, .variant = spans->variant, .step = spans->step, .sequence = -1
+    };
+    return span;
+}
+
+HOT void spans_end(struct spans *spans, double now)
+{
+    if (spans->open >= 0)
+        spans->at[spans->open].end = now;
+    spans->open = -1;
+}
+
+HOT void spans_phase(struct spans *spans, enum span_kind kind, double now)
+{
+    spans_end(spans, now);
+    struct span *span = append(spans, kind);
+    span->start = span->entered = now;
+    spans->open = spans->count - 1;
+}
+
+void spans_resolve(struct spans *spans)
+{
+    device_clock_sync_end();
+    for (int i = 0; i < spans->count; i++) {
+        struct span *span = &spans->at[i];
+        span->start = device_event_seconds(span->start);
+        span->entered = device_event_seconds(span->entered);
+        span->end = device_event_seconds(span->end);
+    }
+}
+
+void spans_translate(struct spans *spans, const struct clocks *clocks)
+{
+    for (int i = 0; i < spans->count; i++) {
+        struct span *span = &spans->at[i];
+        span->start = clocks_first(clocks, span->start);
+        span->entered = clocks_first(clocks, span->entered);
+        span->end = clocks_first(clocks, span->end);
+    }
+}
+
+HOT struct span *spans_collective(struct spans *spans, enum span_kind kind, int sequence, size_t bytes)
+{
+    if (!spans)
+        return NULL;
+    struct span *span = append(spans, kind);
+    span->sequence = sequence;
+    span->bytes = bytes;
+    return span;
+}

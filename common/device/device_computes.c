@@ -1,0 +1,29 @@
+/* What devices that compute have in common: no costs but those that the work has, and memory that is some. */
+#include "device/device.h"
+
+bool device_computes(void)
+{
+    return true;
+}
+
+void device_seed(uint64_t seed)
+{
+    (void)seed;
+}
+
+void *device_fake_buffer(const void *memory, size_t bytes)
+{
+    (void)memory, (void)bytes;
+    return NULL;
+}
+
+void device_charge(enum work_model model, enum work_pass pass, struct work work, double share)
+{
+    (void)model, (void)pass, (void)work, (void)share;
+}
+
+struct device_costs device_costs(enum work_model model)
+{
+    (void)model;
+    return (struct device_costs){ .pace = 1 };
+}

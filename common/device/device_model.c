@@ -1,0 +1,333 @@
+/* A device that computes nothing: each pass is charged what the platform file says it costs. */
+#include "device/device.h"
+
+#include "base/die.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/random.h"
+#include "world/world.h"
+#include "world/world_sim.h"
+
+#include <math.h>
+#include <smpi/smpi.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* A rank is not equally quick in each step: its passes take `factor` times what they cost, drawn anew with each forward. A
+ * helper is a process of its own and never does one: what it fetches ahead takes what it costs. */
+static struct random draws;
+static double factor = 1;
+
+void device_open(int place, enum precision precision)
+{
+    (void)place, (void)precision;
+    device_seed(0);
+}
+
+void device_seed(uint64_t seed)
+{
+    random_seed(&draws, seed);
+}
+
+const char *device_name(void)
+{
+    return "model";
+}
+
+const char *device_kernel(void)
+{
+    return "none, costs from the platform file";
+}
+
+bool device_computes(void)
+{
+    return false;
+}
+
+/* What device_new() has given out. */
+struct piece {
+    char *begin, *end;
+    struct piece *next;
+};
+static struct piece *pieces;
+
+void *device_new(size_t count, size_t size)
+{
+    struct piece *piece = memory_new(1, sizeof *piece);
+    size_t bytes = count * size;
+    bytes = bytes ? bytes : 1;
+    piece->begin = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (piece->begin == MAP_FAILED)
+        die(STATUS_WRONG, "no addresses for %zu bytes; choose smaller sizes or fewer ranks", bytes);
+    piece->end = piece->begin + bytes;
+    piece->next = pieces;
+    pieces = piece;
+    return piece->begin;
+}
+
+void device_free(void *memory)
+{
+    for (struct piece **at = &pieces; memory && *at; at = &(*at)->next)
+        if ((*at)->begin == memory) {
+            struct piece *piece = *at;
+            *at = piece->next;
+            munmap(piece->begin, (size_t)(piece->end - piece->begin));
+            free(piece);
+            return;
+        }
+}
+
+static bool is_ours(const char *memory)
+{
+    for (const struct piece *piece = pieces; piece; piece = piece->next)
+        if (piece->begin <= memory && memory < piece->end)
+            return true;
+    return false;
+}
+
+/* SMPI knows memory that it shares among ranks, one small block mapped over and over, and does not copy it in messages.
+ * A smaller one stays when a larger one is needed: a sum that was started may still hold it. */
+void *device_fake_buffer(const void *memory, size_t bytes)
+{
+    static void *blank;
+    static size_t most;
+    if (!is_ours(memory))
+        return NULL;
+    if (bytes > most) {
+        most = bytes > 2 * most ? bytes : 2 * most;
+        blank = SMPI_SHARED_MALLOC(most);
+    }
+    return blank;
+}
+
+void *device_map(size_t bytes)
+{
+    return device_new(bytes, 1);
+}
+
+void device_unmap(void *memory, size_t bytes)
+{
+    (void)bytes;
+    device_free(memory);
+}
+
+void *device_stage_new(size_t bytes)
+{
+    (void)bytes;
+    return NULL;
+}
+
+void device_stage_free(void *stage)
+{
+    (void)stage;
+}
+
+void device_put(void *out, const void *host, size_t bytes)
+{
+    (void)out, (void)host, (void)bytes;
+}
+
+void device_fetch(void *host, const void *memory, size_t bytes)
+{
+    (void)host, (void)memory, (void)bytes;
+}
+
+void device_put_later(void *out, const void *host, size_t bytes)
+{
+    (void)out, (void)host, (void)bytes;
+}
+
+void device_sample(void *host, const void *memory, size_t size, size_t stride, size_t count)
+{
+    (void)host, (void)memory, (void)size, (void)stride, (void)count;
+}
+
+void device_sample_later(void *stage, const void *memory, size_t size, size_t stride, size_t count)
+{
+    (void)stage, (void)memory, (void)size, (void)stride, (void)count;
+}
+
+/* Pages that nobody fills are none. */
+struct device_staging_buffer device_staging_buffer_open(size_t count, size_t size)
+{
+    size_t bytes = count * size;
+    void *memory =
+        mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        die(STATUS_WRONG, "no addresses for %zu bytes; choose smaller sizes or fewer ranks", bytes);
+    return (struct device_staging_buffer){ .host = memory, .device = memory, .bytes = bytes };
+}
+
+void device_staging_buffer_close(struct device_staging_buffer *inbox)
+{
+    munmap(inbox->host, inbox->bytes ? inbox->bytes : 1);
+}
+
+void device_deliver(const struct device_staging_buffer *inbox, size_t bytes)
+{
+    (void)inbox, (void)bytes;
+}
+
+static double jitter_of(enum work_model model)
+{
+    const char *text = work_property(model, "jitter", world_property);
+    double jitter = 0;
+    return text && number_parse(text, &jitter) ? jitter : 0;
+}
+
+static const char *bus_of(enum work_model model)
+{
+    return work_property(model, "memory_bus", world_property);
+}
+
+struct device_costs device_costs(enum work_model model)
+{
+    struct device_costs costs = { .pace = world_slowdown(),
+                                  .jitter = jitter_of(model),
+                                  .feeds = world_parallel_capacity(bus_of(model)),
+                                  .cores = world_host_cores(),
+                                  .host = HASH_BEGIN };
+    for (int pass = 0; pass < WORK_PASSES; pass++)
+        costs.pass[pass] = work_cost(model, (enum work_pass)pass, world_property);
+    for (const char *c = world_host(); *c; c++)
+        costs.host = hash_add(costs.host, (uint64_t)*c);
+    return costs;
+}
+
+void device_charge(enum work_model model, enum work_pass pass, struct work work, double share)
+{
+    struct cost cost = work_cost(model, pass, world_property);
+    const char *bus = bus_of(model);
+    if (pass == WORK_FORWARD)
+        factor = random_lognormal(&draws, jitter_of(model));
+    double seconds = factor * share * cost_at(&cost, work);
+    if (seconds > 0 && bus)
+        world_burn_cpu_on_bus(bus, seconds);
+    else if (seconds > 0)
+        world_burn_cpu(seconds);
+}
+
+void device_multiply(float *out, const float *x, const float *w, int B, int N, int K)
+{
+    (void)out, (void)x, (void)w, (void)B, (void)N, (void)K;
+}
+
+void device_multiply_back(float *out, const float *y, const float *w, int B, int N, int K)
+{
+    (void)out, (void)y, (void)w, (void)B, (void)N, (void)K;
+}
+
+void device_multiply_outer(float *out, const float *x, const float *y, int B, int N, int K)
+{
+    (void)out, (void)x, (void)y, (void)B, (void)N, (void)K;
+}
+
+void device_gelu(float *z, float *slope, const float *bias, int B, int N)
+{
+    (void)z, (void)slope, (void)bias, (void)B, (void)N;
+}
+
+void device_gelu_back(float *d, const float *slope, float *bias_gradient, int B, int N)
+{
+    (void)d, (void)slope, (void)bias_gradient, (void)B, (void)N;
+}
+
+void device_cross_entropy(double *loss, float *logits, const float *bias, const int32_t *labels, int B, int N,
+                          float scale)
+{
+    (void)loss, (void)logits, (void)bias, (void)labels, (void)B, (void)N, (void)scale;
+}
+
+void device_column_sums(float *out, const float *x, int B, int N)
+{
+    (void)out, (void)x, (void)B, (void)N;
+}
+
+void device_gather(float *out, const float *table, const int32_t *index, int B, int N)
+{
+    (void)out, (void)table, (void)index, (void)B, (void)N;
+}
+
+void device_scatter(float *out, int rows, const float *x, const int32_t *index, int B, int N)
+{
+    (void)out, (void)rows, (void)x, (void)index, (void)B, (void)N;
+}
+
+void device_residual(float *x, const float *beside, const float *bias, int B, int N)
+{
+    (void)x, (void)beside, (void)bias, (void)B, (void)N;
+}
+
+void device_layer_norm(float *y, float *moments, const float *x, const float *weight, const float *bias, int B, int N)
+{
+    (void)y, (void)moments, (void)x, (void)weight, (void)bias, (void)B, (void)N;
+}
+
+void device_layer_norm_back(float *d, float *weight_gradient, float *bias_gradient, const float *back, const float *x,
+                            const float *moments, const float *weight, int B, int N)
+{
+    (void)d, (void)weight_gradient, (void)bias_gradient, (void)back, (void)x, (void)moments, (void)weight;
+    (void)B, (void)N;
+}
+
+void device_mean_pool(float *out, const float *x, const struct sequence *text, int texts, int N)
+{
+    (void)out, (void)x, (void)text, (void)texts, (void)N;
+}
+
+void device_mean_pool_back(float *d, const float *back, const struct sequence *text, int texts, int N)
+{
+    (void)d, (void)back, (void)text, (void)texts, (void)N;
+}
+
+void device_attention(const struct attention *a)
+{
+    (void)a;
+}
+
+void device_attention_back(float *back, const float *d, const struct attention *a)
+{
+    (void)back, (void)d, (void)a;
+}
+
+size_t device_attention_scratch(int most_length)
+{
+    (void)most_length;
+    return 0;
+}
+
+void device_copy(float *out, const float *x, size_t count)
+{
+    (void)out, (void)x, (void)count;
+}
+
+void device_scale(float *out, const float *x, float scale, size_t count)
+{
+    (void)out, (void)x, (void)scale, (void)count;
+}
+
+void device_fill(float *out, float value, size_t count)
+{
+    (void)out, (void)value, (void)count;
+}
+
+void device_narrow(uint16_t *out, const float *x, size_t count)
+{
+    (void)out, (void)x, (void)count;
+}
+
+void device_widen(float *out, const uint16_t *x, size_t count)
+{
+    (void)out, (void)x, (void)count;
+}
+
+void device_add(float *sum, const float *x, size_t count)
+{
+    (void)sum, (void)x, (void)count;
+}
+
+void device_adamw(float *p, float *m, float *v, const float *g, size_t count, const struct adamw_rates *rates)
+{
+    (void)p, (void)m, (void)v, (void)g, (void)count, (void)rates;
+}

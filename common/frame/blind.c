@@ -1,0 +1,175 @@
+#include "frame/blind.h"
+
+#include "base/die.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "launch/job.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+const char *const judgement_names[] = {
+    [JUDGED_NOTHING] = "",
+    [JUDGED_WRONG] = "wrong",
+    [JUDGED_HALF] = "half",
+    [JUDGED_RIGHT] = "right",
+};
+
+/* --- the draw --------------------------------------------------------------------------------------------------- */
+
+void blind_take_seed(int *argc, char ***argv)
+{
+    enum { SEEDS = 1000000 }; /* six digits: short enough to be passed on */
+    if (job_is_rank() || !options_name(*argc, *argv, "--blind") || options_name(*argc, *argv, "--seed"))
+        return;
+    uint64_t fresh = hash_add(hash_add(HASH_BEGIN, (uint64_t)time(NULL)), (uint64_t)getpid());
+    char **longer = memory_new((size_t)*argc + 2, sizeof *longer);
+    memcpy(longer, *argv, (size_t)*argc * sizeof *longer);
+    longer[(*argc)++] = memory_text("--seed=%d", (int)(fresh % SEEDS));
+    *argv = longer;
+}
+
+void blind_refuse(const struct run *run)
+{
+    if (run->guesses.count > 0)
+        die(STATUS_USAGE, "--guess %.60s is of a case by name, and --blind hides which one runs; leave one out",
+            run->guesses.text[0]);
+    if (run->dry_run)
+        die(STATUS_USAGE, "--dry-run tells what would run, and --blind hides it; leave one out");
+    if (run->card_only)
+        die(STATUS_USAGE, "--card-only measures no case that --blind could hide; leave one out");
+    if (job_is_rank() && job_cores() == 0)
+        die(STATUS_USAGE, "--blind asks when all is measured, and ranks of another launcher have nobody to ask; start "
+                          "the lab without mpirun or srun");
+}
+
+/* A sequence of its own: of the seed's own one, ranks draw weights, orders and stalls. */
+static struct random dice(const struct run *run)
+{
+    struct random random;
+    random_seed(&random, hash_add(HASH_BEGIN, (uint64_t)run->seed));
+    return random;
+}
+
+const struct variant *blind_drawn(const struct lab_spec *spec, const struct run *run)
+{
+    struct random random = dice(run);
+    return lab_spec_find_variant(spec, run->cases.text[random_below(&random, (uint32_t)run->cases.count)]);
+}
+
+/* Where in the lab's options the rank is that a riddle hides; NULL for nowhere. */
+static int *hidden_rank(const struct lab_spec *spec, struct options *base)
+{
+    for (const struct option_row *row = spec->rows; spec->hides && row->flag; row++)
+        if (strcmp(row->flag, spec->hides) == 0)
+            return (int *)((char *)base + row->offset);
+    return NULL;
+}
+
+void blind_draw(const struct lab_spec *spec, struct options *base, int argc, char *const *argv)
+{
+    const struct run *run = run_of(base);
+    if (run->cases.count < 2)
+        die(STATUS_USAGE, "--cases leaves --blind %s to draw from; name two beside the baseline, or none for all",
+            run->cases.count ? "a single case" : "no case");
+    struct random random = dice(run);
+    random_below(&random, (uint32_t)run->cases.count); /* blind_drawn() */
+    int *rank = hidden_rank(spec, base);
+    if (rank && !options_name(argc, argv, spec->hides))
+        *rank = (int)random_below(&random, (uint32_t)run->ranks);
+}
+
+int blind_culprit(const struct lab_spec *spec, const struct options *base, const struct variant *variant)
+{
+    if (!spec->culprit || ((const struct run *)base)->ranks == 1)
+        return -1;
+    struct options *settings = lab_spec_settings(spec, base, variant);
+    int culprit = spec->culprit(settings);
+    free(settings);
+    return culprit;
+}
+
+/* --- words ------------------------------------------------------------------------------------------------------ */
+
+const struct variant *blind_root(const struct lab_spec *spec, const struct variant *variant)
+{
+    static const char goes_on[] = "…";
+    while (variant > spec->variants && strncmp(variant->idea, goes_on, strlen(goes_on)) == 0)
+        variant--;
+    return variant;
+}
+
+char *blind_idea(const struct lab_spec *spec, const struct variant *variant)
+{
+    const struct variant *root = blind_root(spec, variant);
+    return root == variant ? memory_text("%s", variant->idea) : memory_text("%s %s", root->idea, variant->idea);
+}
+
+char *blind_folder(const char *of_platform, const char *lab)
+{
+    return memory_text("%s/blind/%s", of_platform, lab);
+}
+
+/* As a shell reads it. */
+static void put_word(FILE *out, const char *word)
+{
+    const char *c = word;
+    while (isalnum((unsigned char)*c) || (*c && strchr("-_./=+:,@%", *c)))
+        c++;
+    if (*word && !*c) {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (c = word; *c; c++)
+        fputs(*c == '\'' ? "'\\''" : (const char[]){ *c, '\0' }, out);
+    fputc('\'', out);
+}
+
+/* What was typed, without --cases, and without --blind where that is not wanted. */
+static void put_words(FILE *out, char *const *argv, bool keeps_blind)
+{
+    for (argv++; *argv; argv++) {
+        bool is_case = strcmp(*argv, "--cases") == 0;
+        if (is_case)
+            argv++; /* its value */
+        if (is_case || strncmp(*argv, "--cases=", 8) == 0 || (!keeps_blind && strcmp(*argv, "--blind") == 0))
+            continue;
+        fputc(' ', out);
+        put_word(out, *argv);
+    }
+}
+
+void blind_echo(FILE *out, char *const *argv)
+{
+    put_words(out, argv, true);
+}
+
+void blind_tell_command(FILE *out, const struct lab_spec *spec, const struct options *base, char *const *argv)
+{
+    struct options *settings = lab_spec_settings(spec, base, spec->variants); /* a copy: rows give no const pointers */
+    const int *rank = hidden_rank(spec, settings);
+    int argc = 0;
+    while (argv[argc])
+        argc++;
+    put_word(out, program_invocation_name);
+    put_words(out, argv, false);
+    fprintf(out, " --cases %s", blind_drawn(spec, (const struct run *)base)->name);
+    if (rank && !options_name(argc, argv, spec->hides))
+        fprintf(out, " %s %d", spec->hides, *rank);
+    free(settings);
+}
+
+enum judgement blind_judge(const struct variant *truth, const struct variant *answer)
+{
+    if (!answer)
+        return JUDGED_NOTHING;
+    if (answer == truth)
+        return JUDGED_RIGHT;
+    return answer->pathology == truth->pathology ? JUDGED_HALF : JUDGED_WRONG;
+}

@@ -1,0 +1,154 @@
+#include "frame/cases.h"
+
+#include "base/die.h"
+#include "base/memory.h"
+#include "collective/spans.h"
+#include "frame/blind.h"
+#include "report/guess.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void refuse_unknown(const struct option_list *wanted, const struct lab_spec *spec)
+{
+    for (int i = 0; i < wanted->count; i++)
+        if (!lab_spec_find_variant(spec, wanted->text[i]))
+            die(STATUS_USAGE, "--cases names no case of this lab: '%.60s'; --help lists the cases", wanted->text[i]);
+}
+
+/* The question, and a line per case. */
+static char *help_of(const struct lab_spec *spec)
+{
+    char *help = memory_text("%s\n\ncases:", spec->question);
+    for (const struct variant *v = spec->variants; v->name; v++) {
+        char *longer = memory_text("%s\n  %-20s %s", help, v->name, v->idea);
+        free(help);
+        help = longer;
+    }
+    return help;
+}
+
+/* --quick and --blind leave the long runs out, unless they are asked for by name. */
+static bool is_long(const struct lab_spec *spec, const struct options *base, const struct variant *variant)
+{
+    struct options *settings = lab_spec_settings(spec, base, variant);
+    bool is = run_of(settings)->once > 0;
+    free(settings);
+    return is;
+}
+
+/* Of the cases but the baseline, one is drawn and the others are left out. All of them stay in run.cases, as if they had
+ * been named: what may be the hidden one, and what a lab has to be ready for. */
+static void hide(struct cases *cases, const struct lab_spec *spec, struct options *base, int argc, char *const *argv)
+{
+    struct option_list *may_be = &run_of(base)->cases;
+    may_be->count = 0;
+    for (int i = 1; i < cases->count && may_be->count < OPTION_LIST_MOST; i++)
+        may_be->text[may_be->count++] = cases->variant[i]->name;
+    blind_draw(spec, base, argc, argv);
+    cases->hidden = *blind_drawn(spec, run_of(base));
+    cases->hidden.name = BLIND_NAME;
+    cases->hidden.idea = "which case is this?";
+    cases->variant[1] = &cases->hidden;
+    cases->count = 2;
+}
+
+void cases_choose(struct cases *cases, const struct lab_spec *spec, const struct option_row *const *tables,
+                  struct options *base, int argc, char *const *argv)
+{
+    char *help = help_of(spec);
+    options_parse(tables, base, help, argc, (char **)argv);
+    free(help);
+    if (run_of(base)->blind)
+        blind_refuse(run_of(base));
+    if (spec->narrow)
+        spec->narrow(base);
+    const struct option_list *wanted = &run_of(base)->cases;
+    const bool is_short = run_of(base)->quick || run_of(base)->blind;
+    refuse_unknown(wanted, spec);
+    const char *names[CASES_MOST + 1] = { NULL };
+    for (const struct variant *v = spec->variants; v->name; v++)
+        if (v == spec->variants || (wanted->count == 0 && !(is_short && is_long(spec, base, v))) ||
+            option_list_has(wanted, v->name)) {
+            names[cases->count] = v->name;
+            cases->variant[cases->count++] = v;
+        }
+    guess_refuse(&run_of(base)->guesses, names);
+    if (run_of(base)->blind)
+        hide(cases, spec, base, argc, argv);
+}
+
+void cases_refuse(const struct lab_spec *spec, struct options *base)
+{
+    if (spec->refuse)
+        spec->refuse(base);
+    run_refuse(run_of(base));
+    if (spec->workload->refuse)
+        spec->workload->refuse(run_of(base));
+    double parameters = spec->workload->gradient_bytes(run_of(base)) / sizeof(float);
+    if (parameters > INT_MAX)
+        die(STATUS_USAGE, "%s has %.3g parameters, and one all-reduce can take %d; choose smaller dimensions",
+            spec->workload->name(run_of(base)), parameters, INT_MAX);
+}
+
+void cases_settle(struct cases *cases, const struct lab_spec *spec, const struct options *base)
+{
+    for (int i = 0; i < cases->count; i++) {
+        cases->settings[i] = lab_spec_settings(spec, base, cases->variant[i]);
+        if (spec->complete)
+            spec->complete(cases->settings[i]);
+    }
+}
+
+void cases_close(struct cases *cases)
+{
+    for (int i = 0; i < cases->count; i++)
+        free(cases->settings[i]);
+    *cases = (struct cases){ 0 };
+}
+
+int cases_quick_rounds(const struct cases *cases)
+{
+    enum { ENOUGH = 4 };
+    int fewest = ENOUGH;
+    for (int i = 0; i < cases->count; i++) {
+        int measured = run_window(run_of(cases->settings[i]), 0).measured;
+        fewest = measured < fewest ? measured : fewest;
+    }
+    return (ENOUGH + fewest - 1) / fewest;
+}
+
+enum { PHASES = 6, FEW = 10 }; /* spans of a micro-batch, and collectives of a step */
+
+static int spans_of_step(const struct cases *cases, const struct lab_spec *spec, int i)
+{
+    int collectives = FEW + (spec->collectives ? spec->collectives(cases->settings[i]) : 0);
+    return collectives + PHASES * run_of(cases->settings[i])->accumulate;
+}
+
+int cases_most_spans(const struct cases *cases, const struct lab_spec *spec)
+{
+    int most = 0;
+    for (int i = 0; i < cases->count; i++)
+        for (int round = 0; round < 2; round++) { /* all rounds after the first are alike */
+            struct window window = run_window(run_of(cases->settings[i]), round);
+            int spans = spans_of_step(cases, spec, i) * (window.warmup + window.measured);
+            most = spans > most ? spans : most;
+        }
+    return most;
+}
+
+double cases_record(const struct cases *cases, const struct lab_spec *spec)
+{
+    double ranks = 0, kept = 0, most = cases_most_spans(cases, spec), span = sizeof(struct span);
+    for (int i = 0; i < cases->count; i++) {
+        struct run *run = run_of(cases->settings[i]);
+        struct window window = run_window(run, 0);
+        double made = spans_of_step(cases, spec, i) - FEW; /* a step makes hardly more */
+        kept += made * (window.warmup + window.measured) * run->ranks;
+        ranks = fmax(ranks, run->ranks);
+    }
+    return (ranks * most + kept) * span;
+}

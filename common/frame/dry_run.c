@@ -1,0 +1,162 @@
+#include "frame/dry_run.h"
+
+#include "base/die.h"
+#include "base/memory.h"
+#include "card/calibrate.h"
+#include "card/dedicated_cores.h"
+#include "model/gradcheck.h"
+#include "options/memory_estimate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- memory ----------------------------------------------------------------------------------------------------- */
+
+/* Bytes that a rank has beside what it opens, libraries and their buffers, as seen on x86-64 with Open MPI 4.1, OpenBLAS 0.3.21
+ * and SimGrid 3.32: a process of its own, or its part of the one that simulates all. And those of who starts the ranks. */
+static const double PROCESS = 20e6, LAUNCHER = 28e6, SIMULATED = 12e6, SIMULATOR = 60e6;
+
+/* The card is measured, the model tried, and then it trains. */
+static struct memory_estimate need_of_phases(const struct dry_run *p)
+{
+    const struct run *run = (const struct run *)p->base;
+    const struct workload *workload = p->spec->workload;
+    struct memory_estimate card = calibrate_memory(workload, run, lab_spec_largest_message(p->spec, p->base));
+    struct memory_estimate rank = memory_estimate_most(gradcheck_memory(workload, run), p->spec->need(p->base));
+    return memory_estimate_most(card, memory_estimate_times(rank, run->ranks));
+}
+
+/* All ranks together. */
+static struct memory_estimate need_of_all(const struct dry_run *p)
+{
+    const double ranks = ((const struct run *)p->base)->ranks;
+    bool is_modelled = p->platform && p->platform->is_modelled;
+    struct memory_estimate memory = { 0 };
+    if (!is_modelled && !p->on_gpus)
+        memory = need_of_phases(p);
+    memory.of[NEED_PROGRAM] = p->is_real ? LAUNCHER + ranks * PROCESS : SIMULATOR + ranks * SIMULATED;
+    if (p->cases->count > 0 && p->cases->settings[0])
+        memory.of[NEED_RECORD] = cases_record(p->cases, p->spec);
+    return memory;
+}
+
+static void refuse_beyond(double available, const struct dry_run *p, const char *typed)
+{
+    const struct memory_estimate memory = need_of_all(p);
+    const double sum = memory_estimate_sum(&memory);
+    const int ranks = ((const struct run *)p->base)->ranks;
+    if (sum <= available)
+        return;
+    char *name = p->spec->workload->name((const struct run *)p->base);
+    die(STATUS_USAGE, "%s: %d rank%s of %s need%s %.*f GB of memory, most of it for %s, and %.1f are free; ask for %s",
+        *typed ? typed : "as it stands", ranks, ranks == 1 ? "" : "s", name, ranks == 1 ? "s" : "", sum < 10e9 ? 1 : 0,
+        sum / 1e9, memory_estimate_largest(&memory), available / 1e9, memory_estimate_cure(&memory));
+}
+
+/* "--steps 100 --hidden-dim 65536", shortened. Free it. */
+static char *join(char *const *words)
+{
+    enum { MOST = 120 };
+    char *joined = memory_text("%s", "");
+    for (; *words && strlen(joined) < MOST; words++) {
+        if (strcmp(*words, "--dry-run") == 0)
+            continue;
+        char *longer = memory_text("%s%s%.60s", joined, *joined ? " " : "", *words);
+        free(joined);
+        joined = longer;
+    }
+    return joined;
+}
+
+/* What every rank holds is known at once; the record's size only from the cases' settings, which may take a while. */
+void dry_run_refuse_memory(const struct dry_run *p, char *const *arguments)
+{
+    const double available = memory_available();
+    if (available <= 0)
+        return;
+    char *typed = join(arguments + 1);
+    refuse_beyond(available, p, typed);
+    cases_settle(p->cases, p->spec, p->base);
+    refuse_beyond(available, p, typed);
+    free(typed);
+}
+
+/* --- in words --------------------------------------------------------------------------------------------------- */
+
+static void tell_cases(FILE *out, const struct dry_run *p)
+{
+    fprintf(out, "  cases     ");
+    if (((const struct run *)p->base)->card_only)
+        fprintf(out, "none: the machine card is measured, shown and kept");
+    for (int i = 0; !((const struct run *)p->base)->card_only && i < p->cases->count; i++)
+        fprintf(out, "%s%s", i ? ", " : "", p->cases->variant[i]->name);
+    fputc('\n', out);
+}
+
+static void tell_ranks(FILE *out, const struct dry_run *p)
+{
+    const int ranks = ((const struct run *)p->base)->ranks;
+    fprintf(out, "  ranks     %d", ranks);
+    if (p->platform)
+        fprintf(out, " on %s, simulated: %s", p->platform->name,
+                p->platform->is_modelled ? "its file says what work costs, and nothing is computed"
+                                         : "they compute, one after the other");
+    else if (p->is_simulated)
+        fprintf(out, " on dedicated cores, simulated: they compute, one after the other");
+    if (p->is_simulated && p->is_real)
+        fprintf(out, "; then for real");
+    if (p->is_real && p->on_gpus)
+        fprintf(out, " that train on %s", p->on_gpus);
+    else if (p->is_real)
+        fprintf(out, " on %s%d core%s of this machine%s", ranks > p->cores ? "the " : "",
+                p->cores < ranks ? p->cores : ranks, (p->cores < ranks ? p->cores : ranks) == 1 ? "" : "s",
+                ranks > p->cores ? ", which they share" : "");
+    fputc('\n', out);
+}
+
+static void tell_memory(FILE *out, const struct dry_run *p)
+{
+    struct memory_estimate memory = need_of_all(p);
+    double sum = memory_estimate_sum(&memory);
+    fprintf(out, "  memory    %.2f GB for all ranks, most of it for %s; %.1f GB are free\n", sum / 1e9,
+            memory_estimate_largest(&memory), memory_available() / 1e9);
+}
+
+/* Simulated ranks and real ones never share a table, so each have their folder. */
+static void tell_results(FILE *out, const struct dry_run *p)
+{
+    const struct run *run = (const struct run *)p->base;
+    char *dedicated = dedicated_cores_name(run->membus);
+    const char *places[] = { p->platform       ? p->platform->name
+                             : p->is_simulated ? dedicated
+                                               : NULL,
+                             p->is_real ? "here" : NULL };
+    const char *before = "  results   into ";
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (places[i]) {
+            char *folder = run_folder(run, places[i]);
+            fprintf(out, "%s%s/%s", before, folder, p->spec->lab);
+            free(folder);
+            before = ", then into ";
+        }
+    fputc('\n', out);
+    free(dedicated);
+}
+
+void dry_run_tell(FILE *out, const struct dry_run *p)
+{
+    struct options *copy = lab_spec_settings(p->spec, p->base, &(struct variant){ 0 });
+    struct run *run = run_of(copy);
+    run->dry_run = false;
+    fprintf(out, "%s ", p->spec->lab);
+    options_echo(out, p->tables, copy);
+    fprintf(out, "\n\nNothing was started. This would run:\n");
+    tell_cases(out, p);
+    tell_ranks(out, p);
+    char *name = p->spec->workload->name(run);
+    fprintf(out, "  model     %s: %.0f parameters\n", name, p->spec->workload->gradient_bytes(run) / sizeof(float));
+    tell_memory(out, p);
+    tell_results(out, p);
+    free(name);
+    free(copy);
+}

@@ -1,0 +1,309 @@
+#include "frame/run_results.h"
+
+#include "analysis/block_results.h"
+#include "base/cores.h"
+#include "base/die.h"
+#include "base/interference.h"
+#include "base/memory.h"
+#include "card/card_file.h"
+#include "collective/collective.h"
+#include "device/device.h"
+#include "frame/blind.h"
+#include "frame/placement.h"
+#include "launch/job.h"
+#include "report/guess.h"
+#include "report/lanes.h"
+#include "report/run_report.h"
+#include "report/terminal_tables.h"
+#include "report/trace.h"
+#include "world/clocks.h"
+#include "world/world.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { OWN_TABLES_MOST = 4 };
+
+struct run_results {
+    struct run_results_inputs of;
+    struct terminal terminal;
+    struct report report;
+    struct file_set files; /* of the report */
+    struct csv spans_so_far;
+    struct csv own_tables[OWN_TABLES_MOST]; /* of the lab alone */
+    int own_table_count;
+    double clock_error; /* the largest of a block */
+    struct rss_peaks memory;
+    double stolen_before; /* interference_steal_time() as the cases began */
+    double stolen_share;  /* … and what it grew by since, of the time */
+};
+
+const char *run_results_label(int ranks)
+{
+    return placement_label(collective_backend(), device_name(), ranks, device_gpus());
+}
+
+/* --- opening ---------------------------------------------------------------------------------------------------- */
+
+/* The card in the words of card_show(), so that a table tells by itself what it was predicted from. */
+static void put_card(FILE *out, const struct run_results *a)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *card = open_memstream(&text, &size);
+    card_show(card, a->of.card, a->of.spec->workload, a->of.run);
+    fclose(card);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        fprintf(out, "# card: %s\n", line);
+    free(text);
+}
+
+static char *preamble_of(const struct run_results *a)
+{
+    char *echo = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&echo, &size);
+    fprintf(out, "# lockstep: %s\n# lab: %s\n# command: ", LOCKSTEP_VERSION, a->of.spec->lab);
+    fprintf(out, a->of.run->blind ? "%s" : "%s ", a->of.spec->lab);
+    if (a->of.run->blind)
+        blind_echo(out, a->of.argv);
+    else
+        options_echo(out, a->of.tables, a->of.base);
+    char when[32];
+    time_t now = time(NULL);
+    struct tm local;
+    strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&now, &local));
+    fprintf(out, "\n# when: %s", when);
+    if (world_is_simulated())
+        fprintf(out, "\n# simulated: platform %s, %s", world_platform(), world_about());
+    if (device_gpus() > 0) {
+        char cpu[CARD_NAME];
+        cores_name(cpu, CARD_NAME);
+        fprintf(out, "\n# machine: %s, %d cores\n# GPUs: %d, which is `cores` in the tables\n# device: %s\n", cpu,
+                cores_here(), device_gpus(), device_about());
+    } else {
+        fprintf(out, "\n# machine: %s\n# cores: %d\n", a->of.card->cpu, a->of.card->cores);
+    }
+    if (a->of.hosts)
+        fprintf(out, "# hosts: %s\n", a->of.hosts);
+    fprintf(out, "# ranks: %d\n# backend: %s (%s)\n", a->of.run->ranks, collective_backend(), collective_library());
+    if (collective_hides_arrivals())
+        fprintf(out, "# wait and transfer: n/a, %s\n", collective_hides_arrivals());
+    fprintf(out, "# kernel: %s\n# algorithm: %s all-reduce\n# seed: %d\n", device_kernel(), collective_algorithm(),
+            a->of.run->seed);
+    fprintf(out, "# oversubscribed: %d\n", card_is_oversubscribed(a->of.card, a->of.run->ranks));
+    if (!a->of.run->blind)
+        fprintf(out, "# asked: %s\n", a->of.spec->asked);
+    put_card(out, a);
+    fclose(out);
+    return echo;
+}
+
+struct run_results *run_results_open(const struct run_results_inputs *of)
+{
+    struct run_results *a = memory_new(1, sizeof *a);
+    a->of = *of;
+    a->stolen_before = interference_steal_time();
+    struct report *r = &a->report;
+    const struct prediction untold = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
+    *r = (struct report){ .lab = a->of.spec->lab,
+                          .folder = a->of.run->blind ? blind_folder(a->of.folder, a->of.spec->lab)
+                                                     : memory_text("%s/%s", a->of.folder, a->of.spec->lab),
+                          .files = &a->files,
+                          .preamble = preamble_of(a),
+                          .backend = collective_backend(),
+                          .platform = world_platform(),
+                          .trains_on = card_trains_on(),
+                          .ranks = a->of.run->ranks,
+                          .cores = a->of.card->cores,
+                          .stamp_cost = a->of.card->stamp_cost,
+                          .is_oversubscribed = card_is_oversubscribed(a->of.card, a->of.run->ranks),
+                          .is_simulated = world_is_simulated(),
+                          .is_modelled = !device_computes(),
+                          .has_intervals = !a->of.run->quick && run_least_rounds(a->of.run) > 2,
+                          .outcomes = memory_new((size_t)a->of.cases->count, sizeof *r->outcomes),
+                          .cases = a->of.cases->count };
+    for (int i = 0; i < a->of.cases->count; i++) {
+        struct outcome *o = &r->outcomes[i];
+        bool is_hidden = a->of.cases->variant[i] == &a->of.cases->hidden;
+        *o = (struct outcome){
+            .name = a->of.cases->variant[i]->name,
+            .idea = a->of.cases->variant[i]->idea,
+            .device = run_results_label(run_of(a->of.cases->settings[i])->ranks == 1 ? 1 : a->of.run->ranks),
+            .run = *run_of(a->of.cases->settings[i]),
+            .shares_cores = card_is_oversubscribed(a->of.card, run_of(a->of.cases->settings[i])->ranks),
+            .prediction = is_hidden ? untold : a->of.spec->predict(a->of.cases->settings[i], a->of.card),
+            .tokens = a->of.spec->tokens ? a->of.spec->tokens(a->of.cases->settings[i]) : NULL,
+            .per = a->of.spec->per ? a->of.spec->per(a->of.cases->settings[i]) : NULL,
+            .guess = guess_of(&a->of.run->guesses, a->of.cases->variant[i]->name)
+        };
+        case_stats_open(&o->stats, &o->run);
+        o->stats.wrong = of->tried; /* of a model that fails alone no case can be right */
+    }
+    a->terminal = job_terminal();
+    a->spans_so_far = report_begin_table(r, "spans.csv");
+    if (r->is_oversubscribed && !r->is_simulated)
+        warn("%d ranks on %d %s%s: they share time, so this shows oversubscription more than the lab's lesson; "
+             "every row is marked",
+             r->ranks, r->cores, r->trains_on, r->cores == 1 ? "" : "s");
+    return a;
+}
+
+double run_results_expects(const struct run_results *a, int chosen)
+{
+    struct prediction prediction = a->report.outcomes[chosen].prediction;
+    if (a->of.cases->variant[chosen] == &a->of.cases->hidden)
+        prediction = a->of.spec->predict(a->of.cases->settings[chosen], a->of.card);
+    return prediction_step(&prediction);
+}
+
+struct csv *run_results_table(struct run_results *a, const char *name)
+{
+    if (a->own_table_count == OWN_TABLES_MOST)
+        die(STATUS_WRONG, "%s is one table too many; %d are the most a lab adds", name, OWN_TABLES_MOST);
+    struct csv *table = &a->own_tables[a->own_table_count++];
+    *table = report_begin_table(&a->report, name);
+    return table;
+}
+
+/* --- blocks ----------------------------------------------------------------------------------------------------- */
+
+void run_results_take(struct run_results *a, int chosen, int round, struct window window, struct block *block)
+{
+    struct outcome *o = &a->report.outcomes[chosen];
+    a->clock_error = fmax(a->clock_error, block->timeline.clock_error);
+    if (device_computes()) {
+        struct check_failures wrong = block_results_wrong(block, o->tokens ? 0 : run_global_batch(&o->run));
+        check_failures_join(&o->stats.wrong, &wrong, "round %d, ", round + 1);
+        case_stats_repeat(&o->stats, window.warmup + window.measured, block->verdicts[0].hash);
+    }
+    case_stats_add(&o->stats, &block->timeline);
+    for (int rank = 0; rank < o->run.ranks; rank++)
+        o->stats.queued[rank] += block->verdicts[rank].queued;
+    report_add_spans(&a->spans_so_far, &block->timeline, o->name);
+    if (round > 0) {
+        free((void *)block->timeline.spans);
+        return;
+    }
+    o->picture = block->timeline;
+    for (int rank = 0; rank < o->run.ranks; rank++) {
+        o->stats.loss[rank] = block->verdicts[rank].loss;
+        o->stats.samples[rank] = block->verdicts[rank].samples;
+    }
+}
+
+/* --- closing ---------------------------------------------------------------------------------------------------- */
+
+size_t run_results_bytes(const struct run_results *a)
+{
+    long bytes = ftell(a->spans_so_far.out);
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
+static char *theft_told(double share)
+{
+    return memory_text("the host of this virtual machine had its cores for %.0f %% of the time", 100 * share);
+}
+
+/* The sentences for people; of a riddle only the lanes, the supervisor has the word after that. */
+static void show(const struct run_results *a, double began, int traced)
+{
+    const struct report *r = &a->report;
+    const char *const riddle[] = { r->outcomes[0].name, BLIND_NAME, NULL };
+    lanes_draw(stdout, r, a->of.run->blind ? riddle : a->of.spec->pictured, a->terminal);
+    if (a->of.run->blind)
+        return;
+    table_show(stdout, r, a->terminal.columns);
+    table_explain(stdout, r, a->of.spec->asked);
+    printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].stats.rounds, world_wall() - began,
+           r->folder);
+    if (a->memory.trained > 0) {
+        char *told = rss_peaks_text(&a->memory);
+        printf("Memory %s.\n", told);
+        free(told);
+    }
+    if (a->clock_error > 0) {
+        char *told = clocks_text(a->clock_error);
+        printf("Clocks %s.\n", told);
+        free(told);
+    }
+    if (interference_is_significant(a->stolen_share)) {
+        char *told = theft_told(a->stolen_share);
+        printf("Disturbed: %s.\n", told);
+        free(told);
+    }
+    if (traced > 0)
+        printf("The trace holds a window of each long case, %d steps or more; it names them.\n", traced);
+}
+
+static void put_card_copy(const struct run_results *a)
+{
+    FILE *out = file_set_begin(a->report.files, a->report.folder, CARD_COPY);
+    card_put(a->of.card, out, a->of.spec->workload, a->of.run, a->of.card_key);
+}
+
+/* Known only now, and told in every table of the run but those that the lab began by itself. Takes `told`. */
+static void add_line(struct report *report, const char *name, char *told)
+{
+    char *longer = memory_text("%s# %s: %s\n", report->preamble, name, told);
+    free((void *)report->preamble);
+    free(told);
+    report->preamble = longer;
+}
+
+void run_results_memory(struct run_results *a, struct rss_peaks most)
+{
+    a->memory = most;
+}
+
+int run_results_print(struct run_results *a, double began)
+{
+    struct report *r = &a->report;
+    int wrong = 0;
+    const struct outcome *first = NULL; /* that failed */
+    for (int i = 0; i < r->cases; i++) {
+        struct outcome *o = &r->outcomes[i];
+        o->summary = case_stats_summarise(&o->stats, &r->outcomes[0].stats);
+        wrong += o->stats.wrong.count;
+        first = first || !o->stats.wrong.count ? first : o;
+    }
+    if (a->terminal.is_live)
+        fputs("\r\033[K", stderr);
+    if (a->clock_error > 0)
+        add_line(r, "clocks", clocks_text(a->clock_error));
+    if (a->memory.trained > 0)
+        add_line(r, "memory", rss_peaks_text(&a->memory));
+    if (device_computes())
+        a->stolen_share = (interference_steal_time() - a->stolen_before) / (world_wall() - began);
+    if (interference_is_significant(a->stolen_share))
+        add_line(r, "disturbed", theft_told(a->stolen_share));
+    report_write_tables(r);
+    lanes_write(r);
+    int traced = trace_write(r);
+    put_card_copy(a);
+    guess_keep(r, a->of.run->out);
+    file_set_commit(&a->files);
+    show(a, began, traced);
+    if (first)
+        warn("%d failed checks, see the column `wrong` of %s/summary.csv; the first: %s, %s", wrong, r->folder,
+             first->name, first->stats.wrong.first);
+    fflush(stdout);
+    return wrong;
+}
+
+void run_results_close(struct run_results *a)
+{
+    if (!a)
+        return;
+    for (int i = 0; i < a->report.cases; i++) {
+        case_stats_close(&a->report.outcomes[i].stats);
+        token_count_close(a->report.outcomes[i].tokens);
+        free((void *)a->report.outcomes[i].picture.spans);
+    }
+    free(a->report.outcomes);
+    free((void *)a->report.folder);
+    free((void *)a->report.preamble);
+    free(a);
+}

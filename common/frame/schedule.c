@@ -1,0 +1,106 @@
+#include "frame/schedule.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "world/world.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void schedule_begin(struct schedule *s, const struct run *run, const struct cases *cases)
+{
+    *s = (struct schedule){ .run = run, .chosen = cases, .cases = cases->count, .turn = -1, .began = world_wall() };
+    s->round_began = s->began;
+}
+
+int schedule_case(const struct schedule *s)
+{
+    return (int)s->order[s->turn];
+}
+
+/* More rounds than must be are made while they fit. */
+static bool is_open_ended(const struct run *run)
+{
+    return run_most_rounds(run) > run_least_rounds(run);
+}
+
+static double steps_of(const struct cases *cases, int round)
+{
+    double steps = 0;
+    for (int i = 0; i < cases->count; i++) {
+        const struct run *run = run_of(cases->settings[i]);
+        struct window window = run_window(run, round);
+        steps += round > 0 && run->once ? 0 : window.warmup + window.measured;
+    }
+    return steps;
+}
+
+/* Seconds of the rounds to come, each, judged by the one that just ended: the first is longer by its steps. */
+static double next_round(const struct schedule *s, double now)
+{
+    double last = now - s->round_began;
+    if (s->round > 0)
+        return last;
+    return last * steps_of(s->chosen, 1) / steps_of(s->chosen, 0);
+}
+
+static bool wants_round(const struct schedule *s)
+{
+    double now = world_wall();
+    bool fits = s->round + 1 < run_most_rounds(s->run) && now - s->began + next_round(s, now) <= run_budget(s->run);
+    return s->round + 1 < run_least_rounds(s->run) || (is_open_ended(s->run) && fits);
+}
+
+static void draw_order(struct schedule *s)
+{
+    struct random random;
+    random_seed(&random, (uint64_t)s->run->seed + 1000003u * (uint64_t)(s->round + 1));
+    s->cases = 0;
+    for (int i = 0; i < s->chosen->count; i++)
+        if (s->round == 0 || !run_of(s->chosen->settings[i])->once)
+            s->order[s->cases++] = (uint32_t)i;
+    random_shuffle(&random, s->order, (size_t)s->cases);
+}
+
+int schedule_next(struct schedule *s, struct world *world)
+{
+    if (s->turn == s->cases - 1) {
+        int wanted = world_rank(world) == 0 && wants_round(s);
+        world_broadcast(world, &wanted, sizeof wanted);
+        if (!wanted)
+            return -1;
+        s->round++;
+        s->turn = -1;
+        s->round_began = world_wall();
+    }
+    if (++s->turn == 0)
+        draw_order(s);
+    return schedule_case(s);
+}
+
+void schedule_show(struct schedule *s, const char *lab, const char *name, struct terminal terminal)
+{
+    static const double often = 2; /* seconds between two lines that stay */
+    double spent = world_wall() - s->began;
+    bool is_soon = s->round > 0 && spent - s->told < often;
+    if (!terminal.is_live && (s->turn > 0 || is_soon))
+        return;
+    s->told = spent;
+    double done = s->round + (double)s->turn / s->cases; /* rounds */
+    int least = run_least_rounds(s->run);
+    char about[64] = "";
+    if (done > 0.2) {
+        double expected = fmax(spent, spent / done * least);
+        snprintf(about, sizeof about, " of about %.0f s",
+                 is_open_ended(s->run) ? fmax(expected, run_budget(s->run)) : expected);
+    }
+    char *line =
+        memory_text("%s%s: round %d of %s%d, case %d of %d (%s), %.0f s%s%s", terminal.is_live ? "\r\033[K" : "", lab,
+                    s->round + 1, is_open_ended(s->run) ? "at least " : "", least, s->turn + 1, s->cases, name, spent,
+                    about, terminal.is_live ? "" : "\n");
+    fputs(line, stderr); /* in one piece, as launchers pass it on */
+    free(line);
+    fflush(stderr);
+}

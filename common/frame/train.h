@@ -1,0 +1,17 @@
+/* train: what a training step is made of. A lab includes this and lab.h, nothing else. */
+#ifndef LOCKSTEP_TRAIN_H
+#define LOCKSTEP_TRAIN_H
+
+#include "base/memory.h"
+#include "card/sweep.h"
+#include "card/sweep_table.h"
+#include "collective/buckets.h"
+#include "collective/collective.h"
+#include "collective/p2p.h"
+#include "device/device.h"
+#include "model/sequence_trainer.h"
+#include "model/stall.h"
+#include "model/token_table.h"
+#include "model/trainer.h"
+
+#endif

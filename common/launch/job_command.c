@@ -1,0 +1,173 @@
+#include "launch/job_command.h"
+
+#include "base/die.h"
+#include "base/memory.h"
+#include "launch/job.h"
+#include "launch/mpirun.h"
+#include "options/algorithm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void set_environment(const struct launch *launch)
+{
+    static const char *const settings[][2] = {
+        { "OPENBLAS_NUM_THREADS", "1" }, /* read when the library is loaded, so it has to be here */
+        { "OMP_NUM_THREADS", "1" },
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        setenv(settings[i][0], settings[i][1], 1);
+    mpirun_set_environment();
+    struct terminal terminal = job_terminal();
+    char text[64];
+    snprintf(text, sizeof text, "%d %d %d", terminal.columns, terminal.is_live, terminal.has_color);
+    setenv(JOB_TERMINAL, text, 1);
+    setenv(JOB_NAME, program_invocation_short_name, 1);
+    snprintf(text, sizeof text, "%d", launch->platform ? launch->platform->cores : launch->cores);
+    setenv(JOB_CORES, text, 1);
+    if (launch->platform) {
+        setenv(JOB_PLATFORM, launch->platform->name, 1);
+        setenv(JOB_PLATFORM_KEY, launch->platform->key, 1);
+    } else {
+        unsetenv(JOB_PLATFORM);
+    }
+}
+
+/* The command line goes by the environment: mpirun has words of its own, and smpirun, a shell script, breaks words at
+ * blanks. */
+static void hand_over_arguments(const char *const *arguments)
+{
+    char *told = memory_text("%s", "");
+    for (; *arguments; arguments++) {
+        char *longer = memory_text("%s%s%c", told, *arguments, JOB_WORD_END);
+        free(told);
+        told = longer;
+    }
+    setenv(JOB_ARGUMENTS, told, 1);
+    free(told);
+}
+
+/* A nameless file stays behind nowhere, however we end. */
+char *job_command_path_of(int descriptor)
+{
+    return memory_text("/proc/%d/fd/%d", (int)getpid(), descriptor);
+}
+
+static void add_word(struct job_command *command, char *word)
+{
+    if (command->words < COMMAND_WORDS_MOST)
+        command->word[command->words++] = word;
+}
+
+void job_command_drop(struct job_command *command)
+{
+    for (int i = 0; i < command->words; i++)
+        free(command->word[i]);
+    if (command->hosts >= 0)
+        close(command->hosts);
+    scratch_close(&command->scratch);
+}
+
+/* Room for Open MPI's session, and for the files behind the memory that ranks share. Open MPI 4.1.4 took 8.4 MB and 0.12 MB for
+ * each rank, most of the first for what PMIx keeps; of a rank's 4.2 MB it takes what it touches, but asks that all are free. */
+static struct scratch share_scratch(int ranks)
+{
+    const double session = 13e6, rank = 0.4e6; /* bytes */
+    return scratch_open(session + rank * ranks);
+}
+
+/* A core for each rank that trains on one, where there are enough; else all ranks on all cores. */
+static struct job_command mpirun_command(const struct launch *launch)
+{
+    bool has_own_cores = !launch->is_on_gpus && launch->ranks <= launch->cores;
+    mpirun_check();
+    struct job_command c = { .hosts = -1, .scratch = share_scratch(launch->ranks) };
+    add_word(&c, memory_text("%s", launcher_program));
+    add_word(&c, memory_text("-np"));
+    add_word(&c, memory_text("%d", launch->ranks));
+    for (const char *const *word = mpirun_placing(has_own_cores); *word; word++)
+        add_word(&c, memory_text("%s", *word));
+    add_word(&c, memory_text("%s", launch->program));
+    return c;
+}
+
+/* Simulated processes: ranks first, then their companions in the same order. */
+static int count_processes(const struct launch *launch)
+{
+    return launch->ranks * (launch->is_plain ? 1 : 1 + PLATFORM_SIDE_PROCESSES);
+}
+
+static int write_hosts(const struct platform *platform, int processes)
+{
+    int descriptor = memfd_create("lockstep-hosts", MFD_CLOEXEC);
+    FILE *out = fdopen(dup(descriptor), "w");
+    if (!out)
+        die(STATUS_WRONG, "cannot write the list of hosts: %s", strerror(errno));
+    for (int i = 0; i < processes; i++)
+        fprintf(out, "%s\n", platform->host[i % platform->ranks]);
+    fclose(out);
+    return descriptor;
+}
+
+/* Where nothing is computed, what all ranks send is the same memory, and no message is kept until its receiver comes: 256
+ * ranks that keep 49 kB each for one another take 8 GB. */
+static void add_device_words(struct job_command *c, bool is_modelled)
+{
+    add_word(c, memory_text("--cfg=smpi/send-is-detached-thresh:%d", is_modelled ? 4096 : 65536));
+    if (is_modelled) {
+        add_word(c, memory_text("--cfg=smpi/simulate-computation:no"));
+        add_word(c, memory_text("--cfg=smpi/shared-malloc:local"));
+    }
+}
+
+/* SMPI loads a copy of the program for each process, and keeps its bytes until the end. */
+static void refuse_full_tmp(const struct launch *launch)
+{
+    const double own = 1e6; /* bytes, of the script's lists */
+    struct stat program;
+    double copy = stat(launch->program, &program) == 0 ? (double)program.st_size : 0;
+    scratch_refuse_full(own + copy * count_processes(launch));
+}
+
+/* What the platform file leaves open is fixed here, so that rows do not change with SimGrid's defaults. */
+static struct job_command smpirun_command(const struct launch *launch)
+{
+    static const char *const fixed[] = {
+        "--cfg=smpi/wtime:0", /* looking at the clock takes no time */
+        "--cfg=smpi/test:0",  /* and neither does asking whether something has arrived */
+        "--cfg=smpi/iprobe:0",
+        "--cfg=smpi/cpu-threshold:1e-6",
+        "--cfg=smpi/async-small-thresh:0",
+        "--log=root.thres:critical",
+        NULL,
+    };
+    const struct platform *platform = launch->platform;
+    refuse_full_tmp(launch);
+    struct job_command c = { .hosts = write_hosts(platform, count_processes(launch)), .scratch.lock = -1 };
+    add_word(&c, memory_text("smpirun"));
+    add_word(&c, memory_text("-np"));
+    add_word(&c, memory_text("%d", count_processes(launch)));
+    add_word(&c, memory_text("-platform"));
+    add_word(&c, memory_text("%s", platform->file));
+    add_word(&c, memory_text("-hostfile"));
+    add_word(&c, job_command_path_of(c.hosts));
+    add_word(&c, memory_text("%s", launch->program));
+    add_word(&c, memory_text("--cfg=smpi/host-speed:%.17gf", platform->speed));
+    for (const char *const *word = fixed; *word; word++)
+        add_word(&c, memory_text("%s", *word));
+    add_word(&c, memory_text("--cfg=smpi/allreduce:%s", algorithm_simulated()));
+    add_device_words(&c, platform->is_modelled);
+    return c;
+}
+
+struct job_command job_command_for(const struct launch *launch)
+{
+    set_environment(launch);
+    hand_over_arguments(launch->arguments);
+    return launch->platform ? smpirun_command(launch) : mpirun_command(launch);
+}

@@ -1,0 +1,346 @@
+#include "launch/launch.h"
+
+#include "base/die.h"
+#include "base/memory.h"
+#include "launch/flight_recorder.h"
+#include "launch/job.h"
+#include "launch/mpirun.h"
+#include "launch/mpirun_output.h"
+#include "launch/rank_exits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    GRACE_S = 3,          /* between asking a job to end and ending it */
+    STATUS_NO_EXEC = 127, /* the shell's word for "no such program" */
+    FREE_DESCRIPTOR = 20, /* above those that shells use for themselves */
+};
+
+/* Two jobs bound to cores at once would stack on the same ones and measure each other. The lock is a file that
+ * everybody may open; it is released when this process ends, however it ends. */
+static int take_machine_lock(void)
+{
+    const char *own = getenv("LOCKSTEP_LOCK"), *path = own && *own ? own : "/tmp/lockstep.lock";
+    int lock = open(path, O_RDONLY | O_CLOEXEC);
+    if (lock < 0)
+        lock = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) == 0)
+        return lock; /* without a lock file we measure all the same */
+    warn("another run is measuring on this machine (it holds %s); waiting for it to end, Ctrl-C gives up", path);
+    flock(lock, LOCK_EX);
+    return lock;
+}
+
+/* smpirun tells of every failure in its own words, on standard output too. It gets none of ours; its ranks take it back
+ * when they have started (world_sim.c). */
+static void keep_output_for_ranks(void)
+{
+    char told[32];
+    snprintf(told, sizeof told, "%d %d", fcntl(STDOUT_FILENO, F_DUPFD, FREE_DESCRIPTOR),
+             fcntl(STDERR_FILENO, F_DUPFD, FREE_DESCRIPTOR));
+    setenv(JOB_OUTPUT, told, 1);
+    int nowhere = open("/dev/null", O_WRONLY);
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+}
+
+static pid_t start(const struct job_command *command, const struct launch *launch, struct launcher_output *output,
+                   const sigset_t *signals_before)
+{
+    pid_t supervisor = getpid();
+    pid_t child = fork();
+    if (child < 0)
+        die(STATUS_WRONG, "cannot start a process: %s", strerror(errno));
+    if (child > 0)
+        return child;
+    sigprocmask(SIG_SETMASK, signals_before, NULL);
+    setpgid(0, 0);                    /* Ctrl-C reaches the supervisor alone, which passes it on */
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* and a killed supervisor takes its job along */
+    if (getppid() != supervisor)
+        _exit(STATUS_WRONG);
+    int nothing = open("/dev/null", O_RDONLY);
+    if (nothing >= 0)
+        dup2(nothing, STDIN_FILENO);
+    if (output) {
+        mpirun_output_enter(output);
+        mpirun_share_in(command->scratch.folder);
+    }
+    if (launch->is_silent)
+        freopen("/dev/null", "w", stdout);
+    if (launch->platform)
+        keep_output_for_ranks();
+    execvp(command->word[0], command->word);
+    _exit(STATUS_NO_EXEC);
+}
+
+/* This process's children: at most `most` of them, into `pids`. Returns how many. */
+static int list_children(int *pids, int most)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *file = fopen(path, "r");
+    int count = 0;
+    while (file && count < most && fscanf(file, "%d", &pids[count]) == 1)
+        count++;
+    if (file)
+        fclose(file);
+    return count;
+}
+
+enum { CHILDREN_MOST = 4096 };
+
+/* Children that were there before the job: whoever started this program by exec may have left some. */
+struct strangers {
+    int count, pids[CHILDREN_MOST];
+};
+
+static bool is_stranger(const struct strangers *strangers, int pid)
+{
+    for (int i = 0; i < strangers->count; i++)
+        if (strangers->pids[i] == pid)
+            return true;
+    return false;
+}
+
+/* Ranks that outlived their launcher have become our children (we are their subreaper); none may stay. */
+static void end_orphans(const struct strangers *strangers)
+{
+    int pids[CHILDREN_MOST];
+    for (int tries = 0; tries < 100; tries++) {
+        int orphans = 0;
+        for (int i = list_children(pids, CHILDREN_MOST); i-- > 0;)
+            if (!is_stranger(strangers, pids[i])) {
+                kill(pids[i], SIGKILL);
+                waitpid(pids[i], NULL, WNOHANG);
+                orphans++;
+            }
+        if (!orphans)
+            return;
+        nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+    }
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A job that runs, and how it came to an end. */
+struct job {
+    pid_t child;
+    double allowed; /* seconds from the last sign of life to the next */
+    int ranks;      /* that write on the board: simulated ones do not */
+    struct flight_recorder *recorder;
+    int ended_by; /* the signal that made us end it, SIGALRM for the deadline; 0 when it ended by itself */
+    char *told;   /* by the board: who was missing, and after the deadline the whole line */
+    struct launcher_output *output; /* of real ranks; NULL: simulated ones write by themselves */
+};
+
+static void end_job(struct job *job, int signal)
+{
+    job->ended_by = signal;
+    free(job->told);
+    job->told = signal == SIGALRM ? flight_recorder_timeout_text(job->recorder, job->allowed) : NULL;
+    kill(job->child, SIGTERM);
+}
+
+/* Waits for the child, for a signal to pass on, or for the deadline without a sign of life. Returns the child's wait
+ * status. */
+static int wait_for_end(struct job *job, const sigset_t *signals)
+{
+    double deadline = now() + job->allowed;
+    unsigned long felt = 0;
+    int status = 0;
+    struct rank_watch *watch = rank_exits_open(job->recorder, job->ranks, signals);
+    for (;;) {
+        pid_t ended = waitpid(job->child, &status, WNOHANG);
+        if (ended == job->child || (ended < 0 && errno != EINTR))
+            break;
+        struct heartbeat heartbeat = flight_recorder_read(job->recorder);
+        if (!job->ended_by && heartbeat.beats != felt) {
+            felt = heartbeat.beats;
+            job->allowed = heartbeat.allowed;
+            deadline = now() + job->allowed;
+        }
+        if (deadline <= now()) {
+            if (job->ended_by)
+                kill(job->child, SIGKILL);
+            else
+                end_job(job, SIGALRM);
+            deadline = now() + GRACE_S;
+            continue;
+        }
+        double since = now();
+        int received = rank_exits_wait(watch);
+        if (!job->told && flight_recorder_has_lost(job->recorder, job->ranks))
+            job->told = flight_recorder_text(job->recorder); /* before others end because of it */
+        if (now() - since > FLIGHT_RECORDER_PAUSE_S)
+            deadline += now() - since;
+        if (received > 0 && received != SIGCHLD && !job->ended_by) {
+            end_job(job, received);
+            deadline = now() + GRACE_S;
+        }
+    }
+    rank_exits_close(watch);
+    if (!job->told)
+        job->told = flight_recorder_text(job->recorder);
+    return status;
+}
+
+/* The signals that end a job, less those that whoever started us wants ignored (nohup), and SIGCHLD. */
+static void choose_signals(sigset_t *watched)
+{
+    static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+    sigemptyset(watched);
+    sigaddset(watched, SIGCHLD);
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
+        struct sigaction action;
+        if (sigaction(ending[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(watched, ending[i]);
+    }
+}
+
+/* What the launcher of real ranks says of itself; blank for one of simulated ranks. */
+static const char *words_of(const struct job *job)
+{
+    return job->output ? mpirun_output_words(job->output) : "";
+}
+
+/* Some launchers refuse with a status that means something else among our ranks, which would have said so. */
+static bool has_refused(const struct job *job)
+{
+    bool is_heard =
+        flight_recorder_read(job->recorder).beats > 0 || (job->output && mpirun_output_has_ranks(job->output));
+    return !is_heard && *words_of(job);
+}
+
+static void tell_refused(const struct job_command *command, int code, const struct job *job)
+{
+    char *tried = memory_text("%s", command->word[0]), *version = mpirun_version();
+    for (int i = 1; i < command->words; i++) {
+        char *longer = memory_text("%s %s", tried, command->word[i]);
+        free(tried);
+        tried = longer;
+    }
+    warn("%s could not start the ranks (status %d): '%s'; its version is '%s', and tried was: %s", command->word[0],
+         code, words_of(job), version, tried);
+    free(version);
+    free(tried);
+}
+
+/* Says what became of a job whose launcher ended with a status that no rank of ours has. */
+static void tell_end(const char *launcher, int code, const struct job *job)
+{
+    const char *words = words_of(job), *kept = flight_recorder_kept_text(job->recorder);
+    const char *quoted[] = { *words ? ": '" : "", *words ? "'" : "" };
+    if (code > 128 && code < 128 + NSIG)
+        warn("a rank was ended by signal %d (%s)%s%s; %s", code - 128, strsignal(code - 128), *job->told ? ": " : "",
+             job->told, kept);
+    else if (flight_recorder_read(job->recorder).beats == 0)
+        warn("%s could not start the ranks (status %d)%s%s%s", launcher, code, quoted[0], words, quoted[1]);
+    else
+        warn("%s ended with status %d%s%s%s; %s", launcher, code, quoted[0], words, quoted[1], kept);
+}
+
+/* Turns an ending by itself into our exit status, and says what the ranks could not. */
+static int judge_end(const struct job_command *command, int status, const struct job *job)
+{
+    const char *launcher = command->word[0];
+    const struct heartbeat heartbeat = flight_recorder_read(job->recorder);
+    if (!WIFEXITED(status)) {
+        warn("%s was ended by signal %d (%s); %s", launcher, WTERMSIG(status), strsignal(WTERMSIG(status)),
+             flight_recorder_kept_text(job->recorder));
+        return STATUS_WRONG;
+    }
+    int code = WEXITSTATUS(status);
+    if (code == STATUS_NO_EXEC) {
+        warn("%s was not found; install it (Debian, Ubuntu: apt-get install %s)", launcher,
+             job->output ? "openmpi-bin" : "libsimgrid-dev");
+        return STATUS_CANNOT;
+    }
+    if (code != STATUS_RIGHT && has_refused(job)) {
+        tell_refused(command, code, job);
+        return STATUS_WRONG;
+    }
+    if (code == STATUS_RIGHT && !heartbeat.has_ended) { /* so smpirun ends when all ranks wait for each other */
+        warn("%s ended well, but the ranks did not come to their end: a deadlock, if they were simulated; %s", launcher,
+             flight_recorder_kept_text(job->recorder));
+        return STATUS_WRONG;
+    }
+    if (code == STATUS_RIGHT || code == STATUS_USAGE || code == STATUS_CANNOT)
+        return code;
+    bool is_told = flight_recorder_has_spoken(job->recorder) || (code == STATUS_WRONG && heartbeat.has_ended);
+    if (!is_told) /* else a rank knew better */
+        tell_end(launcher, code, job);
+    return STATUS_WRONG;
+}
+
+/* Tells the ranks where they find one of our files; returns the path, which the environment keeps. */
+static const char *tell_path(const char *variable, int file)
+{
+    char *path = job_command_path_of(file);
+    setenv(variable, path, 1);
+    free(path);
+    return getenv(variable);
+}
+
+int launch_ranks(const struct launch *launch)
+{
+    bool measures = !launch->platform || !launch->platform->is_modelled; /* the others disturb nobody's numbers */
+    int lock = measures ? take_machine_lock() : -1;
+    struct job job = { .allowed = launch->allowed, .ranks = launch->platform ? 0 : launch->ranks };
+    int recorder = flight_recorder_create();
+    job.recorder = flight_recorder_open(tell_path(JOB_BOARD, recorder), -1);
+    if (!job.recorder)
+        die(STATUS_WRONG, "no shared memory for the signs of life of the ranks: %s; is /proc mounted?",
+            strerror(errno));
+    struct job_command command = job_command_for(launch);
+    struct strangers strangers;
+    strangers.count = list_children(strangers.pids, CHILDREN_MOST);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+
+    sigset_t signals, before;
+    choose_signals(&signals);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    fflush(NULL);
+    job.output = launch->platform ? NULL : mpirun_output_open();
+    job.child = start(&command, launch, job.output, &before);
+    if (job.output)
+        mpirun_output_follow(job.output);
+    int status = wait_for_end(&job, &signals);
+    end_orphans(&strangers);
+    if (job.output)
+        mpirun_output_finish(job.output);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+
+    int verdict = STATUS_WRONG;
+    if (job.ended_by == SIGALRM) {
+        warn("%s", job.told);
+    } else if (job.ended_by) {
+        warn("stopped; all ranks ended, %s", flight_recorder_kept_text(job.recorder));
+        verdict = 128 + job.ended_by;
+    } else {
+        verdict = judge_end(&command, status, &job);
+    }
+    close(recorder);
+    flight_recorder_close(job.recorder);
+    if (job.output)
+        mpirun_output_close(job.output);
+    free(job.told);
+    job_command_drop(&command);
+    if (lock >= 0)
+        close(lock);
+    return verdict;
+}

@@ -1,0 +1,66 @@
+#include "launch/mpirun.h"
+
+#include "base/die.h"
+#include "base/memory.h"
+#include "launch/job.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+const char launcher_program[] = "mpirun";
+
+char *mpirun_version(void)
+{
+    enum { NOT_FOUND = 127 }; /* the shell's status */
+    char line[256] = "";
+    FILE *answer = job_listen(launcher_program, "--version", "");
+    if (!fgets(line, sizeof line, answer))
+        line[0] = '\0';
+    while (fgetc(answer) != EOF) /* a launcher that cannot write complains */
+        ;
+    int status = pclose(answer);
+    bool is_there = !(WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND);
+    return memory_text("%.*s", is_there ? (int)strcspn(line, "\n") : 0, line);
+}
+
+void mpirun_check(void)
+{
+    char *version = mpirun_version();
+    if (*version && !strstr(version, "Open MPI"))
+        die(STATUS_CANNOT,
+            "the %s on the path is not Open MPI's: to --version it answers '%s'; put Open MPI's first on the path "
+            "(Debian, Ubuntu: apt-get install openmpi-bin; update-alternatives --config mpirun)",
+            launcher_program, version);
+    free(version);
+}
+
+const char *const *mpirun_placing(bool has_own_cores)
+{
+    static const char *const own_cores[] = { "--map-by", "core", "--bind-to", "core", NULL };
+    static const char *const all_cores[] = { "--oversubscribe", "--bind-to", "none", NULL };
+    return has_own_cores ? own_cores : all_cores;
+}
+
+void mpirun_set_environment(void)
+{
+    static const char *const variables[][2] = {
+        { "OMPI_ALLOW_RUN_AS_ROOT", "1" },
+        { "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1" },
+        { "OMPI_MCA_btl_base_warn_component_unused", "0" },
+        { "RES_OPTIONS",
+          "timeout:1 attempts:1" }, /* one host needs no name server; an absent one is not waited for long */
+    };
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        setenv(variables[i][0], variables[i][1], 1);
+}
+
+/* Every version puts its session files below TMPDIR; shared memory has a variable of its own. The component that shares it is
+ * called vader in Open MPI 4, sm since; the later ones know the old name too, but may not for ever. */
+void mpirun_share_in(const char *folder)
+{
+    setenv("TMPDIR", folder, 1);
+    setenv("OMPI_MCA_btl_vader_backing_directory", folder, 0);
+    setenv("OMPI_MCA_btl_sm_backing_directory", folder, 0);
+}

@@ -1,0 +1,69 @@
+#include "launch/rank_exits.h"
+
+#include "base/memory.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { PAUSE_MS = 1000, JOINING_MS = 50 }; /* between two looks; and while some ranks have not come yet */
+
+enum { UNKNOWN = -1, ENDED = -2 }; /* poll() passes over negative descriptors */
+
+struct rank_watch {
+    struct flight_recorder *recorder;
+    int ranks, known;
+    struct pollfd *all; /* a process each, then the signals */
+};
+
+struct rank_watch *rank_exits_open(struct flight_recorder *recorder, int ranks, const sigset_t *signals)
+{
+    struct rank_watch *watch = memory_new(1, sizeof *watch);
+    watch->recorder = recorder;
+    watch->ranks = ranks;
+    watch->all = memory_new((size_t)ranks + 1, sizeof *watch->all);
+    for (int rank = 0; rank < ranks; rank++)
+        watch->all[rank] = (struct pollfd){ .fd = UNKNOWN, .events = POLLIN };
+    watch->all[ranks] = (struct pollfd){ .fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN };
+    return watch;
+}
+
+void rank_exits_close(struct rank_watch *watch)
+{
+    for (int i = 0; i <= watch->ranks; i++)
+        if (watch->all[i].fd >= 0)
+            close(watch->all[i].fd);
+    free(watch->all);
+    free(watch);
+}
+
+/* A kernel older than 5.3 has no descriptors of processes; then the launcher's end is what wakes the supervisor. */
+static void find_new(struct rank_watch *watch)
+{
+    for (int rank = 0; rank < watch->ranks && watch->known < watch->ranks; rank++) {
+        int process = watch->all[rank].fd == UNKNOWN ? flight_recorder_process(watch->recorder, rank) : 0;
+        if (process == 0)
+            continue;
+        int descriptor = (int)syscall(SYS_pidfd_open, process, 0);
+        watch->all[rank].fd = descriptor >= 0 ? descriptor : ENDED;
+        watch->known++;
+    }
+}
+
+int rank_exits_wait(struct rank_watch *watch)
+{
+    find_new(watch);
+    struct pollfd *signals = &watch->all[watch->ranks];
+    poll(watch->all, (nfds_t)watch->ranks + 1, watch->known < watch->ranks ? JOINING_MS : PAUSE_MS);
+    for (int rank = 0; rank < watch->ranks; rank++)
+        if (watch->all[rank].fd >= 0 && watch->all[rank].revents) {
+            flight_recorder_note_end(watch->recorder, rank);
+            close(watch->all[rank].fd);
+            watch->all[rank].fd = ENDED;
+        }
+    struct signalfd_siginfo signal;
+    bool has_signal = signals->revents && read(signals->fd, &signal, sizeof signal) == sizeof signal;
+    return has_signal ? (int)signal.ssi_signo : 0;
+}

@@ -1,0 +1,72 @@
+#include "model/adamw.h"
+
+#include "base/memory.h"
+#include "device/device.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, decay = 0.01;
+
+struct adamw {
+    enum work_model model;
+    size_t count;
+    double learning_rate;
+    int steps;
+    float *first, *second; /* moments, (count) each */
+};
+
+struct adamw *adamw_open(enum work_model model, size_t count, double learning_rate)
+{
+    struct adamw *o = memory_new(1, sizeof *o);
+    *o = (struct adamw){ .model = model, .count = count, .learning_rate = learning_rate };
+    o->first = device_new(count, sizeof(float));
+    o->second = device_new(count, sizeof(float));
+    return o;
+}
+
+void adamw_close(struct adamw *o)
+{
+    adamw_end(o);
+    free(o);
+}
+
+void adamw_end(struct adamw *o)
+{
+    device_free(o->first);
+    device_free(o->second);
+    o->first = o->second = NULL;
+}
+
+void adamw_restart(struct adamw *o)
+{
+    o->steps = 0;
+    device_fill(o->first, 0, o->count);
+    device_fill(o->second, 0, o->count);
+}
+
+double adamw_rate(const struct adamw *o)
+{
+    return o->learning_rate;
+}
+
+double adamw_first_step(const struct adamw *o, double p, double g)
+{
+    return p - o->learning_rate * (g / (fabs(g) + epsilon) + decay * p);
+}
+
+void adamw_update(struct adamw *o, float *parameters, const float *gradients)
+{
+    o->steps++;
+    struct adamw_rates rates = {
+        .rate = (float)o->learning_rate,
+        .beta1 = (float)beta1,
+        .beta2 = (float)beta2,
+        .epsilon = (float)epsilon,
+        .weight_decay = (float)decay,
+        .correction1 = (float)(1 - pow(beta1, o->steps)),
+        .correction2 = (float)sqrt(1 - pow(beta2, o->steps)),
+    };
+    device_charge(o->model, WORK_UPDATE, (struct work){ 0 }, 1);
+    device_adamw(parameters, o->first, o->second, gradients, o->count, &rates);
+}

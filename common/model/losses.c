@@ -1,0 +1,45 @@
+#include "model/losses.h"
+
+#include "device/device.h"
+
+#include <math.h>
+
+void losses_open(struct losses *losses)
+{
+    losses->sum = device_new(LOSSES_KEPT, sizeof *losses->sum);
+    losses->passes = 0;
+}
+
+void losses_restart(struct losses *losses)
+{
+    losses->passes = 0;
+}
+
+void losses_close(struct losses *losses)
+{
+    device_free(losses->sum);
+}
+
+double *losses_next(struct losses *losses, int samples)
+{
+    long slot = losses->passes++ % LOSSES_KEPT;
+    losses->samples[slot] = samples;
+    return losses->sum + slot;
+}
+
+double losses_mean(const struct losses *losses, int passes)
+{
+    if (!device_computes())
+        return (double)NAN;
+    double sums[LOSSES_KEPT], mean = 0;
+    device_fetch(sums, losses->sum, sizeof sums);
+    long kept = losses->passes < LOSSES_KEPT ? losses->passes : LOSSES_KEPT;
+    for (long slot = 0; slot < kept; slot++)
+        if (!isfinite(sums[slot]))
+            return (double)NAN;
+    for (long pass = losses->passes - passes; pass < losses->passes; pass++) {
+        long slot = pass % LOSSES_KEPT;
+        mean += sums[slot] / losses->samples[slot] / passes;
+    }
+    return mean;
+}

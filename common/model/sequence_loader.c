@@ -1,0 +1,140 @@
+#include "model/sequence_loader.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "device/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a batch needs lies in one piece, tokens last, for it may have any number of them: one copy brings a GPU all. */
+struct lists {
+    struct sequence *text; /* (most texts) */
+    int32_t *label;        /* (most texts) */
+    int32_t *token;        /* (most rows) */
+};
+
+static size_t lists_bytes(size_t texts, size_t rows)
+{
+    return texts * (sizeof(struct sequence) + sizeof(int32_t)) + rows * sizeof(int32_t);
+}
+
+static struct lists lists_in(void *memory, int texts)
+{
+    struct sequence *text = memory;
+    int32_t *label = (int32_t *)(text + texts);
+    return (struct lists){ text, label, label + texts };
+}
+
+struct sequence_loader {
+    const struct token_corpus *corpus;
+    int32_t *word; /* (all tokens of the corpus), text after text; NULL where nothing is computed */
+    size_t *begin; /* (texts) of each in `word`; likewise */
+    struct device_staging_buffer inbox;
+    struct lists host; /* where they are written */
+    int most_texts;
+    struct sequence_batch batch;
+    struct reading reading;
+    int step;
+};
+
+struct work token_work(const struct token_batch *batch)
+{
+    return (struct work){ .samples = batch->samples,
+                          .padded_tokens = (double)batch->padded,
+                          .padded_token_length = (double)batch->pairs };
+}
+
+static void draw_words(struct sequence_loader *l, int vocab, int seed)
+{
+    const struct token_corpus *corpus = l->corpus;
+    struct random random;
+    random_seed(&random, (uint64_t)seed + 1); /* the seed itself draws lengths and labels */
+    l->begin = memory_new((size_t)corpus->count, sizeof *l->begin);
+    size_t tokens = 0;
+    for (int i = 0; i < corpus->count; i++) {
+        l->begin[i] = tokens;
+        tokens += (size_t)corpus->length[i];
+    }
+    l->word = memory_new(tokens, sizeof *l->word);
+    for (size_t i = 0; i < tokens; i++)
+        l->word[i] = 1 + (int32_t)random_below(&random, (uint32_t)vocab - 1);
+}
+
+struct sequence_loader *sequence_loader_open(const struct token_corpus *corpus, int vocab, int seed,
+                                             struct token_most most)
+{
+    struct sequence_loader *l = memory_new(1, sizeof *l);
+    l->corpus = corpus;
+    if (device_computes())
+        draw_words(l, vocab, seed);
+    l->most_texts = most.texts;
+    l->inbox = device_staging_buffer_open(lists_bytes((size_t)most.texts, (size_t)most.rows), 1);
+    l->host = lists_in(l->inbox.host, most.texts);
+    struct lists there = lists_in(l->inbox.device, most.texts);
+    l->batch = (struct sequence_batch){
+        .token = there.token, .text = there.text, .listed = l->host.text, .label = there.label
+    };
+    return l;
+}
+
+struct memory_estimate sequence_loader_memory(double texts, double tokens, double most_rows, double most_texts)
+{
+    double batch = most_texts * (sizeof(struct sequence) + sizeof(int32_t)) + most_rows * sizeof(int32_t);
+    return (
+        struct memory_estimate){ .of = { [NEED_DATA] = tokens * sizeof(int32_t) + texts * sizeof(size_t) + batch } };
+}
+
+void sequence_loader_close(struct sequence_loader *l)
+{
+    free(l->word);
+    free(l->begin);
+    device_staging_buffer_close(&l->inbox);
+    free(l);
+}
+
+void sequence_loader_restart(struct sequence_loader *l, struct reading reading)
+{
+    l->reading = reading;
+    l->step = reading.first;
+}
+
+/* 1 / (texts of the step), or 1 / (ranks x texts of this rank). */
+static float scale_of(const struct reading *r, int step)
+{
+    const struct batch_schedule *plan = r->plan;
+    int texts = 0;
+    for (int rank = 0; r->weighs_by_texts && rank < plan->ranks; rank++)
+        texts += batch_schedule_batch(plan, rank, step)->samples;
+    if (!r->weighs_by_texts)
+        texts = plan->ranks * batch_schedule_batch(plan, r->rank, step)->samples;
+    return 1.0f / (float)texts;
+}
+
+static void add_text(struct sequence_loader *l, uint32_t example, int extent)
+{
+    int tokens = l->corpus->length[example], first = l->batch.rows;
+    int32_t *token = l->host.token;
+    l->host.label[l->batch.texts] = l->corpus->label[example];
+    l->host.text[l->batch.texts++] = (struct sequence){ .first = first, .tokens = tokens, .extent = extent };
+    if (l->word)
+        memcpy(token + first, l->word + l->begin[example], (size_t)tokens * sizeof *token);
+    memset(token + first + tokens, 0, (size_t)(extent - tokens) * sizeof *token);
+    l->batch.rows += extent;
+    l->batch.longest = extent > l->batch.longest ? extent : l->batch.longest;
+}
+
+const struct sequence_batch *sequence_loader_next(struct sequence_loader *l)
+{
+    const struct token_batch *from = batch_schedule_batch(l->reading.plan, l->reading.rank, l->step);
+    device_charge(WORK_TRANSFORMER, WORK_FETCH, token_work(from), 1);
+    l->batch.rows = l->batch.texts = l->batch.longest = 0;
+    l->batch.scale = scale_of(&l->reading, l->step);
+    for (int i = 0; i < from->samples; i++) {
+        uint32_t example = from->example[i];
+        add_text(l, example, l->reading.plan->is_packed ? l->corpus->length[example] : from->longest);
+    }
+    device_deliver(&l->inbox, lists_bytes((size_t)l->most_texts, (size_t)l->batch.rows));
+    l->step++;
+    return &l->batch;
+}

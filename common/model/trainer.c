@@ -1,0 +1,33 @@
+#include "model/trainer.h"
+
+#include "device/device.h"
+
+struct trainer trainer_open(const struct run *run, int most_samples)
+{
+    struct trainer t = { .loader = loader_open(run, most_samples), .model = mlp_open(run, most_samples) };
+    t.count = mlp_parameter_count(t.model);
+    t.optimizer = adamw_open(WORK_MLP, t.count, 1e-3);
+    return t;
+}
+
+struct memory_estimate trainer_memory(const struct run *run, int most_samples)
+{
+    struct memory_estimate memory =
+        memory_estimate_add(loader_memory(run, most_samples), mlp_memory(run, most_samples));
+    memory.of[NEED_MODEL] += 2 * mlp_gradient_bytes(run); /* two moments */
+    return memory;
+}
+
+void trainer_close(struct trainer *t)
+{
+    adamw_close(t->optimizer);
+    mlp_close(t->model);
+    loader_close(t->loader);
+}
+
+void trainer_restart(struct trainer *t, struct share share, int ahead, float scale)
+{
+    mlp_restart(t->model);
+    adamw_restart(t->optimizer);
+    loader_restart(t->loader, share, ahead, scale);
+}

@@ -1,0 +1,205 @@
+#include "options/run.h"
+
+#include "base/die.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "options/algorithm.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    LEAST_WARMUP = 2,
+    SHORT_WINDOW = 4, /* measured steps of the rounds after the first */
+    QUICK_WINDOW = 2,
+    LEAST_ROUNDS = 6, /* Student's interval on 6 log ratios: 5 degrees of freedom */
+    TURNS_ROUNDS = 3, /* the same where ranks compute in turns */
+    QUICK_LEAST = 2,
+    QUICK_MOST = 3,
+    QUICK_SECONDS = 15,
+};
+
+const struct run run_published = {
+    .ranks = 4,
+    .batch_size = 128,
+    .steps = 12,
+    .skip_first_steps = 2,
+    .sync_every = 1,
+    .accumulate = 1,
+    .input_dim = 1024,
+    .hidden_dim = 1024,
+    .num_classes = 1000,
+    .seed = 2025,
+    .seconds = 60,
+    .out = "results",
+};
+
+const struct run run_published_texts = {
+    .ranks = 4,
+    .batch_size = 8,
+    .steps = 12,
+    .skip_first_steps = 2,
+    .sync_every = 1,
+    .accumulate = 1,
+    .hidden_dim = 48,
+    .num_classes = 16,
+    .texts = { .vocab_size = 8192,
+               .num_heads = 4,
+               .min_length = 64,
+               .max_length = 256,
+               .fixed_length = 128,
+               .max_tokens = 1280,
+               .outlier_prob = 0.08 },
+    .seed = 2026,
+    .seconds = 60,
+    .out = "results",
+};
+
+#define AT(member) offsetof(struct run, member)
+const struct option_row run_option_rows[] = {
+    { "--ranks", OPTION_INTEGER, AT(ranks), 1, RANKS_MOST, "N", "world size: how many ranks train together" },
+    { "--batch-size", OPTION_INTEGER, AT(batch_size), 1, 65536, "N", "samples per rank and step" },
+    { "--steps", OPTION_INTEGER, AT(steps), 1, 100000, "N", "steps of the first round, warm-up included" },
+    { "--skip-first-steps", OPTION_INTEGER, AT(skip_first_steps), 0, 100000, "N", "warm-up steps, not measured" },
+    { "--noise-seed", OPTION_INTEGER, AT(noise_seed), 0, 1000000, "N", "seed of a modelled machine's jitter" },
+    { "--seed", OPTION_INTEGER, AT(seed), 0, 2147483647, "N", "seed of data, weights and orders" },
+    { "--seconds", OPTION_NUMBER, AT(seconds), 0, 86400, "S", "budget for measuring; more time, more rounds" },
+    { "--rounds", OPTION_INTEGER, AT(rounds), 0, 10000, "N", "exactly N rounds; 0: as many as the budget allows" },
+    { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "two or three short rounds; ratios without interval" },
+    { "--cases", OPTION_LIST, AT(cases), 0, 0, "CASE", "run only the baseline and this case; may be repeated" },
+    { "--guess", OPTION_LIST, AT(guesses), 0, 0, "CASE=MS", "your guess of a case's step time; may be repeated" },
+    { "--blind", OPTION_SWITCH, AT(blind), 0, 0, "", "a riddle: one case, drawn by seed, runs without its name" },
+    { "--backend", OPTION_CHOICE, AT(backend), 0, 0, "auto mpi sim nccl", "where ranks run" },
+    { "--device", OPTION_CHOICE, AT(device), 0, 0, "auto cpu cuda", "what ranks train on" },
+    { "--precision", OPTION_CHOICE, AT(precision), 0, 0, PRECISION_WORDS,
+      "of matrix products on a GPU; all else is fp32" },
+    { "--share-gpu", OPTION_SWITCH, AT(share_gpu), 0, 0, "", "let ranks share GPUs under NCCL: correctness only" },
+    { "--platform", OPTION_TEXT, AT(platform), 0, 0, "NAME|FILE",
+      "simulate a machine of platforms/ or of a SimGrid file" },
+    { "--membus", OPTION_INTEGER, AT(membus), 0, RANKS_MOST, "N",
+      "simulated cores share N cores' worth of memory; 0: own" },
+    { "--algorithm", OPTION_CHOICE, AT(algorithm), 0, 0, algorithm_words, "how an all-reduce adds" },
+    { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
+    { "--deadline-s", OPTION_NUMBER, AT(deadline_s), 0, 1e6, "S",
+      "give up a run without a sign of life for so long; 0: derived from what is predicted" },
+    { "--dry-run", OPTION_SWITCH, AT(dry_run), 0, 0, "", "check everything, tell what would run, start nothing" },
+    { "--card-mb", OPTION_INTEGER, AT(card_mb), 0, 4096, "MiB",
+      "all-reduces that the card can predict; 0: as the lab needs" },
+    { "--card-only", OPTION_SWITCH, AT(card_only), 0, 0, "", "measure the machine card, show it, stop" },
+    { 0 },
+};
+#undef AT
+
+int run_global_batch(const struct run *run)
+{
+    return run->ranks * run->batch_size * run->accumulate;
+}
+
+bool run_simulates(const struct run *run)
+{
+    return run->backend == BACKEND_SIM || run->platform || run->membus;
+}
+
+const char *run_asks_for_gpus(const struct run *run)
+{
+    if (run->backend == BACKEND_NCCL)
+        return "--backend nccl";
+    return run->share_gpu ? "--share-gpu" : run->device == DEVICE_CUDA ? "--device cuda" : NULL;
+}
+
+const char *run_precision(const struct run *run)
+{
+    return precision_name((enum precision)run->precision);
+}
+
+char *run_folder(const struct run *run, const char *platform)
+{
+    bool is_real = strcmp(platform, "here") == 0;
+    return is_real ? memory_text("%s", run->out) : memory_text("%s/platforms/%s", run->out, platform);
+}
+
+/* Simulated ranks take nothing that is of real ones. */
+static void refuse_simulated(const struct run *run)
+{
+    char why[256] = "--backend sim simulates ranks on cores";
+    if (run->platform)
+        snprintf(why, sizeof why, "--platform %.200s is a simulated machine", run->platform);
+    else if (run->membus)
+        snprintf(why, sizeof why, "--membus %d is of simulated cores", run->membus);
+    const char *asked = run->backend == BACKEND_MPI ? "--backend mpi" : run_asks_for_gpus(run);
+    if (run_simulates(run) && asked)
+        die(STATUS_USAGE, "%s; leave out %s", why, asked);
+    if (run_simulates(run) && run->precision != PRECISION_FP32)
+        die(STATUS_USAGE, "%s; leave out --precision %s", why, run_precision(run));
+    if (run->membus && run->platform)
+        die(STATUS_USAGE, "--membus %d is of dedicated cores, and --platform names another machine; leave one out",
+            run->membus);
+}
+
+/* Cores take nothing that is of GPUs. */
+static void refuse_without_gpu(const struct run *run)
+{
+    const char *asked = run_asks_for_gpus(run);
+    bool is_mpi = run->backend == BACKEND_MPI, is_cpu = run->device == DEVICE_CPU;
+    if (is_mpi && run->share_gpu)
+        die(STATUS_USAGE, "--share-gpu is of NCCL; leave out --backend mpi, or have --device cuda in its place");
+    if (is_cpu && asked)
+        die(STATUS_USAGE, "%s is of GPUs; leave out --device cpu", asked);
+    if (run->precision != PRECISION_FP32 && (is_cpu || (is_mpi && !asked)))
+        die(STATUS_USAGE, "--precision %s is of matrix products on a GPU; leave it out, or %s", run_precision(run),
+            is_cpu ? "leave out --device cpu" : "add --device cuda");
+}
+
+void run_refuse(const struct run *run)
+{
+    refuse_simulated(run);
+    refuse_without_gpu(run);
+    if (run->skip_first_steps >= run->steps)
+        die(STATUS_USAGE, "--skip-first-steps %d leaves nothing to measure of --steps %d; skip fewer steps",
+            run->skip_first_steps, run->steps);
+    if (run->ranks > RANKS_MOST)
+        die(STATUS_USAGE, "%d ranks are more than this lab can take; start at most %d", run->ranks, RANKS_MOST);
+}
+
+int run_make_folder(const struct run *run)
+{
+    return run->dry_run ? file_may_make_folder(run->out) : file_make_folder(run->out);
+}
+
+struct window run_window(const struct run *run, int round)
+{
+    int warmup = run->skip_first_steps > LEAST_WARMUP ? run->skip_first_steps : LEAST_WARMUP;
+    int measured = run->steps - run->skip_first_steps;
+    if (run->once)
+        return (struct window){ .warmup = warmup, .measured = run->once };
+    if ((round > 0 || run->quick) && !run->whole) {
+        int most = run->quick || run->takes_turns ? QUICK_WINDOW : SHORT_WINDOW;
+        measured = measured < most ? measured : most;
+    }
+    /* Whole windows of sync_every steps are measured, one at least; steps that fill none warm up. */
+    int k = run->sync_every, whole = measured < k ? k : measured / k * k;
+    if (whole < measured)
+        warmup += measured - whole;
+    return (struct window){ .warmup = warmup, .measured = whole };
+}
+
+int run_least_rounds(const struct run *run)
+{
+    if (run->rounds)
+        return run->rounds;
+    return run->quick ? QUICK_LEAST : run->takes_turns ? TURNS_ROUNDS : LEAST_ROUNDS;
+}
+
+int run_most_rounds(const struct run *run)
+{
+    if (run->rounds)
+        return run->rounds;
+    return run->quick ? QUICK_MOST : INT_MAX;
+}
+
+double run_budget(const struct run *run)
+{
+    return run->quick && run->seconds > QUICK_SECONDS ? QUICK_SECONDS : run->seconds;
+}

@@ -1,0 +1,284 @@
+#include "report/lanes.h"
+
+#include "base/memory.h"
+#include "report/timeline_view.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How a stretch looks: a glyph that differs without colour, and the Okabe-Ito colour of its meaning. */
+struct look {
+    const char *glyph, *color, *word;
+};
+
+static struct look look_of(int kind)
+{
+    switch (kind) {
+    case SPAN_DATA:
+        return (struct look){ "░", "38;2;86;180;233", "data" };
+    case SPAN_HOST:
+        return (struct look){ "▒", "38;2;230;159;0", "host" };
+    case SPAN_UPDATE:
+        return (struct look){ "▓", "38;2;204;121;167", "update" };
+    case SEGMENT_WAIT:
+        return (struct look){ "╱", "38;2;213;94;0", "wait" };
+    case SEGMENT_TRANSFER:
+        return (struct look){ "▄", "38;2;0;158;115", "transfer" };
+    case SEGMENT_EXPOSED:
+        return (struct look){ "═", "38;2;0;158;115", "exposed" };
+    case SEGMENT_TRAVEL:
+        return (struct look){ "─", "38;2;0;158;115", "travelling" };
+    default:
+        return (struct look){ "█", "38;2;0;114;178", "compute" };
+    }
+}
+
+/* Where and how lanes are drawn. */
+struct canvas {
+    FILE *out;
+    int label, columns; /* of a rank's name, and of its lane */
+    double scale;       /* seconds of a column */
+    bool has_color;
+};
+
+enum { MARK = 8 }; /* columns behind a lane, for " ◀ last" */
+
+/* Text in lines of so many columns at most, all but the first begin with `indent` blanks. A byte counts as a column. */
+static void write_wrapped(FILE *out, const char *text, int indent, int columns)
+{
+    int at = indent;
+    for (const char *word = text; *word;) {
+        int length = (int)strcspn(word, " ");
+        if (at > indent && at + 1 + length > columns) {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
+        }
+        at += fprintf(out, "%s%.*s", at > indent ? " " : "", length, word);
+        word += length + (word[length] == ' ');
+    }
+    fputc('\n', out);
+}
+
+static void draw_lane(const struct canvas *c, const struct timeline_view *p, int rank, int lane)
+{
+    int before = -1;
+    for (int column = 0; column < c->columns; column++) {
+        int kind = timeline_view_kind(p, rank, lane, column * c->scale, (column + 1) * c->scale);
+        struct look look = look_of(kind);
+        if (c->has_color && kind != before)
+            fprintf(c->out, kind < 0 ? "\033[0m" : "\033[0;%sm", look.color);
+        fputs(kind < 0 ? " " : look.glyph, c->out);
+        before = kind;
+    }
+    if (c->has_color)
+        fputs("\033[0m", c->out);
+}
+
+static bool has_lane(const struct timeline_view *p, int rank, int lane)
+{
+    for (int i = 0; i < p->count; i++)
+        if (p->segments[i].rank == rank && p->segments[i].lane == lane)
+            return true;
+    return false;
+}
+
+/* "  rank 3 ", "  rank 100-1023 "; free it. */
+static char *label_of(const struct collapsed_ranks *fold)
+{
+    return fold->last > fold->first ? memory_text("  rank %d-%d ", fold->first, fold->last)
+                                    : memory_text("  rank %d ", fold->first);
+}
+
+static int widest_label(const struct timeline_view *p)
+{
+    int widest = 0;
+    for (int i = 0; i < p->folds; i++) {
+        char *label = label_of(&p->folded[i]);
+        int width = (int)strlen(label);
+        widest = width > widest ? width : widest;
+        free(label);
+    }
+    return widest;
+}
+
+static void draw_rank(const struct canvas *c, const struct timeline_view *p, const struct collapsed_ranks *fold)
+{
+    char *label = label_of(fold);
+    fprintf(c->out, "%-*s", c->label, label);
+    free(label);
+    draw_lane(c, p, fold->first, 0);
+    fprintf(c->out, "%s\n", fold->first == p->last ? " ◀ last" : "");
+    if (!has_lane(p, fold->first, 1))
+        return;
+    fprintf(c->out, "%*s", c->label, "");
+    draw_lane(c, p, fold->first, 1);
+    fputc('\n', c->out);
+}
+
+static void draw_case(const struct canvas *c, const struct outcome *o, const struct timeline_view *p)
+{
+    int width = c->label + c->columns + MARK;
+    char *title = memory_text("%s: %s", o->name, o->idea);
+    fputs("\n  ", c->out);
+    write_wrapped(c->out, title, 2, width);
+    free(title);
+    for (int i = 0; i < p->folds; i++)
+        draw_rank(c, p, &p->folded[i]);
+    if (p->told) {
+        fprintf(c->out, "%*s", c->label, "");
+        write_wrapped(c->out, p->told, c->label, width);
+    }
+}
+
+/* A round number of milliseconds that divides the scale, which is longer than nothing, into about five. */
+static double tick_of(double milliseconds)
+{
+    double tick = pow(10, floor(log10(milliseconds / 5)));
+    while (milliseconds / tick > 10)
+        tick *= milliseconds / tick > 25 ? 5 : 2;
+    return tick;
+}
+
+static void draw_axis(const struct canvas *c)
+{
+    double length = 1e3 * c->scale * c->columns;
+    if (!(length > 0)) /* nothing took any time */
+        return;
+    double tick = tick_of(length);
+    fprintf(c->out, "%*s", c->label, "");
+    int at = 0;
+    for (int i = 0; i * tick <= length; i++) {
+        int column = (int)lround(i * tick / (1e3 * c->scale));
+        char label[32];
+        int width = snprintf(label, sizeof label, "|%g%s", i * tick, i ? "" : " ms");
+        if (column < at || column + width > c->columns)
+            continue;
+        fprintf(c->out, "%*s%s", column - at, "", label);
+        at = column + width;
+    }
+    fputc('\n', c->out);
+}
+
+static void draw_legend(const struct canvas *c, const struct timeline_view *pictures, int count)
+{
+    static const int order[] = { SPAN_DATA,        SPAN_FORWARD,    SPAN_HOST,      SEGMENT_WAIT,
+                                 SEGMENT_TRANSFER, SEGMENT_EXPOSED, SEGMENT_TRAVEL, SPAN_UPDATE };
+    int at = 0;
+    for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
+        bool is_used = false;
+        for (int i = 0; i < count; i++)
+            for (int j = 0; j < pictures[i].count; j++)
+                is_used |= pictures[i].segments[j].kind == order[k];
+        if (!is_used)
+            continue;
+        struct look look = look_of(order[k]);
+        int width = (int)strlen(look.word) + 6;
+        if (at == 0 || at + width > c->columns + MARK) {
+            fprintf(c->out, "%s%*s", at ? "\n" : "", c->label, "");
+            at = 0;
+        }
+        at += width;
+        if (c->has_color)
+            fprintf(c->out, "\033[%sm%s%s\033[0m %s   ", look.color, look.glyph, look.glyph, look.word);
+        else
+            fprintf(c->out, "%s%s %s   ", look.glyph, look.glyph, look.word);
+    }
+    fputc('\n', c->out);
+}
+
+static void tell_folds(const struct canvas *c, const struct timeline_view *pictures, int count)
+{
+    double share = 0;
+    for (int i = 0; i < count; i++)
+        share = fmax(share, pictures[i].fold);
+    if (!(share > 0))
+        return;
+    char *text =
+        memory_text("Ranks that share a lane look like the first of them, but for %g %% of it at most.", 100 * share);
+    fprintf(c->out, "%*s", c->label, "");
+    write_wrapped(c->out, text, c->label, c->label + c->columns + MARK);
+    free(text);
+}
+
+void lanes_draw(FILE *out, const struct report *report, const char *const *names, struct terminal terminal)
+{
+    enum { PICTURES_MOST = 8, LABEL = 11, LEAST = 20, MOST = 160 };
+    const struct outcome *shown[PICTURES_MOST];
+    struct timeline_view pictures[PICTURES_MOST];
+    struct canvas canvas = { .out = out, .label = LABEL, .has_color = terminal.has_color };
+    int count = 0;
+    double longest = 0;
+    for (; *names && count < PICTURES_MOST; names++) {
+        const struct outcome *o = report_find_case(report, *names);
+        if (!o || o->stats.wrong.count)
+            continue;
+        shown[count] = o;
+        pictures[count] = timeline_view_take(o);
+        int label = widest_label(&pictures[count]);
+        canvas.label = label > canvas.label ? label : canvas.label;
+        longest = fmax(longest, pictures[count++].end);
+    }
+    if (count == 0)
+        return;
+    int columns = terminal.columns - canvas.label - MARK;
+    canvas.columns = columns < LEAST ? LEAST : columns > MOST ? MOST : columns;
+    canvas.scale = longest / canvas.columns;
+    fprintf(out, "\nA typical step, one line per rank%s:\n",
+            report->is_simulated        ? " (simulated)"
+            : report->is_oversubscribed ? " (they share time: more ranks than there is to train on)"
+                                        : "");
+    for (int i = 0; i < count; i++)
+        draw_case(&canvas, shown[i], &pictures[i]);
+    draw_axis(&canvas);
+    draw_legend(&canvas, pictures, count);
+    tell_folds(&canvas, pictures, count);
+    for (int i = 0; i < count; i++)
+        timeline_view_drop(&pictures[i]);
+}
+
+static void put_stretch(struct csv *csv, const char *name, int step, const struct segment *s, int last)
+{
+    csv_text(csv, "case", name);
+    csv_integer(csv, "step", step);
+    csv_integer(csv, "rank", s->rank);
+    csv_integer(csv, "to_rank", last);
+    csv_integer(csv, "lane", s->lane);
+    csv_text(csv, "kind", segment_names[s->kind]);
+    csv_ms(csv, "start_ms", s->start);
+    csv_ms(csv, "end_ms", s->end);
+    csv_integer(csv, "arrived_last", s->late > 0);
+}
+
+static void write_stretches(struct csv *csv, const struct outcome *o, const struct timeline_view *p)
+{
+    for (int i = 0, fold = 0; i < p->count; i++) {
+        const struct segment *s = &p->segments[i];
+        while (p->folded[fold].first != s->rank)
+            fold++;
+        do
+            put_stretch(csv, o->name, p->step, s, p->folded[fold].last);
+        while (csv_end_row(csv));
+    }
+}
+
+void lanes_write(const struct report *report)
+{
+    struct csv csv = report_begin_table(report, "lanes.csv");
+    struct timeline_view *pictures = memory_new((size_t)report->cases, sizeof *pictures);
+    for (int i = 0; i < report->cases; i++) {
+        pictures[i] = timeline_view_take(&report->outcomes[i]);
+        if (pictures[i].told && !report->outcomes[i].stats.wrong.count)
+            fprintf(csv.out, "# told of %s: %s\n", report->outcomes[i].name, pictures[i].told);
+    }
+    for (int i = 0; i < report->cases; i++) {
+        if (!report->outcomes[i].stats.wrong.count)
+            write_stretches(&csv, &report->outcomes[i], &pictures[i]);
+        timeline_view_drop(&pictures[i]);
+    }
+    free(pictures);
+    if (!csv.is_named) { /* of no case there is anything to show: the names alone */
+        put_stretch(&csv, "", 0, &(struct segment){ 0 }, 0);
+        csv_end_row(&csv);
+    }
+}

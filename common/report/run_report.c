@@ -1,0 +1,190 @@
+#include "report/run_report.h"
+
+#include <math.h>
+#include <string.h>
+
+struct csv report_begin_table(const struct report *report, const char *name)
+{
+    struct csv csv = { .out = file_set_begin(report->files, report->folder, name) };
+    fputs(report->preamble, csv.out);
+    return csv;
+}
+
+const struct outcome *report_find_case(const struct report *report, const char *name)
+{
+    for (int i = 0; i < report->cases; i++)
+        if (strcmp(report->outcomes[i].name, name) == 0)
+            return &report->outcomes[i];
+    return NULL;
+}
+
+double report_samples(const struct outcome *outcome)
+{
+    if (outcome->tokens)
+        return outcome->tokens->samples;
+    return outcome->run.batch_size ? run_global_batch(&outcome->run) : (double)NAN;
+}
+
+static double pace(const struct outcome *o)
+{
+    double done = o->tokens ? o->tokens->means.useful : report_samples(o);
+    return done / o->summary.slowest_step / o->run.ranks;
+}
+
+double report_efficiency(const struct report *report, const struct outcome *outcome)
+{
+    const struct outcome *per = outcome->per ? report_find_case(report, outcome->per) : NULL;
+    return per ? pace(outcome) / pace(per) : NAN;
+}
+
+/* The columns of summary.csv, in the order that every lab shares; a lab without such a thing leaves it blank. */
+static void put_summary(struct csv *csv, const struct report *report, const struct outcome *o)
+{
+    const struct case_summary *s = &o->summary;
+    const struct token_means *tokens = o->tokens ? &o->tokens->means : NULL;
+    csv_text(csv, "lab", report->lab);
+    csv_text(csv, "case", o->name);
+    csv_text(csv, "backend", report->backend);
+    csv_text(csv, "platform", report->platform);
+    csv_text(csv, "device", o->device);
+    csv_text(csv, "precision", report->has_only_spans ? "" : run_precision(&o->run));
+    csv_integer(csv, "ranks", o->run.ranks);
+    csv_index(csv, "cores", report->cores ? report->cores : -1);
+    csv_index(csv, "batch_size", o->run.batch_size ? o->run.batch_size : -1);
+    csv_number(csv, "global_batch_size", report_samples(o));
+    csv_integer(csv, "steps", o->stats.steps);
+    csv_integer(csv, "rounds", o->stats.rounds);
+    csv_index(csv, "slowest_rank", s->slowest_rank);
+    csv_ms(csv, "slowest_step_ms", s->slowest_step);
+    csv_ms(csv, "median_step_ms", s->median_step);
+    csv_ms(csv, "p95_step_ms", s->p95_step);
+    csv_ratio(csv, "samples_per_s", report_samples(o) / s->slowest_step);
+    csv_ratio(csv, "useful_tokens_per_s", tokens ? tokens->useful / s->slowest_step : NAN);
+    csv_ratio(csv, "padded_tokens_per_s", tokens ? tokens->padded / s->slowest_step : NAN);
+    csv_number(csv, "padding_ratio", tokens ? tokens->padding_ratio : NAN);
+    csv_ms(csv, "rank_skew_ms", s->rank_skew);
+    csv_number(csv, "rank_token_spread", tokens ? tokens->spread : NAN);
+    csv_ms(csv, "data_ms", s->data);
+    csv_ms(csv, "local_ms", s->local);
+    csv_ms(csv, "host_ms", s->host);
+    csv_ms(csv, "wait_ms", s->wait);
+    csv_ms(csv, "transfer_ms", s->transfer);
+    csv_ms(csv, "exposed_ms", s->exposed);
+    csv_ms(csv, "blog_compute_ms", s->step - s->data);
+    csv_index(csv, "blamed_rank", s->blamed_rank);
+    csv_ms(csv, "blamed_wait_ms", s->blamed_wait);
+    csv_ms(csv, "what_if_ms", s->what_if);
+    csv_ratio(csv, "efficiency", report_efficiency(report, o));
+    csv_ms(csv, "predicted_step_ms", prediction_step(&o->prediction));
+    csv_text(csv, "predicted_kind",
+             report->has_only_spans        ? ""
+             : report->is_modelled         ? "platform"
+             : o->prediction.is_timeshared ? "timeshared"
+                                           : "card");
+    csv_ratio(csv, "vs_baseline", s->vs_baseline.value);
+    csv_ratio(csv, "vs_baseline_low", report->has_intervals ? s->vs_baseline.low : NAN);
+    csv_ratio(csv, "vs_baseline_high", report->has_intervals ? s->vs_baseline.high : NAN);
+    csv_number(csv, "loss", s->loss);
+    csv_text(csv, "numerics", numerics_names[report->is_modelled ? NUMERICS_UNKNOWN : s->numerics]);
+    csv_index(csv, "oversubscribed", report->has_only_spans ? -1 : o->shares_cores);
+    csv_index(csv, "wrong", report->is_modelled && !o->stats.wrong.count ? -1 : o->stats.wrong.count);
+}
+
+static void put_rank(struct csv *csv, const struct outcome *o, int rank)
+{
+    const struct case_stats *t = &o->stats;
+    const struct cell *sum = &t->sum[rank];
+    double steps = t->wrong.count ? (double)NAN : t->steps; /* then there are no times to tell */
+    double last = 0;
+    for (int r = 0; r < t->ranks; r++)
+        last += t->wrong.count ? 0 : t->sum[r].last;
+    csv_text(csv, "case", o->name);
+    csv_integer(csv, "rank", rank);
+    csv_ms(csv, "step_ms", sum->step / steps);
+    csv_ms(csv, "data_ms", sum->phase[SPAN_DATA] / steps);
+    csv_ms(csv, "local_ms", (sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE]) / steps);
+    csv_ms(csv, "host_ms", sum->phase[SPAN_HOST] / steps);
+    csv_ms(csv, "wait_ms", sum->wait / steps);
+    csv_ms(csv, "transfer_ms", sum->transfer / steps);
+    csv_ms(csv, "exposed_ms", sum->exposed / steps);
+    csv_ms(csv, "caused_wait_ms", sum->caused / steps);
+    csv_ms(csv, "queued_ms", o->run.batch_size ? t->queued[rank] / steps : (double)NAN);
+    csv_ms(csv, "blog_compute_ms", (sum->step - sum->phase[SPAN_DATA]) / steps);
+    csv_ratio(csv, "last_share", last > 0 ? sum->last / last : NAN);
+    csv_number(csv, "loss", o->run.batch_size ? t->loss[rank] : (double)NAN);
+    csv_number(csv, "tokens", o->tokens ? o->tokens->useful_of[rank] : NAN);
+    csv_number(csv, "samples",
+               o->tokens           ? o->tokens->samples_of[rank]
+               : o->run.batch_size ? t->samples[rank]
+                                   : (double)NAN);
+    csv_number(csv, "padded_tokens", o->tokens ? o->tokens->padded_of[rank] : NAN);
+}
+
+/* A baseline of somebody else's job may have fewer rounds. */
+static void put_round(struct csv *csv, const struct report *report, const struct outcome *o, int round)
+{
+    const struct case_stats *baseline = &report->outcomes[0].stats;
+    double step = o->stats.wrong.count ? (double)NAN : o->stats.round_step[round];
+    double held_against = round < baseline->rounds && !baseline->wrong.count ? baseline->round_step[round] : NAN;
+    csv_text(csv, "case", o->name);
+    csv_integer(csv, "round", round);
+    csv_ms(csv, "slowest_step_ms", step);
+    csv_ratio(csv, "vs_baseline", held_against > 0 ? step / held_against : NAN);
+}
+
+void report_write_tables(const struct report *report)
+{
+    struct csv csv = report_begin_table(report, "summary.csv");
+    for (int i = 0; i < report->cases; i++)
+        do
+            put_summary(&csv, report, &report->outcomes[i]);
+        while (csv_end_row(&csv));
+
+    csv = report_begin_table(report, "ranks.csv");
+    for (int i = 0; i < report->cases; i++)
+        for (int rank = 0; rank < report->outcomes[i].stats.ranks; rank++)
+            do
+                put_rank(&csv, &report->outcomes[i], rank);
+            while (csv_end_row(&csv));
+
+    csv = report_begin_table(report, "rounds.csv");
+    for (int i = 0; i < report->cases; i++)
+        for (int round = 0; round < report->outcomes[i].stats.rounds; round++)
+            do
+                put_round(&csv, report, &report->outcomes[i], round);
+            while (csv_end_row(&csv));
+}
+
+void report_add_spans(struct csv *csv, const struct timeline *timeline, const char *name)
+{
+    for (int rank = 0; rank < timeline->ranks; rank++)
+        for (int i = 0; i < timeline->count; i++) {
+            const struct span *span = &timeline->spans[rank * timeline->count + i];
+            if (span->step < 0)
+                continue;
+            do {
+                csv_integer(csv, "rank", rank);
+                csv_integer(csv, "round", span->round);
+                csv_text(csv, "case", name);
+                csv_integer(csv, "step", span->step);
+                csv_text(csv, "kind", span_names[span->kind]);
+                csv_index(csv, "sequence", span->sequence);
+                csv_ms(csv, "start_ms", span->start);
+                csv_ms(csv, "entered_ms", span->entered);
+                csv_ms(csv, "end_ms", span->end);
+                csv_integer(csv, "bytes", (long)span->bytes);
+                csv_integer(csv, "progressed", span->progressed);
+                csv_integer(csv, "measured", span->step >= timeline->first_step);
+            } while (csv_end_row(csv));
+        }
+}
+
+int report_typical_step(const struct outcome *o)
+{
+    int every = o->stats.every, windows = o->picture.steps / every, best = 0;
+    for (int window = 1; window < windows; window++) /* the picture is the first round: the tally's first windows */
+        if (fabs(o->stats.slowest[window] - o->summary.median_step) <
+            fabs(o->stats.slowest[best] - o->summary.median_step))
+            best = window;
+    return o->picture.first_step + best * every + every - 1; /* the step in which the window's ranks meet */
+}

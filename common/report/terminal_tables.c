@@ -1,0 +1,280 @@
+#include "report/terminal_tables.h"
+
+#include "base/interference.h"
+#include "base/memory.h"
+#include "base/number.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void put_ms(FILE *out, int width, int decimals, double seconds)
+{
+    if (isnan(seconds))
+        fprintf(out, " %*s", width, "-");
+    else
+        fprintf(out, " %*.*f", width, decimals, 1e3 * seconds);
+}
+
+/* "2.08 [2.02 2.14]"; a ratio whose interval contains 1 is not a finding, and says how fine it could have seen. */
+static void put_ratio(FILE *out, const struct report *report, const struct outcome *o)
+{
+    const struct ratio *r = &o->summary.vs_baseline;
+    char text[40];
+    if (o == report->outcomes)
+        snprintf(text, sizeof text, "1");
+    else if (report->outcomes[0].stats.wrong.count)
+        snprintf(text, sizeof text, "-");
+    else if (!report->has_intervals || isnan(r->low))
+        snprintf(text, sizeof text, "%.2f", r->value);
+    else if (r->low <= 1 && r->high >= 1)
+        snprintf(text, sizeof text, "not resolved +-%.0f%%", 100 * fmax(r->high - 1, 1 - r->low));
+    else
+        snprintf(text, sizeof text, "%.2f [%.2f %.2f]", r->value, r->low, r->high);
+    fprintf(out, " %-19s", text);
+}
+
+/* Which columns there is reason and room for. */
+struct layout {
+    bool has_guess, has_formula, has_pace, has_terms; /* pace: throughput and efficiency */
+    int decimals;                                     /* of all milliseconds, as the shortest step needs */
+};
+
+static void put_case(FILE *out, const struct report *report, const struct outcome *o, struct layout layout)
+{
+    const struct case_summary *s = &o->summary;
+    fprintf(out, "%-20s", o->name);
+    if (o->stats.wrong.count) {
+        fprintf(out, "  WRONG: %d failed check%s, so no speed is shown: %s\n", o->stats.wrong.count,
+                o->stats.wrong.count == 1 ? "" : "s", o->stats.wrong.first);
+        return;
+    }
+    if (layout.has_guess)
+        put_ms(out, 7, layout.decimals, o->guess);
+    if (layout.has_formula)
+        put_ms(out, 8, layout.decimals, prediction_step(&o->prediction));
+    put_ms(out, 9, layout.decimals, s->slowest_step);
+    fputs(o->shares_cores ? "*" : " ", out);
+    put_ratio(out, report, o);
+    if (layout.has_pace) {
+        double efficiency = report_efficiency(report, o);
+        fprintf(out, " %9.0f", (o->tokens ? o->tokens->means.useful : report_samples(o)) / s->slowest_step);
+        if (isnan(efficiency))
+            fprintf(out, " %6s", "-");
+        else
+            fprintf(out, " %5.0f%%", 100 * efficiency);
+    }
+    if (!layout.has_terms) {
+        fputc('\n', out);
+        return;
+    }
+    put_ms(out, 6, layout.decimals, s->data);
+    put_ms(out, 6, layout.decimals, s->local);
+    put_ms(out, 6, layout.decimals, s->wait);
+    put_ms(out, 8, layout.decimals, s->transfer);
+    if (s->blamed_rank >= 0)
+        fprintf(out, "  rank %-2d", s->blamed_rank);
+    else
+        fprintf(out, "  %-7s", "-");
+    fprintf(out, "  %s\n", report->is_modelled ? "" : numerics_names[s->numerics]);
+}
+
+void table_show(FILE *out, const struct report *report, int columns)
+{
+    enum {
+        TERMS_WIDTH = 98,
+        FORMULA_WIDTH = 9,
+        PACE_WIDTH = 17
+    }; /* of a row with its terms; of what it may have more */
+    struct layout layout = { 0 };
+    for (int i = 0; i < report->cases; i++) {
+        int decimals = number_ms_decimals(report->outcomes[i].summary.slowest_step);
+        layout.decimals = decimals > layout.decimals ? decimals : layout.decimals;
+        layout.has_guess |= !isnan(report->outcomes[i].guess);
+        layout.has_formula |= !isnan(prediction_step(&report->outcomes[i].prediction));
+        layout.has_pace |= !isnan(report_efficiency(report, &report->outcomes[i]));
+    }
+    layout.has_terms =
+        columns >= TERMS_WIDTH + (layout.has_formula ? FORMULA_WIDTH : 0) + (layout.has_pace ? PACE_WIDTH : 0);
+    fprintf(out, "\n%-20s", "milliseconds a step");
+    if (layout.has_guess)
+        fprintf(out, " %7s", "you");
+    if (layout.has_formula)
+        fprintf(out, " %8s", "formula");
+    fprintf(out, " %9s  %-19s", report->is_simulated ? "simulated" : "measured",
+            report->has_intervals ? "x baseline [95 %]" : "x baseline");
+    if (layout.has_pace)
+        fprintf(out, " %9s %6s", report->outcomes[0].tokens ? "tokens/s" : "samples/s", "effic.");
+    if (layout.has_terms)
+        fprintf(out, " %6s %6s %6s %8s  %-7s  %s", "data", "local", "wait", "transfer", "blamed",
+                report->has_only_spans ? "" : "numerics");
+    fputc('\n', out);
+    for (int i = 0; i < report->cases; i++)
+        put_case(out, report, &report->outcomes[i], layout);
+    if (layout.has_terms)
+        fputs("data, local, wait, transfer: means over ranks; local = forward, backward, update\n", out);
+    if (report->is_simulated)
+        fprintf(out, "simulated on platform %s; not what this machine takes\n", report->platform);
+    const char *plural = report->cores == 1 ? "" : "s";
+    if (report->is_oversubscribed && report->is_simulated)
+        fprintf(out, "* %d ranks share what %d %s%s can do\n", report->ranks, report->cores, report->trains_on, plural);
+    else if (report->is_oversubscribed)
+        fprintf(out, "* %d ranks share %d %s%s: not what ranks with %ss of their own would take\n", report->ranks,
+                report->cores, report->trains_on, plural, report->trains_on);
+}
+
+/* "+11.0 ms against the formula: +9.0 local, +2.0 transfer", with the terms that make up most of it, all as fine as the
+ * step itself. */
+static void explain_gap(FILE *out, const struct outcome *o)
+{
+    const struct case_summary *s = &o->summary;
+    const struct prediction *p = &o->prediction;
+    const struct {
+        const char *name;
+        double gap;
+    } terms[] = { { "data", s->data - p->data },
+                  { "local", s->local - p->local },
+                  { "host", s->host - p->host },
+                  { "wait", s->wait - p->wait },
+                  { "transfer", s->transfer - p->transfer } };
+    int decimals = number_ms_decimals(s->step);
+    double last_digit = 1e-3 * pow(10, -decimals), gap = s->step - prediction_step(p);
+    gap = fabs(gap) < last_digit / 2 ? 0 : gap; /* shown as nothing, so without a sign */
+    fprintf(out, "%s: %+.*f ms against the formula (%+.0f %%)", o->name, decimals, 1e3 * gap,
+            100 * gap / prediction_step(p));
+    const char *before = ": ";
+    for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
+        if (fabs(terms[i].gap) >= 5 * last_digit) {
+            fprintf(out, "%s%+.*f %s", before, decimals, 1e3 * terms[i].gap, terms[i].name);
+            before = ", ";
+        }
+    fputs(".\n", out);
+}
+
+/* A phase takes one stamp, a collective two. */
+static void explain_stamps(FILE *out, const struct report *report)
+{
+    const struct outcome *o = &report->outcomes[0];
+    int stamps = 0;
+    for (int i = 0; i < o->picture.count; i++) { /* of rank 0 */
+        const struct span *span = &o->picture.spans[i];
+        if (span->step >= o->picture.first_step)
+            stamps += span_is_phase(span) ? 1 : 2;
+    }
+    double per_step = (double)stamps / o->picture.steps;
+    fprintf(out, "Measuring took %.1f stamps a step at %.0f ns: %.4f %% of it.\n", per_step, 1e9 * report->stamp_cost,
+            100 * per_step * report->stamp_cost / o->summary.step);
+}
+
+/* Of the baseline, in which no rank has a helper beside it. Ranks that are more than the cores queue for each other. */
+static void explain_queue(FILE *out, const struct report *report)
+{
+    const struct outcome *baseline = &report->outcomes[0];
+    const struct case_stats *t = &baseline->stats;
+    int worst = 0;
+    for (int rank = 1; rank < t->ranks; rank++)
+        worst = t->queued[rank] > t->queued[worst] ? rank : worst;
+    double share = t->queued[worst] / t->sum[worst].step;
+    if (!interference_is_significant(share) || strcmp(report->trains_on, "core") != 0)
+        return;
+    if (baseline->shares_cores)
+        fprintf(out, "For %.0f %% of %s rank %d was ready, and others had its core.\n", 100 * share, baseline->name,
+                worst);
+    else
+        fprintf(out, "Other programs had rank %d's core for %.0f %% of %s: an idle machine has other numbers.\n", worst,
+                100 * share, baseline->name);
+}
+
+void table_explain(FILE *out, const struct report *report, const char *name)
+{
+    const struct outcome *baseline = &report->outcomes[0], *o = report_find_case(report, name);
+    if (baseline->stats.wrong.count || (o && o->stats.wrong.count))
+        return;
+    fputc('\n', out);
+    explain_gap(out, baseline);
+    if (o && o != baseline)
+        explain_gap(out, o);
+    if (!report->is_simulated) /* there, looking at the clock takes no time */
+        explain_stamps(out, report);
+    explain_queue(out, report);
+    if (o && o != baseline)
+        table_blame(out, report, o);
+}
+
+void table_blame(FILE *out, const struct report *report, const struct outcome *o)
+{
+    const struct outcome *baseline = &report->outcomes[0];
+    const struct case_summary *s = &o->summary;
+    if (isnan(s->wait)) {
+        fputs("Who waited for whom is not known here.\n", out);
+        return;
+    }
+    double share = s->step > 0 ? s->wait / s->step : 0; /* a step may take no time */
+    const char *word = report->is_simulated ? "core" : report->trains_on;
+    if (s->blamed_rank >= 0)
+        fprintf(out, "Of every 100 %s-seconds of %s, %.0f waited for rank %d.\n", word, o->name,
+                100 * s->blamed_wait / (s->step * o->stats.ranks), s->blamed_rank);
+    else
+        fprintf(out, "Of every 100 %s-seconds of %s, %.0f were spent waiting; %s.\n", word, o->name, 100 * share,
+                s->is_too_short ? "so few steps cannot tell a cause from luck" : "no rank stands out as the cause");
+    fprintf(out, "Had every rank been as quick as the median one, its step would take %.*f ms (computed from %s alone)",
+            number_ms_decimals(s->what_if), 1e3 * s->what_if, o->name);
+    bool is_alone = o == baseline;   /* then the case itself is what it is held against */
+    if (baseline->stats.wrong.count) /* no speed is shown of it */
+        fputs(".\n", out);
+    else
+        fprintf(out, ";\n%s %s %.*f ms.\n", is_alone ? "it" : "the baseline",
+                report->is_simulated || is_alone ? "took" : "measured", number_ms_decimals(baseline->summary.step),
+                1e3 * baseline->summary.step);
+}
+
+static int compare_caused(const void *a, const void *b, void *sums)
+{
+    const struct cell *x = (const struct cell *)sums + *(const int *)a,
+                      *y = (const struct cell *)sums + *(const int *)b;
+    if (x->caused > y->caused || x->caused < y->caused)
+        return x->caused > y->caused ? -1 : 1;
+    return *(const int *)a - *(const int *)b;
+}
+
+static void put_rank(FILE *out, const struct case_stats *t, int rank, double meetings, int decimals)
+{
+    const struct cell *sum = &t->sum[rank];
+    double local = sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE];
+    const double terms[] = { sum->step, sum->phase[SPAN_DATA], local,      sum->phase[SPAN_HOST],
+                             sum->wait, sum->transfer,         sum->caused };
+    fprintf(out, "rank %-4d", rank);
+    for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
+        put_ms(out, 8, decimals, terms[i] / t->steps);
+    if (meetings > 0)
+        fprintf(out, " %5.0f%%\n", 100 * sum->last / meetings);
+    else
+        fprintf(out, " %6s\n", "-");
+}
+
+void table_ranks(FILE *out, const struct outcome *o)
+{
+    enum { RANKS_SHOWN = 16 };
+    const struct case_stats *t = &o->stats;
+    int *order = memory_new((size_t)t->ranks, sizeof *order);
+    double meetings = 0;
+    for (int rank = 0; rank < t->ranks; rank++) {
+        order[rank] = rank;
+        meetings += t->sum[rank].last;
+    }
+    int shown = t->ranks;
+    if (t->ranks > RANKS_SHOWN) {
+        qsort_r(order, (size_t)t->ranks, sizeof *order, compare_caused, t->sum);
+        shown = RANKS_SHOWN;
+    }
+    fprintf(out, "\n%-9s %8s %8s %8s %8s %8s %8s %8s %6s\n", "ms a step", "step", "data", "local", "host", "wait",
+            "transfer", "caused", "last");
+    for (int i = 0; i < shown; i++)
+        put_rank(out, t, order[i], meetings, number_ms_decimals(o->summary.slowest_step));
+    if (shown < t->ranks)
+        fprintf(out, "… and %d ranks more, for which the others waited less (ranks.csv)\n", t->ranks - shown);
+    fputs("local: forward, backward, update; caused: waiting of all others that this rank alone is charged with;\n"
+          "last: of the meetings that had a last rank, how many it was\n",
+          out);
+    free(order);
+}

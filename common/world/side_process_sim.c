@@ -1,0 +1,117 @@
+#include "world/side_process_sim.h"
+
+#include "base/die.h"
+#include "launch/platform.h"
+
+#include <simgrid/semaphore.h>
+#include <smpi/smpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { JOBS_MOST = 512 }; /* handed over and not yet done: a collective each, more than can be started */
+
+struct job {
+    void (*work)(void *context, MPI_Comm peers);
+    void *context;
+};
+
+struct side_process {
+    sg_sem_t given, done; /* count jobs */
+    struct job jobs[JOBS_MOST];
+    int given_jobs, taken_jobs, done_jobs; /* the last as far as the rank has asked */
+};
+
+static struct side_process
+    mine[1 + PLATFORM_SIDE_PROCESSES]; /* of this rank, from 1; SMPI gives each process its globals */
+
+/* SimGrid's own waiting: takes no simulated time when there is nothing to wait for. What a process computed before is
+ * charged first, and other processes' work while it waits is not. */
+static void acquire(sg_sem_t semaphore)
+{
+    smpi_bench_end();
+    sg_sem_acquire(semaphore);
+    smpi_bench_begin();
+}
+
+static void release(sg_sem_t semaphore)
+{
+    smpi_bench_end();
+    sg_sem_release(semaphore);
+    smpi_bench_begin();
+}
+
+/* A companion's life. */
+static void serve(struct side_process *companion, MPI_Comm peers)
+{
+    for (;;) {
+        acquire(companion->given);
+        struct job job = companion->jobs[companion->taken_jobs++ % JOBS_MOST];
+        if (!job.work)
+            break;
+        job.work(job.context, peers);
+        release(companion->done);
+    }
+}
+
+MPI_Comm side_process_start(void)
+{
+    int process = 0, processes = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &process);
+    MPI_Comm_size(MPI_COMM_WORLD, &processes);
+    int ranks = processes / (1 + PLATFORM_SIDE_PROCESSES), role = process / ranks;
+    MPI_Comm peers = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, role, process, &peers);
+    enum { GREETING = 1 };
+    if (role == 0) {
+        for (int k = 1; k <= PLATFORM_SIDE_PROCESSES; k++) {
+            struct side_process *companion = &mine[k];
+            *companion = (struct side_process){ .given = sg_sem_init(0), .done = sg_sem_init(0) };
+            MPI_Send(&companion, sizeof companion, MPI_BYTE, k * ranks + process, GREETING, MPI_COMM_WORLD);
+        }
+        MPI_Barrier(peers); /* the ranks begin together */
+        return peers;
+    }
+    struct side_process *companion = NULL;
+    MPI_Recv(&companion, sizeof companion, MPI_BYTE, process % ranks, GREETING, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    serve(companion, peers);
+    MPI_Comm_free(&peers);
+    MPI_Finalize();
+    smpi_exit(STATUS_RIGHT);
+}
+
+void side_process_stop(void)
+{
+    for (int k = 1; k <= PLATFORM_SIDE_PROCESSES; k++)
+        side_process_begin(&mine[k], NULL, NULL);
+}
+
+struct side_process *side_process_engine(void)
+{
+    return &mine[PLATFORM_ENGINES];
+}
+
+struct side_process *side_process_helper(int which)
+{
+    return &mine[PLATFORM_ENGINES + 1 + which];
+}
+
+int side_process_begin(struct side_process *companion, void (*work)(void *context, MPI_Comm peers), void *context)
+{
+    companion->jobs[companion->given_jobs % JOBS_MOST] = (struct job){ work, context };
+    release(companion->given);
+    return companion->given_jobs++;
+}
+
+void side_process_end(struct side_process *companion, int job)
+{
+    for (; companion->done_jobs <= job; companion->done_jobs++)
+        acquire(companion->done);
+}
+
+bool side_process_helps(void)
+{
+    bool helps = false;
+    for (int i = 0; i < PLATFORM_HELPERS; i++)
+        helps |= side_process_helper(i)->given_jobs > side_process_helper(i)->done_jobs;
+    return helps;
+}

@@ -1,0 +1,105 @@
+/* What every MPI does alike, a simulated one too. Start, end and time are the backend's: world_mpi.c. */
+#include "world/world.h"
+#include "world/world_mpi.h"
+
+#include "base/die.h"
+#include "base/memory.h"
+#include "launch/flight_recorder.h"
+#include "world/hosts.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+int world_rank(const struct world *world)
+{
+    return world->rank;
+}
+
+int world_size(const struct world *world)
+{
+    return world->size;
+}
+
+int world_cores(const struct world *world)
+{
+    return world->cores;
+}
+
+void world_exit(struct world *world)
+{
+    world_close(world);
+    exit(STATUS_RIGHT);
+}
+
+struct flight_recorder *world_recorder(const struct world *world)
+{
+    return world->recorder;
+}
+
+void world_set_timeout(struct world *world, double seconds)
+{
+    flight_recorder_set_timeout(world->recorder, seconds);
+}
+
+void world_heartbeat(struct world *world)
+{
+    flight_recorder_heartbeat(world->recorder);
+}
+
+void world_trains_on(struct world *world, int cores)
+{
+    world->cores = cores;
+}
+
+struct world *world_first(struct world *world, int n)
+{
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_split(world->comm, world->rank < n ? 0 : MPI_UNDEFINED, world->rank, &comm);
+    if (comm == MPI_COMM_NULL)
+        return NULL;
+    struct world *part = memory_new(1, sizeof *part);
+    *part = (struct world){ .comm = comm,
+                            .rank = world->rank,
+                            .size = n,
+                            .cores = world->cores,
+                            .recorder = world->recorder,
+                            .cores_here = world->cores_here };
+    if (world->hosts)
+        hosts_find(part);
+    return part;
+}
+
+void world_leave(struct world *part)
+{
+    hosts_leave(part);
+    MPI_Comm_free(&part->comm);
+    free(part);
+}
+
+void world_barrier(struct world *world)
+{
+    MPI_Barrier(world->comm);
+}
+
+void world_broadcast(struct world *world, void *bytes, size_t count)
+{
+    MPI_Bcast(bytes, (int)count, MPI_BYTE, 0, world->comm);
+}
+
+void world_gather(struct world *world, const void *mine, size_t count, void *all)
+{
+    if (count > INT_MAX)
+        die(STATUS_WRONG, "%zu bytes of records are too many for one gather; use fewer --steps", count);
+    MPI_Gather(mine, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, 0, world->comm);
+}
+
+void world_allgather(struct world *world, const void *mine, size_t count, void *all)
+{
+    MPI_Allgather(mine, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, world->comm);
+}
+
+const char *world_about(void)
+{
+    const char *about = world_property("about");
+    return about ? about : "its file does not say what it is";
+}

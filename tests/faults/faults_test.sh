@@ -1,0 +1,245 @@
+#!/usr/bin/env bash
+# usage: faults_test.sh LAB FOLDER mpi|sim|nccl|foreign [LIBRARY]: a rank dies, hangs, somebody presses Ctrl-C: does the lab 01_straggler end in time,
+# say so in one line, leave no process and no shared memory behind, and keep the results of an earlier run? `foreign`: under an
+# mpirun that is not ours, also with a library that keeps a rank from its end (sabotage_end.c). Works in FOLDER/faults.
+set -uo pipefail
+
+lab=$(realpath "$1")
+folder=$(realpath "$2")/faults
+backend=$3
+# shellcheck source=tests/faults/faults.sh
+source "$(dirname "$0")/faults.sh"
+results=$folder/results # in the words or the environment of every process of a run: that is how they are found
+summary=$results/01_straggler/summary.csv processes_of_ranks=3
+if [[ $backend == sim ]]; then # all simulated ranks live in one process
+    summary=$results/platforms/dedicated-cores/01_straggler/summary.csv processes_of_ranks=1
+fi
+# Of real ranks the board tells who is missing, and who waits where.
+gone='rank 2 \(process [0-9]+\) is gone' first_gone='rank 0 \(process [0-9]+\) is gone' absent='rank 2 \(process [0-9]+\) is stopped'
+[[ $backend != sim ]] || gone='' first_gone='' absent=''
+deadline=$((7 * patience)) short_deadline=$((5 * patience)) # seconds: once ranks train, and until they have joined
+late="$deadline s.*$absent.*--deadline-s" died='signal 9'
+job=(--backend "${backend/foreign/mpi}" --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --out "$results")
+run=("$lab" --ranks 3 "${job[@]}") killed_status=1
+if [[ $backend == foreign ]]; then # mpirun speaks too, and ends as the rank that was killed
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 RES_OPTIONS='timeout:1 attempts:1' OPENBLAS_NUM_THREADS=1
+    run=(mpirun --oversubscribe --bind-to none -np 3 "$lab" "${job[@]}") killed_status=137 died=''
+fi
+# Who waits for a GPU watches the others, and gives up in half the time.
+[[ $backend != nccl ]] || late="(gives up: nothing came for [0-9.]* s|$deadline s).*$absent" died='(has died|signal 9)'
+failed=0
+
+complain() # TEXT: about the fault at hand
+{
+    printf 'FAILED %s: %s\n' "$fault" "$1"
+    failed=1
+}
+
+trap end_processes EXIT
+
+launch() # ARGUMENT...: a long run
+{
+    : >"$folder/err" # or the words of the run before may be taken for this one's
+    # A script's background jobs ignore Ctrl-C unless told otherwise.
+    env --default-signal=INT "${run[@]}" --seconds 30 "$@" </dev/null >"$folder/out" 2>"$folder/err" &
+    supervisor=$!
+}
+
+# Starts a long run and returns once its ranks are training: `supervisor`, `launcher` and `ranks` are their processes.
+start() # ARGUMENT...
+{
+    launch "$@"
+    local began
+    began=$(now_ms)
+    while ! grep -q 'round 1 of' "$folder/err"; do # another run on this machine may have to end first
+        if [[ ! -d /proc/$supervisor ]] || (($(now_ms) - began > 600000 * patience)); then
+            complain "the run did not start: $(<"$folder/err")"
+            end_processes
+            return 1
+        fi
+        sleep 0.05
+    done
+    find_ranks
+    if ((${#ranks[@]} != processes_of_ranks)); then
+        complain "${#ranks[@]} ranks below the launcher, not $processes_of_ranks"
+        end_processes
+        return 1
+    fi
+    [[ $backend == @(sim|foreign) || $(shared_memory) == *_segment* ]] || complain "shares no memory where it is looked for"
+    lines_before=$(wc -l <"$folder/err")
+    struck_ms=$(now_ms)
+}
+
+# After the fault: the supervisor ends with STATUS within SECONDS, having said one line that holds TEXT.
+ends() # STATUS SECONDS TEXT
+{
+    local said status elapsed
+    while [[ -d /proc/$supervisor ]] && (($(now_ms) - struck_ms < $2 * 1000 * patience)); do
+        sleep 0.05
+    done
+    elapsed=$(($(now_ms) - struck_ms))
+    if [[ -d /proc/$supervisor ]]; then
+        complain "no end after $2 s"
+        kill -KILL "$supervisor"
+    fi
+    wait "$supervisor"
+    status=$?
+    # Progress may have gone on. Under a launcher that is not ours all that it says comes too.
+    said=$(tail -n +$((lines_before + 1)) "$folder/err" | tr -d '\0' | grep -av ': round [0-9]')
+    [[ $backend != foreign ]] || said=$(grep -a "^$(basename "$lab"): " <<<"$said")
+    printf '%-24s %5d ms, status %d: %s\n' "$fault" "$elapsed" "$status" "$said"
+    ((status == $1)) || complain "status $status, not $1"
+    (($(grep -c . <<<"$said") == 1)) || complain "not one line"
+    [[ $said =~ $3 ]] || complain "does not say '$3'"
+}
+
+nothing_is_left()
+{
+    local left
+    left=$(processes)
+    if [[ $left ]]; then
+        complain "processes left behind: $(ps -o pid,stat,args -p "${left//$'\n'/,}" 2>/dev/null || echo "$left")"
+        end_processes
+    fi
+    [[ ! $(shared_memory) ]] || complain "shared memory left behind: $(shared_memory)"
+    [[ $(whole_files) == "$earlier" ]] ||
+        complain "the earlier results were changed: $(diff <(echo "$earlier") <(whole_files))"
+}
+
+no_half_file_is_left()
+{
+    local half
+    half=$(half_files)
+    [[ ! $half ]] || complain "half files left behind: $half"
+    find "$results" -name '.*.tmp' -delete # each fault answers for its own
+}
+
+rm -rf "$folder"
+mkdir -p "$folder"
+
+fault="an earlier run"
+"${run[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err"
+status=$?
+((status != 77)) || { cat "$folder/err"; exit 77; }
+((status == 0)) || complain "status $status: $(<"$folder/err")"
+[[ -s $summary ]] || complain "no summary.csv"
+earlier=$(whole_files)
+no_half_file_is_left
+((failed)) && exit 1
+
+fault="a rank is killed"
+if start; then
+    kill -KILL "${ranks[-1]}"
+    ends "$killed_status" 10 "$died.*$gone"
+    nothing_is_left
+    no_half_file_is_left
+fi
+
+fault="the first rank is killed" # it is the one that writes
+if start; then
+    kill -KILL "${ranks[0]}"
+    ends "$killed_status" 10 "$died.*$first_gone"
+    nothing_is_left
+    no_half_file_is_left
+fi
+
+fault="a rank hangs"
+if start --deadline-s $deadline; then
+    kill -STOP "${ranks[-1]}"
+    ends 1 22 "$late"
+    nothing_is_left
+    no_half_file_is_left
+fi
+
+if [[ $backend == @(mpi|foreign) ]]; then
+    fault="a rank hangs before it joins"
+    launch --deadline-s $short_deadline
+    began=$(now_ms)
+    until find_ranks && ((${#ranks[@]} == processes_of_ranks)) || (($(now_ms) - began > 600000 * patience)); do :; done
+    kill -STOP "${ranks[1]}"
+    lines_before=0 struck_ms=$(now_ms)
+    end_launcher $((60 * patience))
+    printf '%-24s %5d ms, status %d\n' "$fault" $(($(now_ms) - struck_ms)) "$status"
+    [[ $status == 1 || ($backend == foreign && $status == 137) ]] || complain "status $status, not 1"
+    ! ranks_live || complain "ranks are still there"
+    (($(now_ms) - struck_ms < 60000 * patience)) || complain "no end in time"
+    grep -q "$short_deadline s.*--deadline-s" "$folder/err" || complain "does not say so: $(<"$folder/err")"
+    nothing_is_left
+fi
+
+if [[ $backend == foreign ]]; then
+    fault="nobody hears a rank" # whose words go into a pipe that is closed: it ends as it would have
+    timeout -k 5 $((60 * patience)) mpirun --oversubscribe --bind-to none -np 3 bash -c 'out=$1 asleep=$2 && shift 2
+        ((OMPI_COMM_WORLD_RANK != 1)) || exec sleep "$asleep"
+        "$@" 2> >(exec true)
+        echo $? >"$out.$OMPI_COMM_WORLD_RANK"
+        exit 1' rank "$folder/status" $((3 * short_deadline)) "$lab" "${job[@]}" --deadline-s $short_deadline </dev/null >"$folder/out" 2>"$folder/err"
+    [[ "$(cat "$folder"/status.[02] 2>/dev/null)" =~ ^1($'\n'1)?$ ]] || complain "status $(cat "$folder"/status.*), not 1"
+    nothing_is_left
+fi
+
+if [[ ${4-} && ! ${ASAN_OPTIONS-}${TSAN_OPTIONS-} ]]; then # (sanitizers want to be loaded first)
+    fault="a rank hangs at the end"
+    began=$(now_ms)
+    LD_PRELOAD=$(realpath "$4") "${run[@]}" --rounds 1 --deadline-s $short_deadline </dev/null >"$folder/out" 2>"$folder/err" &
+    supervisor=$!
+    until find_ranks && ((${#ranks[@]} == processes_of_ranks)) || (($(now_ms) - began > 60000 * patience)); do sleep 0.05; done
+    end_launcher $((90 * patience))
+    ! ranks_live || complain "ranks are still there"
+    printf '%-24s %5d ms, status %d: %s\n' "$fault" $(($(now_ms) - began)) "$status" "$(grep 'no sign' "$folder/err")"
+    grep -q "no sign of life for $short_deadline s.*this run's results are whole and in place" "$folder/err" || complain "does not say so: $(<"$folder/err")"
+    earlier=$(whole_files)
+    nothing_is_left
+fi
+
+if [[ $backend == @(nccl|foreign) ]]; then # the rest is the frame's, whatever sums
+    ((failed)) || echo "Every fault ended in time and left nothing behind."
+    exit "$failed"
+fi
+
+fault="Ctrl-C"
+if start; then
+    kill -INT "$supervisor"
+    ends 130 10 'stopped'
+    nothing_is_left
+    no_half_file_is_left
+fi
+
+fault="the launcher is killed"
+if start; then
+    kill -KILL "$launcher"
+    ends 1 10 'signal 9'
+    nothing_is_left
+    no_half_file_is_left
+fi
+
+fault="the supervisor is killed" # nobody is left to speak or to tidy up, but the ranks must not run on
+if start; then
+    disown "$supervisor" # or bash tells of its death
+    kill -KILL "$supervisor"
+    while [[ $(processes) ]] && (($(now_ms) - struck_ms < 10000 * patience)); do
+        sleep 0.05
+    done
+    printf '%-24s %5d ms\n' "$fault" $(($(now_ms) - struck_ms))
+    killed_supervisor=$supervisor supervisor=nobody # what it shared goes with the next run
+    nothing_is_left
+fi
+
+fault="an odd parent" # one that ignores the signals of its children, and leaves a child behind that is none of ours
+bash -c 'sleep 100 & echo $! >"$1"; shift; exec env --ignore-signal=CHLD "$@"' odd "$folder/stranger" \
+    timeout -k 5 $((120 * patience)) "${run[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" ||
+    complain "status $?: $(<"$folder/err")"
+bash -c 'sleep 100 & echo $! >"$1"; shift; exec "$@"' odd "$folder/stranger2" \
+    "${run[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" || complain "status $?: $(<"$folder/err")"
+for stranger in "$folder/stranger" "$folder/stranger2"; do
+    kill "$(<"$stranger")" 2>/dev/null || complain "a process that was not ours is gone"
+done
+
+fault="a later run" # the folder is as good as before
+"${run[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" || complain "status $?: $(<"$folder/err")"
+
+supervisor=$killed_supervisor earlier=$(whole_files)
+nothing_is_left
+
+((failed)) || echo "Every fault ended in time and left nothing behind."
+exit "$failed"

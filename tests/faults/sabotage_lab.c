@@ -1,0 +1,193 @@
+/* A lab that goes wrong to order: the linker hands what the step is made of to us (-Wl,--wrap), and the environment says
+ * what becomes of it.
+ *
+ *     SABOTAGE=WHAT         one of the words below; honest without
+ *     SABOTAGE_RANK=R       on this rank; on all without
+ *     SABOTAGE_CALL=N       the n-th sum of the gradients, from 0 on; of an early end, the n-th that is started
+ *     SABOTAGE_FLOATS=N     how many elements a sum of the gradients has */
+#include "collective/engine.h"
+#include "device/device.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    int rank;
+    int sums, started; /* of gradients, so far */
+} here;
+
+static bool is_asked(const char *what)
+{
+    const char *asked = getenv("SABOTAGE"), *rank = getenv("SABOTAGE_RANK");
+    return asked && strcmp(asked, what) == 0 && (!rank || atoi(rank) == here.rank);
+}
+
+static bool is_call(int call)
+{
+    const char *asked = getenv("SABOTAGE_CALL");
+    return asked && atoi(asked) == call;
+}
+
+/* One bit of one element, in the middle; or the element. */
+static void flip(const void *memory, size_t count)
+{
+    uint32_t bits;
+    uint32_t *at = (uint32_t *)(uintptr_t)memory + count / 2;
+    device_fetch(&bits, at, sizeof bits);
+    bits ^= 1u << 21;
+    device_put(at, &bits, sizeof bits);
+}
+
+static void spoil(const void *memory)
+{
+    const float nan = NAN;
+    device_put((float *)(uintptr_t)memory, &nan, sizeof nan);
+}
+
+/* --- sums ------------------------------------------------------------------------------------------------------- */
+
+static bool is_gradients(const struct sum *sum)
+{
+    const char *floats = getenv("SABOTAGE_FLOATS");
+    return floats && sum->step >= 0 && sum->count == (size_t)atol(floats);
+}
+
+/* Memory beside; one is enough for all. */
+static float *aside;
+
+/* What this rank sent: a sum in place has put it aside before. */
+static const float *own_terms(const struct sum *sum)
+{
+    return sum->send == sum->receive ? aside : sum->send;
+}
+
+static void put_aside(const struct sum *sum)
+{
+    if (!aside)
+        aside = device_new(sum->count, sizeof *aside);
+    device_copy(aside, sum->send, sum->count);
+}
+
+static void before_sum(const struct sum *sum)
+{
+    if (is_asked("lost"))
+        put_aside(sum);
+    if (is_asked("flip-gradient"))
+        flip(sum->send, sum->count);
+    if (is_asked("nan-gradient"))
+        spoil(sum->send);
+}
+
+static void after_sum(const struct sum *sum)
+{
+    if (is_asked("flip-sum"))
+        flip(sum->receive, sum->count);
+    if (is_asked("lost"))
+        device_copy(sum->receive, own_terms(sum), sum->count);
+}
+
+void __real_engine_sum(struct engine *engine, const struct sum *sum);
+void __wrap_engine_sum(struct engine *engine, const struct sum *sum);
+void __wrap_engine_sum(struct engine *engine, const struct sum *sum)
+{
+    bool is_hit = is_gradients(sum) && is_call(here.sums++);
+    if (is_hit)
+        before_sum(sum);
+    __real_engine_sum(engine, sum);
+    if (is_hit)
+        after_sum(sum);
+}
+
+/* A sum that ends before it is there: what comes later goes elsewhere. */
+void __real_engine_start(struct engine *engine, int slot, const struct sum *sum);
+void __wrap_engine_start(struct engine *engine, int slot, const struct sum *sum);
+void __wrap_engine_start(struct engine *engine, int slot, const struct sum *sum)
+{
+    struct sum elsewhere = *sum;
+    if (is_gradients(sum) && is_call(here.started++) && is_asked("early")) {
+        put_aside(sum);
+        elsewhere.send = elsewhere.receive = aside;
+    }
+    __real_engine_start(engine, slot, &elsewhere);
+}
+
+/* A call that is not made. */
+void __real_collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive,
+                           size_t count);
+void __wrap_collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive,
+                           size_t count);
+void __wrap_collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive, size_t count)
+{
+    static int calls;
+    const char *floats = getenv("SABOTAGE_FLOATS");
+    bool is_hit = floats && count == (size_t)atol(floats) && is_call(calls++) && is_asked("skip");
+    if (!is_hit)
+        __real_collective_sum(collective, wire, send, receive, count);
+}
+
+/* --- kernels ---------------------------------------------------------------------------------------------------- */
+
+void __real_device_open(int place, enum precision precision);
+void __wrap_device_open(int place, enum precision precision);
+void __wrap_device_open(int place, enum precision precision)
+{
+    here.rank = place;
+    __real_device_open(place, precision);
+}
+
+void __real_device_multiply(float *out, const float *x, const float *w, int B, int N, int K);
+void __wrap_device_multiply(float *out, const float *x, const float *w, int B, int N, int K);
+void __wrap_device_multiply(float *out, const float *x, const float *w, int B, int N, int K)
+{
+    if (!is_asked("no-product"))
+        __real_device_multiply(out, x, w, B, N, K);
+}
+
+void __real_device_multiply_back(float *out, const float *y, const float *w, int B, int N, int K);
+void __wrap_device_multiply_back(float *out, const float *y, const float *w, int B, int N, int K);
+void __wrap_device_multiply_back(float *out, const float *y, const float *w, int B, int N, int K)
+{
+    if (!is_asked("no-backward"))
+        __real_device_multiply_back(out, y, w, B, N, K);
+}
+
+void __real_device_multiply_outer(float *out, const float *x, const float *y, int B, int N, int K);
+void __wrap_device_multiply_outer(float *out, const float *x, const float *y, int B, int N, int K);
+void __wrap_device_multiply_outer(float *out, const float *x, const float *y, int B, int N, int K)
+{
+    if (!is_asked("no-gradient"))
+        __real_device_multiply_outer(out, x, y, B, N, K);
+}
+
+void __real_device_cross_entropy(double *loss, float *logits, const float *bias, const int32_t *labels, int B, int N,
+                                 float scale);
+void __wrap_device_cross_entropy(double *loss, float *logits, const float *bias, const int32_t *labels, int B, int N,
+                                 float scale);
+void __wrap_device_cross_entropy(double *loss, float *logits, const float *bias, const int32_t *labels, int B, int N,
+                                 float scale)
+{
+    const double nan = (double)NAN;
+    __real_device_cross_entropy(loss, logits, bias, labels, B, N, scale);
+    if (is_asked("nan-loss") && is_call(here.sums)) {
+        device_wait();
+        device_put(loss, &nan, sizeof nan);
+    }
+}
+
+void __real_device_adamw(float *p, float *m, float *v, const float *g, size_t count, const struct adamw_rates *rates);
+void __wrap_device_adamw(float *p, float *m, float *v, const float *g, size_t count, const struct adamw_rates *rates);
+void __wrap_device_adamw(float *p, float *m, float *v, const float *g, size_t count, const struct adamw_rates *rates)
+{
+    if (is_asked("no-update"))
+        return;
+    if (is_asked("drift") && is_call(here.sums - 1)) { /* a step that this rank alone takes with other rates */
+        struct adamw_rates other = *rates;
+        other.rate *= 1.01f;
+        __real_device_adamw(p, m, v, g, count, &other);
+        return;
+    }
+    __real_device_adamw(p, m, v, g, count, rates);
+}

@@ -1,0 +1,218 @@
+#!/usr/bin/env bash
+# usage: gpu_modes_test.sh LAB FOLDER: does the lab 01_straggler find GPUs, choose what its ranks train on, and refuse what
+# cannot be had? Needs no GPU: the programs for GPUs are scripts that tell how they were called. Works in FOLDER/gpu_modes.
+set -uo pipefail
+
+# shellcheck source=tests/support/frame.sh
+source "$(dirname "$0")/../support/frame.sh"
+
+lab=$(realpath "$1")
+folder=$(realpath "$2")/gpu_modes
+export LOCKSTEP_GPU_PROGRAMS="$folder/a path with spaces"
+
+# The first mpirun on the path tells how it was called and what the ranks were told, and ends as a job that cannot run.
+# shellcheck disable=SC2016 # the scripts' variables, not ours
+make_programs()
+{
+    local program
+    rm -rf "$folder"
+    mkdir -p "$folder/bin" "$LOCKSTEP_GPU_PROGRAMS"/{nccl,cuda}
+    cd "$folder" || exit 1
+    printf '#!/bin/sh\n%s\n' "echo \"\$@\" >>'$folder/called'" \
+        "printf %s \"\$LOCKSTEP_ARGUMENTS\" | tr '\\037' ' ' >>'$folder/called'" \
+        "echo \"cores \$LOCKSTEP_CORES\" >>'$folder/called'" 'exit 77' >bin/mpirun
+    printf '#!/bin/sh\ncat %s\nexit $(cat %s)\n' "'$folder/gpus'" "'$folder/status'" \
+        >"$LOCKSTEP_GPU_PROGRAMS/nccl/describe_gpus"
+    for program in nccl/01_straggler cuda/01_straggler; do
+        printf '#!/bin/sh\necho "%s $*"\n' "$program" >"$LOCKSTEP_GPU_PROGRAMS/$program"
+    done
+    chmod +x bin/* "$LOCKSTEP_GPU_PROGRAMS"/*/*
+}
+
+# Of the machine from now on: so many GPUs, or why there are none.
+gpus() # COUNT
+{
+    local i
+    for ((i = 0; i < $1; i++)); do
+        echo "$i;NVIDIA Fake 9000;00000000:0$i:00.0"
+    done >gpus
+    echo 0 >status
+    (($1 > 0)) || no_gpu "built with CUDA, no usable device (no driver)"
+}
+
+no_gpu() # WHY
+{
+    echo "$1" >gpus
+    echo 77 >status
+}
+
+run() # STATUS ARGUMENT...: `said` is what it wrote
+{
+    rm -rf called results
+    # It may wait for another run on this machine.
+    exits "$1" env "PATH=$folder/bin:$PATH" timeout $((250 * patience)) "$lab" --out results "${@:2}"
+}
+
+# Ranks are started, and run build/bin's own program, or nccl's or cuda's.
+starts() # PROGRAM RANKS ARGUMENT...
+{
+    local program=$1 ranks=$2 path="$LOCKSTEP_GPU_PROGRAMS/$1/01_straggler"
+    shift 2
+    run 77 --ranks "$ranks" "$@"
+    [[ $program != own ]] || path=$lab
+    grep -qxE -- "-np $ranks .* ?$path" called || complain "$*: it should have started $path"
+    grep -qxF -- "--out results --ranks $ranks${*:+ $*} cores $cores" called || complain "$*: ranks were told something else"
+    [[ $program == own ]] || grep -qF -- "--oversubscribe --bind-to none" called || complain "$*: ranks are bound to cores"
+    [[ $program != own || $said != *GPU* ]] || complain "$*: GPUs are mentioned"
+}
+
+# One line, and nothing is started.
+refuses() # STATUS TEXT ARGUMENT...
+{
+    local status=$1 text=$2
+    shift 2
+    run "$status" "$@"
+    says "01_straggler: $text"
+    [[ $said != *$'\n'* ]] || complain "$*: more than one line"
+    [[ ! -e called ]] || complain "$*: ranks were started"
+    [[ ! -e results ]] || complain "$*: a folder for results was made"
+}
+
+test_choice()
+{
+    gpus 4
+    starts nccl 4
+    says "4 GPUs here (the first: NVIDIA Fake 9000) for 4 ranks: each has its own, and they meet by NCCL. --device cpu leaves"
+    starts nccl 2 --backend auto --device cuda
+    starts nccl 4 --backend nccl --precision bf16
+    starts nccl 4 --share-gpu
+    says "each has its own"
+    starts cuda 4 --backend mpi --device cuda
+    says "they meet by MPI, through the host."
+    starts own 1 --backend mpi
+    starts own 1 --device cpu
+    starts own 1 --backend mpi --device cpu
+
+    gpus 1
+    starts nccl 1 --precision tf32
+    says "1 GPU here (NVIDIA Fake 9000) for 1 rank: it has nobody to meet."
+    starts cuda 4
+    says "1 GPU here (NVIDIA Fake 9000) for 4 ranks: they meet by MPI, through the host. --device cpu leaves GPUs alone."
+    starts cuda 4 --device cuda --algorithm linear
+    starts cuda 2 --backend mpi --device cuda --precision tf32
+    starts nccl 2 --share-gpu
+    says "they share and meet by NCCL all the same, to show correctness only."
+    starts nccl 2 --backend nccl --share-gpu --device cuda
+    refuses 77 "--backend nccl: 4 ranks need 4 GPUs and there is 1; --backend mpi --device cuda stages all-reduces through the host, --share-gpu shows correctness only" \
+        --backend nccl
+    refuses 2 "--algorithm is MPI's choice, and NCCL makes its own; leave it out" --ranks 1 --algorithm linear
+    gpus 2
+    refuses 77 "--backend nccl: 3 ranks need 3 GPUs and there are 2;" --backend nccl --ranks 3
+}
+
+test_none()
+{
+    local why="built with CUDA, no usable device (no driver)"
+    gpus 0
+    starts own 1
+    refuses 77 "--backend nccl: $why" --backend nccl
+    refuses 77 "--share-gpu: $why" --share-gpu
+    refuses 77 "--device cuda: $why" --device cuda
+    refuses 77 "--device cuda: $why" --device cuda --backend mpi --precision tf32
+    refuses 2 "--precision tf32 is of matrix products on a GPU; leave it out: $why" --precision tf32
+    no_gpu "describe_gpus: error while loading shared libraries: libnccl.so.2: cannot open shared object file"
+    refuses 77 "--device cuda: describe_gpus: error while loading shared libraries: libnccl.so.2" --device cuda
+    : >gpus
+    refuses 77 "--device cuda: describe_gpus of this build ended without a word" --device cuda
+    starts own 1
+    gpus 1
+    echo 139 >status # it listed some, and then crashed
+    starts own 1
+
+    LOCKSTEP_GPU_PROGRAMS=$folder/nowhere
+    starts own 1
+    refuses 77 "--backend nccl: this build was made without CUDA (install NVIDIA's CUDA Toolkit and NCCL" --backend nccl
+    refuses 2 "--precision bf16 is of matrix products on a GPU; leave it out: this build was made without" --precision bf16
+    LOCKSTEP_GPU_PROGRAMS="$folder/a path with spaces"
+    gpus 1
+    mv "$LOCKSTEP_GPU_PROGRAMS/cuda/01_straggler" elsewhere
+    run 77 --ranks 4
+    says "$LOCKSTEP_GPU_PROGRAMS/cuda/01_straggler cannot be started: No such file or directory; build again"
+    mv elsewhere "$LOCKSTEP_GPU_PROGRAMS/cuda/01_straggler"
+}
+
+test_contradictions()
+{
+    gpus 4
+    local asked simulated
+    for asked in "--device cuda" "--share-gpu" "--precision tf32"; do
+        for simulated in "--backend sim" "--platform two_hosts" "--membus 2"; do
+            # shellcheck disable=SC2086 # words, both
+            refuses 2 "${simulated/sim/sim simulates}" $asked $simulated
+            says "; leave out $asked"
+        done
+    done
+    refuses 2 "--platform two_hosts is a simulated machine; leave out --backend nccl" --platform two_hosts --backend nccl
+    refuses 2 "--membus 2 is of simulated cores; leave out --backend nccl" --membus 2 --backend nccl
+    refuses 2 "--backend nccl is of GPUs; leave out --device cpu" --backend nccl --device cpu
+    refuses 2 "--share-gpu is of GPUs; leave out --device cpu" --share-gpu --device cpu
+    refuses 2 "--share-gpu is of NCCL; leave out --backend mpi" --share-gpu --backend mpi --device cuda
+    refuses 2 "--precision tf32 is of matrix products on a GPU; leave it out, or add --device cuda" --precision tf32 \
+        --backend mpi
+    refuses 2 "--precision bf16 is of matrix products on a GPU; leave it out, or leave out --device cpu" --precision bf16 \
+        --device cpu
+}
+
+# A rank of another launcher becomes the program for GPUs, with the words it was given.
+becomes() # PROGRAM RANKS ARGUMENT...
+{
+    local program=$1
+    export OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=$2
+    shift 2
+    run 0 "$@"
+    unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE
+    [[ $said == "$program/01_straggler --out results${*:+ $*}" ]] || complain "$*: it should have become $program's"
+}
+
+test_other_launchers()
+{
+    gpus 2
+    becomes nccl 2 --backend nccl --seed 7
+    becomes nccl 2 --device cuda
+    becomes nccl 4 --share-gpu
+    becomes cuda 4 --device cuda --precision bf16
+    becomes cuda 2 --device cuda --backend mpi
+    export OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4
+    refuses 77 "--backend nccl: 4 ranks need 4 GPUs and there are 2;" --backend nccl
+    refuses 2 "--backend nccl is of GPUs; leave out --device cpu" --backend nccl --device cpu
+    refuses 2 "--precision tf32 is of matrix products on a GPU; under mpirun or srun add --device cuda" --precision tf32
+    gpus 0
+    refuses 77 "--backend nccl: built with CUDA, no usable device (no driver)" --backend nccl
+    OMPI_COMM_WORLD_RANK=1
+    run 77 --backend nccl
+    [[ -z $said ]] || complain "a second rank speaks too"
+
+    # The program for cores in the other one's place must not become itself for ever.
+    gpus 4
+    OMPI_COMM_WORLD_RANK=0
+    cp "$LOCKSTEP_GPU_PROGRAMS/nccl/01_straggler" kept
+    cp "$lab" "$LOCKSTEP_GPU_PROGRAMS/nccl/01_straggler"
+    refuses 77 "$LOCKSTEP_GPU_PROGRAMS/nccl/01_straggler is the program for cores; build again" --backend nccl
+    ln -sf "$lab" "$LOCKSTEP_GPU_PROGRAMS/nccl/01_straggler"
+    refuses 77 "$LOCKSTEP_GPU_PROGRAMS/nccl/01_straggler is the program for cores; build again" --backend nccl
+    rm "$LOCKSTEP_GPU_PROGRAMS/nccl/01_straggler"
+    refuses 77 "$LOCKSTEP_GPU_PROGRAMS/nccl/01_straggler cannot be started" --backend nccl
+    cp kept "$LOCKSTEP_GPU_PROGRAMS/nccl/01_straggler"
+    unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE
+}
+
+make_programs
+gpus 0
+run 77 --ranks 1
+cores=$(sed -n 's/.*cores //p' called)
+test_choice
+test_none
+test_contradictions
+test_other_launchers
+((failed)) || echo "What ranks train on was chosen as it should be."
+exit "$failed"

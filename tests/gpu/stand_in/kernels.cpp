@@ -1,0 +1,5 @@
+/* The kernels, compiled for the CPU. */
+#include "device/device_cuda_arrays.cu"
+#include "device/device_cuda_attention.cu"
+#include "device/device_cuda_rows.cu"
+#include "device/device_cuda_sequences.cu"

@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# usage: blind_test.sh LAB FOLDER: a riddle (--blind) of a lab on the blog's machine, several seeds: is the case hidden until
+# it is told, is every answer judged and kept, and does the command by name come to the same? Works in FOLDER/blind.
+set -uo pipefail
+
+# shellcheck source=tests/support/frame.sh
+source "$(dirname "$0")/../support/frame.sh"
+
+lab=$(realpath "$1")
+name=$(basename "$lab")
+folder=$(realpath -m "$2")/blind
+tables=platforms/blog/blind/$name # of a riddle, among the results
+
+play() # RESULTS OPTION...: answers come from standard input; what the lab says goes into the files out and err
+{
+    "$lab" --blind --platform blog --out "$1" "${@:2}" >out 2>err || complain "$*: status $?: $(<err)"
+}
+
+kept() # RESULTS COLUMN: of the last riddle
+{
+    awk -F, -v column="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) at = i } END { print $at }' "$1/blind.csv"
+}
+
+answered() # NAME EXPECTED...: what was kept of the answer in folder NAME: case, rank, judgement
+{
+    local was
+    was="$(kept "$1" answered_case) $(kept "$1" answered_rank) $(kept "$1" right)"
+    [[ $was == "$2 $3 $4" ]] || complain "$1: kept '$was' instead of '$2 $3 $4'"
+}
+
+refused() # WORD CURE OPTION...: exit status 2 and one line that holds the wrong WORD and the CURE
+{
+    "$lab" --out refused "${@:3}" </dev/null >out 2>err
+    local status=$?
+    ((status == 2)) || complain "${*:3}: status $status, not 2"
+    [[ $(wc -l <err) == 1 && $(<err) == *"$1"*"$2"* ]] || complain "${*:3}: not '$1 … $2': $(<err)"
+    [[ ! -e refused && ! -s out ]] || complain "${*:3}: does something before it refuses"
+}
+
+rm -rf "$folder"
+mkdir -p "$folder"
+cd "$folder" || exit 1
+mapfile -t cases < <("$lab" --help | sed -nE '1,/^usage/s/^  ([a-z0-9_]+) .*/\1/p')
+((${#cases[@]} > 2)) || complain "--help names too few cases: ${cases[*]}"
+any=$(IFS='|' && echo "${cases[*]:1}") # as grep takes it
+
+# Up to the question nothing tells; the truth comes after the answers, and by name the same rows come again.
+seen=() ranks=()
+for seed in 1 2 3; do
+    coproc game { exec "$lab" --blind --platform blog --seed "$seed" --out "by_seed $seed" 2>err; }
+    # shellcheck disable=SC2154 # coproc sets it
+    pid=$game_PID
+    exec {to}>&"${game[1]}" {from}<&"${game[0]}"
+    before=
+    while IFS= read -r line <&"$from" && [[ $line != "Which case is it?" ]]; do
+        before+=$line$'\n'
+    done
+    [[ $before == *"rank 3"*" hidden: which case is this?"*"rank 0"*"ms a step"*"rank 3"* ]] || complain "$seed: no lanes, no table"
+    given_away=$({ cat err; echo "$before"; } | grep -wE "$any") && complain "$seed: given away: $given_away"
+    given_away=$(grep -rwE "$any" "by_seed $seed") && complain "$seed: given away in tables: ${given_away:0:300}"
+    printf 'nonsense\n1\nn\n' >&"$to"
+    cat <&"$from" >rest
+    wait "$pid" || complain "$seed: status $?"
+    exec {to}>&- {from}<&-
+    truth=$(kept "by_seed $seed" case)
+    seen+=("$truth") ranks+=("$(kept "by_seed $seed" rank)")
+    grep -qx "It was $truth:" rest || complain "$seed: the truth is not told"
+    [[ $(grep -c "'nonsense' is none of them" rest) == 1 ]] || complain "$seed: nonsense was not asked again"
+    [[ " ${cases[*]:1} " == *" $truth "* ]] || complain "$seed: '$truth' is no case but the baseline"
+    [[ $(kept "by_seed $seed" answered_case) == "${cases[1]}" && $(kept "by_seed $seed" answered_rank) == nobody ]] ||
+        complain "$seed: the answer was not kept"
+    for table in summary ranks rounds spans lanes; do
+        grep -q ",\?hidden," "by_seed $seed/$tables/$table.csv" || complain "$seed: $table.csv has no hidden case"
+    done
+    files=$(cd "by_seed $seed/$tables" && echo *)
+    [[ $files == "card.csv lanes.csv ranks.csv rounds.csv spans.csv summary.csv trace.json" ]] || complain "$seed: tables: $files"
+    [[ ! -e "by_seed $seed/platforms/blog/$name" ]] || complain "$seed: looks like the results of a real run"
+done
+(($(printf '%s\n' "${seen[@]}" | sort -u | wc -l) > 1)) || complain "every seed draws ${seen[0]}"
+awk -F, '/^#/ { next } !seen++ { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    ($at["case"] == "hidden") != ($at["predicted_step_ms"] == "") { exit 1 }' "by_seed 1/$tables/summary.csv" ||
+    complain "the hidden case's formula, and no other, is to be blank"
+grep -A1 'By name:$' rest | sed 1d | bash >out 2>err || complain "the command by name: $(<err)"
+sed -n "/^hidden,/s//$truth,/p" "by_seed 3/$tables/ranks.csv" | cmp - <(grep "^$truth," "by_seed 3/platforms/blog/$name/ranks.csv") ||
+    complain "by name, $truth has other rows"
+
+# The same seed is the same riddle; the truth is right, whatever way it is said; who says nothing is told all the same.
+printf ' %s \n%s\n' "$truth" "${ranks[2]}" | play again --seed 3
+answered again "$truth" "${ranks[2]}" right
+[[ $(grep -c "You said so: right" out) == 2 ]] || complain "two right answers are not called right"
+cmp <(sed '/^# command/d; /^# when/d' "by_seed 3/$tables/ranks.csv") <(sed '/^# command/d; /^# when/d' "again/$tables/ranks.csv") ||
+    complain "the same seed does something else"
+play again --seed 3 </dev/null
+answered again "" "" ""
+[[ $(wc -l <again/blind.csv) == 3 ]] || complain "a riddle is not a row: $(<again/blind.csv)"
+grep -qx "It was $truth:" out || complain "who says nothing is told nothing"
+
+# A file of answers that is there but empty has no names yet; one that cannot be written does not end the riddle.
+mkdir -p empty full/blind.csv
+: >empty/blind.csv
+play empty --seed 3 </dev/null
+[[ $(wc -l <empty/blind.csv) == 2 && $(kept empty seed) == 3 ]] || complain "an empty file of answers: $(<empty/blind.csv)"
+play full --seed 3 </dev/null
+grep -q "cannot keep your answer in full/blind.csv" err || complain "no word of an answer that is not kept: $(<err)"
+
+case $name in
+01_straggler) # of two cases, the other one is half right where the trouble is the same, and wrong where it is not
+    for pair in "skew_ws4 skew_prefetch half" "skew_ws4 slow_core wrong"; do
+        read -r one two judged <<<"$pair"
+        play "$judged" --cases "$one" --cases "$two" --quick --slow-rank 2 --ranks 3 </dev/null
+        truth=$(kept "$judged" case) other=$one
+        [[ $truth != "$one" ]] || other=$two
+        printf '%s\n9\n0\n' "$other" | play "$judged" --cases "$one" --cases "$two" --quick --slow-rank 2 --ranks 3 \
+            --seed "$(kept "$judged" seed)"
+        answered "$judged" "$other" 0 "$judged"
+        [[ $(kept "$judged" case) == "$truth" && $(kept "$judged" rank) == 2 ]] || complain "the rank that was typed is not it"
+        grep -q "^You said $other: $judged" out || complain "$judged is not told"
+        grep -q "'9' is no rank; 0 to 2" out || complain "a rank that does not exist was not asked again"
+        grep -q "rank 2. You said rank 0: wrong" out || complain "the wrong rank is not called wrong"
+    done
+    [[ $(kept half seed) != "$(kept wrong seed)" ]] || complain "two riddles without a seed are the same"
+    (($(printf '%s\n' "${ranks[@]}" | sort -u | wc -l) > 1)) || complain "every seed draws rank ${ranks[0]}"
+    refused "no case" "name two" --blind --cases baseline
+    refused "a single case" "name two" --blind --cases busy
+    refused "--guess busy=3" "leave one out" --blind --guess busy=3
+    refused "--card-only" "leave one out" --blind --card-only
+    OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 refused "--blind" "without mpirun" --blind
+    play alone --ranks 1 --seed 1 </dev/null # nobody waits: no rank to ask for
+    ! grep -q "Which rank" out || complain "a rank alone is asked for"
+    ;;
+05_token_skew) refused "--blind" "leave out --blind" --blind --print-batches ;;
+esac
+
+((failed)) || echo "The riddle is one until it is told."
+exit "$failed"

@@ -1,0 +1,224 @@
+/* Lab 06 on real ranks, started by mpirun: of 1 to all of them, and of messages that cannot be cut evenly, are the sums right
+ * and the same on all, is what is sent what the formula says, and is a rank that adds wrongly noticed? And its formulas by
+ * hand. */
+#define main lab_main
+#include "../../labs/06_ring_allreduce.c"
+#undef main
+
+#include "support/formula.h"
+
+enum { MOST = 1000 };
+static const size_t counts[] = { 0, 1, 2, 3, 5, 8, 9, 63, 840, MOST };
+
+static struct world *world;
+
+/* Ranks that meet go on together, whatever one of them finds: who left alone would be waited for. */
+static int complaints;
+
+static void expect(bool holds)
+{
+    complaints += !holds;
+}
+
+static float term(int rank, size_t i)
+{
+    return 1.0f / (float)(1 + rank + (int)(i % 97)); /* sums round: their order shows */
+}
+
+/* Whether `mine` is the same on all ranks of the world, bit by bit. */
+static void expect_alike(struct world *part, const float *mine, size_t count)
+{
+    size_t ranks = (size_t)world_size(part);
+    float *all = memory_new(ranks * MOST, sizeof *all);
+    world_allgather(part, mine, count * sizeof *mine, all);
+    for (size_t rank = 0; rank < ranks && count > 0; rank++)
+        expect(memcmp(all + rank * count, mine, count * sizeof *mine) == 0);
+    free(all);
+}
+
+static void expect_sum(struct hands *h, struct world *part, size_t count)
+{
+    float data[MOST + 1];
+    int ranks = world_size(part);
+    for (size_t i = 0; i <= MOST; i++)
+        data[i] = i < count ? term(world_rank(part), i) : 12345;
+    sum_by_hand(h, data, count);
+    for (size_t i = 0; i < count; i++) {
+        double exact_sum = 0;
+        for (int rank = 0; rank < ranks; rank++)
+            exact_sum += (double)term(rank, i);
+        expect(fabs((double)data[i] - exact_sum) <= ranks * 0x1p-23 * exact_sum);
+    }
+    for (size_t i = count; i <= MOST; i++)
+        expect(data[i] >= 12345 && data[i] <= 12345); /* nothing beyond is touched */
+    expect_alike(part, data, count);
+}
+
+/* By ranks and count: exact where parts are alike, else within one part's rounding for each message. */
+static void expect_traffic(enum way way, struct p2p *peers, struct world *part, size_t count)
+{
+    int rank = world_rank(part), ranks = world_size(part);
+    struct traffic got = p2p_traffic(peers);
+    struct traffic formula = methods[way].sends(rank, ranks, (double)(count * sizeof(float)));
+    double slack = way == RING && count % (size_t)ranks ? formula.sent_messages * (double)sizeof(float) : 0;
+    expect(fabs(got.sent_bytes - formula.sent_bytes) <= slack);
+    if (count >= (size_t)ranks)
+        expect(got.sent_messages == formula.sent_messages);
+    else
+        expect(got.sent_messages <= formula.sent_messages); /* of no floats there is no message */
+    double sums[2] = { got.sent_bytes, got.received_bytes }, all[2 * RANKS_MOST], sent = 0, received = 0;
+    world_allgather(part, sums, sizeof sums, all);
+    for (int i = 0; i < ranks; i++) {
+        sent += all[2 * i];
+        received += all[2 * i + 1];
+    }
+    expect(fabs(sent - received) <= 0); /* nothing is lost, nothing comes from nowhere */
+    /* 2 (n - 1) S in all is the least that any way can do. */
+    expect(way == DOUBLING || fabs(sent - 2.0 * (ranks - 1) * (double)(count * sizeof(float))) <= 0);
+}
+
+static void every_world_and_count_is_summed(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= world_size(world); ranks++) {
+        struct world *part = world_first(world, ranks);
+        if (part) {
+            float scratch[MOST];
+            struct p2p *peers = p2p_open(part);
+            for (enum way way = GATHER; way < WAYS; way++)
+                for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+                    struct hands h = { methods[way].sum, peers, scratch };
+                    p2p_traffic(peers);
+                    expect_sum(&h, part, counts[i]);
+                    expect_traffic(way, peers, part, counts[i]);
+                }
+            p2p_close(peers);
+            world_leave(part);
+        }
+        world_park(world);
+    }
+    assert_int_equal(complaints, 0);
+}
+
+/* A ring of four with 840 floats: 6 messages of 210 of them. */
+static void four_ranks_by_hand(void **state)
+{
+    (void)state;
+    struct traffic t = ring_sends(1, 4, 3360);
+    assert_true(t.sent_messages == 6 && fabs(t.sent_bytes - 6 * 840.0) <= 0);
+    t = gather_sends(0, 4, 3360);
+    assert_true(t.sent_messages == 3 && fabs(t.sent_bytes - 3 * 3360.0) <= 0);
+    t = doubling_sends(3, 4, 3360);
+    assert_true(t.sent_messages == 2 && fabs(t.sent_bytes - 2 * 3360.0) <= 0);
+    t = doubling_sends(0, 5, 3360); /* two partners, and rank 4 is told */
+    assert_int_equal(t.sent_messages, 3);
+    t = doubling_sends(4, 5, 3360);
+    assert_int_equal(t.sent_messages, 1);
+    for (int i = -4; i < 8; i++)
+        assert_int_equal(part_of(i, 4, 10).count, i % 2 ? 3 : 2);
+}
+
+static void line(struct alpha_beta *link, double alpha, double beta)
+{
+    *link = (struct alpha_beta){ .points = 3, .bytes = { 1, 1e4, 1e8 } };
+    for (int i = 0; i < link->points; i++)
+        link->seconds[i] = alpha + beta * link->bytes[i];
+    alpha_beta_fit(link);
+}
+
+/* A message 1 ms, and 1 ms for each of the model's gradients; both ways 2 ms and the same; adding them 0.5 ms. */
+static struct card card_of(int ranks)
+{
+    struct card card = round_card(ranks, ranks);
+    double bytes = mlp_gradient_bytes(&run_published);
+    line(&card.passing.send, 1e-3, 1e-3 / bytes);
+    line(&card.passing.exchange, 2e-3, 1e-3 / bytes);
+    line(&card.passing.add, 0, 0.5e-3 / bytes);
+    return card;
+}
+
+static void assert_case(const char *name, int ranks, double transfer)
+{
+    struct options base = { .run = run_published, .sweep_mb = 16 };
+    base.run.ranks = ranks;
+    struct card card = card_of(ranks);
+    assert_predicted(name, base, &card, 20 + transfer, exact);
+}
+
+static void the_formulas_by_hand(void **state)
+{
+    (void)state;
+    assert_case("baseline", 4, 10);
+    assert_case("by_gather", 4, 3 * (2 * 2 + 0.5));
+    assert_case("by_doubling", 4, 2 * (3 + 0.5));
+    assert_case("by_ring", 4, 6 * 2.25 + 3 * 0.125);
+    assert_case("by_doubling", 5, 2 * (3 + 0.5) + 2 * 2 + 0.5);
+    assert_case("by_ring", 8, 14 * 2.125 + 7 * 0.0625);
+    assert_case("by_gather", 1, 0);
+    assert_case("by_ring", 1, 0);
+    /* 2 (2 + x + x / 2) = 6 (2 + x / 4) + 3 x / 8 where x = 8 / 1.125, of all gradients. */
+    struct card card = card_of(4);
+    double found = predict_crossover(&card, 4), by_hand = 8 / 1.125 * mlp_gradient_bytes(&run_published);
+    assert_true(fabs(found / by_hand - 1) < 1e-9);
+}
+
+static void a_crossover_lies_between_two_sizes(void **state)
+{
+    (void)state;
+    const double bytes[] = { 10, 20, 40 }, flat[] = { 5, 5, 5 }, falling[] = { 9, 6, 3 };
+    assert_true(fabs(find_crossover(bytes, flat, falling, 3) - (20 + 20.0 / 3)) < 1e-12);
+    assert_true(isnan(find_crossover(bytes, falling, flat, 3))); /* quicker at first, slower at last */
+    assert_true(fabs(find_crossover(bytes, flat, (double[]){ 1, 1, 1 }, 3) - 10) < 1e-12); /* from the first on */
+}
+
+/* --- a planted fault ---------------------------------------------------------------------------------------------- */
+
+static void sum_but_one_turn(struct p2p *peers, float *data, size_t count, float *scratch)
+{
+    sum_by_ring(peers, data, count, scratch);
+    if (p2p_rank(peers) == 0 && count > 0)
+        data[count / 2] = term(0, count / 2); /* as if this rank had passed an old part on */
+}
+
+static void a_wrong_sum_is_noticed(void **state)
+{
+    (void)state;
+    float data[MOST], scratch[MOST];
+    struct p2p *peers = p2p_open(world);
+    struct hands right = { sum_by_ring, peers, scratch }, wrong = { sum_but_one_turn, peers, scratch };
+    struct collective *c = collective_open(world, NULL);
+    collective_check(c, CHECK_EACH);
+    for (int is_wrong = 0; is_wrong <= 1; is_wrong++) {
+        for (size_t i = 0; i < MOST; i++)
+            data[i] = term(world_rank(world), i);
+        collective_sum_by(c, sum_by_hand, is_wrong ? &wrong : &right);
+        collective_sum(c, WIRE_F32, data, data, MOST);
+        expect(collective_wrong(c).count == (is_wrong && world_rank(world) == 0));
+    }
+    float send = 2, receive = 0; /* elsewhere than what was sent, and by the library again */
+    collective_sum_by(c, sum_by_hand, &right);
+    collective_sum(c, WIRE_F32, &send, &receive, 1);
+    expect(receive >= 2.0f * (float)world_size(world) && send < 2.5f);
+    collective_sum_by(c, NULL, NULL);
+    collective_sum(c, WIRE_F32, &send, &receive, 1);
+    expect(receive >= 2.0f * (float)world_size(world));
+    expect(collective_wrong(c).count == 0);
+    collective_close(c);
+    p2p_close(peers);
+    assert_int_equal(complaints, 0);
+}
+
+int main(void)
+{
+    world = world_open(60);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_world_and_count_is_summed),
+        cmocka_unit_test(four_ranks_by_hand),
+        cmocka_unit_test(the_formulas_by_hand),
+        cmocka_unit_test(a_crossover_lies_between_two_sizes),
+        cmocka_unit_test(a_wrong_sum_is_noticed),
+    };
+    int failed = cmocka_run_group_tests_name("ring_allreduce", tests, NULL, NULL);
+    world_close(world);
+    return failed;
+}

@@ -1,0 +1,229 @@
+/* What stands beside a simulated rank, on a machine of round numbers (model/round_numbers.xml) and on its clock, so that
+ * every duration is exact: an all-reduce of COUNT floats among four ranks takes 12 ms, one of n among two 2 + n / 98174.
+ *
+ * usage: test_companions PLATFORM sums|helper|deadlock|silence|wrong: starts its own ranks */
+#include "base/die.h"
+#include "base/memory.h"
+#include "collective/collective.h"
+#include "collective/spans.h"
+#include "launch/flight_recorder.h"
+#include "launch/job.h"
+#include "launch/launch.h"
+#include "launch/platform.h"
+#include "world/async_helper.h"
+#include "world/world.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANKS = 4, COUNT = 196348, BUCKETS = 4, EACH = 40000 };
+
+static void expect(int line, bool holds, const char *what)
+{
+    if (!holds)
+        die(STATUS_WRONG, "line %d: not so: %s", line, what);
+}
+#define EXPECT(condition) expect(__LINE__, condition, #condition)
+
+static void expect_ms(int line, double seconds, double milliseconds)
+{
+    if (!(fabs(1e3 * seconds - milliseconds) < 5e-3)) /* messages carry 16 bytes of SMPI's own, 80 ns each */
+        die(STATUS_WRONG, "line %d: %.6f ms, not %.6f", line, 1e3 * seconds, milliseconds);
+}
+#define EXPECT_MS(seconds, milliseconds) expect_ms(__LINE__, seconds, milliseconds)
+
+static struct world *world;
+
+struct buffers {
+    float send[COUNT], receive[COUNT], blocking[COUNT];
+};
+
+static struct buffers *fill(void)
+{
+    struct buffers *b = memory_new(1, sizeof *b);
+    for (int i = 0; i < COUNT; i++)
+        b->send[i] = 1.0f / (float)(1 + world_rank(world) + i % 97); /* sums round: their order shows */
+    return b;
+}
+
+/* The messages of a barrier take time, so it lets some ranks go earlier than others; one clock does not. */
+static void start_together(void)
+{
+    double when = world_now() + 0.1;
+    world_broadcast(world, &when, sizeof when);
+    world_sleep(when - world_now());
+}
+
+/* One sum, with so much work between its halves: it takes the longer of the two, and what is longer shows. */
+static void a_started_sum_runs_beside_the_work(void)
+{
+    struct spans spans;
+    spans_open(&spans, 4);
+    struct collective *c = collective_open(world, &spans);
+    struct buffers *b = fill();
+    collective_sum(c, WIRE_F32, b->send, b->blocking, COUNT);
+    const double work_ms[] = { 0, 8, 20 };
+    for (int i = 0; i < 3; i++) {
+        start_together();
+        double began = world_now();
+        memset(b->receive, 0, sizeof b->receive);
+        int ticket = collective_start(c, WIRE_F32, b->send, b->receive, COUNT);
+        EXPECT_MS(world_now() - began, 0);
+        world_burn_cpu(work_ms[i] / 1e3);
+        collective_finish(c, ticket);
+        EXPECT(memcmp(b->receive, b->blocking, sizeof b->blocking) == 0);
+        const struct span *s = &spans.at[spans.count - 1];
+        EXPECT(s->progressed);
+        EXPECT_MS(s->entered - s->start, work_ms[i]);
+        EXPECT_MS(s->end - s->entered, fmax(0, 12 - work_ms[i]));
+    }
+    free(b);
+    collective_close(c);
+    spans_close(&spans);
+}
+
+/* Buckets are done one after another, and may be waited for in any order. */
+static void buckets_queue(void)
+{
+    struct collective *c = collective_open(world, NULL);
+    struct buffers *b = fill();
+    for (int i = 0; i < BUCKETS; i++)
+        collective_sum(c, WIRE_F32, b->send + i * EACH, b->blocking + i * EACH, EACH);
+    start_together();
+    double began = world_now();
+    int ticket[BUCKETS];
+    for (int i = 0; i < BUCKETS; i++)
+        ticket[i] = collective_start(c, WIRE_F32, b->send + i * EACH, b->receive + i * EACH, EACH);
+    for (int i = BUCKETS; i-- > 0;)
+        collective_finish(c, ticket[i]);
+    /* 2 (4 - 1) messages of a quarter bucket, one after another, per bucket. */
+    EXPECT_MS(world_now() - began, BUCKETS * 6 * (1 + EACH * 4 / 4 / 196348.0));
+    EXPECT(memcmp(b->receive, b->blocking, (size_t)BUCKETS * EACH * sizeof(float)) == 0);
+    free(b);
+    collective_close(c);
+}
+
+/* Two of the four ranks, while the others rest. */
+static void a_part_of_the_world_starts_its_own(void)
+{
+    struct world *part = world_first(world, 2);
+    if (part) {
+        struct collective *c = collective_open(part, NULL);
+        float send[2] = { 1, 10 }, receive[2] = { 0 };
+        collective_finish(c, collective_start(c, WIRE_F32, send, receive, 2));
+        EXPECT(receive[0] > 1.5f && receive[0] < 2.5f && receive[1] > 19 && receive[1] < 21);
+        uint16_t ones[2] = { 0x3f80, 0x3f80 }, sum[2] = { 0 }; /* 1 in bf16 */
+        collective_finish(c, collective_start(c, WIRE_BF16, ones, sum, 2));
+        EXPECT(sum[0] == 0x4000 && sum[1] == 0x4000);
+        collective_close(c);
+        world_leave(part);
+    }
+    world_park(world);
+}
+
+static void sleep_10(void *context)
+{
+    world_sleep(10e-3);
+    *(int *)context += 1;
+}
+
+static void work_10(void *context)
+{
+    world_burn_cpu(10e-3);
+    *(int *)context += 1;
+}
+
+/* A sleep beside work takes the longer of the two; work beside work shares the core. */
+static void a_helper_shares_the_core(void)
+{
+    struct async_helper *helper = async_helper_open();
+    int done = 0;
+    double began = world_now();
+    async_helper_end(helper); /* nothing to wait for */
+    EXPECT_MS(world_now() - began, 0);
+    async_helper_begin(helper, sleep_10, &done);
+    world_burn_cpu(4e-3);
+    EXPECT(done == 0);
+    async_helper_end(helper);
+    EXPECT(done == 1);
+    EXPECT_MS(world_now() - began, 10);
+
+    began = world_now();
+    async_helper_begin(helper, work_10, &done);
+    world_burn_cpu(4e-3);
+    EXPECT_MS(world_now() - began, 8); /* at half speed */
+    async_helper_end(helper);
+    EXPECT_MS(world_now() - began, 14);
+    EXPECT(done == 2);
+
+    began = world_now();
+    async_helper_begin(helper, work_10, &done);
+    world_sleep(10e-3); /* leaves the core */
+    async_helper_end(helper);
+    EXPECT_MS(world_now() - began, 10);
+
+    struct async_helper *second = async_helper_open();
+    began = world_now();
+    async_helper_begin(helper, work_10, &done);
+    async_helper_begin(second, sleep_10, &done);
+    world_burn_cpu(10e-3); /* two work, one sleeps */
+    EXPECT_MS(world_now() - began, 20);
+    async_helper_end(second);
+    async_helper_end(helper);
+    EXPECT_MS(world_now() - began, 20);
+    EXPECT(done == 5);
+    async_helper_close(second);
+    async_helper_close(helper);
+    async_helper_close(async_helper_open()); /* the companions are free again */
+}
+
+static int start(char *const *argv)
+{
+    struct platform platform;
+    const char *lacks = platform_lacks("test_companions");
+    if (lacks)
+        die(STATUS_CANNOT, "%s", lacks);
+    platform_open(&platform, argv[1], RANKS);
+    char *program = platform_program(&platform, "test_companions");
+    int status = launch_ranks(&(struct launch){ .ranks = RANKS,
+                                                .cores = RANKS,
+                                                .allowed = 20,
+                                                .program = program,
+                                                .arguments = (const char *const[]){ argv[2], NULL },
+                                                .platform = &platform });
+    free(program);
+    platform_close(&platform);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    if (!job_is_rank())
+        return argc == 3 ? start(argv) : STATUS_USAGE;
+    job_arguments(&argc, &argv);
+    world = world_open(60);
+    EXPECT(world_size(world) == RANKS && world_cores(world) == RANKS);
+    int rank = world_rank(world);
+    if (rank == 0)
+        world_set_timeout(world, 20);
+    if (strcmp(argv[1], "sums") == 0) {
+        a_started_sum_runs_beside_the_work();
+        buckets_queue();
+        a_part_of_the_world_starts_its_own();
+    } else if (strcmp(argv[1], "helper") == 0) {
+        a_helper_shares_the_core();
+    } else if (strcmp(argv[1], "deadlock") == 0) {
+        if (rank != 1)
+            world_barrier(world); /* rank 1 waits for its engine's sum, which the others' engines never join */
+        struct collective *c = collective_open(world, NULL);
+        float send = 1, receive = 0;
+        collective_finish(c, collective_start(c, WIRE_F32, &send, &receive, 1));
+    }
+    world_barrier(world);
+    if (rank == 0 && strcmp(argv[1], "silence") != 0)
+        flight_recorder_end(world_recorder(world));
+    world_close(world);
+    return strcmp(argv[1], "wrong") == 0 ? STATUS_WRONG : STATUS_RIGHT;
+}

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# usage: bench_ranks_test.sh BENCH FOLDER: do the parts of the benchmark that need ranks measure all that they should, in few
+# turns? Works in FOLDER/bench_ranks. Says nothing of speed.
+set -uo pipefail
+
+# shellcheck source=tests/support/frame.sh
+source "$(dirname "$0")/../support/frame.sh"
+
+bench=$(realpath "$1")
+folder=$(realpath -m "$2")/bench_ranks
+
+run() # STATUS ARGUMENT...: `said` is what it wrote
+{
+    rm -rf results
+    exits "$1" timeout $((100 * patience)) "$bench" --out results --rounds 2 "${@:2}"
+}
+
+rows() # ROW...: their names, and whether something was promised of them; all that was measured is filled in
+{
+    local got wanted
+    got=$(awk '/^#/ || !named { if (!/^#/) named = 1; print; next }
+        { name = $0; sub(/^"/, "", name); sub(/".*/, "", name); sub(/^.*",/, "", $0); split($0, value, ",")
+          for (i = 1; i <= 5; i++) if (value[i] !~ /^[-0-9.e+]+$/) name = name ", with the blank " i
+          print name (value[6] == "" && value[7] == "" ? "" : " <= " value[6]) }' results/bench.csv | grep -v '^#')
+    wanted=$(printf '%s\n' what,ours,reference,ratio,low,high,goal,holds "$@")
+    [[ $got == "$wanted" ]] || complain "rows:"$'\n'"$got"$'\n'"where there should be"$'\n'"$wanted"
+}
+
+test_harness()
+{
+    run 0 --part harness
+    rows "a stamp against clock_gettime, ns" "a phase that begins, against clock_gettime, ns" \
+        "the harness in a step, of the MLP's at batch 128, us <= 0.001" \
+        "the harness in a step, of the transformer's at 8 x 128, us <= 0.001"
+}
+
+test_sums()
+{
+    run 0 --part sums
+    ((cores == 2)) || return # others have a block of rows per world size
+    rows "sum of 4 B among 2 ranks against MPI_Allreduce, us <= 1.03" \
+        "what the harness adds to a sum, against MPI's own for 4 B, ns" \
+        "  stamps around one of 4 B among 2 ranks against MPI_Allreduce, us" \
+        "sum of 4 KiB among 2 ranks against MPI_Allreduce, us <= 1.03" \
+        "  stamps around one of 4 KiB among 2 ranks against MPI_Allreduce, us" \
+        "sum of 64 KiB among 2 ranks against MPI_Allreduce, us <= 1.03" \
+        "sum of 1 MiB among 2 ranks against MPI_Allreduce, us <= 1.01" \
+        "sum of 12.5 MB among 2 ranks against MPI_Allreduce, us <= 1.01" \
+        "sum of 128 MiB among 2 ranks against MPI_Allreduce, us <= 1.01"
+}
+
+test_waiting()
+{
+    local ranks wanted=()
+    run 0 --part waiting
+    for ranks in $cores $((2 * cores)); do
+        ((ranks > 1)) || continue
+        wanted+=("a step while $((ranks - 1)) of $ranks ranks wait in an all-reduce, or sleep, ms <= 1.05"
+            "a step while $((ranks - 1)) of $ranks ranks wait in a barrier, or sleep, ms <= 1.05"
+            "a step while $((ranks - 1)) of $ranks ranks wait parked, or sleep, ms <= 1.05")
+    done
+    rows "${wanted[@]}"
+}
+
+test_start()
+{
+    run 0 --part start
+    rows "a lab of 4 steps, $((cores < 2 ? 1 : 2)) ranks, card kept, against MPI that starts and ends, s"
+}
+
+test_simulated() # once: without an interval
+{
+    run 0 --part simulated --rounds 1
+    [[ $said != *"none here"* ]] || return
+    local blank=", with the blank 4, with the blank 5"
+    rows "a step of one of 64 simulated ranks, against SMPI alone, us$blank" \
+        "a lab of 4 such steps, against SMPI alone, s$blank" "memory of one of 64 simulated ranks, MB$blank"
+}
+
+# Ranks that end before their time are no result.
+test_failure()
+{
+    mkdir -p broken/bin broken/lib
+    cp "$bench" broken/bin
+    cp /bin/false broken/lib/bench_ranks
+    said=$(timeout $((100 * patience)) broken/bin/bench --out results --part sums 2>&1 </dev/null)
+    (($? == 1)) || complain "ranks that fail: another status than 1"
+    [[ $said == *"bench: sums ended with status 1"* ]] || complain "ranks that fail are not named"
+}
+
+rm -rf "$folder"
+mkdir -p "$folder" && cd "$folder" || exit 1
+"$bench" --part start --rounds 1 --out results &>/dev/null
+cores=$(sed -n 's/^# cores: //p' results/bench.csv)
+test_harness
+test_sums
+test_waiting
+test_start
+test_simulated
+test_failure
+exit "$failed"

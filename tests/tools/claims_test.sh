@@ -1,0 +1,354 @@
+#!/usr/bin/env bash
+# usage: claims_test.sh CLAIMS FOLDER: does the judge judge right? Writes small tables into FOLDER.
+set -uo pipefail
+
+# shellcheck source=tests/support/frame.sh
+source "$(dirname "$0")/../support/frame.sh"
+
+claims=$1
+folder=$2/claims
+results=$folder/results
+
+check() # NAME STATUS TEXT ARGUMENT...: `claims` ends with that status and says that text (blank: anything)
+{
+    local name=$1 status=$2 text=$3 said got
+    shift 3
+    said=$("$claims" --results "$results" --expected "$folder/expected" "$@" 2>&1)
+    got=$?
+    if ((got != status)) || [[ $'\n'$said$'\n' != *"$text"* ]]; then
+        complain "$name" "status $got, not $status; wanted \"$text\""
+    fi
+}
+
+lines() # NAME COUNT TEXT: so many lines of what `claims` says hold the text
+{
+    local said count
+    said=$("$claims" --results "$results" --expected "$folder/expected" 2>&1)
+    count=$(grep -cF -e "$3" <<<"$said")
+    ((count == $2)) || complain "$1" "$count lines, not $2, hold \"$3\""
+}
+
+row() # NAME ROW: the table holds this row, whatever blanks stand between its words
+{
+    local said
+    said=$("$claims" --results "$results" --expected "$folder/expected" 2>&1 | tr -s ' ')
+    [[ $'\n'$said$'\n' == *$'\n'"$2"$'\n'* ]] || complain "$1" "no row \"$2\""
+}
+
+expect() # CLAIM...: the file of claims, one row each
+{
+    {
+        printf '# a comment\nid,case,needs,quantity,relation,value,tolerance,kind,why\n'
+        printf '%s\n' "$@"
+    } >"$folder/expected/07_test.csv"
+}
+
+one() # NAME VERDICT MIDDLE: one exact claim about case `slow`; MIDDLE is quantity,relation,value,tolerance
+{
+    expect "it,slow,any,$3,exact,because"
+    case $2 in
+    holds) check "$1" 0 "1 claims hold, 0 fail, 0 not testable here" ;;
+    fails) check "$1" 1 "0 claims hold, 1 fail, 0 not testable here" ;;
+    bad) check "$1" 2 "07_test.csv:3: " ;;
+    esac
+}
+
+rm -rf "$folder"
+mkdir -p "$folder/expected" "$folder/results/07_test"
+printf '%s\n' lab,case,ranks,batch_size,slowest_step_ms 08_other,base,4,8,99 07_test,base,4,8,70.5 \
+    07_test,slow,2,8,33.25 >"$folder/expected/blog.csv"
+cat >"$folder/results/07_test/summary.csv" <<'END'
+# command: 07_test --sleep-ms 2.5 --ranks 4
+# seed: 7
+case,ranks,batch_size,slowest_step_ms,predicted_step_ms,wait_ms,odd_ms,numerics,oversubscribed,wrong,vs_baseline_low,vs_baseline_high
+base,4,8,20,21,,nan,same,0,0,1,1
+slow,4,8,60,80,3,n/a,changed,0,0,2.5,3.5
+shared,4,8,60,80,3,0,same,1,0,,
+END
+
+# Expressions.
+one "a column"            holds "slowest_step_ms,=,60,"
+one "another case"        holds "slowest_step_ms-base.slowest_step_ms,=,40,"
+one "precedence"          holds "2+3*4-6/2,=,11,"
+one "from the left"       holds "10-3-2,=,5,"
+one "parentheses, signs"  holds "-(2+3) * -( 4 ),=,20,"
+one "decimals"            holds "0.5*1e2,=,50,"
+one "blanks around"       holds " slowest_step_ms - base.ranks ,=, 56 ,"
+
+# Relations and their tolerances.
+one "= exact"             fails "slowest_step_ms,=,60.001,"
+one "= within"            holds "slowest_step_ms,=,60.5,0.5"
+one "= beyond"            fails "slowest_step_ms,=,60.6,0.5"
+one "~ within"            holds "slowest_step_ms,~,50,0.2"
+one "~ beyond"            fails "slowest_step_ms,~,49.9,0.2"
+one "~ of a negative"     holds "-60,~,-50,0.2"
+one "< of equals"         fails "60,<,60,"
+one "<= of equals"        holds "60,<=,60,"
+one "> of equals"         fails "60,>,60,"
+one ">= of equals"        holds "60,>=,60,"
+one "same text"           holds "numerics,same,changed,"
+one "other text"          fails "numerics,same,same,"
+one "text of a case"      holds "base.numerics,same,same,"
+
+# Milliseconds over the baseline: 40 here, and 30 to 50 by the interval of the ratio.
+one "extra within"        holds "slowest_step_ms-base.slowest_step_ms,extra,35,0.2"
+one "extra by interval"   holds "slowest_step_ms-base.slowest_step_ms,extra,31,0.2"
+one "extra beyond both"   fails "slowest_step_ms-base.slowest_step_ms,extra,29,0.2"
+one "extra needs one"     bad   "slowest_step_ms,extra,29,"
+
+# What the run was asked for.
+one "a setting"           holds "setting.sleep_ms,=,2.5,"
+one "the last setting"    holds "setting.ranks + 1,=,5,"
+one "no such setting"     bad   "setting.seed,=,7,"
+
+# What is no number satisfies nothing, whichever way it is asked.
+one "nan <"               fails "base.odd_ms,<,1,"
+one "nan >="              fails "base.odd_ms,>=,1,"
+one "a word"              fails "odd_ms,=,0,1e9"
+one "a division by zero"  fails "0/0,<=,1,"
+one "blank, must hold"    fails "base.wait_ms,=,0,"
+
+# A claim about the published settings: those in the lab's first row of blog.csv that names any.
+cp "$folder/expected/blog.csv" "$folder/blog_before.csv"
+with_settings() # SETTINGS
+{
+    awk -v settings="$1" 'NR == 1 { print $0 ",settings"; next } { print $0 "," (/^07_test,base/ ? settings : "") }' \
+        "$folder/blog_before.csv" >"$folder/expected/blog.csv"
+}
+published() # NAME STATUS TEXT VALUE
+{
+    expect "it,slow,published,slowest_step_ms,=,$4,,exact,because"
+    check "$1" "$2" "$3"
+}
+published "no published settings" 0 "0 claims hold, 0 fail, 1 not testable here" 61
+with_settings "sleep_ms=2.5 ranks=4"
+published "published settings, holds" 0 "1 claims hold, 0 fail, 0 not testable here" 60
+published "published settings, fails" 1 "0 claims hold, 1 fail, 0 not testable here" 61
+with_settings "sleep_ms=2.5 ranks=5"
+published "other settings" 0 "0 claims hold, 0 fail, 1 not testable here" 61
+with_settings "seed=3"
+published "a setting that the run does not tell" 0 "0 claims hold, 0 fail, 1 not testable here" 61
+with_settings "ranks"
+published "a setting without a value" 0 "0 claims hold, 0 fail, 1 not testable here" 61
+cp "$folder/blog_before.csv" "$folder/expected/blog.csv"
+
+# Files that cannot be right.
+one "no column"           bad "slowest_ms,=,60,"
+one "no column of a case" bad "base.slowest_ms,=,60,"
+one "left over"           bad "slowest_step_ms 3,=,60,"
+one "a half expression"   bad "slowest_step_ms-,=,60,"
+one "an open parenthesis" bad "(slowest_step_ms,=,60,"
+one "an odd sign"         bad "slowest_step_ms%2,=,60,"
+one "an empty value"      bad "slowest_step_ms,=,,"
+one "a wrong relation"    bad "slowest_step_ms,==,60,"
+one "~ without tolerance" bad "slowest_step_ms,~,60,"
+one "< with tolerance"    bad "slowest_step_ms,<,60,1"
+one "tolerance: a word"   bad "slowest_step_ms,=,60,wide"
+one "tolerance: negative" bad "slowest_step_ms,=,60,-1"
+one "same: no column"     bad "nothing,same,same,"
+one "too many fields"     bad "slowest_step_ms,=,60,,0"
+expect "it,slow,some,1,=,1,,exact,w"
+check "a wrong need" 2 "unknown needs 'some'"
+expect "it,slow,any,1,=,1,,true,w"
+check "a wrong kind" 2 "unknown kind 'true'"
+expect "it,slow,any,1,=,1,,exact,w" "# between" "it,base,any,1,=,1,,exact,w"
+check "an id used twice" 2 "07_test.csv:5: a second claim 'it'"
+expect "it,unheard_of,any,1,=,no_such,,exact,w"
+check "malformed though not run" 2 "no column no_such"
+printf 'id,case\nit,slow\n' >"$folder/expected/07_test.csv"
+check "columns missing" 2 "no column 'needs'"
+
+# What cannot be tested here is not a failure.
+expect "it,shared,cores>=ranks,slowest_step_ms,=,1,,ratio,w"
+check "more ranks than cores" 0 $'60.00*  more ranks than cores\n'
+expect "it,base,sim,1,=,2,,sim,w"
+check "no simulator" 0 "0 claims hold, 0 fail, 1 not testable here"
+expect "it,base,gpu,1,=,2,,exact,w"
+check "no GPU" 0 "0 claims hold, 0 fail, 1 not testable here"
+expect "it,other,any,1,=,2,,exact,w"
+check "case not run" 0 "0 claims hold, 0 fail, 1 not testable here"
+expect "it,slow,any,other.wrong,=,2,,exact,w"
+check "case beside it not run" 0 "0 claims hold, 0 fail, 1 not testable here"
+expect "it,base,any,wait_ms,=,2,,ratio,w"
+check "blank, about time" 0 $'20.00   blank: wait_ms\n'
+
+# Which failures count, and what is shown.
+expect "it,base,any,1,=,2,,ratio,w" "at,base,any,1,=,2,,shape,w"
+check "claims about time fail" 0 "0 claims hold, 2 fail, 0 not testable here"
+check "  … and are named" 0 "fails: it, at"
+check "  … and are no gate" 0 "0 claims hold, 0 fail, 0 not testable here" --gate
+expect "it,base,any,1,=,2,,formula,one sentence"
+check "a formula fails" 1 "one sentence"
+check "  … at the gate" 1 "0 claims hold, 1 fail" --gate
+expect "it,base,any,1,=,2,,sim,w"
+check "a simulated number fails" 1 "fails: it"
+expect "it,base,any,slowest_step_ms,=,70.5,,example,w"
+row "another world size is no pair" "slow - 60.00 no claim"
+check "an example never fails" 0 "0 claims hold, 0 fail, 0 not testable here"
+check "  … but is shown" 0 "example, base, it (here): slowest_step_ms is 20, published 70.5"
+mv "$results/07_test/summary.csv" "$folder/right.csv"
+sed 's/^slow,4,8,60,80,3,n.a,changed,0,0/slow,4,8,,80,3,n\/a,changed,0,1/' "$folder/right.csv" >"$results/07_test/summary.csv"
+expect "it,*,any,wrong,=,0,,exact,w"
+check "every case" 1 "2 claims hold, 1 fail, 0 not testable here"
+expect "it,slow,any,slowest_step_ms,<,100,,exact,w" "at,slow,any,predicted_step_ms,=,80,,exact,w"
+check "a wrong case shows nothing" 0 "0 claims hold, 0 fail, 2 not testable here"
+row "… and says why" "slow - - it failed its checks"
+mv "$folder/right.csv" "$results/07_test/summary.csv"
+expect "it,base,any,slowest_step_ms,~,predicted_step_ms,0.2,ratio,w" "at,base,any,wrong,=,0,,exact,w"
+check "as predicted" 0 "as predicted"
+row "the published step" "base 70.50 20.00 as predicted"
+
+# Usage.
+check "the lab asked for" 0 "2 claims hold" --only 07_test
+check "another lab" 2 "holds no lab with claims" --only 08_other
+check "no such folder" 2 "cannot be read" --expected "$folder/none"
+check "tables of one lab" 2 "--tables writes what all labs came to; leave out --only" --only 07_test --tables
+check "no results" 2 "holds no lab with claims" --results "$folder/none"
+check "an unknown option" 2 "--frobnicate" --frobnicate
+printf 'case\nbase\n' >"$folder/results/07_test/summary.csv"
+check "a foreign summary" 2 "no column 'ranks'"
+
+# Several places, each with cases of its own.
+results=$folder/several
+place() # FOLDER SLEEP_MS ROW...: what a lab wrote there
+{
+    mkdir -p "$results/$1/07_test"
+    {
+        printf '# command: 07_test --sleep-ms %s\n' "$2"
+        echo "case,backend,ranks,batch_size,oversubscribed,slowest_step_ms,predicted_step_ms,wrong"
+        printf '%s\n' "${@:3}"
+    } >"$results/$1/07_test/summary.csv"
+}
+clear() # PLACE...: what they wrote is gone
+{
+    local at
+    for at in "$@"; do rm -r "${results:?}/$at/07_test"; done
+}
+simulated=platforms/dedicated-cores blog=platforms/blog
+place $blog 40 base,sim,4,8,0,70,70,0
+expect "it,base,any,1,=,1,,exact,w"
+check "the blog's machine alone is not judged" 2 "holds no lab with claims"
+
+place $simulated 40 slow,sim,4,8,0,60.25,60,0 base,sim,4,8,0,20,20,0 late,sim,4,8,0,30,30,0
+place . 30 base,mpi,4,8,1,80,90,0 slow,mpi,4,8,0,50,61,0 extra,mpi,2,8,0,9,9,0 late,mpi,2,8,0,33,33,0
+place $blog 40 base,sim,4,8,0,71,70,1 slow,sim,4,16,0,99,99,0
+expect "it,base,cores>=ranks,slowest_step_ms,~,predicted_step_ms,0.2,ratio,w"
+check "three places" 0 "
+07_test                      blog,  blog's machine  dedicated cores      here,
+step, in ms              published     (simulated)      (simulated)   measured   verdict
+slow                             -               -            60.25      50.00   no claim
+base                         70.50           71.00            20.00      80.00*  simulated: as predicted
+late                             -               -            30.00          -   no claim
+extra                            -               -                -       9.00   no claim
+late, 2 x 8                      -               -                -      33.00   no claim
+* more ranks than cores: they share time
+
+1 claims hold, 0 fail, 1 not testable here
+"
+expect "it,*,any,wrong,=,0,,exact,w" "own,*,any,1,=,1,,exact,w"
+check "every case of both is judged, the blog's machine not" 0 "14 claims hold, 0 fail, 0 not testable here"
+row "the same phrase is said once" "base 70.50 71.00 20.00 80.00* holds"
+expect "it,base,cores>=ranks,1,=,2,,ratio,because of that"
+row "only the simulated one fails" "base 70.50 71.00 20.00 80.00* simulated: fails: it"
+check "  … by name" 0 "ratio, base, it (simulated): 1 is 1, not = 2"
+expect "it,slow,any,slowest_step_ms,>=,60,,shape,w" "at,slow,any,slowest_step_ms,<,60,,shape,w"
+row "each fails otherwise" "slow - - 60.25 50.00 simulated: fails: at; here: fails: it"
+check "  … the measured one by name" 0 "shape, slow, it (here): slowest_step_ms is 50, not >= 60"
+expect "it,slow,any,slowest_step_ms,=,60.25,,exact,w"
+check "what must hold fails here only" 1 "1 claims hold, 1 fail, 0 not testable here"
+check "  … at the gate" 1 "exact, slow, it (here): slowest_step_ms is 50, not = 60.25" --gate
+expect "it,slow,any,slowest_step_ms,=,50,,exact,w"
+check "what must hold fails simulated only" 1 "1 claims hold, 1 fail, 0 not testable here"
+check "  … at the gate" 1 "exact, slow, it (simulated): slowest_step_ms is 60.25, not = 50" --gate
+expect "it,base,any,slowest_step_ms,=,70.5,,example,w"
+lines "an example is shown once" 1 "published 70.5"
+check "  … for the place that leads" 0 "example, base, it (simulated): slowest_step_ms is 20, published 70.5"
+
+# An expression stays in its table.
+expect "it,slow,any,slowest_step_ms-base.slowest_step_ms,=,40.25,,ratio,w"
+check "a difference within each place" 0 "(here): slowest_step_ms-base.slowest_step_ms is -30, not = 40.25"
+lines "  … only" 1 "ratio, slow, it"
+expect "it,base,any,setting.sleep_ms,=,40,,ratio,w"
+check "a setting of each place" 0 "ratio, base, it (here): setting.sleep_ms is 30, not = 40"
+lines "  … only" 1 "ratio, base, it"
+expect "it,base,any,extra.slowest_step_ms,=,9,,exact,w"
+check "a case that was run here only" 0 "1 claims hold, 0 fail, 1 not testable here"
+row "  … is missing in the simulation" "base 70.50 71.00 20.00 80.00* simulated: case not run: extra; here: holds"
+expect "it,base,any,1,=,no_such,,exact,w"
+check "malformed, and where" 2 "summary.csv has no column no_such (simulated): in claim 'it'"
+
+# What only the simulator can show.
+expect "it,base,sim,slowest_step_ms,=,20,,sim,w"
+check "simulated rows are tested" 0 "1 claims hold, 0 fail, 1 not testable here"
+row "  … measured ones are not" "base 70.50 71.00 20.00 80.00* simulated: holds; here: no claim"
+expect "it,base,sim,slowest_step_ms,=,21,,sim,w"
+check "a simulated row fails" 1 "0 claims hold, 1 fail, 1 not testable here"
+place $simulated 40 base,mpi,4,8,0,20,20,0
+check "the folder makes no simulation" 0 "0 claims hold, 0 fail, 2 not testable here"
+
+# A number needs the ranks and the batch of the row that leads.
+place . 30 base,mpi,4,8,1,80,90,0
+expect "it,base,any,1,=,1,,exact,w"
+place $simulated 40 base,sim,3,8,0,20,20,0
+row "other ranks" "base - - 20.00 - holds"
+row "  … in a row of their own" "base, 4 x 8 70.50 71.00 - 80.00* holds"
+place $simulated 40 base,sim,4,9,0,20,20,0
+row "another batch" "base - - 20.00 - holds"
+place $simulated 40 base,sim,4,8,1,20,20,0
+place . 30 base,mpi,4,8,0,80,90,0
+lines "the mark is of real cores" 0 "*"
+place $simulated 40 base,sim,4,8,0,20,20,
+expect "it,*,any,wrong,=,0,,exact,w"
+check "a blank check fails, simulated too" 1 "exact, base, it (simulated): wrong is nan, not = 0; blank: wrong"
+
+# An extra that misses, and no interval to tell whether by chance.
+place $simulated 40 base,sim,4,8,0,20,20,0 slow,sim,4,8,0,60,20,0
+sed -i 's/,wrong$/,wrong,vs_baseline_low,vs_baseline_high/; s/,0$/,0,,/' "$results/$simulated/07_test/summary.csv"
+expect "it,slow,any,slowest_step_ms-base.slowest_step_ms,extra,30,0.2,ratio,w"
+row "too few rounds" "slow - - 60.00 - too short to tell"
+expect "it,slow,any,slowest_step_ms,<,50,,shape,w"
+row "too few rounds for anything about time" "slow - - 60.00 - too short to tell"
+expect "it,slow,any,slowest_step_ms,<,70,,shape,w"
+row "which may hold all the same" "slow - - 60.00 - holds"
+expect "it,slow,any,slowest_step_ms,<,50,,exact,w"
+row "but not for what must hold" "slow - - 60.00 - fails: it"
+expect "it,slow,any,slowest_step_ms-base.slowest_step_ms,extra,30,0.2,ratio,w"
+sed -i 's/^\(slow.*,0\),,$/\1,2.8,3.2/' "$results/$simulated/07_test/summary.csv"
+row "enough of them" "slow - - 60.00 - fails: it"
+sed -i 's/,2.8,3.2$/,1.9,4.1/' "$results/$simulated/07_test/summary.csv"
+row "too wide an interval" "slow - - 60.00 - too noisy to tell"
+expect "it,slow,any,slowest_step_ms-base.slowest_step_ms,extra,41,0.2,ratio,w"
+row "  … and close all the same" "slow - - 60.00 - holds"
+place $simulated 40 base,sim,4,8,0,20,20,0
+
+# One place: its columns only, and no place in the verdict.
+expect "it,base,any,1,=,2,,ratio,w"
+clear $blog
+check "no blog's machine" 0 "
+07_test                      blog,  dedicated cores      here,
+step, in ms              published      (simulated)   measured   verdict
+base                         70.50            20.00      80.00   fails: it
+"
+clear .
+check "dedicated cores alone" 0 "
+07_test                      blog,  dedicated cores
+step, in ms              published      (simulated)   verdict
+base                         70.50            20.00   fails: it
+
+ratio, base, it (simulated): 1 is 1, not = 2
+"
+clear $simulated
+place . 30 base,mpi,4,8,0,80,90,0
+place $blog 40 base,sim,4,8,0,71,70,0
+check "here, and the blog's machine" 0 "
+07_test                      blog,  blog's machine      here,
+step, in ms              published     (simulated)   measured   verdict
+base                         70.50           71.00      80.00   fails: it
+
+ratio, base, it (here): 1 is 1, not = 2
+"
+expect "it,base,any,slowest_step_ms,=,70.5,,example,w"
+check "an example here" 0 "example, base, it (here): slowest_step_ms is 80, published 70.5"
+
+((failed)) || echo "all verdicts are right"
+exit "$failed"

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# The house rules that a compiler does not know. usage: house_test.sh SOURCE [BUILD]
+set -euo pipefail
+cd "$1"
+failed=0
+complain() {
+    printf 'house rule broken: %s\n%s\n' "$1" "$2"
+    failed=1
+}
+
+# One clock: everybody asks world.h. The supervisor (launch.c) lives outside any world, and die.c may have none. files.c waits for
+# the lock of another program. And the benchmark sets that clock beside the bare one.
+found=$(grep -nE 'clock_gettime|gettimeofday|nanosleep|usleep|MPI_Wtime|[^_a-z]sleep\(' common/*/*.[ch] labs/*.c tools/*/*.c |
+    grep -vE '^(common/(world/world_[a-z_]+|launch/launch|base/die|base/files)|tools/bench/harness)\.c:' || true)
+[ -z "$found" ] || complain "no clock or sleep outside world.h" "$found"
+
+# A backend is a linked file: only the files named after it know its API.
+found=$(grep -nE '#include <(mpi|nccl|cuda[a-z_]*|smpi/.*)\.h>|#ifdef|#if defined' common/*/*.[ch] labs/*.c |
+    grep -vE '^common/[a-z]+/(mpi_staging\.h|multiversion\.h|[a-z0-9_]+_(mpi|cpu|sim|model|cuda|nccl)\.[ch]|[a-z0-9_]+\.h:[0-9]+:#ifndef)' || true)
+[ -z "$found" ] || complain "backends are linked, not #ifdef'd" "$found"
+
+# A lab includes the frame and what a step is made of.
+found=$(grep -nE '#include "' labs/*.c | grep -vE '"frame/(lab|train)\.h"' || true)
+[ -z "$found" ] || complain "a lab includes lab.h and train.h, nothing else of ours" "$found"
+
+# A file of common/, header or source, includes its own room and those below it (common/rooms.txt); no loops, then. A file of
+# tests/ or tools/ is included by none of them.
+rooms=()
+while read -r room _; do
+    [[ $room != [a-z]* ]] || rooms+=("$room")
+done <common/rooms.txt
+position() {
+    local i
+    for i in "${!rooms[@]}"; do
+        [ "${rooms[$i]}" != "$1" ] || { echo "$i"; return; }
+    done
+    echo 99
+}
+for room in common/*/; do
+    [ "$(position "$(basename "$room")")" -lt 99 ] || complain "every room stands in common/rooms.txt" "$room"
+    [ -f "$room/README.md" ] || complain "every room says what it is for" "$room/README.md is missing"
+done
+while IFS=: read -r file included; do
+    room=$(basename "$(dirname "$file")")
+    if [[ $included != */* ]] || [ "$(position "${included%%/*}")" -gt "$(position "$room")" ]; then
+        complain "a room includes itself and rooms below" "$file includes $included"
+    fi
+done < <(grep -roE '^#include "[^"]+"' common | sed -E 's/#include "(.*)"$/\1/' | sort -u)
+
+# Files that every backend shares are compiled once, so they must not call what SMPI replaces in simulated ranks (smpi_helpers.h),
+# but in a process that is no rank (the supervisor, a program that only prints), or where the whole process is meant.
+if [ $# -gt 1 ] && command -v nm >/dev/null; then
+    found=$(nm -A "$2"/common/CMakeFiles/part_each.dir/*/*.o |
+        grep -oE '[a-z]+/[a-z_0-9]+\.c\.o: +U (exit|sleep|usleep|nanosleep|gettimeofday|clock_gettime|getopt|getopt_long|getpid)$' |
+        sed -E 's/\.c\.o: +U / /' | grep -vxE 'base/(die|files) nanosleep|base/files getpid|frame/blind getpid|frame/lab exit|frame/supervise exit|launch/flight_recorder getpid|launch/(job_command|scratch) getpid|launch/launch (clock_gettime|getpid|nanosleep)|options/options exit' || true)
+    [ -z "$found" ] || complain "what simulated ranks have their own of is called in files that know the world" "$found"
+fi
+
+# One stem finds four files.
+for lab in labs/*.c; do
+    stem=$(basename "$lab" .c)
+    for file in "plots/$stem.gp" "notebooks-md/$stem.md" "expected/$stem.csv"; do
+        [ -f "$file" ] || complain "one stem finds four files" "$file is missing"
+    done
+    grep -q "add_lab($stem)" CMakeLists.txt || complain "one add_lab line per lab" "$stem"
+done
+
+# Pictures and files that the texts point to exist.
+while IFS=: read -r text target; do
+    case "$target" in http | https) continue ;; esac
+    [ -e "$(dirname "$text")/$target" ] || complain "links point to something" "$text -> $target"
+done < <(grep -oHE '\]\([^)#:]+' README.md notebooks-md/*.md | sed 's/](//')
+
+# Each column of the tables that all labs write is explained.
+for column in $(grep -ohE 'csv_[a-z]+\(csv, "[a-z0-9_]+"' common/report/run_report.c common/report/lanes.c | sed 's/.*"\(.*\)"/\1/' | sort -u); do
+    grep -q "\`$column\`" notebooks-md/{tables,your_own_job}.md || complain "notebooks-md/tables.md explains every column" "$column"
+done
+
+# A lab asks one question: its first line's, which run_all.sh --list shows, is its story's, which --help shows.
+for lab in labs/*.c; do
+    asked=$(sed -n 's/^ *\.question = "\(.*\)",$/\1/p' "$lab")
+    first=$(head -1 "$lab")
+    [ "${first,,}" = "/* $(basename "$lab" .c): ${asked,,}" ] ||
+        complain "a lab asks one question" "$lab: its first line asks another than '$asked'"
+done
+
+# A picture has words for those who do not see it, is a chart of its lab, and has a caption behind its paragraph.
+found=$(grep -nE '!\[ *\]' README.md notebooks-md/*.md || true)
+[ -z "$found" ] || complain "a picture has a text" "$found"
+for lesson in notebooks-md/[0-9][0-9]_*.md; do
+    stem=$(basename "$lesson" .md)
+    found=$(grep -nE '^!\[' "$lesson" | grep -vE "\(img/${stem}_[a-z_]+\.png\)\$" || true)
+    [ -z "$found" ] || complain "a lesson's picture is img/${stem}_CHART.png, which the report swaps for the run's" "$found"
+done
+found=$(awk 'FNR == 1 { pictures = 0 } /^!\[/ { pictures = 1; next } pictures && /^$/ { next }
+    pictures && !/^\*/ { print FILENAME ":" FNR ": " $0 } { pictures = 0 }' README.md notebooks-md/*.md)
+[ -z "$found" ] || complain "a caption stands behind a picture, *emphasised*" "$found"
+for picture in notebooks-md/img/*; do
+    grep -qrF "$(basename "$picture")" README.md notebooks-md/*.md || complain "a picture is shown" "$picture"
+done
+
+exit "$failed"

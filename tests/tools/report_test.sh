@@ -1,0 +1,250 @@
+#!/usr/bin/env bash
+# usage: report_test.sh REPORT SOURCE FOLDER: are the report's pages whole, and do they say what the tables say? Makes small
+# results by hand below FOLDER/report, with names that would break a page.
+set -uo pipefail
+
+# shellcheck source=tests/support/frame.sh
+source "$(dirname "$0")/../support/frame.sh"
+
+report=$1
+source=$2
+folder=$3/report
+results="$folder/it's here"
+
+run() # STATUS ARGUMENT...: what it said goes into `said`
+{
+    exits "$1" "$report" "${@:2}"
+}
+
+has() # PAGE TEXT...: in the page
+{
+    local page=$1 text
+    shift
+    for text in "$@"; do
+        grep -qF -- "$text" "$results/$page.html" || complain "$page.html lacks: $text"
+    done
+}
+
+lacks() # PAGE TEXT
+{
+    ! grep -qF -- "$2" "$results/$1.html" || complain "$1.html should not hold: $2"
+}
+
+# A chart as gnuplot writes them: its own title, a background, names that meet in another chart, black, grey and a colour.
+chart() # FILE TEXT
+{
+    cat >"$1" <<END
+<?xml version="1.0" encoding="utf-8"  standalone="no"?>
+<svg
+ width="960" height="300"
+ viewBox="0 0 960 300"
+ xmlns="http://www.w3.org/2000/svg"
+ xmlns:xlink="http://www.w3.org/1999/xlink"
+>
+<title>Gnuplot</title>
+<desc>Produced by GNUPLOT 5.4</desc>
+<g id="gnuplot_canvas">
+<rect x="0" y="0" width="960" height="300" fill="#ffffff"/>
+<defs><path id='gpPt1' stroke='currentColor' d='M-1,0 h2'/></defs>
+<pattern id='gpPat1'><path style='stroke:rgb(213,94,0)'/></pattern>
+<g color="black" stroke="rgb( 102, 102, 102)" fill="rgb(1,1,1)"><use xlink:href='#gpPt1'/><path style='fill:url(#gpPat1)'/>
+	<text>$2 &amp; more</text></g>
+</g>
+</svg>
+END
+}
+
+place() # FOLDER PLATFORM STEP: a lab's tables there, whose second case takes that long
+{
+    mkdir -p "$1"
+    cat >"$1/summary.csv" <<END
+# lockstep: 0.1.0
+# command: 01_straggler --ranks 4
+# machine: A <fast> "machine" & more
+# ranks: 4
+# backend: mpi (Open MPI)
+# oversubscribed: 1
+# asked: skew_ws4
+# card: machine card   A <fast> machine, 2 cores
+# card:   one rank steps alone in           24.0 ms
+case,backend,platform,ranks,rounds,slowest_step_ms,predicted_step_ms,data_ms,local_ms,host_ms,wait_ms,transfer_ms,blamed_rank,blamed_wait_ms,vs_baseline,vs_baseline_low,vs_baseline_high,wrong
+baseline,mpi,$2,4,6,30,31,1,19,0,0,10,,,1,,,0
+skew_ws4,mpi,$2,4,6,$3,71,11,20,0,30,9,2,84,2.33,2.2,2.5,0
+unclear,mpi,$2,4,6,31,31,1,19,0,1,10,,,1.03,0.9,1.2,0
+"<b>odd</b>",mpi,$2,4,6,77.77,31,1,19,0,1,10,,,1.03,0.9,1.2,1
+END
+    printf '# command: 01_straggler --ranks 4\na,b\n1.25,of this run\n' >"$1/sweep.csv"
+    printf '# command: 01_straggler --ranks 8\na,b\n1.25,of another run\n' >"$1/exposed.csv"
+    printf '# told of skew_ws4: ranks 0, 1 and 3 wait 30 ms for rank 2\ncase,step\n' >"$1/lanes.csv"
+    touch "$1"/{ranks,rounds,spans}.csv "$1/trace.json"
+    chart "$1/timeline.svg" "timeline of $3"
+    chart "$1/breakdown.svg" "breakdown of $3"
+    chart "$1/old.svg" "chart of an earlier run"
+    printf 'chart,title,axis,cases\ntimeline,"Title of the ""timeline""","axis (ms)",baseline skew_ws4\nbreakdown,Title of the breakdown,axis (ms),\n' >"$1/charts.csv"
+}
+
+rm -rf "$folder"
+mkdir -p "$results"
+run 0 --results "$results" --sources "$source" # nothing ran yet: lessons, and no numbers
+has index "Not run yet" "Nothing was compared yet" "None yet"
+has 01_straggler "the lab was not run yet" "The lesson's own picture" 'src="data:image/png;base64,iVBOR'
+
+place "$results/01_straggler" here 70.4
+place "$results/platforms/dedicated-cores/01_straggler" dedicated-cores 69.6
+cat >"$results/runs.csv" <<'END'
+what,status,reason
+"02_rank0_host",failed,"a rank was ended by signal 9 (Killed): rank 2 <gone>"
+"GPUs",skipped,"this build was made without CUDA"
+END
+cat >"$results/closing.csv" <<'END'
+lab,case,published_ms,blog_machine_ms,dedicated_cores_ms,here_ms,oversubscribed,verdict
+01_straggler,baseline,70.24,70.1,30,30.5,1,as predicted
+01_straggler,<b>odd</b>,,,31,31.25,0,holds
+END
+cat >"$results/claims.csv" <<'END'
+lab,place,case,id,kind,verdict,quantity,came_to,relation,value,tolerance,reason,why
+01_straggler,here,baseline,first_claim,ratio,fails,slowest_step_ms,30,<,29,,,Because <so>.
+01_straggler,here,skew_ws4,second_claim,exact,holds,wrong,0,=,0,,,Because.
+02_rank0_host,here,skew_ws4,other_lab,exact,holds,wrong,0,=,0,,,Because.
+END
+printf 'time,lab,case,backend,platform,guess_ms,predicted_step_ms,slowest_step_ms\n2026-11-21T10:00:00,01_straggler,skew_ws4,mpi,here,55.5,71,70.4\n' \
+    >"$results/guesses.csv"
+run 0 --results "$results" --sources "$source"
+[[ $said == *"$results/index.html"* ]] || complain "it does not say where the page is"
+
+# Each number and reason stands where it belongs, and what looks like a tag does not become one.
+has index "02_rank0_host</strong>: a rank was ended by signal 9 (Killed): rank 2 &lt;gone&gt;" "this build was made without CUDA" \
+    '<td class="n">30.50 *</td>' "they share time" '<td class="n">55.5</td>' "one rank steps alone in           24.0 ms" \
+    "A &lt;fast&gt; &quot;machine&quot; &amp; more" "takes 70.0 ms a step" "Of every 100 simulated core-seconds, 30 waited for rank 2."
+has 01_straggler "&lt;b&gt;odd&lt;/b&gt;" "2.33 [2.20, 2.50]" "not resolved ± 20 %" "1 hold, 1 fail, 0 cannot" \
+    "must be &lt; 29" "Because &lt;so&gt;." 'href="platforms/dedicated-cores/01_straggler/trace.json"'
+lacks 01_straggler "<b>odd"
+lacks 01_straggler "other_lab"
+lacks 01_straggler "this run:"
+lacks 02_rank0_host "Claims that fail"
+lacks 01_straggler "77.77"                     # no speed of what is wrong
+lacks index "77.77"
+has index "2 checks of sums, losses and replicas failed" "Those that fail"
+lacks 01_straggler "chart of an earlier run"   # it lies there, but charts.csv does not name it
+lacks 01_straggler "Its numbers are in"
+
+# The lesson's first chart is the one of dedicated cores, in place of its picture; the other place's comes below it.
+has 01_straggler "timeline of 69.6 &amp; more" "timeline of 70.4 &amp; more" "This run, dedicated cores, simulated"
+first=$(grep -n "timeline of 69.6" "$results/01_straggler.html" | head -n 1 | cut -d : -f 1)
+second=$(grep -n "timeline of 70.4" "$results/01_straggler.html" | head -n 1 | cut -d : -f 1)
+((first < second)) || complain "the place to learn from does not come first"
+(($(grep -c "timeline of 69.6" "$results/01_straggler.html") == 1)) || complain "a chart is there twice"
+has 01_straggler "A typical step, dedicated cores, simulated: baseline 30.0 ms; skew_ws4: ranks 0, 1 and 3 wait 30 ms for rank 2."
+has 01_straggler 'aria-label="Title of the &quot;timeline&quot;. Shown: axis (ms).' "skew_ws4 69.6 ms, of which waiting 30.0 ms in the mean, for rank 2" \
+    'stroke="var(--soft)"' 'color="var(--ink)"' 'fill="#010101"'
+lacks 01_straggler ">Gnuplot<"
+
+# Every page stands alone, and is whole.
+for page in "$results"/*.html; do
+    name=$(basename "$page")
+    ids=$(grep -oE ' id="[^"]*"' "$page" | sort)
+    [[ $(uniq -d <<<"$ids") == "" ]] || complain "$name: one name twice: $(uniq -d <<<"$ids" | head -n 3)"
+    (($(grep -c '<h1' "$page") == 1)) || complain "$name: not one heading"
+    (($(stat -c %s "$page") < 2000000)) || complain "$name: larger than 2 MB"
+    ! grep -qE '<script|<link [^>]*href="[^d]|@import|url\(["'\'']?http|src="[^d]' "$page" || complain "$name fetches something"
+    ! grep -oE '<img [^>]*>' "$page" | grep -qvE 'alt="[^"]+"' || complain "$name: a picture without words"
+    ! grep -oE '<svg [^>]*>' "$page" | grep -qvE 'role="img" aria-label="[^"]+"' || complain "$name: a chart without words"
+    while IFS='#' read -r file anchor; do
+        [[ $file != http* ]] || continue
+        target=${file:+$results/$file}
+        target=${target:-$page}
+        [[ -e $target ]] || complain "$name leads to $file, which is not there"
+        [[ -z $anchor ]] || grep -qF "id=\"$anchor\"" "$target" || complain "$name leads to $file#$anchor, which is not there"
+    done < <(grep -oE '<a [^>]*href="[^"]*"' "$page" | sed 's/.*href="//; s/"$//')
+    # shellcheck disable=SC2013 # names have no blanks
+    for name_in_chart in $(grep -oE '(href="#|url\(#)c[0-9]+-[A-Za-z0-9_]+' "$page" | sed 's/.*#//' | sort -u); do
+        grep -qF "id=\"$name_in_chart\"" "$page" || complain "$name: a chart refers to $name_in_chart, which is not there"
+    done
+done
+
+# What is said below a picture is of its run, and names the place where there is no picture.
+sed -i '/^skew_ws4/s/,30,9,/,31,9,/' "$results/01_straggler/summary.csv"
+touch -d '1 hour ago' "$results/platforms/dedicated-cores/01_straggler/charts.csv"
+touch "$results/01_straggler/charts.csv"
+run 0 --results "$results" --sources "$source"
+has index "<p class=\"quote\"><code>skew_ws4</code> takes 71.0 ms a step"
+touch -d '1 hour ago' "$results/01_straggler/charts.csv"
+run 0 --results "$results" --sources "$source"
+has index "<p class=\"quote\">dedicated cores, simulated: <code>skew_ws4</code> takes 70.0 ms a step"
+sed -i '/^skew_ws4/s/,31,9,/,30,9,/' "$results/01_straggler/summary.csv"
+touch "$results"/{,platforms/dedicated-cores/}01_straggler/charts.csv
+
+# Charts that are older than the tables are of an earlier run.
+touch -d '1 hour ago' "$results/01_straggler/charts.csv"
+run 0 --results "$results" --sources "$source"
+lacks 01_straggler "timeline of 70.4"
+touch "$results/01_straggler/charts.csv"
+
+# Nor is the name of the case that is told of on the front page a tag.
+sed -i 's/skew_ws4/<i>told<\/i>/' "$results/platforms/dedicated-cores/01_straggler/summary.csv"
+touch "$results/platforms/dedicated-cores/01_straggler/charts.csv"
+run 0 --results "$results" --sources "$source"
+has index "<code>&lt;i&gt;told&lt;/i&gt;</code> takes 70.0 ms a step"
+lacks index "<i>told"
+sed -i 's/<i>told<\/i>/skew_ws4/' "$results/platforms/dedicated-cores/01_straggler/summary.csv"
+touch "$results/platforms/dedicated-cores/01_straggler/charts.csv"
+
+# A chart that was cut off while it was drawn is none.
+cp "$results/01_straggler/breakdown.svg" "$folder/whole.svg"
+head -c 600 "$folder/whole.svg" >"$results/01_straggler/breakdown.svg"
+run 0 --results "$results" --sources "$source"
+lacks 01_straggler "breakdown of 70.4"
+
+# Pages that are full name the charts they cannot hold, wherever these stand.
+large() # FILE KILOBYTES
+{
+    printf '<svg viewBox="0 0 9 9"><text>'
+    head -c "$2"000 /dev/zero | tr '\0' 'x'
+    printf '</text></svg>\n'
+} >"$1"
+mkdir -p "$results/scale" "$results/platforms/blog"
+large "$results/01_straggler/breakdown.svg" 1400
+large "$results/platforms/blog/blog_machine.svg" 700
+large "$results/scale/scale_efficiency.svg" 700
+run 0 --results "$results" --sources "$source"
+has 01_straggler 'the chart is in <a href="01_straggler/breakdown.svg">'
+has simulated_machines 'the chart is in <a href="scale/scale_efficiency.svg">'
+for page in "$results"/*.html; do
+    (($(stat -c %s "$page") < 2000000)) || complain "$(basename "$page"): larger than 2 MB"
+done
+cp "$folder/whole.svg" "$results/01_straggler/breakdown.svg"
+rm -r "$results/scale" "$results/platforms/blog"
+
+# What the reader's own job left is called that.
+place "$results/blame" "" 55.5
+run 0 --results "$results" --sources "$source"
+has your_own_job "<h3>your own job</h3>" "timeline of 55.5" 'href="blame/spans.csv"'
+
+# Lessons of all kinds: links, headings that are alike, pictures anywhere, a name that comes before the labs'.
+mkdir -p "$folder/sources/notebooks-md/img" "$folder/sources/plots"
+cp "$source/plots/style.css" "$folder/sources/plots/"
+cp "$source/notebooks-md/img/01_straggler_timeline.png" "$folder/sources/notebooks-md/img/"
+printf '# A lab\n\n## Part\n\nSee [there](./00-intro.md#part-1), [here](#part), [the source](../labs/x.c).\n\n<!-- this run: exposed -->\n\n<!-- this run: sweep -->\n' \
+    >"$folder/sources/notebooks-md/01_straggler.md"
+printf '# Before\n\n## Part\n\n## Part\n\nText ![small](img/01_straggler_timeline.png) and ![badge](https://example.org/badge.svg) more\n\n![of elsewhere](https://example.org/x.png)\n' \
+    >"$folder/sources/notebooks-md/00-intro.md"
+run 0 --results "$results" --sources "$folder/sources"
+has 01_straggler '<a href="00-intro.html#part-1">there</a>' '<a href="#part">here</a>' 'the source.' "table of exposed comes here; it wrote none" \
+    "of this run"
+lacks 01_straggler "of another run"
+has 00-intro 'id="part-1"' 'alt="small" />' 'src="data:image/png' "and badge more" "of elsewhere"
+lacks 00-intro "example.org"
+has index '<a href="01_straggler.html">A lab</a></h3>'
+run 0 --results "$results" --sources "$source"
+
+# What cannot be read is named.
+run 2 --results "$folder/none" --sources "$source"
+[[ $said == *"--results '$folder/none' cannot be read"* ]] || complain "no results: $said"
+run 2 --results "$results" --sources "$folder"
+[[ $said == *"style.css cannot be read"* ]] || complain "no sources: $said"
+printf 'case,platform\nbaseline\n' >"$results/01_straggler/summary.csv"
+run 2 --results "$results" --sources "$source"
+[[ $said == *"01_straggler/summary.csv:2: 1 fields where the names are 2"* ]] || complain "a broken table: $said"
+
+((failed)) || echo "The report says what the tables say."
+exit "$failed"

@@ -1,0 +1,542 @@
+#!/usr/bin/env bash
+# usage: run_all_test.sh SOURCE FOLDER: does run_all.sh do what it says? It runs on a small copy of the project below
+# FOLDER, where compiler, package manager and labs are scripts that only write down how they were called.
+set -uo pipefail
+
+# shellcheck source=tests/support/frame.sh
+source "$(dirname "$0")/../support/frame.sh"
+
+source=$1
+folder="$2/run_all"
+project="$folder/a path with spaces/it's here"
+elsewhere="$folder/somewhere else"
+calls="$folder/calls"
+unset LOCKSTEP_GPU_PROGRAMS # the project below has its own
+
+run() # STATUS ARGUMENT...: runs it from elsewhere; what it said goes into `said`
+{
+    local wanted=$1 got
+    shift
+    : >"$calls"
+    said=$(cd "$elsewhere" && "${before[@]}" "$project/run_all.sh" "$@" 2>&1 <<<"an answer")
+    got=$?
+    ((got == wanted)) || complain "run_all.sh $*: status $got, not $wanted"
+}
+
+called() # TEXT: a program was called like that
+{
+    grep -qF -- "$1" "$calls" || complain "it should have called: $1; it called: $(<"$calls")"
+}
+
+not_called() # TEXT
+{
+    ! grep -qF -- "$1" "$calls" || complain "it should not have called: $1"
+}
+
+not_judged() # no table was shown; the report's own call writes it down only
+{
+    ! grep -F -- "claims " "$calls" | grep -qvF -- "--tables" || complain "it should not have judged"
+}
+
+refuses() # TEXT ARGUMENT...: bad usage: one line that names the value, at once, and nothing is started
+{
+    local text=$1 began=$SECONDS
+    shift
+    run 2 "$@"
+    says "$text"
+    [[ $said != *$'\n'* ]] || complain "run_all.sh $*: more than one line"
+    ((SECONDS - began <= 10 * patience)) || complain "run_all.sh $*: took $((SECONDS - began)) s"
+    [[ ! -s $calls && ! -e $project/build && ! -e $project/results ]] || complain "run_all.sh $*: started something"
+}
+
+stub() # NAME: a program that writes its call down, then does what standard input says
+{
+    {
+        printf '#!/usr/bin/env bash\nprintf "%%s\\n" "%s $*" >>"%s"\n' "${1##*/}" "$calls"
+        cat
+    } >"$1"
+    chmod +x "$1"
+}
+
+# shellcheck disable=SC2016 # the stubs' variables, not ours
+make_project()
+{
+    local lab
+    rm -rf "$folder"
+    mkdir -p "$project"/{labs,plots,tools,expected,platforms} "$elsewhere" "$folder/bin" "$folder/without"
+    ln -s /usr/bin/* "$folder/without/"
+    rm -f "$folder/without/smpirun"
+    cp "$source/run_all.sh" "$project/"
+    cp "$source/tools/packages.sh" "$project/tools/"
+    cp "$source/plots/draw.sh" "$project/plots/"
+    for lab in 01_straggler 02_wrong 03_cannot; do
+        touch "$project/plots/$lab.gp"
+        printf '/* %s: what about %s?\n * More.\n */\n' "$lab" "${lab#*_}" >"$project/labs/$lab.c"
+    done
+    printf '<zone>\n  <prop id="about" value="a small machine"/>\n  <prop id="device" value="model"/>\n</zone>\n' >"$project/platforms/small.xml"
+    stub "$folder/bin/gnuplot" <<'END'
+all="${*//\'\'/\'}" charts=${all#*charts=\'}
+echo chart,title,axis,cases >"${charts%%\'; *}/charts.csv"
+END
+    stub "$folder/bin/smpirun" <<<'exit 0'
+    stub "$folder/bin/ctest" <<<'echo "2 tests failed"; exit 8'
+    stub "$folder/bin/dpkg-query" <<<'[[ -e $MISSING && $* == *libcmocka-dev* || -e $SPARED && $* == *libsimgrid-dev* ]] || echo "<installed>"'
+    stub "$folder/bin/apt-get" <<<'[[ $* == *--print-uris*libsimgrid-dev* && -e $UNKNOWN ]] && exit 100; [[ $* != *--print-uris* ]] || printf "%s\n" "a b 2000000 c" "a b 3000000 c"; [[ $* == *--print-uris* ]] || rm -f "$MISSING" "$SPARED"'
+    stub "$folder/bin/sudo" <<<'[[ ! -e $NO_SUDO ]] || exit 1; [[ $1 != -n ]] || shift; exec "$@"'
+    # Configuring leaves a cache, building leaves the labs; each lab tells how it was called, and whether it could ask.
+    stub "$folder/bin/cmake" <<'END'
+if [[ -e $BROKEN ]]; then echo "error: no such thing"; exit 1; fi
+if [[ $1 == -S ]]; then echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" >build/CMakeCache.txt; exit; fi
+mkdir -p build/bin build/lib/model
+touch build/lib/model/01_straggler.so
+for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 report:0 scale:0 blog_machine:0; do
+    {
+        echo '#!/usr/bin/env bash'
+        echo "printf '%s\n' \"${name%:*} \$*\" >>\"$CALLS\""
+        echo 'if [[ -e $SLOW && "${0##*/} $*" == *$(<"$SLOW")* ]]; then trap "sleep 0.3; echo ended >>$CALLS; exit 143" TERM; sleep 60 & echo "sleeps $!" >>"$CALLS"; wait; fi'
+        [[ $name != 01_* ]] || echo 'while (($# > 0)); do
+                [[ $1 != --out ]] || out=$2
+                [[ $1 != --platform ]] || platform=$2
+                shift
+            done
+            [[ $platform != blog || ! -e $NO_BLOG ]] || { echo "no such host"; exit 1; }
+            [[ -z $platform ]] || places=("$out/platforms/$(basename "$platform" .xml)")
+            [[ -n $platform ]] || places=("$out" "$out/platforms/dedicated-cores")
+            for place in "${places[@]}"; do
+                mkdir -p "$place/01_straggler" && touch "$place/01_straggler/summary.csv"
+            done'
+        [[ $name != 02_* ]] || echo 'echo "it went wrong, and why" >>"$LOCKSTEP_COMPLAINTS"'
+        [[ $name != 03_* ]] || echo 'echo "this machine has no \"such\" thing" >>"$LOCKSTEP_COMPLAINTS"'
+        echo '[[ ! -e $FAILING || $0 != */$(<"$FAILING") ]] || exit $(<"$FAILING.status")'
+        [[ $name != [0-9]* ]] || echo "read -r answer && echo 'it could ask'"
+        echo "exit ${name#*:}"
+    } >"build/bin/${name%:*}"
+    chmod +x "build/bin/${name%:*}"
+done
+END
+    export PATH="$folder/bin:$PATH" CALLS="$calls" MISSING="$folder/missing" NO_SUDO="$folder/no_sudo"
+    export SPARED="$folder/spared" UNKNOWN="$folder/unknown"
+    export NO_BLOG="$folder/no_blog"
+    export BROKEN="$folder/broken" SLOW="$folder/slow" FAILING="$folder/failing"
+}
+
+test_usage()
+{
+    refuses "unknown word '--frobnicate'" --frobnicate
+    refuses "unknown word 'quick'" quick
+    refuses "unknown word ''" ''
+    refuses "--report runs nothing; leave out --quick" --report --quick
+    refuses "--only needs a value" --only
+    refuses "--only needs a value" --only --quick
+    refuses "--only needs a value" --only=
+    refuses "--only '04_none' is no lab here" --only 04_none
+    refuses "not 'gpus'" --backend gpus
+    refuses "not 'gpu'" --backend=gpu
+    refuses "not '-1'" --seconds -1
+    refuses "not '3x'" --seconds 3x
+    refuses "not 'nan'" --seconds=nan
+    refuses "not '86400'" --seconds 86400
+    refuses "--ranks takes a whole number from 1 to 1024, not '0'" --ranks 0
+    refuses "not '1025'" --ranks 1025
+    refuses "not '2x'" --ranks=2x
+    refuses "leave out --ranks" --scale --ranks 8
+    refuses "--platform needs a value" --platform
+    refuses "--platform 'smal' is no machine here" --platform smal
+    refuses "--platform '$elsewhere/none.xml' cannot be read" --platform none.xml
+    refuses "leave out --backend mpi" --platform small --backend mpi
+    refuses "leave out --backend nccl" --backend=nccl --platform small
+    refuses "leave out --platform" --test --platform small
+    refuses "--quick takes no value" --quick=yes
+    refuses "leave out --quick" --test --quick
+    refuses "leave out --scale" --test --scale
+    refuses "leave out --quick" --scale --quick
+    refuses "leave out --only" --scale --only 01_straggler
+    refuses "leave out --backend" --backend sim --scale
+    refuses "leave out --seconds" --scale --seconds 5
+    refuses "leave out --list" --scale --list
+    refuses "--scale takes no value" --scale=64
+    refuses "leave out --bench" --test --bench
+    refuses "leave out --scale" --bench --scale
+    refuses "leave out --quick" --bench --quick
+    refuses "leave out --only" --only 01_straggler --bench
+    refuses "leave out --platform" --bench --platform small
+    refuses "--bench takes no word but faults" --bench=fast
+    touch "$folder/file"
+    refuses "'$folder/file/results' cannot be written" --out "$folder/file/results"
+}
+
+test_telling()
+{
+    local flag
+    run 0 --help
+    for flag in --test --scale --bench --quick --only --backend --platform --ranks --seconds --out --list --yes --help; do
+        says "$flag"
+    done
+    run 0 --list
+    says "01_straggler       what about straggler?" "02_wrong           what about wrong?" \
+        "small              a small machine"
+    printf '/* 02_wrong: what is wrong, and where\n * is it?\n *\n * Nowhere?\n */\n' >"$project/labs/02_wrong.c"
+    run 0 --list
+    says "02_wrong           what is wrong, and where is it?"
+    [[ ! -e $project/build ]] || complain "--list built something"
+    ln -s "$project/run_all.sh" "$folder/link"
+    said=$(cd / && "$folder/link" --list)
+    says "03_cannot          what about cannot?"
+}
+
+test_running()
+{
+    run 1 --quick --seconds 3.5 --backend mpi --out "my results"
+    says "3 of 3 labs left" "1 of 3 labs left" "01_straggler: what about straggler?" "03_cannot: skipped" "02_wrong failed" \
+        "$elsewhere/my results" "notebooks-md/01_straggler.md"
+    [[ $said != *"it could ask"* ]] || complain "a lab could ask"
+    not_called "first-look" # --quick is quick enough
+    called "01_straggler --out $elsewhere/my results --seconds 3.5 --quick --backend mpi"
+    called "02_wrong --out"
+    called "gnuplot -e results='$elsewhere/my results/01_straggler' -e charts='$elsewhere/my results/01_straggler/.charts.tmp';  plots/01_straggler.gp"
+    called "gnuplot -e results='$elsewhere/my results/platforms/dedicated-cores/01_straggler' -e charts="
+    not_called "plots/02_wrong.gp"
+    called "claims --results $elsewhere/my results --expected expected"
+    called "claims --results $elsewhere/my results --expected expected --tables"
+    called "report --results $elsewhere/my results --sources ."
+    says "$elsewhere/my results/index.html"
+    grep -qF '"02_wrong",failed,"it went wrong, and why"' "$elsewhere/my results/runs.csv" || complain "runs.csv tells no failure"
+    grep -qF '"03_cannot",skipped,"this machine has no ""such"" thing"' "$elsewhere/my results/runs.csv" ||
+        complain "runs.csv tells nothing skipped"
+    not_called "apt-get"
+
+    run 0 --only 01_straggler --backend mpi
+    called "01_straggler --cases skew_ws4 --rounds 1 --quick --out results/first-look --backend mpi"
+    called "01_straggler --out results"
+    called "claims --results results --expected expected --only 01_straggler"
+    not_called "02_wrong"
+    run 0 --only 01_straggler --out "$folder/it's"
+    called "results='$folder/it''s/01_straggler'"
+    run 0 --only 03_cannot
+    not_judged
+}
+
+test_platforms()
+{
+    # One machine only, by its name or from a file that is the caller's.
+    run 0 --only 01_straggler --platform small --out "$folder/one"
+    called "01_straggler --out $folder/one --seconds 60 --platform small"
+    called "gnuplot -e results='$folder/one/platforms/small/01_straggler'"
+    not_called "results='$folder/one/01_straggler'"
+    not_judged
+    mkdir -p "$elsewhere/mine"
+    touch "$elsewhere/mine/own.xml" "$elsewhere/bare"
+    run 0 --only 01_straggler --platform mine/own.xml --quick
+    called "--quick --platform $elsewhere/mine/own.xml"
+    run 0 --only 01_straggler --platform=bare --quick
+    called "--quick --platform $elsewhere/bare"
+    run 0 --only 01_straggler --platform small --ranks 16 --quick
+    called "--quick --platform small --ranks 16"
+
+    # The blog's machine comes along, where nothing else was asked for.
+    run 0 --only 01_straggler --quick
+    not_called "--platform"
+    cp "$project/platforms/small.xml" "$project/platforms/blog.xml"
+    run 1 --quick --out "$folder/blog"
+    says "The blog's machine, simulated ... "
+    called "01_straggler --out $folder/blog"
+    called "--quick --platform blog"
+    called "gnuplot -e results='$folder/blog/platforms/blog/01_straggler'"
+    called "gnuplot -e results='$folder/blog/01_straggler'"
+    called "blog_machine --results $folder/blog --expected expected"
+    called "gnuplot -e results='$folder/blog/platforms/blog' -e charts="
+    failing blog_machine 1
+    run 1 --only 01_straggler --quick
+    says "is not what it was fitted to"
+    failing
+    not_called "02_wrong --out $folder/blog --seconds 60 --quick --platform"
+    run 0 --only 01_straggler --backend mpi
+    not_called "--platform"
+    run 0 --only 01_straggler --platform small
+    not_called "--platform blog"
+    run 0 --only 01_straggler --ranks 2 --quick # the posts had four
+    called "--quick --ranks 2"
+    not_called "--platform blog"
+    touch "$NO_BLOG"
+    run 1 --only 01_straggler --quick
+    says "no such host" "build/01_straggler-blog.log" "01_straggler failed on the blog's machine"
+    called "claims"
+    rm "$NO_BLOG"
+    before=(env PATH="$folder/bin:$folder/without")
+    mv "$folder/bin/smpirun" "$folder/smpirun"
+    run 0 --only 01_straggler --quick
+    says "the blog's machine is not simulated"
+    not_called "--platform"
+    before=()
+    mv "$folder/smpirun" "$folder/bin/smpirun"
+    rm "$project/platforms/blog.xml"
+}
+
+test_gpus()
+{
+    run 0 --only 01_straggler --backend nccl
+    called "01_straggler --out results --seconds 60 --backend nccl"
+    [[ $said != *GPU* ]] || complain "a build without CUDA speaks of GPUs"
+    LOCKSTEP_CUDA=OFF run 0 --only 01_straggler
+    called "-DLOCKSTEP_CUDA=OFF"
+    run 0 --only 01_straggler
+    called "-DLOCKSTEP_CUDA=AUTO"
+
+    local built="$project/build/lib/nccl"
+    mkdir -p "$built"
+    stub "$built/describe_gpus" <<<'printf "%s\n" "0;A Fast One;1" "1;A Fast One;2" "2;B;3"'
+    stub "$folder/bin/nproc" <<<'echo 2'
+    run 0 --only 01_straggler
+    says "GPUs: 2 x A Fast One, 1 x B" "expected 1:10 for this one"
+    called "01_straggler --out results --seconds 60"
+    run 0 --only 01_straggler --backend nccl
+    says "GPUs: 2 x A Fast One, 1 x B"
+    run 0 --only 01_straggler --backend mpi
+    not_called "describe_gpus"
+    run 0 --only 01_straggler --platform small
+    not_called "describe_gpus"
+    stub "$built/describe_gpus" <<<'echo "built with CUDA, no usable device (no driver)"; exit 77'
+    run 0 --only 01_straggler
+    says "GPUs: none; built with CUDA, no usable device (no driver)" "expected 0:56 for this one"
+    rm -r "$built" "$folder/bin/nproc"
+}
+
+test_bench()
+{
+    local built="$project/build/lib/nccl"
+    run 1 --bench
+    says "bench ended with status 127"
+    stub "$project/build/bin/bench" <<<'exit 0'
+    run 0 --bench --out plain
+    called "bench --out $elsewhere/plain"
+    says "No step on a GPU: this build was made without CUDA" "bench     $elsewhere/plain/bench.csv"
+    mkdir -p "$built"
+    stub "$built/bench_gpu" <<<'exit 0'
+    stub "$built/describe_gpus" <<<'echo "built with CUDA, no usable device (no driver)"; exit 77'
+    run 0 --bench
+    says "No step on a GPU: built with CUDA, no usable device (no driver)"
+    not_called "bench_gpu"
+    stub "$built/describe_gpus" <<<'echo "0;A Fast One;1"'
+    run 0 --bench --out "one GPU"
+    called "bench --out $elsewhere/one GPU"
+    called "bench_gpu --out $elsewhere/one GPU"
+    says "bench     $elsewhere/one GPU/bench.csv" "on a GPU  $elsewhere/one GPU/bench_gpu.csv"
+    not_called "01_straggler"
+    not_judged
+    stub "$built/bench_gpu" <<<'exit 1'
+    stub "$project/build/bin/bench" <<<'exit 1'
+    run 1 --bench
+    says "bench ended with status 1" "bench_gpu ended with status 1"
+    rm "$project/build/bin/bench"
+    rm -r "$built"
+    mkdir -p "$project/tests"
+    stub "$project/tests/faults/bench_faults.sh" <<<'exit 0'
+    run 0 --bench faults --out broken
+    called "bench_faults.sh build $elsewhere/broken"
+    says "faults    $elsewhere/broken/bench_faults.csv"
+    not_called "bench_gpu"
+    not_called "01_straggler"
+    stub "$project/tests/faults/bench_faults.sh" <<<'exit 1'
+    run 1 --bench=faults
+    says "something did not stand its faults"
+    rm -r "$project/tests"
+}
+
+failing() # PROGRAM STATUS: from now on; without, none
+{
+    rm -f "$FAILING" "$FAILING.status"
+    (($# == 0)) || { printf '%s\n' "$1" >"$FAILING"; printf '%s\n' "$2" >"$FAILING.status"; }
+}
+
+test_scale()
+{
+    local platform where
+    run 0 --scale --out "many ranks"
+    says "gpu_cluster_400g, world size 1, 04_small_work ... " "gpu_cluster_100g, world size 256, 01_straggler ... " \
+        "scale     $elsewhere/many ranks/scale"
+    for platform in gpu_cluster_400g gpu_cluster_100g; do
+        where="--platform platforms/$platform.xml --ranks 64 --out $elsewhere/many ranks/scale/$platform/ranks-64"
+        called "04_small_work $where --batch-size 1024 --rounds 1 --cases weak_ws4 --steps 5"
+        called "01_straggler $where --batch-size 1024 --rounds 1 --cases skew_ws4 --cases chance --sleep-ms 5 --chance 0.01 --steps 42 --seed $([[ $platform == *400g ]] && echo 2037 || echo 2038)"
+    done
+    (($(grep -c -- '--platform' "$calls") == 2 * 2 * 9)) || complain "not two labs on two platforms at nine world sizes"
+    called "scale --results $elsewhere/many ranks/scale"
+    called "gnuplot -e results='$elsewhere/many ranks/scale' -e charts="
+    not_called "first-look"
+    not_called "02_wrong"
+    not_judged
+
+    failing scale 1
+    run 1 --scale
+    says "simulated and formula disagree"
+    failing 04_small_work 1
+    run 1 --scale
+    says "04_small_work failed with 256 ranks of gpu_cluster_100g"
+    failing 04_small_work 77
+    run 77 --scale
+    says "cannot be done here"
+    not_called "01_straggler"
+    failing
+
+    # Without SimGrid.
+    mkdir "$folder/bare"
+    ln -s /usr/bin/* /bin/* "$folder/bare/" 2>/dev/null
+    rm -f "$folder/bare/smpirun" "$folder/bin/smpirun"
+    PATH="$folder/bin:$folder/bare" run 77 --scale --out "not made"
+    says "SimGrid is not installed"
+    (($(grep -c "SimGrid" <<<"$said") == 1)) || complain "not one line about SimGrid"
+    not_called "--platform"
+    PATH="$folder/bin:$folder/bare" run 77 --platform small --only 01_straggler
+    says "--platform simulates ranks, and SimGrid is not installed"
+}
+
+# Runs all until a program is called with TEXT, which does not end by itself; then SIGNAL comes: INT to all of the group, as a
+# terminal sends it, others to run_all.sh alone. Either way the program and its child end before run_all.sh does.
+stopped() # TEXT STATUS SIGNAL WORDS
+{
+    local pid tries=0 sleeper status
+    echo "$1" >"$SLOW"
+    : >"$calls"
+    (cd "$elsewhere" && exec env --default-signal=INT setsid "$project/run_all.sh" >"$folder/said" 2>&1 </dev/null) &
+    pid=$!
+    while ! grep -q '^sleeps' "$calls" && ((++tries < 300)); do sleep 0.1; done
+    sleeper=$(sed -n 's/^sleeps //p' "$calls")
+    kill "-$3" "$([[ $3 == INT ]] && echo "-$pid" || echo "$pid")"
+    wait "$pid"
+    status=$?
+    said=$(<"$folder/said")
+    rm "$SLOW"
+    ((status == $2)) || complain "stopped by $3: status $status, not $2"
+    says "$4"
+    called ended
+    [[ -n $sleeper && ! -d /proc/$sleeper ]] || complain "stopped by $3: a process is left: $sleeper"
+    ! grep -q -- --tables "$calls" || complain "stopped by $3: it went on"
+}
+
+test_trouble()
+{
+    before=(flock "$elsewhere/my results/.lock")
+    run 2 --out "my results"
+    says "another run writes into '$elsewhere/my results'"
+    before=()
+    stopped "01_straggler --out results" 130 INT "stopped; finished and kept: nothing yet" # … as the shell says on Ctrl-C
+    stopped 02_wrong 143 TERM "stopped; finished and kept: 01_straggler"
+    stopped claims 129 HUP "stopped; finished and kept: 01_straggler"
+    before=(flock "$project/results/.lock")
+    run 2
+    before=()
+    run 1 # and the lock is free again
+    says "02_wrong failed" "What went wrong"
+
+    # A folder that cannot be written in, and one that has no room.
+    ((EUID != 0)) || before=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+    mkdir -m 555 "$folder/closed"
+    if "${before[@]}" test -x "$project"; then
+        run 2 --out "$folder/closed"
+        says "run_all.sh: --out '$folder/closed' cannot be written; name a folder that can"
+        [[ $said != *$'\n'* ]] || complain "more than one line about a closed folder"
+    fi
+    before=()
+    if [[ -w /dev/full ]]; then
+        mkdir -p "$folder/full"
+        ln -s /dev/full "$folder/full/.lock"
+        run 1 --out "$folder/full"
+        says "run_all.sh: no space left in '$folder/full'"
+        [[ $said != *$'\n'* ]] || complain "more than one line about a full disk"
+        mkdir -p "$folder/no notes"
+        ln -s /dev/full "$folder/no notes/.runs.csv"
+        run 1 --only 01_straggler --out "$folder/no notes"
+        says "the notes of this run could not be kept"
+        [[ ! -e "$folder/no notes/runs.csv" ]] || complain "half a runs.csv"
+    fi
+
+    touch "$BROKEN"
+    run 1
+    says "error: no such thing" "build/build.log" "the build failed"
+    not_called "01_straggler"
+    rm "$BROKEN"
+
+    echo "CMAKE_HOME_DIRECTORY:INTERNAL=/where/it/was" >"$project/build/CMakeCache.txt"
+    touch "$project/build/stale"
+    run 0 --only 01_straggler
+    [[ ! -e $project/build/stale ]] || complain "a build folder from elsewhere was kept"
+    touch "$project/build/fresh"
+    run 0 --only 01_straggler
+    [[ -e $project/build/fresh ]] || complain "a build folder that belongs here was thrown away"
+}
+
+test_report()
+{
+    run 0 --only 01_straggler --quick --out "$folder/it's again"
+    run 0 --report --out "$folder/it's again"
+    called "report --results $folder/it's again --sources ."
+    called "gnuplot -e results='$folder/it''s again/01_straggler' -e charts="
+    called "gnuplot -e results='$folder/it''s again/platforms/dedicated-cores/01_straggler' -e charts="
+    not_called "01_straggler --"
+    says "again/index.html"
+    failing report 1
+    run 1 --report
+    says "the report could not be written"
+    failing
+}
+
+test_tests()
+{
+    run 8 --test --yes
+    says "2 tests failed"
+    called "ctest --test-dir build --parallel "
+    not_called "01_straggler"
+}
+
+test_setup()
+{
+    touch "$MISSING"
+    run 0 --only 01_straggler
+    says "libcmocka-dev" "5 MB"
+    called "--no-install-recommends -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 install libcmocka-dev"
+
+    # What we can do without: installed along, left out where the system does not know it.
+    touch "$SPARED"
+    run 0 --only 01_straggler
+    called "install libsimgrid-dev"
+    touch "$SPARED" "$UNKNOWN" "$MISSING"
+    run 0 --only 01_straggler
+    says "libsimgrid-dev is not in the package lists"
+    called "install libcmocka-dev"
+    not_called "Timeout=120 install libcmocka-dev libsimgrid-dev"
+    rm -f "$UNKNOWN" "$SPARED"
+
+    # Without the rights. Root has them, so it steps down for this, where it can.
+    ((EUID != 0)) || before=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+    touch "$MISSING" "$NO_SUDO"
+    chmod -R a+rwX "$folder"
+    if "${before[@]}" test -w "$project/build"; then
+        run 1 --only 01_straggler --yes --out "$folder"
+        says "administrator" "apt-get update && apt-get install --no-install-recommends libcmocka-dev"
+        not_called "apt-get"
+        rm -rf "$MISSING" "$project/build"
+        touch "$SPARED"
+        run 0 --only 01_straggler --yes --out "$folder/spared-results"
+        says "Going on without" "apt-get install --no-install-recommends libsimgrid-dev"
+        not_called "apt-get"
+    else
+        echo "not tested: without the rights ($folder is out of reach for others)"
+    fi
+    before=()
+}
+
+declare -a before=()
+make_project
+test_usage
+test_telling
+test_running
+test_platforms
+test_gpus
+test_bench
+test_scale
+test_trouble
+test_report
+test_tests
+test_setup
+((failed)) || echo "run_all.sh does what it says"
+exit "$failed"

@@ -1,0 +1,87 @@
+/* Buckets: every float is in one of them, none starts before backward has it, and what is exposed adds up. */
+#include "support/between.h"
+#include "card/predict.h"
+#include "collective/buckets.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void pieces_cover_the_array_once(void **state)
+{
+    (void)state;
+    for (size_t floats = 1; floats <= 40; floats++)
+        for (size_t most = 1; most <= 45; most++) {
+            struct buckets buckets = buckets_cut(floats, most, 3);
+            assert_int_equal(buckets.count, buckets_needed(floats, most));
+            size_t end = 0;
+            for (int i = 0; i < buckets.count; i++) {
+                assert_int_equal(buckets.at[i].begin, end);
+                assert_between((long long)buckets.at[i].count, 1, (long long)most);
+                end += buckets.at[i].count;
+            }
+            assert_int_equal(end, floats);
+        }
+}
+
+/* After l of L layers l / L of the array is there: a bucket that ends beyond that has to wait. */
+static void none_starts_before_backward_has_it(void **state)
+{
+    (void)state;
+    enum { LAYERS = 3 };
+    for (size_t floats = 30; floats <= 60; floats += 30)
+        for (size_t most = 1; most <= 60; most++) {
+            if (floats % most)
+                continue; /* the last bucket is short, and readiness goes by number */
+            struct buckets buckets = buckets_cut(floats, most, LAYERS);
+            for (int i = 0; i < buckets.count; i++) {
+                size_t end = buckets.at[i].begin + buckets.at[i].count;
+                size_t done = (size_t)(LAYERS - buckets.at[i].layer);
+                assert_between((long long)done, 1, LAYERS);
+                assert_true(end * LAYERS <= floats * done);
+                assert_true(done == 1 || end * LAYERS > floats * (done - 1)); /* nor a layer later than it could */
+            }
+        }
+}
+
+static void one_bucket_waits_for_the_end(void **state)
+{
+    (void)state;
+    struct buckets buckets = buckets_cut(100, 100, 3);
+    assert_int_equal(buckets.count, 1);
+    assert_int_equal(buckets.at[0].layer, 0);
+}
+
+static void assert_exposed(double expected, const double *before, const double *seconds, int count)
+{
+    double got = predict_exposed(before, seconds, count);
+    if (!(fabs(got - expected) <= 1e-12))
+        fail_msg("%g exposed, not %g", got, expected);
+}
+
+static void what_is_not_hidden_is_exposed(void **state)
+{
+    (void)state;
+    const double before[] = { 6, 3, 0 };
+    assert_exposed(0, before, (const double[]){ 1, 1, 1 }, 0);
+    assert_exposed(0, before, (const double[]){ 5, 1, 1 }, 1);                  /* done before the end */
+    assert_exposed(1, before, (const double[]){ 1, 1, 1 }, 3);                  /* each waits for its layer */
+    assert_exposed(6, before, (const double[]){ 4, 4, 4 }, 3);                  /* one after another from -6 */
+    assert_exposed(4, before, (const double[]){ 1, 1, 4 }, 3);                  /* the last one cannot be hidden */
+    assert_exposed(12, (const double[3]){ 0 }, (const double[]){ 4, 4, 4 }, 3); /* who moves them has no time before */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_cover_the_array_once),
+        cmocka_unit_test(none_starts_before_backward_has_it),
+        cmocka_unit_test(one_bucket_waits_for_the_end),
+        cmocka_unit_test(what_is_not_hidden_is_exposed),
+    };
+    return cmocka_run_group_tests_name("buckets", tests, NULL, NULL);
+}

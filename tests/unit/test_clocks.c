@@ -1,0 +1,67 @@
+/* Times of two hosts brought together: clocks whose difference is known, at the hour of a machine that has run for weeks. */
+#include "world/clocks.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const double NANOSECOND = 1e-9; /* a double of a million seconds is finer than this */
+
+static void assert_near(double value, double expected)
+{
+    if (!(fabs(value - expected) < NANOSECOND))
+        fail_msg("%.12g is not %.12g", value, expected);
+}
+
+static void a_host_by_itself_keeps_its_time(void **state)
+{
+    (void)state;
+    struct clocks clocks = { 0 };
+    assert_near(clocks_first(&clocks, 1234567.25), 1234567.25);
+    assert_near(clocks_error(&clocks), 0);
+}
+
+static void a_clock_that_is_behind_is_put_forward(void **state)
+{
+    (void)state;
+    struct clocks clocks = { .before = { .here = 500, .ahead = 1000, .error = 20e-6 },
+                             .after = { .here = 510, .ahead = 1000, .error = 50e-6 } };
+    assert_near(clocks_first(&clocks, 503), 1503);
+    assert_near(clocks_error(&clocks), 50e-6);
+}
+
+/* 30 ppm: a millisecond in half a minute. */
+static void drift_is_taken_to_be_even(void **state)
+{
+    (void)state;
+    struct clocks clocks = { .before = { .here = 1000000, .ahead = -400, .error = 10e-6 },
+                             .after = { .here = 1000010, .ahead = -400 + 300e-6, .error = 10e-6 } };
+    assert_near(clocks_first(&clocks, 1000000), 999600);
+    assert_near(clocks_first(&clocks, 1000005), 999605 + 150e-6);
+    assert_near(clocks_first(&clocks, 1000010), 999610 + 300e-6);
+    assert_near(clocks_error(&clocks), 10e-6 + 150e-6);
+}
+
+static void the_error_is_told(void **state)
+{
+    (void)state;
+    char *text = clocks_text(45e-6);
+    assert_string_equal(text, "agree within 0.045 ms; shorter waits count as transfer");
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_host_by_itself_keeps_its_time),
+        cmocka_unit_test(a_clock_that_is_behind_is_put_forward),
+        cmocka_unit_test(drift_is_taken_to_be_even),
+        cmocka_unit_test(the_error_is_told),
+    };
+    return cmocka_run_group_tests_name("clocks", tests, NULL, NULL);
+}

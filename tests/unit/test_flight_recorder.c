@@ -1,0 +1,194 @@
+/* The board: processes write what they have come to, and it is told who is missing. */
+#include "launch/flight_recorder.h"
+
+#include "base/memory.h"
+#include "world/watchdog.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { RANKS = 3, NOWHERE = -1 };
+
+struct job {
+    int file;
+    char *path;
+    struct flight_recorder *recorder;
+    pid_t rank[RANKS];
+};
+
+/* A rank in the all-reduce of this sequence number, or in none, which lets us know when it is there. */
+static pid_t start_rank(const char *path, int rank, int sequence)
+{
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
+        struct flight_recorder *recorder = flight_recorder_open(path, rank);
+        watchdog_join(watchdog_open(false, 0), recorder, RANKS, NULL);
+        struct call call = {
+            .sequence = sequence == NOWHERE ? 0 : sequence, .ranks = RANKS, .step = 5, .bytes = 12500000
+        };
+        flight_recorder_enter(recorder, &call);
+        if (sequence % 2 == 0)
+            flight_recorder_enter(recorder, &call); /* who says it twice is no less inside */
+        if (sequence == NOWHERE)
+            flight_recorder_leave(recorder);
+        if (write(ready[1], "!", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    char sign;
+    assert_int_equal(read(ready[0], &sign, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+static struct job start_job(const int sequences[RANKS])
+{
+    struct job job = { .file = flight_recorder_create() };
+    job.path = memory_text("/proc/%d/fd/%d", (int)getpid(), job.file);
+    job.recorder = flight_recorder_open(job.path, -1);
+    assert_non_null(job.recorder);
+    for (int rank = 0; rank < RANKS; rank++)
+        job.rank[rank] = start_rank(job.path, rank, sequences[rank]);
+    return job;
+}
+
+static void end_rank(struct job *job, int rank, int signal)
+{
+    kill(job->rank[rank], signal);
+    waitpid(job->rank[rank], NULL, 0);
+    job->rank[rank] = 0;
+}
+
+static void end_job(struct job *job)
+{
+    for (int rank = 0; rank < RANKS; rank++)
+        if (job->rank[rank])
+            end_rank(job, rank, SIGKILL);
+    flight_recorder_close(job->recorder);
+    close(job->file);
+    free(job->path);
+}
+
+/* That the board tells this, in which %d stands for a process. */
+static void expect(const struct job *job, const char *format, pid_t process)
+{
+    char *told = flight_recorder_text(job->recorder), wanted[256];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(wanted, sizeof wanted, format, (int)process);
+#pragma GCC diagnostic pop
+    assert_string_equal(told, wanted);
+    free(told);
+}
+
+static void a_rank_that_has_not_come_is_named(void **state)
+{
+    (void)state;
+    struct job job = start_job((int[]){ 17, 16, 17 });
+    expect(&job,
+           "rank 1 (process %d) has not come, it is in all-reduce 16 of 12.5 MB (step 5); ranks 0 and 2 wait in "
+           "all-reduce 17 "
+           "of 12.5 MB (step 5)",
+           job.rank[1]);
+    assert_false(flight_recorder_has_lost(job.recorder, RANKS));
+    end_job(&job);
+    job = start_job((int[]){ NOWHERE, NOWHERE, 17 });
+    expect(&job, "ranks 0 and 1 have not come; rank 2 waits in all-reduce 17 of 12.5 MB (step 5)", 0);
+    end_job(&job);
+}
+
+static void a_dead_rank_is_named_before_those_elsewhere(void **state)
+{
+    (void)state;
+    struct job job = start_job((int[]){ 17, 16, 17 });
+    pid_t dead = job.rank[2];
+    end_rank(&job, 2, SIGKILL);
+    assert_true(flight_recorder_has_lost(job.recorder, RANKS));
+    assert_false(flight_recorder_has_lost(job.recorder, 2)); /* the first two are there */
+    expect(&job, "rank 2 (process %d) is gone; rank 0 waits in all-reduce 17 of 12.5 MB (step 5)", dead);
+    end_job(&job);
+}
+
+/* As a launcher does when one rank has died: the others are told to end, and are not the ones that went first. */
+static void a_rank_that_was_told_to_end_is_not_missed(void **state)
+{
+    (void)state;
+    struct job job = start_job((int[]){ 17, 17, 17 });
+    pid_t dead = job.rank[1];
+    end_rank(&job, 1, SIGKILL);
+    end_rank(&job, 0, SIGTERM);
+    end_rank(&job, 2, SIGTERM);
+    expect(&job, "rank 1 (process %d) is gone; ranks 0 and 2 wait in all-reduce 17 of 12.5 MB (step 5)", dead);
+    end_job(&job);
+}
+
+static void a_stopped_rank_is_called_so_wherever_it_is(void **state)
+{
+    (void)state;
+    struct job job = start_job((int[]){ 17, 17, 17 });
+    kill(job.rank[0], SIGSTOP);
+    waitpid(job.rank[0], NULL, WUNTRACED);
+    expect(&job, "rank 0 (process %d) is stopped; ranks 1 and 2 wait in all-reduce 17 of 12.5 MB (step 5)",
+           job.rank[0]);
+    end_job(&job);
+    job = start_job((int[]){ NOWHERE, NOWHERE, NOWHERE });
+    expect(&job, "", 0);
+    kill(job.rank[0], SIGSTOP);
+    waitpid(job.rank[0], NULL, WUNTRACED);
+    expect(&job, "rank 0 (process %d) is stopped", job.rank[0]);
+    end_job(&job);
+}
+
+static void a_collective_that_all_have_come_to_is_named(void **state)
+{
+    (void)state;
+    struct job job = start_job((int[]){ 3, 3, 3 });
+    expect(&job, "all ranks have come to all-reduce 3 of 12.5 MB (step 5), which does not end", 0);
+    end_job(&job);
+}
+
+static void one_speaks_for_all(void **state)
+{
+    (void)state;
+    struct job job = start_job((int[]){ 1, 1, 1 });
+    assert_false(flight_recorder_has_spoken(job.recorder));
+    flight_recorder_say(job.recorder, "said once");
+    flight_recorder_say(job.recorder, "never said");
+    assert_true(flight_recorder_has_spoken(job.recorder));
+    end_job(&job);
+    assert_null(flight_recorder_open("/nowhere/at/all", 0)); /* an empty board is one that nobody reads */
+    flight_recorder_enter(NULL, &(struct call){ .sequence = 1 });
+    flight_recorder_leave(NULL);
+    assert_false(flight_recorder_has_lost(NULL, RANKS));
+    char *told = flight_recorder_text(NULL);
+    assert_string_equal(told, "");
+    free(told);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rank_that_has_not_come_is_named),
+        cmocka_unit_test(a_dead_rank_is_named_before_those_elsewhere),
+        cmocka_unit_test(a_rank_that_was_told_to_end_is_not_missed),
+        cmocka_unit_test(a_stopped_rank_is_called_so_wherever_it_is),
+        cmocka_unit_test(a_collective_that_all_have_come_to_is_named),
+        cmocka_unit_test(one_speaks_for_all),
+    };
+    return cmocka_run_group_tests_name("board", tests, NULL, NULL);
+}

@@ -1,0 +1,199 @@
+/* The trial of a model before anything is measured must not fire on an honest one, whatever its size; that it fires on others
+ * wrongness_test.sh shows. And what else lets no wrong block pass: rounds that end otherwise, samples that are lost. */
+#include "analysis/block_results.h"
+#include "analysis/case_stats.h"
+#include "base/random.h"
+#include "device/device.h"
+#include "model/gradcheck.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void assert_honest(const struct workload *workload, const struct run *run)
+{
+    struct check_failures failures = gradcheck_model(workload, run);
+    if (failures.count)
+        fail_msg("batch %d, %d-%d-%d, seed %d: %s", run->batch_size, run->input_dim, run->hidden_dim, run->num_classes,
+                 run->seed, failures.first);
+}
+
+static void an_honest_mlp_of_any_size_passes(void **state)
+{
+    (void)state;
+    static const int shapes[][4] = { { 1, 1, 1, 2 },      { 1, 3, 1, 7 },      { 8, 64, 64, 10 },
+                                     { 2, 1, 64, 1000 },  { 16, 4096, 16, 3 }, { 128, 48, 512, 100 },
+                                     { 4, 16384, 8, 10 }, { 8, 16, 8, 20000 }, { 16, 1024, 1024, 1000 },
+                                     { 1, 256, 8, 65536 } };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int seed = 0; seed < 8; seed++) {
+            struct run run = run_published;
+            run.batch_size = shapes[i][0];
+            run.input_dim = shapes[i][1];
+            run.hidden_dim = shapes[i][2];
+            run.num_classes = shapes[i][3];
+            run.seed = seed;
+            assert_honest(&subject_mlp, &run);
+        }
+}
+
+static void the_published_models_pass(void **state)
+{
+    (void)state;
+    assert_honest(&subject_mlp, &run_published);
+    assert_honest(&subject_text, &run_published_texts);
+}
+
+static void an_honest_transformer_of_any_size_passes(void **state)
+{
+    (void)state;
+    static const struct {
+        int batch_size, width, heads, words, classes, longest;
+    } shapes[] = {
+        { 1, 1, 1, 2, 2, 1 }, { 2, 8, 2, 40, 10, 12 }, { 3, 48, 4, 100, 16, 300 }, { 8, 16, 1, 9000, 2, 5 }
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int seed = 0; seed < 8; seed++) {
+            struct run run = run_published_texts;
+            run.batch_size = shapes[i].batch_size;
+            run.hidden_dim = shapes[i].width;
+            run.texts.num_heads = shapes[i].heads;
+            run.texts.vocab_size = shapes[i].words;
+            run.num_classes = shapes[i].classes;
+            run.texts.max_length = shapes[i].longest;
+            run.texts.min_length = run.texts.fixed_length = 1;
+            run.seed = seed;
+            assert_honest(&subject_text, &run);
+        }
+}
+
+/* --- models by chance ------------------------------------------------------------------------------------------- */
+
+static int draws = 400; /* the program's argument, for more of them by hand */
+
+/* From 1 to `most`, each doubling as likely as any other: it is in the narrow that a loss bends. */
+static int size_to(struct random *random, int most)
+{
+    return (int)exp(random_unit(random) * log(most + 1.0));
+}
+
+static struct run draw_run(struct random *random, const struct run *published)
+{
+    struct run run = *published;
+    run.batch_size = size_to(random, 16);
+    run.num_classes = 1 + size_to(random, 999);
+    run.seed = (int)random_below(random, INT32_MAX);
+    return run;
+}
+
+static struct run draw_mlp(struct random *random)
+{
+    struct run run = draw_run(random, &run_published);
+    run.input_dim = size_to(random, 1024);
+    run.hidden_dim = size_to(random, 64);
+    return run;
+}
+
+static struct run draw_texts(struct random *random)
+{
+    struct run run = draw_run(random, &run_published_texts);
+    run.texts.num_heads = size_to(random, 8);
+    run.hidden_dim = run.texts.num_heads * size_to(random, 8);
+    run.texts.vocab_size = 1 + size_to(random, 999);
+    run.texts.max_length = run.texts.fixed_length = size_to(random, 64);
+    run.texts.min_length = 1;
+    return run;
+}
+
+static void no_honest_model_drawn_by_chance_fails(void **state)
+{
+    (void)state;
+    struct random random;
+    int wrong = 0;
+    random_seed(&random, 8);
+    for (int i = 0; i < draws; i++) {
+        const struct workload *workload = i % 2 ? &subject_text : &subject_mlp;
+        struct run run = i % 2 ? draw_texts(&random) : draw_mlp(&random);
+        struct check_failures failures = gradcheck_model(workload, &run);
+        char *name = workload->name(&run);
+        if (failures.count > 0)
+            print_error("%s, batch %d, seed %d: %s\n", name, run.batch_size, run.seed, failures.first);
+        wrong += failures.count > 0;
+        free(name);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+static void a_round_that_ends_otherwise_is_wrong(void **state)
+{
+    (void)state;
+    struct case_stats stats;
+    case_stats_open(&stats, &(struct run){ .ranks = 1, .sync_every = 1 });
+    case_stats_repeat(&stats, 12, 42); /* the first round is longer: it has nobody to be compared with */
+    stats.rounds = 1;
+    case_stats_repeat(&stats, 6, 43);
+    stats.rounds = 2;
+    case_stats_repeat(&stats, 6, 43);
+    assert_int_equal(stats.wrong.count, 0);
+    stats.rounds = 3;
+    case_stats_repeat(&stats, 6, 44);
+    assert_int_equal(stats.wrong.count, 1);
+    assert_string_equal(stats.wrong.first, "round 4: the same 6 steps end with other parameters than in round 2");
+    case_stats_close(&stats);
+}
+
+static void samples_that_are_dealt_twice_or_lost_are_wrong(void **state)
+{
+    (void)state;
+    struct rank_result verdicts[2] = { { .loss = 1, .samples = 8 }, { .loss = 1, .samples = 4 } };
+    struct block block = { .timeline = { .ranks = 2 }, .verdicts = verdicts };
+    assert_int_equal(block_results_wrong(&block, 12).count, 0);
+    assert_int_equal(block_results_wrong(&block, 0).count, 0); /* batches are of other sizes in each step */
+    assert_int_equal(block_results_wrong(&block, 16).count, 1);
+    assert_int_equal(block_results_wrong(&block, 8).count, 1);
+}
+
+static void faults_keep_the_first_in_words(void **state)
+{
+    (void)state;
+    struct check_failures rank = { 0 }, all = { 0 };
+    check_failures_join(&all, &rank, "nobody, ");
+    assert_int_equal(all.count, 0);
+    assert_string_equal(all.first, "");
+    check_failures_add(&rank, "element %d", 7);
+    check_failures_add(&rank, "element %d", 8);
+    check_failures_join(&all, &rank, "rank %d, ", 3);
+    check_failures_join(&all, &rank, "rank %d, ", 4);
+    assert_int_equal(all.count, 4);
+    assert_string_equal(all.first, "rank 3, element 7");
+    char words[2 * FAULT_WORDS];
+    memset(words, 'x', sizeof words);
+    words[sizeof words - 1] = '\0';
+    struct check_failures longer = { 0 }, whole = { 0 };
+    check_failures_add(&longer, "%s", words);
+    check_failures_join(&whole, &longer, "%s", words);
+    assert_int_equal(strlen(whole.first), FAULT_WORDS - 1);
+}
+
+/* usage: test_trial [DRAWS] */
+int main(int argc, char **argv)
+{
+    draws = argc > 1 ? atoi(argv[1]) : draws;
+    device_open(0, PRECISION_FP32);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_honest_mlp_of_any_size_passes),
+        cmocka_unit_test(the_published_models_pass),
+        cmocka_unit_test(an_honest_transformer_of_any_size_passes),
+        cmocka_unit_test(no_honest_model_drawn_by_chance_fails),
+        cmocka_unit_test(a_round_that_ends_otherwise_is_wrong),
+        cmocka_unit_test(samples_that_are_dealt_twice_or_lost_are_wrong),
+        cmocka_unit_test(faults_keep_the_first_in_words),
+    };
+    return cmocka_run_group_tests_name("trial", tests, NULL, NULL);
+}

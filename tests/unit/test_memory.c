@@ -1,0 +1,290 @@
+/* Memory of a rank, counted at the allocators that our code calls (-Wl,--wrap): what a trainer takes is what its need says, and
+ * no step of either model takes any, checks and sums included. Of two ranks, started by mpirun. */
+#include "base/memory.h"
+#include "base/rss.h"
+#include "collective/collective.h"
+#include "collective/spans.h"
+#include "device/device.h"
+#include "model/sequence_trainer.h"
+#include "model/trainer.h"
+#include "world/world.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <cmocka.h>
+
+static struct world *world;
+
+/* --- the allocators ---------------------------------------------------------------------------------------------- */
+
+static struct {
+    int calls;
+    size_t bytes; /* asked for, never given back */
+} taken;
+
+static void note(size_t bytes)
+{
+    taken.calls++;
+    taken.bytes += bytes;
+}
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes)
+{
+    note(bytes);
+    return __real_malloc(bytes);
+}
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+    note(count * size);
+    return __real_calloc(count, size);
+}
+
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    note(bytes);
+    return __real_realloc(memory, bytes);
+}
+
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    note(bytes);
+    return __real_aligned_alloc(alignment, bytes);
+}
+
+void *__real_mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset);
+void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset);
+void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset)
+{
+    note(bytes);
+    return __real_mmap(at, bytes, protection, flags, file, offset);
+}
+
+/* --- what is kept ------------------------------------------------------------------------------------------------ */
+
+/* All arrays are below 2 MiB, from which on they are rounded up to whole huge pages. */
+static struct run small_run(void)
+{
+    struct run run = run_published;
+    run.ranks = 2;
+    run.batch_size = 16;
+    run.input_dim = 256;
+    run.hidden_dim = 512;
+    run.num_classes = 100;
+    run.steps = 4;
+    return run;
+}
+
+/* The rest is what is not worth a word in a need: structs, losses, arrays' ends. */
+static void assert_taken(size_t before, struct memory_estimate memory)
+{
+    double got = (double)(taken.bytes - before), need = memory_estimate_sum(&memory), rest = 0.01 * need + (64 << 10);
+    if (!(got >= need && got <= need + rest))
+        fail_msg("%.0f bytes were taken, and %.0f said to be needed", got, need);
+}
+
+static void a_trainer_takes_what_it_says(void **state)
+{
+    (void)state;
+    struct run run = small_run();
+    size_t before = taken.bytes;
+    struct trainer trainer = trainer_open(&run, run.batch_size);
+    struct memory_estimate memory = trainer_memory(&run, run.batch_size);
+    assert_taken(before, memory);
+    assert_true(fabs(memory.of[NEED_MODEL] - 16 * (double)trainer.count) < 1);
+    trainer_close(&trainer);
+}
+
+static void a_trainer_of_texts_takes_what_it_says(void **state)
+{
+    (void)state;
+    const struct token_most most = { .rows = 1024, .texts = 8, .length = 128 };
+    struct transformer_shape shape = sequence_shape(&run_published_texts);
+    size_t before = taken.bytes;
+    struct sequence_trainer trainer = sequence_trainer_open(&run_published_texts, most);
+    struct memory_estimate memory = sequence_trainer_memory(&shape, most.rows, most.texts, most.length);
+    assert_taken(before, memory);
+    assert_true(fabs(memory.of[NEED_MODEL] - 16 * (double)trainer.count) < 1);
+    sequence_trainer_close(&trainer);
+}
+
+/* Drawn in whatever pieces, and as often as one likes. */
+static void first_weights_come_back_to_the_bit(void **state)
+{
+    (void)state;
+    struct run run = small_run();
+    struct trainer trainer = trainer_open(&run, run.batch_size);
+    const struct weights weights = mlp_weights(trainer.model);
+    struct random random;
+    random_seed(&random, (uint64_t)run.seed);
+    float *whole = memory_new(trainer.count, sizeof *whole), *pieces = memory_new(trainer.count, sizeof *pieces);
+    const double bounds[] = { 1 / sqrt(256), 1 / sqrt(512), 1 / sqrt(512) };
+    for (int layer = 0; layer < MLP_LAYERS; layer++) /* as ever: one after the other, weights and bias */
+        for (size_t i = mlp_layer_offset(&run, layer); i < mlp_layer_offset(&run, layer + 1); i++)
+            whole[i] = (float)(bounds[layer] * (2 * random_unit(&random) - 1));
+    assert_memory_equal(mlp_parameters(trainer.model), whole, trainer.count * sizeof *whole);
+    struct weights rest = weights;
+    for (size_t at = 0, count = 1; at < trainer.count; at += count) {
+        count = 2 * count + 1 < trainer.count - at ? 2 * count + 1 : trainer.count - at;
+        weights_next(&rest, pieces + at, count);
+    }
+    assert_memory_equal(pieces, whole, trainer.count * sizeof *whole);
+    memset(mlp_parameters(trainer.model), 0, trainer.count * sizeof *whole);
+    mlp_restart(trainer.model);
+    assert_memory_equal(mlp_parameters(trainer.model), whole, trainer.count * sizeof *whole);
+    free(whole);
+    free(pieces);
+    trainer_close(&trainer);
+}
+
+/* --- what a step takes ------------------------------------------------------------------------------------------- */
+
+/* Two steps warm up and are checked, two are measured, in one more what its check needs is kept. */
+enum { WARMUPS = 2, STEPS = 5 };
+static enum check check_in(int step)
+{
+    return step < WARMUPS ? CHECK_EACH : step == STEPS - 1 ? CHECK_KEPT : CHECK_NOTHING;
+}
+
+static void sum(struct collective *c, float *terms, size_t count, bool is_started)
+{
+    if (is_started) {
+        int late = collective_start(c, WIRE_F32, terms + count / 2, terms + count / 2, count - count / 2);
+        int early = collective_start(c, WIRE_F32, terms, terms, count / 2);
+        collective_progress(c);
+        collective_finish(c, late);
+        collective_finish(c, early);
+    } else {
+        collective_sum(c, WIRE_F32, terms, terms, count);
+    }
+}
+
+static void no_step_takes_memory(void **state)
+{
+    (void)state;
+    struct run run = small_run();
+    struct trainer t = trainer_open(&run, run.batch_size);
+    struct spans spans;
+    spans_open(&spans, 64);
+    struct collective *c = collective_open(world, &spans);
+    for (int is_started = 0; is_started <= 1; is_started++) {
+        trainer_restart(&t, share_even(&run, world_rank(world)), is_started, 0.1f);
+        spans_restart(&spans, 0, 0);
+        for (int step = 0; step < STEPS; step++) {
+            collective_check(c, check_in(step));
+            int before = taken.calls;
+            spans_phase(&spans, SPAN_DATA, device_record_event());
+            const struct batch *batch = loader_next(t.loader, (struct stall){ STALL_NONE, 0 });
+            mlp_forward(t.model, batch);
+            for (int layer = MLP_LAYERS; layer-- > 0;)
+                mlp_backward(t.model, batch, layer);
+            sum(c, mlp_gradients(t.model), t.count, is_started);
+            adamw_update(t.optimizer, mlp_parameters(t.model), mlp_gradients(t.model));
+            assert_true(step < WARMUPS || taken.calls == before);
+        }
+        spans_end(&spans, device_record_event());
+        collective_check_last(c);
+        assert_int_equal(collective_wrong(c).count, 0);
+    }
+    collective_close(c);
+    spans_close(&spans);
+    trainer_close(&t);
+}
+
+static void no_step_on_texts_takes_memory(void **state)
+{
+    (void)state;
+    struct run run = run_published_texts;
+    run.ranks = 2;
+    struct token_recipe recipe = sequence_recipe(&run, false);
+    struct token_corpus *corpus = token_corpus_open(&recipe);
+    struct batch_schedule *plan = batch_schedule_open(&recipe, corpus, token_dealings[TOKENS_SAMPLE]);
+    struct token_most most = batch_schedule_most(plan);
+    struct sequence_loader *loader = sequence_loader_open(corpus, run.texts.vocab_size, run.seed, most);
+    struct sequence_trainer t = sequence_trainer_open(&run, most);
+    struct collective *c = collective_open(world, NULL);
+    sequence_loader_restart(loader, (struct reading){ .plan = plan, .rank = world_rank(world) });
+    for (int step = 0; step < STEPS; step++) {
+        collective_check(c, check_in(step));
+        int before = taken.calls;
+        const struct sequence_batch *batch = sequence_loader_next(loader);
+        transformer_forward(t.model, batch);
+        transformer_backward(t.model, batch);
+        sum(c, transformer_gradients(t.model), t.count, false);
+        adamw_update(t.optimizer, transformer_parameters(t.model), transformer_gradients(t.model));
+        assert_true(step < WARMUPS || taken.calls == before);
+    }
+    collective_check_last(c);
+    assert_int_equal(collective_wrong(c).count, 0);
+    collective_close(c);
+    sequence_trainer_close(&t);
+    sequence_loader_close(loader);
+    batch_schedule_close(plan);
+    token_corpus_close(corpus);
+}
+
+/* --- what is told ------------------------------------------------------------------------------------------------ */
+
+static void the_kernel_tells_of_it(void **state)
+{
+    (void)state;
+    enum { BYTES = 64 << 20 };
+    const double most = rss_now().most;
+    void *memory = memory_map(BYTES);
+    memset(memory, 1, BYTES);
+    assert_true(rss_now().most >= fmax(most, BYTES) && rss_now().now >= BYTES);
+    const double with = rss_now().most;
+    memory_unmap(memory, BYTES);
+    rss_restart_peak();
+    const struct rss without = rss_now();
+    FILE *reset = fopen("/proc/self/clear_refs", "w"); /* what a kernel may refuse */
+    if (reset && fputs("5", reset) >= 0 && fflush(reset) == 0)
+        assert_true(without.most <= with - BYTES / 2.0);
+    if (reset)
+        fclose(reset);
+    assert_true(without.now <= with - BYTES / 2.0);
+}
+
+static void what_is_told_can_be_read(void **state)
+{
+    (void)state;
+    struct rss_peaks phases = { .empty = 14.4e6, .prepared = 148.7e6, .trained = 86e6 }, read = { 0 };
+    char *told = rss_peaks_text(&phases);
+    assert_string_equal(told, "of a rank at most 86.0 MB while it trained, 148.7 MB before, 14.4 MB with nothing open");
+    assert_true(rss_peaks_read(&read, told));
+    assert_true(fabs(read.empty - phases.empty) < 1 && fabs(read.prepared - phases.prepared) < 1 &&
+                fabs(read.trained - phases.trained) < 1);
+    assert_false(rss_peaks_read(&read, "of nobody"));
+    free(told);
+}
+
+int main(void)
+{
+    world = world_open(60);
+    device_open(world_rank(world), PRECISION_FP32);
+    collective_begin(world, false, 0);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_trainer_takes_what_it_says),       cmocka_unit_test(a_trainer_of_texts_takes_what_it_says),
+        cmocka_unit_test(first_weights_come_back_to_the_bit), cmocka_unit_test(no_step_takes_memory),
+        cmocka_unit_test(no_step_on_texts_takes_memory),      cmocka_unit_test(the_kernel_tells_of_it),
+        cmocka_unit_test(what_is_told_can_be_read),
+    };
+    int failed = cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+    device_close();
+    world_close(world);
+    return failed;
+}

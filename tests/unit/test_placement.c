@@ -1,0 +1,103 @@
+/* What a result says that it was trained on, and that machine cards of one thing are not taken for those of another. */
+#include "frame/placement.h"
+
+#include "card/card.h"
+#include "card/card_file.h"
+#include "model/workload.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void labels_say_what_is_not_what_it_seems(void **state)
+{
+    (void)state;
+    assert_string_equal(placement_label("mpi", "cpu", 4, 0), "cpu");
+    assert_string_equal(placement_label("sim", "cpu", 4, 0), "cpu");
+    assert_string_equal(placement_label("sim", "model", 4, 0), "model");
+    assert_string_equal(placement_label("nccl", "cuda", 4, 4), "cuda");
+    assert_string_equal(placement_label("nccl", "cuda", 2, 4), "cuda");
+    assert_string_equal(placement_label("nccl", "cuda", 1, 1), "cuda (n=1: no communication)");
+    assert_string_equal(placement_label("nccl", "cuda", 4, 3), "cuda (shared GPU: correctness only)");
+    assert_string_equal(placement_label("mpi", "cuda", 4, 1), "cuda (mpi-staged: communication on the CPU)");
+    assert_string_equal(placement_label("mpi", "cuda", 4, 8), "cuda (mpi-staged: communication on the CPU)");
+    assert_string_equal(placement_label("mpi", "cuda", 1, 1), "cuda (mpi-staged: communication on the CPU)");
+}
+
+/* What the program that was typed knows of a mode, and what its ranks know. */
+static void both_sides_agree_on_a_key(void **state)
+{
+    (void)state;
+    const struct run run = { .ranks = 2, .precision = PRECISION_BF16 };
+    char *cores = placement_key("here", placement_label("mpi", placement_device(MODE_CORES), 2, 0), &run);
+    assert_string_equal(cores, "here");
+    char *model = placement_key("gpu_node 0123; modelled", placement_label("sim", "model", 2, 0), &run);
+    assert_string_equal(model, "gpu_node 0123; modelled");
+    char *staged = placement_key(
+        "here", placement_label(placement_backend(MODE_STAGED), placement_device(MODE_STAGED), 2, 1), &run);
+    assert_string_equal(staged, "here; on GPUs: cuda (mpi-staged: communication on the CPU), bf16");
+    char *nccl =
+        placement_key("here", placement_label(placement_backend(MODE_NCCL), placement_device(MODE_NCCL), 2, 2), &run);
+    assert_string_equal(nccl, "here; on GPUs: cuda, bf16");
+    free(cores);
+    free(model);
+    free(staged);
+    free(nccl);
+}
+
+static enum card_found found(const struct run *run, const char *label, int cores)
+{
+    struct card card;
+    char *key = placement_key("here", label, run);
+    enum card_found found = card_read(&card, run->out, &subject_mlp, run, 0, key, cores);
+    free(key);
+    return found;
+}
+
+static void a_card_of_gpus_is_of_these_gpus(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/test_mode_XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    struct run run = run_published;
+    run.ranks = 1;
+    run.out = folder;
+    const char *staged = placement_label("mpi", "cuda", 1, 1), *alone = placement_label("nccl", "cuda", 1, 1);
+    const struct card written = { .cpu = "what computes", .ranks = 1, .cores = 1 };
+
+    char *key = placement_key("here", alone, &run);
+    card_write(&written, folder, &subject_mlp, &run, key);
+    free(key);
+    assert_int_equal(found(&run, alone, 1), CARD_WHOLE);
+    assert_int_equal(found(&run, staged, 1), CARD_NONE);
+    assert_int_equal(found(&run, "cpu", 1), CARD_NONE);
+    assert_int_equal(found(&run, alone, 2), CARD_NONE);
+    run.precision = PRECISION_TF32;
+    assert_int_equal(found(&run, alone, 1), CARD_NONE);
+
+    run.precision = PRECISION_FP32;
+    card_write(&written, folder, &subject_mlp, &run, "here");
+    assert_int_equal(found(&run, alone, 1), CARD_NONE);
+
+    char path[64];
+    snprintf(path, sizeof path, "%s/machine.csv", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(labels_say_what_is_not_what_it_seems),
+        cmocka_unit_test(both_sides_agree_on_a_key),
+        cmocka_unit_test(a_card_of_gpus_is_of_these_gpus),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

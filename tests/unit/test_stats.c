@@ -1,0 +1,860 @@
+/* Statistics, the link's lines and the formulas of a step, against textbooks, sums done by hand and brute force. */
+#include "base/random.h"
+#include "base/stats.h"
+#include "support/between.h"
+#include "card/alpha_beta.h"
+#include "card/predict.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+static void assert_near(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%.12g is not within %g of %.12g", value, tolerance, expected);
+}
+
+enum { EXACT = 0 };
+
+/* --- stats ------------------------------------------------------------------------------------------------------ */
+
+static void quantiles_lie_between_neighbours(void **state)
+{
+    (void)state;
+    static const double values[] = { 40, 10, 30, 20, 50 };
+    assert_near(stats_quantile(values, 5, 0), 10, EXACT);
+    assert_near(stats_quantile(values, 5, 0.5), 30, EXACT);
+    assert_near(stats_quantile(values, 5, 1), 50, EXACT);
+    assert_near(stats_quantile(values, 5, 0.95), 48, 1e-12); /* 0.95 x 4 = 3.8: 40 + 0.8 x 10 */
+    assert_near(stats_quantile(values, 4, 0.5), 25, 1e-12);  /* of 10, 20, 30, 40 */
+    assert_near(stats_quantile(values, 1, 0.95), 40, EXACT);
+    assert_true(isnan(stats_quantile(values, 0, 0.5)));
+}
+
+static void the_lower_median_is_one_of_the_values(void **state)
+{
+    (void)state;
+    static const double values[] = { 7, 1, 9, 3, 5 };
+    assert_near(stats_lower_median(values, 1), 7, EXACT);
+    assert_near(stats_lower_median(values, 2), 1, EXACT);
+    assert_near(stats_lower_median(values, 3), 7, EXACT);
+    assert_near(stats_lower_median(values, 4), 3, EXACT);
+    assert_near(stats_lower_median(values, 5), 5, EXACT);
+    assert_true(isnan(stats_lower_median(values, 0)));
+}
+
+static void values_are_not_reordered(void **state)
+{
+    (void)state;
+    double values[] = { 3, 1, 2 };
+    static const double before[] = { 3, 1, 2 };
+    stats_quantile(values, 3, 0.5);
+    stats_lower_median(values, 3);
+    assert_memory_equal(values, before, sizeof before);
+}
+
+/* Two-sided 95 % points, as every textbook's table prints them. */
+static void students_t_is_the_textbooks(void **state)
+{
+    (void)state;
+    static const struct {
+        int freedom;
+        double t;
+    } table[] = { { 1, 12.706 }, { 2, 4.303 },  { 5, 2.571 },  { 10, 2.228 },
+                  { 30, 2.042 }, { 40, 2.021 }, { 60, 2.000 }, { 120, 1.980 } };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        assert_near(stats_student(table[i].freedom), table[i].t, 1e-3);
+    assert_near(stats_student(100000000), 1.959964, 1e-6); /* the normal distribution's */
+    for (int freedom = 1; freedom < 200; freedom++)
+        assert_true(stats_student(freedom + 1) < stats_student(freedom));
+}
+
+/* Logarithms 0.1, 0.2, 0.3: mean 0.2, deviation 0.1, half width 4.303 x 0.1 / sqrt(3) = 0.248434. */
+static void a_ratio_has_students_interval(void **state)
+{
+    (void)state;
+    struct ratio ratio = stats_ratio((double[]){ 0.3, 0.1, 0.2 }, 3);
+    assert_near(ratio.value, 1.221403, 1e-6); /* exp(0.2) */
+    assert_near(ratio.low, 0.952720, 1e-6);   /* exp(-0.048434) */
+    assert_near(ratio.high, 1.565858, 1e-6);  /* exp(0.448434) */
+}
+
+static void few_ratios_have_no_interval(void **state)
+{
+    (void)state;
+    struct ratio one = stats_ratio((double[]){ log(2) }, 1);
+    assert_near(one.value, 2, 1e-12);
+    assert_true(isnan(one.low) && isnan(one.high));
+    struct ratio none = stats_ratio(NULL, 0);
+    assert_true(isnan(none.value) && isnan(none.low) && isnan(none.high));
+    struct ratio alike = stats_ratio((double[]){ log(3), log(3), log(3), log(3) }, 4);
+    assert_near(alike.value, 3, 1e-12);
+    assert_near(alike.low, 3, 1e-12);
+    assert_near(alike.high, 3, 1e-12);
+}
+
+/* A series in which each value is `memory` of the one before and the rest new, around a mean. */
+/* 5 of 10: the middle stays, and half the width is 1.96 sqrt(0.025 + 0.009604) / 1.38416; with 0 of 10 the interval ends at
+ * z^2 / (10 + z^2). */
+static void a_share_has_wilsons_interval(void **state)
+{
+    (void)state;
+    struct ratio half = stats_share(5, 10, 1.96);
+    assert_near(half.value, 0.5, 1e-15);
+    assert_near(half.low, 0.5 - 0.263405, 1e-5);
+    assert_near(half.high, 0.5 + 0.263405, 1e-5);
+    struct ratio none = stats_share(0, 10, 1.96), all = stats_share(10, 10, 1.96);
+    assert_near(none.low, 0, 1e-15);
+    assert_near(none.high, 3.8416 / 13.8416, 1e-12);
+    assert_near(all.low, 1 - none.high, 1e-12);
+    assert_near(all.high, 1, 1e-15);
+}
+
+static void fill_series(struct random *random, double *values, int count, double mean, double memory)
+{
+    double value = random_normal(random);
+    for (int i = 0; i < count; i++) {
+        value = memory * value + sqrt(1 - memory * memory) * random_normal(random);
+        values[i] = mean + value;
+    }
+}
+
+/* Of 400 experiments, how many intervals hold the truth: two series whose means are 20 and 16. */
+static int count_covering(double memory)
+{
+    enum { STEPS = 96, OTHERS = 120, EXPERIMENTS = 400 };
+    struct random random;
+    double values[STEPS], others[OTHERS];
+    int covering = 0;
+    random_seed(&random, 96);
+    for (int i = 0; i < EXPERIMENTS; i++) {
+        fill_series(&random, values, STEPS, 20, memory);
+        fill_series(&random, others, OTHERS, 16, memory);
+        struct ratio ratio = stats_block_ratio(values, STEPS, others, OTHERS);
+        assert_true(ratio.low <= ratio.value && ratio.value <= ratio.high);
+        covering += ratio.low <= 1.25 && 1.25 <= ratio.high;
+    }
+    return covering;
+}
+
+/* 95 % is 380. Blocks of five miss some of a memory that is longer than they are; drawing single values would cover 300
+ * and fewer. */
+static void a_block_ratio_covers_the_truth(void **state)
+{
+    (void)state;
+    assert_between(count_covering(0), 360, 396);
+    assert_between(count_covering(0.5), 340, 396);
+}
+
+static void equal_series_have_the_ratio_1(void **state)
+{
+    (void)state;
+    double values[50], constant[50];
+    struct random random;
+    random_seed(&random, 1);
+    fill_series(&random, values, 50, 10, 0);
+    for (int i = 0; i < 50; i++)
+        constant[i] = 3;
+    struct ratio ratio = stats_block_ratio(values, 50, values, 50);
+    assert_near(ratio.value, 1, EXACT);
+    assert_true(ratio.low < 1 && 1 < ratio.high);
+    ratio = stats_block_ratio(constant, 50, constant, 20);
+    assert_near(ratio.value, 1, EXACT);
+    assert_near(ratio.low, 1, EXACT);
+    assert_near(ratio.high, 1, EXACT);
+    ratio = stats_block_ratio(constant, 1, constant, 1);
+    assert_near(ratio.low, 1, EXACT);
+}
+
+enum { FIT_ROWS = 6, FIT_TERMS = 4, ALL_TERMS = (1 << FIT_TERMS) - 1 };
+
+/* 1, samples, padded tokens, padded tokens x length. */
+static const double shapes[FIT_ROWS * FIT_TERMS] = {
+    1, 4, 256, 16384, 1, 16, 1024, 65536, 1, 8, 816, 83232, 1, 8, 1224, 187272, 1, 4, 868, 188356, 1, 8, 1736, 376712,
+};
+
+static void assert_fits(const double *truth, unsigned which, const double *expected, double tolerance)
+{
+    double values[FIT_ROWS] = { 0 }, c[FIT_TERMS];
+    for (int row = 0; row < FIT_ROWS; row++)
+        for (int term = 0; term < FIT_TERMS; term++)
+            values[row] += truth[term] * shapes[row * FIT_TERMS + term];
+    stats_fit(c, shapes, values, FIT_ROWS, FIT_TERMS, which);
+    for (int term = 0; term < FIT_TERMS; term++)
+        assert_near(c[term], expected[term], tolerance * fabs(expected[term]));
+}
+
+/* … however many decades lie between them. */
+static void a_fit_finds_what_made_the_values(void **state)
+{
+    (void)state;
+    static const double near[] = { 3e-4, 1e-5, 1.6e-6, 1.2e-8 }, far[] = { 5, 1e-4, 3e-7, 1e-10 },
+                        tiny[] = { 1e-12, 1e-10, 1e-15, 1e-14 }, one[] = { 0, 0, 2e-6, 0 };
+    assert_fits(near, ALL_TERMS, near, 1e-9);
+    assert_fits(far, ALL_TERMS, far, 1e-4);
+    assert_fits(tiny, ALL_TERMS, tiny, 1e-6);
+    assert_fits(one, 1u << 2, one, 1e-12);
+
+    /* Squares of the amounts would be beyond every double. */
+    static const double amounts[] = { 1, 1e170, 1, 2e170, 1, 5e170 }, values[] = { 4, 6, 12 };
+    double c[2];
+    stats_fit(c, amounts, values, 3, 2, 3);
+    assert_near(c[0], 2, 1e-12);
+    assert_near(c[1], 2e-170, 1e-182);
+}
+
+/* The terms that are left out are 0, and so is one without any amount. */
+static void a_fit_keeps_to_its_terms(void **state)
+{
+    (void)state;
+    static const double truth[] = { 3e-4, 0, 1.6e-6, 0 };
+    assert_fits(truth, 1u << 0 | 1u << 2, truth, 1e-9);
+    static const double amounts[] = { 1, 0, 10, 1, 0, 20 }, values[] = { 12, 22 };
+    double c[3];
+    stats_fit(c, amounts, values, 2, 3, 7);
+    assert_near(c[0], 2, 1e-9);
+    assert_near(c[1], 0, EXACT);
+    assert_near(c[2], 1, 1e-9);
+}
+
+/* Only what is fixed may be below zero. Without the samples, whose coefficient is -1e-4, none of the others is. */
+static void more_work_takes_no_less_time(void **state)
+{
+    (void)state;
+    static const double amounts[] = { 1, 1, 1, 2, 1, 3, 1, 4 }, falling[] = { 9, 8, 7, 6 }, late[] = { 1, 3, 5, 7 };
+    double c[2];
+    stats_fit(c, amounts, falling, 4, 2, 3);
+    assert_near(c[1], 0, EXACT);
+    assert_true(c[0] > 6 && c[0] < 9);
+    stats_fit(c, amounts, late, 4, 2, 3);
+    assert_near(c[0], -1, 1e-9);
+    assert_near(c[1], 2, 1e-9);
+
+    static const double truth[FIT_TERMS] = { 1e-2, -1e-4, 2e-6, 1e-8 };
+    double values[FIT_ROWS] = { 0 }, fitted[FIT_TERMS], apart[FIT_TERMS];
+    for (int row = 0; row < FIT_ROWS; row++)
+        for (int term = 0; term < FIT_TERMS; term++)
+            values[row] += truth[term] * shapes[row * FIT_TERMS + term];
+    stats_fit(fitted, shapes, values, FIT_ROWS, FIT_TERMS, ALL_TERMS);
+    stats_fit(apart, shapes, values, FIT_ROWS, FIT_TERMS, ALL_TERMS & ~2u);
+    assert_memory_equal(fitted, apart, sizeof fitted);
+    assert_near(fitted[1], 0, EXACT);
+    for (int term = 1; term < FIT_TERMS; term++)
+        assert_true(fitted[term] >= 0);
+}
+
+/* Relative: a value of 1000 that is 10 off weighs no more than one of 1 that is 0.01 off. */
+static void a_fit_weighs_relative_errors(void **state)
+{
+    (void)state;
+    static const double amounts[] = { 1, 1 }, values[] = { 1, 3 };
+    double c[1];
+    stats_fit(c, amounts, values, 2, 1, 1); /* minimises (c - 1)^2 + (c/3 - 1)^2 */
+    assert_near(c[0], (1 + 1 / 3.0) / (1 + 1 / 9.0), 1e-12);
+}
+
+/* --- link ------------------------------------------------------------------------------------------------------- */
+
+/* The measured sizes: 256 B, 1 KiB, ... 4 GiB. */
+enum { SIZES = 13 };
+static double size_of(int i)
+{
+    return 256 * pow(4, i);
+}
+
+/* One straight piece of the truth, from its first size on. */
+struct segment {
+    int first;
+    double alpha, beta;
+};
+
+/* Fits points that lie exactly on `segments`. The fit must return every point, and every size between two points of
+ * one segment, none of which it has seen. */
+static void assert_recovered(const struct segment *segments, int count)
+{
+    struct alpha_beta link = { .ranks = 4, .points = SIZES };
+    int segment_of[SIZES];
+    for (int i = 0, s = 0; i < SIZES; i++) {
+        s += s + 1 < count && segments[s + 1].first == i;
+        segment_of[i] = s;
+        link.bytes[i] = size_of(i);
+        link.seconds[i] = segments[s].alpha + segments[s].beta * link.bytes[i];
+    }
+    alpha_beta_fit(&link);
+    assert_between(link.pieces, count, ALPHA_BETA_PIECES_MOST);
+    for (int i = 0; i < SIZES; i++) {
+        assert_near(alpha_beta_seconds(&link, link.bytes[i]) / link.seconds[i], 1, 1e-9);
+        const struct segment *s = &segments[segment_of[i]];
+        /* Where between two points the truth changes nobody knows: there only the sizes beside each are asked for. */
+        bool changes = i + 1 < SIZES && segment_of[i + 1] != segment_of[i];
+        for (double times = 0.99; times < (changes ? 1.1 : 4); times *= 1.06) {
+            double held_out = times * link.bytes[i];
+            assert_near(alpha_beta_seconds(&link, held_out) / (s->alpha + s->beta * held_out), 1, 1e-9);
+        }
+    }
+}
+
+static void one_line_is_recovered(void **state)
+{
+    (void)state;
+    assert_recovered((struct segment[]){ { 0, 5e-6, 0.8e-9 } }, 1);
+    assert_recovered((struct segment[]){ { 0, 5e-6, 0 } }, 1);   /* latency only */
+    assert_recovered((struct segment[]){ { 0, 0, 0.8e-9 } }, 1); /* bandwidth only */
+}
+
+static void two_lines_are_recovered(void **state)
+{
+    (void)state;
+    assert_recovered((struct segment[]){ { 0, 5e-6, 0.2e-9 }, { 5, 60e-6, 0.9e-9 } }, 2);
+    assert_recovered((struct segment[]){ { 0, 5e-6, 1.5e-9 }, { 3, 90e-6, 0.4e-9 } }, 2); /* a faster algorithm */
+}
+
+static void three_lines_are_recovered(void **state)
+{
+    (void)state;
+    /* Eager, rendezvous, and beyond the cache. */
+    assert_recovered((struct segment[]){ { 0, 4e-6, 0.3e-9 }, { 4, 30e-6, 0.15e-9 }, { 8, 20e-6, 1.1e-9 } }, 3);
+}
+
+static void four_lines_are_recovered(void **state)
+{
+    (void)state;
+    assert_recovered(
+        (struct segment[]){ { 0, 4e-6, 0.3e-9 }, { 3, 30e-6, 0.15e-9 }, { 6, 90e-6, 1.1e-9 }, { 9, 20e-3, 0.4e-9 } },
+        4);
+}
+
+/* Whatever was measured: a message has a cost, more bytes do not make it cheaper within a piece, and every size has one. */
+static void no_line_is_negative(void **state)
+{
+    (void)state;
+    struct random random;
+    random_seed(&random, 2025);
+    for (int points = 1; points <= ALPHA_BETA_POINTS_MOST; points++)
+        for (int draw = 0; draw < 200; draw++) {
+            struct alpha_beta link = { .ranks = 4, .points = points };
+            for (int i = 0; i < points; i++) {
+                link.bytes[i] = size_of(i) * (1 + random_below(&random, 300) / 100.0);
+                link.seconds[i] = 1e-6 * exp2(random_below(&random, 20000) / 1000.0);
+            }
+            alpha_beta_fit(&link);
+            assert_between(link.pieces, 1,
+                           points < 6                            ? 1
+                           : points / 3 < ALPHA_BETA_PIECES_MOST ? points / 3
+                                                                 : ALPHA_BETA_PIECES_MOST);
+            double upto = 0;
+            for (int p = 0; p < link.pieces; p++) {
+                assert_true(link.piece[p].alpha >= 0 && link.piece[p].beta >= 0);
+                assert_true(link.piece[p].alpha + link.piece[p].beta > 0);
+                assert_true(link.piece[p].upto > upto);
+                upto = link.piece[p].upto;
+            }
+            assert_true(isinf(upto));
+        }
+}
+
+static void one_point_is_a_latency(void **state)
+{
+    (void)state;
+    struct alpha_beta link = { .ranks = 2, .points = 1, .bytes = { 4096 }, .seconds = { 7e-6 } };
+    alpha_beta_fit(&link);
+    assert_int_equal(link.pieces, 1);
+    assert_near(alpha_beta_seconds(&link, 4), 7e-6, 1e-18);
+    assert_near(alpha_beta_seconds(&link, 1e9), 7e-6, 1e-18);
+}
+
+static void beyond_the_points_the_outer_lines_go_on(void **state)
+{
+    (void)state;
+    struct alpha_beta link = { .ranks = 2, .points = 6 };
+    for (int i = 0; i < link.points; i++) {
+        link.bytes[i] = size_of(i);
+        link.seconds[i] = i < 3 ? 1e-5 + 1e-9 * size_of(i) : 1e-4 + 2e-9 * size_of(i);
+    }
+    alpha_beta_fit(&link);
+    assert_int_equal(link.pieces, 2);
+    assert_near(alpha_beta_seconds(&link, 0), 1e-5, 1e-14);
+    assert_near(alpha_beta_seconds(&link, 1e9), 1e-4 + 2, 1e-8);
+}
+
+/* Five points are too few for two lines. One that is 10 % off at 256 MiB must not move what 4 KiB cost: the errors that
+ * count are relative. */
+static void an_error_at_one_end_stays_there(void **state)
+{
+    (void)state;
+    struct alpha_beta link = { .ranks = 2, .points = 5 };
+    for (int i = 0; i < link.points; i++) {
+        link.bytes[i] = size_of(2 * i + 2);
+        link.seconds[i] = (5e-6 + 1e-9 * link.bytes[i]) * (i == 4 ? 1.1 : 1);
+    }
+    alpha_beta_fit(&link);
+    assert_int_equal(link.pieces, 1);
+    assert_near(alpha_beta_seconds(&link, link.bytes[0]) / link.seconds[0], 1, 0.03);
+    assert_near(alpha_beta_seconds(&link, link.bytes[4]) / link.seconds[4], 1, 0.1);
+}
+
+/* --- the fullest box -------------------------------------------------------------------------------------------- */
+
+static void the_fullest_box_by_hand(void **state)
+{
+    (void)state;
+    assert_near(predict_fullest(2, 2), 1.5, 1e-12);
+    assert_near(predict_fullest(4, 2), 2.75, 1e-12);  /* (2 x 4 + 8 x 3 + 6 x 2) / 16 */
+    assert_near(predict_fullest(4, 4), 2.125, 1e-12); /* (4 x 4 + 48 x 3 + 180 x 2 + 24 x 1) / 256 */
+}
+
+static void one_ball_or_one_box_leaves_no_chance(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 64; n++) {
+        assert_near(predict_fullest(1, n), 1, 1e-12);
+        assert_near(predict_fullest(n, 1), n, 1e-12);
+    }
+    assert_near(predict_fullest(0, 4), 0, EXACT);
+}
+
+/* The mean of the fullest box over every one of the boxes^draws ways to throw. */
+static double fullest_of_all_throws(int draws, int boxes)
+{
+    long ways = 1, sum = 0;
+    for (int d = 0; d < draws; d++)
+        ways *= boxes;
+    for (long way = 0; way < ways; way++) {
+        int held[16] = { 0 }, fullest = 0;
+        long rest = way;
+        for (int d = 0; d < draws; d++) {
+            int box = (int)(rest % boxes);
+            rest /= boxes;
+            held[box]++;
+            fullest = held[box] > fullest ? held[box] : fullest;
+        }
+        sum += fullest;
+    }
+    return (double)sum / (double)ways;
+}
+
+static void the_fullest_box_of_all_throws(void **state)
+{
+    (void)state;
+    for (int boxes = 1; boxes <= 8; boxes++)
+        for (int draws = 1; draws <= 5; draws++)
+            assert_near(predict_fullest(draws, boxes), fullest_of_all_throws(draws, boxes), 1e-11);
+    assert_near(predict_fullest(10, 3), fullest_of_all_throws(10, 3), 1e-11);
+    assert_near(predict_fullest(16, 2), fullest_of_all_throws(16, 2), 1e-11);
+}
+
+/* Between the mean and all of them, growing with the balls, falling with the boxes; nothing under- or overflows. */
+static void the_fullest_box_stays_finite(void **state)
+{
+    (void)state;
+    static const int draws[] = { 4, 16, 64 }, boxes[] = { 4, 64, 256 };
+    for (int d = 0; d < 3; d++)
+        for (int b = 0; b < 3; b++) {
+            double fullest = predict_fullest(draws[d], boxes[b]);
+            assert_true(fullest >= 1 && fullest >= (double)draws[d] / boxes[b] && fullest <= draws[d]);
+            if (d > 0)
+                assert_true(fullest > predict_fullest(draws[d - 1], boxes[b]));
+            if (b > 0)
+                assert_true(fullest < predict_fullest(draws[d], boxes[b - 1]));
+        }
+}
+
+/* --- shares ----------------------------------------------------------------------------------------------------- */
+
+enum { RANKS = 4 };
+
+static int sum_of(const int *shares, int ranks)
+{
+    int sum = 0;
+    for (int r = 0; r < ranks; r++)
+        sum += shares[r];
+    return sum;
+}
+
+static void equal_ranks_get_equal_shares(void **state)
+{
+    (void)state;
+    static const double fixed[] = { 0.005, 0.005, 0.005, 0.005 }, pace[] = { 14e-5, 14e-5, 14e-5, 14e-5 };
+    int shares[RANKS];
+    predict_shares(fixed, pace, RANKS, 512, 1, shares);
+    for (int r = 0; r < RANKS; r++)
+        assert_int_equal(shares[r], 128);
+    predict_shares(fixed, pace, RANKS, 514, 1, shares);
+    assert_int_equal(sum_of(shares, RANKS), 514);
+    for (int r = 0; r < RANKS; r++)
+        assert_between(shares[r], 128, 129);
+}
+
+/* A core of half the speed takes twice as long for everything. All end together at T where
+ * (T/2 - f) / p + 3 (T - f) / p = 512: with f = 7 p that is T = 154.29 p, so 70.1 samples beside three times 147.3. */
+static void a_core_of_half_the_speed_gets_half(void **state)
+{
+    (void)state;
+    static const double p = 14e-5, f = 7 * 14e-5;
+    const double fixed[] = { 2 * f, f, f, f }, pace[] = { 2 * p, p, p, p };
+    int shares[RANKS];
+    predict_shares(fixed, pace, RANKS, 512, 1, shares);
+    assert_int_equal(sum_of(shares, RANKS), 512);
+    assert_between(shares[0], 70, 71);
+    for (int r = 1; r < RANKS; r++)
+        assert_between(shares[r], 147, 148);
+}
+
+/* 40 ms buy 286 samples at 0.14 ms: even without work the stalled rank ends last, and no share can mend that. */
+static void a_constant_stall_is_clamped_at_one_sample(void **state)
+{
+    (void)state;
+    static const double fixed[] = { 0.045, 0.005, 0.005, 0.005 }, pace[] = { 14e-5, 14e-5, 14e-5, 14e-5 };
+    int shares[RANKS];
+    predict_shares(fixed, pace, RANKS, 512, 1, shares);
+    assert_int_equal(shares[0], 1);
+    for (int r = 1; r < RANKS; r++)
+        assert_between(shares[r], 170, 171);
+    assert_int_equal(sum_of(shares, RANKS), 512);
+}
+
+static void fewer_samples_than_ranks_is_one_each(void **state)
+{
+    (void)state;
+    static const double fixed[] = { 0.04, 0, 0.001, 0 }, pace[] = { 14e-5, 14e-5, 28e-5, 14e-5 };
+    for (int total = 1; total <= RANKS; total++) {
+        int shares[RANKS];
+        predict_shares(fixed, pace, RANKS, total, 1, shares);
+        for (int r = 0; r < RANKS; r++)
+            assert_int_equal(shares[r], 1);
+    }
+}
+
+static double last_end(const double *fixed, const double *pace, const int *shares)
+{
+    double last = 0;
+    for (int r = 0; r < 3; r++)
+        last = fmax(last, fixed[r] + pace[r] * shares[r]);
+    return last;
+}
+
+/* Not fmin(): GCC 12 for 64-bit Arm breaks off when it makes vectors of this loop (internal compiler error). */
+static double earlier(double a, double b)
+{
+    return b < a ? b : a;
+}
+
+/* Against every way to deal `total` samples to three ranks. */
+static void assert_earliest(const double *fixed, const double *pace, int total)
+{
+    double earliest = INFINITY;
+    for (int a = 1; a <= total - 2; a++)
+        for (int b = 1; b <= total - a - 1; b++)
+            earliest = earlier(earliest, last_end(fixed, pace, (int[]){ a, b, total - a - b }));
+    int shares[3];
+    predict_shares(fixed, pace, 3, total, 1, shares);
+    assert_int_equal(sum_of(shares, 3), total);
+    for (int r = 0; r < 3; r++)
+        assert_true(shares[r] >= 1);
+    assert_near(last_end(fixed, pace, shares), earliest, 1e-12);
+}
+
+static void no_other_deal_ends_earlier(void **state)
+{
+    (void)state;
+    static const double loads[][2][3] = {
+        { { 0, 0, 0 }, { 1, 1, 1 } },       { { 5, 0, 0 }, { 1, 1, 1 } },      { { 0, 0, 0 }, { 3, 1, 2 } },
+        { { 90, 1, 1 }, { 1, 1, 1 } },      { { 10, 1, 4 }, { 0.5, 3, 1.5 } }, { { 2, 1, 1 }, { 2, 1, 1 } },
+        { { 0.3, 7, 2 }, { 0.7, 0.1, 9 } },
+    };
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
+        for (int total = 3; total <= 40; total++)
+            assert_earliest(loads[i][0], loads[i][1], total);
+}
+
+/* --- the step --------------------------------------------------------------------------------------------------- */
+
+/* Four ranks alike: 1 to fetch, 20 to compute, 2 on the host. Seconds, but any unit would do. */
+static void fill_loads(struct load *loads)
+{
+    for (int r = 0; r < RANKS; r++)
+        loads[r] = (struct load){ .data = 1, .local = 20, .host = 2, .cpu = 23 };
+}
+
+static void assert_terms(const struct prediction *p, double data, double local, double host, double wait,
+                         double transfer)
+{
+    assert_near(p->data, data, 1e-12);
+    assert_near(p->local, local, 1e-12);
+    assert_near(p->host, host, 1e-12);
+    assert_near(p->wait, wait, 1e-12);
+    assert_near(p->transfer, transfer, 1e-12);
+    assert_near(prediction_step(p), data + local + host + wait + transfer, 1e-12);
+}
+
+static const struct card *of_cores(int cores)
+{
+    static struct card card;
+    card = (struct card){ .ranks = RANKS, .cores = cores };
+    return &card;
+}
+
+static void ranks_alike_wait_for_nobody(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    struct prediction p = predict_step(of_cores(RANKS), loads, RANKS, 0, 5);
+    assert_false(p.is_timeshared);
+    assert_terms(&p, 1, 20, 2, 0, 5);
+    assert_near(prediction_step(&p), 28, 1e-12);
+}
+
+/* Rank 1 stalls for 40: a quarter of it in the mean of `data`, three quarters in everybody's mean wait. */
+static void a_stall_is_waited_for(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    loads[1].data += 40;
+    struct prediction p = predict_step(of_cores(RANKS), loads, RANKS, 0, 5);
+    assert_terms(&p, 11, 20, 2, 30, 5);
+    assert_near(prediction_step(&p), 68, 1e-12);
+}
+
+static void the_slowest_counts_by_the_sum_of_its_terms(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    loads[0].data += 8;
+    loads[2].local += 12;
+    loads[3].host += 4;
+    struct prediction p = predict_step(of_cores(RANKS), loads, RANKS, 0, 0);
+    assert_terms(&p, 3, 23, 3, 6, 0); /* 35 - 29 */
+    assert_near(prediction_step(&p), 35, 1e-12);
+}
+
+static void spread_is_waited_for_where_no_rank_is_slower(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    struct prediction p = predict_step(of_cores(RANKS), loads, RANKS, 3, 5);
+    assert_terms(&p, 1, 20, 2, 3, 5);
+    loads[1].data += 40; /* 30 above the mean: the spread of 3 is within it */
+    p = predict_step(of_cores(RANKS), loads, RANKS, 3, 5);
+    assert_terms(&p, 11, 20, 2, 30, 5);
+    loads[1].data = 1 + 2; /* 1.5 above the mean: the spread exceeds it */
+    p = predict_step(of_cores(RANKS), loads, RANKS, 3, 5);
+    assert_terms(&p, 1.5, 20, 2, 3, 5);
+}
+
+static void one_rank_is_its_own_slowest(void **state)
+{
+    (void)state;
+    struct prediction p = predict_step(of_cores(1), &(struct load){ .data = 1, .local = 20, .cpu = 21 }, 1, 0, 0);
+    assert_false(p.is_timeshared);
+    assert_terms(&p, 1, 20, 0, 0, 0);
+}
+
+/* On two cores four ranks take twice their work: 4 x 23 / 2 = 46, every term of it twice as long. */
+static void on_fewer_cores_the_work_of_all_sets_the_pace(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    struct prediction p = predict_step(of_cores(2), loads, RANKS, 0, 5);
+    assert_true(p.is_timeshared);
+    assert_terms(&p, 2, 40, 4, 0, 5);
+}
+
+/* A rank asleep leaves its core to the others. Asleep for 40: they share two cores among three and are done at 34.5,
+ * then it has a core for itself and ends at 63. Asleep for 20: they have 40/3 done by then and 29/3 left, which takes
+ * until 20 + 58/3 at half speed; it has 29/3 done by then and 40/3 left, alone. */
+static void on_fewer_cores_a_sleep_hides_behind_the_others(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    loads[0].data += 40;
+    struct prediction p = predict_step(of_cores(2), loads, RANKS, 0, 5);
+    assert_near(prediction_step(&p), 63 + 5, 1e-9);
+    assert_near(p.data, (41 + 3 * 1.5) / 4, 1e-9);
+    assert_near(p.local, (20 + 3 * 30) / 4.0, 1e-9);
+    assert_near(p.wait, 3 * (63 - 34.5) / 4, 1e-9);
+    loads[0].data -= 20;
+    p = predict_step(of_cores(2), loads, RANKS, 0, 5);
+    assert_near(prediction_step(&p), 20 + 58 / 3.0 + 40 / 3.0 + 5, 1e-9);
+}
+
+/* 20 more of busy work: at half speed the others are done at 46, the busy rank has 23 of its 43 done and does the rest
+ * alone. Shared perfectly it would be (4 x 23 + 20) / 2 = 56; who has more to do is not given more. */
+static void on_fewer_cores_busy_work_is_shared_fairly_not_well(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    loads[0].data += 20;
+    loads[0].cpu += 20;
+    struct prediction p = predict_step(of_cores(2), loads, RANKS, 0, 5);
+    assert_near(prediction_step(&p), 66 + 5, 1e-9);
+}
+
+/* What comes after the meeting finds all ranks awake: of 23, an update of 4 takes 8 on two cores, and the sleeper has
+ * only the other 19 for itself: the others' 3 x 19 are done at 28.5, it ends at 40 + 19. */
+static void on_fewer_cores_all_update_at_once(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    for (int rank = 0; rank < RANKS; rank++)
+        loads[rank].after = 4;
+    struct prediction p = predict_step(of_cores(2), loads, RANKS, 0, 5);
+    assert_terms(&p, 2, 40, 4, 0, 5);
+    loads[0].data += 40;
+    p = predict_step(of_cores(2), loads, RANKS, 0, 5);
+    assert_near(prediction_step(&p), 59 + 8 + 5, 1e-9);
+}
+
+/* Two steps until they meet, on a core for one: rank 0 sleeps 10 and works 6, twice; rank 1 works 8, twice. Alone until 10,
+ * rank 1 has 6 left; they share until 22, then rank 0 sleeps until 32 and works alone until 38. Had it slept 20 at once,
+ * it would be done at 32. */
+static void sleeps_come_between_the_steps(void **state)
+{
+    (void)state;
+    const struct load loads[] = { { .data = 10, .local = 6, .cpu = 6, .laps = 2 },
+                                  { .local = 8, .cpu = 8, .laps = 2 } };
+    struct prediction p = predict_step(of_cores(1), loads, 2, 0, 5);
+    assert_near(prediction_step(&p), 38 / 2.0 + 5, 1e-9);
+    assert_near(p.wait, (38 / 2.0 - 22 / 2.0) / 2, 1e-9);
+}
+
+/* Memory feeds two and a half of them, so four take 1.6 times as long; two are not slowed down. */
+static void memory_feeds_a_fraction(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    struct card card = { .ranks = RANKS, .cores = 12 };
+    for (int rank = 0; rank < RANKS; rank++)
+        card.place[rank].feeds = 2.5f;
+    struct prediction p = predict_step(&card, loads, RANKS, 0, 5);
+    assert_terms(&p, 1.6, 32, 3.2, 0, 5);
+    p = predict_step(&card, loads, 2, 0, 5);
+    assert_terms(&p, 1, 20, 2, 0, 5);
+}
+
+/* A host that needs a quarter longer: 23 become 28.75, and the other three wait; what it sleeps stays as it is. */
+static void a_slow_host_is_waited_for(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    struct card card = { .ranks = RANKS, .cores = RANKS, .place = { [2] = { .pace = 1.25f } } };
+    struct prediction p = predict_step(&card, loads, RANKS, 0, 5);
+    assert_near(prediction_step(&p), 28.75 + 5, 1e-9);
+    assert_near(p.local, (3 * 20 + 25) / 4.0, 1e-9);
+    loads[2].data += 40;
+    p = predict_step(&card, loads, RANKS, 0, 5);
+    assert_near(prediction_step(&p), 68.75 + 5, 1e-9);
+}
+
+/* Two hosts, each with a core for one and a half: three ranks on the first take 2 x 23, the one on the second 23. */
+static void each_host_feeds_its_own(void **state)
+{
+    (void)state;
+    struct load loads[RANKS];
+    fill_loads(loads);
+    struct card card = { .ranks = RANKS, .cores = RANKS, .place = { [3] = { .host = 1 } } };
+    for (int rank = 0; rank < RANKS; rank++)
+        card.place[rank].feeds = 1.5f;
+    struct prediction p = predict_step(&card, loads, RANKS, 0, 5);
+    assert_near(prediction_step(&p), 46 + 5, 1e-9);
+    assert_near(p.local, (3 * 40 + 20) / 4.0, 1e-9);
+    assert_near(p.wait, 23 / 4.0, 1e-9);
+}
+
+/* Tables of order statistics: 0.5642 of two, 1.0294 of four, 2.0697 of 32; and about 2.82 of 256. */
+static void the_largest_of_normals(void **state)
+{
+    (void)state;
+    assert_near(stats_normal_most(1), 0, 1e-9);
+    assert_near(stats_normal_most(2), 1 / sqrt(M_PI), 1e-6);
+    assert_near(stats_normal_most(4), 1.02937537300396, 1e-6);
+    assert_near(stats_normal_most(32), 2.06966, 1e-4);
+    assert_near(stats_normal_most(256), 2.8269, 1e-3);
+}
+
+/* In fours: the slow rank's 73 of 512 become 72, and what is left goes out in fours too; a clamped one stays one. */
+static void shares_come_in_grains(void **state)
+{
+    (void)state;
+    int shares[RANKS], total = 0;
+    predict_shares((double[]){ 2, 1, 1, 1 }, (double[]){ 0.2, 0.1, 0.1, 0.1 }, RANKS, 512, 4, shares);
+    for (int rank = 0; rank < RANKS; rank++) {
+        assert_int_equal(shares[rank] % 4, 0);
+        total += shares[rank];
+    }
+    assert_int_equal(total, 512);
+    assert_true(shares[0] >= 68 && shares[0] <= 72);
+    predict_shares((double[]){ 41, 1, 1, 1 }, (double[]){ 0.1, 0.1, 0.1, 0.1 }, RANKS, 512, 4, shares);
+    assert_int_equal(shares[0] + shares[1] + shares[2] + shares[3], 512);
+    assert_true(shares[0] >= 1 && shares[0] <= 40);
+    predict_shares((double[]){ 100, 1, 1, 1 }, (double[]){ 0.1, 0.1, 0.1, 0.1 }, RANKS, 512, 4, shares);
+    assert_int_equal(shares[0], 1);
+    assert_int_equal(shares[0] + shares[1] + shares[2] + shares[3], 512);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quantiles_lie_between_neighbours),
+        cmocka_unit_test(the_lower_median_is_one_of_the_values),
+        cmocka_unit_test(values_are_not_reordered),
+        cmocka_unit_test(students_t_is_the_textbooks),
+        cmocka_unit_test(a_ratio_has_students_interval),
+        cmocka_unit_test(few_ratios_have_no_interval),
+        cmocka_unit_test(a_share_has_wilsons_interval),
+        cmocka_unit_test(a_block_ratio_covers_the_truth),
+        cmocka_unit_test(equal_series_have_the_ratio_1),
+        cmocka_unit_test(a_fit_finds_what_made_the_values),
+        cmocka_unit_test(a_fit_keeps_to_its_terms),
+        cmocka_unit_test(more_work_takes_no_less_time),
+        cmocka_unit_test(a_fit_weighs_relative_errors),
+        cmocka_unit_test(one_line_is_recovered),
+        cmocka_unit_test(two_lines_are_recovered),
+        cmocka_unit_test(three_lines_are_recovered),
+        cmocka_unit_test(four_lines_are_recovered),
+        cmocka_unit_test(no_line_is_negative),
+        cmocka_unit_test(one_point_is_a_latency),
+        cmocka_unit_test(beyond_the_points_the_outer_lines_go_on),
+        cmocka_unit_test(an_error_at_one_end_stays_there),
+        cmocka_unit_test(the_fullest_box_by_hand),
+        cmocka_unit_test(one_ball_or_one_box_leaves_no_chance),
+        cmocka_unit_test(the_fullest_box_of_all_throws),
+        cmocka_unit_test(the_fullest_box_stays_finite),
+        cmocka_unit_test(equal_ranks_get_equal_shares),
+        cmocka_unit_test(a_core_of_half_the_speed_gets_half),
+        cmocka_unit_test(a_constant_stall_is_clamped_at_one_sample),
+        cmocka_unit_test(fewer_samples_than_ranks_is_one_each),
+        cmocka_unit_test(no_other_deal_ends_earlier),
+        cmocka_unit_test(ranks_alike_wait_for_nobody),
+        cmocka_unit_test(a_stall_is_waited_for),
+        cmocka_unit_test(the_slowest_counts_by_the_sum_of_its_terms),
+        cmocka_unit_test(spread_is_waited_for_where_no_rank_is_slower),
+        cmocka_unit_test(one_rank_is_its_own_slowest),
+        cmocka_unit_test(on_fewer_cores_the_work_of_all_sets_the_pace),
+        cmocka_unit_test(on_fewer_cores_a_sleep_hides_behind_the_others),
+        cmocka_unit_test(on_fewer_cores_busy_work_is_shared_fairly_not_well),
+        cmocka_unit_test(on_fewer_cores_all_update_at_once),
+        cmocka_unit_test(sleeps_come_between_the_steps),
+        cmocka_unit_test(memory_feeds_a_fraction),
+        cmocka_unit_test(a_slow_host_is_waited_for),
+        cmocka_unit_test(each_host_feeds_its_own),
+        cmocka_unit_test(the_largest_of_normals),
+        cmocka_unit_test(shares_come_in_grains),
+    };
+    return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
+}

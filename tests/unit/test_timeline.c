@@ -1,0 +1,720 @@
+/* The split, blame and what-if against spans laid out by hand. Times are small whole numbers, so every expectation is
+ * exact. */
+#include "analysis/blame_sentence.h"
+#include "analysis/block_results.h"
+#include "analysis/case_stats.h"
+#include "analysis/timeline.h"
+#include "base/memory.h"
+#include "collective/spans.h"
+#include "report/lanes.h"
+#include "report/timeline_view.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct span phase(enum span_kind kind, int step, double start, double end)
+{
+    return (struct span){
+        .kind = (uint8_t)kind, .step = step, .start = start, .entered = start, .end = end, .sequence = -1
+    };
+}
+
+static struct span sum(int step, int sequence, double start, double entered, double end)
+{
+    return (struct span){ .kind = SPAN_ALL_REDUCE,
+                          .step = step,
+                          .sequence = sequence,
+                          .start = start,
+                          .entered = entered,
+                          .end = end,
+                          .bytes = 8 };
+}
+
+static void assert_exactly(double value, double expected)
+{
+    if (!(value <= expected && value >= expected))
+        fail_msg("%.17g is not %.17g", value, expected);
+}
+
+/* Rank 0 stalls for 40 before its fetch; the others arrive at 31 and 33 and wait for its 70. */
+enum { STRAGGLER_SPANS = 5 };
+static const struct span straggler[3][STRAGGLER_SPANS] = {
+    { { .kind = SPAN_DATA, .start = 0, .entered = 0, .end = 41, .sequence = -1 },
+      { .kind = SPAN_FORWARD, .start = 41, .entered = 41, .end = 50, .sequence = -1 },
+      { .kind = SPAN_BACKWARD, .start = 50, .entered = 50, .end = 75, .sequence = -1 },
+      { .kind = SPAN_ALL_REDUCE, .start = 70, .entered = 70, .end = 75, .sequence = 0 },
+      { .kind = SPAN_UPDATE, .start = 75, .entered = 75, .end = 80, .sequence = -1 } },
+    { { .kind = SPAN_DATA, .start = 0, .entered = 0, .end = 1, .sequence = -1 },
+      { .kind = SPAN_FORWARD, .start = 1, .entered = 1, .end = 11, .sequence = -1 },
+      { .kind = SPAN_BACKWARD, .start = 11, .entered = 11, .end = 76, .sequence = -1 },
+      { .kind = SPAN_ALL_REDUCE, .start = 31, .entered = 31, .end = 76, .sequence = 0 },
+      { .kind = SPAN_UPDATE, .start = 76, .entered = 76, .end = 79, .sequence = -1 } },
+    { { .kind = SPAN_DATA, .start = 0, .entered = 0, .end = 2, .sequence = -1 },
+      { .kind = SPAN_FORWARD, .start = 2, .entered = 2, .end = 12, .sequence = -1 },
+      { .kind = SPAN_BACKWARD, .start = 12, .entered = 12, .end = 75, .sequence = -1 },
+      { .kind = SPAN_ALL_REDUCE, .start = 33, .entered = 33, .end = 75, .sequence = 0 },
+      { .kind = SPAN_UPDATE, .start = 75, .entered = 75, .end = 81, .sequence = -1 } },
+};
+static const struct timeline straggler_line = {
+    .ranks = 3, .steps = 1, .count = STRAGGLER_SPANS, .spans = straggler[0]
+};
+
+static void a_straggler_is_split_and_blamed(void **state)
+{
+    (void)state;
+    struct cell cells[3];
+    assert_int_equal(timeline_split(&straggler_line, cells).count, 0);
+    static const double wait[] = { 0, 39, 37 }, transfer[] = { 5, 6, 5 }, backward[] = { 20, 20, 21 };
+    static const double step[] = { 80, 79, 81 }, data[] = { 41, 1, 2 };
+    for (int rank = 0; rank < 3; rank++) {
+        const struct cell *c = &cells[rank];
+        assert_exactly(c->wait, wait[rank]);
+        assert_exactly(c->transfer, transfer[rank]);
+        assert_exactly(c->exposed, wait[rank] + transfer[rank]);
+        assert_exactly(c->hidden, 0);
+        assert_exactly(c->phase[SPAN_BACKWARD], backward[rank]);
+        assert_exactly(c->phase[SPAN_DATA], data[rank]);
+        assert_exactly(c->step, step[rank]);
+        double parts = c->exposed;
+        for (int kind = 0; kind < SPAN_PHASES; kind++)
+            parts += c->phase[kind];
+        assert_exactly(parts, c->step);
+    }
+    /* The last came at 70, the one before at 33: (70 - 33) x 2 would vanish had rank 0 alone been on time. */
+    assert_exactly(cells[0].caused, 74);
+    assert_exactly(cells[1].caused, 0);
+    assert_int_equal(cells[0].last, 1);
+}
+
+static void two_that_come_last_together_cause_nothing(void **state)
+{
+    (void)state;
+    struct span spans[3][STRAGGLER_SPANS];
+    memcpy(spans, straggler, sizeof spans);
+    spans[2][3].start = spans[2][3].entered = 70; /* with rank 0 */
+    struct timeline line = straggler_line;
+    line.spans = spans[0];
+    struct cell cells[3];
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    for (int rank = 0; rank < 3; rank++) {
+        assert_exactly(cells[rank].caused, 0);
+        assert_int_equal(cells[rank].last, 0);
+    }
+    assert_exactly(cells[1].wait, 70 - 31);
+}
+
+static void what_if_takes_the_median_rank(void **state)
+{
+    (void)state;
+    /* to the sum: 70, 31, 33 -> 33; the sum after its last start: 5, 6, 5 -> 5; after it: 5, 3, 6 -> 5 */
+    assert_exactly(timeline_what_if(&straggler_line), 43);
+}
+
+static void warm_up_is_left_out(void **state)
+{
+    (void)state;
+    struct span spans[] = {
+        phase(SPAN_DATA, 0, 0, 100),     phase(SPAN_DATA, 1, 100, 103),   sum(1, 0, 101, 101, 102),
+        phase(SPAN_UPDATE, 1, 103, 107), phase(SPAN_DATA, 0, 0, 90),      phase(SPAN_DATA, 1, 90, 103),
+        sum(1, 0, 98, 98, 103),          phase(SPAN_UPDATE, 1, 103, 106),
+    };
+    struct timeline line = { .ranks = 2, .first_step = 1, .steps = 1, .count = 4, .spans = spans };
+    struct cell cells[2];
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    assert_exactly(cells[0].step, 7);
+    assert_exactly(cells[1].step, 16);
+    assert_exactly(cells[1].wait, 3);
+    assert_exactly(cells[1].phase[SPAN_DATA], 8);
+    /* before the sum 1 and 8 -> 1; the sum 1 and 2 -> 1; after it 5 and 3 -> 3 */
+    assert_exactly(timeline_what_if(&line), 5);
+}
+
+/* A started sum travels from 10 and 14 on; the ranks begin to wait at 20 and 24 and have it at 30. */
+static struct timeline started_line(struct span spans[6], bool is_late, bool progressed)
+{
+    double late = is_late ? 22 : 14;
+    struct span given[6] = { phase(SPAN_BACKWARD, 0, 0, 32), sum(0, 0, 10, 20, 30),   phase(SPAN_UPDATE, 0, 32, 35),
+                             phase(SPAN_BACKWARD, 0, 0, 32), sum(0, 0, late, 24, 30), phase(SPAN_UPDATE, 0, 32, 36) };
+    memcpy(spans, given, sizeof given);
+    spans[1].progressed = spans[4].progressed = progressed;
+    return (struct timeline){ .ranks = 2, .steps = 1, .count = 3, .spans = spans };
+}
+
+static void a_started_sum_is_hidden_and_exposed(void **state)
+{
+    (void)state;
+    struct span spans[6];
+    struct timeline line = started_line(spans, false, false);
+    struct cell cells[2];
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    assert_exactly(cells[0].hidden, 10);
+    assert_exactly(cells[0].wait, 0);
+    assert_exactly(cells[0].transfer, 10);
+    assert_exactly(cells[0].exposed, 10);
+    assert_exactly(cells[0].phase[SPAN_BACKWARD], 22);
+    assert_exactly(cells[1].hidden, 10);
+    assert_exactly(cells[1].transfer, 6);
+    assert_exactly(cells[1].caused, 4);
+    /* Pieces 10, 10 and 5 (6 on rank 1), the sum needs 30 - 14 = 16 from its start: max(20, 10 + 16) + 5. */
+    assert_exactly(timeline_what_if(&line), 31);
+}
+
+static void entered_early_without_progress_only_exposed_is_known(void **state)
+{
+    (void)state;
+    struct span spans[6];
+    struct timeline line = started_line(spans, true, false);
+    struct cell cells[2];
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    assert_true(isnan(cells[0].wait) && isnan(cells[0].transfer)); /* entered at 20, the last started at 22 */
+    assert_exactly(cells[0].exposed, 10);
+    assert_exactly(cells[1].wait, 0);
+    assert_exactly(cells[1].transfer, 6);
+
+    line = started_line(spans, true, true);
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    assert_exactly(cells[0].wait, 2);
+    assert_exactly(cells[0].transfer, 8);
+}
+
+static void a_sum_waited_for_in_a_later_phase_is_exposed_there(void **state)
+{
+    (void)state;
+    struct span spans[] = { phase(SPAN_BACKWARD, 0, 0, 10), sum(0, 0, 4, 12, 15), phase(SPAN_HOST, 0, 10, 20),
+                            phase(SPAN_BACKWARD, 0, 0, 10), sum(0, 0, 4, 11, 15), phase(SPAN_HOST, 0, 10, 20) };
+    struct timeline line = { .ranks = 2, .steps = 1, .count = 3, .spans = spans };
+    struct cell cells[2];
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    assert_exactly(cells[0].phase[SPAN_BACKWARD], 10);
+    assert_exactly(cells[0].phase[SPAN_HOST], 7);
+    assert_exactly(cells[1].phase[SPAN_HOST], 6);
+}
+
+static void ranks_may_differ_in_phases_but_not_in_collectives(void **state)
+{
+    (void)state;
+    struct span spans[] = {
+        phase(SPAN_DATA, 0, 0, 3), phase(SPAN_HOST, 0, 3, 9), sum(0, 0, 5, 5, 6),
+        phase(SPAN_DATA, 0, 0, 9), sum(0, 0, 2, 2, 6),        { .step = -1 },
+    };
+    struct timeline line = { .ranks = 2, .steps = 1, .count = 3, .spans = spans };
+    struct cell cells[2];
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    assert_exactly(cells[1].wait, 3);
+    spans[4].bytes = 16;
+    assert_true(timeline_split(&line, cells).count > 0);
+    spans[4].bytes = 8;
+    spans[4].step = 1;
+    assert_true(timeline_split(&line, cells).count > 0);
+    assert_true(isnan(timeline_what_if(&line)));
+    spans[4] = (struct span){ .step = -1 }; /* rank 1 skipped the collective */
+    assert_true(timeline_split(&line, cells).count > 0);
+}
+
+static void leaving_before_the_last_came_is_wrong(void **state)
+{
+    (void)state;
+    struct span spans[] = { phase(SPAN_DATA, 0, 0, 20), sum(0, 0, 10, 10, 15), phase(SPAN_DATA, 0, 0, 20),
+                            sum(0, 0, 16, 16, 18) };
+    struct timeline line = { .ranks = 2, .steps = 1, .count = 2, .spans = spans };
+    struct cell cells[2];
+    assert_int_equal(timeline_split(&line, cells).count, 1);
+    line.clock_error = 1; /* two hosts' clocks may disagree by as much */
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    assert_exactly(cells[0].wait, 5); /* min(l, L) - e */
+    assert_exactly(cells[0].transfer, 0);
+}
+
+/* The straggler of 40 among clocks that tell 3 from nothing, and 2 not: the rank before it came 2 after the first, and the
+ * straggler 37 after that one. With clocks that cannot tell 38 from nothing only the wait of 39 is left, and nobody is
+ * charged. */
+static void what_is_shorter_than_the_clocks_error_is_nothing(void **state)
+{
+    (void)state;
+    struct timeline line = straggler_line;
+    struct cell cells[3];
+    line.clock_error = 3;
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    assert_exactly(cells[1].wait, 39);
+    assert_exactly(cells[2].wait, 37);
+    assert_exactly(cells[0].caused, 74);
+    line.clock_error = 38;
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    assert_exactly(cells[1].wait, 39);
+    assert_exactly(cells[1].transfer, 6);
+    assert_exactly(cells[2].wait, 0);
+    assert_exactly(cells[2].transfer, 42);
+    assert_exactly(cells[0].caused, 0);
+    assert_int_equal(cells[0].last, 0);
+    line.clock_error = 50;
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    int last = 0;
+    char *told = blame_sentence(&line, 0, &last);
+    assert_string_equal(told, "nobody waits, or not longer than the 50000.0 ms by which clocks may differ");
+    assert_int_equal(last, -1);
+    free(told);
+}
+
+static void one_rank_waits_for_nobody(void **state)
+{
+    (void)state;
+    struct span spans[] = { phase(SPAN_BACKWARD, 0, 0, 20), sum(0, 0, 10, 10, 12) };
+    struct timeline line = { .ranks = 1, .steps = 1, .count = 2, .spans = spans };
+    struct cell cell;
+    assert_int_equal(timeline_split(&line, &cell).count, 0);
+    assert_exactly(cell.wait, 0);
+    assert_exactly(cell.transfer, 2);
+    assert_exactly(cell.caused, 0);
+    assert_exactly(timeline_what_if(&line), 20);
+}
+
+static void stretches_cover_each_lane_without_gaps(void **state)
+{
+    (void)state;
+    struct segment segments[64];
+    int count = timeline_segments(&straggler_line, 0, segments, 64);
+    double reached[3] = { 0 }, waited[3] = { 0 }, late[3] = { 0 };
+    for (int i = 0; i < count; i++) {
+        const struct segment *s = &segments[i];
+        assert_int_equal(s->lane, 0);
+        assert_exactly(s->start, reached[s->rank]);
+        reached[s->rank] = s->end;
+        waited[s->rank] += s->kind == SEGMENT_WAIT ? s->end - s->start : 0;
+        late[s->rank] += s->late;
+    }
+    assert_exactly(reached[0], 80);
+    assert_exactly(reached[1], 79);
+    assert_exactly(waited[1], 39);
+    assert_exactly(late[0], 70 - 33);
+    assert_exactly(late[1] + late[2], 0);
+}
+
+static void the_recorder_leaves_no_gap(void **state)
+{
+    (void)state;
+    struct spans spans;
+    spans_open(&spans, 8);
+    spans_restart(&spans, 2, 5);
+    spans.step = 1;
+    spans_phase(&spans, SPAN_DATA, 10);
+    spans_phase(&spans, SPAN_FORWARD, 12);
+    struct span *meeting = spans_collective(&spans, SPAN_ALL_REDUCE, 7, 64);
+    meeting->start = meeting->entered = 13;
+    meeting->end = 14;
+    spans_end(&spans, 15);
+    assert_int_equal(spans.count, 3);
+    assert_exactly(spans.at[0].end, spans.at[1].start);
+    assert_exactly(spans.at[1].end, 15);
+    assert_int_equal(spans.at[2].sequence, 7);
+    assert_int_equal(spans.at[2].round, 2);
+    assert_int_equal(spans.at[2].variant, 5);
+    assert_int_equal(spans.at[2].step, 1);
+    assert_null(spans_collective(NULL, SPAN_ALL_REDUCE, 0, 0));
+    spans_close(&spans);
+}
+
+/* Six rounds of one step each, in which `late`, and once more, comes last by so much. */
+static struct case_stats tally_of(const int late[3], double by)
+{
+    struct case_stats stats;
+    case_stats_open(&stats, &(struct run){ .ranks = 3, .sync_every = 1 });
+    for (int round = 0; round < 6; round++) {
+        struct span spans[3 * 2];
+        for (int rank = 0; rank < 3; rank++) {
+            double start = 10 + (rank == late[round % 3] ? by : 0);
+            spans[2 * rank] = phase(SPAN_BACKWARD, 0, 0, 14 + by);
+            spans[2 * rank + 1] = sum(0, round, start, start, 12 + by);
+        }
+        case_stats_add(&stats, &(struct timeline){ .ranks = 3, .steps = 1, .count = 2, .spans = spans });
+    }
+    return stats;
+}
+
+static void only_a_steady_culprit_is_named(void **state)
+{
+    (void)state;
+    struct case_stats baseline = tally_of((int[]){ 0, 1, 2 }, 1);
+    struct case_stats steady = tally_of((int[]){ 2, 2, 2 }, 40);
+    struct case_stats roaming = tally_of((int[]){ 2, 0, 1 }, 40);
+    struct case_summary s = case_stats_summarise(&steady, &baseline);
+    assert_int_equal(s.blamed_rank, 2);
+    assert_exactly(s.blamed_wait, 80);
+    assert_int_equal(case_stats_summarise(&roaming, &baseline).blamed_rank, -1);
+    assert_int_equal(case_stats_summarise(&baseline, &baseline).blamed_rank, -1);
+    assert_int_equal(case_stats_summarise(&steady, &steady).blamed_rank,
+                     2); /* a baseline may have a slow rank itself */
+
+    assert_exactly(s.slowest_step, 54);
+    assert_exactly(s.step, s.data + s.local + s.host + s.wait + s.transfer);
+    assert_true(fabs(s.vs_baseline.value - 54.0 / 15) < 1e-12);
+    assert_true(fabs(s.vs_baseline.low - s.vs_baseline.high) < 1e-12); /* the rounds agree */
+    assert_int_equal(steady.wrong.count, 0);
+    case_stats_close(&baseline);
+    case_stats_close(&steady);
+    case_stats_close(&roaming);
+}
+
+/* Then what is less than the baseline has is named too; what roams is not. */
+static void without_a_baseline_nothing_is_compared(void **state)
+{
+    (void)state;
+    struct case_stats baseline = tally_of((int[]){ 0, 1, 2 }, 2);
+    struct case_stats little = tally_of((int[]){ 1, 1, 1 }, 1);
+    assert_int_equal(case_stats_summarise(&little, &baseline).blamed_rank, -1);
+    struct case_summary s = case_stats_summarise(&little, NULL);
+    assert_int_equal(s.blamed_rank, 1);
+    assert_exactly(s.blamed_wait, 2);
+    assert_true(isnan(s.vs_baseline.value));
+    assert_int_equal(s.numerics, NUMERICS_UNKNOWN);
+    assert_int_equal(case_stats_summarise(&baseline, NULL).blamed_rank, -1);
+
+    /* Two ranks wait 0.1 s and 0.3 s of steps of 14.1 and 14.3 s: 0.5 and 1.4 of 100 rank-seconds. */
+    struct case_stats least = tally_of((int[]){ 1, 1, 1 }, 0.1), enough = tally_of((int[]){ 1, 1, 1 }, 0.3);
+    assert_int_equal(case_stats_summarise(&least, NULL).blamed_rank, -1);
+    assert_int_equal(case_stats_summarise(&enough, NULL).blamed_rank, 1);
+    case_stats_close(&least);
+    case_stats_close(&enough);
+    case_stats_close(&baseline);
+    case_stats_close(&little);
+}
+
+/* Two meetings prove nothing, and three quarters of the waiting can be one rank's by luck. */
+static void luck_names_nobody(void **state)
+{
+    (void)state;
+    struct case_stats baseline = tally_of((int[]){ 0, 1, 2 }, 1), stats;
+    for (int rounds = 1; rounds <= 4; rounds++) {
+        case_stats_open(&stats, &(struct run){ .ranks = 3, .sync_every = 1 });
+        for (int round = 0; round < rounds; round++) {
+            struct span spans[6];
+            for (int rank = 0; rank < 3; rank++) {
+                spans[2 * rank] = phase(SPAN_BACKWARD, 0, 0, 60);
+                spans[2 * rank + 1] = sum(0, round, rank == 1 ? 50 : 10, rank == 1 ? 50 : 10, 52);
+            }
+            case_stats_add(&stats, &(struct timeline){ .ranks = 3, .steps = 1, .count = 2, .spans = spans });
+        }
+        /* 3 x (1/3)^rounds is below 5 % from four on */
+        assert_int_equal(case_stats_summarise(&stats, &baseline).blamed_rank, rounds >= 4 ? 1 : -1);
+        case_stats_close(&stats);
+    }
+    case_stats_close(&baseline);
+}
+
+/* Meeting every second step: the ranks' windows are as long as one another, whatever their single steps are. */
+static void windows_are_compared_not_steps(void **state)
+{
+    (void)state;
+    struct case_stats stats;
+    case_stats_open(&stats, &(struct run){ .ranks = 2, .sync_every = 2 });
+    struct span spans[] = {
+        phase(SPAN_DATA, 0, 0, 30), phase(SPAN_DATA, 1, 30, 40), sum(1, 0, 38, 38, 40),
+        phase(SPAN_DATA, 0, 0, 10), phase(SPAN_DATA, 1, 10, 40), sum(1, 0, 20, 20, 40),
+    };
+    case_stats_add(&stats, &(struct timeline){ .ranks = 2, .steps = 2, .count = 3, .spans = spans });
+    struct case_summary s = case_stats_summarise(&stats, &stats);
+    assert_int_equal(stats.windows, 1);
+    assert_exactly(s.median_step, 20);
+    assert_exactly(s.p95_step, 20);
+    assert_exactly(s.rank_skew, 0);
+    assert_exactly(s.slowest_step, 20);
+    case_stats_close(&stats);
+}
+
+static void losses_tell_what_changed(void **state)
+{
+    (void)state;
+    struct case_stats baseline = tally_of((int[]){ 0, 0, 0 }, 1), other = tally_of((int[]){ 0, 0, 0 }, 1);
+    for (int rank = 0; rank < 3; rank++) {
+        baseline.loss[rank] = other.loss[rank] = 6.5 + rank;
+        baseline.samples[rank] = other.samples[rank] = 128;
+    }
+    assert_int_equal(case_stats_summarise(&other, &baseline).numerics, NUMERICS_SAME);
+    other.loss[1] = nextafter(other.loss[1], 9);
+    assert_int_equal(case_stats_summarise(&other, &baseline).numerics, NUMERICS_REORDERED);
+    other.loss[1] += 0.1;
+    assert_int_equal(case_stats_summarise(&other, &baseline).numerics, NUMERICS_CHANGED);
+    other.loss[1] = (double)NAN;
+    assert_int_equal(case_stats_summarise(&other, &baseline).numerics, NUMERICS_CHANGED);
+    case_stats_close(&baseline);
+    case_stats_close(&other);
+}
+
+static void drifting_replicas_and_lost_numbers_are_wrong(void **state)
+{
+    (void)state;
+    float replica[64] = { 1, 2, 3 };
+    uint64_t hash = block_results_hash(replica, 64);
+    struct rank_result verdicts[3];
+    struct block block = { .timeline = { .ranks = 3 }, .verdicts = verdicts };
+    for (int rank = 0; rank < 3; rank++)
+        verdicts[rank] = (struct rank_result){ .loss = 6.9, .hash = hash };
+    assert_int_equal(block_results_wrong(&block, 0).count, 0);
+    replica[63] = nextafterf(replica[63], 1); /* the last bit of the last parameter */
+    verdicts[2].hash = block_results_hash(replica, 64);
+    assert_int_equal(block_results_wrong(&block, 0).count, 1);
+    verdicts[1].loss = (double)NAN;
+    verdicts[1].wrong.count = 2;
+    assert_int_equal(block_results_wrong(&block, 0).count, 4);
+}
+
+/* --- who waited for whom, in words ------------------------------------------------------------------------------ */
+
+static void assert_told(const struct timeline *line, int step, const char *expected)
+{
+    int last;
+    char *told = blame_sentence(line, step, &last);
+    if (!told || !expected)
+        assert_true(!told && !expected);
+    else
+        assert_string_equal(told, expected);
+    free(told);
+}
+
+static void waiting_is_told_with_its_reason(void **state)
+{
+    (void)state;
+    /* The spans' seconds are told as milliseconds. */
+    assert_told(&straggler_line, 0,
+                "ranks 1 and 2 wait 37000.0 to 39000.0 ms for rank 0: its data took 41000.0 ms, theirs 1000.0 ms");
+    struct timeline line = straggler_line;
+    line.hides_arrivals = true;
+    assert_told(&line, 0, NULL);
+    line = straggler_line;
+    line.ranks = 1;
+    assert_told(&line, 0, NULL);
+
+    /* Rank 2 comes with rank 0: nobody of the two is named, and what it did explains nothing. */
+    struct span spans[3][STRAGGLER_SPANS];
+    memcpy(spans, straggler, sizeof spans);
+    spans[2][3].start = spans[2][3].entered = 70;
+    line = straggler_line;
+    line.spans = spans[0];
+    assert_told(&line, 0, "rank 1 waits 39000.0 ms for the last, which come together");
+    spans[1][3].start = spans[1][3].entered = 68; /* 2 of 81 */
+    assert_told(&line, 0, "nobody waits longer than 2000.0 ms");
+    spans[1][3].start = spans[1][3].entered = 70;
+    assert_told(&line, 0, "nobody waits");
+}
+
+static void only_a_reason_that_explains_is_told(void **state)
+{
+    (void)state;
+    /* Rank 1 is late by 10, of which its fetch explains 4; then by 8, by the beginning of its step. */
+    struct span spans[] = {
+        phase(SPAN_DATA, 0, 0, 2),       phase(SPAN_BACKWARD, 0, 2, 30), sum(0, 0, 10, 10, 30),
+        phase(SPAN_DATA, 0, 0, 6),       phase(SPAN_BACKWARD, 0, 6, 15), phase(SPAN_HOST, 0, 15, 20),
+        phase(SPAN_BACKWARD, 0, 20, 30), sum(0, 0, 20, 20, 30),
+    };
+    struct span lined[2][5] = { { spans[0], spans[1], spans[2], { .step = -1 }, { .step = -1 } },
+                                { spans[3], spans[4], spans[5], spans[6], spans[7] } };
+    struct timeline line = { .ranks = 2, .steps = 1, .count = 5, .spans = lined[0] };
+    assert_told(&line, 0, "rank 0 waits 10000.0 ms for rank 1: its host work took 5000.0 ms");
+    lined[1][2].kind = SPAN_UPDATE; /* now two things of 4 and 5, and one of them is half */
+    lined[1][2].start = lined[1][1].end = 16;
+    assert_told(&line, 0, "rank 0 waits 10000.0 ms for rank 1");
+
+    struct span late[] = { phase(SPAN_BACKWARD, 3, 0, 30), sum(3, 0, 10, 10, 30), phase(SPAN_BACKWARD, 3, 8, 30),
+                           sum(3, 0, 18, 18, 30) };
+    line = (struct timeline){ .ranks = 2, .first_step = 3, .steps = 1, .count = 2, .spans = late };
+    assert_told(&line, 3, "rank 0 waits 8000.0 ms for rank 1, which began the step 8000.0 ms later");
+    assert_told(&line, 4, NULL); /* there is no such step */
+}
+
+/* --- lanes ------------------------------------------------------------------------------------------------------ */
+
+/* Rank 0 comes last first, and all wait long; then rank 2, alone later than the one before it by more. */
+static void the_lane_that_is_marked_is_the_one_that_is_told(void **state)
+{
+    (void)state;
+    struct span spans[3][3] = {
+        { phase(SPAN_BACKWARD, 0, 0, 0.100), sum(0, 0, 0.040, 0.040, 0.041), sum(0, 1, 0.060, 0.060, 0.070) },
+        { phase(SPAN_BACKWARD, 0, 0, 0.100), sum(0, 0, 0.010, 0.010, 0.041), sum(0, 1, 0.060, 0.060, 0.070) },
+        { phase(SPAN_BACKWARD, 0, 0, 0.100), sum(0, 0, 0.038, 0.038, 0.041), sum(0, 1, 0.065, 0.065, 0.070) },
+    };
+    double slowest = 0;
+    struct outcome o = { .name = "late_ws4",
+                         .picture = { .ranks = 3, .steps = 1, .count = 3, .spans = spans[0] },
+                         .stats = { .every = 1, .slowest = &slowest } };
+    struct timeline_view p = timeline_view_take(&o);
+    assert_non_null(strstr(p.told, "for rank 0"));
+    assert_int_equal(p.last, 0);
+    timeline_view_drop(&p);
+}
+
+/* A step in which rank `late` of so many comes 40 ms late, every rank 0.01 ms later than the one before, and every
+ * second one by `spread` seconds. */
+static struct outcome outcome_spread(int ranks, int late, double spread, double *slowest)
+{
+    struct span *spans = memory_new((size_t)(3 * ranks), sizeof *spans);
+    for (int rank = 0; rank < ranks; rank++) {
+        double start = 0.010 + 0.00001 * rank + (rank == late ? 0.040 : spread * (rank % 2));
+        spans[3 * rank] = phase(SPAN_DATA, 0, 0, start - 0.009);
+        spans[3 * rank + 1] = phase(SPAN_BACKWARD, 0, start - 0.009, 0.060);
+        spans[3 * rank + 2] = sum(0, 0, start, start, 0.060);
+    }
+    return (struct outcome){ .name = "late_ws4",
+                             .idea = "one of them comes late, which is told in many words",
+                             .picture = { .ranks = ranks, .steps = 1, .count = 3, .spans = spans },
+                             .stats = { .every = 1, .slowest = slowest } };
+}
+
+static struct outcome outcome_of(int ranks, int late, double *slowest)
+{
+    return outcome_spread(ranks, late, 0, slowest);
+}
+
+static void many_ranks_share_lanes_but_not_the_last(void **state)
+{
+    (void)state;
+    double slowest = 0;
+    struct outcome o = outcome_of(TIMELINE_VIEW_LANES_MOST, 7, &slowest);
+    struct timeline_view p = timeline_view_take(&o);
+    assert_int_equal(p.folds, TIMELINE_VIEW_LANES_MOST); /* so many have a lane each */
+    assert_exactly(p.fold, 0);
+    timeline_view_drop(&p);
+    free((void *)o.picture.spans);
+
+    o = outcome_of(64, 7, &slowest);
+    p = timeline_view_take(&o);
+    assert_int_equal(p.last, 7);
+    assert_int_equal(p.folds, 3);
+    static const struct collapsed_ranks expected[] = { { 0, 6 }, { 7, 7 }, { 8, 63 } };
+    assert_memory_equal(p.folded, expected, sizeof expected);
+    assert_true(p.fold > 0 && p.fold < 0.05); /* 0.63 of 60 ms */
+    for (int i = 0; i < p.count; i++)
+        assert_true(p.segments[i].rank == 0 || p.segments[i].rank == 7 || p.segments[i].rank == 8);
+    timeline_view_drop(&p);
+    free((void *)o.picture.spans);
+
+    /* Neighbours so different that they share only when all look alike: all but the last. */
+    o = outcome_spread(64, 7, 0.039, &slowest);
+    p = timeline_view_take(&o);
+    assert_int_equal(p.last, 7);
+    assert_int_equal(p.folds, 3);
+    assert_memory_equal(p.folded, expected, sizeof expected);
+    assert_true(p.fold > 0.7);
+    timeline_view_drop(&p);
+    free((void *)o.picture.spans);
+}
+
+/* What lanes_draw() writes; free it. */
+static char *drawn(struct outcome *outcome, int columns)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    struct report report = { .outcomes = outcome, .cases = 1 };
+    lanes_draw(out, &report, (const char *const[]){ "late_ws4", NULL }, (struct terminal){ .columns = columns });
+    fclose(out);
+    return text;
+}
+
+static void assert_drawn(const char *text, const char *expected)
+{
+    if (!strstr(text, expected))
+        fail_msg("no \"%s\" in\n%s", expected, text);
+}
+
+static int widest_line(const char *text)
+{
+    int widest = 0, wide = 0;
+    for (; *text; text++) {
+        wide = *text == '\n' ? 0 : wide + ((*text & 0xC0) != 0x80); /* a character's first byte */
+        widest = wide > widest ? wide : widest;
+    }
+    return widest;
+}
+
+static void assert_lanes_begin_at(const char *text, size_t column)
+{
+    for (; (text = strstr(text, "\n  rank ")); text++)
+        assert_int_equal(strcspn(text + 1, "\xe2"), column); /* the first byte of any glyph */
+}
+
+static void lanes_fit_the_terminal(void **state)
+{
+    (void)state;
+    static const int ranks[] = { 1, 4, 16, 64, 1024 }, columns[] = { 40, 80, 124, 200 };
+    double slowest = 0;
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        struct outcome o = outcome_of(ranks[i], 0, &slowest);
+        for (size_t j = 0; j < sizeof columns / sizeof *columns; j++) {
+            char *text = drawn(&o, columns[j]);
+            int least = ranks[i] > 64 ? 45 : 40; /* a name, "  rank 1000-1023 " at most, twenty columns, a mark */
+            int most = columns[j] > least ? columns[j] : least;
+            if (widest_line(text) > most)
+                fail_msg("%d columns, not %d:\n%s", widest_line(text), most, text);
+            assert_null(strchr(text, '\033'));
+            free(text);
+        }
+        free((void *)o.picture.spans);
+    }
+    struct outcome o = outcome_of(64, 5, &slowest);
+    char *text = drawn(&o, 124);
+    assert_drawn(text, "the other 63 ranks wait 39.4 to 40.0 ms for rank 5: its data took 41.0 ms, theirs 1.3");
+    assert_drawn(text, "\n  rank 6-63 ░");
+    assert_drawn(text, "\n  rank 5    ░");
+    assert_drawn(text, "Ranks that share a lane look like the first of them, but for ");
+    free(text);
+    free((void *)o.picture.spans);
+    o = outcome_of(1024, 99, &slowest);
+    text = drawn(&o, 124);
+    assert_drawn(text, "-1023 ░");
+    assert_lanes_begin_at(text, strlen("  rank 905-1023 "));
+    free(text);
+    free((void *)o.picture.spans);
+}
+
+static void what_takes_no_time_is_drawn_without_an_axis(void **state)
+{
+    (void)state;
+    struct span span = phase(SPAN_DATA, 0, 5, 5);
+    double slowest = 0;
+    struct outcome o = { .name = "late_ws4",
+                         .idea = "nothing",
+                         .picture = { .ranks = 1, .steps = 1, .count = 1, .spans = &span },
+                         .stats = { .every = 1, .slowest = &slowest } };
+    char *text = drawn(&o, 80);
+    assert_drawn(text, "\n  rank 0 ");
+    assert_null(strstr(text, "ms"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_straggler_is_split_and_blamed),
+        cmocka_unit_test(two_that_come_last_together_cause_nothing),
+        cmocka_unit_test(what_if_takes_the_median_rank),
+        cmocka_unit_test(warm_up_is_left_out),
+        cmocka_unit_test(a_started_sum_is_hidden_and_exposed),
+        cmocka_unit_test(entered_early_without_progress_only_exposed_is_known),
+        cmocka_unit_test(a_sum_waited_for_in_a_later_phase_is_exposed_there),
+        cmocka_unit_test(ranks_may_differ_in_phases_but_not_in_collectives),
+        cmocka_unit_test(leaving_before_the_last_came_is_wrong),
+        cmocka_unit_test(what_is_shorter_than_the_clocks_error_is_nothing),
+        cmocka_unit_test(one_rank_waits_for_nobody),
+        cmocka_unit_test(stretches_cover_each_lane_without_gaps),
+        cmocka_unit_test(the_recorder_leaves_no_gap),
+        cmocka_unit_test(only_a_steady_culprit_is_named),
+        cmocka_unit_test(without_a_baseline_nothing_is_compared),
+        cmocka_unit_test(luck_names_nobody),
+        cmocka_unit_test(windows_are_compared_not_steps),
+        cmocka_unit_test(losses_tell_what_changed),
+        cmocka_unit_test(drifting_replicas_and_lost_numbers_are_wrong),
+        cmocka_unit_test(waiting_is_told_with_its_reason),
+        cmocka_unit_test(only_a_reason_that_explains_is_told),
+        cmocka_unit_test(many_ranks_share_lanes_but_not_the_last),
+        cmocka_unit_test(the_lane_that_is_marked_is_the_one_that_is_told),
+        cmocka_unit_test(lanes_fit_the_terminal),
+        cmocka_unit_test(what_takes_no_time_is_drawn_without_an_axis),
+    };
+    return cmocka_run_group_tests_name("timeline", tests, NULL, NULL);
+}

@@ -1,0 +1,729 @@
+/* Texts and batches against the published runs, and what holds for any recipe.
+ *
+ * The published numbers were recomputed with the post's own Python functions and agree with its reports in every field;
+ * what it did not run comes from a Python program of the same recipe that shares no line with this one. */
+#include "support/between.h"
+#include "model/tokens.h"
+
+#include "base/csv.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "model/sequence_trainer.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { RANKS = 4, STEPS = 12, SKIPPED = 2, FIRST = 20 };
+
+static void assert_same(double value, double expected)
+{
+    if (!(value <= expected && value >= expected))
+        fail_msg("%.17g is not %.17g", value, expected);
+}
+
+static void assert_near(double value, double expected)
+{
+    if (!(fabs(value - expected) <= 1e-12 * fabs(expected)))
+        fail_msg("%.17g is not %.17g", value, expected);
+}
+
+/* As 4 bytes, the lowest first. */
+static uint64_t hash_word(uint64_t hash, uint32_t word)
+{
+    for (int i = 0; i < 4; i++)
+        hash = hash_add(hash, word >> 8 * i & 0xff);
+    return hash;
+}
+
+static uint64_t hash_integers(const int *values, int count)
+{
+    uint64_t hash = HASH_BEGIN;
+    for (int i = 0; i < count; i++)
+        hash = hash_word(hash, (uint32_t)values[i]);
+    return hash;
+}
+
+/* What is derived from one recipe and one dealing. */
+struct dealt {
+    struct token_recipe recipe;
+    struct batching_policy dealing;
+    struct token_corpus *corpus;
+    struct batch_schedule *plan;
+};
+
+static struct dealt deal(struct token_recipe recipe, struct batching_policy dealing)
+{
+    assert_true(token_recipe_works(&recipe));
+    struct dealt d = { .recipe = recipe, .dealing = dealing, .corpus = token_corpus_open(&recipe) };
+    d.plan = batch_schedule_open(&recipe, d.corpus, dealing);
+    return d;
+}
+
+static void undeal(struct dealt d)
+{
+    batch_schedule_close(d.plan);
+    token_corpus_close(d.corpus);
+}
+
+static struct token_recipe recipe_published(void)
+{
+    return sequence_recipe(&run_published_texts, false);
+}
+
+static struct token_recipe recipe_fixed(void)
+{
+    return sequence_recipe(&run_published_texts, true);
+}
+
+/* --- the published runs ------------------------------------------------------------------------------------------- */
+
+static void texts_are_the_published_ones(void **state)
+{
+    (void)state;
+    static const int lengths[FIRST] = { 75, 218, 190, 181, 64,  199, 164, 104, 195, 174,
+                                        95, 66,  121, 213, 111, 140, 142, 243, 173, 125 };
+    static const int labels[FIRST] = { 3, 13, 15, 7, 9, 15, 8, 11, 2, 9, 9, 11, 15, 15, 13, 0, 1, 3, 4, 3 };
+    struct token_recipe recipe = recipe_published();
+    struct token_corpus *corpus = token_corpus_open(&recipe);
+    assert_int_equal(corpus->count, 3072);
+    assert_memory_equal(corpus->length, lengths, sizeof lengths);
+    assert_memory_equal(corpus->label, labels, sizeof labels);
+    assert_true(hash_integers(corpus->length, corpus->count) == 0x735f1a9daf0127fdu);
+    assert_true(hash_integers(corpus->label, corpus->count) == 0xfbacc7e587671514u);
+    long tokens = 0;
+    int shortest = 0, longest = 0;
+    for (int i = 0; i < corpus->count; i++) {
+        tokens += corpus->length[i];
+        shortest += corpus->length[i] == 64;
+        longest += corpus->length[i] == 256;
+    }
+    assert_int_equal(tokens, 448584);
+    assert_int_equal(shortest, 23);
+    assert_int_equal(longest, 238);
+    token_corpus_close(corpus);
+}
+
+static void texts_of_fixed_length_draw_labels_only(void **state)
+{
+    (void)state;
+    static const int labels[FIRST] = { 3, 10, 3, 7, 13, 15, 14, 7, 0, 2, 3, 9, 3, 14, 0, 15, 10, 6, 12, 8 };
+    struct token_recipe recipe = recipe_fixed();
+    struct token_corpus *corpus = token_corpus_open(&recipe);
+    assert_memory_equal(corpus->label, labels, sizeof labels);
+    assert_true(hash_integers(corpus->length, corpus->count) == 0xd867ebabb92de325u);
+    assert_true(hash_integers(corpus->label, corpus->count) == 0x56ddd7210658d606u);
+    token_corpus_close(corpus);
+}
+
+/* The shares of the sample strategy, put together again, are the shuffled texts. */
+static void the_shuffle_is_the_published_one(void **state)
+{
+    (void)state;
+    static const int first[FIRST] = { 790, 1247, 1910, 2346, 1555, 2124, 2195, 2652, 2738, 626,
+                                      815, 2617, 2326, 1146, 1453, 562,  503,  2236, 515,  2555 };
+    static const int last[] = { 2714, 2729, 993, 2530, 1976 };
+    struct dealt d = deal(recipe_published(), token_dealings[TOKENS_SAMPLE]);
+    int *texts = memory_new((size_t)d.corpus->count, sizeof *texts);
+    for (int i = 0; i < d.corpus->count; i++)
+        texts[i] = (int)batch_schedule_batch(d.plan, i % RANKS, i / RANKS / 8)->example[i / RANKS % 8];
+    assert_memory_equal(texts, first, sizeof first);
+    assert_memory_equal(texts + d.corpus->count - 5, last, sizeof last);
+    assert_true(hash_integers(texts, d.corpus->count) == 0x12112fdc357bff95u);
+    free(texts);
+    undeal(d);
+}
+
+struct published {
+    enum token_strategy strategy;
+    const char *name; /* in published_batches.csv: every batch of the first 12 steps */
+    int batches[RANKS];
+    uint64_t first_batches; /* FNV-1a of samples and examples, 4 bytes each, of every rank's first three batches */
+    double mean_useful, mean_padded, padding_ratio, spread; /* over steps 2 … 11 */
+};
+
+static const struct published published[] = {
+    {
+        .strategy = TOKENS_SAMPLE,
+        .name = "variable_sample_ws4",
+        .batches = { 96, 96, 96, 96 },
+        .first_batches = 0x23fee57d4b59a731u,
+        .mean_useful = 4642.1,
+        .mean_padded = 7674.4,
+        .padding_ratio = 0.3951188366517251,
+        .spread = 382,
+    },
+    {
+        .strategy = TOKENS_BUCKET,
+        .name = "variable_bucket_ws4",
+        .batches = { 96, 96, 96, 96 },
+        .first_batches = 0xc6b590ee32c80a1fu,
+        .mean_useful = 5018.6,
+        .mean_padded = 5051.2,
+        .padding_ratio = 0.006453911941716739,
+        .spread = 51.7,
+    },
+    {
+        .strategy = TOKENS_BUDGET,
+        .name = "variable_token_ws4",
+        .batches = { 94, 93, 92, 93 },
+        .first_batches = 0x8b166e34988ca9acu,
+        .mean_useful = 4838.6,
+        .mean_padded = 4866,
+        .padding_ratio = 0.005630908343608687,
+        .spread = 83.3,
+    },
+};
+
+static uint64_t hash_first_batches(const struct batch_schedule *plan)
+{
+    uint64_t hash = HASH_BEGIN;
+    for (int rank = 0; rank < plan->ranks; rank++)
+        for (int step = 0; step < 3; step++) {
+            const struct token_batch *batch = batch_schedule_batch(plan, rank, step);
+            hash = hash_word(hash, (uint32_t)batch->samples);
+            for (int i = 0; i < batch->samples; i++)
+                hash = hash_word(hash, batch->example[i]);
+        }
+    return hash;
+}
+
+/* Row by row; returns how many batches the file has of the case. */
+static int assert_batches(const char *name, const struct batch_schedule *plan)
+{
+    struct csv_table table;
+    char why[200];
+    int found = 0;
+    if (!csv_read(PUBLISHED_BATCHES, &table, why, sizeof why))
+        fail_msg("%s", why);
+    for (int row = 0; row < table.rows; row++) {
+        if (strcmp(csv_field(&table, row, "case"), name) != 0)
+            continue;
+        int rank = (int)csv_value(&table, row, "rank"), step = (int)csv_value(&table, row, "step");
+        const struct token_batch *batch = batch_schedule_batch(plan, rank, step);
+        assert_same((double)batch->useful, csv_value(&table, row, "useful_tokens"));
+        assert_same((double)batch->padded, csv_value(&table, row, "padded_tokens"));
+        assert_same(batch->samples, csv_value(&table, row, "samples"));
+        assert_same(batch->longest, csv_value(&table, row, "max_len"));
+        assert_int_equal(batch->pairs, batch->padded * batch->longest);
+        found++;
+    }
+    csv_free(&table);
+    return found;
+}
+
+static void assert_published(const struct published *p, const struct batch_schedule *plan)
+{
+    assert_memory_equal(plan->batches, p->batches, sizeof p->batches);
+    assert_int_equal(assert_batches(p->name, plan), RANKS * STEPS);
+    assert_true(hash_first_batches(plan) == p->first_batches);
+    struct token_means means = batch_schedule_means(plan, SKIPPED, STEPS);
+    assert_same(means.useful, p->mean_useful);
+    assert_same(means.padded, p->mean_padded);
+    assert_same(means.padding_ratio, p->padding_ratio);
+    assert_same(means.spread, p->spread);
+}
+
+static void batches_are_the_published_ones(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        struct dealt d = deal(recipe_published(), token_dealings[published[i].strategy]);
+        assert_published(&published[i], d.plan);
+        undeal(d);
+    }
+}
+
+static void batches_of_fixed_length_are_all_alike(void **state)
+{
+    (void)state;
+    struct dealt d = deal(recipe_fixed(), token_dealings[TOKENS_SAMPLE]);
+    for (int rank = 0; rank < RANKS; rank++) {
+        assert_int_equal(d.plan->batches[rank], 96);
+        for (int step = 0; step < 96; step++) {
+            const struct token_batch *batch = batch_schedule_batch(d.plan, rank, step);
+            assert_int_equal(batch->useful, 1024);
+            assert_int_equal(batch->padded, 1024);
+            assert_int_equal(batch->samples, 8);
+            assert_int_equal(batch->longest, 128);
+        }
+    }
+    assert_true(hash_first_batches(d.plan) == published[0].first_batches); /* the same shuffle */
+    struct token_means means = batch_schedule_means(d.plan, SKIPPED, STEPS);
+    assert_same(means.useful, 4096);
+    assert_same(means.padding_ratio, 0);
+    assert_same(means.spread, 0);
+    undeal(d);
+}
+
+/* Of a whole epoch: what the post did not report. */
+static void epochs_are_pythons(void **state)
+{
+    (void)state;
+    static const struct {
+        enum token_strategy strategy;
+        bool is_independent;
+        int steps;
+        double useful, padded, spread, most_padded, most_pairs, padded_balance, pairs_balance;
+    } epochs[] = {
+        { TOKENS_SAMPLE, false, 96, 4672.75, 7648.5, 381.7708333333333, 2044.75, 522652.75, 0.9351387700207849,
+          0.8842583181025389 },
+        { TOKENS_BUCKET, false, 96, 4672.75, 4700.333333333333, 40.625, 1195.75, 210221.91666666666, 0.9827165656143284,
+          0.9669733927995932 },
+        { TOKENS_BUCKET, true, 96, 4672.75, 4700.333333333333, 1048.9166666666667, 1736.5, 390104.5, 0.6766964200019195,
+          0.5210885801112266 },
+        { TOKENS_BUDGET, false, 92, 4822.913043478261, 4853.728260869565, 109.34782608695652, 1260.5869565217392,
+          268986.152173913, 0.9625929087554106, 0.7826048080057136 },
+        { TOKENS_BUDGET, true, 92, 4824.717391304348, 4855.641304347826, 123.04347826086956, 1268.75,
+          292335.72826086957, 0.956776611694153, 0.7173968884866481 },
+        { TOKENS_PAIRS, false, 101, 4314.792079207921, 4351.475247524752, 534.6633663366337, 1376.019801980198,
+          197676.47524752477, 0.7905909568420901, 0.9534873438567788 },
+        { TOKENS_PAIRS, true, 101, 4326.297029702971, 4363.891089108911, 845.039603960396, 1624.5940594059407,
+          199428.900990099, 0.6715356159040491, 0.9468025628032204 },
+        { TOKENS_GLOBAL_BUCKET, false, 96, 4672.75, 4699.833333333333, 1.4479166666666667, 1175.5, 203425.66666666666,
+          0.9995392031759535, 0.9991970859134459 },
+        { TOKENS_PACKED, false, 96, 4672.75, 4672.75, 381.7708333333333, 1360.5729166666667, 262684.5729166667,
+          0.8585997014125483, 0.7654648305027112 },
+        { TOKENS_FILLED, false, 94, 4759.244680851064, 4759.244680851064, 138.56382978723406, 1251.1702127659576,
+          235121.37234042553, 0.9509586769832497, 0.8706490952680891 },
+    };
+    for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++) {
+        struct batching_policy dealing = token_dealings[epochs[i].strategy];
+        dealing.is_independent = epochs[i].is_independent;
+        struct dealt d = deal(recipe_published(), dealing);
+        assert_int_equal(batch_schedule_epoch(d.plan), epochs[i].steps);
+        struct token_means means = batch_schedule_means(d.plan, 0, epochs[i].steps);
+        assert_near(means.useful, epochs[i].useful);
+        assert_near(means.padded, epochs[i].padded);
+        assert_near(means.padding_ratio, 1 - epochs[i].useful / epochs[i].padded);
+        assert_near(means.spread, epochs[i].spread);
+        assert_near(means.most_padded, epochs[i].most_padded);
+        assert_near(means.most_pairs, epochs[i].most_pairs);
+        assert_near(means.padded_balance, epochs[i].padded_balance);
+        assert_near(means.pairs_balance, epochs[i].pairs_balance);
+        undeal(d);
+    }
+}
+
+/* --- any recipe --------------------------------------------------------------------------------------------------- */
+
+static int draw_between(struct random *random, int low, int high)
+{
+    return low + (int)random_below(random, (uint32_t)(high - low + 1));
+}
+
+static struct token_recipe draw_recipe(struct random *random)
+{
+    int shortest = draw_between(random, 1, 40);
+    return (struct token_recipe){
+        .seed = draw_between(random, 0, 1 << 30),
+        .steps = draw_between(random, 1, 4),
+        .batch_size = draw_between(random, 1, 6),
+        .ranks = draw_between(random, 1, 7),
+        .max_tokens = draw_between(random, 1, draw_between(random, 0, 3) ? 400 : 6000),
+        .num_classes = draw_between(random, 1, 20),
+        .min_length = shortest,
+        .max_length = draw_between(random, shortest, 120),
+        .outlier_prob = random_unit(random) / 2,
+        .is_fixed = draw_between(random, 0, 7) == 0,
+        .fixed_length = draw_between(random, 1, 50),
+    };
+}
+
+static struct batching_policy draw_dealing(struct random *random)
+{
+    return (struct batching_policy){
+        .order = (enum token_order)random_below(random, ORDER_GLOBAL + 1),
+        .limit = (enum token_limit)random_below(random, LIMIT_PAIRS + 1),
+        .is_independent = random_below(random, 2) == 1,
+        .is_packed = random_below(random, 2) == 1,
+    };
+}
+
+/* Calls `check` with many recipes, each dealt in some way. */
+static void try_many(uint64_t seed, void (*check)(struct dealt d))
+{
+    struct random random;
+    random_seed(&random, seed);
+    for (int i = 0; i < 400; i++) {
+        struct token_recipe recipe = draw_recipe(&random);
+        struct dealt d = deal(recipe, draw_dealing(&random));
+        check(d);
+        undeal(d);
+    }
+}
+
+/* How often each text is dealt; with `rank` >= 0 only to that one. */
+static int *count_dealt(struct dealt d, int rank)
+{
+    int *times = memory_new((size_t)d.corpus->count, sizeof *times);
+    for (int r = 0; r < d.plan->ranks; r++)
+        for (int step = 0; (rank < 0 || r == rank) && step < d.plan->batches[r]; step++)
+            for (int i = 0; i < d.plan->batch[r][step].samples; i++)
+                times[d.plan->batch[r][step].example[i]]++;
+    return times;
+}
+
+static void check_texts_are_dealt_once(struct dealt d)
+{
+    int *times = count_dealt(d, -1), left_out = 0;
+    for (int i = 0; i < d.corpus->count; i++) {
+        assert_between(times[i], 0, 1);
+        left_out += !times[i];
+    }
+    assert_true(d.dealing.order == ORDER_GLOBAL ? left_out < d.recipe.ranks : left_out == 0);
+    free(times);
+}
+
+static void every_text_is_dealt_once(void **state)
+{
+    (void)state;
+    try_many(1, check_texts_are_dealt_once);
+}
+
+/* However a rank's own share is dealt, it is the one of the sample strategy. */
+static void check_shares(struct dealt d)
+{
+    if (d.dealing.order == ORDER_GLOBAL)
+        return;
+    struct dealt sample = deal(d.recipe, token_dealings[TOKENS_SAMPLE]);
+    for (int rank = 0; rank < d.recipe.ranks; rank++) {
+        int *times = count_dealt(d, rank), *expected = count_dealt(sample, rank);
+        assert_memory_equal(times, expected, (size_t)d.corpus->count * sizeof *times);
+        free(expected);
+        free(times);
+    }
+    undeal(sample);
+}
+
+static void shares_do_not_depend_on_the_dealing(void **state)
+{
+    (void)state;
+    try_many(2, check_shares);
+}
+
+/* By another way than the plan's: no running sums. */
+static void assert_counts(struct dealt d, const struct token_batch *batch)
+{
+    long useful = 0, squares = 0;
+    int longest = 0;
+    for (int i = 0; i < batch->samples; i++) {
+        int length = d.corpus->length[batch->example[i]];
+        useful += length;
+        squares += (long)length * length;
+        longest = length > longest ? length : longest;
+    }
+    assert_int_equal(batch->longest, longest);
+    assert_int_equal(batch->useful, useful);
+    assert_int_equal(batch->padded, d.dealing.is_packed ? useful : batch->samples * longest);
+    assert_int_equal(batch->pairs, d.dealing.is_packed ? squares : (long)batch->samples * longest * longest);
+}
+
+static void assert_within_limit(struct dealt d, const struct token_batch *batch)
+{
+    assert_true(batch->samples >= 1);
+    if (d.dealing.limit == LIMIT_SAMPLES)
+        assert_between(batch->samples, 1, d.recipe.batch_size);
+    if (d.dealing.limit == LIMIT_PADDED && batch->samples > 1)
+        assert_between(batch->padded, 1, d.recipe.max_tokens);
+    double middle = d.recipe.is_fixed ? d.recipe.fixed_length : (d.recipe.min_length + d.recipe.max_length) / 2.0;
+    if (d.dealing.limit == LIMIT_PAIRS && batch->samples > 1)
+        assert_true((double)batch->pairs <= d.recipe.max_tokens * middle);
+}
+
+static void check_batches(struct dealt d)
+{
+    assert_int_equal(d.plan->is_packed, d.dealing.is_packed);
+    for (int rank = 0; rank < d.recipe.ranks; rank++) {
+        assert_true(d.plan->batches[rank] >= 1);
+        int incomplete = 0;
+        for (int step = 0; step < d.plan->batches[rank]; step++) {
+            assert_counts(d, &d.plan->batch[rank][step]);
+            assert_within_limit(d, &d.plan->batch[rank][step]);
+            incomplete += d.plan->batch[rank][step].samples < d.recipe.batch_size;
+        }
+        if (d.dealing.limit == LIMIT_SAMPLES)
+            assert_between(incomplete, 0, 1);
+    }
+}
+
+static void batches_hold_what_they_may(void **state)
+{
+    (void)state;
+    try_many(3, check_batches);
+}
+
+static int compare_batches(const void *a, const void *b)
+{
+    const struct token_batch *x = a, *y = b;
+    return (x->example[0] > y->example[0]) - (x->example[0] < y->example[0]);
+}
+
+/* A rank's batches are the same ones in both plans, in any order; sorts them. */
+static void assert_permuted(struct batch_schedule *a, struct batch_schedule *b, int rank)
+{
+    assert_int_equal(a->batches[rank], b->batches[rank]);
+    qsort(a->batch[rank], (size_t)a->batches[rank], sizeof *a->batch[rank], compare_batches);
+    qsort(b->batch[rank], (size_t)b->batches[rank], sizeof *b->batch[rank], compare_batches);
+    for (int i = 0; i < a->batches[rank]; i++) {
+        const struct token_batch *x = &a->batch[rank][i], *y = &b->batch[rank][i];
+        assert_int_equal(x->samples, y->samples);
+        assert_memory_equal(x->example, y->example, (size_t)x->samples * sizeof *x->example);
+    }
+}
+
+/* Only batches of a rank's own sorted share are shuffled independently. */
+static void check_independent_shuffles(struct dealt d)
+{
+    d.dealing.is_independent = !d.dealing.is_independent;
+    struct dealt other = deal(d.recipe, d.dealing);
+    for (int rank = 0; rank < d.recipe.ranks; rank++) {
+        for (int step = 0; d.dealing.order != ORDER_SORTED && step < d.plan->batches[rank]; step++)
+            assert_int_equal(d.plan->batch[rank][step].example[0], other.plan->batch[rank][step].example[0]);
+        assert_permuted(d.plan, other.plan, rank);
+    }
+    undeal(other);
+}
+
+static void independent_shuffles_permute_the_same_batches(void **state)
+{
+    (void)state;
+    try_many(4, check_independent_shuffles);
+}
+
+/* Texts of one length: sorting, being stable, changes nothing but the order of the batches. */
+static void sorting_is_stable(void **state)
+{
+    (void)state;
+    struct token_recipe recipe = recipe_fixed();
+    struct dealt sample = deal(recipe, token_dealings[TOKENS_SAMPLE]);
+    struct dealt bucket = deal(recipe, token_dealings[TOKENS_BUCKET]);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_permuted(sample.plan, bucket.plan, rank);
+    undeal(sample);
+    undeal(bucket);
+}
+
+/* Lengths in one step. */
+struct span {
+    int shortest, longest;
+};
+
+static struct span span_over(struct dealt d, int first_rank, int last_rank, int step)
+{
+    struct span span = { .shortest = 1 << 30 };
+    for (int rank = first_rank; rank < last_rank; rank++) {
+        const struct token_batch *batch = &d.plan->batch[rank][step];
+        for (int i = 0; i < batch->samples; i++) {
+            int length = d.corpus->length[batch->example[i]];
+            span.shortest = length < span.shortest ? length : span.shortest;
+            span.longest = length > span.longest ? length : span.longest;
+        }
+    }
+    return span;
+}
+
+/* No step's texts reach into the lengths of another's. */
+static void assert_separate(struct dealt d, int first_rank, int last_rank)
+{
+    int steps = d.plan->batches[first_rank];
+    struct span *span = memory_new((size_t)steps, sizeof *span);
+    for (int i = 0; i < steps; i++) {
+        span[i] = span_over(d, first_rank, last_rank, i);
+        for (int j = 0; j < i; j++)
+            assert_true(span[i].longest <= span[j].shortest || span[j].longest <= span[i].shortest);
+    }
+    free(span);
+}
+
+static void check_length_classes(struct dealt d)
+{
+    if (d.dealing.order == ORDER_GLOBAL) {
+        for (int rank = 1; rank < d.recipe.ranks; rank++)
+            assert_int_equal(d.plan->batches[rank], d.plan->batches[0]);
+        assert_separate(d, 0, d.recipe.ranks);
+    }
+    for (int rank = 0; d.dealing.order == ORDER_SORTED && rank < d.recipe.ranks; rank++)
+        assert_separate(d, rank, rank + 1);
+}
+
+static void sorted_batches_are_length_classes(void **state)
+{
+    (void)state;
+    try_many(5, check_length_classes);
+}
+
+static void packing_changes_no_batch_of_sample(void **state)
+{
+    (void)state;
+    struct dealt sample = deal(recipe_published(), token_dealings[TOKENS_SAMPLE]);
+    struct dealt packed = deal(recipe_published(), token_dealings[TOKENS_PACKED]);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_permuted(sample.plan, packed.plan, rank);
+    undeal(sample);
+    undeal(packed);
+}
+
+/* --- the edges ---------------------------------------------------------------------------------------------------- */
+
+static void a_text_longer_than_the_budget_is_a_batch(void **state)
+{
+    (void)state;
+    struct token_recipe recipe = recipe_published();
+    recipe.max_tokens = 63;
+    struct dealt d = deal(recipe, token_dealings[TOKENS_BUDGET]);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_int_equal(d.plan->batches[rank], 3072 / RANKS);
+    undeal(d);
+}
+
+static void texts_of_one_token_need_no_padding(void **state)
+{
+    (void)state;
+    struct token_recipe recipe = recipe_published();
+    recipe.min_length = recipe.max_length = recipe.ranks = recipe.batch_size = recipe.steps = 1;
+    recipe.max_tokens = 3;
+    for (int i = 0; i < TOKENS_STRATEGIES; i++) {
+        struct dealt d = deal(recipe, token_dealings[i]);
+        struct token_means means = batch_schedule_means(d.plan, 0, batch_schedule_epoch(d.plan));
+        assert_int_equal(d.corpus->count, 8);
+        assert_same(means.padding_ratio, 0);
+        assert_same(means.spread, 0);
+        assert_same(means.padded_balance, 1);
+        undeal(d);
+    }
+}
+
+/* max_tokens x ranks / 32 = 13.1 texts, more than the 8 that the steps need */
+static void a_large_budget_asks_for_more_texts(void **state)
+{
+    (void)state;
+    struct token_recipe recipe = recipe_published();
+    recipe.steps = recipe.batch_size = recipe.ranks = 1;
+    recipe.max_tokens = 420;
+    struct dealt d = deal(recipe, token_dealings[TOKENS_SAMPLE]);
+    assert_int_equal(d.corpus->count, 13);
+    undeal(d);
+}
+
+static void a_recipe_must_feed_every_rank(void **state)
+{
+    (void)state;
+    struct token_recipe recipe = recipe_published();
+    assert_true(token_recipe_works(&recipe));
+    recipe.steps = 0;
+    recipe.max_tokens = 31; /* 3 texts */
+    assert_false(token_recipe_works(&recipe));
+    recipe.max_tokens = 32;
+    assert_true(token_recipe_works(&recipe));
+    recipe.steps = recipe.batch_size = recipe.ranks = INT32_MAX;
+    assert_false(token_recipe_works(&recipe));
+}
+
+static void steps_go_round(void **state)
+{
+    (void)state;
+    struct dealt d = deal(recipe_published(), token_dealings[TOKENS_BUDGET]);
+    assert_int_equal(batch_schedule_epoch(d.plan), 92);
+    assert_ptr_equal(batch_schedule_batch(d.plan, 0, 94), batch_schedule_batch(d.plan, 0, 0));
+    assert_ptr_equal(batch_schedule_batch(d.plan, 2, 94), batch_schedule_batch(d.plan, 2, 2));
+    undeal(d);
+}
+
+/* Two ranks, two steps, made up. */
+static struct token_batch made_up[2][2] = {
+    { { .samples = 3, .longest = 6, .useful = 10, .padded = 12, .pairs = 72 },
+      { .samples = 1, .longest = 10, .useful = 30, .padded = 30, .pairs = 300 } },
+    { { .samples = 4, .longest = 5, .useful = 16, .padded = 20, .pairs = 60 },
+      { .samples = 2, .longest = 13, .useful = 24, .padded = 26, .pairs = 400 } },
+};
+static const struct batch_schedule made_up_plan = { .ranks = 2,
+                                                    .batches = (int[]){ 2, 2 },
+                                                    .batch = (struct token_batch *[]){ made_up[0], made_up[1] } };
+
+static void means_are_these(void **state)
+{
+    (void)state;
+    struct token_means means = batch_schedule_means(&made_up_plan, 0, 2);
+    assert_near(means.useful, 40);
+    assert_near(means.padded, 44);
+    assert_near(means.padding_ratio, 1 - 40.0 / 44.0);
+    assert_near(means.spread, 6);
+    assert_near(means.most_padded, 25);
+    assert_near(means.most_pairs, 236);
+    assert_near(means.padded_balance, 22.0 / 25.0);
+    assert_near(means.pairs_balance, 208.0 / 236.0);
+    assert_near(batch_schedule_means(&made_up_plan, 1, 2).useful, 54);
+    assert_true(isnan(batch_schedule_means(&made_up_plan, 1, 1).useful));
+}
+
+/* … and the same rank by rank, over both steps, over one, and twice round. */
+static void counts_are_these(void **state)
+{
+    (void)state;
+    struct token_count *count = token_count_open(&made_up_plan, 0, 2);
+    assert_near(count->means.useful, 40);
+    assert_near(count->samples, (3 + 1 + 4 + 2) / 2.0);
+    assert_near(count->samples_of[0], 2);
+    assert_near(count->samples_of[1], 3);
+    assert_near(count->useful_of[0], 20);
+    assert_near(count->useful_of[1], 20);
+    assert_near(count->padded_of[0], 21);
+    assert_near(count->padded_of[1], 23);
+    token_count_close(count);
+
+    count = token_count_open(&made_up_plan, 1, 2);
+    assert_near(count->samples, 3);
+    assert_near(count->useful_of[0], 30);
+    assert_near(count->padded_of[1], 26);
+    token_count_close(count);
+
+    count = token_count_open(&made_up_plan, 1, 4);  /* steps 1, 0, 1 */
+    assert_same(count->samples, (3 + 7 + 3) / 3.0); /* one division: 32.7, not 32.699999999999996 */
+    assert_near(count->useful_of[1], (24 + 16 + 24) / 3.0);
+    token_count_close(count);
+    token_count_close(NULL);
+}
+
+/* Each of them may be another batch's. */
+static void buffers_hold_every_batch(void **state)
+{
+    (void)state;
+    struct token_most most = batch_schedule_most(&made_up_plan);
+    assert_int_equal(most.rows, 30);
+    assert_int_equal(most.texts, 4);
+    assert_int_equal(most.length, 13);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_the_published_ones),
+        cmocka_unit_test(texts_of_fixed_length_draw_labels_only),
+        cmocka_unit_test(the_shuffle_is_the_published_one),
+        cmocka_unit_test(batches_are_the_published_ones),
+        cmocka_unit_test(batches_of_fixed_length_are_all_alike),
+        cmocka_unit_test(epochs_are_pythons),
+        cmocka_unit_test(every_text_is_dealt_once),
+        cmocka_unit_test(shares_do_not_depend_on_the_dealing),
+        cmocka_unit_test(batches_hold_what_they_may),
+        cmocka_unit_test(independent_shuffles_permute_the_same_batches),
+        cmocka_unit_test(sorting_is_stable),
+        cmocka_unit_test(sorted_batches_are_length_classes),
+        cmocka_unit_test(packing_changes_no_batch_of_sample),
+        cmocka_unit_test(a_text_longer_than_the_budget_is_a_batch),
+        cmocka_unit_test(texts_of_one_token_need_no_padding),
+        cmocka_unit_test(a_large_budget_asks_for_more_texts),
+        cmocka_unit_test(a_recipe_must_feed_every_rank),
+        cmocka_unit_test(steps_go_round),
+        cmocka_unit_test(means_are_these),
+        cmocka_unit_test(counts_are_these),
+        cmocka_unit_test(buffers_hold_every_batch),
+    };
+    return cmocka_run_group_tests_name("tokens", tests, NULL, NULL);
+}

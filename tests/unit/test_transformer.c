@@ -1,0 +1,678 @@
+/* The transformer against independent arithmetic: loss and every gradient against a plain forward pass in double
+ * precision that knows no padding, and its central finite differences; packed against padded batches; and each
+ * operation of the device against slow loops, at sizes that no vector divides. */
+#include "base/memory.h"
+#include "base/random.h"
+#include "device/device.h"
+#include "model/adamw.h"
+#include "model/sequence_trainer.h"
+#include "model/transformer.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST_TOKENS = 40, MOST_WIDTH = 48, MOST_TEXTS = 8 };
+
+/* What a test draws and fills, let go of together. */
+struct heap {
+    struct random random;
+    void *item[16];
+    int items;
+};
+
+static void *take(struct heap *heap, int count, size_t size)
+{
+    return heap->item[heap->items++] = memory_new((size_t)count, size);
+}
+
+static double *new_doubles(struct heap *heap, int count)
+{
+    return take(heap, count, sizeof(double));
+}
+
+static float *random_floats(struct heap *heap, int count)
+{
+    float *x = take(heap, count, sizeof *x);
+    for (int i = 0; i < count; i++)
+        x[i] = (float)random_normal(&heap->random);
+    return x;
+}
+
+static float *poisoned_floats(struct heap *heap, int count)
+{
+    float *x = take(heap, count, sizeof *x);
+    memset(x, 0xff, (size_t)count * sizeof *x); /* all bits set is a NaN */
+    return x;
+}
+
+static void drop_all(struct heap *heap)
+{
+    while (heap->items > 0)
+        free(heap->item[--heap->items]);
+}
+
+static void expect_within(const char *what, double limit, const float *got, const double *exact, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!(fabs((double)got[i] - exact[i]) <= limit))
+            fail_msg("%s: number %d of %d is %.9g and should be %.9g", what, i, count, (double)got[i], exact[i]);
+}
+
+/* `tolerance` is relative to the largest number. */
+static void expect_close(const char *what, double tolerance, const float *got, const double *exact, int count)
+{
+    double largest = 1e-3;
+    for (int i = 0; i < count; i++)
+        largest = fmax(largest, fabs(exact[i]));
+    expect_within(what, tolerance * largest, got, exact, count);
+}
+
+/* --- batches ----------------------------------------------------------------------------------------------------- */
+
+/* The same texts in either layout. */
+static struct sequence_batch lay_out(const int *length, int texts, bool packed, const struct transformer_shape *shape)
+{
+    int longest = 0, rows = 0;
+    for (int t = 0; t < texts; t++)
+        longest = length[t] > longest ? length[t] : longest;
+    struct sequence *text = memory_new((size_t)texts, sizeof *text);
+    int32_t *token = memory_new((size_t)texts * (size_t)longest, sizeof *token);
+    int32_t *label = memory_new((size_t)texts, sizeof *label);
+    struct random random;
+    random_seed(&random, 11);
+    for (int t = 0; t < texts; t++) {
+        text[t] = (struct sequence){ rows, length[t], packed ? length[t] : longest };
+        label[t] = (int32_t)random_below(&random, (uint32_t)shape->classes);
+        for (int i = 0; i < length[t]; i++)
+            token[rows + i] = (int32_t)random_below(&random, (uint32_t)shape->vocab);
+        rows += text[t].extent;
+    }
+    return (struct sequence_batch){ token, rows, text, text, label, texts, longest, 0.5f / (float)texts };
+}
+
+static void drop(struct sequence_batch *batch)
+{
+    free((void *)batch->token);
+    free((void *)batch->text);
+    free((void *)batch->label);
+}
+
+/* Parameters away from their flat start, so that every slope matters. */
+static struct transformer *stirred_model(struct transformer_shape shape, int rows, int texts, int length)
+{
+    struct transformer *model = transformer_open(shape, rows, texts, length);
+    struct random random;
+    random_seed(&random, 5);
+    for (size_t i = 0; i < transformer_parameter_count(model); i++)
+        transformer_parameters(model)[i] += 0.3f * (float)random_normal(&random);
+    return model;
+}
+
+/* --- the reference ----------------------------------------------------------------------------------------------- */
+
+typedef double row_of[2 * MOST_WIDTH];
+
+/* out (N) = in (K) w + b, where w (K,N) and b (N) stand at p. Returns what stands behind them. */
+static const double *plain_linear(double *out, const double *in, const double *p, int K, int N)
+{
+    for (int n = 0; n < N; n++) {
+        out[n] = p[K * N + n];
+        for (int k = 0; k < K; k++)
+            out[n] += in[k] * p[k * N + n];
+    }
+    return p + K * N + N;
+}
+
+static const double *plain_norm(double *out, const double *in, const double *p, int N)
+{
+    double mean = 0, variance = 0;
+    for (int n = 0; n < N; n++)
+        mean += in[n] / N;
+    for (int n = 0; n < N; n++)
+        variance += (in[n] - mean) * (in[n] - mean) / N;
+    for (int n = 0; n < N; n++)
+        out[n] = (in[n] - mean) / sqrt(variance + 1e-5) * p[n] + p[N + n];
+    return p + 2 * N;
+}
+
+/* out (D) = what query i of `tokens` finds in one head. q, k and v have their rows `pitch` apart. */
+static void plain_attention(double *out, const double *q, const double *k, const double *v, int pitch, int i,
+                            int tokens, int D)
+{
+    double weight[MOST_TOKENS], sum = 0;
+    for (int j = 0; j < tokens; j++) {
+        double score = 0;
+        for (int c = 0; c < D; c++)
+            score += q[i * pitch + c] * k[j * pitch + c] / sqrt(D);
+        sum += weight[j] = exp(score);
+    }
+    for (int c = 0; c < D; c++) {
+        out[c] = 0;
+        for (int j = 0; j < tokens; j++)
+            out[c] += weight[j] / sum * v[j * pitch + c];
+    }
+}
+
+/* One token through the second half of the block, its way in being x (C) and what attention found (C). */
+static const double *plain_feed(double *x, const double *found, const double *p, int C)
+{
+    row_of joined, normal, up, down;
+    p = plain_linear(joined, found, p, C, C);
+    for (int c = 0; c < C; c++)
+        x[c] += joined[c];
+    p = plain_norm(normal, x, p, C);
+    p = plain_linear(up, normal, p, C, 2 * C);
+    for (int c = 0; c < 2 * C; c++)
+        up[c] = up[c] * 0.5 * (1 + erf(up[c] / sqrt(2)));
+    p = plain_linear(down, up, p, 2 * C, C);
+    for (int c = 0; c < C; c++)
+        x[c] += down[c];
+    return p;
+}
+
+static double plain_text_loss(const double *p, const struct transformer_shape *shape, const int32_t *token, int tokens,
+                              int label)
+{
+    static double x[MOST_TOKENS][MOST_WIDTH], qkv[MOST_TOKENS][3 * MOST_WIDTH];
+    int C = shape->width, D = C / shape->heads;
+    const double *block = p + shape->vocab * C, *rest = block;
+    for (int i = 0; i < tokens; i++) {
+        row_of normal;
+        memcpy(x[i], p + token[i] * C, (size_t)C * sizeof(double));
+        rest = plain_linear(qkv[i], normal, plain_norm(normal, x[i], block, C), C, 3 * C);
+    }
+    row_of mean = { 0 }, logits;
+    const double *head = rest;
+    for (int i = 0; i < tokens; i++) {
+        row_of found;
+        for (int h = 0; h < shape->heads; h++)
+            plain_attention(found + h * D, &qkv[0][h * D], &qkv[0][C + h * D], &qkv[0][2 * C + h * D], 3 * MOST_WIDTH,
+                            i, tokens, D);
+        head = plain_feed(x[i], found, rest, C);
+        for (int c = 0; c < C; c++)
+            mean[c] += x[i][c] / tokens;
+    }
+    plain_linear(logits, mean, head, C, shape->classes);
+    double sum = 0;
+    for (int n = 0; n < shape->classes; n++)
+        sum += exp(logits[n]);
+    return log(sum) - logits[label];
+}
+
+/* The loss of a batch, each text weighted by `scale`. */
+static double plain_loss(const double *p, const struct transformer_shape *shape, const struct sequence_batch *batch)
+{
+    double loss = 0;
+    for (int t = 0; t < batch->texts; t++) {
+        const struct sequence *text = &batch->text[t];
+        loss += plain_text_loss(p, shape, batch->token + text->first, text->tokens, batch->label[text - batch->text]);
+    }
+    return loss * (double)batch->scale;
+}
+
+static double plain_slope(double *p, size_t i, const struct transformer_shape *shape,
+                          const struct sequence_batch *batch)
+{
+    const double h = 1e-5;
+    double held = p[i];
+    p[i] = held + h;
+    double above = plain_loss(p, shape, batch);
+    p[i] = held - h;
+    double below = plain_loss(p, shape, batch);
+    p[i] = held;
+    return (above - below) / (2 * h);
+}
+
+/* --- the model --------------------------------------------------------------------------------------------------- */
+
+static void the_published_model_has_its_size(void **state)
+{
+    (void)state;
+    struct transformer_shape shape = sequence_shape(&run_published_texts);
+    struct transformer *model = transformer_open(shape, 1, 1, 1);
+    assert_int_equal(transformer_parameter_count(model), 412960);
+    assert_int_equal(transformer_offset(model, NORM1_WEIGHT), 393216);
+    assert_int_equal(transformer_offset(model, CLASS_WEIGHT), 412960 - 784);
+    assert_true(fabs(transformer_gradient_bytes(&shape) - 1651840) < 0.5);
+    /* per token 6 x 8 C^2; per pair of tokens 12 C */
+    struct work work = { .padded_tokens = 1024, .padded_token_length = 8 * 128 * 128 };
+    double flops = 1024.0 * 6 * 8 * 48 * 48 + 8.0 * 128 * 128 * 12 * 48;
+    assert_true(fabs(transformer_flops(&shape, work) - flops) < 0.5);
+    transformer_close(model);
+}
+
+static void expect_filled(const struct transformer *model, const float *p, enum transformer_group group, double bound)
+{
+    double least = 1, most = -1;
+    for (size_t i = transformer_offset(model, group); i < transformer_offset(model, group + 1); i++) {
+        least = fmin(least, (double)p[i]);
+        most = fmax(most, (double)p[i]);
+    }
+    assert_true(-bound <= least && least < -0.7 * bound && 0.7 * bound < most && most <= bound);
+}
+
+static void parameters_start_as_in_pytorch(void **state)
+{
+    (void)state;
+    struct transformer_shape shape = sequence_shape(&run_published_texts);
+    shape.seed = 0; /* the published seed's 16 class biases happen to stay far below their upper bound */
+    struct transformer *model = transformer_open(shape, 1, 1, 1);
+    const float *p = transformer_parameters(model);
+    double sum = 0, squares = 0, words = (double)transformer_offset(model, NORM1_WEIGHT);
+    for (size_t i = 0; i < transformer_offset(model, NORM1_WEIGHT); i++) {
+        sum += (double)p[i];
+        squares += (double)p[i] * (double)p[i];
+    }
+    assert_true(fabs(sum / words) < 0.01 && fabs(squares / words - 1) < 0.01);
+    static const enum transformer_group norms[] = { NORM1_WEIGHT, NORM1_BIAS, NORM2_WEIGHT, NORM2_BIAS };
+    for (int i = 0; i < 4 * 48; i++)
+        assert_true(fabsf(p[transformer_offset(model, norms[i / 48]) + (size_t)(i % 48)] - (i / 48 % 2 == 0)) <= 0);
+    static const enum transformer_group of_width[] = { QKV_WEIGHT, QKV_BIAS, JOIN_WEIGHT,  JOIN_BIAS,
+                                                       UP_WEIGHT,  UP_BIAS,  CLASS_WEIGHT, CLASS_BIAS };
+    for (size_t i = 0; i < sizeof of_width / sizeof *of_width; i++)
+        expect_filled(model, p, of_width[i], 1 / sqrt(48));
+    expect_filled(model, p, DOWN_WEIGHT, 1 / sqrt(96));
+    expect_filled(model, p, DOWN_BIAS, 1 / sqrt(96));
+    transformer_close(model);
+}
+
+/* Of every `stride`-th coordinate of a group, relative to its largest gradient. */
+static void expect_slopes_of_group(struct transformer *model, enum transformer_group group, double *p,
+                                   const struct transformer_shape *shape, const struct sequence_batch *batch,
+                                   size_t stride)
+{
+    float largest = 1e-3f;
+    size_t begin = transformer_offset(model, group),
+           end = transformer_offset(model, (enum transformer_group)(group + 1));
+    const float *gradients = transformer_gradients(model);
+    for (size_t i = begin; i < end; i++)
+        largest = fmaxf(largest, fabsf(gradients[i]));
+    for (size_t i = begin; i < end; i += stride) {
+        double exact = plain_slope(p, i, shape, batch);
+        expect_within("gradient", 1e-5 * (double)largest, &gradients[i], &exact, 1);
+    }
+}
+
+static void expect_slopes(struct transformer *model, const struct transformer_shape *shape,
+                          const struct sequence_batch *batch, size_t stride)
+{
+    size_t count = transformer_parameter_count(model);
+    double *p = memory_new(count, sizeof *p);
+    for (size_t i = 0; i < count; i++)
+        p[i] = (double)transformer_parameters(model)[i];
+    memset(transformer_gradients(model), 0xff, count * sizeof(float));
+    transformer_forward(model, batch);
+    double loss = transformer_loss(model) * batch->texts * (double)batch->scale;
+    double exact_loss = plain_loss(p, shape, batch);
+    assert_true(fabs(loss - exact_loss) <= 2e-6 * (1 + exact_loss));
+    transformer_backward(model, batch);
+    for (int group = 0; group < TRANSFORMER_GROUPS; group++)
+        expect_slopes_of_group(model, (enum transformer_group)group, p, shape, batch, stride);
+    free(p);
+}
+
+struct layout {
+    int texts, length[MOST_TEXTS];
+};
+
+static const struct layout layouts[] = {
+    { 1, { 1 } },       /* one text of one token: attention to itself alone */
+    { 1, { 17 } },      /* one more than a tile */
+    { 3, { 6, 6, 6 } }, /* nothing to pad */
+    { 5, { 1, 16, 7, 40, 33 } },
+};
+
+static void expect_slopes_everywhere(const struct transformer_shape *shape, size_t stride)
+{
+    struct transformer *model = stirred_model(*shape, MOST_TEXTS * MOST_TOKENS, MOST_TEXTS, MOST_TOKENS);
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        for (int packed = 0; packed < 2; packed++) {
+            struct sequence_batch batch = lay_out(layouts[i].length, layouts[i].texts, packed, shape);
+            expect_slopes(model, shape, &batch, stride);
+            drop(&batch);
+        }
+    transformer_close(model);
+}
+
+static void gradients_agree_with_finite_differences(void **state)
+{
+    (void)state;
+    struct transformer_shape odd = { .vocab = 11, .width = 6, .heads = 2, .classes = 5, .seed = 3 };
+    expect_slopes_everywhere(&odd, 1);
+    struct transformer_shape wide = { .vocab = 50, .width = 48, .heads = 4, .classes = 16, .seed = 4 };
+    expect_slopes_everywhere(&wide, 211);
+}
+
+static void packed_and_padded_batches_agree(void **state)
+{
+    (void)state;
+    static const int length[MOST_TEXTS] = { 75, 218, 190, 181, 64, 199, 164, 104 }; /* the published recipe's first */
+    struct transformer_shape shape = sequence_shape(&run_published_texts);
+    struct transformer *model = transformer_open(shape, MOST_TEXTS * 218, MOST_TEXTS, 218);
+    size_t count = transformer_parameter_count(model);
+    double *padded_gradients = memory_new(count, sizeof(double));
+    struct sequence_batch padded = lay_out(length, MOST_TEXTS, false, &shape);
+    struct sequence_batch packed = lay_out(length, MOST_TEXTS, true, &shape);
+    assert_int_equal(padded.rows, MOST_TEXTS * 218);
+    assert_int_equal(packed.rows, 75 + 218 + 190 + 181 + 64 + 199 + 164 + 104);
+    transformer_forward(model, &padded);
+    double padded_loss = transformer_loss(model);
+    transformer_backward(model, &padded);
+    for (size_t i = 0; i < count; i++)
+        padded_gradients[i] = (double)transformer_gradients(model)[i];
+    transformer_forward(model, &packed);
+    double packed_loss = transformer_loss(model);
+    transformer_backward(model, &packed);
+    assert_true(fabs(padded_loss - packed_loss) <= 1e-6 * padded_loss);
+    for (int group = 0; group < TRANSFORMER_GROUPS; group++) {
+        size_t begin = transformer_offset(model, (enum transformer_group)group);
+        int size = (int)(transformer_offset(model, (enum transformer_group)(group + 1)) - begin);
+        expect_close("packed gradient", 1e-4, transformer_gradients(model) + begin, padded_gradients + begin, size);
+    }
+    assert_true(transformer_work(&packed).padded_token_length < transformer_work(&padded).padded_token_length);
+    drop(&padded);
+    drop(&packed);
+    free(padded_gradients);
+    transformer_close(model);
+}
+
+static double train(struct transformer *model, struct adamw *optimizer, const struct sequence_batch *batch, int steps)
+{
+    transformer_restart(model);
+    adamw_restart(optimizer);
+    for (int step = 0; step < steps; step++) {
+        transformer_forward(model, batch);
+        transformer_backward(model, batch);
+        adamw_update(optimizer, transformer_parameters(model), transformer_gradients(model));
+    }
+    return transformer_loss(model);
+}
+
+static void training_lowers_the_loss_and_repeats_to_the_bit(void **state)
+{
+    (void)state;
+    static const int length[] = { 20, 33, 9, 16 };
+    struct transformer_shape shape = sequence_shape(&run_published_texts);
+    struct transformer *model = transformer_open(shape, 4 * 33, 4, 33);
+    size_t count = transformer_parameter_count(model);
+    assert_true(isnan(transformer_gradients(model)[0]) && isnan(transformer_gradients(model)[count - 1]));
+    struct adamw *optimizer = adamw_open(WORK_TRANSFORMER, count, 2e-3);
+    struct sequence_batch batch = lay_out(length, 4, false, &shape);
+    float *once = memory_new(count, sizeof *once), *start = memory_new(count, sizeof *start);
+    memcpy(start, transformer_parameters(model), count * sizeof *start);
+    double first = train(model, optimizer, &batch, 1), last = train(model, optimizer, &batch, 10);
+    memcpy(once, transformer_parameters(model), count * sizeof *once);
+    assert_true(fabs(first - log(16)) < 0.5); /* it starts by guessing among 16 classes */
+    assert_true(last < 0.5 * first);
+    double again = train(model, optimizer, &batch, 10);
+    assert_memory_equal(&again, &last, sizeof last);
+    assert_memory_equal(once, transformer_parameters(model), count * sizeof *once);
+    transformer_restart(model);
+    assert_memory_equal(start, transformer_parameters(model), count * sizeof *start);
+    free(once);
+    free(start);
+    drop(&batch);
+    adamw_close(optimizer);
+    transformer_close(model);
+}
+
+/* --- the device's operations ------------------------------------------------------------------------------------- */
+
+static const int widths[] = { 3, 5, 16, 31, 48 };
+enum { WIDTHS = sizeof widths / sizeof *widths, ROWS = 13 };
+
+static void rows_are_gathered_and_scattered(void **state)
+{
+    enum { TABLE = 7 };
+    struct heap *heap = *state;
+    for (int w = 0; w < WIDTHS; w++, drop_all(heap)) {
+        int N = widths[w];
+        int32_t index[ROWS];
+        float *table = random_floats(heap, TABLE * N), *x = poisoned_floats(heap, ROWS * N);
+        float *sums = poisoned_floats(heap, TABLE * N);
+        double *exact = new_doubles(heap, TABLE * N);
+        for (int b = 0; b < ROWS; b++)
+            index[b] = (int32_t)random_below(&heap->random, TABLE - 1); /* the last row stays without */
+        device_gather(x, table, index, ROWS, N);
+        device_scatter(sums, TABLE, x, index, ROWS, N);
+        for (int i = 0; i < ROWS * N; i++) {
+            int from = index[i / N] * N + i % N;
+            assert_memory_equal(&x[i], &table[from], sizeof *x);
+            exact[from] += (double)x[i];
+        }
+        expect_close("scattered sum", 1e-6, sums, exact, TABLE * N);
+    }
+}
+
+static void a_residual_adds_branch_and_bias(void **state)
+{
+    struct heap *heap = *state;
+    for (int w = 0; w < WIDTHS; w++, drop_all(heap)) {
+        int N = widths[w], cells = ROWS * N;
+        float *x = random_floats(heap, cells), *beside = random_floats(heap, cells), *bias = random_floats(heap, N);
+        double *exact = new_doubles(heap, cells);
+        for (int i = 0; i < cells; i++)
+            exact[i] = (double)x[i] + (double)beside[i] + (double)bias[i % N];
+        device_residual(x, beside, bias, ROWS, N);
+        expect_close("residual", 1e-6, x, exact, cells);
+    }
+}
+
+/* How plain_norm() of row x (N), its weight and bias at p (2N), times `back` (N), changes with the number at `at`. */
+static double norm_slope(const double *back, const double *x, const double *p, int N, double *at)
+{
+    const double h = 1e-6;
+    double held = *at, sum = 0;
+    for (int side = -1; side <= 1; side += 2) {
+        row_of out;
+        *at = held + side * h;
+        plain_norm(out, x, p, N);
+        for (int n = 0; n < N; n++)
+            sum += side * back[n] * out[n];
+    }
+    *at = held;
+    return sum / (2 * h);
+}
+
+/* One row: y (N), what d (N) gets, and what weight and bias at p (2N) get in dp (2N). */
+static void plain_norm_back(double *y, double *d, double *dp, const float *x, const float *back, double *p, int N)
+{
+    row_of row, from;
+    for (int n = 0; n < N; n++) {
+        row[n] = (double)x[n];
+        from[n] = (double)back[n];
+    }
+    plain_norm(y, row, p, N);
+    for (int n = 0; n < N; n++)
+        d[n] += norm_slope(from, row, p, N, &row[n]);
+    for (int n = 0; n < 2 * N; n++)
+        dp[n] += norm_slope(from, row, p, N, &p[n]);
+}
+
+static void layer_norm_follows_its_formula(void **state)
+{
+    struct heap *heap = *state;
+    for (int w = 0; w < WIDTHS; w++, drop_all(heap)) {
+        int N = widths[w], cells = ROWS * N;
+        float *x = random_floats(heap, cells), *back = random_floats(heap, cells), *d = random_floats(heap, cells);
+        float *p = random_floats(heap, 2 * N), *y = poisoned_floats(heap, cells);
+        float *moments = poisoned_floats(heap, 2 * ROWS), *dp = poisoned_floats(heap, 2 * N);
+        double *exact_y = new_doubles(heap, cells), *exact_d = new_doubles(heap, cells);
+        row_of exact_p, exact_dp = { 0 };
+        for (int n = 0; n < 2 * N; n++)
+            exact_p[n] = (double)p[n];
+        for (int i = 0; i < cells; i++) {
+            x[i] += 3; /* a mean to take off */
+            exact_d[i] = (double)d[i];
+        }
+        for (int at = 0; at < cells; at += N)
+            plain_norm_back(exact_y + at, exact_d + at, exact_dp, x + at, back + at, exact_p, N);
+        device_layer_norm(y, moments, x, p, p + N, ROWS, N);
+        device_layer_norm_back(d, dp, dp + N, back, x, moments, p, ROWS, N);
+        expect_close("layer norm", 3e-6, y, exact_y, cells);
+        expect_close("its gradient", 3e-5, d, exact_d, cells);
+        expect_close("gradient of weight and bias", 3e-6, dp, exact_dp, 2 * N);
+    }
+}
+
+static void the_mean_leaves_padding_out(void **state)
+{
+    static const struct sequence text[] = { { 0, 1, 5 }, { 5, 3, 3 }, { 8, 4, 5 } };
+    struct heap *heap = *state;
+    for (int w = 0; w < WIDTHS; w++, drop_all(heap)) {
+        int N = widths[w];
+        float *x = random_floats(heap, ROWS * N), *mean = poisoned_floats(heap, 3 * N);
+        float *d = poisoned_floats(heap, ROWS * N);
+        double *exact_mean = new_doubles(heap, 3 * N), *exact_d = new_doubles(heap, ROWS * N);
+        device_mean_pool(mean, x, text, 3, N);
+        device_mean_pool_back(d, mean, text, 3, N);
+        for (int t = 0; t < 3; t++)
+            for (int i = 0; i < text[t].tokens * N; i++) {
+                exact_mean[t * N + i % N] += (double)x[text[t].first * N + i] / text[t].tokens;
+                exact_d[text[t].first * N + i] = (double)mean[t * N + i % N] / text[t].tokens;
+            }
+        expect_close("mean", 1e-6, mean, exact_mean, 3 * N);
+        expect_close("gradient of the mean", 1e-6, d, exact_d, ROWS * N);
+    }
+}
+
+/* Attention of one text and head, forward and backward. Rows of q, k, v and their gradients lie `pitch` apart, those of
+ * out and its gradient d `out_pitch`. */
+struct plain_head {
+    const double *q, *k, *v, *d;
+    double *dq, *dk, *dv, *out;
+    int pitch, out_pitch, D;
+};
+
+static void plain_query_back(const struct plain_head *h, int i, int tokens)
+{
+    double p[MOST_TOKENS], dp[MOST_TOKENS], sum = 0, mean = 0;
+    plain_attention(h->out + i * h->out_pitch, h->q, h->k, h->v, h->pitch, i, tokens, h->D);
+    for (int j = 0; j < tokens; j++) {
+        double score = dp[j] = 0;
+        for (int c = 0; c < h->D; c++) {
+            score += h->q[i * h->pitch + c] * h->k[j * h->pitch + c] / sqrt(h->D);
+            dp[j] += h->d[i * h->out_pitch + c] * h->v[j * h->pitch + c];
+        }
+        sum += p[j] = exp(score);
+    }
+    for (int j = 0; j < tokens; j++)
+        mean += p[j] / sum * dp[j];
+    for (int j = 0; j < tokens; j++)
+        for (int c = 0; c < h->D; c++) {
+            double ds = p[j] / sum * (dp[j] - mean) / sqrt(h->D);
+            h->dq[i * h->pitch + c] += ds * h->k[j * h->pitch + c];
+            h->dk[j * h->pitch + c] += ds * h->q[i * h->pitch + c];
+            h->dv[j * h->pitch + c] += p[j] / sum * h->d[i * h->out_pitch + c];
+        }
+}
+
+/* projected and back (B,3HD), d and out (B,HD), as in struct attention. */
+static void plain_attention_back(double *out, double *back, const double *projected, const double *d,
+                                 const struct attention *a)
+{
+    int width = a->heads * a->head_width, wide = 3 * width;
+    for (int t = 0; t < a->texts; t++)
+        for (int head = 0; head < a->heads; head++) {
+            const double *from = projected + a->text[t].first * wide + head * a->head_width;
+            double *to = back + a->text[t].first * wide + head * a->head_width;
+            int at = a->text[t].first * width + head * a->head_width;
+            struct plain_head plain = {
+                from, from + width, from + 2 * width, d + at, to, to + width, to + 2 * width, out + at,
+                wide, width,        a->head_width,
+            };
+            for (int i = 0; i < a->text[t].extent; i++)
+                plain_query_back(&plain, i, a->text[t].tokens);
+        }
+}
+
+static void expect_attention(struct heap *heap, const struct sequence *text, int texts, int heads, int D)
+{
+    int rows = text[texts - 1].first + text[texts - 1].extent;
+    int cells = rows * heads * D, scratch = (int)device_attention_scratch(MOST_TOKENS);
+    float *projected = random_floats(heap, 3 * cells), *bias = random_floats(heap, 3 * heads * D);
+    float *d = random_floats(heap, cells), *back = poisoned_floats(heap, 3 * cells);
+    struct attention attention = { text,
+                                   texts,
+                                   MOST_TOKENS,
+                                   heads,
+                                   D,
+                                   projected,
+                                   bias,
+                                   poisoned_floats(heap, cells),
+                                   poisoned_floats(heap, rows * heads),
+                                   poisoned_floats(heap, scratch) };
+    double *biased = new_doubles(heap, 3 * cells), *exact_d = new_doubles(heap, cells);
+    double *exact_out = new_doubles(heap, cells), *exact_back = new_doubles(heap, 3 * cells);
+    for (int i = 0; i < 3 * cells; i++)
+        biased[i] = (double)projected[i] + (double)bias[i % (3 * heads * D)];
+    for (int i = 0; i < cells; i++)
+        exact_d[i] = (double)d[i];
+    plain_attention_back(exact_out, exact_back, biased, exact_d, &attention);
+    device_attention(&attention);
+    memset(attention.scratch, 0xff, (size_t)scratch * sizeof(float));
+    device_attention_back(back, d, &attention);
+    expect_close("attention", 5e-6, attention.out, exact_out, cells);
+    expect_close("gradient of attention", 1e-5, back, exact_back, 3 * cells);
+    drop_all(heap);
+}
+
+static void attention_keeps_to_its_text_and_to_valid_keys(void **state)
+{
+    static const struct sequence one[] = { { 0, 1, 1 } };
+    static const struct sequence padded[] = { { 0, 1, 17 }, { 17, 17, 17 }, { 34, 9, 17 } };
+    static const struct sequence packed[] = { { 0, 4, 4 }, { 4, 33, 33 }, { 37, 15, 15 }, { 52, 32, 40 } };
+    static const int head_widths[] = { 1, 3, 12, DEVICE_LANES };
+    for (size_t i = 0; i < sizeof head_widths / sizeof *head_widths; i++)
+        for (int heads = 1; heads <= 3; heads++) {
+            expect_attention(*state, one, 1, heads, head_widths[i]);
+            expect_attention(*state, padded, 3, heads, head_widths[i]);
+            expect_attention(*state, packed, 4, heads, head_widths[i]);
+        }
+}
+
+/* Three keys that one query scores 0, 500 and -500, and a masked one that it scores 1000. */
+static void attention_survives_extreme_scores(void **state)
+{
+    struct heap *heap = *state;
+    static const struct sequence text[] = { { 0, 3, 4 } };
+    static const float projected[] = { 1, 0, 2, 1, 500, 3, 1, -500, 4, 1, 1000, 5 }, bias[3], d[] = { 1, 1, 1, 1 };
+    float *scratch = poisoned_floats(heap, (int)device_attention_scratch(4));
+    float out[4], log_sum[4], back[12];
+    struct attention attention = { text, 1, 4, 1, 1, projected, bias, out, log_sum, scratch };
+    device_attention(&attention);
+    device_attention_back(back, d, &attention);
+    for (int i = 0; i < 4; i++) {
+        assert_true(fabsf(out[i] - 3) < 1e-6f && fabsf(log_sum[i] - 500) < 1e-3f);
+        assert_true(fabsf(back[3 * i]) < 1e-3f && fabsf(back[3 * i + 1]) < 1e-3f);
+        assert_true(fabsf(back[3 * i + 2] - (i == 1 ? 4.0f : 0.0f)) < 1e-3f);
+    }
+    drop_all(heap);
+}
+
+int main(void)
+{
+    device_open(0, PRECISION_FP32);
+    struct heap heap = { .items = 0 };
+    random_seed(&heap.random, 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_published_model_has_its_size),
+        cmocka_unit_test(parameters_start_as_in_pytorch),
+        cmocka_unit_test(gradients_agree_with_finite_differences),
+        cmocka_unit_test(packed_and_padded_batches_agree),
+        cmocka_unit_test(training_lowers_the_loss_and_repeats_to_the_bit),
+        cmocka_unit_test_prestate(rows_are_gathered_and_scattered, &heap),
+        cmocka_unit_test_prestate(a_residual_adds_branch_and_bias, &heap),
+        cmocka_unit_test_prestate(layer_norm_follows_its_formula, &heap),
+        cmocka_unit_test_prestate(the_mean_leaves_padding_out, &heap),
+        cmocka_unit_test_prestate(attention_keeps_to_its_text_and_to_valid_keys, &heap),
+        cmocka_unit_test_prestate(attention_survives_extreme_scores, &heap),
+    };
+    return cmocka_run_group_tests_name("transformer", tests, NULL, NULL);
+}

@@ -1,0 +1,72 @@
+/* What a pass costs on a modelled machine: every term, from properties made up here. */
+#include "options/work.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *property(const char *name)
+{
+    static const char *const properties[][2] = {
+        { "forward_fixed_s", "1e-3" },
+        { "forward_per_sample_s", "2e-3" },
+        { "forward_per_padded_token_s", "3e-6" },
+        { "forward_per_padded_token_length_s", "5e-9" },
+        { "backward_per_padded_token_s", "7e-6" },
+    };
+    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
+        if (strcmp(properties[i][0], name) == 0)
+            return properties[i][1];
+    return NULL;
+}
+
+static double seconds(enum work_pass pass, struct work work)
+{
+    struct cost cost = work_cost(WORK_MLP, pass, property);
+    return cost_at(&cost, work);
+}
+
+static void assert_near(double value, double expected)
+{
+    if (!(fabs(value - expected) <= 1e-12))
+        fail_msg("%.17g is not %.17g", value, expected);
+}
+
+static void every_term_counts_once(void **state)
+{
+    (void)state;
+    const struct work work = { .samples = 8, .padded_tokens = 1024, .padded_token_length = 1024.0 * 128 };
+    assert_near(seconds(WORK_FORWARD, work), 1e-3 + 16e-3 + 3.072e-3 + 0.65536e-3);
+    assert_near(seconds(WORK_BACKWARD, work), 7.168e-3);
+    assert_near(seconds(WORK_FORWARD, (struct work){ 0 }), 1e-3);
+    assert_near(seconds(WORK_UPDATE, work), 0); /* nobody said */
+}
+
+static void costs_have_names(void **state)
+{
+    (void)state;
+    static const char *const passes[] = { "fetch", "forward", "backward", "update" };
+    for (int i = 0; i < 4; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s_per_sample_s", passes[i]);
+        assert_true(work_is_cost(name));
+        snprintf(name, sizeof name, "%s_per_samples_s", passes[i]);
+        assert_false(work_is_cost(name));
+    }
+    assert_false(work_is_cost("sideways_fixed_s"));
+    assert_false(work_is_cost(""));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_term_counts_once),
+        cmocka_unit_test(costs_have_names),
+    };
+    return cmocka_run_group_tests_name("work", tests, NULL, NULL);
+}

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""torch_labs: the published cases in PyTorch: DistributedDataParallel over gloo, a process for each rank, one thread each.
+
+    echo 04_small_work,weak_ws2 | /usr/bin/python3 tools/bench/torch_labs.py
+
+tools/bench/labs.c starts it beside our labs and asks for one window at a time, in the protocol of tools/bench/reference.h: a
+question is lab and case as in expected/blog.csv, whose rows also say how many ranks train on how much. The answer has the
+milliseconds of the slowest rank's mean step, as published: 12 steps of which 2 do not count, weights and optimizer new.
+
+    step = stall, fetch + zero_grad, forward, loss, backward with DDP's all-reduces + extra sum or barrier + optimizer
+
+It is written as by somebody who knows DDP: gradients stay in its buckets, zero_grad forgets them, a batch is gathered in
+one call, AdamW is fused where PyTorch has that for the CPU.
+
+After each window replicas must be bit-equal and losses finite, or there is no answer. Ranks that a case does not need are
+stopped, and so are all between windows: gloo's threads look around 100 times a second. They end with the process that was
+started, however that ends.
+
+malloc gives large buffers back to the system and gets new pages for the next; with these in the environment it does not:
+    MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_TOP_PAD_=268435456 MALLOC_ARENA_MAX=1
+"""
+import os
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")  # before anybody reads them
+os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # one host needs no other
+
+import argparse
+import csv
+import ctypes
+import datetime
+import itertools
+import math
+import multiprocessing
+import multiprocessing.connection
+import pathlib
+import resource
+import signal
+import sys
+import tempfile
+import time
+import types
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
+import recipe  # the published batches
+from torch_step import F, SIZES, MLP, Transformer, adamw, torch
+
+WORLDS = (1, 2, 4)
+PROCESSES = WORLDS[-1]
+CORES = sorted(os.sched_getaffinity(0))
+SET = 24 * 128  # samples, as our labs make them: 12 steps of 2 ranks with 128 each
+EXTRA = 128 * 2**20 // 4  # floats
+PATIENCE_S = 120  # for a window, or a start; what takes longer hangs
+DYING_S = 1  # until a process that was killed is known to be dead
+
+
+def read_options():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tell", action="store_true", help="say more about each window, on standard error")
+    parser.add_argument("--blog", default=HERE.parent / "expected" / "blog.csv", help="the published cases")
+    for flag, default in {"steps": 12, "skip-first-steps": 2, **SIZES}.items():
+        parser.add_argument("--" + flag, type=int, default=default)
+    return parser.parse_args()
+
+
+def read_cases(path):
+    """By question. Of cases that are published once and belong to several labs, the lab whose name for it is the post's."""
+    with open(path) as lines:
+        rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    settings = {row["lab"]: row["settings"].split() for row in rows if row["settings"]}
+    return {
+        f"{row['lab']},{row['case']}": types.SimpleNamespace(
+            lab=row["lab"], name=row["case"], ranks=int(row["ranks"]), batch_size=int(row["batch_size"]),
+            sleep_s=float(row["sleep_ms"] or 0) / 1e3, settings=settings.get(row["lab"]),
+        )
+        for row in rows if row["case"] == row["slug"]
+    }  # fmt: skip
+
+
+# --- what is trained on ---------------------------------------------------------------------------------------------------
+
+
+class Samples:
+    """Normal features and random labels, dealt by a shuffling sampler; a batch is gathered in one call."""
+
+    def __init__(self, o):
+        torch.manual_seed(2025)
+        self.data = torch.utils.data.TensorDataset(
+            torch.randn(SET, o.input_dim), torch.randint(o.num_classes, (SET,))
+        )  # fmt: skip
+
+    def batches(self, case, rank):
+        deal = torch.utils.data.DistributedSampler(self.data, case.ranks, rank, seed=2025, drop_last=True)
+        lists = torch.utils.data.BatchSampler(deal, case.batch_size, drop_last=True)
+        for epoch in itertools.count():
+            deal.set_epoch(epoch)
+            for x, label in torch.utils.data.DataLoader(self.data, sampler=lists, batch_size=None):
+                yield (x,), label
+
+
+class Texts:
+    """Lengths, labels and batches by the published recipe; the words are random."""
+
+    def __init__(self, o, case):
+        self.mode, self.strategy = case.name.split("_")[:2]
+        self.flags = recipe.read_options(["--" + word.replace("_", "-") for word in case.settings])
+        self.lengths, labels = recipe.draw_texts(self.flags, self.mode)
+        torch.manual_seed(2025)
+        self.words = [torch.randint(1, o.vocab_size, (length,)) for length in self.lengths]
+        self.length, self.label = torch.tensor(self.lengths), torch.tensor(labels)
+
+    def batches(self, _, rank):
+        for batch in itertools.cycle(recipe.batches_of(self.flags, rank, self.strategy, self.lengths)):
+            token = torch.nn.utils.rnn.pad_sequence([self.words[text] for text in batch], batch_first=True)
+            yield (token, torch.arange(token.shape[1]) < self.length[batch, None]), self.label[batch]
+
+
+# --- a rank ---------------------------------------------------------------------------------------------------------------
+
+
+class Rank:
+    def __init__(self, o, rank, meet):
+        self.o, self.rank, self.sets = o, rank, {}
+        torch.set_num_threads(1)
+        patience = datetime.timedelta(seconds=PATIENCE_S)
+        torch.distributed.init_process_group("gloo", f"file://{meet}", patience, PROCESSES, rank)
+        fewer = {n: torch.distributed.new_group(list(range(n)), patience) for n in WORLDS[:-1]}
+        self.groups = {**fewer, PROCESSES: torch.distributed.group.WORLD}
+
+    def about(self):
+        fused = adamw(torch.nn.Linear(1, 1), 1e-3).defaults.get("fused")
+        attention = "scaled_dot_product_attention" if hasattr(F, "scaled_dot_product_attention") else "written out"
+        return f"AdamW {'fused' if fused else 'not fused'}, attention {attention}"
+
+    def set_for(self, case):
+        name = case.name if case.settings else "samples"
+        if name not in self.sets:
+            self.sets[name] = Texts(self.o, case) if case.settings else Samples(self.o)
+        return self.sets[name].batches(case, self.rank)
+
+    def step(self, case, batches, model, optimizer):
+        group = self.groups[case.ranks]
+        if case.lab == "01_straggler" and self.rank == 0:
+            time.sleep(case.sleep_s)  # <- the straggler
+        inputs, labels = next(batches)
+        optimizer.zero_grad(set_to_none=True)
+        loss = F.cross_entropy(model(*inputs), labels)
+        loss.backward()
+        if case.lab == "02_rank0_host":  # <- all wait for rank 0
+            if self.rank == 0:
+                time.sleep(case.sleep_s)
+            torch.distributed.barrier(group)
+        if case.lab == "03_comm_bound":  # <- one more message, its buffer made anew
+            torch.distributed.all_reduce(torch.ones(EXTRA), group=group)
+        optimizer.step()
+        return loss
+
+    def window(self, case):
+        """Parameters, mean seconds of a step, last loss, and what must be equal on all ranks."""
+        torch.manual_seed(1234 + self.rank)  # DDP takes rank 0's weights
+        torch.set_flush_denormal(True)  # as our ranks have it, and a core each where there are enough
+        os.sched_setaffinity(0, {CORES[self.rank]} if case.ranks <= len(CORES) else CORES)
+        trains, rate = (Transformer, 2e-3) if case.settings else (MLP, 1e-3)
+        model = torch.nn.parallel.DistributedDataParallel(
+            trains(self.o), process_group=self.groups[case.ranks], gradient_as_bucket_view=True
+        )
+        optimizer = adamw(model, rate)
+        batches = self.set_for(case)
+        seconds, faults = [], []
+        torch.distributed.barrier(self.groups[case.ranks])
+        for _ in range(self.o.steps):
+            faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+            began = time.perf_counter()
+            loss = self.step(case, batches, model, optimizer)
+            seconds.append(time.perf_counter() - began)
+        faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+        skip = self.o.skip_first_steps
+        bits = [p.detach().view(torch.int32).sum(dtype=torch.int64).item() for p in model.parameters()]
+        return types.SimpleNamespace(
+            parameters=sum(p.numel() for p in model.parameters()), bits=bits, loss=loss.item(),
+            seconds=sum(seconds[skip:]) / len(seconds[skip:]), faults=(faults[-1] - faults[skip]) / len(seconds[skip:]),
+        )  # fmt: skip
+
+
+def die_with_parent(parent):
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def work(o, rank, meet, pipe, parent):
+    """A process's life: it says that it is there, then does what comes through the pipe."""
+    die_with_parent(parent)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)  # standard output is for answers
+    try:
+        me = Rank(o, rank, meet)
+        pipe.send(me.about())
+        while True:
+            pipe.send(me.window(pipe.recv()))
+    except Exception as error:  # whatever it is, who asked must hear of it
+        pipe.send(ValueError(str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__))
+    finally:
+        os._exit(1)  # without gloo's goodbye, in which PyTorch 1.13 may hang
+
+
+# --- the process that was started -----------------------------------------------------------------------------------------
+
+
+class Workers:
+    def __init__(self, o, meet):
+        fork = multiprocessing.get_context("fork")  # PyTorch is imported once
+        self.pipes, self.processes = [], []
+        for rank in range(PROCESSES):
+            mine, its = fork.Pipe()
+            process = fork.Process(target=work, args=(o, rank, meet, its, os.getpid()), daemon=True)
+            process.start()
+            its.close()
+            self.pipes.append(mine)
+            self.processes.append(process)
+
+    def signal(self, count, number):
+        for process in self.processes[:count]:
+            os.kill(process.pid, number)  # one that died is a zombie, and lets it pass
+
+    def cause_of(self, error):
+        """Who loses its peer may say so before it is known that the peer died."""
+        until = time.monotonic() + DYING_S
+        while time.monotonic() < until:
+            for rank, process in enumerate(self.processes):
+                if process.exitcode is not None and process.exitcode < 0:  # by a signal
+                    return ValueError(f"rank {rank} died")
+            time.sleep(0.01)
+        return error
+
+    def hear(self, count):
+        """What the first `count` of them, which go on until they said it, have to say."""
+        said, deadline = {}, time.monotonic() + PATIENCE_S
+        while len(said) < count:
+            silent = [self.pipes[rank] for rank in range(count) if rank not in said]
+            ready = multiprocessing.connection.wait(silent, max(0, deadline - time.monotonic()))
+            if not ready:
+                raise ValueError(f"no word from rank {self.pipes.index(silent[0])} within {PATIENCE_S} s")
+            for pipe in ready:
+                rank = self.pipes.index(pipe)
+                try:
+                    said[rank] = pipe.recv()
+                except (EOFError, OSError):
+                    raise ValueError(f"rank {rank} died") from None
+                if isinstance(said[rank], ValueError):
+                    raise self.cause_of(said[rank])
+        self.signal(count, signal.SIGSTOP)
+        return [said[rank] for rank in range(count)]
+
+    def window(self, case):
+        self.signal(case.ranks, signal.SIGCONT)
+        for rank, pipe in enumerate(self.pipes[: case.ranks]):
+            try:
+                pipe.send(case)
+            except OSError:
+                raise ValueError(f"rank {rank} died") from None
+        results = self.hear(case.ranks)
+        if any(result.bits != results[0].bits for result in results):
+            raise ValueError("ranks have different parameters")
+        if not all(math.isfinite(result.loss) for result in results):
+            raise ValueError("the loss is no number")
+        return results
+
+    def end(self):
+        for process in self.processes:
+            process.kill()
+
+
+def answer(o, cases, workers, question):
+    if question not in cases:
+        raise ValueError(f"'{question}' is no question")
+    results = workers.window(cases[question])
+    if o.tell:
+        each = ", ".join(f"{r.seconds * 1e3:.3f} ms, {r.faults:.1f} page faults, loss {r.loss:.3f}" for r in results)
+        print(f"{question}: {each}", file=sys.stderr, flush=True)
+    print(f"{question},{results[0].parameters},{max(r.seconds for r in results) * 1e3:.6f}", flush=True)
+
+
+def main():
+    o = read_options()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends it, and so all ranks, without a word
+    status, workers, cases = 0, None, read_cases(o.blog)
+    try:
+        with tempfile.TemporaryDirectory() as folder:  # of no use any more when all have met
+            workers = Workers(o, f"{folder}/meet")
+            about = workers.hear(PROCESSES)[0]
+        print(f"ready PyTorch {torch.__version__}, gloo, {PROCESSES} processes, {about}", flush=True)
+        for line in sys.stdin:
+            answer(o, cases, workers, line.strip())
+    except (OSError, ValueError) as error:
+        print(f"absent {error}", flush=True)
+        status = 1
+    finally:
+        if workers:
+            workers.end()
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

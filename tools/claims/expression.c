@@ -1,0 +1,185 @@
+#include "expression.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where reading is. */
+struct reader {
+    const char *at; /* the rest of the expression */
+    struct reading *reading;
+};
+
+double table_setting(const struct csv_table *table, const char *flag)
+{
+    char *command = csv_comment(table, "command", 0);
+    const char *found = command ? strstr(command, flag) : NULL;
+    double value = found ? strtod(found + strlen(flag), NULL) : NAN;
+    free(command);
+    return value;
+}
+
+static double give_up(struct reader *r, enum trouble trouble, const char *what, const char *which)
+{
+    struct reading *reading = r->reading;
+    if (trouble > reading->trouble) {
+        reading->trouble = trouble;
+        snprintf(reading->why, sizeof reading->why, "%.60s %.90s", what, which);
+    }
+    return NAN;
+}
+
+static bool take(struct reader *r, char sign)
+{
+    r->at += strspn(r->at, " ");
+    bool is_next = *r->at == sign;
+    r->at += is_next;
+    return is_next;
+}
+
+/* The field; NULL, or blank, after giving up. */
+static const char *read_cell(struct reader *r)
+{
+    const struct csv_table *table = r->reading->table;
+    char words[2][EXPRESSION_TEXT], *column;
+    int count = 0, row = r->reading->row;
+    do {
+        size_t length = strspn(r->at, "abcdefghijklmnopqrstuvwxyz0123456789_");
+        column = words[count++];
+        snprintf(column, EXPRESSION_TEXT, "%.*s", (int)length, r->at);
+        r->at += length;
+    } while (count < 2 && take(r, '.'));
+    if (csv_column(table, column) < 0) {
+        give_up(r, MALFORMED, "summary.csv has no column", *column ? column : r->at);
+        return NULL;
+    }
+    if (count == 2)
+        row = csv_find(table, "case", words[0]);
+    const char *field = csv_field(table, row, column);
+    if (!field)
+        give_up(r, CASE_NOT_RUN, "case not run:", words[0]);
+    else if (!*field)
+        give_up(r, BLANK_CELL, "blank:", column);
+    return field;
+}
+
+/* `sleep_ms`: the number behind --sleep-ms. */
+static double read_setting(struct reader *r)
+{
+    char flag[EXPRESSION_TEXT] = " --";
+    size_t length = strspn(r->at, "abcdefghijklmnopqrstuvwxyz_");
+    snprintf(flag + 3, sizeof flag - 3, "%.*s ", (int)length, r->at);
+    r->at += length;
+    for (char *c = flag; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    double value = table_setting(r->reading->table, flag);
+    return isnan(value) ? give_up(r, MALFORMED, "the command of summary.csv has no", flag) : value;
+}
+
+static double read_sum(struct reader *r);
+
+static double read_factor(struct reader *r)
+{
+    if (take(r, '-'))
+        return -read_factor(r);
+    if (take(r, '(')) {
+        double value = read_sum(r);
+        return take(r, ')') ? value : give_up(r, MALFORMED, "no ) before", *r->at ? r->at : "the end");
+    }
+    char *end = NULL;
+    if (*r->at >= '0' && *r->at <= '9') {
+        double value = strtod(r->at, &end);
+        r->at = end;
+        return value;
+    }
+    static const char setting[] = "setting.";
+    if (strncmp(r->at, setting, sizeof setting - 1) == 0) {
+        r->at += sizeof setting - 1;
+        return read_setting(r);
+    }
+    const char *field = read_cell(r);
+    double value = field ? strtod(field, &end) : NAN;
+    bool is_number = field && end != field && *end == '\0';
+    return is_number ? value : NAN; /* no relation holds for NaN */
+}
+
+static double read_product(struct reader *r)
+{
+    double value = read_factor(r);
+    for (;;) {
+        if (take(r, '*'))
+            value *= read_factor(r);
+        else if (take(r, '/'))
+            value /= read_factor(r);
+        else
+            return value;
+    }
+}
+
+static double read_sum(struct reader *r)
+{
+    double value = read_product(r);
+    for (;;) {
+        if (take(r, '+'))
+            value += read_product(r);
+        else if (take(r, '-'))
+            value -= read_product(r);
+        else
+            return value;
+    }
+}
+
+static void expect_end(struct reader *r)
+{
+    if (*r->at)
+        give_up(r, MALFORMED, "cannot go on at", r->at);
+}
+
+/* Its value, also as text. */
+static double read_expression(struct reading *reading, const char *text, char *shown)
+{
+    struct reader r = { .at = text, .reading = reading };
+    double value = read_sum(&r);
+    expect_end(&r);
+    snprintf(shown, EXPRESSION_TEXT, "%.6g", value);
+    return value;
+}
+
+static bool is_same(struct reading *reading, const char *cell, const char *text, struct sides *shown)
+{
+    struct reader r = { .at = cell, .reading = reading };
+    const char *field = read_cell(&r);
+    expect_end(&r);
+    snprintf(shown->quantity, EXPRESSION_TEXT, "'%s'", field ? field : "");
+    snprintf(shown->value, EXPRESSION_TEXT, "'%s'", text);
+    return field && strcmp(field, text) == 0;
+}
+
+/* Whether `v` lies within the measured interval of the row's milliseconds over the baseline; false without interval. */
+static bool is_within_interval(const struct reading *reading, double v)
+{
+    const struct csv_table *table = reading->table;
+    double base = csv_value(table, 0, "slowest_step_ms");
+    double low = (csv_value(table, reading->row, "vs_baseline_low") - 1) * base;
+    double high = (csv_value(table, reading->row, "vs_baseline_high") - 1) * base;
+    return low <= v && v <= high;
+}
+
+bool expression_holds(struct reading *reading, const char *quantity, enum relation relation, const char *value,
+                      double tolerance, struct sides *shown)
+{
+    if (relation == SAME)
+        return is_same(reading, quantity, value, shown);
+    double q = read_expression(reading, quantity, shown->quantity);
+    double v = read_expression(reading, value, shown->value);
+    double miss = fabs(q - v);
+    bool holds[SAME];
+    holds[EQUAL] = miss <= tolerance;
+    holds[NEAR] = miss <= tolerance * fabs(v);
+    holds[EXTRA] = holds[NEAR] || is_within_interval(reading, v);
+    holds[LESS] = q < v;
+    holds[AT_MOST] = q <= v;
+    holds[MORE] = q > v;
+    holds[AT_LEAST] = q >= v;
+    return holds[relation];
+}
