@@ -1,7 +1,7 @@
 /* What stands beside a simulated rank, on a machine of round numbers (model/round_numbers.xml) and on its clock, so that
  * every duration is exact: an all-reduce of COUNT floats among four ranks takes 12 ms, one of n among two 2 + n / 98174.
  *
- * usage: test_companions PLATFORM sums|helper|deadlock|silence|wrong: starts its own ranks */
+ * usage: test_side_processes PLATFORM sums|helper|deadlock|silence|wrong: starts its own ranks */
 #include "base/die.h"
 #include "base/memory.h"
 #include "collective/collective.h"
@@ -182,11 +182,11 @@ static void a_helper_shares_the_core(void)
 static int start(char *const *argv)
 {
     struct platform platform;
-    const char *lacks = platform_lacks("test_companions");
+    const char *lacks = platform_lacks("test_side_processes");
     if (lacks)
         die(STATUS_CANNOT, "%s", lacks);
     platform_open(&platform, argv[1], RANKS);
-    char *program = platform_program(&platform, "test_companions");
+    char *program = platform_program(&platform, "test_side_processes");
     int status = launch_ranks(&(struct launch){ .ranks = RANKS,
                                                 .cores = RANKS,
                                                 .allowed = 20,

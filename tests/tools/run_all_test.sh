@@ -63,7 +63,7 @@ make_project()
 {
     local lab
     rm -rf "$folder"
-    mkdir -p "$project"/{labs,plots,tools,expected,platforms} "$elsewhere" "$folder/bin" "$folder/without"
+    mkdir -p "$project"/{labs,plots,tools,expected,platforms,tests/faults} "$elsewhere" "$folder/bin" "$folder/without"
     ln -s /usr/bin/* "$folder/without/"
     rm -f "$folder/without/smpirun"
     cp "$source/run_all.sh" "$project/"
