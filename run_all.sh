@@ -268,15 +268,34 @@ take_results() # CALLER'S FOLDER
 
 # --- build and test ------------------------------------------------------------------------------------------------
 
+# Tests take as long to build as everything else, so they are built for --test only.
 # shellcheck disable=SC2317 # called through `quietly`
-compile()
+configure()
 {
+    local tests=()
+    if is_given --test || breaks_things; then
+        tests=(-DLOCKSTEP_TESTS=ON)
+    elif [[ ! -e build/CMakeCache.txt ]]; then
+        tests=(-DLOCKSTEP_TESTS=OFF)
+    fi
     cmake -S . -B build -DCMAKE_BUILD_TYPE=Release "-DLOCKSTEP_CUDA=${LOCKSTEP_CUDA:-AUTO}" \
-        "-DLOCKSTEP_WERROR=${LOCKSTEP_WERROR:-OFF}" &&
-        cmake --build build --parallel "$(nproc)"
+        "-DLOCKSTEP_WERROR=${LOCKSTEP_WERROR:-OFF}" "${tests[@]}"
 }
 
-build()
+# shellcheck disable=SC2317 # called through `quietly`
+compile() # TARGET...
+{
+    cmake --build build --parallel "$(nproc)" --target "$@"
+}
+
+build() # LABEL TARGET...
+{
+    local label=$1
+    shift
+    quietly "$label" build/build.log compile "$@" || die 1 "the build failed"
+}
+
+prepare_build()
 {
     local home
     home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' build/CMakeCache.txt 2>/dev/null)
@@ -285,7 +304,21 @@ build()
         mkdir build
     fi
     : >build/build.log
-    quietly "Building" build/build.log compile || die 1 "the build failed"
+    quietly "Looking at this system" build/build.log configure || die 1 "the build failed"
+}
+
+# Builds what was asked for. The labs' way begins with a picture, drawn before the rest is built.
+build_all()
+{
+    prepare_build
+    if is_given --test || breaks_things; then
+        build "Building with tests" all
+    elif is_given --bench; then
+        build "Building" programs benchmarks
+    else
+        ! wants_first_picture || show_first_picture
+        build "Building" programs
+    fi
 }
 
 wants_gpus() # if there are some
@@ -334,18 +367,23 @@ is_crowded() # ranks have no core each, so that labs that decide run twice
         command -v smpirun >/dev/null
 }
 
-look_first() # a picture before the long run: one round of the straggler, beside the baseline
+wants_first_picture()
 {
-    [[ -e labs/01_straggler.c ]] && ! is_given --quick || return 0
-    heading "A first look"
-    attended lab 01_straggler --cases skew_ws4 --rounds 1 --quick --out "$results/first-look"
-    local status=$?
-    ((status == 0 || status == 77)) || problem "first look" "the first look ended with status $status" "$(last_complaint)"
-    local card
-    while read -r card; do # the labs take them over while they are fresh
-        mkdir -p "$results/$(dirname "$card")"
-        cp -p "$results/first-look/$card" "$results/$card"
-    done < <(cd "$results/first-look" 2>/dev/null && find . -name machine.csv)
+    [[ -e labs/01_straggler.c && -e platforms/blog.xml ]] && command -v smpirun >/dev/null && ! is_given --scale && ! is_given --report &&
+        ! is_given --only && ! is_given --platform
+}
+
+# One slow rank beside its baseline and its fix, on a modelled machine, where a step costs what a file says and is computed at once.
+show_first_picture()
+{
+    build "Building the first lab" first_picture
+    [[ -e build/lib/model/01_straggler.so ]] || return 0 # a SimGrid that does not fit
+    heading "A first picture: lab 01 on a modelled machine"
+    : >"$results/.complaints"
+    LOCKSTEP_COMPLAINTS=$results/.complaints attended build/bin/01_straggler --platform blog --cases skew_ws4 --rounds 1 \
+        --out "$results/first-picture" </dev/null ||
+        problem "first picture" "the first picture could not be made" "$(last_complaint)"
+    printf '\nThe rest is built now; then every lab runs on this machine.\n'
 }
 
 chart() # NAME FOLDER: what plots/NAME.gp draws of the tables there
@@ -414,6 +452,8 @@ run_labs()
             finished+=("$name")
             simulate_blog "$name" "${options[@]}"
             draw "$name" "$began"
+            write_report
+            printf 'So far: %s, for a browser\n' "$results/index.html"
             ;;
         77)
             printf '%s: skipped, for the reason above\n' "$name"
@@ -543,7 +583,7 @@ compare() # writes closing.csv and claims.csv, of all labs that can be judged; f
     rm -f "$results/closing.csv" "$results/claims.csv"
     compgen -G "$results/[0-9][0-9]_*/summary.csv" || compgen -G "$results/platforms/dedicated-cores/[0-9][0-9]_*/summary.csv" ||
         return 0 # nothing to judge
-    build/bin/claims --results "$results" --expected expected --tables
+    attended build/bin/claims --results "$results" --expected expected --tables
     (($? < 2)) # 1: a claim does not hold, which the tables tell
 }
 
@@ -615,7 +655,7 @@ main()
     trap 'stop 129' HUP
     if ! is_given --report || [[ ! -x build/bin/report ]]; then
         set_up
-        build
+        build_all
     fi
     find_gpus
     ! is_given --test || run_tests
@@ -631,7 +671,6 @@ main()
         draw_again
         write_report
     else
-        look_first
         run_labs
         judge
         keep_notes
