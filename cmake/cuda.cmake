@@ -1,8 +1,8 @@
-# What LOCKSTEP_CUDA asks for: sets LOCKSTEP_GPU_KITS, the kits there are ("toolkit", "stand_in"), and defines
+# cuda: GPU support as LOCKSTEP_CUDA requests. Sets LOCKSTEP_GPU_KITS to the available kits ("toolkit", "stand_in") and defines
 #
-#     add_gpu_program(TARGET NAME SOURCE BACKEND FOLDER)   build/FOLDER/NAME of sources and a backend
+#     add_gpu_program(TARGET NAME SOURCE BACKEND FOLDER)   build/FOLDER/NAME from sources and a backend
 #
-# Architectures: code for Hopper, and an intermediate form from Ampere on, which the driver compiles for any other GPU.
+# Architectures: machine code for Hopper, and PTX for Ampere, which the driver compiles for other GPUs from Ampere on.
 
 set(LOCKSTEP_GPU_KITS "")
 include(CheckLanguage)
@@ -11,7 +11,7 @@ include(CheckLanguage)
 
 set(LOCKSTEP_CUDA_HOME /usr/local/cuda CACHE PATH "Where the CUDA Toolkit and NCCL lie, if they are not found otherwise")
 
-# check_language() keeps for ever that there was none.
+# check_language() caches a negative result forever; clear the result first.
 macro(look_again_for LANGUAGE)
   if(NOT CMAKE_${LANGUAGE}_COMPILER)
     unset(CMAKE_${LANGUAGE}_COMPILER CACHE)
@@ -64,7 +64,7 @@ elseif(NOT LOCKSTEP_CUDA STREQUAL "OFF")
   endif()
 endif()
 
-if(NOT toolkit IN_LIST LOCKSTEP_GPU_KITS) # programs of an earlier build would still be found
+if(NOT toolkit IN_LIST LOCKSTEP_GPU_KITS) # remove programs of an earlier build
   file(REMOVE_RECURSE ${CMAKE_BINARY_DIR}/lib/nccl ${CMAKE_BINARY_DIR}/lib/cuda)
 endif()
 
@@ -97,7 +97,7 @@ endif()
 
 add_library(kit_stand_in INTERFACE)
 if(stand_in IN_LIST LOCKSTEP_GPU_KITS)
-  add_subdirectory(tests/gpu/stand_in) # cuda_stand_in: the library, with its include directory
+  add_subdirectory(tests/gpu/stand_in) # defines the library cuda_stand_in
   target_link_libraries(kit_stand_in INTERFACE cuda_stand_in)
 endif()
 

@@ -1,10 +1,10 @@
-# Whether ranks can be simulated: sets LOCKSTEP_SIMULATED, the backends that SMPI runs ("sim model", or nothing), and defines the
-# libraries `simgrid`, and `smpi`, with which a file is compiled as smpicc would.
+# simgrid: looks for SimGrid. Sets LOCKSTEP_SIMULATED to the backends that SMPI runs ("sim model", or empty), and defines the
+# libraries `simgrid` and `smpi`. A file linked to `smpi` is compiled as smpicc would do.
 set(LOCKSTEP_SIMULATED "")
 find_program(SMPIRUN smpirun)
 find_path(SMPI_INCLUDE_DIR smpi/smpi_helpers.h)
 find_library(SIMGRID_LIBRARY simgrid)
-if(SMPI_INCLUDE_DIR AND SIMGRID_LIBRARY) # what side processes and clocks need, and other versions may lack
+if(SMPI_INCLUDE_DIR AND SIMGRID_LIBRARY) # functions for side processes and clocks, which other versions may lack
   include(CheckSourceCompiles)
   set(CMAKE_REQUIRED_INCLUDES ${SMPI_INCLUDE_DIR} ${SMPI_INCLUDE_DIR}/smpi)
   set(CMAKE_REQUIRED_LIBRARIES ${SIMGRID_LIBRARY})
@@ -26,7 +26,7 @@ if(SMPI_INCLUDE_DIR AND SIMGRID_LIBRARY) # what side processes and clocks need, 
         smpi_shared_free(smpi_shared_malloc(1, __FILE__, __LINE__));
         return sg_cfg_get_boolean(sg_host_get_name(sg_host_self()));
     }" SIMGRID_FITS)
-  include(CheckSymbolExists) # what versions have different ways for (common/world/property_sim.c)
+  include(CheckSymbolExists) # functions that differ between versions (common/world/property_sim.c)
   check_symbol_exists(sg_host_get_property_names simgrid/host.h SIMGRID_LISTS_NAMES)
   check_symbol_exists(sg_zone_get_childs simgrid/zone.h SIMGRID_LISTS_ZONES)
   unset(CMAKE_REQUIRED_INCLUDES)

@@ -1,16 +1,16 @@
 /* 01_straggler: one rank is late. What does it cost everybody, and what helps?
  *
- * Data-parallel ranks meet in the all-reduce of every step, so the slowest sets the pace:
+ * Data-parallel ranks meet in the all-reduce of every step, so the slowest rank sets the pace:
  *
  *     step = max over ranks of (data + local) + transfer
  *
- * Four pathologies make one rank late in every step, three fixes are tried on each. A fifth spares steps, the fewer the
- * more ranks there are:
+ * Four pathologies make one rank late in every step; up to three fixes are tried on each. The fifth, chance, delays each rank
+ * with a small probability, so with more ranks fewer steps stay on time:
  *
  *                       nothing    prefetch    smaller share    every k steps
  *     sleeps (skew)     skew_ws4   …_prefetch  …_share          …_every_k
  *     busy on the host  busy       …           …                …
- *     roaming           roaming    …           (nobody's)       …
+ *     roaming           roaming    …           (no one rank)    …
  *     slow core         slow_core  …           …                …
  *     each by chance    chance     (not tried)
  *
@@ -18,8 +18,9 @@
  *
  *     build/bin/01_straggler --ranks 4 --sleep-ms 40
  *
- * Look at: `wait` (it sits on the ranks that are *not* late), `blamed` (who arrived last and made the others wait), and
- * formula against measured. skew_ws4 is the published case. */
+ * Look at: `wait` (on the ranks that are *not* late), `blamed` (the rank that arrived last and made the others wait), and formula
+ * against measured. skew_ws4 is the published case.
+ * Expect, with a core per rank: the stall lengthens every rank's step; prefetch hides a sleep behind the step, but no work. */
 #include "frame/lab.h"
 #include "frame/train.h"
 
@@ -29,15 +30,15 @@
 struct options {
     struct run run;
     int slow_rank;
-    double sleep_ms; /* the stall before each fetch, asleep or busy */
-    int slow_factor; /* the slow core does its passes so many times */
+    double sleep_ms; /* stall before each fetch, asleep or busy */
+    int slow_factor; /* the slow core runs its passes this many times */
     int every;       /* the k of the fix */
-    double chance;   /* of each rank in each step, where it is hit by chance */
+    double chance;   /* probability of a stall per rank and step (case chance) */
     /* Set by the variants: */
     enum stall_kind stall;
     bool roams;   /* the stall hits a random rank each step */
-    bool chances; /* … or, each by its own chance, several or none */
-    int passes;   /* of the slow rank's forward and backward */
+    bool chances; /* … or it hits each rank by chance: several or none */
+    int passes;   /* how often the slow rank runs forward and backward */
     int ahead;    /* batches fetched early */
     bool shares;  /* the slow rank gets fewer samples of the same global batch */
 };
@@ -101,59 +102,59 @@ static double stall_seconds(const struct options *o, const struct card *card)
     return o->stall == STALL_SLEEP ? card_sleep(card, seconds) : seconds;
 }
 
-/* What a rank's step costs besides its samples, and per sample: the share is dealt and the step predicted from it. */
-struct pace {
-    double fetch, stall, fixed, per_sample, update; /* the update is part of what is fixed */
+/* Cost of a rank's step apart from its samples, and per sample. Shares and prediction are computed from it. */
+struct rank_cost {
+    double fetch, stall, fixed, per_sample, update; /* `fixed` includes the update */
 };
 
-static struct pace pace_of(const struct options *o, const struct card *card, int rank)
+static struct rank_cost rank_cost_of(const struct options *o, const struct card *card, int rank)
 {
     struct local_cost cost = card_local(card, o->run.ranks);
     int passes = rank == o->slow_rank ? o->passes : 1;
     bool is_late = rank == o->slow_rank && !o->roams;
-    return (struct pace){ .fetch = cost_at(&cost.fetch, work_samples(o->run.batch_size)),
-                          .stall = is_late ? stall_seconds(o, card) : 0,
-                          .fixed = passes * cost.passes.term[COST_FIXED] + cost.update,
-                          .per_sample = passes * cost.passes.term[COST_PER_SAMPLE],
-                          .update = cost.update };
+    return (struct rank_cost){ .fetch = cost_at(&cost.fetch, work_samples(o->run.batch_size)),
+                               .stall = is_late ? stall_seconds(o, card) : 0,
+                               .fixed = passes * cost.passes.term[COST_FIXED] + cost.update,
+                               .per_sample = passes * cost.passes.term[COST_PER_SAMPLE],
+                               .update = cost.update };
 }
 
-/* Deals the global batch out: evenly, or by the speeds on the card so that all ranks end together. */
+/* Deal out the global batch: evenly, or by the speeds on the card so that all ranks end together. */
 static void deal(const struct options *o, const struct card *card, int *samples)
 {
     int ranks = o->run.ranks;
     double fixed[RANKS_MOST], per_sample[RANKS_MOST];
     for (int rank = 0; rank < ranks; rank++) {
-        struct pace pace = pace_of(o, card, rank);
+        struct rank_cost rank_cost = rank_cost_of(o, card, rank);
         double times = card_rank_slowdown(card, rank);
-        fixed[rank] = pace.stall * (o->stall == STALL_BUSY ? times : 1) + times * (pace.fetch + pace.fixed);
-        per_sample[rank] = times * pace.per_sample;
+        fixed[rank] =
+            rank_cost.stall * (o->stall == STALL_BUSY ? times : 1) + times * (rank_cost.fetch + rank_cost.fixed);
+        per_sample[rank] = times * rank_cost.per_sample;
         samples[rank] = o->run.batch_size;
     }
-    int grain = o->run.batch_size % 4 ? 1 : 4; /* matrix kernels work in fours: odd batches cost more a sample */
+    int grain = o->run.batch_size % 4 ? 1 : 4; /* matrix kernels work in fours; other sizes cost more per sample */
     if (o->shares)
         predict_shares(fixed, per_sample, ranks, ranks * o->run.batch_size, grain, samples);
 }
 
-/* What a rank has to do per step. Fetched ahead, copying and a busy stall move onto the helper but stay on this core,
- * unless the helper has one of its own; a sleep runs beside the step and shows only as far as it is longer:
- * max(stall, local + transfer), not their sum. What is left of the helper's work after the passes, of which it takes equal
- * turns, fills a transfer that leaves the core free. */
+/* Work of a rank per step. With prefetch, copying and a busy stall move to the async helper, which shares this core unless it has
+ * its own. A sleep then runs beside the step and shows only where it is longer: max(stall, local + transfer), not their sum. The
+ * helper and the passes take equal turns on the core. Helper work left after them fills a transfer that leaves the core free. */
 static struct load load_of(const struct options *o, const struct card *card, int rank, int samples, double transfer)
 {
-    struct pace pace = pace_of(o, card, rank);
-    double averaging = 2 * mlp_gradient_bytes(&o->run) / card->copy_bandwidth; /* of parameters, each k steps */
-    double local = pace.fixed + pace.per_sample * samples;
+    struct rank_cost rank_cost = rank_cost_of(o, card, rank);
+    double averaging = 2 * mlp_gradient_bytes(&o->run) / card->copy_bandwidth; /* of parameters, every k steps */
+    double local = rank_cost.fixed + rank_cost.per_sample * samples;
     local += o->run.sync_every > 1 ? averaging / o->run.sync_every : 0;
-    double all = pace.fetch + pace.stall, on_core = pace.fetch;
+    double all = rank_cost.fetch + rank_cost.stall, on_core = rank_cost.fetch;
     if (o->stall == STALL_BUSY && !card_is_fed_by_memory(card))
         on_core = all;
     if (o->ahead && card_helper(card) == HELPER_ON_ITS_OWN)
         on_core = 0;
     struct load load = { .data = all, .local = local, .cpu = local + on_core, .laps = o->run.sync_every };
-    load.after = o->run.sync_every > 1 ? 0 : pace.update;
+    load.after = o->run.sync_every > 1 ? 0 : rank_cost.update;
     if (o->ahead) {
-        double left = fmax(0, on_core - (local - pace.update));
+        double left = fmax(0, on_core - (local - rank_cost.update));
         load.local = local + on_core - (1 - card->transfer_core) * fmin(left, transfer);
         load.data =
             on_core < all ? fmax(0, all - load.local * card_contention_slowdown(card, o->run.ranks) - transfer) : 0;
@@ -161,20 +162,20 @@ static struct load load_of(const struct options *o, const struct card *card, int
     return load;
 }
 
-/* By how much the rank that a roaming stall hits is later. Fetched ahead, by its excess over the rest of the step; and
- * while one rank waits for that, the others' next fetch is already under way, so that a stall on another rank has the
- * less to show. The two states, excess shown or not, end with probability 1 - 1/n and 1. */
+/* Seconds by which a roaming stall delays the rank that it hits. With prefetch, only its excess over the rest of the step shows.
+ * While one rank waits, the other ranks' next fetches already run, so the next stall is hidden if it hits another rank. A step
+ * with visible excess is followed by one without with probability 1 - 1/n; the reverse is certain. */
 static double roaming_excess(const struct options *o, const struct card *card, const struct load *load, double transfer)
 {
     double stall = o->roams ? stall_seconds(o, card) : 0;
     if (!o->ahead)
         return stall;
-    double fetch = pace_of(o, card, 0).fetch;
+    double fetch = rank_cost_of(o, card, 0).fetch;
     double beside = load->local * card_contention_slowdown(card, o->run.ranks) + transfer;
     return fmax(0, stall + fetch - beside) / (2 - 1.0 / o->run.ranks);
 }
 
-/* The formula at the top, term by term, for any mixture of pathology and fix. */
+/* Predict by the formula at the top, term by term, for any pathology and fix. */
 static struct prediction predict(const struct options *o, const struct card *card)
 {
     int ranks = o->run.ranks, k = o->run.sync_every, samples[RANKS_MOST] = { 0 };
@@ -183,15 +184,15 @@ static struct prediction predict(const struct options *o, const struct card *car
     deal(o, card, samples);
     for (int rank = 0; rank < ranks; rank++)
         loads[rank] = load_of(o, card, rank, samples[rank], transfer);
-    double jitter = card_jitter(card, ranks, pace_of(o, card, 0).fetch + loads[0].local) / sqrt(k);
+    double jitter = card_jitter(card, ranks, rank_cost_of(o, card, 0).fetch + loads[0].local) / sqrt(k);
     struct prediction spared = predict_step(card, loads, ranks, jitter, transfer / k);
-    double any = o->chances ? predict_any(o->chance, ranks) : o->roams; /* the share of steps that a stall hits */
+    double any = o->chances ? predict_any(o->chance, ranks) : o->roams; /* share of steps with a stall */
     if (o->stall == STALL_BUSY && o->ahead && card_helper(card) == HELPER_SOMEWHERE)
-        spared.data = (double)NAN; /* the formula does not know */
+        spared.data = (double)NAN; /* unknown to the formula */
     if (any == 0)
         return spared;
-    /* Of k stalls that roam, the rank hit most often has predict_fullest(k, ranks), and the others share the rest; of
-     * stalls by chance, one suffices to make the step late, and more are beside it. By symmetry the first rank has it. */
+    /* Give the first rank the most stalls, by symmetry. Of k roaming stalls, the rank hit most often has predict_fullest(k, ranks);
+     * the other ranks share the rest. Of stalls by chance, one makes the step late and any others run beside the first. */
     double roaming = roaming_excess(o, card, &loads[0], transfer);
     double all = o->chances ? ranks * o->chance / any : 1, most = o->chances ? 1 : predict_fullest(k, ranks) / k;
     for (int rank = 0; rank < ranks; rank++)
@@ -200,7 +201,7 @@ static struct prediction predict(const struct options *o, const struct card *car
     return predict_mixed(&spared, &hit, any);
 }
 
-/* Of a rank: where shares are dealt, one may get nearly all. */
+/* Most samples of a rank. By shares, one rank may get nearly the whole batch. */
 static int most_samples(const struct run *run)
 {
     for (const struct variant *v = variants; v->name; v++)
@@ -228,21 +229,21 @@ static char *event(const struct options *o)
 static const struct lab_spec spec = {
     .lab = "01_straggler",
     .question = "One rank is late. What does it cost everybody, and what helps?",
-    .workload = &subject_mlp,
+    .workload = &workload_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
     .refuse = refuse,
     .need = need,
     .predict = predict,
-    .hides = "--slow-rank",
+    .hidden_option = "--slow-rank",
     .culprit = culprit,
     .asked = "skew_ws4",
     .event = event,
-    .pictured = (const char *const[]){ "baseline", "skew_ws4", "skew_prefetch", NULL },
+    .drawn = (const char *const[]){ "baseline", "skew_ws4", "skew_prefetch", NULL },
 };
 
-/* all: whether this rank's turn has come in this step. */
+/* all: true if this rank stalls in this step. */
 static bool is_late(struct lab *lab, const struct options *o)
 {
     int rank = world_rank(lab_world(lab));
@@ -259,7 +260,7 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     int rank = world_rank(lab_world(lab)), global_batch = run_global_batch(&base.run);
     struct trainer t = trainer_open(&base.run, most_samples(&base.run));
-    float *gradients = mlp_gradients(t.model); /* and, where ranks meet, the sum of all of theirs */
+    float *gradients = mlp_gradients(t.model); /* own gradients; after the all-reduce, the sum over ranks */
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
@@ -277,20 +278,20 @@ int main(int argc, char **argv)
             int passes = rank == o.slow_rank ? o.passes : 1;
 
             lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = loader_next(t.loader, stall); /* <- the pathology: it stalls, then fetches */
+            const struct batch *batch = loader_next(t.loader, stall); /* <- the pathology: stall, then fetch */
             lab_phase(lab, SPAN_FORWARD);
-            for (int pass = 0; pass < passes; pass++) /* <- the other one: a slow core, its passes done over */
+            for (int pass = 0; pass < passes; pass++) /* <- the other one: a slow core repeats its passes */
                 mlp_forward(t.model, batch);
             lab_phase(lab, SPAN_BACKWARD);
             for (int pass = 0; pass < passes; pass++)
                 for (int layer = MLP_LAYERS; layer-- > 0;)
                     mlp_backward(t.model, batch, layer);
-            if (meets_each_step) /* <- where everybody meets */
+            if (meets_each_step) /* <- where all ranks meet */
                 collective_sum(collective, WIRE_F32, gradients, gradients, t.count);
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(t.optimizer, mlp_parameters(t.model), gradients);
             if (!meets_each_step && lab_every(lab, o.run.sync_every)) {
-                /* Local SGD: each rank trained alone; now their parameters are averaged, weighted by samples. */
+                /* Local SGD: each rank trained alone; average the parameters, weighted by samples. */
                 device_scale(gradients, mlp_parameters(t.model), (float)share.samples / (float)global_batch, t.count);
                 collective_sum(collective, WIRE_F32, gradients, mlp_parameters(t.model), t.count);
             }

@@ -1,7 +1,7 @@
 /* 02_rank0_host: rank 0 works on the host while all others wait. What does it cost, and what helps?
  *
- * Logging, checkpoints, evaluation: rank 0 does them, the others wait for it before they go on. It is the straggler's
- * physics in another place, so the formula gains a term and the record another fingerprint:
+ * Rank 0 logs, saves checkpoints and evaluates; the other ranks wait before they go on. Rank 0 is a straggler in another place, so
+ * the formula gains a term:
  *
  *     step = max over ranks of (data + local) + transfer + host
  *
@@ -16,8 +16,8 @@
  *
  *     build/bin/02_rank0_host --ranks 4 --barrier-sleep-ms 20
  *
- * Look at: `host` and `wait`, the lanes (where is the hatched part?), and what no_barrier saves. barrier_ws4 is the
- * published case. */
+ * Look at: `host` and `wait`, the lanes (where is the hatched part?), and what no_barrier saves. barrier_ws4 is the published case.
+ * Expect, with a core per rank: the host work lengthens every rank's step, with the barrier and without. */
 #include "frame/lab.h"
 #include "frame/train.h"
 
@@ -27,13 +27,13 @@
 struct options {
     struct run run;
     double host_ms; /* rank 0's work on the host */
-    int every;      /* steps between two times of it */
-    int seldom;     /* the fix: so many times less often */
+    int every;      /* steps from one host work to the next */
+    int seldom;     /* the fix: this many times less often */
     /* Set by the variants: */
     enum stall_kind work; /* asleep (a disk, a server) or busy (serialising, formatting) */
-    int period;           /* steps from one host work to the next */
+    int period;           /* steps from one host work to the next in this case */
     bool has_barrier;
-    bool is_aside; /* a helper does it beside the step */
+    bool is_aside; /* an async helper does the host work beside the step */
     bool is_spread;
 };
 
@@ -46,7 +46,7 @@ static const struct option_row rows[] = {
 };
 
 /* clang-format off */
-static void calm(struct options *o)       { o->run.sync_every = o->every * o->seldom; } /* a whole cycle, for all cases */
+static void calm(struct options *o)       { o->run.sync_every = o->every * o->seldom; } /* whole cycles, in all cases */
 static void disturb(struct options *o)    { calm(o); o->period = o->every; o->has_barrier = true; }
 static void sleeps(struct options *o)     { disturb(o); o->work = STALL_SLEEP; }
 static void works(struct options *o)      { disturb(o); o->work = STALL_BUSY; }
@@ -73,7 +73,7 @@ static const struct variant variants[] = {
 };
 /* clang-format on */
 
-/* The host work of `rank` whenever it is due, in seconds. */
+/* Seconds of host work of `rank` each time it is due. */
 static double host_seconds(const struct options *o, int rank)
 {
     if (o->work == STALL_NONE || (rank > 0 && !o->is_spread))
@@ -81,8 +81,8 @@ static double host_seconds(const struct options *o, int rank)
     return o->host_ms / 1e3 / (o->is_spread ? o->run.ranks : 1);
 }
 
-/* The formula at the top. Beside the step, host work shows as far as it is longer (asleep), or takes its time from the
- * core on which its rank computes; what is then left of it fills a transfer that leaves the core free. */
+/* Predict by the formula at the top. Beside the step, a sleep shows only where it is longer. Busy work takes time from the rank's
+ * core. Busy work left after the passes fills a transfer that leaves the core free. */
 static struct prediction predict(const struct options *o, const struct card *card)
 {
     int ranks = o->run.ranks, period = o->period;
@@ -93,7 +93,7 @@ static struct prediction predict(const struct options *o, const struct card *car
     double local = cost_at(&cost.passes, batch) + cost.update;
     struct load loads[RANKS_MOST] = { 0 };
     double barrier = o->has_barrier ? card_barrier(card, ranks) : 0;
-    double most = 0, sum = 0; /* of what is done while the others wait at the barrier, per step */
+    double most = 0, sum = 0; /* host work per step during which other ranks wait at the barrier */
     for (int rank = 0; rank < ranks; rank++) {
         double host = host_seconds(o, rank);
         host *= o->work == STALL_BUSY && o->has_barrier && !o->is_aside ? card_rank_slowdown(card, rank) : 1;
@@ -106,10 +106,10 @@ static struct prediction predict(const struct options *o, const struct card *car
             loads[rank].cpu += (host - hidden) / period;
             host = 0;
         } else if (o->is_aside) {
-            /* Until the next one is due. */
+            /* The sleep may last until the next one is due. */
             double beside = (fetch + local) * card_contention_slowdown(card, ranks) + transfer;
             host = fmax(0, host - barrier - period * beside);
-        } else if (!o->has_barrier) { /* somewhere before the next all-reduce */
+        } else if (!o->has_barrier) { /* delays the next all-reduce */
             loads[rank].host = host / period;
             loads[rank].cpu += o->work == STALL_BUSY && !card_is_fed_by_memory(card) ? host / period : 0;
             host = 0;
@@ -119,7 +119,7 @@ static struct prediction predict(const struct options *o, const struct card *car
     }
     struct prediction p = predict_step(card, loads, ranks, card_jitter(card, ranks, fetch + local), transfer);
     if (o->is_aside && o->work == STALL_BUSY && card_helper(card) == HELPER_SOMEWHERE)
-        p.data = (double)NAN; /* the formula does not know */
+        p.data = (double)NAN; /* unknown to the formula */
     p.host += sum / ranks;
     p.wait += most - sum / ranks;
     p.transfer += barrier / period;
@@ -144,7 +144,7 @@ static char *event(const struct options *o)
 static const struct lab_spec spec = {
     .lab = "02_rank0_host",
     .question = "Rank 0 works on the host while all others wait. What does it cost, and what helps?",
-    .workload = &subject_mlp,
+    .workload = &workload_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
@@ -153,7 +153,7 @@ static const struct lab_spec spec = {
     .culprit = culprit,
     .asked = "barrier_ws4",
     .event = event,
-    .pictured = (const char *const[]){ "baseline", "barrier_ws4", "sleep_helper", NULL },
+    .drawn = (const char *const[]){ "baseline", "barrier_ws4", "sleep_helper", NULL },
 };
 
 int main(int argc, char **argv)
@@ -162,7 +162,7 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, base.run.batch_size);
-    float *gradients = mlp_gradients(t.model); /* and, where ranks meet, the sum of all of theirs */
+    float *gradients = mlp_gradients(t.model); /* own gradients; after the all-reduce, the sum over ranks */
     struct aside *beside = stall_open();
 
     struct options o;
@@ -183,13 +183,13 @@ int main(int argc, char **argv)
             if (o.work != STALL_NONE && lab_every(lab, o.period)) {
                 lab_phase(lab, SPAN_HOST);
                 if (o.is_aside) {
-                    stall_end(beside); /* the one before */
+                    stall_end(beside); /* the previous one */
                     stall_begin(beside, host);
                 } else {
                     stall(host); /* <- the pathology */
                 }
                 if (o.has_barrier)
-                    collective_barrier(collective); /* <- where everybody waits for it */
+                    collective_barrier(collective); /* <- where all ranks wait for the host work */
             }
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(t.optimizer, mlp_parameters(t.model), gradients);

@@ -1,24 +1,25 @@
 /* 03_comm_bound: when is a step bound by communication, and what makes that cheaper?
  *
- * Beside its own gradients each rank sums 128 MiB more in every step, as if it trained a model of 33.5 million parameters
- * whose arithmetic somebody else did. The formula's last term is no longer small:
+ * Besides its gradients, each rank sums 128 MiB more in every step: the gradients of a model of 33.5 million parameters, without
+ * its arithmetic. The formula's last term is no longer small:
  *
  *     step = max over ranks of (data + local + host) + sum over messages of (alpha + beta x bytes)
  *
- *     comm_ws4          the buffer is mapped, filled and released in every step (host), as the post has it
+ *     comm_ws4          the buffer is mapped, filled and released in every step (host), as in the post
  *     comm_kept_ws4     … kept: the first fix costs nothing
- *     comm_buckets      … cut into buckets, each started as soon as backward has it: what travels beside work is hidden
- *     comm_no_progress  … and nobody calls the library meanwhile
- *     comm_bf16         … half the bytes on the wire, for both messages: 8 bits of mantissa, and a sum that shows it
+ *     comm_buckets      … cut into buckets, each started when backward has it: transfer beside work is hidden
+ *     comm_no_progress  … without calls to the library meanwhile
+ *     comm_bf16         … half the bytes on the wire, for both messages: 8 bits of mantissa, visible in the sum
  *     comm_every_k      … sent only every k steps, as if k gradients were added up first
  *     one_bucket        the model's own gradients, started as one bucket
- *     ddp_buckets       … as two, which is how PyTorch's DDP cuts them
+ *     ddp_buckets       … as two, as PyTorch's DDP cuts them
  *
  *     build/bin/03_comm_bound --ranks 4 --comm-mb 128
  *
- * Then, each in a table of its own, sweep.csv: all-reduces of 4 B to 256 MiB by themselves, time, algorithm and bus
- * bandwidth, beside the card's fit; exposed.csv: by how much the message lengthens a pass, in buckets of many sizes.
- * Look at: `transfer` and `host`, and at what travels in the lanes' second row. comm_ws4 is the published case. */
+ * Two tables follow. sweep.csv: time, algorithm and bus bandwidth of all-reduces of 4 B to 256 MiB alone, and the card's fit.
+ * exposed.csv: how much the message lengthens the passes, in buckets of many sizes.
+ * Look at: `transfer`, `host`, and the transfers in the lanes' second row. comm_ws4 is the published case.
+ * Expect: a kept buffer removes `host`; buckets hide transfer only if a network, not the ranks' cores, moves the bytes. */
 #include "frame/lab.h"
 #include "frame/train.h"
 
@@ -30,15 +31,15 @@ enum { MIB = 1 << 20 };
 struct options {
     struct run run;
     int comm_mb;   /* the extra message */
-    int bucket_mb; /* the most a bucket of it holds */
+    int bucket_mb; /* most of it that a bucket holds */
     int every;     /* the k of the fix */
     int sweep_mb;  /* the largest message of the sweep */
     /* Set by the variants: */
-    bool has_message; /* the extra one */
-    bool is_fresh;    /* its buffer is mapped and filled in each step */
-    bool overlaps;    /* it goes in buckets, started during backward */
-    bool progresses;  /* and the library is called after each layer */
-    int own_buckets;  /* of the model's own gradients, started during backward; 0: one sum after it */
+    bool has_message; /* the extra message */
+    bool is_fresh;    /* its buffer is mapped and filled in every step */
+    bool overlaps;    /* in buckets, started during backward */
+    bool progresses;  /* the library is called after each layer */
+    int own_buckets;  /* of the model's own gradients, started during backward; 0: one sum after backward */
     enum wire wire;
 };
 
@@ -78,7 +79,7 @@ static const struct variant variants[] = {
 };
 /* clang-format on */
 
-/* --- what goes when ---------------------------------------------------------------------------------------------- */
+/* --- messages ---------------------------------------------------------------------------------------------------- */
 
 static size_t message_floats(const struct options *o)
 {
@@ -90,13 +91,13 @@ static size_t bucket_floats(const struct options *o)
     return (size_t)o->bucket_mb * MIB / sizeof(float);
 }
 
-/* The extra message's buckets, as if backward brought it forth evenly. */
+/* Cut the extra message into buckets, as if backward computed it evenly. */
 static struct buckets cut_message(const struct options *o)
 {
     return o->overlaps ? buckets_cut(message_floats(o), bucket_floats(o), MLP_LAYERS) : (struct buckets){ 0 };
 }
 
-/* The model's own: in one bucket, or in two as DDP cuts it, the last layer alone and the other two together. */
+/* Cut the model's own gradients: one bucket, or two as in DDP, the last layer alone and the other two together. */
 static struct buckets cut_own(const struct options *o)
 {
     size_t last = mlp_layer_offset(&o->run, MLP_LAYERS - 1), end = mlp_layer_offset(&o->run, MLP_LAYERS);
@@ -119,13 +120,13 @@ static void refuse(const struct options *o)
 
 /* --- the formula ------------------------------------------------------------------------------------------------- */
 
-/* Of all that is started during backward, in passes of so many seconds, or longer where ranks share cores or memory. A
- * network that needs no core carries it meanwhile; ranks that must move it themselves begin at the end. */
+/* Exposed seconds of all sums started during backward. `passes`: seconds of forward and backward, without contention. A network
+ * that needs no core carries the sums meanwhile; ranks that must move the bytes themselves begin at the end. */
 static double exposed(const struct options *o, const struct card *card, double passes)
 {
     const struct buckets cuts[] = { cut_message(o), cut_own(o) };
     double before[COLLECTIVE_STARTED_MOST], seconds[COLLECTIVE_STARTED_MOST];
-    double left[MLP_LAYERS] = { 0 }; /* from a layer's end to that of backward */
+    double left[MLP_LAYERS] = { 0 }; /* from the end of a layer to the end of backward */
     int count = 0;
     passes *= card_contention_slowdown(card, o->run.ranks);
     for (int layer = 1; layer < MLP_LAYERS; layer++)
@@ -171,7 +172,7 @@ static struct prediction predict(const struct options *o, const struct card *car
     return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), predict_transfer(o, card, passes));
 }
 
-/* What the card is to reach; beyond, the sweep stands beside its last line. */
+/* Largest message that the card must measure. The sweep goes further, along the last line of the fit. */
 static double largest_message(const struct options *o)
 {
     return MIB * fmax(o->comm_mb, fmin(o->sweep_mb, 16));
@@ -182,8 +183,8 @@ static struct memory_estimate need(const struct options *o)
     struct memory_estimate memory = trainer_memory(&o->run, o->run.batch_size);
     double message = (double)MIB * o->comm_mb, gradients = mlp_gradient_bytes(&o->run),
            sweep = (double)o->sweep_mb * MIB;
-    double own = 2 * message + fmax(message, gradients) / 2; /* kept, fresh; and one that is half as wide */
-    memory.of[NEED_MESSAGES] += own + sweep;
+    double own = 2 * message + fmax(message, gradients) / 2; /* kept, fresh; and one of bf16 */
+    memory.of[MEMORY_MESSAGES] += own + sweep;
     return memory;
 }
 
@@ -200,7 +201,7 @@ static char *event(const struct options *o)
 static const struct lab_spec spec = {
     .lab = "03_comm_bound",
     .question = "When is a step bound by communication, and what makes that cheaper?",
-    .workload = &subject_mlp,
+    .workload = &workload_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
@@ -211,22 +212,22 @@ static const struct lab_spec spec = {
     .collectives = collectives,
     .asked = "comm_ws4",
     .event = event,
-    .pictured = (const char *const[]){ "baseline", "comm_kept_ws4", "comm_buckets", NULL },
+    .drawn = (const char *const[]){ "baseline", "comm_kept_ws4", "comm_buckets", NULL },
 };
 
 /* --- the step ---------------------------------------------------------------------------------------------------- */
 
-/* The extra message, and what bf16 needs; and the sums that are under way. */
+/* Buffers of the extra message and of bf16, and the started sums. */
 struct buffers {
     float *kept;      /* (message) */
-    float kept_value; /* of all its elements; what is no number is no message yet */
-    float *fresh;     /* (message) or NULL: the one that each step makes anew */
-    uint16_t *narrow; /* (message or gradients, whichever is more) */
+    float kept_value; /* of all its elements; INFINITY: not filled yet */
+    float *fresh;     /* (message) mapped anew in each step, or NULL */
+    uint16_t *narrow; /* (message or gradients, the larger) */
     struct started_sums started;
 };
 
-/* The kept one, to be summed. Its sum takes its place, and so it grows with each: it begins small, and again before it is no
- * number any more, which the warm-up sees and else no step in dozens. */
+/* Return the kept message, to be summed in place. Each sum multiplies its value by the ranks, so it begins small. It is refilled
+ * before it overflows: in the warm-up, and then once in dozens of steps. */
 static float *next_message(struct buffers *b, size_t count, int ranks)
 {
     const float least = 0x1p-60f, most = 0x1p60f;
@@ -238,8 +239,8 @@ static float *next_message(struct buffers *b, size_t count, int ranks)
     return b->kept;
 }
 
-/* Gives the last step's message back and fills a new one. Only now: pages that lie free for a second or two a virtual
- * machine may hand on to its host, and to get them again takes many times as long. */
+/* Release the last step's message and fill a new one. The release waits until now: a virtual machine may give pages that are free
+ * for a second or two to its host, and to get them back takes many times as long. */
 static float *renew(float *fresh, size_t count)
 {
     device_unmap(fresh, count * sizeof *fresh);
@@ -259,7 +260,7 @@ static void sum_in_place(struct collective *collective, enum wire wire, struct b
     device_widen(terms, b->narrow, count);
 }
 
-/* Starts whatever each layer makes ready. */
+/* Run backward, and start the buckets that each layer completes. */
 static void backward(struct collective *collective, const struct options *o, struct buffers *b, struct trainer *t,
                      const struct batch *batch)
 {
@@ -268,7 +269,7 @@ static void backward(struct collective *collective, const struct options *o, str
     float *gradients = mlp_gradients(t->model);
     for (int layer = MLP_LAYERS; layer-- > 0;) {
         mlp_backward(t->model, batch, layer);
-        buckets_start(&extra, layer, collective, message, message, &b->started);   /* <- the fix: it travels while */
+        buckets_start(&extra, layer, collective, message, message, &b->started);   /* <- the fix: transfer while */
         buckets_start(&own, layer, collective, gradients, gradients, &b->started); /* backward goes on */
         if (o->progresses)
             collective_progress(collective);
@@ -277,8 +278,8 @@ static void backward(struct collective *collective, const struct options *o, str
 
 /* --- buckets of many sizes --------------------------------------------------------------------------------------- */
 
-/* On rank 0: seconds of forward and backward, and until all that backward started is there, from when the last rank has
- * begun to when the last one ends. */
+/* On rank 0: seconds of forward, backward and all sums that backward started, from the last rank's begin to the last rank's
+ * end. */
 static double time_passes(struct world *world, struct collective *collective, const struct options *o,
                           struct trainer *t, struct buffers *b)
 {
@@ -304,8 +305,8 @@ static double time_passes(struct world *world, struct collective *collective, co
     return end - begin;
 }
 
-/* On rank 0: seconds by which the message in buckets lengthens the passes, be it that a network still carries it or that
- * the ranks did so meanwhile. The mean of a few, with and without it in turns. */
+/* On rank 0: seconds by which the message in buckets lengthens the passes, because it ends later or because the ranks' cores moved
+ * it. Mean of a few steps with and without the message, in turns. */
 static double measure_exposed(struct world *world, const struct options *o, struct trainer *t, struct buffers *b)
 {
     enum { WARMUPS = 1, STEPS = 2 };
@@ -322,7 +323,7 @@ static double measure_exposed(struct world *world, const struct options *o, stru
     return seconds;
 }
 
-/* Buckets of 1, 4, 16 … MiB, and of all of the message. */
+/* Write exposed.csv: buckets of 1, 4, 16 … MiB, and one of the whole message. */
 static void compare_buckets(struct lab *lab, const struct options *base, struct trainer *t, struct buffers *b)
 {
     const struct card *card = lab_card(lab);
@@ -356,7 +357,7 @@ int main(int argc, char **argv)
     int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, base.run.batch_size);
     size_t count = message_floats(&base), wider = count > t.count ? count : t.count;
-    float *gradients = mlp_gradients(t.model); /* and, where ranks meet, the sum of all of theirs */
+    float *gradients = mlp_gradients(t.model); /* own gradients; after the all-reduce, the sum over ranks */
     struct buffers b = { .kept = device_new(count, sizeof(float)),
                          .kept_value = INFINITY,
                          .narrow = device_new(wider, sizeof(uint16_t)) };
@@ -376,7 +377,7 @@ int main(int argc, char **argv)
             buckets_finish(&b.started, collective);
             if (!o.own_buckets)
                 sum_in_place(collective, o.wire, &b, gradients, t.count);
-            if (o.is_fresh) { /* <- the pathology, as published: a buffer is made anew, filled and summed */
+            if (o.is_fresh) { /* <- the published pathology: map, fill and sum a new buffer */
                 lab_phase(lab, SPAN_HOST);
                 b.fresh = renew(b.fresh, count);
                 collective_sum(collective, WIRE_F32, b.fresh, b.fresh, count);
@@ -391,7 +392,7 @@ int main(int argc, char **argv)
         b.kept_value = INFINITY; /* every block begins alike */
         lab_judge(lab, mlp_loss(t.model, 1), o.run.batch_size, mlp_parameters(t.model), t.count);
     }
-    if (base.run.ranks > 1 && base.run.cases.count == 0) { /* one rank sums nothing: no link to learn about */
+    if (base.run.ranks > 1 && base.run.cases.count == 0) { /* one rank has no link to measure */
         const int mb = base.run.quick && base.sweep_mb > 16 ? 16 : base.sweep_mb;
         if (mb > 0)
             sweep_table(lab_table(lab, "sweep.csv"), lab_world(lab), lab_card(lab), (double)MIB * mb,

@@ -1,25 +1,25 @@
 /* 04_small_work: how many samples must a rank have before another rank pays?
  *
- * A rank's step has a part that no smaller batch makes shorter, and the all-reduce does not know the batch at all:
+ * A rank's step has a part that no smaller batch shortens, and the all-reduce does not depend on the batch:
  *
  *     step = a x (fixed + c x B) + update + transfer        B samples in each of a micro-batches
  *
- * so the less work a rank has, the more of its step is overhead. Three ways to look at it, three things to try:
+ * so the less work a rank has, the larger the share of overhead. Three ways to see this, three things to try:
  *
  *     weak_ws1, _ws2, _ws4      every rank brings its own batch: more ranks, more samples
  *     strong_ws1, _ws2, _ws4    one global batch, dealt out: more ranks, less work for each
  *     small_ws4                 the batch of weak_ws1, dealt out to all
  *     small_accumulate          … and several micro-batches before each sum
- *     small_sum_each            … and the classic trap: a sum after each of them all the same
+ *     small_sum_each            … and the classic trap: a sum after each micro-batch all the same
  *     larger_batch              more samples per rank
  *
- * ws1, ws2, ws4: one rank, half of them, all (of the published 4); who is not needed is parked asleep. Efficiency is
- * X_n / (n X_1), X being samples per second. strong_ws4 is weak_ws4 under another name, on purpose: what differs between
- * the two is what this machine's noise can feign.
+ * ws1, ws2, ws4: one rank, half of the ranks, all (4 as published); other ranks are parked asleep. Efficiency is X_n / (n X_1);
+ * X is samples per second. strong_ws4 is weak_ws4 under another name, on purpose: a difference between the two is noise.
  *
  *     build/bin/04_small_work --ranks 4 --batch-size 128
  *
- * Look at: `efficiency`, and how `local` and `transfer` share the step. weak_ and strong_ are the published cases. */
+ * Look at: `efficiency`, and how `local` and `transfer` share the step. weak_ and strong_ are the published cases.
+ * Expect: small_ws4 has a short step but low efficiency; one sum for several micro-batches improves that, the trap does not. */
 #include "frame/lab.h"
 #include "frame/train.h"
 
@@ -27,11 +27,11 @@
 
 struct options {
     struct run run;
-    int micro_batches; /* a batch cut into so many is small */
-    int times;         /* the larger batch */
+    int micro_batches; /* the small batch: one batch cut into so many */
+    int times;         /* the larger batch: so many times the batch */
     /* Set by the variants: */
-    const char *per; /* efficiency is measured by this case */
-    bool sums_each;  /* micro-batch, instead of the step's total */
+    const char *per; /* reference case of the efficiency */
+    bool sums_each;  /* sums each micro-batch instead of the step's total */
 };
 
 static const struct option_row rows[] = {
@@ -41,7 +41,7 @@ static const struct option_row rows[] = {
     { 0 },
 };
 
-static void deal_out(struct options *o, int ranks) /* the global batch stays */
+static void deal_out(struct options *o, int ranks) /* keeps the global batch */
 {
     o->run.batch_size = o->run.ranks * o->run.batch_size / ranks;
     o->run.ranks = ranks;
@@ -78,7 +78,7 @@ static const struct variant variants[] = {
 
 static void refuse(const struct options *o)
 {
-    if (o->run.batch_size % o->micro_batches != 0) /* small_accumulate must train on what strong_ws4 does */
+    if (o->run.batch_size % o->micro_batches != 0) /* small_accumulate must train on the samples of strong_ws4 */
         die(STATUS_USAGE, "--batch-size %d cannot be cut into --micro-batches %d alike; ask for a divisor of it",
             o->run.batch_size, o->micro_batches);
 }
@@ -101,7 +101,7 @@ static void add_to(float *total, const float *gradients, size_t count, bool is_f
         device_add(total, gradients, count);
 }
 
-/* Seconds of adding up the gradients of `run.accumulate` micro-batches: the first is copied. */
+/* Seconds to add up the gradients of `run.accumulate` micro-batches. The first is copied. */
 static double adding_seconds(const struct options *o, const struct card *card)
 {
     int micro_batches = o->run.accumulate;
@@ -110,7 +110,7 @@ static double adding_seconds(const struct options *o, const struct card *card)
     return (2 + 3.0 * (micro_batches - 1)) * mlp_gradient_bytes(&o->run) / card->copy_bandwidth;
 }
 
-/* The formula at the top. */
+/* Predict by the formula at the top. */
 static struct prediction predict(const struct options *o, const struct card *card)
 {
     int ranks = o->run.ranks, micro_batches = o->run.accumulate, sums = o->sums_each ? micro_batches : 1;
@@ -131,7 +131,7 @@ static int most_samples(const struct run *run, int times)
 static struct memory_estimate need(const struct options *o)
 {
     struct memory_estimate memory = trainer_memory(&o->run, most_samples(&o->run, o->times));
-    memory.of[NEED_MODEL] += mlp_gradient_bytes(&o->run); /* of the micro-batches */
+    memory.of[MEMORY_MODEL] += mlp_gradient_bytes(&o->run); /* sum over micro-batches */
     return memory;
 }
 
@@ -143,7 +143,7 @@ static char *event(const struct options *o)
 static const struct lab_spec spec = {
     .lab = "04_small_work",
     .question = "How many samples must a rank have before another rank pays?",
-    .workload = &subject_mlp,
+    .workload = &workload_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
@@ -154,7 +154,7 @@ static const struct lab_spec spec = {
     .per = per,
     .asked = "small_ws4",
     .event = event,
-    .pictured = (const char *const[]){ "weak_ws1", "small_ws4", "small_accumulate", NULL },
+    .drawn = (const char *const[]){ "weak_ws1", "small_ws4", "small_accumulate", NULL },
 };
 
 int main(int argc, char **argv)
@@ -163,7 +163,7 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, most_samples(&base.run, base.times));
-    float *total = device_new(t.count, sizeof *total); /* of the micro-batches' gradients */
+    float *total = device_new(t.count, sizeof *total); /* sum of the micro-batches' gradients */
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
@@ -187,7 +187,7 @@ int main(int argc, char **argv)
                     add_to(total, gradients, t.count, i == 0);
             }
             float *of_step = micro_batches > 1 ? total : gradients;
-            if (!o.sums_each) /* <- where everybody meets */
+            if (!o.sums_each) /* <- where all ranks meet */
                 collective_sum(collective, WIRE_F32, of_step, of_step, t.count);
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(t.optimizer, mlp_parameters(t.model), of_step);

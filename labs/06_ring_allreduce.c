@@ -1,20 +1,21 @@
 /* 06_ring_allreduce: who adds up the gradients, and which way is cheapest for which size?
  *
- * An all-reduce is messages and additions. Three are written out below; the step of lab 01 is trained with each of them,
- * and with the library's own. Of n ranks with S bytes each,
+ * An all-reduce is messages and additions. Three all-reduces are written out below. Each trains the step of lab 01, and so does the
+ * library's own. Seconds with n ranks and S bytes:
  *
- *     gather      all send to rank 0, which adds and sends back     (n - 1) (2 m(S) + a(S))
- *     doubling    all of it, with a partner twice as far each time  log2 n (x(S) + a(S))
- *     ring        n-th parts, round once to be added, once whole    2 (n - 1) x(S / n) + (n - 1) a(S / n)
+ *     gather      all send to rank 0, which adds and sends back        (n - 1) (2 m(S) + a(S))
+ *     doubling    exchange all, with a partner twice as far each time  log2 n (x(S) + a(S))
+ *     ring        n-th parts, round once to be added, once whole       2 (n - 1) x(S / n) + (n - 1) a(S / n)
  *
- * m(b), x(b): a message of b bytes one way, and both ways at once; a(b): adding them to others. All three are on the machine
- * card, each alpha + beta x bytes in ranges of the size: what is predicted was never seen to run.
+ * m(b), x(b): a message of b bytes one way, and both ways at once; a(b): adding b bytes. The machine card has all three, each as
+ * alpha + beta x bytes per range of sizes. It never measures these three all-reduces.
  *
  *     build/bin/06_ring_allreduce --ranks 4
  *
- * Then, each in a table of its own: traffic.csv, what each rank sends, counted beside the formula; sweep.csv, every way from
- * 4 B on beside its prediction; crossover.csv, the size from which the ring is quicker than doubling, predicted and found.
- * Look at `transfer`: nobody is late, and still steps differ. */
+ * Three tables follow. traffic.csv: what each rank sends, counted and by formula. sweep.csv: every way from 4 B on, measured and
+ * predicted. crossover.csv: the size from which the ring is quicker than doubling, predicted and found.
+ * Look at `transfer`: no rank is late, and still steps differ.
+ * Expect, with four ranks: gather is slowest; doubling is quicker below the crossover, the ring above. */
 #include "frame/lab.h"
 #include "frame/train.h"
 
@@ -28,7 +29,7 @@ struct options {
     struct run run;
     int sweep_mb; /* the largest message of the sweep */
     /* Set by the variants: */
-    enum way way; /* who adds up the gradients */
+    enum way way; /* how the gradients are added up */
 };
 
 static const struct option_row rows[] = {
@@ -54,27 +55,27 @@ static const struct variant variants[] = {
 
 /* --- three ways to add ------------------------------------------------------------------------------------------- */
 
-/* data (count), each rank's terms, becomes their sum, bit by bit the same on all ranks; scratch (count). */
-typedef void summing(struct p2p *peers, float *data, size_t count, float *scratch);
+/* Replace each rank's data (count) by the sum over ranks, bit-equal on all ranks; scratch (count). */
+typedef void summing(struct p2p *p2p, float *data, size_t count, float *scratch);
 
-/* One rank does it all. The others have what it sends, so all have the same bits. */
-static void sum_by_gather(struct p2p *peers, float *data, size_t count, float *scratch)
+/* Sum on rank 0, which sends the result to all ranks. So all have the same bits. */
+static void sum_by_gather(struct p2p *p2p, float *data, size_t count, float *scratch)
 {
-    int rank = p2p_rank(peers), ranks = p2p_count(peers);
+    int rank = p2p_rank(p2p), ranks = p2p_count(p2p);
     if (rank > 0) {
-        p2p_send(peers, 0, data, count);
-        p2p_receive(peers, 0, data, count);
+        p2p_send(p2p, 0, data, count);
+        p2p_receive(p2p, 0, data, count);
         return;
     }
     for (int from = 1; from < ranks; from++) {
-        p2p_receive(peers, from, scratch, count);
+        p2p_receive(p2p, from, scratch, count);
         device_add(data, scratch, count);
     }
     for (int to = 1; to < ranks; to++)
-        p2p_send(peers, to, data, count);
+        p2p_send(p2p, to, data, count);
 }
 
-static int power_of_two(int ranks) /* the largest that is no more */
+static int power_of_two(int ranks) /* the largest one up to `ranks` */
 {
     int power = 1;
     while (2 * power <= ranks)
@@ -82,32 +83,32 @@ static int power_of_two(int ranks) /* the largest that is no more */
     return power;
 }
 
-/* Before each exchange the ranks of a group have the same sum, and a partner that of another group; a + b has the same bits
- * as b + a, so afterwards both groups have the same again. Ranks beyond a power of two hand their terms to one that takes
- * part, and are told the sum. */
-static void sum_by_doubling(struct p2p *peers, float *data, size_t count, float *scratch)
+/* Sum by exchanges with partners. Before an exchange, the ranks of a group hold equal sums, and their partners are another group.
+ * a + b has the same bits as b + a, so both groups hold equal sums afterwards. Ranks beyond a power of two send their terms to a
+ * rank that takes part, and receive the sum from it. */
+static void sum_by_doubling(struct p2p *p2p, float *data, size_t count, float *scratch)
 {
-    int rank = p2p_rank(peers), ranks = p2p_count(peers), power = power_of_two(ranks);
+    int rank = p2p_rank(p2p), ranks = p2p_count(p2p), power = power_of_two(ranks);
     if (rank >= power) {
-        p2p_send(peers, rank - power, data, count);
-        p2p_receive(peers, rank - power, data, count);
+        p2p_send(p2p, rank - power, data, count);
+        p2p_receive(p2p, rank - power, data, count);
         return;
     }
     bool has_extra = rank + power < ranks;
     if (has_extra) {
-        p2p_receive(peers, rank + power, scratch, count);
+        p2p_receive(p2p, rank + power, scratch, count);
         device_add(data, scratch, count);
     }
     for (int distance = 1; distance < power; distance *= 2) {
         int partner = rank ^ distance;
-        p2p_pass(peers, partner, data, count, partner, scratch, count);
+        p2p_pass(p2p, partner, data, count, partner, scratch, count);
         device_add(data, scratch, count);
     }
     if (has_extra)
-        p2p_send(peers, rank + power, data, count);
+        p2p_send(p2p, rank + power, data, count);
 }
 
-/* Of `count` elements in as many parts as there are ranks: part i, counted round. They need not be alike, nor hold any. */
+/* Part i (modulo ranks) of `count` elements cut into `ranks` parts. Parts may differ in size or be empty. */
 struct part {
     size_t begin, count;
 };
@@ -118,35 +119,35 @@ static struct part part_of(int i, int ranks, size_t count)
     return (struct part){ begin, count * (at + 1) / n - begin };
 }
 
-/* Each part goes round and is added to on every rank but its first: reduce-scatter, after which rank r has the whole sum of
- * part r + 1. Then the sums go round: all-gather. One rank has added each element, so all have the same bits. */
-static void sum_by_ring(struct p2p *peers, float *data, size_t count, float *scratch)
+/* Sum round a ring. In the reduce-scatter each part goes round, and every rank but its first adds its own terms; rank r then has
+ * the whole sum of part r + 1. In the all-gather the sums go round. Each sum is finished on one rank, so all have the same bits. */
+static void sum_by_ring(struct p2p *p2p, float *data, size_t count, float *scratch)
 {
-    int rank = p2p_rank(peers), ranks = p2p_count(peers);
+    int rank = p2p_rank(p2p), ranks = p2p_count(p2p);
     int right = (rank + 1) % ranks, left = (rank + ranks - 1) % ranks;
     for (int turn = 0; turn < ranks - 1; turn++) {
         struct part mine = part_of(rank - turn, ranks, count), next = part_of(rank - turn - 1, ranks, count);
-        p2p_pass(peers, right, data + mine.begin, mine.count, left, scratch, next.count);
+        p2p_pass(p2p, right, data + mine.begin, mine.count, left, scratch, next.count);
         device_add(data + next.begin, scratch, next.count);
     }
     for (int turn = 0; turn < ranks - 1; turn++) {
         struct part mine = part_of(rank + 1 - turn, ranks, count), next = part_of(rank - turn, ranks, count);
-        p2p_pass(peers, right, data + mine.begin, mine.count, left, data + next.begin, next.count);
+        p2p_pass(p2p, right, data + mine.begin, mine.count, left, data + next.begin, next.count);
     }
 }
 
 /* --- the formulas ------------------------------------------------------------------------------------------------ */
 
-/* Seconds until the last rank has the sum of `bytes`. They know one link: that of the two ranks that the card compares. */
+/* Seconds until the last rank has the sum of `bytes`. All links are taken to cost what the card measured between two ranks. */
 static double gather_seconds(const struct card *card, int ranks, double bytes)
 {
-    const struct p2p_cost *p = &card->passing;
+    const struct p2p_cost *p = &card->p2p;
     return (ranks - 1) * (2 * alpha_beta_seconds(&p->send, bytes) + alpha_beta_seconds(&p->add, bytes));
 }
 
 static double doubling_seconds(const struct card *card, int ranks, double bytes)
 {
-    const struct p2p_cost *p = &card->passing;
+    const struct p2p_cost *p = &card->p2p;
     int power = power_of_two(ranks);
     double add = alpha_beta_seconds(&p->add, bytes), seconds = 0;
     for (int distance = 1; distance < power; distance *= 2)
@@ -156,12 +157,12 @@ static double doubling_seconds(const struct card *card, int ranks, double bytes)
 
 static double ring_seconds(const struct card *card, int ranks, double bytes)
 {
-    const struct p2p_cost *p = &card->passing;
+    const struct p2p_cost *p = &card->p2p;
     double part = fmax(bytes / ranks, sizeof(float));
     return (ranks - 1) * (2 * alpha_beta_seconds(&p->exchange, part) + alpha_beta_seconds(&p->add, part));
 }
 
-/* What a rank sends of `bytes`. */
+/* Messages and bytes that a rank sends to sum `bytes`. */
 static struct traffic gather_sends(int rank, int ranks, double bytes)
 {
     int messages = ranks == 1 ? 0 : rank == 0 ? ranks - 1 : 1;
@@ -205,14 +206,14 @@ static struct prediction predict(const struct options *o, const struct card *car
     return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), transfer);
 }
 
-/* Bytes of the sweep's largest message; none where one rank has nobody to send to. */
+/* Bytes of the sweep's largest message; 0 for one rank, or if --cases selects cases. */
 static double sweep_bytes(const struct options *o)
 {
     int mb = o->run.quick && o->sweep_mb > 4 ? 4 : o->sweep_mb;
     return o->run.ranks > 1 && o->run.cases.count == 0 ? (double)MIB * mb : 0;
 }
 
-/* What the card is to reach; beyond, the sweep's predictions go on along its last line. */
+/* Largest message that the card must measure. Predictions of larger ones follow the last line of the fit. */
 static double largest_message(const struct options *o)
 {
     return fmin(sweep_bytes(o), 16.0 * MIB);
@@ -226,7 +227,7 @@ static double scratch_bytes(const struct options *o)
 static struct memory_estimate need(const struct options *o)
 {
     struct memory_estimate memory = trainer_memory(&o->run, o->run.batch_size);
-    memory.of[NEED_MESSAGES] += scratch_bytes(o) + sweep_bytes(o);
+    memory.of[MEMORY_MESSAGES] += scratch_bytes(o) + sweep_bytes(o);
     return memory;
 }
 
@@ -239,7 +240,7 @@ static char *event(const struct options *o)
 static const struct lab_spec spec = {
     .lab = "06_ring_allreduce",
     .question = "Who adds up the gradients, and which way is cheapest for which size?",
-    .workload = &subject_mlp,
+    .workload = &workload_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
@@ -248,22 +249,22 @@ static const struct lab_spec spec = {
     .largest_message = largest_message,
     .asked = "by_gather",
     .event = event,
-    .pictured = (const char *const[]){ "baseline", "by_gather", "by_ring", NULL },
+    .drawn = (const char *const[]){ "baseline", "by_gather", "by_ring", NULL },
 };
 
 /* --- beside the step --------------------------------------------------------------------------------------------- */
 
-/* What a way by hand works with. */
+/* Arguments of an all-reduce by hand. */
 struct hands {
     summing *sum;
-    struct p2p *peers;
+    struct p2p *p2p;
     float *scratch;
 };
 
 static void sum_by_hand(void *argument, float *data, size_t count)
 {
     const struct hands *h = argument;
-    h->sum(h->peers, data, count, h->scratch);
+    h->sum(h->p2p, data, count, h->scratch);
 }
 
 static allreduce_impl *way_of(enum way way)
@@ -271,16 +272,16 @@ static allreduce_impl *way_of(enum way way)
     return methods[way].sum ? sum_by_hand : NULL;
 }
 
-/* traffic.csv: what each rank sends in one sum of the gradients. */
+/* Write traffic.csv: what each rank sends in one sum of the gradients. */
 static void count_traffic(struct lab *lab, struct hands *hands, float *data, size_t count)
 {
     int ranks = world_size(lab_world(lab));
     struct traffic *all = memory_new((size_t)ranks, sizeof *all);
     struct csv *csv = lab_table(lab, "traffic.csv");
     for (enum way way = GATHER; way < WAYS; way++) {
-        p2p_traffic(hands[way].peers);
+        p2p_traffic(hands[way].p2p);
         sum_by_hand(&hands[way], data, count);
-        struct traffic mine = p2p_traffic(hands[way].peers);
+        struct traffic mine = p2p_traffic(hands[way].p2p);
         world_gather(lab_world(lab), &mine, sizeof mine, all);
         for (int rank = 0; csv && rank < ranks; rank++) {
             const struct traffic formula = methods[way].sends(rank, ranks, (double)(count * sizeof *data));
@@ -300,11 +301,11 @@ static void count_traffic(struct lab *lab, struct hands *hands, float *data, siz
     free(all);
 }
 
-/* The size from which on the ring is quicker, of times at growing sizes; between two of them both are alpha + beta x bytes. NaN
- * where that is at none of them. */
+/* Return the size from which the ring is quicker, given times at growing sizes. Between two sizes, times are alpha + beta x bytes.
+ * NaN if the ring is not quicker at the largest size. */
 static double find_crossover(const double *bytes, const double *with_doubling, const double *with_ring, int sizes)
 {
-    int last = sizes - 1; /* at which doubling is not slower */
+    int last = sizes - 1; /* largest size at which doubling is not slower */
     while (last >= 0 && with_ring[last] < with_doubling[last])
         last--;
     if (last < 0 || last == sizes - 1)
@@ -346,7 +347,7 @@ static void write_crossover(struct csv *csv, int ranks, double predicted, double
     free(in_sweep);
 }
 
-/* sweep.csv: every way at every size; and the crossover in it. */
+/* Write sweep.csv, every way at every size, and crossover.csv. */
 static void sweep_ways(struct lab *lab, const struct options *o, struct hands *hands)
 {
     double bytes[SWEEP_SIZES_MOST], seconds[WAYS][SWEEP_SIZES_MOST] = { 0 }, all[WAYS * SWEEP_SIZES_MOST];
@@ -388,17 +389,17 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, base.run.batch_size);
-    float *gradients = mlp_gradients(t.model); /* and, where ranks meet, the sum of all of theirs */
-    struct p2p *peers = p2p_open(lab_world(lab));
+    float *gradients = mlp_gradients(t.model); /* own gradients; after the all-reduce, the sum over ranks */
+    struct p2p *p2p = p2p_open(lab_world(lab));
     float *scratch = device_new((size_t)scratch_bytes(&base), 1);
     struct hands hands[WAYS];
     for (enum way way = 0; way < WAYS; way++)
-        hands[way] = (struct hands){ methods[way].sum, peers, scratch };
+        hands[way] = (struct hands){ methods[way].sum, p2p, scratch };
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
-        collective_sum_by(collective, way_of(o.way), &hands[o.way]); /* <- who adds */
+        collective_sum_by(collective, way_of(o.way), &hands[o.way]); /* <- which way to add */
         trainer_restart(&t, share_even(&o.run, rank), 0, 1.0f / (float)run_global_batch(&o.run));
 
         while (lab_next_step(lab)) {
@@ -409,7 +410,7 @@ int main(int argc, char **argv)
             lab_phase(lab, SPAN_BACKWARD);
             for (int layer = MLP_LAYERS; layer-- > 0;)
                 mlp_backward(t.model, batch, layer);
-            collective_sum(collective, WIRE_F32, gradients, gradients, t.count); /* <- where everybody meets */
+            collective_sum(collective, WIRE_F32, gradients, gradients, t.count); /* <- where all ranks meet */
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(t.optimizer, mlp_parameters(t.model), gradients);
         }
@@ -421,7 +422,7 @@ int main(int argc, char **argv)
     }
 
     device_free(scratch);
-    p2p_close(peers);
+    p2p_close(p2p);
     trainer_close(&t);
     return lab_close(lab);
 }

@@ -1,14 +1,14 @@
-# Lab 01, the straggler.
+# 01_straggler: charts of lab 01, the straggler
 #
 #     gnuplot -e "results='results/01_straggler'" plots/01_straggler.gp
 #
-# draws breakdown, timeline and step_time into the folder of the results. blog='FILE' names other published values.
+# Draws breakdown, timeline and step_time into the folder of the results. blog='FILE' gives other published values.
 lab = "01_straggler"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
 told_best = "baseline skew_ws4 skew_prefetch"
 pathology_word = "straggler"
-pathology(case) = case[1:4]             # base, skew, busy, roam, slow: how their names begin
+pathology(case) = case[1:4]             # first letters of the names: base, skew, busy, roam, slow
 breakdown_title = "One slow rank makes everyone wait"
 timeline_title = "Nobody leaves the collective before the last rank has arrived"
 step_time_title = "What each straggler costs, and what each fix wins back"

@@ -1,8 +1,8 @@
-# Lab 02, work of rank 0 on the host.
+# 02_rank0_host: charts of lab 02, work of rank 0 on the host
 #
 #     gnuplot -e "results='results/02_rank0_host'" plots/02_rank0_host.gp
 #
-# draws breakdown, timeline and step_time into the folder of the results. blog='FILE' names other published values.
+# Draws breakdown, timeline and step_time into the folder of the results. blog='FILE' gives other published values.
 lab = "02_rank0_host"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 

@@ -1,10 +1,10 @@
-# Lab 03, steps bound by communication.
+# 03_comm_bound: charts of lab 03, steps bound by communication
 #
 #     gnuplot -e "results='results/03_comm_bound'" plots/03_comm_bound.gp
 #
-# draws into the folder of the results: breakdown, timeline and step_time, as every lab; pathology_slowest_step and
-# pathology_throughput, the pathologies of labs 01 to 03 beside one another, as far as their results lie beside these;
-# sweep and exposed, where this run measured them. blog='FILE' names other published values.
+# Draws into the folder of the results: breakdown, timeline and step_time, as every lab; pathology_slowest_step and
+# pathology_throughput, which compare labs 01 to 03 as far as the neighbouring folders have their results; sweep and exposed,
+# if this run measured them. blog='FILE' gives other published values.
 lab = "03_comm_bound"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
@@ -15,7 +15,7 @@ breakdown_title = "All ranks are equally slow, none of them late"
 timeline_title = "The message sets the pace; buckets begin to travel early"
 step_time_title = "What one more message costs, and what each fix wins back"
 if (!exists("blog")) blog = plots."/../expected/blog.csv"
-published_csv = blog                    # charts.gp gives blog up where it says nothing of this lab
+published_csv = blog                    # charts.gp replaces `blog` if it has no value for these cases
 load plots."/charts.gp"
 
 # ---- pathology_slowest_step, pathology_throughput: labs 01 to 03 ---------------------------------
@@ -23,14 +23,14 @@ labs = "03_comm_bound 01_straggler 03_comm_bound 02_rank0_host"
 sick = "baseline skew_ws4 comm_ws4 barrier_ws4"
 array said[4] = ["baseline", "straggler", "extra all-reduce", "rank 0 + barrier"]
 
-# A cell by its row; blog.csv has several labs, each in some world.
+# Return a cell of the row with this lab and case and with this world size.
 found(csv, lab, case, name) = system('test -r '.in_shell(csv).' && awk -F, ''/^#/ { next } \
     !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
     $at["lab"] == "'.lab.'" && $at["case"] == "'.case.'" && $at["ranks"] == '.ranks.' { print $at["'.name.'"]; exit }'' <'.in_shell(csv))
 
 do for [chart in "pathology_slowest_step pathology_throughput"] {
     quantity = chart eq "pathology_throughput" ? "samples_per_s" : "slowest_step_ms"
-    unit = chart eq "pathology_throughput" ? 1e3 : 1     # GPUs make millions
+    unit = chart eq "pathology_throughput" ? 1e3 : 1     # GPUs reach millions
     set print $pathologies
     print "row,here,blog"
     drawn = 0
@@ -50,7 +50,7 @@ do for [chart in "pathology_slowest_step pathology_throughput"] {
         }
     }
     unset print
-    if (drawn > 0) {            # a folder of another name has no labs beside it, not even this one
+    if (drawn > 0) {            # in a renamed folder no lab is found, not even this one
         left = 150
         right = 90
         eval page(chart eq "pathology_throughput" ? "What is left of the throughput" : "What each pathology makes of a step", \
@@ -60,7 +60,7 @@ do for [chart in "pathology_slowest_step pathology_throughput"] {
         set ytics ()
         do for [i = 1:drawn] {
             set ytics add (told_of[i] i)
-            set label digits(found_of[i]) at screen 1 - 24. / width, first i right      # at a bar's end it would meet the diamond
+            set label digits(found_of[i]) at screen 1 - 24. / width, first i right      # at the bar's end it would hide the diamond
         }
         do for [format in formats] {
             eval output(chart, format)
@@ -74,11 +74,11 @@ do for [chart in "pathology_slowest_step pathology_throughput"] {
     }
 }
 
-# ---- sweep: what an all-reduce takes, by its size ------------------------------------------------
+# ---- sweep: time of an all-reduce by its size ----------------------------------------------------
 sweep_csv = results."/sweep.csv"
 has_card = there(card_of_run)
-if (!has_card) { card_of_run = sweep_csv }     # a file that is plotted no times is opened all the same
-# The lab's own sizes, which the card leaves out and predicts: what was summed in the case whose message is kept.
+if (!has_card) { card_of_run = sweep_csv }     # gnuplot opens a file even if it is plotted zero times
+# Message sizes of the lab itself, from the case that keeps its message. The card does not measure them; it predicts them.
 own_sizes = system('awk -F, ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
     $at["case"] == "comm_kept_ws4" && $at["kind"] == "all_reduce" && !done[$at["bytes"]]++ { printf "%s ", $at["bytes"] }'' <'.in_shell(results."/spans.csv"))
 if (of_this_run(sweep_csv)) {
@@ -154,7 +154,7 @@ if (of_this_run(sweep_csv)) {
     set format y "% h"
 }
 
-# ---- exposed: what the message adds, by the size of its buckets ----------------------------------
+# ---- exposed: time that the message adds, by bucket size -----------------------------------------
 exposed_csv = results."/exposed.csv"
 if (of_this_run(exposed_csv)) {
     sizes = column_of(exposed_csv, "bucket_mb")

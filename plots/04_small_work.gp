@@ -1,22 +1,22 @@
-# Lab 04, small per-rank work.
+# 04_small_work: charts of lab 04, small per-rank work
 #
 #     gnuplot -e "results='results/04_small_work'" plots/04_small_work.gp
 #
-# draws breakdown, timeline and step_time, sample_cost, and the two published charts, weak_scaling_throughput and
-# strong_scaling_efficiency, into the folder of the results. blog='FILE' names other published values.
+# Draws breakdown, timeline, step_time and sample_cost, and the two published charts weak_scaling_throughput and
+# strong_scaling_efficiency, into the folder of the results. blog='FILE' gives other published values.
 lab = "04_small_work"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
 told_best = "weak_ws1 small_ws4 small_accumulate"
 pathology_word = "small work"
-pathology(case) = case[1:4]             # weak, stro, smal, larg: how their names begin
+pathology(case) = case[1:4]             # first letters of the names: weak, stro, smal, larg
 breakdown_title = "Dealt out, the work shrinks; the sum is added to it"
 timeline_title = "Less work for each, and the sum takes as long as ever"
 step_time_title = "What each way of sharing the work takes per step"
 load plots."/charts.gp"
 
-# ---- sample_cost: what all ranks together spend on one sample, stacked ---------------------------
-# The card knows what a sample takes beyond the fixed part: whatever is right of that line is overhead.
+# ---- sample_cost: time of all ranks together per sample, stacked ---------------------------------
+# The card gives the time per sample beyond the fixed part; everything right of that line is overhead.
 per_sample_ms = 0
 if (there(card_of_run)) {
     quantities = column_of(card_of_run, "quantity")
@@ -25,15 +25,15 @@ if (there(card_of_run)) {
         per_sample_ms = per_sample_ms + 1e3 * number(word(values, place("alone_".part."_per_sample_s", quantities)))
     }
 }
-compared(kind) = strstrt(published, " ".kind) > 0        # some published value of this kind stands beside ours
+compared(kind) = strstrt(published, " ".kind) > 0        # true if any published value of this kind is shown
 percent(x) = sprintf("%.0f %%", 100 * x)
 global_batch = column_of(summary_csv, "global_batch_size")
 predicted_ms = column_of(summary_csv, "predicted_step_ms")
 transfer_ms = column_of(summary_csv, "transfer_ms")
-each(case) = number(of(case, global_batch)) / ranks_of(case)            # samples of a rank between two updates
+each(case) = number(of(case, global_batch)) / ranks_of(case)            # samples per rank between two updates
 cost(case) = number(of(case, step_ms)) / each(case)
-per_sample(x) = x / each(strcol("case"))                                # in the row that is drawn
-# "small_accumulate: 4 × 32 × 4": ranks, batch, and micro-batches where there are several.
+per_sample(x) = x / each(strcol("case"))                                # in the drawn row
+# "small_accumulate: 4 × 32 × 4": ranks, batch, and micro-batches if several.
 size(case) = sprintf("%s: %d × %s", case, ranks_of(case), of(case, case_batch)).\
     (each(case) > number(of(case, case_batch)) ? sprintf(" × %d", each(case) / number(of(case, case_batch))) : "")
 longest = 0
@@ -70,27 +70,27 @@ do for [format in formats] {
     unset output
 }
 
-# ---- weak_scaling_throughput: published; here from this machine ---------------------------------
+# ---- weak_scaling_throughput: the published chart, from this machine's results -------------------
 observed = simulated ? "#888888" : "#303030"
 pace = column_of(summary_csv, "samples_per_s")
 weak(case) = case[1:5] eq "weak_"
-is_weak(unused) = is_alike(0) && weak(strcol("case")) ? column("ranks") : NaN   # in the blog's row that is drawn
-ticked(x) = sprintf("%.0f %%%%", 100 * x)       # a tick's label is a format
+is_weak(unused) = is_alike(0) && weak(strcol("case")) ? column("ranks") : NaN   # in the drawn row of the blog
+ticked(x) = sprintf("%.0f %%%%", 100 * x)       # the label of a tick is a format
 blog_efficiency = compared("weak") ? column_of(blog, "efficiency") : ""
 blog_row(case) = sum [i = 1:words(blog_lab)] (word(blog_case, i) eq case && alike(word(blog_lab, i), case, word(blog_ranks, i), word(blog_batch, i)) ? i : 0)
 blog_said(case) = compared("weak") && blog_row(case) ? "\nthe blog: ".ticked(number(word(blog_efficiency, blog_row(case)))) : ""
 alone = has("weak_ws1", cases) ? number(of("weak_ws1", pace)) : NaN
-most = largest(case_ranks)              # of the ranks that there are
+most = largest(case_ranks)              # largest world size
 if (alone == alone) {
     left = 90
     right = 24
-    below = below + 32          # efficiencies stand below the axis, where no point or line can be
+    below = below + 32          # efficiencies stand below the axis, clear of points and lines
     eval page("Every rank brings its own batch: more ranks, less from each", \
         "ranks, and the efficiency of so many", 300)
     set xlabel offset 0, -2
     set ylabel "samples per second (thousands)"
     beyond = 0.075 * most
-    tick = 0.03 * (most - 1 + 2 * beyond)       # of the width
+    tick = 0.03 * (most - 1 + 2 * beyond)       # width of the prediction mark
     set xrange [1 - beyond : most + beyond]
     set yrange [0 : most * alone * 1.08e-3]
     set xtics ()
@@ -121,7 +121,7 @@ if (alone == alone) {
     set xlabel offset 0, 0
 }
 
-# ---- strong_scaling_efficiency: published; here from this machine -------------------------------
+# ---- strong_scaling_efficiency: the published chart, from this machine's results -----------------
 efficiency = column_of(summary_csv, "efficiency")
 shown = ""
 do for [case in "strong_ws1 strong_ws2 strong_ws4"] { if (has(case, cases)) { shown = shown." ".case } }

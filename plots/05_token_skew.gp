@@ -1,9 +1,9 @@
-# Lab 05, texts of different length.
+# 05_token_skew: charts of lab 05, sequences of different length
 #
 #     gnuplot -e "results='results/05_token_skew'" plots/05_token_skew.gp
 #
-# draws breakdown, timeline and step_time into the folder of the results; the five charts of the post from this machine's
-# tables; and strategies_epoch, all strategies over a whole epoch. blog='FILE' names other published values.
+# Draws into the folder of the results: breakdown, timeline and step_time; the five charts of the post, from this machine's
+# tables; strategies_epoch, all strategies over a whole epoch. blog='FILE' gives other published values.
 lab = "05_token_skew"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
@@ -15,15 +15,15 @@ timeline_title = "Every rank has eight texts, and one has the longest"
 step_time_title = "What a step costs, by who gets which texts"
 load plots."/charts.gp"
 
-# Rows of equal height, named on the left: `rows` of them, then the charts of the tokens.
+# Charts with `count` rows of equal height, named on the left.
 left = 170
 fresh_rows(count) = sprintf("set yrange [%d.6 : 0.4]; set ytics ();", count)
 number_at_the_end(text, row) = sprintf("set label '%s' at screen 1 - 24. / width, first %d right;", text, row)
 
-# ---- The post's four numbers per strategy -------------------------------------------------------
+# ---- Four published quantities per strategy -----------------------------------------------------
 told_cases = "fixed_sample_ws4 variable_sample_ws4 variable_bucket_ws4 variable_token_ws4"
 array told_names[4] = ["Uniform lengths", "Variable + fixed batch", "+ bucketing", "+ token budget"]
-bars = ""                               # those of the published cases that were run
+bars = ""                               # published cases that were run
 do for [case in told_cases] { if (has(case, cases)) { bars = bars." ".case } }
 
 array of_bars[4] = ["strategy_step_time", "strategy_useful_tokens_per_s", "strategy_padding_ratio", "strategy_token_spread"]
@@ -33,10 +33,10 @@ array bar_title[4] = ["Unequal texts cost time; who gets which wins it back", "T
     "Padding is computed and teaches nothing", "Equal numbers of texts are not equal work"]
 array bar_axis[4] = ["step time of the slowest rank (ms)", "useful tokens per second (thousands)", \
     "padding (% of the tokens that are computed)", "useful tokens per step: the rank with the most less the one with the fewest"]
-thousands(x) = sprintf(x < 10000 ? "%.0f thousand" : "%.0f", x)          # a GPU has millions, and the axis has the unit
+thousands(x) = sprintf(x < 10000 ? "%.0f thousand" : "%.0f", x)          # GPUs reach millions; the axis names the unit
 array bar_text[4] = ["in_ms(value)", "thousands(value)", "sprintf('%.1f %%', value)", "sprintf('%.1f', value)"]
 
-blog_cases = column_of(blog, "case")    # one row each: no other lab has a case of these names
+blog_cases = column_of(blog, "case")    # one row each: no other lab has cases with these names
 keep_most(most, value) = value > most ? value : most
 y(offset) = has(strcol("case"), bars) ? place(strcol("case"), bars) + offset : NaN
 right = 130
@@ -70,13 +70,13 @@ do for [chart = 1:4] {
     }
 }
 
-# ---- Work of each rank: what is useful, and what is computed in vain ----------------------------
+# ---- Work of each rank: useful tokens and padding ------------------------------------------------
 pair = ""
 do for [case in "variable_sample_ws4 variable_token_ws4"] { if (has(case, cases)) { pair = pair." ".case } }
 pair_name(case) = told_names[place(case, told_cases)]
 y(offset) = has(strcol("case"), pair) ? (place(strcol("case"), pair) - 1) * (ranks + 1.4) + column("rank") + offset : NaN
 right = 24
-useful_colour = "#0072B2"      # counted, and the same on every machine: as what is measured looks
+useful_colour = "#0072B2"      # counted, hence equal on every machine: the colour of measured values
 eval page("Much of eight texts is padding; under a token budget, little", "tokens of each rank, mean step", \
     24 * (words(pair) * (ranks + 1.4) + 0.2))
 set yrange [words(pair) * (ranks + 1.4) - 1.4 : -1.6]
@@ -113,10 +113,10 @@ y(offset) = has(strcol("case"), epoch_cases) ? place(strcol("case"), epoch_cases
 row_of(case, offset) = place(case, epochs) + offset
 useful(cell) = column("useful_tokens_per_s") / 1000
 padded(cell) = column("padded_tokens_per_s") / 1000
-# What the ranks would compute in the time they wait.
+# Tokens per second if ranks computed while they wait.
 without_waiting(cell) = padded(0) * column("slowest_step_ms") / (column("slowest_step_ms") - column("wait_ms"))
-# Tokens over a step of so many times the baseline's; -1 where there is none, left of the chart. (Of points that are all NaN
-# gnuplot 6 warns, also in a plot for [k = 1:0].)
+# Tokens per second for the step that a ratio to the baseline gives; -1, left of the chart, if blank. (gnuplot 6 warns if all
+# points are NaN, also in a plot for [k = 1:0].)
 at_ratio(name) = blank(name) ? -1 : useful(0) * column("slowest_step_ms") / (baseline_ms * column(name))
 useful_colour = colour("compute")
 right = 130

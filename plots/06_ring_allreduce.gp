@@ -1,9 +1,8 @@
-# Lab 06, all-reduces by hand.
+# 06_ring_allreduce: charts of lab 06, all-reduces by hand
 #
 #     gnuplot -e "results='results/06_ring_allreduce'" plots/06_ring_allreduce.gp
 #
-# draws into the folder of the results: breakdown, timeline and step_time, as every lab; and sweep, where this run measured
-# it.
+# Draws into the folder of the results: breakdown, timeline and step_time, as every lab; and sweep, if this run measured it.
 lab = "06_ring_allreduce"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
@@ -15,12 +14,12 @@ timeline_title = "Through rank 0 everything passes one link"
 step_time_title = "What adding up the gradients costs, by who does it"
 load plots."/charts.gp"
 
-# ---- sweep: what each way takes, by the size of the message --------------------------------------
+# ---- sweep: time of each algorithm by message size -----------------------------------------------
 sweep_csv = results."/sweep.csv"
 crossover_csv = results."/crossover.csv"
 if (of_this_run(sweep_csv) && of_this_run(crossover_csv)) {
     sizes = column_of(sweep_csv, "bytes")
-    ways = "gather doubling ring library"       # the last lies on top: it may be one of the others
+    ways = "gather doubling ring library"       # the library is drawn on top: it may use one of the others
     shape(way) = word("9 5 7 6", place(way, ways))
     shade(way) = word("#E69F00 #0072B2 #009E73 black", place(way, ways))
     predicted_at = number(word(column_of(crossover_csv, "predicted_bytes"), 1))

@@ -1,9 +1,9 @@
-# Anybody's spans, as blame found them.
+# blame: charts of the tables that blame wrote for any job
 #
 #     gnuplot -e "results='results/blame'" plots/blame.gp
 #
-# draws breakdown, timeline and step_time into the folder of the results. told_best='BASELINE CASE' names the cases to show;
-# without it, the first.
+# Draws breakdown, timeline and step_time into the folder of the results. told_best='BASELINE CASE' gives the cases to show;
+# default: the first ones.
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("blame.gp")]."."
 
 lab = "blame"

@@ -1,9 +1,9 @@
-# The blog's machine, simulated, against what the posts printed.
+# blog: chart of the blog's machine, simulated, against the published numbers
 #
 #     gnuplot -e "results='results/platforms/blog'" plots/blog.gp
 #
-# draws blog_machine from blog.csv (tools/platforms/blog_machine.c tells its columns) into that folder: on the left the step of each
-# published case, on the right how far the simulated one is off. Cases that were not run have no simulated mark.
+# Draws blog_machine from blog.csv (columns: tools/platforms/blog_machine.c) into that folder: on the left the step of each
+# published case, on the right the error of the simulated one. Cases that were not run have no simulated mark.
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("blog.gp")]."."
 if (!exists("results")) results = "results/platforms/blog"
 summary_csv = results."/blog.csv"
@@ -19,7 +19,7 @@ rounds = column_of(summary_csv, "rounds")
 was_run(i) = number(word(simulations, i)) > 0
 is_fitted(i) = word(roles, i) eq "fitted"
 
-# ---- What to see ----------------------------------------------------------------------------
+# ---- Title ----------------------------------------------------------------------------------
 fitted = 0; foreseen = 0; foreseen_run = 0; worst = 0; widest = 0; fewest_rounds = 0; most_rounds = 0
 do for [i = 1:words(slugs)] {
     fitted = fitted + is_fitted(i)
@@ -42,7 +42,7 @@ title = sprintf("Fitted to %s row%s, the machine predicts ", in_words(fitted), f
 if (foreseen_run == 0) { title = "What the posts printed, and what a machine fitted to them takes" }
 
 # ---- The caption ----------------------------------------------------------------------------
-# The backend stands in the tables of the labs.
+# The tables of the labs name the backend.
 backend = ""
 do for [lab in labs] {
     if (backend eq "" && there(results."/".lab."/summary.csv")) {
@@ -55,7 +55,7 @@ machine = "platform blog, simulated · least … most: of ".\
     ", each of as many steps as the posts measured, with a jitter of its own"
 caption = "ws4, ws2, ws1: 4, 2, 1 ranks".also(backend)." · fitted rows set the costs in platforms/blog.xml, predicted rows did not"
 
-# ---- A row per case, downwards, with a line for the name of each post ------------------------
+# ---- Rows: one per case, downwards, with a heading per post ----------------------------------
 post_of(lab) = lab eq "05_token_skew" ? 2 : 1
 array post[2] = ["Post 1: performance tuning", "Post 2: sequences of many lengths"]
 array row[words(slugs)]
@@ -64,7 +64,7 @@ at = 0
 do for [k = 1:2] {
     heading[k] = at
     do for [i = 1:words(slugs)] { if (post_of(word(labs, i)) == k) { at = at + 1; row[i] = at } }
-    at = at == heading[k] ? at : at + 1.5       # a post without rows takes no room
+    at = at == heading[k] ? at : at + 1.5       # a post without rows takes no space
 }
 lowest = at - 0.8
 y(offset) = row[place(strcol("slug"), slugs)] + offset
@@ -78,7 +78,7 @@ disc(role) = role eq "fitted" ? 6 : 7           # gnuplot's points: 6 is a ring,
 
 # ---- Two panels -----------------------------------------------------------------------------
 left = 190
-panel_1 = 500           # where the left panel ends, its numbers stand, and the right one begins and ends
+panel_1 = 500           # pixels: end of the left panel, its numbers, start and right margin of the right panel
 ms_at = 582
 panel_2 = 606
 right = 104
@@ -129,7 +129,7 @@ do for [format in formats] {
          for [role in "predicted fitted"] summary_csv using (off(role, "simulated_ms")):(y(0)) \
              with points pointtype disc(role) pointsize 0.9 linewidth 1.5 lc rgb dark(role)
 
-    # The legend of both, as wide as the page: a panel's own would not be wider than the panel.
+    # The legend of both panels, as wide as the page: the legend of a panel would be only as wide as the panel.
     unset label; unset arrow; unset object; unset xlabel; unset xtics; unset border
     set key
     set lmargin at screen 0; set rmargin at screen 1

@@ -1,35 +1,34 @@
-# The three charts of every lab whose cases share a step: where each rank's time goes (breakdown), one step as the ranks
-# lived it (timeline), and what each case costs (step_time). A lab's script names itself and what its charts say, then
-# loads this file:
+# charts: the three charts of every lab whose cases have comparable steps: each rank's time by phase (breakdown), one step on all
+# ranks (timeline), and the step of each case (step_time). The script of a lab sets these variables, then loads this file:
 #
 #     lab               "01_straggler"
-#     told_best         the three cases that tell it best: what is compared with, pathology, fix
-#     pathology_word    what the second one is called
-#     pathology(case)   the group of a case: groups stand apart in step_time
+#     told_best         the three cases to show first: baseline, pathology, fix
+#     pathology_word    label of the pathology
+#     pathology(case)   the group of a case; step_time leaves a gap between groups
 #     breakdown_title, timeline_title, step_time_title
 #
-# The baseline is the first case of the results. Cases may run on some of the ranks only.
+# The baseline is the first case of the results. Cases may use only some of the ranks.
 #
-# results and blog are as in the lab's script. Each chart is drawn as SVG and PNG into the folder of the results.
+# results and blog: see the lab's script. Each chart is drawn as SVG and PNG into the folder of the results.
 
 if (!exists("results")) results = "results/".lab
 if (!exists("blog")) blog = plots."/../expected/blog.csv"
 load plots."/style.gp"
 
 cases = column_of(summary_csv, "case")
-# What a case was run with, a word. of(case, ...): in that list of all cases.
+# of(case, list): the entry of a case in a column of summary.csv, as a word.
 of(case, list) = word(list, place(case, cases))
 case_ranks = column_of(summary_csv, "ranks")
 case_batch = column_of(summary_csv, "batch_size")
-ranks = int(largest(case_ranks))         # of the launch
+ranks = int(largest(case_ranks))         # ranks started
 ranks_of(case) = has(case, cases) ? int(of(case, case_ranks)) : 0
 name(case) = case eq word(told_best, 2) ? pathology_word." (".case.")" : case eq word(told_best, 3) ? "fix (".case.")" : case
 
 # ---- The published values ------------------------------------------------------------------
-# Published values stand beside a case of as many ranks with as many samples each; of another size it is another case.
+# A published value is shown only if ranks and batch size equal those of the case.
 alike(which, case, ranks, batch) = which eq lab && has(case, cases) && of(case, case_ranks) eq ranks && of(case, case_batch) eq batch
-is_alike(unused) = alike(strcol("lab"), strcol("case"), strcol("ranks"), strcol("batch_size"))     # the row that is drawn
-published = ""                  # the cases that have one
+is_alike(unused) = alike(strcol("lab"), strcol("case"), strcol("ranks"), strcol("batch_size"))     # for the drawn row
+published = ""                  # cases with a published value
 if (there(blog)) {
     blog_lab = column_of(blog, "lab"); blog_case = column_of(blog, "case")
     blog_ranks = column_of(blog, "ranks"); blog_batch = column_of(blog, "batch_size")
@@ -37,20 +36,20 @@ if (there(blog)) {
         if (alike(word(blog_lab, i), word(blog_case, i), word(blog_ranks, i), word(blog_batch, i))) { published = published." ".word(blog_case, i) }
     }
 }
-if (words(published) == 0) { blog = summary_csv }  # a file that is plotted no times is opened all the same
-# The same of single ranks.
+if (words(published) == 0) { blog = summary_csv }  # gnuplot opens a file even if it is plotted zero times
+# Published values of single ranks.
 blog_ranks_csv = plots."/../expected/blog_ranks.csv"
 is_rank_published(unused) = strcol("lab") eq lab && has(strcol("case"), shown) && has(strcol("case"), published)
 
-# ---- Rank by rank: a block for each shown case, downwards: lines for its name, a lane per rank --
-story = ""                      # the cases that tell it best; where they are missing, others
+# ---- Lanes: a block per shown case, downwards: lines for its name, then a lane per rank ---------
+story = ""                      # up to three cases: told_best first, then others
 do for [case in told_best." ".cases] {
     if (has(case, cases) && !has(case, story) && words(story) < 3) { story = story." ".case }
 }
-# Of many ranks those that look alike share a lane, as lanes.csv has it; it shows the first of them. A case without lanes
-# there (its ranks made different calls) has one for each rank.
-array drawn[words(cases)]       # the first rank of each lane
-array drawn_to[words(cases)]    # … and the last
+# Among many ranks, those that look alike share a lane, as in lanes.csv; the lane shows the first of them. A case without lanes
+# there (its ranks made different calls) has one per rank.
+array drawn[words(cases)]       # first rank of each lane
+array drawn_to[words(cases)]    # last rank of each lane
 folded = system('awk -F, ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
     { key = $at["case"] " " $at["rank"] " " ("to_rank" in at ? $at["to_rank"] : $at["rank"]) } \
     !done[key]++ { printf "%s ", key }'' <'.in_shell(lanes_csv))
@@ -73,23 +72,23 @@ do for [i = 1:words(cases)] { if (drawn[i] ne drawn_to[i]) { left_of_lanes = 130
 shared = left_of_lanes > 90 ? " · a lane of several ranks, all alike, shows the first" : ""
 
 head = 1                        # lines above the lanes of a case
-above_lanes(n) = sum [i = 1:n] (lanes_of(word(shown, i)) + 0.4 + head)      # of the n cases above
+above_lanes(n) = sum [i = 1:n] (lanes_of(word(shown, i)) + 0.4 + head)      # lines above case n + 1
 first_lane(case) = has(case, shown) ? above_lanes(place(case, shown) - 1) : NaN
 is_drawn(case, rank) = has(case, shown) && has(sprintf("%d", rank), drawn[place(case, cases)])
 lane(case, rank) = is_drawn(case, rank) ? first_lane(case) + place(sprintf("%d", rank), drawn[place(case, cases)]) - 1 : NaN
-y(offset) = lane(strcol("case"), column("rank")) + offset       # of the CSV's row that is drawn
+y(offset) = lane(strcol("case"), column("rank")) + offset       # for the drawn row of the CSV file
 lines(shown) = above_lanes(words(shown)) + 0.2
 blocks = "set yrange [lines(shown) - 0.6 - head : -0.6 - head]; set ytics ();".\
     "set for [case in shown] for [n = 1:lanes_of(case)] ytics add (lane_name(case, n) first_lane(case) + n - 1)"
 
-# breakdown: the mean step, stacked. Waiting comes last, whenever it happened, to show its length.
+# breakdown: the mean step, stacked. Waiting comes last, whenever it occurred, to show its length.
 shown = word(story, 1)." ".word(story, 2)
 column_name(part) = part eq "compute" ? "local_ms" : part."_ms"
-parts = ""                      # those that took any time: the others have no place in the legend
+parts = ""                      # phases that took any time; the legend omits the others
 do for [part in "data compute host transfer wait"] {
     if (part eq "compute" || largest(column_of(ranks_csv, column_name(part))) > 0) { parts = parts." ".part }
 }
-# What was exposed is drawn where it cannot be told apart into wait and transfer.
+# Draw exposed time if it cannot be split into wait and transfer.
 if (has("-", column_of(ranks_csv, "wait_ms")) && largest(column_of(ranks_csv, "exposed_ms")) > 0) { parts = parts." exposed" }
 longest = 0
 rows = column_of(ranks_csv, "case")
@@ -97,7 +96,7 @@ ends = column_of(ranks_csv, "step_ms")
 do for [i = 1:words(rows)] {
     if (has(word(rows, i), shown) && number(word(ends, i)) > longest) { longest = number(word(ends, i)) }
 }
-ranks_published = 0             # whether the shown cases have published ranks
+ranks_published = 0             # 1 if the shown cases have published ranks
 if (there(blog_ranks_csv)) {
     rows = column_of(blog_ranks_csv, "case"); ends = column_of(blog_ranks_csv, "step_ms"); labs = column_of(blog_ranks_csv, "lab")
     do for [i = 1:words(rows)] {
@@ -119,7 +118,7 @@ eval page(breakdown_title, "mean step of each rank (ms)", 26 * lines(shown))
 eval blocks
 set xrange [0 : longest > 0 ? longest * 1.04 : 1]
 rows = column_of(ranks_csv, "case"); ends = column_of(ranks_csv, "step_ms"); ranks_of_rows = column_of(ranks_csv, "rank")
-do for [i = 1:words(rows)] {    # in a column of their own: at a bar's end they would collide with the marks
+do for [i = 1:words(rows)] {    # in a separate column: at the end of a bar they would overlap the marks
     if (is_drawn(word(rows, i), int(word(ranks_of_rows, i)))) {
         set label in_ms(number(word(ends, i))) at screen 1 - 24. / width, first lane(word(rows, i), int(word(ranks_of_rows, i))) right
     }
@@ -146,8 +145,8 @@ do for [format in formats] {
     unset output
 }
 
-# timeline: one step of each case, on one scale. What travels beside the work is a strip below its lane. Above the lanes it
-# is told who waited for whom, and in each stretch that has the room, what it is: nobody should need the legend.
+# timeline: one step of each case, on one scale. Hidden transfer is a strip below its lane. A sentence above the lanes names the
+# ranks that waited and the rank they waited for. Each segment with enough room has a label, so that the legend is not needed.
 shown = story
 told_of(case) = head_of(lanes_csv, "told of ".case)
 of_shown(what) = system('awk -F, -v shown='.in_shell(shown." ").' ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
@@ -157,9 +156,9 @@ of_shown(what) = system('awk -F, -v shown='.in_shell(shown." ").' ''/^#/ { next 
     print '.what.' }'' <'.in_shell(lanes_csv))
 
 right = 24
-ends = of_shown("ends")         # of each shown case, in ms
+ends = of_shown("ends")         # end of the step of each shown case, in ms
 longest = largest(ends)
-seen = ""                       # the phases that happened: only these go into the legend
+seen = ""                       # phases that occurred: only these go into the legend
 do for [kind in of_shown("kinds")] { if (!has(phase(kind), seen)) { seen = seen." ".phase(kind) } }
 do for [case in shown] { if (told_of(case) ne "") { head = 1.75 } }
 eval page(timeline_title, "time since the step began (ms)", 28 * lines(shown))
@@ -176,7 +175,7 @@ from(part) = phase(strcol("kind")) eq part && column("end_ms") > column("start_m
 top(track) = y(track == 1 ? 0.2 : -0.38)
 bottom(track) = y(track == 1 || !strips ? 0.38 : 0.16)
 arrival(when) = strcol("arrived_last") eq "1" && strcol("kind") eq "transfer" ? column(when) : NaN
-# "wait 39.8", where a stretch is longer than that: a letter takes 7 pixels.
+# Label "wait 39.8" if the segment is wide enough: a letter takes 7 pixels.
 stretch_ms(unused) = column("end_ms") - column("start_ms")
 stretch_text(unused) = said_of(strcol("kind"))." ".ms_digits(stretch_ms(0))
 has_room(unused) = stretch_ms(0) / (1.02 * longest) * (width - left - right) > 7 * strlen(stretch_text(0)) + 8
@@ -207,7 +206,7 @@ baseline_ms = number(word(step_ms, 1))
 intervals = largest(column_of(summary_csv, "vs_baseline_low")) > 0
 predictions = largest(column_of(summary_csv, "predicted_step_ms")) > 0
 
-# "× 1.78"; where the interval contains 1 it is none, and how much it could be is said: "±12 %".
+# "× 1.78"; if the interval contains 1, "±12 %": the largest change that it allows.
 low = column_of(summary_csv, "vs_baseline_low"); high = column_of(summary_csv, "vs_baseline_high")
 is_open(i) = i > 1 && number(word(low, i)) <= 1 && number(word(high, i)) >= 1
 beyond(low, high) = 1 - low > high - 1 ? 1 - low : high - 1
@@ -232,7 +231,7 @@ set xrange [0:*]
 set ytics ()
 do for [i = 1:words(cases)] {
     set ytics add (word(cases, i) row[i])
-    # The numbers stand in a column of their own: at a bar's end they would collide with the marks.
+    # Numbers in a separate column: at the end of a bar they would overlap the marks.
     set label in_ms(number(word(step_ms, i))) at screen 1 - 84. / width, first row[i] right
     if (number(word(ratio, i)) > 0) { set label ratio_said(i) at screen 1 - 24. / width, first row[i] right }
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# usage: draw.sh NAME FOLDER [SETTINGS]: draws what plots/NAME.gp draws of the tables in FOLDER, into a folder inside it; only
-# when every chart is whole they take their places, all of them. Without that, the charts that were there stay. SETTINGS are
-# more words for gnuplot, as told_best='baseline skew_ws4'. One at a time for a FOLDER.
+# usage: draw.sh NAME FOLDER [SETTINGS]: runs plots/NAME.gp on the tables in FOLDER. Charts are drawn in a subfolder and moved to
+# FOLDER only if all are complete; otherwise the old charts stay. SETTINGS are further gnuplot commands, such as
+# told_best='baseline skew_ws4'. Run only one draw.sh per FOLDER at a time.
 #
-# Exit status: 0 drawn; 1 not, and why; 77 no gnuplot here, or no tables.
+# Exit status: 0 drawn; 1 error, reason printed; 77 no gnuplot, or no tables.
 set -uo pipefail
 
 name=$1 folder=$2 settings=${3-}
-drawn=$folder/.charts.tmp # of a run that was killed, too
+drawn=$folder/.charts.tmp # may exist from a run that was killed
 trap 'rm -rf "$drawn"' EXIT
 trap 'exit 1' INT TERM HUP
 
@@ -22,8 +22,8 @@ quoted() # TEXT: 'it''s' for gnuplot
     printf "'%s'" "${1//\'/\'\'}"
 }
 
-# gnuplot ends well on a full disk too.
-is_whole() # FILE: does it end as such a file does?
+# gnuplot exits with 0 even on a full disk.
+is_whole() # FILE: true if the end of the file is complete
 {
     case $1 in
     *.svg) [[ $(tail -c 16 "$1") == *'</svg>' ]] ;; # a blank line may follow

@@ -1,13 +1,13 @@
-# Many ranks, simulated and by formula.
+# scale: charts of many ranks, simulated and by formula
 #
 #     gnuplot -e "results='results/scale'" plots/scale.gp
 #
-# draws scale_efficiency, scale_chance and scale_straggler from scale.csv (tools/platforms/scale.c tells its columns) into that folder.
+# Draws scale_efficiency, scale_chance and scale_straggler from scale.csv (columns: tools/platforms/scale.c) into that folder.
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("scale.gp")]."."
 if (!exists("results")) results = "results/scale"
 summary_csv = results."/scale.csv"
 load plots."/style.gp"
-set datafile missing NaN        # lines go on past rows that are not theirs
+set datafile missing NaN        # lines continue across rows of other curves
 
 platforms = ""
 do for [platform in column_of(summary_csv, "platform")] {
@@ -16,23 +16,23 @@ do for [platform in column_of(summary_csv, "platform")] {
 stall_ms = number(preamble("stall_ms"))
 chance = number(preamble("chance"))
 rare = number(preamble("rare"))
-simulated = 0                   # no badge: the titles say so
+simulated = 0                   # no badge: the titles say "simulated"
 named = ""
 do for [platform in platforms] { named = named.(named eq "" ? " " : ", ").platform }
 machine = "platform".(words(platforms) > 1 ? "s" : "").named.", simulated · ".preamble("batch")." samples per rank"
 stall = "a stall of ".preamble("stall_ms")." ms"
 
-# In the row that is drawn; NaN: not this one. Points of several platforms stand side by side, so that none hides another.
+# Functions of the drawn row; NaN: do not draw. Points of several platforms are shifted sideways, so that none hides another.
 is(case, kind) = strcol("case") eq case && strcol("kind") eq kind
 on(platform, case, kind) = is(case, kind) && strcol("platform") eq platform ? column("ranks") : NaN
 beside(platform) = words(platforms) > 1 ? 1.05 ** (2 * place(platform, platforms) - 1 - words(platforms)) : 1
 seen_on(platform, case) = on(platform, case, "simulated") * beside(platform)
 anywhere(p) = is("chance", "formula") && strcol("platform") eq "" && abs(column("chance") - p) < 1e-12 ? column("ranks") : NaN
-dash(platform) = 1 + 3 * (place(platform, platforms) - 1)       # of formulas: solid, then long dashes
-mark(platform) = 5 + 2 * (place(platform, platforms) - 1)       # of points: squares, then circles
+dash(platform) = 1 + 3 * (place(platform, platforms) - 1)       # formulas: solid, then long dashes
+mark(platform) = 5 + 2 * (place(platform, platforms) - 1)       # points: squares, then circles
 ranks_of = column_of(summary_csv, "ranks")
 on_platform = column_of(summary_csv, "platform")
-most_simulated = 1              # a formula alone goes on
+most_simulated = 1              # formulas alone continue beyond
 most_by_formula = 1
 do for [i = 1:words(ranks_of)] {
     if (word(on_platform, i) ne "-" && number(word(ranks_of, i)) > most_simulated) { most_simulated = number(word(ranks_of, i)) }
@@ -41,7 +41,7 @@ do for [i = 1:words(ranks_of)] {
 light = "#D8D8D8"
 outline = "#808080"
 
-# An axis of world sizes, up to `most`.
+# The axis of world sizes, up to `most`.
 left = 90
 right = 36
 set key samplen 3 width 0
@@ -68,7 +68,7 @@ if (largest(efficiency) > 0) {
     }
 }
 
-# ---- scale_chance: each rank stalls by its own chance ---------------------------------------------
+# ---- scale_chance: each rank stalls with a probability ---------------------------------------------
 share(p) = sprintf("%g", p)
 caption = sprintf("simulated up to %d ranks, sim (SimGrid) · lab 01, chance: ", most_simulated).stall.", of each rank, in each step, with probability p"
 eval page("Rare stalls, many ranks: in the end every step has one (simulated)", "ranks", 300)

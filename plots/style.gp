@@ -1,22 +1,21 @@
-# The common look of every lab's charts, for gnuplot 5.4 or newer. A lab's script sets results
-# (the folder that holds the CSVs, and gets the charts unless `charts` names another) and loads this file.
+# style: the common look of all charts, for gnuplot 5.4 or newer. A script sets `results`, the folder of the CSV files, and loads
+# this file. Charts go to the same folder unless `charts` gives another.
 #
-# Colours are fixed by meaning, from the Okabe-Ito set: a phase looks the same in every chart.
-# Waiting is hatched too, so that it is found in a grey print and without telling red from green; what may be waiting or
-# transfer ("exposed": nobody can tell) is green and hatched the other way.
+# Each phase has a fixed colour of the Okabe-Ito set, the same in every chart. Waiting is also hatched, so that it stands out in
+# grey print and for colour-blind readers. Exposed time that may be waiting or transfer is green and hatched the other way.
 
 set encoding utf8
 set datafile separator comma
-set datafile columnheaders      # columns are asked for by name: a new one in a CSV breaks nothing
+set datafile columnheaders      # columns are selected by name: a new column breaks nothing
 
 if (!exists("charts")) charts = results
 if (!exists("summary_csv")) summary_csv = results."/summary.csv"     # a row per case
 ranks_csv = results."/ranks.csv"         # a row per case and rank
 rounds_csv = results."/rounds.csv"       # a row per case and round
-card_of_run = results."/card.csv"         # what it was predicted from
-lanes_csv = results."/lanes.csv"         # one step of each case, flattened: a row per phase
+card_of_run = results."/card.csv"         # machine card behind the predictions
+lanes_csv = results."/lanes.csv"         # one step of each case: a row per segment
 
-# A text as the shell reads it, whatever it holds: a folder may be called  it's $HOME.
+# Quote any text for the shell: a folder may be called  it's $HOME.
 escaped(text) = strstrt(text, "'") ? text[:strstrt(text, "'") - 1]."'\\''".escaped(text[strstrt(text, "'") + 1:]) : text
 in_shell(text) = "'".escaped(text)."'"
 there(path) = system("test -r ".in_shell(path)." && echo yes") eq "yes"
@@ -25,59 +24,59 @@ if (!there(summary_csv)) {
     exit status 77
 }
 
-# ---- What the results say -------------------------------------------------------------------
+# ---- Reading the results --------------------------------------------------------------------
 # A list is a string of words; "-" in it is a blank cell.
 column_of(csv, name) = system('awk -F, ''/^#/ { next } \
     !header { header = 1; for (i = 1; i <= NF; i++) if ($i == "'.name.'") at = i; next } \
     at { printf "%s ", $at == "" ? "-" : $at }'' <'.in_shell(csv))
-# What stands behind "# key: " above the names, "" where nothing does. The key is compared as it is: a case may be called v1.0.
+# Return the text after "# key: " above the names; "" if absent. The key is no pattern: a case may be called v1.0.
 head_of(csv, key) = system('awk -v key='.in_shell("# ".key.":").' ''!/^#/ { exit } \
     index($0, key) == 1 { $0 = substr($0, length(key) + 1); sub(/^ */, ""); print; exit }'' <'.in_shell(csv))
 preamble(key) = head_of(summary_csv, key)
 
-place(item, list) = sum [i = 1:words(list)] (word(list, i) eq item ? i : 0)     # 0: not in it
+place(item, list) = sum [i = 1:words(list)] (word(list, i) eq item ? i : 0)     # 0: not in the list
 has(item, list) = place(item, list) > 0
-blank(name) = strcol(name) eq ""                                    # in the row that is drawn
+blank(name) = strcol(name) eq ""                                    # for the drawn row
 known(name) = blank(name) ? -1 : column(name)                       # -1: left of the chart, not drawn
 dotted(cell) = strstrt(cell, "e") == 0 || strstrt(cell, ".") > 0 ? cell : cell[:strstrt(cell, "e") - 1].".".cell[strstrt(cell, "e"):]
-number(cell) = cell eq "" || cell eq "-" ? NaN : real(dotted(cell))            # gnuplot 5.4 does not read 9e-07, but 9.e-07
-keep_larger(cell) = number(cell) > most ? (most = number(cell)) : most          # a NaN is passed over
+number(cell) = cell eq "" || cell eq "-" ? NaN : real(dotted(cell))            # gnuplot 5.4 reads 9.e-07 but not 9e-07
+keep_larger(cell) = number(cell) > most ? (most = number(cell)) : most          # skips NaN
 largest(list) = (most = 0, sum [i = 1:words(list)] keep_larger(word(list, i)), most)
 
-# Whether a lab's own table is this run's, and not one that an earlier run left here.
+# True if a table is from this run, not left by an earlier one.
 command_of(csv) = there(csv) ? head_of(csv, "command") : ""
 of_this_run(csv) = command_of(csv) ne "" && command_of(csv) eq command_of(summary_csv)
 
 # ---- Colours, fills, words ------------------------------------------------------------------
 phases = "data compute host transfer update wait exposed"
 phase(kind) = has(kind, "forward backward local") ? "compute" : kind eq "travel" ? "transfer" : kind
-# What is simulated is lighter, and has a dashed outline.
+# Simulated values are lighter, with a dashed outline.
 colour(phase) = word(simulated ? "#DDDDDD #9AD2F2 #66AAD1 #F0C566 #8CD2BE #E0AFCA #D55E00 #009E73" : \
     "#BBBBBB #56B4E9 #0072B2 #E69F00 #009E73 #CC79A7 #D55E00 #009E73", 1 + place(phase, phases))
 is_hatched(phase) = has(phase, "wait exposed")
 fill(phase) = phase eq "wait" ? 4 : phase eq "exposed" ? 5 : 3      # gnuplot's patterns: 4 and 5 are hatched, 3 is solid
 edge(phase) = is_hatched(phase) ? colour(phase) : simulated ? "#666666" : "#FFFFFF"
 said_of(phase) = phase eq "exposed" ? "wait or transfer" : phase
-# To write on it. Not quite white and black: a page that turns black to white, to be read in the dark, leaves these.
+# Text colour on a phase. Almost white and almost black: the report inverts pure black and white on a dark page, but not these.
 ink(phase) = has(phase, "compute transfer") && !simulated ? "#FEFEFE" : "#010101"
 grey = "#666666"
 
 # Three digits and no more than three decimals: steps of a GPU are shorter than a millisecond. 0.043, 0.427, 4.27, 42.7, 427.3
 digits(x) = sprintf(x < 1 ? "%.3f" : x < 10 ? "%.2f" : x < 1000 ? "%.1f" : "%.0f", x)
-# Milliseconds have as many decimals as in the terminal (common/base/number.c).
+# Milliseconds have the same decimals as in the terminal (common/base/number.c).
 ms_digits(x) = sprintf(x < 0.0005 ? "%.1f" : x < 0.9995 ? "%.3f" : x < 9.995 ? "%.2f" : "%.1f", x)
 size_word(bytes) = bytes < 1024 ? sprintf("%.0f B", bytes) : bytes < 1048576 ? sprintf("%.0f KiB", bytes / 1024) : sprintf("%.0f MiB", bytes / 1048576)
 in_ms(x) = x == x ? ms_digits(x)." ms" : ""
 literal(text) = strstrt(text, "_") ? text[:strstrt(text, "_") - 1]."\\_".literal(text[strstrt(text, "_") + 1:]) : text
-bold(text) = "{/:Bold ".literal(text)."}"           # in such text a bare _ would begin a subscript
+bold(text) = "{/:Bold ".literal(text)."}"           # in enhanced text a bare _ begins a subscript
 
-# ---- The caption: on what, and how, this was measured ---------------------------------------
+# ---- The caption: machine and settings ------------------------------------------------------
 cell(key) = word(column_of(summary_csv, key), 1)
 told(key) = preamble(key) ne "" ? preamble(key) : cell(key) eq "-" ? "" : cell(key)
 counted(key, noun) = told(key) eq "" ? "" : told(key)." ".noun.(told(key) eq "1" ? "" : "s")
 also(text) = text eq "" ? "" : " · ".text
 simulated = !has(cell("platform"), "here -")
-dashes = simulated ? 2 : 1      # of an outline
+dashes = simulated ? 2 : 1      # dash type of an outline
 of_gpus = preamble("GPUs") ne ""
 unit = of_gpus ? "GPU" : "core"
 trained_on = of_gpus ? system('awk -F, ''/^#/ { next } !at { for (i = 1; i <= NF; i++) if ($i == "device") at = i; next } \
@@ -88,17 +87,17 @@ ran_on = counted("ranks", "rank").(told("cores") eq "" ? "" : " on ".counted("co
 caption = ran_on.also(counted("steps", "step")).also(counted("rounds", "round"))
 
 # ---- A page ---------------------------------------------------------------------------------
-# eval page("What to see", "axis (unit)", 300) (no apostrophes) lays out a chart with 300 pixels of height for its
-# data; then, for each of the formats, eval output("breakdown", format) begins results/breakdown.svg.
-# Axis, legend and caption lie below the data at fixed heights, so that nothing ever covers it.
+# eval page("Title", "axis (unit)", 300) (no apostrophes) lays out a chart with 300 pixels of height for the data. Then, for each
+# format, eval output("breakdown", format) begins results/breakdown.svg. Axis, legend and caption lie below the data at fixed
+# heights, so that they never cover the data.
 formats = "svg png"
 width = 960
-left = 90           # margins, in pixels: a chart with longer names, or numbers at its side, sets its own
+left = 90           # margins in pixels; charts with long names or numbers at the side set others
 right = 24
 above = 52
 below = 132
 
-# charts.csv tells which charts there are, and what each one shows: the report reads it.
+# charts.csv lists the charts and the cases that each shows, for the report.
 charts_csv = charts."/charts.csv"
 set print charts_csv
 print "chart,title,axis,cases"
@@ -117,8 +116,8 @@ page(title, axis, body) = \
     "set tmargin at screen 1 - 1. * above / height; set bmargin at screen 1. * below / height;".\
     "set key at screen 8. / width, 66. / height left center"
 
-# A PNG has twice the pixels, to stay sharp. A point is 4/3 pixels, which svg does not know; nor does it how wide letters are,
-# so that its legend has more room.
+# A PNG has twice the pixels, to stay sharp. The svg terminal does not know that a point is 4/3 pixels, nor the width of letters, so
+# its legend gets more space.
 output(name, format) = (format eq "svg" \
     ? "set print charts_csv append; print '".name.",\"'.title_of_page.'\",\"'.axis_of_page.'\",'.cases_of_page; set print;".\
       "set key width 2 spacing 1.2;".\
@@ -131,6 +130,6 @@ set style textbox opaque fillcolor rgb "white" noborder margins 0.5, 0.2
 set border 1 lc rgb grey
 set tics nomirror scale 0.5 textcolor rgb "black"
 set ytics scale 0 noenhanced
-set format x "%h"               # gnuplot's own begins with a blank for a sign, and stands beside its tick
+set format x "%h"               # the default begins with a blank for the sign, which shifts the label off its tick
 set grid x lt 1 lc rgb "#E4E4E4"
 set key horizontal maxrows 1 Left reverse samplen 1.5 font "sans-serif,9"

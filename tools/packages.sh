@@ -1,12 +1,12 @@
-# packages.sh: what a bare Debian or Ubuntu lacks, and how it comes. run_all.sh sources it, and has what is said to the person:
-# die, heading, quietly, is_given.
+# packages.sh: installs the packages that a bare Debian or Ubuntu lacks. run_all.sh sources this file and provides the functions
+# for output and options: die, heading, quietly, is_given.
 #
-#     set_up      installs what is missing, or ends with 1 and the command that would
+#     set_up      install missing packages, or end with 1 and print the command for it
 #
 # shellcheck shell=bash
 
-# One row per package that a bare Debian or Ubuntu lacks: its name (or others that will do; ? before it where we can do
-# without), a program by which it is recognised wherever it came from (- for none), and why it is needed.
+# One row per package: its name (| separates alternatives, ? marks an optional package), a program that shows its presence
+# however installed (- for none), and its purpose.
 readonly package_rows=(
     "cmake                               cmake      describes the build"
     "make                                make       runs the build"
@@ -31,27 +31,27 @@ is_there() # PACKAGE[|PACKAGE]... PROGRAM
         return 0
     fi
     if ! command -v dpkg-query >/dev/null; then
-        [[ $2 == - ]] # without a program to look for we cannot know; the build will
+        [[ $2 == - ]] # unknown without a program to look for; the build will show
         return
     fi
-    # shellcheck disable=SC2016,SC2086 # a variable of dpkg-query's; one word per package
+    # shellcheck disable=SC2016,SC2086 # dpkg-query's variable; one word per package
     [[ $(dpkg-query -W -f '<${db:Status-Status}>' ${1//|/ } 2>/dev/null) == *"<installed>"* ]]
 }
 
 # shellcheck disable=SC2317 # called through `quietly`
-apt() # as root, asking nothing, after any other package manager is done
+apt() # run apt-get as root, without questions, after waiting for other package managers
 {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
         apt-get -q -y --no-remove --no-install-recommends -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 "$@"
 }
 
-megabytes() # PACKAGE...: to download; fails where the package lists do not know one
+megabytes() # PACKAGE...: print the megabytes to download; fail if the package lists lack one
 {
     apt-get -qq -y --no-remove --no-install-recommends --print-uris install "$@" 2>/dev/null |
         awk '{ bytes += $3 } END { printf "%.0f", bytes / 1e6 }'
 }
 
-become_root() # sets as_root; fails without the right
+become_root() # set as_root; fail without permission
 {
     as_root=()
     ((EUID != 0)) || return 0
@@ -65,7 +65,7 @@ by_hand() # PACKAGE...
     printf 'apt-get update && apt-get install --no-install-recommends %s' "$*"
 }
 
-# Packages that we can do without come last, and only where this system knows them.
+# Optional packages come last, and only if the package lists have them.
 install() # HOW-MANY-ARE-NEEDED PACKAGE...
 {
     local needed=$1 log=build/setup.log size answer=y package as_root

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a rank may have been late with: work, of which the two passes are one, or the beginning of its step. */
+/* Reasons for a late arrival: a kind of work (forward and backward count as one), or a late beginning of the step. */
 enum { DATA, COMPUTE, HOST, UPDATE, WORKS, BEGINNING = WORKS, REASONS };
 static const char *const work_names[WORKS] = { "data", "compute", "host work", "update" };
 
@@ -28,23 +28,23 @@ static int work_of(const struct span *phase)
     }
 }
 
-/* A collective of the step, and how long each rank (ranks) waited in it. */
+/* A collective of the step, and each rank's wait in it (ranks). */
 struct scene {
-    const struct span *const *meeting;
+    const struct span *const *collective;
     struct arrival arrival;
     double *waits;
     double longest, sum;
     double length; /* of the step */
 };
 
-/* False where somebody's waiting cannot be known. */
-static bool wait_at(const struct timeline *t, const struct span *const *meeting, struct scene *scene)
+/* Compute the waits in a collective; false if a rank's wait is unknown. */
+static bool wait_at(const struct timeline *t, const struct span *const *collective, struct scene *scene)
 {
-    scene->meeting = meeting;
-    scene->arrival = arrival_at(t, meeting);
+    scene->collective = collective;
+    scene->arrival = arrival_at(t, collective);
     scene->longest = scene->sum = 0;
     for (int rank = 0; rank < t->ranks; rank++) {
-        struct parts parts = parts_of(t, meeting[rank], scene->arrival.latest);
+        struct parts parts = parts_of(t, collective[rank], scene->arrival.latest);
         if (!parts.is_known)
             return false;
         scene->waits[rank] = parts.wait;
@@ -54,17 +54,17 @@ static bool wait_at(const struct timeline *t, const struct span *const *meeting,
     return true;
 }
 
-/* Finds the collective in which the ranks waited longest; false where there is none, or nobody knows. */
-static bool find_longest(const struct timeline *t, const struct matched_collectives *meetings, int step,
+/* Find the collective in which the ranks waited longest in sum; false if there is none, or if a wait is unknown. */
+static bool find_longest(const struct timeline *t, const struct matched_collectives *matched, int step,
                          struct scene *longest)
 {
     struct scene scene = { .waits = memory_new((size_t)t->ranks, sizeof *scene.waits) };
     bool is_known = true, is_found = false;
-    for (int n = 0; n < meetings->count && is_known; n++) {
-        const struct span *const *meeting = meetings->at + (size_t)n * (size_t)t->ranks;
-        if (meeting[0]->step != step)
+    for (int n = 0; n < matched->count && is_known; n++) {
+        const struct span *const *collective = matched->at + (size_t)n * (size_t)t->ranks;
+        if (collective[0]->step != step)
             continue;
-        is_known = wait_at(t, meeting, &scene);
+        is_known = wait_at(t, collective, &scene);
         if (!is_known || (is_found && !(scene.sum > longest->sum)))
             continue;
         is_found = true;
@@ -89,27 +89,27 @@ static double length_of(const struct timeline *t, int step)
     return end - begin;
 }
 
-/* Seconds that a rank spent on each kind of work in this step, between the meeting before and this one; and where there is
- * none before, when its step began. */
-static void work_before(const struct timeline *t, const struct span *meeting, int rank, double work[REASONS])
+/* Seconds that a rank spent on each kind of work in this step, between the previous collective and this one. If there is no
+ * previous one, work[BEGINNING] is the time when the rank's step began. */
+static void work_before(const struct timeline *t, const struct span *collective, int rank, double work[REASONS])
 {
     const struct span *spans = t->spans + (size_t)rank * (size_t)t->count;
     double begin = -INFINITY, began = INFINITY;
     for (int i = 0; i < t->count; i++)
-        if (spans[i].step == meeting->step && !span_is_phase(&spans[i]) && spans[i].end <= meeting->start)
+        if (spans[i].step == collective->step && !span_is_phase(&spans[i]) && spans[i].end <= collective->start)
             begin = fmax(begin, spans[i].end);
     memset(work, 0, REASONS * sizeof *work);
     for (int i = 0; i < t->count; i++)
-        if (spans[i].step == meeting->step && span_is_phase(&spans[i])) {
+        if (spans[i].step == collective->step && span_is_phase(&spans[i])) {
             began = fmin(began, spans[i].start);
-            work[work_of(&spans[i])] += fmax(0, fmin(spans[i].end, meeting->start) - fmax(spans[i].start, begin));
+            work[work_of(&spans[i])] += fmax(0, fmin(spans[i].end, collective->start) - fmax(spans[i].start, begin));
         }
     work[BEGINNING] = isinf(begin) ? began : 0;
 }
 
-/* --- words ------------------------------------------------------------------------------------------------------ */
+/* --- text ------------------------------------------------------------------------------------------------------- */
 
-/* "39.8"; into a buffer that the caller has. */
+/* Text such as "39.8", returned by value. */
 struct number {
     char text[32];
 };
@@ -121,16 +121,16 @@ static struct number in_ms(double seconds)
     return number;
 }
 
-static void say_why(FILE *out, const struct timeline *t, const struct scene *scene)
+static void print_reason(FILE *out, const struct timeline *t, const struct scene *scene)
 {
     int last = scene->arrival.last, others = t->ranks - 1, most = 0;
     double own[REASONS], work[REASONS], typical[REASONS];
     double *all = memory_new((size_t)REASONS * (size_t)others, sizeof *all);
-    work_before(t, scene->meeting[last], last, own);
+    work_before(t, scene->collective[last], last, own);
     for (int rank = 0, at = 0; rank < t->ranks; rank++) {
         if (rank == last)
             continue;
-        work_before(t, scene->meeting[rank], rank, work);
+        work_before(t, scene->collective[rank], rank, work);
         for (int kind = 0; kind < REASONS; kind++)
             all[kind * others + at] = work[kind];
         at++;
@@ -154,9 +154,9 @@ static void say_why(FILE *out, const struct timeline *t, const struct scene *sce
         fprintf(out, ", theirs %s ms", in_ms(typical[most]).text);
 }
 
-/* Names the ranks that waited at least half as long as the one that waited longest, and returns the shortest of these
- * waits: "ranks 1 to 3", "ranks 0, 2 and 3". */
-static double name_ranks(FILE *out, const struct timeline *t, const struct scene *scene)
+/* Print the ranks that waited at least half as long as the longest wait: "ranks 1 to 3", "ranks 0, 2 and 3". Return the
+ * shortest of these waits. */
+static double print_ranks(FILE *out, const struct timeline *t, const struct scene *scene)
 {
     enum { NAMED_MOST = 4 };
     int named[NAMED_MOST], count = 0, last = -1;
@@ -188,15 +188,15 @@ static double name_ranks(FILE *out, const struct timeline *t, const struct scene
     return least;
 }
 
-static void say_who(FILE *out, const struct timeline *t, const struct scene *scene)
+static void print_waits(FILE *out, const struct timeline *t, const struct scene *scene)
 {
-    struct number from = in_ms(name_ranks(out, t, scene)), to = in_ms(scene->longest);
+    struct number from = in_ms(print_ranks(out, t, scene)), to = in_ms(scene->longest);
     if (strcmp(from.text, to.text) != 0)
         fprintf(out, "%s to ", from.text);
     fprintf(out, "%s ms", to.text);
 }
 
-static char *say(const struct timeline *t, const struct scene *scene)
+static char *describe(const struct timeline *t, const struct scene *scene)
 {
     char *text = NULL;
     size_t size = 0;
@@ -207,11 +207,11 @@ static char *say(const struct timeline *t, const struct scene *scene)
         return memory_text("nobody waits");
     if (scene->longest < scene->length / 20)
         return memory_text("nobody waits longer than %s ms", in_ms(scene->longest).text);
-    FILE *out = open_memstream(&text, &size);
-    say_who(out, t, scene);
+    FILE *out = memory_stream(&text, &size);
+    print_waits(out, t, scene);
     if (scene->arrival.last >= 0) {
         fprintf(out, " for rank %d", scene->arrival.last);
-        say_why(out, t, scene);
+        print_reason(out, t, scene);
     } else {
         fputs(" for the last, which come together", out);
     }
@@ -221,15 +221,15 @@ static char *say(const struct timeline *t, const struct scene *scene)
 
 char *blame_sentence(const struct timeline *t, int step, int *last)
 {
-    struct matched_collectives meetings = matched_collectives_find(t);
+    struct matched_collectives matched = matched_collectives_find(t);
     struct scene scene = { .waits = memory_new((size_t)t->ranks, sizeof *scene.waits), .length = length_of(t, step) };
     char *text = NULL;
     *last = -1;
-    if (t->ranks > 1 && meetings.are_alike && find_longest(t, &meetings, step, &scene)) {
-        text = say(t, &scene);
+    if (t->ranks > 1 && matched.are_alike && find_longest(t, &matched, step, &scene)) {
+        text = describe(t, &scene);
         *last = scene.arrival.last;
     }
     free(scene.waits);
-    matched_collectives_close(&meetings);
+    matched_collectives_close(&matched);
     return text;
 }

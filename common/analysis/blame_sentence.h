@@ -1,16 +1,20 @@
-/* waiting: who waited for whom in a step, and why, in one sentence. */
-#ifndef LOCKSTEP_WAITING_H
-#define LOCKSTEP_WAITING_H
+/* blame_sentence: one sentence about which ranks waited in a step, for which rank, and why. */
+#ifndef LOCKSTEP_BLAME_SENTENCE_H
+#define LOCKSTEP_BLAME_SENTENCE_H
 
 #include "analysis/timeline.h"
 
-/* Of the collective of `step` in which the ranks waited longest: "ranks 1 to 3 wait 39.8 ms for rank 0: its data took
- * 40.3 ms, theirs 0.50 ms" (of two ranks, "rank 1's 0.50 ms"), or "…, which began the step 10.0 ms later". The reason is what the last rank took longer for
- * than the median of the others since they last met; it is left out where that is less than half of the longest wait. Of
- * waits below a twentieth of the step it says "nobody waits longer than 1.60 ms", of none at all "nobody waits", or what of that clocks
- * cannot tell. NULL where
- * there is nobody to wait for, or waiting cannot be told from transfer. Free it. *last is the rank that came last there; -1
- * where several came together, or nothing is told. */
+/* Describe the collective of `step` in which the ranks waited longest in sum. The caller frees the text.
+ *
+ *     "ranks 1 to 3 wait 39.8 ms for rank 0: its data took 40.3 ms, theirs 0.50 ms"    (two ranks: "rank 1's 0.50 ms")
+ *     "…, which began the step 10.0 ms later"
+ *
+ * The reason is the work since the previous collective, or the beginning of the step, in which the last rank exceeds the median
+ * of the others most. It is left out if the excess is less than half of the longest wait. If the longest wait is below a
+ * twentieth of the step, the text only gives its length. If no rank waits, the text states that, and the clock error above 1 us.
+ *
+ * Return NULL for a single rank, for a step without matched collectives, or if waiting cannot be separated from transfer. *last
+ * is the rank that arrived last; -1 if several arrived together, or for NULL. */
 char *blame_sentence(const struct timeline *timeline, int step, int *last);
 
 #endif

@@ -25,13 +25,13 @@ bool block_results_block(struct block *block, struct world *world, struct spans 
     for (int i = spans->count; i < most; i++)
         spans->at[i] = (struct span){ .step = -1 };
 
-    struct rank_result *verdicts = is_first ? memory_new((size_t)ranks, sizeof *verdicts) : NULL;
+    struct rank_result *results = is_first ? memory_new((size_t)ranks, sizeof *results) : NULL;
     struct span *all = is_first ? memory_new((size_t)most * (size_t)ranks, sizeof *all) : NULL;
-    world_gather(world, mine, sizeof *mine, verdicts);
+    world_gather(world, mine, sizeof *mine, results);
     world_gather(world, spans->at, (size_t)most * sizeof *all, all);
     double device_error = 0;
     for (int rank = 0; is_first && rank < ranks; rank++)
-        device_error = fmax(device_error, 2 * verdicts[rank].clock_error); /* of two that are compared */
+        device_error = fmax(device_error, 2 * results[rank].clock_error); /* both of two compared ranks may be off */
     *block = (struct block){ .timeline = { .ranks = ranks,
                                            .clock_error = clocks->disagree + device_error,
                                            .hides_arrivals = ranks > 1 && collective_hides_arrivals(),
@@ -39,43 +39,44 @@ bool block_results_block(struct block *block, struct world *world, struct spans 
                                            .steps = window.measured,
                                            .count = most,
                                            .spans = all },
-                             .verdicts = verdicts };
+                             .results = results };
     return is_first;
 }
 
 struct check_failures block_results_wrong(const struct block *block, int samples)
 {
     struct check_failures wrong = { 0 };
-    int dealt = 0;
+    int trained = 0;
     for (int rank = 0; rank < block->timeline.ranks; rank++) {
-        const struct rank_result *v = &block->verdicts[rank];
+        const struct rank_result *v = &block->results[rank];
         check_failures_join(&wrong, &v->wrong, "rank %d, ", rank);
         if (!isfinite(v->loss))
             check_failures_add(&wrong, "rank %d: the loss of a step is no number", rank);
-        if (v->hash != block->verdicts[0].hash)
+        if (v->hash != block->results[0].hash)
             check_failures_add(&wrong, "rank %d: its parameters differ from rank 0's at the end", rank);
-        dealt += v->samples;
+        trained += v->samples;
     }
-    if (samples && dealt != samples)
-        check_failures_add(&wrong, "the ranks train on %d samples a step, and the global batch has %d", dealt, samples);
+    if (samples && trained != samples)
+        check_failures_add(&wrong, "the ranks train on %d samples a step, and the global batch has %d", trained,
+                           samples);
     return wrong;
 }
 
 uint64_t block_results_hash(const float *values, size_t count)
 {
-    enum { LANES = 8, PIECE = 16384 }; /* a product waits for the one before it: in lanes several are under way */
+    enum { HASHES = 8, PIECE = 16384 }; /* each multiplication of a hash needs the one before: eight hashes overlap */
     uint32_t bits[PIECE];
-    uint64_t lane[LANES], hash = HASH_BEGIN;
-    for (int i = 0; i < LANES; i++)
-        lane[i] = hash;
+    uint64_t part[HASHES], hash = HASH_BEGIN;
+    for (int i = 0; i < HASHES; i++)
+        part[i] = hash;
     for (size_t begin = 0; begin < count; begin += PIECE) {
-        size_t left = count - begin, here = left < PIECE ? left : PIECE;
-        device_fetch(bits, values + begin, here * sizeof *bits);
-        for (size_t i = 0; i < here; i += LANES)
-            for (size_t l = 0; l < LANES && i + l < here; l++)
-                lane[l] = hash_add(lane[l], bits[i + l]);
+        size_t left = count - begin, size = left < PIECE ? left : PIECE;
+        device_fetch(bits, values + begin, size * sizeof *bits);
+        for (size_t i = 0; i < size; i += HASHES)
+            for (size_t l = 0; l < HASHES && i + l < size; l++)
+                part[l] = hash_add(part[l], bits[i + l]);
     }
-    for (int i = 0; i < LANES; i++)
-        hash = hash_add(hash, lane[i]);
+    for (int i = 0; i < HASHES; i++)
+        hash = hash_add(hash, part[i]);
     return hash;
 }

@@ -1,6 +1,6 @@
-/* gather: after a block, what every rank recorded and concluded comes together on rank 0. */
-#ifndef LOCKSTEP_GATHER_H
-#define LOCKSTEP_GATHER_H
+/* block_results: collects the spans and results of all ranks on rank 0 after a block. */
+#ifndef LOCKSTEP_BLOCK_RESULTS_H
+#define LOCKSTEP_BLOCK_RESULTS_H
 
 #include "analysis/timeline.h"
 #include "base/check_failures.h"
@@ -12,30 +12,30 @@
 
 struct world;
 
-/* What a rank says of its own block. */
+/* Results of one rank in a block. */
 struct rank_result {
-    double loss;        /* mean over the rank's samples of the last step; NaN when that of any step was */
-    uint64_t hash;      /* of its parameters: replicas are bit-equal where their hashes are */
+    double loss;        /* mean over the rank's samples of the last step; NaN if any step's was not finite */
+    uint64_t hash;      /* of its parameters: equal hashes mean bit-equal replicas */
     int samples;        /* per step */
-    double clock_error; /* of its device, in seconds */
-    double queued;      /* seconds of the measured steps in which it was ready and had no core; NaN: not known */
+    double clock_error; /* of its device's clock, in seconds */
+    double queued;      /* run-queue delay in the measured steps, in seconds; NaN: not known */
     struct check_failures wrong;
 };
 
 struct block {
-    struct timeline timeline;     /* its spans are owned by whoever takes them */
-    struct rank_result *verdicts; /* (ranks) */
+    struct timeline timeline;    /* the caller frees its spans */
+    struct rank_result *results; /* (ranks) */
 };
 
-/* all: true on rank 0, which receives the block, in its own time. Ranks may have recorded different numbers of phases. */
+/* all: gather the block on rank 0, in rank 0's time; true there. Ranks may have recorded different numbers of phases. */
 bool block_results_block(struct block *block, struct world *world, struct spans *spans, const struct clocks *clocks,
                          const struct rank_result *mine, struct window window);
 
-/* Failed checks: what the ranks report, losses that are no numbers, replicas that differ; and samples that all ranks
- * together trained on twice or not at all, where it is known how many a step has (0: it is not). */
+/* Return the failed checks: those of the ranks, losses that are not finite, and replicas that differ. If `samples` of a step is
+ * known (not 0), it must also be the number of samples that all ranks together trained on. */
 struct check_failures block_results_wrong(const struct block *block, int samples);
 
-/* FNV-1a over the values' 32-bit words (device memory), in eight lanes that are hashed at the end. */
+/* Return the FNV-1a hash of the values' 32-bit words (device memory): eight interleaved hashes, which are hashed at the end. */
 uint64_t block_results_hash(const float *values, size_t count);
 
 #endif

@@ -38,7 +38,7 @@ void case_stats_close(struct case_stats *stats)
     *stats = (struct case_stats){ 0 };
 }
 
-/* `values` with room for `added` more behind its `count`. */
+/* Move `values` (count) into new memory with room for `added` more. */
 static double *grown(double *values, int count, int added)
 {
     double *larger = memory_new((size_t)count + (size_t)added, sizeof *larger);
@@ -61,7 +61,7 @@ static void add_cell(struct cell *sum, const struct cell *cell)
     sum->last += cell->last;
 }
 
-/* Who was charged most in a step, cells (ranks). */
+/* Count the rank that was charged most in a step; cells (ranks). */
 static void count_foremost(struct case_stats *stats, const struct cell *cells)
 {
     int foremost = 0;
@@ -74,7 +74,7 @@ static void count_foremost(struct case_stats *stats, const struct cell *cells)
     }
 }
 
-/* One window's steps of all ranks, cells (every, ranks), into the tally and the round's sums (ranks). */
+/* Add one window's steps of all ranks, cells (every, ranks), to the case statistics and to the round's sums (ranks). */
 static void add_window(struct case_stats *stats, const struct cell *cells, struct cell *round)
 {
     double slowest = 0, fastest = INFINITY, charged = 0;
@@ -150,7 +150,7 @@ static double mean_loss(const struct case_stats *stats)
 
 static enum numerics compare_losses(const struct case_stats *stats, const struct case_stats *baseline)
 {
-    int samples = 0; /* of no sample there is no loss */
+    int samples = 0; /* without samples there is no loss */
     for (int rank = 0; rank < stats->ranks; rank++)
         samples += stats->samples[rank];
     if (!baseline || stats->trained != baseline->trained || samples == 0)
@@ -162,9 +162,9 @@ static enum numerics compare_losses(const struct case_stats *stats, const struct
     return fabs(ours - theirs) <= NUMERICS_TOLERANCE * fabs(theirs) ? NUMERICS_REORDERED : NUMERICS_CHANGED;
 }
 
-/* The probability that one of n alike ranks is charged most in at least `hits` of `steps`, at most: n times the binomial
+/* Upper bound of the probability that one of n equal ranks is charged most in at least `hits` of `steps`: n times the binomial
  * tail. */
-static double luck(int hits, int steps, int n)
+static double chance(int hits, int steps, int n)
 {
     double p = 1.0 / n, tail = 0;
     for (int i = hits; i <= steps; i++)
@@ -173,28 +173,28 @@ static double luck(int hits, int steps, int n)
     return n * tail;
 }
 
-static void name_culprit(struct case_summary *s, const struct case_stats *stats, const struct case_stats *baseline)
+static void choose_blamed(struct case_summary *s, const struct case_stats *stats, const struct case_stats *baseline)
 {
     double all = 0, most = 0;
-    int culprit = 0;
+    int charged_most = 0;
     for (int rank = 0; rank < stats->ranks; rank++) {
         double caused = stats->sum[rank].caused;
         all += caused;
         if (caused > most) {
             most = caused;
-            culprit = rank;
+            charged_most = rank;
         }
     }
-    static const double worth_naming = 0.01; /* of what all ranks' steps take: less is told as 0 of every 100 */
+    static const double least_share = 0.01; /* share of all ranks' steps; less would print as 0 of every 100 */
     double per_step = most / stats->steps;
     double usual = baseline && baseline != stats ? stats_quantile(baseline->most_charged, baseline->windows, 0.95) : 0;
-    bool is_worth_it = per_step >= worth_naming * s->step * stats->ranks;
+    bool is_worth_it = per_step >= least_share * s->step * stats->ranks;
     bool stands_out = stats->ranks > 1 && is_worth_it && per_step > usual && most > 0.75 * all &&
-                      luck(stats->foremost[culprit], stats->charged_steps, stats->ranks) < 0.05;
-    s->blamed_rank = stands_out ? culprit : -1;
+                      chance(stats->foremost[charged_most], stats->charged_steps, stats->ranks) < 0.05;
+    s->blamed_rank = stands_out ? charged_most : -1;
     s->blamed_wait = stands_out ? per_step : (double)NAN;
     s->is_too_short =
-        stats->charged_steps > 0 && luck(stats->charged_steps, stats->charged_steps, stats->ranks) >= 0.05;
+        stats->charged_steps > 0 && chance(stats->charged_steps, stats->charged_steps, stats->ranks) >= 0.05;
 }
 
 static struct ratio compare_steps(const struct case_stats *stats, const struct case_stats *baseline)
@@ -263,6 +263,6 @@ struct case_summary case_stats_summarise(const struct case_stats *stats, const s
     s.loss = mean_loss(stats);
     s.numerics = compare_losses(stats, baseline);
     s.vs_baseline = compare_steps(stats, baseline);
-    name_culprit(&s, stats, baseline);
+    choose_blamed(&s, stats, baseline);
     return s;
 }

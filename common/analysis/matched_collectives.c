@@ -27,20 +27,20 @@ struct matched_collectives matched_collectives_find(const struct timeline *t)
     return m;
 }
 
-void matched_collectives_close(struct matched_collectives *meetings)
+void matched_collectives_close(struct matched_collectives *matched)
 {
-    free(meetings->at);
-    *meetings = (struct matched_collectives){ 0 };
+    free(matched->at);
+    *matched = (struct matched_collectives){ 0 };
 }
 
-/* Seconds: the resolution of the clocks, and half of spans.csv's, so that a tie is one there too. */
+/* Seconds: the resolution of the clocks plus half of spans.csv's, so that a tie is also one in spans.csv. */
 static const double TIE = 1.5e-9;
 
-struct arrival arrival_at(const struct timeline *t, const struct span *const *meeting)
+struct arrival arrival_at(const struct timeline *t, const struct span *const *collective)
 {
     struct arrival a = { .latest = -INFINITY, .second = -INFINITY };
     for (int rank = 0; rank < t->ranks; rank++) {
-        double start = meeting[rank]->start;
+        double start = collective[rank]->start;
         if (start > a.latest) {
             a.second = a.latest;
             a.latest = start;

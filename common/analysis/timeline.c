@@ -35,7 +35,7 @@ static struct cell *cell_at(const struct timeline *t, struct cell *cells, int st
     return &cells[(size_t)(step - t->first_step) * (size_t)t->ranks + (size_t)rank];
 }
 
-/* The phase in which span i of a rank was waited for; NULL when there is none. */
+/* Return the phase in which a rank waited for its span i; NULL if there is none. */
 static const struct span *phase_around(const struct timeline *t, const struct span *spans, int i)
 {
     int before = i;
@@ -47,12 +47,12 @@ static const struct span *phase_around(const struct timeline *t, const struct sp
     return NULL;
 }
 
-static void split_meeting(const struct timeline *t, struct cell *cells, const struct span *const *meeting,
-                          struct check_failures *wrong)
+static void split_collective(const struct timeline *t, struct cell *cells, const struct span *const *collective,
+                             struct check_failures *wrong)
 {
-    struct arrival arrival = arrival_at(t, meeting);
+    struct arrival arrival = arrival_at(t, collective);
     for (int rank = 0; rank < t->ranks; rank++) {
-        const struct span *span = meeting[rank];
+        const struct span *span = collective[rank];
         const struct span *phase = phase_around(t, spans_of(t, rank), (int)(span - spans_of(t, rank)));
         if (!(span->start <= span->entered && span->entered <= span->end))
             check_failures_add(wrong, "rank %d: its clock goes back in %s %d", rank, span_names[span->kind],
@@ -95,21 +95,21 @@ struct check_failures timeline_split(const struct timeline *t, struct cell *cell
             cell->step += spans[i].end - spans[i].start;
         }
     }
-    struct matched_collectives meetings = matched_collectives_find(t);
-    if (!meetings.are_alike)
+    struct matched_collectives matched = matched_collectives_find(t);
+    if (!matched.are_alike)
         check_failures_add(&wrong, "the ranks made different collective calls");
-    for (int n = 0; meetings.are_alike && n < meetings.count; n++)
-        split_meeting(t, cells, meetings.at + n * t->ranks, &wrong);
-    matched_collectives_close(&meetings);
+    for (int n = 0; matched.are_alike && n < matched.count; n++)
+        split_collective(t, cells, matched.at + n * t->ranks, &wrong);
+    matched_collectives_close(&matched);
     return wrong;
 }
 
 /* --- what-if ---------------------------------------------------------------------------------------------------- */
 
-/* The moments at which a rank hands a collective over or begins to wait for it, in the order of its time. */
+/* An event of a rank: it hands a collective over, or begins to wait for it. */
 struct event {
     double time;
-    int meeting;
+    int collective;
     bool is_entry;
 };
 
@@ -118,12 +118,12 @@ static int compare_events(const void *a, const void *b)
     const struct event *x = a, *y = b;
     if (x->time < y->time || x->time > y->time)
         return x->time < y->time ? -1 : 1;
-    if (x->meeting != y->meeting)
-        return x->meeting < y->meeting ? -1 : 1;
+    if (x->collective != y->collective)
+        return x->collective < y->collective ? -1 : 1;
     return (int)x->is_entry - (int)y->is_entry;
 }
 
-/* The window of a rank's measured steps: from the first phase in it to the end of the last. */
+/* Get the window of a rank's measured steps: from the start of their first phase to the end of the last. */
 static void window_of(const struct timeline *t, int rank, double *begin, double *end)
 {
     *begin = INFINITY;
@@ -137,70 +137,70 @@ static void window_of(const struct timeline *t, int rank, double *begin, double 
     }
 }
 
-static int events_of(const struct matched_collectives *meetings, int rank, int ranks, double begin, double end,
+static int events_of(const struct matched_collectives *matched, int rank, int ranks, double begin, double end,
                      struct event *events)
 {
     int count = 0;
-    for (int n = 0; n < meetings->count; n++) {
-        const struct span *span = meetings->at[n * ranks + rank];
+    for (int n = 0; n < matched->count; n++) {
+        const struct span *span = matched->at[n * ranks + rank];
         if (span->start < begin || span->end > end)
             continue;
-        events[count++] = (struct event){ .time = span->start, .meeting = n };
-        events[count++] = (struct event){ .time = span->entered, .meeting = n, .is_entry = true };
+        events[count++] = (struct event){ .time = span->start, .collective = n };
+        events[count++] = (struct event){ .time = span->entered, .collective = n, .is_entry = true };
     }
     qsort(events, (size_t)count, sizeof *events, compare_events);
     return count;
 }
 
-/* A window of steps cut at its events: what each rank did between them. */
-struct score {
-    struct matched_collectives meetings;
-    struct event *events; /* (count) alike on all ranks but for their times */
+/* A window of steps cut at its events, with the pieces between them. */
+struct replay {
+    struct matched_collectives matched;
+    struct event *events; /* (count) rank 0's; those of other ranks differ in their times only */
     int count;
     double *pieces; /* (count + 1, ranks) seconds */
     bool are_alike; /* the ranks' events come in the same order */
 };
 
-static void add_rank(struct score *score, const struct timeline *t, int rank, struct event *scratch)
+static void add_rank(struct replay *replay, const struct timeline *t, int rank, struct event *scratch)
 {
     double begin, end;
     window_of(t, rank, &begin, &end);
-    struct event *events = rank == 0 ? score->events : scratch;
-    int count = events_of(&score->meetings, rank, t->ranks, begin, end, events);
+    struct event *events = rank == 0 ? replay->events : scratch;
+    int count = events_of(&replay->matched, rank, t->ranks, begin, end, events);
     if (rank == 0)
-        score->count = count;
-    score->are_alike &= count == score->count;
-    double free_since = begin; /* when the rank could go on with work of its own */
-    for (int j = 0; score->are_alike && j < count; j++) {
-        const struct event *event = &events[j], *first = &score->events[j];
-        score->are_alike &= event->meeting == first->meeting && event->is_entry == first->is_entry;
-        score->pieces[j * t->ranks + rank] = event->time - free_since;
-        free_since = event->is_entry ? score->meetings.at[event->meeting * t->ranks + rank]->end : event->time;
+        replay->count = count;
+    replay->are_alike &= count == replay->count;
+    double free_since = begin; /* start of the rank's next piece of work */
+    for (int j = 0; replay->are_alike && j < count; j++) {
+        const struct event *event = &events[j], *first = &replay->events[j];
+        replay->are_alike &= event->collective == first->collective && event->is_entry == first->is_entry;
+        replay->pieces[j * t->ranks + rank] = event->time - free_since;
+        free_since = event->is_entry ? replay->matched.at[event->collective * t->ranks + rank]->end : event->time;
     }
-    score->pieces[score->count * t->ranks + rank] = end - free_since;
+    replay->pieces[replay->count * t->ranks + rank] = end - free_since;
 }
 
-/* Plays the window with every piece and every transfer replaced by its median over ranks. Returns its length. */
-static double play(const struct score *score, const struct timeline *t)
+/* Replay the window with every piece and every transfer replaced by its median over ranks. Return its length. */
+static double replay_length(const struct replay *replay, const struct timeline *t)
 {
     const int ranks = t->ranks;
-    double *started = memory_new((size_t)score->meetings.count, sizeof *started);
+    double *started = memory_new((size_t)replay->matched.count, sizeof *started);
     double *costs = memory_new((size_t)ranks, sizeof *costs);
     double now = 0;
-    for (int j = 0; j < score->count; j++) {
-        const struct event *event = &score->events[j];
-        now += stats_lower_median(score->pieces + j * ranks, ranks);
+    for (int j = 0; j < replay->count; j++) {
+        const struct event *event = &replay->events[j];
+        now += stats_lower_median(replay->pieces + j * ranks, ranks);
         if (!event->is_entry) {
-            started[event->meeting] = now;
+            started[event->collective] = now;
             continue;
         }
-        const struct span *const *meeting = score->meetings.at + event->meeting * ranks;
-        double latest = arrival_at(t, meeting).latest;
+        const struct span *const *collective = replay->matched.at + event->collective * ranks;
+        double latest = arrival_at(t, collective).latest;
         for (int rank = 0; rank < ranks; rank++)
-            costs[rank] = fmax(0, meeting[rank]->end - latest);
-        now = fmax(now, started[event->meeting] + stats_lower_median(costs, ranks));
+            costs[rank] = fmax(0, collective[rank]->end - latest);
+        now = fmax(now, started[event->collective] + stats_lower_median(costs, ranks));
     }
-    now += stats_lower_median(score->pieces + score->count * ranks, ranks);
+    now += stats_lower_median(replay->pieces + replay->count * ranks, ranks);
     free(started);
     free(costs);
     return now;
@@ -208,80 +208,85 @@ static double play(const struct score *score, const struct timeline *t)
 
 double timeline_what_if(const struct timeline *t)
 {
-    struct score score = { .meetings = matched_collectives_find(t) };
-    size_t most = 2 * (size_t)score.meetings.count;
+    struct replay replay = { .matched = matched_collectives_find(t) };
+    size_t most = 2 * (size_t)replay.matched.count;
     struct event *scratch = memory_new(most, sizeof *scratch);
-    score.events = memory_new(most, sizeof *score.events);
-    score.pieces = memory_new((most + 1) * (size_t)t->ranks, sizeof *score.pieces);
-    score.are_alike = score.meetings.are_alike;
-    for (int rank = 0; score.are_alike && rank < t->ranks; rank++)
-        add_rank(&score, t, rank, scratch);
-    double length = score.are_alike && !t->hides_arrivals ? play(&score, t) : (double)NAN;
+    replay.events = memory_new(most, sizeof *replay.events);
+    replay.pieces = memory_new((most + 1) * (size_t)t->ranks, sizeof *replay.pieces);
+    replay.are_alike = replay.matched.are_alike;
+    for (int rank = 0; replay.are_alike && rank < t->ranks; rank++)
+        add_rank(&replay, t, rank, scratch);
+    double length = replay.are_alike && !t->hides_arrivals ? replay_length(&replay, t) : (double)NAN;
     free(scratch);
-    free(score.events);
-    free(score.pieces);
-    matched_collectives_close(&score.meetings);
+    free(replay.events);
+    free(replay.pieces);
+    matched_collectives_close(&replay.matched);
     return length / t->steps;
 }
 
-/* --- pictures --------------------------------------------------------------------------------------------------- */
+/* --- segments --------------------------------------------------------------------------------------------------- */
 
-struct sketch {
+struct segment_list {
     struct segment *at;
     int count, most;
     double origin;
 };
 
-static void add_stretch(struct sketch *sketch, struct segment segment)
+static void add_segment(struct segment_list *list, struct segment segment)
 {
-    if (sketch->count == sketch->most || !(segment.end > segment.start))
+    if (!(segment.end > segment.start))
         return;
-    segment.start -= sketch->origin;
-    segment.end -= sketch->origin;
-    sketch->at[sketch->count++] = segment;
+    if (list->count == list->most) {
+        list->most = list->most ? 2 * list->most : 64;
+        list->at = memory_grow(list->at, (size_t)list->most * sizeof *list->at);
+    }
+    segment.start -= list->origin;
+    segment.end -= list->origin;
+    list->at[list->count++] = segment;
 }
 
-/* A phase, interrupted by what was exposed in it. */
-static void sketch_phase(struct sketch *sketch, const struct timeline *t, const struct matched_collectives *meetings,
-                         int rank, const struct span *phase)
+/* Add a phase, interrupted by the exposed parts of its collectives. */
+static void add_phase(struct segment_list *list, const struct timeline *t, const struct matched_collectives *matched,
+                      int rank, const struct span *phase)
 {
     const int ranks = t->ranks;
     double from = phase->start;
-    for (int n = 0; n < meetings->count; n++) {
-        const struct span *const *meeting = meetings->at + n * ranks;
-        const struct span *c = meeting[rank];
+    for (int n = 0; n < matched->count; n++) {
+        const struct span *const *collective = matched->at + n * ranks;
+        const struct span *c = collective[rank];
         if (c->entered < phase->start || c->end > phase->end)
             continue;
-        struct arrival arrival = arrival_at(t, meeting);
+        struct arrival arrival = arrival_at(t, collective);
         struct parts parts = parts_of(t, c, arrival.latest);
         double split = c->entered + parts.wait;
         double late = ranks > 1 && rank == arrival.last && !t->hides_arrivals ? arrival.latest - arrival.second : 0;
-        add_stretch(sketch, (struct segment){ rank, 0, phase->kind, from, c->entered, 0 });
+        add_segment(list, (struct segment){ rank, 0, phase->kind, from, c->entered, 0 });
         if (parts.is_known) {
-            add_stretch(sketch, (struct segment){ rank, 0, SEGMENT_WAIT, c->entered, split, 0 });
-            add_stretch(sketch, (struct segment){ rank, 0, SEGMENT_TRANSFER, split, c->end, late });
+            add_segment(list, (struct segment){ rank, 0, SEGMENT_WAIT, c->entered, split, 0 });
+            add_segment(list, (struct segment){ rank, 0, SEGMENT_TRANSFER, split, c->end, late });
         } else {
-            add_stretch(sketch, (struct segment){ rank, 0, SEGMENT_EXPOSED, c->entered, c->end, 0 });
+            add_segment(list, (struct segment){ rank, 0, SEGMENT_EXPOSED, c->entered, c->end, 0 });
         }
-        add_stretch(sketch, (struct segment){ rank, 1, SEGMENT_TRAVEL, c->start, c->entered, 0 });
+        add_segment(list, (struct segment){ rank, 1, SEGMENT_TRAVEL, c->start, c->entered, 0 });
         from = c->end;
     }
-    add_stretch(sketch, (struct segment){ rank, 0, phase->kind, from, phase->end, 0 });
+    add_segment(list, (struct segment){ rank, 0, phase->kind, from, phase->end, 0 });
 }
 
-int timeline_segments(const struct timeline *t, int step, struct segment *segments, int most)
+int timeline_segments(const struct timeline *t, int step, struct segment **segments)
 {
-    struct sketch sketch = { .at = segments, .most = most, .origin = INFINITY };
-    struct matched_collectives meetings = matched_collectives_find(t);
-    for (int i = 0; i < t->ranks * t->count; i++)
+    struct segment_list list = { .origin = INFINITY };
+    struct matched_collectives matched = matched_collectives_find(t);
+    for (size_t i = 0; i < (size_t)t->ranks * (size_t)t->count; i++)
         if (t->spans[i].step == step)
-            sketch.origin = fmin(sketch.origin, t->spans[i].start);
-    for (int rank = 0; meetings.are_alike && rank < t->ranks; rank++)
+            list.origin = fmin(list.origin, t->spans[i].start);
+    for (int rank = 0; matched.are_alike && rank < t->ranks; rank++)
         for (int i = 0; i < t->count; i++) {
             const struct span *span = &spans_of(t, rank)[i];
             if (span->step == step && span_is_phase(span))
-                sketch_phase(&sketch, t, &meetings, rank, span);
+                add_phase(&list, t, &matched, rank, span);
         }
-    matched_collectives_close(&meetings);
-    return sketch.count;
+    matched_collectives_close(&matched);
+    *segments = list.at;
+    return list.count;
 }

@@ -1,4 +1,4 @@
-/* bf16: the upper half of a float: its 8 bits of exponent, and 8 of its 24 of mantissa. */
+/* bf16: the upper half of a float, with all 8 exponent bits and 8 of the 24 mantissa bits. */
 #ifndef LOCKSTEP_BF16_H
 #define LOCKSTEP_BF16_H
 
@@ -14,7 +14,7 @@ static inline float bf16_widen(uint16_t half)
     return value;
 }
 
-/* Rounds to nearest, ties to even; a NaN stays one. Without branches, so that loops over it vectorise. */
+/* Round to nearest, ties to even; a NaN stays a NaN. The code has no branches, so loops over it vectorise. */
 static inline uint16_t bf16_round(float value)
 {
     uint32_t bits;

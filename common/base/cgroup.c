@@ -15,8 +15,8 @@ static FILE *open_in(const char *folder, const char *name)
     return length < (int)sizeof path ? fopen(path, "r") : NULL;
 }
 
-/* The first number of a file; INFINITY for "max", or when there is none. */
-static double number_in(const char *folder, const char *name)
+/* Read the first number of a file; INFINITY for "max" or a missing number. */
+static double read_number(const char *folder, const char *name)
 {
     FILE *file = open_in(folder, name);
     double number = INFINITY;
@@ -28,7 +28,7 @@ static double number_in(const char *folder, const char *name)
     return number;
 }
 
-/* The sum of the lines "inactive_file N" and "active_file N" behind `prefix`. */
+/* Add up the values of lines "inactive_file N" and "active_file N", with `prefix` before these names. */
 static double file_pages(const char *folder, const char *prefix)
 {
     FILE *file = open_in(folder, "memory.stat");
@@ -44,8 +44,8 @@ static double file_pages(const char *folder, const char *prefix)
     return sum;
 }
 
-/* The next four tell what one group leaves by itself. */
-static double cpus_2(const char *folder)
+/* The functions up to memory_v1() return what one group leaves available, ignoring the groups above. */
+static double cpus_v2(const char *folder)
 {
     FILE *file = open_in(folder, "cpu.max");
     double quota = INFINITY, period = 0;
@@ -55,33 +55,34 @@ static double cpus_2(const char *folder)
     return is_limited ? quota / period : INFINITY;
 }
 
-static double cpus_1(const char *folder)
+static double cpus_v1(const char *folder)
 {
-    double quota = number_in(folder, "cpu.cfs_quota_us"), period = number_in(folder, "cpu.cfs_period_us");
-    return quota > 0 && period > 0 && isfinite(period) ? quota / period : INFINITY; /* -1 is no quota */
+    double quota = read_number(folder, "cpu.cfs_quota_us"), period = read_number(folder, "cpu.cfs_period_us");
+    return quota > 0 && period > 0 && isfinite(period) ? quota / period : INFINITY; /* -1: no quota */
 }
 
 static double memory_left(double limit, double used, double pages)
 {
     double left = limit - used + pages;
-    return limit > 1e18 || !isfinite(used) ? INFINITY /* version 1 has such a number for no limit */
+    return limit > 1e18 || !isfinite(used) ? INFINITY /* version 1: a huge number means no limit */
            : left > limit                  ? limit
                                            : fmax(left, 0);
 }
 
-static double memory_2(const char *folder)
+static double memory_v2(const char *folder)
 {
-    return memory_left(number_in(folder, "memory.max"), number_in(folder, "memory.current"), file_pages(folder, ""));
+    return memory_left(read_number(folder, "memory.max"), read_number(folder, "memory.current"),
+                       file_pages(folder, ""));
 }
 
-static double memory_1(const char *folder)
+static double memory_v1(const char *folder)
 {
-    return memory_left(number_in(folder, "memory.limit_in_bytes"), number_in(folder, "memory.usage_in_bytes"),
+    return memory_left(read_number(folder, "memory.limit_in_bytes"), read_number(folder, "memory.usage_in_bytes"),
                        file_pages(folder, "total_"));
 }
 
-/* The tightest of the group `mount``path` and those above it. */
-static double tightest(const char *mount, const char *path, double (*left)(const char *folder))
+/* Return the least that the group `mount``path` and the groups above leave available. */
+static double least_up_to_root(const char *mount, const char *path, double (*left)(const char *folder))
 {
     char folder[PATH_MAX];
     int length = snprintf(folder, sizeof folder, "%s%s", mount, path);
@@ -93,7 +94,7 @@ static double tightest(const char *mount, const char *path, double (*left)(const
     return fmin(least, left(mount));
 }
 
-/* Whether `controller` is in the list "cpu,cpuacct". */
+/* True if `controller` is in a list such as "cpu,cpuacct". */
 static bool is_listed(const char *list, const char *controller)
 {
     size_t length = strlen(controller);
@@ -103,17 +104,17 @@ static bool is_listed(const char *list, const char *controller)
     return false;
 }
 
-/* A line of /proc/self/cgroup is "0::PATH" of version 2, or "ID:CONTROLLERS:PATH" of version 1. */
-static double least_of_all(const char *root, const char *controller, double (*of_2)(const char *folder),
-                           double (*of_1)(const char *folder))
+/* Read /proc/self/cgroup, with lines "0::PATH" (version 2) or "ID:CONTROLLERS:PATH" (version 1). Return the least of all groups. */
+static double least_available(const char *root, const char *controller, double (*left_v2)(const char *folder),
+                              double (*left_v1)(const char *folder))
 {
-    char own[PATH_MAX], mount_2[PATH_MAX], mixed[PATH_MAX], mount_1[PATH_MAX], line[LINE_MOST];
+    char own[PATH_MAX], mount_v2[PATH_MAX], mount_hybrid[PATH_MAX], mount_v1[PATH_MAX], line[LINE_MOST];
     snprintf(own, sizeof own, "%s/proc/self", root);
-    snprintf(mount_2, sizeof mount_2, "%s/sys/fs/cgroup", root);
-    snprintf(mixed, sizeof mixed, "%s/sys/fs/cgroup/unified", root); /* beside version 1 */
-    snprintf(mount_1, sizeof mount_1, "%s/sys/fs/cgroup/%s", root, controller);
+    snprintf(mount_v2, sizeof mount_v2, "%s/sys/fs/cgroup", root);
+    snprintf(mount_hybrid, sizeof mount_hybrid, "%s/sys/fs/cgroup/unified", root); /* version 2 next to version 1 */
+    snprintf(mount_v1, sizeof mount_v1, "%s/sys/fs/cgroup/%s", root, controller);
     FILE *list = open_in(own, "cgroup");
-    double least = list ? INFINITY : fmin(of_2(mount_2), of_1(mount_1));
+    double least = list ? INFINITY : fmin(left_v2(mount_v2), left_v1(mount_v1));
     while (list && fgets(line, sizeof line, list)) {
         line[strcspn(line, "\n")] = '\0';
         char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
@@ -122,9 +123,10 @@ static double least_of_all(const char *root, const char *controller, double (*of
         *path++ = '\0';
         path = strcmp(path, "/") == 0 ? path + 1 : path;
         if (strcmp(line, "0:") == 0)
-            least = fmin(least, fmin(tightest(mount_2, path, of_2), tightest(mixed, path, of_2)));
+            least = fmin(
+                least, fmin(least_up_to_root(mount_v2, path, left_v2), least_up_to_root(mount_hybrid, path, left_v2)));
         else if (is_listed(controllers + 1, controller))
-            least = fmin(least, tightest(mount_1, path, of_1));
+            least = fmin(least, least_up_to_root(mount_v1, path, left_v1));
     }
     if (list)
         fclose(list);
@@ -133,10 +135,10 @@ static double least_of_all(const char *root, const char *controller, double (*of
 
 double cgroup_cpus(const char *root)
 {
-    return least_of_all(root, "cpu", cpus_2, cpus_1);
+    return least_available(root, "cpu", cpus_v2, cpus_v1);
 }
 
 double cgroup_memory(const char *root)
 {
-    return least_of_all(root, "memory", memory_2, memory_1);
+    return least_available(root, "memory", memory_v2, memory_v1);
 }

@@ -1,13 +1,13 @@
-/* group: what the control group of this process leaves of the machine, in a container above all. Both versions of control
- * groups are asked, and all groups above; a container sees its own one at the root. `root` is "", or a folder that holds
- * another machine's proc/ and sys/. */
-#ifndef LOCKSTEP_GROUP_H
-#define LOCKSTEP_GROUP_H
+/* cgroup: CPU and memory limits that control groups set for this process, mainly in containers. Both versions of control groups
+ * are read, up to the topmost group; a container sees its own group at the root. `root` is "", or a folder with another
+ * machine's proc/ and sys/. */
+#ifndef LOCKSTEP_CGROUP_H
+#define LOCKSTEP_CGROUP_H
 
-/* CPUs' worth of time per second; INFINITY without a limit. */
+/* CPUs available (CPU seconds per second); INFINITY without a limit. */
 double cgroup_cpus(const char *root);
 
-/* Bytes that could still be had: the limit less what is used, where pages of files do not count, as they can be given up.
+/* Bytes still available: the limit minus the memory in use. File pages do not count as used because the kernel can reclaim them.
  * INFINITY without a limit. */
 double cgroup_memory(const char *root);
 

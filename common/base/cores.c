@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first CPU of the core that `cpu` belongs to; hyper-threads of one core share it. */
+/* Number of the first hardware thread on the core of `cpu`; all threads of a core share this number. */
 static size_t first_sibling(size_t cpu)
 {
     char path[96];

@@ -6,12 +6,13 @@
 #include "base/number.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Begins a field; returns whether its value (not its name) is wanted. */
+/* Begin a field. Return true if the caller must write the value; otherwise the name has been written. */
 static bool begin_field(struct csv *csv, const char *name)
 {
     if (csv->is_inside)
@@ -43,6 +44,12 @@ void csv_integer(struct csv *csv, const char *name, long value)
 {
     if (begin_field(csv, name))
         fprintf(csv->out, "%ld", value);
+}
+
+void csv_unsigned(struct csv *csv, const char *name, uint64_t value)
+{
+    if (begin_field(csv, name))
+        fprintf(csv->out, "%" PRIu64, value);
 }
 
 void csv_index(struct csv *csv, const char *name, long value)
@@ -81,10 +88,10 @@ bool csv_end_row(struct csv *csv)
     return was_names;
 }
 
-/* The text of a file, without its byte order mark. */
+/* Read a file as text, without its byte order mark. */
 static char *read_text(const char *path, char *why, int size)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* spreadsheets and pandas begin UTF-8 with it */
+    static const char mark[] = "\xef\xbb\xbf"; /* UTF-8 files of spreadsheets and pandas begin with these bytes */
     size_t length = 0;
     char *text = file_read(path, &length);
     if (!text) {
@@ -101,28 +108,28 @@ static char *read_text(const char *path, char *why, int size)
     return text;
 }
 
-/* Where reading is. */
+/* Position of the reader. */
 struct scan {
     char *at;
-    int line; /* of `at`, from 1 */
+    int line; /* line number of `at`, from 1 */
 };
 
-/* Past one line end: \n, \r\n or \r. */
+/* Skip one line end: \n, \r\n or \r. */
 static void next_line(struct scan *scan)
 {
     scan->at += scan->at[0] == '\r' && scan->at[1] == '\n' ? 2 : *scan->at != '\0';
     scan->line++;
 }
 
-/* Cuts the field at scan->at out, takes its quotes away in place and goes on to the next one; *was_last tells that the
- * line ended. False when a quote never closes. */
+/* Cut out the field at scan->at, remove its quotes in place and move to the next field. Set *was_last at the end of a line.
+ * Return false if a quote never closes. */
 static bool cut_field(struct scan *scan, char **field, bool *was_last)
 {
     char *at = scan->at, *to = at;
     *field = at;
     if (*at == '"') {
         for (at++; *at && !(at[0] == '"' && at[1] != '"'); *to++ = *at++) {
-            at += at[0] == '"'; /* of two, keep one */
+            at += at[0] == '"'; /* keep one of two quotes */
             scan->line += *at == '\n';
         }
         if (*at++ != '"')
@@ -148,7 +155,7 @@ static bool append_cell(struct csv_table *table, size_t *capacity, size_t count,
         if (!cells)
             return false;
         table->cell = cells;
-        int *lines = realloc(table->line, larger * sizeof *lines); /* there are no more rows than cells */
+        int *lines = realloc(table->line, larger * sizeof *lines); /* a table has at most as many rows as cells */
         if (!lines)
             return false;
         table->line = lines;
@@ -158,7 +165,7 @@ static bool append_cell(struct csv_table *table, size_t *capacity, size_t count,
     return true;
 }
 
-/* Reads one row's fields; returns how many, or -1 and the reason. */
+/* Read the fields of one row. Return their number, or -1 with *reason set. */
 static int read_row(struct csv_table *table, struct scan *scan, size_t *capacity, size_t *count, const char **reason)
 {
     int fields = 0;
@@ -273,10 +280,10 @@ char *csv_comment(const struct csv_table *table, const char *key, int n)
 {
     size_t length = strlen(key);
     const char *line = table->text;
-    while (line && *line && strchr("#\r\n", *line)) { /* all below is the names' */
+    while (line && *line && strchr("#\r\n", *line)) { /* comments end at the line of names */
         const char *end = line + strcspn(line, "\r\n");
-        bool is_it = strncmp(line, "# ", 2) == 0 && strncmp(line + 2, key, length) == 0 && line[2 + length] == ':';
-        if (is_it && n-- == 0) {
+        bool is_match = strncmp(line, "# ", 2) == 0 && strncmp(line + 2, key, length) == 0 && line[2 + length] == ':';
+        if (is_match && n-- == 0) {
             const char *value = line + 2 + length + 1;
             value += strspn(value, " ");
             return memory_text("%.*s", (int)(end - value), value);

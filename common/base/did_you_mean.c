@@ -5,7 +5,7 @@
 
 enum { LONGEST = 64, FEW = 3, BEGINNING = 4 };
 
-/* Levenshtein's distance; longer words than a flag or a cost ever is are simply far away. */
+/* Levenshtein distance; LONGEST for words longer than any flag or cost name. */
 static size_t distance(const char *a, size_t length, const char *b)
 {
     size_t columns = strlen(b);
@@ -29,9 +29,9 @@ static size_t distance(const char *a, size_t length, const char *b)
 
 void did_you_mean_try(struct did_you_mean *s, const char *written, size_t length, const char *word)
 {
-    /* A beginning is as near as one wrong letter, so that a word that differs in one only is not pushed aside. */
-    bool begins_so = length >= BEGINNING && strncmp(word, written, length) == 0;
-    size_t far = begins_so ? 1 : distance(written, length, word);
+    /* A prefix counts as one wrong letter, so an earlier word with one wrong letter keeps its place. */
+    bool is_prefix = length >= BEGINNING && strncmp(word, written, length) == 0;
+    size_t far = is_prefix ? 1 : distance(written, length, word);
     if (far <= FEW && (!s->nearest || far < s->far))
         *s = (struct did_you_mean){ .nearest = word, .far = far };
 }

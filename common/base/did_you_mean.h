@@ -1,18 +1,17 @@
-/* spelling: which of the words that there are somebody may have meant. */
-#ifndef LOCKSTEP_SPELLING_H
-#define LOCKSTEP_SPELLING_H
+/* did_you_mean: find the known word closest to a misspelled one. */
+#ifndef LOCKSTEP_DID_YOU_MEAN_H
+#define LOCKSTEP_DID_YOU_MEAN_H
 
 #include <stddef.h>
 
-/* The nearest of the words shown so far; begin with { 0 }. */
+/* Nearest of the words tried so far; start with { 0 }. */
 struct did_you_mean {
-    const char *nearest; /* NULL: none is near */
-    size_t far;
+    const char *nearest; /* NULL: no word is near */
+    size_t far;          /* distance of `nearest` */
 };
 
-/* Shows one word of those that there are, which must outlive `s`, to what was written: `length` characters of `written`. A
- * word that begins like it is near, and so is one that a few letters added, left out or changed turn into it; of words
- * equally near the first one counts. */
+/* Compare one known word with the input: `length` characters of `written`. `word` must outlive `s`. A word is near if the input
+ * is its beginning, or if adding, removing or changing a few letters makes them equal. Of equally near words the first wins. */
 void did_you_mean_try(struct did_you_mean *s, const char *written, size_t length, const char *word);
 
 #endif

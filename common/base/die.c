@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The launchers we meet tell a process its rank in one of these: Open MPI, any PMIx, Slurm's PMI; and srun, where it starts
- * tasks that are no ranks, tells their number. */
+/* Return the first of these variables that a launcher set: Open MPI, any PMIx, Slurm's PMI, srun. For srun tasks that are no
+ * ranks, SLURM_PROCID is the task number. */
 const char *die_rank(void)
 {
     static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID" };
@@ -26,18 +26,18 @@ static bool is_first_rank(void)
     return !rank || strcmp(rank, "0") == 0;
 }
 
-/* Whoever started us may want to repeat at the end why we ended. */
-static void keep(const char *text)
+/* Append the message to the file named by DIE_COMPLAINTS, so that the calling script can repeat it at its end. */
+static void append_complaint(const char *text)
 {
     const char *path = getenv(DIE_COMPLAINTS);
-    FILE *file = path ? fopen(path, "a") : NULL; /* appending, a short line of one process stays whole */
+    FILE *file = path ? fopen(path, "a") : NULL; /* in append mode a short line is not split by other processes */
     if (!file)
         return;
     fprintf(file, "%s\n", text);
     fclose(file);
 }
 
-/* Takes its middle out of a long text: what is wrong stands at the beginning, the cure at the end. */
+/* Cut the middle out of a long text: the error stands at the beginning, the cure at the end. */
 static void shorten(char *text)
 {
     enum { MOST = 1000, BEGIN = 600, END = 300 };
@@ -49,7 +49,7 @@ static void shorten(char *text)
     memmove(text + BEGIN + strlen(gap), text + length - END, END + 1);
 }
 
-/* Bytes of the character of UTF-8 that begins here; 0 where none does, or one that is not to be shown: a control. */
+/* Bytes of the UTF-8 character that begins at `at`; 0 for an invalid or control character. */
 static int printable(const char *at)
 {
     const unsigned char *c = (const unsigned char *)at;
@@ -61,8 +61,8 @@ static int printable(const char *at)
     return is_control ? 0 : 1 + more;
 }
 
-/* One line, not a long one, whatever a user's word may hold. */
-static void say(const char *format, va_list arguments, bool is_last)
+/* Print one line of limited length, with '?' for control characters and invalid UTF-8 in a user's words. */
+static void print_message(const char *format, va_list arguments, bool is_last)
 {
     char *text = NULL;
     if (vasprintf(&text, format, arguments) < 0)
@@ -75,44 +75,44 @@ static void say(const char *format, va_list arguments, bool is_last)
         c += bytes ? bytes : 1;
     }
     fflush(stdout);
-    char *line = NULL; /* in one piece, or a launcher may put what other ranks write in between */
+    char *line = NULL; /* in one write, or a launcher may mix in output of other ranks */
     if (asprintf(&line, "%s: %s\n", program_invocation_short_name, text) > 0)
         fputs(line, stderr);
     free(line);
     if (is_last)
-        keep(text);
+        append_complaint(text);
     free(text);
 }
 
-static void (*act_before)(void);
+static void (*before_exit)(void);
 
 void die_before(void (*act)(void))
 {
-    act_before = act;
+    before_exit = act;
 }
 
 void die(enum status status, const char *format, ...)
 {
-    if (act_before)
-        act_before();
-    bool alike_everywhere = status == STATUS_USAGE || status == STATUS_CANNOT;
-    if (!alike_everywhere || is_first_rank()) {
+    if (before_exit)
+        before_exit();
+    bool same_on_all_ranks = status == STATUS_USAGE || status == STATUS_CANNOT;
+    if (!same_on_all_ranks || is_first_rank()) {
         va_list arguments;
         va_start(arguments, format);
-        say(format, arguments, true);
+        print_message(format, arguments, true);
         va_end(arguments);
     } else {
-        /* A launcher ends the whole job at the first bad exit; let the first rank speak before. */
+        /* Wait for the first rank's message: a launcher ends the whole job at the first bad exit. */
         nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
     }
     fflush(NULL);
-    _exit((int)status); /* at once, and where ranks share a process (world_sim.c) for all of them */
+    _exit((int)status); /* at once; ends all ranks that share a process (world_sim.c) */
 }
 
 void warn(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments, false);
+    print_message(format, arguments, false);
     va_end(arguments);
 }

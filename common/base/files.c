@@ -49,7 +49,7 @@ int file_may_make_folder(const char *path)
 {
     if (path[0] == '\0' || has_long_name(path))
         return path[0] ? ENAMETOOLONG : ENOENT;
-    char *above = memory_text("%s", path); /* the nearest that is there decides */
+    char *above = memory_text("%s", path); /* check the nearest existing folder */
     struct stat status;
     int error = stat(above, &status) == 0 ? 0 : errno;
     while (error == ENOENT) {
@@ -81,7 +81,7 @@ bool file_lock(int descriptor)
     return flock(descriptor, LOCK_EX | LOCK_NB) == 0;
 }
 
-/* Who writes a file holds a lock on it: a temporary file without one was left by a program that was killed. */
+/* Remove a temporary file without a lock: its writer was killed, since a writer holds a lock on its file. */
 static void remove_if_left(int folder, const char *name)
 {
     int left = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -92,7 +92,7 @@ static void remove_if_left(int folder, const char *name)
     close(left);
 }
 
-/* Of `name`, the temporary files of programs that are gone. */
+/* Remove temporary files of `name` whose writers have ended. */
 static void remove_leftovers(const char *folder, const char *name)
 {
     DIR *listing = opendir(folder);
@@ -109,14 +109,14 @@ static void remove_leftovers(const char *folder, const char *name)
         closedir(listing);
 }
 
-static void forget(struct file *file)
+static void clear_file(struct file *file)
 {
     free(file->path);
     free(file->temporary);
     *file = (struct file){ 0 };
 }
 
-/* Returns 0, or the errno of what went wrong. */
+/* Return 0 or an errno. */
 static int begin(struct file *file, const char *folder, const char *name)
 {
     int error = file_make_folder(folder);
@@ -134,11 +134,13 @@ static int begin(struct file *file, const char *folder, const char *name)
         return 0;
     }
     error = errno;
-    forget(file);
+    if (nameless >= 0)
+        close(nameless);
+    clear_file(file);
     return error;
 }
 
-static _Noreturn void give_up(const char *path, int error)
+static _Noreturn void die_unwritable(const char *path, int error)
 {
     die(STATUS_WRONG, "cannot write %s: %s; what was there is untouched", path, strerror(error));
 }
@@ -148,7 +150,7 @@ struct file file_begin(const char *folder, const char *name)
     struct file file;
     int error = begin(&file, folder, name);
     if (error)
-        give_up(memory_text("%s/%s", folder, name), error);
+        die_unwritable(memory_text("%s/%s", folder, name), error);
     return file;
 }
 
@@ -159,7 +161,7 @@ FILE *file_set_begin(struct file_set *set, const char *folder, const char *name)
     struct file *more = error ? NULL : realloc(set->files, ((size_t)set->count + 1) * sizeof *more);
     if (!more) {
         file_set_drop(set);
-        give_up(memory_text("%s/%s", folder, name), error ? error : ENOMEM);
+        die_unwritable(memory_text("%s/%s", folder, name), error ? error : ENOMEM);
     }
     set->files = more;
     set->files[set->count++] = file;
@@ -171,7 +173,7 @@ bool file_set_lock(struct file_set *set, const char *folder)
     enum { TRIES = 1000 }; /* of 10 ms */
     int lock = file_make_folder(folder) == 0 ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (lock < 0)
-        return true; /* who cannot be there cannot write there: that is told when it is tried */
+        return true; /* file_set_begin() will report this folder's error */
     set->lock = lock;
     set->has_lock = true;
     for (int i = 0; i < TRIES; i++) {
@@ -189,10 +191,10 @@ void file_drop(struct file *file)
     fclose(file->out);
     if (file->is_named)
         unlink(file->temporary);
-    forget(file);
+    clear_file(file);
 }
 
-static void forget_set(struct file_set *set)
+static void clear_set(struct file_set *set)
 {
     if (set->has_lock)
         close(set->lock);
@@ -204,22 +206,22 @@ void file_set_drop(struct file_set *set)
 {
     for (int i = 0; i < set->count; i++)
         file_drop(&set->files[i]);
-    forget_set(set);
+    clear_set(set);
 }
 
-/* A stream forgets why it could not write; the next write fails for the same reason. */
-static int why_unwritable(FILE *out)
+/* Return the errno of a failed write. A stream does not keep it, but the next write fails for the same reason. */
+static int find_write_error(FILE *out)
 {
     static const char more[65536];
     return pwrite(fileno(out), more, sizeof more, lseek(fileno(out), 0, SEEK_END)) < 0 ? errno : EIO;
 }
 
-/* The next five return 0, or the errno of what went wrong. */
-static int bring_to_disk(FILE *out)
+/* The functions up to put_in_place() return 0 or an errno. */
+static int flush_to_disk(FILE *out)
 {
     errno = 0;
     bool is_on_disk = fflush(out) == 0 && !ferror(out) && fsync(fileno(out)) == 0;
-    return is_on_disk ? 0 : errno ? errno : why_unwritable(out);
+    return is_on_disk ? 0 : errno ? errno : find_write_error(out);
 }
 
 static int copy(FILE *from, const char *path, FILE **to)
@@ -232,11 +234,11 @@ static int copy(FILE *from, const char *path, FILE **to)
     rewind(from);
     for (size_t got; (got = fread(bytes, 1, sizeof bytes, from)) > 0;)
         fwrite(bytes, 1, got, *to);
-    return ferror(from) ? EIO : bring_to_disk(*to);
+    return ferror(from) ? EIO : flush_to_disk(*to);
 }
 
-/* Where a file cannot be given a name, or has lost it. */
-static int copy_itself(struct file *file)
+/* Copy a file that cannot be given a name, or has lost its name. */
+static int copy_to_named(struct file *file)
 {
     FILE *named;
     int error = copy(file->out, file->temporary, &named);
@@ -248,22 +250,22 @@ static int copy_itself(struct file *file)
     return error;
 }
 
-static int name(struct file *file)
+static int name_file(struct file *file)
 {
     if (file->is_named && access(file->temporary, F_OK) == 0)
         return 0;
     char *folder = memory_text("%.*s", (int)(strrchr(file->path, '/') - file->path), file->path);
-    int error = file_make_folder(folder); /* somebody may have removed it */
+    int error = file_make_folder(folder); /* another program may have removed it */
     free(folder);
     if (error)
         return error;
     char nameless[32];
     snprintf(nameless, sizeof nameless, "/proc/self/fd/%d", fileno(file->out));
     file->is_named = linkat(AT_FDCWD, nameless, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0;
-    return file->is_named ? 0 : copy_itself(file);
+    return file->is_named ? 0 : copy_to_named(file);
 }
 
-/* What is at the file's place, under a second name, until the file has that place. */
+/* Give the old file a second name, or copy it, until the new file is in place. */
 static int keep_old(const struct file *file, const char *aside)
 {
     if (linkat(AT_FDCWD, file->path, AT_FDCWD, aside, 0) == 0)
@@ -277,13 +279,14 @@ static int keep_old(const struct file *file, const char *aside)
     return error;
 }
 
-/* Not every file system can swap two names. */
+/* Swap the old and the new file on a file system that cannot swap two names. */
 static int swap_in_steps(const struct file *file)
 {
     const char *digits = strrchr(file->temporary, '.');
     while (digits[-1] != '.')
         digits--;
-    char *aside = memory_text("%.*s0%s", (int)(digits - file->temporary), file->temporary, digits); /* nobody's */
+    char *aside =
+        memory_text("%.*s0%s", (int)(digits - file->temporary), file->temporary, digits); /* a name no process uses */
     unlink(aside);
     int error = keep_old(file, aside);
     if (!error && rename(file->temporary, file->path) != 0)
@@ -296,8 +299,8 @@ static int swap_in_steps(const struct file *file)
     return error;
 }
 
-/* The old file is kept until all of a set have their places. */
-static int take_place(struct file *file)
+/* Put the file in place. Keep the old file until all files of the set are in place. */
+static int put_in_place(struct file *file)
 {
     struct stat status;
     bool replaces = lstat(file->path, &status) == 0;
@@ -313,7 +316,7 @@ static int take_place(struct file *file)
     return error;
 }
 
-static void give_place_back(struct file *file)
+static void restore_old(struct file *file)
 {
     if (file->replaces)
         rename(file->temporary, file->path);
@@ -327,24 +330,24 @@ static void commit(struct file *files, int count)
     const struct file *failed = files;
     for (int i = 0; i < count && !error; i++) {
         failed = &files[i];
-        error = bring_to_disk(files[i].out);
+        error = flush_to_disk(files[i].out);
     }
     for (; named < count && !error; named++) {
         failed = &files[named];
-        error = name(&files[named]);
+        error = name_file(&files[named]);
     }
     while (placed < count && !error) {
         failed = &files[placed];
-        error = take_place(&files[placed]);
+        error = put_in_place(&files[placed]);
         placed += !error;
     }
     char *path = error ? memory_text("%s", failed->path) : NULL;
     while (error && placed > 0)
-        give_place_back(&files[--placed]);
+        restore_old(&files[--placed]);
     for (int i = 0; i < count; i++)
-        file_drop(&files[i]); /* or what it replaced */
+        file_drop(&files[i]); /* removes the old file if the new one is in place */
     if (error)
-        give_up(path, error);
+        die_unwritable(path, error);
 }
 
 void file_commit(struct file *file)
@@ -355,7 +358,7 @@ void file_commit(struct file *file)
 void file_set_commit(struct file_set *set)
 {
     commit(set->files, set->count);
-    forget_set(set);
+    clear_set(set);
 }
 
 /* --- reading ---------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* hash: FNV-1a, to tell whether two things are alike. */
+/* hash: FNV-1a over 64-bit values, to compare two things. */
 #ifndef LOCKSTEP_HASH_H
 #define LOCKSTEP_HASH_H
 

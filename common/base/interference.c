@@ -1,7 +1,12 @@
 #include "base/interference.h"
 
+#include "base/memory.h"
+
+#include <ctype.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 double interference_run_queue_delay(void)
@@ -15,18 +20,21 @@ double interference_run_queue_delay(void)
     return 1e-9 * (double)waited;
 }
 
-double interference_steal_time(void)
+double interference_steal_time(const char *root)
 {
     cpu_set_t mask;
     CPU_ZERO(&mask);
-    FILE *file = sched_getaffinity(0, sizeof mask, &mask) == 0 ? fopen("/proc/stat", "r") : NULL;
+    char *path = memory_text("%s/proc/stat", root);
+    FILE *file = sched_getaffinity(0, sizeof mask, &mask) == 0 ? fopen(path, "r") : NULL;
+    free(path);
     char line[1024];
     double ticks = 0;
     int cpus = 0;
     while (file && fgets(line, sizeof line, file)) {
         size_t cpu = 0;
-        unsigned long long steal = 0; /* the eighth number of a CPU */
-        int read = sscanf(line, "cpu%zu %*u %*u %*u %*u %*u %*u %*u %llu", &cpu, &steal);
+        unsigned long long steal = 0; /* the eighth number of a CPU's line */
+        bool is_one_cpu = strncmp(line, "cpu", 3) == 0 && isdigit((unsigned char)line[3]); /* "cpu " is their sum */
+        int read = !is_one_cpu ? 0 : sscanf(line, "cpu%zu %*u %*u %*u %*u %*u %*u %*u %llu", &cpu, &steal);
         if (read == 2 && cpu < CPU_SETSIZE && CPU_ISSET(cpu, &mask)) {
             ticks += (double)steal;
             cpus++;
@@ -39,6 +47,6 @@ double interference_steal_time(void)
 
 bool interference_is_significant(double share)
 {
-    static const double harmless = 0.05;
-    return share >= harmless;
+    static const double threshold = 0.05;
+    return share >= threshold;
 }

@@ -1,17 +1,17 @@
-/* interference: how long others kept a rank from the core on which it would have computed. What was measured meanwhile took
- * longer by as much, and by what they left in the caches. */
+/* interference: time in which other programs or the virtual machine's host used a rank's core. Times measured meanwhile grow by
+ * that much, and by the cache misses afterwards. */
 #ifndef LOCKSTEP_INTERFERENCE_H
 #define LOCKSTEP_INTERFERENCE_H
 
 #include <stdbool.h>
 
-/* Seconds since some moment, so that differences count; 0 where the kernel does not tell (proc(5): schedstat and stat). Of
- * the first another thread had the core for which this one was ready; of the second the host of this virtual machine had a
- * CPU, in the mean of those that this process may use. */
+/* Seconds since an arbitrary time, so only differences count; 0 if the kernel does not report them (proc(5): schedstat, stat).
+ * Run-queue delay: another thread ran while this one was ready. Steal time: the host of this virtual machine had a CPU,
+ * averaged over the CPUs that this process may use; `root` is "", or a folder that holds another machine's proc/. */
 double interference_run_queue_delay(void);
-double interference_steal_time(void);
+double interference_steal_time(const char *root);
 
-/* Whether what was measured shows it that others had this share of the time; not for NaN. */
+/* True if losing this share of the time is enough to show in measurements; false for NaN. */
 bool interference_is_significant(double share);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum {
     ALIGNMENT = 64,       /* a cache line, and the widest vector of x86 */
-    HUGE_PAGE = 2u << 20, /* where one fits, the kernel may use it: fewer pages to look up */
+    HUGE_PAGE = 2u << 20, /* for large buffers the kernel may use these: fewer TLB misses */
 };
 
 void *memory_new(size_t count, size_t size)
@@ -27,7 +27,7 @@ void *memory_new(size_t count, size_t size)
     if (!memory)
         die(STATUS_WRONG, "no memory for %zu bytes; choose smaller sizes or fewer ranks", bytes);
     if (alignment == HUGE_PAGE)
-        madvise(memory, bytes, MADV_HUGEPAGE); /* a wish; without it all is the same, only slower */
+        madvise(memory, bytes, MADV_HUGEPAGE); /* only a hint; without huge pages the buffer is slower */
     memset(memory, 0, bytes);
     return memory;
 }
@@ -48,7 +48,7 @@ void memory_unmap(void *memory, size_t bytes)
 
 void memory_keep_freed(bool is_kept)
 {
-    enum { MAPPED_AT_MOST = 65536, SPARE = 128 << 10 }; /* mallopt(3): its defaults */
+    enum { MAPPED_AT_MOST = 65536, SPARE = 128 << 10 }; /* defaults, from mallopt(3) */
     if (getenv("MALLOC_TRIM_THRESHOLD_"))
         return;
     mallopt(M_MMAP_MAX, is_kept ? 0 : MAPPED_AT_MOST);
@@ -68,6 +68,22 @@ double memory_available(void)
     if (file)
         fclose(file);
     return fmin(kilobytes * 1024, cgroup_memory(""));
+}
+
+void *memory_grow(void *block, size_t bytes)
+{
+    void *larger = realloc(block, bytes);
+    if (!larger)
+        die(STATUS_WRONG, "no memory for %.3g MB more; close other programs", 1e-6 * (double)bytes);
+    return larger;
+}
+
+FILE *memory_stream(char **text, size_t *size)
+{
+    FILE *stream = open_memstream(text, size);
+    if (!stream)
+        die(STATUS_WRONG, "no memory for a text; close other programs");
+    return stream;
 }
 
 char *memory_text(const char *format, ...)

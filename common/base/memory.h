@@ -1,28 +1,35 @@
-/* memory: buffers that are there when they are timed. */
+/* memory: buffers without page faults while they are timed, and memory limits. */
 #ifndef LOCKSTEP_MEMORY_H
 #define LOCKSTEP_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
-/* `count` elements of `size` bytes, 64-byte aligned, zero, every page touched; ends the program when there is
- * no such memory. Release with free(). */
+/* Allocate `count` elements of `size` bytes, 64-byte aligned, zeroed, every page touched. End the program if memory runs out.
+ * Release with free(). */
 void *memory_new(size_t count, size_t size);
 
-/* The opposite: pages that come from the system when they are first touched, and go back at once. Ends the program when
- * there are none. NULL is no memory. */
+/* Map pages that the kernel supplies at first touch (page faults) and takes back at memory_unmap(). End the program if memory
+ * runs out. memory_unmap() ignores NULL. */
 void *memory_map(size_t bytes);
 void memory_unmap(void *memory, size_t bytes);
 
-/* What anyone in this process frees, a library included, stays with it for whoever asks next; or goes back to the system again.
- * Unless the environment has told glibc already (MALLOC_TRIM_THRESHOLD_). */
+/* Keep freed memory in the heap (`mallopt`), also that of libraries, or return it to the kernel again. Do nothing if the
+ * environment sets MALLOC_TRIM_THRESHOLD_. */
 void memory_keep_freed(bool is_kept);
 
-/* Bytes that could still be had without swapping, by the kernel's own estimate, and within the limit of this process's control
- * group; 0 when the kernel does not tell. */
+/* Bytes available without swapping, by the kernel's estimate and within the control group's limit; 0 if the kernel reports
+ * none. */
 double memory_available(void);
 
-/* A printf into new memory; release with free(). */
+/* Print into new memory. Release with free(). */
 char *memory_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Resize a block of malloc()'s to `bytes`; new bytes are undefined. End the program if memory runs out. */
+void *memory_grow(void *block, size_t bytes);
+
+/* Open a stream into a text that grows (open_memstream()); the text is complete after fclose(). Free it. */
+FILE *memory_stream(char **text, size_t *size);
 
 #endif

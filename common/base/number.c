@@ -26,6 +26,7 @@ void number_shortest(char text[NUMBER_TEXT], double value)
 
 int number_ms_decimals(double seconds)
 {
-    double ms = 1e3 * fabs(seconds); /* as it is shown: 0.9997 ms as 1.00, 9.997 as 10.0, nothing as 0.0 */
+    double ms =
+        1e3 * fabs(seconds); /* limits follow the rounded output: 0.9997 prints as 1.00, 9.997 as 10.0, 0 as 0.0 */
     return ms < 0.0005 ? 1 : ms < 0.9995 ? 3 : ms < 9.995 ? 2 : 1;
 }

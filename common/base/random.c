@@ -14,7 +14,7 @@ static void fill_from_word(struct random *r, uint32_t seed)
     r->next = RANDOM_WORDS;
 }
 
-/* Steps i through 1 … 623; on wrapping, word 0 takes over the last word (mt19937ar's bookkeeping). */
+/* Step i through 1 … 623; at the wrap copy the last word to word 0, as mt19937ar does. */
 static uint32_t advance(struct random *r, uint32_t i)
 {
     if (i + 1 < RANDOM_WORDS)
@@ -25,8 +25,15 @@ static uint32_t advance(struct random *r, uint32_t i)
 
 void random_seed(struct random *r, uint64_t seed)
 {
-    uint32_t key[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) };
-    uint32_t keys = key[1] ? 2 : 1;
+    random_seed_plus(r, seed, 0);
+}
+
+/* CPython's key has as many words of 32 bits as the seed needs, the lowest first. */
+void random_seed_plus(struct random *r, uint64_t seed, uint64_t more)
+{
+    uint64_t sum = seed + more;
+    uint32_t key[3] = { (uint32_t)sum, (uint32_t)(sum >> 32), sum < seed };
+    uint32_t keys = key[2] ? 3 : key[1] ? 2 : 1;
 
     fill_from_word(r, 19650218u);
     uint32_t i = 1, j = 0;
@@ -50,7 +57,7 @@ static uint32_t twist(uint32_t word, uint32_t following, uint32_t shifted)
     return shifted ^ (y >> 1) ^ (0x9908b0dfu & -(y & 1));
 }
 
-/* In runs without a wrap, so that a compiler sees how far apart the words are. */
+/* Refill all words, in loops without index wrap, so that the compiler sees the distance between dependent words. */
 WIDE static void refill(struct random *r)
 {
     enum { WRAPS = RANDOM_WORDS - SHIFT_WORDS };
@@ -78,7 +85,7 @@ static uint32_t next_word(struct random *r)
     return temper(r->word[r->next++]);
 }
 
-/* 53 bits of two words, in [0, 1); exact at every step. */
+/* Combine 53 bits of two words into a number in [0, 1); every step is exact. */
 static double unit_of(uint32_t first, uint32_t second)
 {
     int32_t high = (int32_t)(first >> 5), low = (int32_t)(second >> 6);
@@ -118,7 +125,7 @@ static float within(double bound, double unit)
     return (float)(bound * (2 * unit - 1));
 }
 
-/* The draws of words that lie in one piece. */
+/* Convert consecutive words to draws. */
 WIDE static void fill_from(const uint32_t *word, float *restrict out, int count, double bound)
 {
     uint32_t tempered[RANDOM_WORDS];
@@ -134,7 +141,7 @@ void random_fill(struct random *r, float *out, size_t count, double bound)
         size_t pairs = (size_t)(RANDOM_WORDS - r->next) / 2, drawn = pairs < count ? pairs : count;
         fill_from(r->word + r->next, out, (int)drawn, bound);
         r->next += 2 * (int)drawn;
-        if (drawn == 0) { /* the next draw begins with the last word, or with a new one */
+        if (drawn == 0) { /* at most one word is left: the next draw needs a refill */
             out[0] = within(bound, random_unit(r));
             drawn = 1;
         }

@@ -28,7 +28,7 @@ void rss_restart_peak(void)
     FILE *file = fopen("/proc/self/clear_refs", "w");
     if (!file)
         return;
-    fputs("5", file); /* proc(5): resets the peak resident set size */
+    fputs("5", file); /* resets the peak resident memory, proc(5) */
     fclose(file);
 }
 
@@ -38,10 +38,10 @@ char *rss_peaks_text(const struct rss_peaks *most)
                        most->trained / 1e6, most->prepared / 1e6, most->empty / 1e6);
 }
 
-bool rss_peaks_read(struct rss_peaks *most, const char *told)
+bool rss_peaks_read(struct rss_peaks *most, const char *text)
 {
     const char *words = "of a rank at most %lf MB while it trained, %lf MB before, %lf MB with nothing open";
-    if (sscanf(told, words, &most->trained, &most->prepared, &most->empty) != 3)
+    if (sscanf(text, words, &most->trained, &most->prepared, &most->empty) != 3)
         return false;
     most->trained *= 1e6;
     most->prepared *= 1e6;

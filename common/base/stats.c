@@ -55,7 +55,7 @@ double stats_lower_median(const double *values, int count)
 double stats_normal_most(int count)
 {
     const double reach = 9,
-                 step = 1.0 / 256; /* the integral of x times the density of the largest: the trapezium rule */
+                 step = 1.0 / 256; /* trapezium rule for the integral of x times the density of the largest */
     double sum = 0;
     for (double x = -reach; x <= reach; x += step) {
         double density = exp(-x * x / 2) / sqrt(2 * M_PI), below = erfc(-x / sqrt(2)) / 2;
@@ -72,7 +72,7 @@ double stats_student(int freedom)
     int known = (int)(sizeof table / sizeof *table);
     if (freedom <= known)
         return table[freedom - 1];
-    /* Cornish and Fisher's expansion in 1/freedom around the normal quantile (Abramowitz and Stegun 26.7.5). */
+    /* Use the Cornish-Fisher expansion in 1/freedom around the normal quantile (Abramowitz and Stegun 26.7.5). */
     double z = 1.959964, n = freedom;
     return z + (pow(z, 3) + z) / (4 * n) + (5 * pow(z, 5) + 16 * pow(z, 3) + 3 * z) / (96 * n * n);
 }
@@ -99,7 +99,7 @@ struct ratio stats_share(double hits, double count, double z)
     return (struct ratio){ .value = share, .low = middle - half, .high = middle + half };
 }
 
-/* The mean of as many values as there are, drawn in blocks. */
+/* Mean of `count` values, resampled in blocks. */
 static double resampled_mean(const double *values, int count, struct random *random)
 {
     int block = (int)lround(cbrt(count));
@@ -129,7 +129,7 @@ struct ratio stats_block_ratio(const double *values, int count, const double *ot
 
 enum { FIT_TERMS_MOST = 8 };
 
-/* Solves a (n, n) x = b by elimination with pivots; a column without one gets x = 0. Destroys both. */
+/* Solve a (n, n) x = b by elimination with pivots; a column without a pivot gets x = 0. Overwrites a and b. */
 static void solve(double a[FIT_TERMS_MOST][FIT_TERMS_MOST], double *b, double *x, int n)
 {
     for (int column = 0; column < n; column++) {
@@ -162,7 +162,7 @@ static void solve(double a[FIT_TERMS_MOST][FIT_TERMS_MOST], double *b, double *x
 void stats_fit(double *c, const double *amounts, const double *values, int rows, int terms, unsigned which)
 {
     int term_of[FIT_TERMS_MOST], count = 0;
-    double largest[FIT_TERMS_MOST] = { 0 }; /* terms differ by many decades: each is scaled by its largest amount */
+    double largest[FIT_TERMS_MOST] = { 0 }; /* terms differ by orders of magnitude: scale each by its largest amount */
     for (int term = 0; term < terms; term++) {
         c[term] = 0;
         for (int row = 0; row < rows; row++)
@@ -173,10 +173,10 @@ void stats_fit(double *c, const double *amounts, const double *values, int rows,
     double a[FIT_TERMS_MOST][FIT_TERMS_MOST] = { { 0 } }, b[FIT_TERMS_MOST] = { 0 }, x[FIT_TERMS_MOST] = { 0 };
     for (int row = 0; row < rows; row++)
         for (int i = 0; i < count; i++) {
-            double of_i = amounts[row * terms + term_of[i]] / largest[term_of[i]] / values[row];
-            b[i] += of_i;
+            double scaled = amounts[row * terms + term_of[i]] / largest[term_of[i]] / values[row];
+            b[i] += scaled;
             for (int j = 0; j < count; j++)
-                a[i][j] += of_i * amounts[row * terms + term_of[j]] / largest[term_of[j]] / values[row];
+                a[i][j] += scaled * amounts[row * terms + term_of[j]] / largest[term_of[j]] / values[row];
         }
     solve(a, b, x, count);
     int worst = -1;

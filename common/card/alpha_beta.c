@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-/* Least squares of (alpha + beta x - y) / y over points first … last-1, neither being negative: a message has a cost and
- * more bytes do not make it cheaper. Returns the sum of squares. */
+/* Fit alpha and beta by least squares of (alpha + beta x - y) / y over points first … last-1. Neither may be negative: a message
+ * has a cost, and more bytes do not make it cheaper. Return the sum of squares. */
 static double fit_piece(const struct alpha_beta *link, int first, int last, double *alpha, double *beta)
 {
     double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
@@ -34,9 +34,9 @@ static double fit_piece(const struct alpha_beta *link, int first, int last, doub
     return squares;
 }
 
-enum { LEAST = 3 }; /* points of a piece: two would be fitted without any error */
+enum { LEAST = 3 }; /* points of a piece: two would fit without error */
 
-/* The fit of so many points from the first on in so many pieces, as good as can be. */
+/* Best fit of the first points in a given number of pieces: fits[pieces][points]. */
 struct fit {
     double squares;
     int cut; /* where the last piece begins */

@@ -1,6 +1,7 @@
 #include "card/calibrate.h"
 
 #include "base/cores.h"
+#include "base/die.h"
 #include "base/interference.h"
 #include "base/memory.h"
 #include "base/stats.h"
@@ -20,18 +21,18 @@ enum {
     SHAPES_MOST = 8,
 };
 
-/* Bytes of the all-reduces that are measured: at least so many sizes, and on to well beyond what is needed, where another range
- * of the library's begins, or another cache ends. Around a lab's largest as well, in parts of it; a piece of the fit has three
- * points at least. */
+/* Sizes of the measured all-reduces in bytes. At least USUAL_LEAST usual sizes are measured, and more until well beyond the
+ * needed size: there the library may change its algorithm, or a cache may end. Sizes around a lab's largest are added as parts
+ * of it, because a piece of the fit has at least three points. */
 enum { USUAL = 10, USUAL_LEAST = 4, PARTS = 4 };
 static const double usual_bytes[USUAL] = { 256,     4096,    32768,   262144,   1 << 20,
                                            3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 };
-static const double BEYOND = 1.9; /* times what is needed */
+static const double BEYOND = 1.9; /* times the needed size */
 static const double parts_of_largest[PARTS] = { 0.5, 0.8, 1.25, 1.5 };
 
-static const double DRIFT = 0.15; /* a card that is further off is measured anew: baselines are predicted within 15 % */
+static const double DRIFT = 0.15; /* a card further off is measured again: baselines are predicted within 15 % */
 
-/* A rank's own steps without any collective. */
+/* Steps of one rank without any collective. */
 struct bench {
     const struct workload *workload;
     const struct run *run;
@@ -71,13 +72,13 @@ static struct lap one_step(struct bench *bench)
     return (struct lap){ .fetch = at[1] - at[0], .passes = at[2] - at[1], .update = at[3] - at[2] };
 }
 
-/* Where `meeting` is not NULL (all) its ranks meet before each lap. */
-static struct work measure_laps(struct bench *bench, int shape, struct lap laps[MEASURED_STEPS], struct world *meeting)
+/* Measure laps of one shape. If `sync` is not NULL (all), its ranks enter a barrier before each lap. */
+static struct work measure_laps(struct bench *bench, int shape, struct lap laps[MEASURED_STEPS], struct world *sync)
 {
     struct work work = bench->workload->shape(bench->state, shape);
     for (int i = -WARMUP_STEPS; i < MEASURED_STEPS; i++) {
-        if (meeting)
-            world_barrier(meeting);
+        if (sync)
+            world_barrier(sync);
         struct lap lap = one_step(bench);
         if (i >= 0)
             laps[i] = lap;
@@ -85,7 +86,7 @@ static struct work measure_laps(struct bench *bench, int shape, struct lap laps[
     return work;
 }
 
-/* The median lap, part by part. */
+/* Return the median lap, part by part. */
 static struct lap typical_lap(const struct lap *laps)
 {
     double fetch[MEASURED_STEPS], passes[MEASURED_STEPS], update[MEASURED_STEPS];
@@ -99,7 +100,7 @@ static struct lap typical_lap(const struct lap *laps)
                          .update = stats_quantile(update, MEASURED_STEPS, 0.5) };
 }
 
-/* The cost in the subject's terms that comes closest to what batches of several shapes took. */
+/* Fit a cost, in the workload's terms, to the times of batches of several shapes. */
 static struct cost fit(const struct workload *workload, const struct work *works, const double *seconds)
 {
     double amounts[SHAPES_MOST * COST_TERMS];
@@ -123,6 +124,13 @@ static struct local_cost cost_of(const struct workload *workload, const struct w
                                 .update = update };
 }
 
+static void refuse_many_shapes(const struct workload *workload)
+{
+    if (workload->shapes > SHAPES_MOST)
+        die(STATUS_WRONG, "a workload has %d batch shapes and the card takes %d; raise SHAPES_MOST", workload->shapes,
+            SHAPES_MOST);
+}
+
 static void measure_alone(struct card *card, struct bench *bench)
 {
     struct lap laps[MEASURED_STEPS], typical[SHAPES_MOST];
@@ -134,8 +142,8 @@ static void measure_alone(struct card *card, struct bench *bench)
     card->alone = cost_of(bench->workload, works, typical);
 }
 
-/* On rank 0: the mean over ranks of each shape's typical laps (ranks, shapes, MEASURED_STEPS); and by how much the
- * slowest rank of a step exceeds the mean one, for shape after shape. */
+/* Compute on rank 0, from laps (ranks, shapes, MEASURED_STEPS): the mean over ranks of each shape's typical lap, and for each
+ * step of each shape the excess of the slowest rank over the mean. */
 static void compare_ranks(const struct lap *laps, int ranks, int shapes, struct lap *typical, double *above)
 {
     for (int shape = 0; shape < shapes; shape++) {
@@ -159,18 +167,18 @@ static void compare_ranks(const struct lap *laps, int ranks, int shapes, struct 
     }
 }
 
-/* all of a sub-world: every rank steps at once and for itself. */
+/* all of a sub-world: every rank makes its own steps, all at once. */
 static void measure_together(struct card *card, struct bench *bench, struct world *world)
 {
     int ranks = world_size(world), shapes = bench->workload->shapes;
     size_t mine_bytes = (size_t)(shapes * MEASURED_STEPS) * sizeof(struct lap);
     struct lap mine[SHAPES_MOST * MEASURED_STEPS], *all = memory_new((size_t)ranks, mine_bytes);
     struct work works[SHAPES_MOST];
-    /* Simulated ranks compute in turns, from meeting to meeting, each with a cache that others have used meanwhile. */
-    struct world *meeting = world_is_simulated() ? world : NULL;
+    /* Simulated ranks compute in turns, from barrier to barrier. Each finds a cache that other ranks have used meanwhile. */
+    struct world *sync = world_is_simulated() ? world : NULL;
     for (int shape = 0; shape < shapes; shape++) {
         world_barrier(world);
-        works[shape] = measure_laps(bench, shape, mine + shape * MEASURED_STEPS, meeting);
+        works[shape] = measure_laps(bench, shape, mine + shape * MEASURED_STEPS, sync);
     }
     world_gather(world, mine, mine_bytes, all);
     if (world_rank(world) == 0) {
@@ -183,12 +191,12 @@ static void measure_together(struct card *card, struct bench *bench, struct worl
     free(all);
 }
 
-/* all: rank 0 alone, and all that have a core. */
+/* all: measure rank 0 alone, then all ranks that have a core. */
 static void measure_steps(struct card *card, struct bench *bench)
 {
     struct world *world = bench->world;
     world_park(world);
-    const double queued = interference_run_queue_delay(), stolen = interference_steal_time(), began = world_wall();
+    const double queued = interference_run_queue_delay(), stolen = interference_steal_time(""), began = world_wall();
     if (world_rank(world) == 0)
         measure_alone(card, bench);
     world_park(world);
@@ -199,18 +207,18 @@ static void measure_steps(struct card *card, struct bench *bench)
     }
     const double took = world_wall() - began;
     card->queued_share = (interference_run_queue_delay() - queued) / took;
-    card->stolen_share = (interference_steal_time() - stolen) / took;
+    card->stolen_share = (interference_steal_time("") - stolen) / took;
     world_park(world);
 }
 
-static void pass_over(void *argument)
+static void run_pass(void *argument)
 {
     struct bench *bench = argument;
     bench->workload->pass(bench->state);
 }
 
-/* Sizes of all-reduces, of at most `fits` bytes where they are unusual, from which those of a subject's gradients and of
- * `largest` bytes are predicted; how many. */
+/* Choose the all-reduce sizes from which those of the workload's gradients and of `largest` bytes are predicted. Sizes beyond
+ * the usual ones have at most `fits` bytes. Return their number. */
 static int choose_sizes(const struct workload *workload, const struct run *run, double largest, double fits,
                         double sizes[ALPHA_BETA_POINTS_MOST])
 {
@@ -228,9 +236,9 @@ static int choose_sizes(const struct workload *workload, const struct run *run, 
     return count;
 }
 
-/* all of a sub-world: all-reduces of growing size, each after a real backward, so that caches and arrival are as in
- * training; simulated ones know neither, and need no repeating. The sizes that labs use (the gradients, `largest`) are
- * left out: they are predicted. */
+/* all of a sub-world: measure all-reduces of growing size, each after a real backward, so that caches and arrival are as in
+ * training. Simulated all-reduces depend on neither and need no repeats. The sizes that labs use (the gradients, `largest`) are
+ * left out, because they are predicted. */
 static void measure_link(struct alpha_beta *link, struct bench *bench, struct world *world, double largest)
 {
     double sizes[ALPHA_BETA_POINTS_MOST];
@@ -240,7 +248,7 @@ static void measure_link(struct alpha_beta *link, struct bench *bench, struct wo
                            .sizes = count,
                            .warmups = is_real,
                            .repeats = is_real ? REDUCE_REPEATS : 1,
-                           .between = is_real ? pass_over : NULL,
+                           .between = is_real ? run_pass : NULL,
                            .argument = bench };
     *link = (struct alpha_beta){ .ranks = world_size(world), .points = sweep.sizes };
     memcpy(link->bytes, sizes, (size_t)link->points * sizeof *sizes);
@@ -251,7 +259,7 @@ static void measure_link(struct alpha_beta *link, struct bench *bench, struct wo
         alpha_beta_fit(link);
 }
 
-/* all: all-reduces of the whole world and of half of it, and messages of two ranks, which complete the card on every rank. */
+/* all: measure all-reduces of the whole world and of half of it, and messages of two ranks. Then all ranks have the whole card. */
 static void measure_links(struct card *card, struct bench *bench, struct world *world, double largest)
 {
     int sizes[CARD_LINKS_MOST];
@@ -264,7 +272,7 @@ static void measure_links(struct card *card, struct bench *bench, struct world *
         }
         world_park(world);
     }
-    p2p_cost_measure(&card->passing, world);
+    p2p_cost_measure(&card->p2p, world);
     world_broadcast(world, card, sizeof *card);
 }
 
@@ -284,7 +292,7 @@ static struct local_cost local_of(const struct device_costs *costs)
     return local;
 }
 
-/* The index of a rank's host: that of the first rank on it, or one more than those before. */
+/* Return the index of a rank's host: that of an earlier rank on the same host, or else the next free index. */
 static short index_of_host(const struct device_costs *all, const struct card *card, int rank)
 {
     short most = -1;
@@ -296,7 +304,7 @@ static short index_of_host(const struct device_costs *all, const struct card *ca
     return (short)(most + 1);
 }
 
-/* all: what the platform file says of its hosts. Costs are those of rank 0's on the fastest; the others' pace is beside. */
+/* all: read the hosts' costs from the platform file. Costs are rank 0's on the fastest host; each rank's slowdown is separate. */
 static void read_costs(struct card *card, struct world *world, const struct workload *workload, const struct run *run)
 {
     struct device_costs mine = device_costs(workload->model);
@@ -311,8 +319,8 @@ static void read_costs(struct card *card, struct world *world, const struct work
             double times = first > 0 ? local_step(&cost, workload->usual(run)) / first : 1;
             card->place[rank] = (struct card_place){ .host = index_of_host(all, card, rank),
                                                      .cores = (short)all[rank].cores,
-                                                     .feeds = (float)all[rank].feeds,
-                                                     .pace = (float)(times * all[rank].pace) };
+                                                     .parallel_capacity = (float)all[rank].parallel_capacity,
+                                                     .slowdown = (float)(times * all[rank].slowdown) };
         }
     }
     free(all);
@@ -323,15 +331,16 @@ struct memory_estimate calibrate_memory(const struct workload *workload, const s
     double sizes[ALPHA_BETA_POINTS_MOST];
     double swept = sizes[choose_sizes(workload, run, largest, INFINITY, sizes) - 1];
     double sums = run->ranks > 1 ? run->ranks * swept : 0,
-           copies = run->ranks * machine_probes_bytes(); /* at most: of those that have a core */
+           copies = run->ranks * machine_probes_bytes(); /* at most: only ranks with a core copy */
     struct memory_estimate steps = memory_estimate_times(workload->need(run, workload->shapes), run->ranks);
-    steps.of[NEED_MESSAGES] += sums;
-    return memory_estimate_most((struct memory_estimate){ .of = { [NEED_MESSAGES] = copies } }, steps);
+    steps.of[MEMORY_MESSAGES] += sums;
+    return memory_estimate_most((struct memory_estimate){ .of = { [MEMORY_MESSAGES] = copies } }, steps);
 }
 
 void calibrate(struct card *card, struct world *world, const struct workload *workload, const struct run *run,
                double largest)
 {
+    refuse_many_shapes(workload);
     *card = (struct card){ .ranks = world_size(world),
                            .cores = world_cores(world),
                            .transfer_core = world_is_simulated() ? 0 : 1 };
@@ -342,7 +351,7 @@ void calibrate(struct card *card, struct world *world, const struct workload *wo
     if (world_rank(world) == 0)
         machine_probes_measure_clock(card);
     world_park(world);
-    /* Simulated ranks share neither memory nor kernel: one alone. Beside nothing else, for it takes much memory itself. */
+    /* Simulated ranks share neither memory nor kernel, so one measures. The bench opens later: this takes much memory itself. */
     struct world *part = world_first(world, world_is_simulated() ? 1 : card_busy_ranks(card));
     if (part) {
         machine_probes_measure_memory(card, part);
@@ -363,9 +372,9 @@ bool calibrate_agrees(const struct card *card, struct world *world, const struct
                       const struct run *run)
 {
     if (!device_computes())
-        return true; /* it was made from the platform file */
+        return true; /* the card was made from the platform file */
     int ranks = world_size(world);
-    bool are_alone = ranks > card->cores; /* predictions then rest on what one rank does alone */
+    bool are_alone = ranks > card->cores; /* predictions then use the times of one rank alone */
     double mine = 0, mean = 0;
     world_park(world);
     if (!are_alone || world_rank(world) == 0) {

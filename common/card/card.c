@@ -26,14 +26,16 @@ void card_on_gpus(struct card *card, const char *about, int gpus)
 {
     snprintf(card->cpu, CARD_NAME, "%.*s", (int)strcspn(about, ","), about);
     for (int rank = 0; rank < card->ranks; rank++)
-        card->place[rank] = (struct card_place){ .cores = (short)cores_here(), .feeds = (float)gpus, .pace = 1 };
+        card->place[rank] =
+            (struct card_place){ .cores = (short)cores_here(), .parallel_capacity = (float)gpus, .slowdown = 1 };
 }
 
 void card_on_hosts(struct card *card, const struct host *hosts)
 {
     for (int rank = 0; rank < card->ranks; rank++)
-        card->place[rank] =
-            (struct card_place){ .host = (short)hosts[rank].index, .feeds = (float)hosts[rank].cores, .pace = 1 };
+        card->place[rank] = (struct card_place){ .host = (short)hosts[rank].index,
+                                                 .parallel_capacity = (float)hosts[rank].cores,
+                                                 .slowdown = 1 };
 }
 
 static struct cost between(const struct cost *a, const struct cost *b, double share)
@@ -60,7 +62,7 @@ bool card_is_oversubscribed(const struct card *card, int ranks)
     return is_crowded;
 }
 
-/* How far from one rank to all that have a core: 0 to 1. */
+/* Return the position of `ranks` between one rank and all that have a core: 0 to 1. */
 static double share_of(const struct card *card, int ranks)
 {
     int busy = card_busy_ranks(card);
@@ -83,11 +85,11 @@ int card_host(const struct card *card, int rank)
 
 double card_parallel_capacity(const struct card *card, int rank)
 {
-    double feeds = (double)card->place[rank].feeds;
-    return feeds > 0 ? feeds : card->cores;
+    double capacity = (double)card->place[rank].parallel_capacity;
+    return capacity > 0 ? capacity : card->cores;
 }
 
-/* Of the first `ranks`, those on the host of rank 0. */
+/* Return how many of the first `ranks` are on the host of rank 0. */
 static int beside_first(const struct card *card, int ranks)
 {
     int count = 0;
@@ -114,15 +116,15 @@ bool card_is_fed_by_memory(const struct card *card)
 enum card_helper card_helper(const struct card *card)
 {
     int cores = card->place[0].cores;
-    if (cores <= 1) /* 0: a real one */
+    if (cores <= 1) /* 0: a real host */
         return HELPER_ON_THE_RANKS_CORE;
     return cores >= 2 * beside_first(card, card->ranks) ? HELPER_ON_ITS_OWN : HELPER_SOMEWHERE;
 }
 
 double card_rank_slowdown(const struct card *card, int rank)
 {
-    double pace = (double)card->place[rank].pace;
-    return pace > 0 ? pace : 1;
+    double slowdown = (double)card->place[rank].slowdown;
+    return slowdown > 0 ? slowdown : 1;
 }
 
 double card_jitter(const struct card *card, int ranks, double local)
@@ -132,18 +134,18 @@ double card_jitter(const struct card *card, int ranks, double local)
 
 double card_sleep(const struct card *card, double seconds)
 {
-    return seconds * (1 + card->sleep_stretch) + card->sleep_overshoot;
+    return seconds * (1 + card->sleep_excess) + card->sleep_overshoot;
 }
 
 int card_group_sizes(int ranks, int sizes[CARD_LINKS_MOST])
 {
     const int half = (ranks + 1) / 2;
-    int teams = 0;
+    int count = 0;
     if (ranks > 1)
-        sizes[teams++] = ranks;
+        sizes[count++] = ranks;
     if (half > 1)
-        sizes[teams++] = half;
-    return teams;
+        sizes[count++] = half;
+    return count;
 }
 
 static const struct alpha_beta *find_link(const struct card *card, int ranks)
@@ -170,7 +172,7 @@ double card_barrier(const struct card *card, int ranks)
     return link ? link->barrier : (double)NAN;
 }
 
-/* "12.0 fixed + 0.140 per sample", in milliseconds, of the terms that there are. */
+/* Print the terms in use, in milliseconds: "12.0 fixed + 0.140 per sample". */
 static void show_terms(FILE *out, const struct local_cost *cost)
 {
     static const char *const words[COST_TERMS] = { "fixed", "per sample", "per 1000 tokens",
@@ -187,17 +189,17 @@ static void show_terms(FILE *out, const struct local_cost *cost)
     }
 }
 
-/* Who had rank 0's core, where that was enough to show in predictions. */
+/* Print CPU steal and run-queue delay of rank 0 if large enough to affect predictions. */
 static void show_interference(FILE *out, const struct card *card)
 {
-    static const double told = 0.005;
+    static const double least_shown = 0.005;
     const double queued = card->queued_share, stolen = card->stolen_share;
     if (!interference_is_significant(queued + stolen))
         return;
     fprintf(out, "  disturbed: others had rank 0's core for %.0f %% of that time (", 100 * (queued + stolen));
-    if (queued >= told)
-        fprintf(out, "other programs %.0f %%%s", 100 * queued, stolen >= told ? ", " : "");
-    if (stolen >= told)
+    if (queued >= least_shown)
+        fprintf(out, "other programs %.0f %%%s", 100 * queued, stolen >= least_shown ? ", " : "");
+    if (stolen >= least_shown)
         fprintf(out, "the host of this virtual machine %.0f %%", 100 * stolen);
     fputs("); an idle machine has another card\n", out);
 }

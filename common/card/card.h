@@ -1,7 +1,7 @@
-/* card: the machine card. What this machine does when nothing is wrong, measured before any variant runs; every
- * prediction is made from it and from nothing that it predicts.
+/* card: the machine card, the measured numbers of this machine without faults. They are measured before any variant runs. Every
+ * prediction is computed from the card, and from no measurement of what it predicts.
  *
- * All times in seconds. A cost that grows with the batch has the terms of work.h, fitted to batches of other sizes than
+ * All times are in seconds. A cost that grows with the batch has the terms of work.h, fitted to batches of other sizes than
  * the lab's own. */
 #ifndef LOCKSTEP_CARD_H
 #define LOCKSTEP_CARD_H
@@ -16,9 +16,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* What a local step costs one rank. */
+/* Cost of a local step of one rank. */
 struct local_cost {
-    struct cost fetch;  /* copying a batch together */
+    struct cost fetch;  /* assembling a batch */
     struct cost passes; /* forward and backward */
     double update;      /* the optimizer */
 };
@@ -29,90 +29,90 @@ struct card {
     char cpu[CARD_NAME];
     int ranks, cores;
     struct local_cost alone;    /* one rank works, the others are parked */
-    struct local_cost together; /* as many ranks at once as have a core, without a collective */
-    double jitter;              /* median over steps of (slowest rank - mean rank), so many at once */
-    double copy_bandwidth;      /* bytes read plus written per second, of each of so many ranks at once */
+    struct local_cost together; /* all ranks that have a core at once, without a collective */
+    double jitter;              /* median over steps of (slowest rank - mean rank), with as many ranks at once */
+    double copy_bandwidth;      /* bytes read plus written per second, of each of as many ranks at once */
     double fresh_bandwidth;     /* bytes per second of mapping, filling and releasing memory, likewise */
-    double sleep_overshoot;     /* how much longer than asked a sleep takes, */
-    double sleep_stretch;       /* and in addition for each second asked */
-    double transfer_core; /* share of a transfer that keeps the core busy: 1 where cores copy the messages, 0 where a
-                                 (simulated) network does and a helper may use the core meanwhile */
-    double stamp_cost;    /* of taking one stamp and writing it down */
-    /* Of the time in which local steps were measured, what others had of rank 0's core: */
-    double queued_share; /* other programs of this machine */
-    double stolen_share; /* the host of this virtual machine */
-    /* Of a modelled machine, from its platform file; all zero where one host has all cores. Of several real ones only `host`
-     * and `feeds` are known: */
-    double relative_jitter; /* standard deviation of a rank's step, as a share of it */
-    struct card_place {     /* of a rank */
-        short host, cores;  /* index of its host, and that one's cores */
-        float feeds;        /* so many ranks of its host can train at full speed at once */
-        float pace;         /* how many times as long as on the fastest host it needs */
+    double sleep_overshoot;     /* seconds by which a sleep exceeds the request, */
+    double sleep_excess;        /* plus this much for each second requested */
+    double transfer_core;       /* share of a transfer that keeps the core busy: 1 if cores copy the messages; 0 if a
+                                   (simulated) network does, and an async helper may use the core */
+    double stamp_cost;          /* of taking and storing one stamp */
+    /* Shares of the time of measuring local steps in which rank 0's core was taken: */
+    double queued_share; /* run-queue delay: by other programs of this machine */
+    double stolen_share; /* steal time: by the host of this virtual machine */
+    /* Properties of a modelled machine, from its platform file; all zero if one host has all cores. Of several real hosts only
+     * `host` and `feeds` are known: */
+    double relative_jitter;      /* standard deviation of a rank's step, as a share of it */
+    struct card_place {          /* of a rank */
+        short host, cores;       /* index of its host, and that host's cores */
+        float parallel_capacity; /* parallel capacity: ranks of its host that can train at full speed at once */
+        float slowdown;          /* slowdown relative to the fastest host */
     } place[RANKS_MOST];
-    int links; /* as card_group_sizes() has them */
+    int links; /* see card_group_sizes() */
     struct alpha_beta link[CARD_LINKS_MOST];
-    struct p2p_cost passing; /* of two ranks */
+    struct p2p_cost p2p; /* messages of two ranks */
 };
 
-/* The card is of GPUs, so many that all ranks share: `about` begins with their name. The host's cores are beside them. */
+/* Set the card to `gpus` GPUs that all ranks share; `about` begins with their name. The cores are still the host's. */
 void card_on_gpus(struct card *card, const char *about, int gpus);
 
-/* The card is of real ranks on several hosts, each rank's as in hosts (ranks). */
+/* Set the card to real ranks on several hosts: hosts (ranks). */
 void card_on_hosts(struct card *card, const struct host *hosts);
 
-/* How many of `ranks` take part in the all-reduces that a card has: all, and half, where there are so many. Returns how often. */
+/* Give the group sizes of a card's all-reduces: all `ranks`, and half of them, each if above 1. Return the number of sizes. */
 int card_group_sizes(int ranks, int sizes[CARD_LINKS_MOST]);
 
-/* What ranks of this world train on: "core", "simulated core" or "GPU". */
+/* Return what ranks of this world train on: "core", "simulated core" or "GPU". */
 const char *card_trains_on(void);
 
-/* Whether the first `ranks` are more than there is for them to train on, on any host. */
+/* True if the first `ranks` ranks are more than there are cores or GPUs for them on any host (oversubscribed). */
 bool card_is_oversubscribed(const struct card *card, int ranks);
 
-/* Ranks that have one, of all. */
+/* Return how many of all ranks have a core or GPU. */
 int card_busy_ranks(const struct card *card);
 
-/* What a local step costs while `ranks` work at once: between one alone and all that have a core, in proportion. Where they
- * are more it is what one takes alone; that they share time is for predict_step(). */
+/* Return the cost of a local step while `ranks` work at once, interpolated between one rank alone and all that have a core. For
+ * more ranks than cores it is the cost of one alone; predict_step() adds their time sharing. */
 struct local_cost card_local(const struct card *card, int ranks);
 
-/* The host of a rank: its index, and how many of its ranks can train at full speed at once: one for each core, or what
- * memory feeds. */
+/* Return the index of a rank's host; and its parallel capacity: how many of its ranks can train at full speed at once, one for
+ * each core or as many as memory feeds. */
 int card_host(const struct card *card, int rank);
 double card_parallel_capacity(const struct card *card, int rank);
 
-/* How many times as long as alone work takes while the first `ranks` train at once, on the host of rank 0. */
+/* Return the slowdown, relative to one rank alone, on the host of rank 0 while the first `ranks` train at once. */
 double card_contention_slowdown(const struct card *card, int ranks);
 
-/* Whether memory is what the ranks of a host share, so that one that does not train, but sleeps or works on the host, leaves
- * it to the others. */
+/* True if the ranks of a host share memory bandwidth, not cores. A rank that sleeps or does host work instead of training leaves
+ * its part to the other ranks. */
 bool card_is_fed_by_memory(const struct card *card);
 
-/* Where a rank's helper computes. Real ranks keep to one core, with their helpers; simulated ones whose hosts have more
- * cores than they need, but not twice as many, share them in a way that the formulas do not know. */
+/* Return the place where a rank's async helper computes. A real rank and its helpers stay on one core. If a simulated host has
+ * more cores than ranks, but not twice as many, they share the cores in a way that the formulas do not cover. */
 enum card_helper { HELPER_ON_THE_RANKS_CORE, HELPER_ON_ITS_OWN, HELPER_SOMEWHERE };
 enum card_helper card_helper(const struct card *card);
 
-/* How many times as long as on the fastest host a rank needs for the same work. */
+/* Return a rank's slowdown: its time for the same work relative to the fastest host. */
 double card_rank_slowdown(const struct card *card, int rank);
 
-/* By how much the slowest of `ranks` that are alike exceeds their mean, with so many seconds of work each. */
+/* Return the seconds by which the slowest of `ranks` equal ranks exceeds their mean, with `local` seconds of work each. */
 double card_jitter(const struct card *card, int ranks, double local);
 
-/* Seconds that a sleep lasts for which `seconds` were asked. */
+/* Return the real seconds of a sleep of `seconds`. */
 double card_sleep(const struct card *card, double seconds);
 
-/* Seconds of an all-reduce of `bytes` among `ranks`, in place: among one there is nothing to do. NaN where the card has no such
- * number of ranks. */
+/* Return the seconds of an all-reduce of `bytes` among `ranks`, in place; 0 for one rank. NaN if the card lacks this group
+ * size. */
 double card_allreduce(const struct card *card, int ranks, double bytes);
 
-/* Seconds of a barrier of `ranks`, after the last has come; NaN where the card has no such number of ranks. */
+/* Return the seconds of a barrier of `ranks` after the last rank's arrival. NaN if the card lacks this group size. */
 double card_barrier(const struct card *card, int ranks);
 
-/* Seconds of a whole local step. */
+/* Return the seconds of a whole local step. */
 double local_step(const struct local_cost *cost, struct work work);
 
-/* The card in a few lines, for people. */
+/* Print the card in a few lines. */
 void card_show(FILE *out, const struct card *card, const struct workload *workload, const struct run *run);
 
 #endif

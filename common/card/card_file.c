@@ -15,15 +15,15 @@
 #include <time.h>
 
 enum { FRESH_S = 3600 };
-static const double IMPOSSIBLE = 1e15; /* of seconds, and of bytes in one */
+static const double IMPOSSIBLE = 1e15; /* limit of seconds, bytes, and bytes per second */
 
-/* Whether ranks train on GPUs, by the key of their machine. */
+/* True if ranks train on GPUs, by the key of their machine. */
 static bool is_of_gpus(const char *platform)
 {
     return strstr(platform, JOB_ON_GPUS) != NULL;
 }
 
-/* What a card must agree on to be used for a run; processor and kernel only where they train. */
+/* Return the key that a card and a run must share. It names processor and kernel only if they train. */
 static char *card_key(const struct workload *workload, const struct run *run, const char *platform, const char *cpu,
                       int cores)
 {
@@ -37,8 +37,8 @@ static char *card_key(const struct workload *workload, const struct run *run, co
     return key;
 }
 
-/* How the lines begin that hold the key; and on GPUs the kernel, which a program for cores does not know: it reads such a
- * card only to ask for a guess, and the ranks look again. */
+/* Beginnings of the lines with the key and, on GPUs, the kernel. A program for cores cannot determine a GPU kernel: it reads
+ * such a card only to ask for a guess, and the ranks check again. */
 static const char key_line[] = "# for: ", kernel_line[] = "# kernel: ";
 
 static const char *kernel_wanted(const char *platform)
@@ -46,10 +46,10 @@ static const char *kernel_wanted(const char *platform)
     return is_of_gpus(platform) && strcmp(device_name(), "cuda") == 0 ? device_kernel() : NULL;
 }
 
-/* Every number of the card by name, so that reading and writing agree. */
+/* A number of the card and its name; one list for reading and writing. */
 struct entry {
     char quantity[64];
-    int ranks; /* on which it was measured */
+    int ranks; /* ranks it was measured on */
     double *value;
 };
 enum { CARD_ENTRIES = 2 * (2 * COST_TERMS + 1) + 9 };
@@ -83,7 +83,7 @@ static void list_entries(struct card *c, struct entry entries[CARD_ENTRIES])
     add_entry(&next, 1, &c->copy_bandwidth, "copy_bandwidth", "", "_bytes_per_s");
     add_entry(&next, 1, &c->fresh_bandwidth, "fresh_bandwidth", "", "_bytes_per_s");
     add_entry(&next, 1, &c->sleep_overshoot, "sleep_overshoot", "", "_s");
-    add_entry(&next, 1, &c->sleep_stretch, "sleep_stretch_share", "", "");
+    add_entry(&next, 1, &c->sleep_excess, "sleep_stretch_share", "", "");
     add_entry(&next, 1, &c->transfer_core, "transfer_core_share", "", "");
     add_entry(&next, 1, &c->stamp_cost, "stamp_cost", "", "_s");
     add_entry(&next, 1, &c->queued_share, "queued_share", "", "");
@@ -100,7 +100,7 @@ static void write_row(struct csv *csv, const char *quantity, int ranks, double b
     } while (csv_end_row(csv));
 }
 
-/* The messages of a card by name, likewise. */
+/* The message costs of a card by name, likewise. */
 enum { CARD_MESSAGES = 3 };
 struct named_link {
     const char *quantity;
@@ -109,9 +109,9 @@ struct named_link {
 
 static void list_messages(struct card *c, struct named_link messages[CARD_MESSAGES])
 {
-    messages[0] = (struct named_link){ "send_s", &c->passing.send };
-    messages[1] = (struct named_link){ "exchange_s", &c->passing.exchange };
-    messages[2] = (struct named_link){ "add_s", &c->passing.add };
+    messages[0] = (struct named_link){ "send_s", &c->p2p.send };
+    messages[1] = (struct named_link){ "exchange_s", &c->p2p.exchange };
+    messages[2] = (struct named_link){ "add_s", &c->p2p.add };
 }
 
 void card_put(const struct card *card, FILE *out, const struct workload *workload, const struct run *run,
@@ -150,32 +150,34 @@ void card_write(const struct card *card, const char *folder, const struct worklo
     file_commit(&file);
 }
 
-static bool says(const char *line, const char *beginning, const char *rest)
+static bool line_is(const char *line, const char *beginning, const char *rest)
 {
     size_t length = strlen(beginning);
     return strncmp(line, beginning, length) == 0 && strcmp(line + length, rest) == 0;
 }
 
-/* `kernel` may be NULL: any will do. */
+/* True if the file is recent and has this key and kernel; `kernel` NULL: any kernel. */
 static bool is_fresh(const char *path, const char *key, const char *kernel)
 {
     struct stat status;
     if (stat(path, &status) != 0 || difftime(time(NULL), status.st_mtime) > FRESH_S)
         return false;
     FILE *file = fopen(path, "r");
-    char line[512];
+    char *line = NULL; /* the key names all hosts, so its line may be long */
+    size_t size = 0;
     bool has_key = false, has_kernel = !kernel;
-    while (file && fgets(line, sizeof line, file) && line[0] == '#') {
+    while (file && getline(&line, &size, file) > 0 && line[0] == '#') {
         line[strcspn(line, "\n")] = '\0';
-        has_key |= says(line, key_line, key);
-        has_kernel |= kernel && says(line, kernel_line, kernel);
+        has_key |= line_is(line, key_line, key);
+        has_kernel |= kernel && line_is(line, kernel_line, kernel);
     }
+    free(line);
     if (file)
         fclose(file);
     return has_key && has_kernel;
 }
 
-/* A modelled machine's memory costs nothing: its bandwidth is infinite. */
+/* True for a usable value. A modelled machine's memory costs nothing: its bandwidth is infinite. */
 static bool is_possible(double value, const char *platform)
 {
     return fabs(value) < IMPOSSIBLE || (value > IMPOSSIBLE && strstr(platform, JOB_MODELLED));
@@ -196,7 +198,7 @@ static void add_allreduce(struct card *card, double of, double bytes, double sec
 {
     const bool is_possible = of >= 2 && of <= RANKS_MOST && is_possible_point(bytes, seconds);
     if (!is_possible)
-        return; /* a link that is there has a point */
+        return; /* every link in use has a point */
     const int ranks = (int)of;
     if (card->links == 0 || card->link[card->links - 1].ranks != ranks) {
         if (card->links == CARD_LINKS_MOST)
@@ -230,11 +232,11 @@ enum card_found card_read(struct card *card, const char *folder, const struct wo
         const char *quantity = csv_field(&table, row, "quantity");
         double value = csv_value(&table, row, "value");
         if (!quantity || !is_possible(value, platform))
-            continue; /* of a file that was damaged, what is missing is measured anew */
+            continue; /* a damaged file: missing numbers are measured again */
         if (strcmp(quantity, "allreduce_s") == 0)
             add_allreduce(card, csv_value(&table, row, "ranks"), csv_value(&table, row, "bytes"), value);
         if (strcmp(quantity, "barrier_s") == 0 && card->links > 0)
-            card->link[card->links - 1].barrier = value; /* of the ranks whose points stand before it */
+            card->link[card->links - 1].barrier = value; /* of the group size whose points precede this row */
         for (int i = 0; i < CARD_MESSAGES; i++)
             if (strcmp(quantity, messages[i].quantity) == 0)
                 add_point(messages[i].link, csv_value(&table, row, "bytes"), value);
@@ -248,13 +250,13 @@ enum card_found card_read(struct card *card, const char *folder, const struct wo
     csv_free(&table);
     for (int i = 0; i < card->links; i++)
         alpha_beta_fit(&card->link[i]);
-    if (p2p_cost_is_known(&card->passing))
-        p2p_cost_fit(&card->passing);
+    if (p2p_cost_is_known(&card->p2p))
+        p2p_cost_fit(&card->p2p);
     if (found != CARD_ENTRIES)
         return CARD_NONE;
     int sizes[CARD_LINKS_MOST];
     bool reaches =
         run->ranks == 1 || (card->links == card_group_sizes(run->ranks, sizes) &&
-                            alpha_beta_max_bytes(&card->link[0]) >= largest && p2p_cost_is_known(&card->passing));
+                            alpha_beta_max_bytes(&card->link[0]) >= largest && p2p_cost_is_known(&card->p2p));
     return reaches ? CARD_WHOLE : CARD_SHORT;
 }

@@ -7,20 +7,21 @@
 #include <math.h>
 #include <stdio.h>
 
-/* What a message costs, latency + bytes / bandwidth, in ranges of its size. */
-struct mpi_stagings {
+/* Cost of a message in ranges of its size: latency + bytes / bandwidth. */
+struct message_costs {
     int ranges;
     double from[ALPHA_BETA_PIECES_MOST]; /* bytes */
     double latency[ALPHA_BETA_PIECES_MOST], bandwidth[ALPHA_BETA_PIECES_MOST];
 };
 
-/* Two ranks that exchange k messages of an n-th part take T(m) = k t(m / n), so a message of x bytes takes t(x) = T(n x) / k:
- * T(2x) / 2 where they are a ring, T(x) where each sends all it has once. */
-static struct mpi_stagings messages_of(const struct alpha_beta *pair)
+/* Compute message costs from the all-reduce of two ranks. If these exchange k messages of an n-th part, they take
+ * T(m) = k t(m / n), so a message of x bytes takes t(x) = T(n x) / k. This is T(2x) / 2 for a ring, and T(x) if each rank sends all
+ * its data once. */
+static struct message_costs messages_of(const struct alpha_beta *pair)
 {
     const double least_latency = 1e-7, most_bandwidth = 1e15; /* positive, and above SimGrid's precision of 1 ns */
     const struct exchange exchange = algorithm_of_two();
-    struct mpi_stagings m = { .ranges = pair->pieces };
+    struct message_costs m = { .ranges = pair->pieces };
     for (int i = 0; i < pair->pieces; i++) {
         double per_byte = pair->piece[i].beta * exchange.part / exchange.messages;
         m.from[i] = i ? pair->piece[i - 1].upto / exchange.part : 0;
@@ -30,8 +31,8 @@ static struct mpi_stagings messages_of(const struct alpha_beta *pair)
     return m;
 }
 
-/* SMPI takes each range's value as a factor of the link's own, `base`. */
-static void put_factors(FILE *out, const char *name, const struct mpi_stagings *m, const double *values, double base)
+/* Print a property of factors. SMPI multiplies each range's factor by the link's own value, `base`. */
+static void put_factors(FILE *out, const char *name, const struct message_costs *m, const double *values, double base)
 {
     fprintf(out, "    <prop id=\"%s\" value=\"", name);
     for (int i = 0; i < m->ranges; i++)
@@ -39,7 +40,7 @@ static void put_factors(FILE *out, const char *name, const struct mpi_stagings *
     fputs("\"/>\n", out);
 }
 
-/* SMPI's own calibrations and overheads off: a message costs what its size says, and nothing else. */
+/* Turn SMPI's own calibrations and overheads off: the cost of a message depends on its size only. */
 static const char plain_network[] = "    <prop id=\"network/crosstraffic\" value=\"0\"/>\n"
                                     "    <prop id=\"network/TCP-gamma\" value=\"0\"/>\n"
                                     "    <prop id=\"network/weight-S\" value=\"0\"/>\n"
@@ -56,8 +57,8 @@ char *dedicated_cores_write(const char *folder, const char *name, int ranks, int
 {
     static const struct alpha_beta none = { .pieces = 1,
                                             .piece = { { .upto = INFINITY, .alpha = 1e-6, .beta = 1e-10 } } };
-    const struct mpi_stagings m = messages_of(pair ? pair : &none);
-    double latency = INFINITY, bandwidth = 0; /* of the links: the best piece's, so that factors only slow down */
+    const struct message_costs m = messages_of(pair ? pair : &none);
+    double latency = INFINITY, bandwidth = 0; /* of the links: the best range's, so that factors only slow down */
     for (int i = 0; i < m.ranges; i++) {
         latency = fmin(latency, m.latency[i]);
         bandwidth = fmax(bandwidth, m.bandwidth[i]);

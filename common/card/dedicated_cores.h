@@ -1,15 +1,15 @@
-/* dedicated: the platform file of "dedicated cores", as many copies of this machine's core as there are ranks. */
-#ifndef LOCKSTEP_DEDICATED_H
-#define LOCKSTEP_DEDICATED_H
+/* dedicated_cores: writes the platform file of "dedicated cores", one copy of this machine's core per rank. */
+#ifndef LOCKSTEP_DEDICATED_CORES_H
+#define LOCKSTEP_DEDICATED_CORES_H
 
 #include "card/alpha_beta.h"
 
-/* What this machine is called among the results: "dedicated-cores", "dedicated-cores-membus2". Free it. */
+/* Return the platform's name in the results: "dedicated-cores", "dedicated-cores-membus2". The caller frees it. */
 char *dedicated_cores_name(int membus);
 
-/* Writes dedicated cores into folder/name and returns its path. Hosts: `ranks` single cores, or one host with `membus` cores
- * where `membus` is not 0: there the ranks share what `membus` cores take from memory. Links: a message costs what it
- * must for the launch's all-reduce of two ranks to take `pair`; NULL where one rank sends none. */
+/* Write the platform file folder/name and return its path, which the caller frees. Hosts: `ranks` hosts of one core; or, if
+ * `membus` is not 0, one host with `membus` cores, where the ranks share what `membus` cores take from memory. Links: a message
+ * costs as much as makes the launch's all-reduce of two ranks take `pair`; NULL for one rank, which sends none. */
 char *dedicated_cores_write(const char *folder, const char *name, int ranks, int membus, const struct alpha_beta *pair);
 
 #endif

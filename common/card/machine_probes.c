@@ -10,11 +10,11 @@
 #include <stdlib.h>
 
 enum {
-    COPIED_BYTES = 32 << 20, /* from there to there: beyond what caches have for one core */
-    MADE_BYTES = 16 << 20,   /* pages cost alike, however many */
+    COPIED_BYTES = 32 << 20, /* per buffer: beyond one core's share of the caches */
+    MADE_BYTES = 16 << 20,   /* each page costs the same, however many there are */
 };
 
-/* By how much a sleep exceeds the seconds it was to last. */
+/* Return the seconds by which a sleep of `seconds` lasts too long. */
 static double overshoot(double seconds)
 {
     enum { SLEEPS = 5 };
@@ -27,7 +27,7 @@ static double overshoot(double seconds)
     return stats_quantile(over, SLEEPS, 0.5);
 }
 
-/* What a stamp costs the program; what it costs a GPU's own order of work is not seen here. */
+/* Return the program's cost of a stamp in seconds. The cost in a GPU's own order of work is not included. */
 static double measure_stamp(void)
 {
     enum { STAMPS = 2000, WARMUPS = 1, TIMES = 5 };
@@ -50,11 +50,11 @@ void machine_probes_measure_clock(struct card *card)
 {
     card->stamp_cost = measure_stamp();
     const double brief = 10e-3, longer = 30e-3, over_brief = overshoot(brief), over_longer = overshoot(longer);
-    card->sleep_stretch = fmax(0, (over_longer - over_brief) / (longer - brief));
-    card->sleep_overshoot = fmax(0, over_brief - card->sleep_stretch * brief);
+    card->sleep_excess = fmax(0, (over_longer - over_brief) / (longer - brief));
+    card->sleep_overshoot = fmax(0, over_brief - card->sleep_excess * brief);
 }
 
-/* Seconds of a rank. */
+/* Seconds of one rank. */
 struct handling {
     double copying; /* COPIED_BYTES */
     double making;  /* mapping, filling and releasing MADE_BYTES */

@@ -1,19 +1,19 @@
-/* machine: the lines of the machine card that no training takes part in. */
-#ifndef LOCKSTEP_MACHINE_H
-#define LOCKSTEP_MACHINE_H
+/* machine_probes: measures the numbers of the machine card that need no training. */
+#ifndef LOCKSTEP_MACHINE_PROBES_H
+#define LOCKSTEP_MACHINE_PROBES_H
 
 #include "card/card.h"
 
 struct world;
 
-/* What a stamp costs one rank, and how much too long its sleeps last. */
+/* Measure the cost of a stamp on one rank, and the excess of its sleeps. */
 void machine_probes_measure_clock(struct card *card);
 
-/* all of a sub-world, at once, for they share memory and the kernel: what each rank gets in the mean of copying, and of making
- * pages. On rank 0. */
+/* all of a sub-world, at once, because the ranks share memory and the kernel: measure the mean rank's bandwidths of copying and of
+ * making pages. The results are on rank 0. */
 void machine_probes_measure_memory(struct card *card, struct world *world);
 
-/* What that opens, of each rank. */
+/* Return the bytes that machine_probes_measure_memory() takes on each rank. */
 double machine_probes_bytes(void);
 
 #endif

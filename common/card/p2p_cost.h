@@ -1,7 +1,7 @@
-/* passing: what a message from one rank to another costs, and adding what it brings: of which an all-reduce by hand is made.
- * Part of the machine card, so that such an all-reduce is predicted from what it is made of and not from itself. */
-#ifndef LOCKSTEP_PASSING_H
-#define LOCKSTEP_PASSING_H
+/* p2p_cost: cost of a point-to-point message and of adding the received floats, the two parts of an all-reduce by hand. It
+ * belongs to the machine card, so that such an all-reduce is predicted from its parts and not from itself. */
+#ifndef LOCKSTEP_P2P_COST_H
+#define LOCKSTEP_P2P_COST_H
 
 #include "card/alpha_beta.h"
 
@@ -12,17 +12,17 @@ struct world;
 struct p2p_cost {
     struct alpha_beta send;     /* one way: half a round trip */
     struct alpha_beta exchange; /* both ways at once */
-    struct alpha_beta add;      /* that many bytes of floats to as many others, by one rank */
+    struct alpha_beta add;      /* one rank adds that many bytes of floats to as many others */
 };
 
-/* all: measures messages between the first rank and the last, which on several hosts is on another one, and fits them; on rank 0.
- * Nothing for one rank. Sizes are not those of a lab. */
-void p2p_cost_measure(struct p2p_cost *passing, struct world *world);
+/* all: measure messages between the first rank and the last, and fit them; results are on rank 0. With several hosts the last
+ * rank is on another host. Does nothing for one rank. Sizes differ from those of the labs. */
+void p2p_cost_measure(struct p2p_cost *cost, struct world *world);
 
-/* Whether it was measured. */
-bool p2p_cost_is_known(const struct p2p_cost *passing);
+/* True if all three costs have points. */
+bool p2p_cost_is_known(const struct p2p_cost *cost);
 
-/* Once points were added by hand or from a file. */
-void p2p_cost_fit(struct p2p_cost *passing);
+/* Fit the costs, after points were added by hand or from a file. */
+void p2p_cost_fit(struct p2p_cost *cost);
 
 #endif

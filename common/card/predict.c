@@ -12,35 +12,35 @@ static double total(const struct load *load)
 
 static double asleep_of(const struct load *load)
 {
-    return fmax(0, total(load) - load->cpu); /* the difference of two that are alike may be a rounding below 0 */
+    return fmax(0, total(load) - load->cpu); /* the difference of equal times may be a rounding below 0 */
 }
 
-/* Steps until the ranks meet. */
+/* Return the steps from one collective to the next. */
 static int laps_of(const struct load *load)
 {
     return load->laps > 1 ? load->laps : 1;
 }
 
-/* Where a rank stands: asleep until it wakes, or with so much of its step's work left. */
+/* State of a rank: asleep until `wakes`, then with `left` seconds of its step's work. */
 struct lap {
-    int to_go;
+    int laps_left;
     double wakes, left;
 };
 
 static void begin_lap(struct lap *lap, const struct load *load, double now)
 {
-    lap->to_go--;
+    lap->laps_left--;
     lap->wakes = now + asleep_of(load);
     lap->left = load->cpu;
 }
 
-/* When each rank is done, in seconds per step, if all that are awake and not done share equally what feeds so many ranks. */
-static void share_time(const struct load *loads, int ranks, double feeds, double *done)
+/* Compute when each rank is done, in seconds per step. Ranks that are awake and not done share `capacity` in equal parts. */
+static void share_time(const struct load *loads, int ranks, double capacity, double *done)
 {
     struct lap *laps = memory_new((size_t)ranks, sizeof *laps);
     double now = 0;
     for (int rank = 0; rank < ranks; rank++) {
-        laps[rank].to_go = laps_of(&loads[rank]);
+        laps[rank].laps_left = laps_of(&loads[rank]);
         begin_lap(&laps[rank], &loads[rank], now);
     }
     for (;;) {
@@ -48,7 +48,7 @@ static void share_time(const struct load *loads, int ranks, double feeds, double
         double next = INFINITY;
         for (int rank = 0; rank < ranks; rank++)
             awake += laps[rank].left > 0 && laps[rank].wakes <= now;
-        double rate = awake > feeds ? feeds / awake : 1;
+        double rate = awake > capacity ? capacity / awake : 1;
         for (int rank = 0; rank < ranks; rank++)
             if (laps[rank].left > 0)
                 next = fmin(next, laps[rank].wakes <= now ? now + laps[rank].left / rate : laps[rank].wakes);
@@ -63,7 +63,7 @@ static void share_time(const struct load *loads, int ranks, double feeds, double
                 continue;
             lap->left = 0;
             done[rank] = next / laps_of(&loads[rank]);
-            if (lap->to_go > 0)
+            if (lap->laps_left > 0)
                 begin_lap(lap, &loads[rank], next);
         }
         now = next;
@@ -71,36 +71,35 @@ static void share_time(const struct load *loads, int ranks, double feeds, double
     free(laps);
 }
 
-/* Adds what ranks that share what feeds so many of them make of the terms, a part `share` of each; returns the last
- * one's end. */
-static double add_shared(struct prediction *p, const struct load *loads, int ranks, double feeds, double share)
+/* Add the terms of ranks that share `capacity`, with weight `share` for each rank. Return the time when the last rank is done. */
+static double add_shared(struct prediction *p, const struct load *loads, int ranks, double capacity, double share)
 {
-    struct load *until = memory_new((size_t)ranks, sizeof *until); /* the meeting */
+    struct load *before = memory_new((size_t)ranks, sizeof *before); /* without the work after the collective */
     double *done = memory_new((size_t)ranks, sizeof *done);
-    double last = 0, last_after = 0, times_after = fmax(1, ranks / feeds);
+    double last = 0, last_after = 0, slowdown_after = fmax(1, ranks / capacity);
     for (int rank = 0; rank < ranks; rank++) {
-        until[rank] = loads[rank];
-        until[rank].local -= loads[rank].after;
-        until[rank].cpu -= loads[rank].after;
-        last_after = fmax(last_after, loads[rank].after * times_after);
+        before[rank] = loads[rank];
+        before[rank].local -= loads[rank].after;
+        before[rank].cpu -= loads[rank].after;
+        last_after = fmax(last_after, loads[rank].after * slowdown_after);
     }
-    share_time(until, ranks, feeds, done);
+    share_time(before, ranks, capacity, done);
     for (int rank = 0; rank < ranks; rank++) {
-        const struct load *load = &until[rank];
-        double asleep = asleep_of(load), asleep_in_data = fmin(asleep, load->data); /* or else in `host` */
+        const struct load *load = &before[rank];
+        double asleep = asleep_of(load), asleep_in_data = fmin(asleep, load->data); /* the rest in `host` */
         double asleep_in_host = fmin(asleep - asleep_in_data, load->host);
-        double segment = load->cpu > 0 ? (done[rank] - asleep) / load->cpu : 1;
-        p->data += (asleep_in_data + (load->data - asleep_in_data) * segment) * share;
-        p->local += (load->local * segment + loads[rank].after * times_after) * share;
-        p->host += (asleep_in_host + (load->host - asleep_in_host) * segment) * share;
+        double slowdown = load->cpu > 0 ? (done[rank] - asleep) / load->cpu : 1;
+        p->data += (asleep_in_data + (load->data - asleep_in_data) * slowdown) * share;
+        p->local += (load->local * slowdown + loads[rank].after * slowdown_after) * share;
+        p->host += (asleep_in_host + (load->host - asleep_in_host) * slowdown) * share;
         last = fmax(last, fmax(done[rank], asleep));
     }
     free(done);
-    free(until);
+    free(before);
     return last + last_after;
 }
 
-/* The same of ranks that do not disturb each other. */
+/* Add the terms of ranks that do not slow each other down, as add_shared() does. */
 static double add_apart(struct prediction *p, const struct load *loads, int ranks, double share)
 {
     double last = 0;
@@ -113,15 +112,15 @@ static double add_apart(struct prediction *p, const struct load *loads, int rank
     return last;
 }
 
-/* What occupies a core takes so many times as long; sleeping does not. */
-static struct load at_pace(struct load load, double pace)
+/* Multiply the times that occupy a core by `slowdown`; sleep stays the same. */
+static struct load slow_down(struct load load, double slowdown)
 {
     double asleep = asleep_of(&load), asleep_in_data = fmin(asleep, load.data);
-    load.data += (load.data - asleep_in_data) * (pace - 1);
-    load.host += (load.host - fmin(asleep - asleep_in_data, load.host)) * (pace - 1);
-    load.local *= pace;
-    load.after *= pace;
-    load.cpu *= pace;
+    load.data += (load.data - asleep_in_data) * (slowdown - 1);
+    load.host += (load.host - fmin(asleep - asleep_in_data, load.host)) * (slowdown - 1);
+    load.local *= slowdown;
+    load.after *= slowdown;
+    load.cpu *= slowdown;
     return load;
 }
 
@@ -129,25 +128,25 @@ struct prediction predict_step(const struct card *card, const struct load *loads
                                double transfer)
 {
     struct prediction p = { .transfer = transfer };
-    struct load *here = memory_new((size_t)ranks, sizeof *here); /* on one host */
+    struct load *on_host = memory_new((size_t)ranks, sizeof *on_host); /* the loads on one host */
     double slowest = 0;
     int hosts = 1;
     for (int host = 0; host < hosts; host++) {
         int count = 0;
-        double feeds = 0;
+        double capacity = 0;
         for (int rank = 0; rank < ranks; rank++) {
             hosts = card_host(card, rank) >= hosts ? card_host(card, rank) + 1 : hosts;
             if (card_host(card, rank) != host)
                 continue;
-            feeds = card_parallel_capacity(card, rank);
-            here[count++] = at_pace(loads[rank], card_rank_slowdown(card, rank));
+            capacity = card_parallel_capacity(card, rank);
+            on_host[count++] = slow_down(loads[rank], card_rank_slowdown(card, rank));
         }
-        bool is_shared = count > feeds;
+        bool is_shared = count > capacity;
         p.is_timeshared |= is_shared;
-        slowest = fmax(slowest, is_shared ? add_shared(&p, here, count, feeds, 1.0 / ranks)
-                                          : add_apart(&p, here, count, 1.0 / ranks));
+        slowest = fmax(slowest, is_shared ? add_shared(&p, on_host, count, capacity, 1.0 / ranks)
+                                          : add_apart(&p, on_host, count, 1.0 / ranks));
     }
-    free(here);
+    free(on_host);
     double mean = p.data + p.local + p.host;
     p.wait = fmax(slowest - mean, spread);
     return p;
@@ -189,23 +188,22 @@ struct prediction predict_mixed(const struct prediction *spared, const struct pr
 
 double predict_any(double p, int ranks)
 {
-    return -expm1(ranks * log1p(-p)); /* exact where p is tiny; log1p(-1) is -inf, which makes 1 */
+    return -expm1(ranks * log1p(-p)); /* exact for tiny p; log1p(-1) is -inf, which gives 1 */
 }
 
-/* The probability that no box holds more than `most` of the balls: draws!/boxes^draws times the coefficient of x^draws
- * in (sum over j <= most of x^j/j!)^boxes. Each factor j!, boxes and draws! is worked in as it comes, so that nothing
- * overflows. */
+/* Return the probability that no box holds more than `most` balls: draws!/boxes^draws times the coefficient of x^draws in
+ * (sum over j <= most of x^j/j!)^boxes. The factors j!, boxes and draws! are applied step by step, so that nothing overflows. */
 static double probability_at_most(int most, int draws, int boxes)
 {
     double *now = memory_new((size_t)draws + 1, sizeof *now), *next = memory_new((size_t)draws + 1, sizeof *next);
     now[0] = 1; /* now[d]: probability that the boxes so far hold d balls, none more than `most` */
     for (int box = 0; box < boxes; box++) {
-        double share = 1.0 / (boxes - box); /* of the balls still flying, that land in this box */
+        double share = 1.0 / (boxes - box); /* of the remaining balls that land in this box */
         for (int d = 0; d <= draws; d++)
             next[d] = 0;
         for (int d = 0; d <= draws; d++) {
             int left = draws - d;
-            double chance = pow(1 - share, left); /* binomial: none of them */
+            double chance = pow(1 - share, left); /* binomial: none of the remaining balls */
             for (int j = 0; j <= left && j <= most; j++) {
                 next[d + j] += now[d] * (share < 1 ? chance : j == left);
                 chance *= (double)(left - j) / (j + 1) * share / (1 - share);
@@ -223,7 +221,7 @@ static double probability_at_most(int most, int draws, int boxes)
 
 double predict_fullest(int draws, int boxes)
 {
-    int least = (draws + boxes - 1) / boxes; /* the fullest holds at least so many */
+    int least = (draws + boxes - 1) / boxes; /* balls in the fullest box at least */
     double expected = least;
     for (int most = least; most < draws; most++) {
         double more = 1 - probability_at_most(most, draws, boxes);
@@ -234,13 +232,13 @@ double predict_fullest(int draws, int boxes)
     return expected;
 }
 
-/* Samples that rank r finishes within `time`, at least one. */
+/* Return the samples that a rank finishes within `time`, at least one. */
 static double within(double time, double fixed, double per_sample)
 {
     return fmax(1, (time - fixed) / fmax(per_sample, 1e-12));
 }
 
-/* The rank that is done first with `more` samples more (or last as it is, when `more` is not positive); -1 for none. */
+/* Return the rank that ends first with `more` samples more; if `more` is not positive, the rank that ends last now. -1 for none. */
 static int choose_rank(const double *fixed, const double *per_sample, int ranks, const int *shares, int more)
 {
     int chosen = -1;
@@ -267,20 +265,20 @@ void predict_shares(const double *fixed, const double *per_sample, int ranks, in
             samples += within(time, fixed[r], per_sample[r]);
         *(samples < total ? &least : &most) = time;
     }
-    int dealt = 0;
+    int assigned = 0;
     for (int r = 0; r < ranks; r++) {
         int share = (int)within(least, fixed[r], per_sample[r]);
         shares[r] = share > grain ? share / grain * grain : share;
-        dealt += shares[r];
+        assigned += shares[r];
     }
-    /* What rounding down left over goes to whoever is done first with it; what the least of one each took too much
-     * comes from whoever is done last. */
-    while (dealt != total) {
-        int more = dealt > total ? -1 : total - dealt >= grain ? grain : 1;
+    /* Give rounding leftovers to the rank that finishes earliest. If the minimum of one sample each has taken too many, take them
+     * from the rank that finishes last. */
+    while (assigned != total) {
+        int more = assigned > total ? -1 : total - assigned >= grain ? grain : 1;
         int chosen = choose_rank(fixed, per_sample, ranks, shares, more);
         if (chosen < 0)
-            return; /* fewer samples than ranks: everybody keeps one */
+            return; /* fewer samples than ranks: each rank keeps one */
         shares[chosen] += more;
-        dealt += more;
+        assigned += more;
     }
 }

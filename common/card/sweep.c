@@ -6,6 +6,7 @@
 #include "collective/spans.h"
 #include "device/device.h"
 #include "world/clocks.h"
+#include "world/hosts.h"
 #include "world/world.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@ static int sums_of(const struct sweep *sweep)
     return sweep->sizes * (sweep->way ? sweep->ways : 1);
 }
 
-/* The n-th sum of a round: way after way, for size after size. */
+/* Make the n-th sum of a round: all sizes of the first way, then all of the next. */
 static void make_sum(struct collective *collective, const struct sweep *sweep, int n, float *terms)
 {
     if (sweep->way) {
@@ -26,7 +27,7 @@ static void make_sum(struct collective *collective, const struct sweep *sweep, i
     collective_sum(collective, WIRE_F32, terms, terms, (size_t)sweep->bytes[n % sweep->sizes] / sizeof(float));
 }
 
-/* Every call is a step of its own: a phase and the collective in it. The last of a round is a barrier. */
+/* Make all calls. Each is a step of its own: a phase with the collective in it. The last call of a round is a barrier. */
 static void make_calls(struct collective *collective, struct spans *spans, struct world *world,
                        const struct sweep *sweep, float *terms)
 {
@@ -46,7 +47,7 @@ static void make_calls(struct collective *collective, struct spans *spans, struc
         }
 }
 
-/* Cells (repeats x calls, ranks): the median over repeats of the mean or the last rank's transfer in one of the calls. */
+/* Return the median over repeats of the mean or last rank's transfer in a call; cells (repeats x calls, ranks). */
 static double typical_transfer(const struct cell *cells, int call, const struct sweep *sweep, int ranks)
 {
     double *transfer = memory_new((size_t)sweep->repeats, sizeof *transfer);
@@ -62,8 +63,17 @@ static double typical_transfer(const struct cell *cells, int call, const struct 
 
 double sweep_largest(struct world *world)
 {
-    double fits = device_computes() ? memory_available() / 4 / world_size(world) : INFINITY;
-    world_broadcast(world, &fits, sizeof fits);
+    const int ranks = world_size(world);
+    double fits = device_computes() ? memory_available() / 4 / ranks : INFINITY;
+    if (hosts_count(world) == 1) {
+        world_broadcast(world, &fits, sizeof fits);
+        return fits;
+    }
+    double *all = memory_new((size_t)ranks, sizeof *all); /* hosts may have less memory than the first rank's */
+    world_allgather(world, &fits, sizeof fits, all);
+    for (int rank = 0; rank < ranks; rank++)
+        fits = fmin(fits, all[rank]);
+    free(all);
     return fits;
 }
 

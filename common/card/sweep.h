@@ -1,4 +1,4 @@
-/* sweep: what all-reduces of many sizes take, each measured the same way. */
+/* sweep: times of all-reduces of many sizes, all measured in the same way. */
 #ifndef LOCKSTEP_SWEEP_H
 #define LOCKSTEP_SWEEP_H
 
@@ -6,7 +6,7 @@
 
 struct world;
 
-/* A way to carry the sums out. */
+/* An implementation of the all-reduce. */
 struct sweep_impl {
     allreduce_impl *sum; /* NULL: the library's */
     void *argument;
@@ -15,25 +15,25 @@ struct sweep_impl {
 struct sweep {
     const double *bytes; /* (sizes), multiples of 4 */
     int sizes;
-    const struct sweep_impl *way; /* (ways), or NULL: the library's alone */
+    const struct sweep_impl *way; /* (ways), or NULL: the library's only */
     int ways;
-    bool until_last;                 /* seconds until the last rank has the sum, and not the mean one */
-    int warmups, repeats;            /* of every size */
-    void (*between)(void *argument); /* what a rank does before each call; NULL: nothing but a meeting of all */
+    bool until_last;                 /* measure until the last rank has the sum, not the mean rank */
+    int warmups, repeats;            /* per size */
+    void (*between)(void *argument); /* runs on each rank before each call; NULL: a barrier runs instead */
     void *argument;
 };
 
-/* all: bytes of the largest all-reduce for which memory is there: two buffers for each rank, in half of what is free. */
+/* all: return the bytes of the largest all-reduce that fits on every host: two buffers per rank, in half of the free memory. */
 double sweep_largest(struct world *world);
 
-/* all: sizes 4 B, 16 B, 64 B … up to `most` bytes as far as memory goes, 4 B at least, into bytes (SWEEP_SIZES_MOST). Returns
- * how many. */
+/* all: write sizes 4 B, 16 B, 64 B … up to `most` bytes and as far as memory goes, at least 4 B, to bytes (SWEEP_SIZES_MOST).
+ * Return their number. */
 enum { SWEEP_SIZES_MOST = 16 };
 int sweep_sizes(struct world *world, double most, double *bytes);
 
-/* all: after the last rank has come, seconds until the mean rank has the sum: seconds (ways, sizes), on rank 0; median over
- * repeats. `barrier` (may be NULL) receives a barrier's. Ways and sizes take turns, so that a slow moment of the machine does
- * not fall on one of them. */
+/* all: measure the seconds from the last rank's arrival until the mean rank has the sum, as median over repeats. The result is
+ * seconds (ways, sizes) on rank 0; `barrier` (may be NULL) receives a barrier's. Ways and sizes take turns, so that a slow moment
+ * of the machine does not affect only one of them. */
 void sweep_measure(struct world *world, const struct sweep *sweep, double *seconds, double *barrier);
 
 #endif

@@ -8,7 +8,8 @@
 
 static void write_row(struct csv *csv, const struct card *card, int ranks, double bytes, double seconds)
 {
-    double rate = collective_hides_arrivals() ? (double)NAN : bytes / seconds / 1e9; /* then it is none of a link */
+    /* if arrivals are unknown, the time includes waiting */
+    double rate = collective_hides_arrivals() ? (double)NAN : bytes / seconds / 1e9;
     do {
         csv_integer(csv, "ranks", ranks);
         csv_number(csv, "bytes", bytes);

@@ -9,7 +9,7 @@ struct buckets buckets_cut(size_t floats, size_t most, int layers)
 {
     struct buckets buckets = { .count = buckets_needed(floats, most) };
     for (int i = 0, done = 1; i < buckets.count; i++) {
-        while (buckets.count * done / layers <= i) /* so many layers have brought forth too little */
+        while (buckets.count * done / layers <= i) /* `done` layers do not fill bucket i */
             done++;
         size_t begin = (size_t)i * most, left = floats - begin;
         buckets.at[i] = (struct bucket){ .begin = begin, .count = left < most ? left : most, .layer = layers - done };

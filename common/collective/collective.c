@@ -16,19 +16,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements of a checked sum that are compared, and how many of them lie together: what a step keeps of its terms then lies in a
- * few places of memory and not in thousands. */
+/* Compared elements of a checked sum, in runs of adjacent ones. The terms that a step keeps then lie in a few places of memory,
+ * not in thousands. */
 enum { CHECKED_MOST = 4096, RUN = 256, RUNS_MOST = CHECKED_MOST / RUN };
 
-/* Of a buffer: `runs` runs of so many elements, from `first` on, each beginning `stride` runs behind the one before. */
+/* Sample of a buffer: `runs` runs of `run` elements, from element `first` on. Runs begin `stride` run lengths apart. */
 struct sample {
     size_t first, run, stride, runs;
 };
 
-/* What this rank sent, where the result takes its place. */
+/* Sampled terms of this rank that a sum in place overwrites. */
 struct kept {
-    struct sample of; /* no elements: nothing was kept */
-    void *terms;      /* (CHECKED_MOST) as they were sent; NULL before the first time */
+    struct sample sample; /* 0 runs: nothing was kept */
+    void *terms;          /* (CHECKED_MOST) as sent; NULL before the first use */
 };
 
 struct started {
@@ -41,18 +41,18 @@ struct started {
 
 struct collective {
     struct world *world;
-    struct flight_recorder *recorder; /* of this world, */
-    int ranks;                        /* and its size: asked for by each call */
+    struct flight_recorder *recorder; /* of the world; every call needs it */
+    int ranks;                        /* size of the world, likewise */
     struct spans *spans;
     struct engine *engine;
-    allreduce_impl *way; /* of blocking sums of floats; NULL: the engine's */
+    allreduce_impl *way; /* for blocking sums of floats; NULL: the engine's */
     void *way_argument;
     int sequence;
     enum check check;
     size_t checks;
     struct check_failures wrong;
-    struct kept kept; /* of the sum that blocks */
-    struct sum last;  /* without elements when it was checked */
+    struct kept kept; /* of the blocking sum */
+    struct sum last;  /* count is 0 once it was checked */
     const struct kept *last_kept;
     struct started started[COLLECTIVE_STARTED_MOST];
 };
@@ -77,8 +77,9 @@ void collective_close(struct collective *c)
     free(c);
 }
 
-/* Evenly spread: the first check has the buffer's last element, and each goes a run further. When all had their turn runs are
- * counted from the buffer's begin, and then from its end again, for the elements that no run had. */
+/* Choose evenly spread runs for the n-th check. The first check includes the buffer's last element; each check moves on by one
+ * run. After a full cycle, runs are aligned to the buffer's beginning instead of its end, and so on in turns: this covers the
+ * elements outside all runs. */
 HOT static struct sample choose_sample(size_t elements, size_t n)
 {
     if (elements <= CHECKED_MOST)
@@ -90,7 +91,7 @@ HOT static struct sample choose_sample(size_t elements, size_t n)
     };
 }
 
-static size_t place_of(const struct sample *s, size_t i)
+static size_t index_of(const struct sample *s, size_t i)
 {
     return s->first + i / s->run * s->stride * s->run + i % s->run;
 }
@@ -100,7 +101,7 @@ static size_t wire_size(enum wire wire)
     return wire == WIRE_F32 ? sizeof(float) : sizeof(uint16_t);
 }
 
-/* Sampled elements as floats. */
+/* Convert sampled elements to floats. */
 static void widen(float *out, enum wire wire, const void *elements, size_t count)
 {
     if (wire == WIRE_F32)
@@ -118,38 +119,38 @@ static void take_sample(float *out, enum wire wire, const void *buffer, struct s
     free(elements);
 }
 
-/* Before a sum: what a check of it will look at, if it would else be gone. In the order of the device's work, and without a
- * new buffer but for the first time, as a step may be measured. */
-HOT static void keep(struct collective *c, struct kept *kept, const struct sum *sum)
+/* Before a sum in place, keep the terms that its check needs. The copy is queued in the device's order of work. Only the first
+ * call allocates, because the step may be measured. */
+HOT static void keep_terms(struct collective *c, struct kept *kept, const struct sum *sum)
 {
-    kept->of.runs = 0;
+    kept->sample.runs = 0;
     if (c->check == CHECK_NOTHING || sum->send != sum->receive || sum->count == 0)
         return;
     if (!kept->terms)
         kept->terms = device_stage_new(CHECKED_MOST * sizeof(float));
-    kept->of = choose_sample(sum->count, c->checks++);
+    kept->sample = choose_sample(sum->count, c->checks++);
     size_t size = wire_size(sum->wire);
-    device_sample_later(kept->terms, (const char *)sum->send + kept->of.first * size, kept->of.run * size,
-                        kept->of.stride, kept->of.runs);
+    device_sample_later(kept->terms, (const char *)sum->send + kept->sample.first * size, kept->sample.run * size,
+                        kept->sample.stride, kept->sample.runs);
 }
 
-/* This rank's terms of the elements that are looked at; false when they are gone. */
-static bool recall(struct collective *c, const struct sum *sum, const struct kept *kept, struct sample *chosen,
-                   float terms[CHECKED_MOST])
+/* Get this rank's terms of the sampled elements; false if they are gone. */
+static bool recall_terms(struct collective *c, const struct sum *sum, const struct kept *kept, struct sample *chosen,
+                         float terms[CHECKED_MOST])
 {
     if (sum->send != sum->receive) {
         *chosen = choose_sample(sum->count, c->checks++);
         take_sample(terms, sum->wire, sum->send, *chosen);
         return true;
     }
-    *chosen = kept->of;
+    *chosen = kept->sample;
     device_wait();
     if (chosen->runs > 0)
         widen(terms, sum->wire, kept->terms, chosen->run * chosen->runs);
     return chosen->runs > 0;
 }
 
-/* Compares elements of the result with sums in double precision. An n-term sum in any order is off by at most (n - 1)
+/* Compare elements of the result with sums in double precision. An n-term sum in any order is off by at most (n - 1)
  * roundings of the sum of magnitudes (Higham, Accuracy and Stability, section 4.2). */
 static void check_sum(struct collective *c, const struct sum *sum, const struct kept *kept)
 {
@@ -159,7 +160,7 @@ static void check_sum(struct collective *c, const struct sum *sum, const struct 
         return;
     float mine[CHECKED_MOST], got[CHECKED_MOST];
     struct sample chosen;
-    if (!recall(c, sum, kept, &chosen, mine)) {
+    if (!recall_terms(c, sum, kept, &chosen, mine)) {
         check_failures_add(&c->wrong, "step %d, all-reduce %d: nobody kept the terms, which the sum has replaced",
                            sum->step + 1, sum->sequence);
         return;
@@ -179,7 +180,7 @@ static void check_sum(struct collective *c, const struct sum *sum, const struct 
         if (!(fabs((double)got[i] - exact) <= (ranks + 1) * unit * magnitude + 1e-37)) {
             check_failures_add(&c->wrong,
                                "step %d, all-reduce %d: element %zu of %zu is %g, and the ranks' terms add up to %g",
-                               sum->step + 1, sum->sequence, place_of(&chosen, i), sum->count, (double)got[i], exact);
+                               sum->step + 1, sum->sequence, index_of(&chosen, i), sum->count, (double)got[i], exact);
             break;
         }
     }
@@ -198,7 +199,7 @@ HOT static struct sum next_sum(struct collective *c, enum wire wire, const void 
     };
 }
 
-/* Tells the others where this rank is. */
+/* Enter the call into the flight recorder. */
 HOT static void enter(const struct collective *c, int sequence, size_t bytes)
 {
     flight_recorder_enter(
@@ -210,8 +211,8 @@ HOT static void leave(const struct collective *c)
     flight_recorder_leave(c->recorder);
 }
 
-/* Of a sum, when it is there. */
-HOT static void have_ended(struct collective *c, const struct sum *sum, const struct kept *kept)
+/* Remember a finished sum; check it under CHECK_EACH. */
+HOT static void sum_ended(struct collective *c, const struct sum *sum, const struct kept *kept)
 {
     c->last = *sum;
     c->last_kept = kept;
@@ -225,7 +226,7 @@ void collective_sum_by(struct collective *c, allreduce_impl *way, void *argument
     c->way_argument = argument;
 }
 
-HOT static void carry_out(struct collective *c, const struct sum *sum)
+HOT static void run_sum(struct collective *c, const struct sum *sum)
 {
     if (!c->way || sum->wire != WIRE_F32) {
         engine_sum(c->engine, sum);
@@ -240,17 +241,17 @@ HOT void collective_sum(struct collective *c, enum wire wire, const void *send, 
 {
     struct sum sum = next_sum(c, wire, send, receive, count);
     struct span *span = spans_collective(c->spans, SPAN_ALL_REDUCE, sum.sequence, sum_bytes(&sum));
-    keep(c, &c->kept, &sum);
+    keep_terms(c, &c->kept, &sum);
     enter(c, sum.sequence, sum_bytes(&sum));
     double start = device_record_event();
-    carry_out(c, &sum);
+    run_sum(c, &sum);
     double end = device_record_event();
     leave(c);
     if (span) {
         span->start = span->entered = start;
         span->end = end;
     }
-    have_ended(c, &sum, &c->kept);
+    sum_ended(c, &sum, &c->kept);
 }
 
 int collective_start(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
@@ -267,7 +268,7 @@ int collective_start(struct collective *c, enum wire wire, const void *send, voi
         .is_open = true,
         .progressed = engine_runs_alone(),
     };
-    keep(c, &s->kept, &s->sum);
+    keep_terms(c, &s->kept, &s->sum);
     s->span = spans_collective(c->spans, SPAN_ALL_REDUCE, s->sum.sequence, sum_bytes(&s->sum));
     if (s->span)
         s->span->start = device_record_event();
@@ -297,7 +298,7 @@ void collective_finish(struct collective *c, int ticket)
     }
     s->is_open = false;
     leave(c);
-    have_ended(c, &s->sum, &s->kept);
+    sum_ended(c, &s->sum, &s->kept);
 }
 
 void collective_barrier(struct collective *c)
@@ -322,7 +323,7 @@ HOT void collective_check(struct collective *c, enum check check)
 
 void collective_check_last(struct collective *c)
 {
-    const struct sum last = c->last; /* which the check forgets */
+    const struct sum last = c->last; /* a copy: check_sum() clears c->last */
     check_sum(c, &last, c->last_kept);
 }
 

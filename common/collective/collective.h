@@ -1,8 +1,8 @@
-/* collective: where ranks meet, and what is timed.
+/* collective: timed collectives of all ranks.
  *
- * Every call is made by all ranks of the world in the same order, carries a sequence number and stamps itself
- * into the spans. Buffers are device memory. The result may take the place of what a rank sent, which saves a buffer and a
- * copy; or it goes elsewhere, and what was sent is still there afterwards. Nothing between. */
+ * All ranks of the world make the same calls in the same order. Each call has a sequence number and records a span. Buffers are
+ * device memory. The receive buffer is either the send buffer, which saves memory and a copy, or separate memory, and then the
+ * send buffer keeps its contents. The two never overlap in part. */
 #ifndef LOCKSTEP_COLLECTIVE_H
 #define LOCKSTEP_COLLECTIVE_H
 
@@ -18,61 +18,60 @@ struct collective;
 
 enum wire {
     WIRE_F32,
-    WIRE_BF16, /* the upper half of a float; each partial sum is rounded to nearest even */
+    WIRE_BF16, /* upper half of a float; each partial sum is rounded to nearest even */
 };
 
-enum { COLLECTIVE_STARTED_MOST = 256 }; /* started and not yet finished, at one time */
+enum { COLLECTIVE_STARTED_MOST = 256 }; /* started and unfinished at one time */
 
-/* all: call once, before any is opened: whether several ranks share a GPU on purpose, which NCCL is then talked into, and after
- * how long a rank that waits for others gives up; 0 for the backend's own choice. */
+/* all: call once, before the first collective_open(). `shares_gpus`: ranks may share a GPU, for which NCCL needs settings.
+ * `deadline_s`: the job's timeout, which also limits a rank's wait for other ranks; 0 for the backend's own choice. */
 void collective_begin(struct world *world, bool shares_gpus, double deadline_s);
 
-/* What a result says of them: "mpi", "sim" or "nccl", and the library: "Open MPI v4.1.4". */
+/* Return the names for the results: the backend ("mpi", "sim" or "nccl") and the library ("Open MPI v4.1.4"). */
 const char *collective_backend(void);
 const char *collective_library(void);
-/* How they add: "ring". */
+/* Return the name of the all-reduce algorithm: "ring". */
 const char *collective_algorithm(void);
 
-/* Why it cannot be known when the ranks came to a collective, so that waiting and transfer cannot be told apart; NULL where
- * it can. */
+/* Return why arrival times of ranks are unknown, so that waiting and transfer cannot be separated; NULL if they are known. */
 const char *collective_hides_arrivals(void);
 
-/* `spans` may be NULL: then nothing is recorded. */
+/* Open the collectives of a world. `spans` may be NULL: then nothing is recorded. */
 struct collective *collective_open(struct world *world, struct spans *spans);
 void collective_close(struct collective *collective);
 
-/* receive[i] = sum over ranks of send[i], `count` floats (uint16_t for WIRE_BF16). Blocks until it is there. `receive` may be
- * `send`, on all ranks alike. */
+/* Sum `count` elements over ranks: receive[i] = sum of send[i]. Elements are floats, or uint16_t for WIRE_BF16. Device work
+ * after this call reads the result. If `receive` is `send` on one rank, it must be so on all ranks. */
 void collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive, size_t count);
 
-/* From now on blocking sums of floats are carried out so, within the same stamps and checks: data (count), each rank's terms,
- * becomes their sum, bit by bit the same on all ranks. NULL: by the library, as at first. */
+/* Use `way` for blocking sums of floats from now on, with the same stamps and checks. It replaces data (count), each rank's
+ * terms, by their sum, bit-equal on all ranks. NULL restores the library's all-reduce. */
 typedef void allreduce_impl(void *argument, float *data, size_t count);
 void collective_sum_by(struct collective *collective, allreduce_impl *way, void *argument);
 
-/* A sum by the library in two halves: neither buffer may be touched in between. Returns a ticket for collective_finish. */
+/* Start a sum by the library and return a ticket for collective_finish(). Do not touch the buffers until then. */
 int collective_start(struct collective *collective, enum wire wire, const void *send, void *receive, size_t count);
 void collective_finish(struct collective *collective, int ticket);
 
-/* Lets started sums advance. Without such calls nothing may move until collective_finish: most MPI libraries
- * have no thread that would do it. */
+/* Let started sums advance. Without these calls they may stand still until collective_finish(): most MPI libraries have no
+ * progress thread. */
 void collective_progress(struct collective *collective);
 
-/* Returns when every rank has called it. */
+/* Return when every rank has called it. */
 void collective_barrier(struct collective *collective);
 
-/* From now on, sampled elements of every sum are compared with a sum in double precision (CHECK_EACH): others each time, so
- * that in the end it was the turn of each. That costs a second exchange after the stamp, so it is for warm-up steps; started
- * sums must be finished in the same order by all. Or only what collective_check_last() would need is kept (CHECK_KEPT): of
- * sums whose result takes the place of the terms, those that it would look at; that is for a last step. */
+/* Choose the checks of the sums that follow. CHECK_EACH compares sampled elements of every sum with a sum in double precision.
+ * The sample moves each time and covers all elements in the end. This costs a second exchange after the stamp, so use it in
+ * warm-up steps. All ranks must then finish started sums in the same order. CHECK_KEPT, for a last step, only keeps the terms
+ * that collective_check_last() needs of a sum in place. */
 enum check { CHECK_NOTHING, CHECK_EACH, CHECK_KEPT };
 void collective_check(struct collective *collective, enum check check);
 
-/* all: the same for the sum that ended last, unless it was checked: when nothing is measured any more. What was received must
- * lie there still, and so must what was sent, or it was kept: else the sum counts as wrong. */
+/* all: check the sum that ended last, unless it was checked already. Call it when nothing is measured any more. `receive` must
+ * still hold the result. The terms must still be in `send`, or have been kept; otherwise the sum counts as wrong. */
 void collective_check_last(struct collective *collective);
 
-/* The checked sums that were wrong on this rank since the last call. */
+/* Return the failed checks on this rank since the last call. */
 struct check_failures collective_wrong(struct collective *collective);
 
 #endif

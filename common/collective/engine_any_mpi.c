@@ -16,8 +16,8 @@
 enum { SLOTS = COLLECTIVE_STARTED_MOST + 1 };
 
 struct mpi_stagings {
-    MPI_Op add_bf16, add_blank;
-    struct stage { /* of the host, for a device that MPI cannot reach */
+    MPI_Op add_bf16, add_nothing;
+    struct stage { /* host memory, for a device whose memory MPI cannot access */
         size_t bytes;
         void *memory;
     } stage[SLOTS];
@@ -55,8 +55,8 @@ static void add_bf16(void *in, void *inout, int *count, MPI_Datatype *type)
     add_halves(inout, in, *count);
 }
 
-/* Of what means nothing. */
-static void add_blank(void *in, void *inout, int *count, MPI_Datatype *type)
+/* Add nothing: fake buffers have no contents. */
+static void add_nothing(void *in, void *inout, int *count, MPI_Datatype *type)
 {
     (void)in, (void)inout, (void)count, (void)type;
 }
@@ -65,7 +65,7 @@ struct mpi_stagings *mpi_staging_open(void)
 {
     struct mpi_stagings *m = memory_new(1, sizeof *m);
     MPI_Op_create(add_bf16, 1, &m->add_bf16);
-    MPI_Op_create(add_blank, 1, &m->add_blank);
+    MPI_Op_create(add_nothing, 1, &m->add_nothing);
     return m;
 }
 
@@ -80,7 +80,7 @@ void mpi_staging_close(struct mpi_stagings *m)
     for (int slot = 0; slot < SLOTS; slot++)
         drop_stage(&m->stage[slot]);
     MPI_Op_free(&m->add_bf16);
-    MPI_Op_free(&m->add_blank);
+    MPI_Op_free(&m->add_nothing);
     free(m);
 }
 
@@ -95,7 +95,7 @@ static void refuse_too_large(const struct sum *sum)
             (double)sum_bytes(sum) / 1e9, (double)most_simulated / 1e9);
 }
 
-/* The stage's own last result has left it when the device has done what it was told. */
+/* Copy the terms to the host. device_wait() and device_fetch() wait until the stage's previous result has left it. */
 static void stage_sum(struct stage *stage, const struct sum *sum)
 {
     size_t bytes = sum_bytes(sum);
@@ -116,10 +116,10 @@ HOT struct mpi_staging mpi_staging_begin(struct mpi_stagings *m, int slot, const
                                    .count = (int)sum->count,
                                    .type = is_f32 ? MPI_FLOAT : MPI_UINT16_T,
                                    .add = is_f32 ? MPI_SUM : m->add_bf16 };
-    void *blank = device_fake_buffer(sum->receive, sum_bytes(sum));
-    if (blank) {
-        message.send = message.receive = blank;
-        message.add = m->add_blank;
+    void *fake = device_fake_buffer(sum->receive, sum_bytes(sum));
+    if (fake) {
+        message.send = message.receive = fake;
+        message.add = m->add_nothing;
     } else if (!device_is_host_accessible()) {
         stage_sum(&m->stage[slot], sum);
         message.send = MPI_IN_PLACE;

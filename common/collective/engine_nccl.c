@@ -1,6 +1,5 @@
-/* Sums by NCCL, one GPU per rank. They travel on a stream of their own, beside the rank's work: events tell the one what
- * to wait for in the other. NCCL itself waits for ever, for a rank that never comes too; so whoever waits for the GPU looks
- * up now and then (watch). */
+/* Sums by NCCL, one GPU per rank. They run on a stream of their own, beside the rank's work; events order the two streams. NCCL
+ * waits for ever, even for a rank that never arrives. So a rank that waits for its GPU checks for lost ranks (watch). */
 #include "collective/engine.h"
 
 #include "base/die.h"
@@ -19,25 +18,25 @@
 #include <unistd.h>
 
 enum {
-    BLOCKING = COLLECTIVE_STARTED_MOST, /* the slot of sums that are not started */
+    BLOCKING = COLLECTIVE_STARTED_MOST, /* the slot of blocking sums */
     SLOTS,
-    LOOK_AFTER_US = 100000, /* between looks for ranks that are gone */
+    CHECK_EVERY_US = 100000, /* between checks for lost ranks */
 };
 
-static const double PATIENCE_S = 60; /* where no deadline was asked for */
+static const double TIMEOUT_S = 60; /* without --deadline-s */
 
 struct engine {
     struct world *world;
     ncclComm_t comm;
-    cudaStream_t travels;
-    float *token; /* (2) what a barrier sums */
+    cudaStream_t stream;
+    float *token; /* (2) summed by a barrier */
     struct slot {
         struct call call;
-        bool is_open;             /* handed over, and not known to be done */
-        cudaEvent_t handed, done; /* in the rank's work, among what travels */
+        bool is_open;             /* handed over, not known to be done */
+        cudaEvent_t handed, done; /* in the rank's stream; in the engine's */
     } slot[SLOTS];
-    double since, looked; /* when the present waiting began, and when it was last looked at */
-    int waits_for;        /* sequence of what is waited for */
+    double since, checked; /* start of this wait; time of its last check */
+    int waits_for;         /* sequence number of the awaited sum */
 };
 
 static struct {
@@ -45,7 +44,7 @@ static struct {
     double deadline_s;
 } settings;
 
-/* --- what it is -------------------------------------------------------------------------------------------------- */
+/* --- settings and names ------------------------------------------------------------------------------------------ */
 
 static int version(void)
 {
@@ -53,18 +52,18 @@ static int version(void)
     return ncclGetVersion(&number) == ncclSuccess ? number : 0;
 }
 
-/* Two ranks of one GPU NCCL takes for a mistake. From 2.30.3 it can be told otherwise; before, each rank pretends to be a
- * host of its own. Either way all they exchange goes through the host's loopback; what the person has set stands. */
-static void pretend_hosts(int rank)
+/* Let ranks share a GPU, which NCCL takes for a mistake. From 2.30.3 on NCCL has a setting for it; before, each rank pretends to
+ * be a host of its own. Either way all data goes through the host's loopback. Other variables set by the user stay. */
+static void allow_shared_gpus(int rank)
 {
-    enum { KNOWS_SHARED_GPUS = 23003 };
+    enum { ALLOWS_SHARED_GPUS = 23003 };
     static const char *const plain[][2] = {
         { "NCCL_NET", "Socket" },    { "NCCL_SOCKET_IFNAME", "lo" }, { "NCCL_P2P_DISABLE", "1" },
         { "NCCL_SHM_DISABLE", "1" }, { "NCCL_NVLS_ENABLE", "0" },    { "NCCL_MNNVL_ENABLE", "0" },
         { "NCCL_RAS_ENABLE", "0" },  { "NCCL_ALGO", "Ring" },        { "NCCL_PROTO", "Simple" },
     };
     char *host = memory_text("lockstep-rank%d", rank);
-    if (version() >= KNOWS_SHARED_GPUS)
+    if (version() >= ALLOWS_SHARED_GPUS)
         setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0);
     else
         setenv("NCCL_HOSTID", host, 1);
@@ -76,9 +75,10 @@ static void pretend_hosts(int rank)
 void collective_begin(struct world *world, bool shares_gpus, double deadline_s)
 {
     settings.shares_gpus = shares_gpus && world_size(world) > world_cores(world);
-    settings.deadline_s = deadline_s > 0 ? deadline_s / 2 : PATIENCE_S; /* before the supervisor's: a rank knows more */
+    /* ends before the supervisor's deadline, because a rank can report more */
+    settings.deadline_s = deadline_s > 0 ? deadline_s / 2 : TIMEOUT_S;
     if (settings.shares_gpus)
-        pretend_hosts(world_rank(world));
+        allow_shared_gpus(world_rank(world));
 }
 
 const char *collective_backend(void)
@@ -105,17 +105,17 @@ const char *collective_hides_arrivals(void)
     return settings.shares_gpus ? "ranks share a GPU, and its scheduler decides which of them works when" : NULL;
 }
 
-/* --- when it does not end ----------------------------------------------------------------------------------------- */
+/* --- giving up ----------------------------------------------------------------------------------------------------- */
 
-/* Ends this rank and, by MPI, all others: one of them says why. */
+/* End this rank and, by MPI_Abort, all others. One rank prints the reason. */
 _Noreturn static void give_up(struct engine *e, const struct call *call, const char *why)
 {
     struct flight_recorder *recorder = world_recorder(e->world);
     if (call)
         flight_recorder_enter(recorder, call);
-    world_sleep(0.2); /* let the others that wait say where */
-    char *told = flight_recorder_text(recorder);
-    char *line = memory_text("rank %d gives up: %s%s%s; %s", world_rank(e->world), why, *told ? "; " : "", told,
+    world_sleep(0.2); /* let other waiting ranks record where they wait */
+    char *text = flight_recorder_text(recorder);
+    char *line = memory_text("rank %d gives up: %s%s%s; %s", world_rank(e->world), why, *text ? "; " : "", text,
                              flight_recorder_kept_text(recorder));
     flight_recorder_say(recorder, line);
     if (e->comm)
@@ -132,7 +132,7 @@ _Noreturn static void give_up_for(struct engine *e, const struct call *call, con
     give_up(e, call, why);
 }
 
-/* Of the sums handed over, the first that is not done; NULL when all are. */
+/* Return the first sum handed over that is not done; NULL if all are done. */
 static const struct call *find_pending(struct engine *e)
 {
     const struct call *pending = NULL;
@@ -146,11 +146,14 @@ static const struct call *find_pending(struct engine *e)
     return pending;
 }
 
-/* Looks whether what is waited for can still come. */
-static void look(struct engine *e, const struct call *pending)
+/* Give up if the awaited sum can no longer be done in time. */
+static void check_wait(struct engine *e, const struct call *pending)
 {
     ncclResult_t state = ncclSuccess;
-    if (ncclCommGetAsyncError(e->comm, &state) != ncclSuccess || (state != ncclSuccess && state != ncclInProgress))
+    ncclResult_t asked = ncclCommGetAsyncError(e->comm, &state);
+    if (asked != ncclSuccess)
+        state = asked;
+    if (state != ncclSuccess && state != ncclInProgress)
         give_up_for(e, pending, "while ranks waited", state);
     if (flight_recorder_has_lost(world_recorder(e->world), world_size(e->world)))
         give_up(e, pending, "a rank that it waits for has died");
@@ -160,42 +163,42 @@ static void look(struct engine *e, const struct call *pending)
     }
 }
 
-/* Called about once a millisecond while this rank waits for its GPU. A pause between two calls is the end of a wait. */
+/* Check a wait; called about once a millisecond while this rank waits for its GPU. A long gap between calls means a new wait. */
 static void watch(void *argument)
 {
     struct engine *e = argument;
-    double now = world_now(), pause = 1e-6 * LOOK_AFTER_US;
-    if (now - e->looked > 2 * pause)
-        e->since = e->looked = now;
-    if (now - e->looked < pause)
+    double now = world_now(), pause = 1e-6 * CHECK_EVERY_US;
+    if (now - e->checked > 2 * pause)
+        e->since = e->checked = now;
+    if (now - e->checked < pause)
         return;
-    e->looked = now;
+    e->checked = now;
     const struct call *pending = find_pending(e);
     if (!pending)
         return;
     if (pending->sequence != e->waits_for)
-        e->since = now; /* there was progress */
+        e->since = now; /* progress since the last check */
     e->waits_for = pending->sequence;
-    look(e, pending);
+    check_wait(e, pending);
 }
 
-/* NCCL's calls may return before they have done what is theirs on the host: of a communicator that does not block, a thread
- * of NCCL's own launches each sum. That takes less than a sleep; but the first ones connect ranks. */
+/* Wait until NCCL has done a call's work on the host. With a non-blocking communicator a thread of NCCL launches each sum. That
+ * takes less time than a sleep, except for the first sums, which connect ranks. */
 static void await(struct engine *e, const struct call *call, const char *what, ncclResult_t result)
 {
-    const double patience = 1e-3;
+    const double spin_s = 1e-3;
     e->since = world_now();
     while (result == ncclInProgress) {
-        bool takes_long = world_now() - e->since > patience;
+        bool takes_long = world_now() - e->since > spin_s;
         if (takes_long)
             world_sleep(1e-4);
         else
-            sched_yield(); /* the thread may be on this core */
-        ncclResult_t asked = ncclCommGetAsyncError(e->comm, &result);
-        if (asked != ncclSuccess)
-            result = asked;
+            sched_yield(); /* NCCL's thread may need this core */
+        ncclResult_t status = ncclCommGetAsyncError(e->comm, &result);
+        if (status != ncclSuccess)
+            result = status;
         if (result == ncclInProgress && takes_long)
-            look(e, call);
+            check_wait(e, call);
     }
     if (result != ncclSuccess)
         give_up_for(e, call, what, result);
@@ -203,7 +206,7 @@ static void await(struct engine *e, const struct call *call, const char *what, n
 
 /* --- engine ------------------------------------------------------------------------------------------------------ */
 
-/* Any rank may be refused, alone or with all others; one line is enough. */
+/* End the program. NCCL may refuse one rank or all; one rank prints a line. */
 _Noreturn static void refuse(struct engine *e, ncclResult_t result)
 {
     const char *why = ncclGetLastError(e->comm);
@@ -226,7 +229,7 @@ static void join(struct engine *e)
         refuse(e, result);
     world_broadcast(e->world, &id, sizeof id);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0; /* or nobody could give up */
+    config.blocking = 0; /* lets a waiting rank give up */
     e->since = world_now();
     result = ncclCommInitRankConfig(&e->comm, world_size(e->world), id, world_rank(e->world), &config);
     while (result == ncclInProgress || result == ncclSuccess) {
@@ -249,7 +252,7 @@ struct engine *engine_open(struct world *world)
     struct engine *e = memory_new(1, sizeof *e);
     e->world = world;
     join(e);
-    cuda_must(cudaStreamCreateWithFlags(&e->travels, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    cuda_must(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     e->token = device_new(2, sizeof *e->token);
     for (int i = 0; i < SLOTS; i++) {
         cuda_must(cudaEventCreateWithFlags(&e->slot[i].handed, cudaEventDisableTiming), "cudaEventCreateWithFlags");
@@ -260,7 +263,7 @@ struct engine *engine_open(struct world *world)
 
 void engine_close(struct engine *e)
 {
-    cuda_wait(e->travels);
+    cuda_wait(e->stream);
     cuda_watch(NULL, NULL);
     await(e, NULL, "ncclCommFinalize", ncclCommFinalize(e->comm));
     ncclCommDestroy(e->comm);
@@ -269,11 +272,11 @@ void engine_close(struct engine *e)
         cuda_must(cudaEventDestroy(e->slot[i].done), "cudaEventDestroy");
     }
     device_free(e->token);
-    cuda_must(cudaStreamDestroy(e->travels), "cudaStreamDestroy");
+    cuda_must(cudaStreamDestroy(e->stream), "cudaStreamDestroy");
     free(e);
 }
 
-/* After the rank's work so far; what travels is another stream's. */
+/* Queue a sum on the engine's stream, after the rank's work so far. */
 static void hand_over(struct engine *e, int index, const struct sum *sum)
 {
     struct slot *slot = &e->slot[index];
@@ -283,11 +286,11 @@ static void hand_over(struct engine *e, int index, const struct sum *sum)
                                 .bytes = sum->send == e->token ? 0 : sum_bytes(sum) };
     cuda_watch(watch, e);
     cuda_must(cudaEventRecord(slot->handed, cuda_stream()), "cudaEventRecord");
-    cuda_must(cudaStreamWaitEvent(e->travels, slot->handed, 0), "cudaStreamWaitEvent");
+    cuda_must(cudaStreamWaitEvent(e->stream, slot->handed, 0), "cudaStreamWaitEvent");
     ncclDataType_t type = sum->wire == WIRE_F32 ? ncclFloat : ncclBfloat16;
-    ncclResult_t result = ncclAllReduce(sum->send, sum->receive, sum->count, type, ncclSum, e->comm, e->travels);
+    ncclResult_t result = ncclAllReduce(sum->send, sum->receive, sum->count, type, ncclSum, e->comm, e->stream);
     await(e, &slot->call, "all-reduce", result);
-    cuda_must(cudaEventRecord(slot->done, e->travels), "cudaEventRecord");
+    cuda_must(cudaEventRecord(slot->done, e->stream), "cudaEventRecord");
     slot->is_open = true;
 }
 
@@ -296,8 +299,9 @@ static void take_back(struct engine *e, int index)
     cuda_must(cudaStreamWaitEvent(cuda_stream(), e->slot[index].done, 0), "cudaStreamWaitEvent");
 }
 
-/* Ranks that share a GPU never compute beside a collective: one that spins for its peer may keep the peer from coming. */
-static void part_from_work(void)
+/* Wait for the rank's work if ranks share a GPU: they never compute beside a collective. A rank that spins for its peer may keep
+ * the peer off the GPU. */
+static void finish_work_if_shared(void)
 {
     if (settings.shares_gpus)
         cuda_wait(cuda_stream());
@@ -305,10 +309,10 @@ static void part_from_work(void)
 
 void engine_sum(struct engine *e, const struct sum *sum)
 {
-    part_from_work();
+    finish_work_if_shared();
     hand_over(e, BLOCKING, sum);
     take_back(e, BLOCKING);
-    part_from_work();
+    finish_work_if_shared();
 }
 
 void engine_barrier(struct engine *e, int sequence, int step)
@@ -324,10 +328,10 @@ void engine_barrier(struct engine *e, int sequence, int step)
 
 void engine_start(struct engine *e, int slot, const struct sum *sum)
 {
-    part_from_work();
+    finish_work_if_shared();
     hand_over(e, slot, sum);
     if (settings.shares_gpus)
-        cuda_wait(e->travels);
+        cuda_wait(e->stream);
 }
 
 void engine_progress(struct engine *e, int slot)

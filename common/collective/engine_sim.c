@@ -1,5 +1,5 @@
-/* Never MPI_Iallreduce under SMPI: in 3.32 it exchanges everything with everybody and may crash. A started sum is the
- * blocking one, done by the ranks' engines, which stand beside them. */
+/* Sums under SMPI, without MPI_Iallreduce: in 3.32 it makes each rank send all its data to every other, and may crash. The ranks'
+ * side processes run each started sum as a blocking one. */
 #include "collective/engine.h"
 #include "collective/mpi_staging.h"
 
@@ -10,13 +10,13 @@
 
 #include <stdlib.h>
 
-enum { BLOCKING = COLLECTIVE_STARTED_MOST }; /* the slot of sums that are not started */
+enum { BLOCKING = COLLECTIVE_STARTED_MOST }; /* the slot of blocking sums */
 
 struct engine {
     struct world *world;
     struct mpi_stagings *messages;
     int ranks;
-    MPI_Comm comm; /* of the engines of these ranks */
+    MPI_Comm comm; /* of the side processes of these ranks */
     struct order {
         MPI_Comm comm;
         struct mpi_staging message;
@@ -24,8 +24,8 @@ struct engine {
     int job[COLLECTIVE_STARTED_MOST];
 };
 
-/* On the engines: a communicator of the first `ranks` of them. */
-static void gather_peers(void *argument, MPI_Comm peers)
+/* Make a communicator of the first `ranks` side processes; runs on each of them. */
+static void join_peers(void *argument, MPI_Comm peers)
 {
     struct engine *engine = argument;
     MPI_Group all = MPI_GROUP_NULL, members = MPI_GROUP_NULL;
@@ -36,7 +36,7 @@ static void gather_peers(void *argument, MPI_Comm peers)
     MPI_Group_free(&all);
 }
 
-static void part_peers(void *argument, MPI_Comm peers)
+static void leave_peers(void *argument, MPI_Comm peers)
 {
     (void)peers;
     struct engine *engine = argument;
@@ -51,7 +51,7 @@ static void do_sum(void *argument, MPI_Comm peers)
     MPI_Allreduce(m->send, m->receive, m->count, m->type, m->add, order->comm);
 }
 
-static void have_done(struct engine *engine, void (*work)(void *argument, MPI_Comm peers))
+static void run_on_side_process(struct engine *engine, void (*work)(void *argument, MPI_Comm peers))
 {
     side_process_end(side_process_engine(), side_process_begin(side_process_engine(), work, engine));
 }
@@ -67,13 +67,13 @@ struct engine *engine_open(struct world *world)
     engine->world = world;
     engine->messages = mpi_staging_open();
     engine->ranks = world_size(world);
-    have_done(engine, gather_peers);
+    run_on_side_process(engine, join_peers);
     return engine;
 }
 
 void engine_close(struct engine *engine)
 {
-    have_done(engine, part_peers);
+    run_on_side_process(engine, leave_peers);
     mpi_staging_close(engine->messages);
     free(engine);
 }

@@ -1,7 +1,7 @@
-/* message: a sum as MPI takes it, simulated or not. Where MPI cannot reach the device's memory, it is staged: copied to the
- * host, summed there, and copied back. */
-#ifndef LOCKSTEP_MESSAGE_H
-#define LOCKSTEP_MESSAGE_H
+/* mpi_staging: the arguments of an all-reduce by MPI, real or simulated. If MPI cannot access device memory, the data is staged:
+ * copied to the host, summed there, and copied back. */
+#ifndef LOCKSTEP_MPI_STAGING_H
+#define LOCKSTEP_MPI_STAGING_H
 
 #include "collective/engine.h"
 
@@ -19,10 +19,10 @@ struct mpi_stagings;
 struct mpi_stagings *mpi_staging_open(void);
 void mpi_staging_close(struct mpi_stagings *messages);
 
-/* What to hand to MPI for a sum in this slot, 0 … COLLECTIVE_STARTED_MOST, each used by one sum at a time. Waits until what is
- * to be sent is there. */
+/* Give MPI's arguments for a sum in this slot, 0 … COLLECTIVE_STARTED_MOST. A slot serves one sum at a time. Waits until the
+ * terms are ready. */
 struct mpi_staging mpi_staging_begin(struct mpi_stagings *messages, int slot, const struct sum *sum);
-/* After MPI has done it: the result is on its way to where it belongs. */
+/* Call after MPI has summed: starts to copy a staged result to sum->receive. */
 void mpi_staging_end(struct mpi_stagings *messages, int slot, const struct sum *sum);
 
 #endif

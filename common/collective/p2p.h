@@ -1,35 +1,35 @@
-/* peers: messages from one rank to another, of which an all-reduce is made; and how many there were. collective.h has the
- * library's all-reduces, which count nothing.
+/* p2p: point-to-point messages, from which an all-reduce by hand is made, and their count. The library's all-reduces
+ * (collective.h) are not counted.
  *
  * Messages between two ranks arrive in the order in which they were sent. */
-#ifndef LOCKSTEP_PEERS_H
-#define LOCKSTEP_PEERS_H
+#ifndef LOCKSTEP_P2P_H
+#define LOCKSTEP_P2P_H
 
 #include <stddef.h>
 
 struct world;
 struct p2p;
 
-/* all: the ranks of this world, to be told by their numbers in it. */
+/* all: open point-to-point messages among the ranks of this world. */
 struct p2p *p2p_open(struct world *world);
-void p2p_close(struct p2p *peers);
+void p2p_close(struct p2p *p2p);
 
-int p2p_rank(const struct p2p *peers);
-int p2p_count(const struct p2p *peers);
+int p2p_rank(const struct p2p *p2p);
+int p2p_count(const struct p2p *p2p);
 
-/* Floats of device memory, `count` of them; both sides must name as many. Returns when what was sent may be written to again,
- * and what is received is there. Of no floats no message is made, on either side. */
-void p2p_send(struct p2p *peers, int to, const float *send, size_t count);
-void p2p_receive(struct p2p *peers, int from, float *receive, size_t count);
+/* Send or receive `count` floats of device memory; both ranks must give the same count. Return when `send` may be overwritten and
+ * the received floats are there. With a count of 0 neither rank makes a message. */
+void p2p_send(struct p2p *p2p, int to, const float *send, size_t count);
+void p2p_receive(struct p2p *p2p, int from, float *receive, size_t count);
 
-/* Both at once, so that ranks that send to each other, or in a circle, wait for nobody who waits for them. */
-void p2p_pass(struct p2p *peers, int to, const float *send, size_t sent, int from, float *receive, size_t received);
+/* Send and receive at once, so that ranks that exchange messages, or pass them round a ring, do not deadlock. */
+void p2p_pass(struct p2p *p2p, int to, const float *send, size_t sent, int from, float *receive, size_t received);
 
-/* What this rank has sent and received since it was last asked. */
+/* Traffic of this rank since the last call. */
 struct traffic {
     double sent_bytes, received_bytes;
     int sent_messages, received_messages;
 };
-struct traffic p2p_traffic(struct p2p *peers);
+struct traffic p2p_traffic(struct p2p *p2p);
 
 #endif

@@ -12,7 +12,7 @@
 struct p2p {
     struct world *world;
     struct traffic traffic;
-    struct stage { /* of the host, for a device that MPI cannot reach */
+    struct stage { /* host memory, for a device whose memory MPI cannot access */
         size_t bytes;
         void *memory;
     } out, in;
@@ -20,31 +20,31 @@ struct p2p {
 
 struct p2p *p2p_open(struct world *world)
 {
-    struct p2p *peers = memory_new(1, sizeof *peers);
-    peers->world = world;
-    return peers;
+    struct p2p *p2p = memory_new(1, sizeof *p2p);
+    p2p->world = world;
+    return p2p;
 }
 
-void p2p_close(struct p2p *peers)
+void p2p_close(struct p2p *p2p)
 {
-    device_stage_free(peers->out.memory);
-    device_stage_free(peers->in.memory);
-    free(peers);
+    device_stage_free(p2p->out.memory);
+    device_stage_free(p2p->in.memory);
+    free(p2p);
 }
 
-int p2p_rank(const struct p2p *peers)
+int p2p_rank(const struct p2p *p2p)
 {
-    return world_rank(peers->world);
+    return world_rank(p2p->world);
 }
 
-int p2p_count(const struct p2p *peers)
+int p2p_count(const struct p2p *p2p)
 {
-    return world_size(peers->world);
+    return world_size(p2p->world);
 }
 
-/* What MPI is to read or write in place of these floats; NULL: themselves. What the stage held has left it when the device has
- * done what it was told. */
-static void *instead_of(struct stage *stage, const float *floats, size_t count)
+/* Return the memory that MPI reads or writes in place of `floats`; NULL if MPI takes `floats`. device_wait() lets the stage's
+ * previous contents leave it. */
+static void *buffer_for_mpi(struct stage *stage, const float *floats, size_t count)
 {
     size_t bytes = count * sizeof *floats;
     if (count > INT_MAX)
@@ -61,40 +61,39 @@ static void *instead_of(struct stage *stage, const float *floats, size_t count)
     return stage->memory;
 }
 
-void p2p_pass(struct p2p *peers, int to, const float *send, size_t sent, int from, float *receive, size_t received)
+void p2p_pass(struct p2p *p2p, int to, const float *send, size_t sent, int from, float *receive, size_t received)
 {
-    void *out = instead_of(&peers->out, send, sent), *in = instead_of(&peers->in, receive, received);
-    if (device_is_host_accessible() && out &&
-        in) { /* one blank stands for both; MPI wants two buffers that do not overlap */
+    void *out = buffer_for_mpi(&p2p->out, send, sent), *in = buffer_for_mpi(&p2p->in, receive, received);
+    if (device_is_host_accessible() && out && in) {
+        /* one fake buffer serves both; MPI wants buffers that do not overlap */
         out = device_fake_buffer(send, (sent + received) * sizeof *send);
         in = (float *)out + sent;
     }
     if (!device_is_host_accessible() && sent > 0)
         device_fetch(out, send, sent * sizeof *send);
     MPI_Sendrecv(out ? out : send, (int)sent, MPI_FLOAT, sent > 0 ? to : MPI_PROC_NULL, 0, in ? in : receive,
-                 (int)received, MPI_FLOAT, received > 0 ? from : MPI_PROC_NULL, 0, peers->world->comm,
-                 MPI_STATUS_IGNORE);
+                 (int)received, MPI_FLOAT, received > 0 ? from : MPI_PROC_NULL, 0, p2p->world->comm, MPI_STATUS_IGNORE);
     if (!device_is_host_accessible() && received > 0)
         device_put_later(receive, in, received * sizeof *receive);
-    peers->traffic.sent_bytes += (double)(sent * sizeof *send);
-    peers->traffic.received_bytes += (double)(received * sizeof *receive);
-    peers->traffic.sent_messages += sent > 0;
-    peers->traffic.received_messages += received > 0;
+    p2p->traffic.sent_bytes += (double)(sent * sizeof *send);
+    p2p->traffic.received_bytes += (double)(received * sizeof *receive);
+    p2p->traffic.sent_messages += sent > 0;
+    p2p->traffic.received_messages += received > 0;
 }
 
-void p2p_send(struct p2p *peers, int to, const float *send, size_t count)
+void p2p_send(struct p2p *p2p, int to, const float *send, size_t count)
 {
-    p2p_pass(peers, to, send, count, to, NULL, 0);
+    p2p_pass(p2p, to, send, count, to, NULL, 0);
 }
 
-void p2p_receive(struct p2p *peers, int from, float *receive, size_t count)
+void p2p_receive(struct p2p *p2p, int from, float *receive, size_t count)
 {
-    p2p_pass(peers, from, NULL, 0, from, receive, count);
+    p2p_pass(p2p, from, NULL, 0, from, receive, count);
 }
 
-struct traffic p2p_traffic(struct p2p *peers)
+struct traffic p2p_traffic(struct p2p *p2p)
 {
-    struct traffic traffic = peers->traffic;
-    peers->traffic = (struct traffic){ 0 };
+    struct traffic traffic = p2p->traffic;
+    p2p->traffic = (struct traffic){ 0 };
     return traffic;
 }

@@ -1,11 +1,10 @@
-/* device: the arithmetic that the models are made of, the memory that it works on, and its time. One thread per rank, or
- * one GPU.
+/* device: arithmetic, memory and clock of the device that a rank computes on: one CPU thread, or one GPU.
  *
- * A GPU works later than it is told: an operation is handed over and the program goes on. The operations of one rank are
- * done in their order. Pointers to what they read and write are device memory, which only device_put(), device_fetch()
- * and inboxes reach; on a CPU it is memory like any other.
+ * A GPU is asynchronous: a call enqueues an operation and returns. Operations of one rank run in order, on device
+ * memory. Only device_put(), device_fetch(), their variants and staging buffers copy between device and host memory. On
+ * a CPU, device memory is ordinary memory.
  *
- * Legend: B rows (samples, or tokens of texts), N and K columns. All matrices are row-major and dense. */
+ * Legend: B rows (samples, or tokens of sequences), N and K columns. All matrices are row-major and dense. */
 #ifndef LOCKSTEP_DEVICE_H
 #define LOCKSTEP_DEVICE_H
 
@@ -17,88 +16,91 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- what it is -------------------------------------------------------------------------------------------------- */
+/* --- selection and identity -------------------------------------------------------------------------------------- */
 
-/* Call once, before any other: `place` counts the ranks of this host, and says which of its GPUs this one takes. Ends the
- * program with STATUS_CANNOT where there is no such device. */
+/* Open the device. Call once, before any other function. `place` is this rank's index on its host and selects its GPU.
+ * End the program with STATUS_CANNOT if there is no such device. */
 void device_open(int place, enum precision precision);
 void device_close(void);
 
-/* "cpu", "cuda"; "model" for a device that computes nothing and charges what a platform file says a pass costs. */
+/* Return "cpu", "cuda" or "model". The model device computes nothing and charges the costs in a platform file. */
 const char *device_name(void);
 bool device_computes(void);
 
-/* What computes matrix products, for the preamble of a result: "OpenBLAS SkylakeX, one thread per rank". */
+/* Return the library of matrix products, for the preamble of a result: "OpenBLAS SkylakeX, one thread per rank". */
 const char *device_kernel(void);
 
-/* The GPUs of this host that ranks may train on; 0 where ranks train on cores. And what a result says of this one: its
- * name, driver and libraries. */
+/* Return the number of GPUs of this host that ranks may train on; 0 if ranks train on cores. */
 int device_gpus(void);
+
+/* Return the name, driver and libraries of this rank's GPU, for a result; "" without one. */
 const char *device_about(void);
 
-/* From now on this rank's jitter is drawn from `seed`, on a device that models it. */
+/* Seed the jitter of this rank, on a device that models jitter. */
 void device_seed(uint64_t seed);
 
 /* --- time -------------------------------------------------------------------------------------------------------- */
 
-/* The moment at which all work handed over so far is done, in the order of that work. On a CPU that is now, in seconds on
- * the world's clock. On a GPU it is a note of a moment to come, below zero; device_event_seconds() gives its seconds once
- * device_wait() has returned, and until the next device_clock_sync_begin(). */
+/* Record an event after all work enqueued so far. On a CPU, return its time: now, in seconds on the world's clock. On a
+ * GPU, return a negative handle. device_event_seconds() returns the handle's time after device_wait() has returned,
+ * until the next device_clock_sync_begin(). */
 double device_record_event(void);
 double device_event_seconds(double moment);
 
-/* So many notes will be taken before the next device_clock_sync_begin(): none of them is to cost an allocation. */
+/* Reserve room for this many events until the next device_clock_sync_begin(), so that recording one allocates nothing. */
 void device_reserve_events(size_t moments);
 
-/* Returns when everything that was handed over is done. */
+/* Wait until all enqueued work is done. */
 void device_wait(void);
 
-/* Waits, forgets all notes and sets the device's clock by the world's; settling waits and does so a second time, so that
- * what lies between is told right although the two clocks part. */
+/* Wait, discard all events and set the device's clock by the world's. device_clock_sync_end() waits and compares the
+ * clocks a second time, which corrects the events in between for drift. */
 void device_clock_sync_begin(void);
 void device_clock_sync_end(void);
 
-/* By how much the two may differ then, in seconds. */
+/* Return the largest error of the clock sync, in seconds. */
 double device_clock_error(void);
 
 /* --- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Memory of the device, zeros: what the operations below work on, and what collectives send. On a device that computes
- * nothing it is an address and no more: who reads or writes it is ended. */
+/* Allocate zeroed device memory, for the operations below and for collectives. A device that computes nothing only
+ * reserves addresses: reading or writing them crashes the program. */
 void *device_new(size_t count, size_t size);
-void device_free(void *memory); /* when everything that was handed over is done; so all below that free */
+void device_free(void *memory); /* waits for all enqueued work; so do all functions below that free */
 
-/* The same of pages that nobody has had before: whoever fills them first has them made. */
+/* Allocate device memory on fresh pages. On a CPU, the first write to each page causes a page fault. */
 void *device_map(size_t bytes);
 void device_unmap(void *memory, size_t bytes);
 
-/* What a collective takes in place of device memory that is no more than an address: as many bytes, of which neither
- * copies nor sums need to be made. NULL for any other memory. */
+/* Return a fake buffer of this many bytes for a collective, if `memory` is only reserved addresses. Its contents need
+ * neither be copied nor summed. Return NULL for any other memory. */
 void *device_fake_buffer(const void *memory, size_t bytes);
 
-/* Whether MPI can read and write device memory itself; and else what it takes instead: memory of the host through which
- * the device copies fast. NULL is none. */
+/* True if MPI can access device memory directly. */
 bool device_is_host_accessible(void);
+
+/* Allocate host memory with fast device copies. MPI uses it if it cannot access device memory. NULL is no memory. */
 void *device_stage_new(size_t bytes);
 void device_stage_free(void *stage);
 
-/* Copies between device memory and the program's own. Fetching waits for all work handed over before; putting returns
- * when it is there, and does not wait for other work. */
+/* Copy between device and host memory. device_fetch() waits for all work enqueued before. device_put() returns when the
+ * copy is done, and does not wait for other work. */
 void device_put(void *out, const void *host, size_t bytes);
 void device_fetch(void *host, const void *memory, size_t bytes);
 
-/* The same in the order of the work, without waiting: `host`, which device_stage_new() made, must stay as it is until
- * then. */
+/* Enqueue a copy to the device, without waiting. `host` must come from device_stage_new() and stay unchanged until the
+ * copy is done. */
 void device_put_later(void *out, const void *host, size_t bytes);
 
-/* host[i] = memory[i * stride], count elements of `size` bytes. Waits as fetching does. */
+/* Copy host[i] = memory[i * stride], `count` elements of `size` bytes. Wait for all work enqueued before. */
 void device_sample(void *host, const void *memory, size_t size, size_t stride, size_t count);
 
-/* The same in the order of the work, without waiting: `stage`, which device_stage_new() made, has them after device_wait(). */
+/* Enqueue the same copy, without waiting. `stage` must come from device_stage_new(); it holds the elements after
+ * device_wait(). */
 void device_sample_later(void *stage, const void *memory, size_t size, size_t stride, size_t count);
 
-/* Device memory that the host fills: what it has written to `host` is in `device` when device_deliver() returns. On a CPU
- * both are one. Any thread may deliver. */
+/* Staging buffer: the host writes to `host`, and device_deliver() copies the first `bytes` bytes to `device` before it
+ * returns. On a CPU both pointers are equal. Any thread may call device_deliver(). */
 struct device_staging_buffer {
     void *host, *device;
     size_t bytes;
@@ -109,18 +111,18 @@ void device_deliver(const struct device_staging_buffer *inbox, size_t bytes);
 
 /* --- costs of a device that computes nothing ---------------------------------------------------------------------- */
 
-/* Announces that `share` (0 to 1) of a pass of this model is what the operations below are for. A device that computes has
- * no use for it; the other one charges that time, and nothing for the operations. */
+/* Charge `share` (0 to 1) of a pass of this model to the operations that follow. The model device lets that time pass,
+ * and no time for the operations. A device that computes ignores the call. */
 void device_charge(enum work_model model, enum work_pass pass, struct work work, double share);
 
-/* What a platform file says of this rank's host; on a device that computes nothing is said. */
+/* Costs of this rank's host in the platform file. On a device that computes, `pace` is 1 and the rest 0. */
 struct device_costs {
-    struct cost pass[WORK_PASSES]; /* on the platform's fastest host */
-    double pace;                   /* so many times as long it takes here */
-    double jitter;                 /* standard deviation of a step's time, as a share of it */
-    double feeds;                  /* so many ranks of this host can train at full speed at once */
-    int cores;                     /* of this host */
-    uint64_t host;                 /* tells it from others */
+    struct cost pass[WORK_PASSES]; /* costs on the platform's fastest host */
+    double slowdown;               /* slowdown: time on this host / time on the fastest */
+    double jitter;                 /* standard deviation of a step's time, as a share of the time */
+    double parallel_capacity;      /* parallel capacity: ranks of this host that can train at full speed at once */
+    int cores;                     /* cores of this host */
+    uint64_t host;                 /* hash of its name */
 };
 struct device_costs device_costs(enum work_model model);
 
@@ -128,53 +130,53 @@ struct device_costs device_costs(enum work_model model);
 
 /* out (B,N) = x (B,K) w (K,N) */
 void device_multiply(float *out, const float *x, const float *w, int B, int N, int K);
-/* out (B,K) = y (B,N) w^T, w being (K,N): the gradient that flows back through w */
+/* out (B,K) = y (B,N) w^T with w (K,N): the gradient of the inputs x */
 void device_multiply_back(float *out, const float *y, const float *w, int B, int N, int K);
-/* out (K,N) = x^T y, x being (B,K), y (B,N): the gradient of w */
+/* out (K,N) = x^T y with x (B,K) and y (B,N): the gradient of w */
 void device_multiply_outer(float *out, const float *x, const float *y, int B, int N, int K);
 
-/* z (B,N) becomes gelu(z + bias); slope (B,N) receives gelu'(z + bias), which backward needs.
- * gelu(x) = x Phi(x) with the exact Phi; erf by Abramowitz and Stegun 7.1.26, error at most 1.5e-7. */
+/* Replace z (B,N) by gelu(z + bias), and write gelu'(z + bias), which backward needs, to slope (B,N).
+ * gelu(x) = x Phi(x) with the exact Phi. On a CPU, erf by Abramowitz and Stegun 7.1.26, error at most 1.5e-7. */
 void device_gelu(float *z, float *slope, const float *bias, int B, int N);
-/* d (B,N) becomes d * slope; bias_gradient (N) receives its column sums. */
+/* Multiply d (B,N) by slope, and write its column sums to bias_gradient (N). */
 void device_gelu_back(float *d, const float *slope, float *bias_gradient, int B, int N);
 
-/* Softmax cross-entropy. logits (B,N) become the gradient of the loss, times `scale`; labels (B) in [0,N).
- * bias (N) is added first. loss (1) receives the sum over the B samples of -log p(label), not scaled. */
+/* Softmax cross-entropy of logits (B,N) + bias (N), with labels (B) in [0,N). Replace the logits by the gradient of the
+ * loss, times `scale`. Write the sum of -log p(label) over the B samples, not scaled, to loss (1). */
 void device_cross_entropy(double *loss, float *logits, const float *bias, const int32_t *labels, int B, int N,
                           float scale);
 /* out (N) = column sums of x (B,N) */
 void device_column_sums(float *out, const float *x, int B, int N);
 
-/* out (B,N): row b is row index[b] of table (.,N). */
+/* Copy row index[b] of table (.,N) to row b of out (B,N). */
 void device_gather(float *out, const float *table, const int32_t *index, int B, int N);
-/* Row b of x (B,N) is added to row index[b] of out (rows,N), which is zeroed first: a dense gradient of the table. */
+/* Zero out (rows,N), then add row b of x (B,N) to its row index[b]: a dense gradient of the table. */
 void device_scatter(float *out, int rows, const float *x, const int32_t *index, int B, int N);
 
-/* x (B,N) becomes x + beside + bias: the end of a branch whose beginning was `beside` (B,N). */
+/* Add beside (B,N) and bias to x (B,N): the end of a residual branch that began at `beside`. */
 void device_residual(float *x, const float *beside, const float *bias, int B, int N);
 
-/* y (B,N) = (x - mean) / sqrt(variance + 1e-5) * weight + bias, mean and variance being those of the row;
- * moments (B,2) receives mean and 1 / sqrt(variance + 1e-5), which backward needs. */
+/* y (B,N) = (x - mean) / sqrt(variance + 1e-5) * weight + bias, with the row's mean and variance. Write mean and
+ * 1 / sqrt(variance + 1e-5), which backward needs, to moments (B,2). */
 void device_layer_norm(float *y, float *moments, const float *x, const float *weight, const float *bias, int B, int N);
-/* To d (B,N), the gradient that goes past the norm, is added what goes through it, back (B,N) being the gradient of y;
- * weight_gradient and bias_gradient (N) receive theirs. */
+/* Add the gradient through the norm to d (B,N), which holds the gradient past it. back (B,N) is the gradient of y.
+ * Write the gradients of weight and bias to weight_gradient and bias_gradient (N). */
 void device_layer_norm_back(float *d, float *weight_gradient, float *bias_gradient, const float *back, const float *x,
                             const float *moments, const float *weight, int B, int N);
 
-/* out (texts,N): the mean of x (B,N) over a text's valid rows. */
+/* out (texts,N) = mean of x (B,N) over the valid rows of each sequence */
 void device_mean_pool(float *out, const float *x, const struct sequence *text, int texts, int N);
-/* d (B,N): what each row has of back (texts,N); nothing for padding. */
+/* d (B,N) = each valid row's share of back (texts,N), and 0 for padding */
 void device_mean_pool_back(float *d, const float *back, const struct sequence *text, int texts, int N);
 
-/* Softmax attention of every text to itself. Legend: H heads, D columns of each. A row of `projected` holds query, key
- * and value, H x D columns each, head after head, all without their bias. Scores, q k / sqrt D, are computed for
- * extent x extent rows of a text and then masked where the key is padding; they never lie in memory for more than
- * DEVICE_LANES queries at a time. */
+/* Softmax attention of each sequence to itself. Legend: H heads, D columns of each. A row of `projected` holds query,
+ * key and value, H x D columns each, head after head, all without their bias. Scores, q k / sqrt D, are computed for
+ * extent x extent rows of a sequence and then masked where the key is padding. Memory never holds the scores of
+ * more than DEVICE_LANES queries at a time. */
 enum { DEVICE_LANES = 16 };
 struct attention {
-    const struct sequence *text; /* (texts), that make up the B rows */
-    int texts, longest;          /* most rows of a text */
+    const struct sequence *text; /* (texts), which make up the B rows */
+    int texts, longest;          /* most rows of a sequence */
     int heads, head_width;       /* H and D, D at most DEVICE_LANES */
     const float *projected;      /* (B,3HD) */
     const float *bias;           /* (3HD) */
@@ -183,9 +185,9 @@ struct attention {
     float *scratch;              /* (device_attention_scratch()), 64-byte aligned */
 };
 void device_attention(const struct attention *a);
-/* back (B,3HD), the gradient of `projected`, from d (B,HD), the gradient of `out`. */
+/* back (B,3HD) = gradient of `projected`, from d (B,HD), the gradient of `out` */
 void device_attention_back(float *back, const float *d, const struct attention *a);
-/* Floats for texts of at most `most_length` rows. */
+/* Return the floats of scratch for sequences of at most `most_length` rows. */
 size_t device_attention_scratch(int most_length);
 
 /* out = value, everywhere */
@@ -194,13 +196,13 @@ void device_fill(float *out, float value, size_t count);
 void device_copy(float *out, const float *x, size_t count);
 /* out = x * scale */
 void device_scale(float *out, const float *x, float scale, size_t count);
-/* Between float and the upper half of it, as collective_sum() sends it (WIRE_BF16). */
+/* Convert between float and bf16, the upper half of a float, which collective_sum() sends for WIRE_BF16. */
 void device_narrow(uint16_t *out, const float *x, size_t count);
 void device_widen(float *out, const uint16_t *x, size_t count);
 /* sum += x */
 void device_add(float *sum, const float *x, size_t count);
 
-/* One step of AdamW on `count` parameters in place (Loshchilov and Hutter, ICLR 2019; PyTorch's order). */
+/* Apply one step of AdamW to `count` parameters in place (Loshchilov and Hutter, ICLR 2019; PyTorch's order). */
 struct adamw_rates {
     float rate;         /* learning rate */
     float beta1, beta2; /* decay of the two moments */

@@ -1,4 +1,4 @@
-/* What devices that compute have in common: no costs but those that the work has, and memory that is some. */
+/* Functions shared by devices that compute: no modelled costs, and no fake buffers. */
 #include "device/device.h"
 
 bool device_computes(void)
@@ -25,5 +25,5 @@ void device_charge(enum work_model model, enum work_pass pass, struct work work,
 struct device_costs device_costs(enum work_model model)
 {
     (void)model;
-    return (struct device_costs){ .pace = 1 };
+    return (struct device_costs){ .slowdown = 1 };
 }

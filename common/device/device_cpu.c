@@ -15,27 +15,28 @@
 #include <immintrin.h>
 #endif
 
-/* OpenBLAS's own names; another BLAS does without them. */
+/* OpenBLAS functions; other BLAS libraries lack them. */
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 extern char *openblas_get_corename(void) __attribute__((weak));
 
-/* Numbers below the smallest normal one (1e-38) count as zero, as on a GPU: arithmetic on them is up to a hundred times
- * slower. A model that has learned its batch by heart sends such gradients back, and its steps would take five times as long
- * without anything to be seen in the code. */
+/* Treat denormals (below 1e-38) as zero, as on a GPU: arithmetic on them is up to a hundred times slower. A model that
+ * has memorised its batch produces such gradients. Its steps would take five times as long, for no reason visible in
+ * the code. */
 static void ignore_denormals(void)
 {
 #if defined(__x86_64__)
     _mm_setcsr(_mm_getcsr() | _MM_FLUSH_ZERO_ON | _MM_DENORMALS_ZERO_ON);
 #elif defined(__aarch64__)
-    enum { FLUSH_TO_ZERO = 1 << 24 }; /* of FPCR: inputs and results */
+    enum { FLUSH_TO_ZERO = 1 << 24 }; /* bit of FPCR, for inputs and results */
     uint64_t control = 0;
     __asm__ volatile("mrs %0, fpcr" : "=r"(control));
     __asm__ volatile("msr fpcr, %0" : : "r"(control | FLUSH_TO_ZERO));
 #endif
 }
 
-/* A matrix product as CBLAS has it. Another library may offer one of the same name and come first: SimGrid 4.1 brings along the
- * plain loops of GSL (libgslcblas, by way of ns-3), which take twenty times as long. So it is looked up in OpenBLAS itself. */
+/* Matrix product of OpenBLAS, in CBLAS's form. Another library may define the same name and be found first: SimGrid 4.1
+ * brings the plain loops of GSL (libgslcblas, by way of ns-3), which take twenty times as long. find_multiply()
+ * therefore looks the name up in OpenBLAS itself. */
 static __typeof__(cblas_sgemm) *multiply = cblas_sgemm;
 
 static void find_multiply(void)
@@ -47,12 +48,12 @@ static void find_multiply(void)
     if (own)
         multiply = (__typeof__(multiply))(intptr_t)own;
     if (library)
-        dlclose(library); /* it stays: this program is linked with it */
+        dlclose(library); /* does not unload it: the program is linked with it */
 }
 
 void device_open(int place, enum precision precision)
 {
-    (void)place, (void)precision; /* options refuse any other than fp32 here */
+    (void)place, (void)precision; /* the options refuse any precision but fp32 on a CPU */
     ignore_denormals();
     find_multiply();
     if (openblas_set_num_threads)
@@ -166,7 +167,7 @@ WIDE void device_gelu(float *restrict z, float *restrict slope, const float *res
         float *restrict out = slope + (size_t)b * (size_t)N;
         for (int n = 0; n < N; n++) {
             float x = row[n] + bias[n];
-            float bell = fast_exp(-0.5f * x * x); /* e^(-u^2) at u = x / sqrt 2: both erf and the slope need it */
+            float bell = fast_exp(-0.5f * x * x); /* e^(-u^2) at u = x / sqrt 2, for both erf and the slope */
             float u = fabsf(x) * 0.70710678f;
             float t = 1.0f / (1.0f + 0.3275911f * u);
             float poly =

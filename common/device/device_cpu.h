@@ -1,4 +1,4 @@
-/* device_cpu: what the loops of this device share. */
+/* device_cpu: the exponential function for the loops of the CPU device. */
 #ifndef LOCKSTEP_DEVICE_CPU_H
 #define LOCKSTEP_DEVICE_CPU_H
 
@@ -7,15 +7,16 @@
 #include <stdint.h>
 #include <string.h>
 
-/* e^x without branches or calls, so that loops over it vectorise: 2^n from the exponent's bits times a polynomial on
- * [-ln2/2, ln2/2] (Cephes expf's coefficients). Relative error below 1e-7 from -87.3 to 88.3; 0 below, infinity above. A NaN
- * stays one, and beyond +-2^20 it may become one.
+/* Compute e^x without branches or calls, so that loops over it vectorise: 2^n from the exponent's bits times a
+ * polynomial on [-ln2/2, ln2/2] (Cephes expf's coefficients). Relative error below 1e-7 from -87.3 to 88.3; 0 below,
+ * infinity above. A NaN stays NaN. Beyond +-2^20 the result may be NaN.
  *
- * Adding `shift` rounds to a whole number, which then stands in the lowest bits of the sum; limits are set to these bits, as a
- * float that is compared to two limits makes three cases of what follows (GCC 12), each computed for all. */
+ * Adding `shift` rounds to a whole number, which then stands in the lowest bits of the sum. The limits apply to these
+ * bits. If a float is compared to two limits, GCC 12 makes three cases of the following code and computes each for all
+ * elements. */
 static inline float fast_exp(float x)
 {
-    enum { SHIFT_BITS = 0x4b400000, BIAS = 127 }; /* of shift; of an exponent */
+    enum { SHIFT_BITS = 0x4b400000, BIAS = 127 }; /* bits of `shift`; bias of an exponent */
     const float shift = 12582912.0f;              /* 1.5 * 2^23 */
     float shifted = x * 1.44269504f + shift, n = shifted - shift;
     float r = x - n * 0.693359375f + n * 2.12194440e-4f;

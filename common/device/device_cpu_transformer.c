@@ -1,4 +1,4 @@
-/* What a transformer needs beside matrix products. */
+/* Operations that only transformers need, on a CPU. */
 #include "device/device.h"
 #include "device/device_cpu.h"
 
@@ -102,59 +102,59 @@ WIDE void device_mean_pool_back(float *restrict d, const float *restrict back, c
         }
 }
 
-/* Attention. One text and one head at a time, and of these DEVICE_LANES queries, so that everything stays in the
- * nearest caches. Matrices of the scratch have DEVICE_LANES columns, whatever is beyond D or beyond the text being
- * zero: each loop over them is as wide as a vector and has no rest. A tile is (keys, queries): what belongs to one
- * query stays in its lane, and no sum runs across. */
+/* Attention, for DEVICE_LANES queries of one head of one sequence at a time, so that all data stay in the nearest
+ * caches. Scratch matrices have DEVICE_LANES columns and hold zeros beyond D and beyond the sequence. Each loop over
+ * columns is therefore as wide as a vector, without remainder. A tile is (keys, queries): each query stays in its lane,
+ * and no sum crosses lanes. */
 enum { LANES = DEVICE_LANES, BLOCK = 4 };
 
 struct head {
-    int rows;        /* of the text */
-    int padded_rows; /* as many whole tiles have */
+    int rows;        /* rows of the sequence */
+    int padded_rows; /* `rows`, rounded up to whole tiles */
     int width;       /* D */
     float *q, *k, *v, *dk, *dv;
-    float *p, *dp;                  /* tiles (keys, queries) */
-    float *upright, *d, *d_upright; /* (LANES,LANES), upright having a query per column */
-    float *result;                  /* (LANES,LANES): of a tile */
+    float *p, *dp;                          /* tiles (keys, queries) */
+    float *q_transposed, *d, *d_transposed; /* (LANES,LANES); transposed: a query per column */
+    float *result;                          /* (LANES,LANES), of one tile */
 };
 
-static int whole_tiles(int rows)
+static int round_up_to_tiles(int rows)
 {
     return (rows + LANES - 1) / LANES * LANES;
 }
 
 size_t device_attention_scratch(int most_length)
 {
-    return (7 * (size_t)whole_tiles(most_length) + 4 * LANES) * LANES;
+    return (7 * (size_t)round_up_to_tiles(most_length) + 4 * LANES) * LANES;
 }
 
 static struct head divide_scratch(const struct attention *a, const struct sequence *text)
 {
-    int padded_rows = whole_tiles(text->extent);
+    int padded_rows = round_up_to_tiles(text->extent);
     struct head head = { .rows = text->extent, .padded_rows = padded_rows, .width = a->head_width };
     float **parts[] = { &head.q, &head.k, &head.v, &head.dk, &head.dv, &head.p, &head.dp };
     float *next = a->scratch;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++, next += (size_t)padded_rows * LANES)
         *parts[i] = next;
-    float **squares[] = { &head.upright, &head.d, &head.d_upright, &head.result };
+    float **squares[] = { &head.q_transposed, &head.d, &head.d_transposed, &head.result };
     for (size_t i = 0; i < sizeof squares / sizeof *squares; i++, next += (size_t)LANES * LANES)
         *squares[i] = next;
     return head;
 }
 
-static inline void put(float *restrict out, const float *restrict row, bool more)
+static inline void store_lanes(float *restrict out, const float *restrict row, bool accumulate)
 {
-    if (more)
+    if (accumulate)
         for (int n = 0; n < LANES; n++)
             out[n] += row[n];
     else
         memcpy(out, row, LANES * sizeof *out);
 }
 
-/* out (M,LANES) = x y or, if `more`, that much more; x (M,K) has its elements at m * by_row + k * by_column, y is
- * (K,LANES). M is a multiple of BLOCK. All products of attention are of this kind. */
-WIDE static void multiply_narrow(float *restrict out, bool more, const float *restrict x, int by_row, int by_column,
-                                 const float *restrict y, int M, int K)
+/* out (M,LANES) = x y, or out += x y if `accumulate`. Element (m,k) of x (M,K) is at m * by_row + k * by_column; y is
+ * (K,LANES). M is a multiple of BLOCK. All products of attention have this form. */
+WIDE static void multiply_narrow(float *restrict out, bool accumulate, const float *restrict x, int by_row,
+                                 int by_column, const float *restrict y, int M, int K)
 {
     for (int m = 0; m < M; m += BLOCK, out += BLOCK * LANES, x += BLOCK * by_row) {
         float sum0[LANES] = { 0 }, sum1[LANES] = { 0 }, sum2[LANES] = { 0 }, sum3[LANES] = { 0 };
@@ -166,15 +166,15 @@ WIDE static void multiply_narrow(float *restrict out, bool more, const float *re
                 sum2[n] += left[2 * by_row] * right[n];
                 sum3[n] += left[3 * by_row] * right[n];
             }
-        put(out, sum0, more);
-        put(out + LANES, sum1, more);
-        put(out + 2 * LANES, sum2, more);
-        put(out + 3 * LANES, sum3, more);
+        store_lanes(out, sum0, accumulate);
+        store_lanes(out + LANES, sum1, accumulate);
+        store_lanes(out + 2 * LANES, sum2, accumulate);
+        store_lanes(out + 3 * LANES, sum3, accumulate);
     }
 }
 
-/* out (padded_rows,LANES) = (x + bias) * factor for `rows` rows and `width` columns, else zero. Rows of x lie `pitch`
- * apart. */
+/* out (padded_rows,LANES) = (x + bias) * factor for `rows` rows and `width` columns, and 0 elsewhere. Rows of x are
+ * `pitch` floats apart. */
 WIDE static void pack(float *restrict out, const float *restrict x, size_t pitch, const float *restrict bias,
                       float factor, int rows, int padded_rows, int width)
 {
@@ -184,7 +184,7 @@ WIDE static void pack(float *restrict out, const float *restrict x, size_t pitch
             out[row * LANES + n] = (x[(size_t)row * pitch + (size_t)n] + bias[n]) * factor;
 }
 
-/* The way back: out, its rows `pitch` apart, = x * factor. */
+/* Undo pack(): out = x * factor, with rows of out `pitch` floats apart. */
 WIDE static void unpack(float *restrict out, size_t pitch, const float *restrict x, float factor, int rows, int width)
 {
     for (int row = 0; row < rows; row++)
@@ -192,16 +192,16 @@ WIDE static void unpack(float *restrict out, size_t pitch, const float *restrict
             out[(size_t)row * pitch + (size_t)n] = x[row * LANES + n] * factor;
 }
 
-/* Columns become rows of a (LANES,LANES). */
-WIDE static void turn(float *restrict out, const float *restrict x)
+/* out = x^T, both (LANES,LANES) */
+WIDE static void transpose(float *restrict out, const float *restrict x)
 {
     for (int n = 0; n < LANES; n++)
         for (int m = 0; m < LANES; m++)
             out[n * LANES + m] = x[m * LANES + n];
 }
 
-/* most (LANES): of each query's scores, padding left out */
-WIDE static void find_most(float *restrict most, const float *restrict tile, int tokens)
+/* most (LANES) = largest score of each query, without padding */
+WIDE static void column_max(float *restrict most, const float *restrict tile, int tokens)
 {
     float best[LANES];
     for (int n = 0; n < LANES; n++)
@@ -212,7 +212,7 @@ WIDE static void find_most(float *restrict most, const float *restrict tile, int
     memcpy(most, best, sizeof best);
 }
 
-/* Scores become e^(score - base), base (LANES) being the query's; those of padding are masked. */
+/* Replace scores by e^(score - base), with a base (LANES) for each query; mask those of padding. */
 WIDE static void exponentiate(float *restrict tile, const float *restrict base, int rows, int tokens)
 {
     for (int key = 0; key < rows; key++)
@@ -221,7 +221,7 @@ WIDE static void exponentiate(float *restrict tile, const float *restrict base, 
     memset(tile + (size_t)tokens * LANES, 0, (size_t)(rows - tokens) * LANES * sizeof *tile);
 }
 
-/* sum (LANES): down each column */
+/* sum (LANES) = column sums */
 WIDE static void sum_tile(float *restrict sum, const float *restrict tile, int rows)
 {
     float all[LANES] = { 0 };
@@ -231,7 +231,7 @@ WIDE static void sum_tile(float *restrict sum, const float *restrict tile, int r
     memcpy(sum, all, sizeof all);
 }
 
-/* The gradient of the scores, in the place of that of the probabilities: p (dp - the query's mean of dp). */
+/* Replace the gradient of the probabilities, dp, by that of the scores: p (dp - the query's mean of dp). */
 WIDE static void softmax_back(float *restrict dp, const float *restrict p, const float *restrict mean, int rows)
 {
     for (int key = 0; key < rows; key++)
@@ -241,7 +241,7 @@ WIDE static void softmax_back(float *restrict dp, const float *restrict p, const
 
 static const float no_bias[LANES];
 
-/* Where a head's columns begin in a text's first row: `part` is 0 for queries, 1 for keys, 2 for values. */
+/* Return where a head's columns begin in a sequence's first row. `part` is 0 for queries, 1 for keys, 2 for values. */
 static size_t place_in_projected(const struct attention *a, const struct sequence *text, int part, int head)
 {
     size_t width = (size_t)a->heads * (size_t)a->head_width;
@@ -263,11 +263,11 @@ static void pack_head(const struct head *h, const struct attention *a, const str
              h->padded_rows, h->width);
 }
 
-/* The tile p becomes the scores of the LANES queries from `query` on. */
+/* Fill tile p with the scores of the LANES queries from `query` on. */
 static void score(const struct head *h, int query)
 {
-    turn(h->upright, h->q + (size_t)query * LANES);
-    multiply_narrow(h->p, false, h->k, LANES, 1, h->upright, h->padded_rows, h->width);
+    transpose(h->q_transposed, h->q + (size_t)query * LANES);
+    multiply_narrow(h->p, false, h->k, LANES, 1, h->q_transposed, h->padded_rows, h->width);
 }
 
 static int queries_in_tile(const struct head *h, int query)
@@ -275,11 +275,12 @@ static int queries_in_tile(const struct head *h, int query)
     return h->rows - query < LANES ? h->rows - query : LANES;
 }
 
-static void attend(const struct head *h, const struct attention *a, const struct sequence *text, int head, int query)
+static void attend_tile(const struct head *h, const struct attention *a, const struct sequence *text, int head,
+                        int query)
 {
     float most[LANES], sum[LANES];
     score(h, query);
-    find_most(most, h->p, text->tokens);
+    column_max(most, h->p, text->tokens);
     exponentiate(h->p, most, h->rows, text->tokens);
     sum_tile(sum, h->p, text->tokens);
     multiply_narrow(h->result, false, h->p, 1, LANES, h->v, LANES, h->rows);
@@ -297,15 +298,15 @@ void device_attention(const struct attention *a)
         for (int head = 0; head < a->heads; head++) {
             pack_head(&h, a, &a->text[t], head);
             for (int query = 0; query < h.rows; query += LANES)
-                attend(&h, a, &a->text[t], head, query);
+                attend_tile(&h, a, &a->text[t], head, query);
         }
     }
 }
 
-/* Per query: the log of its sum, and the mean of its probabilities' gradients, which is d . out. Zero beyond the text,
- * where d is zero and brings nothing to anyone. */
-static void recall(float *log_sum, float *mean, const struct head *h, const struct attention *a, int head, int row,
-                   int queries)
+/* Fill, per query, the log of its sum and the mean of its probabilities' gradients, which is d . out. Both are 0 beyond
+ * the sequence, where d is 0 and contributes nothing. */
+static void load_query_stats(float *log_sum, float *mean, const struct head *h, const struct attention *a, int head,
+                             int row, int queries)
 {
     for (int n = 0; n < LANES; n++) {
         log_sum[n] = n < queries ? a->log_sum[(row + n) * a->heads + head] : 0;
@@ -315,18 +316,18 @@ static void recall(float *log_sum, float *mean, const struct head *h, const stru
     }
 }
 
-static void attend_back(float *dq, const float *d, const struct head *h, const struct attention *a,
-                        const struct sequence *text, int head, int query)
+static void attend_tile_back(float *dq, const float *d, const struct head *h, const struct attention *a,
+                             const struct sequence *text, int head, int query)
 {
     float log_sum[LANES], mean[LANES];
     size_t width = (size_t)a->heads * (size_t)h->width;
     int row = text->first + query, queries = queries_in_tile(h, query);
     pack(h->d, d + place_in_out(a, row, head), width, no_bias, 1, queries, LANES, h->width);
-    turn(h->d_upright, h->d);
-    recall(log_sum, mean, h, a, head, row, queries);
+    transpose(h->d_transposed, h->d);
+    load_query_stats(log_sum, mean, h, a, head, row, queries);
     score(h, query);
     exponentiate(h->p, log_sum, h->rows, text->tokens);
-    multiply_narrow(h->dp, false, h->v, LANES, 1, h->d_upright, h->padded_rows, h->width);
+    multiply_narrow(h->dp, false, h->v, LANES, 1, h->d_transposed, h->padded_rows, h->width);
     softmax_back(h->dp, h->p, mean, h->rows);
     multiply_narrow(h->result, false, h->dp, 1, LANES, h->k, LANES, h->rows);
     unpack(dq + (size_t)query * 3 * width, 3 * width, h->result, 1 / sqrtf((float)h->width), queries, h->width);
@@ -343,7 +344,7 @@ void device_attention_back(float *back, const float *d, const struct attention *
         for (int head = 0; head < a->heads; head++) {
             pack_head(&h, a, text, head);
             for (int query = 0; query < h.rows; query += LANES)
-                attend_back(back + place_in_projected(a, text, 0, head), d, &h, a, text, head, query);
+                attend_tile_back(back + place_in_projected(a, text, 0, head), d, &h, a, text, head, query);
             unpack(back + place_in_projected(a, text, 1, head), pitch, h.dk, 1, h.rows, h.width);
             unpack(back + place_in_projected(a, text, 2, head), pitch, h.dv, 1, h.rows, h.width);
         }

@@ -1,4 +1,4 @@
-/* device.h on a GPU: which it is, its streams and its clock, and its memory. */
+/* Implement device.h on a GPU: selection, streams, clock and memory. */
 #include "device/device_cuda.h"
 #include "base/die.h"
 #include "base/memory.h"
@@ -12,30 +12,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One GPU per process: a rank's. */
+/* GPU of this rank; one per process. */
 static struct {
     int index;
     struct cudaDeviceProp is;
     char about[512], kernel[384];
-    cudaStream_t work, copies; /* the rank's operations; what comes from the host beside them */
+    cudaStream_t work, copies; /* the rank's operations; concurrent copies from the host */
 
-    cudaEvent_t *note; /* (note_room), of which `notes` are taken since the last device_clock_sync_begin() */
+    cudaEvent_t *note; /* (note_room) events, `notes` of them recorded since the last device_clock_sync_begin() */
     size_t notes, note_room;
-    struct anchor { /* an event that happened at `time` on the world's clock, give or take `error` */
+    struct anchor { /* event at `time` on the world's clock, +- `error` */
         cudaEvent_t event;
         double time, error;
     } begin, end;
     cudaEvent_t candidate;
-    double rate; /* seconds of the world's clock in one of the GPU's */
+    double rate; /* seconds of the world's clock per second of the GPU's */
 
-    void *sample; /* of the host, where samples arrive */
+    void *sample; /* host memory that samples are copied to */
     size_t sample_bytes;
 
     void (*watch)(void *argument);
     void *watch_argument;
 } gpu;
 
-/* --- what it is -------------------------------------------------------------------------------------------------- */
+/* --- selection and identity -------------------------------------------------------------------------------------- */
 
 void cuda_die(const char *what, const char *why)
 {
@@ -73,8 +73,8 @@ static void refuse_precision(enum precision precision)
             gpu.is.minor, precision_name(precision));
 }
 
-/* The driver's own version, "580.95.05", which CUDA does not tell: the word after two blanks in the first line of what the
- * kernel shows. Blank where it shows nothing. */
+/* Find the driver's own version, "580.95.05", which CUDA does not report: the word after two blanks in the first line
+ * of the kernel's version file. Empty if that shows nothing. */
 static void find_driver(char *version, size_t size)
 {
     char line[256] = "";
@@ -87,7 +87,7 @@ static void find_driver(char *version, size_t size)
     snprintf(version, size, "%.*s", word ? (int)strcspn(word + 2, " \n") : 0, word ? word + 2 : "");
 }
 
-/* CUDA writes version 13.1 as 13010, cuBLAS as 130100 and its patch. */
+/* Describe the GPU and its libraries. CUDA encodes version 13.1 as 13010; cuBLAS as 130100 plus its patch number. */
 static void describe(enum precision precision)
 {
     int driver = 0, runtime = 0, blas = cuda_work_version();
@@ -161,8 +161,8 @@ void cuda_watch(void (*watch)(void *argument), void *argument)
     gpu.watch_argument = argument;
 }
 
-/* Asks again and again, for the end of the work is to be seen when it comes; what is not done soon it leaves the core to others
- * for between questions: several ranks may share it. */
+/* Poll, so that the end of the work is seen at once. After `patience`, yield the core between polls: several ranks may
+ * share it. */
 void cuda_wait(cudaStream_t stream)
 {
     const double patience = 50e-6, watch_every = 1e-3;
@@ -196,7 +196,7 @@ void device_reserve_events(size_t moments)
         cuda_must(cudaEventCreate(&gpu.note[gpu.note_room]), "cudaEventCreate");
 }
 
-/* A note is 1 below zero for the first event, and so on. */
+/* Return -1 for the first event, -2 for the second, and so on. */
 double device_record_event(void)
 {
     device_reserve_events(gpu.notes + 1);
@@ -204,8 +204,8 @@ double device_record_event(void)
     return -(double)++gpu.notes;
 }
 
-/* CUDA tells times between events as a float, in milliseconds. Its steps are 0.06 us a second after the first, 4 us a minute
- * after it, 0.25 ms an hour. */
+/* Return the seconds between two events. CUDA gives them as a float, in milliseconds: its resolution is 0.06 us one
+ * second after the first event, 4 us after a minute, 0.25 ms after an hour. */
 static double elapsed(cudaEvent_t from, cudaEvent_t to)
 {
     float milliseconds = 0;
@@ -223,7 +223,8 @@ double device_event_seconds(double moment)
     return gpu.begin.time + gpu.rate * elapsed(gpu.begin.event, gpu.note[note]);
 }
 
-/* An event on an idle GPU happens between the host's clock before and after it; of some tries the narrowest is kept. */
+/* Set an anchor: an event on an idle GPU happens between two readings of the host's clock. Keep the narrowest of
+ * several tries. */
 static void set_anchor(struct anchor *anchor)
 {
     enum { TRIES = 16 };
@@ -250,14 +251,15 @@ void device_clock_sync_begin(void)
     gpu.end.error = 0;
 }
 
-/* Clocks of two crystals part by millionths; between two anchors the error is no larger than theirs. */
+/* Correct for drift: clocks of two crystals differ by millionths. Between two anchors the error is at most that of the
+ * anchors. */
 void device_clock_sync_end(void)
 {
     device_wait();
     set_anchor(&gpu.end);
     double between = elapsed(gpu.begin.event, gpu.end.event);
     gpu.rate = (gpu.end.time - gpu.begin.time) / between;
-    gpu.end.error += between * (double)FLT_EPSILON; /* of a float that tells so much */
+    gpu.end.error += between * (double)FLT_EPSILON; /* rounding of the float that holds `between` */
 }
 
 double device_clock_error(void)
@@ -289,7 +291,7 @@ void device_unmap(void *memory, size_t bytes)
     device_free(memory);
 }
 
-/* The zeros are there when it returns: what the host puts there next does not wait for work. */
+/* Wait for the zeros: later copies from the host do not wait for enqueued work. */
 void *device_new(size_t count, size_t size)
 {
     size_t bytes = 0;
@@ -302,7 +304,7 @@ void *device_new(size_t count, size_t size)
     return memory;
 }
 
-/* Work that was handed over may still use what is freed, and of cudaFree() NVIDIA says only that it may wait for that. */
+/* Wait first: enqueued work may still use the memory, and NVIDIA documents only that cudaFree() may wait for it. */
 void device_free(void *memory)
 {
     if (!memory)
@@ -316,7 +318,7 @@ bool device_is_host_accessible(void)
     return false;
 }
 
-/* Pages that stay where they are: the GPU reads and writes them itself. */
+/* Allocate pinned memory, which the GPU reads and writes directly. */
 void *device_stage_new(size_t bytes)
 {
     void *stage = NULL;
@@ -333,8 +335,8 @@ void device_stage_free(void *stage)
     cuda_must(cudaFreeHost(stage), "cudaFreeHost");
 }
 
-/* Any thread may call; each has its own idea of which GPU is meant. The copy overtakes work that was handed over before:
- * whoever calls knows that none of it still uses `out`. */
+/* Copy ahead of work enqueued before: the caller must ensure that none of it still uses `out`. Any thread may call;
+ * each has its own current GPU. */
 void device_put(void *out, const void *host, size_t bytes)
 {
     cuda_must(cudaSetDevice(gpu.index), "cudaSetDevice");
@@ -347,7 +349,8 @@ void device_put_later(void *out, const void *host, size_t bytes)
     cuda_must(cudaMemcpyAsync(out, host, bytes, cudaMemcpyHostToDevice, gpu.work), "copy to the GPU");
 }
 
-/* Waits twice, as copies to memory that device_stage_new() did not make wait on their own, with nobody watching. */
+/* Wait before and after the copy. A copy to memory not from device_stage_new() blocks inside CUDA, where `watch` is not
+ * called. */
 void device_fetch(void *host, const void *memory, size_t bytes)
 {
     device_wait();

@@ -1,9 +1,9 @@
-/* device_cuda: between device_cuda.c, which has the GPU, device_cuda_calls.c, which knows what is to be computed, and
- * device_cuda_*.cu, which do it on the GPU; and what engine_nccl.c needs of them. For C17 and C++17.
+/* device_cuda: internal interface of the GPU device. device_cuda.c manages the GPU, device_cuda_calls.c calls the
+ * operations, and device_cuda_*.cu compute them. engine_nccl.c uses parts of it. For C17 and C++17.
  *
- * A launcher hands its work to `stream` and returns. Pointers are device memory. What each one computes, and the legend,
- * is in device.h under the same name. The same input gives the same bits in every run: no sum depends on which block
- * comes first. */
+ * A launcher enqueues its work on `stream` and returns. Pointers are device memory. Each computes what the function of
+ * the same name in device.h does; the legend is there, too. The same input gives the same bits in every run: no sum
+ * depends on the order of blocks. */
 #ifndef LOCKSTEP_DEVICE_CUDA_H
 #define LOCKSTEP_DEVICE_CUDA_H
 
@@ -18,33 +18,33 @@
 extern "C" {
 #endif
 
-/* --- device_cuda.c: for who has work of his own on the same GPU --------------------------------------------------- */
+/* --- device_cuda.c: for code with work of its own on the same GPU ------------------------------------------------- */
 
-/* Where all work of this rank is done, one after the other. */
+/* Return the stream that runs all work of this rank in order. */
 cudaStream_t cuda_stream(void);
 
-/* Ends the program where `error` is one, with a line that says so of `what`; or in any case. */
+/* End the program if `error` is an error, with a message that names `what`. cuda_die() always ends it. */
 void cuda_must(cudaError_t error, const char *what);
 void cuda_die(const char *what, const char *why);
 
-/* Returns when a stream has done all it was told. */
+/* Wait until all work enqueued on a stream is done. */
 void cuda_wait(cudaStream_t stream);
 
-/* From now on whoever waits for the GPU calls `watch` about once a millisecond, in the thread that opened the device;
- * waits shorter than that do without. NULL is nobody. */
+/* Call `watch` about once a millisecond while the program waits for the GPU in the thread that opened the device.
+ * Shorter waits do not call it. NULL turns it off. */
 void cuda_watch(void (*watch)(void *argument), void *argument);
 
 /* --- device_cuda_calls.c ------------------------------------------------------------------------------------------- */
 
-/* Once there is a stream, and while there is one. Products round their factors to `precision`. */
+/* Call while the stream exists. Products round their factors to `precision`. */
 void cuda_work_open(enum precision precision);
 void cuda_work_close(void);
-int cuda_work_version(void); /* of cuBLAS: 130100 for 13.1 */
+int cuda_work_version(void); /* version of cuBLAS: 130100 for 13.1 */
 
 /* --- device_cuda_*.cu: launchers ----------------------------------------------------------------------------------- */
 
-/* Room for sums that several blocks have a part in. The last block to finish adds the parts up, in their order, and finds
- * out that it is the last by `arrived`: so many have been here, which is zero between launches. */
+/* Memory for sums of several blocks. The last block to finish adds up the parts, in their order. `arrived` counts the
+ * blocks that have finished, so that the last block can be found. `arrived` is 0 between launches. */
 struct cuda_parts {
     void *part;            /* cuda_column_parts() floats, or B doubles for the cross-entropy */
     unsigned int *arrived; /* cuda_column_arrivals(), or 1 for the cross-entropy */
@@ -75,7 +75,7 @@ void cuda_mean_pool(cudaStream_t stream, float *out, const float *x, const struc
 void cuda_mean_pool_back(cudaStream_t stream, float *d, const float *back, const struct sequence *text, int texts,
                          int N);
 
-/* As struct attention. */
+/* Members of struct attention that the kernels need. */
 struct cuda_heads {
     const struct sequence *text;
     int texts, longest;

@@ -1,14 +1,14 @@
-/* What is done to each number of an array: filling, scaling, adding, bf16, AdamW. */
+/* Kernels that treat every number of an array alike: filling, scaling, adding, bf16, AdamW. */
 #include "device/device_cuda_kernel.cuh"
 
-/* --- array by array: item.at<V>(i) does elements i to i + V ------------------------------------------------------- */
+/* --- element by element: item.at<V>(i) handles V elements from i on ----------------------------------------------- */
 
 template <int V, typename Item> static __global__ void __launch_bounds__(THREADS) each_element(Item item, size_t count)
 {
     size_t packs = count / V, i = static_cast<size_t>(blockIdx.x) * THREADS + static_cast<size_t>(thread_of_block());
     if (i < packs)
         item.template at<V>(i * V);
-    if (i < count % V) /* the rest, fewer than V */
+    if (i < count % V) /* remaining elements, fewer than V */
         item.template at<1>(packs * V + i);
 }
 
@@ -61,7 +61,7 @@ struct add {
     }
 };
 
-/* As bf16_round() of bf16.h, bit by bit. */
+/* Round to the same bits as bf16_round() of bf16.h. */
 static __device__ uint16_t round_to_bf16(float value)
 {
     uint32_t bits = __float_as_uint(value);
@@ -98,7 +98,7 @@ struct widen {
     }
 };
 
-/* 28 bytes per parameter, four read and three written: 86 MB for the MLP's 3.07 million. */
+/* Move 28 bytes per parameter, four floats read and three written: 86 MB for the MLP's 3.07 million. */
 struct adamw {
     struct cuda_adamw_step of;
 

@@ -1,33 +1,33 @@
-/* Softmax attention as FlashAttention does it (Dao et al., NeurIPS 2022): scores live in registers, and backward computes
- * them again from the log of their sum. A block takes ITEMS queries of one head of one text, forward and for the queries'
- * gradient; for those of keys and values it takes ITEMS keys. It passes all the text's rows on the other side in tiles of
- * shared memory, and LANES neighbours share an item: each takes every LANES-th row, and in the end they add up what they
- * have.
+/* Softmax attention as in FlashAttention (Dao et al., NeurIPS 2022): scores are kept in registers, and backward
+ * recomputes them from the log of their sum. A block takes ITEMS queries of one head of one sequence, in forward and
+ * for the gradient of the queries. For the gradients of keys and values it takes ITEMS keys. Each block passes over all
+ * rows of the sequence on the other side, in tiles of shared memory. LANES neighbouring threads share an item: each takes every
+ * LANES-th row, and at the end their results are added up.
  *
- * A row of D columns is held as W packs of four, the last filled with zeros. */
+ * A row of D columns is stored as W packs of four, the last filled with zeros. */
 #include "device/device_cuda_kernel.cuh"
 
 #include <limits.h>
 
 constexpr int LANES = 8, ITEMS = THREADS / LANES;
 constexpr int LOADERS = 4, TILE = THREADS / LOADERS; /* threads that load a row together; rows of a tile */
-constexpr int AT_ONCE = 4;                           /* rows that a lane takes together */
+constexpr int AT_ONCE = 4;                           /* rows that a lane processes together */
 static_assert(TILE % (AT_ONCE * LANES) == 0, "a tile is whole rounds");
 
 template <int W> struct vector {
     pack<4> of[W];
 };
 
-/* An odd number of packs apart, so that the rows of LANES neighbours lie in different banks. */
+/* Vectors an odd number of packs apart, so that the rows of LANES neighbours are in different memory banks. */
 template <int W> struct alignas(16) padded_vector {
     pack<4> of[W / 2 * 2 + 1];
 };
 
-/* Which part of the work a block has. */
+/* Share of the work that a block has. */
 struct seat {
     struct sequence text;
-    int head, first; /* item, from the text's first row on */
-    size_t pitch;    /* of `projected` */
+    int head, first; /* first item, counted from the sequence's first row */
+    size_t pitch;    /* pitch of `projected` */
     int width;       /* HD, the pitch of everything else */
 };
 
@@ -38,7 +38,7 @@ static __device__ seat find_seat(const struct cuda_heads &a, int block)
                  3 * static_cast<size_t>(width), width };
 }
 
-/* Backward has two blocks for each, and a grid is no larger than an int. */
+/* Return the number of seats. Backward launches two blocks per seat, and a grid size must fit into an int. */
 static int count_seats(const struct cuda_heads &a)
 {
     double seats = static_cast<double>(a.texts) * a.heads * divide_up(a.longest, ITEMS);
@@ -48,7 +48,7 @@ static int count_seats(const struct cuda_heads &a)
 
 enum part { QUERY, KEY, VALUE };
 
-/* Where rows of a matrix are found, and what they need: (x + bias) * factor. */
+/* Rows of a matrix, and their transformation: (x + bias) * factor. */
 struct rows {
     const float *x;
     size_t pitch;
@@ -62,7 +62,7 @@ static __device__ float query_factor(const struct cuda_heads &a)
     return 1.0f / sqrtf(static_cast<float>(a.head_width));
 }
 
-/* The head's rows of the text, of which `part` is wanted. */
+/* Return the sequence's rows of one head: queries, keys or values. */
 static __device__ rows projected_rows(const struct cuda_heads &a, const seat &s, part which)
 {
     int column = which * s.width + s.head * a.head_width;
@@ -70,7 +70,7 @@ static __device__ rows projected_rows(const struct cuda_heads &a, const seat &s,
                  which == QUERY ? query_factor(a) : 1.0f, a.head_width };
 }
 
-/* The same of a matrix (B,HD). */
+/* Return the same of a matrix (B,HD). */
 static __device__ rows joined_rows(const float *x, const struct cuda_heads &a, const seat &s)
 {
     return rows{ x + place(s.text.first, s.width, s.head * a.head_width), static_cast<size_t>(s.width), nullptr, 1.0f,
@@ -92,7 +92,7 @@ template <int W> static __device__ vector<W> load_vector(const rows &from, int r
     return v;
 }
 
-/* The block's tile becomes the TILE rows from `first` on; zeros from `end` on. */
+/* Load the TILE rows from `first` on into the block's tile, and zeros from `end` on. */
 template <int W> static __device__ void load_tile(padded_vector<W> *tile, const rows &from, int first, int end)
 {
     int row = thread_of_block() / LOADERS, c = thread_of_block() % LOADERS;
@@ -134,7 +134,7 @@ template <int W> static __device__ void multiply_vector(vector<W> &v, float by)
         v.of[c / 4].at[c % 4] *= by;
 }
 
-/* Of an item's lanes, in all of them. */
+/* Sum over an item's lanes; all of them get the sum. */
 template <int W> static __device__ void sum_vector(vector<W> &v)
 {
     UNROLLED
@@ -142,7 +142,7 @@ template <int W> static __device__ void sum_vector(vector<W> &v)
         v.of[c / 4].at[c % 4] = over_lanes<sum, LANES>(v.of[c / 4].at[c % 4]);
 }
 
-/* An item's lanes write its vector together. */
+/* Write an item's vector; its lanes share the columns. */
 template <int W> static __device__ void write_vector(float *to, const vector<W> &v, float by, int D)
 {
     int lane = thread_of_block() % LANES;
@@ -152,13 +152,14 @@ template <int W> static __device__ void write_vector(float *to, const vector<W> 
             to[c] = v.of[c / 4].at[c % 4] * by;
 }
 
-/* Of the keys that a lane has seen: the greatest score, the sum of e^(score - most), and that of the values so weighted. */
+/* Softmax over the keys that a lane has seen: greatest score, sum of e^(score - most), and sum of the values so
+ * weighted. */
 template <int W> struct weighted {
     float most, total;
     vector<W> values;
 };
 
-/* AT_ONCE more keys: rows from `row` on, every LANES-th, of which `tokens` are valid. */
+/* Add AT_ONCE more keys: every LANES-th row from `row` on. Rows from `tokens` on are padding. */
 template <int W>
 static __device__ void take_keys(weighted<W> &sofar, const vector<W> &query, const padded_vector<W> *keys,
                                  const padded_vector<W> *values, int row, int tokens)
@@ -170,7 +171,7 @@ static __device__ void take_keys(weighted<W> &sofar, const vector<W> &query, con
         score[k] = row + k * LANES < tokens ? product : -INFINITY;
         most = larger()(most, score[k]);
     }
-    float base = most == -INFINITY ? 0.0f : most; /* nothing but padding yet: e^-infinity is right, and not NaN */
+    float base = most == -INFINITY ? 0.0f : most; /* only padding so far: e^-infinity must give 0, not NaN */
     float shrink = expf(sofar.most - base);
     sofar.most = most;
     sofar.total *= shrink;
@@ -183,7 +184,8 @@ static __device__ void take_keys(weighted<W> &sofar, const vector<W> &query, con
     }
 }
 
-/* What an item's lanes have seen together. The text's first token is valid, so that one of them has seen one. */
+/* Combine the results of an item's lanes. The sequence's first token is valid, so at least one lane has seen a valid
+ * key. */
 template <int W> static __device__ void join_lanes(weighted<W> &sofar)
 {
     float most = over_lanes<larger, LANES>(sofar.most), shrink = expf(sofar.most - most);
@@ -199,7 +201,7 @@ template <int W> static __global__ void __launch_bounds__(THREADS) attention(str
     seat s = find_seat(a, static_cast<int>(blockIdx.x));
     int lane = thread_of_block() % LANES, query = s.first + thread_of_block() / LANES, extent = s.text.extent;
     if (s.first >= extent)
-        return; /* the whole block: its text is shorter than the longest */
+        return; /* the whole block: its sequence is shorter than the longest */
     vector<W> q = load_vector<W>(projected_rows(a, s, QUERY), min(query, extent - 1));
     weighted<W> sofar = { -INFINITY, 0, {} };
     for (int first = 0; first < extent; first += TILE) {
@@ -219,7 +221,7 @@ template <int W> static __global__ void __launch_bounds__(THREADS) attention(str
         a.log_sum[place(row, a.heads, s.head)] = sofar.most + logf(sofar.total);
 }
 
-/* --- attention's backward. With P = e^(score - log_sum), dP = d . value and mean = d . out of the query:
+/* --- backward of attention. With P = e^(score - log_sum), dP = d . value and mean = d . out of the query:
  * dscore = P (dP - mean), dquery = sum of dscore key, dkey = sum of dscore query, dvalue = sum of P d. --------------- */
 
 static __device__ float *back_row(float *back, const struct cuda_heads &a, const seat &s, part which, int row)
@@ -252,12 +254,12 @@ static __device__ void queries_back(float *back, const float *d, const struct cu
         write_vector(back_row(back, a, s, QUERY, query), gradient, query_factor(a), a.head_width);
 }
 
-/* What keys need of the queries in a tile, beside their vectors. */
+/* Data that keys need of the queries in a tile, beside their vectors. */
 struct tile_queries {
     float log_sum[TILE], mean[TILE];
 };
 
-/* Call after load_tile() of d, by the same threads: those that loaded a row know it. */
+/* Call after load_tile() of `d`. No barrier is needed: each thread reads only the elements that it has loaded itself. */
 template <int W>
 static __device__ void recall_queries(tile_queries &of, const padded_vector<W> *d, const struct cuda_heads &a,
                                       const seat &s, int first)
@@ -305,7 +307,7 @@ static __device__ void keys_back(float *back, const float *d, const struct cuda_
     write_vector(back_row(back, a, s, VALUE, key), of_value, 1.0f, a.head_width);
 }
 
-/* Every other block takes queries, or keys. */
+/* Compute the gradient of queries in even blocks, and those of keys and values in odd ones. */
 template <int W>
 static __global__ void __launch_bounds__(THREADS) attention_back(float *back, const float *d, struct cuda_heads a)
 {

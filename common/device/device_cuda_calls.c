@@ -1,4 +1,4 @@
-/* What device.h computes, on a GPU: matrix products are cuBLAS's, and all else is in device_cuda_*.cu. */
+/* Implement the operations of device.h on a GPU: matrix products by cuBLAS, all others in device_cuda_*.cu. */
 #include "base/die.h"
 #include "device/device.h"
 #include "device/device_cuda.h"
@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORKSPACE_BYTES = 32u << 20 }; /* what cuBLAS's manual advises for compute capability 9.0 */
+enum { WORKSPACE_BYTES = 32u << 20 }; /* advice of the cuBLAS manual for compute capability 9.0 */
 
 static struct {
     cublasHandle_t blas;
-    void *workspace; /* one stream and memory of its own: products are the same bits in every run */
+    void *workspace; /* one stream with its own workspace: products have the same bits in every run */
     cublasComputeType_t compute;
 
-    struct cuda_parts parts; /* of sums, as many as any operation has needed yet */
+    struct cuda_parts parts; /* parts of sums; as large as any operation has needed so far */
     size_t part_bytes, arrivals;
 } work;
 
@@ -24,8 +24,9 @@ static void blas_must(cublasStatus_t status, const char *what)
         cuda_die(what, cublasGetStatusString(status));
 }
 
-/* NVIDIA's libraries let this variable of the environment overrule the program, whose results would then say what is not so:
- * 0 keeps products from rounding their factors to tf32, and anything else lets them. */
+/* Refuse an NVIDIA_TF32_OVERRIDE that contradicts the precision. NVIDIA's libraries let this environment variable
+ * overrule the program, and its results would state the wrong precision. 0 forbids rounding the factors of products to
+ * tf32; any other value allows it. */
 static void refuse_override(enum precision precision)
 {
     const char *set = getenv("NVIDIA_TF32_OVERRIDE");
@@ -34,7 +35,7 @@ static void refuse_override(enum precision precision)
             precision_name(precision));
 }
 
-/* fp32 must stay fp32: with the default mode, only a compute type that says so rounds the factors. */
+/* Keep fp32 as fp32: in the default math mode, only a compute type that requests it rounds the factors. */
 void cuda_work_open(enum precision precision)
 {
     static const cublasComputeType_t compute[] = { [PRECISION_FP32] = CUBLAS_COMPUTE_32F,
@@ -44,7 +45,7 @@ void cuda_work_open(enum precision precision)
     work.compute = compute[precision];
     work.workspace = device_new(WORKSPACE_BYTES, 1);
     blas_must(cublasCreate(&work.blas), "cublasCreate");
-    blas_must(cublasSetStream(work.blas, cuda_stream()), "cublasSetStream"); /* which forgets a workspace: first */
+    blas_must(cublasSetStream(work.blas, cuda_stream()), "cublasSetStream"); /* first: it resets the workspace */
     blas_must(cublasSetWorkspace(work.blas, work.workspace, WORKSPACE_BYTES), "cublasSetWorkspace");
     blas_must(cublasSetMathMode(work.blas, CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
 }
@@ -65,9 +66,9 @@ int cuda_work_version(void)
     return version;
 }
 
-/* --- matrix products: cuBLAS counts columns first, so it is given everything transposed, and in turn -------------- */
+/* --- matrix products: cuBLAS is column-major, so matrices are passed as their transposes, in swapped order -------- */
 
-/* out (rows,columns) = left right; each factor is as it lies in memory, or transposed. `inner` is what they share. */
+/* out (rows,columns) = left right. Each factor is used as stored, or transposed. `inner` is their shared dimension. */
 struct factor {
     const float *x;
     int pitch;
@@ -98,9 +99,9 @@ void device_multiply_outer(float *out, const float *x, const float *y, int B, in
     multiply(out, (struct factor){ x, K, CUBLAS_OP_T }, (struct factor){ y, N, CUBLAS_OP_N }, K, N, B);
 }
 
-/* --- everything else --------------------------------------------------------------------------------------------- */
+/* --- other operations -------------------------------------------------------------------------------------------- */
 
-/* At least so much room; it grows in a program's first step, and no more. */
+/* Return parts with at least this much memory. It grows only in a program's first step. */
 static struct cuda_parts reserve_parts(size_t bytes, size_t arrivals)
 {
     if (bytes > work.part_bytes) {
@@ -209,7 +210,7 @@ void device_attention_back(float *back, const float *d, const struct attention *
     cuda_attention_back(cuda_stream(), back, d, heads_of(a));
 }
 
-/* Scores live in registers. */
+/* Return 0: scores are kept in registers. */
 size_t device_attention_scratch(int most_length)
 {
     (void)most_length;

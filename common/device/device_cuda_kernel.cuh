@@ -1,15 +1,15 @@
-/* device_cuda_kernel: what is in more than one of the files of kernels, which are device.h's operations on a GPU but for
- * matrix products, which are the library's. For device_cuda_*.cu only.
+/* device_cuda_kernel: code shared by the kernels, which compute device.h's operations on a GPU. Matrix products are
+ * cuBLAS's. For device_cuda_*.cu only.
  *
- * None of them has much to compute: a kernel here is as fast as memory delivers, 4.8 TB/s on an H200, and where its data
- * fit into the L2 cache (50 MB; all but the parameters of the MLP does) it is as fast as it is launched, in about 2 us.
- * Hence one launch per operation, 16 bytes per access where addresses allow it, and otherwise the plainest loops.
+ * Kernels compute little: a kernel is as fast as memory delivers, 4.8 TB/s on an H200. If its data fit into the L2
+ * cache (50 MB), it takes only the time of a launch, about 2 us. Only the MLP's parameters do not fit. Hence one launch
+ * per operation, 16 bytes per access where addresses allow it, and otherwise the plainest loops.
  *
- * Sums are taken in an order that depends on sizes alone, never by atomic additions of floats: replicas are compared bit
- * by bit.
+ * Sums are taken in an order that depends on sizes alone, never by atomic additions of floats: replicas are compared
+ * bit by bit.
  *
- * Legend: B rows, N columns, b and n one of them; V columns that one thread takes together; a warp is 32 threads that
- * step together, and blocks are (32,8) threads: threadIdx.y is the warp's number, threadIdx.x the lane's. */
+ * Legend: B rows, N columns, b and n one of them; V columns that one thread takes together. A warp is 32 threads that
+ * step together. Blocks are (32,8) threads: threadIdx.y is the warp's number, threadIdx.x the lane's. */
 #ifndef LOCKSTEP_DEVICE_CUDA_KERNEL_CUH
 #define LOCKSTEP_DEVICE_CUDA_KERNEL_CUH
 
@@ -20,7 +20,7 @@
 #include <initializer_list>
 #include <math.h>
 
-/* Before a loop: so many rounds as it has, known when compiled, stand one after the other, and arrays stay in registers. */
+/* Unroll the loop that follows, whose rounds are known at compile time, so that arrays stay in registers. */
 #ifdef __CUDACC__
 #define UNROLLED _Pragma("unroll")
 #else /* compiled for the CPU, by the tests */
@@ -35,7 +35,7 @@ inline int divide_up(int x, int by)
     return (x + by - 1) / by;
 }
 
-/* Every launch. No blocks is no work. */
+/* Launch a kernel, unless the grid has no blocks. All launches go through here. */
 template <typename... Expected, typename... Actual>
 static void launch(const char *what, cudaStream_t stream, dim3 grid, void (*kernel)(Expected...), Actual... arguments)
 {
@@ -52,9 +52,9 @@ inline dim3 blocks(int x, int y = 1)
     return dim3(static_cast<unsigned int>(x), static_cast<unsigned int>(y));
 }
 
-/* --- V numbers at once -------------------------------------------------------------------------------------------- */
+/* --- V numbers together ------------------------------------------------------------------------------------------- */
 
-/* Loaded and stored by one instruction. */
+/* V numbers, loaded and stored by one instruction. */
 template <int V, typename T = float> struct alignas(V * sizeof(T)) pack {
     T at[V];
 };
@@ -69,7 +69,7 @@ template <int V, typename T> static __device__ void store(T *to, const pack<V, T
     *reinterpret_cast<pack<V, T> *>(to) = x;
 }
 
-/* Whether rows of N floats may be taken four at a time, in each of these arrays. */
+/* True if rows of N floats can be accessed four at a time in all of these arrays. */
 inline bool by_fours(size_t N, std::initializer_list<const void *> arrays)
 {
     bool fits = N % 4 == 0;
@@ -88,7 +88,7 @@ inline __device__ size_t place(int b, int N, int n)
     return static_cast<size_t>(b) * static_cast<size_t>(N) + static_cast<size_t>(n);
 }
 
-/* --- row by row: item.at<V>(b, n) does columns n to n + V of row b ------------------------------------------------- */
+/* --- row by row: item.at<V>(b, n) handles V columns of row b from n on --------------------------------------------- */
 
 template <int V, typename Item> static __global__ void __launch_bounds__(THREADS) each_cell(Item item, int B, int N)
 {
@@ -102,7 +102,7 @@ template <typename Item>
 static void launch_cells(const char *what, cudaStream_t stream, Item item, int B, int N,
                          std::initializer_list<const void *> arrays)
 {
-    constexpr int most = 65535; /* blocks downwards that CUDA allows */
+    constexpr int most = 65535; /* CUDA's limit of blocks in y */
     bool fours = by_fours(static_cast<size_t>(N), arrays);
     dim3 grid = blocks(divide_up(fours ? N / 4 : N, ACROSS), min(divide_up(B, DOWN), most));
     launch(what, stream, grid, fours ? each_cell<4, Item> : each_cell<1, Item>, item, B, N);
@@ -124,7 +124,8 @@ struct sum {
     }
 };
 
-/* Of groups of LANES neighbours, each lane has its group's. x + y and y + x being the same, all have the same bits. */
+/* Reduce over each group of LANES neighbours; every lane gets its group's result. x + y equals y + x, so all lanes get
+ * the same bits. */
 template <typename Operation, int LANES = ACROSS, typename T> static __device__ T over_lanes(T mine)
 {
     for (int apart = LANES / 2; apart > 0; apart /= 2)
@@ -132,7 +133,7 @@ template <typename Operation, int LANES = ACROSS, typename T> static __device__ 
     return mine;
 }
 
-/* Each thread has the block's. */
+/* Reduce over the block; every thread gets the result. */
 template <typename Operation, typename T> static __device__ T over_block(T mine)
 {
     __shared__ T of_warp[DOWN];
@@ -152,7 +153,7 @@ template <int SUMS> struct column {
     float of[SUMS];
 };
 
-/* Down the block's columns of threads: the threads of warp 0 have the sums. */
+/* Sum over the block's warps, per lane. The threads of warp 0 get the sums. */
 template <int SUMS> static __device__ column<SUMS> over_warps(const column<SUMS> &mine)
 {
     __shared__ float all[SUMS][DOWN][ACROSS];
@@ -168,7 +169,7 @@ template <int SUMS> static __device__ column<SUMS> over_warps(const column<SUMS>
     return total;
 }
 
-/* Whether all other of `blocks` blocks have been here: what they had written before can be read now. */
+/* True if all others of `blocks` blocks have called this before. Their earlier writes can then be read. */
 inline __device__ bool is_last_block(unsigned int *arrived, unsigned int blocks)
 {
     __shared__ bool is_last;
@@ -177,7 +178,7 @@ inline __device__ bool is_last_block(unsigned int *arrived, unsigned int blocks)
         __threadfence();
         is_last = atomicAdd(arrived, 1u) == blocks - 1;
         if (is_last)
-            *arrived = 0; /* for the next launch */
+            *arrived = 0; /* reset for the next launch */
         __threadfence();
     }
     __syncthreads();

@@ -1,5 +1,5 @@
-/* What is done to a matrix cell by cell, along its rows or down its columns: GELU, residual, column sums, cross-entropy,
- * layer norm. */
+/* Kernels that process a matrix cell by cell, along its rows or down its columns: GELU, residual, column sums,
+ * cross-entropy, layer norm. */
 #include "device/device_cuda_kernel.cuh"
 
 /* --- cell by cell -------------------------------------------------------------------------------------------------- */
@@ -51,9 +51,9 @@ void cuda_residual(cudaStream_t stream, float *x, const float *beside, const flo
 
 /* --- column sums -------------------------------------------------------------------------------------------------- */
 
-/* Rows are summed in chunks, a block taking ACROSS columns of one; then the last block of these columns sums the chunks.
- * A thread loads IN_FLIGHT rows before it uses the first: what it writes might otherwise be what it reads next, and it
- * would wait for memory as often as there are rows. The least chunk is that much for all threads. */
+/* A block sums ACROSS columns of one chunk of rows. The last block of these columns then sums the chunks. A thread
+ * loads IN_FLIGHT rows before it uses the first. Otherwise a write might change the next read, and the thread would
+ * wait for memory once per row. The smallest chunk is IN_FLIGHT rows for each warp. */
 constexpr int IN_FLIGHT = 8, LEAST_CHUNK = IN_FLIGHT * DOWN, MOST_CHUNKS = 64, MOST_SUMS = 2;
 
 struct columns {
@@ -76,12 +76,12 @@ size_t cuda_column_arrivals(int N)
 static columns plan_columns(struct cuda_parts parts, int B, int N)
 {
     int chunk = max(LEAST_CHUNK, divide_up(B, MOST_CHUNKS));
-    int chunks = max(1, divide_up(B, chunk)); /* no rows sum to zeros */
+    int chunks = max(1, divide_up(B, chunk)); /* without rows, sums are zeros */
     return columns{ B, N, divide_up(N, ACROSS), chunk, chunks, static_cast<float *>(parts.part), parts.arrived };
 }
 
-/* A thread's share of rows [b, end): every DOWN-th. source.load(b, n) reads a cell, source.add(sums, cell, b, n) adds what
- * it has to the sums of column n. */
+/* Add up a thread's share of rows [b, end): every DOWN-th row. source.load(b, n) reads a cell; source.add(sums, cell,
+ * b, n) adds it to the sums of column n. */
 template <int SUMS, typename Source>
 static __device__ column<SUMS> add_cells(const Source &source, int b, int end, int n)
 {
@@ -100,7 +100,7 @@ static __device__ column<SUMS> add_cells(const Source &source, int b, int end, i
     return sums;
 }
 
-/* Block `block` of tiles x chunks. The sums of a column are put into source.out(s). */
+/* Do the work of block `block` of tiles x chunks. Sums of a column go to source.out(s). */
 template <int SUMS, typename Source>
 static __device__ void sum_columns(const Source &source, const columns &c, int block)
 {
@@ -190,8 +190,8 @@ void cuda_gelu_back(cudaStream_t stream, struct cuda_parts parts, float *d, cons
 
 /* --- cross-entropy ------------------------------------------------------------------------------------------------ */
 
-/* A block per row, which it passes three times; after the first pass the row (4 KB for 1000 classes) lies in the nearest
- * cache. The last block sums the rows' losses. */
+/* Kernel with one block per row; the block reads its row three times. After the first pass the row (4 KB for 1000
+ * classes) is in the nearest cache. The last block sums the losses of all rows. */
 static __global__ void __launch_bounds__(THREADS)
     cross_entropy(double *loss, double *loss_of, unsigned int *arrived, float *logits, const float *bias,
                   const int32_t *labels, int B, int N, float by)
@@ -199,7 +199,7 @@ static __global__ void __launch_bounds__(THREADS)
     int b = static_cast<int>(blockIdx.x), first = thread_of_block(), label = labels[b];
     float *row = logits + place(b, N, 0);
     float most = -INFINITY, total = 0;
-    float of_label = row[label] + bias[label]; /* before anyone writes: over_block() waits for all */
+    float of_label = row[label] + bias[label]; /* before any thread writes: over_block() is a barrier */
     for (int n = first; n < N; n += THREADS)
         most = larger()(most, row[n] + bias[n]);
     most = over_block<larger>(most);
@@ -299,7 +299,7 @@ struct norm_columns {
     }
 };
 
-/* The first `row_blocks` blocks take DOWN rows each, all others columns: neither needs what the other finds. */
+/* Give the first `row_blocks` blocks DOWN rows each, and the others columns. Neither group needs the other's results. */
 static __global__ void __launch_bounds__(THREADS) layer_norm_back(struct cuda_norm norm, columns c, int row_blocks)
 {
     int block = static_cast<int>(blockIdx.x), b = block * DOWN + static_cast<int>(threadIdx.y);

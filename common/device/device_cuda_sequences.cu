@@ -1,4 +1,4 @@
-/* What only texts need, beside attention: rows of a table by their number, and the mean of a text. */
+/* Kernels that only sequences need, except attention: gather and scatter of table rows, and mean pooling. */
 #include "device/device_cuda_kernel.cuh"
 
 /* --- gather ------------------------------------------------------------------------------------------------------- */
@@ -22,18 +22,19 @@ void cuda_gather(cudaStream_t stream, float *out, const float *table, const int3
 
 /* --- scatter ------------------------------------------------------------------------------------------------------ */
 
-/* A block sums for TABLE_ROWS rows of the table and WIDTH columns: it looks through all indices for those rows, most of
- * which occur nowhere. Each warp looks through every DOWN-th SCAN of them, lists what it finds, and adds that to sums of
- * its own. The padding's row takes more than all others together: its adds are spread over the warps, and rows of x are
- * loaded AHEAD at a time. 8192 rows of a table by 2048 indices: 1024 blocks read 8 KB of indices each. */
+/* A block sums WIDTH columns of TABLE_ROWS rows of the table. It scans all indices for these rows, most of which do not
+ * occur. Each warp scans every DOWN-th group of SCAN indices, lists its matches, and adds them to sums of its own. The
+ * padding's row occurs more often than all others together. Its adds are therefore spread over the warps, and rows of x
+ * are loaded AHEAD at a time. With 8192 table rows and 2048 indices, 1024 blocks read 8 KB of indices each. */
 constexpr int TABLE_ROWS = 8, WIDTH = 2 * ACROSS, SCAN = 4 * ACROSS, AHEAD = 8;
 
 struct warp_sums {
     float of[TABLE_ROWS][WIDTH];
-    int found[SCAN]; /* so many indices on, times TABLE_ROWS, + the row among the block's */
+    int found[SCAN]; /* offset of the index x TABLE_ROWS + row within the block */
 };
 
-/* Lists where the SCAN indices from b on, B at most, name one of the rows from `row` on. Returns how many do. */
+/* List which of the SCAN indices from b on, below B, name one of the block's rows, which begin at `row`. Return their
+ * number. */
 static __device__ int scan_indices(warp_sums &mine, const int32_t *index, int b, int B, int row)
 {
     int lane = static_cast<int>(threadIdx.x), count = 0, which[SCAN / ACROSS];
@@ -52,7 +53,7 @@ static __device__ int scan_indices(warp_sums &mine, const int32_t *index, int b,
     return count;
 }
 
-/* Adds the rows of x on the list, which counts from row `first` on: columns n and n + ACROSS of each lane. */
+/* Add the listed rows of x; the list counts from row `first` on. Each lane adds columns n and n + ACROSS. */
 static __device__ void add_found(warp_sums &mine, int count, const float *x, int first, int N, int n)
 {
     int lane = static_cast<int>(threadIdx.x);
@@ -107,7 +108,7 @@ void cuda_scatter(cudaStream_t stream, float *out, int rows, const float *x, con
            N);
 }
 
-/* --- mean pool: a block per text and ACROSS columns ---------------------------------------------------------------- */
+/* --- mean pool: a block per sequence and ACROSS columns ------------------------------------------------------------ */
 
 static __global__ void __launch_bounds__(THREADS)
     mean_pool(float *out, const float *x, const struct sequence *text, int N)

@@ -1,4 +1,4 @@
-/* A device that computes nothing: each pass is charged what the platform file says it costs. */
+/* Device that computes nothing: each pass is charged its cost in the platform file. */
 #include "device/device.h"
 
 #include "base/die.h"
@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* A rank is not equally quick in each step: its passes take `factor` times what they cost, drawn anew with each forward. A
- * helper is a process of its own and never does one: what it fetches ahead takes what it costs. */
+/* Jitter of this rank: all its passes take `factor` times their cost. Each forward pass draws a new factor. An async
+ * helper is a process of its own and runs no forward pass: its prefetches take exactly their cost. */
 static struct random draws;
 static double factor = 1;
 
@@ -45,60 +45,60 @@ bool device_computes(void)
     return false;
 }
 
-/* What device_new() has given out. */
-struct piece {
+/* Address ranges that device_new() has returned. */
+struct range {
     char *begin, *end;
-    struct piece *next;
+    struct range *next;
 };
-static struct piece *pieces;
+static struct range *ranges;
 
 void *device_new(size_t count, size_t size)
 {
-    struct piece *piece = memory_new(1, sizeof *piece);
+    struct range *range = memory_new(1, sizeof *range);
     size_t bytes = count * size;
     bytes = bytes ? bytes : 1;
-    piece->begin = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (piece->begin == MAP_FAILED)
+    range->begin = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range->begin == MAP_FAILED)
         die(STATUS_WRONG, "no addresses for %zu bytes; choose smaller sizes or fewer ranks", bytes);
-    piece->end = piece->begin + bytes;
-    piece->next = pieces;
-    pieces = piece;
-    return piece->begin;
+    range->end = range->begin + bytes;
+    range->next = ranges;
+    ranges = range;
+    return range->begin;
 }
 
 void device_free(void *memory)
 {
-    for (struct piece **at = &pieces; memory && *at; at = &(*at)->next)
+    for (struct range **at = &ranges; memory && *at; at = &(*at)->next)
         if ((*at)->begin == memory) {
-            struct piece *piece = *at;
-            *at = piece->next;
-            munmap(piece->begin, (size_t)(piece->end - piece->begin));
-            free(piece);
+            struct range *range = *at;
+            *at = range->next;
+            munmap(range->begin, (size_t)(range->end - range->begin));
+            free(range);
             return;
         }
 }
 
-static bool is_ours(const char *memory)
+static bool is_fake(const char *memory)
 {
-    for (const struct piece *piece = pieces; piece; piece = piece->next)
-        if (piece->begin <= memory && memory < piece->end)
+    for (const struct range *range = ranges; range; range = range->next)
+        if (range->begin <= memory && memory < range->end)
             return true;
     return false;
 }
 
-/* SMPI knows memory that it shares among ranks, one small block mapped over and over, and does not copy it in messages.
- * A smaller one stays when a larger one is needed: a sum that was started may still hold it. */
+/* SMPI recognises memory that ranks share, one small block mapped over and over, and does not copy it in messages. The
+ * old buffer is kept when a larger one replaces it: a sum in progress may still use it. */
 void *device_fake_buffer(const void *memory, size_t bytes)
 {
-    static void *blank;
+    static void *buffer;
     static size_t most;
-    if (!is_ours(memory))
+    if (!is_fake(memory))
         return NULL;
     if (bytes > most) {
         most = bytes > 2 * most ? bytes : 2 * most;
-        blank = SMPI_SHARED_MALLOC(most);
+        buffer = SMPI_SHARED_MALLOC(most);
     }
-    return blank;
+    return buffer;
 }
 
 void *device_map(size_t bytes)
@@ -148,7 +148,7 @@ void device_sample_later(void *stage, const void *memory, size_t size, size_t st
     (void)stage, (void)memory, (void)size, (void)stride, (void)count;
 }
 
-/* Pages that nobody fills are none. */
+/* Map pages, which take no memory until they are written. */
 struct device_staging_buffer device_staging_buffer_open(size_t count, size_t size)
 {
     size_t bytes = count * size;
@@ -183,9 +183,9 @@ static const char *bus_of(enum work_model model)
 
 struct device_costs device_costs(enum work_model model)
 {
-    struct device_costs costs = { .pace = world_slowdown(),
+    struct device_costs costs = { .slowdown = world_slowdown(),
                                   .jitter = jitter_of(model),
-                                  .feeds = world_parallel_capacity(bus_of(model)),
+                                  .parallel_capacity = world_parallel_capacity(bus_of(model)),
                                   .cores = world_host_cores(),
                                   .host = HASH_BEGIN };
     for (int pass = 0; pass < WORK_PASSES; pass++)

@@ -1,4 +1,4 @@
-/* What devices that work when they are told have in common: nothing is ever still to come, and MPI reads their memory. */
+/* Functions shared by synchronous devices. Operations finish before they return, and MPI can access device memory. */
 #include "device/device.h"
 
 #include "base/hot.h"

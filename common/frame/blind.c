@@ -24,7 +24,7 @@ const char *const judgement_names[] = {
 
 void blind_take_seed(int *argc, char ***argv)
 {
-    enum { SEEDS = 1000000 }; /* six digits: short enough to be passed on */
+    enum { SEEDS = 1000000 }; /* six digits: short enough to pass on by hand */
     if (job_is_rank() || !options_name(*argc, *argv, "--blind") || options_name(*argc, *argv, "--seed"))
         return;
     uint64_t fresh = hash_add(hash_add(HASH_BEGIN, (uint64_t)time(NULL)), (uint64_t)getpid());
@@ -48,25 +48,25 @@ void blind_refuse(const struct run *run)
                           "the lab without mpirun or srun");
 }
 
-/* A sequence of its own: of the seed's own one, ranks draw weights, orders and stalls. */
-static struct random dice(const struct run *run)
+/* Return the quiz's own random sequence. From the plain sequence of the seed, ranks draw weights, orders and stalls. */
+static struct random quiz_random(const struct run *run)
 {
     struct random random;
-    random_seed(&random, hash_add(HASH_BEGIN, (uint64_t)run->seed));
+    random_seed(&random, hash_add(HASH_BEGIN, run->seed));
     return random;
 }
 
 const struct variant *blind_drawn(const struct lab_spec *spec, const struct run *run)
 {
-    struct random random = dice(run);
+    struct random random = quiz_random(run);
     return lab_spec_find_variant(spec, run->cases.text[random_below(&random, (uint32_t)run->cases.count)]);
 }
 
-/* Where in the lab's options the rank is that a riddle hides; NULL for nowhere. */
+/* Return the address of the option that spec.hides names; NULL if the lab hides no rank. */
 static int *hidden_rank(const struct lab_spec *spec, struct options *base)
 {
-    for (const struct option_row *row = spec->rows; spec->hides && row->flag; row++)
-        if (strcmp(row->flag, spec->hides) == 0)
+    for (const struct option_row *row = spec->rows; spec->hidden_option && row->flag; row++)
+        if (strcmp(row->flag, spec->hidden_option) == 0)
             return (int *)((char *)base + row->offset);
     return NULL;
 }
@@ -77,10 +77,10 @@ void blind_draw(const struct lab_spec *spec, struct options *base, int argc, cha
     if (run->cases.count < 2)
         die(STATUS_USAGE, "--cases leaves --blind %s to draw from; name two beside the baseline, or none for all",
             run->cases.count ? "a single case" : "no case");
-    struct random random = dice(run);
-    random_below(&random, (uint32_t)run->cases.count); /* blind_drawn() */
+    struct random random = quiz_random(run);
+    random_below(&random, (uint32_t)run->cases.count); /* skip the number that blind_drawn() uses */
     int *rank = hidden_rank(spec, base);
-    if (rank && !options_name(argc, argv, spec->hides))
+    if (rank && !options_name(argc, argv, spec->hidden_option))
         *rank = (int)random_below(&random, (uint32_t)run->ranks);
 }
 
@@ -94,12 +94,12 @@ int blind_culprit(const struct lab_spec *spec, const struct options *base, const
     return culprit;
 }
 
-/* --- words ------------------------------------------------------------------------------------------------------ */
+/* --- text ------------------------------------------------------------------------------------------------------- */
 
 const struct variant *blind_root(const struct lab_spec *spec, const struct variant *variant)
 {
-    static const char goes_on[] = "…";
-    while (variant > spec->variants && strncmp(variant->idea, goes_on, strlen(goes_on)) == 0)
+    static const char continues[] = "…";
+    while (variant > spec->variants && strncmp(variant->idea, continues, strlen(continues)) == 0)
         variant--;
     return variant;
 }
@@ -115,7 +115,7 @@ char *blind_folder(const char *of_platform, const char *lab)
     return memory_text("%s/blind/%s", of_platform, lab);
 }
 
-/* As a shell reads it. */
+/* Print a word, quoted for a shell if necessary. */
 static void put_word(FILE *out, const char *word)
 {
     const char *c = word;
@@ -131,7 +131,7 @@ static void put_word(FILE *out, const char *word)
     fputc('\'', out);
 }
 
-/* What was typed, without --cases, and without --blind where that is not wanted. */
+/* Print the typed words without --cases; print --blind only if `keeps_blind`. */
 static void put_words(FILE *out, char *const *argv, bool keeps_blind)
 {
     for (argv++; *argv; argv++) {
@@ -150,9 +150,10 @@ void blind_echo(FILE *out, char *const *argv)
     put_words(out, argv, true);
 }
 
-void blind_tell_command(FILE *out, const struct lab_spec *spec, const struct options *base, char *const *argv)
+void blind_print_command(FILE *out, const struct lab_spec *spec, const struct options *base, char *const *argv)
 {
-    struct options *settings = lab_spec_settings(spec, base, spec->variants); /* a copy: rows give no const pointers */
+    struct options *settings =
+        lab_spec_settings(spec, base, spec->variants); /* a copy: hidden_rank() returns no const pointer */
     const int *rank = hidden_rank(spec, settings);
     int argc = 0;
     while (argv[argc])
@@ -160,8 +161,8 @@ void blind_tell_command(FILE *out, const struct lab_spec *spec, const struct opt
     put_word(out, program_invocation_name);
     put_words(out, argv, false);
     fprintf(out, " --cases %s", blind_drawn(spec, (const struct run *)base)->name);
-    if (rank && !options_name(argc, argv, spec->hides))
-        fprintf(out, " %s %d", spec->hides, *rank);
+    if (rank && !options_name(argc, argv, spec->hidden_option))
+        fprintf(out, " %s %d", spec->hidden_option, *rank);
     free(settings);
 }
 

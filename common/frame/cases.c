@@ -18,7 +18,7 @@ static void refuse_unknown(const struct option_list *wanted, const struct lab_sp
             die(STATUS_USAGE, "--cases names no case of this lab: '%.60s'; --help lists the cases", wanted->text[i]);
 }
 
-/* The question, and a line per case. */
+/* Return the lab's question and a line per case. Free it. */
 static char *help_of(const struct lab_spec *spec)
 {
     char *help = memory_text("%s\n\ncases:", spec->question);
@@ -30,7 +30,7 @@ static char *help_of(const struct lab_spec *spec)
     return help;
 }
 
-/* --quick and --blind leave the long runs out, unless they are asked for by name. */
+/* True for a long case. --quick and --blind leave long cases out unless --cases names them. */
 static bool is_long(const struct lab_spec *spec, const struct options *base, const struct variant *variant)
 {
     struct options *settings = lab_spec_settings(spec, base, variant);
@@ -39,14 +39,14 @@ static bool is_long(const struct lab_spec *spec, const struct options *base, con
     return is;
 }
 
-/* Of the cases but the baseline, one is drawn and the others are left out. All of them stay in run.cases, as if they had
- * been named: what may be the hidden one, and what a lab has to be ready for. */
+/* Draw one case beside the baseline and leave the others out. All of them stay in run.cases, as if --cases had named them: they
+ * are the candidates, and the lab must be ready for each. */
 static void hide(struct cases *cases, const struct lab_spec *spec, struct options *base, int argc, char *const *argv)
 {
-    struct option_list *may_be = &run_of(base)->cases;
-    may_be->count = 0;
-    for (int i = 1; i < cases->count && may_be->count < OPTION_LIST_MOST; i++)
-        may_be->text[may_be->count++] = cases->variant[i]->name;
+    struct option_list *candidates = &run_of(base)->cases;
+    candidates->count = 0;
+    for (int i = 1; i < cases->count && candidates->count < OPTION_LIST_MOST; i++)
+        candidates->text[candidates->count++] = cases->variant[i]->name;
     blind_draw(spec, base, argc, argv);
     cases->hidden = *blind_drawn(spec, run_of(base));
     cases->hidden.name = BLIND_NAME;
@@ -72,6 +72,8 @@ void cases_choose(struct cases *cases, const struct lab_spec *spec, const struct
     for (const struct variant *v = spec->variants; v->name; v++)
         if (v == spec->variants || (wanted->count == 0 && !(is_short && is_long(spec, base, v))) ||
             option_list_has(wanted, v->name)) {
+            if (cases->count == CASES_MOST)
+                die(STATUS_WRONG, "%s has more than %d cases; raise CASES_MOST", spec->lab, CASES_MOST);
             names[cases->count] = v->name;
             cases->variant[cases->count++] = v;
         }
@@ -120,7 +122,7 @@ int cases_quick_rounds(const struct cases *cases)
     return (ENOUGH + fewest - 1) / fewest;
 }
 
-enum { PHASES = 6, FEW = 10 }; /* spans of a micro-batch, and collectives of a step */
+enum { PHASES = 6, FEW = 10 }; /* spans of a micro-batch; collectives of a step */
 
 static int spans_of_step(const struct cases *cases, const struct lab_spec *spec, int i)
 {
@@ -146,7 +148,7 @@ double cases_record(const struct cases *cases, const struct lab_spec *spec)
     for (int i = 0; i < cases->count; i++) {
         struct run *run = run_of(cases->settings[i]);
         struct window window = run_window(run, 0);
-        double made = spans_of_step(cases, spec, i) - FEW; /* a step makes hardly more */
+        double made = spans_of_step(cases, spec, i) - FEW; /* a step records hardly more */
         kept += made * (window.warmup + window.measured) * run->ranks;
         ranks = fmax(ranks, run->ranks);
     }

@@ -12,12 +12,13 @@
 
 /* --- memory ----------------------------------------------------------------------------------------------------- */
 
-/* Bytes that a rank has beside what it opens, libraries and their buffers, as seen on x86-64 with Open MPI 4.1, OpenBLAS 0.3.21
- * and SimGrid 3.32: a process of its own, or its part of the one that simulates all. And those of who starts the ranks. */
+/* Bytes beside the buffers that a rank opens: libraries and their buffers. PROCESS is per real rank, LAUNCHER for the process
+ * that starts them; SIMULATED is per simulated rank, SIMULATOR for the process that runs them. Seen on x86-64 with Open MPI 4.1,
+ * OpenBLAS 0.3.21 and SimGrid 3.32. */
 static const double PROCESS = 20e6, LAUNCHER = 28e6, SIMULATED = 12e6, SIMULATOR = 60e6;
 
-/* The card is measured, the model tried, and then it trains. */
-static struct memory_estimate need_of_phases(const struct dry_run *p)
+/* Estimate the most of the three phases, which follow one another: machine card, gradient check, training. */
+static struct memory_estimate memory_of_phases(const struct dry_run *p)
 {
     const struct run *run = (const struct run *)p->base;
     const struct workload *workload = p->spec->workload;
@@ -26,23 +27,23 @@ static struct memory_estimate need_of_phases(const struct dry_run *p)
     return memory_estimate_most(card, memory_estimate_times(rank, run->ranks));
 }
 
-/* All ranks together. */
-static struct memory_estimate need_of_all(const struct dry_run *p)
+/* Estimate the memory of all ranks together. */
+static struct memory_estimate memory_of_all(const struct dry_run *p)
 {
     const double ranks = ((const struct run *)p->base)->ranks;
     bool is_modelled = p->platform && p->platform->is_modelled;
     struct memory_estimate memory = { 0 };
     if (!is_modelled && !p->on_gpus)
-        memory = need_of_phases(p);
-    memory.of[NEED_PROGRAM] = p->is_real ? LAUNCHER + ranks * PROCESS : SIMULATOR + ranks * SIMULATED;
+        memory = memory_of_phases(p);
+    memory.of[MEMORY_PROGRAM] = p->is_real ? LAUNCHER + ranks * PROCESS : SIMULATOR + ranks * SIMULATED;
     if (p->cases->count > 0 && p->cases->settings[0])
-        memory.of[NEED_RECORD] = cases_record(p->cases, p->spec);
+        memory.of[MEMORY_RECORD] = cases_record(p->cases, p->spec);
     return memory;
 }
 
 static void refuse_beyond(double available, const struct dry_run *p, const char *typed)
 {
-    const struct memory_estimate memory = need_of_all(p);
+    const struct memory_estimate memory = memory_of_all(p);
     const double sum = memory_estimate_sum(&memory);
     const int ranks = ((const struct run *)p->base)->ranks;
     if (sum <= available)
@@ -53,7 +54,7 @@ static void refuse_beyond(double available, const struct dry_run *p, const char 
         sum / 1e9, memory_estimate_largest(&memory), available / 1e9, memory_estimate_cure(&memory));
 }
 
-/* "--steps 100 --hidden-dim 65536", shortened. Free it. */
+/* Join words into "--steps 100 --hidden-dim 65536", shortened, without --dry-run. Free it. */
 static char *join(char *const *words)
 {
     enum { MOST = 120 };
@@ -68,7 +69,8 @@ static char *join(char *const *words)
     return joined;
 }
 
-/* What every rank holds is known at once; the record's size only from the cases' settings, which may take a while. */
+/* Check twice: each rank's buffers are known at once, but the size of the spans needs the cases' settings, which may take a
+ * while. */
 void dry_run_refuse_memory(const struct dry_run *p, char *const *arguments)
 {
     const double available = memory_available();
@@ -81,9 +83,9 @@ void dry_run_refuse_memory(const struct dry_run *p, char *const *arguments)
     free(typed);
 }
 
-/* --- in words --------------------------------------------------------------------------------------------------- */
+/* --- text ------------------------------------------------------------------------------------------------------- */
 
-static void tell_cases(FILE *out, const struct dry_run *p)
+static void print_cases(FILE *out, const struct dry_run *p)
 {
     fprintf(out, "  cases     ");
     if (((const struct run *)p->base)->card_only)
@@ -93,7 +95,7 @@ static void tell_cases(FILE *out, const struct dry_run *p)
     fputc('\n', out);
 }
 
-static void tell_ranks(FILE *out, const struct dry_run *p)
+static void print_ranks(FILE *out, const struct dry_run *p)
 {
     const int ranks = ((const struct run *)p->base)->ranks;
     fprintf(out, "  ranks     %d", ranks);
@@ -114,16 +116,16 @@ static void tell_ranks(FILE *out, const struct dry_run *p)
     fputc('\n', out);
 }
 
-static void tell_memory(FILE *out, const struct dry_run *p)
+static void print_memory(FILE *out, const struct dry_run *p)
 {
-    struct memory_estimate memory = need_of_all(p);
+    struct memory_estimate memory = memory_of_all(p);
     double sum = memory_estimate_sum(&memory);
     fprintf(out, "  memory    %.2f GB for all ranks, most of it for %s; %.1f GB are free\n", sum / 1e9,
             memory_estimate_largest(&memory), memory_available() / 1e9);
 }
 
-/* Simulated ranks and real ones never share a table, so each have their folder. */
-static void tell_results(FILE *out, const struct dry_run *p)
+/* Print the folders of results. Simulated and real ranks never share a table, so each kind has its own folder. */
+static void print_results(FILE *out, const struct dry_run *p)
 {
     const struct run *run = (const struct run *)p->base;
     char *dedicated = dedicated_cores_name(run->membus);
@@ -151,12 +153,12 @@ void dry_run_tell(FILE *out, const struct dry_run *p)
     fprintf(out, "%s ", p->spec->lab);
     options_echo(out, p->tables, copy);
     fprintf(out, "\n\nNothing was started. This would run:\n");
-    tell_cases(out, p);
-    tell_ranks(out, p);
+    print_cases(out, p);
+    print_ranks(out, p);
     char *name = p->spec->workload->name(run);
     fprintf(out, "  model     %s: %.0f parameters\n", name, p->spec->workload->gradient_bytes(run) / sizeof(float));
-    tell_memory(out, p);
-    tell_results(out, p);
+    print_memory(out, p);
+    print_results(out, p);
     free(name);
     free(copy);
 }

@@ -1,6 +1,6 @@
-/* preview: what a run would be, before anything is started: refused where it cannot fit, or told (--dry-run). */
-#ifndef LOCKSTEP_PREVIEW_H
-#define LOCKSTEP_PREVIEW_H
+/* dry_run: checks a run before anything starts. It refuses a run that does not fit memory, and prints one for --dry-run. */
+#ifndef LOCKSTEP_DRY_RUN_H
+#define LOCKSTEP_DRY_RUN_H
 
 #include "frame/cases.h"
 #include "launch/platform.h"
@@ -10,19 +10,19 @@
 struct dry_run {
     const struct lab_spec *spec;
     const struct options *base;
-    const struct option_row *const *tables; /* of all options */
-    struct cases *cases;                    /* as chosen, not settled */
+    const struct option_row *const *tables; /* rows of all options */
+    struct cases *cases;                    /* chosen, their settings not yet made */
     int cores;                              /* of this machine */
-    bool is_simulated, is_real;             /* where ranks run: either, or both, one after the other */
-    const struct platform *platform;        /* the machine that was named; NULL: dedicated cores, where simulated */
-    const char *on_gpus;                    /* of real ranks, what they train on ("cuda"); NULL on cores */
+    bool is_simulated, is_real;             /* where ranks run; if both, simulated first */
+    const struct platform *platform;        /* --platform; NULL: none, so simulated ranks have dedicated cores */
+    const char *on_gpus;                    /* device that real ranks train on ("cuda"); NULL: cores */
 };
 
-/* Ends the program with STATUS_USAGE when all ranks together need more memory than this machine has left. GPUs' own memory
- * is not looked at. */
-void dry_run_refuse_memory(const struct dry_run *preview, char *const *arguments);
+/* End the program with STATUS_USAGE if all ranks together need more memory than this machine has free. Does not check GPU
+ * memory. */
+void dry_run_refuse_memory(const struct dry_run *dry_run, char *const *arguments);
 
-/* The run in a few lines: what to type for it, cases, where ranks run, parameters, memory, folder. */
-void dry_run_tell(FILE *out, const struct dry_run *preview);
+/* Print the run in a few lines: command, cases, where ranks run, parameters, memory, folder. */
+void dry_run_tell(FILE *out, const struct dry_run *dry_run);
 
 #endif

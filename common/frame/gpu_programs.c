@@ -14,8 +14,8 @@ enum { LINE = 512 };
 
 static char *path_of(const char *folder, const char *name)
 {
-    const char *told = getenv(JOB_GPU_PROGRAMS);
-    return told && *told ? memory_text("%s/%s/%s", told, folder, name) : job_library(folder, name);
+    const char *override = getenv(JOB_GPU_PROGRAMS);
+    return override && *override ? memory_text("%s/%s/%s", override, folder, name) : job_library(folder, name);
 }
 
 char *gpu_programs_program(const char *folder, const char *lab)
@@ -26,8 +26,8 @@ char *gpu_programs_program(const char *folder, const char *lab)
     return program;
 }
 
-/* A GPU is a line "index;name;bus id". Where there is none, the last line says why. */
-static void ask(struct gpu_programs *gpus, const char *program)
+/* Read describe_gpus: a line "index;name;bus id" per GPU, or a last line with the reason why there is none. */
+static void read_gpus(struct gpu_programs *gpus, const char *program)
 {
     char line[LINE], last[LINE] = "";
     FILE *lines = job_listen(program, "", "");
@@ -51,7 +51,7 @@ void gpu_programs_find(struct gpu_programs *gpus)
     *gpus = (struct gpu_programs){ 0 };
     char *program = path_of("nccl", "describe_gpus");
     if (access(program, X_OK) == 0)
-        ask(gpus, program);
+        read_gpus(gpus, program);
     else
         gpus->lacks =
             memory_text("this build was made without CUDA (install NVIDIA's CUDA Toolkit and NCCL, then run cmake "

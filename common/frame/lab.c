@@ -37,38 +37,38 @@ struct lab {
     const struct option_row *tables[4];
     int argc;
     char *const *argv;
-    struct run run; /* the base settings, once the world is known */
+    struct run run; /* base settings, final once the world is known */
     struct options *base;
-    char *folder; /* of this platform's results */
+    char *folder; /* folder of this platform's results */
     struct world *world;
     struct spans spans;
     struct card card;
 
     struct process_groups groups;
-    const struct process_group *group; /* of the block that is open */
+    const struct process_group *group; /* group of the current block */
 
     struct cases cases;
-    double expected[CASES_MOST]; /* seconds of a step, as predicted */
+    double expected[CASES_MOST]; /* predicted seconds per step */
     struct schedule schedule;
     struct window window;
     int step;
     struct random draws;
-    struct rank_result verdict;
-    double queued; /* queued_so_far() as the measured steps began */
+    struct rank_result result;
+    double queued; /* queued_so_far() when the measured steps began */
     struct clocks clocks;
     struct rss_peaks memory; /* of this rank */
 
     /* On rank 0: */
     char *hosts;    /* hosts_text() */
-    char *card_key; /* what tells this card from others */
-    struct run_results *account;
+    char *card_key; /* tells this card from others */
+    struct run_results *results;
     struct terminal terminal;
 };
 
 /* --- opening ---------------------------------------------------------------------------------------------------- */
 
-/* Where nothing is computed: rounds of all steps, for they cost hardly any time; and on every machine equally many, enough
- * for a band where there is jitter. */
+/* Set the rounds of a modelled run. Each round measures all steps, because they cost hardly any time. Every machine runs the same
+ * number of rounds, enough for an interval if there is jitter. */
 static void settle_rounds(struct run *run, enum work_model model)
 {
     enum { WITH_JITTER = 20, WITHOUT = 6 };
@@ -77,7 +77,7 @@ static void settle_rounds(struct run *run, enum work_model model)
         run->rounds = device_costs(model).jitter > 0 ? WITH_JITTER : WITHOUT;
 }
 
-/* all: the first rank writes, where it is; the others need not have such a folder, nor such a disk. */
+/* all: make the results folder on rank 0, the only rank that writes. Hosts of other ranks need no such folder or disk. */
 static void make_folder(const struct lab *lab, const struct run *run)
 {
     int error = world_rank(lab->world) == 0 ? run_make_folder(run) : 0;
@@ -85,7 +85,7 @@ static void make_folder(const struct lab *lab, const struct run *run)
     file_refuse_out(run->out, error);
 }
 
-/* all */
+/* all: join the job and complete the settings that depend on it. */
 static void join_world(struct lab *lab, struct options *base)
 {
     lab->world = world_open(timeout_to_start(run_of(base)));
@@ -114,7 +114,7 @@ static void join_world(struct lab *lab, struct options *base)
     lab->hosts = hosts_text(lab->world);
 }
 
-/* Measured among other hosts it is another card. */
+/* Return the key of the card. A card measured among other hosts has another key. */
 static char *card_key_of(const struct lab *lab)
 {
     char *platform =
@@ -124,8 +124,8 @@ static char *card_key_of(const struct lab *lab)
     return key;
 }
 
-/* On rank 0: what the numbers below are numbers of. */
-static void tell_card(const struct lab *lab)
+/* On rank 0: print what the numbers below were measured on. */
+static void print_card(const struct lab *lab)
 {
     if (world_is_simulated())
         printf("Simulated, platform %s: %s.\n", world_platform(), world_about());
@@ -139,7 +139,7 @@ static void tell_card(const struct lab *lab)
     fflush(stdout);
 }
 
-/* all: a fresh card from disk, or a new one. */
+/* all: read a fresh card from disk, or measure one. */
 static void get_card(struct lab *lab)
 {
     const struct workload *workload = lab->spec->workload;
@@ -172,15 +172,16 @@ static void get_card(struct lab *lab)
     if (device_gpus() > 0)
         card_on_gpus(&lab->card, device_about(), device_gpus());
     if (is_first)
-        tell_card(lab);
+        print_card(lab);
 }
 
-/* all: predictions are frozen here, before the first block; patience rests on them too. `tried`: what failed before that. */
-static void begin_account(struct lab *lab, const struct check_failures *tried)
+/* all: open the results, which freezes the predictions before the first block. Timeouts use the predictions too. `tried`: checks
+ * that failed before. */
+static void open_results(struct lab *lab, const struct check_failures *tried)
 {
     const bool is_first = world_rank(lab->world) == 0;
     if (is_first)
-        lab->account = run_results_open(&(struct run_results_inputs){ .spec = lab->spec,
+        lab->results = run_results_open(&(struct run_results_inputs){ .spec = lab->spec,
                                                                       .tables = lab->tables,
                                                                       .argv = lab->argv,
                                                                       .base = lab->base,
@@ -192,7 +193,7 @@ static void begin_account(struct lab *lab, const struct check_failures *tried)
                                                                       .hosts = lab->hosts,
                                                                       .tried = *tried });
     for (int i = 0; i < lab->cases.count && is_first; i++)
-        lab->expected[i] = run_results_expects(lab->account, i);
+        lab->expected[i] = run_results_expects(lab->results, i);
     world_broadcast(lab->world, lab->expected, sizeof lab->expected);
 }
 
@@ -203,7 +204,7 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     lab->tables[0] = spec->rows;
     lab->tables[1] = spec->workload->rows;
     lab->tables[2] = run_option_rows;
-    signal(SIGXFSZ, SIG_IGN); /* a limit on sizes is then an error that can be told */
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit then becomes an error that can be reported */
     job_arguments(&argc, &argv);
     blind_take_seed(&argc, &argv);
     lab->argc = argc;
@@ -231,7 +232,7 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
         die(STATUS_USAGE, "a simulated machine starts its own ranks; start the lab without mpirun or srun");
     placement_exec(run_of(base), spec->lab, argv);
     if (!job_is_watched() && strcmp(device_name(), "cpu") == 0)
-        blas_kernel_take(argv);
+        blas_kernel_use_saved(argv);
     join_world(lab, base);
     lab->memory.empty = rss_now().now;
     get_card(lab);
@@ -246,7 +247,7 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     spans_open(&lab->spans, cases_most_spans(&lab->cases, lab->spec));
     const struct check_failures tried = gradcheck_run(lab->world, spec->workload, &lab->run);
     process_groups_open(&lab->groups, lab->world, &lab->cases, &lab->spans);
-    begin_account(lab, &tried);
+    open_results(lab, &tried);
     lab->terminal = job_terminal();
     lab->memory.prepared = rss_now().most;
     rss_restart_peak();
@@ -256,21 +257,21 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
 
 /* --- blocks ----------------------------------------------------------------------------------------------------- */
 
-/* all: the block's record comes together, and who was parked wakes up. */
+/* all: gather the block on rank 0 and wake the parked ranks. */
 static void finish_block(struct lab *lab)
 {
     struct block block;
     if (lab->group->world &&
-        block_results_block(&block, lab->group->world, &lab->spans, &lab->clocks, &lab->verdict, lab->window)) {
-        run_results_take(lab->account, schedule_case(&lab->schedule), lab->schedule.round, lab->window, &block);
-        free(block.verdicts);
+        block_results_block(&block, lab->group->world, &lab->spans, &lab->clocks, &lab->result, lab->window)) {
+        run_results_take(lab->results, schedule_case(&lab->schedule), lab->schedule.round, lab->window, &block);
+        free(block.results);
     }
     if (lab->group->ranks < lab->run.ranks)
         world_park(lab->world);
     lab->group = NULL;
 }
 
-/* all: settles which block is next; false when all is done. */
+/* all: begin the next block; false after the last. */
 static bool begin_block(struct lab *lab, struct options *options)
 {
     int chosen = schedule_next(&lab->schedule, lab->world);
@@ -281,8 +282,8 @@ static bool begin_block(struct lab *lab, struct options *options)
     lab->group = process_groups_find(&lab->groups, run_of(options)->ranks);
     lab->window = run_window(run_of(options), round);
     lab->step = -1;
-    lab->verdict = (struct rank_result){ .loss = (double)NAN };
-    random_seed(&lab->draws, (uint64_t)lab->run.seed + 7919u * (uint64_t)(round + 1));
+    lab->result = (struct rank_result){ .loss = (double)NAN };
+    random_seed(&lab->draws, lab->run.seed + 7919u * (uint64_t)(round + 1));
     device_seed((uint64_t)(lab->run.noise_seed + round) * RANKS_MOST + (uint64_t)world_rank(lab->world));
     spans_restart(&lab->spans, round, chosen);
     const bool has_signs = lab->group->world && !world_is_simulated();
@@ -304,7 +305,7 @@ bool lab_next_block(struct lab *lab, struct options *options)
     return true;
 }
 
-/* Sums are checked while warming up; the check's own exchange is not measured. And so is, afterwards, the last one. */
+/* Return the check of a step's sums: every sum in the warm-up, the last sum after the measured steps. Checks are not timed. */
 HOT static enum check check_in(const struct lab *lab, int step)
 {
     if (!device_computes())
@@ -314,7 +315,7 @@ HOT static enum check check_in(const struct lab *lab, int step)
     return step == lab->window.warmup + lab->window.measured - 1 ? CHECK_KEPT : CHECK_NOTHING;
 }
 
-/* Simulated ranks are one thread together. */
+/* Run-queue delay of this rank so far; NaN for simulated ranks, which share one thread. */
 static double queued_so_far(void)
 {
     return world_is_simulated() ? (double)NAN : interference_run_queue_delay();
@@ -326,7 +327,7 @@ HOT bool lab_next_step(struct lab *lab)
     lab->spans.step = lab->step;
     if (lab->step == 0) {
         clocks_begin(&lab->clocks, lab->group->world);
-        world_barrier(lab->group->world); /* set-up of the block ends at different times */
+        world_barrier(lab->group->world); /* ranks finish the block's set-up at different times */
     }
     collective_check(lab->group->collective, check_in(lab, lab->step));
     if (lab->step == lab->window.warmup)
@@ -334,7 +335,7 @@ HOT bool lab_next_step(struct lab *lab)
     if (lab->step < lab->window.warmup + lab->window.measured)
         return true;
     spans_end(&lab->spans, device_record_event());
-    lab->verdict.queued = queued_so_far() - lab->queued;
+    lab->result.queued = queued_so_far() - lab->queued;
     spans_resolve(&lab->spans);
     clocks_end(&lab->clocks, lab->group->world);
     if (device_computes())
@@ -363,7 +364,7 @@ bool lab_chance(struct lab *lab, double p)
 {
     bool is_hit = false;
     for (int rank = 0; rank < lab->group->ranks; rank++) {
-        bool hits = random_unit(&lab->draws) < p; /* below 1: never with p = 0, always with 1 */
+        bool hits = random_unit(&lab->draws) < p; /* in [0, 1): never with p = 0, always with p = 1 */
         is_hit |= hits && rank == world_rank(lab->world);
     }
     return is_hit;
@@ -371,11 +372,11 @@ bool lab_chance(struct lab *lab, double p)
 
 void lab_judge(struct lab *lab, double loss, int samples, const float *parameters, size_t count)
 {
-    lab->verdict.loss = loss;
-    lab->verdict.samples = samples;
-    lab->verdict.hash = device_computes() ? block_results_hash(parameters, count) : 0;
-    lab->verdict.wrong = collective_wrong(lab->group->collective);
-    lab->verdict.clock_error = device_clock_error();
+    lab->result.loss = loss;
+    lab->result.samples = samples;
+    lab->result.hash = device_computes() ? block_results_hash(parameters, count) : 0;
+    lab->result.wrong = collective_wrong(lab->group->collective);
+    lab->result.clock_error = device_clock_error();
 }
 
 struct world *lab_world(const struct lab *lab)
@@ -397,14 +398,14 @@ struct csv *lab_table(struct lab *lab, const char *name)
 {
     if (world_rank(lab->world) > 0)
         return NULL;
-    return run_results_table(lab->account, name);
+    return run_results_table(lab->results, name);
 }
 
 /* --- closing ---------------------------------------------------------------------------------------------------- */
 
 static void release(struct lab *lab)
 {
-    run_results_close(lab->account);
+    run_results_close(lab->results);
     cases_close(&lab->cases);
     free(lab->folder);
     free(lab->hosts);
@@ -416,11 +417,11 @@ static void release(struct lab *lab)
     free(lab);
 }
 
-/* all */
-static void account_for_memory(struct lab *lab)
+/* all: gather the largest resident memory of any rank. */
+static void gather_memory(struct lab *lab)
 {
     if (world_is_simulated())
-        return; /* one process is all ranks */
+        return; /* one process holds all ranks */
     struct rss_peaks most = { 0 }, *all = memory_new((size_t)world_size(lab->world), sizeof *all);
     lab->memory.trained = rss_now().most;
     world_gather(lab->world, &lab->memory, sizeof lab->memory, all);
@@ -430,24 +431,24 @@ static void account_for_memory(struct lab *lab)
         most.trained = fmax(most.trained, all[rank].trained);
     }
     if (world_rank(lab->world) == 0)
-        run_results_memory(lab->account, most);
+        run_results_memory(lab->results, most);
     free(all);
 }
 
 int lab_close(struct lab *lab)
 {
     bool is_first = world_rank(lab->world) == 0;
-    account_for_memory(lab);
-    size_t bytes = 0; /* of the spans, the largest table */
+    gather_memory(lab);
+    size_t bytes = 0; /* size of spans.csv, the largest table */
     if (is_first)
-        bytes = run_results_bytes(lab->account);
+        bytes = run_results_bytes(lab->results);
     world_broadcast(lab->world, &bytes, sizeof bytes);
     world_set_timeout(lab->world, timeout_to_write(&lab->run, bytes));
-    int wrong = is_first ? run_results_print(lab->account, lab->schedule.began) : 0;
+    int wrong = is_first ? run_results_print(lab->results, lab->schedule.began) : 0;
     if (is_first)
-        flight_recorder_end(world_recorder(lab->world)); /* the results are in place, whoever dies now, … */
+        flight_recorder_end(world_recorder(lab->world)); /* the results are in place, even if a rank dies now */
     world_broadcast(lab->world, &wrong, sizeof wrong);
-    flight_recorder_end(world_recorder(lab->world)); /* … which other hosts know now too */
+    flight_recorder_end(world_recorder(lab->world)); /* note the end on other hosts, too */
     release(lab);
     return wrong ? STATUS_WRONG : STATUS_RIGHT;
 }

@@ -1,14 +1,14 @@
-/* lab: the frame of every lab. A lab tells its story as data (struct lab_spec), writes the training step, and calls
+/* lab: the frame of every lab. A lab describes itself as data (struct lab_spec), writes the training step, and calls
  *
- *     lab_open       settles the options, asks the guess, starts the ranks; reads or measures the machine card
- *     lab_next_block rounds x variants, in a seeded order: settings for the next one, false when all is done
- *     lab_next_step  false when the block's steps are done
- *     lab_phase      the next phase of the step begins now: of the device's work, or, when it is the host's (data, host),
- *                    after all that the device was told is done, as in a loop that reads each step's loss
+ *     lab_open       parses the options, asks for the guess, starts the ranks; reads or measures the machine card
+ *     lab_next_block gives the settings of the next block (rounds x variants, in a seeded order), false after the last
+ *     lab_next_step  false after the block's last step
+ *     lab_phase      begins the step's next phase. A phase of the host (data, host) first waits for the device, as in a
+ *                    loop that reads each step's loss; other phases begin when the device reaches them
  *     lab_judge      after a block: is the loss finite, are the replicas equal?
  *     lab_close      gathers, checks, writes the tables, draws lanes and table; returns the exit status
  *
- * Nothing between two lab_phase calls of a measured step allocates, prints or synchronises on the lab's behalf. */
+ * Between two lab_phase calls of a measured step, the frame allocates nothing, prints nothing and does not synchronise. */
 #ifndef LOCKSTEP_LAB_H
 #define LOCKSTEP_LAB_H
 
@@ -24,37 +24,37 @@
 struct lab;
 struct collective;
 
-/* Does not return in the process a person typed: there it starts the ranks and exits with their status. */
+/* Return in the ranks only. In the process that the user started, start the ranks and exit with their status. */
 struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc, char **argv);
 
 struct world *lab_world(const struct lab *lab);
 const struct card *lab_card(const struct lab *lab);
 
-/* Settings of the next block this rank takes part in; while others run a block without it, it is parked asleep. */
+/* Give the settings of the next block that this rank takes part in. The rank sleeps (parked) during blocks without it. */
 bool lab_next_block(struct lab *lab, struct options *options);
 
-/* Where the ranks of the block meet. */
+/* Return the collective of the block's ranks. */
 struct collective *lab_collective(const struct lab *lab);
 
 bool lab_next_step(struct lab *lab);
 void lab_phase(struct lab *lab, enum span_kind kind);
 
-/* Whether this step is an n-th one: the warm-up ends with such a step, and every n-th from there is another. */
+/* True in every n-th step. The count begins after the warm-up's last step, which is one of them. */
 bool lab_every(const struct lab *lab, int n);
 
-/* A number below n, the same on all ranks, and the same for every variant of a round. */
+/* Draw a number below n: the same on all ranks, and the same for every variant of a round. */
 int lab_draw(struct lab *lab, int n);
 
-/* Whether this rank is hit in a step where each rank is, by its own chance, with probability p. Drawn for all ranks of the
- * block in turn, so that what one of them draws next does not depend on who it is. */
+/* True if this rank is hit, where each rank of the block is hit with probability p, independently. Each rank draws for all of
+ * them in turn, so all ranks stay in the same place of the random sequence. */
 bool lab_chance(struct lab *lab, double p);
 
-/* all: `loss` is the mean over this rank's `samples` of the last step; parameters (count) must be bit-equal on all
- * ranks. */
+/* all: record the outcome of a block. `loss` is the mean over this rank's `samples` of the last step; parameters (count) must
+ * be bit-equal on all ranks. */
 void lab_judge(struct lab *lab, double loss, int samples, const float *parameters, size_t count);
 
-/* One more table beside the others (at most four), for rows that only this lab has: on rank 0 what to write them into, NULL
- * on the other ranks. It takes its place when the lab is closed. */
+/* Begin a table that only this lab has, at most four. Returns NULL on ranks other than 0. The file appears when the lab is
+ * closed. */
 struct csv *lab_table(struct lab *lab, const char *name);
 
 int lab_close(struct lab *lab);

@@ -1,6 +1,6 @@
-/* story: what a lab tells about itself as data, so that one table drives help, run and report. */
-#ifndef LOCKSTEP_STORY_H
-#define LOCKSTEP_STORY_H
+/* lab_spec: a lab described as data, so that one table drives help, run and report. */
+#ifndef LOCKSTEP_LAB_SPEC_H
+#define LOCKSTEP_LAB_SPEC_H
 
 #include "base/memory.h"
 #include "card/card.h"
@@ -15,7 +15,7 @@
 
 struct options; /* each lab's own; begins with `struct run run` */
 
-/* A variant is a change to the settings: what goes wrong, and what is done about it. Either may be NULL. */
+/* A change to the settings: what goes wrong (pathology), and what is done about it (fix). Either may be NULL. */
 struct variant {
     const char *name;
     void (*pathology)(struct options *options);
@@ -25,50 +25,48 @@ struct variant {
 
 struct lab_spec {
     const char *lab;                 /* "01_straggler" */
-    const char *question;            /* one sentence, heads the help */
-    const struct variant *variants;  /* the first is the baseline; a row without name ends them */
+    const char *question;            /* one sentence, first in the help */
+    const struct variant *variants;  /* first the baseline; a row without name ends them */
     const struct option_row *rows;   /* the lab's own options */
     size_t options_size;             /* sizeof (struct options) */
-    const struct workload *workload; /* what it trains */
-    /* Ends the program with STATUS_USAGE when the lab's own options make no sense together. */
+    const struct workload *workload; /* what the lab trains */
+    /* End the program with STATUS_USAGE if the lab's own options contradict each other. May be NULL. */
     void (*refuse)(const struct options *options);
-    /* Whether the lab's own options ask for something else than training, which one process writes to `out`, unless that
-     * is NULL. May be NULL. */
+    /* True if the lab's own options ask for something other than training. One process then writes the answer to `out`, unless
+     * `out` is NULL. May be NULL. */
     bool (*instead)(const struct options *options, FILE *out);
-    /* Adds to run.cases what the lab's own options ask for. May be NULL. */
+    /* Add to run.cases what the lab's own options ask for. May be NULL. */
     void (*narrow)(struct options *options);
-    /* Finds out of a case's settings what takes a while to find out, and nobody needs who only looks through the cases. May
-     * be NULL. */
+    /* Compute those settings of a case that take long to compute and that only a run needs. May be NULL. */
     void (*complete)(struct options *options);
-    /* The formula: from settings and card, never from the run. */
+    /* Predict a step by the formula, from settings and card, never from the run. */
     struct prediction (*predict)(const struct options *options, const struct card *card);
-    /* What the lab itself opens in each rank that computes. */
+    /* Memory that the lab itself opens in each rank that computes. */
     struct memory_estimate (*need)(const struct options *options);
-    /* Bytes of a lab's largest message, where it is not the gradients; else NULL. */
+    /* Bytes of the lab's largest message; NULL if that is the gradients. */
     double (*largest_message)(const struct options *options);
-    /* Collectives of a step, for a lab that may have more than ten; else NULL. */
+    /* Collectives of a step; NULL if there are never more than ten. */
     int (*collectives)(const struct options *options);
-    /* Tokens and texts of the measured steps, for a lab that trains on texts; else NULL. */
+    /* Tokens and sequences of the measured steps; NULL if the lab does not train on sequences. */
     struct token_count *(*tokens)(const struct options *options);
-    /* The case whose throughput per rank this one's efficiency is measured by; NULL for none, or no such function. */
+    /* Case whose throughput per rank is the reference of this case's efficiency. NULL for none; the function may be NULL. */
     const char *(*per)(const struct options *options);
-    /* What --blind draws beside the case, unless it was typed: the lab's option that holds a rank; NULL for none. */
-    const char *hides;
-    /* Of a case's settings, by construction: the rank on which the trouble sits; -1 where there is no such rank, or another
-     * one in each step. NULL where that is so in every case. */
+    /* Flag of the lab's option that holds a rank, drawn by --blind unless typed; NULL for none. */
+    const char *hidden_option;
+    /* Rank that a case's settings delay; -1 for none, or another one in each step. NULL if -1 in every case. */
     int (*culprit)(const struct options *options);
-    const char *asked; /* the case the learner is asked about, and the one that is explained */
-    char *(*event)(const struct options *options); /* what the learner is told: "rank 0 sleeps 40 ms before …" */
-    const char *const *pictured;                   /* cases drawn as lanes, NULL-terminated */
+    const char *asked;                             /* case that the user guesses and the report explains */
+    char *(*event)(const struct options *options); /* text for the question: "rank 0 sleeps 40 ms before …" */
+    const char *const *drawn;                      /* cases drawn as lanes, NULL-terminated */
 };
 
-/* Every lab's options begin with a struct run. */
+/* Return the struct run with which every lab's options begin. */
 static inline struct run *run_of(struct options *options)
 {
     return (struct run *)options;
 }
 
-/* The variant of that name; NULL when there is none. */
+/* Return the variant of that name, or NULL. */
 static inline const struct variant *lab_spec_find_variant(const struct lab_spec *spec, const char *name)
 {
     for (const struct variant *v = spec->variants; v->name; v++)
@@ -77,7 +75,7 @@ static inline const struct variant *lab_spec_find_variant(const struct lab_spec 
     return NULL;
 }
 
-/* The base settings and the variant's change; free them. */
+/* Return the base settings with the variant's change. Free them. */
 static inline struct options *lab_spec_settings(const struct lab_spec *spec, const struct options *base,
                                                 const struct variant *variant)
 {
@@ -90,7 +88,7 @@ static inline struct options *lab_spec_settings(const struct lab_spec *spec, con
     return settings;
 }
 
-/* Bytes of the largest message that the card must predict, beside the gradients; 0 for none. */
+/* Bytes of the largest message that the card must predict beside the gradients; 0 for none. */
 static inline double lab_spec_largest_message(const struct lab_spec *spec, const struct options *options)
 {
     double asked = (double)(1 << 20) * ((const struct run *)options)->card_mb;

@@ -17,11 +17,11 @@
 
 static const struct {
     const char *backend, *device;
-    const char *folder; /* of its programs, in build/lib */
+    const char *folder; /* folder of its programs, in build/lib */
 } modes[] = {
-    [MODE_CORES] = { "mpi", "cpu", NULL },
-    [MODE_STAGED] = { "mpi", "cuda", "cuda" },
-    [MODE_NCCL] = { "nccl", "cuda", "nccl" },
+    [PLACEMENT_CORES] = { "mpi", "cpu", NULL },
+    [PLACEMENT_STAGED] = { "mpi", "cuda", "cuda" },
+    [PLACEMENT_NCCL] = { "nccl", "cuda", "nccl" },
 };
 
 const char *placement_backend(enum placement mode)
@@ -41,12 +41,12 @@ char *placement_program(enum placement mode, const char *lab)
 
 /* --- the decision ----------------------------------------------------------------------------------------------- */
 
-static const char *s_of(int count)
+static const char *plural(int count)
 {
     return count == 1 ? "" : "s";
 }
 
-/* Without a GPU. */
+/* Choose where there is no GPU. */
 static enum placement choose_cores(const struct run *run, const struct gpu_programs *gpus)
 {
     const char *asked = run_asks_for_gpus(run);
@@ -55,10 +55,10 @@ static enum placement choose_cores(const struct run *run, const struct gpu_progr
     if (run->precision != PRECISION_FP32)
         die(STATUS_USAGE, "--precision %s is of matrix products on a GPU; leave it out: %s", run_precision(run),
             gpus->lacks);
-    return MODE_CORES;
+    return PLACEMENT_CORES;
 }
 
-/* With GPUs, one at least. */
+/* Choose where there is at least one GPU. */
 static enum placement choose_gpus(const struct run *run, int ranks, int gpus)
 {
     bool must_meet_by_nccl = run->backend == BACKEND_NCCL || run->share_gpu;
@@ -70,15 +70,15 @@ static enum placement choose_gpus(const struct run *run, int ranks, int gpus)
     bool can_meet_by_nccl = run->backend != BACKEND_MPI && (must_meet_by_nccl || gpus >= ranks);
     if (can_meet_by_nccl && run->algorithm != ALGORITHM_RING)
         die(STATUS_USAGE, "--algorithm is MPI's choice, and NCCL makes its own; leave it out, or add --backend mpi");
-    return can_meet_by_nccl ? MODE_NCCL : MODE_STAGED;
+    return can_meet_by_nccl ? PLACEMENT_NCCL : PLACEMENT_STAGED;
 }
 
 enum placement placement_choose(const struct run *run, int ranks, struct gpu_programs *gpus)
 {
     *gpus = (struct gpu_programs){ 0 };
-    bool is_of_cores = run->device == DEVICE_CPU || (run->backend == BACKEND_MPI && !run_asks_for_gpus(run));
-    if (is_of_cores || run_simulates(run))
-        return MODE_CORES;
+    bool is_for_cores = run->device == DEVICE_CPU || (run->backend == BACKEND_MPI && !run_asks_for_gpus(run));
+    if (is_for_cores || run_simulates(run))
+        return PLACEMENT_CORES;
     gpu_programs_find(gpus);
     if (gpus->count == 0)
         return choose_cores(run, gpus);
@@ -87,14 +87,14 @@ enum placement placement_choose(const struct run *run, int ranks, struct gpu_pro
 
 void placement_print(enum placement mode, const struct run *run, const struct gpu_programs *gpus)
 {
-    if (mode == MODE_CORES)
+    if (mode == PLACEMENT_CORES)
         return;
     const char *how = run->ranks == 1            ? "it has nobody to meet"
-                      : mode == MODE_STAGED      ? "they meet by MPI, through the host"
+                      : mode == PLACEMENT_STAGED ? "they meet by MPI, through the host"
                       : run->ranks > gpus->count ? "they share and meet by NCCL all the same, to show correctness only"
                                                  : "each has its own, and they meet by NCCL";
-    printf("%d GPU%s here (%s%s) for %d rank%s: %s.%s\n", gpus->count, s_of(gpus->count),
-           gpus->count > 1 ? "the first: " : "", gpus->first, run->ranks, s_of(run->ranks), how,
+    printf("%d GPU%s here (%s%s) for %d rank%s: %s.%s\n", gpus->count, plural(gpus->count),
+           gpus->count > 1 ? "the first: " : "", gpus->first, run->ranks, plural(run->ranks), how,
            run_asks_for_gpus(run) ? "" : " --device cpu leaves GPUs alone.");
     fflush(stdout);
 }
@@ -119,7 +119,7 @@ void placement_exec(const struct run *run, const char *lab, char *const *argumen
                 run_precision(run));
         return;
     }
-    signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would hide how children end */
+    signal(SIGCHLD, SIG_DFL); /* if inherited as ignored, exit statuses of children would be lost */
     struct gpu_programs gpus;
     enum placement mode = placement_choose(run, job_ranks() ? job_ranks() : run->ranks, &gpus);
     gpu_programs_close(&gpus);
@@ -131,7 +131,7 @@ void placement_exec(const struct run *run, const char *lab, char *const *argumen
     die(STATUS_CANNOT, "%s cannot be started: %s; build again", program, strerror(errno));
 }
 
-/* --- its names -------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------------------------ */
 
 const char *placement_label(const char *backend, const char *device, int ranks, int gpus)
 {
@@ -146,7 +146,7 @@ const char *placement_label(const char *backend, const char *device, int ranks, 
 
 char *placement_key(const char *platform, const char *label, const struct run *run)
 {
-    bool is_of_gpus = strncmp(label, "cuda", strlen("cuda")) == 0;
-    return is_of_gpus ? memory_text("%s" JOB_ON_GPUS "%s, %s", platform, label, run_precision(run))
-                      : memory_text("%s", platform);
+    bool has_gpus = strncmp(label, "cuda", strlen("cuda")) == 0;
+    return has_gpus ? memory_text("%s" JOB_ON_GPUS "%s, %s", platform, label, run_precision(run))
+                    : memory_text("%s", platform);
 }

@@ -1,41 +1,41 @@
-/* mode: what real ranks train on and where they meet, decided once before anything is started, and what that is called. */
-#ifndef LOCKSTEP_MODE_H
-#define LOCKSTEP_MODE_H
+/* placement: decides what real ranks train on and how they all-reduce, once, before anything starts; and names it in results. */
+#ifndef LOCKSTEP_PLACEMENT_H
+#define LOCKSTEP_PLACEMENT_H
 
 #include "frame/gpu_programs.h"
 #include "options/run.h"
 
 enum placement {
-    MODE_CORES,  /* each rank on a core, all-reduces by MPI */
-    MODE_STAGED, /* on GPUs, which ranks share where they are more; all-reduces by MPI, through the host */
-    MODE_NCCL,   /* on GPUs, all-reduces by NCCL; shared ones only where that was asked for */
+    PLACEMENT_CORES,  /* each rank on a core, all-reduces by MPI */
+    PLACEMENT_STAGED, /* on GPUs, shared if there are more ranks; all-reduces by MPI, through the host */
+    PLACEMENT_NCCL,   /* on GPUs, shared only with --share-gpu; all-reduces by NCCL */
 };
 
-/* Decides for `ranks`, which is run->ranks where nobody else has started them. GPUs are looked for, and found, only where
- * they may be taken: `gpus` is for gpu_programs_close(). Ends the program with STATUS_CANNOT where what was asked for cannot be had
- * here, with STATUS_USAGE where it makes no sense without a GPU. */
+/* Choose for `ranks`: run->ranks unless another launcher has started them. Looks for GPUs only if the options allow their use;
+ * release `gpus` with gpu_programs_close(). Ends the program with STATUS_CANNOT if this machine lacks what an option asks for,
+ * with STATUS_USAGE if an option makes no sense without a GPU. */
 enum placement placement_choose(const struct run *run, int ranks, struct gpu_programs *gpus);
 
-/* Tells people of GPUs that are taken, and why so. */
+/* Print which GPUs are used, and how; nothing for MODE_CORES. */
 void placement_print(enum placement mode, const struct run *run, const struct gpu_programs *gpus);
 
-/* The program of a mode that is not MODE_CORES. Free it. */
+/* Return the program of a placement other than MODE_CORES. Free it. */
 char *placement_program(enum placement mode, const char *lab);
 
-/* In a rank of the program for cores that another launcher started: becomes, before MPI starts, the program for GPUs where
- * those were asked for in so many words. It returns where they were not, and in a program for GPUs. */
+/* Replace this process by the program for GPUs if an option asks for GPUs. For a rank that another launcher started as program
+ * for cores, before MPI starts. Returns if no option asks for GPUs, and always in a program for GPUs. */
 void placement_exec(const struct run *run, const char *lab, char *const *arguments);
 
-/* What a row of a result says that it was trained on, without commas: "cuda (shared GPU: correctness only)". `backend` and
- * `device` as world and device name themselves, `gpus` those of this host, `ranks` of the launch, or 1 for a case of one
- * rank. */
+/* Return the `device` column of a result row, without commas: "cuda (shared GPU: correctness only)". `backend` and `device` are
+ * the names that collective.h and device.h give; `gpus` are those of this host; `ranks` those of the launch, or 1 for a case of
+ * one rank. */
 const char *placement_label(const char *backend, const char *device, int ranks, int gpus);
 
-/* The backend and device of a mode, for placement_label(). */
+/* Return the backend and the device of a placement, for placement_label(). */
 const char *placement_backend(enum placement mode);
 const char *placement_device(enum placement mode);
 
-/* What tells a machine card of this mode from others: `platform` ("here") where `label` is not of GPUs. Free it. */
+/* Return the key that tells this placement's machine card from others: `platform` ("here") unless `label` names GPUs. Free it. */
 char *placement_key(const char *platform, const char *label, const struct run *run);
 
 #endif

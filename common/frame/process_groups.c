@@ -20,8 +20,8 @@ void process_groups_open(struct process_groups *groups, struct world *world, con
         int ranks = run_of(cases->settings[i])->ranks;
         if (process_groups_find(groups, ranks))
             continue;
-        if (groups->count == CREWS_MOST)
-            die(STATUS_WRONG, "cases of more than %d world sizes; run fewer with --cases", CREWS_MOST);
+        if (groups->count == PROCESS_GROUPS_MOST)
+            die(STATUS_WRONG, "cases of more than %d world sizes; run fewer with --cases", PROCESS_GROUPS_MOST);
         struct process_group *group = &groups->group[groups->count++];
         *group = (struct process_group){ .ranks = ranks, .world = world_first(world, ranks) };
         if (group->world)

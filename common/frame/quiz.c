@@ -7,88 +7,89 @@
 #include "report/compare_cases.h"
 #include "report/prompt.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { RANK_UNSAID = -2, RANK_NOBODY = -1 };
+enum { RANK_SKIPPED = -2, RANK_NONE = -1 };
 
-struct riddle {
+struct quiz {
     const struct lab_spec *spec;
     const struct options *base;
     const struct run *run;
-    char *folder;                         /* of the tables */
-    const struct variant *truth, *answer; /* answer: NULL where nobody gave one */
-    int culprit, accused;                 /* a rank or RANK_NOBODY; accused may be RANK_UNSAID */
+    char *folder;                         /* folder of the tables */
+    const struct variant *truth, *answer; /* answer: NULL if skipped */
+    int culprit, accused;                 /* a rank or RANK_NONE; accused may be RANK_SKIPPED */
 };
 
 /* --- asking ----------------------------------------------------------------------------------------------------- */
 
-/* Candidates in the story's order, so that an idea that goes on from another stands below it where that may be it too. */
-static void list_candidates(const struct riddle *r)
+/* Print the candidates in the lab's order, so that a short idea ("… and") stands below the candidate that it continues. */
+static void list_candidates(const struct quiz *q)
 {
     const struct variant *above = NULL;
-    for (int i = 0; i < r->run->cases.count; i++) {
-        const struct variant *v = lab_spec_find_variant(r->spec, r->run->cases.text[i]);
-        const struct variant *root = blind_root(r->spec, v);
-        bool stands_below = above && v != root && root == blind_root(r->spec, above);
-        char *idea = stands_below ? memory_text("%s", v->idea) : blind_idea(r->spec, v);
+    for (int i = 0; i < q->run->cases.count; i++) {
+        const struct variant *v = lab_spec_find_variant(q->spec, q->run->cases.text[i]);
+        const struct variant *root = blind_root(q->spec, v);
+        bool stands_below = above && v != root && root == blind_root(q->spec, above);
+        char *idea = stands_below ? memory_text("%s", v->idea) : blind_idea(q->spec, v);
         printf("%4d  %-20s %s\n", i + 1, v->name, idea);
         free(idea);
         above = v;
     }
 }
 
-/* The number of a whole word of digits; -1 for any other. */
+/* Return the number that a word of digits holds; -1 for any other word. */
 static int number_of(const char *word)
 {
     size_t digits = strspn(word, "0123456789");
     return digits > 0 && digits < 5 && word[digits] == '\0' ? atoi(word) : -1;
 }
 
-static void ask_case(struct riddle *r)
+static void ask_case(struct quiz *q)
 {
-    const struct option_list *may_be = &r->run->cases;
+    const struct option_list *candidates = &q->run->cases;
     printf("\nWhich case is it?\n");
-    list_candidates(r);
+    list_candidates(q);
     printf("[number or name, Enter skips] ");
     char line[PROMPT_LINE];
     while (prompt_answer(line) && line[0]) {
         int number = number_of(line);
-        for (int i = 0; i < may_be->count; i++)
-            if (number == i + 1 || strcasecmp(line, may_be->text[i]) == 0)
-                r->answer = lab_spec_find_variant(r->spec, may_be->text[i]);
-        if (r->answer)
+        for (int i = 0; i < candidates->count; i++)
+            if (number == i + 1 || strcasecmp(line, candidates->text[i]) == 0)
+                q->answer = lab_spec_find_variant(q->spec, candidates->text[i]);
+        if (q->answer)
             return;
-        printf("'%s' is none of them; a number from 1 to %d, a name, or Enter to skip: ", line, may_be->count);
+        printf("'%s' is none of them; a number from 1 to %d, a name, or Enter to skip: ", line, candidates->count);
     }
 }
 
-static void ask_rank(struct riddle *r)
+static void ask_rank(struct quiz *q)
 {
-    int last = r->run->ranks - 1;
+    int last = q->run->ranks - 1;
     printf("\nWhich rank is the cause? [0-%d, n for nobody or another one each step, Enter skips] ", last);
     char line[PROMPT_LINE];
     while (prompt_answer(line) && line[0]) {
-        r->accused = number_of(line);
+        q->accused = number_of(line);
         if (strcasecmp(line, "n") == 0 || strcasecmp(line, "nobody") == 0)
-            r->accused = RANK_NOBODY;
-        else if (r->accused < 0 || r->accused > last)
-            r->accused = RANK_UNSAID;
-        if (r->accused != RANK_UNSAID)
+            q->accused = RANK_NONE;
+        else if (q->accused < 0 || q->accused > last)
+            q->accused = RANK_SKIPPED;
+        if (q->accused != RANK_SKIPPED)
             return;
         printf("'%s' is no rank; 0 to %d, n for nobody, or Enter to skip: ", line, last);
     }
 }
 
-/* --- telling ---------------------------------------------------------------------------------------------------- */
+/* --- answer ----------------------------------------------------------------------------------------------------- */
 
-static void tell_case(const struct riddle *r)
+static void print_case(const struct quiz *q)
 {
-    const struct variant *truth = r->truth, *answer = r->answer;
-    char *idea = blind_idea(r->spec, truth);
+    const struct variant *truth = q->truth, *answer = q->answer;
+    char *idea = blind_idea(q->spec, truth);
     printf("\nIt was %s:\n  %s.\n", truth->name, idea);
     free(idea);
     if (!answer)
@@ -112,28 +113,28 @@ static void tell_case(const struct riddle *r)
     }
 }
 
-static void tell_rank(const struct riddle *r, bool is_blamed)
+static void print_rank(const struct quiz *q, bool is_blamed)
 {
-    if (r->run->ranks == 1)
+    if (q->run->ranks == 1)
         return;
-    if (r->culprit >= 0)
-        printf("The cause sits on rank %d.", r->culprit);
+    if (q->culprit >= 0)
+        printf("The cause sits on rank %d.", q->culprit);
     else
         printf("No single rank is the cause.");
-    if (r->accused == r->culprit)
+    if (q->accused == q->culprit)
         printf(" You said so: right.");
-    else if (r->accused == RANK_NOBODY)
+    else if (q->accused == RANK_NONE)
         printf(" You said nobody: wrong%s.", is_blamed ? "" : ", though nobody waits for it");
-    else if (r->accused >= 0)
-        printf(" You said rank %d: wrong.", r->accused);
+    else if (q->accused >= 0)
+        printf(" You said rank %d: wrong.", q->accused);
     putchar('\n');
 }
 
-/* What the program itself said, from arrival times alone. */
-static void tell_blame(const struct csv_table *summary, int row, bool is_quick)
+/* Print which rank the program blames, from arrival times alone. */
+static void print_blame(const struct csv_table *summary, int row, bool is_quick)
 {
     double rank = csv_value(summary, row, "blamed_rank"), waited = csv_value(summary, row, "blamed_wait_ms");
-    if (rank >= 0) /* false where it is blank */
+    if (rank >= 0) /* false if blank (NaN) */
         printf("The program, from arrival times alone, blames rank %.0f: all others together waited %.1f ms a step for "
                "it.\n",
                rank, waited);
@@ -142,52 +143,52 @@ static void tell_blame(const struct csv_table *summary, int row, bool is_quick)
                is_quick ? ", or a --quick run is too short to tell" : "");
 }
 
-static void tell_again(const struct riddle *r, char *const *arguments)
+static void print_commands(const struct quiz *q, char *const *arguments)
 {
-    printf("\n--seed %d repeats the riddle. By name:\n  ", r->run->seed);
-    blind_tell_command(stdout, r->spec, r->base, arguments);
+    printf("\n--seed %" PRIu64 " repeats the riddle. By name:\n  ", q->run->seed);
+    blind_print_command(stdout, q->spec, q->base, arguments);
     putchar('\n');
 }
 
-/* "2", "nobody", or nothing where nobody said anything. */
+/* Write "2", "nobody", or a blank if the user skipped the question. */
 static void put_rank(struct csv *csv, const char *name, int rank)
 {
     char text[16] = "";
     if (rank >= 0)
         snprintf(text, sizeof text, "%d", rank);
-    else if (rank == RANK_NOBODY)
+    else if (rank == RANK_NONE)
         snprintf(text, sizeof text, "nobody");
     csv_text(csv, name, text);
 }
 
-static void keep(const struct riddle *r, const struct csv_table *summary, int row)
+static void log_answer(const struct quiz *q, const struct csv_table *summary, int row)
 {
-    struct answer_log diary;
+    struct answer_log answers;
     struct file_set files = { 0 };
-    if (!prompt_open_diary(&diary, &files, r->run->out, "blind.csv"))
+    if (!prompt_open_log(&answers, &files, q->run->out, "blind.csv"))
         return;
-    struct csv *csv = &diary.csv;
+    struct csv *csv = &answers.csv;
     do {
-        csv_text(csv, "time", diary.now);
-        csv_text(csv, "lab", r->spec->lab);
+        csv_text(csv, "time", answers.now);
+        csv_text(csv, "lab", q->spec->lab);
         csv_text(csv, "backend", csv_field(summary, row, "backend"));
         csv_text(csv, "platform", csv_field(summary, row, "platform"));
-        csv_integer(csv, "seed", r->run->seed);
-        csv_text(csv, "case", r->truth->name);
-        put_rank(csv, "rank", r->culprit);
-        csv_text(csv, "answered_case", r->answer ? r->answer->name : "");
-        put_rank(csv, "answered_rank", r->accused);
-        csv_text(csv, "right", judgement_names[blind_judge(r->truth, r->answer)]);
+        csv_unsigned(csv, "seed", q->run->seed);
+        csv_text(csv, "case", q->truth->name);
+        put_rank(csv, "rank", q->culprit);
+        csv_text(csv, "answered_case", q->answer ? q->answer->name : "");
+        put_rank(csv, "answered_rank", q->accused);
+        csv_text(csv, "right", judgement_names[blind_judge(q->truth, q->answer)]);
     } while (csv_end_row(csv));
     file_set_commit(&files);
 }
 
-/* --- the game --------------------------------------------------------------------------------------------------- */
+/* --- the quiz --------------------------------------------------------------------------------------------------- */
 
-static struct csv_table read_summary(const struct riddle *r, int *row)
+static struct csv_table read_summary(const struct quiz *q, int *row)
 {
     static const char *const columns[] = { "case", "backend", "platform", "blamed_rank", "blamed_wait_ms", NULL };
-    char *path = memory_text("%s/summary.csv", r->folder);
+    char *path = memory_text("%s/summary.csv", q->folder);
     struct csv_table summary = csv_open(path, columns);
     *row = csv_find(&summary, "case", BLIND_NAME);
     if (*row < 0)
@@ -196,36 +197,36 @@ static struct csv_table read_summary(const struct riddle *r, int *row)
     return summary;
 }
 
-static void tell(const struct riddle *r, const struct compared_cases *evidence)
+static void reveal_answer(const struct quiz *q, const struct compared_cases *evidence)
 {
     int row;
-    struct csv_table summary = read_summary(r, &row);
-    tell_case(r);
-    tell_rank(r, !isnan(csv_value(&summary, row, "blamed_rank")));
+    struct csv_table summary = read_summary(q, &row);
+    print_case(q);
+    print_rank(q, !isnan(csv_value(&summary, row, "blamed_rank")));
     puts("\nOne could see it by this:");
-    compare_cases_tell(stdout, evidence);
-    tell_blame(&summary, row, r->run->quick);
-    keep(r, &summary, row);
+    compare_cases_print_causes(stdout, evidence);
+    print_blame(&summary, row, q->run->quick);
+    log_answer(q, &summary, row);
     csv_free(&summary);
 }
 
 void quiz_play(const struct lab_spec *spec, const struct options *base, const char *platform, char *const *arguments)
 {
-    struct riddle r = { .spec = spec, .base = base, .run = (const struct run *)base, .accused = RANK_UNSAID };
-    char *of_platform = run_folder(r.run, platform);
-    r.folder = blind_folder(of_platform, spec->lab);
-    r.truth = blind_drawn(spec, r.run);
-    r.culprit = blind_culprit(spec, base, r.truth);
+    struct quiz q = { .spec = spec, .base = base, .run = (const struct run *)base, .accused = RANK_SKIPPED };
+    char *platform_folder = run_folder(q.run, platform);
+    q.folder = blind_folder(platform_folder, spec->lab);
+    q.truth = blind_drawn(spec, q.run);
+    q.culprit = blind_culprit(spec, base, q.truth);
     struct compared_cases evidence;
-    compare_cases_open(&evidence, r.folder, spec->variants->name, BLIND_NAME);
+    compare_cases_open(&evidence, q.folder, spec->variants->name, BLIND_NAME);
     compare_cases_show(stdout, &evidence);
-    printf("Tables, spans and trace: %s\n", r.folder);
-    ask_case(&r);
-    if (r.run->ranks > 1)
-        ask_rank(&r);
-    tell(&r, &evidence);
-    tell_again(&r, arguments);
+    printf("Tables, spans and trace: %s\n", q.folder);
+    ask_case(&q);
+    if (q.run->ranks > 1)
+        ask_rank(&q);
+    reveal_answer(&q, &evidence);
+    print_commands(&q, arguments);
     compare_cases_close(&evidence);
-    free(r.folder);
-    free(of_platform);
+    free(q.folder);
+    free(platform_folder);
 }

@@ -19,6 +19,7 @@
 #include "world/clocks.h"
 #include "world/world.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,14 +31,14 @@ struct run_results {
     struct run_results_inputs of;
     struct terminal terminal;
     struct report report;
-    struct file_set files; /* of the report */
+    struct file_set files; /* files of the report */
     struct csv spans_so_far;
-    struct csv own_tables[OWN_TABLES_MOST]; /* of the lab alone */
+    struct csv own_tables[OWN_TABLES_MOST]; /* tables that only this lab has */
     int own_table_count;
-    double clock_error; /* the largest of a block */
+    double clock_error; /* largest of any block */
     struct rss_peaks memory;
-    double stolen_before; /* interference_steal_time() as the cases began */
-    double stolen_share;  /* … and what it grew by since, of the time */
+    double stolen_before; /* interference_steal_time() before the first block */
+    double stolen_share;  /* steal time since then, as a share of the run */
 };
 
 const char *run_results_label(int ranks)
@@ -47,12 +48,12 @@ const char *run_results_label(int ranks)
 
 /* --- opening ---------------------------------------------------------------------------------------------------- */
 
-/* The card in the words of card_show(), so that a table tells by itself what it was predicted from. */
+/* Write the card as card_show() prints it, so that each table holds what its predictions are made from. */
 static void put_card(FILE *out, const struct run_results *a)
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *card = open_memstream(&text, &size);
+    FILE *card = memory_stream(&text, &size);
     card_show(card, a->of.card, a->of.spec->workload, a->of.run);
     fclose(card);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
@@ -64,7 +65,7 @@ static char *preamble_of(const struct run_results *a)
 {
     char *echo = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&echo, &size);
+    FILE *out = memory_stream(&echo, &size);
     fprintf(out, "# lockstep: %s\n# lab: %s\n# command: ", LOCKSTEP_VERSION, a->of.spec->lab);
     fprintf(out, a->of.run->blind ? "%s" : "%s ", a->of.spec->lab);
     if (a->of.run->blind)
@@ -91,8 +92,8 @@ static char *preamble_of(const struct run_results *a)
     fprintf(out, "# ranks: %d\n# backend: %s (%s)\n", a->of.run->ranks, collective_backend(), collective_library());
     if (collective_hides_arrivals())
         fprintf(out, "# wait and transfer: n/a, %s\n", collective_hides_arrivals());
-    fprintf(out, "# kernel: %s\n# algorithm: %s all-reduce\n# seed: %d\n", device_kernel(), collective_algorithm(),
-            a->of.run->seed);
+    fprintf(out, "# kernel: %s\n# algorithm: %s all-reduce\n# seed: %" PRIu64 "\n", device_kernel(),
+            collective_algorithm(), a->of.run->seed);
     fprintf(out, "# oversubscribed: %d\n", card_is_oversubscribed(a->of.card, a->of.run->ranks));
     if (!a->of.run->blind)
         fprintf(out, "# asked: %s\n", a->of.spec->asked);
@@ -105,9 +106,9 @@ struct run_results *run_results_open(const struct run_results_inputs *of)
 {
     struct run_results *a = memory_new(1, sizeof *a);
     a->of = *of;
-    a->stolen_before = interference_steal_time();
+    a->stolen_before = interference_steal_time("");
     struct report *r = &a->report;
-    const struct prediction untold = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
+    const struct prediction unknown = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
     *r = (struct report){ .lab = a->of.spec->lab,
                           .folder = a->of.run->blind ? blind_folder(a->of.folder, a->of.spec->lab)
                                                      : memory_text("%s/%s", a->of.folder, a->of.spec->lab),
@@ -134,13 +135,13 @@ struct run_results *run_results_open(const struct run_results_inputs *of)
             .device = run_results_label(run_of(a->of.cases->settings[i])->ranks == 1 ? 1 : a->of.run->ranks),
             .run = *run_of(a->of.cases->settings[i]),
             .shares_cores = card_is_oversubscribed(a->of.card, run_of(a->of.cases->settings[i])->ranks),
-            .prediction = is_hidden ? untold : a->of.spec->predict(a->of.cases->settings[i], a->of.card),
+            .prediction = is_hidden ? unknown : a->of.spec->predict(a->of.cases->settings[i], a->of.card),
             .tokens = a->of.spec->tokens ? a->of.spec->tokens(a->of.cases->settings[i]) : NULL,
             .per = a->of.spec->per ? a->of.spec->per(a->of.cases->settings[i]) : NULL,
             .guess = guess_of(&a->of.run->guesses, a->of.cases->variant[i]->name)
         };
         case_stats_open(&o->stats, &o->run);
-        o->stats.wrong = of->tried; /* of a model that fails alone no case can be right */
+        o->stats.wrong = of->tried; /* a model that fails alone makes every case wrong */
     }
     a->terminal = job_terminal();
     a->spans_so_far = report_begin_table(r, "spans.csv");
@@ -177,11 +178,11 @@ void run_results_take(struct run_results *a, int chosen, int round, struct windo
     if (device_computes()) {
         struct check_failures wrong = block_results_wrong(block, o->tokens ? 0 : run_global_batch(&o->run));
         check_failures_join(&o->stats.wrong, &wrong, "round %d, ", round + 1);
-        case_stats_repeat(&o->stats, window.warmup + window.measured, block->verdicts[0].hash);
+        case_stats_repeat(&o->stats, window.warmup + window.measured, block->results[0].hash);
     }
     case_stats_add(&o->stats, &block->timeline);
     for (int rank = 0; rank < o->run.ranks; rank++)
-        o->stats.queued[rank] += block->verdicts[rank].queued;
+        o->stats.queued[rank] += block->results[rank].queued;
     report_add_spans(&a->spans_so_far, &block->timeline, o->name);
     if (round > 0) {
         free((void *)block->timeline.spans);
@@ -189,8 +190,8 @@ void run_results_take(struct run_results *a, int chosen, int round, struct windo
     }
     o->picture = block->timeline;
     for (int rank = 0; rank < o->run.ranks; rank++) {
-        o->stats.loss[rank] = block->verdicts[rank].loss;
-        o->stats.samples[rank] = block->verdicts[rank].samples;
+        o->stats.loss[rank] = block->results[rank].loss;
+        o->stats.samples[rank] = block->results[rank].samples;
     }
 }
 
@@ -202,17 +203,17 @@ size_t run_results_bytes(const struct run_results *a)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-static char *theft_told(double share)
+static char *steal_text(double share)
 {
     return memory_text("the host of this virtual machine had its cores for %.0f %% of the time", 100 * share);
 }
 
-/* The sentences for people; of a riddle only the lanes, the supervisor has the word after that. */
-static void show(const struct run_results *a, double began, int traced)
+/* Print the summary for the user. In a quiz print only the lanes; the supervisor prints the rest. */
+static void show(const struct run_results *a, double began, int traced_steps)
 {
     const struct report *r = &a->report;
-    const char *const riddle[] = { r->outcomes[0].name, BLIND_NAME, NULL };
-    lanes_draw(stdout, r, a->of.run->blind ? riddle : a->of.spec->pictured, a->terminal);
+    const char *const quiz_cases[] = { r->outcomes[0].name, BLIND_NAME, NULL };
+    lanes_draw(stdout, r, a->of.run->blind ? quiz_cases : a->of.spec->drawn, a->terminal);
     if (a->of.run->blind)
         return;
     table_show(stdout, r, a->terminal.columns);
@@ -220,22 +221,22 @@ static void show(const struct run_results *a, double began, int traced)
     printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].stats.rounds, world_wall() - began,
            r->folder);
     if (a->memory.trained > 0) {
-        char *told = rss_peaks_text(&a->memory);
-        printf("Memory %s.\n", told);
-        free(told);
+        char *text = rss_peaks_text(&a->memory);
+        printf("Memory %s.\n", text);
+        free(text);
     }
     if (a->clock_error > 0) {
-        char *told = clocks_text(a->clock_error);
-        printf("Clocks %s.\n", told);
-        free(told);
+        char *text = clocks_text(a->clock_error);
+        printf("Clocks %s.\n", text);
+        free(text);
     }
     if (interference_is_significant(a->stolen_share)) {
-        char *told = theft_told(a->stolen_share);
-        printf("Disturbed: %s.\n", told);
-        free(told);
+        char *text = steal_text(a->stolen_share);
+        printf("Disturbed: %s.\n", text);
+        free(text);
     }
-    if (traced > 0)
-        printf("The trace holds a window of each long case, %d steps or more; it names them.\n", traced);
+    if (traced_steps > 0)
+        printf("The trace holds a window of each long case, %d steps or more; it names them.\n", traced_steps);
 }
 
 static void put_card_copy(const struct run_results *a)
@@ -244,12 +245,12 @@ static void put_card_copy(const struct run_results *a)
     card_put(a->of.card, out, a->of.spec->workload, a->of.run, a->of.card_key);
 }
 
-/* Known only now, and told in every table of the run but those that the lab began by itself. Takes `told`. */
-static void add_line(struct report *report, const char *name, char *told)
+/* Add a header line that is known only at the end. Tables begun earlier lack it: spans.csv and the lab's own. Frees `text`. */
+static void add_line(struct report *report, const char *name, char *text)
 {
-    char *longer = memory_text("%s# %s: %s\n", report->preamble, name, told);
+    char *longer = memory_text("%s# %s: %s\n", report->preamble, name, text);
     free((void *)report->preamble);
-    free(told);
+    free(text);
     report->preamble = longer;
 }
 
@@ -262,7 +263,7 @@ int run_results_print(struct run_results *a, double began)
 {
     struct report *r = &a->report;
     int wrong = 0;
-    const struct outcome *first = NULL; /* that failed */
+    const struct outcome *first = NULL; /* first case with a failed check */
     for (int i = 0; i < r->cases; i++) {
         struct outcome *o = &r->outcomes[i];
         o->summary = case_stats_summarise(&o->stats, &r->outcomes[0].stats);
@@ -276,16 +277,16 @@ int run_results_print(struct run_results *a, double began)
     if (a->memory.trained > 0)
         add_line(r, "memory", rss_peaks_text(&a->memory));
     if (device_computes())
-        a->stolen_share = (interference_steal_time() - a->stolen_before) / (world_wall() - began);
+        a->stolen_share = (interference_steal_time("") - a->stolen_before) / (world_wall() - began);
     if (interference_is_significant(a->stolen_share))
-        add_line(r, "disturbed", theft_told(a->stolen_share));
+        add_line(r, "disturbed", steal_text(a->stolen_share));
     report_write_tables(r);
     lanes_write(r);
-    int traced = trace_write(r);
+    int traced_steps = trace_write(r);
     put_card_copy(a);
     guess_keep(r, a->of.run->out);
     file_set_commit(&a->files);
-    show(a, began, traced);
+    show(a, began, traced_steps);
     if (first)
         warn("%d failed checks, see the column `wrong` of %s/summary.csv; the first: %s, %s", wrong, r->folder,
              first->name, first->stats.wrong.first);

@@ -1,7 +1,7 @@
-/* account: what rank 0 gives of a run. It is opened before the first block, when predictions are frozen, takes block after block,
- * and is told at the end: tables, lanes, trace, and the words for people. */
-#ifndef LOCKSTEP_ACCOUNT_H
-#define LOCKSTEP_ACCOUNT_H
+/* run_results: collects a run on rank 0 and writes its results. Opening it, before the first block, freezes the predictions. Each
+ * block is added. The end writes tables, lanes and trace, and prints the summary. */
+#ifndef LOCKSTEP_RUN_RESULTS_H
+#define LOCKSTEP_RUN_RESULTS_H
 
 #include "analysis/block_results.h"
 #include "base/check_failures.h"
@@ -10,45 +10,45 @@
 #include "frame/cases.h"
 #include "frame/lab_spec.h"
 
-/* What it is an account of; all this stays as long as the account. */
+/* Inputs of the results. All pointers must stay valid as long as the results. */
 struct run_results_inputs {
     const struct lab_spec *spec;
     const struct option_row *const *tables;
     char *const *argv;
     const struct options *base;
     const struct run *run;
-    const struct cases *cases; /* settled */
+    const struct cases *cases; /* with their settings */
     const struct card *card;
     const char *card_key;
-    const char *folder;          /* of this platform's results */
+    const char *folder;          /* folder of this platform's results */
     const char *hosts;           /* hosts_text() */
-    struct check_failures tried; /* what failed before anything was measured */
+    struct check_failures tried; /* checks that failed before the first block */
 };
 
 struct run_results;
 struct run_results *run_results_open(const struct run_results_inputs *of);
-void run_results_close(struct run_results *account); /* NULL is none */
+void run_results_close(struct run_results *results); /* `account` may be NULL */
 
-/* Seconds that a step of a case should take, also of one whose prediction is not told. */
-double run_results_expects(const struct run_results *account, int chosen);
+/* Predicted seconds per step of a case; also of the hidden case, whose prediction the report leaves out. */
+double run_results_expects(const struct run_results *results, int chosen);
 
-/* The lab's own table, headed as all others. */
-struct csv *run_results_table(struct run_results *account, const char *name);
+/* Begin one of the lab's own tables, with the header lines of all tables. */
+struct csv *run_results_table(struct run_results *results, const char *name);
 
-/* A block of a case, whose spans are then the account's. */
-void run_results_take(struct run_results *account, int chosen, int round, struct window window, struct block *block);
+/* Add a block of a case. The results then own its spans. */
+void run_results_take(struct run_results *results, int chosen, int round, struct window window, struct block *block);
 
-/* The most that any rank needed; not called where ranks have no processes of their own. */
-void run_results_memory(struct run_results *account, struct rss_peaks most);
+/* Set the largest resident memory of any rank. Not called if simulated ranks share one process. */
+void run_results_memory(struct run_results *results, struct rss_peaks most);
 
-/* So far, of the largest table. */
-size_t run_results_bytes(const struct run_results *account);
+/* Bytes of the largest table so far. */
+size_t run_results_bytes(const struct run_results *results);
 
-/* Writes all tables, which take their places together, and shows the rest; the blocks began at `began` of world_wall().
- * Returns the failed checks of all cases. */
-int run_results_print(struct run_results *account, double began);
+/* Write all tables, put them in place together, and print the summary. The first block began at `began` of world_wall(). Returns
+ * the failed checks of all cases. */
+int run_results_print(struct run_results *results, double began);
 
-/* placement_label() of this program's ranks. */
+/* Return the placement_label() of this program's ranks. */
 const char *run_results_label(int ranks);
 
 #endif

@@ -20,7 +20,7 @@ int schedule_case(const struct schedule *s)
     return (int)s->order[s->turn];
 }
 
-/* More rounds than must be are made while they fit. */
+/* True if rounds beyond the least number are run while they fit the budget. */
 static bool is_open_ended(const struct run *run)
 {
     return run_most_rounds(run) > run_least_rounds(run);
@@ -37,7 +37,7 @@ static double steps_of(const struct cases *cases, int round)
     return steps;
 }
 
-/* Seconds of the rounds to come, each, judged by the one that just ended: the first is longer by its steps. */
+/* Expected seconds of the next round, from the one that just ended. The first round has more steps, so its time is scaled. */
 static double next_round(const struct schedule *s, double now)
 {
     double last = now - s->round_began;
@@ -56,7 +56,7 @@ static bool wants_round(const struct schedule *s)
 static void draw_order(struct schedule *s)
 {
     struct random random;
-    random_seed(&random, (uint64_t)s->run->seed + 1000003u * (uint64_t)(s->round + 1));
+    random_seed(&random, s->run->seed + 1000003u * (uint64_t)(s->round + 1));
     s->cases = 0;
     for (int i = 0; i < s->chosen->count; i++)
         if (s->round == 0 || !run_of(s->chosen->settings[i])->once)
@@ -82,12 +82,12 @@ int schedule_next(struct schedule *s, struct world *world)
 
 void schedule_show(struct schedule *s, const char *lab, const char *name, struct terminal terminal)
 {
-    static const double often = 2; /* seconds between two lines that stay */
+    static const double interval = 2; /* least seconds between two lines that are not redrawn */
     double spent = world_wall() - s->began;
-    bool is_soon = s->round > 0 && spent - s->told < often;
+    bool is_soon = s->round > 0 && spent - s->text < interval;
     if (!terminal.is_live && (s->turn > 0 || is_soon))
         return;
-    s->told = spent;
+    s->text = spent;
     double done = s->round + (double)s->turn / s->cases; /* rounds */
     int least = run_least_rounds(s->run);
     char about[64] = "";
@@ -100,7 +100,7 @@ void schedule_show(struct schedule *s, const char *lab, const char *name, struct
         memory_text("%s%s: round %d of %s%d, case %d of %d (%s), %.0f s%s%s", terminal.is_live ? "\r\033[K" : "", lab,
                     s->round + 1, is_open_ended(s->run) ? "at least " : "", least, s->turn + 1, s->cases, name, spent,
                     about, terminal.is_live ? "" : "\n");
-    fputs(line, stderr); /* in one piece, as launchers pass it on */
+    fputs(line, stderr); /* one write, which launchers forward in one piece */
     free(line);
     fflush(stderr);
 }

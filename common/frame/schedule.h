@@ -1,5 +1,5 @@
-/* schedule: which case runs when. Rounds go over all cases in an order that is drawn anew for each round, so that a
- * slow moment of the machine does not always meet the same case; rounds are added while the budget lasts. */
+/* schedule: decides which case runs when. Each round runs all cases in a new random order, so that a slow moment of the machine
+ * does not always hit the same case. Rounds are added while the budget lasts. */
 #ifndef LOCKSTEP_SCHEDULE_H
 #define LOCKSTEP_SCHEDULE_H
 
@@ -16,21 +16,20 @@ struct schedule {
     int cases;                  /* of this round */
     int round, turn;            /* turn: position in the order; -1 before a round's first case */
     uint32_t order[CASES_MOST]; /* (cases) of this round */
-    double began, round_began;  /* the person's time */
-    double told;                /* of the last line, since the beginning */
+    double began, round_began;  /* seconds of world_wall() */
+    double text;                /* time of the last progress line, since `began` */
 };
 
 void schedule_begin(struct schedule *schedule, const struct run *run, const struct cases *cases);
 
-/* all: moves on to the next case and returns it; -1 when all rounds are done. Rank 0's clock decides for all whether
- * another round fits. */
+/* all: move on to the next case and return it; -1 after the last round. Rank 0's clock decides if another round fits. */
 int schedule_next(struct schedule *schedule, struct world *world);
 
-/* The case that runs. */
+/* Return the current case. */
 int schedule_case(const struct schedule *schedule);
 
-/* One line on standard error: what runs, how many are left, elapsed and expected time; redrawn on a live terminal, else
- * a line per round, where these take a while. `name` is the case's, `lab` heads the line. */
+/* Print a progress line on standard error: round, case, elapsed and expected time. A live terminal redraws the line; otherwise
+ * there is a line per round, at least 2 s apart. `lab` begins the line, `name` is the case's. */
 void schedule_show(struct schedule *schedule, const char *lab, const char *name, struct terminal terminal);
 
 #endif

@@ -18,6 +18,7 @@
 #include "launch/platform.h"
 #include "report/guess.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,36 +27,37 @@
 #include <unistd.h>
 
 enum {
-    PAIR_TIMES = 11, /* gradients that the links between simulated cores are measured for: labs 01 to 04 use the same */
+    /* Largest message, in gradients, that the link between simulated cores is measured for; the same in labs 01 to 04. */
+    PAIR_TIMES = 11,
 };
 
-/* What was asked, and what is known about where it runs. */
+/* Request of the user, and where the ranks run. */
 struct request {
     const struct lab_spec *spec;
     const struct options *base;
     const struct run *run;
-    char *const *arguments;    /* the program's own */
+    char *const *arguments;    /* of this program */
     int cores;                 /* of this machine */
     enum placement mode;       /* of real ranks */
-    int gpus;                  /* of this machine, for a mode that takes them */
+    int gpus;                  /* of this machine, if the placement uses them */
     struct platform *platform; /* to simulate; NULL: real ranks */
     enum { HERE, SIMULATED, BOTH } place;
-    const char *lacks; /* what is missing for the first of both; NULL where nothing is */
+    const char *lacks; /* reason why ranks that outnumber the cores cannot be simulated; else NULL */
     bool is_silent;
 };
 
-/* What leaves real ranks out where simulated ones run too; NULL for nothing. */
+/* Return the option that leaves out the real run after a simulated one; NULL for none. */
 static const char *left_out(const struct run *run)
 {
     return run->blind ? "--blind" : run->quick ? "--quick" : NULL;
 }
 
-/* What every rank runs. Free it. */
+/* Return the program that every rank runs. Free it. */
 static char *program_of(const struct request *request)
 {
     if (request->platform)
         return platform_program(request->platform, request->spec->lab);
-    return request->mode == MODE_CORES ? job_program() : placement_program(request->mode, request->spec->lab);
+    return request->mode == PLACEMENT_CORES ? job_program() : placement_program(request->mode, request->spec->lab);
 }
 
 static int start(const struct request *request, const char *extra)
@@ -70,11 +72,11 @@ static int start(const struct request *request, const char *extra)
     char *program = program_of(request);
     int status = launch_ranks(&(struct launch){ .ranks = request->run->ranks,
                                                 .cores = request->cores,
-                                                .allowed = timeout_to_start(request->run),
+                                                .timeout = timeout_to_start(request->run),
                                                 .program = program,
                                                 .arguments = words,
                                                 .platform = request->platform,
-                                                .is_on_gpus = request->mode != MODE_CORES,
+                                                .is_on_gpus = request->mode != PLACEMENT_CORES,
                                                 .is_silent = request->is_silent });
     free(program);
     free(words);
@@ -90,7 +92,7 @@ static bool may_ask(const struct request *request)
            run->ranks > 1 && (run->cases.count == 0 || option_list_has(&run->cases, request->spec->asked));
 }
 
-/* What tells the card of real ranks from others, and what they train on; their own key (lab.c) says the same. */
+/* Return the card key of real ranks. The ranks compute the same key themselves (lab.c). */
 static char *key_of_real(const struct request *request)
 {
     const char *backend = placement_backend(request->mode), *device = placement_device(request->mode);
@@ -101,7 +103,7 @@ static int cores_of(const struct request *request)
 {
     if (request->platform)
         return request->platform->cores;
-    return request->mode == MODE_CORES ? request->cores : request->gpus;
+    return request->mode == PLACEMENT_CORES ? request->cores : request->gpus;
 }
 
 static bool read_card(struct card *card, const struct request *request)
@@ -117,14 +119,14 @@ static bool read_card(struct card *card, const struct request *request)
     return is_there;
 }
 
-/* The learner's guess as an option, or NULL. */
-static char *ask(const struct request *request)
+/* Return the user's guess as an option, or NULL. */
+static char *ask_guess(const struct request *request)
 {
     const struct run *run = request->run;
     struct card card;
     if (!read_card(&card, request)) {
         struct request measuring = *request;
-        measuring.is_silent = true; /* the run behind the guess shows the card */
+        measuring.is_silent = true; /* the run after the guess prints the card */
         int status = start(&measuring, "--card-only");
         if (status != STATUS_RIGHT)
             exit(status);
@@ -148,10 +150,10 @@ static char *ask(const struct request *request)
 
 /* --- a run ------------------------------------------------------------------------------------------------------ */
 
-/* Asks before where somebody can answer, and after a case that ran without its name. */
+/* Run the ranks once. Ask for the guess before if a user can answer; play the quiz after a --blind run. */
 static int run_once(const struct request *request)
 {
-    char *guess = may_ask(request) ? ask(request) : NULL;
+    char *guess = may_ask(request) ? ask_guess(request) : NULL;
     int status = start(request, guess);
     free(guess);
     if (status == STATUS_RIGHT && request->run->blind)
@@ -162,7 +164,7 @@ static int run_once(const struct request *request)
 
 /* --- simulated ranks -------------------------------------------------------------------------------------------- */
 
-/* The words of a run of two real ranks that measures the card of the same model and messages into `folder`. */
+/* Return the command line of a run of two real ranks that measures the card of the same model and messages into `folder`. */
 static char **words_of_pair(const struct request *request, const char *folder, double largest)
 {
     const struct option_row *tables[] = { request->spec->workload->rows, request->spec->rows };
@@ -177,7 +179,7 @@ static char **words_of_pair(const struct request *request, const char *folder, d
     words[count++] = memory_text("--batch-size=%d", request->run->batch_size);
     words[count++] = memory_text("--card-mb=%.0f", ceil(largest / (1 << 20)));
     words[count++] = memory_text("--deadline-s=%g", request->run->deadline_s);
-    words[count++] = memory_text("--seed=%d", request->run->seed);
+    words[count++] = memory_text("--seed=%" PRIu64, request->run->seed);
     for (int table = 0; table < TABLES; table++) {
         char **more = options_words(tables[table], values[table]);
         int added = 0;
@@ -194,7 +196,7 @@ static char **words_of_pair(const struct request *request, const char *folder, d
     return words;
 }
 
-/* What an all-reduce of two real ranks takes, from a card of theirs that is kept beside the simulated results. */
+/* Return the cost of an all-reduce of two real ranks, from their card, which is kept beside the simulated results. */
 static struct alpha_beta measure_pair(const struct request *request, const char *folder)
 {
     struct run run = *request->run;
@@ -224,18 +226,18 @@ static struct alpha_beta measure_pair(const struct request *request, const char 
     return card.link[0];
 }
 
-/* Dedicated cores, as a file among the results. */
+/* Write the platform file of dedicated cores among the results. Return its path, to be freed. */
 static char *write_dedicated(const struct request *request)
 {
     const struct run *run = request->run;
     struct alpha_beta pair = { 0 };
     if (run->ranks > 1) {
         char *cores = dedicated_cores_name(0),
-             *of_pair = memory_text("%s/two-real-ranks", cores); /* whatever the bus */
-        char *folder = run_folder(run, of_pair);
+             *pair_folder = memory_text("%s/two-real-ranks", cores); /* the same for every --membus */
+        char *folder = run_folder(run, pair_folder);
         pair = measure_pair(request, folder);
         free(folder);
-        free(of_pair);
+        free(pair_folder);
         free(cores);
     }
     char *name = dedicated_cores_name(run->membus);
@@ -247,7 +249,7 @@ static char *write_dedicated(const struct request *request)
     return path;
 }
 
-/* Runs the lab on simulated ranks: of the machine that was named, or on dedicated cores. */
+/* Run the lab on simulated ranks: on the --platform machine, or on dedicated cores. */
 static int simulate(struct request request)
 {
     if (request.platform)
@@ -264,7 +266,7 @@ static int simulate(struct request request)
 
 /* --- here or there ---------------------------------------------------------------------------------------------- */
 
-/* Ranks that are more than the cores: on a core each, simulated, and then for real, unless less was asked for. */
+/* Run more ranks than cores: first simulated with a core each, then for real unless an option leaves that out. */
 static int run_twice(const struct request *request)
 {
     int ranks = request->run->ranks, cores = request->cores;
@@ -280,7 +282,7 @@ static int run_twice(const struct request *request)
     return start(request, NULL);
 }
 
-/* Where ranks on cores run; ends the program where they cannot. */
+/* Choose where ranks on cores run. End the program if they cannot run there. */
 static void choose_place(struct request *request)
 {
     const struct run *run = request->run;
@@ -303,7 +305,7 @@ static int run_there(const struct request *request)
                                        : run_once(request);
 }
 
-/* Its results would take the place of what dedicated cores wrote, and be judged as theirs. */
+/* Refuse a platform named like dedicated cores. Its results would replace theirs and be judged as theirs. */
 static void refuse_name(const struct platform *platform)
 {
     char *ours = dedicated_cores_name(0);
@@ -313,17 +315,17 @@ static void refuse_name(const struct platform *platform)
     free(ours);
 }
 
-/* Steps that take no time look like a result; who left the costs out meant something else. */
+/* Refuse a platform file without costs for this model. Steps that take no time would look like a result. */
 static void refuse_free_work(const struct platform *platform, enum work_model model)
 {
     if (platform->is_free[model])
         die(STATUS_USAGE,
             "--platform %.200s does not say what work of this lab's %s costs; "
-            "give it forward_per_sample_s and others, or %s_forward_per_sample_s (common/work.h lists them)",
+            "give it forward_per_sample_s and others, or %s_forward_per_sample_s (common/options/work.h lists them)",
             platform->file, work_models[model], work_models[model]);
 }
 
-static struct dry_run preview_of(const struct request *request, struct cases *cases,
+static struct dry_run dry_run_of(const struct request *request, struct cases *cases,
                                  const struct option_row *const *tables)
 {
     bool is_real = request->place == HERE || (request->place == BOTH && !left_out(request->run));
@@ -335,7 +337,7 @@ static struct dry_run preview_of(const struct request *request, struct cases *ca
                              .is_simulated = request->place != HERE,
                              .is_real = is_real,
                              .platform = request->platform,
-                             .on_gpus = request->mode == MODE_CORES ? NULL : placement_device(request->mode) };
+                             .on_gpus = request->mode == PLACEMENT_CORES ? NULL : placement_device(request->mode) };
 }
 
 void supervise(const struct lab_spec *spec, const struct options *base, struct cases *cases,
@@ -344,12 +346,12 @@ void supervise(const struct lab_spec *spec, const struct options *base, struct c
     if (strcmp(device_name(), "cuda") == 0)
         die(STATUS_USAGE, "a program for GPUs is started by the one for cores; start build/bin/%s", spec->lab);
     const struct run *run = (const struct run *)base;
-    signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would hide how children end */
+    signal(SIGCHLD, SIG_DFL); /* if inherited as ignored, exit statuses of children would be lost */
     struct request request = { .spec = spec, .base = base, .run = run, .arguments = arguments, .cores = cores_here() };
     struct gpu_programs gpus;
     request.mode = placement_choose(run, run->ranks, &gpus);
     request.gpus = gpus.count;
-    if (request.mode == MODE_CORES)
+    if (request.mode == PLACEMENT_CORES)
         choose_place(&request);
     struct platform named;
     if (run->platform) {
@@ -358,14 +360,14 @@ void supervise(const struct lab_spec *spec, const struct options *base, struct c
         refuse_free_work(&named, spec->workload->model);
         request.platform = &named;
     }
-    const struct dry_run preview = preview_of(&request, cases, tables);
-    dry_run_refuse_memory(&preview, arguments);
+    const struct dry_run dry_run = dry_run_of(&request, cases, tables);
+    dry_run_refuse_memory(&dry_run, arguments);
     file_refuse_out(run->out, run_make_folder(run));
     if (run->dry_run) {
-        dry_run_tell(stdout, &preview);
+        dry_run_tell(stdout, &dry_run);
         exit(STATUS_RIGHT);
     }
-    if (request.mode == MODE_CORES && !(request.platform && request.platform->is_modelled))
+    if (request.mode == PLACEMENT_CORES && !(request.platform && request.platform->is_modelled))
         blas_kernel_choose(arguments);
     placement_print(request.mode, run, &gpus);
     gpu_programs_close(&gpus);

@@ -1,12 +1,12 @@
-/* supervise: what the program a person typed does before and around its ranks. */
+/* supervise: what the process that the user started does before and around its ranks. */
 #ifndef LOCKSTEP_SUPERVISE_H
 #define LOCKSTEP_SUPERVISE_H
 
 #include "frame/cases.h"
 
-/* Decides what ranks train on, and where; refuses what cannot fit into this machine's memory; tells what would run, where
- * that was all that was asked (--dry-run). Else it makes the folder of the results, shows the card and asks for the guess where somebody can
- * answer, starts the ranks, exits with their status. */
+/* Choose what ranks train on, and where. Refuse a run that does not fit this machine's memory. With --dry-run, print what would
+ * run and exit. Otherwise make the results folder, ask for the guess if a user can answer (from the card, measured if missing),
+ * start the ranks, and exit with their status. */
 _Noreturn void supervise(const struct lab_spec *spec, const struct options *base, struct cases *cases,
                          const struct option_row *const *tables, char *const *arguments);
 

@@ -4,42 +4,42 @@
 
 #include <math.h>
 
-/* In seconds. What the work takes is counted for two cores that are slow for it. */
-static const double stall = 60;      /* the longest that a lab's options allow a rank in a step */
-static const double base = 120;      /* such a stall, where a mean hides it; a swamped machine, a slow disk */
-static const double times = 10;      /* what is expected: shared machines run so much slower for a while */
-static const double join = 0.05;     /* per rank: 64 processes of mpirun's, 256 copies of the program in SMPI's */
+/* Seconds unless noted. Work is estimated for two slow cores. */
+static const double stall = 60;      /* longest stall in a step that a lab's options allow */
+static const double base = 120;      /* margin: a stall hidden in a mean, an overloaded machine, a slow disk */
+static const double times = 10;      /* factor: shared machines are this much slower for a while */
+static const double join = 0.05;     /* per rank: mpirun starts 64 processes, SMPI 256 copies of the program */
 static const double slowest = 10e9;  /* flop/s */
 static const double disk = 20e6;     /* bytes/s */
-static const double sweep = 4e-4;    /* of a simulated card, per pair of ranks: 256 ranks take 25 */
-static const double exchange = 4e-5; /* of a simulated step, likewise: 256 ranks take 13 for 5 steps */
+static const double sweep = 4e-4;    /* simulated card, per pair of ranks: 256 ranks take 25 s */
+static const double exchange = 4e-5; /* simulated step, per pair of ranks: 256 ranks take 13 s for 5 steps */
 
-/* A card trains the shapes of its subject six times alone and six times together before the ranks meet: in batches of the run's
- * (calibrate.c). */
+/* Work of the card before the ranks synchronise, in batches of the run: each shape of the workload six times alone and six times
+ * together (calibrate.c). */
 enum { CARD_BATCHES = 60 };
 
-static double patience(const struct run *run, double expected)
+static double timeout(const struct run *run, double expected)
 {
     return run->deadline_s > 0 ? run->deadline_s : base + times * expected;
 }
 
-/* Seconds of forward and backward, before anything was measured. */
-static double batch_of(const struct run *run, const struct workload *workload)
+/* Estimated seconds of forward and backward, before any measurement. */
+static double batch_seconds(const struct run *run, const struct workload *workload)
 {
     return device_computes() ? workload->flops(run, workload->usual(run)) / slowest : 0;
 }
 
 double timeout_to_start(const struct run *run)
 {
-    return patience(run, join * run->ranks);
+    return timeout(run, join * run->ranks);
 }
 
 double timeout_for_card(const struct run *run, const struct workload *workload, bool is_simulated)
 {
-    double expected = CARD_BATCHES * batch_of(run, workload) * (run->takes_turns ? run->ranks : 1);
+    double expected = CARD_BATCHES * batch_seconds(run, workload) * (run->takes_turns ? run->ranks : 1);
     if (is_simulated)
         expected += sweep * run->ranks * run->ranks;
-    return patience(run, expected);
+    return timeout(run, expected);
 }
 
 double timeout_for_block(const struct run *run, const struct workload *workload, double step, struct window window,
@@ -47,14 +47,14 @@ double timeout_for_block(const struct run *run, const struct workload *workload,
 {
     int steps = has_signs ? run->sync_every : window.warmup + window.measured;
     if (!isfinite(step))
-        step = stall + batch_of(run, workload);
+        step = stall + batch_seconds(run, workload);
     double expected = device_computes() ? step * steps : 0;
-    if (is_simulated) /* all ranks compute one after another, and exchange in one process */
+    if (is_simulated) /* ranks compute one after another and exchange in one process */
         expected = run->ranks * (expected + exchange * run->ranks * steps);
-    return patience(run, expected);
+    return timeout(run, expected);
 }
 
 double timeout_to_write(const struct run *run, size_t bytes)
 {
-    return patience(run, (double)bytes / disk);
+    return timeout(run, (double)bytes / disk);
 }

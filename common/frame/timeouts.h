@@ -1,7 +1,7 @@
-/* patience: after how many seconds without a sign of life a run is given up. What was asked (--deadline-s), or else several
- * times what the stage it is at should take, and on top what a shared machine may stand still for. */
-#ifndef LOCKSTEP_PATIENCE_H
-#define LOCKSTEP_PATIENCE_H
+/* timeouts: seconds without a heartbeat after which a run is given up. Either --deadline-s, or several times what the current
+ * stage should take, plus a margin for a shared machine that stands still. */
+#ifndef LOCKSTEP_TIMEOUTS_H
+#define LOCKSTEP_TIMEOUTS_H
 
 #include "model/workload.h"
 #include "options/run.h"
@@ -9,19 +9,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Until the ranks have joined each other. */
+/* Timeout until the ranks have joined the world. */
 double timeout_to_start(const struct run *run);
 
-/* Until the machine card is measured: nothing is known yet but the arithmetic. */
+/* Timeout until the machine card is measured, from the amount of arithmetic alone. */
 double timeout_for_card(const struct run *run, const struct workload *workload, bool is_simulated);
 
-/* For a block whose steps should take `step` seconds each, as predicted, NaN if nobody did. Real ranks show signs of life where
- * they synchronise, if they take part (`has_signs`); those that do not, and simulated ones, at the block's end only. In a
- * simulated world other seconds pass than those here. */
+/* Timeout of a block with predicted `step` seconds a step (NaN: no prediction). Real ranks that take part send a heartbeat
+ * whenever they synchronise (`has_signs`). Parked and simulated ranks send one at the block's end only. Timeouts are in real
+ * seconds, which differ from those of a simulated world. */
 double timeout_for_block(const struct run *run, const struct workload *workload, double step, struct window window,
                          bool has_signs, bool is_simulated);
 
-/* Until so many bytes are on disk. */
+/* Timeout until `bytes` are on disk. */
 double timeout_to_write(const struct run *run, size_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* train: what a training step is made of. A lab includes this and lab.h, nothing else. */
+/* train: the headers that a training step needs. A lab includes this and lab.h, nothing else. */
 #ifndef LOCKSTEP_TRAIN_H
 #define LOCKSTEP_TRAIN_H
 

@@ -1,28 +1,29 @@
-/* kernel: which of OpenBLAS's kernels multiplies matrices here.
+/* blas_kernel: chooses OpenBLAS's fastest matrix-multiplication kernel on this machine.
  *
- * OpenBLAS has a kernel for each family of processors and takes one by the processor's name. That is not always the fastest:
- * on a Zen 4 of two cores it took Cooperlake's, and Haswell's was 4 to 24 % faster, by shape. So they are tried, once for a
- * machine and a build: build/lib/cores/time_products multiplies a layer of the published MLP under each of them, in turns, and
- * what came out is kept beside it in kernels.csv. OpenBLAS's own choice stands unless another was KERNEL_GAIN faster.
+ * OpenBLAS has a kernel for each processor family and picks one by the processor's name. The pick is not always the fastest. On a
+ * Zen 4 with two cores OpenBLAS picked Cooperlake, and Haswell was 4 to 24 % faster, depending on the shape. So each kernel is
+ * timed once per machine and build. build/lib/cores/time_products multiplies one layer of the published MLP with each kernel in
+ * turn. The results are saved beside that program in kernels.csv. OpenBLAS's own choice stays unless another kernel is faster
+ * by KERNEL_GAIN.
  *
- * The library reads OPENBLAS_CORETYPE when it is loaded and never again, so the program that takes another kernel starts
- * itself anew. A person's own OPENBLAS_CORETYPE stands, and nothing is tried; nor is it with another BLAS. */
-#ifndef LOCKSTEP_KERNEL_H
-#define LOCKSTEP_KERNEL_H
+ * OpenBLAS reads OPENBLAS_CORETYPE only when it is loaded, so a program that switches kernels restarts itself by exec. If the
+ * user sets OPENBLAS_CORETYPE, that value stays and nothing is timed. Nothing is timed with another BLAS either. */
+#ifndef LOCKSTEP_BLAS_KERNEL_H
+#define LOCKSTEP_BLAS_KERNEL_H
 
-/* Those that are tried beside OpenBLAS's own choice; NULL ends them. One that a processor cannot run ends in a process of its
- * own; of other kinds of processors OpenBLAS knows none of these, and takes its own. */
+/* Kernels timed besides OpenBLAS's own choice; NULL-terminated. Each runs in a process of its own, which may crash if the
+ * processor cannot run the kernel. On other architectures OpenBLAS ignores these names and uses its own choice. */
 extern const char *const kernel_others[];
 
-/* The kernel of programs that are started from now on; NULL is OpenBLAS's own choice. Returns the one before, or NULL; free it. */
-char *blas_kernel_print(const char *name);
+/* Set the kernel for programs started from now on; NULL: OpenBLAS's own choice. Return the previous setting, to be freed. */
+char *blas_kernel_set(const char *name);
 
-/* To be called where ranks are about to be started on cores, or where this program itself multiplies: `arguments` are its
- * own. Either returns, with the choice in the environment for those that will be started, or does not, and the program begins
- * again. */
+/* Choose a kernel. Call this before ranks are started on cores, or in a program that multiplies matrices itself. `arguments` is the
+ * program's own argv. The choice goes into the environment for child processes. If OpenBLAS now uses another kernel, the program
+ * restarts and this call does not return. */
 void blas_kernel_choose(char *const *arguments);
 
-/* The same for a rank of another launcher: takes what was kept on this machine, and tries nothing, for all would at once. */
-void blas_kernel_take(char *const *arguments);
+/* Use the choice saved on this machine, for a rank of another launcher. Nothing is timed, because all ranks would do so at once. */
+void blas_kernel_use_saved(char *const *arguments);
 
 #endif

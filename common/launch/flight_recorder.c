@@ -17,37 +17,41 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static const unsigned MAGIC =
-    0x626f6172; /* tells a board from what else may have its path where processes are numbered anew */
+/* Magic number of the file: in a container with its own process ids the same /proc path may name another file. */
+static const unsigned MAGIC = 0x626f6172;
 
-enum ending { GOES_ON, WAS_TOLD_TO_END, MEANT_TO_END, WAS_SEEN_TO_END };
+enum ending { RUNNING, TERMINATED, FINISHED, SEEN_ENDED };
 
 struct rank_slot {
-    _Alignas(64) atomic_int process; /* 0: nobody has come yet */
+    _Alignas(64) atomic_int process; /* 0: the rank has not joined yet */
     atomic_int ending;               /* enum ending */
-    atomic_uint moves;               /* into collectives and out of them: odd where it is inside of one */
-    struct call call;                /* the last one */
+    atomic_uint moves;               /* entries into collectives and exits; odd while the rank is inside one */
+    /* The call entered last. `version` is odd while the rank writes it; readers in other processes retry until they have read
+     * one version of all fields (a seqlock). */
+    atomic_uint version;
+    atomic_int sequence, ranks, step;
+    atomic_size_t bytes;
 };
 
 struct flight_recorder {
     struct rank_slot *mine; /* NULL for a reader */
     struct shared_page {
         unsigned magic;
-        atomic_int ranks;   /* one more than the highest that has come */
-        atomic_flag speaks; /* somebody does, */
-        atomic_int spoken;  /* and has */
-        atomic_ulong beats;
-        _Atomic double allowed;
+        atomic_int ranks;        /* highest rank that has joined, plus 1 */
+        atomic_flag is_printing; /* a process prints the message, */
+        atomic_int has_printed;  /* and has finished */
+        atomic_ulong heartbeats;
+        _Atomic double timeout;
         atomic_int has_ended;
-        struct rank_slot line[RANKS_MOST];
+        struct rank_slot slot[RANKS_MOST];
     } * page;
 };
 
-static struct flight_recorder *board_of_die;
+static struct flight_recorder *recorder_of_die;
 
 int flight_recorder_create(void)
 {
-    int file = memfd_create("lockstep-board", MFD_CLOEXEC);
+    int file = memfd_create("lockstep-recorder", MFD_CLOEXEC);
     if (file >= 0 &&
         (ftruncate(file, sizeof(struct shared_page)) != 0 ||
          pwrite(file, &MAGIC, sizeof MAGIC, offsetof(struct shared_page, magic)) != (ssize_t)sizeof MAGIC)) {
@@ -57,11 +61,11 @@ int flight_recorder_create(void)
     return file;
 }
 
-/* Before a rank's last words: the others need none. */
-static void note_words(void)
+/* Note that die() prints a message here, so that other processes print none. */
+static void note_message(void)
 {
-    if (!atomic_flag_test_and_set(&board_of_die->page->speaks))
-        atomic_store(&board_of_die->page->spoken, 1);
+    if (!atomic_flag_test_and_set(&recorder_of_die->page->is_printing))
+        atomic_store(&recorder_of_die->page->has_printed, 1);
 }
 
 struct flight_recorder *flight_recorder_open(const char *path, int rank)
@@ -81,13 +85,13 @@ struct flight_recorder *flight_recorder_open(const char *path, int rank)
     struct flight_recorder *recorder = memory_new(1, sizeof *recorder);
     recorder->page = memory;
     if (rank >= 0 && rank < RANKS_MOST) {
-        recorder->mine = &recorder->page->line[rank];
+        recorder->mine = &recorder->page->slot[rank];
         atomic_store(&recorder->mine->process, (int)getpid());
         for (int ranks = atomic_load(&recorder->page->ranks); ranks <= rank;)
             atomic_compare_exchange_weak(&recorder->page->ranks, &ranks, rank + 1);
     }
-    board_of_die = recorder;
-    die_before(note_words);
+    recorder_of_die = recorder;
+    die_before(note_message);
     return recorder;
 }
 
@@ -95,32 +99,61 @@ void flight_recorder_close(struct flight_recorder *recorder)
 {
     if (!recorder)
         return;
-    if (recorder == board_of_die) {
+    if (recorder == recorder_of_die) {
         die_before(NULL);
-        board_of_die = NULL;
+        recorder_of_die = NULL;
     }
     munmap(recorder->page, sizeof *recorder->page);
     free(recorder);
 }
 
-/* Nobody else counts here. Who enters a second time, to say where it is, stays inside. */
+/* Count an entry or exit. Only the rank itself writes this counter. A rank that enters twice, to update `call`, stays inside. */
 HOT static void count_move(struct rank_slot *mine, bool inside)
 {
     unsigned moves = atomic_load_explicit(&mine->moves, memory_order_relaxed) + 1;
     moves += (moves % 2 != 0) != inside;
-    atomic_store_explicit(&mine->moves, moves, memory_order_release); /* after the call that it is about */
+    atomic_store_explicit(&mine->moves, moves, memory_order_release); /* after `call` is written */
 }
 
-static bool is_inside(const struct rank_slot *line)
+/* Stores in release order and loads in acquire order keep the fields between the two values of `version`. */
+HOT static void write_call(struct rank_slot *mine, const struct call *call)
 {
-    return atomic_load(&line->moves) % 2 != 0;
+    unsigned version = atomic_load_explicit(&mine->version, memory_order_relaxed);
+    atomic_store_explicit(&mine->version, version + 1, memory_order_relaxed);
+    atomic_store_explicit(&mine->sequence, call->sequence, memory_order_release);
+    atomic_store_explicit(&mine->ranks, call->ranks, memory_order_release);
+    atomic_store_explicit(&mine->step, call->step, memory_order_release);
+    atomic_store_explicit(&mine->bytes, call->bytes, memory_order_release);
+    atomic_store_explicit(&mine->version, version + 2, memory_order_release);
+}
+
+/* A rank that died while it wrote leaves an odd version for ever; its last fields are then returned as they are. */
+static struct call read_call(const struct rank_slot *slot)
+{
+    enum { TRIES = 1000 };
+    struct call call = { 0 };
+    for (int i = 0; i < TRIES; i++) {
+        unsigned version = atomic_load_explicit(&slot->version, memory_order_acquire);
+        call.sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
+        call.ranks = atomic_load_explicit(&slot->ranks, memory_order_acquire);
+        call.step = atomic_load_explicit(&slot->step, memory_order_acquire);
+        call.bytes = atomic_load_explicit(&slot->bytes, memory_order_acquire);
+        if (version % 2 == 0 && atomic_load_explicit(&slot->version, memory_order_relaxed) == version)
+            break;
+    }
+    return call;
+}
+
+static bool is_inside(const struct rank_slot *slot)
+{
+    return atomic_load(&slot->moves) % 2 != 0;
 }
 
 HOT void flight_recorder_enter(struct flight_recorder *recorder, const struct call *call)
 {
     if (!recorder || !recorder->mine)
         return;
-    recorder->mine->call = *call;
+    write_call(recorder->mine, call);
     count_move(recorder->mine, true);
 }
 
@@ -134,14 +167,14 @@ HOT void flight_recorder_leave(struct flight_recorder *recorder)
 void flight_recorder_set_timeout(struct flight_recorder *recorder, double seconds)
 {
     if (recorder)
-        atomic_store(&recorder->page->allowed, seconds);
+        atomic_store(&recorder->page->timeout, seconds);
     flight_recorder_heartbeat(recorder);
 }
 
 void flight_recorder_heartbeat(struct flight_recorder *recorder)
 {
     if (recorder)
-        atomic_fetch_add(&recorder->page->beats, 1);
+        atomic_fetch_add(&recorder->page->heartbeats, 1);
 }
 
 void flight_recorder_end(struct flight_recorder *recorder)
@@ -154,49 +187,49 @@ struct heartbeat flight_recorder_read(const struct flight_recorder *recorder)
 {
     if (!recorder)
         return (struct heartbeat){ 0 };
-    struct heartbeat heartbeat = { .beats = atomic_load(&recorder->page->beats),
-                                   .allowed = atomic_load(&recorder->page->allowed),
+    struct heartbeat heartbeat = { .heartbeats = atomic_load(&recorder->page->heartbeats),
+                                   .timeout = atomic_load(&recorder->page->timeout),
                                    .has_ended = atomic_load(&recorder->page->has_ended) };
     for (int rank = 0; rank < atomic_load(&recorder->page->ranks); rank++)
-        heartbeat.beats += atomic_load_explicit(&recorder->page->line[rank].moves, memory_order_relaxed);
+        heartbeat.heartbeats += atomic_load_explicit(&recorder->page->slot[rank].moves, memory_order_relaxed);
     return heartbeat;
 }
 
 void flight_recorder_leave_early(struct flight_recorder *recorder)
 {
     if (recorder && recorder->mine)
-        atomic_store(&recorder->mine->ending, WAS_TOLD_TO_END);
+        atomic_store(&recorder->mine->ending, TERMINATED);
 }
 
 void flight_recorder_finish(struct flight_recorder *recorder)
 {
     if (recorder && recorder->mine)
-        atomic_store(&recorder->mine->ending, MEANT_TO_END);
+        atomic_store(&recorder->mine->ending, FINISHED);
 }
 
 int flight_recorder_process(const struct flight_recorder *recorder, int rank)
 {
-    return recorder ? atomic_load(&recorder->page->line[rank].process) : 0;
+    return recorder ? atomic_load(&recorder->page->slot[rank].process) : 0;
 }
 
 void flight_recorder_note_end(struct flight_recorder *recorder, int rank)
 {
-    int goes_on = GOES_ON;
+    int running = RUNNING;
     if (recorder)
-        atomic_compare_exchange_strong(&recorder->page->line[rank].ending, &goes_on, WAS_SEEN_TO_END);
+        atomic_compare_exchange_strong(&recorder->page->slot[rank].ending, &running, SEEN_ENDED);
 }
 
-static bool is_gone(const struct rank_slot *line)
+static bool is_gone(const struct rank_slot *slot)
 {
-    int process = atomic_load(&line->process), ending = atomic_load(&line->ending);
-    return ending == WAS_SEEN_TO_END || (process && ending == GOES_ON && kill(process, 0) != 0 && errno == ESRCH);
+    int process = atomic_load(&slot->process), ending = atomic_load(&slot->ending);
+    return ending == SEEN_ENDED || (process && ending == RUNNING && kill(process, 0) != 0 && errno == ESRCH);
 }
 
-/* Of a process that something holds (SIGSTOP, a debugger). */
-static bool is_stopped(const struct rank_slot *line)
+/* True if the process is stopped (SIGSTOP, a debugger). */
+static bool is_stopped(const struct rank_slot *slot)
 {
     char path[64], state = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", atomic_load(&line->process));
+    snprintf(path, sizeof path, "/proc/%d/stat", atomic_load(&slot->process));
     FILE *file = fopen(path, "r");
     if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
         state = 0;
@@ -208,32 +241,38 @@ static bool is_stopped(const struct rank_slot *line)
 bool flight_recorder_has_lost(const struct flight_recorder *recorder, int ranks)
 {
     for (int rank = 0; recorder && rank < ranks; rank++)
-        if (is_gone(&recorder->page->line[rank]))
+        if (is_gone(&recorder->page->slot[rank]))
             return true;
     return false;
 }
 
-/* --- telling ----------------------------------------------------------------------------------------------------- */
+/* --- text --------------------------------------------------------------------------------------------------------- */
 
-/* The call that some rank is in and that is the furthest: all it waits for are behind it, elsewhere or gone. */
-static const struct call *find_meeting(const struct shared_page *page)
+/* Find the latest collective that a live rank is inside; false if there is none. The ranks missing there are behind, elsewhere or
+ * gone. */
+static bool find_collective(const struct shared_page *page, struct call *furthest)
 {
-    const struct call *furthest = NULL;
+    bool is_found = false;
     for (int rank = 0; rank < atomic_load(&page->ranks); rank++) {
-        const struct rank_slot *line = &page->line[rank];
-        if (is_inside(line) && !is_gone(line) && (!furthest || line->call.sequence > furthest->sequence))
-            furthest = &line->call;
+        const struct rank_slot *slot = &page->slot[rank];
+        if (!is_inside(slot) || is_gone(slot))
+            continue;
+        struct call call = read_call(slot);
+        if (!is_found || call.sequence > furthest->sequence)
+            *furthest = call;
+        is_found = true;
     }
-    return furthest;
+    return is_found;
 }
 
-static bool is_there(const struct rank_slot *line, const struct call *meeting)
+static bool has_arrived(const struct rank_slot *slot, const struct call *collective)
 {
-    return is_inside(line) && line->call.ranks == meeting->ranks && line->call.sequence >= meeting->sequence &&
-           !is_gone(line) && !is_stopped(line);
+    struct call call = read_call(slot);
+    return is_inside(slot) && call.ranks == collective->ranks && call.sequence >= collective->sequence &&
+           !is_gone(slot) && !is_stopped(slot);
 }
 
-/* "rank 1", "ranks 0, 2 and 3"; of many the first few. */
+/* Print "rank 1" or "ranks 0, 2 and 3"; of many ranks only the first few. */
 static void list_ranks(FILE *out, const int *ranks, int count)
 {
     enum { SHOWN = 6 };
@@ -244,39 +283,39 @@ static void list_ranks(FILE *out, const int *ranks, int count)
         fprintf(out, " and %d more", count - SHOWN);
 }
 
-static void tell_meeting(FILE *out, const struct call *meeting)
+static void print_collective(FILE *out, const struct call *collective)
 {
-    fprintf(out, meeting->bytes > 0 ? "all-reduce %d" : "barrier %d", meeting->sequence);
-    if (meeting->bytes > 0)
-        fprintf(out, " of %.3g MB", (double)meeting->bytes / 1e6);
-    if (meeting->step >= 0)
-        fprintf(out, " (step %d)", meeting->step);
+    fprintf(out, collective->bytes > 0 ? "all-reduce %d" : "barrier %d", collective->sequence);
+    if (collective->bytes > 0)
+        fprintf(out, " of %.3g MB", (double)collective->bytes / 1e6);
+    if (collective->step >= 0)
+        fprintf(out, " (step %d)", collective->step);
 }
 
-/* What keeps a rank from coming, worst first. */
+/* Reasons why a rank is missing from a collective, worst first. */
 enum absence { GONE, STOPPED, ELSEWHERE, ABSENCES };
 
-/* Whether a rank is absent for this reason: without a meeting nobody is elsewhere. */
-static bool is_absent(const struct shared_page *page, int rank, enum absence why, const struct call *meeting)
+/* True if a rank is absent for this reason. Without a collective (NULL) no rank counts as elsewhere. */
+static bool is_absent(const struct shared_page *page, int rank, enum absence why, const struct call *collective)
 {
-    const struct rank_slot *line = &page->line[rank];
+    const struct rank_slot *slot = &page->slot[rank];
     if (why == GONE)
-        return is_gone(line);
+        return is_gone(slot);
     if (why == STOPPED)
-        return atomic_load(&line->process) && is_stopped(line);
-    return meeting && rank < meeting->ranks && atomic_load(&line->process) && !is_there(line, meeting);
+        return atomic_load(&slot->process) && is_stopped(slot);
+    return collective && rank < collective->ranks && atomic_load(&slot->process) && !has_arrived(slot, collective);
 }
 
-/* Somebody sits on another host, and writes on the board there. */
-static bool has_others(const struct shared_page *page, const struct call *meeting)
+/* True if a rank of this collective is on another host, and therefore writes to the recorder there. */
+static bool spans_hosts(const struct shared_page *page, const struct call *collective)
 {
-    for (int rank = 0; meeting && rank < meeting->ranks; rank++)
-        if (!atomic_load(&page->line[rank].process))
+    for (int rank = 0; collective && rank < collective->ranks; rank++)
+        if (!atomic_load(&page->slot[rank].process))
             return true;
     return false;
 }
 
-static void tell_absent(FILE *out, const struct shared_page *page, enum absence why, const int *ranks, int count)
+static void print_absent(FILE *out, const struct shared_page *page, enum absence why, const int *ranks, int count)
 {
     static const char *const words[ABSENCES][2] = {
         [GONE] = { "is gone", "are gone" },
@@ -285,51 +324,51 @@ static void tell_absent(FILE *out, const struct shared_page *page, enum absence 
     };
     list_ranks(out, ranks, count);
     if (count == 1)
-        fprintf(out, " (process %d)", atomic_load(&page->line[ranks[0]].process));
+        fprintf(out, " (process %d)", atomic_load(&page->slot[ranks[0]].process));
     fprintf(out, " %s", words[why][count > 1]);
-    const struct rank_slot *one = &page->line[ranks[0]];
-    if (why == ELSEWHERE && count == 1 &&
-        one->call.ranks > 0) { /* who called too seldom is still before an earlier one */
+    const struct rank_slot *one = &page->slot[ranks[0]];
+    /* A rank that made too few calls is at an earlier collective. */
+    struct call call = read_call(one);
+    if (why == ELSEWHERE && count == 1 && call.ranks > 0) {
         fputs(is_inside(one) ? ", it is in " : ", it left ", out);
-        tell_meeting(out, &one->call);
+        print_collective(out, &call);
     }
 }
 
-/* Of ranks that are absent for several reasons the worst off are named: the others may well wait for them elsewhere. */
+/* If ranks are absent for several reasons, name only those with the worst: the others may be waiting for them elsewhere. */
 char *flight_recorder_text(const struct flight_recorder *recorder)
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        die(STATUS_WRONG, "no memory for a line of text");
-    const struct call *meeting = recorder ? find_meeting(recorder->page) : NULL;
+    FILE *out = memory_stream(&text, &size);
+    struct call furthest;
+    const struct call *collective = recorder && find_collective(recorder->page, &furthest) ? &furthest : NULL;
     int absent[RANKS_MOST], waiting[RANKS_MOST], count = 0, waiters = 0;
     enum absence why = GONE;
     for (; recorder && why < ABSENCES; why++) {
         for (int rank = 0; rank < atomic_load(&recorder->page->ranks); rank++)
-            if (is_absent(recorder->page, rank, why, meeting))
+            if (is_absent(recorder->page, rank, why, collective))
                 absent[count++] = rank;
         if (count > 0)
             break;
     }
-    for (int rank = 0; meeting && rank < meeting->ranks; rank++)
-        if (is_there(&recorder->page->line[rank], meeting))
+    for (int rank = 0; collective && rank < collective->ranks; rank++)
+        if (has_arrived(&recorder->page->slot[rank], collective))
             waiting[waiters++] = rank;
-    bool are_all = !recorder || !has_others(recorder->page, meeting);
+    bool are_all = !recorder || !spans_hosts(recorder->page, collective);
     char host[HOST_NAME_MAX + 1] = "";
     if (!are_all && gethostname(host, sizeof host - 1) == 0)
         fprintf(out, "on host %s ", host);
     if (count > 0)
-        tell_absent(out, recorder->page, why, absent, count);
+        print_absent(out, recorder->page, why, absent, count);
     if (count > 0 && waiters > 0) {
         fputs("; ", out);
         list_ranks(out, waiting, waiters);
         fputs(waiters == 1 ? " waits in " : " wait in ", out);
-        tell_meeting(out, meeting);
+        print_collective(out, collective);
     } else if (waiters > 0) {
         fputs(are_all ? "all ranks have come to " : "all have come to ", out);
-        tell_meeting(out, meeting);
+        print_collective(out, collective);
         fputs(are_all ? ", which does not end" : ", and wait for other hosts", out);
     }
     fclose(out);
@@ -338,30 +377,31 @@ char *flight_recorder_text(const struct flight_recorder *recorder)
 
 const char *flight_recorder_kept_text(const struct flight_recorder *recorder)
 {
-    bool is_told = recorder && atomic_load(&recorder->page->has_ended);
-    return is_told ? "this run's results are whole and in place" : "results of earlier runs are untouched";
+    bool has_ended = recorder && atomic_load(&recorder->page->has_ended);
+    return has_ended ? "this run's results are whole and in place" : "results of earlier runs are untouched";
 }
 
 char *flight_recorder_timeout_text(const struct flight_recorder *recorder, double seconds)
 {
-    char *told = flight_recorder_text(recorder);
-    char *line = memory_text("no sign of life for %g s%s%s: a rank hangs or the machine is too slow; %s (--deadline-s "
-                             "allows more time)",
-                             seconds, *told ? "; " : "", told, flight_recorder_kept_text(recorder));
-    free(told);
-    return line;
+    char *text = flight_recorder_text(recorder);
+    char *message =
+        memory_text("no sign of life for %g s%s%s: a rank hangs or the machine is too slow; %s (--deadline-s "
+                    "allows more time)",
+                    seconds, *text ? "; " : "", text, flight_recorder_kept_text(recorder));
+    free(text);
+    return message;
 }
 
 void flight_recorder_say(struct flight_recorder *recorder, const char *line)
 {
-    if (recorder && atomic_flag_test_and_set(&recorder->page->speaks))
+    if (recorder && atomic_flag_test_and_set(&recorder->page->is_printing))
         return;
     warn("%s", line);
     if (recorder)
-        atomic_store(&recorder->page->spoken, 1);
+        atomic_store(&recorder->page->has_printed, 1);
 }
 
 bool flight_recorder_has_spoken(const struct flight_recorder *recorder)
 {
-    return recorder && atomic_load(&recorder->page->spoken);
+    return recorder && atomic_load(&recorder->page->has_printed);
 }

@@ -1,78 +1,79 @@
-/* board: memory in which each rank writes what it has come to, so that the others and the supervisor feel whether the job
- * lives, and can tell who is missing when something does not end.
+/* flight_recorder: shared memory in which each rank records its current collective.
  *
- * All processes of a job on this host map the same file, which has no name. Every rank writes its own line only; nobody
- * waits for anybody, so that a rank that dies holds up none who reads. */
-#ifndef LOCKSTEP_BOARD_H
-#define LOCKSTEP_BOARD_H
+ * Ranks and supervisor read heartbeats from the recorder, and find the missing ranks when a collective does not end. All
+ * processes of a job on this host map the same unnamed file. Each rank writes only its own slot and takes no lock, so a dead rank
+ * blocks no reader. */
+#ifndef LOCKSTEP_FLIGHT_RECORDER_H
+#define LOCKSTEP_FLIGHT_RECORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct flight_recorder;
 
-/* A new file for a board: its descriptor. Its path under /proc stays good as long as this process keeps it open. */
+/* Create the file of a flight recorder. Return its descriptor, or -1. The path under /proc is valid while this process keeps the
+ * descriptor open. */
 int flight_recorder_create(void);
 
-/* The board in this file; NULL when it cannot be had, which all functions below take for an empty one. `rank` is whose line
- * this process writes, -1 for a reader. */
+/* Map the flight recorder in this file. Return NULL on failure; all functions below treat NULL as an empty recorder. This process
+ * writes the slot of `rank`, or none if `rank` is -1. */
 struct flight_recorder *flight_recorder_open(const char *path, int rank);
 void flight_recorder_close(struct flight_recorder *recorder);
 
-/* The collective that a rank has come to. */
+/* The collective that a rank enters. */
 struct call {
-    int sequence; /* the n-th of these ranks */
-    int ranks;    /* world size: the first so many take part */
-    int step;     /* of the block, warm-up included; -1 for none */
-    size_t bytes; /* per rank; 0 for a barrier */
+    int sequence; /* number of the collective among these ranks */
+    int ranks;    /* world size: ranks 0 to ranks - 1 take part */
+    int step;     /* in the block, warm-up included; -1: none */
+    size_t bytes; /* per rank; 0: a barrier */
 };
 void flight_recorder_enter(struct flight_recorder *recorder, const struct call *call);
-void flight_recorder_leave(struct flight_recorder *recorder); /* the one that it has come to */
+void flight_recorder_leave(struct flight_recorder *recorder); /* the collective that was entered last */
 
-/* A sign of life, and the seconds in which another is due: of these two, or any rank that enters or leaves a collective. */
+/* Send a heartbeat and set the timeout for the next one. Each rank that enters or leaves a collective also sends a heartbeat. */
 void flight_recorder_set_timeout(struct flight_recorder *recorder, double seconds);
-void flight_recorder_heartbeat(struct flight_recorder *recorder); /* as many as before */
+void flight_recorder_heartbeat(struct flight_recorder *recorder); /* keeps the timeout */
 
-/* The word that the job came to its end, right or wrong. A launcher's exit status 0 does not say so. */
+/* Record that the job reached its end, with right or wrong results. A launcher's exit status 0 does not prove that. */
 void flight_recorder_end(struct flight_recorder *recorder);
 
-/* Who looks for signs of life each second or oftener, and finds that so much more has passed, was stopped itself, and with it
- * perhaps all ranks (a container's pause): that time counts for nothing. */
+/* Longest normal time between two checks for heartbeats, which are at most a second apart. A longer gap means that the checking
+ * process was stopped, perhaps with all ranks (a paused container). Such a gap does not count towards the timeout. */
 enum { FLIGHT_RECORDER_PAUSE_S = 4 };
 
-/* All signs of life so far. */
+/* All heartbeats so far. */
 struct heartbeat {
-    unsigned long beats;
-    double allowed; /* seconds that the next may take after the last; 0 when nobody has said */
+    unsigned long heartbeats;
+    double timeout; /* timeout in seconds from the last heartbeat to the next; 0: not set */
     bool has_ended;
 };
 struct heartbeat flight_recorder_read(const struct flight_recorder *recorder);
 
-/* This rank ends because a launcher told it to: who is gone without that went first. */
+/* Record that this rank ends because of a launcher's signal. A rank that is gone without any such record ended first. */
 void flight_recorder_leave_early(struct flight_recorder *recorder);
-/* This rank ends, and means to. */
+/* Record that this rank ends normally. */
 void flight_recorder_finish(struct flight_recorder *recorder);
 
-/* The process of a rank, 0 before the rank has joined. The supervisor notes that it has ended: unless the rank meant to, it is
- * gone. */
+/* Return the process id of a rank; 0 before the rank has joined. The supervisor calls flight_recorder_note_end() when that process
+ * has ended. The rank then counts as gone, unless the rank itself had recorded its end. */
 int flight_recorder_process(const struct flight_recorder *recorder, int rank);
 void flight_recorder_note_end(struct flight_recorder *recorder, int rank);
 
-/* Whether the process of one of the first `ranks` is gone although it did not mean to end. */
+/* True if the process of one of the first `ranks` ranks ended without recording its end. */
 bool flight_recorder_has_lost(const struct flight_recorder *recorder, int ranks);
 
-/* What became of the results, for the end of a line about a job that did not end well. */
+/* Return the state of the results as text, for the end of a message about a failed job. */
 const char *flight_recorder_kept_text(const struct flight_recorder *recorder);
 
-/* Who is missing, and who waits for it where: "rank 1 (process 4242) is gone; rank 0 waits in all-reduce 17 of 12.5 MB
- * (step 5)". Of ranks on other hosts nothing is known. Blank when nothing can be told. Free it. */
+/* Return the missing ranks, the waiting ranks and their collective as text: "rank 1 (process 4242) is gone; rank 0 waits in
+ * all-reduce 17 of 12.5 MB (step 5)". Ranks on other hosts do not appear. Blank if there is nothing to report. Free the text. */
 char *flight_recorder_text(const struct flight_recorder *recorder);
 
-/* The same as the end of a job that showed no sign of life for that long. Free it. */
+/* Return the message for a job without a heartbeat for `seconds`, which includes the same text. Free the message. */
 char *flight_recorder_timeout_text(const struct flight_recorder *recorder, double seconds);
 
-/* Prints a line for people, as warn() does, unless another process of the job has; and whether one has, to the end. Who ends
- * by die() has. */
+/* Print a line as warn() does, unless another process of the job has already started to print one. flight_recorder_has_spoken()
+ * returns true once a line is complete. A message of die() counts too. */
 void flight_recorder_say(struct flight_recorder *recorder, const char *line);
 bool flight_recorder_has_spoken(const struct flight_recorder *recorder);
 

@@ -19,22 +19,22 @@ bool job_is_rank(void)
 
 bool job_is_watched(void)
 {
-    return getenv(JOB_BOARD);
+    return getenv(JOB_RECORDER);
 }
 
 void job_arguments(int *argc, char ***argv)
 {
-    const char *told = getenv(JOB_ARGUMENTS), *name = getenv(JOB_NAME);
+    const char *words = getenv(JOB_ARGUMENTS), *name = getenv(JOB_NAME);
     if (name)
         program_invocation_short_name = (char *)name;
-    if (!told || !*told)
+    if (!words || !*words)
         return;
     size_t count = 1;
-    for (const char *c = told; *c; c++)
+    for (const char *c = words; *c; c++)
         count += *c == JOB_WORD_END;
-    static char **list; /* for as long as the process lives, like what it stands for */
+    static char **list; /* never freed, like the argv that it replaces */
     list = memory_new(count + 1, sizeof *list);
-    char *rest = memory_text("%s", told);
+    char *rest = memory_text("%s", words);
     list[0] = (*argv)[0];
     for (size_t i = 1; i < count; i++) {
         list[i] = rest;
@@ -57,8 +57,11 @@ char *job_program(void)
 char *job_library(const char *folder, const char *name)
 {
     char *self = job_program();
-    for (int up = 0; up < 2; up++)
-        *strrchr(self, '/') = '\0';
+    for (int up = 0; up < 2; up++) { /* a program directly under / has no second folder above it */
+        char *slash = strrchr(self, '/');
+        if (slash)
+            *slash = '\0';
+    }
     char *path = memory_text("%s/lib/%s/%s", self, folder, name);
     free(self);
     return path;
@@ -67,7 +70,7 @@ char *job_library(const char *folder, const char *name)
 FILE *job_listen(const char *program, const char *argument, const char *options)
 {
     static const char *const by_name[] = { "LOCKSTEP_DESCRIBE", "LOCKSTEP_DESCRIBED" };
-    setenv(by_name[0], program, 1); /* so that no shell reads what a path may hold */
+    setenv(by_name[0], program, 1); /* a variable, so that the shell does not parse a path's characters */
     setenv(by_name[1], argument, 1);
     char *command = memory_text("exec \"$%s\" \"$%s\" %s 2>&1", by_name[0], by_name[1], options);
     FILE *lines = popen(command, "r");
@@ -104,8 +107,8 @@ void job_refuse_strangers(void)
 
 int job_cores(void)
 {
-    const char *told = getenv(JOB_CORES);
-    return told ? atoi(told) : 0;
+    const char *cores = getenv(JOB_CORES);
+    return cores ? atoi(cores) : 0;
 }
 
 const char *job_platform(void)
@@ -122,9 +125,9 @@ const char *job_platform_key(void)
 struct terminal job_terminal(void)
 {
     struct terminal terminal = { .columns = UNKNOWN_COLUMNS };
-    const char *told = getenv(JOB_TERMINAL);
+    const char *given = getenv(JOB_TERMINAL);
     int live = 0, color = 0;
-    if (told && sscanf(told, "%d %d %d", &terminal.columns, &live, &color) == 3) {
+    if (given && sscanf(given, "%d %d %d", &terminal.columns, &live, &color) == 3) {
         terminal.is_live = live;
         terminal.has_color = color;
         return terminal;
@@ -137,7 +140,7 @@ struct terminal job_terminal(void)
     else if (columns && atoi(columns) > 0)
         terminal.columns = atoi(columns);
     terminal.is_live = isatty(STDERR_FILENO);
-    /* Another launcher may give its ranks a terminal of its own and write what comes out of it into a file. */
+    /* Another launcher may give its ranks a pseudo-terminal and write their output into a file. */
     terminal.has_color = isatty(STDOUT_FILENO) && job_ranks() == 0 && !(no_color && *no_color);
     return terminal;
 }

@@ -17,7 +17,7 @@
 static void set_environment(const struct launch *launch)
 {
     static const char *const settings[][2] = {
-        { "OPENBLAS_NUM_THREADS", "1" }, /* read when the library is loaded, so it has to be here */
+        { "OPENBLAS_NUM_THREADS", "1" }, /* OpenBLAS reads this only when loaded */
         { "OMP_NUM_THREADS", "1" },
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
@@ -38,21 +38,21 @@ static void set_environment(const struct launch *launch)
     }
 }
 
-/* The command line goes by the environment: mpirun has words of its own, and smpirun, a shell script, breaks words at
- * blanks. */
+/* Pass the command line in an environment variable. mpirun would interpret some words as its own options, and smpirun, a shell
+ * script, splits words at blanks. */
 static void hand_over_arguments(const char *const *arguments)
 {
-    char *told = memory_text("%s", "");
+    char *words = memory_text("%s", "");
     for (; *arguments; arguments++) {
-        char *longer = memory_text("%s%s%c", told, *arguments, JOB_WORD_END);
-        free(told);
-        told = longer;
+        char *longer = memory_text("%s%s%c", words, *arguments, JOB_WORD_END);
+        free(words);
+        words = longer;
     }
-    setenv(JOB_ARGUMENTS, told, 1);
-    free(told);
+    setenv(JOB_ARGUMENTS, words, 1);
+    free(words);
 }
 
-/* A nameless file stays behind nowhere, however we end. */
+/* Unnamed files are used, because they disappear with this process, even if this process is killed. */
 char *job_command_path_of(int descriptor)
 {
     return memory_text("/proc/%d/fd/%d", (int)getpid(), descriptor);
@@ -73,15 +73,16 @@ void job_command_drop(struct job_command *command)
     scratch_close(&command->scratch);
 }
 
-/* Room for Open MPI's session, and for the files behind the memory that ranks share. Open MPI 4.1.4 took 8.4 MB and 0.12 MB for
- * each rank, most of the first for what PMIx keeps; of a rank's 4.2 MB it takes what it touches, but asks that all are free. */
+/* Open a folder for Open MPI's session and for the files behind the ranks' shared memory. Open MPI 4.1.4 took 8.4 MB, mostly for
+ * PMIx, and 0.12 MB for each rank. A rank's file has 4.2 MB. Only touched pages take space, but Open MPI requires that all 4.2 MB
+ * are free. */
 static struct scratch share_scratch(int ranks)
 {
     const double session = 13e6, rank = 0.4e6; /* bytes */
     return scratch_open(session + rank * ranks);
 }
 
-/* A core for each rank that trains on one, where there are enough; else all ranks on all cores. */
+/* Give each rank that trains on cores its own core if there are enough; otherwise let all ranks run on all cores. */
 static struct job_command mpirun_command(const struct launch *launch)
 {
     bool has_own_cores = !launch->is_on_gpus && launch->ranks <= launch->cores;
@@ -96,7 +97,7 @@ static struct job_command mpirun_command(const struct launch *launch)
     return c;
 }
 
-/* Simulated processes: ranks first, then their companions in the same order. */
+/* Number of simulated processes: the ranks, then their side processes in the same order. */
 static int count_processes(const struct launch *launch)
 {
     return launch->ranks * (launch->is_plain ? 1 : 1 + PLATFORM_SIDE_PROCESSES);
@@ -114,8 +115,8 @@ static int write_hosts(const struct platform *platform, int processes)
     return descriptor;
 }
 
-/* Where nothing is computed, what all ranks send is the same memory, and no message is kept until its receiver comes: 256
- * ranks that keep 49 kB each for one another take 8 GB. */
+/* On a modelled machine nothing is computed. All ranks then send from the same memory, and SMPI buffers no message until its
+ * receiver comes. With such buffers, 256 ranks with messages of 49 kB for one another took 8 GB. */
 static void add_device_words(struct job_command *c, bool is_modelled)
 {
     add_word(c, memory_text("--cfg=smpi/send-is-detached-thresh:%d", is_modelled ? 4096 : 65536));
@@ -125,21 +126,21 @@ static void add_device_words(struct job_command *c, bool is_modelled)
     }
 }
 
-/* SMPI loads a copy of the program for each process, and keeps its bytes until the end. */
+/* End the program if $TMPDIR is too full. SMPI copies the program for each process and keeps all copies until the end. */
 static void refuse_full_tmp(const struct launch *launch)
 {
-    const double own = 1e6; /* bytes, of the script's lists */
+    const double own = 1e6; /* bytes of the smpirun script's lists */
     struct stat program;
     double copy = stat(launch->program, &program) == 0 ? (double)program.st_size : 0;
     scratch_refuse_full(own + copy * count_processes(launch));
 }
 
-/* What the platform file leaves open is fixed here, so that rows do not change with SimGrid's defaults. */
+/* Fix the settings that a platform file leaves open, so that CSV rows do not change with SimGrid's defaults. */
 static struct job_command smpirun_command(const struct launch *launch)
 {
     static const char *const fixed[] = {
-        "--cfg=smpi/wtime:0", /* looking at the clock takes no time */
-        "--cfg=smpi/test:0",  /* and neither does asking whether something has arrived */
+        "--cfg=smpi/wtime:0", /* reading the clock takes no simulated time */
+        "--cfg=smpi/test:0",  /* nor do MPI_Test and MPI_Iprobe */
         "--cfg=smpi/iprobe:0",
         "--cfg=smpi/cpu-threshold:1e-6",
         "--cfg=smpi/async-small-thresh:0",

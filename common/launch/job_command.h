@@ -1,7 +1,6 @@
-/* command: what is started for a job of ranks: mpirun or smpirun, with its words, and the environment in which the ranks
- * find what the program was told (job.h). */
-#ifndef LOCKSTEP_COMMAND_H
-#define LOCKSTEP_COMMAND_H
+/* job_command: builds the command line of a job, for mpirun or smpirun, and sets the environment of its ranks (job.h). */
+#ifndef LOCKSTEP_JOB_COMMAND_H
+#define LOCKSTEP_JOB_COMMAND_H
 
 #include "launch/platform.h"
 #include "launch/scratch.h"
@@ -10,30 +9,30 @@
 
 struct launch {
     int ranks, cores;
-    double allowed;                  /* seconds until the first sign of life; each says when the next is due */
-    const char *program;             /* what every rank runs */
+    double timeout;                  /* seconds until the first heartbeat; each heartbeat sets the next timeout */
+    const char *program;             /* that every rank runs */
     const char *const *arguments;    /* of every rank, without the program's name; NULL-terminated */
-    const struct platform *platform; /* the machine to simulate; NULL: real ranks, by mpirun */
-    bool is_plain;                   /* a program of MPI alone: simulated ranks have no companions beside them */
-    bool is_on_gpus;                 /* real ranks train on GPUs, and only share the cores */
-    bool is_silent;                  /* what it writes to standard output is not for people */
+    const struct platform *platform; /* machine to simulate; NULL: real ranks under mpirun */
+    bool is_plain;                   /* program of plain MPI: simulated ranks have no side processes */
+    bool is_on_gpus;                 /* real ranks train on GPUs and share all cores */
+    bool is_silent;                  /* discard the ranks' standard output */
 };
 
 enum { COMMAND_WORDS_MOST = 32 };
 
 struct job_command {
-    char *word[COMMAND_WORDS_MOST + 1]; /* NULL-terminated, as execvp() takes them */
+    char *word[COMMAND_WORDS_MOST + 1]; /* NULL-terminated, for execvp() */
     int words;
-    int hosts;              /* descriptor of smpirun's hostfile, -1 for none: open as long as the job runs */
-    struct scratch scratch; /* of what real ranks share */
+    int hosts;              /* descriptor of smpirun's hostfile, open while the job runs; -1: none */
+    struct scratch scratch; /* folder for files that real ranks share */
 };
 
-/* Sets this process's environment for the job's. Ends the program where there is no room for what the job keeps while it
- * runs. Release with job_command_drop(). */
+/* Set this process's environment for the job and return the job's command line. End the program if the disk space for the job's
+ * temporary files is missing. Release the command with job_command_drop(). */
 struct job_command job_command_for(const struct launch *launch);
 void job_command_drop(struct job_command *command);
 
-/* The path under which our children find an open descriptor of this process. Free it. */
+/* Return a path under which child processes can open a descriptor of this process. Free the path. */
 char *job_command_path_of(int descriptor);
 
 #endif

@@ -21,13 +21,13 @@
 #include <unistd.h>
 
 enum {
-    GRACE_S = 3,          /* between asking a job to end and ending it */
-    STATUS_NO_EXEC = 127, /* the shell's word for "no such program" */
-    FREE_DESCRIPTOR = 20, /* above those that shells use for themselves */
+    GRACE_S = 3,          /* between SIGTERM and SIGKILL for a job */
+    STATUS_NO_EXEC = 127, /* the shell's status for a missing program */
+    FREE_DESCRIPTOR = 20, /* above the descriptors that shells use internally */
 };
 
-/* Two jobs bound to cores at once would stack on the same ones and measure each other. The lock is a file that
- * everybody may open; it is released when this process ends, however it ends. */
+/* Wait for the machine's lock and return its descriptor. Two jobs bound to cores at once would share cores and disturb each other's
+ * measurements. Every user can open the lock file. The kernel releases the lock when this process ends. */
 static int take_machine_lock(void)
 {
     const char *own = getenv("LOCKSTEP_LOCK"), *path = own && *own ? own : "/tmp/lockstep.lock";
@@ -35,20 +35,20 @@ static int take_machine_lock(void)
     if (lock < 0)
         lock = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
     if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) == 0)
-        return lock; /* without a lock file we measure all the same */
+        return lock; /* a run continues without a lock file */
     warn("another run is measuring on this machine (it holds %s); waiting for it to end, Ctrl-C gives up", path);
     flock(lock, LOCK_EX);
     return lock;
 }
 
-/* smpirun tells of every failure in its own words, on standard output too. It gets none of ours; its ranks take it back
- * when they have started (world_sim.c). */
+/* Redirect smpirun's output to /dev/null, because smpirun prints text of its own on every failure, also on standard output. The
+ * ranks restore both descriptors after their start (world_sim.c). */
 static void keep_output_for_ranks(void)
 {
-    char told[32];
-    snprintf(told, sizeof told, "%d %d", fcntl(STDOUT_FILENO, F_DUPFD, FREE_DESCRIPTOR),
+    char descriptors[32];
+    snprintf(descriptors, sizeof descriptors, "%d %d", fcntl(STDOUT_FILENO, F_DUPFD, FREE_DESCRIPTOR),
              fcntl(STDERR_FILENO, F_DUPFD, FREE_DESCRIPTOR));
-    setenv(JOB_OUTPUT, told, 1);
+    setenv(JOB_OUTPUT, descriptors, 1);
     int nowhere = open("/dev/null", O_WRONLY);
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
@@ -64,8 +64,8 @@ static pid_t start(const struct job_command *command, const struct launch *launc
     if (child > 0)
         return child;
     sigprocmask(SIG_SETMASK, signals_before, NULL);
-    setpgid(0, 0);                    /* Ctrl-C reaches the supervisor alone, which passes it on */
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* and a killed supervisor takes its job along */
+    setpgid(0, 0);                    /* Ctrl-C reaches only the supervisor, which passes it on */
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* the job ends if the supervisor is killed */
     if (getppid() != supervisor)
         _exit(STATUS_WRONG);
     int nothing = open("/dev/null", O_RDONLY);
@@ -83,7 +83,7 @@ static pid_t start(const struct job_command *command, const struct launch *launc
     _exit(STATUS_NO_EXEC);
 }
 
-/* This process's children: at most `most` of them, into `pids`. Returns how many. */
+/* Write at most `most` children of this process into `pids`. Return their number. */
 static int list_children(int *pids, int most)
 {
     char path[64];
@@ -99,27 +99,27 @@ static int list_children(int *pids, int most)
 
 enum { CHILDREN_MOST = 4096 };
 
-/* Children that were there before the job: whoever started this program by exec may have left some. */
-struct strangers {
+/* Children that existed before the job. A program that became this one by exec may have left some. */
+struct earlier_children {
     int count, pids[CHILDREN_MOST];
 };
 
-static bool is_stranger(const struct strangers *strangers, int pid)
+static bool is_earlier_child(const struct earlier_children *earlier_children, int pid)
 {
-    for (int i = 0; i < strangers->count; i++)
-        if (strangers->pids[i] == pid)
+    for (int i = 0; i < earlier_children->count; i++)
+        if (earlier_children->pids[i] == pid)
             return true;
     return false;
 }
 
-/* Ranks that outlived their launcher have become our children (we are their subreaper); none may stay. */
-static void end_orphans(const struct strangers *strangers)
+/* Kill ranks that outlived their launcher. This process is their subreaper and has become their parent. */
+static void end_orphans(const struct earlier_children *earlier_children)
 {
     int pids[CHILDREN_MOST];
     for (int tries = 0; tries < 100; tries++) {
         int orphans = 0;
         for (int i = list_children(pids, CHILDREN_MOST); i-- > 0;)
-            if (!is_stranger(strangers, pids[i])) {
+            if (!is_earlier_child(earlier_children, pids[i])) {
                 kill(pids[i], SIGKILL);
                 waitpid(pids[i], NULL, WNOHANG);
                 orphans++;
@@ -137,31 +137,30 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A job that runs, and how it came to an end. */
+/* A running job, and the cause of its end. */
 struct job {
     pid_t child;
-    double allowed; /* seconds from the last sign of life to the next */
-    int ranks;      /* that write on the board: simulated ones do not */
+    double timeout; /* timeout in seconds from the last heartbeat to the next */
+    int ranks;      /* that write to the flight recorder; 0 for simulated ranks */
     struct flight_recorder *recorder;
-    int ended_by; /* the signal that made us end it, SIGALRM for the deadline; 0 when it ended by itself */
-    char *told;   /* by the board: who was missing, and after the deadline the whole line */
-    struct launcher_output *output; /* of real ranks; NULL: simulated ones write by themselves */
+    int ended_by;    /* signal for which we ended the job, SIGALRM for the timeout; 0: ended without us */
+    char *diagnosis; /* missing ranks by the flight recorder; after a timeout the whole message */
+    struct launcher_output *output; /* of real ranks; NULL: simulated ranks write directly */
 };
 
 static void end_job(struct job *job, int signal)
 {
     job->ended_by = signal;
-    free(job->told);
-    job->told = signal == SIGALRM ? flight_recorder_timeout_text(job->recorder, job->allowed) : NULL;
+    free(job->diagnosis);
+    job->diagnosis = signal == SIGALRM ? flight_recorder_timeout_text(job->recorder, job->timeout) : NULL;
     kill(job->child, SIGTERM);
 }
 
-/* Waits for the child, for a signal to pass on, or for the deadline without a sign of life. Returns the child's wait
- * status. */
+/* Wait for the child's end. End the job on a signal, or on a timeout without a heartbeat. Return the child's wait status. */
 static int wait_for_end(struct job *job, const sigset_t *signals)
 {
-    double deadline = now() + job->allowed;
-    unsigned long felt = 0;
+    double deadline = now() + job->timeout;
+    unsigned long beats_seen = 0;
     int status = 0;
     struct rank_watch *watch = rank_exits_open(job->recorder, job->ranks, signals);
     for (;;) {
@@ -169,10 +168,10 @@ static int wait_for_end(struct job *job, const sigset_t *signals)
         if (ended == job->child || (ended < 0 && errno != EINTR))
             break;
         struct heartbeat heartbeat = flight_recorder_read(job->recorder);
-        if (!job->ended_by && heartbeat.beats != felt) {
-            felt = heartbeat.beats;
-            job->allowed = heartbeat.allowed;
-            deadline = now() + job->allowed;
+        if (!job->ended_by && heartbeat.heartbeats != beats_seen) {
+            beats_seen = heartbeat.heartbeats;
+            job->timeout = heartbeat.timeout;
+            deadline = now() + job->timeout;
         }
         if (deadline <= now()) {
             if (job->ended_by)
@@ -184,8 +183,8 @@ static int wait_for_end(struct job *job, const sigset_t *signals)
         }
         double since = now();
         int received = rank_exits_wait(watch);
-        if (!job->told && flight_recorder_has_lost(job->recorder, job->ranks))
-            job->told = flight_recorder_text(job->recorder); /* before others end because of it */
+        if (!job->diagnosis && flight_recorder_has_lost(job->recorder, job->ranks))
+            job->diagnosis = flight_recorder_text(job->recorder); /* before other ranks end as a consequence */
         if (now() - since > FLIGHT_RECORDER_PAUSE_S)
             deadline += now() - since;
         if (received > 0 && received != SIGCHLD && !job->ended_by) {
@@ -194,12 +193,12 @@ static int wait_for_end(struct job *job, const sigset_t *signals)
         }
     }
     rank_exits_close(watch);
-    if (!job->told)
-        job->told = flight_recorder_text(job->recorder);
+    if (!job->diagnosis)
+        job->diagnosis = flight_recorder_text(job->recorder);
     return status;
 }
 
-/* The signals that end a job, less those that whoever started us wants ignored (nohup), and SIGCHLD. */
+/* Collect the signals that end a job, except those that the parent process set to ignored (nohup), and SIGCHLD. */
 static void choose_signals(sigset_t *watched)
 {
     static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -212,21 +211,22 @@ static void choose_signals(sigset_t *watched)
     }
 }
 
-/* What the launcher of real ranks says of itself; blank for one of simulated ranks. */
-static const char *words_of(const struct job *job)
+/* Return the text that the launcher of real ranks printed; blank for simulated ranks. */
+static const char *launcher_text(const struct job *job)
 {
     return job->output ? mpirun_output_words(job->output) : "";
 }
 
-/* Some launchers refuse with a status that means something else among our ranks, which would have said so. */
+/* True if the launcher refused to start the ranks. Some launchers exit with a status that has another meaning among our ranks, so
+ * look for a heartbeat or output of a rank. */
 static bool has_refused(const struct job *job)
 {
-    bool is_heard =
-        flight_recorder_read(job->recorder).beats > 0 || (job->output && mpirun_output_has_ranks(job->output));
-    return !is_heard && *words_of(job);
+    bool have_started =
+        flight_recorder_read(job->recorder).heartbeats > 0 || (job->output && mpirun_output_has_ranks(job->output));
+    return !have_started && *launcher_text(job);
 }
 
-static void tell_refused(const struct job_command *command, int code, const struct job *job)
+static void print_refusal(const struct job_command *command, int code, const struct job *job)
 {
     char *tried = memory_text("%s", command->word[0]), *version = mpirun_version();
     for (int i = 1; i < command->words; i++) {
@@ -235,26 +235,26 @@ static void tell_refused(const struct job_command *command, int code, const stru
         tried = longer;
     }
     warn("%s could not start the ranks (status %d): '%s'; its version is '%s', and tried was: %s", command->word[0],
-         code, words_of(job), version, tried);
+         code, launcher_text(job), version, tried);
     free(version);
     free(tried);
 }
 
-/* Says what became of a job whose launcher ended with a status that no rank of ours has. */
-static void tell_end(const char *launcher, int code, const struct job *job)
+/* Print the end of a job that no rank explained. */
+static void print_end(const char *launcher, int code, const struct job *job)
 {
-    const char *words = words_of(job), *kept = flight_recorder_kept_text(job->recorder);
+    const char *words = launcher_text(job), *kept = flight_recorder_kept_text(job->recorder);
     const char *quoted[] = { *words ? ": '" : "", *words ? "'" : "" };
     if (code > 128 && code < 128 + NSIG)
-        warn("a rank was ended by signal %d (%s)%s%s; %s", code - 128, strsignal(code - 128), *job->told ? ": " : "",
-             job->told, kept);
-    else if (flight_recorder_read(job->recorder).beats == 0)
+        warn("a rank was ended by signal %d (%s)%s%s; %s", code - 128, strsignal(code - 128),
+             *job->diagnosis ? ": " : "", job->diagnosis, kept);
+    else if (flight_recorder_read(job->recorder).heartbeats == 0)
         warn("%s could not start the ranks (status %d)%s%s%s", launcher, code, quoted[0], words, quoted[1]);
     else
         warn("%s ended with status %d%s%s%s; %s", launcher, code, quoted[0], words, quoted[1], kept);
 }
 
-/* Turns an ending by itself into our exit status, and says what the ranks could not. */
+/* Return the exit status for a job that ended without us. Print the reason if no rank did. */
 static int judge_end(const struct job_command *command, int status, const struct job *job)
 {
     const char *launcher = command->word[0];
@@ -271,24 +271,25 @@ static int judge_end(const struct job_command *command, int status, const struct
         return STATUS_CANNOT;
     }
     if (code != STATUS_RIGHT && has_refused(job)) {
-        tell_refused(command, code, job);
+        print_refusal(command, code, job);
         return STATUS_WRONG;
     }
-    if (code == STATUS_RIGHT && !heartbeat.has_ended) { /* so smpirun ends when all ranks wait for each other */
+    /* smpirun exits with status 0 when all ranks wait for each other. */
+    if (code == STATUS_RIGHT && !heartbeat.has_ended) {
         warn("%s ended well, but the ranks did not come to their end: a deadlock, if they were simulated; %s", launcher,
              flight_recorder_kept_text(job->recorder));
         return STATUS_WRONG;
     }
     if (code == STATUS_RIGHT || code == STATUS_USAGE || code == STATUS_CANNOT)
         return code;
-    bool is_told = flight_recorder_has_spoken(job->recorder) || (code == STATUS_WRONG && heartbeat.has_ended);
-    if (!is_told) /* else a rank knew better */
-        tell_end(launcher, code, job);
+    bool is_explained = flight_recorder_has_spoken(job->recorder) || (code == STATUS_WRONG && heartbeat.has_ended);
+    if (!is_explained) /* otherwise a rank has printed the reason */
+        print_end(launcher, code, job);
     return STATUS_WRONG;
 }
 
-/* Tells the ranks where they find one of our files; returns the path, which the environment keeps. */
-static const char *tell_path(const char *variable, int file)
+/* Put the path of an open file into an environment variable for the ranks. Return the path, which the environment owns. */
+static const char *export_path(const char *variable, int file)
 {
     char *path = job_command_path_of(file);
     setenv(variable, path, 1);
@@ -298,17 +299,17 @@ static const char *tell_path(const char *variable, int file)
 
 int launch_ranks(const struct launch *launch)
 {
-    bool measures = !launch->platform || !launch->platform->is_modelled; /* the others disturb nobody's numbers */
+    bool measures = !launch->platform || !launch->platform->is_modelled; /* modelled runs disturb no measurement */
     int lock = measures ? take_machine_lock() : -1;
-    struct job job = { .allowed = launch->allowed, .ranks = launch->platform ? 0 : launch->ranks };
+    struct job job = { .timeout = launch->timeout, .ranks = launch->platform ? 0 : launch->ranks };
     int recorder = flight_recorder_create();
-    job.recorder = flight_recorder_open(tell_path(JOB_BOARD, recorder), -1);
+    job.recorder = flight_recorder_open(export_path(JOB_RECORDER, recorder), -1);
     if (!job.recorder)
         die(STATUS_WRONG, "no shared memory for the signs of life of the ranks: %s; is /proc mounted?",
             strerror(errno));
     struct job_command command = job_command_for(launch);
-    struct strangers strangers;
-    strangers.count = list_children(strangers.pids, CHILDREN_MOST);
+    struct earlier_children earlier_children;
+    earlier_children.count = list_children(earlier_children.pids, CHILDREN_MOST);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 
     sigset_t signals, before;
@@ -320,14 +321,14 @@ int launch_ranks(const struct launch *launch)
     if (job.output)
         mpirun_output_follow(job.output);
     int status = wait_for_end(&job, &signals);
-    end_orphans(&strangers);
+    end_orphans(&earlier_children);
     if (job.output)
         mpirun_output_finish(job.output);
     sigprocmask(SIG_SETMASK, &before, NULL);
 
     int verdict = STATUS_WRONG;
     if (job.ended_by == SIGALRM) {
-        warn("%s", job.told);
+        warn("%s", job.diagnosis);
     } else if (job.ended_by) {
         warn("stopped; all ranks ended, %s", flight_recorder_kept_text(job.recorder));
         verdict = 128 + job.ended_by;
@@ -338,7 +339,7 @@ int launch_ranks(const struct launch *launch)
     flight_recorder_close(job.recorder);
     if (job.output)
         mpirun_output_close(job.output);
-    free(job.told);
+    free(job.diagnosis);
     job_command_drop(&command);
     if (lock >= 0)
         close(lock);

@@ -1,14 +1,14 @@
-/* launch: from the program a person typed to the ranks of a job.
+/* launch: starts the ranks of a job and supervises them.
  *
- * Typed by hand, a lab starts mpirun or smpirun as its child and stays as supervisor: it holds the machine's lock, keeps
- * the deadline, passes Ctrl-C on, leaves no orphan behind and turns every ending into one exit status. The lock is
- * /tmp/lockstep.lock, or the file that LOCKSTEP_LOCK names: for runs that share no cores (taskset), or whose speed nobody asks. */
+ * A lab started by hand runs mpirun or smpirun as its child and stays as supervisor. The supervisor holds the machine's lock,
+ * enforces the timeout, passes Ctrl-C on, ends orphaned ranks and turns every ending into one exit status. The lock is
+ * /tmp/lockstep.lock. LOCKSTEP_LOCK names another file, for runs that share no cores (taskset) or whose speed does not matter. */
 #ifndef LOCKSTEP_LAUNCH_H
 #define LOCKSTEP_LAUNCH_H
 
 #include "launch/job_command.h"
 
-/* Starts the ranks and waits for their end. Returns the exit status to end with (enum status). */
+/* Start the ranks and wait for their end. Return the exit status for this program (enum status, or 128 + a signal's number). */
 int launch_ranks(const struct launch *launch);
 
 #endif

@@ -18,7 +18,7 @@ char *mpirun_version(void)
     FILE *answer = job_listen(launcher_program, "--version", "");
     if (!fgets(line, sizeof line, answer))
         line[0] = '\0';
-    while (fgetc(answer) != EOF) /* a launcher that cannot write complains */
+    while (fgetc(answer) != EOF) /* read all, because mpirun complains if it cannot write */
         ;
     int status = pclose(answer);
     bool is_there = !(WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND);
@@ -49,15 +49,14 @@ void mpirun_set_environment(void)
         { "OMPI_ALLOW_RUN_AS_ROOT", "1" },
         { "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1" },
         { "OMPI_MCA_btl_base_warn_component_unused", "0" },
-        { "RES_OPTIONS",
-          "timeout:1 attempts:1" }, /* one host needs no name server; an absent one is not waited for long */
+        { "RES_OPTIONS", "timeout:1 attempts:1" }, /* one host needs no name server, so do not wait for a missing one */
     };
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         setenv(variables[i][0], variables[i][1], 1);
 }
 
-/* Every version puts its session files below TMPDIR; shared memory has a variable of its own. The component that shares it is
- * called vader in Open MPI 4, sm since; the later ones know the old name too, but may not for ever. */
+/* All versions put session files below TMPDIR. The shared-memory component has a variable of its own. The component is named vader
+ * in Open MPI 4 and sm since. Later versions still accept the old name, but may drop that name. */
 void mpirun_share_in(const char *folder)
 {
     setenv("TMPDIR", folder, 1);

@@ -15,33 +15,33 @@
 #include <unistd.h>
 
 enum {
-    LINE = 2048,      /* bytes, at most, of one */
-    ROW = 40,         /* dashes, at least, of a row before or behind the launcher's words: it writes 74 */
-    WORDS_MOST = 600, /* bytes that are kept of them */
+    LINE = 2048,      /* most bytes of a line */
+    ROW = 40,         /* least dashes of a row around a launcher's message; Open MPI writes 74 */
+    WORDS_MOST = 600, /* most bytes kept of the launcher's messages */
     CHUNK = 1 << 14,  /* bytes read at a time */
-    ENDS = 2,         /* of a pipe: for reading, for writing */
+    ENDS = 2,         /* of a pipe: read, write */
 };
 
 struct launcher_output {
     int out[ENDS], error[ENDS];
-    int ending; /* an eventfd: the job has ended */
+    int ending; /* eventfd; set when the job has ended */
     pthread_t thread;
-    bool has_ranks; /* wrote to standard error */
+    bool has_ranks; /* ranks wrote to standard error */
     enum {
         RANKS,
         IN_BRACKETS,
         BETWEEN_ROWS
-    } whose;         /* what comes now: a line that begins with a bracket may be either's */
-    bool is_in_line; /* of ranks: something of it has been passed on */
-    size_t dashes;   /* seen in a row, and held back until it is clear what they are */
-    char line[LINE]; /* of the launcher's words: what stands in it so far */
+    } source;        /* of the next byte; a line in brackets may come from a rank or the launcher */
+    bool is_in_line; /* part of a rank's line has been passed on */
+    size_t dashes;   /* consecutive dashes, held back because they may be a row */
+    char line[LINE]; /* launcher's current line so far */
     size_t length;
-    char words[WORDS_MOST + 1]; /* of all complete lines */
+    char words[WORDS_MOST + 1]; /* launcher's complete lines */
 };
 
-/* --- to the person ---------------------------------------------------------------------------------------------- */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
-/* The reader of our output may have closed it; the job goes on all the same. */
+/* Write all bytes. If the reader has closed our output, drop the bytes and let the job continue. */
 static void pass_on(int to, const char *bytes, size_t count)
 {
     while (count > 0) {
@@ -57,9 +57,9 @@ static void pass_on(int to, const char *bytes, size_t count)
     }
 }
 
-/* --- the launcher's words --------------------------------------------------------------------------------------- */
+/* --- launcher messages -------------------------------------------------------------------------------------------- */
 
-/* Appends without a break, and with one blank for many. */
+/* Append the line to `words`, with blanks for line breaks and runs of blanks collapsed. */
 static void keep_line(struct launcher_output *o)
 {
     size_t kept = strlen(o->words);
@@ -74,7 +74,7 @@ static void keep_line(struct launcher_output *o)
     o->words[kept] = '\0';
 }
 
-/* A line of our programs among the launcher's words: the row behind those got lost. */
+/* True for a line of our own program inside a launcher's message; the row of dashes after that message was lost. */
 static bool is_ours(const struct launcher_output *o)
 {
     size_t name = strlen(program_invocation_short_name);
@@ -82,7 +82,8 @@ static bool is_ours(const struct launcher_output *o)
            strncmp(o->line + name, ": ", 2) == 0;
 }
 
-/* "[host:4242] ..." and "[host][[62360,1],0] ..." are of Open MPI, in mpirun or in a rank; "[warn] ..." of libevent, below it. */
+/* True for "[host:4242] ..." and "[host][[62360,1],0] ...", which Open MPI prints in mpirun or in a rank, and for "[warn] ..." of
+ * libevent, which Open MPI uses. */
 static bool is_of_library(const char *line, size_t length)
 {
     char text[LINE + 1], end = 0;
@@ -92,20 +93,20 @@ static bool is_of_library(const char *line, size_t length)
            (sscanf(text, "[%*[^]]][[%d%c", &process, &end) == 2 && end == ',') || strncmp(text, "[warn] ", 7) == 0;
 }
 
-/* What goes on to the person, of one read. */
+/* Bytes of one read that are passed on. */
 struct passed {
     size_t count;
     char bytes[CHUNK + LINE + ROW];
 };
 
-static void quote(struct launcher_output *o, char c, struct passed *passed)
+static void collect(struct launcher_output *o, char c, struct passed *passed)
 {
     if (c != '\n') {
         if (o->length < LINE - 1)
             o->line[o->length++] = c;
         return;
     }
-    bool is_of_rank = o->whose == IN_BRACKETS ? !is_of_library(o->line, o->length) : is_ours(o);
+    bool is_of_rank = o->source == IN_BRACKETS ? !is_of_library(o->line, o->length) : is_ours(o);
     if (is_of_rank) {
         o->line[o->length++] = '\n';
         memcpy(passed->bytes + passed->count, o->line, o->length);
@@ -113,56 +114,56 @@ static void quote(struct launcher_output *o, char c, struct passed *passed)
     } else {
         keep_line(o);
     }
-    if (is_of_rank || o->whose == IN_BRACKETS)
-        o->whose = RANKS;
+    if (is_of_rank || o->source == IN_BRACKETS)
+        o->source = RANKS;
     o->length = 0;
 }
 
-static void sort(struct launcher_output *o, char c, struct passed *passed)
+static void route(struct launcher_output *o, char c, struct passed *passed)
 {
-    if (o->whose == RANKS && !o->is_in_line && c == '[')
-        o->whose = IN_BRACKETS;
-    if (o->whose == RANKS) {
+    if (o->source == RANKS && !o->is_in_line && c == '[')
+        o->source = IN_BRACKETS;
+    if (o->source == RANKS) {
         passed->bytes[passed->count++] = c;
         o->is_in_line = c != '\n';
     } else {
-        quote(o, c, passed);
+        collect(o, c, passed);
     }
 }
 
-/* What was held back is no row. */
-static void let_go(struct launcher_output *o, struct passed *passed)
+/* Release the held-back dashes, which turned out to be no row. */
+static void release_dashes(struct launcher_output *o, struct passed *passed)
 {
     for (; o->dashes > 0; o->dashes--)
-        sort(o, '-', passed);
+        route(o, '-', passed);
 }
 
-static void sieve(struct launcher_output *o, const char *bytes, size_t count)
+static void filter(struct launcher_output *o, const char *bytes, size_t count)
 {
     struct passed passed = { 0 };
     for (size_t i = 0; i < count; i++) {
         char c = bytes[i];
-        if (c == '\0' || (c == '-' && o->dashes == ROW)) /* Open MPI 5 ends its words with a zero */
+        if (c == '\0' || (c == '-' && o->dashes == ROW)) /* Open MPI 5 ends its messages with a zero byte */
             continue;
         if (c == '-') {
             o->dashes++;
         } else if (o->dashes == ROW) {
             o->dashes = 0;
-            o->whose = o->whose == BETWEEN_ROWS ? RANKS : BETWEEN_ROWS;
-            if (c != '\n') /* which belongs to the row */
-                sort(o, c, &passed);
+            o->source = o->source == BETWEEN_ROWS ? RANKS : BETWEEN_ROWS;
+            if (c != '\n') /* the line break belongs to the row */
+                route(o, c, &passed);
         } else {
-            let_go(o, &passed);
-            sort(o, c, &passed);
+            release_dashes(o, &passed);
+            route(o, c, &passed);
         }
     }
     o->has_ranks |= passed.count > 0;
     pass_on(STDERR_FILENO, passed.bytes, passed.count);
 }
 
-/* --- the thread ------------------------------------------------------------------------------------------------- */
+/* --- reader thread ------------------------------------------------------------------------------------------------ */
 
-/* Reads once. False at the end, or when there is nothing now. */
+/* Read once. Return false at the end of the pipe, or if nothing is available now. */
 static bool read_some(struct launcher_output *o, int *from)
 {
     char bytes[CHUNK];
@@ -173,17 +174,17 @@ static bool read_some(struct launcher_output *o, int *from)
         return errno == EINTR;
     if (count == 0) {
         close(*from);
-        *from = -1; /* poll() passes over it */
+        *from = -1; /* poll() ignores negative descriptors */
         return false;
     }
     if (from == &o->error[0])
-        sieve(o, bytes, (size_t)count);
+        filter(o, bytes, (size_t)count);
     else
         pass_on(STDOUT_FILENO, bytes, (size_t)count);
     return true;
 }
 
-/* Standard error first: what a rank wrote there to clear its line of progress came before its table. */
+/* Read standard error first: a rank clears its progress line there before it prints its table. */
 static void *follow(void *argument)
 {
     struct launcher_output *o = argument;
@@ -203,7 +204,7 @@ static void *follow(void *argument)
     return NULL;
 }
 
-/* --- the life of it --------------------------------------------------------------------------------------------- */
+/* --- open to close ------------------------------------------------------------------------------------------------ */
 
 struct launcher_output *mpirun_output_open(void)
 {
@@ -227,7 +228,7 @@ void mpirun_output_follow(struct launcher_output *o)
     fcntl(o->out[0], F_SETFL, O_NONBLOCK);
     fcntl(o->error[0], F_SETFL, O_NONBLOCK);
     sigset_t all, before;
-    sigfillset(&all); /* signals are the supervisor's; a write into a closed pipe fails, and raises nothing here */
+    sigfillset(&all); /* the supervisor handles signals; a write into a closed pipe only fails here */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&o->thread, NULL, follow, o);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -240,9 +241,9 @@ void mpirun_output_finish(struct launcher_output *o)
     eventfd_write(o->ending, 1);
     pthread_join(o->thread, NULL);
     struct passed left = { 0 };
-    let_go(o, &left);
-    if (o->whose == IN_BRACKETS && o->length > 0)
-        quote(o, '\n', &left);
+    release_dashes(o, &left);
+    if (o->source == IN_BRACKETS && o->length > 0)
+        collect(o, '\n', &left);
     pass_on(STDERR_FILENO, left.bytes, left.count);
     keep_line(o);
     size_t kept = strlen(o->words);

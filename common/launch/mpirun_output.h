@@ -1,29 +1,30 @@
-/* launcher_output: passes what the ranks write on to the terminal. Ranks write through their launcher, and the launcher writes
- * too: when a rank fails, it explains at length what the supervisor says in one line.
+/* mpirun_output: passes the ranks' output on to the terminal and holds the launcher's own messages back. Both outputs arrive
+ * through the same pipes. If a rank fails, the launcher prints many lines where the supervisor prints one.
  *
- * Open MPI writes between two rows of dashes, or on lines that begin with "[host:process]". These are kept back here, and quoted
- * when a job ends and no rank has said why. All else is passed on as it comes. (Options that silence the launcher differ from
- * version to version.) To see everything: mpirun -np 4 build/bin/01_straggler. */
-#ifndef LOCKSTEP_LAUNCHER_OUTPUT_H
-#define LOCKSTEP_LAUNCHER_OUTPUT_H
+ * Open MPI writes its messages between two rows of dashes, or on lines that begin with "[host:process]". The supervisor quotes
+ * these messages if a job fails and no rank printed the reason. All other output is passed on at once. (Options that silence the
+ * launcher differ between versions.) To see everything: mpirun -np 4 build/bin/01_straggler. */
+#ifndef LOCKSTEP_MPIRUN_OUTPUT_H
+#define LOCKSTEP_MPIRUN_OUTPUT_H
 
 #include <stdbool.h>
 
 struct launcher_output;
 
-/* Makes pipes for a job's standard output and error, or ends the program. */
+/* Create pipes for a job's standard output and error, or end the program. */
 struct launcher_output *mpirun_output_open(void);
 
-/* In the child, before it becomes the launcher: its standard output and error are these. */
+/* Redirect standard output and error into the pipes. Call this in the child, before the exec of the launcher. */
 void mpirun_output_enter(struct launcher_output *output);
 
-/* In the supervisor, once the child was made: passes on what comes, in a thread of its own. */
+/* Start a thread that passes output on. Call this in the supervisor, after the fork. */
 void mpirun_output_follow(struct launcher_output *output);
 
-/* When all processes of the job have ended: passes on what is left, and ends the thread. */
+/* Pass on the remaining output and end the thread. Call this after all processes of the job have ended. */
 void mpirun_output_finish(struct launcher_output *output);
 
-/* After that: the launcher's own words as one line, blank for none; and whether ranks wrote to standard error. */
+/* Return the launcher's messages as one line, blank for none, and true if ranks wrote to standard error. Call these after
+ * mpirun_output_finish(). */
 const char *mpirun_output_words(const struct launcher_output *output);
 bool mpirun_output_has_ranks(const struct launcher_output *output);
 

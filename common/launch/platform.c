@@ -49,7 +49,7 @@ const char *platform_lacks(const char *lab)
     return is_built ? NULL : "this build was made without SimGrid (run cmake and build again)";
 }
 
-/* Opens the description of `file`; SimGrid's own complaints come along. */
+/* Start describe_platform on `file`. Return its output, which includes SimGrid's error messages. */
 static FILE *describe(const char *file)
 {
     char *program = job_library("sim", "describe_platform");
@@ -87,13 +87,13 @@ static char *name_of(const char *file)
     char *dot = strrchr(name, '.');
     if (dot && dot > name)
         *dot = '\0';
-    for (char *c = name; *c; c++) /* it becomes a folder's name and a cell of a CSV */
+    for (char *c = name; *c; c++) /* the name becomes a folder's name and a CSV cell */
         if (strchr(",\"\n\r#", *c))
             *c = '_';
     return name;
 }
 
-/* Over the file's bytes. */
+/* Return the hash of the file's bytes. */
 static uint64_t hash_of(const char *file)
 {
     FILE *in = fopen(file, "r");
@@ -107,7 +107,7 @@ static uint64_t hash_of(const char *file)
 
 static const char ending[] = ".xml";
 
-static bool ends_so(const char *name)
+static bool has_ending(const char *name)
 {
     size_t length = strlen(name), tail = strlen(ending);
     return length > tail && strcmp(name + length - tail, ending) == 0;
@@ -115,10 +115,10 @@ static bool ends_so(const char *name)
 
 static int is_platform(const struct dirent *entry)
 {
-    return entry->d_name[0] != '.' && ends_so(entry->d_name);
+    return entry->d_name[0] != '.' && has_ending(entry->d_name);
 }
 
-/* "a, b, c": the machines of this project. */
+/* List the machines of this project: "a, b, c". */
 static char *list_names(void)
 {
     struct dirent **entries = NULL;
@@ -135,11 +135,12 @@ static char *list_names(void)
     return list;
 }
 
-/* A word that looks like a file or is one is a file; any other names a machine of this project. */
+/* Return the path of a platform file. A word that looks like a file or is one is a path. Other words name a machine of this
+ * project. */
 static char *file_of(const char *word)
 {
     struct stat status;
-    if (strchr(word, '/') || ends_so(word) || (stat(word, &status) == 0 && !S_ISDIR(status.st_mode)))
+    if (strchr(word, '/') || has_ending(word) || (stat(word, &status) == 0 && !S_ISDIR(status.st_mode)))
         return memory_text("%s", word);
     char *file = memory_text("%s/%s%s", LOCKSTEP_PLATFORMS, word, ending);
     if (access(file, F_OK) == 0)

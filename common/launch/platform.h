@@ -1,4 +1,4 @@
-/* platform: a machine that is simulated. A SimGrid file holds its hosts and links; this reads what the file says. */
+/* platform: reads the SimGrid file of a simulated machine, with its hosts and links. */
 #ifndef LOCKSTEP_PLATFORM_H
 #define LOCKSTEP_PLATFORM_H
 
@@ -6,31 +6,31 @@
 
 #include <stdbool.h>
 
-/* Simulated processes that stand beside each rank on its host: its communication engine and its helpers. */
+/* Side processes of each simulated rank, on its host: a communication engine and async helpers. */
 enum { PLATFORM_ENGINES = 1, PLATFORM_HELPERS = 2, PLATFORM_SIDE_PROCESSES = PLATFORM_ENGINES + PLATFORM_HELPERS };
 
 struct platform {
-    char *name;                /* the file's, without folder and ending */
+    char *name;                /* file name without folder and extension */
     char *file;                /* path */
-    char *key;                 /* name and a hash of what the file says: two machines of one name differ in it */
-    int ranks, slots;          /* ranks that are simulated, ranks that the machine takes */
-    char **host;               /* (slots) where each rank sits */
+    char *key;                 /* name and hash of the file; differs for two machines with the same name */
+    int ranks, slots;          /* simulated ranks; ranks that the machine takes */
+    char **host;               /* (slots) host of each rank */
     int cores;                 /* of the hosts in use */
-    double speed;              /* flop/s of the fastest host: what a second of this machine's work is charged as */
-    bool is_modelled;          /* the file says what the work costs; nothing is computed */
-    bool is_free[WORK_MODELS]; /* … but a host says of no pass of this model what it costs */
+    double speed;              /* flop/s of the fastest host; a second of real work counts as so many flops */
+    bool is_modelled;          /* the file gives the costs of work; nothing is computed */
+    bool is_free[WORK_MODELS]; /* modelled, but some host gives no costs for this model */
 };
 
-/* What is missing for simulating `lab` ("01_straggler") here, with its cure; NULL when all is there. */
+/* Return what is missing to simulate `lab` ("01_straggler") here, and how to fix that; NULL if nothing is missing. */
 const char *platform_lacks(const char *lab);
 
-/* Reads through SimGrid itself a file, or platforms/WORD.xml of this project where `word` neither looks like a file nor is
- * one. Ends the program with STATUS_USAGE when there is none, when SimGrid cannot read it, or when it takes fewer than
- * `ranks` ranks. */
+/* Read the platform file `word` through SimGrid. If `word` neither looks like a file nor is one, read this project's
+ * platforms/WORD.xml. End the program with STATUS_USAGE if the file is missing, if SimGrid cannot read the file, or if the machine
+ * takes fewer than `ranks` ranks. */
 void platform_open(struct platform *platform, const char *word, int ranks);
 void platform_close(struct platform *platform);
 
-/* What the supervisor hands to smpirun: the lab's program for this platform. Free it. */
+/* Return the path of the lab's program for this platform, for smpirun. Free the path. */
 char *platform_program(const struct platform *platform, const char *lab);
 
 #endif

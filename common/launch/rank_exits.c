@@ -8,14 +8,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PAUSE_MS = 1000, JOINING_MS = 50 }; /* between two looks; and while some ranks have not come yet */
+enum { PAUSE_MS = 1000, JOINING_MS = 50 }; /* longest waits; JOINING_MS while ranks are still missing */
 
-enum { UNKNOWN = -1, ENDED = -2 }; /* poll() passes over negative descriptors */
+enum { UNKNOWN = -1, ENDED = -2 }; /* poll() ignores negative descriptors */
 
 struct rank_watch {
     struct flight_recorder *recorder;
     int ranks, known;
-    struct pollfd *all; /* a process each, then the signals */
+    struct pollfd *all; /* one per process, then the signals */
 };
 
 struct rank_watch *rank_exits_open(struct flight_recorder *recorder, int ranks, const sigset_t *signals)
@@ -39,7 +39,8 @@ void rank_exits_close(struct rank_watch *watch)
     free(watch);
 }
 
-/* A kernel older than 5.3 has no descriptors of processes; then the launcher's end is what wakes the supervisor. */
+/* Open a descriptor for each rank's process that has joined. Kernels before 5.3 have none; the launcher's end then wakes the
+ * supervisor. */
 static void find_new(struct rank_watch *watch)
 {
     for (int rank = 0; rank < watch->ranks && watch->known < watch->ranks; rank++) {

@@ -1,7 +1,7 @@
-/* rank_watch: wakes the supervisor as soon as a rank's process ends. After one rank died mpirun kills the others, and the
- * supervisor has to name the first. */
-#ifndef LOCKSTEP_RANK_WATCH_H
-#define LOCKSTEP_RANK_WATCH_H
+/* rank_exits: wakes the supervisor as soon as a rank's process ends. After one rank has died mpirun kills the others, and the
+ * supervisor has to report the first. */
+#ifndef LOCKSTEP_RANK_EXITS_H
+#define LOCKSTEP_RANK_EXITS_H
 
 #include "launch/flight_recorder.h"
 
@@ -9,12 +9,12 @@
 
 struct rank_watch;
 
-/* Watches the processes of `ranks` ranks, as each one writes itself on the board (flight_recorder.h), and for these signals, which must be
- * blocked. */
+/* Watch the processes of `ranks` ranks, each as soon as its rank is in the flight recorder (flight_recorder.h). Watch for these
+ * signals too, which must be blocked. */
 struct rank_watch *rank_exits_open(struct flight_recorder *recorder, int ranks, const sigset_t *signals);
 void rank_exits_close(struct rank_watch *watch);
 
-/* Waits until a signal comes, a rank ends, or a second has passed. Tells the board of each rank that ended. Returns the signal,
+/* Wait for a signal, the end of a rank, or one second. Record each rank that ended in the flight recorder. Return the signal,
  * 0 for none. */
 int rank_exits_wait(struct rank_watch *watch);
 

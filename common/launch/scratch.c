@@ -4,9 +4,9 @@
 #include "base/files.h"
 #include "base/memory.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <glob.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,10 +16,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { OPEN_MOST = 16 }; /* descriptors of a walk */
-
-static const char prefix[] =
-    "lockstep-"; /* then the supervisor's process id, for people, and letters that nobody has */
+/* Start of a folder's name. The supervisor's process id, for the user's information, and unique letters follow. */
+static const char prefix[] = "lockstep-";
 
 static const char *temporary_root(void)
 {
@@ -27,7 +25,7 @@ static const char *temporary_root(void)
     return given && *given ? given : "/tmp";
 }
 
-/* Why there is no such room in `root`; NULL when there is. Free it. */
+/* Return why `root` cannot hold `needed` bytes; NULL if it can. Free the text. */
 static char *lacks_room(const char *root, double needed)
 {
     struct statvfs disk;
@@ -47,34 +45,64 @@ void scratch_refuse_full(double needed)
 
 /* --- folders ---------------------------------------------------------------------------------------------------- */
 
-static int drop(const char *path, const struct stat *status, int kind, struct FTW *where)
+static int open_below(int folder, const char *name)
 {
-    (void)status, (void)kind, (void)where;
-    remove(path);
-    return 0;
+    return openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static void drop_all(const char *folder)
+/* Remove all that is in an open folder. Work by descriptors, never by paths, in which another process could put a link. */
+static void empty_folder(int folder)
 {
-    nftw(folder, drop, OPEN_MOST, FTW_DEPTH | FTW_PHYS);
+    int own = dup(folder);
+    DIR *entries = own >= 0 ? fdopendir(own) : NULL;
+    if (!entries) {
+        if (own >= 0)
+            close(own);
+        return;
+    }
+    for (const struct dirent *entry; (entry = readdir(entries));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        int below = open_below(folder, entry->d_name);
+        if (below >= 0) {
+            empty_folder(below);
+            close(below);
+        }
+        unlinkat(folder, entry->d_name, below >= 0 ? AT_REMOVEDIR : 0);
+    }
+    closedir(entries);
+}
+
+static void remove_folder(int folder, const char *path)
+{
+    if (folder >= 0)
+        empty_folder(folder);
+    rmdir(path);
 }
 
 static int open_folder(const char *folder)
 {
-    return open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return open_below(AT_FDCWD, folder);
 }
 
-/* Of supervisors that ended without a chance to tidy up; those of other people do not let themselves be opened. A process
- * id would not tell: it may be one of another container's, which shares this memory. */
-static void drop_stale(const char *root)
+/* True for a folder of this user. Root could open folders that other users planted. */
+static bool is_own(int folder)
+{
+    struct stat status;
+    return fstat(folder, &status) == 0 && status.st_uid == geteuid();
+}
+
+/* Remove folders of supervisors that ended without cleaning up. Folders of other users cannot be opened. A process id would not
+ * show that a folder is stale, because another container may share this memory. */
+static void remove_stale(const char *root)
 {
     char *pattern = memory_text("%s/%s[0-9]*", root, prefix);
     glob_t found;
     if (glob(pattern, 0, NULL, &found) == 0) {
         for (size_t i = 0; i < found.gl_pathc; i++) {
             int folder = open_folder(found.gl_pathv[i]);
-            if (folder >= 0 && file_lock(folder))
-                drop_all(found.gl_pathv[i]);
+            if (folder >= 0 && is_own(folder) && file_lock(folder))
+                remove_folder(folder, found.gl_pathv[i]);
             if (folder >= 0)
                 close(folder);
         }
@@ -83,7 +111,7 @@ static void drop_stale(const char *root)
     free(pattern);
 }
 
-/* Between the making of a folder and its lock somebody may take it for a stale one: then it is made again. */
+/* Create and lock a folder. Before the lock, another process may remove the folder as stale; in that case create a new one. */
 static struct scratch make_folder(const char *root)
 {
     struct stat status;
@@ -106,7 +134,7 @@ struct scratch scratch_open(double needed)
     const char *const roots[] = { "/dev/shm", temporary_root() };
     char *lacks[] = { NULL, NULL };
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
-        drop_stale(roots[i]);
+        remove_stale(roots[i]);
         lacks[i] = lacks_room(roots[i], needed);
         struct scratch made = { .lock = -1 };
         if (!lacks[i])
@@ -125,7 +153,7 @@ struct scratch scratch_open(double needed)
 void scratch_close(struct scratch *scratch)
 {
     if (scratch->folder)
-        drop_all(scratch->folder);
+        remove_folder(scratch->lock, scratch->folder);
     if (scratch->lock >= 0)
         close(scratch->lock);
     free(scratch->folder);

@@ -1,22 +1,22 @@
-/* scratch: room for what a job shares while it runs, and whether there is enough. Open MPI's session and the files behind its
- * shared memory get a folder here; ranks that are killed leave them behind, and they go with the folder. Launchers tell of a
- * full disk by an abort, so it is looked at before. */
+/* scratch: a temporary folder for a job, and a check for free space. The folder holds Open MPI's session and the files behind its
+ * shared memory. Killed ranks leave such files behind, and removing the folder removes them. Launchers abort on a full disk, so the
+ * supervisor checks the free space before a start. */
 #ifndef LOCKSTEP_SCRATCH_H
 #define LOCKSTEP_SCRATCH_H
 
 struct scratch {
     char *folder; /* NULL: none */
-    int lock;     /* on the folder, as long as it is ours: a folder without one was left by somebody who is gone */
+    int lock;     /* held on the folder while in use; a folder without a lock is stale */
 };
 
-/* Makes a folder where `needed` bytes are free: in shared memory, else in $TMPDIR, or /tmp. Removes those of supervisors that
- * are gone. Ends the program when there is room in none of them. */
+/* Create a folder where `needed` bytes are free: in /dev/shm, else in $TMPDIR or /tmp. Remove folders of supervisors that have
+ * ended. End the program if no place has enough space. */
 struct scratch scratch_open(double needed);
 
-/* Removes it with all that is in it. */
+/* Remove the folder with its content. */
 void scratch_close(struct scratch *scratch);
 
-/* For a launcher that takes $TMPDIR, or /tmp, by itself: ends the program when less than `needed` bytes are free there. */
+/* End the program if less than `needed` bytes are free in $TMPDIR, or /tmp. For a launcher that uses this place by itself. */
 void scratch_refuse_full(double needed);
 
 #endif

@@ -1,4 +1,4 @@
-/* adamw: AdamW's two moments and its count of steps. */
+/* adamw: the AdamW optimizer, with its two moments and its step count. */
 #ifndef LOCKSTEP_ADAMW_H
 #define LOCKSTEP_ADAMW_H
 
@@ -8,23 +8,24 @@
 
 struct adamw;
 
-/* For `count` parameters of a model; betas 0.9 and 0.999, epsilon 1e-8, weight decay 0.01: torch.optim.AdamW's defaults. */
+/* Open an optimizer for `count` parameters. Betas 0.9 and 0.999, epsilon 1e-8, weight decay 0.01: torch.optim.AdamW's
+ * defaults. */
 struct adamw *adamw_open(enum work_model model, size_t count, double learning_rate);
 void adamw_close(struct adamw *optimizer);
 
-/* Back to step 0. */
+/* Return to step 0. */
 void adamw_restart(struct adamw *optimizer);
 
 double adamw_rate(const struct adamw *optimizer);
 
-/* Where the first step takes a parameter, in closed form and double precision: to p - rate (g / (|g| + epsilon) + decay p), for
- * then the moments' corrections cancel their decay. */
+/* Return a parameter after the first step, in closed form and double precision: p - rate (g / (|g| + epsilon) + decay p).
+ * In the first step the corrections of the moments cancel their decay. */
 double adamw_first_step(const struct adamw *optimizer, double p, double g);
 
-/* One step: parameters (count) move against gradients (count). */
+/* Apply one step to parameters (count), with gradients (count). */
 void adamw_update(struct adamw *optimizer, float *parameters, const float *gradients);
 
-/* There will be no other step: the moments are let go. */
+/* Free the moments. No other step may follow. */
 void adamw_end(struct adamw *optimizer);
 
 #endif

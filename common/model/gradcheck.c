@@ -12,21 +12,24 @@
 
 enum {
     SAMPLES_MOST = 16,
-    PIECE = 8191,   /* parameters that the host takes at a time: a prime, see draw() */
-    NEARER_MOST = 8 /* times that the way is halved */
+    PIECE = 8191,     /* parameters that the host processes at a time: a prime, see draw() */
+    HALVINGS_MOST = 8 /* how often the distance is halved */
 };
 
-/* How far the loss is followed, and how far it may be off: so far that the rounding of two losses drowns, some 1e-6 where 1e-3
- * is to be seen, so near that the loss is straight. How near that is nobody knows beforehand: layers of width 1 to 8 may bend
- * the loss within a small part of a step. So where it disagrees it is followed half as far, again and again: what was bent is
- * straight there, and a gradient that is wrong stays wrong. In fp32, of 200000 models drawn as test_trial.c draws them
- * (2026-11-21), 1.1 % disagreed along the whole step, the last agreed along 1/32 of it, and none failed; with gradients made
- * 5 % too large, 4 of 2000 passed. Products in tf32 and bf16 round factors by 2^-11 and 2^-8 of them, and a loss, a mean over
- * many, by far less: seen were 2 % and 4 %, over steps that are longer for it. */
+/* Distances over which loss and gradients are compared, and the tolerance. The distance must be large enough that the
+ * rounding of two losses is negligible, some 1e-6 against 1e-3. It must be small enough that the loss is straight. How
+ * small that is cannot be known beforehand: layers of width 1 to 8 may bend the loss within a small part of a step. On
+ * disagreement the distance is therefore halved, repeatedly. A bent loss becomes straight; a wrong gradient stays
+ * wrong.
+ *
+ * In fp32, of 200000 models drawn as test_gradcheck.c draws them (2026-11-21), 1.1 % disagreed along the whole step.
+ * The last agreed along 1/32 of it, and none failed. With gradients made 5 % too large, 4 of 2000 passed. Products in
+ * tf32 and bf16 round factors by 2^-11 and 2^-8 of their value. The loss is a mean over many and is rounded by far
+ * less. Errors of 2 % and 4 % were seen, over distances made longer for this reason. */
 struct reach {
-    double random; /* each parameter by at most so much, to and fro */
-    double step;   /* so much of the loss, along AdamW's step */
-    double off;    /* of what the gradients say */
+    double random;    /* largest change of a parameter in the random direction, to and fro */
+    double step;      /* predicted change of the loss along AdamW's step */
+    double tolerance; /* allowed error, as a share of the predicted change */
 };
 
 static struct reach reach_of(enum precision precision)
@@ -39,26 +42,27 @@ static struct reach reach_of(enum precision precision)
     return reaches[precision];
 }
 
-/* Where the parameters go from `before`. */
-enum way { WAY_RANDOM, WAY_STEP };
+/* Direction in which the parameters move from `before`. */
+enum direction { DIRECTION_RANDOM, DIRECTION_STEP };
 
-struct trial {
+struct gradcheck {
     const struct workload *workload;
     void *bench;
     struct workload_parts parts;
-    float *before, *gradients; /* (count) the parameters before the step, and what it went by; of the host */
+    float *before, *gradients; /* (count), on the host: the parameters before the step, and its gradients */
     float draws[PIECE];
-    double falls;  /* by how much the loss is to fall in the step */
-    double length; /* of the gradients: the root of the sum of their squares */
+    double expected_fall; /* predicted fall of the loss in the step */
+    double norm;          /* norm of the gradients: root of the sum of squares */
     struct check_failures failures;
 };
 
-/* The random direction, each in -1 to 1, over and over: a prime, so that no two rows of a matrix get the same. */
-static void draw(struct trial *t, int seed)
+/* Draw the random direction, each number in -1 to 1, repeated every PIECE parameters. PIECE is a prime, so that no two
+ * rows of a matrix get the same numbers. */
+static void draw(struct gradcheck *c, uint64_t seed)
 {
     struct random random;
-    random_seed(&random, (uint64_t)seed);
-    random_fill(&random, t->draws, PIECE, 1);
+    random_seed(&random, seed);
+    random_fill(&random, c->draws, PIECE, 1);
 }
 
 static struct run small_run(const struct run *run)
@@ -68,180 +72,184 @@ static struct run small_run(const struct run *run)
     return small;
 }
 
-static void open_trial(struct trial *t, const struct workload *workload, const struct run *run)
+static void open_check(struct gradcheck *c, const struct workload *workload, const struct run *run)
 {
     struct run small = small_run(run);
-    *t = (struct trial){ .workload = workload, .bench = workload->open(&small) };
-    workload->shape(t->bench, 0);
-    workload->fetch(t->bench);
-    t->parts = workload->parts(t->bench);
-    draw(t, run->seed);
+    *c = (struct gradcheck){ .workload = workload, .bench = workload->open(&small) };
+    workload->shape(c->bench, 0);
+    workload->fetch(c->bench);
+    c->parts = workload->parts(c->bench);
+    draw(c, run->seed);
 }
 
 struct memory_estimate gradcheck_memory(const struct workload *workload, const struct run *run)
 {
     struct run small = small_run(run);
-    return workload->need(&small, 1); /* the moments are gone before what is kept beside the model is there */
+    return workload->need(&small, 1); /* the moments are freed before keep_step() allocates */
 }
 
-static void close_trial(struct trial *t)
+static void close_check(struct gradcheck *c)
 {
-    free(t->before);
-    free(t->gradients);
-    t->workload->close(t->bench);
+    free(c->before);
+    free(c->gradients);
+    c->workload->close(c->bench);
 }
 
-static size_t piece_from(const struct trial *t, size_t from)
+static size_t piece_from(const struct gradcheck *c, size_t from)
 {
-    return t->parts.count - from < PIECE ? t->parts.count - from : PIECE;
+    return c->parts.count - from < PIECE ? c->parts.count - from : PIECE;
 }
 
-static void take_step(struct trial *t)
+static void take_step(struct gradcheck *c)
 {
-    device_fill(t->parts.gradients, NAN, t->parts.count);
-    t->workload->pass(t->bench);
-    t->workload->update(t->bench);
+    device_fill(c->parts.gradients, NAN, c->parts.count);
+    c->workload->pass(c->bench);
+    c->workload->update(c->bench);
 }
 
-/* A piece of the step, as it lies there when it is done: the parameters before are drawn once more. */
+/* Piece of the parameters, before and after the step, and of its gradients. Those before the step are drawn again. */
 struct piece {
     float before[PIECE], after[PIECE], gradients[PIECE];
 };
 
-static void fetch_piece(const struct trial *t, struct weights *weights, struct piece *piece, size_t from, size_t count)
+static void fetch_piece(const struct gradcheck *c, struct weights *weights, struct piece *piece, size_t from,
+                        size_t count)
 {
     size_t bytes = count * sizeof(float);
     weights_next(weights, piece->before, count);
-    device_fetch(piece->after, t->parts.parameters + from, bytes);
-    device_fetch(piece->gradients, t->parts.gradients + from, bytes);
+    device_fetch(piece->after, c->parts.parameters + from, bytes);
+    device_fetch(piece->gradients, c->parts.gradients + from, bytes);
 }
 
-/* False when there are no gradients to go on with. */
-static bool look_at_gradients(struct trial *t)
+/* Read the gradients: their norm and the predicted fall of the loss. Return false if any is not a number. */
+static bool read_gradients(struct gradcheck *c)
 {
-    struct weights weights = t->parts.weights;
+    struct weights weights = c->parts.weights;
     struct piece piece;
     size_t missing = 0;
-    for (size_t from = 0; from < t->parts.count; from += PIECE) {
-        size_t count = piece_from(t, from);
-        fetch_piece(t, &weights, &piece, from, count);
+    for (size_t from = 0; from < c->parts.count; from += PIECE) {
+        size_t count = piece_from(c, from);
+        fetch_piece(c, &weights, &piece, from, count);
         for (size_t i = 0; i < count; i++) {
             double g = (double)piece.gradients[i];
             missing += isfinite(g) ? 0 : 1;
-            t->length += g * g;
-            t->falls -= g * (double)(piece.after[i] - piece.before[i]);
+            c->norm += g * g;
+            c->expected_fall -= g * (double)(piece.after[i] - piece.before[i]);
         }
     }
-    t->length = sqrt(t->length);
+    c->norm = sqrt(c->norm);
     if (missing)
-        check_failures_add(&t->failures, "%zu of %zu gradients are no numbers: a kernel left them out", missing,
-                           t->parts.count);
+        check_failures_add(&c->failures, "%zu of %zu gradients are no numbers: a kernel left them out", missing,
+                           c->parts.count);
     return missing == 0;
 }
 
-/* In float32 with its constants the step is off by less than rate / 10^4, and by the rounding of the parameter. */
-static void check_step(struct trial *t)
+/* Compare the step with AdamW's closed form. In float32, with float32 constants, the step is off by less than
+ * rate / 10^4, and by the rounding of the parameter. */
+static void check_step(struct gradcheck *c)
 {
-    struct weights weights = t->parts.weights;
+    struct weights weights = c->parts.weights;
     struct piece piece;
-    for (size_t i = 0; i < t->parts.count; i++) {
+    for (size_t i = 0; i < c->parts.count; i++) {
         size_t at = i % PIECE;
         if (at == 0)
-            fetch_piece(t, &weights, &piece, i, piece_from(t, i));
+            fetch_piece(c, &weights, &piece, i, piece_from(c, i));
         double p = (double)piece.before[at], after = (double)piece.after[at];
-        double exact = adamw_first_step(t->parts.optimizer, p, (double)piece.gradients[at]);
-        double allowed = 1e-4 * adamw_rate(t->parts.optimizer) + FLT_EPSILON * fabs(p);
+        double exact = adamw_first_step(c->parts.optimizer, p, (double)piece.gradients[at]);
+        double allowed = 1e-4 * adamw_rate(c->parts.optimizer) + FLT_EPSILON * fabs(p);
         if (!(fabs(after - exact) <= allowed)) {
-            check_failures_add(&t->failures, "the update takes parameter %zu from %.9g to %.9g, AdamW to %.9g", i, p,
+            check_failures_add(&c->failures, "the update takes parameter %zu from %.9g to %.9g, AdamW to %.9g", i, p,
                                after, exact);
             return;
         }
     }
 }
 
-/* What is looked at from now on, in the place of the moments: a rank is to need no more memory here than while it trains. The
- * passes to come write other gradients. */
-static void keep_step(struct trial *t)
+/* Keep on the host what the following checks need, in place of the moments: a rank must not need more memory here than
+ * while it trains. Later passes overwrite the gradients on the device. */
+static void keep_step(struct gradcheck *c)
 {
-    struct weights weights = t->parts.weights;
-    size_t count = t->parts.count;
-    t->workload->spare(t->bench);
-    t->before = memory_new(count, sizeof *t->before);
-    t->gradients = memory_new(count, sizeof *t->gradients);
-    weights_next(&weights, t->before, count);
-    device_fetch(t->gradients, t->parts.gradients, count * sizeof *t->gradients);
+    struct weights weights = c->parts.weights;
+    size_t count = c->parts.count;
+    c->workload->spare(c->bench);
+    c->before = memory_new(count, sizeof *c->before);
+    c->gradients = memory_new(count, sizeof *c->gradients);
+    weights_next(&weights, c->before, count);
+    device_fetch(c->gradients, c->parts.gradients, count * sizeof *c->gradients);
 }
 
-/* What is found `far` along a way. What the parameters change by is taken as it is once they are rounded. */
-struct found {
+/* Result at some distance along a direction. Changes of parameters are those after rounding. */
+struct probe {
     double loss;
-    double told;    /* by how much the loss changes if the gradients are right */
-    double squares; /* of what the parameters change by, their sum */
+    double predicted; /* change of the loss if the gradients are right */
+    double squares;   /* sum of the squared changes of the parameters */
 };
 
-static struct found look(struct trial *t, enum way way, double far)
+static struct probe probe_loss(struct gradcheck *c, enum direction direction, double distance)
 {
-    const struct adamw *optimizer = t->parts.optimizer;
+    const struct adamw *optimizer = c->parts.optimizer;
     float moved[PIECE];
-    struct found found = { 0 };
-    for (size_t from = 0; from < t->parts.count; from += PIECE) {
-        size_t count = piece_from(t, from);
-        const float *before = t->before + from, *gradients = t->gradients + from;
+    struct probe probe = { 0 };
+    for (size_t from = 0; from < c->parts.count; from += PIECE) {
+        size_t count = piece_from(c, from);
+        const float *before = c->before + from, *gradients = c->gradients + from;
         for (size_t i = 0; i < count; i++) {
             double p = (double)before[i], g = (double)gradients[i];
-            float direction = way == WAY_STEP ? (float)(adamw_first_step(optimizer, p, g) - p) : t->draws[i];
-            moved[i] = before[i] + (float)far * direction;
+            float toward = direction == DIRECTION_STEP ? (float)(adamw_first_step(optimizer, p, g) - p) : c->draws[i];
+            moved[i] = before[i] + (float)distance * toward;
             double change = (double)(moved[i] - before[i]);
-            found.told += (double)gradients[i] * change;
-            found.squares += change * change;
+            probe.predicted += (double)gradients[i] * change;
+            probe.squares += change * change;
         }
-        device_put(t->parts.parameters + from, moved, count * sizeof *moved);
+        device_put(c->parts.parameters + from, moved, count * sizeof *moved);
     }
-    t->workload->pass(t->bench);
-    found.loss = t->parts.loss(t->bench);
-    return found;
+    c->workload->pass(c->bench);
+    probe.loss = c->parts.loss(c->bench);
+    return probe;
 }
 
-/* Half the difference of the loss across `before`, beside what the gradients say. A random direction may by chance be one in
- * which little changes: then the error is held against what changes in a usual one. */
-static void check_slope(struct trial *t, enum way way, double far, double off)
+/* Compare half the difference of the loss across `before` with the prediction of the gradients. A random direction may
+ * by chance be one that changes the loss little. The error is then relative to the change in a typical direction. */
+static void check_slope(struct gradcheck *c, enum direction direction, double distance, double tolerance)
 {
-    double seen = 0, told = 0, error = 0;
-    for (int nearer = 0; nearer <= NEARER_MOST; nearer++) {
-        struct found there = look(t, way, far), back = look(t, way, -far);
-        seen = (there.loss - back.loss) / 2;
-        told = (there.told - back.told) / 2;
-        error = fabs(seen - told) / fmax(fabs(told), t->length * sqrt(there.squares / (double)t->parts.count));
-        if (error <= off)
+    double measured = 0, predicted = 0, error = 0;
+    for (int halvings = 0; halvings <= HALVINGS_MOST; halvings++) {
+        struct probe there = probe_loss(c, direction, distance), back = probe_loss(c, direction, -distance);
+        measured = (there.loss - back.loss) / 2;
+        predicted = (there.predicted - back.predicted) / 2;
+        error =
+            fabs(measured - predicted) / fmax(fabs(predicted), c->norm * sqrt(there.squares / (double)c->parts.count));
+        if (error <= tolerance)
             return;
-        far /= 2;
+        distance /= 2;
     }
     check_failures_add(
-        &t->failures,
+        &c->failures,
         "%s gradients disagree with finite differences by %.2g %% (%g %% allowed): %.4g, the loss says %.4g",
-        way == WAY_STEP ? "along the step" : "in a random direction", 100 * error, 100 * off, told, seen);
+        direction == DIRECTION_STEP ? "along the step" : "in a random direction", 100 * error, 100 * tolerance,
+        predicted, measured);
 }
 
-static void check_slopes(struct trial *t, struct reach reach)
+static void check_slopes(struct gradcheck *c, struct reach reach)
 {
-    check_slope(t, WAY_RANDOM, reach.random, reach.off);
-    if (!(t->falls > 0))
-        check_failures_add(&t->failures, "the step does not go where the loss falls");
-    check_slope(t, WAY_STEP, fmin(1, reach.step / fabs(t->falls)), reach.off);
+    check_slope(c, DIRECTION_RANDOM, reach.random, reach.tolerance);
+    if (!(c->expected_fall > 0))
+        check_failures_add(&c->failures, "the step does not go where the loss falls");
+    check_slope(c, DIRECTION_STEP, fmin(1, reach.step / fabs(c->expected_fall)), reach.tolerance);
 }
 
 struct check_failures gradcheck_model(const struct workload *workload, const struct run *run)
 {
-    struct trial t;
-    open_trial(&t, workload, run);
-    take_step(&t);
-    if (look_at_gradients(&t)) {
-        check_step(&t);
-        keep_step(&t);
-        check_slopes(&t, reach_of((enum precision)run->precision));
+    struct gradcheck c;
+    open_check(&c, workload, run);
+    take_step(&c);
+    if (read_gradients(&c)) {
+        check_step(&c);
+        keep_step(&c);
+        check_slopes(&c, reach_of((enum precision)run->precision));
     }
-    close_trial(&t);
-    return t.failures;
+    close_check(&c);
+    return c.failures;
 }
 
 struct check_failures gradcheck_run(struct world *world, const struct workload *workload, const struct run *run)
@@ -250,7 +258,7 @@ struct check_failures gradcheck_run(struct world *world, const struct workload *
     if (!device_computes())
         return all;
     struct check_failures mine = { 0 };
-    if (!world_is_simulated() || world_rank(world) == 0) /* there one process computes for all */
+    if (!world_is_simulated() || world_rank(world) == 0) /* one simulated process computes for all */
         mine = gradcheck_model(workload, run);
     int ranks = world_size(world);
     struct check_failures *gathered = memory_new((size_t)ranks, sizeof *gathered);

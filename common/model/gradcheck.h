@@ -1,16 +1,15 @@
-/* trial: before anything is measured every rank takes one step of the lab's own model, alone and with a small batch, and
- * holds it against arithmetic that none of its kernels had a part in:
+/* gradcheck: gradient check before a measurement. Every rank takes one step of the lab's own model, alone and with a
+ * small batch, and checks the step by arithmetic on the host:
  *
- *     all gradients, NaN before, are numbers
- *     along a direction d the loss changes as the gradients g say, (L(p + d) - L(p - d)) / 2 = g d, if not at once, then
- *     nearer, where it bends less: for a random one, in which every parameter has its share, and for the step itself, along
- *     which the loss must fall
- *     AdamW's first step is its closed form: p - rate (g / (|g| + epsilon) + decay p)
+ *     All gradients are NaN before the step and numbers after it.
+ *     Along a direction d the loss changes as the gradients g predict: (L(p + d) - L(p - d)) / 2 = g d. If not, d is
+ *     halved, because the loss bends less over a shorter distance. The first d is random, and every parameter has a
+ *     share in it. The second d is the step itself, along which the loss must fall.
+ *     AdamW's first step equals its closed form: p - rate (g / (|g| + epsilon) + decay p).
  *
- * A kernel that does nothing, or leaves what was there before, fails one of them. Who misses more than one may not be told:
- * a rank names the first. */
-#ifndef LOCKSTEP_TRIAL_H
-#define LOCKSTEP_TRIAL_H
+ * A kernel that does nothing, or leaves old values, fails one of these checks. A rank reports only its first failed check. */
+#ifndef LOCKSTEP_GRADCHECK_H
+#define LOCKSTEP_GRADCHECK_H
 
 #include "base/check_failures.h"
 #include "model/workload.h"
@@ -18,13 +17,13 @@
 
 struct world;
 
-/* What fails on this rank. */
+/* Return the failed checks of this rank. */
 struct check_failures gradcheck_model(const struct workload *workload, const struct run *run);
 
-/* What it opens for that. */
+/* Return the memory that gradcheck_model() needs. */
 struct memory_estimate gradcheck_memory(const struct workload *workload, const struct run *run);
 
-/* all: on rank 0 what failed on any rank. */
+/* all: return the failed checks of all ranks on rank 0. */
 struct check_failures gradcheck_run(struct world *world, const struct workload *workload, const struct run *run);
 
 #endif

@@ -8,25 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BATCHES = 64 }; /* more steps begin again at the first batch instead of filling the memory */
+enum { MOST_BATCHES = 64 }; /* later steps start over at the first batch, to limit memory */
 
 struct loader {
     int input_dim;
     size_t set;      /* samples */
-    float *features; /* (set, input_dim); these are NULL where nothing is computed */
+    float *features; /* (set, input_dim); these three are NULL if nothing is computed */
     int32_t *labels; /* (set) */
     uint32_t *order; /* (set) */
     struct async_helper *helper;
 
     struct share share;
-    int batches; /* of the share's global batch, in the set */
+    int batches; /* global batches of the share's size in the set */
     int ahead;
-    int step; /* of the next fetch */
+    int step; /* step of the next fetch */
     struct stall held_up;
     struct batch batch[2]; /* one in use, one being fetched */
-    struct device_staging_buffer
-        inbox[2]; /* the batches': labels, and behind their place features, in one copy to a GPU */
-    size_t head;  /* bytes of that place */
+    /* Buffers of the batches: labels, then features at byte `head`, so that one copy to a GPU is enough. */
+    struct device_staging_buffer staging[2];
+    size_t head; /* bytes reserved for labels */
 };
 
 static int larger(int a, int b)
@@ -41,7 +41,7 @@ static void draw_set(struct loader *l, const struct run *run)
     l->labels = memory_new(set, sizeof *l->labels);
     l->order = memory_new(set, sizeof *l->order);
     struct random random;
-    random_seed(&random, (uint64_t)run->seed + 1); /* the seed itself draws the weights */
+    random_seed_plus(&random, run->seed, 1); /* the seed itself draws the weights */
     for (size_t i = 0; i < set; i++) {
         for (size_t j = 0; j < width; j++)
             l->features[i * width + j] = (float)random_normal(&random);
@@ -51,12 +51,12 @@ static void draw_set(struct loader *l, const struct run *run)
     random_shuffle(&random, l->order, set);
 }
 
-static float *features_in(const struct loader *l, void *inbox)
+static float *features_in(const struct loader *l, void *staging)
 {
-    return (float *)((char *)inbox + l->head);
+    return (float *)((char *)staging + l->head);
 }
 
-/* Samples of the data set: max(2 steps B, 4 B ranks), or so many global batches as are kept. */
+/* Return the samples of the data set: max(2 steps B, 4 B ranks), within MOST_BATCHES global batches. */
 static size_t set_size(const struct run *run, int most_samples)
 {
     int batches = larger(4, 2 * run->steps / run->ranks);
@@ -66,10 +66,11 @@ static size_t set_size(const struct run *run, int most_samples)
 
 struct memory_estimate loader_memory(const struct run *run, int most_samples)
 {
-    enum { INBOXES = 2 };
+    enum { BUFFERS = 2 };
     double set = (double)set_size(run, most_samples), sample = 4.0 * run->input_dim; /* bytes of its features */
     double lists = sizeof(int32_t) + sizeof(uint32_t);                               /* label, place in the order */
-    return (struct memory_estimate){ .of = { [NEED_DATA] = set * (sample + lists) + INBOXES * sample * most_samples } };
+    return (
+        struct memory_estimate){ .of = { [MEMORY_DATA] = set * (sample + lists) + BUFFERS * sample * most_samples } };
 }
 
 struct loader *loader_open(const struct run *run, int most_samples)
@@ -79,13 +80,13 @@ struct loader *loader_open(const struct run *run, int most_samples)
     l->set = set_size(run, most_samples);
     if (device_computes())
         draw_set(l, run);
-    const size_t aligned = 256; /* bytes: as new memory of a GPU is, which products are fastest on */
+    const size_t aligned = 256; /* bytes: alignment of new GPU memory, on which products are fastest */
     size_t sample = (size_t)run->input_dim * sizeof *l->features;
     l->head = ((size_t)most_samples * sizeof *l->labels + aligned - 1) / aligned * aligned;
     for (int i = 0; i < 2; i++) {
-        l->inbox[i] = device_staging_buffer_open(l->head + (size_t)most_samples * sample, 1);
-        l->batch[i].labels = l->inbox[i].device;
-        l->batch[i].features = features_in(l, l->inbox[i].device);
+        l->staging[i] = device_staging_buffer_open(l->head + (size_t)most_samples * sample, 1);
+        l->batch[i].labels = l->staging[i].device;
+        l->batch[i].features = features_in(l, l->staging[i].device);
     }
     l->helper = async_helper_open();
     return l;
@@ -95,14 +96,14 @@ void loader_close(struct loader *l)
 {
     async_helper_close(l->helper);
     for (int i = 0; i < 2; i++)
-        device_staging_buffer_close(&l->inbox[i]);
+        device_staging_buffer_close(&l->staging[i]);
     free(l->features);
     free(l->labels);
     free(l->order);
     free(l);
 }
 
-/* Holds up, then copies the samples of step l->step together. */
+/* Stall, then gather the samples of step l->step. */
 static void fetch(void *argument)
 {
     struct loader *l = argument;
@@ -113,13 +114,13 @@ static void fetch(void *argument)
         return;
     const uint32_t *order = l->order + (size_t)(l->step % l->batches) * (size_t)l->share.global_batch + l->share.first;
     size_t width = (size_t)l->input_dim, samples = (size_t)l->batch[slot].samples;
-    float *features = features_in(l, l->inbox[slot].host);
-    int32_t *labels = l->inbox[slot].host;
+    float *features = features_in(l, l->staging[slot].host);
+    int32_t *labels = l->staging[slot].host;
     for (size_t i = 0; i < samples; i++) {
         memcpy(features + i * width, l->features + order[i] * width, width * sizeof *features);
         labels[i] = l->labels[order[i]];
     }
-    device_deliver(&l->inbox[slot], l->head + samples * width * sizeof *features);
+    device_deliver(&l->staging[slot], l->head + samples * width * sizeof *features);
 }
 
 struct share share_even(const struct run *run, int rank)

@@ -1,8 +1,8 @@
-/* loader: a synthetic data set, shuffled once and dealt out in global batches.
+/* loader: a synthetic data set, shuffled once and read in global batches.
  *
- * Normal features and random labels, max(2 steps B, 4 B ranks) samples as the posts made theirs (at most 64 global
- * batches, at least one). The t-th fetch takes its part of the t-th global batch of the shuffled order, whatever the
- * ranks' shares: changing who computes a sample does not change which samples a step sees. */
+ * Features are normally distributed, labels random. There are max(2 steps B, 4 B ranks) samples as in the posts (at most 64 global
+ * batches, at least one). Fetch t takes a share of global batch t of the shuffled order. The samples of a step do not
+ * depend on the ranks' shares. */
 #ifndef LOCKSTEP_LOADER_H
 #define LOCKSTEP_LOADER_H
 
@@ -12,26 +12,26 @@
 
 struct loader;
 
-/* What a rank gets of each global batch, in samples. */
+/* Share of a rank in each global batch, in samples. */
 struct share {
     int global_batch, first, samples;
 };
 
-/* Of a batch dealt evenly to the run's ranks. */
+/* Return a rank's share of a batch divided evenly among the run's ranks. */
 struct share share_even(const struct run *run, int rank);
 
-/* The data set that `run` asks for, alike on every rank, and buffers for shares of at most `most_samples`. */
+/* Open the data set that `run` asks for, equal on all ranks, and buffers for shares of at most `most_samples`. */
 struct loader *loader_open(const struct run *run, int most_samples);
 struct memory_estimate loader_memory(const struct run *run, int most_samples);
 void loader_close(struct loader *loader);
 
-/* Back to the first batch. This rank will get its `share` of each, and fetch `ahead` batches early (0 or 1). Each
- * sample's gradient is to be scaled by `scale`. */
+/* Return to the first batch. This rank gets its `share` of each, prefetches `ahead` batches (0 or 1), and scales each
+ * sample's gradient by `scale`. */
 void loader_restart(struct loader *loader, struct share share, int ahead, float scale);
 
-/* The next batch; it stays valid until the next call. Fetching one starts with `held_up`, then copies the
- * samples together. With ahead = 0 that happens now; with ahead = 1 this call takes the batch that was fetched aside
- * during the step before and starts the next fetch, which is the one held up. */
+/* Return the next batch, valid until the next call. A fetch begins with stall `held_up`, then gathers its samples. With
+ * ahead = 0 this call fetches. With ahead = 1 this call takes the batch prefetched during the step before, and starts
+ * the next fetch, which is the one that stalls. */
 const struct batch *loader_next(struct loader *loader, struct stall held_up);
 
 #endif

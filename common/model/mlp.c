@@ -10,11 +10,11 @@
 
 struct mlp {
     int width[MLP_LAYERS + 1];         /* D(0) … D(3) */
-    size_t offset[MLP_LAYERS + 1];     /* of layer l in the parameters; the last entry is their number */
-    double backward_share[MLP_LAYERS]; /* of layer l in all of backward */
-    int seed;
+    size_t offset[MLP_LAYERS + 1];     /* offset of layer l in the parameters; the last is their number */
+    double backward_share[MLP_LAYERS]; /* share of layer l in the whole backward */
+    uint64_t seed;
     float *parameters, *gradients;
-    float *output[MLP_LAYERS];    /* (B, D(l+1)): activations; of the last layer, the gradient of the logits */
+    float *output[MLP_LAYERS];    /* (B, D(l+1)): activations; in the last layer, the gradient of the logits */
     float *slope[MLP_LAYERS - 1]; /* (B, D(l+1)): gelu' */
     float *back[MLP_LAYERS - 1];  /* (B, D(l+1)): gradient of layer l's output */
     struct losses losses;
@@ -68,12 +68,12 @@ struct mlp *mlp_open(const struct run *run, int most_samples)
 struct memory_estimate mlp_memory(const struct run *run, int most_samples)
 {
     int width[MLP_LAYERS + 1];
-    double cells = 0; /* per sample: outputs, and of all but the last layer slope and back */
+    double cells = 0; /* per sample: outputs; slope and back of all but the last layer */
     list_widths(run, width);
     for (int layer = 0; layer < MLP_LAYERS; layer++)
         cells += (layer < MLP_LAYERS - 1 ? 3.0 : 1.0) * width[layer + 1];
-    return (struct memory_estimate){ .of = { [NEED_MODEL] = 2 * mlp_gradient_bytes(run), /* parameters, gradients */
-                                             [NEED_ACTIVATIONS] = cells * most_samples * sizeof(float) } };
+    return (struct memory_estimate){ .of = { [MEMORY_MODEL] = 2 * mlp_gradient_bytes(run), /* parameters, gradients */
+                                             [MEMORY_ACTIVATIONS] = cells * most_samples * sizeof(float) } };
 }
 
 void mlp_close(struct mlp *model)
@@ -178,8 +178,8 @@ double mlp_gradient_bytes(const struct run *run)
     return (double)(mlp_layer_offset(run, MLP_LAYERS) * sizeof(float));
 }
 
-/* Matrix products of a pass, in multiply-adds per sample: forward, the weights' gradients and, above the first layer, the
- * inputs' gradients. `of_layer`: its backward alone; -1 for all. */
+/* Multiply-adds per sample in a pass's matrix products: forward, the weights' gradients and, above the first layer, the
+ * inputs' gradients. `of_layer` selects the backward of one layer; -1 selects all. */
 static double products(const struct run *run, int of_layer)
 {
     int width[MLP_LAYERS + 1];

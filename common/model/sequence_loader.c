@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a batch needs lies in one piece, tokens last, for it may have any number of them: one copy brings a GPU all. */
+/* Lists of a batch, in one piece, so that one copy brings all to a GPU. Tokens are last, because their number varies. */
 struct lists {
     struct sequence *text; /* (most texts) */
     int32_t *label;        /* (most texts) */
@@ -28,10 +28,10 @@ static struct lists lists_in(void *memory, int texts)
 
 struct sequence_loader {
     const struct token_corpus *corpus;
-    int32_t *word; /* (all tokens of the corpus), text after text; NULL where nothing is computed */
-    size_t *begin; /* (texts) of each in `word`; likewise */
-    struct device_staging_buffer inbox;
-    struct lists host; /* where they are written */
+    int32_t *word; /* (all tokens of the corpus), sequence after sequence; NULL if nothing is computed */
+    size_t *begin; /* (texts) start of each in `word`; likewise */
+    struct device_staging_buffer staging;
+    struct lists host; /* lists as the host writes them */
     int most_texts;
     struct sequence_batch batch;
     struct reading reading;
@@ -45,11 +45,11 @@ struct work token_work(const struct token_batch *batch)
                           .padded_token_length = (double)batch->pairs };
 }
 
-static void draw_words(struct sequence_loader *l, int vocab, int seed)
+static void draw_words(struct sequence_loader *l, int vocab, uint64_t seed)
 {
     const struct token_corpus *corpus = l->corpus;
     struct random random;
-    random_seed(&random, (uint64_t)seed + 1); /* the seed itself draws lengths and labels */
+    random_seed_plus(&random, seed, 1); /* the seed itself draws lengths and labels */
     l->begin = memory_new((size_t)corpus->count, sizeof *l->begin);
     size_t tokens = 0;
     for (int i = 0; i < corpus->count; i++) {
@@ -61,7 +61,7 @@ static void draw_words(struct sequence_loader *l, int vocab, int seed)
         l->word[i] = 1 + (int32_t)random_below(&random, (uint32_t)vocab - 1);
 }
 
-struct sequence_loader *sequence_loader_open(const struct token_corpus *corpus, int vocab, int seed,
+struct sequence_loader *sequence_loader_open(const struct token_corpus *corpus, int vocab, uint64_t seed,
                                              struct token_most most)
 {
     struct sequence_loader *l = memory_new(1, sizeof *l);
@@ -69,9 +69,9 @@ struct sequence_loader *sequence_loader_open(const struct token_corpus *corpus, 
     if (device_computes())
         draw_words(l, vocab, seed);
     l->most_texts = most.texts;
-    l->inbox = device_staging_buffer_open(lists_bytes((size_t)most.texts, (size_t)most.rows), 1);
-    l->host = lists_in(l->inbox.host, most.texts);
-    struct lists there = lists_in(l->inbox.device, most.texts);
+    l->staging = device_staging_buffer_open(lists_bytes((size_t)most.texts, (size_t)most.rows), 1);
+    l->host = lists_in(l->staging.host, most.texts);
+    struct lists there = lists_in(l->staging.device, most.texts);
     l->batch = (struct sequence_batch){
         .token = there.token, .text = there.text, .listed = l->host.text, .label = there.label
     };
@@ -82,14 +82,14 @@ struct memory_estimate sequence_loader_memory(double texts, double tokens, doubl
 {
     double batch = most_texts * (sizeof(struct sequence) + sizeof(int32_t)) + most_rows * sizeof(int32_t);
     return (
-        struct memory_estimate){ .of = { [NEED_DATA] = tokens * sizeof(int32_t) + texts * sizeof(size_t) + batch } };
+        struct memory_estimate){ .of = { [MEMORY_DATA] = tokens * sizeof(int32_t) + texts * sizeof(size_t) + batch } };
 }
 
 void sequence_loader_close(struct sequence_loader *l)
 {
     free(l->word);
     free(l->begin);
-    device_staging_buffer_close(&l->inbox);
+    device_staging_buffer_close(&l->staging);
     free(l);
 }
 
@@ -99,15 +99,15 @@ void sequence_loader_restart(struct sequence_loader *l, struct reading reading)
     l->step = reading.first;
 }
 
-/* 1 / (texts of the step), or 1 / (ranks x texts of this rank). */
+/* Return 1 / (sequences of the step), or 1 / (ranks x sequences of this rank). */
 static float scale_of(const struct reading *r, int step)
 {
-    const struct batch_schedule *plan = r->plan;
+    const struct batch_schedule *schedule = r->schedule;
     int texts = 0;
-    for (int rank = 0; r->weighs_by_texts && rank < plan->ranks; rank++)
-        texts += batch_schedule_batch(plan, rank, step)->samples;
+    for (int rank = 0; r->weighs_by_texts && rank < schedule->ranks; rank++)
+        texts += batch_schedule_batch(schedule, rank, step)->samples;
     if (!r->weighs_by_texts)
-        texts = plan->ranks * batch_schedule_batch(plan, r->rank, step)->samples;
+        texts = schedule->ranks * batch_schedule_batch(schedule, r->rank, step)->samples;
     return 1.0f / (float)texts;
 }
 
@@ -126,15 +126,15 @@ static void add_text(struct sequence_loader *l, uint32_t example, int extent)
 
 const struct sequence_batch *sequence_loader_next(struct sequence_loader *l)
 {
-    const struct token_batch *from = batch_schedule_batch(l->reading.plan, l->reading.rank, l->step);
+    const struct token_batch *from = batch_schedule_batch(l->reading.schedule, l->reading.rank, l->step);
     device_charge(WORK_TRANSFORMER, WORK_FETCH, token_work(from), 1);
     l->batch.rows = l->batch.texts = l->batch.longest = 0;
     l->batch.scale = scale_of(&l->reading, l->step);
     for (int i = 0; i < from->samples; i++) {
         uint32_t example = from->example[i];
-        add_text(l, example, l->reading.plan->is_packed ? l->corpus->length[example] : from->longest);
+        add_text(l, example, l->reading.schedule->is_packed ? l->corpus->length[example] : from->longest);
     }
-    device_deliver(&l->inbox, lists_bytes((size_t)l->most_texts, (size_t)l->batch.rows));
+    device_deliver(&l->staging, lists_bytes((size_t)l->most_texts, (size_t)l->batch.rows));
     l->step++;
     return &l->batch;
 }

@@ -1,8 +1,8 @@
-/* text_loader: the batches of a token plan as rows of tokens.
+/* sequence_loader: the batches of a batch schedule as rows of tokens.
  *
- * The words of the texts are drawn, which matters to nobody: what a step costs depends on their number. */
-#ifndef LOCKSTEP_TEXT_LOADER_H
-#define LOCKSTEP_TEXT_LOADER_H
+ * The words are random: the cost of a step depends only on their number. */
+#ifndef LOCKSTEP_SEQUENCE_LOADER_H
+#define LOCKSTEP_SEQUENCE_LOADER_H
 
 #include "device/sequence.h"
 #include "model/tokens.h"
@@ -11,26 +11,27 @@
 
 struct sequence_loader;
 
-/* What a batch has to do. */
+/* Return the work of a batch. */
 struct work token_work(const struct token_batch *batch);
 
-/* The words of a corpus, alike on every rank: 1 … vocab-1, 0 being padding; and buffers for batches of at most `most`. */
-struct sequence_loader *sequence_loader_open(const struct token_corpus *corpus, int vocab, int seed,
+/* Open a loader with random words for a corpus, equal on all ranks, and buffers for batches of at most `most`. Words
+ * are 1 … vocab-1; 0 is padding. */
+struct sequence_loader *sequence_loader_open(const struct token_corpus *corpus, int vocab, uint64_t seed,
                                              struct token_most most);
 void sequence_loader_close(struct sequence_loader *loader);
 struct memory_estimate sequence_loader_memory(double texts, double tokens, double most_rows, double most_texts);
 
-/* What a rank reads from now on. */
+/* Batches that a rank reads. */
 struct reading {
-    const struct batch_schedule *plan;
+    const struct batch_schedule *schedule;
     int rank;
-    int first; /* step of the plan to begin with */
-    /* Every text of a step counts alike; else every rank does, as averaging ranks' means has it. */
+    int first; /* step of the schedule to begin with */
+    /* True if every sequence of a step has the same weight; false if every rank has, as in a mean of the ranks' means. */
     bool weighs_by_texts;
 };
 void sequence_loader_restart(struct sequence_loader *loader, struct reading reading);
 
-/* The next batch; it stays valid until the next call. */
+/* Return the next batch, valid until the next call. */
 const struct sequence_batch *sequence_loader_next(struct sequence_loader *loader);
 
 #endif

@@ -39,7 +39,7 @@ struct memory_estimate sequence_trainer_memory(const struct transformer_shape *s
                                                int length)
 {
     struct memory_estimate memory = transformer_memory(shape, rows, texts, length);
-    memory.of[NEED_MODEL] += 2 * transformer_gradient_bytes(shape); /* two moments */
+    memory.of[MEMORY_MODEL] += 2 * transformer_gradient_bytes(shape); /* two moments */
     return memory;
 }
 
@@ -47,8 +47,9 @@ struct memory_estimate sequence_reading_memory(const struct token_recipe *recipe
 {
     double all = token_recipe_texts(recipe), tokens = all * token_recipe_length(recipe);
     struct memory_estimate memory = sequence_loader_memory(all, tokens, rows, texts);
-    double listed = 2 * sizeof(int) + sizeof(uint32_t) + sizeof(struct token_batch) / 2.0; /* … of two texts or more */
-    memory.of[NEED_DATA] += all * listed;
+    /* Bytes per sequence, in batches of two sequences or more. */
+    double listed = 2 * sizeof(int) + sizeof(uint32_t) + sizeof(struct token_batch) / 2.0;
+    memory.of[MEMORY_DATA] += all * listed;
     return memory;
 }
 

@@ -1,11 +1,11 @@
-/* stall: what holds a rank up. The one place where the labs inject a delay. */
+/* stall: injected delay of a rank. The labs inject delays only here. */
 #ifndef LOCKSTEP_STALL_H
 #define LOCKSTEP_STALL_H
 
 enum stall_kind {
     STALL_NONE,
-    STALL_SLEEP, /* waits for something else: a disk, a lock, the network; its core is free */
-    STALL_BUSY,  /* computes on the host: parsing, decoding, logging; its core is taken */
+    STALL_SLEEP, /* waits for something else: a disk, a lock, the network; leaves its core free */
+    STALL_BUSY,  /* computes on the host: parsing, decoding, logging; takes its core */
 };
 
 struct stall {
@@ -13,15 +13,15 @@ struct stall {
     double seconds;
 };
 
-/* Lasts `seconds`: of the clock when asleep, of CPU time when busy. */
+/* Stall for `seconds`: of the clock when asleep, of CPU time when busy. */
 void stall(struct stall stall);
 
-/* The same beside what the rank does meanwhile, on a helper of its own, one at a time. */
+/* Stall concurrently with the rank's work, on an async helper of its own, one stall at a time. */
 struct aside;
 struct aside *stall_open(void);
 void stall_close(struct aside *aside);
 void stall_begin(struct aside *aside, struct stall stall);
-/* Waits for the end of the one that was begun; returns at once when there is none. */
+/* Wait for the end of the stall that was begun; return at once if there is none. */
 void stall_end(struct aside *aside);
 
 #endif

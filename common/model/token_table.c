@@ -1,10 +1,10 @@
 #include "model/token_table.h"
 
-void token_table_batches(struct csv *csv, const char *name, const struct batch_schedule *plan, int steps)
+void token_table_batches(struct csv *csv, const char *name, const struct batch_schedule *schedule, int steps)
 {
     for (int step = 0; step < steps; step++)
-        for (int rank = 0; rank < plan->ranks; rank++) {
-            const struct token_batch *batch = batch_schedule_batch(plan, rank, step);
+        for (int rank = 0; rank < schedule->ranks; rank++) {
+            const struct token_batch *batch = batch_schedule_batch(schedule, rank, step);
             do {
                 csv_text(csv, "case", name);
                 csv_integer(csv, "step", step);
@@ -17,9 +17,9 @@ void token_table_batches(struct csv *csv, const char *name, const struct batch_s
         }
 }
 
-void token_table_means(struct csv *csv, const struct batch_schedule *plan, int steps)
+void token_table_means(struct csv *csv, const struct batch_schedule *schedule, int steps)
 {
-    struct token_means means = batch_schedule_means(plan, 0, steps);
+    struct token_means means = batch_schedule_means(schedule, 0, steps);
     csv_integer(csv, "epoch_steps", steps);
     csv_number(csv, "useful_tokens", means.useful);
     csv_number(csv, "padded_tokens", means.padded);

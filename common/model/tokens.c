@@ -10,7 +10,7 @@
 
 enum { MOST_TEXTS = 1 << 24 };
 
-const struct batching_policy token_dealings[TOKENS_STRATEGIES] = {
+const struct batching_policy batching_policies[TOKENS_STRATEGIES] = {
     [TOKENS_SAMPLE] = { .order = ORDER_SHUFFLED, .limit = LIMIT_SAMPLES },
     [TOKENS_BUCKET] = { .order = ORDER_SORTED, .limit = LIMIT_SAMPLES },
     [TOKENS_BUDGET] = { .order = ORDER_SORTED, .limit = LIMIT_PADDED },
@@ -20,7 +20,7 @@ const struct batching_policy token_dealings[TOKENS_STRATEGIES] = {
     [TOKENS_FILLED] = { .order = ORDER_SHUFFLED, .limit = LIMIT_PADDED, .is_packed = true },
 };
 
-/* A double, because the product of legal settings may exceed every integer. */
+/* Return a double, because the product of legal settings may exceed every integer. */
 double token_recipe_texts(const struct token_recipe *recipe)
 {
     double for_steps = 8.0 * recipe->steps * recipe->batch_size * recipe->ranks;
@@ -34,8 +34,8 @@ bool token_recipe_works(const struct token_recipe *recipe)
     return count >= recipe->ranks && count <= MOST_TEXTS;
 }
 
-/* Rounds halves to even, as Python does. A last bit of log and exp is lost in the rounding: of the published texts none
- * comes nearer to a half than 64.49967. */
+/* Draw a length. Halves are rounded to even, as in Python. An error in the last bit of log and exp is lost in the
+ * rounding: no published length is nearer to a half than 64.49967. */
 static int draw_length(const struct token_recipe *recipe, struct random *random)
 {
     if (recipe->is_fixed)
@@ -52,7 +52,7 @@ double token_recipe_length(const struct token_recipe *recipe)
     if (recipe->is_fixed)
         return recipe->fixed_length;
     double low = recipe->min_length, high = recipe->max_length;
-    double mean = high > low ? (high - low) / log(high / low) : low; /* the logarithm is uniform */
+    double mean = high > low ? (high - low) / log(high / low) : low; /* the logarithm of a length is uniform */
     return recipe->outlier_prob * high + (1 - recipe->outlier_prob) * mean;
 }
 
@@ -63,7 +63,7 @@ struct token_corpus *token_corpus_open(const struct token_recipe *recipe)
     corpus->length = memory_new((size_t)corpus->count, sizeof *corpus->length);
     corpus->label = memory_new((size_t)corpus->count, sizeof *corpus->label);
     struct random random;
-    random_seed(&random, (uint64_t)recipe->seed);
+    random_seed(&random, recipe->seed);
     for (int i = 0; i < corpus->count; i++) {
         corpus->length[i] = draw_length(recipe, &random);
         corpus->label[i] = (int)random_below(&random, (uint32_t)recipe->num_classes);
@@ -78,27 +78,27 @@ void token_corpus_close(struct token_corpus *corpus)
     free(corpus);
 }
 
-/* What it takes to deal texts. */
-struct dealer {
+/* Inputs of a batch schedule. */
+struct scheduler {
     const struct token_recipe *recipe;
     const struct token_corpus *corpus;
-    struct batching_policy dealing;
-    struct random shared; /* has shuffled the texts, goes on with the batches */
+    struct batching_policy policy;
+    struct random shared; /* shuffles the sequences, then the batches */
 };
 
-/* The shared shuffle; leaves the generator where the batches go on. */
-static uint32_t *shuffle_texts(struct dealer *d)
+/* Shuffle the sequences, equally on all ranks. Leave the generator where the batches continue. */
+static uint32_t *shuffle_texts(struct scheduler *d)
 {
     uint32_t count = (uint32_t)d->corpus->count;
     uint32_t *texts = memory_new(count, sizeof *texts);
     for (uint32_t i = 0; i < count; i++)
         texts[i] = i;
-    random_seed(&d->shared, (uint64_t)d->recipe->seed + 17);
+    random_seed_plus(&d->shared, d->recipe->seed, 17);
     random_shuffle(&d->shared, texts, count);
     return texts;
 }
 
-/* Counts the lengths, then puts each text after the shorter ones and the equal ones before it: a stable sort. */
+/* Sort stably: count the lengths, then place each sequence after the shorter ones and the equal ones before it. */
 static void sort_by_length(const struct token_corpus *corpus, uint32_t *texts, int count)
 {
     int longest = 0;
@@ -137,147 +137,147 @@ static bool batch_fits(const struct token_batch *batch, enum token_limit limit, 
     return 2 * batch->pairs <= recipe->max_tokens * twice_middle;
 }
 
-/* Cuts texts into pieces, each of which gives a batch to each of the `takers`, among whom it is dealt round. A piece ends
- * before the text that would overfill the batch it is due to. Fills start[0 … pieces]; returns the pieces. */
-static int cut(const struct dealer *d, const uint32_t *texts, int count, int takers, int *start)
+/* Cut sequences into pieces. Each piece gives one batch to each of `ranks` ranks, round-robin. A piece ends before the
+ * sequence that would overfill its batch. Fill start[0 … pieces]; return the number of pieces. */
+static int cut(const struct scheduler *d, const uint32_t *texts, int count, int ranks, int *start)
 {
-    struct token_batch *open = memory_new((size_t)takers, sizeof *open);
+    struct token_batch *open = memory_new((size_t)ranks, sizeof *open);
     int pieces = 0, begin = 0;
     for (int i = 0; i < count; i++) {
         int length = d->corpus->length[texts[i]];
-        struct token_batch *due = &open[(i - begin) % takers];
-        struct token_batch fuller = batch_with(*due, length, d->dealing.is_packed);
-        if (due->samples && !batch_fits(&fuller, d->dealing.limit, d->recipe)) {
+        struct token_batch *due = &open[(i - begin) % ranks];
+        struct token_batch fuller = batch_with(*due, length, d->policy.is_packed);
+        if (due->samples && !batch_fits(&fuller, d->policy.limit, d->recipe)) {
             start[pieces++] = begin;
             begin = i;
-            memset(open, 0, (size_t)takers * sizeof *open);
+            memset(open, 0, (size_t)ranks * sizeof *open);
             due = open;
-            fuller = batch_with(*due, length, d->dealing.is_packed);
+            fuller = batch_with(*due, length, d->policy.is_packed);
         }
         *due = fuller;
     }
     free(open);
-    if (count - begin < takers)
-        count = begin; /* not a text for each */
+    if (count - begin < ranks)
+        count = begin; /* fewer sequences than ranks */
     else
         start[pieces++] = begin;
     start[pieces] = count;
     return pieces;
 }
 
-/* One taker's batch of a piece of `count` texts, its examples in `example`. */
-static struct token_batch take(const struct dealer *d, const uint32_t *piece, int count, int taker, int takers,
-                               uint32_t *example)
+/* Return one rank's batch of a piece of `count` sequences. Write its examples to `example`. */
+static struct token_batch build_batch(const struct scheduler *d, const uint32_t *piece, int count, int rank, int ranks,
+                                      uint32_t *example)
 {
     struct token_batch batch = { 0 };
-    for (int i = taker; i < count; i += takers) {
+    for (int i = rank; i < count; i += ranks) {
         example[batch.samples] = piece[i];
-        batch = batch_with(batch, d->corpus->length[piece[i]], d->dealing.is_packed);
+        batch = batch_with(batch, d->corpus->length[piece[i]], d->policy.is_packed);
     }
     batch.example = example;
     return batch;
 }
 
-/* In which order the pieces of a deal that begins with `rank` are trained on. */
-static void order_pieces(const struct dealer *d, int rank, uint32_t *turn, int pieces)
+/* Fill `turn` with the order in which pieces are trained on. `rank` is the first rank that trains on them. */
+static void order_pieces(const struct scheduler *d, int rank, uint32_t *turn, int pieces)
 {
     for (int i = 0; i < pieces; i++)
         turn[i] = (uint32_t)i;
-    if (d->dealing.order == ORDER_SHUFFLED)
+    if (d->policy.order == ORDER_SHUFFLED)
         return;
     struct random random = d->shared;
-    if (d->dealing.order == ORDER_SORTED && d->dealing.is_independent)
-        random_seed(&random, (uint64_t)d->recipe->seed + 17 + 1000 * ((uint64_t)rank + 1));
+    if (d->policy.order == ORDER_SORTED && d->policy.is_independent)
+        random_seed_plus(&random, d->recipe->seed, 17 + 1000 * ((uint64_t)rank + 1));
     random_shuffle(&random, turn, (size_t)pieces);
 }
 
-/* Deals texts to `takers` ranks from `first` on. Their examples fill `example` (count), rank after rank. */
-static void deal(struct batch_schedule *plan, const struct dealer *d, uint32_t *texts, int count, int first, int takers,
-                 uint32_t *example)
+/* Schedule sequences on `ranks` ranks from `first` on. Their examples fill `example` (count), rank after rank. */
+static void schedule_ranks(struct batch_schedule *schedule, const struct scheduler *d, uint32_t *texts, int count,
+                           int first, int ranks, uint32_t *example)
 {
-    if (d->dealing.order != ORDER_SHUFFLED)
+    if (d->policy.order != ORDER_SHUFFLED)
         sort_by_length(d->corpus, texts, count);
     int *start = memory_new((size_t)count + 1, sizeof *start);
     uint32_t *turn = memory_new((size_t)count, sizeof *turn);
-    int pieces = cut(d, texts, count, takers, start);
+    int pieces = cut(d, texts, count, ranks, start);
     order_pieces(d, first, turn, pieces);
-    for (int taker = 0; taker < takers; taker++) {
+    for (int rank = 0; rank < ranks; rank++) {
         struct token_batch *batch = memory_new((size_t)pieces, sizeof *batch);
         for (int i = 0; i < pieces; i++) {
             const int *piece = start + turn[i];
-            batch[i] = take(d, texts + piece[0], piece[1] - piece[0], taker, takers, example);
+            batch[i] = build_batch(d, texts + piece[0], piece[1] - piece[0], rank, ranks, example);
             example += batch[i].samples;
         }
-        plan->batches[first + taker] = pieces;
-        plan->batch[first + taker] = batch;
+        schedule->batches[first + rank] = pieces;
+        schedule->batch[first + rank] = batch;
     }
     free(turn);
     free(start);
 }
 
-static void deal_shares(struct batch_schedule *plan, const struct dealer *d, const uint32_t *texts)
+static void schedule_each_rank(struct batch_schedule *schedule, const struct scheduler *d, const uint32_t *texts)
 {
     int count = d->corpus->count, before = 0;
     uint32_t *share = memory_new((size_t)count, sizeof *share);
-    for (int rank = 0; rank < plan->ranks; rank++) {
+    for (int rank = 0; rank < schedule->ranks; rank++) {
         int held = 0;
-        for (int i = rank; i < count; i += plan->ranks)
+        for (int i = rank; i < count; i += schedule->ranks)
             share[held++] = texts[i];
-        deal(plan, d, share, held, rank, 1, plan->example + before);
+        schedule_ranks(schedule, d, share, held, rank, 1, schedule->example + before);
         before += held;
     }
     free(share);
 }
 
 struct batch_schedule *batch_schedule_open(const struct token_recipe *recipe, const struct token_corpus *corpus,
-                                           struct batching_policy dealing)
+                                           struct batching_policy policy)
 {
     size_t ranks = (size_t)recipe->ranks;
-    struct batch_schedule *plan = memory_new(1, sizeof *plan);
+    struct batch_schedule *schedule = memory_new(1, sizeof *schedule);
     if (!corpus)
-        corpus = plan->drawn = token_corpus_open(recipe);
-    plan->ranks = recipe->ranks;
-    plan->is_packed = dealing.is_packed;
-    plan->batches = memory_new(ranks, sizeof *plan->batches);
-    plan->batch = memory_new(ranks, sizeof *plan->batch);
-    plan->example = memory_new((size_t)corpus->count, sizeof *plan->example);
-    struct dealer dealer = { .recipe = recipe, .corpus = corpus, .dealing = dealing };
-    uint32_t *texts = shuffle_texts(&dealer);
-    if (dealing.order == ORDER_GLOBAL)
-        deal(plan, &dealer, texts, corpus->count, 0, plan->ranks, plan->example);
+        corpus = schedule->drawn = token_corpus_open(recipe);
+    schedule->ranks = recipe->ranks;
+    schedule->is_packed = policy.is_packed;
+    schedule->batches = memory_new(ranks, sizeof *schedule->batches);
+    schedule->batch = memory_new(ranks, sizeof *schedule->batch);
+    schedule->example = memory_new((size_t)corpus->count, sizeof *schedule->example);
+    struct scheduler scheduler = { .recipe = recipe, .corpus = corpus, .policy = policy };
+    uint32_t *texts = shuffle_texts(&scheduler);
+    if (policy.order == ORDER_GLOBAL)
+        schedule_ranks(schedule, &scheduler, texts, corpus->count, 0, schedule->ranks, schedule->example);
     else
-        deal_shares(plan, &dealer, texts);
+        schedule_each_rank(schedule, &scheduler, texts);
     free(texts);
-    return plan;
+    return schedule;
 }
 
-void batch_schedule_close(struct batch_schedule *plan)
+void batch_schedule_close(struct batch_schedule *schedule)
 {
-    for (int rank = 0; rank < plan->ranks; rank++)
-        free(plan->batch[rank]);
-    free(plan->batch);
-    free(plan->batches);
-    free(plan->example);
-    if (plan->drawn)
-        token_corpus_close(plan->drawn);
-    free(plan);
+    for (int rank = 0; rank < schedule->ranks; rank++)
+        free(schedule->batch[rank]);
+    free(schedule->batch);
+    free(schedule->batches);
+    free(schedule->example);
+    if (schedule->drawn)
+        token_corpus_close(schedule->drawn);
+    free(schedule);
 }
 
-const struct token_batch *batch_schedule_batch(const struct batch_schedule *plan, int rank, int step)
+const struct token_batch *batch_schedule_batch(const struct batch_schedule *schedule, int rank, int step)
 {
-    int batches = plan->batches[rank], beyond = step % batches; /* below 0 when the step is */
-    return &plan->batch[rank][beyond < 0 ? beyond + batches : beyond];
+    int batches = schedule->batches[rank], beyond = step % batches; /* negative if the step is */
+    return &schedule->batch[rank][beyond < 0 ? beyond + batches : beyond];
 }
 
-int batch_schedule_epoch(const struct batch_schedule *plan)
+int batch_schedule_epoch(const struct batch_schedule *schedule)
 {
-    int fewest = plan->batches[0];
-    for (int rank = 1; rank < plan->ranks; rank++)
-        fewest = plan->batches[rank] < fewest ? plan->batches[rank] : fewest;
+    int fewest = schedule->batches[0];
+    for (int rank = 1; rank < schedule->ranks; rank++)
+        fewest = schedule->batches[rank] < fewest ? schedule->batches[rank] : fewest;
     return fewest;
 }
 
-/* Of the ranks in one step. */
+/* Sum and extremes over the ranks in one step. */
 struct range {
     long sum, most, fewest;
 };
@@ -290,7 +290,7 @@ static void range_add(struct range *range, long value)
     range->fewest = value < range->fewest ? value : range->fewest;
 }
 
-/* Adds a step to the sums over steps. */
+/* Add a step to the sums over steps. */
 static void range_sum(struct range *all, struct range step)
 {
     all->sum += step.sum;
@@ -298,14 +298,14 @@ static void range_sum(struct range *all, struct range step)
     all->fewest += step.fewest;
 }
 
-struct token_means batch_schedule_means(const struct batch_schedule *plan, int first, int last)
+struct token_means batch_schedule_means(const struct batch_schedule *schedule, int first, int last)
 {
-    struct range all_useful = { 0 }, all_padded = { 0 }, all_pairs = { 0 }; /* added up over the steps */
+    struct range all_useful = { 0 }, all_padded = { 0 }, all_pairs = { 0 }; /* sums over steps */
     double unequal = 0;
     for (int step = first; step < last; step++) {
         struct range useful = range_none, padded = range_none, pairs = range_none, samples = range_none;
-        for (int rank = 0; rank < plan->ranks; rank++) {
-            const struct token_batch *batch = batch_schedule_batch(plan, rank, step);
+        for (int rank = 0; rank < schedule->ranks; rank++) {
+            const struct token_batch *batch = batch_schedule_batch(schedule, rank, step);
             range_add(&useful, batch->useful);
             range_add(&padded, batch->padded);
             range_add(&pairs, batch->pairs);
@@ -324,26 +324,26 @@ struct token_means batch_schedule_means(const struct batch_schedule *plan, int f
         .most_padded = (double)all_padded.most / steps,
         .most_pairs = (double)all_pairs.most / steps,
         .unequal_weight = unequal / steps,
-        .padded_balance = (double)all_padded.sum / ((double)all_padded.most * plan->ranks),
-        .pairs_balance = (double)all_pairs.sum / ((double)all_pairs.most * plan->ranks),
+        .padded_balance = (double)all_padded.sum / ((double)all_padded.most * schedule->ranks),
+        .pairs_balance = (double)all_pairs.sum / ((double)all_pairs.most * schedule->ranks),
     };
     means.padding_ratio = 1 - means.useful / means.padded;
     return means;
 }
 
-struct token_count *token_count_open(const struct batch_schedule *plan, int first, int last)
+struct token_count *token_count_open(const struct batch_schedule *schedule, int first, int last)
 {
     struct token_count *count = memory_new(1, sizeof *count);
-    size_t ranks = (size_t)plan->ranks;
-    count->means = batch_schedule_means(plan, first, last);
+    size_t ranks = (size_t)schedule->ranks;
+    count->means = batch_schedule_means(schedule, first, last);
     count->samples_of = memory_new(ranks, sizeof(double));
     count->useful_of = memory_new(ranks, sizeof(double));
     count->padded_of = memory_new(ranks, sizeof(double));
-    double steps = last - first, texts = 0; /* sums of whole numbers are exact, so each is divided once */
-    for (int rank = 0; rank < plan->ranks; rank++) {
+    double steps = last - first, texts = 0; /* sums of whole numbers are exact: divide only once */
+    for (int rank = 0; rank < schedule->ranks; rank++) {
         double samples = 0, useful = 0, padded = 0;
         for (int step = first; step < last; step++) {
-            const struct token_batch *batch = batch_schedule_batch(plan, rank, step);
+            const struct token_batch *batch = batch_schedule_batch(schedule, rank, step);
             samples += batch->samples;
             useful += (double)batch->useful;
             padded += (double)batch->padded;
@@ -367,12 +367,12 @@ void token_count_close(struct token_count *count)
     free(count);
 }
 
-struct token_most batch_schedule_most(const struct batch_schedule *plan)
+struct token_most batch_schedule_most(const struct batch_schedule *schedule)
 {
     struct token_most most = { 0 };
-    for (int rank = 0; rank < plan->ranks; rank++)
-        for (int i = 0; i < plan->batches[rank]; i++) {
-            const struct token_batch *batch = &plan->batch[rank][i];
+    for (int rank = 0; rank < schedule->ranks; rank++)
+        for (int i = 0; i < schedule->batches[rank]; i++) {
+            const struct token_batch *batch = &schedule->batch[rank][i];
             most.rows = batch->padded > most.rows ? (int)batch->padded : most.rows;
             most.texts = batch->samples > most.texts ? batch->samples : most.texts;
             most.length = batch->longest > most.length ? batch->longest : most.length;

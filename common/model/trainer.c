@@ -14,7 +14,7 @@ struct memory_estimate trainer_memory(const struct run *run, int most_samples)
 {
     struct memory_estimate memory =
         memory_estimate_add(loader_memory(run, most_samples), mlp_memory(run, most_samples));
-    memory.of[NEED_MODEL] += 2 * mlp_gradient_bytes(run); /* two moments */
+    memory.of[MEMORY_MODEL] += 2 * mlp_gradient_bytes(run); /* two moments */
     return memory;
 }
 

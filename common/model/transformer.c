@@ -17,10 +17,10 @@ struct transformer {
     float *qkv, *attended, *log_sum;      /* (R,3C), (R,C), (R,H) */
     float *middle, *normal2, *moments2;   /* (R,C), (R,C), (R,2): after the first residual */
     float *up, *slope, *top;              /* (R,2C), (R,2C), (R,C): after GELU, gelu', after the second residual */
-    float *pooled, *logits;               /* (T,C), (T,classes): in the end the gradient of the logits */
+    float *pooled, *logits;               /* (T,C), (T,classes): the logits, then their gradient */
     float *back, *branch, *wide;          /* (R,C), (R,C), (R,3C): gradients on the main path and beside it */
     float *pooled_back;                   /* (T,C) */
-    float *scratch;                       /* of attention */
+    float *scratch;                       /* scratch of device_attention() */
     struct losses losses;
 };
 
@@ -34,7 +34,7 @@ static float *gradient(const struct transformer *model, enum transformer_group g
     return model->gradients + model->offset[group];
 }
 
-/* Inputs of a linear layer, weight and bias alike; 0 for what is none. */
+/* Return the inputs of a linear layer, for its weight and its bias; 0 for any other group. */
 static int inputs_of(const struct transformer_shape *shape, enum transformer_group group)
 {
     if (group == DOWN_WEIGHT || group == DOWN_BIAS)
@@ -81,7 +81,7 @@ struct weights transformer_weights(const struct transformer *model)
     return weights;
 }
 
-/* Every array of floats and its length, for opening and closing. */
+/* Float array and its length. All arrays are listed, for opening and closing. */
 struct buffer {
     float **at;
     size_t floats;
@@ -137,8 +137,9 @@ struct memory_estimate transformer_memory(const struct transformer_shape *shape,
     for (int i = 0; i < BUFFERS; i++)
         floats += (double)list[i].floats;
     double parameters = (double)transformer_parameter_count(&model);
-    return (struct memory_estimate){ .of = { [NEED_MODEL] = 2 * parameters * sizeof(float), /* parameters, gradients */
-                                             [NEED_ACTIVATIONS] = (floats - 2 * parameters) * sizeof(float) } };
+    return (
+        struct memory_estimate){ .of = { [MEMORY_MODEL] = 2 * parameters * sizeof(float), /* parameters, gradients */
+                                         [MEMORY_ACTIVATIONS] = (floats - 2 * parameters) * sizeof(float) } };
 }
 
 void transformer_close(struct transformer *model)
@@ -305,6 +306,6 @@ double transformer_flops(const struct transformer_shape *shape, struct work work
     double C = shape->width;
     double per_token = C * 3 * C + C * C + 2 * C * 2 * C;
     double per_text = C * shape->classes;
-    /* each once forward, and backward for input and weight: two per product, of which attention has two */
+    /* each product once forward, and twice backward, for input and weight; attention has two products */
     return 2 * 3 * (work.padded_tokens * per_token + work.samples * per_text + work.padded_token_length * 2 * C);
 }

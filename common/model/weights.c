@@ -2,10 +2,10 @@
 
 #include "device/device.h"
 
-struct weights weights_of(int seed)
+struct weights weights_of(uint64_t seed)
 {
     struct weights weights = { 0 };
-    random_seed(&weights.random, (uint64_t)seed);
+    random_seed(&weights.random, seed);
     return weights;
 }
 

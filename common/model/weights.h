@@ -1,6 +1,6 @@
-/* weights: what a model's parameters are at first, drawn anew from a seed whenever they are needed, so that nobody keeps a
- * copy. A model lists its parts in the order of its parameters; drawing them takes little more than copying would, save
- * normal ones, of which a million takes some 30 ms. */
+/* weights: initial parameters of a model, drawn again from a seed whenever they are needed, so that no copy is kept. A
+ * model lists its parts in the order of its parameters. Drawing takes little longer than copying, except for normal
+ * ones: a million of them take some 30 ms. */
 #ifndef LOCKSTEP_WEIGHTS_H
 #define LOCKSTEP_WEIGHTS_H
 
@@ -9,9 +9,9 @@
 #include <stddef.h>
 
 enum weights_kind {
-    WEIGHTS_UNIFORM, /* in +-value */
-    WEIGHTS_NORMAL,  /* standard; `value` has no meaning */
-    WEIGHTS_ALIKE,   /* all of that value */
+    WEIGHTS_UNIFORM, /* uniform in +-value */
+    WEIGHTS_NORMAL,  /* standard normal; `value` is not used */
+    WEIGHTS_ALIKE,   /* all equal to `value` */
 };
 
 struct weights_part {
@@ -22,21 +22,21 @@ struct weights_part {
 
 enum { WEIGHTS_PARTS = 16 };
 
-/* The rest of them: a copy is a place to come back to. */
+/* Weights that are left to draw. A copy of the struct keeps the position. */
 struct weights {
     struct weights_part part[WEIGHTS_PARTS];
-    int parts, at; /* the part that is drawn next */
+    int parts, at; /* `at`: the part drawn next */
     struct random random;
 };
 
-/* None yet; from this seed. */
-struct weights weights_of(int seed);
+/* Return an empty list that draws from this seed. */
+struct weights weights_of(uint64_t seed);
 void weights_add(struct weights *weights, struct weights_part part);
 
-/* The next `count`, of which there must be so many. In whatever pieces they are taken, they are the same. */
+/* Draw the next `count` weights; so many must be left. Any division into calls gives the same weights. */
 void weights_next(struct weights *weights, float *out, size_t count);
 
-/* All that are left, into device memory. Nothing on a device that computes nothing. */
+/* Draw all weights that are left into device memory. Do nothing on a device that computes nothing. */
 void weights_put(const struct weights *weights, float *out);
 
 #endif

@@ -1,7 +1,7 @@
-/* subject: what a lab trains, as far as those must know that prepare and explain its run: the machine card, the question
- * to the learner, the refusal of models too large. */
-#ifndef LOCKSTEP_SUBJECT_H
-#define LOCKSTEP_SUBJECT_H
+/* workload: a model that a lab trains, for code that prepares or explains a run: the machine card, the prediction prompt,
+ * the refusal of models too large. */
+#ifndef LOCKSTEP_WORKLOAD_H
+#define LOCKSTEP_WORKLOAD_H
 
 #include "model/adamw.h"
 #include "model/weights.h"
@@ -10,42 +10,41 @@
 #include "options/run.h"
 #include "options/work.h"
 
-/* What a rank's bench holds, device memory. */
+/* Arrays of a rank's bench, in device memory, and functions to check them. */
 struct workload_parts {
     float *parameters, *gradients; /* (count) */
     size_t count;
     const struct adamw *optimizer;
-    struct weights weights;      /* the parameters at first */
-    double (*loss)(void *bench); /* of a sample in the last pass, the mean */
+    struct weights weights;      /* initial parameters */
+    double (*loss)(void *bench); /* mean over the samples of the last pass */
 };
 
 struct workload {
-    enum work_model model;                           /* whose costs a modelled machine charges */
-    const struct option_row *rows;                   /* of the model; offsets count from the start of struct run */
-    char *(*name)(const struct run *run);            /* tells models apart: "mlp 1024-1024-1024-1000"; to be freed */
-    double (*gradient_bytes)(const struct run *run); /* what one synchronisation has to sum */
-    struct work (*usual)(const struct run *run);     /* a batch of a rank */
-    double (*flops)(const struct run *run, struct work work); /* of forward and backward */
-    void (*refuse)(
-        const struct run *run); /* ends the program with STATUS_USAGE when the rows contradict; may be NULL */
+    enum work_model model;                                    /* model whose costs a simulated machine charges */
+    const struct option_row *rows;                            /* options of the model; offsets in struct run */
+    char *(*name)(const struct run *run);                     /* unique name, to be freed: "mlp 1024-1024-1024-1000" */
+    double (*gradient_bytes)(const struct run *run);          /* bytes that one synchronisation sums */
+    struct work (*usual)(const struct run *run);              /* usual batch of a rank */
+    double (*flops)(const struct run *run, struct work work); /* flops of forward and backward */
+    void (*refuse)(const struct run *run); /* ends the program with STATUS_USAGE if options conflict; may be NULL */
 
-    /* A rank's own steps without any collective, for the card. Batches come in shapes 0 … shapes - 1, the smallest first,
-     * of which none is the labs' own; costs are fitted to them in the `terms` named (bits 1 << COST_...). */
+    /* Steps of one rank without any collective, for the machine card. Batches come in shapes 0 … shapes - 1, the
+     * smallest first; none of them is a lab's own shape. Costs are fitted to them, in the given `terms`
+     * (bits 1 << COST_...). */
     int shapes;
     unsigned terms;
     void *(*open)(const struct run *run);
-    struct memory_estimate (*need)(const struct run *run,
-                                   int shapes); /* of what is opened so, with the first `shapes` chosen */
+    struct memory_estimate (*need)(const struct run *run, int shapes); /* memory with the first `shapes` chosen */
     void (*close)(void *bench);
-    struct work (*shape)(void *bench, int shape); /* from now on */
+    struct work (*shape)(void *bench, int shape); /* chooses a shape for the calls below */
     void (*fetch)(void *bench);
     void (*pass)(void *bench);
     void (*update)(void *bench);
-    void (*spare)(void *bench);                  /* there will be no other update: what only that needs is let go */
-    struct workload_parts (*parts)(void *bench); /* of the shape that was chosen */
+    void (*spare)(void *bench);                  /* frees what only updates need; no update may follow */
+    struct workload_parts (*parts)(void *bench); /* arrays of the chosen shape */
 };
 
-/* The MLP of labs 01 to 04; the transformer of lab 05. */
-extern const struct workload subject_mlp, subject_text;
+/* MLP of labs 01 to 04; transformer of lab 05. */
+extern const struct workload workload_mlp, workload_transformer;
 
 #endif

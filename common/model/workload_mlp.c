@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Half, one and a half and three times the run's batch. */
+/* Samples of a shape: half, one and a half and three times the run's batch. */
 enum { SHAPES = 3 };
 static int samples_of(int batch_size, int shape)
 {
@@ -20,7 +20,7 @@ struct bench {
     const struct batch *batch;
 };
 
-/* One rank draws a data set from which the largest batch can be dealt. */
+/* Return a run of one rank, whose data set holds the largest batch. */
 static struct run widen(const struct run *run)
 {
     struct run wide = *run;
@@ -41,7 +41,7 @@ static void *open_bench(const struct run *run)
 
 static struct memory_estimate need_of_bench(const struct run *run, int shapes)
 {
-    (void)shapes; /* one trainer serves all */
+    (void)shapes; /* one trainer serves all shapes */
     struct run wide = widen(run);
     return trainer_memory(&wide, wide.batch_size);
 }
@@ -129,7 +129,7 @@ static const struct option_row rows[] = {
 };
 #undef AT
 
-const struct workload subject_mlp = {
+const struct workload workload_mlp = {
     .model = WORK_MLP,
     .rows = rows,
     .name = name,

@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-/* So many texts per batch of the run's, so long compared with the longest: short and long apart, few and many apart, and
- * none as the labs have them. */
+/* Sequences per batch and their length, relative to the run's batch size and longest sequence. Length and number vary
+ * separately, and no shape is a lab's own. */
 enum { SHAPES = 6 };
 static const struct {
     double texts, length;
@@ -16,9 +16,9 @@ static const struct {
 
 struct bench {
     struct run run;
-    int shape; /* what follows is for; none before the first is asked for, with a NULL corpus */
+    int shape; /* shape of the members below; none is open while `corpus` is NULL */
     struct token_corpus *corpus;
-    struct batch_schedule *plan;
+    struct batch_schedule *schedule;
     struct sequence_loader *loader;
     struct sequence_trainer trainer;
     const struct sequence_batch *batch;
@@ -30,7 +30,7 @@ static int scaled(double factor, int whole)
     return part > 0 ? part : 1;
 }
 
-/* The run of one shape, of one rank and step. */
+/* Return the run of one shape, with one rank and one step. */
 static struct run run_of_shape(const struct run *run, int i)
 {
     struct run alone = *run;
@@ -44,7 +44,7 @@ static struct run run_of_shape(const struct run *run, int i)
 static struct token_recipe recipe_of(const struct run *alone)
 {
     struct token_recipe recipe = sequence_recipe(alone, true);
-    recipe.max_tokens = 1; /* no more texts than the batches need */
+    recipe.max_tokens = 1; /* no more sequences than the batches need */
     return recipe;
 }
 
@@ -53,10 +53,10 @@ static void open_shape(struct bench *bench, int i)
     struct run alone = run_of_shape(&bench->run, i);
     struct token_recipe recipe = recipe_of(&alone);
     bench->corpus = token_corpus_open(&recipe);
-    bench->plan = batch_schedule_open(&recipe, bench->corpus, token_dealings[TOKENS_SAMPLE]);
-    struct token_most most = batch_schedule_most(bench->plan);
+    bench->schedule = batch_schedule_open(&recipe, bench->corpus, batching_policies[TOKENS_SAMPLE]);
+    struct token_most most = batch_schedule_most(bench->schedule);
     bench->loader = sequence_loader_open(bench->corpus, alone.texts.vocab_size, alone.seed, most);
-    sequence_loader_restart(bench->loader, (struct reading){ .plan = bench->plan });
+    sequence_loader_restart(bench->loader, (struct reading){ .schedule = bench->schedule });
     bench->trainer = sequence_trainer_open(&alone, most);
 }
 
@@ -89,7 +89,7 @@ static void close_shape(struct bench *bench)
         return;
     sequence_trainer_close(&bench->trainer);
     sequence_loader_close(bench->loader);
-    batch_schedule_close(bench->plan);
+    batch_schedule_close(bench->schedule);
     token_corpus_close(bench->corpus);
     bench->corpus = NULL;
 }
@@ -100,7 +100,7 @@ static void close_bench(void *argument)
     free(argument);
 }
 
-/* One at a time: six models of a rank would need more memory than it trains with. */
+/* Keep one shape open at a time: six models of a rank would need more memory than it trains with. */
 static struct work shape(void *argument, int shape)
 {
     struct bench *bench = argument;
@@ -109,7 +109,7 @@ static struct work shape(void *argument, int shape)
     bench->shape = shape;
     if (!bench->corpus)
         open_shape(bench, shape);
-    return token_work(batch_schedule_batch(bench->plan, 0, 0));
+    return token_work(batch_schedule_batch(bench->schedule, 0, 0));
 }
 
 static void fetch(void *argument)
@@ -215,7 +215,7 @@ static const struct option_row rows[] = {
 };
 #undef AT
 
-const struct workload subject_text = {
+const struct workload workload_transformer = {
     .model = WORK_TRANSFORMER,
     .rows = rows,
     .name = name,

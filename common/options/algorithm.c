@@ -5,15 +5,15 @@
 #include <string.h>
 
 static const char variable[] = "OMPI_MCA_coll_tuned_allreduce_algorithm";
-static const char variable_of_started[] = "OMPI_MCA_coll_libnbc_iallreduce_algorithm";
+static const char nonblocking_variable[] = "OMPI_MCA_coll_libnbc_iallreduce_algorithm";
 
 const char algorithm_words[] = "ring recursive-doubling rabenseifner reduce-broadcast unsegmented-ring linear";
 
 static const struct {
     const char *name;
-    const char *number;  /* as Open MPI's coll/tuned counts them */
-    const char *started; /* the nearest in its coll/libnbc: 1 ring, 2 tree, 3 Rabenseifner, 4 recursive doubling */
-    const char *word;    /* of smpi/allreduce */
+    const char *number;      /* number in Open MPI's coll/tuned */
+    const char *nonblocking; /* nearest in its coll/libnbc: 1 ring, 2 tree, 3 Rabenseifner, 4 recursive doubling */
+    const char *smpi;        /* value of smpi/allreduce */
     struct exchange of_two;
 } rows[ALGORITHMS] = {
     [ALGORITHM_RING] = { "ring", "5", "1", "lr", { 2, 2 } },
@@ -33,7 +33,7 @@ static int chosen(void)
     return -1;
 }
 
-static int known(void)
+static int chosen_or_ring(void)
 {
     return chosen() < 0 ? ALGORITHM_RING : chosen();
 }
@@ -42,11 +42,11 @@ void algorithm_choose(enum algorithm algorithm)
 {
     setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
     setenv("OMPI_MCA_coll_tuned_allreduce_algorithm_segmentsize", "262144",
-           0); /* bytes; by itself a part is one segment */
-    bool is_asked = algorithm != ALGORITHM_RING;
-    setenv(variable, rows[algorithm].number, is_asked);
+           0); /* bytes; the default is one segment per part */
+    bool overrides = algorithm != ALGORITHM_RING;
+    setenv(variable, rows[algorithm].number, overrides);
     if (chosen() >= 0)
-        setenv(variable_of_started, rows[chosen()].started, is_asked);
+        setenv(nonblocking_variable, rows[chosen()].nonblocking, overrides);
 }
 
 const char *algorithm_name(void)
@@ -56,10 +56,10 @@ const char *algorithm_name(void)
 
 const char *algorithm_simulated(void)
 {
-    return rows[known()].word;
+    return rows[chosen_or_ring()].smpi;
 }
 
 struct exchange algorithm_of_two(void)
 {
-    return rows[known()].of_two;
+    return rows[chosen_or_ring()].of_two;
 }

@@ -3,12 +3,12 @@
 static const struct {
     const char *name, *cure;
 } words[NEEDS] = {
-    [NEED_PROGRAM] = { "the ranks themselves", "fewer --ranks" },
-    [NEED_MODEL] = { "the model", "smaller dimensions or fewer --ranks" },
-    [NEED_ACTIVATIONS] = { "what a pass keeps of a batch", "a smaller batch or fewer --ranks" },
-    [NEED_DATA] = { "the data set", "a smaller batch, fewer --steps or fewer --ranks" },
-    [NEED_MESSAGES] = { "messages", "smaller ones or fewer --ranks" },
-    [NEED_RECORD] = { "the record of who did what when", "fewer --steps or fewer --ranks" },
+    [MEMORY_PROGRAM] = { "the ranks themselves", "fewer --ranks" },
+    [MEMORY_MODEL] = { "the model", "smaller dimensions or fewer --ranks" },
+    [MEMORY_ACTIVATIONS] = { "what a pass keeps of a batch", "a smaller batch or fewer --ranks" },
+    [MEMORY_DATA] = { "the data set", "a smaller batch, fewer --steps or fewer --ranks" },
+    [MEMORY_MESSAGES] = { "messages", "smaller ones or fewer --ranks" },
+    [MEMORY_RECORD] = { "the record of who did what when", "fewer --steps or fewer --ranks" },
 };
 
 double memory_estimate_sum(const struct memory_estimate *memory)
@@ -40,7 +40,7 @@ struct memory_estimate memory_estimate_times(struct memory_estimate memory, doub
 
 static enum memory_use largest(const struct memory_estimate *memory)
 {
-    enum memory_use most = NEED_PROGRAM;
+    enum memory_use most = MEMORY_PROGRAM;
     for (int i = 0; i < NEEDS; i++)
         most = memory->of[i] > memory->of[most] ? (enum memory_use)i : most;
     return most;

@@ -6,6 +6,7 @@
 #include "base/number.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -43,13 +44,28 @@ static double parse_number(const struct option_row *row, const char *text)
     if (!is_number)
         die(STATUS_USAGE, "%s takes %s from %.12g to %.12g, not '%.*s'", row->flag, what, row->low, row->high,
             SHOWN_CHARACTERS, text);
-    if (!(value >= row->low && value <= row->high)) /* also refuses nan, and what overflowed */
+    if (!(value >= row->low && value <= row->high)) /* also refuses nan and overflow */
         die(STATUS_USAGE, "%s %.*s is out of range; it takes %s from %.12g to %.12g", row->flag, SHOWN_CHARACTERS, text,
             what, row->low, row->high);
     return value;
 }
 
-/* The index of `text` among blank-separated words; -1 when it is none of them. */
+static uint64_t parse_seed(const struct option_row *row, const char *text)
+{
+    uint64_t seed = 0;
+    bool is_seed = true;
+    for (const char *c = text; *c && is_seed; c++) {
+        uint64_t digit = (uint64_t)(*c - '0');
+        is_seed = *c >= '0' && *c <= '9' && seed <= (UINT64_MAX - digit) / 10;
+        seed = 10 * seed + digit;
+    }
+    if (!is_seed)
+        die(STATUS_USAGE, "%s takes a whole number from 0 to %" PRIu64 ", not '%.*s'", row->flag, UINT64_MAX,
+            SHOWN_CHARACTERS, text);
+    return seed;
+}
+
+/* Index of `text` among blank-separated words; -1 if it is none of them. */
 static int word_index(const char *words, const char *text)
 {
     size_t wanted = strlen(text);
@@ -64,7 +80,7 @@ static int word_index(const char *words, const char *text)
     return -1;
 }
 
-/* They would end lines of files that quote the word, or words that are handed on (job.h). */
+/* Refuse control characters: they would end lines in files that quote the word, or words passed to the ranks (job.h). */
 static void refuse_controls(const struct option_row *row, const char *text)
 {
     for (const char *c = text; *c; c++)
@@ -81,6 +97,9 @@ static void store(const struct option_row *row, void *values, const char *text)
     switch (row->kind) {
     case OPTION_INTEGER:
         *(int *)place = (int)parse_number(row, text);
+        break;
+    case OPTION_SEED:
+        *(uint64_t *)place = parse_seed(row, text);
         break;
     case OPTION_NUMBER:
         *(double *)place = parse_number(row, text);
@@ -123,6 +142,9 @@ static void print_value(FILE *out, const struct option_row *row, const void *val
     switch (row->kind) {
     case OPTION_INTEGER:
         fprintf(out, "%d", *(const int *)place);
+        break;
+    case OPTION_SEED:
+        fprintf(out, "%" PRIu64, *(const uint64_t *)place);
         break;
     case OPTION_NUMBER: {
         char text[NUMBER_TEXT];
@@ -230,7 +252,7 @@ char **options_words(const struct option_row *rows, const void *values)
         if (rows[i].kind == OPTION_TEXT || rows[i].kind == OPTION_LIST || rows[i].kind == OPTION_SWITCH)
             continue;
         size_t size = 0;
-        FILE *out = open_memstream(&words[word++], &size);
+        FILE *out = memory_stream(&words[word++], &size);
         fprintf(out, "%s=", rows[i].flag);
         print_value(out, &rows[i], values);
         fclose(out);

@@ -1,4 +1,4 @@
-/* precision: in what a GPU multiplies matrices. Everything else, and what is stored, is fp32. */
+/* precision: number format of matrix products on a GPU. All other arithmetic and all stored values are fp32. */
 #ifndef LOCKSTEP_PRECISION_H
 #define LOCKSTEP_PRECISION_H
 
@@ -8,7 +8,7 @@ enum precision {
     PRECISION_BF16, /* … to 7 */
 };
 
-/* As an option's words, in that order. */
+/* Words of the option, in the order of the enum. */
 #define PRECISION_WORDS "fp32 tf32 bf16"
 
 static inline const char *precision_name(enum precision precision)

@@ -15,7 +15,7 @@ enum {
     SHORT_WINDOW = 4, /* measured steps of the rounds after the first */
     QUICK_WINDOW = 2,
     LEAST_ROUNDS = 6, /* Student's interval on 6 log ratios: 5 degrees of freedom */
-    TURNS_ROUNDS = 3, /* the same where ranks compute in turns */
+    TURNS_ROUNDS = 3, /* LEAST_ROUNDS if ranks compute in turns */
     QUICK_LEAST = 2,
     QUICK_MOST = 3,
     QUICK_SECONDS = 15,
@@ -64,7 +64,7 @@ const struct option_row run_option_rows[] = {
     { "--steps", OPTION_INTEGER, AT(steps), 1, 100000, "N", "steps of the first round, warm-up included" },
     { "--skip-first-steps", OPTION_INTEGER, AT(skip_first_steps), 0, 100000, "N", "warm-up steps, not measured" },
     { "--noise-seed", OPTION_INTEGER, AT(noise_seed), 0, 1000000, "N", "seed of a modelled machine's jitter" },
-    { "--seed", OPTION_INTEGER, AT(seed), 0, 2147483647, "N", "seed of data, weights and orders" },
+    { "--seed", OPTION_SEED, AT(seed), 0, 0, "N", "seed of data, weights and orders" },
     { "--seconds", OPTION_NUMBER, AT(seconds), 0, 86400, "S", "budget for measuring; more time, more rounds" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 10000, "N", "exactly N rounds; 0: as many as the budget allows" },
     { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "two or three short rounds; ratios without interval" },
@@ -120,7 +120,7 @@ char *run_folder(const struct run *run, const char *platform)
     return is_real ? memory_text("%s", run->out) : memory_text("%s/platforms/%s", run->out, platform);
 }
 
-/* Simulated ranks take nothing that is of real ones. */
+/* Refuse options for real ranks if ranks are simulated. */
 static void refuse_simulated(const struct run *run)
 {
     char why[256] = "--backend sim simulates ranks on cores";
@@ -128,9 +128,9 @@ static void refuse_simulated(const struct run *run)
         snprintf(why, sizeof why, "--platform %.200s is a simulated machine", run->platform);
     else if (run->membus)
         snprintf(why, sizeof why, "--membus %d is of simulated cores", run->membus);
-    const char *asked = run->backend == BACKEND_MPI ? "--backend mpi" : run_asks_for_gpus(run);
-    if (run_simulates(run) && asked)
-        die(STATUS_USAGE, "%s; leave out %s", why, asked);
+    const char *option = run->backend == BACKEND_MPI ? "--backend mpi" : run_asks_for_gpus(run);
+    if (run_simulates(run) && option)
+        die(STATUS_USAGE, "%s; leave out %s", why, option);
     if (run_simulates(run) && run->precision != PRECISION_FP32)
         die(STATUS_USAGE, "%s; leave out --precision %s", why, run_precision(run));
     if (run->membus && run->platform)
@@ -138,16 +138,16 @@ static void refuse_simulated(const struct run *run)
             run->membus);
 }
 
-/* Cores take nothing that is of GPUs. */
+/* Refuse options for GPUs if ranks train on cores. */
 static void refuse_without_gpu(const struct run *run)
 {
-    const char *asked = run_asks_for_gpus(run);
+    const char *option = run_asks_for_gpus(run);
     bool is_mpi = run->backend == BACKEND_MPI, is_cpu = run->device == DEVICE_CPU;
     if (is_mpi && run->share_gpu)
         die(STATUS_USAGE, "--share-gpu is of NCCL; leave out --backend mpi, or have --device cuda in its place");
-    if (is_cpu && asked)
-        die(STATUS_USAGE, "%s is of GPUs; leave out --device cpu", asked);
-    if (run->precision != PRECISION_FP32 && (is_cpu || (is_mpi && !asked)))
+    if (is_cpu && option)
+        die(STATUS_USAGE, "%s is of GPUs; leave out --device cpu", option);
+    if (run->precision != PRECISION_FP32 && (is_cpu || (is_mpi && !option)))
         die(STATUS_USAGE, "--precision %s is of matrix products on a GPU; leave it out, or %s", run_precision(run),
             is_cpu ? "leave out --device cpu" : "add --device cuda");
 }
@@ -159,6 +159,10 @@ void run_refuse(const struct run *run)
     if (run->skip_first_steps >= run->steps)
         die(STATUS_USAGE, "--skip-first-steps %d leaves nothing to measure of --steps %d; skip fewer steps",
             run->skip_first_steps, run->steps);
+    double global_batch = (double)run->ranks * run->batch_size * run->accumulate;
+    if (global_batch > INT_MAX)
+        die(STATUS_USAGE, "a global batch of %.4g samples is more than %d; choose a smaller --batch-size", global_batch,
+            INT_MAX);
     if (run->ranks > RANKS_MOST)
         die(STATUS_USAGE, "%d ranks are more than this lab can take; start at most %d", run->ranks, RANKS_MOST);
 }
@@ -178,7 +182,7 @@ struct window run_window(const struct run *run, int round)
         int most = run->quick || run->takes_turns ? QUICK_WINDOW : SHORT_WINDOW;
         measured = measured < most ? measured : most;
     }
-    /* Whole windows of sync_every steps are measured, one at least; steps that fill none warm up. */
+    /* Measure whole windows of sync_every steps, at least one; leftover steps join the warm-up. */
     int k = run->sync_every, whole = measured < k ? k : measured / k * k;
     if (whole < measured)
         warmup += measured - whole;

@@ -1,21 +1,21 @@
-/* work: how much a pass of training has to do, and what that costs. On a machine that is only modelled the costs are
- * properties of the hosts in its platform file, in seconds, named MODEL_PASS_TERM_s, such as mlp_forward_per_sample_s, or
- * PASS_TERM_s for any model that has no cost of its own of that name; what is not named costs nothing.
+/* work: amount of work in a pass of training, and its cost. On a modelled machine, costs are properties of the hosts in the
+ * platform file, in seconds. A cost is named MODEL_PASS_TERM_s, such as mlp_forward_per_sample_s. PASS_TERM_s applies to models
+ * without a cost of their own for that pass and term; a missing cost is zero.
  *
  *     MODEL  mlp, transformer
- *     PASS   fetch     copying a batch together
+ *     PASS   fetch     copying samples into a batch
  *            forward   input to loss
  *            backward  loss to gradients
  *            update    the optimizer
  *     TERM   fixed, per_sample, per_padded_token, per_padded_token_length (padded tokens x padded length: attention)
  *
- * Beside costs such a host may have, `jitter` and `memory_bus` with or without a model's name before them:
+ * Such a host may have further properties; `jitter` and `memory_bus` may have a model's name before them:
  *
- *     about          what the machine is, in a phrase
- *     ranks          how many it takes; 1 unless said
- *     jitter         standard deviation of a rank's step, as a share of it
- *     memory_bus     the host that stands for what its ranks share: its speed is what it feeds, its own `ranks` are 0
- *     sleep_stretch  a sleep lasts so many times what was asked */
+ *     about          description of the machine, in a phrase
+ *     ranks          number of ranks on the host; 1 by default
+ *     jitter         standard deviation of a rank's step time, as a share of the step time
+ *     memory_bus     host that models the memory its ranks share: its speed is their total speed, its own `ranks` is 0
+ *     sleep_excess  slowdown of sleeps: actual / requested time */
 #ifndef LOCKSTEP_WORK_H
 #define LOCKSTEP_WORK_H
 
@@ -23,9 +23,9 @@
 
 enum work_model { WORK_MLP, WORK_TRANSFORMER, WORK_MODELS };
 enum work_pass { WORK_FETCH, WORK_FORWARD, WORK_BACKWARD, WORK_UPDATE, WORK_PASSES };
-extern const char *const work_models[WORK_MODELS], *const work_passes[WORK_PASSES]; /* their names */
+extern const char *const work_models[WORK_MODELS], *const work_passes[WORK_PASSES]; /* names */
 
-/* How much a pass has to do. */
+/* Amount of work in a pass. */
 struct work {
     double samples, padded_tokens, padded_token_length;
 };
@@ -35,34 +35,34 @@ static inline struct work work_samples(double samples)
     return (struct work){ .samples = samples };
 }
 
-/* Seconds per term, in the order of the names. */
+/* Seconds per unit of each term, in the order of cost_terms. */
 enum { COST_FIXED, COST_PER_SAMPLE, COST_PER_PADDED_TOKEN, COST_PER_PADDED_TOKEN_LENGTH, COST_TERMS };
 struct cost {
     double term[COST_TERMS];
 };
 extern const char *const cost_terms[COST_TERMS];
 
-/* The amounts that the terms multiply: 1, samples, padded tokens, padded tokens x length. */
+/* Give the amounts that the terms multiply: 1, samples, padded tokens, padded tokens x length. */
 void work_amounts(struct work work, double amounts[COST_TERMS]);
 
-/* Seconds of so much work, not below zero. */
+/* Seconds for this work, at least 0. */
 double cost_at(const struct cost *cost, struct work work);
 
-/* The value of a property of this name that is the model's own, MODEL_name, or else any model's; NULL for neither.
- * `property` returns the value of a name, or NULL. */
+/* Return the value of property MODEL_name, or else of `name`; NULL if there is neither. `property` returns the value of a
+ * property, or NULL. */
 const char *work_property(enum work_model model, const char *name, const char *(*property)(const char *name));
 
-/* What a pass costs by the properties. */
+/* Cost of a pass according to the properties. */
 struct cost work_cost(enum work_model model, enum work_pass pass, const char *(*property)(const char *name));
 
-/* Whether a name is a cost, of any model. */
+/* True if `name` is a cost, of any model or of a particular one. */
 bool work_is_cost(const char *name);
 
-/* The name of a cost, without a model's before it, that somebody may have meant by `name`, likewise; "" for none. */
+/* Give the cost name nearest to a misspelled `name`, both without a model's name before them; "" if none is near. */
 enum { WORK_NAME = 64 };
 void work_nearest_cost(const char *name, char nearest[WORK_NAME]);
 
-/* `name` without a model's name before it. */
+/* Return `name` without a model's name before it. */
 const char *work_without_model(const char *name);
 
 #endif

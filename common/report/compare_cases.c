@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a term is called, its column in ranks.csv, and how wide it stands on the terminal. */
+/* Name of a term, its column in ranks.csv, and its width on the terminal. */
 static const struct {
     const char *name, *column;
     int width;
@@ -28,13 +28,13 @@ static bool is_time(enum term term)
     return term < TERM_SAMPLES;
 }
 
-/* Changes smaller than this share of a step are not told: runs differ by as much without a cause. */
+/* Smallest change to print, as a share of a step: runs differ by less without a cause. */
 static const double VISIBLE = 0.04;
 
-/* Ranks are alike whose difference is smaller than this share of what changed on them. */
+/* Ranks count as alike if they differ by less than this share of the change. */
 static const double ALIKE = 0.2;
 
-/* One rank differs from the others when those differ among themselves by less than this share of it. */
+/* One rank stands alone if the others differ among themselves by less than this share of the whole difference. */
 static const double CLOSE = 0.4;
 
 static double at(const struct ranks_of_case *c, int rank, enum term term)
@@ -42,7 +42,7 @@ static double at(const struct ranks_of_case *c, int rank, enum term term)
     return c->value[rank * TERMS + (int)term];
 }
 
-/* Whether anybody's was measured. */
+/* True if the term was measured on any rank. */
 static bool has_term(const struct ranks_of_case *c, enum term term)
 {
     for (int rank = 0; rank < c->ranks; rank++)
@@ -51,8 +51,8 @@ static bool has_term(const struct ranks_of_case *c, enum term term)
     return false;
 }
 
-/* Whether wait and transfer of both cases are known. */
-static bool tells_waits(const struct compared_cases *e)
+/* True if wait and transfer of both cases are known. */
+static bool knows_waits(const struct compared_cases *e)
 {
     return has_term(&e->usual, TERM_WAIT) && has_term(&e->odd, TERM_WAIT);
 }
@@ -92,11 +92,11 @@ void compare_cases_close(struct compared_cases *e)
 
 /* --- the table -------------------------------------------------------------------------------------------------- */
 
-/* Only what any of the two cases has: a host at work, tokens; and exposed instead of what makes it up. */
+/* True if either case has the term. Exposed is shown only in place of wait and transfer. */
 static bool is_shown(const struct compared_cases *e, enum term term)
 {
     if (term == TERM_EXPOSED)
-        return !tells_waits(e);
+        return !knows_waits(e);
     for (int rank = 0; rank < e->usual.ranks; rank++)
         if (at(&e->usual, rank, term) > 0)
             return true;
@@ -106,7 +106,7 @@ static bool is_shown(const struct compared_cases *e, enum term term)
     return false;
 }
 
-/* Counts have no decimals, but means of them. */
+/* Return the decimals of a value: counts have none, means of counts may have one. */
 static int decimals_of(const struct compared_cases *e, enum term term, double value)
 {
     return is_time(term) ? e->decimals : value < 100 && value != floor(value) ? 1 : 0;
@@ -145,14 +145,14 @@ void compare_cases_show(FILE *out, const struct compared_cases *e)
 
 /* --- what stands out -------------------------------------------------------------------------------------------- */
 
-/* How a term differs from the baseline. */
+/* Difference of a term from the baseline. */
 struct change {
-    double most;  /* of any rank; negative where it fell */
-    double size;  /* … as a share of the baseline's step, or of its own kind where it is no time */
+    double most;  /* largest of any rank; negative if the term fell */
+    double size;  /* `most` as a share of the baseline's step; of a count, of `usual` */
     double usual; /* mean over the baseline's ranks */
     enum term term;
     int alone;    /* the one rank that differs from all others; -1 for none */
-    bool is_both; /* some ranks have more, and others less */
+    bool is_both; /* some ranks have more, others less */
     bool is_even; /* all ranks are alike */
 };
 
@@ -168,7 +168,7 @@ static double mean_of(const struct ranks_of_case *c, enum term term, int without
     return sum / count;
 }
 
-/* The smallest and the largest of all ranks but one. */
+/* Find the smallest and the largest value of all ranks but one. */
 static void find_ends(const struct ranks_of_case *c, enum term term, int without, double *low, double *high)
 {
     *low = INFINITY;
@@ -180,7 +180,7 @@ static void find_ends(const struct ranks_of_case *c, enum term term, int without
         }
 }
 
-/* Of two ranks the one that changed, if the other hardly did; -1 for both. */
+/* Return which of two ranks changed if the other hardly did; -1 if both changed. */
 static int find_changed(const struct ranks_of_case *c, enum term term, double usual)
 {
     double first = fabs(at(c, 0, term) - usual), second = fabs(at(c, 1, term) - usual);
@@ -189,7 +189,7 @@ static int find_changed(const struct ranks_of_case *c, enum term term, double us
     return first > second ? 0 : 1;
 }
 
-/* The rank without which the others are closest together, if they then are much closer; else -1. */
+/* Return the rank without which the others are closest together; -1 if they are not much closer than all ranks. */
 static int find_alone(const struct ranks_of_case *c, enum term term)
 {
     double low, high, closest = INFINITY;
@@ -220,14 +220,14 @@ static struct change change_of(const struct compared_cases *e, enum term term)
     return change;
 }
 
-/* Causes are told before the standing still that comes of them, and times before counts. */
+/* Return the sort key of a term: causes first, then the waiting that they lead to, then counts. */
 static int place_of(enum term term)
 {
     bool is_still = term == TERM_WAIT || term == TERM_EXPOSED;
     return !is_time(term) ? 2 : is_still ? 1 : 0;
 }
 
-/* In each place large changes before small. */
+/* Compare changes by place_of(), large changes first. */
 static int by_place(const void *a, const void *b)
 {
     const struct change *left = a, *right = b;
@@ -240,8 +240,8 @@ static void put_value(FILE *out, const struct compared_cases *e, enum term term,
     fprintf(out, "%.*f%s", decimals_of(e, term, value), value, is_time(term) ? " ms" : "");
 }
 
-/* "data grew: 40.3 ms on rank 2, 0.2 ms on the others (baseline: 0.2 ms)"; the ranks that changed more come first. */
-static void tell_change(FILE *out, const struct compared_cases *e, const struct change *c)
+/* Print "data grew: 40.3 ms on rank 2, 0.2 ms on the others (baseline: 0.2 ms)". Ranks that changed more come first. */
+static void print_change(FILE *out, const struct compared_cases *e, const struct change *c)
 {
     const struct ranks_of_case *odd = &e->odd;
     double low, high;
@@ -270,27 +270,27 @@ static void tell_change(FILE *out, const struct compared_cases *e, const struct 
     fputs(")\n", out);
 }
 
-/* Whether a term is known, and no sum or consequence of others. */
-static bool is_told(const struct compared_cases *e, enum term term)
+/* True if a term is known and is neither a sum nor a consequence of other terms. */
+static bool is_explained(const struct compared_cases *e, enum term term)
 {
     bool is_of_arrivals = term == TERM_WAIT || term == TERM_TRANSFER;
-    return is_shown(e, term) && term != TERM_STEP && term != TERM_CAUSED && (!is_of_arrivals || tells_waits(e));
+    return is_shown(e, term) && term != TERM_STEP && term != TERM_CAUSED && (!is_of_arrivals || knows_waits(e));
 }
 
-void compare_cases_tell(FILE *out, const struct compared_cases *e)
+void compare_cases_print_causes(FILE *out, const struct compared_cases *e)
 {
     struct change changes[TERMS] = { 0 };
     int count = 0;
     for (enum term term = 0; term < TERMS; term++) {
         struct change change = change_of(e, term);
-        if (is_told(e, term) && change.size > VISIBLE)
+        if (is_explained(e, term) && change.size > VISIBLE)
             changes[count++] = change;
     }
     qsort(changes, (size_t)count, sizeof *changes, by_place);
     if (e->odd.ranks != e->usual.ranks)
         fprintf(out, "  ranks: %d (%s: %d)\n", e->odd.ranks, e->usual.name, e->usual.ranks);
     for (int i = 0; i < count; i++)
-        tell_change(out, e, &changes[i]);
+        print_change(out, e, &changes[i]);
     if (count == 0 && e->odd.ranks == e->usual.ranks)
         fprintf(out, "  nothing: no rank differs from %s by more than %.0f %% of a step\n", e->usual.name,
                 100 * VISIBLE);

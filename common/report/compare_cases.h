@@ -1,11 +1,11 @@
-/* evidence: two cases of a run side by side, rank by rank, from the table that the run left. */
-#ifndef LOCKSTEP_EVIDENCE_H
-#define LOCKSTEP_EVIDENCE_H
+/* compare_cases: shows two cases of a run side by side, rank by rank, from the table that the run wrote. */
+#ifndef LOCKSTEP_COMPARE_CASES_H
+#define LOCKSTEP_COMPARE_CASES_H
 
 #include <stdio.h>
 
-/* What is told of a rank and step, times in milliseconds; NaN where it was not measured. `caused` is the waiting of others
- * that is charged to it. */
+/* Quantities per rank and step; times in milliseconds, NaN if not measured. `caused` is the waiting of other ranks that is charged
+ * to this rank. */
 enum term {
     TERM_STEP,
     TERM_DATA,
@@ -13,9 +13,9 @@ enum term {
     TERM_HOST,
     TERM_WAIT,
     TERM_TRANSFER,
-    TERM_EXPOSED, /* wait and transfer, where they cannot be told apart */
+    TERM_EXPOSED, /* wait plus transfer, if they cannot be told apart */
     TERM_CAUSED,
-    TERM_SAMPLES, /* this and the rest are counts */
+    TERM_SAMPLES, /* from here on counts */
     TERM_TOKENS,
     TERM_PADDED, /* tokens with padding */
     TERMS
@@ -26,19 +26,19 @@ struct compared_cases {
         const char *name;
         int ranks;
         double *value; /* (ranks, TERMS) */
-    } usual, odd;      /* the baseline, and what is to be explained */
-    int decimals;      /* that milliseconds are shown with */
+    } usual, odd;      /* the baseline, and the case to explain */
+    int decimals;      /* decimals of milliseconds */
 };
 
-/* Reads folder/ranks.csv; ends the program when it cannot be read or lacks one of the two cases. */
+/* Read folder/ranks.csv. Ends the program if the file cannot be read or lacks one of the two cases. */
 void compare_cases_open(struct compared_cases *evidence, const char *folder, const char *usual, const char *odd);
 void compare_cases_close(struct compared_cases *evidence);
 
-/* A row per case and rank. */
+/* Print a row per case and rank. */
 void compare_cases_show(FILE *out, const struct compared_cases *evidence);
 
-/* A line per term that differs from the baseline's by more than a few percent, causes before what comes of them and large
- * changes before small, with the ranks on which it does. */
-void compare_cases_tell(FILE *out, const struct compared_cases *evidence);
+/* Print a line per term that differs from the baseline by more than a few percent, with the ranks that differ. Causes come before
+ * their effects, large changes before small ones. */
+void compare_cases_print_causes(FILE *out, const struct compared_cases *evidence);
 
 #endif

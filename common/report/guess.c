@@ -67,16 +67,16 @@ void guess_keep(const struct report *report, const char *folder)
     bool is_wanted = false;
     for (int i = 0; i < report->cases; i++)
         is_wanted |= !isnan(report->outcomes[i].guess);
-    struct answer_log diary;
-    if (!is_wanted || !prompt_open_diary(&diary, report->files, folder, "guesses.csv"))
+    struct answer_log answers;
+    if (!is_wanted || !prompt_open_log(&answers, report->files, folder, "guesses.csv"))
         return;
-    struct csv *csv = &diary.csv;
+    struct csv *csv = &answers.csv;
     for (int i = 0; i < report->cases; i++) {
         const struct outcome *o = &report->outcomes[i];
         if (isnan(o->guess))
             continue;
         do {
-            csv_text(csv, "time", diary.now);
+            csv_text(csv, "time", answers.now);
             csv_text(csv, "lab", report->lab);
             csv_text(csv, "case", o->name);
             csv_text(csv, "backend", report->backend);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How a stretch looks: a glyph that differs without colour, and the Okabe-Ito colour of its meaning. */
+/* Look of a segment: a glyph that is distinct without colour, and an Okabe-Ito colour. */
 struct look {
     const char *glyph, *color, *word;
 };
@@ -34,17 +34,17 @@ static struct look look_of(int kind)
     }
 }
 
-/* Where and how lanes are drawn. */
+/* Output and scale of the lanes. */
 struct canvas {
     FILE *out;
-    int label, columns; /* of a rank's name, and of its lane */
+    int label, columns; /* widths of a rank's name and of its lane */
     double scale;       /* seconds of a column */
     bool has_color;
 };
 
 enum { MARK = 8 }; /* columns behind a lane, for " ◀ last" */
 
-/* Text in lines of so many columns at most, all but the first begin with `indent` blanks. A byte counts as a column. */
+/* Write text in lines of at most `columns`. All but the first begin with `indent` blanks. A byte counts as a column. */
 static void write_wrapped(FILE *out, const char *text, int indent, int columns)
 {
     int at = indent;
@@ -83,18 +83,18 @@ static bool has_lane(const struct timeline_view *p, int rank, int lane)
     return false;
 }
 
-/* "  rank 3 ", "  rank 100-1023 "; free it. */
-static char *label_of(const struct collapsed_ranks *fold)
+/* Return "  rank 3 " or "  rank 100-1023 ". Free it. */
+static char *label_of(const struct collapsed_ranks *lane_ranks)
 {
-    return fold->last > fold->first ? memory_text("  rank %d-%d ", fold->first, fold->last)
-                                    : memory_text("  rank %d ", fold->first);
+    return lane_ranks->last > lane_ranks->first ? memory_text("  rank %d-%d ", lane_ranks->first, lane_ranks->last)
+                                                : memory_text("  rank %d ", lane_ranks->first);
 }
 
 static int widest_label(const struct timeline_view *p)
 {
     int widest = 0;
-    for (int i = 0; i < p->folds; i++) {
-        char *label = label_of(&p->folded[i]);
+    for (int i = 0; i < p->collapsed_count; i++) {
+        char *label = label_of(&p->collapsed[i]);
         int width = (int)strlen(label);
         widest = width > widest ? width : widest;
         free(label);
@@ -102,17 +102,17 @@ static int widest_label(const struct timeline_view *p)
     return widest;
 }
 
-static void draw_rank(const struct canvas *c, const struct timeline_view *p, const struct collapsed_ranks *fold)
+static void draw_rank(const struct canvas *c, const struct timeline_view *p, const struct collapsed_ranks *lane_ranks)
 {
-    char *label = label_of(fold);
+    char *label = label_of(lane_ranks);
     fprintf(c->out, "%-*s", c->label, label);
     free(label);
-    draw_lane(c, p, fold->first, 0);
-    fprintf(c->out, "%s\n", fold->first == p->last ? " ◀ last" : "");
-    if (!has_lane(p, fold->first, 1))
+    draw_lane(c, p, lane_ranks->first, 0);
+    fprintf(c->out, "%s\n", lane_ranks->first == p->last ? " ◀ last" : "");
+    if (!has_lane(p, lane_ranks->first, 1))
         return;
     fprintf(c->out, "%*s", c->label, "");
-    draw_lane(c, p, fold->first, 1);
+    draw_lane(c, p, lane_ranks->first, 1);
     fputc('\n', c->out);
 }
 
@@ -123,15 +123,15 @@ static void draw_case(const struct canvas *c, const struct outcome *o, const str
     fputs("\n  ", c->out);
     write_wrapped(c->out, title, 2, width);
     free(title);
-    for (int i = 0; i < p->folds; i++)
-        draw_rank(c, p, &p->folded[i]);
-    if (p->told) {
+    for (int i = 0; i < p->collapsed_count; i++)
+        draw_rank(c, p, &p->collapsed[i]);
+    if (p->text) {
         fprintf(c->out, "%*s", c->label, "");
-        write_wrapped(c->out, p->told, c->label, width);
+        write_wrapped(c->out, p->text, c->label, width);
     }
 }
 
-/* A round number of milliseconds that divides the scale, which is longer than nothing, into about five. */
+/* Return a round number of milliseconds that divides a scale (above 0) into about five parts. */
 static double tick_of(double milliseconds)
 {
     double tick = pow(10, floor(log10(milliseconds / 5)));
@@ -143,7 +143,7 @@ static double tick_of(double milliseconds)
 static void draw_axis(const struct canvas *c)
 {
     double length = 1e3 * c->scale * c->columns;
-    if (!(length > 0)) /* nothing took any time */
+    if (!(length > 0)) /* all steps took no time */
         return;
     double tick = tick_of(length);
     fprintf(c->out, "%*s", c->label, "");
@@ -160,7 +160,7 @@ static void draw_axis(const struct canvas *c)
     fputc('\n', c->out);
 }
 
-static void draw_legend(const struct canvas *c, const struct timeline_view *pictures, int count)
+static void draw_legend(const struct canvas *c, const struct timeline_view *views, int count)
 {
     static const int order[] = { SPAN_DATA,        SPAN_FORWARD,    SPAN_HOST,      SEGMENT_WAIT,
                                  SEGMENT_TRANSFER, SEGMENT_EXPOSED, SEGMENT_TRAVEL, SPAN_UPDATE };
@@ -168,8 +168,8 @@ static void draw_legend(const struct canvas *c, const struct timeline_view *pict
     for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
         bool is_used = false;
         for (int i = 0; i < count; i++)
-            for (int j = 0; j < pictures[i].count; j++)
-                is_used |= pictures[i].segments[j].kind == order[k];
+            for (int j = 0; j < views[i].count; j++)
+                is_used |= views[i].segments[j].kind == order[k];
         if (!is_used)
             continue;
         struct look look = look_of(order[k]);
@@ -187,11 +187,11 @@ static void draw_legend(const struct canvas *c, const struct timeline_view *pict
     fputc('\n', c->out);
 }
 
-static void tell_folds(const struct canvas *c, const struct timeline_view *pictures, int count)
+static void print_collapsed(const struct canvas *c, const struct timeline_view *views, int count)
 {
     double share = 0;
     for (int i = 0; i < count; i++)
-        share = fmax(share, pictures[i].fold);
+        share = fmax(share, views[i].fold);
     if (!(share > 0))
         return;
     char *text =
@@ -203,21 +203,21 @@ static void tell_folds(const struct canvas *c, const struct timeline_view *pictu
 
 void lanes_draw(FILE *out, const struct report *report, const char *const *names, struct terminal terminal)
 {
-    enum { PICTURES_MOST = 8, LABEL = 11, LEAST = 20, MOST = 160 };
-    const struct outcome *shown[PICTURES_MOST];
-    struct timeline_view pictures[PICTURES_MOST];
+    enum { VIEWS_MOST = 8, LABEL = 11, LEAST = 20, MOST = 160 };
+    const struct outcome *shown[VIEWS_MOST];
+    struct timeline_view views[VIEWS_MOST];
     struct canvas canvas = { .out = out, .label = LABEL, .has_color = terminal.has_color };
     int count = 0;
     double longest = 0;
-    for (; *names && count < PICTURES_MOST; names++) {
+    for (; *names && count < VIEWS_MOST; names++) {
         const struct outcome *o = report_find_case(report, *names);
         if (!o || o->stats.wrong.count)
             continue;
         shown[count] = o;
-        pictures[count] = timeline_view_take(o);
-        int label = widest_label(&pictures[count]);
+        views[count] = timeline_view_take(o);
+        int label = widest_label(&views[count]);
         canvas.label = label > canvas.label ? label : canvas.label;
-        longest = fmax(longest, pictures[count++].end);
+        longest = fmax(longest, views[count++].end);
     }
     if (count == 0)
         return;
@@ -229,15 +229,15 @@ void lanes_draw(FILE *out, const struct report *report, const char *const *names
             : report->is_oversubscribed ? " (they share time: more ranks than there is to train on)"
                                         : "");
     for (int i = 0; i < count; i++)
-        draw_case(&canvas, shown[i], &pictures[i]);
+        draw_case(&canvas, shown[i], &views[i]);
     draw_axis(&canvas);
-    draw_legend(&canvas, pictures, count);
-    tell_folds(&canvas, pictures, count);
+    draw_legend(&canvas, views, count);
+    print_collapsed(&canvas, views, count);
     for (int i = 0; i < count; i++)
-        timeline_view_drop(&pictures[i]);
+        timeline_view_drop(&views[i]);
 }
 
-static void put_stretch(struct csv *csv, const char *name, int step, const struct segment *s, int last)
+static void put_segment(struct csv *csv, const char *name, int step, const struct segment *s, int last)
 {
     csv_text(csv, "case", name);
     csv_integer(csv, "step", step);
@@ -250,14 +250,14 @@ static void put_stretch(struct csv *csv, const char *name, int step, const struc
     csv_integer(csv, "arrived_last", s->late > 0);
 }
 
-static void write_stretches(struct csv *csv, const struct outcome *o, const struct timeline_view *p)
+static void write_segments(struct csv *csv, const struct outcome *o, const struct timeline_view *p)
 {
-    for (int i = 0, fold = 0; i < p->count; i++) {
+    for (int i = 0, at = 0; i < p->count; i++) {
         const struct segment *s = &p->segments[i];
-        while (p->folded[fold].first != s->rank)
-            fold++;
+        while (p->collapsed[at].first != s->rank)
+            at++;
         do
-            put_stretch(csv, o->name, p->step, s, p->folded[fold].last);
+            put_segment(csv, o->name, p->step, s, p->collapsed[at].last);
         while (csv_end_row(csv));
     }
 }
@@ -265,20 +265,20 @@ static void write_stretches(struct csv *csv, const struct outcome *o, const stru
 void lanes_write(const struct report *report)
 {
     struct csv csv = report_begin_table(report, "lanes.csv");
-    struct timeline_view *pictures = memory_new((size_t)report->cases, sizeof *pictures);
+    struct timeline_view *views = memory_new((size_t)report->cases, sizeof *views);
     for (int i = 0; i < report->cases; i++) {
-        pictures[i] = timeline_view_take(&report->outcomes[i]);
-        if (pictures[i].told && !report->outcomes[i].stats.wrong.count)
-            fprintf(csv.out, "# told of %s: %s\n", report->outcomes[i].name, pictures[i].told);
+        views[i] = timeline_view_take(&report->outcomes[i]);
+        if (views[i].text && !report->outcomes[i].stats.wrong.count)
+            fprintf(csv.out, "# told of %s: %s\n", report->outcomes[i].name, views[i].text);
     }
     for (int i = 0; i < report->cases; i++) {
         if (!report->outcomes[i].stats.wrong.count)
-            write_stretches(&csv, &report->outcomes[i], &pictures[i]);
-        timeline_view_drop(&pictures[i]);
+            write_segments(&csv, &report->outcomes[i], &views[i]);
+        timeline_view_drop(&views[i]);
     }
-    free(pictures);
-    if (!csv.is_named) { /* of no case there is anything to show: the names alone */
-        put_stretch(&csv, "", 0, &(struct segment){ 0 }, 0);
+    free(views);
+    if (!csv.is_named) { /* no case has segments: write the column names alone */
+        put_segment(&csv, "", 0, &(struct segment){ 0 }, 0);
         csv_end_row(&csv);
     }
 }

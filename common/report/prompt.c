@@ -25,7 +25,7 @@ bool prompt_answer(char line[PROMPT_LINE])
     return !is_end;
 }
 
-bool prompt_open_diary(struct answer_log *diary, struct file_set *files, const char *folder, const char *name)
+bool prompt_open_log(struct answer_log *log, struct file_set *files, const char *folder, const char *name)
 {
     char *path = memory_text("%s/%s", folder, name);
     if (!file_set_lock(files, folder)) {
@@ -42,10 +42,9 @@ bool prompt_open_diary(struct answer_log *diary, struct file_set *files, const c
         return false;
     time_t now = time(NULL);
     struct tm local;
-    *diary =
-        (struct answer_log){ .csv = { .out = file_set_begin(files, folder, name), .is_named = before && *before } };
-    fputs(before ? before : "", diary->csv.out);
-    strftime(diary->now, sizeof diary->now, "%Y-%m-%dT%H:%M:%S", localtime_r(&now, &local));
+    *log = (struct answer_log){ .csv = { .out = file_set_begin(files, folder, name), .is_named = before && *before } };
+    fputs(before ? before : "", log->csv.out);
+    strftime(log->now, sizeof log->now, "%Y-%m-%dT%H:%M:%S", localtime_r(&now, &local));
     free(before);
     return true;
 }

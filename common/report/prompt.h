@@ -1,6 +1,6 @@
-/* learner: what is asked of the person at the terminal, and a diary of the answers that grows over runs. */
-#ifndef LOCKSTEP_LEARNER_H
-#define LOCKSTEP_LEARNER_H
+/* prompt: reads the user's answers from the terminal, and logs them in a table that grows over runs. */
+#ifndef LOCKSTEP_PROMPT_H
+#define LOCKSTEP_PROMPT_H
 
 #include "base/csv.h"
 #include "base/files.h"
@@ -9,18 +9,18 @@
 
 enum { PROMPT_LINE = 64 };
 
-/* Reads one line from standard input, without the blanks around it; what does not fit is cut. False at the end of input.
- * Answers that no terminal shows, as from a pipe, are written to standard output. */
+/* Read one line from standard input, without the blanks around it and cut to fit. False at the end of input. Input from a pipe is
+ * echoed to standard output, since no terminal shows it. */
 bool prompt_answer(char line[PROMPT_LINE]);
 
-/* A table to which rows are added. */
+/* A table to which each run adds rows. */
 struct answer_log {
     struct csv csv;
-    char now[32]; /* local date and time, of the column `time` */
+    char now[32]; /* local date and time, for the column `time` */
 };
 
-/* Begins folder/name among `files`, with what stands in it; other runs that add to it wait until the set is committed. Warns
- * and returns false when it cannot be read, or when one of them does not end: nothing ends for lack of a diary. */
-bool prompt_open_diary(struct answer_log *diary, struct file_set *files, const char *folder, const char *name);
+/* Begin folder/name among `files`, with its present rows. Other runs that add rows wait until the set is committed. Warns and
+ * returns false if the table cannot be read, or if another run keeps it locked: a run goes on without the log. */
+bool prompt_open_log(struct answer_log *log, struct file_set *files, const char *folder, const char *name);
 
 #endif

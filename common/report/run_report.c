@@ -25,7 +25,7 @@ double report_samples(const struct outcome *outcome)
     return outcome->run.batch_size ? run_global_batch(&outcome->run) : (double)NAN;
 }
 
-static double pace(const struct outcome *o)
+static double throughput_per_rank(const struct outcome *o)
 {
     double done = o->tokens ? o->tokens->means.useful : report_samples(o);
     return done / o->summary.slowest_step / o->run.ranks;
@@ -34,10 +34,10 @@ static double pace(const struct outcome *o)
 double report_efficiency(const struct report *report, const struct outcome *outcome)
 {
     const struct outcome *per = outcome->per ? report_find_case(report, outcome->per) : NULL;
-    return per ? pace(outcome) / pace(per) : NAN;
+    return per ? throughput_per_rank(outcome) / throughput_per_rank(per) : NAN;
 }
 
-/* The columns of summary.csv, in the order that every lab shares; a lab without such a thing leaves it blank. */
+/* Write a row of summary.csv. All labs share columns and order; values that a lab lacks are blank. */
 static void put_summary(struct csv *csv, const struct report *report, const struct outcome *o)
 {
     const struct case_summary *s = &o->summary;
@@ -94,7 +94,7 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
 {
     const struct case_stats *t = &o->stats;
     const struct cell *sum = &t->sum[rank];
-    double steps = t->wrong.count ? (double)NAN : t->steps; /* then there are no times to tell */
+    double steps = t->wrong.count ? (double)NAN : t->steps; /* NaN leaves all times blank */
     double last = 0;
     for (int r = 0; r < t->ranks; r++)
         last += t->wrong.count ? 0 : t->sum[r].last;
@@ -120,16 +120,16 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
     csv_number(csv, "padded_tokens", o->tokens ? o->tokens->padded_of[rank] : NAN);
 }
 
-/* A baseline of somebody else's job may have fewer rounds. */
+/* Write a row of rounds.csv. The baseline of another program's job may have fewer rounds. */
 static void put_round(struct csv *csv, const struct report *report, const struct outcome *o, int round)
 {
     const struct case_stats *baseline = &report->outcomes[0].stats;
     double step = o->stats.wrong.count ? (double)NAN : o->stats.round_step[round];
-    double held_against = round < baseline->rounds && !baseline->wrong.count ? baseline->round_step[round] : NAN;
+    double reference = round < baseline->rounds && !baseline->wrong.count ? baseline->round_step[round] : NAN;
     csv_text(csv, "case", o->name);
     csv_integer(csv, "round", round);
     csv_ms(csv, "slowest_step_ms", step);
-    csv_ratio(csv, "vs_baseline", held_against > 0 ? step / held_against : NAN);
+    csv_ratio(csv, "vs_baseline", reference > 0 ? step / reference : NAN);
 }
 
 void report_write_tables(const struct report *report)
@@ -182,9 +182,9 @@ void report_add_spans(struct csv *csv, const struct timeline *timeline, const ch
 int report_typical_step(const struct outcome *o)
 {
     int every = o->stats.every, windows = o->picture.steps / every, best = 0;
-    for (int window = 1; window < windows; window++) /* the picture is the first round: the tally's first windows */
+    for (int window = 1; window < windows; window++) /* the first round is the first windows of the statistics */
         if (fabs(o->stats.slowest[window] - o->summary.median_step) <
             fabs(o->stats.slowest[best] - o->summary.median_step))
             best = window;
-    return o->picture.first_step + best * every + every - 1; /* the step in which the window's ranks meet */
+    return o->picture.first_step + best * every + every - 1; /* the step of the window in which the ranks synchronise */
 }

@@ -1,6 +1,6 @@
-/* report: everything a finished run has to tell, and the tables it leaves in results/. */
-#ifndef LOCKSTEP_REPORT_H
-#define LOCKSTEP_REPORT_H
+/* run_report: the data of a finished run, and the tables that it writes to results/. */
+#ifndef LOCKSTEP_RUN_REPORT_H
+#define LOCKSTEP_RUN_REPORT_H
 
 #include "analysis/case_stats.h"
 #include "base/csv.h"
@@ -13,55 +13,55 @@
 struct outcome {
     const char *name, *idea;
     struct run run;             /* its settings */
-    struct token_count *tokens; /* per measured step; NULL where nothing is read */
-    const char *per;            /* the case that efficiency is measured by, or NULL */
+    struct token_count *tokens; /* per measured step; NULL if the lab reads no tokens */
+    const char *per;            /* reference case of the efficiency, or NULL */
     const char *device;         /* placement_label() */
     bool shares_cores;          /* card_is_oversubscribed() */
     struct case_stats stats;
     struct case_summary summary;
     struct prediction prediction;
-    double guess;            /* seconds; NaN when nobody guessed */
-    struct timeline picture; /* its first round, kept for lanes and trace */
+    double guess;            /* seconds; NaN without a guess */
+    struct timeline picture; /* spans of the first round, for lanes and trace */
 };
 
 struct report {
     const char *lab;
     const char *folder;             /* results/NN_name */
-    struct file_set *files;         /* of this run, which takes its place as a whole: file_set_commit() at its end */
-    const char *preamble;           /* the lines that head every table, each beginning with # */
+    struct file_set *files;         /* files of this run; file_set_commit() at the end puts all in place together */
+    const char *preamble;           /* header lines of every table, each beginning with # */
     const char *backend, *platform; /* collective_backend(), world_platform() */
     const char *trains_on;          /* "core", "simulated core" or "GPU" */
-    int ranks, cores;               /* the latter of what ranks train on */
-    bool is_oversubscribed;         /* in its largest world */
+    int ranks, cores;               /* cores: cores or GPUs to train on */
+    bool is_oversubscribed;         /* in the largest world size */
     bool is_simulated;
-    bool is_modelled;         /* nothing was computed, so there is no loss and nothing was checked */
-    bool has_only_spans;      /* of another program: neither settings nor samples, loss or prediction are known */
+    bool is_modelled;         /* the run computed nothing, so it has no loss and no checks */
+    bool has_only_spans;      /* spans of another program: settings, samples, loss and prediction are unknown */
     double stamp_cost;        /* seconds, from the card */
     bool has_intervals;       /* enough rounds, not --quick */
     struct outcome *outcomes; /* (cases); the first is the baseline */
     int cases;
 };
 
-/* One more table among the run's files, headed by its preamble. */
+/* Begin a table among the run's files, with the preamble. */
 struct csv report_begin_table(const struct report *report, const char *name);
 
-/* The case of that name; NULL when there is none. */
+/* Return the case of that name, or NULL. */
 const struct outcome *report_find_case(const struct report *report, const char *name);
 
-/* Samples of a step, of all ranks; NaN where they are not known. */
+/* Samples per step of all ranks; NaN if unknown. */
 double report_samples(const struct outcome *outcome);
 
-/* Throughput per rank over that of the case it is measured by, in useful tokens or else samples; NaN where there is none. */
+/* Throughput per rank, in useful tokens or else samples, over that of the reference case; NaN without a reference. */
 double report_efficiency(const struct report *report, const struct outcome *outcome);
 
-/* summary.csv, ranks.csv, rounds.csv: a row per case; per case and rank; per case and round. Of what failed a check all
- * times are blank. */
+/* Write summary.csv (a row per case), ranks.csv (per case and rank) and rounds.csv (per case and round). Times of a case with a
+ * failed check are blank. */
 void report_write_tables(const struct report *report);
 
-/* Into spans.csv, which grows block by block, so that no run has to hold it whole. */
+/* Append a block to spans.csv. The table grows block by block, so no run holds all of it in memory. */
 void report_add_spans(struct csv *csv, const struct timeline *timeline, const char *name);
 
-/* The step of the picture closest to the case's median, one in which the ranks meet. */
+/* Return the step of the first round that is closest to the case's median, among those in which the ranks synchronise. */
 int report_typical_step(const struct outcome *outcome);
 
 #endif

@@ -16,7 +16,7 @@ static void put_ms(FILE *out, int width, int decimals, double seconds)
         fprintf(out, " %*.*f", width, decimals, 1e3 * seconds);
 }
 
-/* "2.08 [2.02 2.14]"; a ratio whose interval contains 1 is not a finding, and says how fine it could have seen. */
+/* Print "2.08 [2.02 2.14]". If the interval contains 1, print "not resolved" and the smallest change that would have shown. */
 static void put_ratio(FILE *out, const struct report *report, const struct outcome *o)
 {
     const struct ratio *r = &o->summary.vs_baseline;
@@ -34,10 +34,10 @@ static void put_ratio(FILE *out, const struct report *report, const struct outco
     fprintf(out, " %-19s", text);
 }
 
-/* Which columns there is reason and room for. */
+/* Columns that have values and fit the terminal. */
 struct layout {
-    bool has_guess, has_formula, has_pace, has_terms; /* pace: throughput and efficiency */
-    int decimals;                                     /* of all milliseconds, as the shortest step needs */
+    bool has_guess, has_formula, has_rate, has_terms; /* rate: throughput and efficiency */
+    int decimals;                                     /* of all milliseconds, as many as the shortest step needs */
 };
 
 static void put_case(FILE *out, const struct report *report, const struct outcome *o, struct layout layout)
@@ -56,7 +56,7 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
     put_ms(out, 9, layout.decimals, s->slowest_step);
     fputs(o->shares_cores ? "*" : " ", out);
     put_ratio(out, report, o);
-    if (layout.has_pace) {
+    if (layout.has_rate) {
         double efficiency = report_efficiency(report, o);
         fprintf(out, " %9.0f", (o->tokens ? o->tokens->means.useful : report_samples(o)) / s->slowest_step);
         if (isnan(efficiency))
@@ -84,18 +84,18 @@ void table_show(FILE *out, const struct report *report, int columns)
     enum {
         TERMS_WIDTH = 98,
         FORMULA_WIDTH = 9,
-        PACE_WIDTH = 17
-    }; /* of a row with its terms; of what it may have more */
+        RATE_WIDTH = 17
+    }; /* columns of a row with terms, and of its optional parts */
     struct layout layout = { 0 };
     for (int i = 0; i < report->cases; i++) {
         int decimals = number_ms_decimals(report->outcomes[i].summary.slowest_step);
         layout.decimals = decimals > layout.decimals ? decimals : layout.decimals;
         layout.has_guess |= !isnan(report->outcomes[i].guess);
         layout.has_formula |= !isnan(prediction_step(&report->outcomes[i].prediction));
-        layout.has_pace |= !isnan(report_efficiency(report, &report->outcomes[i]));
+        layout.has_rate |= !isnan(report_efficiency(report, &report->outcomes[i]));
     }
     layout.has_terms =
-        columns >= TERMS_WIDTH + (layout.has_formula ? FORMULA_WIDTH : 0) + (layout.has_pace ? PACE_WIDTH : 0);
+        columns >= TERMS_WIDTH + (layout.has_formula ? FORMULA_WIDTH : 0) + (layout.has_rate ? RATE_WIDTH : 0);
     fprintf(out, "\n%-20s", "milliseconds a step");
     if (layout.has_guess)
         fprintf(out, " %7s", "you");
@@ -103,7 +103,7 @@ void table_show(FILE *out, const struct report *report, int columns)
         fprintf(out, " %8s", "formula");
     fprintf(out, " %9s  %-19s", report->is_simulated ? "simulated" : "measured",
             report->has_intervals ? "x baseline [95 %]" : "x baseline");
-    if (layout.has_pace)
+    if (layout.has_rate)
         fprintf(out, " %9s %6s", report->outcomes[0].tokens ? "tokens/s" : "samples/s", "effic.");
     if (layout.has_terms)
         fprintf(out, " %6s %6s %6s %8s  %-7s  %s", "data", "local", "wait", "transfer", "blamed",
@@ -123,8 +123,8 @@ void table_show(FILE *out, const struct report *report, int columns)
                 report->cores, report->trains_on, plural, report->trains_on);
 }
 
-/* "+11.0 ms against the formula: +9.0 local, +2.0 transfer", with the terms that make up most of it, all as fine as the
- * step itself. */
+/* Print "+11.0 ms against the formula: +9.0 local, +2.0 transfer", with the terms that make up most of the gap and as many decimals
+ * as the step has. */
 static void explain_gap(FILE *out, const struct outcome *o)
 {
     const struct case_summary *s = &o->summary;
@@ -139,7 +139,7 @@ static void explain_gap(FILE *out, const struct outcome *o)
                   { "transfer", s->transfer - p->transfer } };
     int decimals = number_ms_decimals(s->step);
     double last_digit = 1e-3 * pow(10, -decimals), gap = s->step - prediction_step(p);
-    gap = fabs(gap) < last_digit / 2 ? 0 : gap; /* shown as nothing, so without a sign */
+    gap = fabs(gap) < last_digit / 2 ? 0 : gap; /* printed as 0, so without a sign */
     fprintf(out, "%s: %+.*f ms against the formula (%+.0f %%)", o->name, decimals, 1e3 * gap,
             100 * gap / prediction_step(p));
     const char *before = ": ";
@@ -151,12 +151,12 @@ static void explain_gap(FILE *out, const struct outcome *o)
     fputs(".\n", out);
 }
 
-/* A phase takes one stamp, a collective two. */
+/* Print the cost of the stamps. A phase takes one stamp, a collective two. */
 static void explain_stamps(FILE *out, const struct report *report)
 {
     const struct outcome *o = &report->outcomes[0];
     int stamps = 0;
-    for (int i = 0; i < o->picture.count; i++) { /* of rank 0 */
+    for (int i = 0; i < o->picture.count; i++) { /* spans of rank 0 */
         const struct span *span = &o->picture.spans[i];
         if (span->step >= o->picture.first_step)
             stamps += span_is_phase(span) ? 1 : 2;
@@ -166,7 +166,8 @@ static void explain_stamps(FILE *out, const struct report *report)
             100 * per_step * report->stamp_cost / o->summary.step);
 }
 
-/* Of the baseline, in which no rank has a helper beside it. Ranks that are more than the cores queue for each other. */
+/* Print the largest run-queue delay of the baseline, where no rank has an async helper. Ranks that outnumber the cores queue for
+ * each other. */
 static void explain_queue(FILE *out, const struct report *report)
 {
     const struct outcome *baseline = &report->outcomes[0];
@@ -194,7 +195,7 @@ void table_explain(FILE *out, const struct report *report, const char *name)
     explain_gap(out, baseline);
     if (o && o != baseline)
         explain_gap(out, o);
-    if (!report->is_simulated) /* there, looking at the clock takes no time */
+    if (!report->is_simulated) /* reading a simulated clock takes no time */
         explain_stamps(out, report);
     explain_queue(out, report);
     if (o && o != baseline)
@@ -219,8 +220,8 @@ void table_blame(FILE *out, const struct report *report, const struct outcome *o
                 s->is_too_short ? "so few steps cannot tell a cause from luck" : "no rank stands out as the cause");
     fprintf(out, "Had every rank been as quick as the median one, its step would take %.*f ms (computed from %s alone)",
             number_ms_decimals(s->what_if), 1e3 * s->what_if, o->name);
-    bool is_alone = o == baseline;   /* then the case itself is what it is held against */
-    if (baseline->stats.wrong.count) /* no speed is shown of it */
+    bool is_alone = o == baseline;   /* then the case is compared with itself */
+    if (baseline->stats.wrong.count) /* the baseline failed a check, so its speed is not shown */
         fputs(".\n", out);
     else
         fprintf(out, ";\n%s %s %.*f ms.\n", is_alone ? "it" : "the baseline",
@@ -237,7 +238,7 @@ static int compare_caused(const void *a, const void *b, void *sums)
     return *(const int *)a - *(const int *)b;
 }
 
-static void put_rank(FILE *out, const struct case_stats *t, int rank, double meetings, int decimals)
+static void put_rank(FILE *out, const struct case_stats *t, int rank, double collectives, int decimals)
 {
     const struct cell *sum = &t->sum[rank];
     double local = sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE];
@@ -246,8 +247,8 @@ static void put_rank(FILE *out, const struct case_stats *t, int rank, double mee
     fprintf(out, "rank %-4d", rank);
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
         put_ms(out, 8, decimals, terms[i] / t->steps);
-    if (meetings > 0)
-        fprintf(out, " %5.0f%%\n", 100 * sum->last / meetings);
+    if (collectives > 0)
+        fprintf(out, " %5.0f%%\n", 100 * sum->last / collectives);
     else
         fprintf(out, " %6s\n", "-");
 }
@@ -257,10 +258,10 @@ void table_ranks(FILE *out, const struct outcome *o)
     enum { RANKS_SHOWN = 16 };
     const struct case_stats *t = &o->stats;
     int *order = memory_new((size_t)t->ranks, sizeof *order);
-    double meetings = 0;
+    double collectives = 0;
     for (int rank = 0; rank < t->ranks; rank++) {
         order[rank] = rank;
-        meetings += t->sum[rank].last;
+        collectives += t->sum[rank].last;
     }
     int shown = t->ranks;
     if (t->ranks > RANKS_SHOWN) {
@@ -270,7 +271,7 @@ void table_ranks(FILE *out, const struct outcome *o)
     fprintf(out, "\n%-9s %8s %8s %8s %8s %8s %8s %8s %6s\n", "ms a step", "step", "data", "local", "host", "wait",
             "transfer", "caused", "last");
     for (int i = 0; i < shown; i++)
-        put_rank(out, t, order[i], meetings, number_ms_decimals(o->summary.slowest_step));
+        put_rank(out, t, order[i], collectives, number_ms_decimals(o->summary.slowest_step));
     if (shown < t->ranks)
         fprintf(out, "… and %d ranks more, for which the others waited less (ranks.csv)\n", t->ranks - shown);
     fputs("local: forward, backward, update; caused: waiting of all others that this rank alone is charged with;\n"

@@ -1,22 +1,22 @@
-/* table: what a run found, in the terminal. */
-#ifndef LOCKSTEP_TABLE_H
-#define LOCKSTEP_TABLE_H
+/* terminal_tables: prints the results of a run on the terminal. */
+#ifndef LOCKSTEP_TERMINAL_TABLES_H
+#define LOCKSTEP_TERMINAL_TABLES_H
 
 #include "report/run_report.h"
 
-/* A row per case: you (where somebody guessed), the formula (where there is one), the measurement; and where the
- * terminal is wide enough, the terms of the step and who is to blame. */
+/* Print a row per case: guess and prediction, if any, and the measurement. A wide terminal also shows the terms of the step and the
+ * blamed rank. */
 void table_show(FILE *out, const struct report *report, int columns);
 
-/* The sentences under it: where formula and measurement part, what waiting cost in the case `name`, what the step had
- * been without it, and what the stamps cost. */
+/* Print the sentences below the table: the gap between prediction and measurement, the cost of the stamps, the run-queue delay, and
+ * table_blame() of the case `name`. */
 void table_explain(FILE *out, const struct report *report, const char *name);
 
-/* Of them, those that spans alone can tell: what waiting cost in this case, and what its step had been without it,
- * beside the baseline if there is another one and its checks held. */
+/* Print what spans alone give: the cost of waiting in this case, and its step without that waiting. Compared with the baseline,
+ * unless a check of the baseline failed. */
 void table_blame(FILE *out, const struct report *report, const struct outcome *outcome);
 
-/* A row per rank of a case, all terms; of many ranks those that the others waited for longest. */
+/* Print a row per rank of a case with all terms; of many ranks, those that the others waited for longest. */
 void table_ranks(FILE *out, const struct outcome *outcome);
 
 #endif

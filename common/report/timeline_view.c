@@ -22,19 +22,19 @@ int timeline_view_kind(const struct timeline_view *p, int rank, int lane, double
     return best;
 }
 
-enum { LOOKS = 200 }; /* moments at which two ranks are compared */
+enum { SAMPLES = 200 }; /* times at which two ranks are compared */
 
-/* What each rank does at each moment: (ranks, LOOKS), -1 for nothing. */
-static signed char *look(const struct timeline_view *p, int ranks)
+/* Return the kind of segment that each rank is in at each sample: (ranks, SAMPLES), -1 for none. */
+static signed char *sample_kinds(const struct timeline_view *p, int ranks)
 {
-    signed char *kinds = memory_new((size_t)ranks * LOOKS, sizeof *kinds);
-    for (int i = 0; i < ranks * LOOKS; i++)
+    signed char *kinds = memory_new((size_t)ranks * SAMPLES, sizeof *kinds);
+    for (int i = 0; i < ranks * SAMPLES; i++)
         kinds[i] = -1;
     for (int i = 0; i < p->count && p->end > 0; i++) {
         const struct segment *s = &p->segments[i];
-        for (int at = (int)ceil(s->start / p->end * LOOKS); s->lane == 0 && at < LOOKS && at < s->end / p->end * LOOKS;
-             at++)
-            kinds[s->rank * LOOKS + at] = (signed char)s->kind;
+        for (int at = (int)ceil(s->start / p->end * SAMPLES);
+             s->lane == 0 && at < SAMPLES && at < s->end / p->end * SAMPLES; at++)
+            kinds[s->rank * SAMPLES + at] = (signed char)s->kind;
     }
     return kinds;
 }
@@ -42,46 +42,47 @@ static signed char *look(const struct timeline_view *p, int ranks)
 static bool are_alike(const signed char *a, const signed char *b, double share)
 {
     int differ = 0;
-    for (int at = 0; at < LOOKS; at++)
+    for (int at = 0; at < SAMPLES; at++)
         differ += a[at] != b[at];
-    return differ <= share * LOOKS;
+    return differ <= share * SAMPLES;
 }
 
-static void fold_within(struct timeline_view *p, const signed char *kinds, int ranks)
+static void collapse_within(struct timeline_view *p, const signed char *kinds, int ranks)
 {
-    p->folds = 0;
+    p->collapsed_count = 0;
     for (int rank = 0; rank < ranks; rank++) {
-        struct collapsed_ranks *before = p->folds > 0 ? &p->folded[p->folds - 1] : NULL;
-        bool is_joined = before && p->fold > 0 && rank != p->last && before->first != p->last &&
-                         are_alike(kinds + (ptrdiff_t)before->first * LOOKS, kinds + (ptrdiff_t)rank * LOOKS, p->fold);
+        struct collapsed_ranks *before = p->collapsed_count > 0 ? &p->collapsed[p->collapsed_count - 1] : NULL;
+        bool is_joined =
+            before && p->fold > 0 && rank != p->last && before->first != p->last &&
+            are_alike(kinds + (ptrdiff_t)before->first * SAMPLES, kinds + (ptrdiff_t)rank * SAMPLES, p->fold);
         if (is_joined)
             before->last = rank;
         else
-            p->folded[p->folds++] = (struct collapsed_ranks){ rank, rank };
+            p->collapsed[p->collapsed_count++] = (struct collapsed_ranks){ rank, rank };
     }
 }
 
-/* Ranks fold as little as need be: all look alike but for all of it. */
-static void fold(struct timeline_view *p, int ranks)
+/* Collapse ranks no more than necessary. The loop ends, because at a share of 1 all ranks count as alike. */
+static void collapse(struct timeline_view *p, int ranks)
 {
-    p->folded = memory_new((size_t)ranks, sizeof *p->folded);
-    signed char *kinds = look(p, ranks);
-    fold_within(p, kinds, ranks);
-    for (double share = 0.02; p->folds > TIMELINE_VIEW_LANES_MOST; share = fmin(1, 2 * share)) {
+    p->collapsed = memory_new((size_t)ranks, sizeof *p->collapsed);
+    signed char *kinds = sample_kinds(p, ranks);
+    collapse_within(p, kinds, ranks);
+    for (double share = 0.02; p->collapsed_count > TIMELINE_VIEW_LANES_MOST; share = fmin(1, 2 * share)) {
         p->fold = share;
-        fold_within(p, kinds, ranks);
+        collapse_within(p, kinds, ranks);
     }
     free(kinds);
 }
 
-/* Leaves the stretches of the ranks that are drawn. */
+/* Keep only the segments of the drawn ranks. */
 static void keep_drawn(struct timeline_view *p)
 {
-    int kept = 0, at = 0; /* both are in the order of ranks */
+    int kept = 0, at = 0; /* segments and collapsed ranks are sorted by rank */
     for (int i = 0; i < p->count; i++) {
-        while (at < p->folds - 1 && p->segments[i].rank > p->folded[at].last)
+        while (at < p->collapsed_count - 1 && p->segments[i].rank > p->collapsed[at].last)
             at++;
-        if (p->segments[i].rank == p->folded[at].first)
+        if (p->segments[i].rank == p->collapsed[at].first)
             p->segments[kept++] = p->segments[i];
     }
     p->count = kept;
@@ -90,13 +91,11 @@ static void keep_drawn(struct timeline_view *p)
 struct timeline_view timeline_view_take(const struct outcome *o)
 {
     struct timeline_view p = { .step = report_typical_step(o) };
-    int most = 4 * o->picture.count * o->picture.ranks;
-    p.segments = memory_new((size_t)most, sizeof *p.segments);
-    p.count = timeline_segments(&o->picture, p.step, p.segments, most);
+    p.count = timeline_segments(&o->picture, p.step, &p.segments);
     for (int i = 0; i < p.count; i++)
         p.end = fmax(p.end, p.segments[i].end);
-    p.told = blame_sentence(&o->picture, p.step, &p.last);
-    fold(&p, o->picture.ranks);
+    p.text = blame_sentence(&o->picture, p.step, &p.last);
+    collapse(&p, o->picture.ranks);
     keep_drawn(&p);
     return p;
 }
@@ -104,6 +103,6 @@ struct timeline_view timeline_view_take(const struct outcome *o)
 void timeline_view_drop(struct timeline_view *p)
 {
     free(p->segments);
-    free(p->told);
-    free(p->folded);
+    free(p->text);
+    free(p->collapsed);
 }

@@ -7,29 +7,29 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The Trace Event Format (Google, 2016), and what Perfetto makes of it (src/trace_processor/importers/json and
- * common/flow_tracker.cc of its sources, 2025):
- * - process and thread 0 mean the kernel's idle loop, so both count from 1; threads of all processes differ;
- * - slices of a thread must nest; so times are whole nanoseconds, written as microseconds with three decimals, and what
- *   begins or ends together still does;
- * - a flow's event belongs to the innermost slice that is open at its time and stands before it in the file, so they come
- *   last, and an empty slice has none; its arrow goes from the slice that began first. */
+/* The Trace Event Format (Google, 2016) as Perfetto reads it (src/trace_processor/importers/json and common/flow_tracker.cc of its
+ * sources, 2025):
+ * - process and thread 0 mean the kernel's idle loop, so both count from 1; no two processes share a thread number;
+ * - slices of a thread must nest, so times are whole nanoseconds, written as microseconds with three decimals. Equal times
+ *   stay equal;
+ * - a flow event belongs to the innermost slice that is open at its time and stands before it in the file. Flow events
+ *   therefore come last, and an empty slice has none. The arrow starts at the slice that began first. */
 struct trace {
     FILE *out;
     int events, flows, threads; /* so far */
 };
 
-/* A case as it is written. */
-struct scene {
+/* A case while its trace is written. */
+struct traced_case {
     struct trace *trace;
-    const struct timeline *line;
+    const struct timeline *timeline;
     int process;
-    int begin, all;   /* the first of its steps, and how many there are: somebody's job may be recorded from late on */
-    int first, steps; /* the window */
+    int begin, step_count; /* first step and number of steps; another program's record may begin at a late step */
+    int first, steps;      /* the window */
     double origin;
-    int lanes; /* of a rank: its own and those beside it; thread = before + rank * lanes + lane */
+    int lanes; /* per rank: its own and those of started collectives; thread = before + rank * lanes + lane */
     int before;
-    int *beside; /* (ranks, count) of a started collective: the lane on which it travels */
+    int *travel_lane; /* (ranks, count) lane on which a started collective travels */
 };
 
 /* --- events ----------------------------------------------------------------------------------------------------- */
@@ -75,31 +75,31 @@ static void write_time(FILE *out, const char *key, long long nanoseconds)
     fprintf(out, ",\"%s\":%lld.%03lld", key, nanoseconds / 1000, nanoseconds % 1000);
 }
 
-static long long nanoseconds(const struct scene *s, double time)
+static long long nanoseconds(const struct traced_case *s, double time)
 {
     return llround(1e9 * (time - s->origin));
 }
 
-static int thread_of(const struct scene *s, int rank, int lane)
+static int thread_of(const struct traced_case *s, int rank, int lane)
 {
     return s->before + rank * s->lanes + lane;
 }
 
-static void write_slice(const struct scene *s, int thread, const char *name, double start, double end,
+static void write_slice(const struct traced_case *s, int thread, const char *name, double start, double end,
                         const struct span *span)
 {
     FILE *out = begin_event(s->trace, 'X', s->process, thread, name);
-    fprintf(out, ",\"cat\":\"%s\"", span->step < s->line->first_step ? "warm-up" : "measured");
+    fprintf(out, ",\"cat\":\"%s\"", span->step < s->timeline->first_step ? "warm-up" : "measured");
     write_time(out, "ts", nanoseconds(s, start));
     long long lasted = nanoseconds(s, end) - nanoseconds(s, start);
-    write_time(out, "dur", lasted > 0 ? lasted : 0); /* what ends before it began is among the failed checks */
+    write_time(out, "dur", lasted > 0 ? lasted : 0); /* a span that ends before its start is a failed check */
     fprintf(out, ",\"args\":{\"step\":%d", span->step);
     if (!span_is_phase(span))
         fprintf(out, ",\"sequence\":%d,\"bytes\":%zu", span->sequence, span->bytes);
     fputs("}}", out);
 }
 
-static void write_flow_end(const struct scene *s, char phase, int thread, const char *name, int id, double time)
+static void write_flow_end(const struct traced_case *s, char phase, int thread, const char *name, int id, double time)
 {
     FILE *out = begin_event(s->trace, phase, s->process, thread, name);
     fprintf(out, ",\"cat\":\"collective\",\"id\":%d", id);
@@ -109,7 +109,7 @@ static void write_flow_end(const struct scene *s, char phase, int thread, const 
 
 /* --- a case ----------------------------------------------------------------------------------------------------- */
 
-static bool is_within(const struct scene *s, const struct span *span)
+static bool is_within(const struct traced_case *s, const struct span *span)
 {
     return span->step >= 0 && span->step >= s->first && span->step < s->first + s->steps;
 }
@@ -119,16 +119,16 @@ static bool was_started(const struct span *span)
     return !span_is_phase(span) && span->entered > span->start;
 }
 
-static size_t index_of(const struct scene *s, int rank, int i)
+static size_t index_of(const struct traced_case *s, int rank, int i)
 {
-    return (size_t)rank * (size_t)s->line->count + (size_t)i;
+    return (size_t)rank * (size_t)s->timeline->count + (size_t)i;
 }
 
-/* Gives each started collective the first lane that is free when it starts: slices of one thread must not cross. */
-static void deal_lanes(struct scene *s)
+/* Give each started collective the first lane that is free at its start, since slices of one thread must not cross. */
+static void assign_lanes(struct traced_case *s)
 {
-    const struct timeline *t = s->line;
-    s->beside = memory_new((size_t)t->ranks * (size_t)t->count, sizeof *s->beside);
+    const struct timeline *t = s->timeline;
+    s->travel_lane = memory_new((size_t)t->ranks * (size_t)t->count, sizeof *s->travel_lane);
     double *free_since = memory_new((size_t)t->count + 1, sizeof *free_since);
     s->lanes = 1;
     for (int rank = 0; rank < t->ranks; rank++) {
@@ -142,16 +142,16 @@ static void deal_lanes(struct scene *s)
                 lane++;
             used += lane == used;
             free_since[lane] = span->entered;
-            s->beside[index_of(s, rank, i)] = lane;
+            s->travel_lane[index_of(s, rank, i)] = lane;
         }
         s->lanes = used > s->lanes ? used : s->lanes;
     }
     free(free_since);
 }
 
-static void name_threads(const struct scene *s)
+static void name_threads(const struct traced_case *s)
 {
-    for (int rank = 0; rank < s->line->ranks; rank++)
+    for (int rank = 0; rank < s->timeline->ranks; rank++)
         for (int lane = 0; lane < s->lanes; lane++) {
             int thread = thread_of(s, rank, lane);
             char *name = lane ? memory_text("rank %d, travelling", rank) : memory_text("rank %d", rank);
@@ -161,17 +161,18 @@ static void name_threads(const struct scene *s)
         }
 }
 
-static void write_span(const struct scene *s, int rank, int i, double latest)
+static void write_span(const struct traced_case *s, int rank, int i, double latest)
 {
-    const struct span *span = &s->line->spans[index_of(s, rank, i)];
+    const struct span *span = &s->timeline->spans[index_of(s, rank, i)];
     const char *name = span_names[span->kind];
     int thread = thread_of(s, rank, 0);
     if (was_started(span))
-        write_slice(s, thread_of(s, rank, s->beside[index_of(s, rank, i)]), name, span->start, span->entered, span);
+        write_slice(s, thread_of(s, rank, s->travel_lane[index_of(s, rank, i)]), name, span->start, span->entered,
+                    span);
     write_slice(s, thread, name, span->entered, span->end, span);
     if (span_is_phase(span))
         return;
-    struct parts parts = parts_of(s->line, span, latest);
+    struct parts parts = parts_of(s->timeline, span, latest);
     if (!parts.is_known || !(parts.wait > 0))
         return;
     write_slice(s, thread, segment_names[SEGMENT_WAIT], span->entered, fmin(latest, span->end), span);
@@ -179,71 +180,73 @@ static void write_span(const struct scene *s, int rank, int i, double latest)
         write_slice(s, thread, segment_names[SEGMENT_TRANSFER], latest, span->end, span);
 }
 
-static void write_slices(const struct scene *s, const struct matched_collectives *meetings)
+static void write_slices(const struct traced_case *s, const struct matched_collectives *matched)
 {
-    for (int rank = 0; rank < s->line->ranks; rank++) {
+    for (int rank = 0; rank < s->timeline->ranks; rank++) {
         int n = 0;
-        for (int i = 0; i < s->line->count; i++) {
-            const struct span *span = &s->line->spans[index_of(s, rank, i)];
-            const struct span *const *meeting = NULL;
-            if (meetings->are_alike && !span_is_phase(span))
-                meeting = meetings->at + (size_t)n++ * (size_t)s->line->ranks;
+        for (int i = 0; i < s->timeline->count; i++) {
+            const struct span *span = &s->timeline->spans[index_of(s, rank, i)];
+            const struct span *const *collective = NULL;
+            if (matched->are_alike && !span_is_phase(span))
+                collective = matched->at + (size_t)n++ * (size_t)s->timeline->ranks;
             if (is_within(s, span))
-                write_span(s, rank, i, meeting ? arrival_at(s->line, meeting).latest : span->entered);
+                write_span(s, rank, i, collective ? arrival_at(s->timeline, collective).latest : span->entered);
         }
     }
 }
 
-/* Where in a rank's part of a meeting an arrow may end at `time` or soon after; false where there is no such place. */
-struct mooring {
+/* Thread and time of an arrow's end. */
+struct anchor {
     int thread;
     double time;
 };
 
-static bool moor(const struct scene *s, const struct span *span, int rank, double time, struct mooring *mooring)
+/* Find a slice of a rank's collective in which an arrow may end at `time` or soon after. False if there is none. */
+static bool find_anchor(const struct traced_case *s, const struct span *span, int rank, double time,
+                        struct anchor *anchor)
 {
     double at = fmax(time, span->entered);
     if (nanoseconds(s, at) < nanoseconds(s, span->end)) {
-        *mooring = (struct mooring){ thread_of(s, rank, 0), at };
+        *anchor = (struct anchor){ thread_of(s, rank, 0), at };
         return true;
     }
-    /* It had arrived before the rank looked, or nothing was left to do when the last one came. */
-    size_t index = (size_t)(span - s->line->spans);
+    /* The collective ended before the rank waited for it, or when the last rank arrived: try the lane on which it travelled. */
+    size_t index = (size_t)(span - s->timeline->spans);
     at = fmax(time, span->start);
-    *mooring = (struct mooring){ thread_of(s, rank, s->beside[index]), at };
+    *anchor = (struct anchor){ thread_of(s, rank, s->travel_lane[index]), at };
     return was_started(span) && nanoseconds(s, at) < nanoseconds(s, span->entered);
 }
 
-/* From the last rank to all others; from the first of the latest where several came together, and from rank 0 where nobody
- * knows. */
-static int source_of(const struct timeline *t, const struct span *const *meeting, double latest)
+/* Return the rank from which a collective's arrows start: the last rank to arrive. If several were last, the first of them; if
+ * arrivals are unknown, rank 0. */
+static int source_of(const struct timeline *t, const struct span *const *collective, double latest)
 {
     for (int rank = 0; rank < t->ranks && !t->hides_arrivals; rank++)
-        if (meeting[rank]->start >= latest)
+        if (collective[rank]->start >= latest)
             return rank;
     return 0;
 }
 
-static void write_flows(const struct scene *s, const struct span *const *meeting)
+static void write_flows(const struct traced_case *s, const struct span *const *collective)
 {
-    const struct timeline *t = s->line;
-    struct arrival arrival = arrival_at(t, meeting);
-    int source = source_of(t, meeting, arrival.latest);
-    const struct span *last = meeting[source];
-    struct mooring from, to;
-    /* A started one left its rank in the lane beside it. */
+    const struct timeline *t = s->timeline;
+    struct arrival arrival = arrival_at(t, collective);
+    int source = source_of(t, collective, arrival.latest);
+    const struct span *last = collective[source];
+    struct anchor from, to;
+    /* A started collective left its rank on the second lane. */
     if (was_started(last))
-        from = (struct mooring){ thread_of(s, source, s->beside[last - t->spans]), last->start };
-    else if (!moor(s, last, source, last->start, &from))
+        from = (struct anchor){ thread_of(s, source, s->travel_lane[last - t->spans]), last->start };
+    else if (!find_anchor(s, last, source, last->start, &from))
         return;
     double since = t->hides_arrivals ? from.time : arrival.latest;
     for (int rank = 0; rank < t->ranks; rank++) {
-        if (rank == source || !moor(s, meeting[rank], rank, since, &to))
+        if (rank == source || !find_anchor(s, collective[rank], rank, since, &to))
             continue;
-        /* Who never stood still for what it had started waited for nobody, and of some it cannot be told. */
-        const struct parts parts = parts_of(t, meeting[rank], arrival.latest);
+        /* A rank that never stood still did not wait. Of other ranks, waiting may be unknown. */
+        const struct parts parts = parts_of(t, collective[rank], arrival.latest);
         bool has_waited =
-            parts.wait > 0 || meeting[rank]->entered >= arrival.latest; /* and not below the clocks' error */
+            parts.wait > 0 || collective[rank]->entered >= arrival.latest; /* waits within the clocks' error are 0 */
         bool is_late = arrival.last >= 0 && to.thread == thread_of(s, rank, 0) && parts.is_known && has_waited;
         const char *name = is_late ? "the last arrives" : "they meet";
         int id = ++s->trace->flows;
@@ -252,10 +255,10 @@ static void write_flows(const struct scene *s, const struct span *const *meeting
     }
 }
 
-/* The steps that are kept: all, or as many as may be around the typical one. */
-static void choose_window(struct scene *s, const struct outcome *o, int cases)
+/* Choose the steps to keep: all, or as many as the limits allow around the typical step. */
+static void choose_window(struct traced_case *s, const struct outcome *o, int cases)
 {
-    const struct timeline *t = s->line;
+    const struct timeline *t = s->timeline;
     double spans = 0;
     int last = -1;
     s->begin = INT_MAX;
@@ -267,45 +270,45 @@ static void choose_window(struct scene *s, const struct outcome *o, int cases)
         s->begin = step < s->begin ? step : s->begin;
         last = step > last ? step : last;
     }
-    s->all = last < 0 ? 0 : last - s->begin + 1;
-    /* A collective may have five events: on its lane and beside it, two parts, an arrow's ends. */
-    double most = TRACE_EVENTS_MOST / (double)cases / (3 * spans / s->all);
+    s->step_count = last < 0 ? 0 : last - s->begin + 1;
+    /* Count 3 events per span. A collective may have more: slices on both lanes, wait, transfer, both ends of an arrow. */
+    double most = TRACE_EVENTS_MOST / (double)cases / (3 * spans / s->step_count);
     s->steps = most < 1 ? 1 : most < TRACE_STEPS_MOST ? (int)most : TRACE_STEPS_MOST;
-    s->steps = s->steps < s->all ? s->steps : s->all;
-    int left_out = s->all - s->steps, before = report_typical_step(o) - s->steps / 2 - s->begin;
+    s->steps = s->steps < s->step_count ? s->steps : s->step_count;
+    int left_out = s->step_count - s->steps, before = report_typical_step(o) - s->steps / 2 - s->begin;
     s->first = s->begin + (before < 0 ? 0 : before > left_out ? left_out : before);
 }
 
-/* Returns the steps that are kept; 0 when that is all. */
+/* Write a case. Returns the number of steps kept, 0 if all. */
 static int write_case(struct trace *trace, const struct outcome *o, int process, int cases)
 {
     const struct timeline *t = &o->picture;
-    struct scene s = { .trace = trace, .line = t, .process = process, .before = trace->threads + 1 };
+    struct traced_case s = { .trace = trace, .timeline = t, .process = process, .before = trace->threads + 1 };
     choose_window(&s, o, cases);
     s.origin = INFINITY;
     for (int i = 0; i < t->ranks * t->count; i++)
         if (is_within(&s, &t->spans[i]))
             s.origin = fmin(s.origin, t->spans[i].start);
-    deal_lanes(&s);
+    assign_lanes(&s);
     trace->threads += t->ranks * s.lanes;
-    char *name = s.steps < s.all
-                     ? memory_text("%s: steps %d to %d of %d", o->name, s.first, s.first + s.steps - 1, s.all)
+    char *name = s.steps < s.step_count
+                     ? memory_text("%s: steps %d to %d of %d", o->name, s.first, s.first + s.steps - 1, s.step_count)
                      : memory_text("%s", o->name);
     write_name(trace, "process_name", process, s.before, "name", name);
     write_name(trace, "process_labels", process, s.before, "labels", o->idea);
     write_place(trace, "process_sort_index", process, s.before, process);
     free(name);
     name_threads(&s);
-    struct matched_collectives meetings = matched_collectives_find(t);
-    write_slices(&s, &meetings);
-    for (int n = 0; meetings.are_alike && n < meetings.count; n++) {
-        const struct span *const *meeting = meetings.at + (size_t)n * (size_t)t->ranks;
-        if (is_within(&s, meeting[0]))
-            write_flows(&s, meeting);
+    struct matched_collectives matched = matched_collectives_find(t);
+    write_slices(&s, &matched);
+    for (int n = 0; matched.are_alike && n < matched.count; n++) {
+        const struct span *const *collective = matched.at + (size_t)n * (size_t)t->ranks;
+        if (is_within(&s, collective[0]))
+            write_flows(&s, collective);
     }
-    matched_collectives_close(&meetings);
-    free(s.beside);
-    return s.steps < s.all ? s.steps : 0;
+    matched_collectives_close(&matched);
+    free(s.travel_lane);
+    return s.steps < s.step_count ? s.steps : 0;
 }
 
 int trace_write(const struct report *report)

@@ -1,17 +1,17 @@
-/* helper: one more pair of hands beside a rank, for work that may run next to the step. It shares the rank's
- * core: what it hides is waiting, not computing. */
-#ifndef LOCKSTEP_HELPER_H
-#define LOCKSTEP_HELPER_H
+/* async_helper: runs work beside a rank's step, in a second thread or simulated process. The helper shares the rank's core, so
+ * it hides waiting but not computing. */
+#ifndef LOCKSTEP_ASYNC_HELPER_H
+#define LOCKSTEP_ASYNC_HELPER_H
 
 struct async_helper;
 
 struct async_helper *async_helper_open(void);
 void async_helper_close(struct async_helper *helper);
 
-/* Hands over one job: work(context) runs aside. The one before must have been waited for. */
+/* Start work(context) in the helper. The caller must have waited for the previous job. */
 void async_helper_begin(struct async_helper *helper, void (*work)(void *context), void *context);
 
-/* Waits until the job is done; returns at once when there is none. */
+/* Wait until the job is done. Return at once if there is none. */
 void async_helper_end(struct async_helper *helper);
 
 #endif

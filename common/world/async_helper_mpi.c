@@ -12,7 +12,7 @@ struct async_helper {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    void (*work)(void *context); /* NULL while there is nothing to do */
+    void (*work)(void *context); /* NULL: idle */
     void *context;
     bool is_closing;
 };

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 struct async_helper {
-    int which; /* companion */
+    int which; /* index of the side process */
     int job;
-    void (*work)(void *context); /* NULL while there is nothing to wait for */
+    void (*work)(void *context); /* NULL: no job to wait for */
     void *context;
 };
 

@@ -1,43 +1,43 @@
-/* clocks: what time it is on the first rank's host when a rank's own clock shows t.
+/* clocks: converts times of a rank's clock to the clock of the first rank's host.
  *
- * The ranks of one host share its monotonic clock; clocks of two hosts started at different times and do not run equally
- * fast. So before and after each block, and never inside what is timed, the first rank of each host answers a few dozen
- * questions of rank 0 for the time. Of these the one that came back soonest counts: its answer is of the middle of the
- * round trip, give or take half of it. In between the difference is taken to grow evenly. (So do Hoefler, Schneider and
- * Lumsdaine, "Accurately measuring collective operations at massive scale", 2008, after Cristian, 1989.)
+ * Ranks of one host share its monotonic clock. Clocks of two hosts start at different times and run at different speeds. Before
+ * and after each block, outside all timed sections, rank 0 asks the first rank of each host for the time, CLOCKS_ROUND_TRIPS
+ * times. Only the shortest round trip counts. Its answer is assigned to the middle of the round trip, with half the round trip
+ * as error. Between the two comparisons the offset is interpolated linearly. (Method: Hoefler, Schneider and Lumsdaine,
+ * "Accurately measuring collective operations at massive scale", 2008, after Cristian, 1989.)
  *
- * The error of a host is the larger one of the two halves, whatever the way there and back took of it, and half of what the
- * difference changed from one comparison to the other: a clock that drifted unevenly, but at any time between not at all and
- * twice its mean, is within that. One that is sped up and slowed down in between may be further off.
+ * The error of a host is the larger half round trip plus half the change of the offset between the comparisons. The half round
+ * trip covers any split between the two directions. The half change covers uneven drift, as long as the drift stays between zero
+ * and twice its mean. A clock that is sped up and slowed down in between may exceed this error.
  */
 #ifndef LOCKSTEP_CLOCKS_H
 #define LOCKSTEP_CLOCKS_H
 
 struct world;
 
-/* At the moment `here`, in seconds of this host's clock, that of rank 0 showed `ahead` more, give or take `error`. */
+/* At the time `here` of this host's clock, rank 0's clock was `ahead` by that much, with this `error`. All in seconds. */
 struct comparison {
     double here, ahead, error;
 };
 
 struct clocks {
     struct comparison before, after;
-    double disagree; /* on rank 0: by how much two hosts' times, so brought together, may differ; 0 for one host */
+    double disagree; /* on rank 0: largest possible difference between converted times of two hosts; 0 for one host */
 };
 
-/* all: the comparisons before and after a block. Among ranks of one host nothing is exchanged; else each host takes rank 0
- * so many round trips. */
+/* all: compare the clocks before and after a block. Ranks on one host exchange nothing; otherwise rank 0 makes so many round trips
+ * with each host. */
 enum { CLOCKS_ROUND_TRIPS = 40 };
 void clocks_begin(struct clocks *clocks, struct world *world);
 void clocks_end(struct clocks *clocks, struct world *world);
 
-/* The first rank's time when this rank's clock shows `here`. */
+/* Return the first rank's time at the time `here` of this rank's clock. */
 double clocks_first(const struct clocks *clocks, double here);
 
-/* Seconds by which that may be off between the two comparisons. */
+/* Return the error of clocks_first() between the two comparisons, in seconds. */
 double clocks_error(const struct clocks *clocks);
 
-/* "agree within 0.045 ms; shorter waits count as transfer". Free it. */
+/* Return "agree within 0.045 ms; shorter waits count as transfer". Free the text. */
 char *clocks_text(double error);
 
 #endif

@@ -11,17 +11,17 @@
 
 enum { TAG = 4711 };
 
-/* On rank 0. */
+/* Compare the clocks of rank 0 and another host. Called on rank 0. */
 static struct comparison ask(MPI_Comm firsts, int host)
 {
     struct comparison best = { .error = INFINITY };
     for (int i = 0; i < CLOCKS_ROUND_TRIPS; i++) {
-        double told = 0, asked = world_now();
+        double answered = 0, asked = world_now();
         MPI_Send(NULL, 0, MPI_BYTE, host, TAG, firsts);
-        MPI_Recv(&told, 1, MPI_DOUBLE, host, TAG, firsts, MPI_STATUS_IGNORE);
-        double heard = world_now(), error = (heard - asked) / 2;
+        MPI_Recv(&answered, 1, MPI_DOUBLE, host, TAG, firsts, MPI_STATUS_IGNORE);
+        double received = world_now(), error = (received - asked) / 2;
         if (error < best.error)
-            best = (struct comparison){ .here = told, .ahead = asked + error - told, .error = error };
+            best = (struct comparison){ .here = answered, .ahead = asked + error - answered, .error = error };
     }
     return best;
 }
@@ -35,10 +35,10 @@ static void answer(MPI_Comm firsts)
     }
 }
 
-/* all: one host after the other, so that none disturbs another's round trips. */
+/* all: compare one host after the other, so that no host disturbs the round trips of another. */
 static struct comparison compare(struct world *world)
 {
-    struct comparison mine = { .here = world_now() }; /* of the host of rank 0 */
+    struct comparison mine = { .here = world_now() }; /* for the host of rank 0 */
     for (int host = 1; host < world->hosts && world->rank == 0; host++) {
         struct comparison theirs = ask(world->firsts, host);
         MPI_Send(&theirs, sizeof theirs, MPI_BYTE, host, TAG, world->firsts);
@@ -58,7 +58,7 @@ void clocks_begin(struct clocks *clocks, struct world *world)
         clocks->before = clocks->after = compare(world);
 }
 
-/* On rank 0: of two hosts both may be off. */
+/* Return the sum of the two largest errors, because the times of both hosts may be wrong. Valid on rank 0. */
 static double find_disagreement(MPI_Comm firsts, int hosts, double mine)
 {
     double *all = memory_new((size_t)hosts, sizeof *all), most = 0, second = 0;

@@ -17,7 +17,7 @@ void hosts_find(struct world *world)
     MPI_Comm_split_type(world->comm, MPI_COMM_TYPE_SHARED, world->rank, MPI_INFO_NULL, &world->here);
     MPI_Comm_rank(world->here, &world->place);
     MPI_Comm_split(world->comm, world->place == 0 ? 0 : MPI_UNDEFINED, world->rank, &world->firsts);
-    int place[2] = { 0 }; /* this host among the others, and how many there are */
+    int place[2] = { 0 }; /* index of this host, number of hosts */
     if (world->place == 0) {
         MPI_Comm_rank(world->firsts, &place[0]);
         MPI_Comm_size(world->firsts, &place[1]);
@@ -58,15 +58,15 @@ void hosts_list(struct world *world, struct host *hosts)
     world_allgather(world, &mine, sizeof mine, hosts);
 }
 
-/* --- in words --------------------------------------------------------------------------------------------------- */
+/* --- text --------------------------------------------------------------------------------------------------------- */
 
-struct introduction {
+struct host_details {
     struct host host;
     char name[64], cpu[128];
 };
 
-/* "ranks 0-1, 4" */
-static void list_ranks(FILE *out, const struct introduction *all, int ranks, int host)
+/* Print the ranks of a host: "ranks 0-1, 4". */
+static void list_ranks(FILE *out, const struct host_details *all, int ranks, int host)
 {
     int count = 0, pieces = 0;
     for (int rank = 0; rank < ranks; rank++)
@@ -84,20 +84,18 @@ static void list_ranks(FILE *out, const struct introduction *all, int ranks, int
     }
 }
 
-static char *tell(const struct introduction *all, int ranks, int hosts)
+static char *describe_hosts(const struct host_details *all, int ranks, int hosts)
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        die(STATUS_WRONG, "no memory for a line of text");
+    FILE *out = memory_stream(&text, &size);
     fprintf(out, "%d (", hosts);
-    for (int rank = 0, told = 0; rank < ranks && told < hosts; rank++) {
-        const struct introduction *host = &all[rank];
-        if (host->host.index != told) /* the hosts come in the order of their first ranks */
+    for (int rank = 0, printed = 0; rank < ranks && printed < hosts; rank++) {
+        const struct host_details *host = &all[rank];
+        if (host->host.index != printed) /* host indices are in the order of their first ranks */
             continue;
-        fprintf(out, "%s%s: ", told ? "; " : "", host->name);
-        list_ranks(out, all, ranks, told++);
+        fprintf(out, "%s%s: ", printed ? "; " : "", host->name);
+        list_ranks(out, all, ranks, printed++);
         fprintf(out, " on %d core%s", host->host.cores, host->host.cores == 1 ? "" : "s");
         if (strcmp(host->cpu, all[0].cpu) != 0)
             fprintf(out, " of another kind, %s", host->cpu);
@@ -111,12 +109,12 @@ char *hosts_text(struct world *world)
 {
     if (hosts_count(world) == 1)
         return NULL;
-    struct introduction mine = { .host = { .index = world->host, .cores = world->cores_here } };
+    struct host_details mine = { .host = { .index = world->host, .cores = world->cores_here } };
     gethostname(mine.name, sizeof mine.name - 1);
     cores_name(mine.cpu, sizeof mine.cpu);
-    struct introduction *all = memory_new((size_t)world->size, sizeof *all);
+    struct host_details *all = memory_new((size_t)world->size, sizeof *all);
     world_allgather(world, &mine, sizeof mine, all);
-    char *text = tell(all, world->size, world->hosts);
+    char *text = describe_hosts(all, world->size, world->hosts);
     free(all);
     return text;
 }

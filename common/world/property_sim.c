@@ -6,7 +6,7 @@
 #include <xbt/dict.h>
 #endif
 
-/* SimGrid 4 puts the zone of the file into one of its own, "_world_"; before, that zone was the root. */
+/* SimGrid 4 puts the file's outermost zone into its own zone "_world_". In earlier versions the file's zone is the root. */
 sg_netzone_t property_zone(void)
 {
     sg_netzone_t root = sg_zone_get_root();
@@ -31,8 +31,7 @@ const char *property_of(sg_host_t host, const char *name)
 #ifdef SIMGRID_LISTS_NAMES
 void property_each(sg_host_t host, void (*visit)(sg_host_t host, const char *name, const char *value))
 {
-    const char **names =
-        sg_host_get_property_names(host, NULL); /* the list is ours to free, the names are the host's */
+    const char **names = sg_host_get_property_names(host, NULL); /* free the list, but not the names */
     for (const char **name = names; name && *name; name++)
         visit(host, *name, sg_host_get_property_value(host, *name));
     free(names);
@@ -40,7 +39,7 @@ void property_each(sg_host_t host, void (*visit)(sg_host_t host, const char *nam
 #else
 void property_each(sg_host_t host, void (*visit)(sg_host_t host, const char *name, const char *value))
 {
-    xbt_dict_t properties = sg_host_get_properties(host); /* a copy, and ours to free */
+    xbt_dict_t properties = sg_host_get_properties(host); /* a copy; free it */
     xbt_dict_cursor_t cursor = NULL;
     const char *name = NULL;
     void *value = NULL;

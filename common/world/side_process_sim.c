@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { JOBS_MOST = 512 }; /* handed over and not yet done: a collective each, more than can be started */
+enum { JOBS_MOST = 512 }; /* submitted and unfinished; one per collective, more than can be started */
 
 struct job {
     void (*work)(void *context, MPI_Comm peers);
@@ -16,16 +16,16 @@ struct job {
 };
 
 struct side_process {
-    sg_sem_t given, done; /* count jobs */
+    sg_sem_t given, done; /* semaphores that count jobs */
     struct job jobs[JOBS_MOST];
-    int given_jobs, taken_jobs, done_jobs; /* the last as far as the rank has asked */
+    int given_jobs, taken_jobs, done_jobs; /* done_jobs: those for which the rank has waited */
 };
 
-static struct side_process
-    mine[1 + PLATFORM_SIDE_PROCESSES]; /* of this rank, from 1; SMPI gives each process its globals */
+/* Side processes of this rank, from index 1. SMPI gives each simulated process its own globals. */
+static struct side_process mine[1 + PLATFORM_SIDE_PROCESSES];
 
-/* SimGrid's own waiting: takes no simulated time when there is nothing to wait for. What a process computed before is
- * charged first, and other processes' work while it waits is not. */
+/* Wait by a SimGrid semaphore, which takes no simulated time if there is nothing to wait for. Charge this process's computation
+ * first. The work of other processes during the wait is not charged to this process. */
 static void acquire(sg_sem_t semaphore)
 {
     smpi_bench_end();
@@ -40,16 +40,16 @@ static void release(sg_sem_t semaphore)
     smpi_bench_begin();
 }
 
-/* A companion's life. */
-static void serve(struct side_process *companion, MPI_Comm peers)
+/* Run jobs in a side process until a job without work. */
+static void serve(struct side_process *side, MPI_Comm peers)
 {
     for (;;) {
-        acquire(companion->given);
-        struct job job = companion->jobs[companion->taken_jobs++ % JOBS_MOST];
+        acquire(side->given);
+        struct job job = side->jobs[side->taken_jobs++ % JOBS_MOST];
         if (!job.work)
             break;
         job.work(job.context, peers);
-        release(companion->done);
+        release(side->done);
     }
 }
 
@@ -64,16 +64,16 @@ MPI_Comm side_process_start(void)
     enum { GREETING = 1 };
     if (role == 0) {
         for (int k = 1; k <= PLATFORM_SIDE_PROCESSES; k++) {
-            struct side_process *companion = &mine[k];
-            *companion = (struct side_process){ .given = sg_sem_init(0), .done = sg_sem_init(0) };
-            MPI_Send(&companion, sizeof companion, MPI_BYTE, k * ranks + process, GREETING, MPI_COMM_WORLD);
+            struct side_process *side = &mine[k];
+            *side = (struct side_process){ .given = sg_sem_init(0), .done = sg_sem_init(0) };
+            MPI_Send(&side, sizeof side, MPI_BYTE, k * ranks + process, GREETING, MPI_COMM_WORLD);
         }
         MPI_Barrier(peers); /* the ranks begin together */
         return peers;
     }
-    struct side_process *companion = NULL;
-    MPI_Recv(&companion, sizeof companion, MPI_BYTE, process % ranks, GREETING, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    serve(companion, peers);
+    struct side_process *side = NULL;
+    MPI_Recv(&side, sizeof side, MPI_BYTE, process % ranks, GREETING, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    serve(side, peers);
     MPI_Comm_free(&peers);
     MPI_Finalize();
     smpi_exit(STATUS_RIGHT);
@@ -95,17 +95,17 @@ struct side_process *side_process_helper(int which)
     return &mine[PLATFORM_ENGINES + 1 + which];
 }
 
-int side_process_begin(struct side_process *companion, void (*work)(void *context, MPI_Comm peers), void *context)
+int side_process_begin(struct side_process *process, void (*work)(void *context, MPI_Comm peers), void *context)
 {
-    companion->jobs[companion->given_jobs % JOBS_MOST] = (struct job){ work, context };
-    release(companion->given);
-    return companion->given_jobs++;
+    process->jobs[process->given_jobs % JOBS_MOST] = (struct job){ work, context };
+    release(process->given);
+    return process->given_jobs++;
 }
 
-void side_process_end(struct side_process *companion, int job)
+void side_process_end(struct side_process *process, int job)
 {
-    for (; companion->done_jobs <= job; companion->done_jobs++)
-        acquire(companion->done);
+    for (; process->done_jobs <= job; process->done_jobs++)
+        acquire(process->done);
 }
 
 bool side_process_helps(void)

@@ -1,36 +1,36 @@
-/* side_process_sim: the simulated processes that stand beside a rank, on its host. Under SMPI a rank can have no thread of
- * its own, and started collectives do not move by themselves; a companion is what both need: a second pair of hands that
- * shares the rank's memory (all simulated processes live in one real one), its core and its clock.
+/* side_process_sim: runs work in simulated processes beside a rank, on its host. Under SMPI a rank cannot have threads, and
+ * nonblocking collectives do not progress by themselves. A side process serves for both. A side process shares the rank's core and
+ * clock, and also its memory, because all simulated processes are in one real process.
  *
- * Of (1 + PLATFORM_SIDE_PROCESSES) x n simulated processes the first n are the ranks; process k x n + r is the k-th companion
+ * Of (1 + PLATFORM_SIDE_PROCESSES) x n simulated processes the first n are the ranks. Process k x n + r is the k-th side process
  * of rank r. */
-#ifndef LOCKSTEP_COMPANION_SIM_H
-#define LOCKSTEP_COMPANION_SIM_H
+#ifndef LOCKSTEP_SIDE_PROCESS_SIM_H
+#define LOCKSTEP_SIDE_PROCESS_SIM_H
 
 #include <mpi.h>
 #include <stdbool.h>
 
 struct side_process;
 
-/* Every process, at first: returns on the ranks, with the communicator they share; companions serve until
- * side_process_stop() and end. */
+/* Split ranks from side processes; all processes call this first. On ranks, return the communicator of all ranks. Side processes
+ * do not return; each runs jobs until side_process_stop() and ends. */
 MPI_Comm side_process_start(void);
 
-/* Sends this rank's companions home. */
+/* End this rank's side processes. */
 void side_process_stop(void);
 
-/* This rank's engine, and its helpers from 0. */
+/* Return this rank's communication engine, and its async helpers from 0. */
 struct side_process *side_process_engine(void);
 struct side_process *side_process_helper(int which);
 
-/* Hands one job over and goes on: work(context, peers) runs beside this rank, `peers` being the communicator of all
- * ranks' companions of that kind. Jobs are done one after another. Returns the job's number. */
-int side_process_begin(struct side_process *companion, void (*work)(void *context, MPI_Comm peers), void *context);
+/* Start a job without waiting: work(context, peers) runs beside this rank. `peers` is the communicator of all ranks' side processes
+ * with the same index. A side process runs its jobs one after another. Return the job's number. */
+int side_process_begin(struct side_process *process, void (*work)(void *context, MPI_Comm peers), void *context);
 
-/* Waits until that job is done. */
-void side_process_end(struct side_process *companion, int job);
+/* Wait until that job is done. */
+void side_process_end(struct side_process *process, int job);
 
-/* Whether any helper was given a job that was not waited for yet. */
+/* True if an async helper has a job for which the rank has not waited yet. */
 bool side_process_helps(void);
 
 #endif

@@ -1,8 +1,8 @@
-/* watchdog: a thread beside a rank that runs on when the rank itself is stuck in a collective.
+/* watchdog: a thread beside a rank that keeps running when the rank is stuck in a collective.
  *
- * It writes down when the rank is told to end, so that nobody takes it for one that was lost. Under a launcher that is not
- * ours nobody else watches: there it also ends the job when a rank of this host is gone, or when no sign of life came for
- * too long, and says what the board (flight_recorder.h) tells. */
+ * The watchdog records when a launcher ends the rank, so that the rank does not count as lost. Under another launcher than ours
+ * there is no supervisor. The watchdog then also ends the job if a rank of this host is gone or no heartbeat came within the
+ * timeout, and prints the flight recorder's text (flight_recorder.h). */
 #ifndef LOCKSTEP_WATCHDOG_H
 #define LOCKSTEP_WATCHDOG_H
 
@@ -11,15 +11,15 @@
 struct flight_recorder;
 struct watchdog;
 
-/* Starts the thread, whose is from now on a SIGTERM, with which launchers end ranks. `is_alone`: nobody else watches; then
- * it ends this process when the ranks have not joined each other within `allowed` seconds. One in a process; NULL where it
- * cannot be, which all functions below take for one that watches nothing. */
-struct watchdog *watchdog_open(bool is_alone, double allowed);
+/* Start the thread, at most one per process. From now on the watchdog handles SIGTERM, with which launchers end ranks. `is_alone`
+ * means that no supervisor watches. The watchdog then ends this process if the ranks have not joined within `timeout` seconds.
+ * Return NULL if there can be no thread; all functions below do nothing for NULL. */
+struct watchdog *watchdog_open(bool is_alone, double timeout);
 
-/* The ranks have joined: their board, which may be NULL, and what ends them all. It may return. */
+/* Record that the ranks have joined, with their flight recorder (may be NULL) and a function that ends all ranks (may return). */
 void watchdog_join(struct watchdog *watchdog, struct flight_recorder *recorder, int ranks, void (*end_all)(void));
 
-/* The ranks part: from now on this process alone can be ended. */
+/* Record that the ranks leave the job. From now on the watchdog can end only this process. */
 void watchdog_part(struct watchdog *watchdog);
 void watchdog_close(struct watchdog *watchdog);
 

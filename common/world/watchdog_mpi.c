@@ -14,27 +14,27 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GRACE_S = 2 }; /* for the launcher, which may see a lost rank itself; and for ending all ranks */
+enum { GRACE_S = 2 }; /* for a launcher to react to a lost rank itself, and for ending all ranks */
 
-static const double LOOK_S = 0.5; /* between two looks */
+static const double CHECK_S = 0.5; /* between two checks */
 
 struct watchdog {
     pthread_t thread;
     bool is_alone;
-    struct flight_recorder *recorder; /* these three: of the ranks, once has_joined */
+    struct flight_recorder *recorder; /* this, `ranks` and `end_all` are valid once has_joined */
     int ranks;
     void (*end_all)(void);
     atomic_bool has_joined, has_parted;
     sem_t wake;
-    atomic_bool is_closing, was_told;
-    double allowed, since; /* of the deadline that is running: seconds, and world_now() at the last sign of life */
-    unsigned long felt;    /* signs of life */
+    atomic_bool is_closing, has_signal;
+    double timeout, since;    /* timeout in seconds, and world_now() at the last heartbeat */
+    unsigned long beats_seen; /* heartbeats at the last check */
 };
 
-static struct watchdog *dog_of_handler;
+static struct watchdog *watchdog_of_handler;
 
-/* Some libraries' threads take every signal, so that it cannot be waited for in ours. One that comes from elsewhere than the
- * launcher (a person, a guard of memory) ends this rank first of all: it is then the one that is gone. */
+/* Handle SIGTERM. The watchdog cannot wait for the signal itself, because threads of some libraries accept every signal. A SIGTERM
+ * from another sender than the launcher (a user, an out-of-memory guard) ends this rank at once; the rank then counts as gone. */
 static void note_signal(int number, siginfo_t *from, void *context)
 {
     (void)context;
@@ -43,11 +43,11 @@ static void note_signal(int number, siginfo_t *from, void *context)
         raise(number);
         return;
     }
-    atomic_store(&dog_of_handler->was_told, true);
-    sem_post(&dog_of_handler->wake);
+    atomic_store(&watchdog_of_handler->has_signal, true);
+    sem_post(&watchdog_of_handler->wake);
 }
 
-static struct flight_recorder *board_of(const struct watchdog *w)
+static struct flight_recorder *recorder_of(const struct watchdog *w)
 {
     return atomic_load(&w->has_joined) ? w->recorder : NULL;
 }
@@ -57,25 +57,25 @@ static bool has_lost(const struct watchdog *w)
     return atomic_load(&w->has_joined) && flight_recorder_has_lost(w->recorder, w->ranks);
 }
 
-static void say_lost(const struct watchdog *w)
+static void print_lost(const struct watchdog *w)
 {
-    char *told = flight_recorder_text(w->recorder);
-    char *line = memory_text("%s; %s", told, flight_recorder_kept_text(w->recorder));
+    char *text = flight_recorder_text(w->recorder);
+    char *line = memory_text("%s; %s", text, flight_recorder_kept_text(w->recorder));
     flight_recorder_say(w->recorder, line);
     free(line);
-    free(told);
+    free(text);
 }
 
-static void say_late(const struct watchdog *w)
+static void print_late(const struct watchdog *w)
 {
     char *line = NULL;
     if (atomic_load(&w->has_joined))
-        line = flight_recorder_timeout_text(w->recorder, w->allowed);
+        line = flight_recorder_timeout_text(w->recorder, w->timeout);
     else
         line = memory_text(
             "rank %s: the ranks have not all come to the start within %g s; %s (--deadline-s allows more time)",
-            die_rank() ? die_rank() : "?", w->allowed, flight_recorder_kept_text(NULL));
-    flight_recorder_say(board_of(w), line);
+            die_rank() ? die_rank() : "?", w->timeout, flight_recorder_kept_text(NULL));
+    flight_recorder_say(recorder_of(w), line);
     free(line);
 }
 
@@ -85,35 +85,35 @@ static void end_now(int signal)
     _exit(STATUS_WRONG);
 }
 
-/* Should speaking get stuck (the rank itself may hold the lock of a full pipe), or ending the others. And who is to hear it may
- * have gone before: a launcher that another rank has told. */
-static void end_soon(void)
+/* End this process after GRACE_S even if printing or ending the other ranks blocks: the rank may hold the lock of a full pipe.
+ * Ignore SIGPIPE, because a launcher that reads our output may have ended already because of another rank. */
+static void limit_ending(void)
 {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGALRM, end_now);
     alarm(GRACE_S);
 }
 
-/* Somebody told this rank to end: a launcher, perhaps because another rank is gone. */
-_Noreturn static void obey(const struct watchdog *w)
+/* End this rank after a launcher's SIGTERM, which may be a consequence of another rank's death. */
+_Noreturn static void end_rank(const struct watchdog *w)
 {
-    end_soon();
+    limit_ending();
     if (w->is_alone && has_lost(w))
-        say_lost(w);
-    flight_recorder_leave_early(board_of(w));
+        print_lost(w);
+    flight_recorder_leave_early(recorder_of(w));
     _exit(128 + SIGTERM);
 }
 
-_Noreturn static void give_up(const struct watchdog *w, void (*say)(const struct watchdog *w))
+_Noreturn static void end_job(const struct watchdog *w, void (*print)(const struct watchdog *w))
 {
-    end_soon();
-    say(w);
+    limit_ending();
+    print(w);
     if (atomic_load(&w->has_joined) && !atomic_load(&w->has_parted))
         w->end_all();
     _exit(STATUS_WRONG);
 }
 
-/* Who is lost for good: a launcher that sees it too has had its time. */
+/* True if a rank has been lost for more than GRACE_S, so that a launcher had time to react itself. */
 static bool stays_lost(const struct watchdog *w, double *since)
 {
     if (!has_lost(w)) {
@@ -126,59 +126,59 @@ static bool stays_lost(const struct watchdog *w, double *since)
 
 static bool is_late(struct watchdog *w)
 {
-    struct heartbeat heartbeat = flight_recorder_read(board_of(w));
-    if (heartbeat.beats != w->felt) {
-        w->felt = heartbeat.beats;
+    struct heartbeat heartbeat = flight_recorder_read(recorder_of(w));
+    if (heartbeat.heartbeats != w->beats_seen) {
+        w->beats_seen = heartbeat.heartbeats;
         w->since = world_now();
-        w->allowed = heartbeat.allowed;
+        w->timeout = heartbeat.timeout;
     }
-    return w->allowed > 0 && world_now() - w->since > w->allowed;
+    return w->timeout > 0 && world_now() - w->since > w->timeout;
 }
 
-/* Beside a rank that others watch there is nothing to look for: it sleeps until it is told something. */
-static void sleep_until_next_look(struct watchdog *w)
+/* Sleep until the next check. If a supervisor watches the rank, sleep until a signal or watchdog_close(). */
+static void sleep_until_next_check(struct watchdog *w)
 {
-    const double from = world_now(), next = from + LOOK_S;
-    const struct timespec look = { .tv_sec = (time_t)next, .tv_nsec = (long)(1e9 * fmod(next, 1)) };
+    const double from = world_now(), next = from + CHECK_S;
+    const struct timespec deadline = { .tv_sec = (time_t)next, .tv_nsec = (long)(1e9 * fmod(next, 1)) };
     if (w->is_alone)
-        sem_clockwait(&w->wake, CLOCK_MONOTONIC, &look);
+        sem_clockwait(&w->wake, CLOCK_MONOTONIC, &deadline);
     else
         sem_wait(&w->wake);
     if (world_now() - from > FLIGHT_RECORDER_PAUSE_S)
         w->since += world_now() - from;
 }
 
-static void *keep_watch(void *argument)
+static void *watch(void *argument)
 {
     struct watchdog *w = argument;
     double lost_since = INFINITY;
     for (;;) {
-        sleep_until_next_look(w);
+        sleep_until_next_check(w);
         if (atomic_load(&w->is_closing))
             return NULL;
-        if (atomic_load(&w->was_told))
-            obey(w);
+        if (atomic_load(&w->has_signal))
+            end_rank(w);
         if (!w->is_alone)
             continue;
         if (stays_lost(w, &lost_since))
-            give_up(w, say_lost);
+            end_job(w, print_lost);
         if (is_late(w))
-            give_up(w, say_late);
+            end_job(w, print_late);
     }
 }
 
-struct watchdog *watchdog_open(bool is_alone, double allowed)
+struct watchdog *watchdog_open(bool is_alone, double timeout)
 {
     struct watchdog *w = memory_new(1, sizeof *w);
     w->is_alone = is_alone;
-    w->allowed = allowed;
+    w->timeout = timeout;
     w->since = world_now();
     sem_init(&w->wake, 0, 0);
-    if (pthread_create(&w->thread, NULL, keep_watch, w) != 0) {
+    if (pthread_create(&w->thread, NULL, watch, w) != 0) {
         free(w);
         return NULL;
     }
-    dog_of_handler = w;
+    watchdog_of_handler = w;
     struct sigaction action = { .sa_sigaction = note_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
     sigaction(SIGTERM, &action, NULL);
     return w;
@@ -207,7 +207,7 @@ void watchdog_close(struct watchdog *w)
     atomic_store(&w->is_closing, true);
     sem_post(&w->wake);
     pthread_join(w->thread, NULL);
-    signal(SIGTERM, SIG_DFL); /* the handler must not outlive what it writes to */
+    signal(SIGTERM, SIG_DFL); /* the handler must not use the freed watchdog */
     sem_destroy(&w->wake);
     free(w);
 }

@@ -1,4 +1,4 @@
-/* What every MPI does alike, a simulated one too. Start, end and time are the backend's: world_mpi.c. */
+/* Functions that are the same for real and simulated MPI. Start, end and time: world_mpi.c and world_sim.c. */
 #include "world/world.h"
 #include "world/world_mpi.h"
 
@@ -81,21 +81,29 @@ void world_barrier(struct world *world)
     MPI_Barrier(world->comm);
 }
 
+static int mpi_count(size_t bytes)
+{
+    if (bytes > INT_MAX)
+        die(STATUS_WRONG, "a rank has %.3g GB to give to the others, and MPI takes 2.1 at a time; use fewer --steps",
+            1e-9 * (double)bytes);
+    return (int)bytes;
+}
+
 void world_broadcast(struct world *world, void *bytes, size_t count)
 {
-    MPI_Bcast(bytes, (int)count, MPI_BYTE, 0, world->comm);
+    MPI_Bcast(bytes, mpi_count(count), MPI_BYTE, 0, world->comm);
 }
 
 void world_gather(struct world *world, const void *mine, size_t count, void *all)
 {
     if (count > INT_MAX)
         die(STATUS_WRONG, "%zu bytes of records are too many for one gather; use fewer --steps", count);
-    MPI_Gather(mine, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, 0, world->comm);
+    MPI_Gather(mine, mpi_count(count), MPI_BYTE, all, mpi_count(count), MPI_BYTE, 0, world->comm);
 }
 
 void world_allgather(struct world *world, const void *mine, size_t count, void *all)
 {
-    MPI_Allgather(mine, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, world->comm);
+    MPI_Allgather(mine, mpi_count(count), MPI_BYTE, all, mpi_count(count), MPI_BYTE, world->comm);
 }
 
 const char *world_about(void)

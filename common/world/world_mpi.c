@@ -20,9 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Open MPI reads these when it starts; a value that is set stands. A waiting rank yields its core: a helper thread or
- * another rank may need it. Ranks of one host do not need its network; Open MPI 5.0.7 complains at every start that it finds no
- * way through it (github.com/open-mpi/ompi, issue 14079). */
+/* Set variables that Open MPI reads at its start, unless the user has set them. A waiting rank yields its core, because an async
+ * helper or another rank may need the core. Ranks of one host need no network. Open MPI 5.0.7 otherwise warns at every start of a
+ * missing route through the network (github.com/open-mpi/ompi, issue 14079). */
 static void set_defaults(void)
 {
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
@@ -31,8 +31,8 @@ static void set_defaults(void)
     algorithm_choose(ALGORITHM_RING);
 }
 
-/* The cores that the ranks of this host may use together: told by our own supervisor, which starts none elsewhere, else
- * the union of their masks. */
+/* Number of cores that the ranks of this host may use together. Our own supervisor, which starts ranks on one host only, provides
+ * the number. Otherwise count the union of the ranks' affinity masks. */
 static int count_cores(const struct world *world)
 {
     if (job_cores() > 0 && world->hosts == 1)
@@ -45,8 +45,8 @@ static int count_cores(const struct world *world)
     return cores_usable(&any);
 }
 
-/* A core with two hardware threads would lend a rank's helper the second one, and the ranks of another machine would
- * not: a rank that its launcher bound to one core keeps to one hardware thread of it. */
+/* Bind a rank that its launcher bound to one core to one hardware thread of that core. Otherwise an async helper would use the
+ * second hardware thread, which other machines may not have. */
 static void keep_to_one_thread(void)
 {
     cpu_set_t mask;
@@ -60,18 +60,23 @@ static void keep_to_one_thread(void)
     sched_setaffinity(0, sizeof mask, &mask);
 }
 
-/* The supervisor's board, which is on the first rank's host, or one of the first rank's own there, which keeps its file open
- * to the end. Each host has its own board: memory reaches no further. */
-static struct flight_recorder *join_board(const struct world *world)
+/* Open this host's flight recorder. The first host uses the supervisor's recorder if there is one. Otherwise the first rank of a
+ * host creates a recorder and keeps its file open to the end. Hosts cannot share a recorder, because hosts share no memory. */
+static struct flight_recorder *join_recorder(const struct world *world)
 {
     char path[64] = "";
-    const char *told = world->host == 0 ? getenv(JOB_BOARD) : NULL;
-    if (world->place == 0 && told)
-        snprintf(path, sizeof path, "%s", told);
+    const char *given = world->host == 0 ? getenv(JOB_RECORDER) : NULL;
+    if (world->place == 0 && given)
+        snprintf(path, sizeof path, "%s", given);
     else if (world->place == 0)
         snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), flight_recorder_create());
     MPI_Bcast(path, sizeof path, MPI_CHAR, 0, world->here);
     return flight_recorder_open(path, world->rank);
+}
+
+/* The launcher ends the others, or their own watchdogs do. */
+static void end_alone(void)
+{
 }
 
 static void abort_all(void)
@@ -79,12 +84,14 @@ static void abort_all(void)
     MPI_Abort(MPI_COMM_WORLD, STATUS_WRONG);
 }
 
-struct world *world_open(double allowed)
+struct world *world_open(double timeout)
 {
     set_defaults();
-    struct watchdog *watchdog = watchdog_open(!job_is_watched(), allowed);
+    struct watchdog *watchdog = watchdog_open(!job_is_watched(), timeout);
     int provided = 0;
-    MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+    /* Where no supervisor watches, the watchdog's thread may have to call MPI_Abort() beside the rank's own call. */
+    const int wanted = job_is_watched() ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE;
+    MPI_Init_thread(NULL, NULL, wanted, &provided);
     if (provided < MPI_THREAD_FUNNELED)
         die(STATUS_CANNOT, "this MPI has no thread support (MPI_THREAD_FUNNELED); use one that has");
     struct world *world = memory_new(1, sizeof *world);
@@ -93,17 +100,17 @@ struct world *world_open(double allowed)
     MPI_Comm_size(world->comm, &world->size);
     if (world->size == 1)
         job_refuse_strangers();
-    int cores_told = job_cores();
-    if (cores_told > 0)
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* our own launcher's ranks do not outlive it */
-    if (world->size <= cores_told)
+    int launcher_cores = job_cores();
+    if (launcher_cores > 0)
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* ranks do not outlive our own launcher */
+    if (world->size <= launcher_cores)
         keep_to_one_thread();
     hosts_find(world);
-    world->recorder = join_board(world);
+    world->recorder = join_recorder(world);
     world->cores_here = count_cores(world);
     world->cores = hosts_sum(world, world->cores_here);
     world->watchdog = watchdog;
-    watchdog_join(watchdog, world->recorder, world->size, abort_all);
+    watchdog_join(watchdog, world->recorder, world->size, provided == MPI_THREAD_MULTIPLE ? abort_all : end_alone);
     return world;
 }
 

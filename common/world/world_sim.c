@@ -1,5 +1,5 @@
-/* The simulated world: the ranks are SMPI processes on the hosts of a platform file, all in one real process, and time
- * is SimGrid's. Real arithmetic runs one rank at a time and is charged what it took. */
+/* Simulated world: ranks are SMPI processes on the hosts of a platform file, all in one real process, and time is SimGrid's. Real
+ * arithmetic runs for one rank at a time, and its duration is charged to that rank. */
 #include "world/world_sim.h"
 #include "world/world.h"
 #include "world/world_mpi.h"
@@ -28,27 +28,28 @@
 #include <unistd.h>
 #include <xbt/config.h>
 
-static double fastest; /* flop/s of the platform's fastest host, on which work takes what it is said to take */
+static double fastest; /* flop/s of the platform's fastest host, where work has its nominal duration */
 
-/* Where simulated and CPU time last met on this rank. Asking SMPI for the time charges what was computed so far and lets
- * the other ranks compute, through whose data this one's would leave the cache. On a core of its own they would not; so a
- * rank computes from one collective to the next in one go, and its stamps in between are this point plus CPU time. */
+/* Last point at which this rank's simulated time and CPU time were read together. Asking SMPI for the time charges the computation
+ * so far and lets other ranks compute, whose data evicts this rank's data from the cache. On dedicated cores this would not
+ * happen. So a rank computes without interruption from one collective to the next. Its timestamps in between are this point plus
+ * CPU time. */
 static struct {
-    bool is_alone; /* on its core, and computing is charged what it takes (and not modelled) */
+    bool is_alone; /* the rank has its own core, and real computation is charged (not modelled) */
     double clock, cpu;
-} meeting;
+} anchor;
 
-/* Others stand for something that hosts share. */
+/* True if ranks run on this host. Other hosts stand for a resource that hosts share. */
 static bool takes_ranks(sg_host_t host)
 {
     const char *ranks = property_of(host, "ranks");
-    return !ranks || atof(ranks) > 0; /* describe_platform has read it as a number */
+    return !ranks || atof(ranks) > 0; /* describe_platform has checked that this is a number */
 }
 
 static double find_fastest(void)
 {
     sg_host_t *hosts = sg_host_list();
-    size_t count = sg_host_count(); /* SimGrid lists them all to count them */
+    size_t count = sg_host_count(); /* SimGrid lists all hosts to count them */
     double speed = 0;
     for (size_t i = 0; i < count; i++)
         if (takes_ranks(hosts[i]))
@@ -57,12 +58,13 @@ static double find_fastest(void)
     return speed;
 }
 
-/* Standard output and error, which the launcher kept from smpirun. All processes share them, and each may come first. */
+/* Restore standard output and error, which the launcher hid from smpirun. All simulated processes share them and call this,
+ * because each may be the first. */
 static void take_output(void)
 {
-    const char *told = getenv(JOB_OUTPUT);
+    const char *descriptors = getenv(JOB_OUTPUT);
     int output = 0, error = 0;
-    if (told && sscanf(told, "%d %d", &output, &error) == 2) {
+    if (descriptors && sscanf(descriptors, "%d %d", &output, &error) == 2) {
         dup2(output, STDOUT_FILENO);
         dup2(error, STDERR_FILENO);
     }
@@ -78,9 +80,9 @@ static int count_here(MPI_Comm comm)
     return ranks;
 }
 
-struct world *world_open(double allowed)
+struct world *world_open(double timeout)
 {
-    (void)allowed; /* the supervisor sees to it */
+    (void)timeout; /* the supervisor enforces the timeout */
     MPI_Init(NULL, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* ranks do not outlive their launcher */
     take_output();
@@ -89,12 +91,12 @@ struct world *world_open(double allowed)
     struct world *world = memory_new(1, sizeof *world);
     world->comm = ranks;
     bool has_core = sg_host_core_count(sg_host_self()) >= count_here(world->comm);
-    meeting.is_alone = has_core && sg_cfg_get_boolean("smpi/simulate-computation");
+    anchor.is_alone = has_core && sg_cfg_get_boolean("smpi/simulate-computation");
     MPI_Comm_rank(world->comm, &world->rank);
     MPI_Comm_size(world->comm, &world->size);
     world->cores = job_cores();
-    if (world->rank == 0) /* what ranks have come to, nobody could read in one process */
-        world->recorder = flight_recorder_open(getenv(JOB_BOARD), -1);
+    if (world->rank == 0) /* for heartbeats only: all ranks are one process, so no rank has a slot */
+        world->recorder = flight_recorder_open(getenv(JOB_RECORDER), -1);
     return world;
 }
 
@@ -109,19 +111,19 @@ void world_close(struct world *world)
 
 void world_park(struct world *world)
 {
-    MPI_Barrier(world->comm); /* who waits here takes no core */
+    MPI_Barrier(world->comm); /* a waiting simulated rank uses no core */
 }
 
 static double read_clock(clockid_t clock)
 {
     struct timespec t;
-    (clock_gettime)(clock, &t); /* in parentheses it is the real one, not SMPI's macro */
+    (clock_gettime)(clock, &t); /* parentheses select the real function instead of SMPI's macro */
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A stretch of less than a microsecond SMPI does not charge (cpu-threshold), so a stamp from CPU time may lie that much
- * after the next exact one. Time does not go back: the later one is then taken to be as late. */
-static double not_before(double stamp)
+/* Return `stamp`, but never less than before. SMPI does not charge computation below a microsecond (cpu-threshold), so a timestamp
+ * from CPU time may be that much later than the next exact one. */
+static double make_monotonic(double stamp)
 {
     static double latest;
     latest = fmax(latest, stamp);
@@ -131,14 +133,13 @@ static double not_before(double stamp)
 double world_now(void)
 {
     double clock = simgrid_get_clock();
-    bool has_met =
-        clock < meeting.clock || clock > meeting.clock;        /* the rank was elsewhere since: waited, slept, sent */
-    if (meeting.is_alone && !has_met && !side_process_helps()) /* who shares the core slows it down */
-        return not_before(meeting.clock + read_clock(CLOCK_THREAD_CPUTIME_ID) - meeting.cpu);
+    bool has_advanced = clock < anchor.clock || clock > anchor.clock; /* the rank waited, slept or sent since */
+    if (anchor.is_alone && !has_advanced && !side_process_helps())    /* an async helper slows the core down */
+        return make_monotonic(anchor.clock + read_clock(CLOCK_THREAD_CPUTIME_ID) - anchor.cpu);
     MPI_Wtime();
-    meeting.clock = simgrid_get_clock();
-    meeting.cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
-    return not_before(meeting.clock);
+    anchor.clock = simgrid_get_clock();
+    anchor.cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    return make_monotonic(anchor.clock);
 }
 
 double world_wall(void)
@@ -146,13 +147,13 @@ double world_wall(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
-/* A platform file may say that its clock's sleeps last so many times what was asked. */
+/* Sleep. A platform file may set a factor (sleep_excess) for the duration of sleeps. */
 void world_sleep(double seconds)
 {
-    const char *segment = world_property("sleep_stretch");
-    double times = 1;
-    if (segment && number_parse(segment, &times))
-        seconds *= times;
+    const char *given = world_property("sleep_stretch");
+    double factor = 1;
+    if (given && number_parse(given, &factor))
+        seconds *= factor;
     struct timespec duration = { .tv_sec = (time_t)seconds };
     duration.tv_nsec = (long)((seconds - (double)duration.tv_sec) * 1e9);
     nanosleep(&duration, NULL);
@@ -160,7 +161,7 @@ void world_sleep(double seconds)
 
 void world_burn_cpu(double seconds)
 {
-    smpi_execute_flops_benched(seconds * fastest); /* unbenched, the work of others meanwhile would be charged to us */
+    smpi_execute_flops_benched(seconds * fastest); /* unbenched, other ranks' work meanwhile would be charged here */
 }
 
 void world_burn_cpu_on_bus(const char *bus, double seconds)

@@ -1,19 +1,19 @@
-/* world_sim: what only a simulated world knows: how fast this rank's host is, and what it shares with others. */
+/* world_sim: functions of a simulated world only: the speed of this rank's host, and the resources that its ranks share. */
 #ifndef LOCKSTEP_WORLD_SIM_H
 #define LOCKSTEP_WORLD_SIM_H
 
-/* How many times as long work takes on this rank's host as on the platform's fastest. */
+/* Return the slowdown of this rank's host: duration of work there divided by its duration on the platform's fastest host. */
 double world_slowdown(void);
 
-/* Works for that many seconds of a core that needs the memory bus all the while. `bus` is the host in the platform file
- * that stands for it: its speed is what it can feed, of which each rank gets an equal share, up to its core's speed. */
+/* Work for so many seconds of a core that uses the memory bus all the time. `bus` is the host in the platform file that stands
+ * for the memory bus. The speed of `bus` is divided equally among the working ranks, each limited to its core's speed. */
 void world_burn_cpu_on_bus(const char *bus, double seconds);
 
-/* Ranks that this rank's host can feed at full speed at once: one for each core, or fewer where the bus (which may be NULL)
- * cannot. */
+/* Return the parallel capacity of this rank's host: the number of ranks that can work at full speed at once. The cores limit this
+ * number, and so does `bus` unless it is NULL. */
 double world_parallel_capacity(const char *bus);
 
-/* This rank's host: its name, and its cores. */
+/* Return the name and the number of cores of this rank's host. */
 const char *world_host(void);
 int world_host_cores(void);
 

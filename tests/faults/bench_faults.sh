@@ -1,27 +1,27 @@
 #!/usr/bin/env bash
 # How hard is it to break? usage: bench_faults.sh BUILD FOLDER [NAME=COUNT]...
 #
-# Runs labs and has bad things happen to them, many times, at random moments; counts what should not be. A row per kind of fault
-# in FOLDER/bench_faults.csv; exit status 1 when a count that has to be 0 is not.
-#     kill=200      a random rank is killed (kill -9) at a random moment; every fourth under an mpirun that is not ours
-#     stop=50       … or is stopped (SIGSTOP) for ever
-#     disk=50       the disk is full after a random number of bytes
+# Run labs, inject faults many times at random moments, and count failures. Writes a row per kind of fault to
+# FOLDER/bench_faults.csv. Exit status 1 if any count of failures is not 0.
+#     kill=200      kill a random rank (kill -9) at a random moment; every fourth run under an mpirun that the lab did not start
+#     stop=50       stop a random rank (SIGSTOP) for good, in the same way
+#     disk=50       fill the disk after a random number of bytes
 #     words=100000  command lines of random words
-#     readers=60    seconds that each reader of files is fuzzed for
-#     slurm=1       a Slurm of one node
-#     soak=1800     seconds that a run of two ranks goes on, its memory watched
+#     readers=60    seconds of fuzzing for each reader of files
+#     slurm=1       test a Slurm of one node
+#     soak=1800     seconds of a run of two ranks whose memory is watched
 set -uo pipefail
 
 declare -A count=([kill]=200 [stop]=50 [disk]=50 [words]=100000 [readers]=60 [slurm]=1 [soak]=1800)
 readonly order=(kill stop disk words readers slurm soak) seed=2025
-readonly deadline=6 grace=10 # seconds: what the runs are given, and what may pass until all have ended
+readonly deadline=6 grace=10 # seconds: --deadline-s of the runs, and the extra time until all processes have ended
 
 (($# >= 2)) || { sed -n '2s/^# //p' "$0"; exit 2; }
 build=$(realpath "$1")
 mkdir -p "$2" || exit 2
 folder=$(realpath "$2")
 shift 2
-if (($# > 0)); then # only these
+if (($# > 0)); then # run only the named ones
     for name in "${order[@]}"; do count[$name]=0; done
 fi
 for word in "$@"; do
@@ -55,7 +55,7 @@ row() # WHAT TRIED FAILED WORST_S WORDS
 job=(--batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --cases skew_ws4 --sleep-ms 5 --rounds 8 --deadline-s "$deadline"
     --backend mpi --out "$results")
 
-shape() # of the results: what a whole set of tables looks like, whatever was measured (a card that was disturbed has a line more)
+shape() # print file names, line counts and ends of the results; equal for all whole sets, except the line count of a machine card
 {
     (cd "$results" && find . -type f ! -name .lock | sort &&
         for file in 01_straggler/{summary,ranks,rounds,spans}.csv; do grep -c '^[^#]' "$file"; done &&
@@ -75,8 +75,8 @@ begin() # ours|foreign
     supervisor=$!
 }
 
-# Strikes a random rank of a run at a random moment. Sets `fate` (the words for what is wrong with how it ended, or missed) and
-# `took`, ms from the strike to the end.
+# Send SIGNAL to a random rank of a run at a random moment. Sets `fate` (words for failures, or "missed") and `took`, ms from the
+# signal to the end of the run.
 strike() # SIGNAL ours|foreign
 {
     local moment=$((RANDOM % span_ms)) began victim status left i
@@ -94,7 +94,7 @@ strike() # SIGNAL ours|foreign
     if [[ -d /proc/$supervisor ]]; then
         left=$(ps -o pid,stat,wchan:20,args --ppid "$supervisor" --pid "$supervisor")
         if [[ $2 == foreign && ! $(ps -o stat= --ppid "$supervisor" | grep -v Z) ]]; then
-            stuck=$((stuck + 1)) # Open MPI 4.1.4's own, when a rank dies while it joins: no rank of ours is left
+            stuck=$((stuck + 1)) # a bug of Open MPI 4.1.4 if a rank dies while it joins; no rank is left
             kill -KILL "$supervisor"
         else
             fate+='hangs '
@@ -106,7 +106,7 @@ strike() # SIGNAL ours|foreign
         status=$?
         [[ $status == 1 || ($2 == foreign && $status != 0) ]] || fate+="status-$status "
     fi
-    if [[ $2 == foreign ]]; then # that mpirun may end a little before its ranks
+    if [[ $2 == foreign ]]; then # this mpirun may end shortly before its ranks
         for ((i = 0; i < 15; i++)); do [[ $(processes) ]] && sleep 0.2; done
     fi
     if [[ $(processes) ]]; then
@@ -148,9 +148,9 @@ measure_faults()
     ((count[stop] == 0)) || strikes STOP "${count[stop]}" "SIGSTOP of a random rank, --deadline-s $deadline"
 }
 
-# --- the others have programs of their own ---------------------------------------------------------------------------
+# --- faults that other programs test ---------------------------------------------------------------------------------
 
-# Such a program ends with the figures in its last line; 77 says why it cannot be run here.
+# Run such a program. Its last line holds the counts, or with exit status 77 the reason why it cannot run here.
 ask() # WHAT TRIED COMMAND...
 {
     local what=$1 tried=$2 log=$work/log status
@@ -169,16 +169,17 @@ ask() # WHAT TRIED COMMAND...
 
 # --- memory ----------------------------------------------------------------------------------------------------------
 
-resident_kb() # PID: of its own, not what it shares
+resident_kb() # PID: print resident anonymous memory in kB, without shared memory
 {
     awk '/^RssAnon:/ { print $2 }' "/proc/$1/status" 2>/dev/null
 }
 
-# Two ranks train for so long; their memory late in the run against early in it, when all buffers have been touched.
+# Train two ranks for SECONDS and compare their memory late in the run with memory early in the run, after all buffers have been
+# touched.
 soak() # SECONDS
 {
     local log=$work/soak.csv rank kb growth
-    # shellcheck disable=SC2034 # of faults.sh
+    # shellcheck disable=SC2034 # faults.sh uses it
     backend=mpi
     "$lab" --ranks 2 --backend mpi --seconds "$1" --cases skew_ws4 --out "$results" </dev/null >"$work/out" 2>&1 &
     supervisor=$!
@@ -192,7 +193,7 @@ soak() # SECONDS
         sleep 5
     done
     wait "$supervisor" || { row "soak" "$1" 1 '' "status $?: $(tail -n 1 "$work/out")"; return; }
-    # Per rank: the median of the last fifth of the samples less that of the second fifth.
+    # Growth per rank: median of the last fifth of the samples minus median of the second fifth.
     growth=$(awk -F, 'NR > 1 { n[$2]++; kb[$2, n[$2]] = $3 } function median(r, from, to,   i, j, t, m, v) {
             m = 0; for (i = from; i <= to; i++) v[++m] = kb[r, i]
             for (i = 2; i <= m; i++) for (j = i; j > 1 && v[j - 1] > v[j]; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# usage: disk_faults.sh LAB FOLDER TRIES [SEED]: runs a lab TRIES times on a disk that has room for less than it writes, or just
-# so: from 4 kB to a little more than all, drawn by SEED. Every fifth run has two real ranks, the others are modelled. A run
-# must end, with status 0 and all of its files, or with 1, a line that says what could not be written and why, and all files
-# of the run before; it must leave no process. Works in FOLDER/disk_faults. Prints one line of counts.
+# usage: disk_faults.sh LAB FOLDER TRIES [SEED]: run a lab TRIES times on a disk with too little or just enough space: from 4 kB
+# to slightly more than needed, drawn by SEED. Every fifth run has two real ranks, the others are modelled. A run must end, either
+# with status 0 and all new files, or with status 1, all files of the previous run, and a line that names the file and the error.
+# It must leave no process. Works in FOLDER/disk_faults. Prints one line of counts.
 #
-# Exit status: 0 nothing but that was seen; 1 something else, which is told; 77 small disks cannot be made here.
+# Exit status: 0 all runs ended like this; 1 some did not (printed); 77 small disks cannot be mounted here.
 set -uo pipefail
 
 lab=$(realpath "$1")
@@ -12,10 +12,10 @@ folder=$(realpath -m "$2")/disk_faults
 tries=$3
 RANDOM=${4:-1}
 name=$(basename "$lab")
-disk=$folder/disk results=$folder/disk/results # in the words of every process of a run: that is how they are found
+disk=$folder/disk results=$folder/disk/results # in the command line of every process of a run, which is found by it
 hangs=0 half_files=0 orphans=0 wrong_exits=0
 
-# A disk of its own, in a mount namespace of its own, which goes with this script.
+# Mount the disk in a new mount namespace, which ends with this script.
 mkdir -p "$disk"
 if [[ ! ${LOCKSTEP_OWN_MOUNTS-} ]]; then
     said=$(unshare -rm mount -t tmpfs -o size=4k none "$disk" 2>&1) ||
@@ -23,29 +23,29 @@ if [[ ! ${LOCKSTEP_OWN_MOUNTS-} ]]; then
     LOCKSTEP_OWN_MOUNTS=1 exec unshare -rm "$0" "$@"
 fi
 
-tell() # WHAT: of this try
+tell() # TEXT: print a failure of this try
 {
     printf 'try %d, %s, %d kB free: %s\n' "$try" "$kind" "$room" "$1" >&2
 }
 
-# Each kind of run, its options and where its tables are.
-# shellcheck disable=SC2034 # run() has them by their names
+# Options of each kind of run, and folders of its tables.
+# shellcheck disable=SC2034 # run() uses them by name
 toy=(--backend mpi --ranks 2 --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --cases skew_ws4)
 # shellcheck disable=SC2034
 modelled=(--platform blog --quick --cases skew_ws4)
 declare -A place=([toy]=$name [modelled]=platforms/blog/$name)
 
-run() # KIND 1|2: the first run or the second, which writes more; its words go into files out and err
+run() # KIND 1|2: start the first run, or the second, which writes more; output goes to files out and err
 {
     local -n options=$1
     timeout -k 5 $((120 * ${LOCKSTEP_PATIENCE:-1})) "$lab" "${options[@]}" --steps $((4 * $2)) --rounds "$2" --out "$results" </dev/null >"$folder/out" 2>"$folder/err"
 }
 
-keep_sample() # KIND: of a first and a second run, as they are on a disk with room for them
+keep_sample() # KIND: keep the results of a first and a second run on a disk with enough space
 {
     local which
     rm -rf "$results"
-    for which in 1 2; do # the second finds the first one's machine card
+    for which in 1 2; do # the second run uses the machine card of the first
         run "$1" "$which"
         status=$?
         ((status != 77)) || { tail -n 1 "$folder/err"; exit 77; }
@@ -56,7 +56,7 @@ keep_sample() # KIND: of a first and a second run, as they are on a disk with ro
     rm -rf "$results"
 }
 
-is_whole() # FILE: of the second run; modelled ones are alike but for their dates, of others the end must be there
+is_whole() # FILE: true if it is a whole file of the second run. Modelled runs differ only in dates; of others only check the end
 {
     local sample=$folder/$kind-2/${1#"$results/"}
     if [[ $kind == modelled ]]; then
@@ -68,7 +68,7 @@ is_whole() # FILE: of the second run; modelled ones are alike but for their date
     fi
 }
 
-count() # STATUS: counts what is wrong after a run
+count() # STATUS: count failures after a run
 {
     local file files=0 old=0 new=0 is_old is_new said process tables=$results/${place[$kind]}
     ((status != 124 && status != 137)) || { ((++hangs)); tell "did not end"; }
@@ -80,9 +80,9 @@ count() # STATUS: counts what is wrong after a run
         if [[ $file == *.tmp ]] || ! { $is_old || $is_new; }; then
             ((++half_files))
             tell "half a file: $file"
-        elif [[ $file == "$tables"/* ]]; then # some are alike in both runs
+        elif [[ $file == "$tables"/* ]]; then # some files are equal in both runs
             ((++files))
-            [[ $kind != toy || $file != */card.csv ]] || continue # measured anew where the machine has drifted, or not
+            [[ $kind != toy || $file != */card.csv ]] || continue # only measured again if the machine has drifted
             $is_new || ((++old))
             $is_old || ((++new))
         fi
@@ -100,7 +100,7 @@ count() # STATUS: counts what is wrong after a run
     done
 }
 
-kilobytes() # FOLDER: what its files take on such a disk, which deals out 4 kB at a time
+kilobytes() # FOLDER: print the space of its files on such a disk, in blocks of 4 kB
 {
     find "$1" -type f -printf '%s\n' | awk '{ kb += 4 * int(($1 + 4095) / 4096) } END { print kb }'
 }

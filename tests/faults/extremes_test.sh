@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: extremes_test.sh BIN FOLDER [real]: does the smallest and the oddest that is allowed work in every lab, with finite
-# numbers and right sums, or is it refused with its reason? On the blog's machine; real: two real ranks. Works in
+# usage: extremes_test.sh BIN FOLDER [real]: run every lab with the smallest and oddest valid settings. Numbers must be finite and
+# sums right; other settings must be refused with the reason. Uses the blog's machine, or with `real` two real ranks. Works in
 # FOLDER/extremes.
 set -uo pipefail
 
@@ -16,11 +16,11 @@ rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder" || exit 1
 
-judge() # NAME FOLDER: each row of the table is finite, and no sum is wrong
+judge() # NAME FOLDER: check that each row of the table is finite, without failed checks
 {
     local summary="$2/summary.csv" odd
     [[ -s $summary ]] || { complain "$1: no $summary"; return; }
-    # The command in the preamble may say anything; below it stand numbers, names and blanks.
+    # Only look below the comment lines, since the command there may contain anything.
     odd=$(grep -v '^#' "$summary" | grep -iE '(^|,)[-+]?(nan|inf)[^,]*(,|$)')
     [[ -z $odd ]] || complain "$1: $odd"
     odd=$(grep -v '^#' "$summary" | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
@@ -28,7 +28,7 @@ judge() # NAME FOLDER: each row of the table is finite, and no sum is wrong
     [[ -z $odd ]] || complain "$1: $odd"
 }
 
-works() # LAB OPTION...: runs it so, among the other settings that make it quick
+works() # LAB OPTION...: run the lab with these options and judge its results
 {
     local lab=$1 said out=${results:-results} status
     shift
@@ -46,7 +46,7 @@ works() # LAB OPTION...: runs it so, among the other settings that make it quick
     judge "$lab $*" "$out/$lab"
 }
 
-refused() # WORD LAB OPTION...: exit status 2, and one line that names the word
+refused() # WORD LAB OPTION...: check for exit status 2, and one line that names the word
 {
     local word=$1 lab=$2
     shift 2
@@ -60,7 +60,7 @@ refused() # WORD LAB OPTION...: exit status 2, and one line that names the word
 mapfile -t labs < <(cd "$source/labs" && printf '%s\n' [0-9][0-9]_*.c | sed 's/\.c$//')
 one=(--steps 1 --skip-first-steps 0)
 toy=(--batch-size 1 --hidden-dim 1 --num-classes 2)
-declare -A few=( # the published case, and what is small besides
+declare -A few=( # published case and small settings of each lab
     [01_straggler]="--cases skew_ws4 --input-dim 1 --sleep-ms 0"
     [02_rank0_host]="--cases barrier_ws4 --input-dim 1 --barrier-sleep-ms 0"
     [03_comm_bound]="--cases comm_ws4 --cases comm_buckets --input-dim 1 --comm-mb 1 --bucket-mb 1 --sweep-mb 0"
@@ -86,7 +86,7 @@ for lab in "${labs[@]}"; do
     works "$lab" "${toy[@]}" "${words[@]}"
     works "$lab" "${one[@]}" --ranks 1 --seconds 0
     works "$lab" "${one[@]}" "${words[@]:0:2}"
-    refused "--skip-first-steps 3" "$lab" --steps 3 --skip-first-steps 3 # nothing but warm-up
+    refused "--skip-first-steps 3" "$lab" --steps 3 --skip-first-steps 3 # only warm-up
     refused "--skip-first-steps 2" "$lab" --steps 1
     large=(--hidden-dim 4096 --num-classes 65536)
     [[ $lab != 05_token_skew ]] || large=(--vocab-size 1048576)
@@ -95,7 +95,7 @@ done
 works 01_straggler --cases chance --chance 0 --steps 3
 works 01_straggler --cases chance --chance 1 --steps 3
 works 01_straggler --cases skew_every_k --sync-every 1000 --steps 3
-works 02_rank0_host --cases sleep_every_n --barrier-every 100 --seldom 1 --steps 12 # steps to the first are more than asked for
+works 02_rank0_host --cases sleep_every_n --barrier-every 100 --seldom 1 --steps 12 # more steps to the first barrier than in the run
 works 05_token_skew --cases packed --num-heads 48 --steps 3
 works 05_token_skew --cases packed --outlier-prob 1 --steps 3
 refused "--comm-mb 0" 03_comm_bound --comm-mb 0
@@ -103,13 +103,13 @@ refused "--vocab-size 1" 05_token_skew --vocab-size 1
 refused "--batch-size 1" 04_small_work --batch-size 1
 refused "--min-seq-len 9" 05_token_skew --min-seq-len 9 --max-seq-len 8
 
-# Sixty-four ranks, on whatever cores there are.
+# Sixty-four ranks, on any number of cores.
 ((++tried))
 "$bin/01_straggler" --platform gpu_cluster_400g --ranks 64 --rounds 1 --cases skew_ws4 "${one[@]}" >said 2>&1 </dev/null ||
     complain "64 ranks: $(tail -1 said)"
 judge "64 ranks" results/platforms/gpu_cluster_400g/01_straggler
 
-# Folders of any name, and the charts of the smallest run there is.
+# Folders with unusual names, and charts of the smallest run.
 for name in "a b" "it's \"quoted\"" "größe ☃" "100%s"; do
     results=$name/results works 01_straggler --cases skew_ws4 --cases skew_prefetch "${one[@]}"
     drawn=$(gnuplot -e "results='${name//\'/\'\'}/results/platforms/blog/01_straggler'" "$source/plots/01_straggler.gp" 2>&1) ||

@@ -1,8 +1,9 @@
-# What tests of faults share: to be sourced by a script that sets `lab`, `results` (the folder of a run's results, in the words or the
-# environment of each of its processes: that is how they are found), `backend` and `supervisor` (the process that was started).
+# faults.sh: functions for tests of faults. The script that sources this file sets `lab`, `backend`, `supervisor` (the process it
+# started) and `results`. The folder $results must be in the command line or environment of each process of a run, since
+# processes() finds them by it.
 # shellcheck shell=bash disable=SC2154,SC2034
 
-patience=${LOCKSTEP_PATIENCE:-1} # times as long as usual everything may take
+patience=${LOCKSTEP_PATIENCE:-1} # factor on all time limits
 
 now_ms()
 {
@@ -14,9 +15,9 @@ children() # PID
     cat /proc/"$1"/task/*/children 2>/dev/null
 }
 
-processes() # of this run: every process that was told of the folder of results
+processes() # print the ids of all processes of this run: those that mention the folder of results
 {
-    # (A word of grep's own command line would be found too.)
+    # (A pattern in grep's own command line would match grep itself.)
     grep -lsaFf <(printf '%s\n' "$results") /proc/[0-9]*/cmdline /proc/[0-9]*/environ | cut -d / -f 3 | sort -u
 }
 
@@ -28,23 +29,23 @@ end_processes()
     done
 }
 
-whole_files() # what a reader of the results sees, with its contents
+whole_files() # print names and checksums of all visible results
 {
-    # (The machine card is a run's first result: whole, and replaced where the machine has drifted.)
+    # (Without the machine card: a run replaces it if the machine has drifted.)
     (cd "$results" && find . -type f ! -name '.*.tmp' ! -name machine.csv -exec sha256sum {} + | sort -k 2)
 }
 
-half_files()
+half_files() # print temporary files
 {
     find "$results" -name '.*.tmp'
 }
 
-shared_memory() # of the run: a folder of its supervisor's
+shared_memory() # print the supervisor's folder of shared memory
 {
     find {/dev/shm,/tmp}/"lockstep-$supervisor".* 2>/dev/null
 }
 
-find_ranks() # sets launcher and ranks
+find_ranks() # set `launcher` and `ranks`
 {
     launcher=$supervisor
     [[ $backend == foreign ]] || launcher=$(children "$supervisor")
@@ -52,7 +53,7 @@ find_ranks() # sets launcher and ranks
     read -r -a ranks <<<"$(children "$launcher")"
 }
 
-ranks_live() # any that was found still runs
+ranks_live() # true if any rank of find_ranks still runs
 {
     local rank
     for rank in "${ranks[@]}"; do
@@ -61,9 +62,9 @@ ranks_live() # any that was found still runs
     return 1
 }
 
-# Open MPI's mpirun may stay for ever when a rank ends while it joins or leaves the others, without having reaped it. One that is
-# not ours is then ended here, when its ranks have ended, or after SECONDS.
-end_launcher() # SECONDS: sets status
+# Open MPI's mpirun may hang without reaping a rank that ends while it joins or leaves the others. End such an mpirun if it was
+# not started by the lab, after its ranks have ended or after SECONDS.
+end_launcher() # SECONDS: set `status`
 {
     local until=$(($(now_ms) + 1000 * $1))
     while [[ -d /proc/$supervisor ]] && { [[ $backend != foreign ]] || ranks_live; } && (($(now_ms) < until)); do sleep 0.05; done
@@ -71,5 +72,5 @@ end_launcher() # SECONDS: sets status
     kill -KILL "$supervisor" 2>/dev/null
     wait "$supervisor" 2>/dev/null
     status=$?
-    for _ in {1..40}; do ! ranks_live || sleep 0.05; done # it may end a little before them
+    for _ in {1..40}; do ! ranks_live || sleep 0.05; done # the launcher may end shortly before its ranks
 }

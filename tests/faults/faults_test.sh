@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# usage: faults_test.sh LAB FOLDER mpi|sim|nccl|foreign [LIBRARY]: a rank dies, hangs, somebody presses Ctrl-C: does the lab 01_straggler end in time,
-# say so in one line, leave no process and no shared memory behind, and keep the results of an earlier run? `foreign`: under an
-# mpirun that is not ours, also with a library that keeps a rank from its end (sabotage_end.c). Works in FOLDER/faults.
+# usage: faults_test.sh LAB FOLDER mpi|sim|nccl|foreign [LIBRARY]: kill or stop ranks, press Ctrl-C. The lab 01_straggler must
+# end in time, print one line, leave no process and no shared memory behind, and keep the results of an earlier run. `foreign`:
+# under an mpirun that the lab did not start, also with a library that makes a rank hang at its end (sabotage_end.c). Works in
+# FOLDER/faults.
 set -uo pipefail
 
 lab=$(realpath "$1")
@@ -9,27 +10,27 @@ folder=$(realpath "$2")/faults
 backend=$3
 # shellcheck source=tests/faults/faults.sh
 source "$(dirname "$0")/faults.sh"
-results=$folder/results # in the words or the environment of every process of a run: that is how they are found
+results=$folder/results # in the command line or environment of every process of a run, which is found by it
 summary=$results/01_straggler/summary.csv processes_of_ranks=3
 if [[ $backend == sim ]]; then # all simulated ranks live in one process
     summary=$results/platforms/dedicated-cores/01_straggler/summary.csv processes_of_ranks=1
 fi
-# Of real ranks the board tells who is missing, and who waits where.
+# For real ranks the flight recorder reports which rank is missing, and where the others wait.
 gone='rank 2 \(process [0-9]+\) is gone' first_gone='rank 0 \(process [0-9]+\) is gone' absent='rank 2 \(process [0-9]+\) is stopped'
 [[ $backend != sim ]] || gone='' first_gone='' absent=''
-deadline=$((7 * patience)) short_deadline=$((5 * patience)) # seconds: once ranks train, and until they have joined
+deadline=$((7 * patience)) short_deadline=$((5 * patience)) # seconds while ranks train, and before they have joined
 late="$deadline s.*$absent.*--deadline-s" died='signal 9'
 job=(--backend "${backend/foreign/mpi}" --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --out "$results")
 run=("$lab" --ranks 3 "${job[@]}") killed_status=1
-if [[ $backend == foreign ]]; then # mpirun speaks too, and ends as the rank that was killed
+if [[ $backend == foreign ]]; then # mpirun prints lines of its own, and its exit status is that of the killed rank
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 RES_OPTIONS='timeout:1 attempts:1' OPENBLAS_NUM_THREADS=1
     run=(mpirun --oversubscribe --bind-to none -np 3 "$lab" "${job[@]}") killed_status=137 died=''
 fi
-# Who waits for a GPU watches the others, and gives up in half the time.
+# A rank that waits for a GPU watches the other ranks and gives up in half the time.
 [[ $backend != nccl ]] || late="(gives up: nothing came for [0-9.]* s|$deadline s).*$absent" died='(has died|signal 9)'
 failed=0
 
-complain() # TEXT: about the fault at hand
+complain() # TEXT: report a failed check of the current fault
 {
     printf 'FAILED %s: %s\n' "$fault" "$1"
     failed=1
@@ -37,21 +38,21 @@ complain() # TEXT: about the fault at hand
 
 trap end_processes EXIT
 
-launch() # ARGUMENT...: a long run
+launch() # ARGUMENT...: start a long run
 {
-    : >"$folder/err" # or the words of the run before may be taken for this one's
-    # A script's background jobs ignore Ctrl-C unless told otherwise.
+    : >"$folder/err" # drop the output of the previous run
+    # Background jobs of a script ignore SIGINT by default.
     env --default-signal=INT "${run[@]}" --seconds 30 "$@" </dev/null >"$folder/out" 2>"$folder/err" &
     supervisor=$!
 }
 
-# Starts a long run and returns once its ranks are training: `supervisor`, `launcher` and `ranks` are their processes.
+# Start a long run and return when its ranks train. Sets `supervisor`, `launcher` and `ranks` to their processes.
 start() # ARGUMENT...
 {
     launch "$@"
     local began
     began=$(now_ms)
-    while ! grep -q 'round 1 of' "$folder/err"; do # another run on this machine may have to end first
+    while ! grep -q 'round 1 of' "$folder/err"; do # the lab may wait for another run on this machine
         if [[ ! -d /proc/$supervisor ]] || (($(now_ms) - began > 600000 * patience)); then
             complain "the run did not start: $(<"$folder/err")"
             end_processes
@@ -70,7 +71,7 @@ start() # ARGUMENT...
     struck_ms=$(now_ms)
 }
 
-# After the fault: the supervisor ends with STATUS within SECONDS, having said one line that holds TEXT.
+# Check that after the fault the supervisor ends with STATUS within SECONDS and prints one line that matches TEXT.
 ends() # STATUS SECONDS TEXT
 {
     local said status elapsed
@@ -84,7 +85,7 @@ ends() # STATUS SECONDS TEXT
     fi
     wait "$supervisor"
     status=$?
-    # Progress may have gone on. Under a launcher that is not ours all that it says comes too.
+    # Drop lines of progress. Under a foreign launcher, also drop the launcher's lines.
     said=$(tail -n +$((lines_before + 1)) "$folder/err" | tr -d '\0' | grep -av ': round [0-9]')
     [[ $backend != foreign ]] || said=$(grep -a "^$(basename "$lab"): " <<<"$said")
     printf '%-24s %5d ms, status %d: %s\n' "$fault" "$elapsed" "$status" "$said"
@@ -111,7 +112,7 @@ no_half_file_is_left()
     local half
     half=$(half_files)
     [[ ! $half ]] || complain "half files left behind: $half"
-    find "$results" -name '.*.tmp' -delete # each fault answers for its own
+    find "$results" -name '.*.tmp' -delete # so that later faults are judged separately
 }
 
 rm -rf "$folder"
@@ -135,7 +136,7 @@ if start; then
     no_half_file_is_left
 fi
 
-fault="the first rank is killed" # it is the one that writes
+fault="the first rank is killed" # rank 0 writes the results
 if start; then
     kill -KILL "${ranks[0]}"
     ends "$killed_status" 10 "$died.*$first_gone"
@@ -168,7 +169,7 @@ if [[ $backend == @(mpi|foreign) ]]; then
 fi
 
 if [[ $backend == foreign ]]; then
-    fault="nobody hears a rank" # whose words go into a pipe that is closed: it ends as it would have
+    fault="nobody hears a rank" # its standard error is a closed pipe: it must end in the same way
     timeout -k 5 $((60 * patience)) mpirun --oversubscribe --bind-to none -np 3 bash -c 'out=$1 asleep=$2 && shift 2
         ((OMPI_COMM_WORLD_RANK != 1)) || exec sleep "$asleep"
         "$@" 2> >(exec true)
@@ -178,7 +179,7 @@ if [[ $backend == foreign ]]; then
     nothing_is_left
 fi
 
-if [[ ${4-} && ! ${ASAN_OPTIONS-}${TSAN_OPTIONS-} ]]; then # (sanitizers want to be loaded first)
+if [[ ${4-} && ! ${ASAN_OPTIONS-}${TSAN_OPTIONS-} ]]; then # (a sanitizer's library must be loaded first)
     fault="a rank hangs at the end"
     began=$(now_ms)
     LD_PRELOAD=$(realpath "$4") "${run[@]}" --rounds 1 --deadline-s $short_deadline </dev/null >"$folder/out" 2>"$folder/err" &
@@ -192,7 +193,7 @@ if [[ ${4-} && ! ${ASAN_OPTIONS-}${TSAN_OPTIONS-} ]]; then # (sanitizers want to
     nothing_is_left
 fi
 
-if [[ $backend == @(nccl|foreign) ]]; then # the rest is the frame's, whatever sums
+if [[ $backend == @(nccl|foreign) ]]; then # the rest tests the frame, independent of the engine
     ((failed)) || echo "Every fault ended in time and left nothing behind."
     exit "$failed"
 fi
@@ -213,19 +214,19 @@ if start; then
     no_half_file_is_left
 fi
 
-fault="the supervisor is killed" # nobody is left to speak or to tidy up, but the ranks must not run on
+fault="the supervisor is killed" # no process is left to report or clean up, but the ranks must end
 if start; then
-    disown "$supervisor" # or bash tells of its death
+    disown "$supervisor" # otherwise bash reports its death
     kill -KILL "$supervisor"
     while [[ $(processes) ]] && (($(now_ms) - struck_ms < 10000 * patience)); do
         sleep 0.05
     done
     printf '%-24s %5d ms\n' "$fault" $(($(now_ms) - struck_ms))
-    killed_supervisor=$supervisor supervisor=nobody # what it shared goes with the next run
+    killed_supervisor=$supervisor supervisor=nobody # the next run removes its shared memory
     nothing_is_left
 fi
 
-fault="an odd parent" # one that ignores the signals of its children, and leaves a child behind that is none of ours
+fault="an odd parent" # it ignores SIGCHLD, and leaves a child behind that the lab must not touch
 bash -c 'sleep 100 & echo $! >"$1"; shift; exec env --ignore-signal=CHLD "$@"' odd "$folder/stranger" \
     timeout -k 5 $((120 * patience)) "${run[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" ||
     complain "status $?: $(<"$folder/err")"
@@ -235,7 +236,7 @@ for stranger in "$folder/stranger" "$folder/stranger2"; do
     kill "$(<"$stranger")" 2>/dev/null || complain "a process that was not ours is gone"
 done
 
-fault="a later run" # the folder is as good as before
+fault="a later run" # works in the same folder
 "${run[@]}" --rounds 1 </dev/null >"$folder/out" 2>"$folder/err" || complain "status $?: $(<"$folder/err")"
 
 supervisor=$killed_supervisor earlier=$(whole_files)

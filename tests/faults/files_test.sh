@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: files_test.sh LAB BUILD SOURCE FOLDER: what becomes of results when their disk fills up, when it is closed for writing,
-# or when somebody removes their folder during a run? Works in FOLDER/files, where it mounts disks of its own.
+# usage: files_test.sh LAB BUILD SOURCE FOLDER: check that results stay whole if their disk fills up or becomes read-only, or if
+# their folder is removed during a run. Works in FOLDER/files, where it mounts disks of its own.
 set -uo pipefail
 
 lab=$(realpath "$1")
@@ -20,7 +20,7 @@ if [[ ! ${LOCKSTEP_OWN_MOUNTS-} ]]; then
     LOCKSTEP_OWN_MOUNTS=1 exec unshare -rm "$0" "$@"
 fi
 
-complain() # TEXT: about the fault at hand
+complain() # TEXT: report a failed check of the current fault
 {
     printf 'FAILED %s: %s\n%s\n' "$fault" "$1" "$(<"$folder/err")"
     failed=1
@@ -38,18 +38,18 @@ ends() # STATUS WANTED
     said=$(grep "^${lab##*/}: " "$folder/err" | grep -v ': round [0-9]')
 }
 
-says() # TEXT: and nothing else
+says() # PATTERN: check that the lab printed one line that matches
 {
     # shellcheck disable=SC2053 # a pattern
     [[ $said == *$1* && $said != *$'\n'* ]] || complain "not one line that says '$1'"
 }
 
-state() # of all files, hidden ones too; but a machine card is a result of its own, made anew where the machine has drifted
+state() # print checksums of all files, also hidden ones; not of machine cards, which a run replaces if the machine has drifted
 {
     (cd "$results" && find . -type f ! -name machine.csv -exec sha256sum {} + | sort -k 2)
 }
 
-fresh_disk() # MOUNT-OPTIONS: with the results of an earlier run
+fresh_disk() # MOUNT-OPTIONS: mount a disk with the results of an earlier run
 {
     mount -t tmpfs -o "$1" none "$disk"
     cp -a "$folder/earlier" "$results"
@@ -61,7 +61,7 @@ is_untouched()
     [[ $(state) == "$before" ]] || complain "what was there is not: $(diff <(echo "$before") <(state))"
 }
 
-start() # returns when the ranks train
+start() # start a run and return when its ranks train
 {
     "$lab" "${toy[@]}" --seconds 3 --out "$results" </dev/null >"$folder/out" 2>"$folder/err" &
     running=$!
@@ -77,7 +77,7 @@ finish() # STATUS
 fault="an earlier run"
 mount -t tmpfs none "$disk"
 run 0 "${toy[@]}" --rounds 1
-run 0 "${modelled[@]}" # (in the folder of its machine)
+run 0 "${modelled[@]}" # (writes to the folder of its platform)
 cp -a "$results" "$folder/earlier"
 umount "$disk"
 
@@ -122,7 +122,7 @@ says "cannot be written: Read-only file system"
 is_untouched
 umount "$disk"
 
-fault="a disk that is closed during the run" # nobody can while a file is open to be written: it is laid bare instead
+fault="a disk that is closed during the run" # remounting fails while a file is open for writing: mount another disk instead
 fresh_disk size=8m
 start
 umount -l "$disk"
@@ -131,7 +131,7 @@ finish 1
 says "Read-only file system"
 umount "$disk"
 
-fault="a full /tmp" # which real ranks do without, where there is shared memory
+fault="a full /tmp" # real ranks do not need it if there is shared memory
 fresh_disk size=8m
 mkdir "$folder/tmp"
 mount -t tmpfs -o size=1m none "$folder/tmp"
@@ -143,7 +143,7 @@ TMPDIR=$folder/tmp run 1 "${modelled[@]}"
 says "1.0 MB are left in $folder/tmp, and what starts the ranks needs"
 is_untouched
 
-fault="a full /dev/shm" # and then there is TMPDIR
+fault="a full /dev/shm" # ranks use TMPDIR instead
 mount -o remount,size=1m /dev/shm
 mount -o remount,size=64m "$folder/tmp"
 TMPDIR=$folder/tmp run 0 "${toy[@]}" --rounds 1
@@ -158,7 +158,7 @@ TMPDIR=$folder/none run 1 "${modelled[@]}"
 says "$folder/none cannot be used (No such file or directory), and what starts the ranks needs"
 is_untouched
 
-fault="folders of other jobs in /dev/shm" # whose process ids may be another container's
+fault="folders of other jobs in /dev/shm" # their process ids may belong to another container
 mount -o remount,size=64m /dev/shm
 mkdir /dev/shm/lockstep-1.gone00 /dev/shm/lockstep-2147483647.lives0
 exec {held}</dev/shm/lockstep-2147483647.lives0

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# usage: hosts_test.sh LAB_01 LAB_01_WITHOUT_CLOCKS LAB_03 FOLDER: do labs that mpirun spreads over several hosts come to the
-# same as on one? A host is made of namespaces: a network of its own behind a switch, a name, mounts, and a monotonic clock
-# that is minutes away from the others'. Works in FOLDER/hosts; all else lives no longer than a process of this test. Skips
-# (77) with the reason where namespaces cannot be had.
+# usage: hosts_test.sh LAB_01 LAB_01_WITHOUT_CLOCKS LAB_03 FOLDER: check that labs on several hosts give the same results as on
+# one. Each host consists of namespaces: its own network behind a switch, name, mounts, and a monotonic clock minutes apart from
+# the others. Works in FOLDER/hosts; everything else ends with the processes of this test. Skips (77) with the reason if
+# namespaces are not available.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -20,11 +20,11 @@ skip() # TEXT...
 # --- hosts ------------------------------------------------------------------------------------------------------------
 
 names=(lockstep-a lockstep-b lockstep-c)
-ahead=(500 1500 0) # seconds by which a host's clock is ahead of this machine's: of the first one's by 1000, and -500
-holders=()         # of the hosts' namespaces, and the switch's: processes that sleep
+ahead=(500 1500 0) # seconds by which a host's clock is ahead of this machine's; relative to the first host 1000 and -500
+holders=()         # sleeping processes that keep the namespaces alive: first the switch's, then the hosts'
 
 # shellcheck disable=SC2317 # a trap calls it
-residents() # process ids of all that live in the namespaces of a holder
+residents() # print the ids of all processes in the network namespaces of the holders
 {
     local holder process
     for holder in "${holders[@]}"; do
@@ -44,7 +44,7 @@ tear_down()
     rm -rf "$tools"
 }
 
-hold() # UNSHARE_OPTION...: new namespaces, kept by the process that is added to `holders`
+hold() # UNSHARE_OPTION...: create namespaces, and add the process that keeps them to `holders`
 {
     unshare --net "$@" --fork --kill-child sleep 600 2>"$tools/why" &
     local parent=$! child='' tries
@@ -59,7 +59,7 @@ hold() # UNSHARE_OPTION...: new namespaces, kept by the process that is added to
     holders+=("$child")
 }
 
-on() # HOST COMMAND...: there; 0 is the first one
+on() # HOST COMMAND...: run the command on a host; 0 is the first
 {
     local holder=${holders[$1 + 1]}
     shift
@@ -96,7 +96,7 @@ make_hosts()
     for i in 0 1 2; do
         make_host "$i" 2>"$tools/why" || skip "a host of namespaces cannot be made here: $(<"$tools/why")"
     done
-    # What ssh would do for mpirun.
+    # Replacement of ssh for mpirun.
     cat >"$tools/agent" <<EOF
 #!/usr/bin/env bash
 holder=\$(<"$tools/\$1")
@@ -110,7 +110,7 @@ EOF
 for program in ip tc unshare nsenter mpirun; do
     command -v "$program" >/dev/null || skip "there is no $program (Debian, Ubuntu: iproute2, util-linux, openmpi-bin)"
 done
-tools=$(mktemp -d /tmp/lockstep-hosts.XXXXXX) # mpirun takes no agent with blanks in its path
+tools=$(mktemp -d /tmp/lockstep-hosts.XXXXXX) # mpirun does not accept an agent with blanks in its path
 trap tear_down EXIT
 trap 'exit 1' INT TERM HUP
 rm -rf "$folder"
@@ -123,7 +123,7 @@ make_hosts
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
 toy=(--batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10)
 
-spread() # HOSTS RANKS_EACH PROGRAM ARGUMENT...: its status, and its words in files out and err
+spread() # HOSTS RANKS_EACH PROGRAM ARGUMENT...: run the program; set `status`, write output to files out and err
 {
     local hosts=$1 each=$2 i
     shift 2
@@ -155,7 +155,7 @@ file_says() # NAME FILE EXTENDED_EXPRESSION
     grep -qE -- "$3" "$2" || complain "$1" "$2 does not say '$3'"
 }
 
-right() # NAME SUMMARY: ended well, no check failed, and the terms of each case add up to its step
+right() # NAME SUMMARY: check for status 0, no failed checks, and terms that add up to the step in each case
 {
     ((status == 0)) || complain "$1" "status $status: $(tail -n 3 err)"
     awk -F, '
@@ -169,8 +169,8 @@ right() # NAME SUMMARY: ended well, no check failed, and the terms of each case 
         END { exit bad || !cases }' "$2" || complain "$1" "a check failed, or terms do not add up"
 }
 
-# The sleeper sits on another host than rank 0, whose clock is minutes away: all others wait for it, and for as long as it
-# sleeps; stamps of all ranks are of one time.
+# Let a rank sleep that is not on the host of rank 0, with clocks minutes apart. All other ranks must wait for it, for the length
+# of its sleep. Time stamps of all ranks must use the same time.
 sleeps_far_away() # HOSTS RANKS_EACH SLEEPER
 {
     local name="$1 hosts" ranks=$(($1 * $2)) results=$folder/of_$1/01_straggler slept=20
@@ -183,14 +183,14 @@ sleeps_far_away() # HOSTS RANKS_EACH SLEEPER
     file_says "$name" "$results/lanes.csv" "told of skew_ws4: .* for rank $3: its data took 2[0-9.]+ ms"
     [[ $(cell "$results/summary.csv" skew_ws4 blamed_rank) == "$3" ]] || complain "$name" "rank $3 is not blamed"
     between "$name" "the step" "$(cell "$results/summary.csv" skew_ws4 slowest_step_ms)" $slept 500
-    # All but one wait nearly as long as one sleeps, by clocks that tell a tenth of that.
+    # All other ranks wait nearly as long as the sleep, up to the clock error.
     between "$name" "the mean wait" "$(cell "$results/summary.csv" skew_ws4 wait_ms)" \
         "$(awk "BEGIN { print 0.8 * $slept * ($ranks - 1) / $ranks }")" 400
     awk -F, '/^#/ { next } !seen { seen = 1; next } { if (!n++) low = high = $7; low = $7 < low ? $7 : low; high = $7 > high ? $7 : high }
         END { exit !(high - low < 200000) }' "$results/spans.csv" || complain "$name" "stamps lie minutes apart"
 }
 
-# A hostfile that names one host is nothing else than none.
+# Check that a hostfile with one host gives the same as no hostfile.
 one_host()
 {
     local name='one host'
@@ -209,7 +209,8 @@ one_host()
     ! grep -q '^# hosts\|^# clocks' listed.head || complain "$name" "is told as several"
 }
 
-# Megabytes on a slow link are transfer, and nobody's lateness; the machine card knows of it, and is kept for all pairs below.
+# Slow down the network: large messages must count as transfer, not as wait. The machine card measures the slow network; all
+# runs of two hosts below use this card.
 slow_link()
 {
     local name='slow link' results=pair/03_comm_bound/summary.csv i
@@ -221,11 +222,11 @@ slow_link()
         on $i tc qdisc del dev eth0 root
     done
     right "$name" $results
-    # A ring of two sends each byte once: 2 MiB at 50 MB/s take 41.9 ms, less 128 KiB that may come at once.
+    # A ring of two ranks sends each byte once: 2 MiB at 50 MB/s take 41.9 ms, minus 128 KiB that may pass at once.
     local transfer
     transfer=$(cell $results comm_kept_ws4 transfer_ms)
     between "$name" transfer "$transfer" 39 1000
-    # The card's all-reduce of 6 MiB takes as long as 3 of 2 MiB, the quickest of which few things delayed.
+    # The card's all-reduce of 6 MiB must take as long as 3 of 2 MiB; use the fastest, which noise delayed least.
     local quickest
     quickest=$(awk -F, '
         $3 == "comm_kept_ws4" && $10 == 2097152 {
@@ -241,7 +242,7 @@ slow_link()
     between "$name" wait "$(cell $results comm_kept_ws4 wait_ms)" 0 "$(awk "BEGIN { print $transfer / 2 }")"
 }
 
-# Results are rank 0's: another host need not be able to write there. And what makes no sense ends everywhere, with one line.
+# Only rank 0 writes results, so other hosts need no access to the folder. Invalid flags end the run on all hosts, with one line.
 refusals()
 {
     local name='results at rank 0 alone'
@@ -259,7 +260,7 @@ refusals()
     file_says "$name" err '^01_straggler: --ranks 3, but the launcher started 2; '
 }
 
-# Without the comparison of clocks these checks fail: they can.
+# Check that these checks fail if clocks are not compared.
 without_clocks()
 {
     spread 2 1 "$unclocked" "${toy[@]}" --quick --rounds 1 --cases skew_ws4 --sleep-ms 2 --out pair

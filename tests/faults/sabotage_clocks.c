@@ -1,4 +1,4 @@
-/* Linked in place of clocks_first(): every host's clock is taken for rank 0's. */
+/* sabotage_clocks.c: replace clocks_first() so that every host's clock counts as rank 0's. */
 #include "world/clocks.h"
 
 double __wrap_clocks_first(const struct clocks *clocks, double here);

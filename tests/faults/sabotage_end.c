@@ -1,4 +1,4 @@
-/* To be loaded before MPI's library: rank 1 never comes to the end. */
+/* sabotage_end.c: a library for LD_PRELOAD in front of MPI, with which rank 1 hangs in MPI_Finalize(). */
 #include <mpi.h>
 #include <unistd.h>
 

@@ -1,10 +1,10 @@
-/* A lab that goes wrong to order: the linker hands what the step is made of to us (-Wl,--wrap), and the environment says
- * what becomes of it.
+/* sabotage_lab.c: make a lab go wrong on request. The linker redirects the functions of a step to this file (-Wl,--wrap);
+ * environment variables select the fault.
  *
- *     SABOTAGE=WHAT         one of the words below; honest without
- *     SABOTAGE_RANK=R       on this rank; on all without
- *     SABOTAGE_CALL=N       the n-th sum of the gradients, from 0 on; of an early end, the n-th that is started
- *     SABOTAGE_FLOATS=N     how many elements a sum of the gradients has */
+ *     SABOTAGE=WHAT         one of the words passed to is_asked() below; unset: no fault
+ *     SABOTAGE_RANK=R       only on this rank; unset: on all ranks
+ *     SABOTAGE_CALL=N       at the n-th all-reduce of the gradients, from 0 on; for `early`, the n-th that is started
+ *     SABOTAGE_FLOATS=N     number of elements of an all-reduce of the gradients */
 #include "collective/engine.h"
 #include "device/device.h"
 
@@ -16,7 +16,7 @@
 
 static struct {
     int rank;
-    int sums, started; /* of gradients, so far */
+    int sums, started; /* all-reduces of gradients so far, blocking and started */
 } here;
 
 static bool is_asked(const char *what)
@@ -31,7 +31,7 @@ static bool is_call(int call)
     return asked && atoi(asked) == call;
 }
 
-/* One bit of one element, in the middle; or the element. */
+/* Flip one bit of the middle element. */
 static void flip(const void *memory, size_t count)
 {
     uint32_t bits;
@@ -55,10 +55,10 @@ static bool is_gradients(const struct sum *sum)
     return floats && sum->step >= 0 && sum->count == (size_t)atol(floats);
 }
 
-/* Memory beside; one is enough for all. */
+/* Spare array; one is enough for all uses. */
 static float *aside;
 
-/* What this rank sent: a sum in place has put it aside before. */
+/* Return the terms of this rank. For a sum in place, put_aside() has copied them. */
 static const float *own_terms(const struct sum *sum)
 {
     return sum->send == sum->receive ? aside : sum->send;
@@ -101,7 +101,7 @@ void __wrap_engine_sum(struct engine *engine, const struct sum *sum)
         after_sum(sum);
 }
 
-/* A sum that ends before it is there: what comes later goes elsewhere. */
+/* `early`: the started sum writes its result elsewhere, as if it finished before the data arrived. */
 void __real_engine_start(struct engine *engine, int slot, const struct sum *sum);
 void __wrap_engine_start(struct engine *engine, int slot, const struct sum *sum);
 void __wrap_engine_start(struct engine *engine, int slot, const struct sum *sum)
@@ -114,7 +114,7 @@ void __wrap_engine_start(struct engine *engine, int slot, const struct sum *sum)
     __real_engine_start(engine, slot, &elsewhere);
 }
 
-/* A call that is not made. */
+/* `skip`: this all-reduce is not called. */
 void __real_collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive,
                            size_t count);
 void __wrap_collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive,
@@ -183,7 +183,7 @@ void __wrap_device_adamw(float *p, float *m, float *v, const float *g, size_t co
 {
     if (is_asked("no-update"))
         return;
-    if (is_asked("drift") && is_call(here.sums - 1)) { /* a step that this rank alone takes with other rates */
+    if (is_asked("drift") && is_call(here.sums - 1)) { /* this rank alone takes one step with other rates */
         struct adamw_rates other = *rates;
         other.rate *= 1.01f;
         __real_device_adamw(p, m, v, g, count, &other);

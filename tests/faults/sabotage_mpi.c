@@ -1,4 +1,4 @@
-/* An all-reduce of our own stands before MPI's, as the profiling interface allows. */
+/* sabotage_mpi.c: replace MPI's all-reduces through the profiling interface (sabotage.h). */
 #include "support/sabotage.h"
 
 #include <mpi.h>
@@ -23,7 +23,7 @@ int MPI_Allreduce(const void *send, void *receive, int count, MPI_Datatype type,
     return status;
 }
 
-/* The same for a started sum: it is there at once, and the request is one that is done. */
+/* Replace the nonblocking all-reduce: it finishes at once and returns a null request. */
 int MPI_Iallreduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                    MPI_Request *request)
 {

@@ -1,4 +1,4 @@
-/* The linker hands NCCL's all-reduce to us (-Wl,--wrap=ncclAllReduce). */
+/* sabotage_nccl.c: replace NCCL's all-reduce with -Wl,--wrap=ncclAllReduce (sabotage.h). */
 #include "support/sabotage.h"
 
 #include <cuda_runtime_api.h>
@@ -19,7 +19,7 @@ ncclResult_t __wrap_ncclAllReduce(const void *send, void *receive, size_t count,
     ncclResult_t result = __real_ncclAllReduce(send, receive, count, type, op, comm, stream);
     if (count != SABOTAGED || sabotage == HONEST)
         return result;
-    while (result == ncclInProgress) /* it may be on its way to the stream still */
+    while (result == ncclInProgress) /* the call may not have reached the stream yet */
         ncclCommGetAsyncError(comm, &result);
     cudaError_t error;
     if (sabotage == LOST)

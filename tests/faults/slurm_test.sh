@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# usage: slurm_test.sh LAB_01 FOLDER: does srun start a lab's ranks? Starts a Slurm of one node, this machine, with ports, keys
-# and files of its own, and takes it down again. Works in FOLDER/slurm. Skips (77) with the reason where it is not installed
-# or may not run; it installs nothing.
+# usage: slurm_test.sh LAB_01 FOLDER: check that srun starts the ranks of a lab. Starts a Slurm of one node on this machine, with
+# its own ports, keys and files, and stops it at the end. Works in FOLDER/slurm. Skips (77) with the reason if Slurm is not
+# installed or cannot run; installs nothing.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -36,7 +36,7 @@ tear_down()
     rm -rf "$place"
 }
 
-serve() # COMMAND...: in the background, to the end of this test
+serve() # COMMAND...: run in the background until the end of this test
 {
     "$@" >>"$folder/daemons.log" 2>&1 &
     daemons+=($!)
@@ -75,7 +75,7 @@ for program in munged slurmctld slurmd srun; do
         skip "there is no $program (Debian, Ubuntu: apt-get install slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge)"
 done
 PATH=$PATH:/usr/sbin
-place=$(mktemp -d /tmp/lockstep-slurm.XXXXXX) # a socket's path is short
+place=$(mktemp -d /tmp/lockstep-slurm.XXXXXX) # paths of sockets must be short
 export SLURM_CONF=$place/slurm.conf
 trap tear_down EXIT
 trap 'exit 1' INT TERM HUP
@@ -103,7 +103,7 @@ srun --mpi=list 2>&1 | grep -qw pmix || skip "this srun has no --mpi=pmix (Debia
 export OPENBLAS_NUM_THREADS=1
 toy=(--batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --quick --cases skew_ws4 --sleep-ms 20)
 
-tasks() # SRUN_OPTION... -- LAB_OPTION...: two of them; their status, and their words in files out and err
+tasks() # SRUN_OPTION... -- LAB_OPTION...: run two tasks; set `status`, write output to files out and err
 {
     local options=()
     while [[ $1 != -- ]]; do
@@ -115,7 +115,7 @@ tasks() # SRUN_OPTION... -- LAB_OPTION...: two of them; their status, and their 
     status=$?
 }
 
-# Its own words are one line; srun adds others.
+# Check for exit status 2 and one line of the lab; srun adds lines of its own.
 refused() # NAME TEXT
 {
     printf '%-24s status %d: %s\n' "$1" "$status" "$(grep -v '^srun: ' err)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every check fires: labs that go wrong to order (sabotage_lab.c) end with status 1, count it in `wrong`, say in one line which
-# check, case, round and rank, and show no speed; the same labs left alone are right.
+# Test that every check can fail. Sabotaged labs (sabotage_lab.c) must end with status 1, count failed checks in `wrong`, name
+# check, case, round and rank in one line, and show no times. The same labs without sabotage must pass.
 # usage: wrongness_test.sh FOLDER_OF_SABOTAGED_LABS SCRATCH_DIR mpi|nccl
 set -euo pipefail
 labs=$1 scratch=$2 backend=$3
@@ -16,15 +16,15 @@ die() {
     exit 1
 }
 
-# Column $2 of the row of case $1.
+# Print column $2 of the row of case $1, from table $3 (default: summary).
 cell() {
     awk -F, -v case="$1" -v name="$2" '/^#/ { next } !n { n = split($0, head); for (i = 1; i <= n; i++) at[head[i]] = i; next }
         $at["case"] == case { print $at[name] }' "$folder/$lab/${3:-summary}.csv"
 }
 
-patience=() # words of the command line: as long as the lab thinks right, for all but one of these end by themselves
+patience=() # --deadline-s, if any: all runs except one end by themselves
 
-run() { # LAB CASE RANKS ROUNDS ORDERS...: runs the lab under these orders
+run() { # LAB CASE RANKS ROUNDS VARIABLE=VALUE...: run the lab with this sabotage
     lab=$1 case=$2 ranks=$3 rounds=$4
     shift 4
     local own=()
@@ -34,14 +34,14 @@ run() { # LAB CASE RANKS ROUNDS ORDERS...: runs the lab under these orders
         --out "$folder" >"$scratch/stdout" 2>"$scratch/stderr" || status=$?
 }
 
-right() { # LAB CASE RANKS ROUNDS
+right() { # LAB CASE RANKS ROUNDS: run the lab without sabotage and check that it passes
     run "$@" SABOTAGE=nothing
     [ "$status" -eq 0 ] || die "$*: exit status $status of an honest run"
     [ "$(cell "$2" wrong)" = 0 ] || die "$*: wrong is '$(cell "$2" wrong)' in an honest run"
     [ -n "$(cell "$2" slowest_step_ms)" ] || die "$*: an honest run has no step time"
 }
 
-wrong() { # WORDS LAB CASE RANKS ROUNDS ORDERS...
+wrong() { # PATTERN LAB CASE RANKS ROUNDS VARIABLE=VALUE...: check that the lab fails with a line that matches
     local words=$1
     shift
     run "$@"
@@ -63,41 +63,41 @@ wrong() { # WORDS LAB CASE RANKS ROUNDS ORDERS...
         die "$*: a speed is told"
 }
 
-one=(01_straggler baseline) # alone, so that any speed told is its own
+one=(01_straggler baseline) # a single case, so that any printed time belongs to it
 trial='baseline, before anything was measured,'
 
-# Of two ranks and then of three: a machine card holds for so many, and for the runs after the first.
+# First all runs on two ranks, then those on three: runs with equal numbers of ranks share a machine card.
 right "${one[@]}" 2 3
-# What a step is made of does nothing, on one rank or on all.
+# An operation of the step does nothing, on one rank or on all.
 wrong "$trial rank 0: .*gradients disagree with finite differences" "${one[@]}" 2 1 SABOTAGE=no-product
 wrong "$trial rank 1: [0-9]+ of 8970 gradients are no numbers" "${one[@]}" 2 1 \
     SABOTAGE=no-gradient SABOTAGE_RANK=1
 wrong "$trial rank 0: the update takes" "${one[@]}" 2 1 SABOTAGE=no-update
-# One bit of one rank's gradient, before the sum, in a measured step of the first round: all get the same wrong sum, and only
-# doing it over tells.
+# Flip one bit of one rank's gradient before the all-reduce, in a measured step of the first round. All ranks get the same wrong
+# sum; only repeating the steps in the next round shows it.
 wrong "baseline, round 2: the same 6 steps end with other parameters than in round 1" "${one[@]}" 2 3 \
     SABOTAGE=flip-gradient SABOTAGE_RANK=1 SABOTAGE_CALL=4
-# Sums that are lost: where the last of a block is, what lies there still says so.
+# Lose all-reduces. The last one of a block is checked afterwards with the data that is still in memory.
 wrong "baseline, round 1, rank [01], step 6, all-reduce 5: element" "${one[@]}" 2 1 SABOTAGE=lost SABOTAGE_CALL=5
 wrong "baseline, round 2, rank 1: its parameters differ" "${one[@]}" 2 2 \
     SABOTAGE=flip-sum SABOTAGE_RANK=1 SABOTAGE_CALL=9
 
-if [ "$backend" = mpi ]; then # what these show knows nothing of the backend
+if [ "$backend" = mpi ]; then # these checks do not depend on the backend
     wrong "baseline, round 1, rank [01], step 2, all-reduce 1: element" "${one[@]}" 2 1 SABOTAGE=lost SABOTAGE_CALL=1
-    # Numbers that are none, in a gradient or in the loss of one step; and a replica that drifts.
+    # NaN in a gradient, or in the loss of one step; a replica that drifts.
     wrong "baseline, round 1, rank 0, step 6, all-reduce 5: element [0-9]+ of 8970 is -?nan" "${one[@]}" 2 1 \
         SABOTAGE=nan-gradient SABOTAGE_RANK=0 SABOTAGE_CALL=4
     wrong "baseline, round 1, rank 1: the loss of a step is no number" "${one[@]}" 2 1 \
         SABOTAGE=nan-loss SABOTAGE_RANK=1 SABOTAGE_CALL=4
     wrong "baseline, round 1, rank 1: its parameters differ" "${one[@]}" 2 1 \
         SABOTAGE=drift SABOTAGE_RANK=1 SABOTAGE_CALL=4
-    # A wrong baseline: the other case keeps its own speed, and has nothing to be held against.
+    # A wrong baseline: the other case keeps its times, but has no ratio to the baseline.
     run 01_straggler busy 2 1 SABOTAGE=drift SABOTAGE_RANK=1 SABOTAGE_CALL=4
     [ "$status" -eq 1 ] || die "a wrong baseline: exit status $status"
     [ "$(cell baseline wrong) $(cell busy wrong)" = "1 0" ] || die "not the baseline, or not it alone"
     [ -n "$(cell busy slowest_step_ms)" ] || die "the other case has no speed"
     [ -z "$(cell busy vs_baseline)" ] || die "the other case is held against a wrong baseline"
-    # Sums that are started.
+    # Nonblocking all-reduces.
     right 03_comm_bound one_bucket 2 2
     wrong "one_bucket, round 1, rank 1: its parameters differ" 03_comm_bound one_bucket 2 2 \
         SABOTAGE=early SABOTAGE_RANK=1 SABOTAGE_CALL=4
@@ -109,12 +109,12 @@ wrong "$trial rank 1: .*gradients disagree with finite differences" "${one[@]}" 
     SABOTAGE=no-backward SABOTAGE_RANK=1
 wrong "baseline, round 1, rank 1: its parameters differ" "${one[@]}" 3 1 \
     SABOTAGE=lost SABOTAGE_RANK=1 SABOTAGE_CALL=4
-# A rank that skips a collective: the others wait for it, and are told of.
+# One rank skips an all-reduce: the error line names it and the ranks that wait.
 began=$SECONDS
 patience=(--deadline-s $((8 * ${LOCKSTEP_PATIENCE:-1})))
 run "${one[@]}" 3 1 SABOTAGE=skip SABOTAGE_RANK=2 SABOTAGE_CALL=4
 [ "$status" -eq 1 ] || die "a skipped all-reduce: exit status $status"
 words='rank 2 \(process [0-9]+\) has not come, it left all-reduce 4 .*step 5.*; ranks 0 and 1 wait in all-reduce 5 .*step 5'
-[ "$backend" = mpi ] || words='ranks? [0-9, and]*2 .*not come.* waits? in all-reduce' # who computes on a GPU waits now and then
+[ "$backend" = mpi ] || words='ranks? [0-9, and]*2 .*not come.* waits? in all-reduce' # ranks on GPUs may wait elsewhere, too
 grep -qE "$words" "$scratch/stderr" || die "a skipped all-reduce: no line says so"
 [ $((SECONDS - began)) -lt $((100 * ${LOCKSTEP_PATIENCE:-1})) ] || die "a skipped all-reduce: no end in time"

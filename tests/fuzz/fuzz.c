@@ -22,9 +22,9 @@ _Noreturn void __wrap_die(enum status status, const char *format, ...)
     char said[4096];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(said, sizeof said, format, arguments); /* as a sanitizer wants to see it */
+    vsnprintf(said, sizeof said, format, arguments); /* format the message, so that a sanitizer checks its arguments */
     va_end(arguments);
-    if (status != STATUS_USAGE) { /* bad input is bad usage; all else is ours */
+    if (status != STATUS_USAGE) { /* bad input counts as bad usage; any other status is a bug */
         fprintf(stderr, "died of bad input with status %d: %s\n", (int)status, said);
         abort();
     }
@@ -61,7 +61,7 @@ static void *keep(void *memory)
     return memory;
 }
 
-/* What the C library allocated for itself is not among them. */
+/* Drop `memory` from the list. Memory that the C library allocated for itself is not in the list. */
 static void forget(const void *memory)
 {
     int i = count;
@@ -84,7 +84,7 @@ void *__wrap_realloc(void *memory, size_t size)
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-    const size_t most = (size_t)1 << 30; /* a few bytes must not make a reader take all memory */
+    const size_t most = (size_t)1 << 30; /* a small file must not make a reader allocate all memory */
     if (size > most) {
         fprintf(stderr, "%zu bytes are asked for\n", size);
         abort();
@@ -98,7 +98,7 @@ void __wrap_free(void *memory)
     __real_free(memory);
 }
 
-/* --- an input --------------------------------------------------------------------------------------------------- */
+/* --- one input -------------------------------------------------------------------------------------------------- */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {

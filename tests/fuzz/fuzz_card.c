@@ -1,4 +1,4 @@
-/* A machine card of this job (card.h) that was damaged: read, and used for a prediction. */
+/* fuzz_card.c: read a damaged machine card of this job (card.h), and use it for predictions. */
 #include "fuzz.h"
 
 #include "base/cores.h"
@@ -24,14 +24,14 @@ static const char *folder_of_cards(void)
     return made;
 }
 
-/* The head of a true card, then the input as it is. */
+/* Write a card: the head of a valid card, then the input. */
 static void write_card(const char *path, const struct run *run)
 {
     const char *folder = folder_of_cards();
     char *name = memory_text("%s/%s", folder, CARD_FILE), *line = NULL;
     struct card card = { .cores = 2 };
     cores_name(card.cpu, CARD_NAME);
-    card_write(&card, folder, &subject_mlp, run, "here");
+    card_write(&card, folder, &workload_mlp, run, "here");
     size_t size = 0;
     char *head = file_read(name, NULL), *rows = file_read(path, &size);
     for (line = head; *line == '#';)
@@ -52,10 +52,10 @@ void fuzz_read(const char *path)
     run.ranks = 2;
     write_card(path, &run);
     struct card card;
-    enum card_found found = card_read(&card, folder_of_cards(), &subject_mlp, &run, 1e6, "here", 2);
+    enum card_found found = card_read(&card, folder_of_cards(), &workload_mlp, &run, 1e6, "here", 2);
     if (found != CARD_WHOLE)
-        return; /* the rest is measured anew */
-    const struct p2p_cost *p = &card.passing;
+        return; /* the lab would measure a new card */
+    const struct p2p_cost *p = &card.p2p;
     double passed =
         alpha_beta_seconds(&p->send, 12.5e6) + alpha_beta_seconds(&p->exchange, 4) + alpha_beta_seconds(&p->add, 1e9);
     if (!isfinite(card_allreduce(&card, 2, 12.5e6)) || !isfinite(local_step(&card.alone, work_samples(128))) ||
@@ -66,7 +66,7 @@ void fuzz_read(const char *path)
     char *shown = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&shown, &size);
-    card_show(out, &card, &subject_mlp, &run);
+    card_show(out, &card, &workload_mlp, &run);
     fclose(out);
     free(shown);
 }

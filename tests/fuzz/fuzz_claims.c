@@ -1,5 +1,5 @@
-/* What a claim says (tools/expression): the first two lines are a quantity and a value, the rest the table that they are read
- * from. */
+/* fuzz_claims.c: evaluate a claim (tools/claims/expression). The first two lines of the input are a quantity and a value, the
+ * rest is the table that they refer to. */
 #include "fuzz.h"
 
 #include "base/csv.h"
@@ -24,7 +24,7 @@ void fuzz_read(const char *path)
     struct csv_table table;
     char why[256], *text = file_read(path, NULL), *rest = text;
     const char *quantity = strsep(&rest, "\n"), *value = strsep(&rest, "\n");
-    if (value && csv_read(path, &table, why, sizeof why)) { /* its comments may hold settings */
+    if (value && csv_read(path, &table, why, sizeof why)) { /* the table's comments may hold settings */
         compare(&table, quantity[0] == '#' ? quantity + 1 : quantity, value[0] == '#' ? value + 1 : value);
         csv_free(&table);
     }

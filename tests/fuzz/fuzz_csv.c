@@ -1,4 +1,4 @@
-/* Any table (csv.h): read, then every cell by its name, as text and as number. */
+/* fuzz_csv.c: read a table (csv.h), then every cell by its column name, as text and as number. */
 #include "fuzz.h"
 
 #include "base/csv.h"
@@ -18,7 +18,7 @@ void fuzz_read(const char *path)
             sum += csv_value(&table, row, name);
             sum += text ? csv_find(&table, name, text) : 0;
         }
-    static volatile double kept; /* or nothing of it would be read */
+    static volatile double kept; /* otherwise the compiler would remove the reads */
     kept = sum;
     (void)kept;
     for (int n = 0; n < 3; n++)

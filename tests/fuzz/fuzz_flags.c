@@ -1,17 +1,17 @@
-/* fuzz_flags: does any command line crash a program, hang it, or pass for something that it did not say?
+/* fuzz_flags.c: try random command lines and check that no program crashes, hangs or silently ignores a value.
  *
  *     fuzz_flags --program build/bin/01_straggler --program build/bin/claims --count 1500 --seed 1
  *
- * Flags are read from each program's own --help, and their kinds and bounds from what it says of a wrong value, so that new
- * flags are tried without a word here. A program that has --dry-run is told that first, a script --list last, and
- * nothing is started. Of each command line this must hold:
+ * Flags are read from each program's --help, their kinds and bounds from its error messages, so that new flags are tested
+ * automatically. A program that has --dry-run gets it as first word, a script that has --list as last word, so nothing is
+ * started. Each command line must satisfy:
  *
- *     it ends by itself, within a second of CPU time and five of waiting    else it is a crash, or a hang
- *     0: nothing on standard error;                                         else a wrong exit
- *     2, 77: one line there, which names what was typed, and a cure         else a wrong exit
- *     0, dry run: each value given stands in the command line it echoes     else a silent default
+ *     the program ends by itself, within 1 s of CPU time and 5 s in total       otherwise: crash or hang
+ *     status 0: nothing on standard error                                       otherwise: wrong exit
+ *     status 2, 77: one line there, which names a typed word and a cure         otherwise: wrong exit
+ *     status 0, dry run: each given value is in the echoed command line         otherwise: silent default
  *
- * The same seed makes the same command lines; --only I runs the I-th alone and shows what it says. */
+ * The same seed gives the same command lines; --only I runs only the I-th and shows its output. */
 #include "base/die.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -34,7 +34,7 @@ enum {
     TEXTS_MOST = 256,
     WORDS_MOST = 12,
     JOBS_MOST = 64,
-    LONGEST = 131071, /* of a word, by Linux */
+    LONGEST = 131071, /* longest word that Linux passes to a program */
     ARGV = WORDS_MOST + 4,
 };
 static const double CPU_MOST_S = 1, WAIT_MOST_S = 5;
@@ -42,14 +42,14 @@ static const double CPU_MOST_S = 1, WAIT_MOST_S = 5;
 enum kind { SWITCH, INTEGER, NUMBER, CHOICE, TEXT };
 
 struct flag {
-    char *name, *words; /* "--ranks"; of a choice, "mpi sim" */
+    char *name, *words; /* "--ranks"; for a choice, "mpi sim" */
     enum kind kind;
     double low, high;
 };
 
 struct program {
     char *path;
-    const char *first, *last; /* words that keep it from starting anything; NULL for none */
+    const char *first, *last; /* words that keep the program from starting anything; NULL for none */
     int flags, texts;
     struct flag flag[FLAGS_MOST];
     char *text[TEXTS_MOST]; /* words of its help: cases, machines */
@@ -80,7 +80,7 @@ struct attempt {
     char *argv[ARGV];
     pid_t pid;
     double began, cpu, waited;
-    int out, err; /* descriptors of what it says */
+    int out, err; /* descriptors of its output */
     int status;
     bool was_ended;
 };
@@ -110,7 +110,7 @@ static void begin(struct attempt *a)
     _exit(126);
 }
 
-/* Whether it has ended, or has been ended for taking too long. */
+/* True if the process has ended, or was killed now since it took too long. */
 static bool has_ended(struct attempt *a)
 {
     struct rusage used;
@@ -143,9 +143,9 @@ static void pause_briefly(void)
     nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
 }
 
-/* --- what a program takes --------------------------------------------------------------------------------------- */
+/* --- flags of a program ----------------------------------------------------------------------------------------- */
 
-/* Runs it with these words (NULL ends them); what it says on both. */
+/* Run the program with these words (NULL ends them). Return its status and both outputs. */
 static int ask(const struct program *p, char *const words[], char **out, char **err)
 {
     struct attempt a = { .program = p };
@@ -165,7 +165,7 @@ static int ask(const struct program *p, char *const words[], char **out, char **
     return WIFEXITED(a.status) ? WEXITSTATUS(a.status) : -1;
 }
 
-/* Its kind and bounds, from what is said of a value that is none. */
+/* Find kind and bounds of a flag from the error message about an invalid value. */
 static void learn_bounds(const struct program *p, struct flag *flag)
 {
     char *out, *err, *takes;
@@ -180,7 +180,7 @@ static void learn_bounds(const struct program *p, struct flag *flag)
     free(err);
 }
 
-/* "  --backend WORD   where ranks run: auto mpi sim nccl [auto]" */
+/* Parse a line of help: "  --backend WORD   where ranks run: auto mpi sim nccl [auto]" */
 static void learn_flag(struct program *p, const char *line)
 {
     char name[64], value[64] = "";
@@ -238,7 +238,7 @@ static void forget(struct program *p)
         free(p->text[i]);
 }
 
-/* --- what is typed ---------------------------------------------------------------------------------------------- */
+/* --- random command lines --------------------------------------------------------------------------------------- */
 
 static int below(struct random *r, int n)
 {
@@ -355,7 +355,7 @@ static char *odd_word(struct random *r, const struct program *p)
     return memory_text("%s", odd[below(r, sizeof odd / sizeof *odd)]);
 }
 
-/* Small ones more often than large ones. */
+/* Return a random whole number in the range; small ones are more likely. */
 static double within(struct random *r, double low, double high)
 {
     double most = high - low, scale = random_unit(r);
@@ -402,10 +402,10 @@ static void make(struct attempt *a, const struct options *o, const struct progra
         const struct flag *flag = &p->flag[below(r, p->flags)];
         char *value = value_for(r, p, flag), *name = memory_text("%s", flag->name);
         int how = below(r, 40);
-        if (how == 0) { /* an unknown flag, a letter away */
+        if (how == 0) { /* an unknown flag, by changing a letter */
             name[2 + below(r, (int)strlen(name) - 2)] = (char)('a' + below(r, 26));
         }
-        bool is_alone = (flag->kind == SWITCH && how != 1) || how == 2; /* how 2: without its value, perhaps */
+        bool is_alone = (flag->kind == SWITCH && how != 1) || how == 2; /* how 2: maybe a missing value */
         if (how == 3) {
             a->argv[count++] = odd_word(r, p); /* a stray word */
         } else if (is_alone) {
@@ -426,7 +426,7 @@ static void make(struct attempt *a, const struct options *o, const struct progra
 /* --- judging ---------------------------------------------------------------------------------------------------- */
 
 struct totals {
-    int tried, crashes, hangs, wrong_exits, silent, by_status[3]; /* of 0, 2 and 77 */
+    int tried, crashes, hangs, wrong_exits, silent, by_status[3]; /* status 0, 2 and 77 */
 };
 
 static const struct flag *find_flag(const struct program *p, const char *word, size_t length)
@@ -437,8 +437,8 @@ static const struct flag *find_flag(const struct program *p, const char *word, s
     return NULL;
 }
 
-/* Whether the program's line names something of this word: a flag, or how its value begins. What is no plain ASCII it may
- * show otherwise. */
+/* True if the message names the flag, or the beginning of its value. Characters other than plain ASCII may be shown
+ * differently. */
 static bool is_named(const char *said, const char *word)
 {
     enum { ENOUGH = 30 };
@@ -454,11 +454,11 @@ static bool is_named(const char *said, const char *word)
     return is;
 }
 
-/* What is wrong with what it says when it refuses; NULL for nothing. */
+/* Return what is wrong with an error message; NULL if it is right. */
 static const char *judge_refusal(const struct attempt *a, const char *err)
 {
     const char *end = strchr(err, '\n');
-    bool names = !a->program->first; /* a tool may complain of a default */
+    bool names = !a->program->first; /* a tool may complain about a default, which was not typed */
     if (!end || end[1] != '\0')
         return "says not exactly one line";
     if (strlen(err) > 1100)
@@ -472,7 +472,7 @@ static const char *judge_refusal(const struct attempt *a, const char *err)
     return NULL;
 }
 
-/* The value that stands behind the flag in the line that it echoes. */
+/* True if the echoed command line has the flag with this value. */
 static bool is_echoed(const char *line, const struct flag *flag, const char *value)
 {
     char *flagged = memory_text(" %s%s", flag->name, flag->kind == SWITCH ? "" : " ");
@@ -490,7 +490,7 @@ static bool is_echoed(const char *line, const struct flag *flag, const char *val
     return is;
 }
 
-/* The first word whose value is not what runs; NULL for none. Of two values the last counts, as --help says. */
+/* Return the first word that the program silently ignores; NULL if none. If a flag is given twice, the last value counts. */
 static const char *find_silent(const struct attempt *a, const char *out)
 {
     char *line = memory_text("%.*s", (int)strcspn(out, "\n"), out);
@@ -517,7 +517,7 @@ static const char *find_silent(const struct attempt *a, const char *out)
     return silent;
 }
 
-/* As a shell reads it, so that it can be tried by hand. */
+/* Print the command line quoted for a shell, so that it can be repeated by hand. */
 static void show_line(const struct attempt *a)
 {
     for (char *const *word = a->argv; *word; word++) {

@@ -1,4 +1,4 @@
-/* Anybody's spans (tools/blame): read, laid out, split into waiting and transfer. */
+/* fuzz_spans.c: read spans as tools/blame does, and split them into wait and transfer. */
 #include "fuzz.h"
 
 #include "blame/spans_file.h"

@@ -1,4 +1,4 @@
-/* replay: a target without a fuzzer: reads each file of the folders named. */
+/* replay.c: main() of a target without a fuzzer. Runs the target on each file of the given folders. */
 #include "fuzz.h"
 
 #include "base/files.h"
@@ -20,7 +20,7 @@ int main(int argc, char **argv)
             char *bytes = entries[e]->d_name[0] == '.' ? NULL : file_read(path, &size);
             if (bytes) {
                 printf("%s\n", path);
-                fflush(stdout); /* the last one named is the one that breaks it */
+                fflush(stdout); /* so that after a crash the last printed file is the cause */
                 LLVMFuzzerTestOneInput((const uint8_t *)bytes, size);
                 read++;
             }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# usage: tests/fuzz/run.sh SECONDS [TARGET...]: builds the targets with clang, ASan and UBSan, and lets libFuzzer make up
-# inputs for each for so long. Prints `TARGET, EXECUTIONS, CRASHES` for each, then the sum; exits 1 if there was a crash, whose input it names, and
-# 77 where there is no clang. Leaks are found by the targets themselves (fuzz.c). LOCKSTEP_FUZZ_BUILD names the folder of the build, build/fuzz if not.
+# usage: tests/fuzz/run.sh SECONDS [TARGET...]: build the targets with clang, ASan and UBSan, and run libFuzzer on each for SECONDS.
+# Prints `TARGET, EXECUTIONS, CRASHES` for each, then the sum. Exit status 1 after a crash, whose input is named; 77 without clang.
+# The targets detect leaks themselves (fuzz.c). LOCKSTEP_FUZZ_BUILD is the folder of the build (default build/fuzz).
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 seconds=${1:?usage: tests/fuzz/run.sh SECONDS [TARGET...]}
@@ -18,9 +18,9 @@ command -v clang >/dev/null || { echo "cannot fuzz: clang is not installed (Debi
 } >"$build.log" 2>&1 || { echo "cannot fuzz: the targets do not build; $build.log says why"; exit 1; }
 
 failed=0 all=0
-export ASAN_OPTIONS=detect_leaks=0 # what die() leaves behind is none
+export ASAN_OPTIONS=detect_leaks=0 # memory left behind by die() is no leak
 for target in "${targets[@]}"; do
-    found=$build/found/$target # what it makes up stays, so that the next run goes on from there
+    found=$build/found/$target # inputs are kept, and the next run starts from them
     mkdir -p "$found"
     "$build/tests/fuzz_$target" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=4096 -max_len=4096 -print_final_stats=1 \
         -artifact_prefix="$found/" "$found" "tests/fuzz/corpus/$target" >"$found.log" 2>&1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# LOCKSTEP_CUDA: the build that wants nothing of CUDA needs nothing of it, and the one that must have it says what is missing.
-# usage: cuda_build_test.sh SOURCE_DIR SCRATCH_DIR LAB_BINARY, the last from whatever build this is.
+# Test LOCKSTEP_CUDA: a build with OFF needs nothing of CUDA; a build with ON names what is missing.
+# usage: cuda_build_test.sh SOURCE_DIR SCRATCH_DIR LAB_BINARY; LAB_BINARY is from the current build.
 set -euo pipefail
 source=$1 scratch=$2 lab=$3
 rm -rf "$scratch"
@@ -18,7 +18,7 @@ loads_cuda() # PROGRAM
     ldd "$1" | grep -qiE 'cuda|cublas|nccl'
 }
 
-# People's program loads nothing of CUDA, whatever was built beside it.
+# The lab's program for cores loads no CUDA libraries, even if GPU programs were built, too.
 ! loads_cuda "$lab" || die "$lab loads CUDA"
 
 "${without[@]}" -B "$scratch/off" -DLOCKSTEP_CUDA=OFF >"$scratch/off.log" 2>&1 || { cat "$scratch/off.log"; die "OFF does not configure"; }

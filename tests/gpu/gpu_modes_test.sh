@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# usage: gpu_modes_test.sh LAB FOLDER: does the lab 01_straggler find GPUs, choose what its ranks train on, and refuse what
-# cannot be had? Needs no GPU: the programs for GPUs are scripts that tell how they were called. Works in FOLDER/gpu_modes.
+# usage: gpu_modes_test.sh LAB FOLDER: check that lab 01_straggler finds GPUs, chooses the placement of its ranks, and refuses
+# placements that are not available. Needs no GPU: scripts that print their arguments replace the programs for GPUs. Works in
+# FOLDER/gpu_modes.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -10,8 +11,8 @@ lab=$(realpath "$1")
 folder=$(realpath "$2")/gpu_modes
 export LOCKSTEP_GPU_PROGRAMS="$folder/a path with spaces"
 
-# The first mpirun on the path tells how it was called and what the ranks were told, and ends as a job that cannot run.
-# shellcheck disable=SC2016 # the scripts' variables, not ours
+# Create the programs. The first mpirun on the path records its arguments and those of the ranks, and exits with 77.
+# shellcheck disable=SC2016 # the scripts expand these variables
 make_programs()
 {
     local program
@@ -29,7 +30,7 @@ make_programs()
     chmod +x bin/* "$LOCKSTEP_GPU_PROGRAMS"/*/*
 }
 
-# Of the machine from now on: so many GPUs, or why there are none.
+# Set the machine's number of GPUs from now on.
 gpus() # COUNT
 {
     local i
@@ -40,21 +41,21 @@ gpus() # COUNT
     (($1 > 0)) || no_gpu "built with CUDA, no usable device (no driver)"
 }
 
-no_gpu() # WHY
+no_gpu() # REASON
 {
     echo "$1" >gpus
     echo 77 >status
 }
 
-run() # STATUS ARGUMENT...: `said` is what it wrote
+run() # STATUS ARGUMENT...: run the lab and check its exit status; set `said` to its output
 {
     rm -rf called results
-    # It may wait for another run on this machine.
+    # The lab may wait for another run on this machine.
     exits "$1" env "PATH=$folder/bin:$PATH" timeout $((250 * patience)) "$lab" --out results "${@:2}"
 }
 
-# Ranks are started, and run build/bin's own program, or nccl's or cuda's.
-starts() # PROGRAM RANKS ARGUMENT...
+# Check that the lab starts ranks of this program: its own in build/bin, or that of nccl or cuda.
+starts() # own|nccl|cuda RANKS ARGUMENT...
 {
     local program=$1 ranks=$2 path="$LOCKSTEP_GPU_PROGRAMS/$1/01_straggler"
     shift 2
@@ -66,7 +67,7 @@ starts() # PROGRAM RANKS ARGUMENT...
     [[ $program != own || $said != *GPU* ]] || complain "$*: GPUs are mentioned"
 }
 
-# One line, and nothing is started.
+# Check for one line of output that holds TEXT, and no started ranks.
 refuses() # STATUS TEXT ARGUMENT...
 {
     local status=$1 text=$2
@@ -126,7 +127,7 @@ test_none()
     refuses 77 "--device cuda: describe_gpus of this build ended without a word" --device cuda
     starts own 1
     gpus 1
-    echo 139 >status # it listed some, and then crashed
+    echo 139 >status # describe_gpus printed a GPU, then crashed
     starts own 1
 
     LOCKSTEP_GPU_PROGRAMS=$folder/nowhere
@@ -147,7 +148,7 @@ test_contradictions()
     local asked simulated
     for asked in "--device cuda" "--share-gpu" "--precision tf32"; do
         for simulated in "--backend sim" "--platform two_hosts" "--membus 2"; do
-            # shellcheck disable=SC2086 # words, both
+            # shellcheck disable=SC2086 # both are several words
             refuses 2 "${simulated/sim/sim simulates}" $asked $simulated
             says "; leave out $asked"
         done
@@ -163,7 +164,7 @@ test_contradictions()
         --device cpu
 }
 
-# A rank of another launcher becomes the program for GPUs, with the words it was given.
+# Check that a rank under the user's launcher becomes the program for GPUs (exec) and keeps its arguments.
 becomes() # PROGRAM RANKS ARGUMENT...
 {
     local program=$1
@@ -192,7 +193,7 @@ test_other_launchers()
     run 77 --backend nccl
     [[ -z $said ]] || complain "a second rank speaks too"
 
-    # The program for cores in the other one's place must not become itself for ever.
+    # If the program for cores is in the place of the other one, exec must not loop.
     gpus 4
     OMPI_COMM_WORLD_RANK=0
     cp "$LOCKSTEP_GPU_PROGRAMS/nccl/01_straggler" kept

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Where no GPU can be seen, a build with CUDA says why, on one line, and exits with 77. usage: no_device_test.sh LAB GPU_PROGRAMS
+# usage: no_device_test.sh LAB GPU_PROGRAMS: without a visible GPU, a build with CUDA prints one line with the reason and exits with
+# status 77.
 set -uo pipefail
 export LOCKSTEP_GPU_PROGRAMS=$2 CUDA_VISIBLE_DEVICES='' LOCKSTEP_CUDA_DEVICES=0
 said=$("$1" --backend nccl --ranks 1 2>&1)

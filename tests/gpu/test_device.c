@@ -1,11 +1,11 @@
-/* The CUDA device against the CPU's, and against sums in double precision where these are cheap: every operation, at sizes
- * that no vector, warp or block divides, into memory that holds NaN before; the same bits again, whatever order a GPU
- * chooses; its clock, its copies and its precisions.
+/* test_device.c: compare the CUDA device with the CPU's, and with sums in double precision where these are cheap. Tests every
+ * operation, at sizes that are no multiples of a vector, warp or block, with NaN in the output memory. Results must have the
+ * same bits in any execution order. Also tests clock, copies and precisions.
  *
  *     test_device CPU_MODULE [bits]
  *
- * CPU_MODULE is a shared library of device_cpu.c and device_cpu_transformer.c. `bits` only prints a digest of all results. Exits
- * with 77 where there is no GPU. */
+ * CPU_MODULE is a shared library of device_cpu.c and device_cpu_transformer.c. `bits` only prints a digest of all results.
+ * Exits with 77 without a GPU. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "device/device.h"
@@ -34,7 +34,7 @@ double world_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* --- the CPU's operations, which have the same names ---------------------------------------------------------------- */
+/* --- operations of the CPU, which have the same names --------------------------------------------------------------- */
 
 static struct {
     __typeof__(&device_open) open;
@@ -57,7 +57,7 @@ static struct {
     __typeof__(&device_adamw) adamw;
 } cpu;
 
-/* Its own names are its own: RTLD_LOCAL. What it needs of a world is never called: RTLD_LAZY. */
+/* Load the CPU's operations. RTLD_LOCAL keeps equal names apart; RTLD_LAZY leaves unused functions of a world unresolved. */
 static void load_cpu(const char *path)
 {
     const struct {
@@ -95,10 +95,10 @@ static void load_cpu(const char *path)
     cpu.open(0, PRECISION_FP32);
 }
 
-/* --- arrays that lie in both places -------------------------------------------------------------------------------- */
+/* --- arrays in both memories ---------------------------------------------------------------------------------------- */
 
-/* The CPU works on `host`, the GPU on `gpu`. Either begins `shift` floats after where memory was given out, so that with
- * 1 no row is aligned. */
+/* The CPU works on `host`, the GPU on `gpu`. Both start `shift` floats after the start of the allocation, so that with a
+ * shift of 1 no row is aligned. */
 struct twin {
     float *host, *gpu;
     size_t count;
@@ -109,10 +109,10 @@ static struct {
     int shift;
     void *host[64], *gpu[64];
     int hosts, gpus;
-    uint64_t bits; /* a digest (FNV-1a) of every result that was compared */
+    uint64_t bits; /* digest (FNV-1a) of all compared results */
 } test;
 
-/* The worst error seen of a kind of result, in parts of what is allowed. */
+/* Worst error of each kind of result, relative to the allowed error. */
 static struct {
     const char *what;
     double worst;
@@ -155,7 +155,7 @@ static struct twin twin_new(size_t count)
     return x;
 }
 
-/* Standard normal. */
+/* Return an array of standard normal numbers. */
 static struct twin random_twin(size_t count)
 {
     struct twin x = twin_new(count);
@@ -216,7 +216,7 @@ static void expect_close(const char *what, size_t i, double got, double want, do
         fail_msg("%s, element %zu: %.9g, not %.9g +- %.2g", what, i, got, want, allowed);
 }
 
-/* Not fmax(): GCC 12 for 64-bit Arm breaks off when it makes vectors of such a loop (internal compiler error). */
+/* Return the largest magnitude. With fmax(), GCC 12 for 64-bit Arm fails to vectorize the loop (internal compiler error). */
 static double greatest(const float *x, size_t count)
 {
     double most = 0;
@@ -226,7 +226,7 @@ static double greatest(const float *x, size_t count)
     return most;
 }
 
-/* What the GPU has is what the CPU has, but for `limit` of the greatest magnitude there. */
+/* Check that the GPU's result equals the CPU's, up to `limit` times the largest magnitude of the CPU's. */
 static void expect_alike(const char *what, struct twin x, double limit)
 {
     const float *got = fetch(x);
@@ -235,7 +235,7 @@ static void expect_alike(const char *what, struct twin x, double limit)
         expect_close(what, i, (double)got[i], (double)x.host[i], allowed);
 }
 
-/* A sum in double precision, and that of its terms' magnitudes: rounding is in proportion to the latter. */
+/* A sum in double precision, and the sum of its terms' magnitudes, to which rounding errors are proportional. */
 struct exact {
     double sum, size;
 };
@@ -258,19 +258,18 @@ static void expect_sums(const char *what, struct twin x, const struct exact *exa
         expect_close(what, i, (double)got[i], exact[i].sum, limit * exact[i].size);
 }
 
-/* Rounding of one float, at most. A sum of n terms that chance gives their signs is seldom off by more than a few of
- * these, relative to the terms' magnitudes. */
+/* Largest relative rounding error of a float. A sum of terms with random signs rarely has an error of more than a few times
+ * this, relative to the sum of magnitudes. */
 static const double rounding = 0x1p-24;
 
-/* Shapes that most operations are tried at: rows and columns. The last has so many rows that sums take them in larger
- * chunks. */
+/* Rows and columns for most operations. The last shape has so many rows that sums use larger chunks. */
 static const struct {
     int B, N;
 } shapes[] = { { 1, 1 },    { 1, 1000 },  { 3, 31 },   { 33, 32 },    { 31, 33 },
                { 127, 48 }, { 70, 1025 }, { 1000, 3 }, { 1025, 127 }, { 5000, 48 } };
 enum { SHAPES = sizeof shapes / sizeof *shapes, MOST_ROWS = 5000 };
 
-/* Runs `check` at each shape of at most so many rows, once aligned and once not. */
+/* Run `check` at each shape of at most this many rows, once aligned and once not. */
 static void at_all_shapes(int most_rows, void (*check)(int B, int N))
 {
     for (int i = 0; i < 2 * SHAPES; i++) {
@@ -330,9 +329,9 @@ static void test_multiply(void **state)
     }
 }
 
-/* --- what the MLP needs beside ------------------------------------------------------------------------------------- */
+/* --- other operations of the MLP ----------------------------------------------------------------------------------- */
 
-/* 1e-6: the CPU's erf is off by 1.5e-7, its e^x by 1e-7 of it. */
+/* Compare GELU and its slope. The limit 1e-6 allows for the CPU's erf (error 1.5e-7) and e^x (relative error 1e-7). */
 static void check_gelu(int B, int N)
 {
     struct twin z = random_twin(cells(B, N)), slope = poisoned_twin(z.count), bias = random_twin((size_t)N);
@@ -348,7 +347,7 @@ static void test_gelu(void **state)
     at_all_shapes(MOST_ROWS, check_gelu);
 }
 
-/* Against the function itself; far out it is x or 0, and its slope 1 or 0. */
+/* Compare with GELU itself, also far from 0, where the value is x or 0 and the slope 1 or 0. */
 static void test_gelu_values(void **state)
 {
     (void)state;
@@ -395,7 +394,7 @@ static void check_column_sums(int B, int N)
     device_column_sums(sums.gpu, x.gpu, B, N);
     cpu.column_sums(sums.host, x.host, B, N);
     expect_sums("column sums", sums, exact, 4 * rounding);
-    expect_alike("column sums, on the CPU", sums, 1e-5); /* which adds one after the other */
+    expect_alike("column sums, on the CPU", sums, 1e-5); /* the CPU adds one term after another */
 }
 
 static void test_column_sums(void **state)
@@ -404,7 +403,7 @@ static void test_column_sums(void **state)
     at_all_shapes(MOST_ROWS, check_column_sums);
 }
 
-/* 2e-6: e^x of the CPU, and sums of up to 1025 of them. */
+/* Compare the cross-entropy. The limit 2e-6 allows for the CPU's e^x and sums of up to 1025 terms. */
 static void check_cross_entropy(int B, int N)
 {
     const float scale = 0.125f;
@@ -467,7 +466,7 @@ static void test_arrays(void **state)
     }
 }
 
-/* No count, no rows and no texts are work that does nothing, but that the sum of no rows is zero. */
+/* Check that operations on no elements, rows or sequences do nothing, except that a sum of no rows is zero. */
 static void test_nothing(void **state)
 {
     (void)state;
@@ -496,8 +495,8 @@ static void test_nothing(void **state)
     end_case();
 }
 
-/* Bit by bit: every half, and floats of every kind, of which the first are two ties, the least that becomes infinite,
- * infinity, the least subnormal, and NaNs whose upper half alone would be infinity. */
+/* Compare conversions bit by bit: every bf16 number, and random floats. Special floats are two ties, the smallest that
+ * becomes infinite, infinity, the smallest subnormal, and NaNs whose upper half alone would be infinity. */
 static void test_bf16(void **state)
 {
     (void)state;
@@ -513,7 +512,7 @@ static void test_bf16(void **state)
     memcpy(x.host, words, COUNT * sizeof(float));
     device_put(x.gpu, words, COUNT * sizeof(float));
     uint16_t *halves_gpu = gpu_new(COUNT, sizeof *halves);
-    device_narrow(halves_gpu, x.gpu, COUNT - 1); /* the last stays as it was: zero */
+    device_narrow(halves_gpu, x.gpu, COUNT - 1); /* the last element stays zero */
     cpu.narrow(halves, x.host, COUNT - 1);
     device_fetch(got, halves_gpu, COUNT * sizeof *got);
     assert_memory_equal(got, halves, COUNT * sizeof *got);
@@ -546,7 +545,7 @@ static void check_adamw(size_t count)
     }
     expect_alike("AdamW's first moment", m, 8 * rounding);
     expect_alike("AdamW's second moment", v, 8 * rounding);
-    expect_alike("AdamW", p, 12 * rounding); /* three steps, each of which may round the other way */
+    expect_alike("AdamW", p, 12 * rounding); /* three steps, each of which may round differently */
 }
 
 static void test_adamw(void **state)
@@ -559,9 +558,9 @@ static void test_adamw(void **state)
     }
 }
 
-/* --- what the transformer needs beside ------------------------------------------------------------------------------ */
+/* --- other operations of the transformer ----------------------------------------------------------------------------- */
 
-/* Most of them 0, as padding is. */
+/* Return random indices, most of them 0 like padding. */
 static int32_t *random_indices(int count, int rows)
 {
     int32_t *index = host_new((size_t)count, sizeof *index);
@@ -584,7 +583,7 @@ static void check_table(int rows, int B, int N)
     device_scatter(scattered.gpu, rows, x.gpu, index_gpu, B, N);
     cpu.scatter(scattered.host, rows, x.host, index, B, N);
     expect_sums("scatter", scattered, exact, 8 * rounding);
-    expect_alike("scatter, on the CPU", scattered, 1e-5); /* which adds one after the other */
+    expect_alike("scatter, on the CPU", scattered, 1e-5); /* the CPU adds one term after another */
 }
 
 static void test_table(void **state)
@@ -613,7 +612,7 @@ static void test_residual(void **state)
     at_all_shapes(MOST_ROWS, check_residual);
 }
 
-/* 3e-5: 1 / sqrt(variance) is up to 316, and that is what it makes of a rounding where a row has little variance. */
+/* Compare layer norm. The limit is 3e-5, since 1 / sqrt(variance), up to 316, amplifies rounding in rows of small variance. */
 static void check_layer_norm(int B, int N)
 {
     struct twin x = random_twin(cells(B, N)), weight = random_twin((size_t)N), bias = random_twin((size_t)N);
@@ -626,7 +625,7 @@ static void check_layer_norm(int B, int N)
     struct twin d = random_twin(x.count), back = random_twin(x.count);
     struct twin of_weight = poisoned_twin((size_t)N), of_bias = poisoned_twin((size_t)N);
     struct exact *weights = new_exact((size_t)N), *biases = new_exact((size_t)N);
-    device_put(moments.gpu, moments.host, moments.count * sizeof(float)); /* the same of both, from here on */
+    device_put(moments.gpu, moments.host, moments.count * sizeof(float)); /* backward uses the same moments on both */
     for (int i = 0; i < B * N; i++) {
         double normal = ((double)x.host[i] - (double)moments.host[i / N * 2]) * (double)moments.host[i / N * 2 + 1];
         add_term(&weights[i % N], (double)back.host[i] * normal);
@@ -645,7 +644,7 @@ static void test_layer_norm(void **state)
     at_all_shapes(MOST_ROWS, check_layer_norm);
 }
 
-/* Texts of these lengths, packed or padded to the longest. */
+/* Sequences, packed or padded to the longest. */
 struct texts {
     struct sequence *host, *gpu;
     int count, rows, longest;
@@ -692,7 +691,7 @@ static void test_pool(void **state)
 
 /* --- attention ------------------------------------------------------------------------------------------------------ */
 
-/* One head's query against its text, in double precision. */
+/* Attention of one head and query to its sequence, in double precision. */
 struct attended {
     double log_sum, out[DEVICE_LANES];
 };
@@ -736,7 +735,8 @@ static void expect_attended(const struct attention *a, const struct texts *t, co
             }
 }
 
-/* 2e-5: of scores up to about 30, e^x makes 30 roundings; 1e-4 of backward's greatest, which the CPU shares. */
+/* Compare attention. The limit 2e-5 allows for scores of up to about 30, for which e^x amplifies rounding 30 times. Backward
+ * may differ by 1e-4 of the largest gradient, since the CPU has such errors, too. */
 static void check_attention(struct texts t, int heads, int D)
 {
     size_t rows = (size_t)t.rows, width = cells(heads, D);
@@ -772,7 +772,7 @@ static void check_attention(struct texts t, int heads, int D)
 static void test_attention(void **state)
 {
     (void)state;
-    static const int sizes[][4] = { /* texts, longest, heads, head width */
+    static const int sizes[][4] = { /* sequences, longest, heads, head width */
                                     { 1, 1, 1, 1 },   { 3, 3, 1, 16 },   { 2, 31, 4, 12 },
                                     { 5, 33, 4, 12 }, { 2, 64, 1, 7 },   { 2, 65, 3, 4 },
                                     { 1, 127, 2, 8 }, { 2, 200, 1, 15 }, { 1, 300, 1, 12 }
@@ -809,36 +809,37 @@ static void test_copies(void **state)
     device_stage_free(stage);
     void *mapped = device_map(COUNT);
     device_put(mapped, sampled, 31);
-    for (int i = 0; i < 100; i++) /* its work is done before it is gone */
+    for (int i = 0; i < 100; i++) /* device_unmap() must wait for this work */
         device_fill(mapped, 1, COUNT / sizeof(float));
     device_unmap(mapped, COUNT);
     end_case();
 }
 
-static void *deliver(void *inbox)
+static void *deliver(void *buffer)
 {
-    device_deliver(inbox, 1000 * sizeof(int32_t));
+    device_deliver(buffer, 1000 * sizeof(int32_t));
     return NULL;
 }
 
-/* By another thread, as a loader does. */
+/* Fill a staging buffer from another thread, as a loader does. */
 static void test_inbox(void **state)
 {
     (void)state;
     int32_t got[1025];
-    struct device_staging_buffer inbox = device_staging_buffer_open(1025, sizeof *got);
+    struct device_staging_buffer buffer = device_staging_buffer_open(1025, sizeof *got);
     for (int32_t i = 0; i < 1025; i++)
-        ((int32_t *)inbox.host)[i] = i + 1;
+        ((int32_t *)buffer.host)[i] = i + 1;
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, deliver, &inbox), 0);
+    assert_int_equal(pthread_create(&thread, NULL, deliver, &buffer), 0);
     pthread_join(thread, NULL);
-    device_fetch(got, inbox.device, sizeof got);
+    device_fetch(got, buffer.device, sizeof got);
     for (int32_t i = 0; i < 1025; i++)
         assert_int_equal(got[i], i < 1000 ? i + 1 : 0);
-    device_staging_buffer_close(&inbox);
+    device_staging_buffer_close(&buffer);
 }
 
-/* Notes lie between the host's times before and after, in their order; 20 us are for the steps of a GPU's clock. */
+/* Check that events are in order, and between the host's times before and after. 20 us allow for the resolution of a GPU's
+ * clock. */
 static void test_moments(void **state)
 {
     (void)state;
@@ -867,7 +868,7 @@ static void test_moments(void **state)
     end_case();
 }
 
-/* Clocks part after they were set; once they are settled, what lies between is told within the error. */
+/* Check clock drift: after device_clock_sync_end(), the time of an event in between must be right within the clock error. */
 static void test_drift(void **state)
 {
     (void)state;
@@ -889,8 +890,9 @@ static void count_call(void *calls)
     ++*(int *)calls;
 }
 
-/* A wait of some milliseconds is watched, about once in each. A GPU is done with what is small as fast as it is told, and
- * takes no more than some 1000 launches ahead: so many are handed over, of ever more to do. */
+/* Check that during a wait of some milliseconds the watch function is called at most about once per millisecond. A GPU runs
+ * small kernels as fast as they are launched and queues only about 1000 launches, so the test uses fewer launches of ever
+ * larger kernels. */
 static void test_watch(void **state)
 {
     (void)state;
@@ -917,8 +919,8 @@ static void test_watch(void **state)
 
 /* --- precisions ----------------------------------------------------------------------------------------------------- */
 
-/* The greatest error of a product, relative to the magnitudes of what is summed. It is large enough for a library to
- * think of tensor cores. */
+/* Return the largest error of a product relative to the sum of magnitudes. The product is large enough for a library to use
+ * tensor cores. */
 static double product_error(enum precision precision)
 {
     enum { B = 256, N = 256, K = 512 };
@@ -938,9 +940,9 @@ static double product_error(enum precision precision)
     return worst;
 }
 
-/* Rounding both factors to f bits of fraction changes a term by 2^-f at most, and typically a sum of many by a tenth of
- * that or less; who cuts the bits off instead changes it by twice as much. What is as good as fp32 was never rounded. For
- * bf16, cuBLAS may also take tf32. */
+/* Check errors per precision. Rounding both factors to f bits of fraction changes a term by at most 2^-f, and a sum of many
+ * terms typically by a tenth of that or less. Truncation doubles the error. A result as exact as fp32 means that factors
+ * were not rounded. For bf16, cuBLAS may also use tf32. */
 static void test_precisions(void **state)
 {
     (void)state;
@@ -971,7 +973,7 @@ static uint64_t digest_all(void)
     return test.bits;
 }
 
-/* Of a process of its own, that prints a digest with this setting of the environment: its exit status and first line. */
+/* Run this program with `bits` and this setting of the environment. Return its exit status, and its first line in `line`. */
 static int run_with(const char *setting, const char *cpu_module, char line[64])
 {
     char self[4096];
@@ -987,7 +989,7 @@ static int run_with(const char *setting, const char *cpu_module, char line[64])
     return WEXITSTATUS(pclose(pipe));
 }
 
-/* What would make other products of them is refused. */
+/* Check that the program refuses a setting that changes the precision of products. */
 static void test_override(void **state)
 {
     char line[64];
@@ -995,8 +997,8 @@ static void test_override(void **state)
     assert_string_equal(line, "");
 }
 
-/* In a process of its own, which stands in for a GPU that starts blocks and threads in this order; a real one has its own
- * ideas, and just does it again. */
+/* Return the digest of a new process in which the stand-in runs blocks and threads in this order. A real GPU ignores the
+ * setting and repeats the operations. */
 static uint64_t digest_in_order(const char *cpu_module, int order)
 {
     char line[64], *setting = memory_text("LOCKSTEP_CUDA_ORDER=%d", order);
@@ -1026,7 +1028,7 @@ int main(int count, char **argument)
         fprintf(stderr, "usage: test_device CPU_MODULE [bits]\n");
         return 2;
     }
-    load_cpu(argument[1]); /* first: it lets denormals be zero, and a stand-in's threads have that of who starts them */
+    load_cpu(argument[1]); /* first, since it sets denormals to zero, a mode that the stand-in's threads inherit */
     device_open(0, PRECISION_FP32);
     if (count == 3) {
         printf("%llx\n", (unsigned long long)digest_all());

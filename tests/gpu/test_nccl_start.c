@@ -1,4 +1,5 @@
-/* NCCL where no GPU can be seen: every rank is refused with a reason, and none waits for another. Started by mpirun. */
+/* test_nccl_start.c: start NCCL without a visible GPU. Every rank must end with a reason and not wait for others. Runs under
+ * mpirun. */
 #include "collective/collective.h"
 #include "world/world.h"
 

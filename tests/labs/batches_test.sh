@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: batches_test.sh LAB FOLDER published|recomputed: does --print-batches of lab 05_token_skew print what was
-# published (published_batches.csv), and what CPython makes of the same recipe (recipe.py)? Works in FOLDER/batches.
+# usage: batches_test.sh LAB FOLDER published|recomputed: check that --print-batches of lab 05_token_skew prints the published
+# batches (published_batches.csv), or what CPython computes with the same recipe (recipe.py). Works in FOLDER/batches.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -11,7 +11,7 @@ folder=$(realpath -m "$2")/batches
 part=$3
 tests=$(dirname "$(realpath "$0")")
 
-run() # STATUS ARGUMENT...: no launcher is found, so that this process prints or nobody does; into files out and err
+run() # STATUS ARGUMENT...: run the lab with a PATH without launchers, so that no ranks start; output goes to files out and err
 {
     local wanted=$1 status
     shift
@@ -20,7 +20,7 @@ run() # STATUS ARGUMENT...: no launcher is found, so that this process prints or
     ((status == wanted)) || complain "$*: status $status, not $wanted: $(<err)"
 }
 
-rows() # CASE ARGUMENT...: prints the published rows of that case alone
+rows() # CASE ARGUMENT...: check that the lab prints the published rows of this case only
 {
     local name=$1
     shift
@@ -28,7 +28,7 @@ rows() # CASE ARGUMENT...: prints the published rows of that case alone
     grep -E "^(case|$name)," "$tests/published_batches.csv" | cmp - out || complain "$* is not $name alone"
 }
 
-refused() # ARGUMENT...: status 2, one line on standard error, nothing on standard output
+refused() # ARGUMENT...: check for status 2, one line on standard error, nothing on standard output
 {
     run 2 "$@"
     (($(wc -l <err) == 1)) || complain "$*: $(wc -l <err) lines on standard error, not 1"
@@ -50,7 +50,7 @@ published()
     rows fixed_sample_ws4 --length-mode fixed --strategy sample
     rows 'variable_[a-z]+_ws4' --length-mode variable
 
-    run 0 --steps 2 # too few to train and measure, but not to print
+    run 0 --steps 2 # too few steps to train and measure, but enough to print
     (($(wc -l <out) == 1 + 4 * 2 * 4)) || complain "--steps 2: $(wc -l <out) lines"
 
     local flag value
@@ -77,6 +77,8 @@ published()
 --batch-size 0
 --steps 0
 --seed -1
+--seed 1.5
+--seed 18446744073709551616
 --print-batch 1
 END
     refused --max-seq-len
@@ -104,6 +106,10 @@ recomputed()
 --ranks 2 --seed 0
 --ranks 3 --seed 1 --max-tokens-per-batch 900
 --ranks 8 --seed 2147483647
+--ranks 2 --seed 2147483648
+--ranks 3 --seed 4294967296 --max-tokens-per-batch 700
+--seed 18446744073709551615
+--ranks 3 --strategy bucket --seed 18446744073709550600
 --ranks 5 --steps 30 --batch-size 3 --strategy token
 --length-mode fixed --fixed-seq-len 77 --ranks 3 --strategy token
 --length-mode fixed --strategy bucket --seed 7

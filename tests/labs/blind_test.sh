@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# usage: blind_test.sh LAB FOLDER: a riddle (--blind) of a lab on the blog's machine, several seeds: is the case hidden until
-# it is told, is every answer judged and kept, and does the command by name come to the same? Works in FOLDER/blind.
+# usage: blind_test.sh LAB FOLDER: test the quiz (--blind) of a lab on the blog's machine with several seeds. The case must be
+# hidden until the answer, every answer must be judged and kept, and the printed command must give the same results. Works in
+# FOLDER/blind.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -9,26 +10,26 @@ source "$(dirname "$0")/../support/frame.sh"
 lab=$(realpath "$1")
 name=$(basename "$lab")
 folder=$(realpath -m "$2")/blind
-tables=platforms/blog/blind/$name # of a riddle, among the results
+tables=platforms/blog/blind/$name # folder of a quiz within the results
 
-play() # RESULTS OPTION...: answers come from standard input; what the lab says goes into the files out and err
+play() # RESULTS OPTION...: run a quiz with answers from standard input; output goes to files out and err
 {
     "$lab" --blind --platform blog --out "$1" "${@:2}" >out 2>err || complain "$*: status $?: $(<err)"
 }
 
-kept() # RESULTS COLUMN: of the last riddle
+kept() # RESULTS COLUMN: print this column of the last quiz
 {
     awk -F, -v column="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) at = i } END { print $at }' "$1/blind.csv"
 }
 
-answered() # NAME EXPECTED...: what was kept of the answer in folder NAME: case, rank, judgement
+answered() # NAME CASE RANK JUDGEMENT: check the answer that was kept in folder NAME
 {
     local was
     was="$(kept "$1" answered_case) $(kept "$1" answered_rank) $(kept "$1" right)"
     [[ $was == "$2 $3 $4" ]] || complain "$1: kept '$was' instead of '$2 $3 $4'"
 }
 
-refused() # WORD CURE OPTION...: exit status 2 and one line that holds the wrong WORD and the CURE
+refused() # WORD CURE OPTION...: check for exit status 2 and one line that holds the wrong WORD and the CURE
 {
     "$lab" --out refused "${@:3}" </dev/null >out 2>err
     local status=$?
@@ -42,9 +43,10 @@ mkdir -p "$folder"
 cd "$folder" || exit 1
 mapfile -t cases < <("$lab" --help | sed -nE '1,/^usage/s/^  ([a-z0-9_]+) .*/\1/p')
 ((${#cases[@]} > 2)) || complain "--help names too few cases: ${cases[*]}"
-any=$(IFS='|' && echo "${cases[*]:1}") # as grep takes it
+any=$(IFS='|' && echo "${cases[*]:1}") # as a pattern of grep
 
-# Up to the question nothing tells; the truth comes after the answers, and by name the same rows come again.
+# Output before the question does not reveal the case. The truth is printed after the answers. A run with the case's name gives
+# the same rows.
 seen=() ranks=()
 for seed in 1 2 3; do
     coproc game { exec "$lab" --blind --platform blog --seed "$seed" --out "by_seed $seed" 2>err; }
@@ -84,7 +86,8 @@ grep -A1 'By name:$' rest | sed 1d | bash >out 2>err || complain "the command by
 sed -n "/^hidden,/s//$truth,/p" "by_seed 3/$tables/ranks.csv" | cmp - <(grep "^$truth," "by_seed 3/platforms/blog/$name/ranks.csv") ||
     complain "by name, $truth has other rows"
 
-# The same seed is the same riddle; the truth is right, whatever way it is said; who says nothing is told all the same.
+# The same seed gives the same quiz. The true answer is right with blanks around it, too. Without an answer the truth is still
+# printed.
 printf ' %s \n%s\n' "$truth" "${ranks[2]}" | play again --seed 3
 answered again "$truth" "${ranks[2]}" right
 [[ $(grep -c "You said so: right" out) == 2 ]] || complain "two right answers are not called right"
@@ -95,7 +98,7 @@ answered again "" "" ""
 [[ $(wc -l <again/blind.csv) == 3 ]] || complain "a riddle is not a row: $(<again/blind.csv)"
 grep -qx "It was $truth:" out || complain "who says nothing is told nothing"
 
-# A file of answers that is there but empty has no names yet; one that cannot be written does not end the riddle.
+# An empty file of answers gets column names. A file that cannot be written does not end the quiz.
 mkdir -p empty full/blind.csv
 : >empty/blind.csv
 play empty --seed 3 </dev/null
@@ -104,7 +107,7 @@ play full --seed 3 </dev/null
 grep -q "cannot keep your answer in full/blind.csv" err || complain "no word of an answer that is not kept: $(<err)"
 
 case $name in
-01_straggler) # of two cases, the other one is half right where the trouble is the same, and wrong where it is not
+01_straggler) # the other one of two cases is half right if it has the same pathology, otherwise wrong
     for pair in "skew_ws4 skew_prefetch half" "skew_ws4 slow_core wrong"; do
         read -r one two judged <<<"$pair"
         play "$judged" --cases "$one" --cases "$two" --quick --slow-rank 2 --ranks 3 </dev/null
@@ -125,7 +128,7 @@ case $name in
     refused "--guess busy=3" "leave one out" --blind --guess busy=3
     refused "--card-only" "leave one out" --blind --card-only
     OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 refused "--blind" "without mpirun" --blind
-    play alone --ranks 1 --seed 1 </dev/null # nobody waits: no rank to ask for
+    play alone --ranks 1 --seed 1 </dev/null # no rank waits, so the quiz asks for none
     ! grep -q "Which rank" out || complain "a rank alone is asked for"
     ;;
 05_token_skew) refused "--blind" "leave out --blind" --blind --print-batches ;;

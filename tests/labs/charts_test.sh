@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# usage: charts_test.sh LAB FOLDER: are the charts of a lab drawn without complaint, whole and with no text on another, at the
-# extremes of what a run can leave: one rank, so many that lanes are shared, zeros, steps of seconds, no intervals, one case,
-# and blank cells? On modelled machines; works in FOLDER/charts.
+# usage: charts_test.sh LAB FOLDER: check that the charts of a lab are drawn whole, without messages and overlapping texts, at
+# extremes: one rank, so many ranks that lanes are shared, zeros, steps of seconds, no intervals, one case, blank cells. Runs
+# on modelled machines; works in FOLDER/charts.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -16,7 +16,7 @@ rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder" || exit 1
 
-draw() # RESULTS [SCRIPT]: every chart of them
+draw() # RESULTS [SCRIPT]: draw and check all charts of these results
 {
     local said chart drawn=0
     said=$("$source/plots/draw.sh" "${2:-$name}" "$1" 2>&1) || complain "$1: status $?"
@@ -29,7 +29,7 @@ draw() # RESULTS [SCRIPT]: every chart of them
     ((drawn >= 3)) || complain "$1: $drawn charts"
 }
 
-try() # NAME PLATFORM OPTION...: runs the lab so, and draws
+try() # NAME PLATFORM OPTION...: run the lab with these options and draw its charts
 {
     "$lab" --platform "$2" --out "$1" --rounds 2 "${@:3}" >said 2>&1 </dev/null || { complain "$1: $(tail -1 said)"; return; }
     draw "$1/platforms/$2/$name"
@@ -56,7 +56,7 @@ awk -F, '!/^#/ && $4 + 0 > $3 + 0 { shared = 1 } END { exit !shared }' "many-ran
     complain "many ranks share no lane"
 grep -q '>ranks [0-9]' "many-ranks/platforms/gpu_cluster_400g/$name/timeline.svg" || complain "a shared lane has no name"
 
-# A case whose checks failed has no numbers; where arrivals are hidden, wait and transfer have none.
+# A case with failed checks has no numbers. If arrivals are hidden, wait and transfer are blank.
 cp -r "published/platforms/blog/$name" blanks
 for table in summary ranks rounds; do
     awk -F, -v OFS=, -v one="$one" '/^#/ { print; next }
@@ -71,7 +71,7 @@ rm -f blanks/*.svg blanks/*.png
 draw blanks
 grep -q 'wait or transfer' blanks/timeline.svg || complain "what is exposed has no place in the legend"
 
-# Whatever the folder is called.
+# The name of the folder does not matter.
 odd="it's \$(touch x) \`touch y\` \"here\""
 cp -r "published/platforms/blog/$name" "$odd"
 rm -f "$odd"/*.svg "$odd"/*.png
@@ -81,7 +81,7 @@ for chart in "published/platforms/blog/$name"/{timeline,step_time,breakdown}.svg
     cmp -s "$chart" "$odd/${chart##*/}" || complain "$chart is another one in a folder with an odd name"
 done
 
-# A case's name is no pattern: what is told of base-line is not told of base.line.
+# Case names are not patterns: the sentence about base-line is not used for base.line.
 cp -r "published/platforms/blog/$name" alike
 rm -f alike/*.svg alike/*.png
 first=$(awk -F, '/^#/ { next } seen++ { print $2; exit }' alike/summary.csv)
@@ -91,7 +91,7 @@ draw alike blame
 ! grep -q "of another case" alike/timeline.svg || complain "what is told of one case stands over another"
 grep -q "base.line" alike/timeline.svg || complain "the case is not drawn"
 
-# A text that is put on another is noticed.
+# overlap.awk notices overlapping texts.
 sed 's/>rank 1</>rank 0</; s/translate([0-9.]*,[0-9.]*)/translate(400,300)/' published/platforms/blog/"$name"/timeline.svg >planted.svg
 ! LC_ALL=C awk -f "$source/tests/labs/overlap.awk" planted.svg >said || complain "texts on each other are not noticed"
 

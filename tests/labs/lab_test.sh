@@ -1,18 +1,26 @@
 #!/usr/bin/env bash
-# A lab at toy size, as a user runs it. usage: lab_test.sh LAB_BINARY RANKS SCRATCH_DIR mpi|sim|nccl|staged|shared
-# The last three are of GPUs: one for each rank; one for all, staged through the host; one for all under NCCL.
-# The arithmetic is real; only its size is small. Nothing here depends on how fast the machine is.
+# Run a lab at toy size, as a user does. usage: lab_test.sh LAB_BINARY RANKS SCRATCH_DIR mpi|sim|nccl|staged|shared
+# The last three use GPUs: one per rank; one for all, staged through the host; one for all under NCCL.
+# The arithmetic is real, only small. No check depends on the speed of the machine.
 set -euo pipefail
 lab=$1 ranks=$2 scratch=$3 way=$4
 name=$(basename "$lab")
 patience=${LOCKSTEP_PATIENCE:-1}
 toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10)
-# What differs between labs: how many cases, the first, the one that is asked about, and another; then regular expressions
-# for those that run on one rank or on half of them (else: on all), that cut a batch in four, that train alike but add in
-# another order, train otherwise or round more coarsely (else: bit for bit the same), whose shortest window is four steps
-# instead of two, whose waiting may not be told from transfer (apart), whose batches are of other sizes than the flag says
-# (uneven), and by which efficiency is measured; two cases of one loss; steps of a quick round; a table that only this lab
-# has where ranks communicate, with a column that rises and one that is positive; what is refused; and flags of its own.
+# Differences between labs:
+#     cases, baseline, asked, other   number of cases; the first case, the case to guess, another case
+#     one, half                       cases on one rank, on half of the ranks (else: on all)
+#     cut                             cases that split a batch in four
+#     reordered, changed, rounded     cases that add in another order, train differently, round more coarsely (else: same bits)
+#     long                            cases whose shortest window is four steps instead of two
+#     apart                           cases whose wait may be indistinguishable from transfer
+#     uneven                          cases whose batch sizes differ from the flag
+#     measure                         cases that are the reference of efficiency
+#     one_loss                        two cases with the same loss
+#     window                          steps of a quick round
+#     table                           table of this lab only, if ranks communicate; a rising column, a positive column
+#     refused, toy                    invalid flags, flags for toy size
+# All from `one` to `measure` are regular expressions.
 none='^$' baseline=baseline one=$none half=$none cut=$none reordered=$none changed=$none rounded=$none long=$none apart=$none
 uneven=$none measure=$none one_loss='' window=2 table=()
 case $name in
@@ -33,7 +41,7 @@ case $name in
     toy+=(--sweep-mb 1) ;;
 *) echo "lab_test: says nothing of $name" >&2; exit 1 ;;
 esac
-backend=$way device=cpu where=(--backend "$way") # its columns, and the options that ask for it
+backend=$way device=cpu where=(--backend "$way") # columns of the tables, and the options for this way
 case $way in
 sim) ;;
 mpi) where+=(--device cpu) ;;
@@ -69,7 +77,7 @@ blamed_wait_ms,what_if_ms,efficiency,predicted_step_ms,predicted_kind,vs_baselin
 oversubscribed,wrong
 [ "$(grep -v '^#' "$folder/summary.csv" | head -n 1)" = "$expected" ] || die "summary.csv has other columns"
 
-# Every case ran on its ranks, was right, and its terms add up; what only shifts time leaves every bit of the loss alone.
+# Every case ran on its ranks, without failed checks, and its terms add up. Cases that only shift time keep every bit of the loss.
 awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform="$platform" -v wanted="$cases" -v none="$none" -v one="$one" \
     -v half="$half" -v cut="$cut" -v reordered="$reordered" -v changed="$changed" -v rounded="$rounded" -v apart="$apart" -v long="$long" \
     -v uneven="$uneven" -v measure="$measure" -v one_loss="$one_loss" -v window="$window" '
@@ -86,19 +94,19 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform=
         if ($at["oversubscribed"] != (crew > $at["cores"])) complain("oversubscribed " $at["oversubscribed"])
         if ($at["oversubscribed"] != 0 && backend == "sim") complain("a core is shared")
         if ($at["wrong"] "" != "0") complain("wrong " $at["wrong"])
-        # Blank where they cannot be told apart; a case whose sums all get on has both.
+        # Wait and transfer are blank where they are indistinguishable. A case with progress calls has both.
         exposed = $at["wait_ms"] == "" ? $at["exposed_ms"] : $at["wait_ms"] + $at["transfer_ms"]
         gap = $at["local_ms"] + $at["host_ms"] + exposed - $at["blog_compute_ms"]
         if ($at["wait_ms"] == "" && case_name !~ apart) complain("wait is blank")
         if (gap > 1e-4 || gap < -1e-4) complain("terms do not add up, " gap)
         if (case_name !~ uneven && $at["global_batch_size"] != crew * $at["batch_size"] * (case_name ~ cut ? 4 : 1)) complain("global batch")
-        turns = backend == "sim" || ranks > $at["cores"] # then a round is slow
-        rounds = !turns ? ($at["rounds"] == 2 ? 2 : 3) : long == "." || window >= 4 ? 1 : 2 # four steps at least
+        turns = backend == "sim" || ranks > $at["cores"] # ranks take turns on cores, so rounds are slow
+        rounds = !turns ? ($at["rounds"] == 2 ? 2 : 3) : long == "." || window >= 4 ? 1 : 2 # at least four steps
         if ($at["rounds"] != rounds) complain($at["rounds"] " rounds")
         numerics = $at["numerics"]
-        if (cases == 1) steps = $at["steps"] # of the baseline: losses after other numbers of them are not compared
+        if (cases == 1) steps = $at["steps"] # of the baseline; losses are only compared after equal numbers of steps
         if ($at["steps"] != steps) { if (numerics != "") complain("numerics " numerics); numerics = case_name ~ changed ? "changed" : "same" }
-        if (case_name ~ rounded) numerics = "same" # or reordered, or changed
+        if (case_name ~ rounded) numerics = "same" # any value is right
         if (case_name !~ reordered && case_name !~ changed && numerics != "same") complain("numerics " numerics)
         if (case_name ~ reordered && numerics != "same" && numerics != "reordered") complain("numerics " numerics)
         if (ranks > 1 && case_name ~ changed && numerics != "changed") complain("trains otherwise, and numerics " numerics)
@@ -118,7 +126,7 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform=
         exit bad
     }' "$folder/summary.csv" || die "summary.csv"
 
-# A row per case and rank of it; what the ranks have per step, samples and tokens, is what all have together.
+# ranks.csv has a row per case and rank. Samples and tokens of the ranks add up to those of the summary.
 awk -F, '
     /^#/ { next }
     $1 == "lab" || $1 == "case" { delete at; for (i = 1; i <= NF; i++) at[$i] = i; next }
@@ -144,7 +152,7 @@ rows=$(grep -vc '^#' "$folder/rounds.csv")
 owed=$(awk -F, '/^#/ || $1 == "lab" { next } { rounds += $12 } END { print rounds }' "$folder/summary.csv")
 [ "$rows" -eq $((1 + owed)) ] || die "rounds.csv has $rows lines"
 
-# The lab's own table; one rank has nobody to communicate with.
+# Check the lab's own table. One rank does not communicate and has none.
 if [ ${#table[@]} -gt 0 ] && [ "$ranks" -eq 1 ]; then
     [ ! -e "$folder/${table[0]}" ] || die "${table[0]} of one rank"
 elif [ ${#table[@]} -gt 0 ]; then
@@ -155,7 +163,7 @@ elif [ ${#table[@]} -gt 0 ]; then
         END { exit bad || rows < 2 }' "$folder/${table[0]}" || die "${table[0]}"
 fi
 
-# The phases of a rank leave no gap within a block, and no measured step of a rank is missing.
+# Phases of a rank have no gaps within a block, and no measured step is missing.
 owed=$(awk -F, '/^#/ || $1 == "lab" { next } { steps += $7 * $11 } END { print steps }' "$folder/summary.csv")
 awk -F, -v owed="$owed" '
     /^#/ || $1 == "rank" { next }
@@ -170,17 +178,17 @@ awk -F, -v owed="$owed" '
 
 "$(dirname "$lab")/../tests/test_trace" "$folder/trace.json" || die "trace.json"
 
-# The guess came back beside formula and measurement, in the table and on disk.
+# The guess is shown next to formula and measurement, and is kept on disk.
 grep -qE "^$asked +7\\.0+ " "$scratch/stdout" || die "the table does not show the guess"
 [ "$(grep -c ",$asked,$backend,$platform,7" "$out/guesses.csv")" -eq 1 ] || die "guesses.csv"
 [ -s "$place/machine.csv" ] || die "no machine card"
 ! compgen -G "$folder/.*.tmp" >/dev/null || die "temporary files were left"
 
-# What must hold of it anywhere, as its own file of claims has it.
+# Claims that must hold on every machine, from the lab's file of claims.
 "$(dirname "$lab")/claims" --results "$out" --expected "$(dirname "$0")/../../expected" --only "$name" --gate >"$scratch/stdout" 2>&1 ||
     { cat "$scratch/stdout"; die "claims that must hold"; }
 
-# What makes no sense is refused before anything starts.
+# Invalid flags are refused before ranks start.
 status=0
 "$lab" "${toy[@]}" "${refused[@]}" --out "$scratch/refused" >"$scratch/stdout" 2>"$scratch/stderr" || status=$?
 [ "$status" -eq 2 ] || die "${refused[*]}: exit status $status"
@@ -192,7 +200,7 @@ loss_of() # FOLDER
         $at["case"] == name { print $at["loss"] }' "$1/$name/summary.csv"
 }
 
-# A GPU trains as a core does: after the same steps the loss is the same but for roundings.
+# A GPU trains like a core: after the same steps the loss is equal up to rounding.
 if [[ $device == cuda* ]]; then
     "$lab" "${toy[@]}" --quick --backend mpi --ranks "$ranks" --out "$out/cores" --cases "$other" --rounds 1 \
         >"$scratch/stdout" 2>"$scratch/stderr" || { cat "$scratch"/std*; die "the same on cores"; }
@@ -201,17 +209,17 @@ if [[ $device == cuda* ]]; then
         die "the loss is $(loss_of "$place"), and $(loss_of "$out/cores") on cores"
 fi
 
-# What follows is the frame's, and on GPUs alike for all labs and ways.
+# The rest tests the frame, which on GPUs is the same for all labs and ways.
 [[ $device == cpu || $name-$way-$ranks == 01_straggler-nccl-2 ]] || { echo "lab_test: $name on $ranks ranks of $way holds"; exit 0; }
 
-# --cases runs the baseline and the named case alone; --algorithm, that one.
+# --cases runs only the baseline and the named case. --algorithm selects the algorithm.
 algorithm=(--algorithm recursive-doubling)
-[ "$backend" != nccl ] || algorithm=() # which chooses for itself
+[ "$backend" != nccl ] || algorithm=() # NCCL chooses its algorithm itself
 "$lab" "${quick[@]}" --ranks "$ranks" --out "$out" --cases "$other" "${algorithm[@]}" >"$scratch/stdout" 2>"$scratch/stderr" || die "second run"
 [ "$(grep -vc '^#' "$folder/summary.csv")" -eq 3 ] || die "--cases ran more than the baseline and the case"
 [ "$backend" = nccl ] || grep -qx '# algorithm: recursive doubling all-reduce' "$folder/summary.csv" || die "--algorithm is not told"
 
-# A card of other GPUs, or of other products on them, is measured anew.
+# The machine card is measured again if it comes from another GPU or another matrix kernel.
 if [[ $device == cuda* ]]; then
     grep -q '^# kernel: cuBLAS' "$place/machine.csv" || die "the card does not name its kernel"
     sed -i 's/^# kernel: .*/# kernel: cuBLAS of another GPU/' "$place/machine.csv"
@@ -219,7 +227,7 @@ if [[ $device == cuda* ]]; then
     grep -q 'measuring the machine card' "$scratch/stderr" || die "the card of another GPU was believed"
 fi
 
-# How it is started is alike for all labs.
+# Launching is the same for all labs.
 [ "$name" = 01_straggler ] || { echo "lab_test: $name on $ranks ranks of $way holds"; exit 0; }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export RES_OPTIONS="timeout:1 attempts:1" # one host needs no name server
@@ -231,16 +239,17 @@ refused_under_mpirun() { # TEXT OPTION...
     [ "$(grep -c "$1" "$scratch/stderr")" -eq 1 ] || die "under mpirun, ${*:2}: not one line"
 }
 if [ "$backend" != sim ]; then
-    # Under a launcher of the user's own it just runs; a contradicting --ranks is refused.
+    # The lab also runs under a launcher that the user started. A contradicting --ranks is refused.
     "${under_mpirun[@]}" --cases "$other" --rounds 1 >"$scratch/stdout" 2>"$scratch/stderr" ||
         { cat "$scratch"/std*; die "under mpirun"; }
-    # It gives its ranks a terminal, and this is a file.
+    # mpirun gives ranks a terminal, but the output here is a file.
     ! grep -q $'\e' "$scratch/stdout" || die "under mpirun: colours, though it writes into a file"
     refused_under_mpirun 'launcher started' --ranks $((ranks + 1))
 else
     refused_under_mpirun 'starts its own ranks'
 
-    # Ranks that share what one core takes from memory; and a machine too small, on which a lab that decides does both.
+    # Test ranks that share the memory bandwidth of one core, then a machine with too few cores, where `--backend auto` runs
+    # both simulated and real ranks.
     "$lab" "${quick[@]}" --ranks "$ranks" --out "$out" --membus 1 --cases "$other" --rounds 1 >"$scratch/stdout" 2>"$scratch/stderr" ||
         { cat "$scratch"/std*; die "--membus"; }
     grep -q "^$name,$baseline,sim,dedicated-cores-membus1,cpu,fp32,$ranks,1," \
@@ -254,8 +263,8 @@ else
         die "two ranks on one core: not simulated"
     grep -q "^$name,$baseline,mpi,here,.*,1,0$" "$out/both/$name/summary.csv" || die "two ranks on one core: not marked"
     [ "$(grep -c "^$baseline" "$scratch/stdout")" -ge 2 ] || die "two ranks on one core: not two tables"
-    # Each stands in the queue for it, where all work alike; simulated ones know of none.
-    queued() { # FOLDER CONDITION: holds for all ranks of the baseline there
+    # Real ranks that share a core have run-queue delay; simulated ranks have none.
+    queued() { # FOLDER CONDITION: check that it holds for all ranks of the baseline there
         awk -F, "/^#/ { next } !seen { for (i = 1; i <= NF; i++) at[\$i] = i; seen = 1; next }
             \$1 != \"$baseline\" { next }
             { queued = \$at[\"queued_ms\"]; step = \$at[\"step_ms\"]; rows++; if (!($2)) { print; bad = 1 } } END { exit bad || !rows }" \

@@ -1,9 +1,9 @@
-# usage: awk -f overlap.awk CHART.svg: tells pairs of texts that touch each other, and texts that leave the page, in a chart
-# drawn by gnuplot. Ends with 1 when there are some, or no text at all. Run it under LC_ALL=C: letters are counted by hand.
+# usage: awk -f overlap.awk CHART.svg: print pairs of texts that touch each other, and texts that leave the page, in a chart
+# drawn by gnuplot. Exit status 1 if there are any, or no text at all. Run under LC_ALL=C: the script counts letters itself.
 #
-# How wide a letter is, the file does not say; these are about the widths of DejaVu Sans, in its size.
+# The file does not contain letter widths. The widths below are approximately those of DejaVu Sans, in units of its size.
 function width_of(text,    wide) {
-    gsub(/[\200-\277]/, "", text) # but the first byte of each letter
+    gsub(/[\200-\277]/, "", text) # keep the first byte of each letter
     wide = 0.63 * gsub(/[0-9]/, "", text) + 0.3 * gsub(/[ .,:;|ijl()]/, "", text) + 0.9 * gsub(/[mwMW\303]/, "", text) # \303: of ×
     return wide + 0.57 * length(text)
 }
@@ -32,11 +32,11 @@ function attribute(name,    from) {
     wide = width_of(text) * size * (is_bold ? 1.1 : 1)
     left = anchor == "end" ? -wide : anchor == "middle" ? -wide / 2 : 0
     key = text "@" place
-    if (key in seen) next # a box behind it is drawn as the text itself
+    if (key in seen) next # the box behind a text repeats the text
     seen[key] = 1
     n++
     said[n] = text
-    if (is_turned) { # from below upwards
+    if (is_turned) { # reads upwards
         x1[n] = at[1] - 0.7 * size; x2[n] = at[1] + 0.15 * size
         y1[n] = at[2] - left - wide; y2[n] = at[2] - left
     } else {

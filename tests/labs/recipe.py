@@ -1,6 +1,7 @@
-"""What 05_token_skew --print-batches must print, by CPython's own random numbers. Takes the same flags.
+"""Print what 05_token_skew --print-batches must print, with CPython's random numbers. Takes the same flags.
 
-The recipe is the published one; this shares no line with common/model/tokens.c. tools/bench/torch_labs.py trains on these batches."""
+The recipe is the published one, implemented independently of common/model/tokens.c. tools/bench/torch_labs.py trains on
+these batches."""
 import argparse
 import math
 import random
@@ -19,7 +20,7 @@ def read_options(words=None):
 
 
 def draw_texts(f, mode):
-    """Lengths and labels of all texts."""
+    """Draw lengths and labels of all sequences."""
     rng = random.Random(f.seed)
     lengths, labels = [], []
     for _ in range(max(f.steps * f.batch_size * f.ranks * 8, f.max_tokens_per_batch * f.ranks // 32)):
@@ -35,7 +36,7 @@ def draw_texts(f, mode):
 
 
 def batches_of(f, rank, strategy, lengths):
-    """The texts, by number, of each batch of a rank; step t has batch t modulo their number."""
+    """Return the sequence numbers of each batch of a rank; step t uses batch t modulo the number of batches."""
     rng = random.Random(f.seed + 17)
     texts = list(range(len(lengths)))
     rng.shuffle(texts)

@@ -1,4 +1,5 @@
-/* The formula of lab 03, every case by hand, on a card made up of round numbers; and how messages are cut. */
+/* test_comm_bound.c: test the formula of lab 03, every case by hand, with a machine card of round numbers. Also tests how
+ * messages are split into buckets. */
 #define main lab_main
 #include "../../labs/03_comm_bound.c"
 #undef main
@@ -23,7 +24,7 @@ static void assert_case(const char *name, const struct card *card, double expect
     assert_case_of(name, options_of(card->ranks, 128, 25), card, expected);
 }
 
-/* W = 20, T = 10 at any size, and 30 to fill 128 MiB of new memory. */
+/* Return a card with W = 20, T = 10 at any size, and 30 to fill 128 MiB of new memory (milliseconds). */
 static struct card flat_card(int ranks, int cores)
 {
     struct card card = round_card(ranks, cores);
@@ -31,7 +32,7 @@ static struct card flat_card(int ranks, int cores)
     return card;
 }
 
-/* T = alpha + 1 ms for each MiB; converting costs a millisecond for each million floats. */
+/* Return a card with T = alpha + 1 ms per MiB; conversion costs 1 ms per million floats. */
 static struct card sloped_card(double alpha_ms)
 {
     struct card card = flat_card(4, 4);
@@ -42,8 +43,8 @@ static struct card sloped_card(double alpha_ms)
     return card;
 }
 
-/* Milliseconds from the end of layers 2 and 1 to that of backward. Passes take 15.8 ms; of their matrix products, of
- * 1024 x 1024 or 1024 x 1000 a sample, forward has one per layer, backward two, and one of the first layer. */
+/* Milliseconds from the end of layer 2 or 1 to the end of backward. Forward and backward take 15.8 ms. Matrix products are
+ * 1024 x 1024 or 1024 x 1000 per sample: forward has one per layer, backward two, but one for the first layer. */
 static const double a = 1024 * 1024, c = 1024 * 1000;
 static double before_2(void)
 {
@@ -94,18 +95,18 @@ static void every_byte_costs(void **state)
     assert_case("baseline", &card, 20 + 1 + own);
     assert_case("comm_ws4", &card, 20 + 1 + own + 129 + 30);
     assert_case("comm_kept_ws4", &card, 20 + 1 + own + 129);
-    assert_case("comm_buckets", &card, 20 + 1 + own + 128 + 6 * 1); /* an alpha for each bucket, and nothing hidden */
+    assert_case("comm_buckets", &card, 20 + 1 + own + 128 + 6 * 1); /* one alpha per bucket, nothing hidden */
     assert_case("comm_bf16", &card, 20 + 1 + own / 2 + 1 + 64 + (OWN_BYTES / 4.0 + 32.0 * MIB) / 1e6);
     assert_case("comm_every_k", &card, 20 + 1 + own + 129 / 4.0);
     assert_case("one_bucket", &card, 20 + 1 + own);
     assert_case("ddp_buckets", &card, 20 + 2 + own);
     card.transfer_core = 0;
     assert_case("comm_buckets", &card, 20 + 1 + own + 128 + 6 * 1 - before_2());
-    assert_true(1 + last_layer < before_2()); /* DDP's first bucket travels unseen, and its alpha with it */
+    assert_true(1 + last_layer < before_2()); /* DDP's first bucket is hidden, including its alpha */
     assert_case("ddp_buckets", &card, 20 + 1 + own - last_layer);
 }
 
-/* Buckets smaller than what each layer of backward can hide: all but the last travel unseen. Larger ones queue. */
+/* Use buckets smaller than what each layer of backward can hide: all but the last are hidden. Larger buckets queue. */
 static void the_last_bucket_always_shows(void **state)
 {
     (void)state;
@@ -114,10 +115,10 @@ static void the_last_bucket_always_shows(void **state)
     double base = 20 + 0.5 + own;
     assert_true(before_1() > 1.5 && before_2() - before_1() > 1.5);
     assert_case_of("comm_buckets", options_of(4, 3, 1), &card, base + 1.5);
-    assert_case_of("comm_buckets", options_of(4, 3, 3), &card, base + 3.5);  /* one bucket begins when all is done */
-    assert_case_of("comm_buckets", options_of(4, 3, 99), &card, base + 3.5); /* as does one that is not even full */
-    /* Three of 4 MiB: the first ends before_2 after 4.5, before the second can begin; that one is still under way when
-     * the last is ready. */
+    assert_case_of("comm_buckets", options_of(4, 3, 3), &card, base + 3.5);  /* one bucket starts after backward */
+    assert_case_of("comm_buckets", options_of(4, 3, 99), &card, base + 3.5); /* a larger bucket, too */
+    /* Three buckets of 4 MiB: the first starts before_2 before the end of backward and takes 4.5. The second becomes ready
+     * during that time, so all three queue behind each other. */
     assert_true(before_2() - before_1() < 4.5 && before_2() > 4.5);
     assert_case_of("comm_buckets", options_of(4, 12, 4), &card, base + 3 * 4.5 - before_2());
     card.transfer_core = 1;
@@ -127,7 +128,7 @@ static void the_last_bucket_always_shows(void **state)
 static void what_does_not_divide_is_cut_all_the_same(void **state)
 {
     (void)state;
-    static const int sizes[][4] = { /* MiB of the message, of a bucket; buckets, MiB of the last one */
+    static const int sizes[][4] = { /* MiB of message and bucket; number of buckets, MiB of the last */
                                     { 128, 25, 6, 3 }, { 128, 128, 1, 128 }, { 128, 1, 128, 1 },
                                     { 10, 3, 4, 1 },   { 10, 5, 2, 5 },      { 1, 25, 1, 1 }
     };
@@ -174,7 +175,8 @@ static void one_rank_has_nobody_to_send_to(void **state)
     assert_case("comm_ws4", &card, 20 + 30);
 }
 
-/* Two cores, 2 W for all; filling takes turns as well, and what is left of backward to travel beside is twice as long. */
+/* Run four ranks on two cores, 2 W for each. Filling memory takes twice as long, too, and so does the part of backward that
+ * hides buckets. */
 static void ranks_that_share_cores_fill_in_turns(void **state)
 {
     (void)state;

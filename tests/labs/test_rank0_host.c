@@ -1,4 +1,4 @@
-/* The formula of lab 02, every cell of pathology x fix, on a card made up of round numbers. */
+/* test_rank0_host.c: test the formula of lab 02, every case of pathology x fix, with a machine card of round numbers. */
 #define main lab_main
 #include "../../labs/02_rank0_host.c"
 #undef main
@@ -34,7 +34,7 @@ static void every_cell_follows_its_formula(void **state)
     assert_case("busy_spread", &card, 20 + 10 + 20 / 4.0 + 0.5);
 }
 
-/* A helper's sleep has until the next one is due, barrier and all. */
+/* Check long sleeps of the async helper: a sleep is hidden until the next one is due, barrier included. */
 static void a_long_sleep_shows_beyond_the_steps_beside_it(void **state)
 {
     (void)state;
@@ -42,12 +42,13 @@ static void a_long_sleep_shows_beyond_the_steps_beside_it(void **state)
     assert_case_of("sleep_helper", 60, 1, &card, 60);
     assert_case_of("sleep_helper", 60, 4, &card, 20 + 10 + 0.5 / 4);
     assert_case_of("sleep_helper", 160, 4, &card, 160 / 4.0);
-    card = round_card(4, 2); /* steps of 50.5 to sleep beside */
+    card = round_card(4, 2); /* steps of 50.5 hide the sleep */
     assert_case_of("sleep_helper", 45, 1, &card, 40 + 10 + 0.5);
     assert_case_of("sleep_helper", 60, 1, &card, 60);
 }
 
-/* The barrier too is time in which the helper has the core to itself; the all-reduce would be, were anything left. */
+/* Leave the core free during transfers. Then the async helper also works during the barrier, and would during the
+ * all-reduce if any work were left. */
 static void a_transfer_that_leaves_the_core_free_is_filled(void **state)
 {
     (void)state;
@@ -57,8 +58,8 @@ static void a_transfer_that_leaves_the_core_free_is_filled(void **state)
     assert_case("sleep_helper", &card, 20 + 10 + 0.5);
 }
 
-/* Two cores, 2 W for all. At a barrier nobody can use the core that rank 0 leaves: its sleep shows in full. Without one,
- * three share two cores until 20, four from there: 33.3 for the three, and rank 0 ends at 46.7. */
+/* Run four ranks on two cores, 2 W for each. At a barrier no rank can use the core of the sleeping rank 0, so its sleep is
+ * fully exposed. Without a barrier three ranks share two cores until 20, then four: three finish at 33.3, rank 0 at 46.7. */
 static void sharing_cores_hides_a_sleep_only_without_the_barrier(void **state)
 {
     (void)state;

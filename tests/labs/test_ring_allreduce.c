@@ -1,6 +1,6 @@
-/* Lab 06 on real ranks, started by mpirun: of 1 to all of them, and of messages that cannot be cut evenly, are the sums right
- * and the same on all, is what is sent what the formula says, and is a rank that adds wrongly noticed? And its formulas by
- * hand. */
+/* test_ring_allreduce.c: test lab 06 on real ranks under mpirun, for every world size up to all ranks and for counts that
+ * cannot be split evenly. Sums must be right and equal on all ranks, and traffic must match the formula. A rank that adds
+ * wrongly must be noticed. Also tests the lab's formulas by hand. */
 #define main lab_main
 #include "../../labs/06_ring_allreduce.c"
 #undef main
@@ -12,7 +12,7 @@ static const size_t counts[] = { 0, 1, 2, 3, 5, 8, 9, 63, 840, MOST };
 
 static struct world *world;
 
-/* Ranks that meet go on together, whatever one of them finds: who left alone would be waited for. */
+/* Number of failed checks. A rank must not stop at a failed check, since the others would wait for it in a collective. */
 static int complaints;
 
 static void expect(bool holds)
@@ -22,10 +22,10 @@ static void expect(bool holds)
 
 static float term(int rank, size_t i)
 {
-    return 1.0f / (float)(1 + rank + (int)(i % 97)); /* sums round: their order shows */
+    return 1.0f / (float)(1 + rank + (int)(i % 97)); /* sums are rounded, so the order of additions matters */
 }
 
-/* Whether `mine` is the same on all ranks of the world, bit by bit. */
+/* Check that `mine` is the same on all ranks of the world, bit by bit. */
 static void expect_alike(struct world *part, const float *mine, size_t count)
 {
     size_t ranks = (size_t)world_size(part);
@@ -50,30 +50,31 @@ static void expect_sum(struct hands *h, struct world *part, size_t count)
         expect(fabs((double)data[i] - exact_sum) <= ranks * 0x1p-23 * exact_sum);
     }
     for (size_t i = count; i <= MOST; i++)
-        expect(data[i] >= 12345 && data[i] <= 12345); /* nothing beyond is touched */
+        expect(data[i] >= 12345 && data[i] <= 12345); /* elements beyond `count` are unchanged */
     expect_alike(part, data, count);
 }
 
-/* By ranks and count: exact where parts are alike, else within one part's rounding for each message. */
-static void expect_traffic(enum way way, struct p2p *peers, struct world *part, size_t count)
+/* Compare the traffic with the formula. It must match exactly if all parts have equal size, else within one element per
+ * message. */
+static void expect_traffic(enum way way, struct p2p *p2p, struct world *part, size_t count)
 {
     int rank = world_rank(part), ranks = world_size(part);
-    struct traffic got = p2p_traffic(peers);
+    struct traffic got = p2p_traffic(p2p);
     struct traffic formula = methods[way].sends(rank, ranks, (double)(count * sizeof(float)));
     double slack = way == RING && count % (size_t)ranks ? formula.sent_messages * (double)sizeof(float) : 0;
     expect(fabs(got.sent_bytes - formula.sent_bytes) <= slack);
     if (count >= (size_t)ranks)
         expect(got.sent_messages == formula.sent_messages);
     else
-        expect(got.sent_messages <= formula.sent_messages); /* of no floats there is no message */
+        expect(got.sent_messages <= formula.sent_messages); /* empty messages are not sent */
     double sums[2] = { got.sent_bytes, got.received_bytes }, all[2 * RANKS_MOST], sent = 0, received = 0;
     world_allgather(part, sums, sizeof sums, all);
     for (int i = 0; i < ranks; i++) {
         sent += all[2 * i];
         received += all[2 * i + 1];
     }
-    expect(fabs(sent - received) <= 0); /* nothing is lost, nothing comes from nowhere */
-    /* 2 (n - 1) S in all is the least that any way can do. */
+    expect(fabs(sent - received) <= 0); /* all ranks together receive what they send */
+    /* 2 (n - 1) S in total is the lower bound of any all-reduce. */
     expect(way == DOUBLING || fabs(sent - 2.0 * (ranks - 1) * (double)(count * sizeof(float))) <= 0);
 }
 
@@ -84,15 +85,15 @@ static void every_world_and_count_is_summed(void **state)
         struct world *part = world_first(world, ranks);
         if (part) {
             float scratch[MOST];
-            struct p2p *peers = p2p_open(part);
+            struct p2p *p2p = p2p_open(part);
             for (enum way way = GATHER; way < WAYS; way++)
                 for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-                    struct hands h = { methods[way].sum, peers, scratch };
-                    p2p_traffic(peers);
+                    struct hands h = { methods[way].sum, p2p, scratch };
+                    p2p_traffic(p2p);
                     expect_sum(&h, part, counts[i]);
-                    expect_traffic(way, peers, part, counts[i]);
+                    expect_traffic(way, p2p, part, counts[i]);
                 }
-            p2p_close(peers);
+            p2p_close(p2p);
             world_leave(part);
         }
         world_park(world);
@@ -100,7 +101,7 @@ static void every_world_and_count_is_summed(void **state)
     assert_int_equal(complaints, 0);
 }
 
-/* A ring of four with 840 floats: 6 messages of 210 of them. */
+/* Check traffic of four ranks with 840 floats: the ring sends 6 messages of 210 floats. */
 static void four_ranks_by_hand(void **state)
 {
     (void)state;
@@ -110,7 +111,7 @@ static void four_ranks_by_hand(void **state)
     assert_true(t.sent_messages == 3 && fabs(t.sent_bytes - 3 * 3360.0) <= 0);
     t = doubling_sends(3, 4, 3360);
     assert_true(t.sent_messages == 2 && fabs(t.sent_bytes - 2 * 3360.0) <= 0);
-    t = doubling_sends(0, 5, 3360); /* two partners, and rank 4 is told */
+    t = doubling_sends(0, 5, 3360); /* two partners, and the sum for rank 4 */
     assert_int_equal(t.sent_messages, 3);
     t = doubling_sends(4, 5, 3360);
     assert_int_equal(t.sent_messages, 1);
@@ -126,14 +127,15 @@ static void line(struct alpha_beta *link, double alpha, double beta)
     alpha_beta_fit(link);
 }
 
-/* A message 1 ms, and 1 ms for each of the model's gradients; both ways 2 ms and the same; adding them 0.5 ms. */
+/* Return a card with point-to-point costs. With x = bytes / gradient bytes: a message takes 1 + x ms, an exchange in both
+ * directions 2 + x ms, an addition x / 2 ms. */
 static struct card card_of(int ranks)
 {
     struct card card = round_card(ranks, ranks);
     double bytes = mlp_gradient_bytes(&run_published);
-    line(&card.passing.send, 1e-3, 1e-3 / bytes);
-    line(&card.passing.exchange, 2e-3, 1e-3 / bytes);
-    line(&card.passing.add, 0, 0.5e-3 / bytes);
+    line(&card.p2p.send, 1e-3, 1e-3 / bytes);
+    line(&card.p2p.exchange, 2e-3, 1e-3 / bytes);
+    line(&card.p2p.add, 0, 0.5e-3 / bytes);
     return card;
 }
 
@@ -156,7 +158,7 @@ static void the_formulas_by_hand(void **state)
     assert_case("by_ring", 8, 14 * 2.125 + 7 * 0.0625);
     assert_case("by_gather", 1, 0);
     assert_case("by_ring", 1, 0);
-    /* 2 (2 + x + x / 2) = 6 (2 + x / 4) + 3 x / 8 where x = 8 / 1.125, of all gradients. */
+    /* Crossover at 2 (2 + x + x / 2) = 6 (2 + x / 4) + 3 x / 8: x = 8 / 1.125 times the gradient bytes. */
     struct card card = card_of(4);
     double found = predict_crossover(&card, 4), by_hand = 8 / 1.125 * mlp_gradient_bytes(&run_published);
     assert_true(fabs(found / by_hand - 1) < 1e-9);
@@ -167,25 +169,25 @@ static void a_crossover_lies_between_two_sizes(void **state)
     (void)state;
     const double bytes[] = { 10, 20, 40 }, flat[] = { 5, 5, 5 }, falling[] = { 9, 6, 3 };
     assert_true(fabs(find_crossover(bytes, flat, falling, 3) - (20 + 20.0 / 3)) < 1e-12);
-    assert_true(isnan(find_crossover(bytes, falling, flat, 3))); /* quicker at first, slower at last */
-    assert_true(fabs(find_crossover(bytes, flat, (double[]){ 1, 1, 1 }, 3) - 10) < 1e-12); /* from the first on */
+    assert_true(isnan(find_crossover(bytes, falling, flat, 3))); /* faster first, slower at the end */
+    assert_true(fabs(find_crossover(bytes, flat, (double[]){ 1, 1, 1 }, 3) - 10) < 1e-12); /* from the first size */
 }
 
 /* --- a planted fault ---------------------------------------------------------------------------------------------- */
 
-static void sum_but_one_turn(struct p2p *peers, float *data, size_t count, float *scratch)
+static void sum_but_one_turn(struct p2p *p2p, float *data, size_t count, float *scratch)
 {
-    sum_by_ring(peers, data, count, scratch);
-    if (p2p_rank(peers) == 0 && count > 0)
-        data[count / 2] = term(0, count / 2); /* as if this rank had passed an old part on */
+    sum_by_ring(p2p, data, count, scratch);
+    if (p2p_rank(p2p) == 0 && count > 0)
+        data[count / 2] = term(0, count / 2); /* as if this rank had forwarded an old part */
 }
 
 static void a_wrong_sum_is_noticed(void **state)
 {
     (void)state;
     float data[MOST], scratch[MOST];
-    struct p2p *peers = p2p_open(world);
-    struct hands right = { sum_by_ring, peers, scratch }, wrong = { sum_but_one_turn, peers, scratch };
+    struct p2p *p2p = p2p_open(world);
+    struct hands right = { sum_by_ring, p2p, scratch }, wrong = { sum_but_one_turn, p2p, scratch };
     struct collective *c = collective_open(world, NULL);
     collective_check(c, CHECK_EACH);
     for (int is_wrong = 0; is_wrong <= 1; is_wrong++) {
@@ -195,7 +197,7 @@ static void a_wrong_sum_is_noticed(void **state)
         collective_sum(c, WIRE_F32, data, data, MOST);
         expect(collective_wrong(c).count == (is_wrong && world_rank(world) == 0));
     }
-    float send = 2, receive = 0; /* elsewhere than what was sent, and by the library again */
+    float send = 2, receive = 0; /* not in place, then with the library again */
     collective_sum_by(c, sum_by_hand, &right);
     collective_sum(c, WIRE_F32, &send, &receive, 1);
     expect(receive >= 2.0f * (float)world_size(world) && send < 2.5f);
@@ -204,7 +206,7 @@ static void a_wrong_sum_is_noticed(void **state)
     expect(receive >= 2.0f * (float)world_size(world));
     expect(collective_wrong(c).count == 0);
     collective_close(c);
-    p2p_close(peers);
+    p2p_close(p2p);
     assert_int_equal(complaints, 0);
 }
 

@@ -1,4 +1,4 @@
-/* The formula of lab 04, every case, on a card made up of round numbers. */
+/* test_small_work.c: test the formula of lab 04, every case, with a machine card of round numbers. */
 #define main lab_main
 #include "../../labs/04_small_work.c"
 #undef main
@@ -17,7 +17,7 @@ static void assert_case(const char *name, const struct card *card, double expect
     assert_predicted(name, base_of(card), card, expected, exact);
 }
 
-/* 7.2 that no smaller batch makes shorter, 0.1 per sample; T is 10 among four, 6 among two. */
+/* Check every case: 7.2 ms per step plus 0.1 per sample; T is 10 with four ranks, 6 with two. */
 static void every_case_follows_its_formula(void **state)
 {
     (void)state;
@@ -45,12 +45,12 @@ static void the_cut_and_the_larger_batch_are_settings(void **state)
     assert_predicted("small_accumulate", o, &card, 2 * (3.2 + 6.4) + 4 + 10, exact);
     assert_predicted("small_sum_each", o, &card, 2 * (3.2 + 6.4) + 4 + 2 * 10, exact);
     assert_predicted("larger_batch", o, &card, 7.2 + 38.4 + 10, exact);
-    o.micro_batches = 1; /* one of one is neither copied nor added */
+    o.micro_batches = 1; /* a single micro-batch needs no copy or addition */
     card.copy_bandwidth = 1e6;
     assert_predicted("small_accumulate", o, &card, 7.2 + 12.8 + 10, exact);
 }
 
-/* Gradients that take 1 ms to read or write: the first of four is copied (2), three are added (3 each). */
+/* Let the gradients take 1 ms to read or write: the first of four is copied (2 ms), three are added (3 ms each). */
 static void adding_up_is_paid_for(void **state)
 {
     (void)state;
@@ -59,11 +59,12 @@ static void adding_up_is_paid_for(void **state)
     assert_case("small_accumulate", &card, 4 * (3.2 + 3.2) + 4 + 11 + 10);
     assert_case("small_sum_each", &card, 4 * (3.2 + 3.2) + 4 + 11 + 4 * 10);
     assert_case("small_ws4", &card, 7.2 + 3.2 + 10);
-    assert_case("weak_ws1", &card, 20); /* alone, and nothing to add up */
+    assert_case("weak_ws1", &card, 20); /* one rank, nothing to accumulate */
     assert_case("strong_ws1", &card, 7.2 + 51.2);
 }
 
-/* Two of four are a third of the way from one alone to all at once. Who waits, waits at each sum. */
+/* Interpolate costs between one rank alone and all four at once: two ranks are a third of the way. Jitter costs waiting at
+ * each all-reduce. */
 static void ranks_at_once_disturb_each_other(void **state)
 {
     (void)state;
@@ -77,7 +78,7 @@ static void ranks_at_once_disturb_each_other(void **state)
     assert_case("small_sum_each", &card, 4 * (3.2 + 3.2) + 4 + 3 + 4 * (1.5 + 10));
 }
 
-/* Two cores: four ranks take twice their time, two or one have a core each. */
+/* Use two cores: four ranks take twice as long, two ranks or one have a core each. */
 static void only_ranks_without_a_core_share_one(void **state)
 {
     (void)state;
@@ -114,7 +115,7 @@ static void half_of_few_ranks_is_one_or_two(void **state)
     assert_case("strong_ws2", &two, 7.2 + 25.6);
     assert_case("weak_ws2", &three, 20 + 6);
     assert_case("strong_ws1", &three, 7.2 + 38.4);
-    assert_case("strong_ws2", &three, 7.2 + 19.2 + 6); /* 384 samples on two */
+    assert_case("strong_ws2", &three, 7.2 + 19.2 + 6); /* 384 samples on two ranks */
     assert_case("strong_ws4", &three, 20 + 10);
 }
 
@@ -128,7 +129,7 @@ static void assert_size(const char *name, int ranks, int batch, int global, cons
     assert_string_equal(per(&o), by);
 }
 
-/* What is compared with what: by the lone rank that has as many samples for itself, or as many for all. */
+/* Check sizes and the reference of each case: the single-rank case with the same batch per rank, or the same global batch. */
 static void every_case_has_its_size(void **state)
 {
     (void)state;

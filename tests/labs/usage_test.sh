@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: usage_test.sh LAB FOLDER: does the lab 01_straggler refuse bad usage in time, in one line, before anything
-# starts? Works in FOLDER/usage.
+# usage: usage_test.sh LAB FOLDER: check that lab 01_straggler refuses bad usage quickly, in one line, before ranks start.
+# Works in FOLDER/usage.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -9,17 +9,17 @@ source "$(dirname "$0")/../support/frame.sh"
 lab=$(realpath "$1")
 folder=$(realpath "$2")/usage
 
-run() # SECONDS ARGUMENT...: the lab's status, its words in files out and err, what it took in elapsed_ms
+run() # SECONDS ARGUMENT...: run the lab; set `status` and `elapsed_ms`, write output to files out and err
 {
     local limit=$1 began=${EPOCHREALTIME/[.,]/}
     shift
-    # The first mpirun and smpirun on the path are those below: they only tell that they were called.
+    # The first mpirun and smpirun on the path are the fake ones below, which only record that they were called.
     PATH=$folder/bin:$PATH timeout $((limit * patience)) "$lab" "$@" </dev/null >out 2>err
     status=$?
     elapsed_ms=$(((${EPOCHREALTIME/[.,]/} - began) / 1000))
 }
 
-refused() # NAME WORD CURE ARGUMENT...: exit status 2 and one line that holds the wrong WORD and the CURE
+refused() # NAME WORD CURE ARGUMENT...: check for exit status 2 and one line that holds the wrong WORD and the CURE
 {
     local name=$1 word=$2 cure=$3 said
     shift 3
@@ -99,15 +99,15 @@ for name in baseline skew_ws4 skew_prefetch skew_share skew_every_k busy busy_pr
     grep -qE "^ +$name " out || complain "--help" "does not name the case $name"
 done
 for default in "--ranks .*\[4\]" "--batch-size .*\[128\]" "--steps .*\[12\]" "--skip-first-steps .*\[2\]" \
-    "--sleep-ms .*\[40\]" "--slow-rank .*\[0\]"; do # what was published
+    "--sleep-ms .*\[40\]" "--slow-rank .*\[0\]"; do # published defaults
     grep -qE -- "$default" out || complain "--help" "does not show the default $default"
 done
 
-# The trap works: good usage does start mpirun. It may wait for another run on this machine.
+# Valid usage starts the fake mpirun. The lab may wait for another run on this machine.
 run 600 --quick --seed 7 --backend mpi
 [[ $(cat called 2>/dev/null) == *"$lab"*"--quick --seed 7"* ]] || complain "good usage" "did not start mpirun: $(<err)"
 
-# One run at a time measures, under each lock: this one waits for who holds its own, and then goes on.
+# Only one run at a time measures under a lock. The lab waits for the holder of $LOCKSTEP_LOCK, then continues.
 flock own.lock sh -c ': >held; sleep 1' &
 until [[ -e held ]]; do sleep 0.05; done
 rm called

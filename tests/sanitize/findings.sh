@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What sanitizers found while the tests ran. usage: findings.sh clear|show FOLDER
+# Remove or print the sanitizers' reports of a test run. usage: findings.sh clear|show FOLDER
 set -euo pipefail
 folder=$2
 mkdir -p "$folder"

@@ -1,12 +1,13 @@
-/* for_simulator: what AddressSanitizer must be spared in a simulator that knows nothing of it. Loaded before it (smpirun.in).
+/* for_simulator.c: a library for AddressSanitizer under SimGrid, which is built without it. Loaded before the sanitizer
+ * (smpirun.in).
  *
- * SMPI loads a copy of the program per rank with RTLD_DEEPBIND, which the sanitizer refuses, as the copy would find the C
- * library's malloc() before the sanitizer's. Our modules do without: what a copy must have for itself is static in it or
- * named nowhere before it.
+ * SMPI loads a copy of the program per rank with RTLD_DEEPBIND. The sanitizer refuses this flag, since the copy would find
+ * the C library's malloc() before the sanitizer's. Our modules do not need the flag: data that each copy must have for
+ * itself is static, or has a name that no earlier module has.
  *
- * A rank has a stack of SimGrid's making. Before a call that does not return, the sanitizer clears what it knows of the
- * stack, as far as the thread's own, which is another, and complains. A rank makes such a call at its end; its stack is
- * freed after that, and clear again. */
+ * SimGrid allocates the stack of a rank. Before a call that does not return, the sanitizer unpoisons the thread's stack up
+ * to its end and reports an error, since the rank runs on another stack. A rank makes such a call only at its end. Its
+ * stack is freed afterwards, which unpoisons it, too. */
 #include <dlfcn.h>
 
 void *dlopen(const char *file, int flags)

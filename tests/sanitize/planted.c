@@ -1,13 +1,13 @@
-/* planted: does what a sanitizer must find. usage: planted leak|overflow|undefined|cast|race|nothing
+/* planted.c: make a mistake that a sanitizer must find. usage: planted leak|overflow|undefined|cast|race|nothing
  *
- * As a rank it does so between MPI_Init and MPI_Finalize, as our programs would. */
+ * A rank makes the mistake between MPI_Init and MPI_Finalize, where our programs would. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static volatile size_t five = 5; /* what a compiler cannot foresee */
+static volatile size_t five = 5; /* volatile, so that the compiler does not see the mistakes */
 static volatile double too_much = 1e10;
 static int shared;
 

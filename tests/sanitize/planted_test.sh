@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A sanitizer that finds nothing may be one that does not look: planted mistakes are found, alone and in ranks, and end their
-# process with status 66; without one all is well, so Open MPI's own are not reported.
+# Test that the sanitizer finds planted mistakes, in single processes and in ranks, and ends the process with status 66. Without
+# a mistake there must be no report, also none about Open MPI.
 # usage: planted_test.sh PLANTED MPIEXEC SCRATCH MISTAKE...
 set -euo pipefail
 planted=$1 mpiexec=$2 scratch=$3
 shift 3
 rm -rf "$scratch"
 mkdir -p "$scratch"
-for variable in ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS; do # what is found here is no finding
+for variable in ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS; do # keep these reports separate from real findings
     export "$variable=${!variable}:log_path=$scratch/found"
 done
 die() {

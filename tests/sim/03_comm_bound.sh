@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: 03_comm_bound.sh FOLDER: the tables that only lab 03 has, on the machine of round numbers (03_comm_bound.csv): every row
-# must be what was worked out by hand. Milliseconds.
+# usage: 03_comm_bound.sh FOLDER: compare the tables that only lab 03 has, on the machine of round numbers (03_comm_bound.csv),
+# with values computed by hand, row by row. Milliseconds.
 set -euo pipefail
 
 awk -F, "$(<"$(dirname "$0")/table.awk")"'
@@ -8,7 +8,7 @@ awk -F, "$(<"$(dirname "$0")/table.awk")"'
     "bytes" in at {
         sizes++
         bytes = $at["bytes"]
-        ms = bytes == 4 ? 2 * (1 + 4 / 196348) : ring(bytes) # one float cannot be cut in four: it is passed on twice, whole
+        ms = bytes == 4 ? 2 * (1 + 4 / 196348) : ring(bytes) # one float cannot be split in four: it is sent twice as a whole
         differ("bytes", bytes, 4 ^ sizes, 0)
         differ("ranks", $at["ranks"], 4, 0)
         differ("time_ms", $at["time_ms"], ms, 0.002)
@@ -21,8 +21,8 @@ awk -F, "$(<"$(dirname "$0")/table.awk")"'
         n = $at["buckets"]
         differ("bucket_mb", $at["bucket_mb"], buckets == 1 ? 1 : 4, 0)
         differ("buckets", n, buckets == 1 ? 4 : 1, 0)
-        early = n > 1 ? 196608 : 0 # multiplications from the first bucket on
-        differ("exposed_ms", $at["exposed_ms"], n * ring(4 * 1048576 / n) - 9.68 * early / 325632, 0.005) # 16 bytes of SMPI itself a message
+        early = n > 1 ? 196608 : 0 # multiplications after the first bucket is ready
+        differ("exposed_ms", $at["exposed_ms"], n * ring(4 * 1048576 / n) - 9.68 * early / 325632, 0.005) # SMPI adds 16 bytes per message
         differ("predicted_ms", $at["predicted_ms"], n * ring(4 * 1048576 / n) - 15.8 * early / 521216, 0.002)
     }
     END {

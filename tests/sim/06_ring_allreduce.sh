@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: 06_ring_allreduce.sh FOLDER: the tables that only lab 06 has, on the machine of round numbers (06_ring_allreduce.csv):
-# every row must be what was worked out by hand. Milliseconds and bytes.
+# usage: 06_ring_allreduce.sh FOLDER: compare the tables that only lab 06 has, on the machine of round numbers
+# (06_ring_allreduce.csv), with values computed by hand, row by row. Milliseconds and bytes.
 set -euo pipefail
 
 awk -F, "$(<"$(dirname "$0")/table.awk")"'
@@ -8,8 +8,8 @@ awk -F, "$(<"$(dirname "$0")/table.awk")"'
     "library_ms" in at {
         sizes++
         bytes = $at["bytes"]
-        part = bytes == 4 ? 4 : bytes / 4 # one float cannot be cut: it goes round whole
-        # Less than 4 KiB (what the platform file says, or command.c) SMPI sends without waiting, so that rank 0 has all three of its messages under way at once.
+        part = bytes == 4 ? 4 : bytes / 4 # one float cannot be split: the ring passes it on as a whole
+        # SMPI sends messages below 4 KiB eagerly (limit: the platform file, or job_command.c), so rank 0 sends all three at once.
         back = bytes < 4096 ? 1 + 3 * bytes / 196348 : 3 * message(bytes)
         differ("bytes", bytes, 4 ^ sizes, 0)
         if (bytes > 1000) differ("library_ms", $at["library_ms"], 6 * message(part), 0.002)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# usage: blog_test.sh BIN FOLDER: is platforms/blog.xml what fit_blog makes of the published numbers? Does that machine come
-# to the published steps, where it was fitted and where it was not? And would we notice if it did not? Works in FOLDER/blog.
+# usage: blog_test.sh BIN FOLDER: check that platforms/blog.xml is what fit_blog computes from the published numbers, and that
+# this machine gives the published steps, both for fitted and other cases. Also check that wrong machines are noticed. Works in
+# FOLDER/blog.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -13,7 +14,7 @@ rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder" || exit 1
 
-published() # RESULTS PLATFORM: the twelve cases, 20 rounds
+published() # RESULTS PLATFORM: run the twelve cases, 20 rounds
 {
     local each
     for each in "01_straggler skew_ws4" "02_rank0_host barrier_ws4" "03_comm_bound comm_ws4" \
@@ -36,10 +37,10 @@ grep -q "(20 rounds" said || complain "not the band of 20 rounds"
 (($(grep -c . right/platforms/blog/blog.csv) == 14)) || complain "blog.csv has not its 12 rows"
 ! grep -q "not run" said || complain "a case is missing"
 
-# Every lab's trace, all cases that the posts have in it.
+# Check the trace of every lab, which holds all cases of the posts.
 "$bin/../tests/test_trace" right/platforms/blog/*/trace.json || complain "a trace"
 
-# A network of twice the bandwidth, and a memory bus without limits: both must be noticed.
+# A network with twice the bandwidth, and a memory bus without limits, must both be noticed.
 mkdir other
 sed -E 's/bandwidth="1\.0005e\+09Bps"/bandwidth="2e9Bps"/' "$source/platforms/blog.xml" >other/blog.xml
 published fast other/blog.xml
@@ -49,7 +50,7 @@ sed -E 's/speed="[0-9.]+Gf"><prop id="ranks" value="0"/speed="12Gf"><prop id="ra
 published wide other/blog.xml
 "$bin/blog_machine" --results wide --expected "$source/expected" >said && complain "a memory bus too wide is right"
 grep -q "weak_ws4 is off by" said || complain "a memory bus too wide is not named"
-# One lab alone has no baseline here to be held against: nothing is wrong with that.
+# One lab alone has no baseline here to compare with, which is no error.
 mkdir -p alone/platforms/blog
 cp -r right/platforms/blog/02_rank0_host alone/platforms/blog/
 "$bin/blog_machine" --results alone --expected "$source/expected" >said || complain "one lab alone: $(grep -v 'not run' said)"

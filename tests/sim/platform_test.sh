@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# usage: platform_test.sh LAB CLAIMS FOLDER: the lab 01_straggler on variations of the machine of round numbers: in the long
-# run, with two ranks, with a shared memory bus. Are machines that cannot be simulated refused in one line? Works in
-# FOLDER/platform.
+# usage: platform_test.sh LAB CLAIMS FOLDER: run lab 01_straggler on variants of the machine of round numbers: a long run, two
+# ranks, a shared memory bus. Machines that cannot be simulated must be refused in one line. Works in FOLDER/platform.
 set -uo pipefail
 
 # shellcheck source=tests/sim/simulate.sh
 source "$(dirname "$0")/simulate.sh"
-path=$PATH # of the lab
+path=$PATH # PATH for the lab
 
-refused() # STATUS TEXT OPTION...: and one line that holds TEXT
+refused() # STATUS TEXT OPTION...: check for this exit status and one line that holds TEXT
 {
     local status said
     said=$(PATH=$path "$lab" --out "$folder/refused" "${@:3}" </dev/null 2>&1 >/dev/null)
@@ -19,18 +18,18 @@ refused() # STATUS TEXT OPTION...: and one line that holds TEXT
     [[ $said == "01_straggler: "*"$2"* ]] || complain "does not say '$2'"
 }
 
-platform() # SED-SCRIPT: the machine of round numbers, changed
+platform() # SED-SCRIPT: write a changed machine of round numbers to changed.xml
 {
     sed "$1" "$platform" >"$folder/changed.xml"
 }
 
-unfit() # TEXT SED-SCRIPT: the machine of round numbers, so changed, is refused in a line that holds TEXT
+unfit() # TEXT SED-SCRIPT: check that the changed machine of round numbers is refused in a line that holds TEXT
 {
     platform "$2"
     refused 2 "$1" --platform changed.xml
 }
 
-# Bad luck evens out in the long run.
+# Random stalls reach their mean in the long run.
 cp "$tests/long_run.csv" expected/01_straggler.csv
 simulate long --steps 402 --rounds 1 --cases roaming_prefetch --cases roaming_every_k --cases chance
 judge long
@@ -40,7 +39,7 @@ simulate two --ranks 2 --cases skew_ws4
 awk -F, '/^skew_ws4|,skew_ws4,/ && !/^#/ { ok = ($14 > 65.99 && $14 < 66.01) } END { exit !ok }' \
     two/platforms/round_numbers/01_straggler/summary.csv || complain "two ranks: the straggler's step is not 40 + 20 + 6"
 
-# One host with a memory bus for three: four ranks at 3/4 of the speed, and six messages over the host's own link.
+# One host with a parallel capacity of three: four ranks run at 3/4 of the speed; six messages use the host's loopback link.
 platform 's/radical="0-3"/radical="0-0" core="3"/; s/loopback_bw="[^"]*"/loopback_bw="196348000Bps"/
     s/loopback_lat="0s"/loopback_lat="1ms"/; s|<prop id="device"|<prop id="ranks" value="4"/>&|'
 simulate bus --platform changed.xml --cases skew_ws4
@@ -50,7 +49,7 @@ awk -F, -v step=38.66667 '
     $at["case"] == "baseline" { ok = near($at["slowest_step_ms"]) && near($at["predicted_step_ms"]) && $at["cores"] == 3 }
     END { exit !ok }' bus/platforms/changed/01_straggler/summary.csv || complain "a shared memory bus"
 
-step() # FOLDER CASE STEP: simulated and predicted so many milliseconds, on cores enough
+step() # FOLDER CASE STEP TEXT: check that simulated and predicted step take STEP milliseconds, without oversubscription
 {
     awk -F, -v name="$2" -v step="$3" '
         /^#/ { next } !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
@@ -61,8 +60,8 @@ step() # FOLDER CASE STEP: simulated and predicted so many milliseconds, on core
         END { exit !ok }' "$1"/platforms/changed/01_straggler/summary.csv || complain "$4"
 }
 
-# Twelve cores whose memory bus feeds two and a half ranks: four take 1.6 times as long, and the sleeper, alone at last, only
-# until all update. A cost of the model's own goes before any model's.
+# Twelve cores with a memory bus for two and a half ranks: four ranks take 1.6 times as long. The sleeping rank runs alone until
+# the update of all ranks. A cost with the prefix of a model overrides the general cost.
 bus='s/radical="0-3"/radical="0-0" core="12"/; s/loopback_bw="[^"]*"/loopback_bw="196348000Bps"/
     s/loopback_lat="0s"/loopback_lat="1ms"/; s|<prop id="device"|<prop id="ranks" value="12"/><prop id="mlp_memory_bus" value="memory"/>&|
     s|<cluster|<zone id="all" routing="Full">&|
@@ -73,25 +72,25 @@ simulate memory --platform changed.xml --cases skew_ws4
 step memory baseline 44 "a memory bus for two and a half"
 step memory skew_ws4 74.4 "a sleeper that has the memory bus for itself: 40 + 16 + 12 + 4 x 1.6"
 
-# Ten ranks on three cores: what cores feed is no memory bus, however thirds add up.
+# Ten ranks on three cores: rounding errors of thirds must not look like a memory bus.
 platform 's/radical="0-3"/radical="0-0" core="3"/; s|<prop id="device"|<prop id="ranks" value="10"/>&|'
 simulate thirds --platform changed.xml --ranks 10 --cases busy --rounds 1
 awk -F, '/^#/ { next } !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
     { off = $at["predicted_step_ms"] / $at["slowest_step_ms"] - 1; if (off > 0.05 || off < -0.05) exit 1 }' \
     thirds/platforms/changed/01_straggler/summary.csv || complain "ten ranks on three cores"
 
-# Sleeps that last half as long again.
+# Sleeps that take 1.5 times as long.
 platform 's|<prop id="device"|<prop id="sleep_stretch" value="1.5"/>&|'
 simulate sleepy --platform changed.xml --cases skew_ws4
 step sleepy skew_ws4 92 "40 ms of sleep that take 60"
 
-# Jitter: drawn from its seed, about as large as asked, for all cases of a round alike.
+# Jitter: reproducible from its seed, of the requested size, equal for all cases of a round.
 platform 's|<prop id="device"|<prop id="jitter" value="0.05"/>&|'
 for run in one again other; do
     simulate "$run" --platform changed.xml --cases skew_ws4 --rounds 4 --noise-seed "$([[ $run == other ]] && echo 9 || echo 4)"
 done
 same() { cmp -s <(sed '/^#/d' "one/platforms/changed/01_straggler/rounds.csv") <(sed '/^#/d' "$1/platforms/changed/01_straggler/rounds.csv"); }
-# Nobody sleeps and nothing else differs, so a case has its baseline's steps.
+# Without sleep a case equals the baseline, so it must have the same steps.
 simulate still --platform changed.xml --cases skew_ws4 --rounds 4 --sleep-ms 0
 cmp -s <(sed -n 's/^baseline,\([^,]*,[^,]*\),.*/\1/p' still/platforms/changed/01_straggler/rounds.csv) \
     <(sed -n 's/^skew_ws4,\([^,]*,[^,]*\),.*/\1/p' still/platforms/changed/01_straggler/rounds.csv) ||
@@ -101,7 +100,7 @@ same again || complain "a seed of jitter gives other steps the second time"
 awk -F, '/^baseline,/ { steps += $3; n++ } END { mean = steps / n; exit !(n == 4 && mean > 32.4 && mean < 34) }' \
     one/platforms/changed/01_straggler/rounds.csv || complain "20 ms of jitter 0.05, the largest of four, are not about 21"
 
-# What the outermost zone says holds for every host.
+# Properties of the outermost zone apply to every host.
 platform 's|<cluster|<zone id="all" routing="Full">\n&|; s|  </cluster>|&\n</zone>|; /<prop id=".*_s"\|<prop id="device"/d'
 sed -n '/<prop id=".*_s"\|<prop id="device"/p' "$platform" >"$folder/properties"
 sed -i "/<zone/r $folder/properties" "$folder/changed.xml"
@@ -109,7 +108,7 @@ simulate zone --platform changed.xml
 cp "$tests/01_straggler.csv" expected/
 "$claims" --results "zone/platforms/changed" --expected "$folder/expected" --gate || complain "costs of the outermost zone"
 
-# A person at a terminal is asked before, and the answer is kept.
+# At a terminal the lab asks for a guess first, and keeps the answer.
 if command -v script >/dev/null; then
     echo 90 | script -qec "'$lab' --platform '$platform' --cases skew_ws4 --rounds 1 --out '$folder/asked'" /dev/null >said
     grep -q "A step of all 4 will take" said || complain "nobody was asked"
@@ -120,7 +119,7 @@ fi
 refused 2 "takes 4" "${job[@]}" --ranks 5
 refused 2 "cannot be read" --platform nowhere.xml
 refused 2 "cannot be read" --platform no/where
-# A name is a machine of this project, unless a file here has it.
+# A name without a file of this name is a machine of this project.
 refused 2 "slow_nod: there is no such machine; there are blog, gpu_cluster_100g, gpu_cluster_400g, gpu_node" --platform slow_nod
 refused 2 "slow_node takes 4" --platform slow_node --ranks 5
 mkdir gpu_node

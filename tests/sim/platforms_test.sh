@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# usage: platforms_test.sh PLATFORMS FOLDER LAB01 LAB05: can every machine of PLATFORMS be simulated, with both models? Does
-# each say what it is, do machines of the same processors agree on what work costs, and do the clusters' messages take the
-# ways that they should? Works in FOLDER.
+# usage: platforms_test.sh PLATFORMS FOLDER LAB01 LAB05: check that every machine of PLATFORMS can be simulated with both models
+# and describes itself, that machines with the same processors have the same costs, and that messages of the clusters take the
+# right links. Works in FOLDER.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -12,14 +12,14 @@ folder=$(realpath -m "$2")
 labs=("$(realpath "$3")" "$(realpath "$4")")
 cases=(skew_ws4 variable_sample_ws4)
 
-is_whole() # SUMMARY: two cases, timed, of which nothing was computed that could be wrong
+is_whole() # SUMMARY: true if it has two cases with times, and `wrong` is blank, since nothing was computed
 {
     awk -F, '/^#/ { next } !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
         $at["device"] == "model" && $at["slowest_step_ms"] > 0 && $at["wrong"] == "" { whole++ }
         END { exit whole != 2 || NR < 4 }' "$1"
 }
 
-costs() # FILE: the lines that say what work costs
+costs() # FILE: print the lines with costs of work
 {
     grep -E '<prop id="[a-z_]+_s"' "$1"
 }
@@ -48,8 +48,8 @@ for others in "gpu_node gpu_cluster_400g gpu_cluster_100g" "two_hosts slow_node 
     done
 done
 
-# Two nodes, x bytes, recursive doubling: three exchanges within a node and one between them, all eight GPUs at once.
-between() # NAME BYTES-PER-SECOND: what each of the eight gets
+# Recursive doubling of x bytes on two nodes: three exchanges within a node, and one between nodes by all eight GPUs at once.
+between() # NAME BYTES-PER-SECOND: check the times, with this bandwidth per GPU between nodes
 {
     "${labs[0]}" --platform "$1" --ranks 16 --input-dim 64 --hidden-dim 64 --num-classes 64 --batch-size 4 --card-mb 16 \
         --algorithm recursive-doubling --card-only --out ways </dev/null >out 2>&1 || complain "$1: status $?" "$(<out)"

@@ -1,5 +1,5 @@
-# What the tests on the machine of round numbers share; they are called LAB CLAIMS FOLDER, and source this file.
-# shellcheck shell=bash disable=SC2034 # they use what is set here
+# simulate.sh: common part of tests on the machine of round numbers. Tests take the arguments LAB CLAIMS FOLDER and source this.
+# shellcheck shell=bash disable=SC2034 # tests use the variables set here
 tests=$(dirname "$(realpath "$0")")
 lab=$(realpath "$1")
 name=$(basename "$lab")
@@ -7,19 +7,19 @@ claims=$(realpath "$2")
 folder=$(realpath -m "$3")/$(basename "$0" _test.sh)
 platform=$tests/round_numbers.xml
 job=(--platform "$platform")
-# What a lab is told to do stands at the head of its claims: its model has 196348 parameters, which take 12 ms to sum.
+# Options of the lab, from the head of its claims: its model has 196348 parameters, whose all-reduce takes 12 ms.
 read -ra told < <(sed -n 's/^# job: //p' "$tests/$name.csv")
 job+=("${told[@]}")
 # shellcheck source=tests/support/frame.sh
 source "$tests/../support/frame.sh"
 
-simulate() # RESULTS OPTION...: what the lab says goes into the files out and err
+simulate() # RESULTS OPTION...: run the lab; output goes to files out and err
 {
     "$lab" "${job[@]}" --out "$1" "${@:2}" </dev/null >"$folder/out" 2>"$folder/err" ||
         complain "status $?: $(<"$folder/err")"
 }
 
-judge() # RESULTS: as the claims in the folder `expected` have it
+judge() # RESULTS: check the claims in the folder `expected`
 {
     "$claims" --results "$1/platforms/round_numbers" --expected "$folder/expected" --gate || complain "see above"
 }

@@ -1,11 +1,10 @@
-# table.awk: what checks of a lab's own tables share: the columns of the CSV at hand, and differences from what was worked out by
-# hand. They end with `exit bad`.
+# table.awk: helpers for checks of a lab's own tables. A check ends with `exit bad`.
 #
-#     at[COLUMN]                         its number
-#     differ(WHAT, GOT, EXPECTED, TOLERANCE)
+#     at[COLUMN]                                 number of this column in the current CSV
+#     differ(WHAT, GOT, EXPECTED, TOLERANCE)     print a difference from the expected value, and set `bad`
 
 function differ(what, got, expected, tolerance) {
-    if (!(got - expected <= tolerance && expected - got <= tolerance)) { # nor is NaN within it
+    if (!(got - expected <= tolerance && expected - got <= tolerance)) { # true for NaN, too
         printf "%s:%d: %s is %s, by hand it is %.6f\n", FILENAME, FNR, what, got, expected
         bad = 1
     }

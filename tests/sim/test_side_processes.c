@@ -1,7 +1,8 @@
-/* What stands beside a simulated rank, on a machine of round numbers (model/round_numbers.xml) and on its clock, so that
- * every duration is exact: an all-reduce of COUNT floats among four ranks takes 12 ms, one of n among two 2 + n / 98174.
+/* test_side_processes.c: test the side processes of simulated ranks on the machine of round numbers (round_numbers.xml) and
+ * its virtual clock, so that every duration is exact. An all-reduce of COUNT floats among four ranks takes 12 ms, one of n
+ * floats among two 2 + n / 98174.
  *
- * usage: test_side_processes PLATFORM sums|helper|deadlock|silence|wrong: starts its own ranks */
+ * usage: test_side_processes PLATFORM sums|helper|deadlock|silence|wrong; starts its own ranks */
 #include "base/die.h"
 #include "base/memory.h"
 #include "collective/collective.h"
@@ -29,7 +30,7 @@ static void expect(int line, bool holds, const char *what)
 
 static void expect_ms(int line, double seconds, double milliseconds)
 {
-    if (!(fabs(1e3 * seconds - milliseconds) < 5e-3)) /* messages carry 16 bytes of SMPI's own, 80 ns each */
+    if (!(fabs(1e3 * seconds - milliseconds) < 5e-3)) /* SMPI adds 16 bytes to a message, 80 ns each */
         die(STATUS_WRONG, "line %d: %.6f ms, not %.6f", line, 1e3 * seconds, milliseconds);
 }
 #define EXPECT_MS(seconds, milliseconds) expect_ms(__LINE__, seconds, milliseconds)
@@ -44,11 +45,11 @@ static struct buffers *fill(void)
 {
     struct buffers *b = memory_new(1, sizeof *b);
     for (int i = 0; i < COUNT; i++)
-        b->send[i] = 1.0f / (float)(1 + world_rank(world) + i % 97); /* sums round: their order shows */
+        b->send[i] = 1.0f / (float)(1 + world_rank(world) + i % 97); /* rounding shows the order of additions */
     return b;
 }
 
-/* The messages of a barrier take time, so it lets some ranks go earlier than others; one clock does not. */
+/* Let all ranks continue at the same time of the common clock. After a barrier some ranks continue earlier than others. */
 static void start_together(void)
 {
     double when = world_now() + 0.1;
@@ -56,7 +57,7 @@ static void start_together(void)
     world_sleep(when - world_now());
 }
 
-/* One sum, with so much work between its halves: it takes the longer of the two, and what is longer shows. */
+/* Start an all-reduce, work, then finish it. Both together take the longer time; the rest of the all-reduce is exposed. */
 static void a_started_sum_runs_beside_the_work(void)
 {
     struct spans spans;
@@ -84,7 +85,7 @@ static void a_started_sum_runs_beside_the_work(void)
     spans_close(&spans);
 }
 
-/* Buckets are done one after another, and may be waited for in any order. */
+/* Start several buckets: they run one after another, and may be finished in any order. */
 static void buckets_queue(void)
 {
     struct collective *c = collective_open(world, NULL);
@@ -105,7 +106,7 @@ static void buckets_queue(void)
     collective_close(c);
 }
 
-/* Two of the four ranks, while the others rest. */
+/* Use two of the four ranks while the others are parked. */
 static void a_part_of_the_world_starts_its_own(void)
 {
     struct world *part = world_first(world, 2);
@@ -135,7 +136,7 @@ static void work_10(void *context)
     *(int *)context += 1;
 }
 
-/* A sleep beside work takes the longer of the two; work beside work shares the core. */
+/* Run an async helper next to work: a sleep overlaps with work, and work of both shares the core. */
 static void a_helper_shares_the_core(void)
 {
     struct async_helper *helper = async_helper_open();
@@ -176,7 +177,7 @@ static void a_helper_shares_the_core(void)
     EXPECT(done == 5);
     async_helper_close(second);
     async_helper_close(helper);
-    async_helper_close(async_helper_open()); /* the companions are free again */
+    async_helper_close(async_helper_open()); /* side processes can be reused */
 }
 
 static int start(char *const *argv)
@@ -189,7 +190,7 @@ static int start(char *const *argv)
     char *program = platform_program(&platform, "test_side_processes");
     int status = launch_ranks(&(struct launch){ .ranks = RANKS,
                                                 .cores = RANKS,
-                                                .allowed = 20,
+                                                .timeout = 20,
                                                 .program = program,
                                                 .arguments = (const char *const[]){ argv[2], NULL },
                                                 .platform = &platform });
@@ -216,7 +217,7 @@ int main(int argc, char **argv)
         a_helper_shares_the_core();
     } else if (strcmp(argv[1], "deadlock") == 0) {
         if (rank != 1)
-            world_barrier(world); /* rank 1 waits for its engine's sum, which the others' engines never join */
+            world_barrier(world); /* rank 1 waits for an all-reduce that the other ranks never start */
         struct collective *c = collective_open(world, NULL);
         float send = 1, receive = 0;
         collective_finish(c, collective_start(c, WIRE_F32, &send, &receive, 1));

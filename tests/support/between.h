@@ -1,4 +1,5 @@
-/* A whole number in a range, both ends included. (cmocka 2 has two names for it, before it was assert_in_range.) */
+/* between.h: assert that an integer lies in a range, both ends included. (cmocka 2 has two names for this; before 2 the
+ * name was assert_in_range.) */
 #ifndef LOCKSTEP_BETWEEN_H
 #define LOCKSTEP_BETWEEN_H
 

@@ -1,4 +1,4 @@
-/* How a program ends: what ends it is tried in a child process whose words are caught in pipes. */
+/* ending.h: run code that ends a program in a child process, and capture its exit status and output through pipes. */
 #ifndef LOCKSTEP_ENDING_H
 #define LOCKSTEP_ENDING_H
 
@@ -26,13 +26,13 @@ static inline void read_to_end(int from, char *text, size_t size)
     close(from);
 }
 
-/* Of a program that does `act` with `argument`; its status is 99 when it goes on. */
+/* Run `act(argument)` in a child process. The status is 99 if `act` returns. */
 static inline struct ending ending_of(void (*act)(const void *argument), const void *argument)
 {
     int out[2], err[2];
     assert_int_equal(pipe(out), 0);
     assert_int_equal(pipe(err), 0);
-    fflush(NULL); /* or the child would print our half line once more */
+    fflush(NULL); /* otherwise the child would print buffered output a second time */
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {

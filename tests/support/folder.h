@@ -1,4 +1,4 @@
-/* A folder for a test. */
+/* folder.h: give each test a temporary folder of its own. */
 #ifndef LOCKSTEP_FOLDER_H
 #define LOCKSTEP_FOLDER_H
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Every test gets its own empty folder as *state. */
+/* Set *state to the path of a new empty folder. */
 static inline int make_folder(void **state)
 {
     const char *parent = getenv("TMPDIR");

@@ -1,5 +1,5 @@
-/* What the tests of the labs' formulas share; to be included after the lab itself, whose options, variants and predict()
- * it uses. */
+/* formula.h: helpers for tests of the labs' formulas. Include after the lab's own source: the helpers use its options,
+ * variants and predict(). */
 #ifndef LOCKSTEP_FORMULA_H
 #define LOCKSTEP_FORMULA_H
 
@@ -11,10 +11,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* Milliseconds by which a sum by hand may differ: none but those of rounding. */
+/* Milliseconds by which a prediction may differ from a sum by hand: rounding only. */
 static const double exact = 1e-6;
 
-/* What the case `name` makes of the settings `base`. */
+/* Return the settings `base` as the case `name` changes them. */
 static inline struct options settings_of(const char *name, struct options base)
 {
     const struct variant *v = variants;
@@ -29,7 +29,7 @@ static inline struct options settings_of(const char *name, struct options base)
     return base;
 }
 
-/* Whether a predicted step is what it is by hand. */
+/* Assert that a predicted step takes the milliseconds computed by hand. */
 static inline void assert_ms(const char *what, struct prediction p, double expected, double tolerance)
 {
     double got = 1e3 * prediction_step(&p);

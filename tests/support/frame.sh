@@ -1,12 +1,12 @@
-# frame.sh: what tests that are scripts share; they source it.
-# shellcheck shell=bash disable=SC2034 # they end with `failed`
+# frame.sh: helpers for tests that are scripts. Source this file; end the script with `exit $failed`.
+# shellcheck shell=bash disable=SC2034 # scripts that source this file read `failed`
 #
-#     complain WHAT [DETAIL]...   a check failed; the script goes on, and ends with `failed`. `said`, where it is set, is what the
-#                                 program at hand wrote, and is shown with it
-#     exits STATUS COMMAND...     `said` is what it wrote; any other status is a complaint
-#     says TEXT...                … that one of these is not in it
-#     $patience                   times as long as on an idle machine everything may take (LOCKSTEP_PATIENCE): CMake's, for time-outs,
-#                                 and for limits within a script
+#     complain WHAT [DETAIL]...   report a failed check, set `failed` and continue. Also prints `said`, the output of the last
+#                                 program, if set
+#     exits STATUS COMMAND...     run the command, store its output in `said`, complain about any other exit status
+#     says TEXT...                complain about each text that `said` does not contain
+#     $patience                   factor on time limits of an idle machine (LOCKSTEP_PATIENCE), used by CMake for timeouts of
+#                                 tests and by scripts for limits of their own
 failed=0
 patience=${LOCKSTEP_PATIENCE:-1}
 

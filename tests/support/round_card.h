@@ -1,5 +1,6 @@
-/* A machine card of round numbers, for formulas checked by hand. Milliseconds: W = 0.2 fetch + 3 + 0.1 x 128 passes +
- * 4 update = 20; T = 10 at any size among all ranks, 6 among half of them; a barrier 0.5; no jitter, no overshoot. */
+/* round_card.h: a machine card of round numbers, for formulas checked by hand. Milliseconds: work W = 0.2 fetch + 3 +
+ * 0.1 x 128 passes + 4 update = 20; all-reduce T = 10 at any size among all ranks, 6 among half of them; barrier 0.5;
+ * no jitter, no overshoot. */
 #ifndef LOCKSTEP_ROUND_CARD_H
 #define LOCKSTEP_ROUND_CARD_H
 

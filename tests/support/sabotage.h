@@ -1,5 +1,5 @@
-/* sabotage: sums that are wrong to order. A program that links sabotage_mpi.c or sabotage_nccl.c has the all-reduces of its
- * library replaced: those of SABOTAGED elements go wrong as long as `sabotage` says so. */
+/* sabotage.h: deliberately wrong all-reduces. Linking sabotage_mpi.c or sabotage_nccl.c replaces the all-reduces of the
+ * library. While `sabotage` is not HONEST, all-reduces of SABOTAGED elements return wrong sums. */
 #ifndef LOCKSTEP_SABOTAGE_H
 #define LOCKSTEP_SABOTAGE_H
 
@@ -8,8 +8,8 @@ enum { SABOTAGED = 5000 };
 extern enum sabotage {
     HONEST,
     FLIPPED, /* wrong bits in the result */
-    LOST,    /* what this rank sent, as if it were the sum */
-    STUCK,   /* one element alone is wrong, the same in each sum */
+    LOST,    /* this rank's own input instead of the sum */
+    STUCK,   /* one wrong element, the same in every sum */
 } sabotage;
 
 enum { STUCK_ELEMENT = 1234 };

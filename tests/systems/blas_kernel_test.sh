@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# usage: kernel_test.sh LAB TIME_PRODUCTS FOLDER OTHER_CBLAS: is OpenBLAS's fastest kernel tried for, taken, kept and told? A script in the
-# place of TIME_PRODUCTS says how fast each is. Exits with 77 where OpenBLAS offers no second one. Works in FOLDER/kernel.
+# usage: blas_kernel_test.sh LAB TIME_PRODUCTS FOLDER OTHER_CBLAS: check that labs time OpenBLAS's kernels, select the fastest,
+# store and print it. A script in place of TIME_PRODUCTS reports the times. Exit status 77 if OpenBLAS has no second kernel. Works
+# in FOLDER/kernel.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -12,10 +13,10 @@ folder=$(realpath -m "$3")/kernel
 planted=$(realpath "$4")
 unset OPENBLAS_CORETYPE
 
-seconds_are() # KERNEL=SECONDS...: another word than a number is what the script does instead
+seconds_are() # KERNEL=SECONDS...: create the script; instead of SECONDS a command may be given
 {
     {
-        # shellcheck disable=SC2016 # it is the script's own
+        # shellcheck disable=SC2016 # the script expands it
         printf '#!/usr/bin/env bash\necho "$OPENBLAS_CORETYPE" >>%q\ncase $OPENBLAS_CORETYPE in\n' "$folder/asked"
         while (($# > 0)); do
             if [[ ${1#*=} == [0-9]* ]]; then
@@ -35,7 +36,7 @@ forget()
     rm -f lib/cores/kernels.csv
 }
 
-card() # WORD...: measures a card, under what WORDs start
+card() # WORD...: measure a machine card, with the lab started by these words
 {
     rm -rf results asked
     said=$(timeout $((60 * patience)) "$@" bin/01_straggler --card-only --ranks 1 --backend mpi --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 \
@@ -48,7 +49,7 @@ takes() # KERNEL
         complain "not $1: $(grep '^# for' results/machine.csv)"
 }
 
-asked() # TIMES: so often the script was asked
+asked() # TIMES: check how often the script was called
 {
     local times=0
     [[ ! -e asked ]] || times=$(wc -l <asked)
@@ -68,7 +69,7 @@ fi
 other=Haswell
 [[ $own != Haswell ]] || other=Zen
 
-# The program itself: a sum for products, an answer for each question, no word for what is no product.
+# The real program: total time for products as arguments, one answer per line of input, an error for invalid products.
 said=$("$time_products" "16x24x8,nn 8x8x8,tt" 2>&1)
 [[ $said =~ ^kernel\ $own\ seconds\ 0\.[0-9]{9}$ ]] || complain "not what it is to say"
 said=$(printf '%s\n' 16x24x8,nt 8x8x8,nn | "$time_products" 2>&1)
@@ -85,7 +86,7 @@ cd "$folder" || exit 1
 cp "$lab" bin/
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 RES_OPTIONS="timeout:1 attempts:1"
 
-# A tenth faster: taken, told, kept; then nobody asks again, also not a rank of another launcher.
+# A kernel that is a tenth faster is selected, printed and stored. Later runs do not time kernels again, under mpirun neither.
 seconds_are "$own=0.0110" "$other=0.0100"
 card env
 takes "$other"
@@ -99,18 +100,18 @@ card mpirun -np 1
 takes "$other"
 asked 0
 
-# A person's own choice stands.
+# A choice of the user has precedence.
 card env OPENBLAS_CORETYPE="$own"
 takes "$own"
 asked 0
 
-# What was kept of another processor or library is not ours.
+# A result stored for another processor or library is not used.
 sed -i 's/^# for: .*/# for: another processor; OpenBLAS 0.1; lockstep 0.0/' lib/cores/kernels.csv
 card env
 takes "$other"
 says "taking $other"
 
-# Less than three percent may be noise, and a kernel that this processor cannot run ends.
+# A difference below three percent counts as noise. A kernel that crashes on this processor is ignored.
 forget
 seconds_are "$own=0.0102" "$other=0.0100"
 card env
@@ -122,11 +123,11 @@ card env
 takes "$own"
 silent_about "$other"
 forget
-seconds_are "$own=0.0110" "$other=echo \"kernel $own seconds 0.001\"" # OpenBLAS took another one than it was told
+seconds_are "$own=0.0110" "$other=echo \"kernel $own seconds 0.001\"" # OpenBLAS used another kernel than requested
 card env
 takes "$own"
 
-# Nothing is tried where nothing is multiplied here.
+# Kernels are not timed if this machine multiplies nothing.
 forget
 for words in --dry-run "--platform=blog --rounds=1 --cases=baseline"; do
     rm -rf results asked
@@ -135,7 +136,7 @@ for words in --dry-run "--platform=blog --rounds=1 --cases=baseline"; do
     asked 0
 done
 
-# A rank of another launcher tries nothing, and without the program that tries, OpenBLAS's choice is good.
+# Ranks under the user's mpirun do not time kernels. Without the timing program, OpenBLAS's choice is used.
 card mpirun -np 1
 takes "$own"
 asked 0
@@ -143,7 +144,7 @@ rm lib/cores/time_products
 card env
 takes "$own"
 
-# Another library's product of the same name, found before OpenBLAS's, is not used. (Sanitizers want to be loaded first.)
+# A function of the same name in another library, found before OpenBLAS's, is not used. (Sanitizers must be loaded first.)
 if [[ ! ${ASAN_OPTIONS-}${TSAN_OPTIONS-} ]]; then
     exits 33 env LD_PRELOAD="$planted" "$time_products" '8x8x8,nn'
     says 'another CBLAS was used'

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# usage: digests_test.sh BIN PLATFORMS FOLDER [write]: are the tables for which nothing is measured byte-identical to those of
-# every other system? These are all tables of every lab on every modelled machine, and the batches of lab 05, without the lines at
-# a table's head, which tell version and command. Compares with digests.txt beside this script; `write` makes that anew.
-# Works in FOLDER/digests.
+# usage: digests_test.sh BIN PLATFORMS FOLDER [write]: check that tables without measurements are byte-identical to those of other
+# systems: all tables of every lab on every modelled machine, and the batches of lab 05, without their comment lines, which hold
+# version and command. Compares with digests.txt in this folder; `write` creates it again. Works in FOLDER/digests.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: launcher_test.sh LAB FOLDER: what does the lab 01_straggler make of an mpirun that is not as those it was tried with, and
-# of what an mpirun says of its own? The launchers here are scripts that stand in for one. Works in FOLDER/launcher.
+# usage: mpirun_test.sh LAB FOLDER: test how lab 01_straggler handles an unknown mpirun, and messages of mpirun itself. Scripts
+# stand in for mpirun. Works in FOLDER/launcher.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -9,15 +9,15 @@ source "$(dirname "$0")/../support/frame.sh"
 lab=$(realpath "$1")
 folder=$(realpath -m "$2")/launcher
 row='--------------------------------------------------------------------------'
-export LOCKSTEP_LOCK=$folder/own.lock # nothing here is measured
+export LOCKSTEP_LOCK=$folder/own.lock # no measurements, so the machine's lock is not needed
 
-launcher() # VERSION, and from standard input what it does when it is to start ranks
+launcher() # VERSION: create an mpirun that runs the script on standard input instead of ranks
 {
     { printf '#!/bin/sh\nif [ "$1" = --version ]; then echo "%s"; exit; fi\n' "$1" && cat; } >bin/mpirun
     chmod +x bin/mpirun
 }
 
-run() # STATUS: of the lab; `said` is what it wrote to standard error
+run() # STATUS: run the lab and check its exit status; set `said` to its standard error
 {
     local status=0
     PATH=$folder/bin:$PATH timeout $((60 * patience)) "$lab" --ranks 2 --backend mpi --quick --out results </dev/null >out 2>err || status=$?
@@ -25,7 +25,7 @@ run() # STATUS: of the lab; `said` is what it wrote to standard error
     ((status == $1)) || complain "status $status, not $1"
 }
 
-one_line() # and no more than that of standard error
+one_line() # check that standard error is one line
 {
     (($(wc -l <err) == 1)) || complain "$(wc -l <err) lines, not 1"
 }
@@ -34,7 +34,7 @@ rm -rf "$folder"
 mkdir -p "$folder/bin"
 cd "$folder" || exit 1
 
-# Open MPI 5.0.7, of an option that it does not know.
+# Message of Open MPI 5.0.7 about an unknown option.
 launcher 'mpirun (Open MPI) 9.9.9' <<END
 printf '%s\n' '$row' 'An unrecognized option was included on the mpirun command line:' '' '  Option: --bind-to' '' \
     'Please use the "mpirun --help" command.' '$row' >&2
@@ -45,7 +45,7 @@ one_line
 says 'mpirun could not start the ranks (status 213)' 'An unrecognized option was included on the mpirun command line: Option: --bind-to' \
     'mpirun (Open MPI) 9.9.9' "tried was: mpirun -np 2 --map-by core --bind-to core $lab"
 
-# A status that means "cannot run here" among our own programs: Open MPI 6 ends so when there are too few slots.
+# Status 77, which means "cannot run here" in our own programs: Open MPI 6 ends with 77 if there are too few slots.
 launcher 'mpirun (Open MPI) 9.9.9' <<END
 printf '%s\nThere are not enough slots\n%s\n\0' '$row' '$row' >&2
 exit 77
@@ -54,20 +54,20 @@ run 1
 one_line
 says 'could not start the ranks (status 77)' 'There are not enough slots'
 
-# Words that mean nothing where all ended well: the ranks' end is what counts.
+# Messages of mpirun do not matter if it exits with 0, but the ranks must have ended properly.
 launcher 'mpirun (Open MPI) 9.9.9' <<<'printf "[vm:12] Unable to find reachable pairing\n" >&2'
 run 1
 one_line
 says 'mpirun ended well, but the ranks did not come to their end'
 
-# One of another MPI would start programs that do not see each other.
+# The mpirun of another MPI would start programs that do not see each other.
 launcher 'HYDRA build details:' <<<'echo started >"$0.started"'
 run 77
 one_line
 says "not Open MPI's" "'HYDRA build details:'" 'openmpi-bin'
 [[ ! -e bin/mpirun.started ]] || complain "it was started all the same"
 
-# What ranks write is passed on, as it comes; what stands between two rows of dashes is the launcher's.
+# Output of ranks is passed on at once. Text between two rows of dashes belongs to the launcher.
 launcher 'mpirun (Open MPI) 9.9.9' <<END
 printf 'one\n%s\nnot this\n%s\ntwo -- %s\n' '$row' '$row' '${row:0:39}' >&2
 printf '[vm:15147] 1 more process has sent help\n[warn] Epoll\n[' >&2; sleep 0.1; printf 'vm][[62360,1],0][btl_tcp.c] half\nten [of] them\n' >&2
@@ -81,11 +81,11 @@ END
 run 1
 [[ $said == "one"$'\n'"two -- ${row:0:39}"$'\n'"ten [of] them"$'\n'"[rank 0] a line of a learner"$'\n'"[rank:0 too"$'\n'"three and four"$'\n'"01_straggler: an end without its row"$'\n'"last"$'\n'* ]] ||
     complain "what ranks wrote was not passed on as it was"
-says 'more process has sent help [warn] Epoll [vm][[62360,1],0][btl_tcp.c] half' # at the end, where no rank has said why
+says 'more process has sent help [warn] Epoll [vm][[62360,1],0][btl_tcp.c] half' # shown at the end if no rank printed a reason
 [[ $said != *$'\n'"nor that"* && $said != *$'\n'"not this"* ]] || complain "the launcher's words were passed on"
 [[ $(<out) == "a table" ]] || complain "standard output: $(<out)"
 
-# Many lines at once come whole, and an open row at the end is nothing.
+# Many lines at once are passed on completely. An unclosed row of dashes at the end is handled.
 launcher 'mpirun (Open MPI) 9.9.9' <<END
 seq 1 20000 | sed 's/^/rank says /' >&2
 seq 1 20000
@@ -104,7 +104,7 @@ launcher 'mpirun (Open MPI) 9.9.9' <<<'seq 1 20000; seq 1 20000 >&2; echo done >
 PATH=$folder/bin:$PATH timeout $((60 * patience)) "$lab" --ranks 2 --backend mpi --quick --out results </dev/null 2>/dev/null | head -n 1 >/dev/null
 [[ -e bin/mpirun.done ]] || complain "the job did not come to its end"
 
-# An absent one.
+# No mpirun at all.
 rm bin/mpirun
 ln -s "$(command -v sh)" bin/sh
 said=$(PATH=$folder/bin "$lab" --ranks 2 --backend mpi --quick --out results 2>&1 </dev/null)

@@ -1,4 +1,4 @@
-/* A second CBLAS in the process, to be loaded before all others: its product ends the program. */
+/* sabotage_blas.c: a second CBLAS for LD_PRELOAD, whose matrix product ends the program. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# usage: bench_labs_test.sh BIN FOLDER stand_in|torch: does the part `labs` of bench, which is in BIN with the labs, meet what
-# stands in for PyTorch and for the labs, and say what it should? Does tools/bench/torch_labs.py train? (77 where there is no
-# PyTorch.) Works in FOLDER. Says nothing of speed.
-# shellcheck disable=SC2016 # what stands in is written here and expands later
+# usage: bench_labs_test.sh BIN FOLDER stand_in|torch: test the part `labs` of bench, which is in BIN with the labs, with
+# stand-ins for PyTorch and labs; or test tools/bench/torch_labs.py with PyTorch (exit status 77 without PyTorch). Works in
+# FOLDER. Does not test speed.
+# shellcheck disable=SC2016 # the stand-ins expand these variables
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -17,7 +17,7 @@ expect() # WHAT WANTED GOT
     [[ $2 == "$3" ]] || complain "$1:"$'\n'"$3"$'\n'"where it should be"$'\n'"$2"
 }
 
-# --- what stands in: copies of bench have other labs beside them ----------------------------------------------------------
+# --- stand-ins: a copy of bench in a folder with fake labs -----------------------------------------------------------------
 
 readonly labs=(01_straggler 02_rank0_host 03_comm_bound 04_small_work 05_token_skew)
 readonly questions="01_straggler,skew_ws4
@@ -33,7 +33,7 @@ readonly questions="01_straggler,skew_ws4
 05_token_skew,variable_bucket_ws4
 05_token_skew,variable_token_ws4"
 
-# A lab's words are such as the real one takes; a step of it takes 50 ms.
+# Create a fake lab with the options of a real one. Its steps take 50 ms.
 fake_lab() # NAME
 {
     cat >"bin/$1" <<END
@@ -50,7 +50,7 @@ END
     chmod +x "bin/$1"
 }
 
-fake_torch() # NAME FIRST-LINE REST: `line` is the question, `parameters` what the model has
+fake_torch() # NAME FIRST-LINE REST: create the script; in REST, `line` is the question, `parameters` the model's parameter count
 {
     printf '#!/bin/bash\necho "$*" >told\necho "%s"\nkind=${MALLOC_MMAP_MAX_:+kept}\n%s\n' "$2" \
         'while IFS= read -r line; do echo "${kind:-theirs} $line" >>order; parameters=3124200; [[ $line != 05* ]] || parameters=412960' >"$1"
@@ -58,7 +58,7 @@ fake_torch() # NAME FIRST-LINE REST: `line` is the question, `parameters` what t
     chmod +x "$1"
 }
 
-run_to() # STATUS ARGUMENT...: `said` is what it wrote
+run_to() # STATUS ARGUMENT...: run bench and check its exit status; set `said` to its output
 {
     rm -rf results order told
     exits "$1" timeout $((100 * patience)) bin/bench --part labs --out results "${@:2}"
@@ -69,12 +69,12 @@ run() # ARGUMENT...
     run_to 0 "$@"
 }
 
-rows() # the table without its names; a value per blank
+rows() # print the table without its column names
 {
     [[ ! -e results/bench.csv ]] || sed '/^#/d; s/"//g; s/, /; /g' results/bench.csv | tail -n +2
 }
 
-wanted_names() # SUFFIX: of the rows
+wanted_names() # print the expected names of the rows
 {
     local question
     for question in $questions; do
@@ -116,7 +116,7 @@ test_without()
     [[ ! -e results/bench.csv && ! -e order ]] || complain "something was measured"
 }
 
-# What fails costs its round; what was written stays.
+# A failure costs its round; rows of other rounds and labs are kept.
 test_broken()
 {
     fake_torch smaller "ready smaller" 'echo "$line,$((parameters - (parameters == 3124200))),100"'
@@ -125,7 +125,7 @@ test_broken()
     says "skew_ws4, round 1 of 1, pages kept: PyTorch stopped"
     expect "rows of the others" "$(wanted_names | sed -n 17,24p)" "$(rows | cut -d, -f1)"
 
-    # Of 24 windows in two rounds each sixth, all of them in the second.
+    # It dies in every sixth of 24 windows in two rounds, and these are all in the second round.
     fake_torch mortal "ready mortal" '((++count < 6)) || exit; echo "$line,$parameters,100"'
     run --rounds 2 --torch ./mortal
     expect "rows beside the mortal" "$(wanted_names)" "$(rows | cut -d, -f1)"
@@ -133,10 +133,10 @@ test_broken()
         "$(rows | awk -F'[ ,]' '/,,,/ { print $1 }' | uniq | tr '\n' ' ' | sed 's/ $//')"
     expect "its deaths" 8 "$(grep -c 'round 2 of 2.*PyTorch stopped: it ended without a word' <<<"$said")"
 
-    # Once dead, it will not start again.
+    # This one does not start again after it has died.
     fake_torch once "ready once" '((++count < 3)) || exit; echo "$line,$parameters,100"'
     sed -i '2i [[ ! -e "once${MALLOC_MMAP_MAX_-}" ]] || { echo "absent for good"; exit; }; : >"once${MALLOC_MMAP_MAX_-}"' once
-    cp once twice # `once` itself would be there
+    cp once twice # keep the script under another name than its marker files
     sed -i 's/"once\$/"dead$/g' twice
     run --rounds 1 --torch ./twice
     expect "rows before it died" "$(wanted_names | head -n 4)" "$(rows | cut -d, -f1)"
@@ -149,7 +149,7 @@ test_broken()
     fake_lab 02_rank0_host
 }
 
-left_behind() # folders of jobs that are gone: others may run beside this test
+left_behind() # print folders of jobs whose process is gone; other jobs may run at the same time
 {
     local folder pid
     for folder in /dev/shm/lockstep-*.* /tmp/lockstep-*.*; do
@@ -158,7 +158,7 @@ left_behind() # folders of jobs that are gone: others may run beside this test
     done
 }
 
-# The real labs take the words; one of them, at toy size, and its table are what is read.
+# Real labs must accept the options (--dry-run). One of them runs at toy size, and bench reads its table.
 test_real()
 {
     local lab before
@@ -180,18 +180,18 @@ test_real()
 
 readonly python=/usr/bin/python3
 
-ranks_of() # PID: its processes
+ranks_of() # PID: print its child processes
 {
     cat "/proc/$1/task/$1/children"
 }
 
-processor_ticks() # PID...: of user and system
+processor_ticks() # PID...: print the sum of user and system CPU ticks
 {
     local pid
     for pid; do cut -d' ' -f14,15 "/proc/$pid/stat"; done | awk '{ n += $1 + $2 } END { print n }'
 }
 
-all_gone() # PID...: within some seconds
+all_gone() # PID...: true if all end within 5 seconds
 {
     local i
     for ((i = 0; i < 50; i++)); do
@@ -209,12 +209,12 @@ test_answers()
     says "ready PyTorch "
     says "absent 'resnet' is no question"
     awk -F, '/^0/ && !($4 > 0.5) { exit 1 }' <<<"$said" || complain "a time that is none"
-    # Hardly trained: about ln 1000 and ln 16.
+    # Nearly untrained: losses of about ln 1000 and ln 16.
     awk -F'loss ' '/^0/ { most = /^05/ ? 4 : 8; for (i = 2; i <= NF; i++) n += $i + 0 > 1.5 && $i + 0 < most }
         END { exit n != 8 * 4 + 2 * 2 + 2 * 1 }' told || complain "losses: $(<told)"
 }
 
-# Twelve batches over and over: what they are can be learned, and who guesses has a loss of ln 10 = 2.3.
+# Train on the same twelve batches repeatedly: the loss must fall below that of guessing, ln 10 = 2.3.
 test_learning()
 {
     local loss
@@ -223,12 +223,12 @@ test_learning()
     awk "BEGIN { exit !($loss < 2.1) }" || complain "its loss is $loss"
 }
 
-# Ranks sleep while nobody asks; one that dies is named; all end with whom they belong to.
+# Ranks sleep between questions, a dead rank is named, and all ranks end with their parent process.
 test_processes()
 {
     local pids ticks job
     coproc "$python" "$script" --steps 3 2>/dev/null
-    job=$COPROC_PID # which the shell forgets when it ends
+    job=$COPROC_PID # the shell unsets COPROC_PID when the process ends
     read -r -t 60 said <&"${COPROC[0]}"
     says "ready"
     echo 05_token_skew,fixed_sample_ws4 >&"${COPROC[1]}"
@@ -247,7 +247,7 @@ test_processes()
 
     coproc "$python" "$script" --steps 1000000 2>/dev/null
     job=$COPROC_PID
-    disown "$job" # nobody need tell that it was killed
+    disown "$job" # otherwise bash reports that it was killed
     read -r -t 60 said <&"${COPROC[0]}"
     read -r -a pids <<<"$(ranks_of "$job")"
     echo 05_token_skew,fixed_sample_ws4 >&"${COPROC[1]}"

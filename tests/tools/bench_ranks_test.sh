@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: bench_ranks_test.sh BENCH FOLDER: do the parts of the benchmark that need ranks measure all that they should, in few
-# turns? Works in FOLDER/bench_ranks. Says nothing of speed.
+# usage: bench_ranks_test.sh BENCH FOLDER: check that the benchmark's parts with ranks measure everything they should, in few
+# turns. Works in FOLDER/bench_ranks. Does not test speed.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -9,13 +9,13 @@ source "$(dirname "$0")/../support/frame.sh"
 bench=$(realpath "$1")
 folder=$(realpath -m "$2")/bench_ranks
 
-run() # STATUS ARGUMENT...: `said` is what it wrote
+run() # STATUS ARGUMENT...: run the benchmark and check its exit status; set `said` to its output
 {
     rm -rf results
     exits "$1" timeout $((100 * patience)) "$bench" --out results --rounds 2 "${@:2}"
 }
 
-rows() # ROW...: their names, and whether something was promised of them; all that was measured is filled in
+rows() # ROW...: check names and limits of all rows; measured columns must not be blank
 {
     local got wanted
     got=$(awk '/^#/ || !named { if (!/^#/) named = 1; print; next }
@@ -37,7 +37,7 @@ test_harness()
 test_sums()
 {
     run 0 --part sums
-    ((cores == 2)) || return # others have a block of rows per world size
+    ((cores == 2)) || return # with other numbers of cores there is a block of rows per world size
     rows "sum of 4 B among 2 ranks against MPI_Allreduce, us <= 1.03" \
         "what the harness adds to a sum, against MPI's own for 4 B, ns" \
         "  stamps around one of 4 B among 2 ranks against MPI_Allreduce, us" \
@@ -68,7 +68,7 @@ test_start()
     rows "a lab of 4 steps, $((cores < 2 ? 1 : 2)) ranks, card kept, against MPI that starts and ends, s"
 }
 
-test_simulated() # once: without an interval
+test_simulated() # with a single round there is no interval
 {
     run 0 --part simulated --rounds 1
     [[ $said != *"none here"* ]] || return
@@ -77,7 +77,7 @@ test_simulated() # once: without an interval
         "a lab of 4 such steps, against SMPI alone, s$blank" "memory of one of 64 simulated ranks, MB$blank"
 }
 
-# Ranks that end before their time are no result.
+# Ranks that fail give no results.
 test_failure()
 {
     mkdir -p broken/bin broken/lib

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: bench_test.sh BENCH_GPU TORCH_STEP FOLDER: does bench_gpu count what it says, measure, and meet what stands in for
-# PyTorch? Exits with 77 where BENCH_GPU finds no GPU, after all that needs none. Works in FOLDER/bench. Says nothing of speed.
+# usage: bench_test.sh BENCH_GPU TORCH_STEP FOLDER: check that bench_gpu counts and measures correctly and works with a stand-in
+# for PyTorch. Exit status 77 if BENCH_GPU finds no GPU, after all tests that need none. Works in FOLDER/bench. Does not test speed.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -10,13 +10,13 @@ bench=$(realpath "$1")
 torch_step=$(realpath "$2")
 folder=$(realpath -m "$3")/bench
 
-run() # STATUS ARGUMENT...: `said` is what it wrote
+run() # STATUS ARGUMENT...: run bench_gpu and check its exit status; set `said` to its output
 {
     rm -rf results asked told
     exits "$1" timeout $((100 * patience)) "$bench" --out results "${@:2}"
 }
 
-refuses() # TEXT ARGUMENT...: one line, and no results
+refuses() # TEXT ARGUMENT...: check for one line that holds TEXT, and no results
 {
     local text=$1
     shift
@@ -25,7 +25,7 @@ refuses() # TEXT ARGUMENT...: one line, and no results
     [[ $said != *$'\n'* && ! -e results ]] || complain "$*: more than one line, or a folder was made"
 }
 
-rows() # COLUMN...: of the table, a line per row, values separated by blanks; a blank value is "-"
+rows() # COLUMN...: print these columns of the table, a line per row, values separated by blanks; "-" for a blank value
 {
     awk -F , -v wanted="$*" '/^#/ { next }
         !named { for (i = 1; i <= NF; i++) at[$i] = i; named = 1; next }
@@ -39,14 +39,15 @@ expect() # WHAT WANTED GOT
     [[ $2 == "$3" ]] || complain "$1:"$'\n'"$3"$'\n'"where it should be"$'\n'"$2"
 }
 
-# Worked out by hand. MLP, per sample: 1024 1024 + 1024 1024 + 1024 1000 multiply-adds forward, and backward the first once,
-# the others twice, as the input has no gradient: 8,314,880. With 512 samples other operations move 2 (12 524288 + 4096)
-# bytes for GELU and as many for its gradient, 8 512000 + 4000 + 2048 + 8 for the cross-entropy, 4 512000 + 4000 for its
-# bias, 28 3124200 for AdamW: 118,813,864; and products 4 (2 2097152 + 3 2097152 + 3 2060288): 66,666,496.
-# Transformer, 8 texts of 128 tokens: 3 times 1024 18432 + 8 768 multiply-adds of products and 131072 96 of attention.
-# Products move 12 (203520 + 100608 + 152064 + 152064 + 1280) bytes; the others 4 times 542720 numbers for the embedding,
-# 598496 for norms, 745952 for attention, 393408 for residuals, 590016 for GELU, 99120 for the mean, 426 for the
-# cross-entropy, 2890720 for AdamW.
+# Counts computed by hand. MLP, per sample: 1024 1024 + 1024 1024 + 1024 1000 multiply-adds forward. Backward has the first
+# product once, since the input has no gradient, and the others twice: 8,314,880 in total. With 512 samples other operations move
+# 2 (12 524288 + 4096) bytes for GELU and as many for its gradient, 8 512000 + 4000 + 2048 + 8 for the cross-entropy,
+# 4 512000 + 4000 for its bias, 28 3124200 for AdamW: 118,813,864. Products move 4 (2 2097152 + 3 2097152 + 3 2060288):
+# 66,666,496.
+# Transformer, 8 sequences of 128 tokens: 3 times 1024 18432 + 8 768 multiply-adds of products and 131072 96 of attention.
+# Products move 12 (203520 + 100608 + 152064 + 152064 + 1280) bytes. Other operations move 4 bytes for each of 542720 numbers of
+# the embedding, 598496 of norms, 745952 of attention, 393408 of residuals, 590016 of GELU, 99120 of the mean, 426 of the
+# cross-entropy, 2890720 of AdamW.
 test_counts()
 {
     run 0 --count-only
@@ -72,9 +73,9 @@ test_usage()
     refuses "unknown option '--bach-size'; did you mean --batch-size?" --bach-size 1
 }
 
-# --- what stands in for PyTorch: a script that is told how to answer ----------------------------------------------------
+# --- a stand-in for PyTorch: a script with given answers ------------------------------------------------------------------
 
-fake() # NAME FIRST-LINE REST: `line` is the question, `parameters` what the toy models have
+fake() # NAME FIRST-LINE REST: create the script; in REST, `line` is the question, `parameters` the toy model's parameter count
 {
     printf '#!/bin/bash\necho "$*" >told\necho "%s"\n%s\n' "$2" \
         'while IFS= read -r line; do echo "$line" >>asked; parameters=1172; [[ $line != tr* ]] || parameters=2104' >"$1"
@@ -133,7 +134,7 @@ test_beside()
         complain "the ratio is not theirs over ours"
 }
 
-# At the labs' own sizes, of a reference that is far slower, far faster, and now the one and now the other.
+# Goals at the labs' own sizes, with a reference that is far slower, far faster, or alternates.
 test_goals()
 {
     local short=(--precision fp32 --steps 1 --warm-up 1 --windows 2 --copy-mb 1 --model)
@@ -153,7 +154,7 @@ test_goals()
     expect "texts" "1 - -"$'\n'"8 5 yes" "$(rows batch goal holds)"
 }
 
-# Whatever it does, our own columns are there, and the status says nothing of it.
+# A reference that fails leaves our own columns and the exit status unchanged.
 test_broken()
 {
     local one=("${toy[@]}" --precision fp32 --model mlp --torch)
@@ -187,7 +188,7 @@ test_broken()
     says "PyTorch stopped: out of memory"
 }
 
-# The real one, on cores, where Python has PyTorch; else what it says then.
+# Test the real torch_step.py on the CPU if Python has PyTorch, otherwise its message.
 test_torch()
 {
     command -v python3 >/dev/null || return 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: blame_labs_test.sh BIN FOLDER: does tools/blame find in a lab's spans.csv what the lab said of itself? Runs every lab
-# on the modelled machine of the blog; spans have six decimals, so the last of a mean may differ by one.
+# usage: blame_labs_test.sh BIN FOLDER: check that tools/blame computes from a lab's spans.csv the lab's own results. Runs every
+# lab on the blog's modelled machine. Spans have six decimals, so the last decimal of a mean may differ by one.
 set -euo pipefail
 bin=$(realpath "$1")
 folder=$2
@@ -12,7 +12,7 @@ die() {
     exit 1
 }
 
-# The rows of two tables are the same, whatever their order: TABLE KEYS COLUMNS of the lab's and blame's folder.
+# Check that a table has the same rows in the lab's and in blame's folder, in any order.
 compare() # TABLE KEY_COLUMNS VALUE_COLUMNS
 {
     awk -F, -v keys="$2" -v columns="$3" '
@@ -47,7 +47,7 @@ for binary in "$bin"/0?_*; do
     "$binary" --platform blog --quick --out "$folder/results" </dev/null >"$folder/$lab.txt" 2>&1 ||
         { cat "$folder/$lab.txt"; die "$lab"; }
     baseline=$(awk -F, '/^#/ || $1 == "lab" { next } { print $2; exit }' "$lab_folder/summary.csv")
-    # Rows in another order than they were written in say the same.
+    # The order of rows in spans.csv must not matter.
     { grep '^#\|^rank,' "$lab_folder/spans.csv"; grep -v '^#\|^rank,' "$lab_folder/spans.csv" | sort -t, -k8,8n -k1,1nr; } \
         >"$folder/spans.csv"
     for spans in "$folder/spans.csv" "$lab_folder/spans.csv"; do

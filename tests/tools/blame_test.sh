@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# usage: blame_test.sh BLAME FOLDER EXAMPLE LESSON: does tools/blame say of small files what was worked out by hand, of the
-# EXAMPLE who was late, and of files that contradict themselves in which line and why? LESSON is the page about the format.
+# usage: blame_test.sh BLAME FOLDER EXAMPLE LESSON: test tools/blame with small files whose results were computed by hand, with
+# EXAMPLE and its known straggler, and with invalid files, whose errors must name line and reason. LESSON is the page about the
+# format.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -11,14 +12,14 @@ folder=$(realpath -m "$2")
 example=$(realpath "$3")
 lesson=$(realpath "$4")
 
-tell() # ARGUMENT...: blame's status, its words in files out and err; without gnuplot
+tell() # ARGUMENT...: run blame without gnuplot; set `status`, write output to files out and err
 {
     PATH=$folder/bin timeout $((20 * patience)) "$blame" "$@" --out "$folder/results" </dev/null >out 2>err
     status=$?
     ! grep -q 'Sanitizer\|runtime error' err || complain "$1" "$(<err)"
 }
 
-told() # NAME STATUS TEXT ARGUMENT...: blame ends with that status and says that text
+told() # NAME STATUS TEXT ARGUMENT...: check that blame exits with STATUS and prints TEXT
 {
     local name=$1 wanted=$2 text=$3
     shift 3
@@ -28,7 +29,7 @@ told() # NAME STATUS TEXT ARGUMENT...: blame ends with that status and says that
     fi
 }
 
-cell() # NAME TABLE KEYS COLUMN VALUE: of the row of TABLE with all KEYS (column=value ...), up to the last of six decimals
+cell() # NAME TABLE KEYS COLUMN VALUE: check this value of the row of TABLE with all KEYS (column=value ...), to six decimals
 {
     awk -F, -v keys="$3" -v column="$4" -v value="$5" '
         /^#/ { next }
@@ -50,8 +51,8 @@ ln -s /usr/bin/* "$folder/bin/"
 rm -f "$folder/bin/gnuplot"
 cd "$folder" || exit 1
 
-# Four steps of three ranks, 100 ms apart: rank 0 comes to the sum at 70, the others at 31 and 33. Line 2 has the names; rank r,
-# step s, row k (data, forward, backward, all_reduce, update) is in line 3 + 20 r + 5 s + k.
+# Print four steps of three ranks, 100 ms apart. Rank 0 arrives at the all-reduce at 70, the others at 31 and 33. Line 2 has the
+# column names; row k (data, forward, backward, all_reduce, update; from 0) of rank r, step s is in line 3 + 20 r + 5 s + k.
 good() # FIRST_STEP [CASE]
 {
     awk -v from="$1" -v of="${2:-}" 'BEGIN {
@@ -71,7 +72,8 @@ good() # FIRST_STEP [CASE]
     }'
 }
 
-# What between steps has no row is of the phase before, update. To the sum 33 in the median; 5; to the next sum 58; 5 at last.
+# Check the results computed by hand. Time between steps counts as the phase before, update. What-if, median ranks: 33 to the
+# all-reduce, 5 transfer, 58 to the next all-reduce, 5 at the end.
 by_hand() # NAME
 {
     cell "$1" summary.csv case=job blamed_rank 0
@@ -102,7 +104,8 @@ done
 for file in summary.csv ranks.csv rounds.csv lanes.csv trace.json; do [[ -s results/$file ]] || complain "by hand" "no $file"; done
 grep -qx '# machine: a test' results/summary.csv || complain "by hand" "the file's own head is lost"
 
-# The same, told otherwise: rows upside down; all columns, and one more; a line of names for each rank; other first steps.
+# The same spans in other forms: rows in reverse order, all columns and an unknown one, column names before each rank, other first
+# steps.
 { head -n 2 good.csv; tail -n +3 good.csv | tac; } >same.csv
 told "upside down" 0 "4 steps" same.csv "${all[@]}"
 by_hand "upside down"
@@ -122,7 +125,7 @@ told "later steps" 0 "from step 1000 on" same.csv --spans same.csv "${all[@]}" 2
 tell --spans same.csv "${all[@]}"
 by_hand "--spans"
 
-# Warm-up: two of four where nothing is said, the column where there is one, the option before both.
+# Warm-up: two of four steps by default; the column `measured` overrides the default, the option overrides both.
 told "warm-up" 0 "of job 2 steps measured, from step 2 on" good.csv
 awk -F, 'NR > 2 { print $0 "," ($2 >= 3); next } NR == 2 { print $0 ",measured"; next } 1' good.csv >measured.csv
 told "the column measured" 0 "of job 1 step measured, from step 3 on" measured.csv
@@ -131,17 +134,17 @@ head -n 2 good.csv >short.csv
 awk -F, 'NR > 2 && $2 < 3' good.csv >>short.csv
 told "three steps" 0 "of job 3 steps measured, from step 0 on" short.csv
 
-# Ranks that meet in every second step: whole cycles, each ending with a meeting.
+# Ranks that synchronize in every second step: whole cycles, each ending with a collective.
 awk -F, 'NR < 3 || $3 != "all_reduce" || $2 % 2' good.csv >cycle.csv
 told "cycles" 0 "Its steps repeat in cycles of 2." cycle.csv "${all[@]}"
 grep -q '^job,[13],' results/lanes.csv || complain "cycles" "the picture shows a step without a meeting"
 
-# Two cases: the second is the first, but for rank 0 on time. The baseline is asked for, or has that name, or comes first.
+# Two cases; in the second, rank 0 is on time. The baseline is the requested case, the case named baseline, or the first case.
 good 0 late >cases.csv
 awk -F, -v OFS=, 'NR > 2 { $6 = "baseline"; if ($1 == 0) { $4 -= $3 == "data" ? 0 : 38; $5 -= $3 == "update" ? 0 : 38 } print }' cases.csv >better
 sed 's/,baseline$/,even/' better | cat cases.csv - >others.csv
 cat better >>cases.csv
-# (rank 0: data to 3, forward to 12, backward to 37 with the sum from 32 on, which so ends before 33 and is wrong: put it right)
+# (Rank 0 now has data to 3, forward to 12, backward to 37, all-reduce from 32 on. It would leave too early: shift the end back.)
 awk -F, -v OFS=, '$1 == 0 && ($6 == "baseline" || $6 == "even") && $3 == "all_reduce" { $5 += 38 } $1 == 0 && ($6 == "baseline" || $6 == "even") && $3 == "backward" { $5 += 38 } $1 == 0 && ($6 == "baseline" || $6 == "even") && $3 == "update" { $4 += 38 } 1' cases.csv >cases && mv cases cases.csv
 awk -F, -v OFS=, '$1 == 0 && $6 == "even" && $3 == "all_reduce" { $5 += 38 } $1 == 0 && $6 == "even" && $3 == "backward" { $5 += 38 } $1 == 0 && $6 == "even" && $3 == "update" { $4 += 38 } 1' others.csv >others && mv others others.csv
 told "two cases" 0 "late                      95.2  1.00" cases.csv "${all[@]}"
@@ -155,19 +158,19 @@ told "a case asked for" 0 "even, rank by rank" others.csv "${all[@]}" --case eve
 told "no such case" 2 "--case names no case of others.csv: 'odd'" others.csv --case odd
 told "no such baseline" 2 "--baseline names no case of others.csv: 'odd'" others.csv --baseline odd
 
-# The baseline in one round, the other in forty: what has nothing to be held against is blank.
+# The baseline in one round, the other case in forty: comparisons of rounds without a baseline are blank.
 awk 'BEGIN { print "case,round,rank,step,kind,start_ms,end_ms"; print "baseline,0,0,0,data,0,10"
     for (round = 0; round < 40; round++) print "more," round ",0,0,data,0,20" }' >rounds.csv
 told "rounds of two cases" 0 "2.00" rounds.csv
 cell "rounds of two cases" rounds.csv "case=more round=0" vs_baseline 2
 for round in 1 2 39; do cell "rounds of two cases" rounds.csv "case=more round=$round" vs_baseline -; done
 
-# Nothing takes any time.
+# A phase that takes no time.
 printf 'rank,step,kind,start_ms,end_ms\n0,0,data,0,0\n' >nothing.csv
 told "nothing takes time" 0 "job 1 step measured" nothing.csv
 ! grep -qi 'nan\|inf' out || complain "nothing takes time" "$(<out)"
 
-# Charts stand beside the tables of their own file only, and are not promised where there are none.
+# Only charts of the current file are kept next to its tables, and they are mentioned only if they exist.
 charts=(charts.csv {breakdown,timeline,step_time}.{svg,png})
 no_charts() # NAME
 {
@@ -183,7 +186,7 @@ sed '26s/76$/69/' good.csv >early.csv
 stale
 told "old charts, a wrong file" 1 "WRONG" early.csv
 no_charts "old charts, a wrong file"
-stub_gnuplot() # what it does in the folder of the charts
+stub_gnuplot() # COMMAND: create a gnuplot that runs COMMAND in the folder of the charts
 {
     cat >bin/gnuplot <<'END'
 #!/usr/bin/env bash
@@ -204,16 +207,16 @@ told "a gnuplot" 0 "Tables, trace and charts: $folder/results" good.csv "${all[@
 [[ -s results/charts.csv && -s results/step_time.svg && ! -e results/.charts.tmp ]] || complain "a gnuplot" "charts: $(ls -A results)"
 rm bin/gnuplot
 
-# Clocks of now, in Unix time, and of a century on: whole nanoseconds in the trace.
+# Unix time, about a century from now: the trace must have whole nanoseconds.
 awk -F, -v OFS=, 'NR > 2 { $4 += 3999999990000; $5 += 3999999990000 } 1' OFMT=%.0f CONVFMT=%.0f good.csv >unix.csv
 told "Unix time" 0 "4 steps" unix.csv "${all[@]}"
 ! grep -q '"ts":[^,}]*-\|"ts":[0-9]\{12\}' results/trace.json || complain "Unix time" "times that are none in trace.json"
 
-# A rank that leaves before the last has come: lines, no speed, status 1; unless clocks may differ by that much.
+# A rank that leaves before the last rank arrives: blame prints the lines, no times, status 1, unless the clock error explains it.
 told "left early" 1 "early.csv:26: rank 1 leaves all_reduce 0 of step 0 at 69.000000 ms, before rank 0 (line 6) comes at 70.000000" early.csv
 grep -q "WRONG" out || complain "left early" "a speed is shown of it"
 cell "left early" summary.csv case=job wrong 1
-# Of what is said, the complaints are why a program ended, not what it warned of.
+# LOCKSTEP_COMPLAINTS gets the reason why a program ended, but no warnings.
 LOCKSTEP_COMPLAINTS=$folder/complaints told "a warning" 1 "rank 1 leaves" early.csv
 [[ ! -s complaints ]] || complain "a warning" "is kept as a complaint: $(<complaints)"
 LOCKSTEP_COMPLAINTS=$folder/complaints told "a reason" 2 "No such file" nowhere.csv
@@ -228,17 +231,17 @@ cell "nobody knows who came when" summary.csv case=job wait_ms -
 { echo "# wait and transfer: n/a, NCCL"; cat good.csv; } >nccl.csv
 told "the file says so" 0 "so wait and transfer are n/a" nccl.csv
 
-# A collective that travels beside the work, and one behind the last phase.
+# A collective that overlaps with work, and one after the last phase.
 sed '2s/$/,entered_ms,progressed/; 6s/$/,72,1/; 26s/$/,40,1/; 46s/$/,40,1/; 3,$ { /,.*,.*,.*,.*,.*,/ ! s/$/,,/ }' good.csv >async.csv
 told "started and entered" 0 "4 steps" async.csv "${all[@]}"
-cell "started and entered" ranks.csv "case=job rank=1" wait_ms 36.75 # 30 once, then 39
+cell "started and entered" ranks.csv "case=job rank=1" wait_ms 36.75 # 30 in the first step, then 39
 { cat good.csv; for rank in 0 1 2; do echo "$rank,3,barrier,385,390"; done; } >behind.csv
 told "behind the last phase" 0 "4 steps" behind.csv "${all[@]}"
 cell "behind the last phase" ranks.csv "case=job rank=0" step_ms 97.5
 
-# --- what is refused ---------------------------------------------------------------------------------------------
+# --- invalid files -----------------------------------------------------------------------------------------------
 
-refused() # NAME REASON [ARGUMENT...]: of bad.csv, in one line that begins so, before anything is written
+refused() # NAME REASON [ARGUMENT...]: check that bad.csv is refused in one line that begins with REASON, before writing
 {
     local name=$1 reason=$2
     shift 2
@@ -251,7 +254,7 @@ refused() # NAME REASON [ARGUMENT...]: of bad.csv, in one line that begins so, b
     [[ ! -s out && ! -e results ]] || complain "$name" "something was told or written"
 }
 
-bad() # NAME SED REASON [ARGUMENT...]: the good file, changed so
+bad() # NAME SED REASON [ARGUMENT...]: check that the good file, changed by SED, is refused
 {
     local name=$1 change=$2
     shift 2
@@ -333,12 +336,12 @@ told "nothing" 2 "which spans? blame FILE"
 told "a flag that is none" 2 "did you mean --skip-first-steps?" good.csv --skip-first-step 1
 told "help" 0 "usage: blame" --help
 
-# --- the example, and mutations of a good file -------------------------------------------------------------------
+# --- the example, and mutants of a good file ---------------------------------------------------------------------
 
 told "the example" 0 "waited for rank 1." "$example"
 grep -q "Next: rank 1 is late in its data" out || complain "the example" "does not say in what"
 
-# The lesson shows what blame takes, and the lines that wrote the example.
+# The lesson documents all kinds and columns, and shows the lines that wrote the example.
 for word in data forward backward host update all_reduce all_gather reduce_scatter barrier; do
     grep -q "\`$word\`" "$lesson" || complain "the lesson" "does not name the kind $word"
 done
@@ -350,7 +353,7 @@ sed -n "/the lesson's ten lines begin/,/the lesson's ten lines end/{/lesson's te
 awk '/^    class Spans/ { on = 1 } on && /^$/ { exit } on { print substr($0, 5) }' "$lesson" | cmp -s - writer ||
     complain "the lesson" "shows other lines than tests/tools/torch_job.py has between its marks"
 
-# Whatever a file holds, blame ends, and says 0, 1 or 2.
+# For any file, blame ends with status 0, 1 or 2.
 mkdir mutants
 mutate() # FILE COUNT
 {

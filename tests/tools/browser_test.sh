@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# usage: browser_test.sh BIN SOURCE FOLDER: does a browser find anything wrong with the report? All labs run on the machine of
-# the blog, simulated, which takes no time; their charts and pages are looked at by Debian's chromium, 390 and 1440 pixels wide, light
-# and dark. Skipped (77) where that is not installed. Works in FOLDER/browser.
+# usage: browser_test.sh BIN SOURCE FOLDER: check the report in a browser. All labs run on the blog's simulated machine, which
+# takes little time. Debian's chromium shows their charts and pages, 390 and 1440 pixels wide, light and dark. Skips (77) without
+# chromium. Works in FOLDER/browser.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -20,7 +20,7 @@ rm -rf "$folder"
 mkdir -p "$folder/results" "$folder/pages"
 for lab in "$source"/labs/[0-9][0-9]_*.c; do
     lab=$(basename "$lab" .c)
-    command -v smpirun >/dev/null || break # the lessons alone, then
+    command -v smpirun >/dev/null || break # then only check the lessons
     guess=()
     [[ $lab != 01_* ]] || guess=(--guess skew_ws4=100)
     "$bin/$lab" --platform "$source/platforms/blog.xml" --out "$folder/results" "${guess[@]}" >"$folder/$lab.log" 2>&1 </dev/null ||
@@ -32,14 +32,14 @@ if [[ -d $folder/results/platforms/blog ]]; then
     "$bin/blog_machine" --results "$folder/results" --expected "$source/expected" >"$folder/blog_machine.log" 2>&1
     gnuplot -e "results='$folder/results/platforms/blog'" "$source/plots/blog.gp" >"$folder/blog.gp.log" 2>&1 ||
         complain "chart of the blog's machine: $(<"$folder/blog.gp.log")"
-    # So that there is something to judge, the same stands for dedicated cores; what claims find does not matter here.
+    # Use the same results for dedicated cores, so that there are verdicts; the verdicts do not matter here.
     cp -r "$folder/results/platforms/blog" "$folder/results/platforms/dedicated-cores"
     "$bin/claims" --results "$folder/results" --expected "$source/expected" --tables >"$folder/claims.log" 2>&1
     [[ -s $folder/results/closing.csv ]] || complain "nothing was judged: $(tail -n 1 "$folder/claims.log")"
 fi
 "$bin/report" --results "$folder/results" --sources "$source" >"$folder/report.log" 2>&1 || complain "$(<"$folder/report.log")"
 
-# A copy of each page that tells what it finds, and a page that shows all of them at both widths.
+# Copy each page with a script that reports problems, and make a page that shows all of them at both widths.
 pages=0
 {
     echo '<!DOCTYPE html><title>pages</title><pre id="found"></pre><script>'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# usage: claims_test.sh CLAIMS FOLDER: does the judge judge right? Writes small tables into FOLDER.
+# usage: claims_test.sh CLAIMS FOLDER: check the verdicts of tools/claims. Writes small tables to FOLDER.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -9,7 +9,7 @@ claims=$1
 folder=$2/claims
 results=$folder/results
 
-check() # NAME STATUS TEXT ARGUMENT...: `claims` ends with that status and says that text (blank: anything)
+check() # NAME STATUS TEXT ARGUMENT...: check that `claims` exits with STATUS and prints TEXT (blank: anything)
 {
     local name=$1 status=$2 text=$3 said got
     shift 3
@@ -20,7 +20,7 @@ check() # NAME STATUS TEXT ARGUMENT...: `claims` ends with that status and says 
     fi
 }
 
-lines() # NAME COUNT TEXT: so many lines of what `claims` says hold the text
+lines() # NAME COUNT TEXT: check that COUNT lines printed by `claims` hold TEXT
 {
     local said count
     said=$("$claims" --results "$results" --expected "$folder/expected" 2>&1)
@@ -28,14 +28,14 @@ lines() # NAME COUNT TEXT: so many lines of what `claims` says hold the text
     ((count == $2)) || complain "$1" "$count lines, not $2, hold \"$3\""
 }
 
-row() # NAME ROW: the table holds this row, whatever blanks stand between its words
+row() # NAME ROW: check that the table holds this row, ignoring the number of blanks
 {
     local said
     said=$("$claims" --results "$results" --expected "$folder/expected" 2>&1 | tr -s ' ')
     [[ $'\n'$said$'\n' == *$'\n'"$2"$'\n'* ]] || complain "$1" "no row \"$2\""
 }
 
-expect() # CLAIM...: the file of claims, one row each
+expect() # CLAIM...: write the file of claims, one row each
 {
     {
         printf '# a comment\nid,case,needs,quantity,relation,value,tolerance,kind,why\n'
@@ -43,7 +43,7 @@ expect() # CLAIM...: the file of claims, one row each
     } >"$folder/expected/07_test.csv"
 }
 
-one() # NAME VERDICT MIDDLE: one exact claim about case `slow`; MIDDLE is quantity,relation,value,tolerance
+one() # NAME VERDICT MIDDLE: check one exact claim about case `slow`; MIDDLE is quantity,relation,value,tolerance
 {
     expect "it,slow,any,$3,exact,because"
     case $2 in
@@ -90,25 +90,25 @@ one "same text"           holds "numerics,same,changed,"
 one "other text"          fails "numerics,same,same,"
 one "text of a case"      holds "base.numerics,same,same,"
 
-# Milliseconds over the baseline: 40 here, and 30 to 50 by the interval of the ratio.
+# Milliseconds above the baseline: 40 here, with an interval of 30 to 50 from that of the ratio.
 one "extra within"        holds "slowest_step_ms-base.slowest_step_ms,extra,35,0.2"
 one "extra by interval"   holds "slowest_step_ms-base.slowest_step_ms,extra,31,0.2"
 one "extra beyond both"   fails "slowest_step_ms-base.slowest_step_ms,extra,29,0.2"
 one "extra needs one"     bad   "slowest_step_ms,extra,29,"
 
-# What the run was asked for.
+# Settings of the run.
 one "a setting"           holds "setting.sleep_ms,=,2.5,"
 one "the last setting"    holds "setting.ranks + 1,=,5,"
 one "no such setting"     bad   "setting.seed,=,7,"
 
-# What is no number satisfies nothing, whichever way it is asked.
+# Values that are no numbers satisfy no relation.
 one "nan <"               fails "base.odd_ms,<,1,"
 one "nan >="              fails "base.odd_ms,>=,1,"
 one "a word"              fails "odd_ms,=,0,1e9"
 one "a division by zero"  fails "0/0,<=,1,"
 one "blank, must hold"    fails "base.wait_ms,=,0,"
 
-# A claim about the published settings: those in the lab's first row of blog.csv that names any.
+# Claims about the published settings, which are those in the lab's first row of blog.csv that has any.
 cp "$folder/expected/blog.csv" "$folder/blog_before.csv"
 with_settings() # SETTINGS
 {
@@ -132,7 +132,7 @@ with_settings "ranks"
 published "a setting without a value" 0 "0 claims hold, 0 fail, 1 not testable here" 61
 cp "$folder/blog_before.csv" "$folder/expected/blog.csv"
 
-# Files that cannot be right.
+# Malformed files.
 one "no column"           bad "slowest_ms,=,60,"
 one "no column of a case" bad "base.slowest_ms,=,60,"
 one "left over"           bad "slowest_step_ms 3,=,60,"
@@ -158,7 +158,7 @@ check "malformed though not run" 2 "no column no_such"
 printf 'id,case\nit,slow\n' >"$folder/expected/07_test.csv"
 check "columns missing" 2 "no column 'needs'"
 
-# What cannot be tested here is not a failure.
+# Claims that cannot be tested here are no failures.
 expect "it,shared,cores>=ranks,slowest_step_ms,=,1,,ratio,w"
 check "more ranks than cores" 0 $'60.00*  more ranks than cores\n'
 expect "it,base,sim,1,=,2,,sim,w"
@@ -172,7 +172,7 @@ check "case beside it not run" 0 "0 claims hold, 0 fail, 1 not testable here"
 expect "it,base,any,wait_ms,=,2,,ratio,w"
 check "blank, about time" 0 $'20.00   blank: wait_ms\n'
 
-# Which failures count, and what is shown.
+# Failures that count, and the printed texts.
 expect "it,base,any,1,=,2,,ratio,w" "at,base,any,1,=,2,,shape,w"
 check "claims about time fail" 0 "0 claims hold, 2 fail, 0 not testable here"
 check "  … and are named" 0 "fails: it, at"
@@ -208,9 +208,9 @@ check "an unknown option" 2 "--frobnicate" --frobnicate
 printf 'case\nbase\n' >"$folder/results/07_test/summary.csv"
 check "a foreign summary" 2 "no column 'ranks'"
 
-# Several places, each with cases of its own.
+# Several places, each with its own cases.
 results=$folder/several
-place() # FOLDER SLEEP_MS ROW...: what a lab wrote there
+place() # FOLDER SLEEP_MS ROW...: write a lab's results there
 {
     mkdir -p "$results/$1/07_test"
     {
@@ -219,7 +219,7 @@ place() # FOLDER SLEEP_MS ROW...: what a lab wrote there
         printf '%s\n' "${@:3}"
     } >"$results/$1/07_test/summary.csv"
 }
-clear() # PLACE...: what they wrote is gone
+clear() # PLACE...: remove their results
 {
     local at
     for at in "$@"; do rm -r "${results:?}/$at/07_test"; done
@@ -264,7 +264,7 @@ expect "it,base,any,slowest_step_ms,=,70.5,,example,w"
 lines "an example is shown once" 1 "published 70.5"
 check "  … for the place that leads" 0 "example, base, it (simulated): slowest_step_ms is 20, published 70.5"
 
-# An expression stays in its table.
+# An expression uses only columns of its own table.
 expect "it,slow,any,slowest_step_ms-base.slowest_step_ms,=,40.25,,ratio,w"
 check "a difference within each place" 0 "(here): slowest_step_ms-base.slowest_step_ms is -30, not = 40.25"
 lines "  … only" 1 "ratio, slow, it"
@@ -277,7 +277,7 @@ row "  … is missing in the simulation" "base 70.50 71.00 20.00 80.00* simulate
 expect "it,base,any,1,=,no_such,,exact,w"
 check "malformed, and where" 2 "summary.csv has no column no_such (simulated): in claim 'it'"
 
-# What only the simulator can show.
+# Claims that only apply to simulated runs.
 expect "it,base,sim,slowest_step_ms,=,20,,sim,w"
 check "simulated rows are tested" 0 "1 claims hold, 0 fail, 1 not testable here"
 row "  … measured ones are not" "base 70.50 71.00 20.00 80.00* simulated: holds; here: no claim"
@@ -286,7 +286,7 @@ check "a simulated row fails" 1 "0 claims hold, 1 fail, 1 not testable here"
 place $simulated 40 base,mpi,4,8,0,20,20,0
 check "the folder makes no simulation" 0 "0 claims hold, 0 fail, 2 not testable here"
 
-# A number needs the ranks and the batch of the row that leads.
+# A row shows numbers of other places only for the same ranks and batch size.
 place . 30 base,mpi,4,8,1,80,90,0
 expect "it,base,any,1,=,1,,exact,w"
 place $simulated 40 base,sim,3,8,0,20,20,0
@@ -301,7 +301,7 @@ place $simulated 40 base,sim,4,8,0,20,20,
 expect "it,*,any,wrong,=,0,,exact,w"
 check "a blank check fails, simulated too" 1 "exact, base, it (simulated): wrong is nan, not = 0; blank: wrong"
 
-# An extra that misses, and no interval to tell whether by chance.
+# A failed `extra` claim without an interval to judge chance.
 place $simulated 40 base,sim,4,8,0,20,20,0 slow,sim,4,8,0,60,20,0
 sed -i 's/,wrong$/,wrong,vs_baseline_low,vs_baseline_high/; s/,0$/,0,,/' "$results/$simulated/07_test/summary.csv"
 expect "it,slow,any,slowest_step_ms-base.slowest_step_ms,extra,30,0.2,ratio,w"
@@ -321,7 +321,7 @@ expect "it,slow,any,slowest_step_ms-base.slowest_step_ms,extra,41,0.2,ratio,w"
 row "  … and close all the same" "slow - - 60.00 - holds"
 place $simulated 40 base,sim,4,8,0,20,20,0
 
-# One place: its columns only, and no place in the verdict.
+# With one place, the table has only its columns, and the verdict does not name it.
 expect "it,base,any,1,=,2,,ratio,w"
 clear $blog
 check "no blog's machine" 0 "

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The house rules that a compiler does not know. usage: house_test.sh SOURCE [BUILD]
+# Check rules for the sources that compilers do not check. usage: house_test.sh SOURCE [BUILD]
 set -euo pipefail
 cd "$1"
 failed=0
@@ -8,23 +8,23 @@ complain() {
     failed=1
 }
 
-# One clock: everybody asks world.h. The supervisor (launch.c) lives outside any world, and die.c may have none. files.c waits for
-# the lock of another program. And the benchmark sets that clock beside the bare one.
+# One clock: all files use world.h. Exceptions: the supervisor (launch.c) is outside any world, die.c may have none, files.c
+# waits for the lock of another program, and the benchmark compares world.h's clock with the system's.
 found=$(grep -nE 'clock_gettime|gettimeofday|nanosleep|usleep|MPI_Wtime|[^_a-z]sleep\(' common/*/*.[ch] labs/*.c tools/*/*.c |
     grep -vE '^(common/(world/world_[a-z_]+|launch/launch|base/die|base/files)|tools/bench/harness)\.c:' || true)
 [ -z "$found" ] || complain "no clock or sleep outside world.h" "$found"
 
-# A backend is a linked file: only the files named after it know its API.
+# Backends are selected by linking: only files named after a backend use its API.
 found=$(grep -nE '#include <(mpi|nccl|cuda[a-z_]*|smpi/.*)\.h>|#ifdef|#if defined' common/*/*.[ch] labs/*.c |
     grep -vE '^common/[a-z]+/(mpi_staging\.h|multiversion\.h|[a-z0-9_]+_(mpi|cpu|sim|model|cuda|nccl)\.[ch]|[a-z0-9_]+\.h:[0-9]+:#ifndef)' || true)
 [ -z "$found" ] || complain "backends are linked, not #ifdef'd" "$found"
 
-# A lab includes the frame and what a step is made of.
+# A lab includes only the frame and the parts of a step.
 found=$(grep -nE '#include "' labs/*.c | grep -vE '"frame/(lab|train)\.h"' || true)
 [ -z "$found" ] || complain "a lab includes lab.h and train.h, nothing else of ours" "$found"
 
-# A file of common/, header or source, includes its own room and those below it (common/rooms.txt); no loops, then. A file of
-# tests/ or tools/ is included by none of them.
+# A file of common/ includes only files of its own folder and of folders before it in common/rooms.txt, so there are no loops. It
+# includes no file of tests/ or tools/.
 rooms=()
 while read -r room _; do
     [[ $room != [a-z]* ]] || rooms+=("$room")
@@ -47,8 +47,9 @@ while IFS=: read -r file included; do
     fi
 done < <(grep -roE '^#include "[^"]+"' common | sed -E 's/#include "(.*)"$/\1/' | sort -u)
 
-# Files that every backend shares are compiled once, so they must not call what SMPI replaces in simulated ranks (smpi_helpers.h),
-# but in a process that is no rank (the supervisor, a program that only prints), or where the whole process is meant.
+# Files shared by all backends are compiled once, so they must not call functions that SMPI replaces in simulated ranks
+# (smpi_helpers.h). Exceptions: processes that are no ranks (the supervisor, programs that only print), and calls that concern
+# the whole process.
 if [ $# -gt 1 ] && command -v nm >/dev/null; then
     found=$(nm -A "$2"/common/CMakeFiles/part_each.dir/*/*.o |
         grep -oE '[a-z]+/[a-z_0-9]+\.c\.o: +U (exit|sleep|usleep|nanosleep|gettimeofday|clock_gettime|getopt|getopt_long|getpid)$' |
@@ -56,7 +57,7 @@ if [ $# -gt 1 ] && command -v nm >/dev/null; then
     [ -z "$found" ] || complain "what simulated ranks have their own of is called in files that know the world" "$found"
 fi
 
-# One stem finds four files.
+# Each lab has four files with the same stem.
 for lab in labs/*.c; do
     stem=$(basename "$lab" .c)
     for file in "plots/$stem.gp" "notebooks-md/$stem.md" "expected/$stem.csv"; do
@@ -65,18 +66,18 @@ for lab in labs/*.c; do
     grep -q "add_lab($stem)" CMakeLists.txt || complain "one add_lab line per lab" "$stem"
 done
 
-# Pictures and files that the texts point to exist.
+# Links of the texts point to existing files.
 while IFS=: read -r text target; do
     case "$target" in http | https) continue ;; esac
     [ -e "$(dirname "$text")/$target" ] || complain "links point to something" "$text -> $target"
 done < <(grep -oHE '\]\([^)#:]+' README.md notebooks-md/*.md | sed 's/](//')
 
-# Each column of the tables that all labs write is explained.
+# Each column of the tables that all labs write is documented.
 for column in $(grep -ohE 'csv_[a-z]+\(csv, "[a-z0-9_]+"' common/report/run_report.c common/report/lanes.c | sed 's/.*"\(.*\)"/\1/' | sort -u); do
     grep -q "\`$column\`" notebooks-md/{tables,your_own_job}.md || complain "notebooks-md/tables.md explains every column" "$column"
 done
 
-# A lab asks one question: its first line's, which run_all.sh --list shows, is its story's, which --help shows.
+# A lab has one question: its first line, which run_all.sh --list shows, equals that of its lab spec, which --help shows.
 for lab in labs/*.c; do
     asked=$(sed -n 's/^ *\.question = "\(.*\)",$/\1/p' "$lab")
     first=$(head -1 "$lab")
@@ -84,7 +85,7 @@ for lab in labs/*.c; do
         complain "a lab asks one question" "$lab: its first line asks another than '$asked'"
 done
 
-# A picture has words for those who do not see it, is a chart of its lab, and has a caption behind its paragraph.
+# A picture has an alternative text, is a chart of its lab, and has a caption after its paragraph.
 found=$(grep -nE '!\[ *\]' README.md notebooks-md/*.md || true)
 [ -z "$found" ] || complain "a picture has a text" "$found"
 for lesson in notebooks-md/[0-9][0-9]_*.md; do

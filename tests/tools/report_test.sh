@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: report_test.sh REPORT SOURCE FOLDER: are the report's pages whole, and do they say what the tables say? Makes small
-# results by hand below FOLDER/report, with names that would break a page.
+# usage: report_test.sh REPORT SOURCE FOLDER: check that the report's pages are whole and show the numbers of the tables. Writes
+# small results below FOLDER/report, with names that must be escaped in a page.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -11,12 +11,12 @@ source=$2
 folder=$3/report
 results="$folder/it's here"
 
-run() # STATUS ARGUMENT...: what it said goes into `said`
+run() # STATUS ARGUMENT...: run the report and check its exit status; set `said` to its output
 {
     exits "$1" "$report" "${@:2}"
 }
 
-has() # PAGE TEXT...: in the page
+has() # PAGE TEXT...: check that the page holds these texts
 {
     local page=$1 text
     shift
@@ -25,12 +25,12 @@ has() # PAGE TEXT...: in the page
     done
 }
 
-lacks() # PAGE TEXT
+lacks() # PAGE TEXT: check that the page does not hold the text
 {
     ! grep -qF -- "$2" "$results/$1.html" || complain "$1.html should not hold: $2"
 }
 
-# A chart as gnuplot writes them: its own title, a background, names that meet in another chart, black, grey and a colour.
+# Write a chart like gnuplot's: with a title, a background, ids that other charts use too, black, grey and a colour.
 chart() # FILE TEXT
 {
     cat >"$1" <<END
@@ -54,7 +54,7 @@ chart() # FILE TEXT
 END
 }
 
-place() # FOLDER PLATFORM STEP: a lab's tables there, whose second case takes that long
+place() # FOLDER PLATFORM STEP: write a lab's tables there; STEP is the time of the second case
 {
     mkdir -p "$1"
     cat >"$1/summary.csv" <<END
@@ -85,7 +85,7 @@ END
 
 rm -rf "$folder"
 mkdir -p "$results"
-run 0 --results "$results" --sources "$source" # nothing ran yet: lessons, and no numbers
+run 0 --results "$results" --sources "$source" # before any run: lessons without numbers
 has index "Not run yet" "Nothing was compared yet" "None yet"
 has 01_straggler "the lab was not run yet" "The lesson's own picture" 'src="data:image/png;base64,iVBOR'
 
@@ -112,7 +112,7 @@ printf 'time,lab,case,backend,platform,guess_ms,predicted_step_ms,slowest_step_m
 run 0 --results "$results" --sources "$source"
 [[ $said == *"$results/index.html"* ]] || complain "it does not say where the page is"
 
-# Each number and reason stands where it belongs, and what looks like a tag does not become one.
+# Numbers and reasons are in the right places, and text that looks like a tag is escaped.
 has index "02_rank0_host</strong>: a rank was ended by signal 9 (Killed): rank 2 &lt;gone&gt;" "this build was made without CUDA" \
     '<td class="n">30.50 *</td>' "they share time" '<td class="n">55.5</td>' "one rank steps alone in           24.0 ms" \
     "A &lt;fast&gt; &quot;machine&quot; &amp; more" "takes 70.0 ms a step" "Of every 100 simulated core-seconds, 30 waited for rank 2."
@@ -122,13 +122,13 @@ lacks 01_straggler "<b>odd"
 lacks 01_straggler "other_lab"
 lacks 01_straggler "this run:"
 lacks 02_rank0_host "Claims that fail"
-lacks 01_straggler "77.77"                     # no speed of what is wrong
+lacks 01_straggler "77.77"                     # no times of a case with failed checks
 lacks index "77.77"
 has index "2 checks of sums, losses and replicas failed" "Those that fail"
-lacks 01_straggler "chart of an earlier run"   # it lies there, but charts.csv does not name it
+lacks 01_straggler "chart of an earlier run"   # the file exists, but charts.csv does not name it
 lacks 01_straggler "Its numbers are in"
 
-# The lesson's first chart is the one of dedicated cores, in place of its picture; the other place's comes below it.
+# The chart of dedicated cores replaces the lesson's picture; the chart of the other place comes below it.
 has 01_straggler "timeline of 69.6 &amp; more" "timeline of 70.4 &amp; more" "This run, dedicated cores, simulated"
 first=$(grep -n "timeline of 69.6" "$results/01_straggler.html" | head -n 1 | cut -d : -f 1)
 second=$(grep -n "timeline of 70.4" "$results/01_straggler.html" | head -n 1 | cut -d : -f 1)
@@ -139,7 +139,7 @@ has 01_straggler 'aria-label="Title of the &quot;timeline&quot;. Shown: axis (ms
     'stroke="var(--soft)"' 'color="var(--ink)"' 'fill="#010101"'
 lacks 01_straggler ">Gnuplot<"
 
-# Every page stands alone, and is whole.
+# Every page is whole and needs no other files.
 for page in "$results"/*.html; do
     name=$(basename "$page")
     ids=$(grep -oE ' id="[^"]*"' "$page" | sort)
@@ -162,7 +162,7 @@ for page in "$results"/*.html; do
     done
 done
 
-# What is said below a picture is of its run, and names the place where there is no picture.
+# The text below a picture belongs to the picture's run. Without a picture it names the place.
 sed -i '/^skew_ws4/s/,30,9,/,31,9,/' "$results/01_straggler/summary.csv"
 touch -d '1 hour ago' "$results/platforms/dedicated-cores/01_straggler/charts.csv"
 touch "$results/01_straggler/charts.csv"
@@ -174,13 +174,13 @@ has index "<p class=\"quote\">dedicated cores, simulated: <code>skew_ws4</code> 
 sed -i '/^skew_ws4/s/,31,9,/,30,9,/' "$results/01_straggler/summary.csv"
 touch "$results"/{,platforms/dedicated-cores/}01_straggler/charts.csv
 
-# Charts that are older than the tables are of an earlier run.
+# Charts older than the tables belong to an earlier run and are not shown.
 touch -d '1 hour ago' "$results/01_straggler/charts.csv"
 run 0 --results "$results" --sources "$source"
 lacks 01_straggler "timeline of 70.4"
 touch "$results/01_straggler/charts.csv"
 
-# Nor is the name of the case that is told of on the front page a tag.
+# The name of the case on the front page is escaped, too.
 sed -i 's/skew_ws4/<i>told<\/i>/' "$results/platforms/dedicated-cores/01_straggler/summary.csv"
 touch "$results/platforms/dedicated-cores/01_straggler/charts.csv"
 run 0 --results "$results" --sources "$source"
@@ -189,13 +189,13 @@ lacks index "<i>told"
 sed -i 's/<i>told<\/i>/skew_ws4/' "$results/platforms/dedicated-cores/01_straggler/summary.csv"
 touch "$results/platforms/dedicated-cores/01_straggler/charts.csv"
 
-# A chart that was cut off while it was drawn is none.
+# An incomplete chart is not shown.
 cp "$results/01_straggler/breakdown.svg" "$folder/whole.svg"
 head -c 600 "$folder/whole.svg" >"$results/01_straggler/breakdown.svg"
 run 0 --results "$results" --sources "$source"
 lacks 01_straggler "breakdown of 70.4"
 
-# Pages that are full name the charts they cannot hold, wherever these stand.
+# A page that would become too large links to its charts, in any folder.
 large() # FILE KILOBYTES
 {
     printf '<svg viewBox="0 0 9 9"><text>'
@@ -215,12 +215,12 @@ done
 cp "$folder/whole.svg" "$results/01_straggler/breakdown.svg"
 rm -r "$results/scale" "$results/platforms/blog"
 
-# What the reader's own job left is called that.
+# Results of tools/blame are shown as "your own job".
 place "$results/blame" "" 55.5
 run 0 --results "$results" --sources "$source"
 has your_own_job "<h3>your own job</h3>" "timeline of 55.5" 'href="blame/spans.csv"'
 
-# Lessons of all kinds: links, headings that are alike, pictures anywhere, a name that comes before the labs'.
+# Special lessons: links, equal headings, pictures within text, a lesson that sorts before the labs.
 mkdir -p "$folder/sources/notebooks-md/img" "$folder/sources/plots"
 cp "$source/plots/style.css" "$folder/sources/plots/"
 cp "$source/notebooks-md/img/01_straggler_timeline.png" "$folder/sources/notebooks-md/img/"
@@ -237,7 +237,7 @@ lacks 00-intro "example.org"
 has index '<a href="01_straggler.html">A lab</a></h3>'
 run 0 --results "$results" --sources "$source"
 
-# What cannot be read is named.
+# Files that cannot be read are named.
 run 2 --results "$folder/none" --sources "$source"
 [[ $said == *"--results '$folder/none' cannot be read"* ]] || complain "no results: $said"
 run 2 --results "$results" --sources "$folder"

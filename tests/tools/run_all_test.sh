@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: run_all_test.sh SOURCE FOLDER: does run_all.sh do what it says? It runs on a small copy of the project below
-# FOLDER, where compiler, package manager and labs are scripts that only write down how they were called.
+# usage: run_all_test.sh SOURCE FOLDER: test run_all.sh on a small copy of the project below FOLDER, where compiler, package
+# manager and labs are scripts that only record how they were called.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -11,9 +11,9 @@ folder="$2/run_all"
 project="$folder/a path with spaces/it's here"
 elsewhere="$folder/somewhere else"
 calls="$folder/calls"
-unset LOCKSTEP_GPU_PROGRAMS # the project below has its own
+unset LOCKSTEP_GPU_PROGRAMS # the copy of the project has its own
 
-run() # STATUS ARGUMENT...: runs it from elsewhere; what it said goes into `said`
+run() # STATUS ARGUMENT...: run it from another folder and check its exit status; set `said` to its output
 {
     local wanted=$1 got
     shift
@@ -23,7 +23,7 @@ run() # STATUS ARGUMENT...: runs it from elsewhere; what it said goes into `said
     ((got == wanted)) || complain "run_all.sh $*: status $got, not $wanted"
 }
 
-called() # TEXT: a program was called like that
+called() # TEXT: check that a program was called with TEXT
 {
     grep -qF -- "$1" "$calls" || complain "it should have called: $1; it called: $(<"$calls")"
 }
@@ -33,12 +33,12 @@ not_called() # TEXT
     ! grep -qF -- "$1" "$calls" || complain "it should not have called: $1"
 }
 
-not_judged() # no table was shown; the report's own call writes it down only
+not_judged() # check that claims printed no table; calls for the report use --tables
 {
     ! grep -F -- "claims " "$calls" | grep -qvF -- "--tables" || complain "it should not have judged"
 }
 
-refuses() # TEXT ARGUMENT...: bad usage: one line that names the value, at once, and nothing is started
+refuses() # TEXT ARGUMENT...: check that bad usage gives one line that names the value, at once, and starts nothing
 {
     local text=$1 began=$SECONDS
     shift
@@ -49,7 +49,7 @@ refuses() # TEXT ARGUMENT...: bad usage: one line that names the value, at once,
     [[ ! -s $calls && ! -e $project/build && ! -e $project/results ]] || complain "run_all.sh $*: started something"
 }
 
-stub() # NAME: a program that writes its call down, then does what standard input says
+stub() # NAME: create a program that records its call, then runs the script on standard input
 {
     {
         printf '#!/usr/bin/env bash\nprintf "%%s\\n" "%s $*" >>"%s"\n' "${1##*/}" "$calls"
@@ -58,7 +58,7 @@ stub() # NAME: a program that writes its call down, then does what standard inpu
     chmod +x "$1"
 }
 
-# shellcheck disable=SC2016 # the stubs' variables, not ours
+# shellcheck disable=SC2016 # the stubs expand these variables
 make_project()
 {
     local lab
@@ -83,7 +83,7 @@ END
     stub "$folder/bin/dpkg-query" <<<'[[ -e $MISSING && $* == *libcmocka-dev* || -e $SPARED && $* == *libsimgrid-dev* ]] || echo "<installed>"'
     stub "$folder/bin/apt-get" <<<'[[ $* == *--print-uris*libsimgrid-dev* && -e $UNKNOWN ]] && exit 100; [[ $* != *--print-uris* ]] || printf "%s\n" "a b 2000000 c" "a b 3000000 c"; [[ $* == *--print-uris* ]] || rm -f "$MISSING" "$SPARED"'
     stub "$folder/bin/sudo" <<<'[[ ! -e $NO_SUDO ]] || exit 1; [[ $1 != -n ]] || shift; exec "$@"'
-    # Configuring leaves a cache, building leaves the labs; each lab tells how it was called, and whether it could ask.
+    # Configuring creates a cache, building creates the labs. Each lab records its call, and whether it can read standard input.
     stub "$folder/bin/cmake" <<'END'
 if [[ -e $BROKEN ]]; then echo "error: no such thing"; exit 1; fi
 if [[ $1 == -S ]]; then echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" >build/CMakeCache.txt; exit; fi
@@ -216,7 +216,7 @@ test_running()
 
 test_platforms()
 {
-    # One machine only, by its name or from a file that is the caller's.
+    # A single machine, by name or from a file of the caller.
     run 0 --only 01_straggler --platform small --out "$folder/one"
     called "01_straggler --out $folder/one --seconds 60 --platform small"
     called "gnuplot -e results='$folder/one/platforms/small/01_straggler'"
@@ -231,7 +231,7 @@ test_platforms()
     run 0 --only 01_straggler --platform small --ranks 16 --quick
     called "--quick --platform small --ranks 16"
 
-    # The blog's machine comes along, where nothing else was asked for.
+    # The blog's machine is also simulated if no platform, backend or world size is given.
     run 0 --only 01_straggler --quick
     not_called "--platform"
     cp "$project/platforms/small.xml" "$project/platforms/blog.xml"
@@ -257,7 +257,7 @@ test_platforms()
     not_called "--platform"
     run 0 --only 01_straggler --platform small
     not_called "--platform blog"
-    run 0 --only 01_straggler --ranks 2 --quick # the posts had four
+    run 0 --only 01_straggler --ranks 2 --quick # the posts used four ranks
     called "--quick --ranks 2"
     not_called "--platform blog"
     touch "$NO_BLOG"
@@ -345,7 +345,7 @@ test_bench()
     rm -r "$project/tests"
 }
 
-failing() # PROGRAM STATUS: from now on; without, none
+failing() # [PROGRAM STATUS]: make this program fail from now on; without arguments, none
 {
     rm -f "$FAILING" "$FAILING.status"
     (($# == 0)) || { printf '%s\n' "$1" >"$FAILING"; printf '%s\n' "$2" >"$FAILING.status"; }
@@ -393,8 +393,8 @@ test_scale()
     says "--platform simulates ranks, and SimGrid is not installed"
 }
 
-# Runs all until a program is called with TEXT, which does not end by itself; then SIGNAL comes: INT to all of the group, as a
-# terminal sends it, others to run_all.sh alone. Either way the program and its child end before run_all.sh does.
+# Run everything until a program is called with TEXT; it does not end by itself. Then send SIGNAL: INT to the process group, as a
+# terminal does, others only to run_all.sh. The program and its child must end before run_all.sh.
 stopped() # TEXT STATUS SIGNAL WORDS
 {
     local pid tries=0 sleeper status
@@ -422,16 +422,16 @@ test_trouble()
     run 2 --out "my results"
     says "another run writes into '$elsewhere/my results'"
     before=()
-    stopped "01_straggler --out results" 130 INT "stopped; finished and kept: nothing yet" # … as the shell says on Ctrl-C
+    stopped "01_straggler --out results" 130 INT "stopped; finished and kept: nothing yet" # as the shell prints for Ctrl-C
     stopped 02_wrong 143 TERM "stopped; finished and kept: 01_straggler"
     stopped claims 129 HUP "stopped; finished and kept: 01_straggler"
     before=(flock "$project/results/.lock")
     run 2
     before=()
-    run 1 # and the lock is free again
+    run 1 # the lock is free again
     says "02_wrong failed" "What went wrong"
 
-    # A folder that cannot be written in, and one that has no room.
+    # A read-only folder, and a folder on a full disk.
     ((EUID != 0)) || before=(setpriv --reuid 65534 --regid 65534 --clear-groups)
     mkdir -m 555 "$folder/closed"
     if "${before[@]}" test -x "$project"; then
@@ -498,7 +498,7 @@ test_setup()
     says "libcmocka-dev" "5 MB"
     called "--no-install-recommends -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 install libcmocka-dev"
 
-    # What we can do without: installed along, left out where the system does not know it.
+    # Optional packages: installed with the others, left out if the system does not have them.
     touch "$SPARED"
     run 0 --only 01_straggler
     called "install libsimgrid-dev"
@@ -509,7 +509,7 @@ test_setup()
     not_called "Timeout=120 install libcmocka-dev libsimgrid-dev"
     rm -f "$UNKNOWN" "$SPARED"
 
-    # Without the rights. Root has them, so it steps down for this, where it can.
+    # Without root rights. Root runs this part as another user if possible.
     ((EUID != 0)) || before=(setpriv --reuid 65534 --regid 65534 --clear-groups)
     touch "$MISSING" "$NO_SUDO"
     chmod -R a+rwX "$folder"

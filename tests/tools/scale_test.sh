@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: scale_test.sh SCALE FOLDER: does tools/scale put simulated and formula side by side as it says, and notice when they
-# disagree? Writes small tables into FOLDER/scale.
+# usage: scale_test.sh SCALE FOLDER: check that tools/scale compares simulated results with the formula and notices differences.
+# Writes small tables to FOLDER/scale.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -10,7 +10,7 @@ scale=$(realpath "$1")
 folder=$(realpath -m "$2")/scale
 results=$folder/results
 
-check() # NAME STATUS TEXT ARGUMENT...: `scale` ends with that status and says that text
+check() # NAME STATUS TEXT ARGUMENT...: check that `scale` exits with STATUS and prints TEXT
 {
     local name=$1 status=$2 text=$3 said got
     shift 3
@@ -21,7 +21,7 @@ check() # NAME STATUS TEXT ARGUMENT...: `scale` ends with that status and says t
     fi
 }
 
-summary() # PLATFORM RANKS LAB COMMAND ROW...: a lab's table; a ROW is case, steps, step, prediction
+summary() # PLATFORM RANKS LAB COMMAND ROW...: write a lab's table; a ROW is case, steps, step, prediction
 {
     local where="$results/$1/ranks-$2/platforms/$1/$3" ranks=$2 row
     mkdir -p "$where"
@@ -34,8 +34,8 @@ summary() # PLATFORM RANKS LAB COMMAND ROW...: a lab's table; a ROW is case, ste
     } >"$where/summary.csv"
 }
 
-# One rank in 2 ms, four in 2.5: an efficiency of 2 / 2.5. A stall of 8 ms with p = 1/2 hits 8 of 16 steps of one rank and 15
-# of 16 of four, as the formula has it: 1 - 1/2, 1 - 1/2^4.
+# Results: one rank takes 2 ms, four take 2.5, so the efficiency is 2 / 2.5. A stall of 8 ms with p = 1/2 hits 8 of 16 steps of
+# one rank and 15 of 16 steps of four ranks, as in the formula: 1 - 1/2, 1 - 1/2^4.
 told="01_straggler --sleep-ms 8 --chance 0.5"
 fresh()
 {
@@ -46,7 +46,7 @@ fresh()
     summary flat 4 01_straggler "$told" baseline,16,10,10 skew_ws4,16,18,18 chance,16,17.5,17.5
 }
 
-row() # NAME PATTERN VALUES: of scale.csv, the columns of the row that begins so; up to 1e-5 of each
+row() # NAME PATTERN VALUES: check the values of the row of scale.csv that begins with PATTERN, to a relative error of 1e-5
 {
     grep -v '^#' "$results/scale.csv" | awk -F, -v wanted="$3" -v pattern="$2" '
         NR == 1 { split("step_ms efficiency extra_ms low_ms high_ms", names, " "); for (i = 1; i <= NF; i++) at[$i] = i; next }
@@ -73,7 +73,7 @@ row "four ranks" "flat,4,weak_ws4,simulated,,3," "2.5 0.8 - - -"
 row "four ranks by formula" "flat,4,weak_ws4,formula,,," "2.5 0.8 - - -"
 row "one is late" "flat,4,skew_ws4,simulated,,16," "18 - 8 - -"
 row "one is late, by formula" "flat,4,skew_ws4,formula,,," "18 - 8 - -"
-# Wilson, z = 1.96, of 15 hits in 16: (0.9375 + 0.12005 +- 1.96 sqrt(0.00366211 + 0.00375156)) / 1.2401, times 8.
+# Wilson interval, z = 1.96, of 15 hits in 16: (0.9375 + 0.12005 +- 1.96 sqrt(0.00366211 + 0.00375156)) / 1.2401, times 8.
 row "by chance" "flat,4,chance,simulated,0.5,16," "17.5 - 7.5 5.733675 7.911098"
 row "by chance, by formula" "flat,4,chance,formula,0.5,," "17.5 - 7.5 - -"
 row "on any machine" ",4,chance,formula,0.5,," "- - 7.5 - -"
@@ -88,7 +88,7 @@ summary slow 4 01_straggler "$told" baseline,16,20,20 chance,16,28,27.5
 check "a second platform, in part" 0 "10 comparisons of simulated and formula, 0 apart"
 row "without one rank alone" "slow,4,chance,simulated,0.5,16," "28 - 8 6.451093 8"
 
-# They disagree: beyond the tolerance; by a share of steps that no luck explains; by more than there are stalls.
+# Differences: beyond the tolerance; by a share of steps that chance does not explain; by more than all stalls.
 fresh
 summary flat 4 04_small_work 04_small_work weak_ws4,3,2.5,2.54
 check "within the tolerance" 0 "0 apart"
@@ -106,7 +106,7 @@ check "the baseline" 1 "scale: baseline of 4 ranks on flat: 11.000 ms simulated,
 [[ $("$scale" --results "$results" 2>&1 >/dev/null | wc -l) == 1 ]] || complain "the baseline" "not one line of complaint"
 [[ -s $results/scale.csv ]] || complain "the baseline" "no table of what disagrees"
 
-# What cannot be read or does not belong together.
+# Tables that cannot be read or do not belong together.
 fresh
 sed -i 's/,samples_per_s//; s/^\([a-z].*\),[0-9.e+]*,\([0-9.]*\)$/\1,\2/' \
     "$results/flat/ranks-4/platforms/flat/04_small_work/summary.csv"

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""A small data-parallel job that is none of ours: PyTorch, gloo, a few processes on one host.
+"""A small data-parallel job without Lockstep: PyTorch, gloo, a few processes on one host.
 
     /usr/bin/python3 tests/tools/torch_job.py --out spans.csv
 
-Every rank trains the same MLP on its own part of a data set of pixels, written as text. All ranks but one keep theirs as
-tensors; that one (--uncached) has no memory for it and parses its batch anew in every step, in Python. What each rank did when
-goes to spans.csv, for build/bin/blame. notebooks-md/your_own_job.md shows the class Spans; a test holds the two together.
+Every rank trains the same MLP on its own part of a data set of pixels, stored as text. All ranks but one keep their part as
+tensors. The rank --uncached has no memory for this and parses its batch again in every step, in Python. The times of all phases
+go to spans.csv, for build/bin/blame. notebooks-md/your_own_job.md shows the class Spans; a test compares the two texts.
 """
 import argparse
 import contextlib
@@ -37,7 +37,7 @@ class Spans:  # who did what when, by the clock that all processes of a host sha
 
 
 def write_part(path, seed):
-    """BATCHES x BATCH lines: the label, then the pixels, which the label shifts."""
+    """Write BATCHES x BATCH lines: the label, then the pixels, whose values grow with the label."""
     draw = random.Random(seed)
     with open(path, "w") as out:
         for _ in range(BATCHES * BATCH):
@@ -62,7 +62,7 @@ def work(rank, arguments, folder):
 
     model = torch.nn.Sequential(torch.nn.Linear(PIXELS, HIDDEN), torch.nn.ReLU(), torch.nn.Linear(HIDDEN, CLASSES))
     optimizer = torch.optim.Adam(model.parameters(), 1e-3)
-    buckets = []  # one per layer, the last one first: gradients are views of what is summed
+    buckets = []  # one per layer, last layer first; gradients are views of the buckets
     for layer in (model[2], model[0]):
         buckets.append(torch.zeros(sum(p.numel() for p in layer.parameters())))
         for p, piece in zip(layer.parameters(), buckets[-1].split([p.numel() for p in layer.parameters()])):
@@ -104,7 +104,7 @@ def main():
     parser.add_argument("--uncached", type=int, default=1, help="the rank that parses its batches; -1: none")
     parser.add_argument("--out", default="spans.csv")
     arguments = parser.parse_args()
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # one host needs no other
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # a single host needs no other interface
     with tempfile.TemporaryDirectory() as folder:
         torch.multiprocessing.spawn(work, (arguments, folder), arguments.ranks)
         parts = [pathlib.Path(folder, f"spans-{rank}.csv").read_text() for rank in range(arguments.ranks)]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: torch_job_test.sh BLAME FOLDER: can tools/blame be told of a PyTorch job by the lesson's ten lines, as it runs here?
-# Who is late depends on the machine, so that is asked of the record beside this script alone (blame_test.sh).
+# usage: torch_job_test.sh BLAME FOLDER: check that tools/blame reads the spans of a PyTorch job, written by the lesson's ten
+# lines. The straggler depends on the machine, so only blame_test.sh checks it, with the recorded spans in this folder.
 set -uo pipefail
 blame=$(realpath "$1")
 job=$(dirname "$(realpath "$0")")/torch_job.py

@@ -1,4 +1,4 @@
-/* What the loops of the CPU device rest on. */
+/* test_arithmetic.c: test fast_exp() and the treatment of denormals, which the loops of the CPU device rely on. */
 #include "device/device.h"
 #include "device/device_cpu.h"
 #include "options/precision.h"
@@ -26,7 +26,7 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* Every 101st float between two of one sign. */
+/* Return the largest relative error of fast_exp() at every 101st float between two floats of the same sign. */
 static double worst_error(float nearest, float farthest)
 {
     double worst = 0;
@@ -62,10 +62,10 @@ static void denormals_count_as_zero(void **state)
     const volatile float tiny = 1e-39F, smallest = 1.2e-38F, half = 0.5F;
     assert_true(bits_of(tiny) != 0);
 #if defined(__x86_64__) || defined(__aarch64__)
-    assert_true(bits_of(tiny * 1e10F) == 0);    /* what comes in */
-    assert_true(bits_of(smallest * half) == 0); /* and what would come out */
+    assert_true(bits_of(tiny * 1e10F) == 0);    /* denormal input */
+    assert_true(bits_of(smallest * half) == 0); /* denormal result */
 #else
-    (void)half; /* other processors are left as they are */
+    (void)half; /* the device changes no other processors */
 #endif
     assert_true(smallest * 2 > smallest);
 }

@@ -1,7 +1,8 @@
-/* Buckets: every float is in one of them, none starts before backward has it, and what is exposed adds up. */
-#include "support/between.h"
+/* test_buckets.c: test that buckets cover every float once, that no bucket starts before backward has produced it, and
+ * that exposed time adds up. */
 #include "card/predict.h"
 #include "collective/buckets.h"
+#include "support/between.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -28,7 +29,7 @@ static void pieces_cover_the_array_once(void **state)
         }
 }
 
-/* After l of L layers l / L of the array is there: a bucket that ends beyond that has to wait. */
+/* Check readiness: after l of L layers the first l / L of the array is complete. A bucket that ends later must wait. */
 static void none_starts_before_backward_has_it(void **state)
 {
     (void)state;
@@ -36,14 +37,14 @@ static void none_starts_before_backward_has_it(void **state)
     for (size_t floats = 30; floats <= 60; floats += 30)
         for (size_t most = 1; most <= 60; most++) {
             if (floats % most)
-                continue; /* the last bucket is short, and readiness goes by number */
+                continue; /* the last bucket is short, and readiness is computed from the bucket number */
             struct buckets buckets = buckets_cut(floats, most, LAYERS);
             for (int i = 0; i < buckets.count; i++) {
                 size_t end = buckets.at[i].begin + buckets.at[i].count;
                 size_t done = (size_t)(LAYERS - buckets.at[i].layer);
                 assert_between((long long)done, 1, LAYERS);
                 assert_true(end * LAYERS <= floats * done);
-                assert_true(done == 1 || end * LAYERS > floats * (done - 1)); /* nor a layer later than it could */
+                assert_true(done == 1 || end * LAYERS > floats * (done - 1)); /* nor a layer later than necessary */
             }
         }
 }
@@ -68,11 +69,11 @@ static void what_is_not_hidden_is_exposed(void **state)
     (void)state;
     const double before[] = { 6, 3, 0 };
     assert_exposed(0, before, (const double[]){ 1, 1, 1 }, 0);
-    assert_exposed(0, before, (const double[]){ 5, 1, 1 }, 1);                  /* done before the end */
-    assert_exposed(1, before, (const double[]){ 1, 1, 1 }, 3);                  /* each waits for its layer */
-    assert_exposed(6, before, (const double[]){ 4, 4, 4 }, 3);                  /* one after another from -6 */
-    assert_exposed(4, before, (const double[]){ 1, 1, 4 }, 3);                  /* the last one cannot be hidden */
-    assert_exposed(12, (const double[3]){ 0 }, (const double[]){ 4, 4, 4 }, 3); /* who moves them has no time before */
+    assert_exposed(0, before, (const double[]){ 5, 1, 1 }, 1); /* finished before backward ends */
+    assert_exposed(1, before, (const double[]){ 1, 1, 1 }, 3); /* each starts when its layer is ready */
+    assert_exposed(6, before, (const double[]){ 4, 4, 4 }, 3); /* one after another from -6 */
+    assert_exposed(4, before, (const double[]){ 1, 1, 4 }, 3); /* the last one cannot be hidden */
+    assert_exposed(12, (const double[3]){ 0 }, (const double[]){ 4, 4, 4 }, 3); /* no time before the end of backward */
 }
 
 int main(void)

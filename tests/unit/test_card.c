@@ -1,4 +1,4 @@
-/* The machine card on disk: what was written is read again, and only where it fits. */
+/* test_card.c: test that a machine card is read back as written, and only where it fits the job and machine. */
 #include "base/cores.h"
 #include "card/card.h"
 #include "card/card_file.h"
@@ -48,7 +48,7 @@ static struct card card_here(void)
                          .jitter = 1e-4,
                          .copy_bandwidth = 12.5e9,
                          .sleep_overshoot = 6e-5,
-                         .sleep_stretch = 0.002,
+                         .sleep_excess = 0.002,
                          .transfer_core = 1,
                          .stamp_cost = 2.5e-8,
                          .queued_share = 0.3,
@@ -64,22 +64,22 @@ static struct card card_here(void)
         }
         alpha_beta_fit(link);
     }
-    struct alpha_beta *messages[] = { &card.passing.send, &card.passing.exchange, &card.passing.add };
+    struct alpha_beta *messages[] = { &card.p2p.send, &card.p2p.exchange, &card.p2p.add };
     for (int i = 0; i < 3; i++) {
         *messages[i] = card.link[1];
         messages[i]->ranks = i < 2 ? 2 : 1;
         for (int point = 0; point < messages[i]->points; point++)
             messages[i]->seconds[point] *= 3 + i;
     }
-    p2p_cost_fit(&card.passing);
+    p2p_cost_fit(&card.p2p);
     return card;
 }
 
 static struct card read_back(const struct card *written, const struct run *run)
 {
     struct card read;
-    card_write(written, run->out, &subject_mlp, run, "here");
-    assert_int_equal(card_read(&read, run->out, &subject_mlp, run, 0, "here", 8), CARD_WHOLE);
+    card_write(written, run->out, &workload_mlp, run, "here");
+    assert_int_equal(card_read(&read, run->out, &workload_mlp, run, 0, "here", 8), CARD_WHOLE);
     return read;
 }
 
@@ -92,28 +92,28 @@ static void what_was_written_is_read(void **state)
     assert_memory_equal(&read.together, &written.together, sizeof read.together);
     assert_int_equal(read.links, 2);
     double bytes = 12496800, reach = alpha_beta_max_bytes(&read.link[0]);
-    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, reach, "here", 8), CARD_WHOLE);
-    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, reach + 4, "here", 8), CARD_SHORT);
+    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, reach, "here", 8), CARD_WHOLE);
+    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, reach + 4, "here", 8), CARD_SHORT);
     for (int ranks = 2; ranks <= 4; ranks += 2)
         assert_true(fabs(card_allreduce(&read, ranks, bytes) / card_allreduce(&written, ranks, bytes) - 1) < 1e-12);
     assert_true(fabs(card_allreduce(&read, 4, bytes) / (1e-5 + bytes * 3e-10) - 1) < 1e-9);
     assert_true(isnan(card_allreduce(&read, 3, bytes)));
-    const struct p2p_cost *p = &read.passing;
+    const struct p2p_cost *p = &read.p2p;
     double line = 2e-5 + bytes * 3e-10;
     assert_true(fabs(alpha_beta_seconds(&p->send, bytes) / (3 * line) - 1) < 1e-9);
     assert_true(fabs(alpha_beta_seconds(&p->exchange, bytes) / (4 * line) - 1) < 1e-9);
     assert_true(fabs(alpha_beta_seconds(&p->add, bytes) / (5 * line) - 1) < 1e-9);
-    assert_true(fabs(card_allreduce(&read, 1, bytes)) <= 0); /* its terms are the sum */
+    assert_true(fabs(card_allreduce(&read, 1, bytes)) <= 0); /* one rank needs no transfer */
 }
 
-/* What card_show() has of it, to be freed. */
+/* Return what card_show() prints; release with free(). */
 static char *shown(const struct card *card)
 {
     struct run run = run_here();
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    card_show(out, card, &subject_mlp, &run);
+    card_show(out, card, &workload_mlp, &run);
     fclose(out);
     return text;
 }
@@ -143,9 +143,9 @@ static void a_card_without_messages_is_short(void **state)
     (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
-    written.passing.exchange.points = 0;
-    card_write(&written, run.out, &subject_mlp, &run, "here");
-    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 8), CARD_SHORT);
+    written.p2p.exchange.points = 0;
+    card_write(&written, run.out, &workload_mlp, &run, "here");
+    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, 0, "here", 8), CARD_SHORT);
 }
 
 static void another_job_or_machine_does_not_fit(void **state)
@@ -153,21 +153,21 @@ static void another_job_or_machine_does_not_fit(void **state)
     (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
-    card_write(&written, run.out, &subject_mlp, &run, "here");
-    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 2), CARD_NONE); /* other cores */
-    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "dedicated-cores 0123", 8), CARD_NONE);
+    card_write(&written, run.out, &workload_mlp, &run, "here");
+    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, 0, "here", 2), CARD_NONE); /* not 8 cores */
+    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, 0, "dedicated-cores 0123", 8), CARD_NONE);
     struct run other = run;
     other.ranks = 2;
-    assert_int_equal(card_read(&read, other.out, &subject_mlp, &other, 0, "here", 8), CARD_NONE);
+    assert_int_equal(card_read(&read, other.out, &workload_mlp, &other, 0, "here", 8), CARD_NONE);
     other = run;
     other.hidden_dim = 512;
-    assert_int_equal(card_read(&read, other.out, &subject_mlp, &other, 0, "here", 8), CARD_NONE);
+    assert_int_equal(card_read(&read, other.out, &workload_mlp, &other, 0, "here", 8), CARD_NONE);
     other = run;
     other.batch_size = 64;
-    assert_int_equal(card_read(&read, other.out, &subject_mlp, &other, 0, "here", 8), CARD_NONE);
+    assert_int_equal(card_read(&read, other.out, &workload_mlp, &other, 0, "here", 8), CARD_NONE);
     other = run;
     other.out = "/nonexistent";
-    assert_int_equal(card_read(&read, other.out, &subject_mlp, &other, 0, "here", 8), CARD_NONE);
+    assert_int_equal(card_read(&read, other.out, &workload_mlp, &other, 0, "here", 8), CARD_NONE);
 }
 
 static void an_old_card_is_not_believed(void **state)
@@ -175,14 +175,14 @@ static void an_old_card_is_not_believed(void **state)
     (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
-    card_write(&written, run.out, &subject_mlp, &run, "here");
+    card_write(&written, run.out, &workload_mlp, &run, "here");
     char path[64];
     snprintf(path, sizeof path, "%s/machine.csv", folder);
     time_t now = time(NULL);
     utime(path, &(struct utimbuf){ now - 3500, now - 3500 });
-    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 8), CARD_WHOLE);
+    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, 0, "here", 8), CARD_WHOLE);
     utime(path, &(struct utimbuf){ now - 3700, now - 3700 });
-    assert_int_equal(card_read(&read, run.out, &subject_mlp, &run, 0, "here", 8), CARD_NONE);
+    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, 0, "here", 8), CARD_NONE);
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-/* Limits of control groups, read from folders in the place of a machine's: version 2, version 1, both, and containers. */
+/* test_cgroup.c: test limits of control groups, read from a test folder in place of /: version 2, version 1, both, and
+ * containers. */
 #include "base/cgroup.h"
 
 #include "base/files.h"

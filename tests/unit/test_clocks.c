@@ -1,4 +1,5 @@
-/* Times of two hosts brought together: clocks whose difference is known, at the hour of a machine that has run for weeks. */
+/* test_clocks.c: test the conversion of times between hosts, with known clock differences and times as large as those of
+ * a machine that has run for weeks. */
 #include "world/clocks.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 
 #include <cmocka.h>
 
-static const double NANOSECOND = 1e-9; /* a double of a million seconds is finer than this */
+static const double NANOSECOND = 1e-9; /* doubles near a million seconds are finer than this */
 
 static void assert_near(double value, double expected)
 {
@@ -35,7 +36,7 @@ static void a_clock_that_is_behind_is_put_forward(void **state)
     assert_near(clocks_error(&clocks), 50e-6);
 }
 
-/* 30 ppm: a millisecond in half a minute. */
+/* Drift by 30 ppm: 0.9 ms in half a minute. */
 static void drift_is_taken_to_be_even(void **state)
 {
     (void)state;

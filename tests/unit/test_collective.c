@@ -1,5 +1,5 @@
-/* The collectives on real ranks, started by mpirun, whatever engine sums and whatever device's memory it is. Sums can be made
- * wrong to order (sabotage.h): a check that cannot fail would be none. */
+/* test_collective.c: test collectives on real ranks under mpirun, for any engine and device. Deliberately wrong sums
+ * (sabotage.h) test that the checks can fail. */
 #include "base/bf16.h"
 #include "base/memory.h"
 #include "collective/collective.h"
@@ -33,7 +33,7 @@ static float sum_of(int i)
     return (float)(ranks * (ranks + 1) / 2 * (i % 97 - 48));
 }
 
-/* Of the device. */
+/* Arrays in device memory. */
 struct buffers {
     float *send, *receive; /* (COUNT) */
 };
@@ -55,7 +55,7 @@ static float my_value(int i)
 static float poison(int i)
 {
     (void)i;
-    return -1e30f; /* who writes nothing is noticed */
+    return -1e30f; /* a value that no sum has, to detect elements that are never written */
 }
 
 static struct buffers fill(void)
@@ -86,7 +86,7 @@ static void assert_values(const float *memory, float (*value)(int i))
 static void assert_sums(const struct buffers *b)
 {
     assert_values(b->receive, sum_of);
-    assert_values(b->send, my_value); /* what was sent is still there */
+    assert_values(b->send, my_value); /* the input is unchanged */
 }
 
 static void a_sum_adds_all_ranks_and_stamps_itself(void **state)
@@ -96,7 +96,7 @@ static void a_sum_adds_all_ranks_and_stamps_itself(void **state)
     spans_open(&spans, 4);
     struct collective *c = collective_open(world, &spans);
     struct buffers b = fill();
-    spans_restart(&spans, 0, 0); /* now, for a GPU's clock drifts from the world's */
+    spans_restart(&spans, 0, 0); /* just before the measurement, since a GPU's clock drifts from the world's */
     double before = world_now();
     collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
     device_wait();
@@ -106,7 +106,7 @@ static void a_sum_adds_all_ranks_and_stamps_itself(void **state)
     spans_resolve(&spans);
     assert_int_equal(spans.count, 2);
     const struct span *s = &spans.at[0];
-    double error = device_clock_error() + 20e-6; /* for the steps of a GPU's clock */
+    double error = device_clock_error() + 20e-6; /* resolution of a GPU's clock */
     assert_true(before - error <= s->start && s->start <= s->entered && s->entered <= s->end &&
                 s->end <= after + error);
     assert_int_equal(s->kind, SPAN_ALL_REDUCE);
@@ -142,7 +142,7 @@ static void a_started_sum_is_there_when_finished(void **state)
         assert_int_equal(spans.at[i].sequence, i);
     }
     int again = collective_start(c, WIRE_F32, b.send, b.receive, 1);
-    assert_int_equal(again, ticket[0]); /* a finished ticket is free */
+    assert_int_equal(again, ticket[0]); /* a finished ticket is reused */
     collective_finish(c, again);
     drop(&b);
     collective_close(c);
@@ -151,7 +151,7 @@ static void a_started_sum_is_there_when_finished(void **state)
 
 enum { HALVES = 4 };
 
-/* Of the device, in bf16. */
+/* Arrays of bf16 in device memory. */
 struct halves {
     uint16_t *send, *receive; /* (HALVES) */
 };
@@ -178,7 +178,7 @@ static void bf16_halves_the_bytes_and_rounds(void **state)
     spans_open(&spans, 1);
     spans_restart(&spans, 0, 0);
     struct collective *c = collective_open(world, &spans);
-    /* 1.0, -2.0, 256.0 and 1.0 in bf16; the sums below need no more than 8 bits */
+    /* 1.0, -2.0, 256.0 and 1.0 in bf16; their sums need at most 8 bits */
     const uint16_t values[] = { 0x3f80, 0xc000, 0x4380, 0x3f80 };
     struct halves h = put_halves(values);
     collective_check(c, CHECK_EACH);
@@ -204,17 +204,17 @@ static void a_wrong_sum_is_noticed(void **state)
     for (sabotage = FLIPPED; sabotage <= LOST; sabotage++) {
         collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
         assert_int_equal(collective_wrong(c).count, 1);
-        assert_int_equal(collective_wrong(c).count, 0); /* told once */
+        assert_int_equal(collective_wrong(c).count, 0); /* reported once */
     }
     sabotage = HONEST;
-    device_fill(b.send, (float)NAN, COUNT); /* on any rank it fails every comparison */
+    device_fill(b.send, (float)NAN, COUNT); /* NaN fails every comparison, on any rank */
     collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
     assert_int_equal(collective_wrong(c).count, 1);
     drop(&b);
     collective_close(c);
 }
 
-/* A check looks at some elements: of a sum that is so long at every other one, in turns. */
+/* Check that sampled checks reach every element: of a sum of this length, each check covers every other element, in turns. */
 static void every_element_has_its_turn(void **state)
 {
     (void)state;
@@ -226,7 +226,7 @@ static void every_element_has_its_turn(void **state)
         for (int turn = 0; turn < 2; turn++) {
             collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
             collective_check_last(c);
-            collective_check_last(c); /* was checked */
+            collective_check_last(c); /* already checked: no effect */
             struct check_failures failures = collective_wrong(c);
             wrong += failures.count;
             assert_true(failures.count == 0 || strstr(failures.first, "element 1234 of 5000"));
@@ -238,7 +238,7 @@ static void every_element_has_its_turn(void **state)
     collective_close(c);
 }
 
-/* A check comes after the sum's end: of all that were started, the one that is wrong is counted, once. */
+/* Start two sums of which one is wrong. The check at the end of a sum must count the wrong one, once. */
 static void a_wrong_started_sum_is_noticed(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void a_wrong_started_sum_is_noticed(void **state)
         for (sabotage = HONEST; sabotage <= LOST; sabotage++) {
             collective_check(c, checking ? CHECK_EACH : CHECK_NOTHING);
             int whole = collective_start(c, WIRE_F32, b.send, b.receive, COUNT);
-            int part = collective_start(c, WIRE_F32, other.send, other.receive, COUNT / 2); /* sabotage spares it */
+            int part = collective_start(c, WIRE_F32, other.send, other.receive, COUNT / 2); /* not sabotaged */
             collective_progress(c);
             collective_finish(c, whole);
             collective_finish(c, part);
@@ -268,7 +268,7 @@ static void started_bf16_sums_round_each_partial_sum(void **state)
     spans_restart(&spans, 0, 0);
     struct collective *c = collective_open(world, &spans);
     collective_check(c, CHECK_EACH);
-    /* 1, -2 and 256; then 256 from rank 0 and 1 from all others: the 1 is half of 256's last place and may vanish. */
+    /* 1, -2 and 256; then 256 on rank 0 and 1 on the others. The 1 is half of the last place of 256 and may vanish. */
     uint16_t small = world_rank(world) == 0 ? 0x4380 : 0x3f80;
     const uint16_t values[] = { 0x3f80, 0xc000, 0x4380, small };
     struct halves h = put_halves(values), blocking = put_halves(values);
@@ -284,11 +284,11 @@ static void started_bf16_sums_round_each_partial_sum(void **state)
     for (int i = 0; i < 3; i++)
         assert_true((double)bf16_widen(receive[i]) == exact[i]);
     double sum = 256 + ranks - 1, got = (double)bf16_widen(receive[3]);
-    assert_true(got >= 256 && fabs(got - sum) <= (ranks - 1) * ldexp(sum, -8)); /* a rounding per addition */
+    assert_true(got >= 256 && fabs(got - sum) <= (ranks - 1) * ldexp(sum, -8)); /* one rounding per addition */
     assert_int_equal(spans.at[0].bytes, 4);
     collective_sum(c, WIRE_BF16, blocking.send, blocking.receive, 2);
     device_fetch(again, blocking.receive, sizeof again);
-    assert_memory_equal(again, receive, 4); /* a sum that blocks says the same */
+    assert_memory_equal(again, receive, 4); /* same result as a blocking sum */
     drop_halves(&h);
     drop_halves(&blocking);
     collective_close(c);
@@ -297,7 +297,7 @@ static void started_bf16_sums_round_each_partial_sum(void **state)
 
 /* --- in place ---------------------------------------------------------------------------------------------------- */
 
-/* Sums in place, anew each time, blocking or in two halves. */
+/* Set the terms and sum them in place, blocking or nonblocking. */
 static void sum_in_place(struct collective *c, float *terms, bool is_started)
 {
     put(terms, my_value);
@@ -335,7 +335,7 @@ static void a_sum_may_take_the_place_of_its_terms(void **state)
     collective_close(c);
 }
 
-/* So long that an engine may hand it over in pieces, of which no two are alike. */
+/* Sum an array so long that an engine may split it, into pieces of which no two are equal. */
 static void a_long_sum_is_whole(void **state)
 {
     (void)state;
@@ -362,7 +362,7 @@ static void a_long_sum_is_whole(void **state)
     collective_close(c);
 }
 
-/* While it is checked; or kept, and checked when all is over. */
+/* Sabotage a sum in place that is checked at once, or whose terms are kept and checked at the end. */
 static void a_wrong_sum_in_place_is_noticed(void **state)
 {
     (void)state;
@@ -402,7 +402,7 @@ static void every_element_in_place_has_its_turn(void **state)
     collective_close(c);
 }
 
-/* Who forgets to keep the terms is not told that all is well. */
+/* Check that a sum whose terms were not kept counts as wrong. */
 static void a_sum_whose_terms_are_gone_is_wrong(void **state)
 {
     (void)state;
@@ -435,9 +435,9 @@ static void parked_ranks_come_back(void **state)
         world_leave(part);
     }
     world_park(world);
-    int told = world_rank(world) == 0 ? 42 : 0;
-    world_broadcast(world, &told, sizeof told);
-    assert_int_equal(told, 42);
+    int value = world_rank(world) == 0 ? 42 : 0;
+    world_broadcast(world, &value, sizeof value);
+    assert_int_equal(value, 42);
 }
 
 static void sleeping_and_working_take_their_time(void **state)
@@ -448,7 +448,7 @@ static void sleeping_and_working_take_their_time(void **state)
     assert_true(world_now() - begin >= 0.02);
     begin = world_now();
     world_burn_cpu(0.02);
-    assert_true(world_now() - begin >= 0.0199); /* CPU time: never less of the clock */
+    assert_true(world_now() - begin >= 0.0199); /* wall time is at least the CPU time */
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Tables on disk: what is written can be read back, what cannot be read says where. */
+/* test_csv.c: test that written tables can be read back, and that errors of the reader name the line. */
 #include "base/csv.h"
 #include "base/die.h"
 #include "base/memory.h"
@@ -16,7 +16,7 @@
 
 /* --- writing ---------------------------------------------------------------------------------------------------- */
 
-/* A place to write a table into; text holds what was written once `csv.out` is closed. */
+/* A table written to memory. `text` holds it after `csv.out` is closed. */
 struct page {
     struct csv csv;
     char *text;
@@ -37,7 +37,7 @@ static void assert_wrote(struct page *page, const char *expected)
     free(page->text);
 }
 
-/* One row of a table as the labs describe them. */
+/* Write one row in the way the labs do. */
 static void write_row(struct csv *csv, const char *name, int rank, double ratio, double seconds)
 {
     do {
@@ -84,7 +84,8 @@ static void commas_quotes_and_line_ends_are_quoted(void **state)
     assert_wrote(&page, "one rank sleeps,\"before, not after\",\"the \"\"slow\"\" one\",\"two\nlines\"\n");
 }
 
-/* The shortest decimal that reads back as the same double (David Gay's problem); these are also Python's repr(). */
+/* Check that numbers are the shortest decimals that read back as the same double (David Gay's problem). The expected
+ * texts equal Python's repr(). */
 static void numbers_are_short_and_exact(void **state)
 {
     (void)state;
@@ -111,7 +112,7 @@ static void numbers_are_short_and_exact(void **state)
     }
 }
 
-/* Two processors' answers to one question, which differ in the last digits of a double. */
+/* Check that ratios of two processors, different in the last digits of a double, give the same text. */
 static void ratios_have_nine_digits(void **state)
 {
     (void)state;
@@ -144,7 +145,7 @@ static void milliseconds_have_six_decimals(void **state)
 
 /* --- reading ---------------------------------------------------------------------------------------------------- */
 
-/* `folder`/table.csv holding `size` bytes; its path, to be released with free(). */
+/* Write `size` bytes to `folder`/table.csv. Return the path; release with free(). */
 static char *put(const char *folder, const void *bytes, size_t size)
 {
     char *path = memory_text("%s/table.csv", folder);
@@ -166,7 +167,7 @@ static struct csv_table read_text(const char *folder, const char *text)
     return table;
 }
 
-/* csv_read() refuses the file and says why in one line that begins with its path and holds `part`. */
+/* Assert that csv_read() refuses the file. The reason is one line that begins with the path and holds `part`. */
 static void assert_refused(const char *path, const char *part)
 {
     char why[512] = "";
@@ -224,7 +225,7 @@ static void a_written_table_is_read_back(void **state)
     csv_free(&table);
 }
 
-/* Text that would mean something to the reader comes back as the text it was. */
+/* Check that text with a special meaning in CSV is read back unchanged. */
 static void awkward_texts_are_read_back(void **state)
 {
     static const char *const texts[] = { "# no comment", "\"", "\"\"", ",", "a\r\nb", "a\rb", "\r", " blank ", "…" };
@@ -282,17 +283,17 @@ static void rows_are_found_by_what_they_hold(void **state)
     assert_int_equal(csv_find(&table, "case", "case"), -1);
     assert_int_equal(csv_find(&table, "nothing", "a"), -1);
     csv_free(&table);
-    assert_int_equal(csv_find(&table, "case", "a"), -1); /* a table that is not there */
+    assert_int_equal(csv_find(&table, "case", "a"), -1); /* a freed table */
 }
 
 static void assert_head(const struct csv_table *table, const char *key, int n, const char *expected)
 {
-    char *told = csv_comment(table, key, n);
-    if (told && expected)
-        assert_string_equal(told, expected);
+    char *text = csv_comment(table, key, n);
+    if (text && expected)
+        assert_string_equal(text, expected);
     else
-        assert_true(!told && !expected);
-    free(told);
+        assert_true(!text && !expected);
+    free(text);
 }
 
 static void the_head_tells_what_stands_behind_a_key(void **state)
@@ -304,7 +305,7 @@ static void the_head_tells_what_stands_behind_a_key(void **state)
     assert_head(&table, "command", 1, NULL);
     assert_head(&table, "told", 0, "one");
     assert_head(&table, "told", 1, "two");
-    assert_head(&table, "told", 2, NULL); /* the third stands below the names */
+    assert_head(&table, "told", 2, NULL); /* the third is below the column names */
     assert_head(&table, "told of a", 0, "x");
     assert_head(&table, "tol", 0, NULL);
     assert_head(&table, "blank", 0, "");
@@ -360,7 +361,7 @@ static void what_is_not_there_has_no_field(void **state)
 
 static void a_large_table_is_read_whole(void **state)
 {
-    enum { ROWS = 20000 }; /* several blocks of the reader */
+    enum { ROWS = 20000 }; /* more than one read block */
     struct page page;
     open_page(&page);
     for (int i = 0; i < ROWS; i++)
@@ -384,7 +385,7 @@ static void a_row_of_other_length_is_refused_with_its_line(void **state)
     assert_text_refused(*state, "a,b\r\n1\r\n", "table.csv:2: ");
 }
 
-/* An editor shows the line that the message names, whatever stands above it. */
+/* Check that the line number in a message is the one that an editor shows, after blank and multi-line rows too. */
 static void blank_and_quoted_lines_count_as_lines(void **state)
 {
     assert_text_refused(*state, "\n\na,b\n1\n", "table.csv:4: ");
@@ -393,7 +394,7 @@ static void blank_and_quoted_lines_count_as_lines(void **state)
     assert_text_refused(*state, "a,b\n\"two\nlines\",2\n4\n", "table.csv:4: ");
 }
 
-/* Else one forgotten quote would swallow the rest of a file without a word. */
+/* Check that a missing closing quote is an error. Otherwise the reader would silently take the rest as one field. */
 static void a_quote_that_never_ends_is_refused(void **state)
 {
     assert_text_refused(*state, "a,b\n1,\"2\n3,4\n5,6\n", "table.csv:2: ");

@@ -1,12 +1,13 @@
-/* Files that are whole or absent: on a disk that is full, in a folder that vanishes, and after programs that were killed.
- * All of it twice: as here, and as on file systems that know no files without a name, or give none a second one. */
+/* test_files.c: test that files are whole or absent: on a full disk, in a deleted folder, and after killed programs. All
+ * tests of writing run several times: on this file system, and as on file systems without unnamed files, renameat2() or
+ * hard links. */
 #include "base/files.h"
 
 #include "base/die.h"
 #include "base/memory.h"
+#include "report/prompt.h"
 #include "support/ending.h"
 #include "support/folder.h"
-#include "report/prompt.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,11 +26,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-/* --- a poorer file system --------------------------------------------------------------------------------------- */
+/* --- file systems without some features ------------------------------------------------------------------------- */
 
+/* True if files need a name (no O_TMPFILE), if they get no second name (no links or swaps), if they cannot be swapped. */
 static bool are_named, are_alone, are_unswapped;
 
-/* In the C library's place. */
+/* These functions replace those of the C library. */
 int open(const char *path, int flags, ...)
 {
     va_list arguments;
@@ -111,7 +113,7 @@ static void the_old_file_stays_until_the_new_one_is_whole(void **state)
 {
     write_file(*state, "summary.csv", "old\n");
     char *path = memory_text("%s/summary.csv", (const char *)*state), line[16] = "";
-    FILE *reader = fopen(path, "r"); /* somebody is reading it all the while */
+    FILE *reader = fopen(path, "r"); /* stays open while the file is replaced */
     free(path);
     assert_non_null(reader);
 
@@ -123,12 +125,12 @@ static void the_old_file_stays_until_the_new_one_is_whole(void **state)
     assert_file_is(*state, "summary.csv", "new\n");
     assert_int_equal(entries(*state), 1);
 
-    assert_non_null(fgets(line, sizeof line, reader)); /* a rename: the reader's file was not written over */
+    assert_non_null(fgets(line, sizeof line, reader)); /* the open file keeps its content */
     assert_string_equal(line, "old\n");
     fclose(reader);
 }
 
-/* The program says one line that holds `part` and ends with STATUS_WRONG. */
+/* Assert that the program prints one line that holds `part` and ends with STATUS_WRONG. */
 static void assert_dies(void (*act)(const void *folder), const char *folder, const char *part)
 {
     struct ending ending = ending_of(act, folder);
@@ -154,7 +156,7 @@ static void a_folder_that_cannot_be_ends_the_program(void **state)
     assert_int_equal(entries(*state), 1);
 }
 
-/* A full disk, as far as a program without its own disk can meet one: a limit on the size of its files. */
+/* Limit the size of files, as a substitute for a full disk. */
 static void limit_files(void)
 {
     signal(SIGXFSZ, SIG_IGN);
@@ -223,7 +225,7 @@ static void files_of_a_set_take_their_places_together(void **state)
     assert_int_equal(entries(*state), 3);
     put_three(&set, *state, "newer\n");
     file_set_drop(&set);
-    file_set_commit(&set); /* of none */
+    file_set_commit(&set); /* an empty set */
     assert_three_are(*state, "new\n");
     assert_int_equal(entries(*state), 3);
 }
@@ -251,7 +253,7 @@ static void write_any_three(const void *folder)
     write_three(folder, "new\n");
 }
 
-/* The last place cannot be taken: who has one already gives it back. */
+/* Check that a set restores the files it has already replaced if the last one cannot be replaced. */
 static void a_place_that_cannot_be_taken_gives_the_others_back(void **state)
 {
     write_file(*state, "a.csv", "old\n"); /* and no b.csv */
@@ -263,7 +265,7 @@ static void a_place_that_cannot_be_taken_gives_the_others_back(void **state)
     free(place);
 }
 
-/* Each of several programs adds a line to what stands there. */
+/* Let several programs append lines to the same file at once. */
 static void who_adds_to_a_file_waits_for_others(void **state)
 {
     enum { PROGRAMS = 4, LINES = 25 };
@@ -271,11 +273,11 @@ static void who_adds_to_a_file_waits_for_others(void **state)
         pid_t child = fork();
         assert_true(child >= 0);
         for (int i = 0; child == 0 && i < LINES; i++) {
-            struct answer_log diary;
+            struct answer_log log;
             struct file_set set = { 0 };
-            if (!prompt_open_diary(&diary, &set, *state, "guesses.csv"))
+            if (!prompt_open_log(&log, &set, *state, "guesses.csv"))
                 _exit(1);
-            fputs("a line\n", diary.csv.out);
+            fputs("a line\n", log.csv.out);
             file_set_commit(&set);
         }
         if (child == 0)
@@ -294,7 +296,7 @@ static void who_adds_to_a_file_waits_for_others(void **state)
     assert_int_equal(entries(*state), 1);
 }
 
-/* --- what may happen to a folder meanwhile ---------------------------------------------------------------------- */
+/* --- folders that change during a write ------------------------------------------------------------------------- */
 
 static void a_folder_that_vanished_is_made_again(void **state)
 {
@@ -324,7 +326,7 @@ static void a_file_in_the_folder_s_place_ends_the_program(void **state)
     assert_int_equal(entries(*state), 1);
 }
 
-/* --- what dead programs leave ----------------------------------------------------------------------------------- */
+/* --- temporary files of killed programs ------------------------------------------------------------------------- */
 
 static void leave(const char *folder, const char *name)
 {
@@ -339,12 +341,12 @@ static void leave(const char *folder, const char *name)
 static void a_killed_program_leaves_nothing_for_long(void **state)
 {
     leave(*state, ".summary.csv.12345.tmp");
-    leave(*state, ".summary.csv.1.tmp"); /* whoever has that number today */
+    leave(*state, ".summary.csv.1.tmp"); /* removed even though process 1 exists */
     leave(*state, ".ranks.csv.12345.tmp");
     leave(*state, ".summary.csv.mine.tmp");
     write_file(*state, "summary.csv", "whole\n");
     assert_file_is(*state, "summary.csv", "whole\n");
-    assert_file_is(*state, ".ranks.csv.12345.tmp", "half a ta"); /* another file's */
+    assert_file_is(*state, ".ranks.csv.12345.tmp", "half a ta"); /* belongs to another file */
     assert_file_is(*state, ".summary.csv.mine.tmp", "half a ta");
     assert_int_equal(entries(*state), 3);
 }
@@ -405,10 +407,10 @@ static void nested_folders_are_made(void **state)
 
 static void a_file_is_read_whole(void **state)
 {
-    enum { SIZE = 200000 }; /* several blocks */
+    enum { SIZE = 200000 }; /* more than one read block */
     static char bytes[SIZE];
     for (int i = 0; i < SIZE; i++)
-        bytes[i] = (char)(i % 251); /* zeros among them */
+        bytes[i] = (char)(i % 251); /* including zero bytes */
     size_t size = 0;
     struct file file = file_begin(*state, "bytes");
     fwrite(bytes, 1, SIZE, file.out);

@@ -1,4 +1,4 @@
-/* The board: processes write what they have come to, and it is told who is missing. */
+/* test_flight_recorder.c: test that the flight recorder, in which processes record their collectives, names missing ranks. */
 #include "launch/flight_recorder.h"
 
 #include "base/memory.h"
@@ -26,14 +26,14 @@ struct job {
     pid_t rank[RANKS];
 };
 
-/* A rank in the all-reduce of this sequence number, or in none, which lets us know when it is there. */
+/* Start a rank that enters the all-reduce with this sequence number, or none (NOWHERE). Return when the rank is there. */
 static pid_t start_rank(const char *path, int rank, int sequence)
 {
     int ready[2];
     assert_int_equal(pipe(ready), 0);
     pid_t child = fork();
     if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves no processes behind */
         struct flight_recorder *recorder = flight_recorder_open(path, rank);
         watchdog_join(watchdog_open(false, 0), recorder, RANKS, NULL);
         struct call call = {
@@ -41,7 +41,7 @@ static pid_t start_rank(const char *path, int rank, int sequence)
         };
         flight_recorder_enter(recorder, &call);
         if (sequence % 2 == 0)
-            flight_recorder_enter(recorder, &call); /* who says it twice is no less inside */
+            flight_recorder_enter(recorder, &call); /* entering twice has no effect */
         if (sequence == NOWHERE)
             flight_recorder_leave(recorder);
         if (write(ready[1], "!", 1) != 1)
@@ -84,16 +84,16 @@ static void end_job(struct job *job)
     free(job->path);
 }
 
-/* That the board tells this, in which %d stands for a process. */
+/* Assert that the flight recorder's text equals `format`, in which %d stands for a process. */
 static void expect(const struct job *job, const char *format, pid_t process)
 {
-    char *told = flight_recorder_text(job->recorder), wanted[256];
+    char *text = flight_recorder_text(job->recorder), wanted[256];
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     snprintf(wanted, sizeof wanted, format, (int)process);
 #pragma GCC diagnostic pop
-    assert_string_equal(told, wanted);
-    free(told);
+    assert_string_equal(text, wanted);
+    free(text);
 }
 
 static void a_rank_that_has_not_come_is_named(void **state)
@@ -119,12 +119,12 @@ static void a_dead_rank_is_named_before_those_elsewhere(void **state)
     pid_t dead = job.rank[2];
     end_rank(&job, 2, SIGKILL);
     assert_true(flight_recorder_has_lost(job.recorder, RANKS));
-    assert_false(flight_recorder_has_lost(job.recorder, 2)); /* the first two are there */
+    assert_false(flight_recorder_has_lost(job.recorder, 2)); /* the first two ranks are alive */
     expect(&job, "rank 2 (process %d) is gone; rank 0 waits in all-reduce 17 of 12.5 MB (step 5)", dead);
     end_job(&job);
 }
 
-/* As a launcher does when one rank has died: the others are told to end, and are not the ones that went first. */
+/* Terminate the others after one rank has died, as a launcher does. Only the first rank counts as gone. */
 static void a_rank_that_was_told_to_end_is_not_missed(void **state)
 {
     (void)state;
@@ -171,13 +171,13 @@ static void one_speaks_for_all(void **state)
     flight_recorder_say(job.recorder, "never said");
     assert_true(flight_recorder_has_spoken(job.recorder));
     end_job(&job);
-    assert_null(flight_recorder_open("/nowhere/at/all", 0)); /* an empty board is one that nobody reads */
+    assert_null(flight_recorder_open("/nowhere/at/all", 0)); /* all functions accept NULL, an empty recorder */
     flight_recorder_enter(NULL, &(struct call){ .sequence = 1 });
     flight_recorder_leave(NULL);
     assert_false(flight_recorder_has_lost(NULL, RANKS));
-    char *told = flight_recorder_text(NULL);
-    assert_string_equal(told, "");
-    free(told);
+    char *text = flight_recorder_text(NULL);
+    assert_string_equal(text, "");
+    free(text);
 }
 
 int main(void)

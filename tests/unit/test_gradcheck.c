@@ -1,11 +1,12 @@
-/* The trial of a model before anything is measured must not fire on an honest one, whatever its size; that it fires on others
- * wrongness_test.sh shows. And what else lets no wrong block pass: rounds that end otherwise, samples that are lost. */
+/* test_gradcheck.c: test that the gradient check passes correct models of any size. wrongness_test.sh tests that wrong
+ * models fail. Also tests other checks of a block: rounds with different final parameters, and lost samples. */
 #include "analysis/block_results.h"
 #include "analysis/case_stats.h"
 #include "base/random.h"
 #include "device/device.h"
 #include "model/gradcheck.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,8 +21,8 @@ static void assert_honest(const struct workload *workload, const struct run *run
 {
     struct check_failures failures = gradcheck_model(workload, run);
     if (failures.count)
-        fail_msg("batch %d, %d-%d-%d, seed %d: %s", run->batch_size, run->input_dim, run->hidden_dim, run->num_classes,
-                 run->seed, failures.first);
+        fail_msg("batch %d, %d-%d-%d, seed %" PRIu64 ": %s", run->batch_size, run->input_dim, run->hidden_dim,
+                 run->num_classes, run->seed, failures.first);
 }
 
 static void an_honest_mlp_of_any_size_passes(void **state)
@@ -38,16 +39,16 @@ static void an_honest_mlp_of_any_size_passes(void **state)
             run.input_dim = shapes[i][1];
             run.hidden_dim = shapes[i][2];
             run.num_classes = shapes[i][3];
-            run.seed = seed;
-            assert_honest(&subject_mlp, &run);
+            run.seed = (uint64_t)seed;
+            assert_honest(&workload_mlp, &run);
         }
 }
 
 static void the_published_models_pass(void **state)
 {
     (void)state;
-    assert_honest(&subject_mlp, &run_published);
-    assert_honest(&subject_text, &run_published_texts);
+    assert_honest(&workload_mlp, &run_published);
+    assert_honest(&workload_transformer, &run_published_texts);
 }
 
 static void an_honest_transformer_of_any_size_passes(void **state)
@@ -68,16 +69,16 @@ static void an_honest_transformer_of_any_size_passes(void **state)
             run.num_classes = shapes[i].classes;
             run.texts.max_length = shapes[i].longest;
             run.texts.min_length = run.texts.fixed_length = 1;
-            run.seed = seed;
-            assert_honest(&subject_text, &run);
+            run.seed = (uint64_t)seed;
+            assert_honest(&workload_transformer, &run);
         }
 }
 
-/* --- models by chance ------------------------------------------------------------------------------------------- */
+/* --- random models ---------------------------------------------------------------------------------------------- */
 
-static int draws = 400; /* the program's argument, for more of them by hand */
+static int draws = 400; /* the program's argument sets another number */
 
-/* From 1 to `most`, each doubling as likely as any other: it is in the narrow that a loss bends. */
+/* Return a random size from 1 to `most`, log-uniform. Small sizes matter most: narrow models have strongly curved losses. */
 static int size_to(struct random *random, int most)
 {
     return (int)exp(random_unit(random) * log(most + 1.0));
@@ -88,7 +89,7 @@ static struct run draw_run(struct random *random, const struct run *published)
     struct run run = *published;
     run.batch_size = size_to(random, 16);
     run.num_classes = 1 + size_to(random, 999);
-    run.seed = (int)random_below(random, INT32_MAX);
+    run.seed = random_below(random, INT32_MAX);
     return run;
 }
 
@@ -118,12 +119,12 @@ static void no_honest_model_drawn_by_chance_fails(void **state)
     int wrong = 0;
     random_seed(&random, 8);
     for (int i = 0; i < draws; i++) {
-        const struct workload *workload = i % 2 ? &subject_text : &subject_mlp;
+        const struct workload *workload = i % 2 ? &workload_transformer : &workload_mlp;
         struct run run = i % 2 ? draw_texts(&random) : draw_mlp(&random);
         struct check_failures failures = gradcheck_model(workload, &run);
         char *name = workload->name(&run);
         if (failures.count > 0)
-            print_error("%s, batch %d, seed %d: %s\n", name, run.batch_size, run.seed, failures.first);
+            print_error("%s, batch %d, seed %" PRIu64 ": %s\n", name, run.batch_size, run.seed, failures.first);
         wrong += failures.count > 0;
         free(name);
     }
@@ -135,7 +136,7 @@ static void a_round_that_ends_otherwise_is_wrong(void **state)
     (void)state;
     struct case_stats stats;
     case_stats_open(&stats, &(struct run){ .ranks = 1, .sync_every = 1 });
-    case_stats_repeat(&stats, 12, 42); /* the first round is longer: it has nobody to be compared with */
+    case_stats_repeat(&stats, 12, 42); /* the first round is longer and is compared with none */
     stats.rounds = 1;
     case_stats_repeat(&stats, 6, 43);
     stats.rounds = 2;
@@ -151,10 +152,10 @@ static void a_round_that_ends_otherwise_is_wrong(void **state)
 static void samples_that_are_dealt_twice_or_lost_are_wrong(void **state)
 {
     (void)state;
-    struct rank_result verdicts[2] = { { .loss = 1, .samples = 8 }, { .loss = 1, .samples = 4 } };
-    struct block block = { .timeline = { .ranks = 2 }, .verdicts = verdicts };
+    struct rank_result results[2] = { { .loss = 1, .samples = 8 }, { .loss = 1, .samples = 4 } };
+    struct block block = { .timeline = { .ranks = 2 }, .results = results };
     assert_int_equal(block_results_wrong(&block, 12).count, 0);
-    assert_int_equal(block_results_wrong(&block, 0).count, 0); /* batches are of other sizes in each step */
+    assert_int_equal(block_results_wrong(&block, 0).count, 0); /* 0: batch sizes vary between steps */
     assert_int_equal(block_results_wrong(&block, 16).count, 1);
     assert_int_equal(block_results_wrong(&block, 8).count, 1);
 }
@@ -181,7 +182,7 @@ static void faults_keep_the_first_in_words(void **state)
     assert_int_equal(strlen(whole.first), FAULT_WORDS - 1);
 }
 
-/* usage: test_trial [DRAWS] */
+/* usage: test_gradcheck [DRAWS] */
 int main(int argc, char **argv)
 {
     draws = argc > 1 ? atoi(argv[1]) : draws;

@@ -1,5 +1,7 @@
-/* Who has the core: a thread that shares its CPU with another is seen to wait for it, and one that sleeps is not. */
+/* test_interference.c: test that run-queue delay grows for a thread that shares its CPU and not for one that sleeps. */
 #include "base/interference.h"
+#include "base/memory.h"
+#include "support/folder.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -26,7 +28,7 @@ static void spin(double seconds)
         ;
 }
 
-/* This process, and those that it starts. */
+/* Pin this process and its future children to one CPU. */
 static void keep_to_one_cpu(void)
 {
     cpu_set_t mask, one;
@@ -51,7 +53,7 @@ static void who_shares_a_cpu_waits_for_it(void **state)
         spin(60);
         _exit(0);
     }
-    double began = now(), before = interference_run_queue_delay(); /* within what is timed, for it may wait here, too */
+    double began = now(), before = interference_run_queue_delay(); /* after the start time: the read may wait, too */
     spin(0.4);
     double queued = interference_run_queue_delay() - before, took = now() - began;
     kill(other, SIGKILL);
@@ -63,13 +65,35 @@ static void who_sleeps_waits_for_nothing(void **state)
 {
     (void)state;
     const struct timespec pause = { .tv_nsec = 300000000 };
-    double began = now(), queued = interference_run_queue_delay(), stolen = interference_steal_time();
+    double began = now(), queued = interference_run_queue_delay(), stolen = interference_steal_time("");
     nanosleep(&pause, NULL);
     queued = interference_run_queue_delay() - queued;
-    stolen = interference_steal_time() - stolen;
-    double took = now() - began; /* others may have the CPU when it wakes */
+    stolen = interference_steal_time("") - stolen;
+    double took = now() - began; /* may exceed the sleep if another process has the CPU at wake-up */
     assert_true(queued <= took - 0.29);
     assert_true(stolen >= 0 && stolen <= 1.1 * took + 0.02);
+}
+
+/* The kernel's first line sums all CPUs; "cpu%zu" would read its first number as a CPU's index. */
+static void the_sum_of_all_cpus_is_no_cpu(void **state)
+{
+    keep_to_one_cpu();
+    cpu_set_t mask;
+    assert_int_equal(sched_getaffinity(0, sizeof mask, &mask), 0);
+    int cpu = 0;
+    while (!CPU_ISSET((size_t)cpu, &mask))
+        cpu++;
+    char *folder = memory_text("%s/proc", (const char *)*state),
+         *path = memory_text("%s/proc/stat", (const char *)*state);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "cpu  %d 0 0 0 0 0 0 0 1000000 0\ncpu%d 0 0 0 0 0 0 0 300 0 0\nintr 5\n", cpu, cpu);
+    fclose(file);
+    double found = interference_steal_time(*state), right = 300 / (double)sysconf(_SC_CLK_TCK);
+    assert_true(found >= right && found <= right);
+    free(folder);
+    free(path);
 }
 
 int main(void)
@@ -77,6 +101,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_sleeps_waits_for_nothing),
         cmocka_unit_test(who_shares_a_cpu_waits_for_it),
+        WITH_FOLDER(the_sum_of_all_cpus_is_no_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

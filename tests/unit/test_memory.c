@@ -1,5 +1,6 @@
-/* Memory of a rank, counted at the allocators that our code calls (-Wl,--wrap): what a trainer takes is what its need says, and
- * no step of either model takes any, checks and sums included. Of two ranks, started by mpirun. */
+/* test_memory.c: count the memory of a rank at the allocators that our code calls (-Wl,--wrap). A trainer must allocate
+ * what its memory estimate states. No step of either model may allocate, checks and all-reduces included. Runs on two
+ * ranks under mpirun. */
 #include "base/memory.h"
 #include "base/rss.h"
 #include "collective/collective.h"
@@ -25,7 +26,7 @@ static struct world *world;
 
 static struct {
     int calls;
-    size_t bytes; /* asked for, never given back */
+    size_t bytes; /* total of all requests; free() does not reduce it */
 } taken;
 
 static void note(size_t bytes)
@@ -74,9 +75,9 @@ void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int file, o
     return __real_mmap(at, bytes, protection, flags, file, offset);
 }
 
-/* --- what is kept ------------------------------------------------------------------------------------------------ */
+/* --- memory of a trainer ----------------------------------------------------------------------------------------- */
 
-/* All arrays are below 2 MiB, from which on they are rounded up to whole huge pages. */
+/* Return settings for which every array is below 2 MiB. Larger arrays would be rounded up to whole huge pages. */
 static struct run small_run(void)
 {
     struct run run = run_published;
@@ -89,7 +90,8 @@ static struct run small_run(void)
     return run;
 }
 
-/* The rest is what is not worth a word in a need: structs, losses, arrays' ends. */
+/* Assert that the bytes allocated since `before` match the estimate. The tolerance covers what estimates leave out:
+ * structs, losses, padding of arrays. */
 static void assert_taken(size_t before, struct memory_estimate memory)
 {
     double got = (double)(taken.bytes - before), need = memory_estimate_sum(&memory), rest = 0.01 * need + (64 << 10);
@@ -105,7 +107,7 @@ static void a_trainer_takes_what_it_says(void **state)
     struct trainer trainer = trainer_open(&run, run.batch_size);
     struct memory_estimate memory = trainer_memory(&run, run.batch_size);
     assert_taken(before, memory);
-    assert_true(fabs(memory.of[NEED_MODEL] - 16 * (double)trainer.count) < 1);
+    assert_true(fabs(memory.of[MEMORY_MODEL] - 16 * (double)trainer.count) < 1);
     trainer_close(&trainer);
 }
 
@@ -118,11 +120,11 @@ static void a_trainer_of_texts_takes_what_it_says(void **state)
     struct sequence_trainer trainer = sequence_trainer_open(&run_published_texts, most);
     struct memory_estimate memory = sequence_trainer_memory(&shape, most.rows, most.texts, most.length);
     assert_taken(before, memory);
-    assert_true(fabs(memory.of[NEED_MODEL] - 16 * (double)trainer.count) < 1);
+    assert_true(fabs(memory.of[MEMORY_MODEL] - 16 * (double)trainer.count) < 1);
     sequence_trainer_close(&trainer);
 }
 
-/* Drawn in whatever pieces, and as often as one likes. */
+/* Check that initial weights are the same to the bit when drawn in pieces of any size, and when drawn again. */
 static void first_weights_come_back_to_the_bit(void **state)
 {
     (void)state;
@@ -133,7 +135,7 @@ static void first_weights_come_back_to_the_bit(void **state)
     random_seed(&random, (uint64_t)run.seed);
     float *whole = memory_new(trainer.count, sizeof *whole), *pieces = memory_new(trainer.count, sizeof *pieces);
     const double bounds[] = { 1 / sqrt(256), 1 / sqrt(512), 1 / sqrt(512) };
-    for (int layer = 0; layer < MLP_LAYERS; layer++) /* as ever: one after the other, weights and bias */
+    for (int layer = 0; layer < MLP_LAYERS; layer++) /* reference: layer by layer, weights then bias */
         for (size_t i = mlp_layer_offset(&run, layer); i < mlp_layer_offset(&run, layer + 1); i++)
             whole[i] = (float)(bounds[layer] * (2 * random_unit(&random) - 1));
     assert_memory_equal(mlp_parameters(trainer.model), whole, trainer.count * sizeof *whole);
@@ -151,9 +153,9 @@ static void first_weights_come_back_to_the_bit(void **state)
     trainer_close(&trainer);
 }
 
-/* --- what a step takes ------------------------------------------------------------------------------------------- */
+/* --- memory of a step -------------------------------------------------------------------------------------------- */
 
-/* Two steps warm up and are checked, two are measured, in one more what its check needs is kept. */
+/* Two warmup steps are checked, two steps are measured, and one more keeps the data that its later check needs. */
 enum { WARMUPS = 2, STEPS = 5 };
 static enum check check_in(int step)
 {
@@ -212,12 +214,12 @@ static void no_step_on_texts_takes_memory(void **state)
     run.ranks = 2;
     struct token_recipe recipe = sequence_recipe(&run, false);
     struct token_corpus *corpus = token_corpus_open(&recipe);
-    struct batch_schedule *plan = batch_schedule_open(&recipe, corpus, token_dealings[TOKENS_SAMPLE]);
-    struct token_most most = batch_schedule_most(plan);
+    struct batch_schedule *schedule = batch_schedule_open(&recipe, corpus, batching_policies[TOKENS_SAMPLE]);
+    struct token_most most = batch_schedule_most(schedule);
     struct sequence_loader *loader = sequence_loader_open(corpus, run.texts.vocab_size, run.seed, most);
     struct sequence_trainer t = sequence_trainer_open(&run, most);
     struct collective *c = collective_open(world, NULL);
-    sequence_loader_restart(loader, (struct reading){ .plan = plan, .rank = world_rank(world) });
+    sequence_loader_restart(loader, (struct reading){ .schedule = schedule, .rank = world_rank(world) });
     for (int step = 0; step < STEPS; step++) {
         collective_check(c, check_in(step));
         int before = taken.calls;
@@ -233,11 +235,11 @@ static void no_step_on_texts_takes_memory(void **state)
     collective_close(c);
     sequence_trainer_close(&t);
     sequence_loader_close(loader);
-    batch_schedule_close(plan);
+    batch_schedule_close(schedule);
     token_corpus_close(corpus);
 }
 
-/* --- what is told ------------------------------------------------------------------------------------------------ */
+/* --- reports of resident memory ---------------------------------------------------------------------------------- */
 
 static void the_kernel_tells_of_it(void **state)
 {
@@ -251,7 +253,7 @@ static void the_kernel_tells_of_it(void **state)
     memory_unmap(memory, BYTES);
     rss_restart_peak();
     const struct rss without = rss_now();
-    FILE *reset = fopen("/proc/self/clear_refs", "w"); /* what a kernel may refuse */
+    FILE *reset = fopen("/proc/self/clear_refs", "w"); /* a kernel may refuse to reset the peak */
     if (reset && fputs("5", reset) >= 0 && fflush(reset) == 0)
         assert_true(without.most <= with - BYTES / 2.0);
     if (reset)
@@ -263,13 +265,13 @@ static void what_is_told_can_be_read(void **state)
 {
     (void)state;
     struct rss_peaks phases = { .empty = 14.4e6, .prepared = 148.7e6, .trained = 86e6 }, read = { 0 };
-    char *told = rss_peaks_text(&phases);
-    assert_string_equal(told, "of a rank at most 86.0 MB while it trained, 148.7 MB before, 14.4 MB with nothing open");
-    assert_true(rss_peaks_read(&read, told));
+    char *text = rss_peaks_text(&phases);
+    assert_string_equal(text, "of a rank at most 86.0 MB while it trained, 148.7 MB before, 14.4 MB with nothing open");
+    assert_true(rss_peaks_read(&read, text));
     assert_true(fabs(read.empty - phases.empty) < 1 && fabs(read.prepared - phases.prepared) < 1 &&
                 fabs(read.trained - phases.trained) < 1);
     assert_false(rss_peaks_read(&read, "of nobody"));
-    free(told);
+    free(text);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* What messages are made of: bf16 on the wire, the algorithm that adds them, memory that comes and goes. */
+/* test_mpi_staging.c: test the parts of an all-reduce: bf16 on the wire, choice of algorithm, mapped memory. */
 #include "base/bf16.h"
 #include "base/memory.h"
 #include "device/device.h"
@@ -25,8 +25,8 @@ static float float_of(uint32_t bits)
     return value;
 }
 
-/* x rounded to 8 bits of mantissa, ties to even, in plain doubles: the last place of x = m 2^e, 1/2 <= m < 1, is worth
- * 2^(e-8), and no less than 2^-133, that of the smallest normal number. */
+/* Return x rounded to 8 bits of mantissa, ties to even, computed in doubles. The last place of x = m 2^e, 1/2 <= m < 1,
+ * is worth 2^(e-8), and at least 2^-133, the last place of the smallest normal number. */
 static double rounded(double x)
 {
     int e = 0;
@@ -37,7 +37,8 @@ static double rounded(double x)
     return fabs(nearest) > 0x1.fep127 ? copysign(INFINITY, x) : nearest;
 }
 
-/* All that bf16 knows, and between each and its neighbour: next to it, next to the middle, the middle. */
+/* Lower halves of the test floats. Each of the 2^16 upper halves is a bf16 number. The tails add the number itself, its
+ * neighbouring floats, the middle between two bf16 numbers and the neighbours of that middle. */
 static const uint32_t tails[] = { 0, 1, 0x7fff, 0x8000, 0x8001, 0xffff };
 enum { TAILS = sizeof tails / sizeof *tails, HALVES = 1 << 16 };
 
@@ -65,23 +66,22 @@ static void the_corners_by_hand(void **state)
 {
     (void)state;
     assert_int_equal(bf16_round(1), 0x3f80);
-    assert_int_equal(bf16_round(1 + 0x1p-8f), 0x3f80);            /* a tie goes to the even neighbour, … */
-    assert_int_equal(bf16_round(1 + 3 * 0x1p-8f), 0x3f82);        /* … below or above */
-    assert_int_equal(bf16_round(1 + 0x1p-8f + 0x1p-23f), 0x3f81); /* a little more is no tie */
+    assert_int_equal(bf16_round(1 + 0x1p-8f), 0x3f80);            /* a tie rounds to the even neighbour, … */
+    assert_int_equal(bf16_round(1 + 3 * 0x1p-8f), 0x3f82);        /* … which lies below or above */
+    assert_int_equal(bf16_round(1 + 0x1p-8f + 0x1p-23f), 0x3f81); /* slightly above a tie */
     assert_int_equal(bf16_round(-0.0f), 0x8000);
     assert_int_equal(bf16_round(INFINITY), 0x7f80);
     assert_int_equal(bf16_round(-INFINITY), 0xff80);
-    assert_int_equal(bf16_round(0x1.fffffep127f), 0x7f80); /* the largest float has no bf16 near it */
-    assert_int_equal(bf16_round(0x1p-149f), 0);            /* the smallest is nothing, … */
-    assert_int_equal(bf16_round(0x1p-133f), 1);            /* … this is the smallest bf16 */
-    assert_int_equal(bf16_round(float_of(0x7f800001)),
-                     0x7fc0); /* a NaN whose only bit lies in the lower half stays one */
+    assert_int_equal(bf16_round(0x1.fffffep127f), 0x7f80);      /* the largest float rounds to infinity */
+    assert_int_equal(bf16_round(0x1p-149f), 0);                 /* the smallest float rounds to 0, … */
+    assert_int_equal(bf16_round(0x1p-133f), 1);                 /* … and 2^-133 is the smallest bf16 */
+    assert_int_equal(bf16_round(float_of(0x7f800001)), 0x7fc0); /* a NaN with bits only in the lower half */
 }
 
 static void loops_over_it_do_the_same(void **state)
 {
     (void)state;
-    enum { ODD = TAILS * HALVES - 5 }; /* a rest that fits into no vector */
+    enum { ODD = TAILS * HALVES - 5 }; /* not a multiple of the vector width */
     float *x = memory_new(ODD, sizeof *x), *wide = memory_new(ODD, sizeof *wide);
     uint16_t *narrow = memory_new(ODD, sizeof *narrow);
     for (size_t i = 0; i < ODD; i++)
@@ -106,7 +106,7 @@ static const char variable_of_started[] = "OMPI_MCA_coll_libnbc_iallreduce_algor
 static void an_algorithm_is_called_by_its_names(void **state)
 {
     (void)state;
-    static const char *const expected[ALGORITHMS][4] = { /* as told, for Open MPI, for what it starts, for SMPI */
+    static const char *const expected[ALGORITHMS][4] = { /* name, Open MPI blocking, Open MPI nonblocking, SMPI */
                                                          { "ring", "5", "1", "lr" },
                                                          { "recursive doubling", "3", "4", "rdb" },
                                                          { "Rabenseifner", "6", "3", "rab1" },
@@ -118,7 +118,7 @@ static void an_algorithm_is_called_by_its_names(void **state)
     for (const char *at = algorithm_words; (at = strchr(at, ' ')); at++)
         words++;
     assert_int_equal(words, ALGORITHMS);
-    for (int i = ALGORITHMS; i-- > 0;) { /* the ring last: it gives way to what is already set */
+    for (int i = ALGORITHMS; i-- > 0;) { /* the ring comes last: it keeps variables that are already set */
         if (i == ALGORITHM_RING)
             unsetenv(variable), unsetenv(variable_of_started);
         algorithm_choose((enum algorithm)i);
@@ -126,7 +126,7 @@ static void an_algorithm_is_called_by_its_names(void **state)
         assert_string_equal(getenv(variable), expected[i][1]);
         assert_string_equal(getenv(variable_of_started), expected[i][2]);
         assert_string_equal(algorithm_simulated(), expected[i][3]);
-        struct exchange exchange = algorithm_of_two(); /* halves or all, there and back or at once */
+        struct exchange exchange = algorithm_of_two(); /* halves or the whole array, two messages or one */
         assert_int_equal(exchange.messages, i == ALGORITHM_RECURSIVE_DOUBLING ? 1 : 2);
         assert_int_equal(exchange.part, strstr("ring Rabenseifner unsegmented ring", expected[i][0]) ? 2 : 1);
     }
@@ -141,23 +141,23 @@ static void the_ring_gives_way_to_the_environment(void **state)
     unsetenv(variable_of_started);
     algorithm_choose(ALGORITHM_RING);
     assert_string_equal(algorithm_name(), "Rabenseifner");
-    assert_string_equal(getenv(variable_of_started), "3"); /* and what is started follows */
+    assert_string_equal(getenv(variable_of_started), "3"); /* nonblocking all-reduces follow */
     setenv(variable_of_started, "0", 1);
     algorithm_choose(ALGORITHM_RING);
     assert_string_equal(getenv(variable_of_started), "0");
-    algorithm_choose(ALGORITHM_LINEAR); /* what was asked for does not */
+    algorithm_choose(ALGORITHM_LINEAR); /* an explicit choice overrides the environment */
     assert_string_equal(algorithm_name(), "linear");
     setenv(variable, "0", 1);
     unsetenv(variable_of_started);
     algorithm_choose(ALGORITHM_RING);
-    assert_null(getenv(variable_of_started)); /* nor is it told what to start */
+    assert_null(getenv(variable_of_started)); /* with 0, Open MPI also chooses the nonblocking algorithm */
     assert_string_equal(algorithm_name(), "the library's choice of");
     assert_string_equal(algorithm_simulated(), "lr");
 }
 
 /* --- memory ----------------------------------------------------------------------------------------------------- */
 
-/* Bytes of this process that lie in memory. */
+/* Return the resident bytes of this process. */
 static double resident(void)
 {
     double pages = 0;
@@ -183,7 +183,7 @@ static void mapped_memory_comes_when_it_is_touched(void **state)
     assert_true(resident() - before < few);
     memory_unmap(NULL, BYTES);
 
-    memory = memory_new(COUNT, sizeof *memory); /* the other kind is there at once */
+    memory = memory_new(COUNT, sizeof *memory); /* memory_new() is resident at once */
     assert_true(resident() - before > BYTES - few);
     free(memory);
     assert_true(memory_available() > 0);

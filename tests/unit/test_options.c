@@ -1,8 +1,8 @@
-/* The parser of command lines: what it takes, and how it refuses the rest. */
+/* test_options.c: test the command line parser, both valid and invalid command lines. */
 #include "base/die.h"
 #include "base/number.h"
-#include "support/ending.h"
 #include "options/options.h"
+#include "support/ending.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -16,7 +16,8 @@
 #include <cmocka.h>
 
 struct settings {
-    int ranks, seed, backend;
+    int ranks, backend;
+    uint64_t seed;
     double sleep_ms, shift;
     bool quick;
     const char *out, *note;
@@ -27,7 +28,7 @@ static const struct settings defaults = {
     .ranks = 4, .seed = 2025, .backend = 1, .sleep_ms = 40, .shift = -0.5, .out = "results"
 };
 
-/* One row of every kind; two tables, as a lab has its own beside the common one. */
+/* Tables with a row of every kind. There are two, because a lab has its own table in addition to the common one. */
 #define AT(member) offsetof(struct settings, member)
 static const struct option_row own[] = {
     { "--sleep-ms", OPTION_NUMBER, AT(sleep_ms), 0, 60000, "MS", "how long the rank sleeps" },
@@ -36,7 +37,7 @@ static const struct option_row own[] = {
 };
 static const struct option_row shared[] = {
     { "--ranks", OPTION_INTEGER, AT(ranks), 1, 1024, "N", "world size" },
-    { "--seed", OPTION_INTEGER, AT(seed), 0, 2147483647, "N", "seed of everything" },
+    { "--seed", OPTION_SEED, AT(seed), 0, 0, "N", "seed of everything" },
     { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "short rounds" },
     { "--backend", OPTION_CHOICE, AT(backend), 0, 0, "auto mpi sim", "where ranks run" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
@@ -50,7 +51,7 @@ static const char spec[] = "Who is late?";
 
 enum { WORDS_MOST = 80 };
 
-/* Parses words (NULL-terminated, without the program's name) on top of the defaults. */
+/* Parse `words` (NULL-terminated, without the program name) on top of the defaults. */
 static struct settings parsed(const char *const *words)
 {
     char *argv[WORDS_MOST + 2] = { (char *)"test_options" };
@@ -62,7 +63,7 @@ static struct settings parsed(const char *const *words)
     return settings;
 }
 
-/* The same with the words of one line, separated by blanks. `line` must outlive the settings. */
+/* Parse the words of one line, separated by blanks. `line` must outlive the settings. */
 static struct settings parsed_line(char *line)
 {
     const char *words[WORDS_MOST + 1] = { NULL };
@@ -77,8 +78,8 @@ static void parse(const void *words)
     parsed(words);
 }
 
-/* Refused: status 2, nothing on standard output, one line on standard error that holds all `parts` (NULL-terminated):
- * the word that is wrong, and what to do. */
+/* Assert that the parser refuses `words`: status 2, nothing on standard output and one line on standard error. The line
+ * holds all `parts` (NULL-terminated), such as the wrong word and the cure. */
 static void assert_refused(const char *const *words, const char *const *parts)
 {
     struct ending ending = ending_of(parse, words);
@@ -101,7 +102,7 @@ static void assert_same(double value, double expected)
         fail_msg("%.17g is not %.17g", value, expected);
 }
 
-/* --- what is taken ---------------------------------------------------------------------------------------------- */
+/* --- valid command lines ---------------------------------------------------------------------------------------- */
 
 static void without_words_defaults_stay(void **state)
 {
@@ -144,6 +145,8 @@ static void bounds_are_inclusive(void **state)
     assert_int_equal(parsed(WORDS("--ranks", "1")).ranks, 1);
     assert_int_equal(parsed(WORDS("--ranks", "1024")).ranks, 1024);
     assert_int_equal(parsed(WORDS("--seed", "2147483647")).seed, 2147483647);
+    assert_true(parsed(WORDS("--seed", "18446744073709551615")).seed == UINT64_MAX);
+    assert_true(parsed(WORDS("--seed", "0")).seed == 0);
     assert_same(parsed(WORDS("--sleep-ms", "0")).sleep_ms, 0);
     assert_same(parsed(WORDS("--sleep-ms", "6e4")).sleep_ms, 60000);
     assert_same(parsed(WORDS("--shift", "-5")).shift, -5);
@@ -172,7 +175,7 @@ static void a_list_keeps_order_up_to_its_most(void **state)
     assert_refused(words, WORDS("--cases", "32"));
 }
 
-/* --- what is refused -------------------------------------------------------------------------------------------- */
+/* --- invalid command lines -------------------------------------------------------------------------------------- */
 
 static void an_unknown_flag_is_named_and_the_nearest_shown(void **state)
 {
@@ -264,15 +267,17 @@ static void what_overflows_is_out_of_range(void **state)
     (void)state;
     static const char *const wrong[] = { "2147483648", "4294967300", "-9223372036854775809", "99999999999999999999" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_refused(WORDS("--seed", wrong[i]), WORDS("--seed", wrong[i], "range"));
+        assert_refused(WORDS("--ranks", wrong[i]), WORDS("--ranks", wrong[i], "range"));
+    assert_refused(WORDS("--seed", "18446744073709551616"), WORDS("--seed", "18446744073709551616"));
+    assert_refused(WORDS("--seed", "99999999999999999999999"), WORDS("--seed"));
 }
 
-/* A reader must be able to type the bound that the refusal shows. */
+/* Check that the error message shows bounds as digits that a user can type. */
 static void a_large_bound_is_shown_in_full(void **state)
 {
     (void)state;
-    assert_refused(WORDS("--seed", "-1"), WORDS("0 to 2147483647"));
-    assert_refused(WORDS("--seed", "x"), WORDS("0 to 2147483647"));
+    assert_refused(WORDS("--seed", "-1"), WORDS("0 to 18446744073709551615"));
+    assert_refused(WORDS("--seed", "x"), WORDS("0 to 18446744073709551615"));
 }
 
 static void an_unknown_choice_shows_all(void **state)
@@ -294,7 +299,7 @@ static void a_switch_takes_no_value(void **state)
 static void a_huge_word_is_cut_short(void **state)
 {
     (void)state;
-    size_t size = 1u << 20; /* argv holds less on most systems, but the parser does not know that */
+    size_t size = 1u << 20; /* more than argv holds on most systems; the parser must not rely on that */
     char *huge = malloc(size + 16);
     assert_non_null(huge);
     const char *const starts[] = { "", "--", "--ranks=", "--sleep-ms=", "--backend=", "--quick=" };
@@ -312,7 +317,7 @@ static void a_huge_word_is_cut_short(void **state)
     free(huge);
 }
 
-/* A word may hold anything; what is said about it stays one line. */
+/* Check that the error message stays one line even if a word contains line ends. */
 static void a_line_end_within_a_word_does_not_end_the_line(void **state)
 {
     (void)state;
@@ -323,7 +328,7 @@ static void a_line_end_within_a_word_does_not_end_the_line(void **state)
 
 /* --- help and echo ---------------------------------------------------------------------------------------------- */
 
-/* The line of the help that describes `flag`, into `line`. */
+/* Copy the help line that describes `flag` into `line`. */
 static void find_help(const char *help, const char *flag, char *line, size_t size)
 {
     char start[40];
@@ -358,7 +363,7 @@ static void help_shows_every_flag_with_its_default(void **state)
         find_help(ending.out, shown[i][0], line, sizeof line);
         assert_holds(line, shown[i][1]);
     }
-    static const char *const bare[] = { "--quick", "--note", "--cases" }; /* these have no default to show */
+    static const char *const bare[] = { "--quick", "--note", "--cases" }; /* without a default to show */
     for (size_t i = 0; i < sizeof bare / sizeof *bare; i++) {
         find_help(ending.out, bare[i], line, sizeof line);
         assert_null(strchr(line, '['));
@@ -371,7 +376,7 @@ static void help_is_given_among_other_words(void **state)
     assert_int_equal(ending_of(parse, WORDS("--ranks", "8", "--help")).status, STATUS_RIGHT);
 }
 
-/* What the settings are echoed as; release with free(). */
+/* Return the settings as options_echo() prints them; release with free(). */
 static char *echo_of(const struct settings *settings)
 {
     char *text = NULL;
@@ -406,7 +411,7 @@ static void the_echo_sets_the_same_again(void **state)
         s.sleep_ms = numbers[i];
         s.shift = -numbers[i] / 12000;
         s.ranks = 1 + (int)i;
-        s.seed = 2147483647 - (int)i;
+        s.seed = UINT64_MAX - i;
         s.backend = (int)i % 3;
         s.quick = i % 2 == 1;
         char *echo = echo_of(&s);
@@ -415,7 +420,7 @@ static void the_echo_sets_the_same_again(void **state)
         assert_same(back.sleep_ms, s.sleep_ms);
         assert_same(back.shift, s.shift);
         assert_int_equal(back.ranks, s.ranks);
-        assert_int_equal(back.seed, s.seed);
+        assert_true(back.seed == s.seed);
         assert_int_equal(back.backend, s.backend);
         assert_int_equal(back.quick, s.quick);
     }

@@ -1,4 +1,5 @@
-/* What a result says that it was trained on, and that machine cards of one thing are not taken for those of another. */
+/* test_placement.c: test the device labels of results, and that a machine card of one placement is not used for
+ * another. */
 #include "frame/placement.h"
 
 #include "card/card.h"
@@ -31,20 +32,20 @@ static void labels_say_what_is_not_what_it_seems(void **state)
     assert_string_equal(placement_label("mpi", "cuda", 1, 1), "cuda (mpi-staged: communication on the CPU)");
 }
 
-/* What the program that was typed knows of a mode, and what its ranks know. */
+/* Check that the launching program and its ranks derive the same card key from a placement. */
 static void both_sides_agree_on_a_key(void **state)
 {
     (void)state;
     const struct run run = { .ranks = 2, .precision = PRECISION_BF16 };
-    char *cores = placement_key("here", placement_label("mpi", placement_device(MODE_CORES), 2, 0), &run);
+    char *cores = placement_key("here", placement_label("mpi", placement_device(PLACEMENT_CORES), 2, 0), &run);
     assert_string_equal(cores, "here");
     char *model = placement_key("gpu_node 0123; modelled", placement_label("sim", "model", 2, 0), &run);
     assert_string_equal(model, "gpu_node 0123; modelled");
     char *staged = placement_key(
-        "here", placement_label(placement_backend(MODE_STAGED), placement_device(MODE_STAGED), 2, 1), &run);
+        "here", placement_label(placement_backend(PLACEMENT_STAGED), placement_device(PLACEMENT_STAGED), 2, 1), &run);
     assert_string_equal(staged, "here; on GPUs: cuda (mpi-staged: communication on the CPU), bf16");
-    char *nccl =
-        placement_key("here", placement_label(placement_backend(MODE_NCCL), placement_device(MODE_NCCL), 2, 2), &run);
+    char *nccl = placement_key(
+        "here", placement_label(placement_backend(PLACEMENT_NCCL), placement_device(PLACEMENT_NCCL), 2, 2), &run);
     assert_string_equal(nccl, "here; on GPUs: cuda, bf16");
     free(cores);
     free(model);
@@ -56,7 +57,7 @@ static enum card_found found(const struct run *run, const char *label, int cores
 {
     struct card card;
     char *key = placement_key("here", label, run);
-    enum card_found found = card_read(&card, run->out, &subject_mlp, run, 0, key, cores);
+    enum card_found found = card_read(&card, run->out, &workload_mlp, run, 0, key, cores);
     free(key);
     return found;
 }
@@ -73,7 +74,7 @@ static void a_card_of_gpus_is_of_these_gpus(void **state)
     const struct card written = { .cpu = "what computes", .ranks = 1, .cores = 1 };
 
     char *key = placement_key("here", alone, &run);
-    card_write(&written, folder, &subject_mlp, &run, key);
+    card_write(&written, folder, &workload_mlp, &run, key);
     free(key);
     assert_int_equal(found(&run, alone, 1), CARD_WHOLE);
     assert_int_equal(found(&run, staged, 1), CARD_NONE);
@@ -83,7 +84,7 @@ static void a_card_of_gpus_is_of_these_gpus(void **state)
     assert_int_equal(found(&run, alone, 1), CARD_NONE);
 
     run.precision = PRECISION_FP32;
-    card_write(&written, folder, &subject_mlp, &run, "here");
+    card_write(&written, folder, &workload_mlp, &run, "here");
     assert_int_equal(found(&run, alone, 1), CARD_NONE);
 
     char path[64];

@@ -1,5 +1,5 @@
-/* The generator against CPython's `random`, version 3: the expected numbers were printed by Python 3.11 from the calls
- * in the comments. */
+/* test_random.c: test the generator against CPython's `random`, version 3. Python 3.11 printed the expected numbers with
+ * the calls in the comments. */
 #include "base/random.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* A seed that needs two words of the key: above 2^32. */
+/* A seed above 2^32, which needs two words of the key. */
 static const uint64_t two_words = 5000000000;
 
 static struct random seeded(uint64_t seed)
@@ -47,7 +47,7 @@ static void a_seed_may_be_longer_than_a_word(void **state)
                  (double[]){ 0.30477471939133105, 0.21243216957860434, 0.6640283412362986, 0.23978354768568233 }, 4);
 }
 
-/* The 1000th draw uses words 1999 and 2000: the state of 624 words has been refilled three times. */
+/* Check the 1000th draw. It uses words 1999 and 2000, after the state of 624 words was refilled three times. */
 static void the_state_is_refilled(void **state)
 {
     (void)state;
@@ -58,7 +58,7 @@ static void the_state_is_refilled(void **state)
     assert_true(draw <= 0.7956615536034152 && draw >= 0.7956615536034152);
 }
 
-/* [random.randrange(16) for _ in range(12)]; 16 takes five bits, so that half of the draws are thrown away */
+/* [random.randrange(16) for _ in range(12)]; 16 takes five bits, so that half of the draws are rejected */
 static void ranges_are_pythons(void **state)
 {
     (void)state;
@@ -68,7 +68,7 @@ static void ranges_are_pythons(void **state)
         assert_int_equal(random_below(&random, 16), sixteen[i]);
 }
 
-/* Of one sequence: randrange(1) three times, randrange(1000) six times, randrange(2**31 + 1) four times, random() */
+/* One sequence: randrange(1) three times, randrange(1000) six times, randrange(2**31 + 1) four times, random() */
 static void ranges_of_any_size_use_as_many_bits_as_pythons(void **state)
 {
     (void)state;
@@ -125,7 +125,7 @@ static void a_copy_goes_on_alike(void **state)
         assert_int_equal(random_below(&random, 1u << 20), random_below(&branch, 1u << 20));
 }
 
-/* However many words are left of the state. */
+/* Compare bulk draws with single draws, for any number of words left in the state. */
 static void draws_in_bulk_are_those_one_by_one(void **state)
 {
     (void)state;
@@ -145,8 +145,8 @@ static void draws_in_bulk_are_those_one_by_one(void **state)
         }
 }
 
-/* For 1e5 draws the mean scatters by 0.0032, the variance by 0.0045, the third moment by 0.012 and the fourth by 0.031
- * (square roots of 1, 2, 15 and 96 over n); five times that is allowed. */
+/* Check four moments of 1e5 draws. Their standard errors are 0.0032, 0.0045, 0.012 and 0.031 (square roots of 1, 2, 15 and
+ * 96 over n); the test allows five times that. */
 static void normal_draws_have_normal_moments(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
-/* The batches of a plan as rows of tokens: every row, what pads it, what it is scaled by, and where the loader begins. */
-#include "support/between.h"
+/* test_sequence_loader.c: test that the loader turns scheduled batches into rows of tokens: every row, its padding, the
+ * loss scale, and the first batch. */
 #include "model/sequence_loader.h"
+#include "support/between.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -12,49 +13,49 @@
 
 enum { VOCAB = 50, SEED = 7, TEXTS = 8 };
 
-/* Two ranks: rank 0 has two batches, rank 1 three, so that each begins again when the other does not. */
+/* Two ranks with two and three batches, so that they wrap around to their first batch in different steps. */
 static int lengths[TEXTS] = { 3, 5, 2, 4, 1, 6, 2, 1 };
 static int labels[TEXTS] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 static const struct token_corpus corpus = { .count = TEXTS, .length = lengths, .label = labels };
-static uint32_t dealt[TEXTS] = { 2, 0, 1, 4, 5, 3, 6, 7 };
+static uint32_t examples[TEXTS] = { 2, 0, 1, 4, 5, 3, 6, 7 };
 static struct token_batch of_rank0[] = {
-    { .example = dealt, .samples = 3, .longest = 5, .useful = 10, .padded = 15, .pairs = 75 },
-    { .example = dealt + 3, .samples = 1, .longest = 1, .useful = 1, .padded = 1, .pairs = 1 },
+    { .example = examples, .samples = 3, .longest = 5, .useful = 10, .padded = 15, .pairs = 75 },
+    { .example = examples + 3, .samples = 1, .longest = 1, .useful = 1, .padded = 1, .pairs = 1 },
 };
 static struct token_batch of_rank1[] = {
-    { .example = dealt + 4, .samples = 1, .longest = 6, .useful = 6, .padded = 6, .pairs = 36 },
-    { .example = dealt + 5, .samples = 1, .longest = 4, .useful = 4, .padded = 4, .pairs = 16 },
-    { .example = dealt + 6, .samples = 2, .longest = 2, .useful = 3, .padded = 4, .pairs = 8 },
+    { .example = examples + 4, .samples = 1, .longest = 6, .useful = 6, .padded = 6, .pairs = 36 },
+    { .example = examples + 5, .samples = 1, .longest = 4, .useful = 4, .padded = 4, .pairs = 16 },
+    { .example = examples + 6, .samples = 2, .longest = 2, .useful = 3, .padded = 4, .pairs = 8 },
 };
-static const struct batch_schedule plan = { .ranks = 2,
-                                            .batches = (int[]){ 2, 3 },
-                                            .batch = (struct token_batch *[]){ of_rank0, of_rank1 } };
+static const struct batch_schedule schedule = { .ranks = 2,
+                                                .batches = (int[]){ 2, 3 },
+                                                .batch = (struct token_batch *[]){ of_rank0, of_rank1 } };
 
 static struct sequence_loader *open_loader(struct reading reading)
 {
-    struct sequence_loader *loader = sequence_loader_open(&corpus, VOCAB, SEED, batch_schedule_most(reading.plan));
+    struct sequence_loader *loader = sequence_loader_open(&corpus, VOCAB, SEED, batch_schedule_most(reading.schedule));
     sequence_loader_restart(loader, reading);
     return loader;
 }
 
-/* The words of a text, as the loader drew them: a batch of it alone. They are copied, (at most 6). */
-static void words_of(int example, int32_t *words)
+/* Copy the tokens (at most 6) that the loader drew for a sequence, read from a batch of this sequence alone. */
+static void tokens_of(int example, int32_t *words)
 {
     uint32_t only = (uint32_t)example;
     struct token_batch batch = {
         .example = &only, .samples = 1, .longest = lengths[example], .padded = lengths[example]
     };
     struct batch_schedule alone = { .ranks = 1, .batches = (int[]){ 1 }, .batch = (struct token_batch *[]){ &batch } };
-    struct sequence_loader *loader = open_loader((struct reading){ .plan = &alone });
+    struct sequence_loader *loader = open_loader((struct reading){ .schedule = &alone });
     memcpy(words, sequence_loader_next(loader)->token, (size_t)lengths[example] * sizeof *words);
     sequence_loader_close(loader);
 }
 
-/* Text `i` of the batch: where it lies, and every row of it. */
+/* Check position and every row of sequence `i` of the batch. */
 static void assert_text(const struct sequence_batch *batch, int i, int example, int first, int extent)
 {
     int32_t words[6];
-    words_of(example, words);
+    tokens_of(example, words);
     const struct sequence *text = &batch->text[i];
     assert_int_equal(text->first, first);
     assert_int_equal(text->tokens, lengths[example]);
@@ -74,28 +75,28 @@ static void words_are_never_padding_and_alike_everywhere(void **state)
     (void)state;
     int32_t words[6], again[6];
     for (int example = 0; example < TEXTS; example++) {
-        words_of(example, words);
-        words_of(example, again);
+        tokens_of(example, words);
+        tokens_of(example, again);
         assert_memory_equal(words, again, (size_t)lengths[example] * sizeof *words);
         for (int i = 0; i < lengths[example]; i++)
             assert_between(words[i], 1, VOCAB - 1);
     }
-    words_of(1, words);
-    words_of(5, again);
+    tokens_of(1, words);
+    tokens_of(5, again);
     assert_memory_not_equal(words, again, 5 * sizeof *words);
 }
 
 static void a_padded_batch_is_a_rectangle(void **state)
 {
     (void)state;
-    struct sequence_loader *loader = open_loader((struct reading){ .plan = &plan, .rank = 0 });
+    struct sequence_loader *loader = open_loader((struct reading){ .schedule = &schedule, .rank = 0 });
     const struct sequence_batch *batch = sequence_loader_next(loader);
     assert_int_equal(batch->rows, 15);
     assert_int_equal(batch->texts, 3);
     assert_text(batch, 0, 2, 0, 5);
     assert_text(batch, 1, 0, 5, 5);
     assert_text(batch, 2, 1, 10, 5);
-    batch = sequence_loader_next(loader); /* nothing is left of the one before */
+    batch = sequence_loader_next(loader); /* must not contain rows of the previous batch */
     assert_int_equal(batch->rows, 1);
     assert_int_equal(batch->texts, 1);
     assert_text(batch, 0, 4, 0, 1);
@@ -105,13 +106,13 @@ static void a_padded_batch_is_a_rectangle(void **state)
 static void packed_texts_lie_end_to_end(void **state)
 {
     (void)state;
-    struct token_batch dealt_packed = of_rank0[0];
-    dealt_packed.padded = dealt_packed.useful;
-    dealt_packed.pairs = 2 * 2 + 3 * 3 + 5 * 5;
+    struct token_batch batch_packed = of_rank0[0];
+    batch_packed.padded = batch_packed.useful;
+    batch_packed.pairs = 2 * 2 + 3 * 3 + 5 * 5;
     struct batch_schedule packed = {
-        .ranks = 1, .is_packed = true, .batches = (int[]){ 1 }, .batch = (struct token_batch *[]){ &dealt_packed }
+        .ranks = 1, .is_packed = true, .batches = (int[]){ 1 }, .batch = (struct token_batch *[]){ &batch_packed }
     };
-    struct sequence_loader *loader = open_loader((struct reading){ .plan = &packed });
+    struct sequence_loader *loader = open_loader((struct reading){ .schedule = &packed });
     const struct sequence_batch *batch = sequence_loader_next(loader);
     assert_int_equal(batch->rows, 10);
     assert_int_equal(batch->texts, 3);
@@ -121,38 +122,38 @@ static void packed_texts_lie_end_to_end(void **state)
     sequence_loader_close(loader);
 }
 
-/* Averaging ranks' means: a text counts 1/(ranks x texts of its own batch). */
+/* Check the scale when ranks' means are averaged: a sequence has weight 1/(ranks x sequences of its own batch). */
 static void each_rank_counts_alike(void **state)
 {
     (void)state;
-    struct sequence_loader *loader = open_loader((struct reading){ .plan = &plan, .rank = 0 });
+    struct sequence_loader *loader = open_loader((struct reading){ .schedule = &schedule, .rank = 0 });
     assert_scale(sequence_loader_next(loader), 2 * 3);
     assert_scale(sequence_loader_next(loader), 2 * 1);
     sequence_loader_close(loader);
-    loader = open_loader((struct reading){ .plan = &plan, .rank = 1 });
+    loader = open_loader((struct reading){ .schedule = &schedule, .rank = 1 });
     assert_scale(sequence_loader_next(loader), 2 * 1);
     sequence_loader_close(loader);
 }
 
-/* Every text of a step the same, on every rank, whether it has begun again or not: in step 2 rank 0 has its first batch
- * and rank 1 its third; before step 0 both have their last. */
+/* Check the scale when all sequences of a step have the same weight on every rank, after wrap-around too: in step 2 rank 0
+ * has its first batch and rank 1 its third. In step -1 both have their last batch. */
 static void each_text_counts_alike(void **state)
 {
     (void)state;
     static const int texts[] = { 3 + 1, 1 + 2, 3 + 1, 1 + 1, 3 + 2, 1 + 1 };
     for (int rank = 0; rank < 2; rank++) {
         struct sequence_loader *loader =
-            open_loader((struct reading){ .plan = &plan, .rank = rank, .first = -2, .weighs_by_texts = true });
+            open_loader((struct reading){ .schedule = &schedule, .rank = rank, .first = -2, .weighs_by_texts = true });
         for (int i = 0; i < 6; i++)
             assert_scale(sequence_loader_next(loader), texts[i]);
         sequence_loader_close(loader);
     }
 }
 
-/* The text that the first of the next batches of rank 1 begins with. */
+/* Return the label of the first sequence that rank 1 reads if it starts with step `first`. */
 static int label_from(int first)
 {
-    struct sequence_loader *loader = open_loader((struct reading){ .plan = &plan, .rank = 1, .first = first });
+    struct sequence_loader *loader = open_loader((struct reading){ .schedule = &schedule, .rank = 1, .first = first });
     int label = sequence_loader_next(loader)->label[0];
     sequence_loader_close(loader);
     return label;
@@ -168,7 +169,7 @@ static void a_rank_begins_again_after_its_last(void **state)
     assert_int_equal(label_from(7), 3);
 }
 
-/* Steps before the first are those before the rank begins again, whatever the others have. */
+/* Check negative steps: they are the last batches of the same rank, regardless of the other rank. */
 static void a_step_below_zero_is_of_the_round_before(void **state)
 {
     (void)state;
@@ -176,7 +177,7 @@ static void a_step_below_zero_is_of_the_round_before(void **state)
     assert_int_equal(label_from(-2), 3);
     assert_int_equal(label_from(-3), 5);
     assert_int_equal(label_from(-4), 6);
-    struct sequence_loader *loader = open_loader((struct reading){ .plan = &plan, .rank = 1, .first = -2 });
+    struct sequence_loader *loader = open_loader((struct reading){ .schedule = &schedule, .rank = 1, .first = -2 });
     static const int expected[] = { 3, 6, 5, 3 };
     for (int i = 0; i < 4; i++)
         assert_int_equal(sequence_loader_next(loader)->label[0], expected[i]);

@@ -1,9 +1,10 @@
-/* Statistics, the link's lines and the formulas of a step, against textbooks, sums done by hand and brute force. */
+/* test_stats.c: test statistics, the alpha-beta model and the formulas of a step against textbooks, hand calculations and
+ * brute force. */
 #include "base/random.h"
 #include "base/stats.h"
-#include "support/between.h"
 #include "card/alpha_beta.h"
 #include "card/predict.h"
+#include "support/between.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -32,7 +33,7 @@ static void quantiles_lie_between_neighbours(void **state)
     assert_near(stats_quantile(values, 5, 0.5), 30, EXACT);
     assert_near(stats_quantile(values, 5, 1), 50, EXACT);
     assert_near(stats_quantile(values, 5, 0.95), 48, 1e-12); /* 0.95 x 4 = 3.8: 40 + 0.8 x 10 */
-    assert_near(stats_quantile(values, 4, 0.5), 25, 1e-12);  /* of 10, 20, 30, 40 */
+    assert_near(stats_quantile(values, 4, 0.5), 25, 1e-12);  /* median of 10, 20, 30, 40 */
     assert_near(stats_quantile(values, 1, 0.95), 40, EXACT);
     assert_true(isnan(stats_quantile(values, 0, 0.5)));
 }
@@ -59,7 +60,7 @@ static void values_are_not_reordered(void **state)
     assert_memory_equal(values, before, sizeof before);
 }
 
-/* Two-sided 95 % points, as every textbook's table prints them. */
+/* Compare with two-sided 95 % points of textbook tables. */
 static void students_t_is_the_textbooks(void **state)
 {
     (void)state;
@@ -70,12 +71,12 @@ static void students_t_is_the_textbooks(void **state)
                   { 30, 2.042 }, { 40, 2.021 }, { 60, 2.000 }, { 120, 1.980 } };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         assert_near(stats_student(table[i].freedom), table[i].t, 1e-3);
-    assert_near(stats_student(100000000), 1.959964, 1e-6); /* the normal distribution's */
+    assert_near(stats_student(100000000), 1.959964, 1e-6); /* normal distribution */
     for (int freedom = 1; freedom < 200; freedom++)
         assert_true(stats_student(freedom + 1) < stats_student(freedom));
 }
 
-/* Logarithms 0.1, 0.2, 0.3: mean 0.2, deviation 0.1, half width 4.303 x 0.1 / sqrt(3) = 0.248434. */
+/* Use logarithms 0.1, 0.2, 0.3: mean 0.2, deviation 0.1, half width 4.303 x 0.1 / sqrt(3) = 0.248434. */
 static void a_ratio_has_students_interval(void **state)
 {
     (void)state;
@@ -99,9 +100,8 @@ static void few_ratios_have_no_interval(void **state)
     assert_near(alike.high, 3, 1e-12);
 }
 
-/* A series in which each value is `memory` of the one before and the rest new, around a mean. */
-/* 5 of 10: the middle stays, and half the width is 1.96 sqrt(0.025 + 0.009604) / 1.38416; with 0 of 10 the interval ends at
- * z^2 / (10 + z^2). */
+/* Check 5 of 10: the center is 0.5 and the half width 1.96 sqrt(0.025 + 0.009604) / 1.38416. With 0 of 10 the interval ends
+ * at z^2 / (10 + z^2). */
 static void a_share_has_wilsons_interval(void **state)
 {
     (void)state;
@@ -116,6 +116,7 @@ static void a_share_has_wilsons_interval(void **state)
     assert_near(all.high, 1, 1e-15);
 }
 
+/* Fill a series around a mean, where each value is `memory` times the previous one plus new noise. */
 static void fill_series(struct random *random, double *values, int count, double mean, double memory)
 {
     double value = random_normal(random);
@@ -125,7 +126,7 @@ static void fill_series(struct random *random, double *values, int count, double
     }
 }
 
-/* Of 400 experiments, how many intervals hold the truth: two series whose means are 20 and 16. */
+/* Return how many of 400 intervals contain the true ratio of two series with means 20 and 16. */
 static int count_covering(double memory)
 {
     enum { STEPS = 96, OTHERS = 120, EXPERIMENTS = 400 };
@@ -143,8 +144,8 @@ static int count_covering(double memory)
     return covering;
 }
 
-/* 95 % is 380. Blocks of five miss some of a memory that is longer than they are; drawing single values would cover 300
- * and fewer. */
+/* Check the coverage: 95 % are 380 intervals. Blocks of five values miss part of a longer correlation. Drawing single
+ * values instead would cover 300 or fewer. */
 static void a_block_ratio_covers_the_truth(void **state)
 {
     (void)state;
@@ -174,7 +175,7 @@ static void equal_series_have_the_ratio_1(void **state)
 
 enum { FIT_ROWS = 6, FIT_TERMS = 4, ALL_TERMS = (1 << FIT_TERMS) - 1 };
 
-/* 1, samples, padded tokens, padded tokens x length. */
+/* Rows of (1, samples, padded tokens, padded tokens x length). */
 static const double shapes[FIT_ROWS * FIT_TERMS] = {
     1, 4, 256, 16384, 1, 16, 1024, 65536, 1, 8, 816, 83232, 1, 8, 1224, 187272, 1, 4, 868, 188356, 1, 8, 1736, 376712,
 };
@@ -190,7 +191,7 @@ static void assert_fits(const double *truth, unsigned which, const double *expec
         assert_near(c[term], expected[term], tolerance * fabs(expected[term]));
 }
 
-/* … however many decades lie between them. */
+/* Check that the fit recovers coefficients that differ by many decades. */
 static void a_fit_finds_what_made_the_values(void **state)
 {
     (void)state;
@@ -201,7 +202,7 @@ static void a_fit_finds_what_made_the_values(void **state)
     assert_fits(tiny, ALL_TERMS, tiny, 1e-6);
     assert_fits(one, 1u << 2, one, 1e-12);
 
-    /* Squares of the amounts would be beyond every double. */
+    /* Squares of the amounts exceed the range of a double. */
     static const double amounts[] = { 1, 1e170, 1, 2e170, 1, 5e170 }, values[] = { 4, 6, 12 };
     double c[2];
     stats_fit(c, amounts, values, 3, 2, 3);
@@ -209,7 +210,7 @@ static void a_fit_finds_what_made_the_values(void **state)
     assert_near(c[1], 2e-170, 1e-182);
 }
 
-/* The terms that are left out are 0, and so is one without any amount. */
+/* Check that terms left out of the fit are 0, and that a term whose amounts are all 0 is 0. */
 static void a_fit_keeps_to_its_terms(void **state)
 {
     (void)state;
@@ -223,7 +224,8 @@ static void a_fit_keeps_to_its_terms(void **state)
     assert_near(c[2], 1, 1e-9);
 }
 
-/* Only what is fixed may be below zero. Without the samples, whose coefficient is -1e-4, none of the others is. */
+/* Check that only the constant coefficient may be negative. In the second fit the samples' true coefficient is -1e-4; the
+ * result must equal that of a fit without samples. */
 static void more_work_takes_no_less_time(void **state)
 {
     (void)state;
@@ -249,7 +251,7 @@ static void more_work_takes_no_less_time(void **state)
         assert_true(fitted[term] >= 0);
 }
 
-/* Relative: a value of 1000 that is 10 off weighs no more than one of 1 that is 0.01 off. */
+/* Check that the fit minimises relative errors: an error of 10 at 1000 weighs as much as an error of 0.01 at 1. */
 static void a_fit_weighs_relative_errors(void **state)
 {
     (void)state;
@@ -259,23 +261,23 @@ static void a_fit_weighs_relative_errors(void **state)
     assert_near(c[0], (1 + 1 / 3.0) / (1 + 1 / 9.0), 1e-12);
 }
 
-/* --- link ------------------------------------------------------------------------------------------------------- */
+/* --- alpha-beta model ------------------------------------------------------------------------------------------- */
 
-/* The measured sizes: 256 B, 1 KiB, ... 4 GiB. */
+/* Measured sizes: 256 B, 1 KiB, ... 4 GiB. */
 enum { SIZES = 13 };
 static double size_of(int i)
 {
     return 256 * pow(4, i);
 }
 
-/* One straight piece of the truth, from its first size on. */
+/* One line of the true cost, from the size with this index on. */
 struct segment {
     int first;
     double alpha, beta;
 };
 
-/* Fits points that lie exactly on `segments`. The fit must return every point, and every size between two points of
- * one segment, none of which it has seen. */
+/* Fit points that lie exactly on `segments`. The fit must reproduce every point, and held-out sizes between two points of
+ * the same segment. */
 static void assert_recovered(const struct segment *segments, int count)
 {
     struct alpha_beta link = { .ranks = 4, .points = SIZES };
@@ -291,7 +293,7 @@ static void assert_recovered(const struct segment *segments, int count)
     for (int i = 0; i < SIZES; i++) {
         assert_near(alpha_beta_seconds(&link, link.bytes[i]) / link.seconds[i], 1, 1e-9);
         const struct segment *s = &segments[segment_of[i]];
-        /* Where between two points the truth changes nobody knows: there only the sizes beside each are asked for. */
+        /* Between two points of different segments the location of the change is unknown: only test sizes near a point. */
         bool changes = i + 1 < SIZES && segment_of[i + 1] != segment_of[i];
         for (double times = 0.99; times < (changes ? 1.1 : 4); times *= 1.06) {
             double held_out = times * link.bytes[i];
@@ -330,7 +332,8 @@ static void four_lines_are_recovered(void **state)
         4);
 }
 
-/* Whatever was measured: a message has a cost, more bytes do not make it cheaper within a piece, and every size has one. */
+/* Fit random measurements: every message has a positive cost, larger messages of a piece are not cheaper, and every size
+ * belongs to a piece. */
 static void no_line_is_negative(void **state)
 {
     (void)state;
@@ -383,8 +386,8 @@ static void beyond_the_points_the_outer_lines_go_on(void **state)
     assert_near(alpha_beta_seconds(&link, 1e9), 1e-4 + 2, 1e-8);
 }
 
-/* Five points are too few for two lines. One that is 10 % off at 256 MiB must not move what 4 KiB cost: the errors that
- * count are relative. */
+/* Fit five points, too few for two lines. An error of 10 % at 256 MiB must not change the cost at 4 KiB much, since the fit
+ * minimises relative errors. */
 static void an_error_at_one_end_stays_there(void **state)
 {
     (void)state;
@@ -399,7 +402,7 @@ static void an_error_at_one_end_stays_there(void **state)
     assert_near(alpha_beta_seconds(&link, link.bytes[4]) / link.seconds[4], 1, 0.1);
 }
 
-/* --- the fullest box -------------------------------------------------------------------------------------------- */
+/* --- balls in boxes --------------------------------------------------------------------------------------------- */
 
 static void the_fullest_box_by_hand(void **state)
 {
@@ -419,7 +422,7 @@ static void one_ball_or_one_box_leaves_no_chance(void **state)
     assert_near(predict_fullest(0, 4), 0, EXACT);
 }
 
-/* The mean of the fullest box over every one of the boxes^draws ways to throw. */
+/* Return the mean number of balls in the fullest box over all boxes^draws ways to throw. */
 static double fullest_of_all_throws(int draws, int boxes)
 {
     long ways = 1, sum = 0;
@@ -449,7 +452,8 @@ static void the_fullest_box_of_all_throws(void **state)
     assert_near(predict_fullest(16, 2), fullest_of_all_throws(16, 2), 1e-11);
 }
 
-/* Between the mean and all of them, growing with the balls, falling with the boxes; nothing under- or overflows. */
+/* Check large arguments: no overflow or underflow. The result lies between the mean and all balls, grows with the number
+ * of balls and falls with the number of boxes. */
 static void the_fullest_box_stays_finite(void **state)
 {
     (void)state;
@@ -480,39 +484,39 @@ static int sum_of(const int *shares, int ranks)
 static void equal_ranks_get_equal_shares(void **state)
 {
     (void)state;
-    static const double fixed[] = { 0.005, 0.005, 0.005, 0.005 }, pace[] = { 14e-5, 14e-5, 14e-5, 14e-5 };
+    static const double fixed[] = { 0.005, 0.005, 0.005, 0.005 }, slowdown[] = { 14e-5, 14e-5, 14e-5, 14e-5 };
     int shares[RANKS];
-    predict_shares(fixed, pace, RANKS, 512, 1, shares);
+    predict_shares(fixed, slowdown, RANKS, 512, 1, shares);
     for (int r = 0; r < RANKS; r++)
         assert_int_equal(shares[r], 128);
-    predict_shares(fixed, pace, RANKS, 514, 1, shares);
+    predict_shares(fixed, slowdown, RANKS, 514, 1, shares);
     assert_int_equal(sum_of(shares, RANKS), 514);
     for (int r = 0; r < RANKS; r++)
         assert_between(shares[r], 128, 129);
 }
 
-/* A core of half the speed takes twice as long for everything. All end together at T where
- * (T/2 - f) / p + 3 (T - f) / p = 512: with f = 7 p that is T = 154.29 p, so 70.1 samples beside three times 147.3. */
+/* Give rank 0 a core of half the speed, which doubles all its times. All ranks finish together at T where
+ * (T/2 - f) / p + 3 (T - f) / p = 512. With f = 7 p, T = 154.29 p: 70.1 samples for rank 0, 147.3 for the others. */
 static void a_core_of_half_the_speed_gets_half(void **state)
 {
     (void)state;
     static const double p = 14e-5, f = 7 * 14e-5;
-    const double fixed[] = { 2 * f, f, f, f }, pace[] = { 2 * p, p, p, p };
+    const double fixed[] = { 2 * f, f, f, f }, slowdown[] = { 2 * p, p, p, p };
     int shares[RANKS];
-    predict_shares(fixed, pace, RANKS, 512, 1, shares);
+    predict_shares(fixed, slowdown, RANKS, 512, 1, shares);
     assert_int_equal(sum_of(shares, RANKS), 512);
     assert_between(shares[0], 70, 71);
     for (int r = 1; r < RANKS; r++)
         assert_between(shares[r], 147, 148);
 }
 
-/* 40 ms buy 286 samples at 0.14 ms: even without work the stalled rank ends last, and no share can mend that. */
+/* Stall rank 0 by 40 ms, the time of 286 samples at 0.14 ms. It finishes last even without work, so it gets one sample. */
 static void a_constant_stall_is_clamped_at_one_sample(void **state)
 {
     (void)state;
-    static const double fixed[] = { 0.045, 0.005, 0.005, 0.005 }, pace[] = { 14e-5, 14e-5, 14e-5, 14e-5 };
+    static const double fixed[] = { 0.045, 0.005, 0.005, 0.005 }, slowdown[] = { 14e-5, 14e-5, 14e-5, 14e-5 };
     int shares[RANKS];
-    predict_shares(fixed, pace, RANKS, 512, 1, shares);
+    predict_shares(fixed, slowdown, RANKS, 512, 1, shares);
     assert_int_equal(shares[0], 1);
     for (int r = 1; r < RANKS; r++)
         assert_between(shares[r], 170, 171);
@@ -522,42 +526,42 @@ static void a_constant_stall_is_clamped_at_one_sample(void **state)
 static void fewer_samples_than_ranks_is_one_each(void **state)
 {
     (void)state;
-    static const double fixed[] = { 0.04, 0, 0.001, 0 }, pace[] = { 14e-5, 14e-5, 28e-5, 14e-5 };
+    static const double fixed[] = { 0.04, 0, 0.001, 0 }, slowdown[] = { 14e-5, 14e-5, 28e-5, 14e-5 };
     for (int total = 1; total <= RANKS; total++) {
         int shares[RANKS];
-        predict_shares(fixed, pace, RANKS, total, 1, shares);
+        predict_shares(fixed, slowdown, RANKS, total, 1, shares);
         for (int r = 0; r < RANKS; r++)
             assert_int_equal(shares[r], 1);
     }
 }
 
-static double last_end(const double *fixed, const double *pace, const int *shares)
+static double last_end(const double *fixed, const double *slowdown, const int *shares)
 {
     double last = 0;
     for (int r = 0; r < 3; r++)
-        last = fmax(last, fixed[r] + pace[r] * shares[r]);
+        last = fmax(last, fixed[r] + slowdown[r] * shares[r]);
     return last;
 }
 
-/* Not fmin(): GCC 12 for 64-bit Arm breaks off when it makes vectors of this loop (internal compiler error). */
+/* Return the smaller value. With fmin(), GCC 12 for 64-bit Arm fails to vectorize the loop (internal compiler error). */
 static double earlier(double a, double b)
 {
     return b < a ? b : a;
 }
 
-/* Against every way to deal `total` samples to three ranks. */
-static void assert_earliest(const double *fixed, const double *pace, int total)
+/* Compare with every distribution of `total` samples among three ranks. */
+static void assert_earliest(const double *fixed, const double *slowdown, int total)
 {
     double earliest = INFINITY;
     for (int a = 1; a <= total - 2; a++)
         for (int b = 1; b <= total - a - 1; b++)
-            earliest = earlier(earliest, last_end(fixed, pace, (int[]){ a, b, total - a - b }));
+            earliest = earlier(earliest, last_end(fixed, slowdown, (int[]){ a, b, total - a - b }));
     int shares[3];
-    predict_shares(fixed, pace, 3, total, 1, shares);
+    predict_shares(fixed, slowdown, 3, total, 1, shares);
     assert_int_equal(sum_of(shares, 3), total);
     for (int r = 0; r < 3; r++)
         assert_true(shares[r] >= 1);
-    assert_near(last_end(fixed, pace, shares), earliest, 1e-12);
+    assert_near(last_end(fixed, slowdown, shares), earliest, 1e-12);
 }
 
 static void no_other_deal_ends_earlier(void **state)
@@ -575,7 +579,7 @@ static void no_other_deal_ends_earlier(void **state)
 
 /* --- the step --------------------------------------------------------------------------------------------------- */
 
-/* Four ranks alike: 1 to fetch, 20 to compute, 2 on the host. Seconds, but any unit would do. */
+/* Fill in four equal ranks: 1 to fetch, 20 to compute, 2 on the host. Seconds, but any unit would do. */
 static void fill_loads(struct load *loads)
 {
     for (int r = 0; r < RANKS; r++)
@@ -611,7 +615,7 @@ static void ranks_alike_wait_for_nobody(void **state)
     assert_near(prediction_step(&p), 28, 1e-12);
 }
 
-/* Rank 1 stalls for 40: a quarter of it in the mean of `data`, three quarters in everybody's mean wait. */
+/* Stall rank 1 for 40: the mean of `data` grows by a quarter of 40, the mean wait by three quarters. */
 static void a_stall_is_waited_for(void **state)
 {
     (void)state;
@@ -659,7 +663,7 @@ static void one_rank_is_its_own_slowest(void **state)
     assert_terms(&p, 1, 20, 0, 0, 0);
 }
 
-/* On two cores four ranks take twice their work: 4 x 23 / 2 = 46, every term of it twice as long. */
+/* Run four ranks on two cores: the step takes 4 x 23 / 2 = 46, and every term is twice as long. */
 static void on_fewer_cores_the_work_of_all_sets_the_pace(void **state)
 {
     (void)state;
@@ -670,9 +674,9 @@ static void on_fewer_cores_the_work_of_all_sets_the_pace(void **state)
     assert_terms(&p, 2, 40, 4, 0, 5);
 }
 
-/* A rank asleep leaves its core to the others. Asleep for 40: they share two cores among three and are done at 34.5,
- * then it has a core for itself and ends at 63. Asleep for 20: they have 40/3 done by then and 29/3 left, which takes
- * until 20 + 58/3 at half speed; it has 29/3 done by then and 40/3 left, alone. */
+/* Let rank 0 sleep, which leaves its core to the others. If it sleeps 40, three ranks share two cores and finish at 34.5;
+ * then rank 0 has its own core and finishes at 63. If it sleeps 20, each of the others has done 40/3 by then. The remaining
+ * 29/3 take until 20 + 58/3 at half speed; by then rank 0 has done 29/3, and it does the remaining 40/3 alone. */
 static void on_fewer_cores_a_sleep_hides_behind_the_others(void **state)
 {
     (void)state;
@@ -689,8 +693,8 @@ static void on_fewer_cores_a_sleep_hides_behind_the_others(void **state)
     assert_near(prediction_step(&p), 20 + 58 / 3.0 + 40 / 3.0 + 5, 1e-9);
 }
 
-/* 20 more of busy work: at half speed the others are done at 46, the busy rank has 23 of its 43 done and does the rest
- * alone. Shared perfectly it would be (4 x 23 + 20) / 2 = 56; who has more to do is not given more. */
+/* Give rank 0 20 more of busy work. At half speed the others finish at 46; rank 0 has then done 23 of its 43 and does the
+ * rest alone. Perfect sharing would take (4 x 23 + 20) / 2 = 56, but a rank with more work does not get more of a core. */
 static void on_fewer_cores_busy_work_is_shared_fairly_not_well(void **state)
 {
     (void)state;
@@ -702,8 +706,8 @@ static void on_fewer_cores_busy_work_is_shared_fairly_not_well(void **state)
     assert_near(prediction_step(&p), 66 + 5, 1e-9);
 }
 
-/* What comes after the meeting finds all ranks awake: of 23, an update of 4 takes 8 on two cores, and the sleeper has
- * only the other 19 for itself: the others' 3 x 19 are done at 28.5, it ends at 40 + 19. */
+/* Put 4 of the 23 after the all-reduce, where all ranks are awake: this update takes 8 on two cores. The sleeping rank has
+ * the other 19 to do alone. The others finish their 3 x 19 at 28.5, the sleeping rank at 40 + 19. */
 static void on_fewer_cores_all_update_at_once(void **state)
 {
     (void)state;
@@ -718,9 +722,9 @@ static void on_fewer_cores_all_update_at_once(void **state)
     assert_near(prediction_step(&p), 59 + 8 + 5, 1e-9);
 }
 
-/* Two steps until they meet, on a core for one: rank 0 sleeps 10 and works 6, twice; rank 1 works 8, twice. Alone until 10,
- * rank 1 has 6 left; they share until 22, then rank 0 sleeps until 32 and works alone until 38. Had it slept 20 at once,
- * it would be done at 32. */
+/* Synchronize two ranks every second step on one core. Rank 0 sleeps 10 and works 6, twice; rank 1 works 8, twice. Rank 1
+ * runs alone until 10 and has 6 left. They share the core until 22. Then rank 0 sleeps until 32 and works alone until 38.
+ * With one sleep of 20, rank 0 would finish at 32. */
 static void sleeps_come_between_the_steps(void **state)
 {
     (void)state;
@@ -731,7 +735,7 @@ static void sleeps_come_between_the_steps(void **state)
     assert_near(p.wait, (38 / 2.0 - 22 / 2.0) / 2, 1e-9);
 }
 
-/* Memory feeds two and a half of them, so four take 1.6 times as long; two are not slowed down. */
+/* Set a parallel capacity of 2.5 ranks: four ranks take 1.6 times as long, two ranks are not slowed down. */
 static void memory_feeds_a_fraction(void **state)
 {
     (void)state;
@@ -739,20 +743,20 @@ static void memory_feeds_a_fraction(void **state)
     fill_loads(loads);
     struct card card = { .ranks = RANKS, .cores = 12 };
     for (int rank = 0; rank < RANKS; rank++)
-        card.place[rank].feeds = 2.5f;
+        card.place[rank].parallel_capacity = 2.5f;
     struct prediction p = predict_step(&card, loads, RANKS, 0, 5);
     assert_terms(&p, 1.6, 32, 3.2, 0, 5);
     p = predict_step(&card, loads, 2, 0, 5);
     assert_terms(&p, 1, 20, 2, 0, 5);
 }
 
-/* A host that needs a quarter longer: 23 become 28.75, and the other three wait; what it sleeps stays as it is. */
+/* Slow down one host by a quarter: 23 become 28.75, and the other three ranks wait. Sleep times stay the same. */
 static void a_slow_host_is_waited_for(void **state)
 {
     (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
-    struct card card = { .ranks = RANKS, .cores = RANKS, .place = { [2] = { .pace = 1.25f } } };
+    struct card card = { .ranks = RANKS, .cores = RANKS, .place = { [2] = { .slowdown = 1.25f } } };
     struct prediction p = predict_step(&card, loads, RANKS, 0, 5);
     assert_near(prediction_step(&p), 28.75 + 5, 1e-9);
     assert_near(p.local, (3 * 20 + 25) / 4.0, 1e-9);
@@ -761,7 +765,7 @@ static void a_slow_host_is_waited_for(void **state)
     assert_near(prediction_step(&p), 68.75 + 5, 1e-9);
 }
 
-/* Two hosts, each with a core for one and a half: three ranks on the first take 2 x 23, the one on the second 23. */
+/* Use two hosts with a parallel capacity of 1.5 each: three ranks on the first take 2 x 23, one rank on the second 23. */
 static void each_host_feeds_its_own(void **state)
 {
     (void)state;
@@ -769,14 +773,14 @@ static void each_host_feeds_its_own(void **state)
     fill_loads(loads);
     struct card card = { .ranks = RANKS, .cores = RANKS, .place = { [3] = { .host = 1 } } };
     for (int rank = 0; rank < RANKS; rank++)
-        card.place[rank].feeds = 1.5f;
+        card.place[rank].parallel_capacity = 1.5f;
     struct prediction p = predict_step(&card, loads, RANKS, 0, 5);
     assert_near(prediction_step(&p), 46 + 5, 1e-9);
     assert_near(p.local, (3 * 40 + 20) / 4.0, 1e-9);
     assert_near(p.wait, 23 / 4.0, 1e-9);
 }
 
-/* Tables of order statistics: 0.5642 of two, 1.0294 of four, 2.0697 of 32; and about 2.82 of 256. */
+/* Compare with tables of order statistics: 0.5642 for two, 1.0294 for four, 2.0697 for 32, about 2.82 for 256. */
 static void the_largest_of_normals(void **state)
 {
     (void)state;
@@ -787,7 +791,8 @@ static void the_largest_of_normals(void **state)
     assert_near(stats_normal_most(256), 2.8269, 1e-3);
 }
 
-/* In fours: the slow rank's 73 of 512 become 72, and what is left goes out in fours too; a clamped one stays one. */
+/* Check shares in multiples of four: the slow rank's 73 of 512 samples become 72, and leftovers go out in fours too. A
+ * share clamped at one sample stays one. */
 static void shares_come_in_grains(void **state)
 {
     (void)state;

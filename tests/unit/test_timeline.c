@@ -1,5 +1,5 @@
-/* The split, blame and what-if against spans laid out by hand. Times are small whole numbers, so every expectation is
- * exact. */
+/* test_timeline.c: test the split, blame and what-if with spans written by hand. Times are small whole numbers, so every
+ * expected value is exact. */
 #include "analysis/blame_sentence.h"
 #include "analysis/block_results.h"
 #include "analysis/case_stats.h"
@@ -43,7 +43,7 @@ static void assert_exactly(double value, double expected)
         fail_msg("%.17g is not %.17g", value, expected);
 }
 
-/* Rank 0 stalls for 40 before its fetch; the others arrive at 31 and 33 and wait for its 70. */
+/* Rank 0 stalls for 40 before its fetch and arrives at 70. The others arrive at 31 and 33 and wait. */
 enum { STRAGGLER_SPANS = 5 };
 static const struct span straggler[3][STRAGGLER_SPANS] = {
     { { .kind = SPAN_DATA, .start = 0, .entered = 0, .end = 41, .sequence = -1 },
@@ -87,7 +87,7 @@ static void a_straggler_is_split_and_blamed(void **state)
             parts += c->phase[kind];
         assert_exactly(parts, c->step);
     }
-    /* The last came at 70, the one before at 33: (70 - 33) x 2 would vanish had rank 0 alone been on time. */
+    /* Rank 0 arrived at 70, the second-latest rank at 33. Two ranks would wait 70 - 33 less if rank 0 were on time. */
     assert_exactly(cells[0].caused, 74);
     assert_exactly(cells[1].caused, 0);
     assert_int_equal(cells[0].last, 1);
@@ -98,7 +98,7 @@ static void two_that_come_last_together_cause_nothing(void **state)
     (void)state;
     struct span spans[3][STRAGGLER_SPANS];
     memcpy(spans, straggler, sizeof spans);
-    spans[2][3].start = spans[2][3].entered = 70; /* with rank 0 */
+    spans[2][3].start = spans[2][3].entered = 70; /* at the same time as rank 0 */
     struct timeline line = straggler_line;
     line.spans = spans[0];
     struct cell cells[3];
@@ -113,7 +113,7 @@ static void two_that_come_last_together_cause_nothing(void **state)
 static void what_if_takes_the_median_rank(void **state)
 {
     (void)state;
-    /* to the sum: 70, 31, 33 -> 33; the sum after its last start: 5, 6, 5 -> 5; after it: 5, 3, 6 -> 5 */
+    /* before the all-reduce: 70, 31, 33 -> 33; transfer after the last start: 5, 6, 5 -> 5; update: 5, 3, 6 -> 5 */
     assert_exactly(timeline_what_if(&straggler_line), 43);
 }
 
@@ -132,11 +132,11 @@ static void warm_up_is_left_out(void **state)
     assert_exactly(cells[1].step, 16);
     assert_exactly(cells[1].wait, 3);
     assert_exactly(cells[1].phase[SPAN_DATA], 8);
-    /* before the sum 1 and 8 -> 1; the sum 1 and 2 -> 1; after it 5 and 3 -> 3 */
+    /* before the all-reduce 1 and 8 -> 1; transfer after the last start 1 and 2 -> 1; after it 5 and 3 -> 3 */
     assert_exactly(timeline_what_if(&line), 5);
 }
 
-/* A started sum travels from 10 and 14 on; the ranks begin to wait at 20 and 24 and have it at 30. */
+/* A nonblocking all-reduce: the ranks start it at 10 and 14 (22 if `is_late`), wait from 20 and 24 on, and finish at 30. */
 static struct timeline started_line(struct span spans[6], bool is_late, bool progressed)
 {
     double late = is_late ? 22 : 14;
@@ -162,7 +162,7 @@ static void a_started_sum_is_hidden_and_exposed(void **state)
     assert_exactly(cells[1].hidden, 10);
     assert_exactly(cells[1].transfer, 6);
     assert_exactly(cells[1].caused, 4);
-    /* Pieces 10, 10 and 5 (6 on rank 1), the sum needs 30 - 14 = 16 from its start: max(20, 10 + 16) + 5. */
+    /* Pieces of 10, 10 and 5 (6 on rank 1); the all-reduce takes 30 - 14 = 16 after its start: max(20, 10 + 16) + 5. */
     assert_exactly(timeline_what_if(&line), 31);
 }
 
@@ -173,7 +173,7 @@ static void entered_early_without_progress_only_exposed_is_known(void **state)
     struct timeline line = started_line(spans, true, false);
     struct cell cells[2];
     assert_int_equal(timeline_split(&line, cells).count, 0);
-    assert_true(isnan(cells[0].wait) && isnan(cells[0].transfer)); /* entered at 20, the last started at 22 */
+    assert_true(isnan(cells[0].wait) && isnan(cells[0].transfer)); /* rank 0 entered at 20, rank 1 started at 22 */
     assert_exactly(cells[0].exposed, 10);
     assert_exactly(cells[1].wait, 0);
     assert_exactly(cells[1].transfer, 6);
@@ -226,15 +226,15 @@ static void leaving_before_the_last_came_is_wrong(void **state)
     struct timeline line = { .ranks = 2, .steps = 1, .count = 2, .spans = spans };
     struct cell cells[2];
     assert_int_equal(timeline_split(&line, cells).count, 1);
-    line.clock_error = 1; /* two hosts' clocks may disagree by as much */
+    line.clock_error = 1; /* clocks of two hosts may differ by 1 */
     assert_int_equal(timeline_split(&line, cells).count, 0);
     assert_exactly(cells[0].wait, 5); /* min(l, L) - e */
     assert_exactly(cells[0].transfer, 0);
 }
 
-/* The straggler of 40 among clocks that tell 3 from nothing, and 2 not: the rank before it came 2 after the first, and the
- * straggler 37 after that one. With clocks that cannot tell 38 from nothing only the wait of 39 is left, and nobody is
- * charged. */
+/* Split the straggler of 40 with uncertain clocks. The second rank arrives 2 after the first, the straggler 37 after the
+ * second. With a clock error of 3 the split is unchanged. With an error of 38 only the wait of 39 remains, and no rank is
+ * blamed. */
 static void what_is_shorter_than_the_clocks_error_is_nothing(void **state)
 {
     (void)state;
@@ -256,10 +256,10 @@ static void what_is_shorter_than_the_clocks_error_is_nothing(void **state)
     line.clock_error = 50;
     assert_int_equal(timeline_split(&line, cells).count, 0);
     int last = 0;
-    char *told = blame_sentence(&line, 0, &last);
-    assert_string_equal(told, "nobody waits, or not longer than the 50000.0 ms by which clocks may differ");
+    char *text = blame_sentence(&line, 0, &last);
+    assert_string_equal(text, "nobody waits, or not longer than the 50000.0 ms by which clocks may differ");
     assert_int_equal(last, -1);
-    free(told);
+    free(text);
 }
 
 static void one_rank_waits_for_nobody(void **state)
@@ -278,8 +278,8 @@ static void one_rank_waits_for_nobody(void **state)
 static void stretches_cover_each_lane_without_gaps(void **state)
 {
     (void)state;
-    struct segment segments[64];
-    int count = timeline_segments(&straggler_line, 0, segments, 64);
+    struct segment *segments = NULL;
+    int count = timeline_segments(&straggler_line, 0, &segments);
     double reached[3] = { 0 }, waited[3] = { 0 }, late[3] = { 0 };
     for (int i = 0; i < count; i++) {
         const struct segment *s = &segments[i];
@@ -294,6 +294,7 @@ static void stretches_cover_each_lane_without_gaps(void **state)
     assert_exactly(waited[1], 39);
     assert_exactly(late[0], 70 - 33);
     assert_exactly(late[1] + late[2], 0);
+    free(segments);
 }
 
 static void the_recorder_leaves_no_gap(void **state)
@@ -305,9 +306,9 @@ static void the_recorder_leaves_no_gap(void **state)
     spans.step = 1;
     spans_phase(&spans, SPAN_DATA, 10);
     spans_phase(&spans, SPAN_FORWARD, 12);
-    struct span *meeting = spans_collective(&spans, SPAN_ALL_REDUCE, 7, 64);
-    meeting->start = meeting->entered = 13;
-    meeting->end = 14;
+    struct span *collective = spans_collective(&spans, SPAN_ALL_REDUCE, 7, 64);
+    collective->start = collective->entered = 13;
+    collective->end = 14;
     spans_end(&spans, 15);
     assert_int_equal(spans.count, 3);
     assert_exactly(spans.at[0].end, spans.at[1].start);
@@ -320,8 +321,8 @@ static void the_recorder_leaves_no_gap(void **state)
     spans_close(&spans);
 }
 
-/* Six rounds of one step each, in which `late`, and once more, comes last by so much. */
-static struct case_stats tally_of(const int late[3], double by)
+/* Return statistics of six rounds of one step each. In round r, rank late[r % 3] arrives last, by `by`. */
+static struct case_stats stats_of(const int late[3], double by)
 {
     struct case_stats stats;
     case_stats_open(&stats, &(struct run){ .ranks = 3, .sync_every = 1 });
@@ -340,33 +341,34 @@ static struct case_stats tally_of(const int late[3], double by)
 static void only_a_steady_culprit_is_named(void **state)
 {
     (void)state;
-    struct case_stats baseline = tally_of((int[]){ 0, 1, 2 }, 1);
-    struct case_stats steady = tally_of((int[]){ 2, 2, 2 }, 40);
-    struct case_stats roaming = tally_of((int[]){ 2, 0, 1 }, 40);
+    struct case_stats baseline = stats_of((int[]){ 0, 1, 2 }, 1);
+    struct case_stats steady = stats_of((int[]){ 2, 2, 2 }, 40);
+    struct case_stats roaming = stats_of((int[]){ 2, 0, 1 }, 40);
     struct case_summary s = case_stats_summarise(&steady, &baseline);
     assert_int_equal(s.blamed_rank, 2);
     assert_exactly(s.blamed_wait, 80);
     assert_int_equal(case_stats_summarise(&roaming, &baseline).blamed_rank, -1);
     assert_int_equal(case_stats_summarise(&baseline, &baseline).blamed_rank, -1);
     assert_int_equal(case_stats_summarise(&steady, &steady).blamed_rank,
-                     2); /* a baseline may have a slow rank itself */
+                     2); /* the baseline may have a slow rank, too */
 
     assert_exactly(s.slowest_step, 54);
     assert_exactly(s.step, s.data + s.local + s.host + s.wait + s.transfer);
     assert_true(fabs(s.vs_baseline.value - 54.0 / 15) < 1e-12);
-    assert_true(fabs(s.vs_baseline.low - s.vs_baseline.high) < 1e-12); /* the rounds agree */
+    assert_true(fabs(s.vs_baseline.low - s.vs_baseline.high) < 1e-12); /* all rounds are equal */
     assert_int_equal(steady.wrong.count, 0);
     case_stats_close(&baseline);
     case_stats_close(&steady);
     case_stats_close(&roaming);
 }
 
-/* Then what is less than the baseline has is named too; what roams is not. */
+/* Without a baseline, also blame a rank that causes less waiting than the baseline has. A culprit that changes from round
+ * to round is still not blamed. */
 static void without_a_baseline_nothing_is_compared(void **state)
 {
     (void)state;
-    struct case_stats baseline = tally_of((int[]){ 0, 1, 2 }, 2);
-    struct case_stats little = tally_of((int[]){ 1, 1, 1 }, 1);
+    struct case_stats baseline = stats_of((int[]){ 0, 1, 2 }, 2);
+    struct case_stats little = stats_of((int[]){ 1, 1, 1 }, 1);
     assert_int_equal(case_stats_summarise(&little, &baseline).blamed_rank, -1);
     struct case_summary s = case_stats_summarise(&little, NULL);
     assert_int_equal(s.blamed_rank, 1);
@@ -375,8 +377,8 @@ static void without_a_baseline_nothing_is_compared(void **state)
     assert_int_equal(s.numerics, NUMERICS_UNKNOWN);
     assert_int_equal(case_stats_summarise(&baseline, NULL).blamed_rank, -1);
 
-    /* Two ranks wait 0.1 s and 0.3 s of steps of 14.1 and 14.3 s: 0.5 and 1.4 of 100 rank-seconds. */
-    struct case_stats least = tally_of((int[]){ 1, 1, 1 }, 0.1), enough = tally_of((int[]){ 1, 1, 1 }, 0.3);
+    /* Two of three ranks wait 0.1 s of steps of 14.1 s, or 0.3 s of 14.3 s: 0.5 % and 1.4 % of the rank-seconds. */
+    struct case_stats least = stats_of((int[]){ 1, 1, 1 }, 0.1), enough = stats_of((int[]){ 1, 1, 1 }, 0.3);
     assert_int_equal(case_stats_summarise(&least, NULL).blamed_rank, -1);
     assert_int_equal(case_stats_summarise(&enough, NULL).blamed_rank, 1);
     case_stats_close(&least);
@@ -385,11 +387,11 @@ static void without_a_baseline_nothing_is_compared(void **state)
     case_stats_close(&little);
 }
 
-/* Two meetings prove nothing, and three quarters of the waiting can be one rank's by luck. */
+/* Check that a few collectives are not enough for blame: one rank may arrive last in all of them by chance. */
 static void luck_names_nobody(void **state)
 {
     (void)state;
-    struct case_stats baseline = tally_of((int[]){ 0, 1, 2 }, 1), stats;
+    struct case_stats baseline = stats_of((int[]){ 0, 1, 2 }, 1), stats;
     for (int rounds = 1; rounds <= 4; rounds++) {
         case_stats_open(&stats, &(struct run){ .ranks = 3, .sync_every = 1 });
         for (int round = 0; round < rounds; round++) {
@@ -400,14 +402,14 @@ static void luck_names_nobody(void **state)
             }
             case_stats_add(&stats, &(struct timeline){ .ranks = 3, .steps = 1, .count = 2, .spans = spans });
         }
-        /* 3 x (1/3)^rounds is below 5 % from four on */
+        /* 3 x (1/3)^rounds is below 5 % from four rounds on */
         assert_int_equal(case_stats_summarise(&stats, &baseline).blamed_rank, rounds >= 4 ? 1 : -1);
         case_stats_close(&stats);
     }
     case_stats_close(&baseline);
 }
 
-/* Meeting every second step: the ranks' windows are as long as one another, whatever their single steps are. */
+/* Synchronize every second step: windows of all ranks are equally long even if their single steps differ. */
 static void windows_are_compared_not_steps(void **state)
 {
     (void)state;
@@ -430,7 +432,7 @@ static void windows_are_compared_not_steps(void **state)
 static void losses_tell_what_changed(void **state)
 {
     (void)state;
-    struct case_stats baseline = tally_of((int[]){ 0, 0, 0 }, 1), other = tally_of((int[]){ 0, 0, 0 }, 1);
+    struct case_stats baseline = stats_of((int[]){ 0, 0, 0 }, 1), other = stats_of((int[]){ 0, 0, 0 }, 1);
     for (int rank = 0; rank < 3; rank++) {
         baseline.loss[rank] = other.loss[rank] = 6.5 + rank;
         baseline.samples[rank] = other.samples[rank] = 128;
@@ -451,62 +453,62 @@ static void drifting_replicas_and_lost_numbers_are_wrong(void **state)
     (void)state;
     float replica[64] = { 1, 2, 3 };
     uint64_t hash = block_results_hash(replica, 64);
-    struct rank_result verdicts[3];
-    struct block block = { .timeline = { .ranks = 3 }, .verdicts = verdicts };
+    struct rank_result results[3];
+    struct block block = { .timeline = { .ranks = 3 }, .results = results };
     for (int rank = 0; rank < 3; rank++)
-        verdicts[rank] = (struct rank_result){ .loss = 6.9, .hash = hash };
+        results[rank] = (struct rank_result){ .loss = 6.9, .hash = hash };
     assert_int_equal(block_results_wrong(&block, 0).count, 0);
     replica[63] = nextafterf(replica[63], 1); /* the last bit of the last parameter */
-    verdicts[2].hash = block_results_hash(replica, 64);
+    results[2].hash = block_results_hash(replica, 64);
     assert_int_equal(block_results_wrong(&block, 0).count, 1);
-    verdicts[1].loss = (double)NAN;
-    verdicts[1].wrong.count = 2;
+    results[1].loss = (double)NAN;
+    results[1].wrong.count = 2;
     assert_int_equal(block_results_wrong(&block, 0).count, 4);
 }
 
-/* --- who waited for whom, in words ------------------------------------------------------------------------------ */
+/* --- blame sentences --------------------------------------------------------------------------------------------- */
 
-static void assert_told(const struct timeline *line, int step, const char *expected)
+static void assert_blame(const struct timeline *line, int step, const char *expected)
 {
     int last;
-    char *told = blame_sentence(line, step, &last);
-    if (!told || !expected)
-        assert_true(!told && !expected);
+    char *text = blame_sentence(line, step, &last);
+    if (!text || !expected)
+        assert_true(!text && !expected);
     else
-        assert_string_equal(told, expected);
-    free(told);
+        assert_string_equal(text, expected);
+    free(text);
 }
 
 static void waiting_is_told_with_its_reason(void **state)
 {
     (void)state;
-    /* The spans' seconds are told as milliseconds. */
-    assert_told(&straggler_line, 0,
-                "ranks 1 and 2 wait 37000.0 to 39000.0 ms for rank 0: its data took 41000.0 ms, theirs 1000.0 ms");
+    /* Spans are in seconds, the sentence is in milliseconds. */
+    assert_blame(&straggler_line, 0,
+                 "ranks 1 and 2 wait 37000.0 to 39000.0 ms for rank 0: its data took 41000.0 ms, theirs 1000.0 ms");
     struct timeline line = straggler_line;
     line.hides_arrivals = true;
-    assert_told(&line, 0, NULL);
+    assert_blame(&line, 0, NULL);
     line = straggler_line;
     line.ranks = 1;
-    assert_told(&line, 0, NULL);
+    assert_blame(&line, 0, NULL);
 
-    /* Rank 2 comes with rank 0: nobody of the two is named, and what it did explains nothing. */
+    /* Rank 2 arrives together with rank 0: the sentence names neither and gives no reason. */
     struct span spans[3][STRAGGLER_SPANS];
     memcpy(spans, straggler, sizeof spans);
     spans[2][3].start = spans[2][3].entered = 70;
     line = straggler_line;
     line.spans = spans[0];
-    assert_told(&line, 0, "rank 1 waits 39000.0 ms for the last, which come together");
-    spans[1][3].start = spans[1][3].entered = 68; /* 2 of 81 */
-    assert_told(&line, 0, "nobody waits longer than 2000.0 ms");
+    assert_blame(&line, 0, "rank 1 waits 39000.0 ms for the last, which come together");
+    spans[1][3].start = spans[1][3].entered = 68; /* waits 2 of a step of 81 */
+    assert_blame(&line, 0, "nobody waits longer than 2000.0 ms");
     spans[1][3].start = spans[1][3].entered = 70;
-    assert_told(&line, 0, "nobody waits");
+    assert_blame(&line, 0, "nobody waits");
 }
 
 static void only_a_reason_that_explains_is_told(void **state)
 {
     (void)state;
-    /* Rank 1 is late by 10, of which its fetch explains 4; then by 8, by the beginning of its step. */
+    /* Rank 1 is late by 10, of which its fetch explains 4. The last example starts its step 8 late. */
     struct span spans[] = {
         phase(SPAN_DATA, 0, 0, 2),       phase(SPAN_BACKWARD, 0, 2, 30), sum(0, 0, 10, 10, 30),
         phase(SPAN_DATA, 0, 0, 6),       phase(SPAN_BACKWARD, 0, 6, 15), phase(SPAN_HOST, 0, 15, 20),
@@ -515,21 +517,22 @@ static void only_a_reason_that_explains_is_told(void **state)
     struct span lined[2][5] = { { spans[0], spans[1], spans[2], { .step = -1 }, { .step = -1 } },
                                 { spans[3], spans[4], spans[5], spans[6], spans[7] } };
     struct timeline line = { .ranks = 2, .steps = 1, .count = 5, .spans = lined[0] };
-    assert_told(&line, 0, "rank 0 waits 10000.0 ms for rank 1: its host work took 5000.0 ms");
-    lined[1][2].kind = SPAN_UPDATE; /* now two things of 4 and 5, and one of them is half */
+    assert_blame(&line, 0, "rank 0 waits 10000.0 ms for rank 1: its host work took 5000.0 ms");
+    lined[1][2].kind = SPAN_UPDATE; /* no longer host work: no single phase explains half of the 10 */
     lined[1][2].start = lined[1][1].end = 16;
-    assert_told(&line, 0, "rank 0 waits 10000.0 ms for rank 1");
+    assert_blame(&line, 0, "rank 0 waits 10000.0 ms for rank 1");
 
     struct span late[] = { phase(SPAN_BACKWARD, 3, 0, 30), sum(3, 0, 10, 10, 30), phase(SPAN_BACKWARD, 3, 8, 30),
                            sum(3, 0, 18, 18, 30) };
     line = (struct timeline){ .ranks = 2, .first_step = 3, .steps = 1, .count = 2, .spans = late };
-    assert_told(&line, 3, "rank 0 waits 8000.0 ms for rank 1, which began the step 8000.0 ms later");
-    assert_told(&line, 4, NULL); /* there is no such step */
+    assert_blame(&line, 3, "rank 0 waits 8000.0 ms for rank 1, which began the step 8000.0 ms later");
+    assert_blame(&line, 4, NULL); /* no such step */
 }
 
 /* --- lanes ------------------------------------------------------------------------------------------------------ */
 
-/* Rank 0 comes last first, and all wait long; then rank 2, alone later than the one before it by more. */
+/* Rank 0 arrives last at the first all-reduce, and rank 1 waits long. Rank 2 arrives last at the second all-reduce, with a
+ * larger distance to the second-latest rank. */
 static void the_lane_that_is_marked_is_the_one_that_is_told(void **state)
 {
     (void)state;
@@ -543,13 +546,13 @@ static void the_lane_that_is_marked_is_the_one_that_is_told(void **state)
                          .picture = { .ranks = 3, .steps = 1, .count = 3, .spans = spans[0] },
                          .stats = { .every = 1, .slowest = &slowest } };
     struct timeline_view p = timeline_view_take(&o);
-    assert_non_null(strstr(p.told, "for rank 0"));
+    assert_non_null(strstr(p.text, "for rank 0"));
     assert_int_equal(p.last, 0);
     timeline_view_drop(&p);
 }
 
-/* A step in which rank `late` of so many comes 40 ms late, every rank 0.01 ms later than the one before, and every
- * second one by `spread` seconds. */
+/* Return a step in which rank `late` arrives 40 ms late. Each rank arrives 0.01 ms later than the rank before, and odd
+ * ranks arrive `spread` seconds later. */
 static struct outcome outcome_spread(int ranks, int late, double spread, double *slowest)
 {
     struct span *spans = memory_new((size_t)(3 * ranks), sizeof *spans);
@@ -576,7 +579,7 @@ static void many_ranks_share_lanes_but_not_the_last(void **state)
     double slowest = 0;
     struct outcome o = outcome_of(TIMELINE_VIEW_LANES_MOST, 7, &slowest);
     struct timeline_view p = timeline_view_take(&o);
-    assert_int_equal(p.folds, TIMELINE_VIEW_LANES_MOST); /* so many have a lane each */
+    assert_int_equal(p.collapsed_count, TIMELINE_VIEW_LANES_MOST); /* up to this number each rank has a lane */
     assert_exactly(p.fold, 0);
     timeline_view_drop(&p);
     free((void *)o.picture.spans);
@@ -584,27 +587,27 @@ static void many_ranks_share_lanes_but_not_the_last(void **state)
     o = outcome_of(64, 7, &slowest);
     p = timeline_view_take(&o);
     assert_int_equal(p.last, 7);
-    assert_int_equal(p.folds, 3);
+    assert_int_equal(p.collapsed_count, 3);
     static const struct collapsed_ranks expected[] = { { 0, 6 }, { 7, 7 }, { 8, 63 } };
-    assert_memory_equal(p.folded, expected, sizeof expected);
+    assert_memory_equal(p.collapsed, expected, sizeof expected);
     assert_true(p.fold > 0 && p.fold < 0.05); /* 0.63 of 60 ms */
     for (int i = 0; i < p.count; i++)
         assert_true(p.segments[i].rank == 0 || p.segments[i].rank == 7 || p.segments[i].rank == 8);
     timeline_view_drop(&p);
     free((void *)o.picture.spans);
 
-    /* Neighbours so different that they share only when all look alike: all but the last. */
+    /* Neighbours differ so much that ranks can only share a lane if all except the last rank count as alike. */
     o = outcome_spread(64, 7, 0.039, &slowest);
     p = timeline_view_take(&o);
     assert_int_equal(p.last, 7);
-    assert_int_equal(p.folds, 3);
-    assert_memory_equal(p.folded, expected, sizeof expected);
+    assert_int_equal(p.collapsed_count, 3);
+    assert_memory_equal(p.collapsed, expected, sizeof expected);
     assert_true(p.fold > 0.7);
     timeline_view_drop(&p);
     free((void *)o.picture.spans);
 }
 
-/* What lanes_draw() writes; free it. */
+/* Return what lanes_draw() prints; release with free(). */
 static char *drawn(struct outcome *outcome, int columns)
 {
     char *text = NULL;
@@ -626,7 +629,7 @@ static int widest_line(const char *text)
 {
     int widest = 0, wide = 0;
     for (; *text; text++) {
-        wide = *text == '\n' ? 0 : wide + ((*text & 0xC0) != 0x80); /* a character's first byte */
+        wide = *text == '\n' ? 0 : wide + ((*text & 0xC0) != 0x80); /* first byte of a UTF-8 character */
         widest = wide > widest ? wide : widest;
     }
     return widest;
@@ -635,7 +638,7 @@ static int widest_line(const char *text)
 static void assert_lanes_begin_at(const char *text, size_t column)
 {
     for (; (text = strstr(text, "\n  rank ")); text++)
-        assert_int_equal(strcspn(text + 1, "\xe2"), column); /* the first byte of any glyph */
+        assert_int_equal(strcspn(text + 1, "\xe2"), column); /* first byte of any glyph of a lane */
 }
 
 static void lanes_fit_the_terminal(void **state)
@@ -647,7 +650,7 @@ static void lanes_fit_the_terminal(void **state)
         struct outcome o = outcome_of(ranks[i], 0, &slowest);
         for (size_t j = 0; j < sizeof columns / sizeof *columns; j++) {
             char *text = drawn(&o, columns[j]);
-            int least = ranks[i] > 64 ? 45 : 40; /* a name, "  rank 1000-1023 " at most, twenty columns, a mark */
+            int least = ranks[i] > 64 ? 45 : 40; /* name of a lane ("  rank 1000-1023 "), twenty columns, a mark */
             int most = columns[j] > least ? columns[j] : least;
             if (widest_line(text) > most)
                 fail_msg("%d columns, not %d:\n%s", widest_line(text), most, text);

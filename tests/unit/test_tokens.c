@@ -1,9 +1,9 @@
-/* Texts and batches against the published runs, and what holds for any recipe.
+/* test_tokens.c: test sequences and batches against the published runs, and properties of any recipe.
  *
- * The published numbers were recomputed with the post's own Python functions and agree with its reports in every field;
- * what it did not run comes from a Python program of the same recipe that shares no line with this one. */
-#include "support/between.h"
+ * The published numbers were recomputed with the post's own Python functions and agree with its reports in every field.
+ * The post did not run all strategies. Numbers of the others come from an independent Python program of the same recipe. */
 #include "model/tokens.h"
+#include "support/between.h"
 
 #include "base/csv.h"
 #include "base/hash.h"
@@ -33,7 +33,7 @@ static void assert_near(double value, double expected)
         fail_msg("%.17g is not %.17g", value, expected);
 }
 
-/* As 4 bytes, the lowest first. */
+/* Add a word to the hash as 4 bytes, lowest first. */
 static uint64_t hash_word(uint64_t hash, uint32_t word)
 {
     for (int i = 0; i < 4; i++)
@@ -49,25 +49,25 @@ static uint64_t hash_integers(const int *values, int count)
     return hash;
 }
 
-/* What is derived from one recipe and one dealing. */
-struct dealt {
+/* A recipe, a batching policy, and the corpus and batch schedule derived from them. */
+struct scheduled {
     struct token_recipe recipe;
-    struct batching_policy dealing;
+    struct batching_policy policy;
     struct token_corpus *corpus;
-    struct batch_schedule *plan;
+    struct batch_schedule *schedule;
 };
 
-static struct dealt deal(struct token_recipe recipe, struct batching_policy dealing)
+static struct scheduled schedule_recipe(struct token_recipe recipe, struct batching_policy policy)
 {
     assert_true(token_recipe_works(&recipe));
-    struct dealt d = { .recipe = recipe, .dealing = dealing, .corpus = token_corpus_open(&recipe) };
-    d.plan = batch_schedule_open(&recipe, d.corpus, dealing);
+    struct scheduled d = { .recipe = recipe, .policy = policy, .corpus = token_corpus_open(&recipe) };
+    d.schedule = batch_schedule_open(&recipe, d.corpus, policy);
     return d;
 }
 
-static void undeal(struct dealt d)
+static void close_scheduled(struct scheduled d)
 {
-    batch_schedule_close(d.plan);
+    batch_schedule_close(d.schedule);
     token_corpus_close(d.corpus);
 }
 
@@ -121,22 +121,22 @@ static void texts_of_fixed_length_draw_labels_only(void **state)
     token_corpus_close(corpus);
 }
 
-/* The shares of the sample strategy, put together again, are the shuffled texts. */
+/* Reassemble the shuffled sequences from the ranks' shares in the sample strategy, and compare them. */
 static void the_shuffle_is_the_published_one(void **state)
 {
     (void)state;
     static const int first[FIRST] = { 790, 1247, 1910, 2346, 1555, 2124, 2195, 2652, 2738, 626,
                                       815, 2617, 2326, 1146, 1453, 562,  503,  2236, 515,  2555 };
     static const int last[] = { 2714, 2729, 993, 2530, 1976 };
-    struct dealt d = deal(recipe_published(), token_dealings[TOKENS_SAMPLE]);
+    struct scheduled d = schedule_recipe(recipe_published(), batching_policies[TOKENS_SAMPLE]);
     int *texts = memory_new((size_t)d.corpus->count, sizeof *texts);
     for (int i = 0; i < d.corpus->count; i++)
-        texts[i] = (int)batch_schedule_batch(d.plan, i % RANKS, i / RANKS / 8)->example[i / RANKS % 8];
+        texts[i] = (int)batch_schedule_batch(d.schedule, i % RANKS, i / RANKS / 8)->example[i / RANKS % 8];
     assert_memory_equal(texts, first, sizeof first);
     assert_memory_equal(texts + d.corpus->count - 5, last, sizeof last);
     assert_true(hash_integers(texts, d.corpus->count) == 0x12112fdc357bff95u);
     free(texts);
-    undeal(d);
+    close_scheduled(d);
 }
 
 struct published {
@@ -180,12 +180,12 @@ static const struct published published[] = {
     },
 };
 
-static uint64_t hash_first_batches(const struct batch_schedule *plan)
+static uint64_t hash_first_batches(const struct batch_schedule *schedule)
 {
     uint64_t hash = HASH_BEGIN;
-    for (int rank = 0; rank < plan->ranks; rank++)
+    for (int rank = 0; rank < schedule->ranks; rank++)
         for (int step = 0; step < 3; step++) {
-            const struct token_batch *batch = batch_schedule_batch(plan, rank, step);
+            const struct token_batch *batch = batch_schedule_batch(schedule, rank, step);
             hash = hash_word(hash, (uint32_t)batch->samples);
             for (int i = 0; i < batch->samples; i++)
                 hash = hash_word(hash, batch->example[i]);
@@ -193,8 +193,8 @@ static uint64_t hash_first_batches(const struct batch_schedule *plan)
     return hash;
 }
 
-/* Row by row; returns how many batches the file has of the case. */
-static int assert_batches(const char *name, const struct batch_schedule *plan)
+/* Compare the schedule with the file row by row. Return the number of batches that the file lists for the case. */
+static int assert_batches(const char *name, const struct batch_schedule *schedule)
 {
     struct csv_table table;
     char why[200];
@@ -205,7 +205,7 @@ static int assert_batches(const char *name, const struct batch_schedule *plan)
         if (strcmp(csv_field(&table, row, "case"), name) != 0)
             continue;
         int rank = (int)csv_value(&table, row, "rank"), step = (int)csv_value(&table, row, "step");
-        const struct token_batch *batch = batch_schedule_batch(plan, rank, step);
+        const struct token_batch *batch = batch_schedule_batch(schedule, rank, step);
         assert_same((double)batch->useful, csv_value(&table, row, "useful_tokens"));
         assert_same((double)batch->padded, csv_value(&table, row, "padded_tokens"));
         assert_same(batch->samples, csv_value(&table, row, "samples"));
@@ -217,12 +217,12 @@ static int assert_batches(const char *name, const struct batch_schedule *plan)
     return found;
 }
 
-static void assert_published(const struct published *p, const struct batch_schedule *plan)
+static void assert_published(const struct published *p, const struct batch_schedule *schedule)
 {
-    assert_memory_equal(plan->batches, p->batches, sizeof p->batches);
-    assert_int_equal(assert_batches(p->name, plan), RANKS * STEPS);
-    assert_true(hash_first_batches(plan) == p->first_batches);
-    struct token_means means = batch_schedule_means(plan, SKIPPED, STEPS);
+    assert_memory_equal(schedule->batches, p->batches, sizeof p->batches);
+    assert_int_equal(assert_batches(p->name, schedule), RANKS * STEPS);
+    assert_true(hash_first_batches(schedule) == p->first_batches);
+    struct token_means means = batch_schedule_means(schedule, SKIPPED, STEPS);
     assert_same(means.useful, p->mean_useful);
     assert_same(means.padded, p->mean_padded);
     assert_same(means.padding_ratio, p->padding_ratio);
@@ -233,35 +233,35 @@ static void batches_are_the_published_ones(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
-        struct dealt d = deal(recipe_published(), token_dealings[published[i].strategy]);
-        assert_published(&published[i], d.plan);
-        undeal(d);
+        struct scheduled d = schedule_recipe(recipe_published(), batching_policies[published[i].strategy]);
+        assert_published(&published[i], d.schedule);
+        close_scheduled(d);
     }
 }
 
 static void batches_of_fixed_length_are_all_alike(void **state)
 {
     (void)state;
-    struct dealt d = deal(recipe_fixed(), token_dealings[TOKENS_SAMPLE]);
+    struct scheduled d = schedule_recipe(recipe_fixed(), batching_policies[TOKENS_SAMPLE]);
     for (int rank = 0; rank < RANKS; rank++) {
-        assert_int_equal(d.plan->batches[rank], 96);
+        assert_int_equal(d.schedule->batches[rank], 96);
         for (int step = 0; step < 96; step++) {
-            const struct token_batch *batch = batch_schedule_batch(d.plan, rank, step);
+            const struct token_batch *batch = batch_schedule_batch(d.schedule, rank, step);
             assert_int_equal(batch->useful, 1024);
             assert_int_equal(batch->padded, 1024);
             assert_int_equal(batch->samples, 8);
             assert_int_equal(batch->longest, 128);
         }
     }
-    assert_true(hash_first_batches(d.plan) == published[0].first_batches); /* the same shuffle */
-    struct token_means means = batch_schedule_means(d.plan, SKIPPED, STEPS);
+    assert_true(hash_first_batches(d.schedule) == published[0].first_batches); /* the same shuffle */
+    struct token_means means = batch_schedule_means(d.schedule, SKIPPED, STEPS);
     assert_same(means.useful, 4096);
     assert_same(means.padding_ratio, 0);
     assert_same(means.spread, 0);
-    undeal(d);
+    close_scheduled(d);
 }
 
-/* Of a whole epoch: what the post did not report. */
+/* Compare means over a whole epoch, which the post did not report, with the Python program. */
 static void epochs_are_pythons(void **state)
 {
     (void)state;
@@ -293,11 +293,11 @@ static void epochs_are_pythons(void **state)
           235121.37234042553, 0.9509586769832497, 0.8706490952680891 },
     };
     for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++) {
-        struct batching_policy dealing = token_dealings[epochs[i].strategy];
-        dealing.is_independent = epochs[i].is_independent;
-        struct dealt d = deal(recipe_published(), dealing);
-        assert_int_equal(batch_schedule_epoch(d.plan), epochs[i].steps);
-        struct token_means means = batch_schedule_means(d.plan, 0, epochs[i].steps);
+        struct batching_policy policy = batching_policies[epochs[i].strategy];
+        policy.is_independent = epochs[i].is_independent;
+        struct scheduled d = schedule_recipe(recipe_published(), policy);
+        assert_int_equal(batch_schedule_epoch(d.schedule), epochs[i].steps);
+        struct token_means means = batch_schedule_means(d.schedule, 0, epochs[i].steps);
         assert_near(means.useful, epochs[i].useful);
         assert_near(means.padded, epochs[i].padded);
         assert_near(means.padding_ratio, 1 - epochs[i].useful / epochs[i].padded);
@@ -306,7 +306,7 @@ static void epochs_are_pythons(void **state)
         assert_near(means.most_pairs, epochs[i].most_pairs);
         assert_near(means.padded_balance, epochs[i].padded_balance);
         assert_near(means.pairs_balance, epochs[i].pairs_balance);
-        undeal(d);
+        close_scheduled(d);
     }
 }
 
@@ -321,7 +321,7 @@ static struct token_recipe draw_recipe(struct random *random)
 {
     int shortest = draw_between(random, 1, 40);
     return (struct token_recipe){
-        .seed = draw_between(random, 0, 1 << 30),
+        .seed = random_below(random, 1 << 30),
         .steps = draw_between(random, 1, 4),
         .batch_size = draw_between(random, 1, 6),
         .ranks = draw_between(random, 1, 7),
@@ -335,7 +335,7 @@ static struct token_recipe draw_recipe(struct random *random)
     };
 }
 
-static struct batching_policy draw_dealing(struct random *random)
+static struct batching_policy draw_policy(struct random *random)
 {
     return (struct batching_policy){
         .order = (enum token_order)random_below(random, ORDER_GLOBAL + 1),
@@ -345,38 +345,38 @@ static struct batching_policy draw_dealing(struct random *random)
     };
 }
 
-/* Calls `check` with many recipes, each dealt in some way. */
-static void try_many(uint64_t seed, void (*check)(struct dealt d))
+/* Call `check` with many random recipes and batching policies. */
+static void try_many(uint64_t seed, void (*check)(struct scheduled d))
 {
     struct random random;
     random_seed(&random, seed);
     for (int i = 0; i < 400; i++) {
         struct token_recipe recipe = draw_recipe(&random);
-        struct dealt d = deal(recipe, draw_dealing(&random));
+        struct scheduled d = schedule_recipe(recipe, draw_policy(&random));
         check(d);
-        undeal(d);
+        close_scheduled(d);
     }
 }
 
-/* How often each text is dealt; with `rank` >= 0 only to that one. */
-static int *count_dealt(struct dealt d, int rank)
+/* Return how often the schedule uses each sequence, in all ranks or, if `rank` >= 0, in this rank. Free the array. */
+static int *count_uses(struct scheduled d, int rank)
 {
     int *times = memory_new((size_t)d.corpus->count, sizeof *times);
-    for (int r = 0; r < d.plan->ranks; r++)
-        for (int step = 0; (rank < 0 || r == rank) && step < d.plan->batches[r]; step++)
-            for (int i = 0; i < d.plan->batch[r][step].samples; i++)
-                times[d.plan->batch[r][step].example[i]]++;
+    for (int r = 0; r < d.schedule->ranks; r++)
+        for (int step = 0; (rank < 0 || r == rank) && step < d.schedule->batches[r]; step++)
+            for (int i = 0; i < d.schedule->batch[r][step].samples; i++)
+                times[d.schedule->batch[r][step].example[i]]++;
     return times;
 }
 
-static void check_texts_are_dealt_once(struct dealt d)
+static void check_texts_are_dealt_once(struct scheduled d)
 {
-    int *times = count_dealt(d, -1), left_out = 0;
+    int *times = count_uses(d, -1), left_out = 0;
     for (int i = 0; i < d.corpus->count; i++) {
         assert_between(times[i], 0, 1);
         left_out += !times[i];
     }
-    assert_true(d.dealing.order == ORDER_GLOBAL ? left_out < d.recipe.ranks : left_out == 0);
+    assert_true(d.policy.order == ORDER_GLOBAL ? left_out < d.recipe.ranks : left_out == 0);
     free(times);
 }
 
@@ -386,19 +386,19 @@ static void every_text_is_dealt_once(void **state)
     try_many(1, check_texts_are_dealt_once);
 }
 
-/* However a rank's own share is dealt, it is the one of the sample strategy. */
-static void check_shares(struct dealt d)
+/* Check that every batching policy gives a rank the share that the sample strategy gives it. */
+static void check_shares(struct scheduled d)
 {
-    if (d.dealing.order == ORDER_GLOBAL)
+    if (d.policy.order == ORDER_GLOBAL)
         return;
-    struct dealt sample = deal(d.recipe, token_dealings[TOKENS_SAMPLE]);
+    struct scheduled sample = schedule_recipe(d.recipe, batching_policies[TOKENS_SAMPLE]);
     for (int rank = 0; rank < d.recipe.ranks; rank++) {
-        int *times = count_dealt(d, rank), *expected = count_dealt(sample, rank);
+        int *times = count_uses(d, rank), *expected = count_uses(sample, rank);
         assert_memory_equal(times, expected, (size_t)d.corpus->count * sizeof *times);
         free(expected);
         free(times);
     }
-    undeal(sample);
+    close_scheduled(sample);
 }
 
 static void shares_do_not_depend_on_the_dealing(void **state)
@@ -407,8 +407,8 @@ static void shares_do_not_depend_on_the_dealing(void **state)
     try_many(2, check_shares);
 }
 
-/* By another way than the plan's: no running sums. */
-static void assert_counts(struct dealt d, const struct token_batch *batch)
+/* Recount the tokens of a batch without the running sums that the schedule uses. */
+static void assert_counts(struct scheduled d, const struct token_batch *batch)
 {
     long useful = 0, squares = 0;
     int longest = 0;
@@ -420,34 +420,34 @@ static void assert_counts(struct dealt d, const struct token_batch *batch)
     }
     assert_int_equal(batch->longest, longest);
     assert_int_equal(batch->useful, useful);
-    assert_int_equal(batch->padded, d.dealing.is_packed ? useful : batch->samples * longest);
-    assert_int_equal(batch->pairs, d.dealing.is_packed ? squares : (long)batch->samples * longest * longest);
+    assert_int_equal(batch->padded, d.policy.is_packed ? useful : batch->samples * longest);
+    assert_int_equal(batch->pairs, d.policy.is_packed ? squares : (long)batch->samples * longest * longest);
 }
 
-static void assert_within_limit(struct dealt d, const struct token_batch *batch)
+static void assert_within_limit(struct scheduled d, const struct token_batch *batch)
 {
     assert_true(batch->samples >= 1);
-    if (d.dealing.limit == LIMIT_SAMPLES)
+    if (d.policy.limit == LIMIT_SAMPLES)
         assert_between(batch->samples, 1, d.recipe.batch_size);
-    if (d.dealing.limit == LIMIT_PADDED && batch->samples > 1)
+    if (d.policy.limit == LIMIT_PADDED && batch->samples > 1)
         assert_between(batch->padded, 1, d.recipe.max_tokens);
     double middle = d.recipe.is_fixed ? d.recipe.fixed_length : (d.recipe.min_length + d.recipe.max_length) / 2.0;
-    if (d.dealing.limit == LIMIT_PAIRS && batch->samples > 1)
+    if (d.policy.limit == LIMIT_PAIRS && batch->samples > 1)
         assert_true((double)batch->pairs <= d.recipe.max_tokens * middle);
 }
 
-static void check_batches(struct dealt d)
+static void check_batches(struct scheduled d)
 {
-    assert_int_equal(d.plan->is_packed, d.dealing.is_packed);
+    assert_int_equal(d.schedule->is_packed, d.policy.is_packed);
     for (int rank = 0; rank < d.recipe.ranks; rank++) {
-        assert_true(d.plan->batches[rank] >= 1);
+        assert_true(d.schedule->batches[rank] >= 1);
         int incomplete = 0;
-        for (int step = 0; step < d.plan->batches[rank]; step++) {
-            assert_counts(d, &d.plan->batch[rank][step]);
-            assert_within_limit(d, &d.plan->batch[rank][step]);
-            incomplete += d.plan->batch[rank][step].samples < d.recipe.batch_size;
+        for (int step = 0; step < d.schedule->batches[rank]; step++) {
+            assert_counts(d, &d.schedule->batch[rank][step]);
+            assert_within_limit(d, &d.schedule->batch[rank][step]);
+            incomplete += d.schedule->batch[rank][step].samples < d.recipe.batch_size;
         }
-        if (d.dealing.limit == LIMIT_SAMPLES)
+        if (d.policy.limit == LIMIT_SAMPLES)
             assert_between(incomplete, 0, 1);
     }
 }
@@ -464,7 +464,7 @@ static int compare_batches(const void *a, const void *b)
     return (x->example[0] > y->example[0]) - (x->example[0] < y->example[0]);
 }
 
-/* A rank's batches are the same ones in both plans, in any order; sorts them. */
+/* Assert that a rank has the same batches in both schedules, in any order. Sorts the batches of both. */
 static void assert_permuted(struct batch_schedule *a, struct batch_schedule *b, int rank)
 {
     assert_int_equal(a->batches[rank], b->batches[rank]);
@@ -477,17 +477,17 @@ static void assert_permuted(struct batch_schedule *a, struct batch_schedule *b, 
     }
 }
 
-/* Only batches of a rank's own sorted share are shuffled independently. */
-static void check_independent_shuffles(struct dealt d)
+/* Check that `is_independent` only reorders batches, and only in policies that sort each rank's own share. */
+static void check_independent_shuffles(struct scheduled d)
 {
-    d.dealing.is_independent = !d.dealing.is_independent;
-    struct dealt other = deal(d.recipe, d.dealing);
+    d.policy.is_independent = !d.policy.is_independent;
+    struct scheduled other = schedule_recipe(d.recipe, d.policy);
     for (int rank = 0; rank < d.recipe.ranks; rank++) {
-        for (int step = 0; d.dealing.order != ORDER_SORTED && step < d.plan->batches[rank]; step++)
-            assert_int_equal(d.plan->batch[rank][step].example[0], other.plan->batch[rank][step].example[0]);
-        assert_permuted(d.plan, other.plan, rank);
+        for (int step = 0; d.policy.order != ORDER_SORTED && step < d.schedule->batches[rank]; step++)
+            assert_int_equal(d.schedule->batch[rank][step].example[0], other.schedule->batch[rank][step].example[0]);
+        assert_permuted(d.schedule, other.schedule, rank);
     }
-    undeal(other);
+    close_scheduled(other);
 }
 
 static void independent_shuffles_permute_the_same_batches(void **state)
@@ -496,29 +496,29 @@ static void independent_shuffles_permute_the_same_batches(void **state)
     try_many(4, check_independent_shuffles);
 }
 
-/* Texts of one length: sorting, being stable, changes nothing but the order of the batches. */
+/* Sort sequences of equal length: a stable sort changes only the order of the batches. */
 static void sorting_is_stable(void **state)
 {
     (void)state;
     struct token_recipe recipe = recipe_fixed();
-    struct dealt sample = deal(recipe, token_dealings[TOKENS_SAMPLE]);
-    struct dealt bucket = deal(recipe, token_dealings[TOKENS_BUCKET]);
+    struct scheduled sample = schedule_recipe(recipe, batching_policies[TOKENS_SAMPLE]);
+    struct scheduled bucket = schedule_recipe(recipe, batching_policies[TOKENS_BUCKET]);
     for (int rank = 0; rank < RANKS; rank++)
-        assert_permuted(sample.plan, bucket.plan, rank);
-    undeal(sample);
-    undeal(bucket);
+        assert_permuted(sample.schedule, bucket.schedule, rank);
+    close_scheduled(sample);
+    close_scheduled(bucket);
 }
 
-/* Lengths in one step. */
+/* Range of sequence lengths in one step. */
 struct span {
     int shortest, longest;
 };
 
-static struct span span_over(struct dealt d, int first_rank, int last_rank, int step)
+static struct span span_over(struct scheduled d, int first_rank, int last_rank, int step)
 {
     struct span span = { .shortest = 1 << 30 };
     for (int rank = first_rank; rank < last_rank; rank++) {
-        const struct token_batch *batch = &d.plan->batch[rank][step];
+        const struct token_batch *batch = &d.schedule->batch[rank][step];
         for (int i = 0; i < batch->samples; i++) {
             int length = d.corpus->length[batch->example[i]];
             span.shortest = length < span.shortest ? length : span.shortest;
@@ -528,10 +528,10 @@ static struct span span_over(struct dealt d, int first_rank, int last_rank, int 
     return span;
 }
 
-/* No step's texts reach into the lengths of another's. */
-static void assert_separate(struct dealt d, int first_rank, int last_rank)
+/* Assert that the length ranges of different steps do not overlap. */
+static void assert_separate(struct scheduled d, int first_rank, int last_rank)
 {
-    int steps = d.plan->batches[first_rank];
+    int steps = d.schedule->batches[first_rank];
     struct span *span = memory_new((size_t)steps, sizeof *span);
     for (int i = 0; i < steps; i++) {
         span[i] = span_over(d, first_rank, last_rank, i);
@@ -541,14 +541,14 @@ static void assert_separate(struct dealt d, int first_rank, int last_rank)
     free(span);
 }
 
-static void check_length_classes(struct dealt d)
+static void check_length_classes(struct scheduled d)
 {
-    if (d.dealing.order == ORDER_GLOBAL) {
+    if (d.policy.order == ORDER_GLOBAL) {
         for (int rank = 1; rank < d.recipe.ranks; rank++)
-            assert_int_equal(d.plan->batches[rank], d.plan->batches[0]);
+            assert_int_equal(d.schedule->batches[rank], d.schedule->batches[0]);
         assert_separate(d, 0, d.recipe.ranks);
     }
-    for (int rank = 0; d.dealing.order == ORDER_SORTED && rank < d.recipe.ranks; rank++)
+    for (int rank = 0; d.policy.order == ORDER_SORTED && rank < d.recipe.ranks; rank++)
         assert_separate(d, rank, rank + 1);
 }
 
@@ -561,12 +561,12 @@ static void sorted_batches_are_length_classes(void **state)
 static void packing_changes_no_batch_of_sample(void **state)
 {
     (void)state;
-    struct dealt sample = deal(recipe_published(), token_dealings[TOKENS_SAMPLE]);
-    struct dealt packed = deal(recipe_published(), token_dealings[TOKENS_PACKED]);
+    struct scheduled sample = schedule_recipe(recipe_published(), batching_policies[TOKENS_SAMPLE]);
+    struct scheduled packed = schedule_recipe(recipe_published(), batching_policies[TOKENS_PACKED]);
     for (int rank = 0; rank < RANKS; rank++)
-        assert_permuted(sample.plan, packed.plan, rank);
-    undeal(sample);
-    undeal(packed);
+        assert_permuted(sample.schedule, packed.schedule, rank);
+    close_scheduled(sample);
+    close_scheduled(packed);
 }
 
 /* --- the edges ---------------------------------------------------------------------------------------------------- */
@@ -576,10 +576,10 @@ static void a_text_longer_than_the_budget_is_a_batch(void **state)
     (void)state;
     struct token_recipe recipe = recipe_published();
     recipe.max_tokens = 63;
-    struct dealt d = deal(recipe, token_dealings[TOKENS_BUDGET]);
+    struct scheduled d = schedule_recipe(recipe, batching_policies[TOKENS_BUDGET]);
     for (int rank = 0; rank < RANKS; rank++)
-        assert_int_equal(d.plan->batches[rank], 3072 / RANKS);
-    undeal(d);
+        assert_int_equal(d.schedule->batches[rank], 3072 / RANKS);
+    close_scheduled(d);
 }
 
 static void texts_of_one_token_need_no_padding(void **state)
@@ -589,26 +589,26 @@ static void texts_of_one_token_need_no_padding(void **state)
     recipe.min_length = recipe.max_length = recipe.ranks = recipe.batch_size = recipe.steps = 1;
     recipe.max_tokens = 3;
     for (int i = 0; i < TOKENS_STRATEGIES; i++) {
-        struct dealt d = deal(recipe, token_dealings[i]);
-        struct token_means means = batch_schedule_means(d.plan, 0, batch_schedule_epoch(d.plan));
+        struct scheduled d = schedule_recipe(recipe, batching_policies[i]);
+        struct token_means means = batch_schedule_means(d.schedule, 0, batch_schedule_epoch(d.schedule));
         assert_int_equal(d.corpus->count, 8);
         assert_same(means.padding_ratio, 0);
         assert_same(means.spread, 0);
         assert_same(means.padded_balance, 1);
-        undeal(d);
+        close_scheduled(d);
     }
 }
 
-/* max_tokens x ranks / 32 = 13.1 texts, more than the 8 that the steps need */
+/* Check the corpus size: max_tokens x ranks / 32 = 13.1 sequences, more than the 8 that the steps need. */
 static void a_large_budget_asks_for_more_texts(void **state)
 {
     (void)state;
     struct token_recipe recipe = recipe_published();
     recipe.steps = recipe.batch_size = recipe.ranks = 1;
     recipe.max_tokens = 420;
-    struct dealt d = deal(recipe, token_dealings[TOKENS_SAMPLE]);
+    struct scheduled d = schedule_recipe(recipe, batching_policies[TOKENS_SAMPLE]);
     assert_int_equal(d.corpus->count, 13);
-    undeal(d);
+    close_scheduled(d);
 }
 
 static void a_recipe_must_feed_every_rank(void **state)
@@ -617,7 +617,7 @@ static void a_recipe_must_feed_every_rank(void **state)
     struct token_recipe recipe = recipe_published();
     assert_true(token_recipe_works(&recipe));
     recipe.steps = 0;
-    recipe.max_tokens = 31; /* 3 texts */
+    recipe.max_tokens = 31; /* 3 sequences for 4 ranks */
     assert_false(token_recipe_works(&recipe));
     recipe.max_tokens = 32;
     assert_true(token_recipe_works(&recipe));
@@ -628,28 +628,28 @@ static void a_recipe_must_feed_every_rank(void **state)
 static void steps_go_round(void **state)
 {
     (void)state;
-    struct dealt d = deal(recipe_published(), token_dealings[TOKENS_BUDGET]);
-    assert_int_equal(batch_schedule_epoch(d.plan), 92);
-    assert_ptr_equal(batch_schedule_batch(d.plan, 0, 94), batch_schedule_batch(d.plan, 0, 0));
-    assert_ptr_equal(batch_schedule_batch(d.plan, 2, 94), batch_schedule_batch(d.plan, 2, 2));
-    undeal(d);
+    struct scheduled d = schedule_recipe(recipe_published(), batching_policies[TOKENS_BUDGET]);
+    assert_int_equal(batch_schedule_epoch(d.schedule), 92);
+    assert_ptr_equal(batch_schedule_batch(d.schedule, 0, 94), batch_schedule_batch(d.schedule, 0, 0));
+    assert_ptr_equal(batch_schedule_batch(d.schedule, 2, 94), batch_schedule_batch(d.schedule, 2, 2));
+    close_scheduled(d);
 }
 
-/* Two ranks, two steps, made up. */
+/* Made-up batches of two ranks in two steps. */
 static struct token_batch made_up[2][2] = {
     { { .samples = 3, .longest = 6, .useful = 10, .padded = 12, .pairs = 72 },
       { .samples = 1, .longest = 10, .useful = 30, .padded = 30, .pairs = 300 } },
     { { .samples = 4, .longest = 5, .useful = 16, .padded = 20, .pairs = 60 },
       { .samples = 2, .longest = 13, .useful = 24, .padded = 26, .pairs = 400 } },
 };
-static const struct batch_schedule made_up_plan = { .ranks = 2,
-                                                    .batches = (int[]){ 2, 2 },
-                                                    .batch = (struct token_batch *[]){ made_up[0], made_up[1] } };
+static const struct batch_schedule made_up_schedule = { .ranks = 2,
+                                                        .batches = (int[]){ 2, 2 },
+                                                        .batch = (struct token_batch *[]){ made_up[0], made_up[1] } };
 
 static void means_are_these(void **state)
 {
     (void)state;
-    struct token_means means = batch_schedule_means(&made_up_plan, 0, 2);
+    struct token_means means = batch_schedule_means(&made_up_schedule, 0, 2);
     assert_near(means.useful, 40);
     assert_near(means.padded, 44);
     assert_near(means.padding_ratio, 1 - 40.0 / 44.0);
@@ -658,15 +658,15 @@ static void means_are_these(void **state)
     assert_near(means.most_pairs, 236);
     assert_near(means.padded_balance, 22.0 / 25.0);
     assert_near(means.pairs_balance, 208.0 / 236.0);
-    assert_near(batch_schedule_means(&made_up_plan, 1, 2).useful, 54);
-    assert_true(isnan(batch_schedule_means(&made_up_plan, 1, 1).useful));
+    assert_near(batch_schedule_means(&made_up_schedule, 1, 2).useful, 54);
+    assert_true(isnan(batch_schedule_means(&made_up_schedule, 1, 1).useful));
 }
 
-/* … and the same rank by rank, over both steps, over one, and twice round. */
+/* Count per rank: over both steps, over one step, and beyond the last batch, where the schedule repeats. */
 static void counts_are_these(void **state)
 {
     (void)state;
-    struct token_count *count = token_count_open(&made_up_plan, 0, 2);
+    struct token_count *count = token_count_open(&made_up_schedule, 0, 2);
     assert_near(count->means.useful, 40);
     assert_near(count->samples, (3 + 1 + 4 + 2) / 2.0);
     assert_near(count->samples_of[0], 2);
@@ -677,24 +677,24 @@ static void counts_are_these(void **state)
     assert_near(count->padded_of[1], 23);
     token_count_close(count);
 
-    count = token_count_open(&made_up_plan, 1, 2);
+    count = token_count_open(&made_up_schedule, 1, 2);
     assert_near(count->samples, 3);
     assert_near(count->useful_of[0], 30);
     assert_near(count->padded_of[1], 26);
     token_count_close(count);
 
-    count = token_count_open(&made_up_plan, 1, 4);  /* steps 1, 0, 1 */
-    assert_same(count->samples, (3 + 7 + 3) / 3.0); /* one division: 32.7, not 32.699999999999996 */
+    count = token_count_open(&made_up_schedule, 1, 4); /* steps 1, 0, 1 */
+    assert_same(count->samples, (3 + 7 + 3) / 3.0);    /* one division: 32.7, not 32.699999999999996 */
     assert_near(count->useful_of[1], (24 + 16 + 24) / 3.0);
     token_count_close(count);
     token_count_close(NULL);
 }
 
-/* Each of them may be another batch's. */
+/* Check the maxima of the schedule. Each may come from another batch. */
 static void buffers_hold_every_batch(void **state)
 {
     (void)state;
-    struct token_most most = batch_schedule_most(&made_up_plan);
+    struct token_most most = batch_schedule_most(&made_up_schedule);
     assert_int_equal(most.rows, 30);
     assert_int_equal(most.texts, 4);
     assert_int_equal(most.length, 13);

@@ -1,8 +1,8 @@
-/* usage: test_trace           what trace_write() makes of spans laid out by hand
- *        test_trace FILE...   are these traces what Perfetto can read?
+/* usage: test_trace           test trace_write() with spans written by hand
+ *        test_trace FILE...   check that Perfetto can read these traces
  *
- * The rules are those of the Trace Event Format, and where it leaves a choice, of Perfetto (common/trace.c names its
- * sources). They are checked on the file as JSON, by a parser that is not ours. */
+ * The rules are those of the Trace Event Format and, where the format leaves a choice, those of Perfetto. The sources are
+ * listed in common/report/trace.c. The rules are checked on the JSON file, which an independent library parses. */
 #include "base/memory.h"
 #include "report/trace.h"
 
@@ -21,8 +21,8 @@
 
 struct slice {
     long long pid, tid, start, end; /* nanoseconds */
-    size_t at;                      /* its place in the file */
-    json_int_t sequence;            /* of a collective; -1 of a phase */
+    size_t at;                      /* index of the event in the file */
+    json_int_t sequence;            /* sequence number of a collective; -1 for a phase */
     const char *name;
 };
 
@@ -35,10 +35,10 @@ struct flow {
 
 struct found {
     json_t *root;
-    struct slice *slices; /* after judge_nesting() by thread, start and depth */
+    struct slice *slices; /* judge_nesting() sorts them by thread, start and depth */
     struct flow *flows;
     size_t slice_count, flow_count;
-    char *wrong; /* the first rule that is broken; NULL for none */
+    char *wrong; /* first broken rule; NULL for none */
 };
 
 __attribute__((format(printf, 2, 3))) static void complain(struct found *f, const char *format, ...)
@@ -64,7 +64,7 @@ static long long time_of(struct found *f, const json_t *event, const char *key, 
 static long long integer_of(struct found *f, const json_t *event, const char *key, size_t at)
 {
     const json_t *value = json_object_get(event, key);
-    if (!json_is_integer(value) || json_integer_value(value) < 1) /* 0 is the kernel's idle loop */
+    if (!json_is_integer(value) || json_integer_value(value) < 1) /* Perfetto takes 0 for the kernel's idle loop */
         complain(f, "event %zu: %s is no number from 1 on", at, key);
     return json_integer_value(value);
 }
@@ -126,7 +126,7 @@ static void close_trace(struct found *f)
 
 /* --- judging ---------------------------------------------------------------------------------------------------- */
 
-/* The text (or the number, as "") of a piece of metadata, NULL where there is none; of any thread with `tid` 0. */
+/* Return the text of a metadata event, "" for a number, NULL if there is none. A `tid` of 0 matches any thread. */
 static const char *metadata(const struct found *f, const char *what, const char *key, long long pid, long long tid)
 {
     const json_t *events = json_object_get(f->root, "traceEvents");
@@ -191,7 +191,7 @@ static void judge_names(struct found *f)
     }
 }
 
-/* The innermost slice that is open at a flow's event; NULL when there is none. */
+/* Return the innermost slice that is open at a flow event; NULL if there is none. */
 static const struct slice *slice_around(const struct found *f, const struct flow *flow)
 {
     const struct slice *inner = NULL;
@@ -211,7 +211,7 @@ static void judge_flows(struct found *f)
         const struct slice *here = slice_around(f, flow);
         if (!here || here->sequence < 0)
             complain(f, "event %zu: an arrow's end lies in no collective", flow->at);
-        /* They are written in pairs. */
+        /* trace_write() writes flow events in pairs. */
         const struct flow *start = flow->is_start ? flow : flow - 1, *end = start + 1;
         if ((i % 2 == 0) != flow->is_start || end >= f->flows + f->flow_count || start->id != end->id ||
             start->time > end->time || strcmp(start->name, end->name) != 0) {
@@ -230,7 +230,7 @@ static void judge_flows(struct found *f)
     }
 }
 
-/* NULL, or what is wrong. */
+/* Return the first broken rule, or NULL. */
 static const char *judge(struct found *f)
 {
     if (!f->wrong)
@@ -266,7 +266,7 @@ static int judge_files(int count, char **paths)
     return wrong > 0;
 }
 
-/* --- spans by hand ------------------------------------------------------------------------------------------------ */
+/* --- spans written by hand ----------------------------------------------------------------------------------------- */
 
 static struct span phase(enum span_kind kind, int step, double start, double end)
 {
@@ -287,7 +287,7 @@ static struct span meet(int step, int sequence, double start, double entered, do
                           .progressed = true };
 }
 
-/* The trace of one case; how many steps of it were kept goes to `kept`, unless that is NULL. */
+/* Write the trace of one case and read it. If not NULL, `*kept` is set to the number of steps that the trace keeps. */
 static struct found traced(struct timeline line, int *kept)
 {
     double *slowest = memory_new((size_t)line.steps, sizeof *slowest);
@@ -323,7 +323,7 @@ static void assert_right(struct found *f)
         fail_msg("%s", f->wrong);
 }
 
-/* The n-th slice of that name on a thread; fails where there is none. */
+/* Return the n-th slice of this name on a thread; fail if there is none. */
 static const struct slice *slice_of(const struct found *f, long long tid, const char *name, int n)
 {
     for (size_t i = 0; i < f->slice_count; i++)
@@ -350,9 +350,9 @@ static void assert_arrow(const struct found *f, size_t n, long long from, long l
     assert_int_equal(end->time, llround(1e9 * arrives));
 }
 
-/* --- what must come out ------------------------------------------------------------------------------------------- */
+/* --- expected traces ----------------------------------------------------------------------------------------------- */
 
-/* Rank 1 arrives at 9; rank 0 waits from 4 on, rank 2 from 6 on. */
+/* Rank 1 arrives at 109; rank 0 waits from 104 on, rank 2 from 106 on. The trace counts from 100. */
 static const struct span late[] = {
     { .kind = SPAN_BACKWARD, .start = 100, .entered = 100, .end = 112, .sequence = -1 },
     { .kind = SPAN_BARRIER, .start = 104, .entered = 104, .end = 111, .sequence = 7, .bytes = 8 },
@@ -388,7 +388,7 @@ static void where_arrivals_are_hidden_rank_0_points(void **state)
     line.hides_arrivals = true;
     struct found f = traced(line, NULL);
     assert_right(&f);
-    assert_int_equal(f.slice_count, 6); /* nobody knows who waited */
+    assert_int_equal(f.slice_count, 6); /* no wait slices: arrivals are unknown */
     assert_int_equal(f.flow_count, 2 * 2);
     assert_arrow(&f, 0, 1, 2, 4, 9);
     assert_arrow(&f, 1, 1, 3, 4, 6);
@@ -410,7 +410,7 @@ static void of_two_that_tie_the_first_points(void **state)
     close_trace(&f);
 }
 
-/* Two sums travel at once, across each other; the second rank starts them later, and the first waits for one. */
+/* Two nonblocking collectives overlap. Rank 1 starts both later, and rank 0 waits in the second. */
 static void started_collectives_lie_beside_their_rank(void **state)
 {
     (void)state;
@@ -420,7 +420,7 @@ static void started_collectives_lie_beside_their_rank(void **state)
     };
     struct found f = traced((struct timeline){ .ranks = 2, .steps = 1, .count = 3, .spans = spans }, NULL);
     assert_right(&f);
-    /* Threads 1 to 3 are rank 0 and two lanes beside it, 4 to 6 those of rank 1. */
+    /* Threads 1 to 3 are rank 0 and its two lanes of travelling collectives, threads 4 to 6 those of rank 1. */
     assert_slice(&f, 1, "barrier", 0, 24, 30);
     assert_slice(&f, 1, "barrier", 1, 31, 39);
     assert_slice(&f, 1, "wait", 0, 31, 35);
@@ -429,12 +429,12 @@ static void started_collectives_lie_beside_their_rank(void **state)
     assert_slice(&f, 5, "barrier", 0, 12, 28);
     assert_string_equal(metadata(&f, "thread_name", "name", 1, 6), "rank 1, travelling");
     assert_int_equal(f.flow_count, 2 * 2);
-    assert_arrow(&f, 0, 5, 1, 12, 24); /* the first rank looks at 24: it had come long before */
+    assert_arrow(&f, 0, 5, 1, 12, 24); /* rank 0 enters at 24, after the start of rank 1 */
     assert_arrow(&f, 1, 5, 1, 35, 35);
     close_trace(&f);
 }
 
-/* What was done when its rank came for it leaves an empty slice, and an arrow ends beside it. */
+/* Check a collective that is finished when its rank enters it. Its slice is empty, so the arrow ends on the travel lane. */
 static void a_hidden_collective_is_linked_where_it_travels(void **state)
 {
     (void)state;
@@ -442,12 +442,12 @@ static void a_hidden_collective_is_linked_where_it_travels(void **state)
                             meet(0, 0, 12, 28, 28) };
     struct found f = traced((struct timeline){ .ranks = 2, .steps = 1, .count = 2, .spans = spans }, NULL);
     assert_right(&f);
-    assert_string_equal(f.flows[0].name, "they meet"); /* nobody waited */
+    assert_string_equal(f.flows[0].name, "they meet"); /* no rank waited */
     assert_arrow(&f, 0, 4, 2, 12, 12);
     close_trace(&f);
 }
 
-/* Entered before the other had started it, and without progress: was that waiting? */
+/* Check a collective that rank 0 entered without progress calls before rank 1 started it: its wait is unknown. */
 static void what_may_be_waiting_is_not_told_as_such(void **state)
 {
     (void)state;
@@ -487,7 +487,7 @@ static void ranks_that_made_other_calls_are_not_linked(void **state)
     close_trace(&f);
 }
 
-/* 3,000 steps of thirds of milliseconds, a million seconds after the clock began: what rounding may do, it does. */
+/* Return a timeline of steps of 1/3 ms, a million seconds after the origin of the clock, to provoke rounding errors. */
 static struct timeline long_line(int ranks, int steps, struct span **spans)
 {
     *spans = memory_new((size_t)(3 * ranks * steps), sizeof **spans);
@@ -526,7 +526,7 @@ static void a_long_run_keeps_a_window_and_says_so(void **state)
     free(spans);
 }
 
-/* As somebody's job may be, recorded from its middle on. */
+/* Number steps from 100000 on, as in a user's job that was recorded from the middle on. */
 static void steps_count_from_the_first_that_was_recorded(void **state)
 {
     (void)state;
@@ -552,7 +552,7 @@ static void many_ranks_keep_a_shorter_one(void **state)
     struct span *spans;
     int kept;
     struct timeline line = long_line(1024, 40, &spans);
-    struct found f = traced(line, &kept); /* judging it would take long: a flow looks at all slices */
+    struct found f = traced(line, &kept); /* judge_flows() would take too long: each flow searches all slices */
     assert_true(kept > 0 && kept < TRACE_STEPS_MOST);
     assert_true(f.slice_count + f.flow_count <= TRACE_EVENTS_MOST);
     assert_null(f.wrong);
@@ -562,9 +562,9 @@ static void many_ranks_keep_a_shorter_one(void **state)
     free(spans);
 }
 
-/* --- what must be refused ----------------------------------------------------------------------------------------- */
+/* --- broken traces ------------------------------------------------------------------------------------------------- */
 
-/* Breaks one event of a right trace, and returns whether the breach is told as `text`. */
+/* Break one event of a correct trace. Return true if judge() reports `text`. */
 static bool is_refused(const char *phase, int n, const char *key, json_t *value, const char *text)
 {
     struct found f = traced(late_line, NULL);
@@ -577,12 +577,12 @@ static bool is_refused(const char *phase, int n, const char *key, json_t *value,
     assert_true(n < 0);
     struct found broken = open_trace(json_incref(f.root));
     const char *wrong = judge(&broken);
-    bool is_told = wrong && strstr(wrong, text);
-    if (!is_told)
+    bool is_reported = wrong && strstr(wrong, text);
+    if (!is_reported)
         print_error("%s of the %s: %s, not %s\n", key, phase, wrong ? wrong : "is right", text);
     close_trace(&broken);
     close_trace(&f);
-    return is_told;
+    return is_reported;
 }
 
 static void a_broken_trace_is_noticed(void **state)

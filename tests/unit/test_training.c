@@ -1,5 +1,6 @@
-/* The training job against independent arithmetic: gradients against central finite differences of a plain forward
- * pass in double precision, AdamW against its formula in double precision, and learning on a task that can be learnt. */
+/* test_training.c: test the training job against independent arithmetic. Gradients are compared with central finite
+ * differences of a plain forward pass in double precision, AdamW with its formula in double precision. The loss must
+ * fall on a learnable task. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "device/device.h"
@@ -25,7 +26,7 @@ static struct run small_run(void)
     run.ranks = 2;
     run.batch_size = B;
     run.input_dim = 7;
-    run.hidden_dim = 9; /* odd widths: no vector loop divides them */
+    run.hidden_dim = 9; /* odd widths, so that vector loops leave a remainder */
     run.num_classes = 6;
     return run;
 }
@@ -36,7 +37,7 @@ static void backward(struct mlp *model, const struct batch *batch)
         mlp_backward(model, batch, layer);
 }
 
-/* The loss of a batch, each sample weighted by `scale`: the slow obvious way, in double precision. */
+/* Return the loss of a batch, each sample weighted by `scale`, computed the slow obvious way in double precision. */
 static double plain_loss(const double *p, const struct run *run, const struct batch *batch)
 {
     int width[] = { run->input_dim, run->hidden_dim, run->hidden_dim, run->num_classes };
@@ -76,7 +77,7 @@ static void gradients_agree_with_finite_differences(void **state)
     size_t count = mlp_parameter_count(model);
     double *p = memory_new(count, sizeof *p);
     for (size_t i = 0; i < count; i++) {
-        mlp_parameters(model)[i] *= 3; /* away from the flat start, so that every slope matters */
+        mlp_parameters(model)[i] *= 3; /* leave the flat initial region, so that every slope matters */
         p[i] = (double)mlp_parameters(model)[i];
     }
     mlp_forward(model, batch);
@@ -98,7 +99,7 @@ static void gradients_agree_with_finite_differences(void **state)
             fail_msg("gradient %zu is %.9g, finite differences say %.9g", i, got, slope);
         largest = fmax(largest, fabs(slope));
     }
-    assert_true(largest > 1e-2); /* the comparison was about something */
+    assert_true(largest > 1e-2); /* the compared gradients were not all near zero */
     free(p);
     mlp_close(model);
     loader_close(loader);
@@ -125,8 +126,7 @@ static void forgotten_gradients_are_poison(void **state)
     mlp_close(model);
 }
 
-/* Two ranks' gradients of 3 and 2 samples add up to the gradient of the 5 together: unequal shares need no special
- * case. */
+/* Check that gradients of 3 and of 2 samples add up to the gradient of all 5. Unequal shares need no special case. */
 static void shares_add_up_to_the_global_batch(void **state)
 {
     (void)state;
@@ -152,7 +152,7 @@ static void shares_add_up_to_the_global_batch(void **state)
     mlp_close(model);
 }
 
-/* Passing over a batch twice changes nothing: the slow core may repeat its work. */
+/* Check that repeating the backward pass leaves the gradients unchanged: the slowdown of a straggler repeats work. */
 static void repeated_passes_give_the_same_gradients(void **state)
 {
     (void)state;
@@ -203,7 +203,7 @@ static void adamw_follows_its_formula(void **state)
     adamw_close(optimizer);
 }
 
-/* Labels that a random linear teacher gives can be learnt: the loss falls far below guessing. */
+/* Train on labels from a random linear teacher; the loss must fall far below that of guessing. */
 static void the_loss_falls_on_a_learnable_task(void **state)
 {
     (void)state;
@@ -239,7 +239,7 @@ static void the_loss_falls_on_a_learnable_task(void **state)
     }
     double last = mlp_loss(model, 1), all = mlp_loss(model, STEPS), later = mlp_loss(model, STEPS - 1);
     double first = STEPS * all - (STEPS - 1) * later;
-    assert_true(fabs(first - log(4)) < 0.3); /* it starts by guessing among four classes */
+    assert_true(fabs(first - log(4)) < 0.3); /* the first loss is that of guessing among four classes */
     assert_true(last < 0.1 * first);
     adamw_close(optimizer);
     mlp_close(model);

@@ -1,6 +1,7 @@
-/* The transformer against independent arithmetic: loss and every gradient against a plain forward pass in double
- * precision that knows no padding, and its central finite differences; packed against padded batches; and each
- * operation of the device against slow loops, at sizes that no vector divides. */
+/* test_transformer.c: test the transformer against independent arithmetic. The loss is compared with a plain forward
+ * pass in double precision without padding, every gradient with central finite differences of that pass. Packed batches
+ * are compared with padded batches. Each device operation is compared with slow loops, at sizes that are no multiple of
+ * the vector width. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "device/device.h"
@@ -19,7 +20,7 @@
 
 enum { MOST_TOKENS = 40, MOST_WIDTH = 48, MOST_TEXTS = 8 };
 
-/* What a test draws and fills, let go of together. */
+/* Arrays that a test allocates; drop_all() frees them together. */
 struct heap {
     struct random random;
     void *item[16];
@@ -64,7 +65,7 @@ static void expect_within(const char *what, double limit, const float *got, cons
             fail_msg("%s: number %d of %d is %.9g and should be %.9g", what, i, count, (double)got[i], exact[i]);
 }
 
-/* `tolerance` is relative to the largest number. */
+/* Compare numbers; `tolerance` is relative to the largest. */
 static void expect_close(const char *what, double tolerance, const float *got, const double *exact, int count)
 {
     double largest = 1e-3;
@@ -75,7 +76,7 @@ static void expect_close(const char *what, double tolerance, const float *got, c
 
 /* --- batches ----------------------------------------------------------------------------------------------------- */
 
-/* The same texts in either layout. */
+/* Return a batch of sequences of these lengths, packed or padded. Tokens and labels are the same in both layouts. */
 static struct sequence_batch lay_out(const int *length, int texts, bool packed, const struct transformer_shape *shape)
 {
     int longest = 0, rows = 0;
@@ -103,7 +104,7 @@ static void drop(struct sequence_batch *batch)
     free((void *)batch->label);
 }
 
-/* Parameters away from their flat start, so that every slope matters. */
+/* Return a model whose parameters have left the flat initial region, so that every slope matters. */
 static struct transformer *stirred_model(struct transformer_shape shape, int rows, int texts, int length)
 {
     struct transformer *model = transformer_open(shape, rows, texts, length);
@@ -118,7 +119,7 @@ static struct transformer *stirred_model(struct transformer_shape shape, int row
 
 typedef double row_of[2 * MOST_WIDTH];
 
-/* out (N) = in (K) w + b, where w (K,N) and b (N) stand at p. Returns what stands behind them. */
+/* Compute out (N) = in (K) w + b, where w (K,N) and b (N) are at p. Return the parameters behind them. */
 static const double *plain_linear(double *out, const double *in, const double *p, int K, int N)
 {
     for (int n = 0; n < N; n++) {
@@ -141,7 +142,7 @@ static const double *plain_norm(double *out, const double *in, const double *p, 
     return p + 2 * N;
 }
 
-/* out (D) = what query i of `tokens` finds in one head. q, k and v have their rows `pitch` apart. */
+/* Compute the attention output (D) of query i of `tokens` in one head. Rows of q, k and v are `pitch` apart. */
 static void plain_attention(double *out, const double *q, const double *k, const double *v, int pitch, int i,
                             int tokens, int D)
 {
@@ -159,7 +160,7 @@ static void plain_attention(double *out, const double *q, const double *k, const
     }
 }
 
-/* One token through the second half of the block, its way in being x (C) and what attention found (C). */
+/* Compute the second half of the block for one token: x (C) is the residual stream, `found` (C) the attention output. */
 static const double *plain_feed(double *x, const double *found, const double *p, int C)
 {
     row_of joined, normal, up, down;
@@ -205,7 +206,7 @@ static double plain_text_loss(const double *p, const struct transformer_shape *s
     return log(sum) - logits[label];
 }
 
-/* The loss of a batch, each text weighted by `scale`. */
+/* Return the loss of a batch, each sequence weighted by `scale`. */
 static double plain_loss(const double *p, const struct transformer_shape *shape, const struct sequence_batch *batch)
 {
     double loss = 0;
@@ -282,7 +283,7 @@ static void parameters_start_as_in_pytorch(void **state)
     transformer_close(model);
 }
 
-/* Of every `stride`-th coordinate of a group, relative to its largest gradient. */
+/* Check every `stride`-th gradient of a group. The tolerance is relative to the group's largest gradient. */
 static void expect_slopes_of_group(struct transformer *model, enum transformer_group group, double *p,
                                    const struct transformer_shape *shape, const struct sequence_batch *batch,
                                    size_t stride)
@@ -322,7 +323,7 @@ struct layout {
 };
 
 static const struct layout layouts[] = {
-    { 1, { 1 } },       /* one text of one token: attention to itself alone */
+    { 1, { 1 } },       /* one sequence of one token, which attends only to itself */
     { 1, { 17 } },      /* one more than a tile */
     { 3, { 6, 6, 6 } }, /* nothing to pad */
     { 5, { 1, 16, 7, 40, 33 } },
@@ -352,7 +353,7 @@ static void gradients_agree_with_finite_differences(void **state)
 static void packed_and_padded_batches_agree(void **state)
 {
     (void)state;
-    static const int length[MOST_TEXTS] = { 75, 218, 190, 181, 64, 199, 164, 104 }; /* the published recipe's first */
+    static const int length[MOST_TEXTS] = { 75, 218, 190, 181, 64, 199, 164, 104 }; /* first of the published recipe */
     struct transformer_shape shape = sequence_shape(&run_published_texts);
     struct transformer *model = transformer_open(shape, MOST_TEXTS * 218, MOST_TEXTS, 218);
     size_t count = transformer_parameter_count(model);
@@ -408,7 +409,7 @@ static void training_lowers_the_loss_and_repeats_to_the_bit(void **state)
     memcpy(start, transformer_parameters(model), count * sizeof *start);
     double first = train(model, optimizer, &batch, 1), last = train(model, optimizer, &batch, 10);
     memcpy(once, transformer_parameters(model), count * sizeof *once);
-    assert_true(fabs(first - log(16)) < 0.5); /* it starts by guessing among 16 classes */
+    assert_true(fabs(first - log(16)) < 0.5); /* the first loss is that of guessing among 16 classes */
     assert_true(last < 0.5 * first);
     double again = train(model, optimizer, &batch, 10);
     assert_memory_equal(&again, &last, sizeof last);
@@ -438,7 +439,7 @@ static void rows_are_gathered_and_scattered(void **state)
         float *sums = poisoned_floats(heap, TABLE * N);
         double *exact = new_doubles(heap, TABLE * N);
         for (int b = 0; b < ROWS; b++)
-            index[b] = (int32_t)random_below(&heap->random, TABLE - 1); /* the last row stays without */
+            index[b] = (int32_t)random_below(&heap->random, TABLE - 1); /* no index points to the last row */
         device_gather(x, table, index, ROWS, N);
         device_scatter(sums, TABLE, x, index, ROWS, N);
         for (int i = 0; i < ROWS * N; i++) {
@@ -464,7 +465,8 @@ static void a_residual_adds_branch_and_bias(void **state)
     }
 }
 
-/* How plain_norm() of row x (N), its weight and bias at p (2N), times `back` (N), changes with the number at `at`. */
+/* Return the derivative of plain_norm(x) . back with respect to `*at`, an element of x or p. Row x and `back` have N
+ * elements; weight and bias are at p (2N). */
 static double norm_slope(const double *back, const double *x, const double *p, int N, double *at)
 {
     const double h = 1e-6;
@@ -480,7 +482,7 @@ static double norm_slope(const double *back, const double *x, const double *p, i
     return sum / (2 * h);
 }
 
-/* One row: y (N), what d (N) gets, and what weight and bias at p (2N) get in dp (2N). */
+/* Compute y (N) of one row. Add the gradient of the row to d (N), and that of weight and bias at p (2N) to dp (2N). */
 static void plain_norm_back(double *y, double *d, double *dp, const float *x, const float *back, double *p, int N)
 {
     row_of row, from;
@@ -508,7 +510,7 @@ static void layer_norm_follows_its_formula(void **state)
         for (int n = 0; n < 2 * N; n++)
             exact_p[n] = (double)p[n];
         for (int i = 0; i < cells; i++) {
-            x[i] += 3; /* a mean to take off */
+            x[i] += 3; /* a mean far from zero */
             exact_d[i] = (double)d[i];
         }
         for (int at = 0; at < cells; at += N)
@@ -542,8 +544,8 @@ static void the_mean_leaves_padding_out(void **state)
     }
 }
 
-/* Attention of one text and head, forward and backward. Rows of q, k, v and their gradients lie `pitch` apart, those of
- * out and its gradient d `out_pitch`. */
+/* Attention of one sequence and head, forward and backward. Rows of q, k, v and their gradients are `pitch` apart, rows
+ * of out and its gradient d `out_pitch`. */
 struct plain_head {
     const double *q, *k, *v, *d;
     double *dq, *dk, *dv, *out;
@@ -573,7 +575,7 @@ static void plain_query_back(const struct plain_head *h, int i, int tokens)
         }
 }
 
-/* projected and back (B,3HD), d and out (B,HD), as in struct attention. */
+/* Compute attention and its gradient. Shapes as in struct attention: projected and back (B,3HD), d and out (B,HD). */
 static void plain_attention_back(double *out, double *back, const double *projected, const double *d,
                                  const struct attention *a)
 {
@@ -637,7 +639,7 @@ static void attention_keeps_to_its_text_and_to_valid_keys(void **state)
         }
 }
 
-/* Three keys that one query scores 0, 500 and -500, and a masked one that it scores 1000. */
+/* Use three keys with scores 0, 500 and -500, and a masked key with score 1000. */
 static void attention_survives_extreme_scores(void **state)
 {
     struct heap *heap = *state;

@@ -1,4 +1,4 @@
-/* What a pass costs on a modelled machine: every term, from properties made up here. */
+/* test_work.c: test the cost of a pass on a modelled machine, term by term, with made-up properties. */
 #include "options/work.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static void every_term_counts_once(void **state)
     assert_near(seconds(WORK_FORWARD, work), 1e-3 + 16e-3 + 3.072e-3 + 0.65536e-3);
     assert_near(seconds(WORK_BACKWARD, work), 7.168e-3);
     assert_near(seconds(WORK_FORWARD, (struct work){ 0 }), 1e-3);
-    assert_near(seconds(WORK_UPDATE, work), 0); /* nobody said */
+    assert_near(seconds(WORK_UPDATE, work), 0); /* no property is set */
 }
 
 static void costs_have_names(void **state)

@@ -1,12 +1,12 @@
-/* bench: how close is what we measure with to what the machine allows?
+/* bench: compares the labs and the harness with the limits of the machine
  *
  *     bench --out results        (build/bin/; ./run_all.sh --bench builds and starts it)
  *
- * Each part sets something of ours beside a limit or beside somebody else's: both take turns in one run, so that what else the
- * machine does meets both. A line is a ratio, ours / reference, of paired rounds, with its interval and what was promised.
- * bench.csv (rows.h) is written anew with each line; who stops the benchmark keeps what it had.
+ * Each part compares our code with a limit or with another program. Both take turns in one run, so that noise of the machine
+ * affects both. A line shows the ratio ours / reference of paired rounds, its interval and the goal. bench.csv (rows.h) is
+ * rewritten after each line, so a stopped benchmark keeps its results.
  *
- * Exit status: 0 measured, whatever came out; 1 something went wrong; 2 bad usage. */
+ * Exit status: 0 measured, with any result; 1 an error; 2 bad usage. */
 #include "bench.h"
 
 #include "base/cores.h"
@@ -22,7 +22,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PART_WORDS "steps harness sums waiting start memory simulated labs" /* in the order of */
+#define PART_WORDS "steps harness sums waiting start memory simulated labs" /* in the order of parts[] */
 static void (*const parts[])(struct bench *bench) = {
     bench_steps, bench_harness, bench_sums, bench_waiting, bench_start, bench_memory, bench_simulated, bench_labs,
 };
@@ -51,7 +51,7 @@ static char *preamble_of(const struct bench_options *options)
     size_t size = 0;
     time_t now = time(NULL);
     struct tm local;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = memory_stream(&text, &size);
     cores_name(cpu, CARD_NAME);
     strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&now, &local));
     fprintf(out, "# lockstep: %s\n# command: bench ", LOCKSTEP_VERSION);

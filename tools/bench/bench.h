@@ -1,4 +1,4 @@
-/* bench: what its parts share. */
+/* bench: shared by the parts of the benchmark. */
 #ifndef LOCKSTEP_BENCH_H
 #define LOCKSTEP_BENCH_H
 
@@ -7,30 +7,30 @@
 #include <stdbool.h>
 
 struct bench_options {
-    int rounds;        /* 0: as many as a part takes by itself */
-    int part;          /* 0: all, else 1 + its place in the list */
-    const char *torch; /* NULL: where it usually is */
+    int rounds;        /* 0: each part's default */
+    int part;          /* 0: all, else 1 + index in the list of parts */
+    const char *torch; /* Python with PyTorch; NULL: look in the usual places */
     const char *out;
 };
 
 struct bench {
     struct bench_options options;
     struct rows rows;
-    bool went_wrong; /* a lab failed in a round: its rows lack what may have been the slowest */
+    bool went_wrong; /* a lab failed in a round, perhaps the slowest; its rows lack that round */
 };
 
-/* Turns of a pair that usually takes so many. */
+/* Return the number of rounds: --rounds, or else `usual`. */
 int bench_rounds(const struct bench *bench, int usual);
 
-/* The parts, in the order in which they run. Each sets one kind of thing beside another, in turns; it begins with
- * rows_heading(). One that cannot run here says why in a line, and adds no row. */
-void bench_steps(struct bench *bench);     /* a training step against its floor */
-void bench_harness(struct bench *bench);   /* what looking costs */
-void bench_sums(struct bench *bench);      /* an all-reduce through the harness, and by MPI alone */
-void bench_waiting(struct bench *bench);   /* a step while others wait, and while they sleep */
-void bench_start(struct bench *bench);     /* a lab from start to end, and MPI alone */
-void bench_memory(struct bench *bench);    /* what a rank keeps */
-void bench_simulated(struct bench *bench); /* a simulated rank: its time and its memory */
-void bench_labs(struct bench *bench);      /* the published cases, and PyTorch's */
+/* The parts, in the order in which they run. Each compares two things in turns and begins with rows_heading(). A part that cannot
+ * run here prints the reason on one line and adds no row. */
+void bench_steps(struct bench *bench);     /* a training step against its lower bound */
+void bench_harness(struct bench *bench);   /* cost of instrumentation */
+void bench_sums(struct bench *bench);      /* an all-reduce through the harness against MPI alone */
+void bench_waiting(struct bench *bench);   /* a step while other ranks wait against while they sleep */
+void bench_start(struct bench *bench);     /* a whole run of a lab against MPI alone */
+void bench_memory(struct bench *bench);    /* resident memory of a rank */
+void bench_simulated(struct bench *bench); /* time and memory of a simulated rank */
+void bench_labs(struct bench *bench);      /* the published cases against PyTorch */
 
 #endif

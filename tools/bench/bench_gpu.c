@@ -1,32 +1,31 @@
-/* bench_gpu: how fast is a step of training on this GPU, how fast could it be, and how fast is PyTorch's?
+/* bench_gpu: times a training step on this GPU, beside its limit and a step in PyTorch
  *
  *     bench_gpu --out results        (build/lib/nccl/; ./run_all.sh --bench builds and starts it)
  *
- * One rank on one GPU, without MPI. Each case is a model and a batch that stays on the GPU; a step is forward, backward and
- * AdamW. Windows of --steps steps with one synchronisation take turns: ours, PyTorch's (tools/torch_step.py; it goes first
- * in every other round), and the step's matrix products alone. Before each, weights begin anew and --warm-up steps are not
- * timed. Medians over --windows rounds.
+ * One rank on one GPU, without MPI. A case is a model and a batch that stays on the GPU; a step is forward, backward and AdamW.
+ * Windows of --steps steps with one synchronisation take turns: ours, PyTorch's (tools/bench/torch_step.py; first in every
+ * second round), and the step's matrix products alone. Before each window weights are reset and --warm-up steps run untimed.
+ * Results are medians over --windows rounds.
  *
- * The limit of a case is what its work would take at rates measured in the same run: its floating-point operations at the
- * rate of its own matrix products back to back, plus the bytes of all other operations at the rate of a large copy. A sum,
- * for they take turns on one stream; without the bytes of the products, which their rate contains. Not a law of nature:
- * who fuses operations moves fewer bytes, and what fits into the L2 cache (50 MB of an H200; all of a transformer step) is
- * faster than a copy in memory. Small steps are far from it: what each operation costs to launch then decides; the cases of batch
- * 1 show that.
+ * The limit of a case is the time of its work at rates measured in the same run: its floating-point operations at the rate of
+ * its own matrix products back to back, plus the bytes of all other operations at the rate of a large copy. The two add up
+ * because they share one stream. The bytes of the products are left out; the products' rate contains them. The limit can be
+ * beaten: fused operations move fewer bytes, and the L2 cache (50 MB on an H200; holds all of a transformer step) is faster than
+ * a copy in memory. Small steps are far from the limit because launch time dominates; the cases with batch 1 show this.
  *
  * bench_gpu.csv, a row per precision and case:
- *     what, precision, batch, tokens    mlp or transformer; samples or texts; padded tokens of each text
- *     operations                        handed over per step: calls of device.h
- *     ours_ms, ours_host_ms             of a step, by events on the GPU and by the host's clock around them
- *     events_over_host, clocks_agree    the median of the windows' ratios; yes: within 2 %
- *     flops, bytes, bytes_of_products   of a step, counted before (step_counts.c); the third is part of the second
- *     copy_gb_per_s, products_ms        measured: read and written bytes of a copy; a step's matrix products alone
- *     floor_ms, share_of_limit          as above; floor_ms / ours_ms
- *     reference_ms                      of a step of PyTorch's, by its host's clock; blank without PyTorch
- *     ratio, ratio_low, ratio_high      reference_ms / ours_host_ms of paired windows: geometric mean, Student's 95 %
- *     goal, holds                       what the ratio is meant to be at the labs' own sizes: yes, no, or not resolved
+ *     what, precision, batch, tokens    mlp or transformer; samples or sequences; padded tokens of each sequence
+ *     operations                        submitted per step: calls of device.h
+ *     ours_ms, ours_host_ms             time of a step, by GPU events and by the host's clock around them
+ *     events_over_host, clocks_agree    median of the windows' ratios; yes: within 2 %
+ *     flops, bytes, bytes_of_products   of a step, computed (step_counts.c); bytes includes bytes_of_products
+ *     copy_gb_per_s, products_ms        measured: bytes read and written by a copy; a step's matrix products alone
+ *     floor_ms, share_of_limit          the limit; floor_ms / ours_ms
+ *     reference_ms                      time of a step in PyTorch, by the host's clock; blank without PyTorch
+ *     ratio, ratio_low, ratio_high      reference_ms / ours_host_ms of paired windows: geometric mean, Student's 95 % interval
+ *     goal, holds                       intended ratio at the labs' sizes; yes, no, or not resolved
  *
- * Exit status: 0 measured, whatever came out; 1 a model did not learn, or the GPU failed; 2 bad usage; 77 no GPU. */
+ * Exit status: 0 measured, with any result; 1 a model did not learn, or the GPU failed; 2 bad usage; 77 no GPU. */
 #include "base/csv.h"
 #include "base/die.h"
 #include "base/files.h"
@@ -34,12 +33,12 @@
 #include "base/number.h"
 #include "base/random.h"
 #include "base/stats.h"
-#include "device/device.h"
-#include "options/options.h"
-#include "options/precision.h"
 #include "bench/reference.h"
 #include "bench/step_counts.h"
 #include "bench/step_work.h"
+#include "device/device.h"
+#include "options/options.h"
+#include "options/precision.h"
 #include "world/world.h"
 
 #include <math.h>
@@ -63,7 +62,7 @@ struct options {
 };
 
 #define AT(member) offsetof(struct options, member)
-/* PyTorch is told these in the same words. */
+/* Options that PyTorch gets in the same form. */
 static const struct option_row shared_rows[] = {
     { "--steps", OPTION_INTEGER, AT(steps), 1, 100000, "N", "steps of a window" },
     { "--warm-up", OPTION_INTEGER, AT(warmup), 1, 100000, "N", "steps before each window, not timed" },
@@ -127,7 +126,7 @@ static int list_cases(const struct options *o, struct step cases[CASES_MOST])
     return count;
 }
 
-/* How many times as fast as PyTorch a step is meant to be; NaN where nothing was promised. */
+/* Return the intended speedup over PyTorch; NaN if there is no goal. */
 static double goal_of(const struct step_sizes *sizes, const struct step *step)
 {
     struct step_sizes labs = step_sizes_published();
@@ -140,7 +139,7 @@ static double goal_of(const struct step_sizes *sizes, const struct step *step)
 
 /* --- time ---------------------------------------------------------------------------------------------------------- */
 
-/* Seconds of one of its steps. */
+/* Seconds per step. */
 struct timing {
     double events, host;
 };
@@ -149,7 +148,7 @@ static struct timing time_window(void (*step)(void *), void *argument, int warmu
 {
     for (int i = 0; i < warmup; i++)
         step(argument);
-    device_clock_sync_begin(); /* waits */
+    device_clock_sync_begin(); /* waits for the device */
     double began = world_now(), first = device_record_event();
     for (int i = 0; i < steps; i++)
         step(argument);
@@ -160,7 +159,7 @@ static struct timing time_window(void (*step)(void *), void *argument, int warmu
                             (ended - began) / steps };
 }
 
-/* Bytes per second that a copy in the GPU's memory reads and writes. */
+/* Return bytes per second, read plus written, of a copy in GPU memory. */
 static double measure_copy(const struct options *o)
 {
     double seconds[WINDOWS_MOST];
@@ -184,7 +183,7 @@ struct result {
     double goal;
 };
 
-/* What the rounds of a case came to; seconds. */
+/* Seconds per round of a case. */
 struct rounds {
     double events[WINDOWS_MOST], host[WINDOWS_MOST], clocks[WINDOWS_MOST], products[WINDOWS_MOST];
     double reference[WINDOWS_MOST], log_ratio[WINDOWS_MOST];
@@ -257,7 +256,7 @@ static void measure_case(const struct options *o, struct reference *reference, s
     free(rounds);
 }
 
-/* --- what is shown ------------------------------------------------------------------------------------------------- */
+/* --- output ------------------------------------------------------------------------------------------------- */
 
 static bool clocks_agree(const struct result *r)
 {
@@ -305,7 +304,7 @@ static void write_result(struct csv *csv, const struct result *r)
     } while (csv_end_row(csv));
 }
 
-/* Blank for what is not there. */
+/* Print a number, blanks for NaN. */
 static void show_number(int width, int decimals, double value)
 {
     if (isnan(value))
@@ -367,8 +366,8 @@ struct bench {
     struct reference reference;
     struct result results[PRECISIONS * CASES_MOST];
     int count;
-    char *about, *kernel; /* of the device; of each precision */
-    bool is_stand_in;     /* the tests': the CPU in a GPU's place */
+    char *about, *kernel; /* device; kernel of each precision */
+    bool is_stand_in;     /* the tests' stand-in: the CPU acts as GPU */
 };
 
 static void start_reference(struct bench *bench)
@@ -392,7 +391,7 @@ static void start_reference(struct bench *bench)
     free(shared);
 }
 
-static void meet_device(struct bench *bench)
+static void describe_device(struct bench *bench)
 {
     bench->about = memory_text("%s", device_about());
     bench->is_stand_in = strstr(bench->about, "stand-in") != NULL;
@@ -442,7 +441,7 @@ static void measure_all(struct bench *bench)
             continue;
         device_open(0, (enum precision)precision);
         if (!bench->about)
-            meet_device(bench);
+            describe_device(bench);
         add_kernel(bench);
         measure_precision(bench, (enum precision)precision);
         device_close();

@@ -1,4 +1,4 @@
-/* What looking costs: a clock that is read, a phase that is noted, and all that the harness has of a step
+/* Cost of instrumentation: reading the clock, recording a phase, and all of the harness's work per step
  * (ranks/ranks_share.c). */
 #include "jobs.h"
 

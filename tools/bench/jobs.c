@@ -20,11 +20,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const double ALLOWED_S = 600; /* until the first sign of life */
+static const double ALLOWED_S = 600; /* timeout until the first heartbeat */
 
 /* --- processes ----------------------------------------------------------------------------------------------------- */
 
-/* In a process of its own. */
+/* Start the ranks from the child process; never returns. */
 static _Noreturn void launch(const struct ranks_job *job, const char *const *arguments)
 {
     struct platform platform;
@@ -33,7 +33,7 @@ static _Noreturn void launch(const struct ranks_job *job, const char *const *arg
     char *program = job->platform ? platform_program(&platform, "bench_ranks") : job_library(".", "bench_ranks");
     exit(launch_ranks(&(struct launch){ .ranks = job->ranks,
                                         .cores = cores_here(),
-                                        .allowed = ALLOWED_S,
+                                        .timeout = ALLOWED_S,
                                         .program = program,
                                         .arguments = arguments,
                                         .platform = job->platform ? &platform : NULL,
@@ -121,15 +121,15 @@ struct ending jobs_try_lab(const char *lab, const char *const *words, const char
     return wait_for(child, began);
 }
 
-/* --- what ranks found ---------------------------------------------------------------------------------------------- */
+/* --- results of the ranks ---------------------------------------------------------------------------------------------- */
 
-/* Rounds of one pair, out of all tables. */
+/* Rounds of one pair, from all tables. */
 struct pair {
     double *ours, *reference;
     int count;
 };
 
-/* Takes a table's rounds of the pair that it has in row `first`; returns the first row of the next pair. */
+/* Append the rounds of the pair in row `first`. Return the first row of the next pair. */
 static int take_rounds(struct pair *pair, const struct csv_table *found, int first)
 {
     const char *what = csv_field(found, first, "what");
@@ -142,8 +142,8 @@ static int take_rounds(struct pair *pair, const struct csv_table *found, int fir
     return next;
 }
 
-/* Of one start its rounds. Of several the medians of each: rounds of a process are more alike than processes, whose code and
- * memory lie elsewhere. */
+/* Add a row per pair: of one start its rounds, of several starts the medians of each. Rounds within a process are more alike
+ * than processes, whose code and memory have other addresses. */
 static void add_rows(struct bench *bench, const struct csv_table *found, int starts)
 {
     double *ours = memory_new((size_t)starts + (size_t)found->rows, sizeof *ours);
@@ -168,8 +168,8 @@ static void add_rows(struct bench *bench, const struct csv_table *found, int sta
     free(reference);
 }
 
-/* False where it cannot run here. */
-static bool find(struct csv_table *found, const struct bench *bench, const struct ranks_job *job)
+/* Run the job and read its table. False if it cannot run here. */
+static bool run_and_read(struct csv_table *found, const struct bench *bench, const struct ranks_job *job)
 {
     int file = memfd_create("lockstep-bench", MFD_CLOEXEC);
     char *out = memory_text("/proc/%d/fd/%d", (int)getpid(), file), why[256] = "";
@@ -186,7 +186,7 @@ void jobs_add_rows(struct bench *bench, const struct ranks_job *job)
     struct csv_table found[JOBS_STARTS_MOST];
     int starts = job->starts > 0 ? bench_rounds(bench, job->starts) : 1, done = 0;
     starts = starts < JOBS_STARTS_MOST ? starts : JOBS_STARTS_MOST;
-    while (done < starts && find(&found[done], bench, job))
+    while (done < starts && run_and_read(&found[done], bench, job))
         done++;
     if (done < starts)
         printf("not here, as said above\n");

@@ -1,5 +1,5 @@
-/* jobs: programs of ranks that the benchmark starts: its own (ranks/), and labs. Each is a process beside this one, which
- * keeps its environment, its memory and its children as they were. */
+/* jobs: MPI programs that the benchmark starts: bench_ranks (ranks/) and labs. Each runs in its own process, so the benchmark's
+ * environment, memory and children stay unchanged. */
 #ifndef LOCKSTEP_BENCH_JOBS_H
 #define LOCKSTEP_BENCH_JOBS_H
 
@@ -7,31 +7,31 @@
 
 enum { JOBS_STARTS_MOST = 20 };
 
-/* What bench_ranks is to do, on this machine's cores or on those of a simulated one. */
+/* A job of bench_ranks, on this machine or on a simulated one. */
 struct ranks_job {
-    const char *name; /* the word of its --job */
+    const char *name; /* value of --job */
     int ranks, steps;
-    int starts; /* of several (up to JOBS_STARTS_MOST) the medians count, as many as the benchmark has rounds; 0: one start */
-    const char *platform; /* the machine to simulate, which only plain ranks are for; NULL: this one */
+    int starts; /* usual number of starts, at most JOBS_STARTS_MOST; --rounds overrides; each counts by its medians. 0: one start */
+    const char *platform; /* simulated machine, for the job `plain` only; NULL: this machine */
 };
 
-/* Runs it and adds a row for each pair that took turns in it; none where it cannot run here. All these but the
- * last end the program with STATUS_WRONG where a process went wrong. */
+/* Run the job and add a row per pair that it measured; none if it cannot run here. All functions of this header except
+ * jobs_try_lab() end the program with STATUS_WRONG if a process fails. */
 void jobs_add_rows(struct bench *bench, const struct ranks_job *job);
 
-/* What a process and all its children took, from its start to its end. */
+/* Resources used by a process and all its children, from start to end. */
 struct ending {
     int status;
-    double seconds;    /* these three are NaN where it could not run here */
-    double busy;       /* seconds of processors, of all processes together */
-    double most_bytes; /* of the largest process */
+    double seconds;    /* wall time; this and the next two are NaN if the process could not run here */
+    double busy;       /* CPU seconds of all processes */
+    double most_bytes; /* peak resident memory of the largest process */
 };
 struct ending jobs_run(const struct ranks_job *job);
 
-/* The same of a lab of build/bin with these words, NULL-terminated; what it says is not for people. */
+/* Run a lab of build/bin with these arguments (NULL-terminated); discard its output. */
 struct ending jobs_run_lab(const char *lab, const char *const *words);
 
-/* The same of one that may fail: `said` is a file for what it says. */
+/* Run a lab that may fail; write its output to the file `said`. */
 struct ending jobs_try_lab(const char *lab, const char *const *words, const char *said);
 
 #endif

@@ -1,45 +1,45 @@
-/* The labs against PyTorch: each published case once in our lab and once in tools/torch_labs.py, in turns, as published: 12
- * steps, 2 of them skipped, the slowest rank's mean.
+/* The labs against PyTorch: each published case in our lab and in tools/bench/torch_labs.py, in turns, with the published
+ * settings: 12 steps, 2 of them skipped, mean of the slowest rank.
  *
- * PyTorch takes part twice. As malloc comes, each step may get new pages from the system for what the step before gave
- * back; told to keep its pages, it does not, and what is left to compare is arithmetic and messages. All but one are asleep
- * at any time: ours has ended, or waits to be started; theirs wait for a question. */
+ * PyTorch takes part twice. With malloc's defaults a step may need new pages from the kernel for memory that the step before
+ * returned. With pages kept, only arithmetic and messages are compared. Only one program runs at a time: our lab is started for
+ * its turn, and the PyTorch processes sleep until asked. */
 #include "bench.h"
 
 #include "base/csv.h"
 #include "base/die.h"
 #include "base/files.h"
 #include "base/memory.h"
+#include "bench/reference.h"
 #include "jobs.h"
 #include "launch/blas_kernel.h"
 #include "launch/scratch.h"
 #include "model/mlp.h"
 #include "model/sequence_trainer.h"
-#include "bench/reference.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 5, SCRATCH_BYTES = 64 << 20 }; /* tables, spans and trace of two labs take some 10 MB */
+enum { ROUNDS = 5, SCRATCH_BYTES = 64 << 20 }; /* tables, spans and trace of two labs take about 10 MB */
 
 /* A published case. */
 struct published {
     const char *lab, *name;
-    bool has_texts; /* it trains on these */
+    bool has_texts; /* trains on sequences */
 };
 
-/* Where PyTorch is looked for, unless somebody says where it is: many a machine has a Python of its own before Debian's. */
+/* Where to look for PyTorch without --torch: on many machines another Python precedes Debian's in PATH. */
 static const char *const pythons[] = { "python3", "/usr/bin/python3" };
 enum { PYTHONS = sizeof pythons / sizeof *pythons };
 
-/* PyTorch, and what goes before its words. */
+/* One PyTorch program, and the command that precedes its command line. */
 struct peer {
     const char *kind, *const *before;
     struct reference reference;
-    bool is_gone; /* for good */
-    double *logs; /* (rounds) of its seconds, summed over the cases */
+    bool is_gone; /* cannot be started */
+    double *logs; /* (rounds) log seconds, summed over the cases */
 };
 
 struct contest {
@@ -47,7 +47,7 @@ struct contest {
     struct scratch scratch;
     const char *python;
     int rounds, cases;
-    double *logs; /* (rounds) of our seconds, summed over the cases */
+    double *logs; /* (rounds) log seconds of our labs, summed over the cases */
     struct peer peers[2];
 };
 enum { PEERS = sizeof((struct contest *)0)->peers / sizeof(struct peer) };
@@ -62,8 +62,8 @@ static const char *const keeping_pages[] = { "env",
 
 /* --- ours -------------------------------------------------------------------------------------------------------- */
 
-/* The last line of what a lab said: its complaint, where it had one. */
-static void tell_failure(const struct contest *c, const struct published *p, int round, int status, const char *said)
+/* Print the last line of a failed lab's output: its error message, if any. */
+static void print_failure(const struct contest *c, const struct published *p, int round, int status, const char *said)
 {
     char *text = file_read(said, NULL), *last = text;
     for (char *line = text ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n"))
@@ -74,7 +74,7 @@ static void tell_failure(const struct contest *c, const struct published *p, int
     free(text);
 }
 
-/* Milliseconds of the case in the table of a lab that ended well. */
+/* Return the milliseconds of the case from the summary of a lab that succeeded. */
 static double read_summary(const char *path, const struct published *p)
 {
     struct csv_table table;
@@ -88,7 +88,7 @@ static double read_summary(const char *path, const struct published *p)
     return milliseconds;
 }
 
-/* Seconds of a step in our lab; NaN where it failed. A machine card serves all labs that train the same model. */
+/* Return seconds per step in our lab; NaN if the lab failed. Labs that train the same model share a machine card. */
 static double our_window(const struct contest *c, const struct published *p, int round)
 {
     char *out = memory_text("%s/%s", c->scratch.folder, p->has_texts ? "texts" : "samples");
@@ -99,7 +99,7 @@ static double our_window(const struct contest *c, const struct published *p, int
     if (status == STATUS_RIGHT)
         seconds = read_summary(summary, p) * 1e-3;
     else
-        tell_failure(c, p, round, status, said);
+        print_failure(c, p, round, status, said);
     c->bench->went_wrong |= status != STATUS_RIGHT && status != STATUS_CANNOT;
     free(summary);
     free(said);
@@ -109,7 +109,7 @@ static double our_window(const struct contest *c, const struct published *p, int
 
 /* --- theirs ------------------------------------------------------------------------------------------------------ */
 
-/* Without the kernel that we may have taken for OpenBLAS: PyTorch has its own choice. */
+/* Start a PyTorch program, without our choice of OpenBLAS kernel in its environment. */
 static void start_peer(const struct contest *c, struct peer *peer)
 {
     char *words[REFERENCE_WORDS_MOST] = { 0 };
@@ -117,17 +117,17 @@ static void start_peer(const struct contest *c, struct peer *peer)
     for (int i = 0; peer->before[i]; i++)
         words[count++] = memory_text("%s", peer->before[i]);
     words[count++] = memory_text("%s", c->python);
-    words[count++] = memory_text("%s", LOCKSTEP_SOURCE "/tools/torch_labs.py");
-    char *before = blas_kernel_print(NULL);
+    words[count++] = memory_text("%s", LOCKSTEP_SOURCE "/tools/bench/torch_labs.py");
+    char *before = blas_kernel_set(NULL);
     reference_open(&peer->reference, words);
-    free(blas_kernel_print(before));
+    free(blas_kernel_set(before));
     free(before);
     peer->is_gone = peer->reference.process == 0;
     for (int i = 0; i < count; i++)
         free(words[i]);
 }
 
-static void tell_peer(const struct peer *peer, const char *when)
+static void print_peer_stopped(const struct peer *peer, const char *when)
 {
     printf("  %s%s: PyTorch stopped: %s\n", when, peer->kind, peer->reference.lacks);
     fflush(stdout);
@@ -140,7 +140,7 @@ static double parameters(const struct published *p)
     return bytes / sizeof(float);
 }
 
-/* Seconds of a step in PyTorch; NaN where it stopped. It is started again for the next window, unless it will not start. */
+/* Return seconds per step in PyTorch; NaN if the program stopped. Restart it for the next window, unless it cannot start. */
 static double their_window(const struct contest *c, struct peer *peer, const struct published *p, int round)
 {
     char *when = memory_text("%s, round %d of %d", p->name, round + 1, c->rounds);
@@ -149,30 +149,30 @@ static double their_window(const struct contest *c, struct peer *peer, const str
     if (!peer->is_gone && peer->reference.process == 0) {
         start_peer(c, peer);
         if (peer->is_gone)
-            tell_peer(peer, when);
+            print_peer_stopped(peer, when);
     }
     if (!peer->is_gone) {
         seconds = reference_window(&peer->reference, question, parameters(p));
         if (isnan(seconds))
-            tell_peer(peer, when);
+            print_peer_stopped(peer, when);
     }
     free(question);
     free(when);
     return seconds;
 }
 
-/* Whether there is PyTorch. */
-static bool meet(struct contest *c)
+/* Start both PyTorch programs. Return false, and print the reason, if there is no PyTorch. */
+static bool open_peers(struct contest *c)
 {
     struct peer *first = &c->peers[0];
-    const char *told = c->bench->options.torch;
-    if (told && strcmp(told, "none") == 0) {
+    const char *option = c->bench->options.torch;
+    if (option && strcmp(option, "none") == 0) {
         printf("not measured: --torch none\n");
         return false;
     }
     first->is_gone = true;
-    for (int i = 0; i < (told ? 1 : PYTHONS) && first->is_gone; i++) {
-        c->python = told ? told : pythons[i];
+    for (int i = 0; i < (option ? 1 : PYTHONS) && first->is_gone; i++) {
+        c->python = option ? option : pythons[i];
         start_peer(c, first);
         if (first->is_gone)
             printf("%s: %s\n", c->python, first->reference.lacks);
@@ -187,9 +187,9 @@ static bool meet(struct contest *c)
     return true;
 }
 
-/* --- in turns ---------------------------------------------------------------------------------------------------- */
+/* --- all in turns ---------------------------------------------------------------------------------------------------- */
 
-static void play_case(struct contest *c, const struct published *p)
+static void run_case(struct contest *c, const struct published *p)
 {
     double *seconds = memory_new((1 + PEERS) * (size_t)c->rounds, sizeof *seconds); /* (side, round), ours first */
     for (int round = 0; round < c->rounds; round++)
@@ -206,7 +206,7 @@ static void play_case(struct contest *c, const struct published *p)
     free(seconds);
 }
 
-/* A round's geometric mean over the cases; NaN where one of them failed. */
+/* Add a row per PyTorch program: geometric mean of each round over the cases, NaN if a case failed. */
 static void add_means(struct contest *c)
 {
     double *ours = memory_new(2 * (size_t)c->rounds, sizeof *ours), *theirs = ours + c->rounds;
@@ -222,8 +222,8 @@ static void add_means(struct contest *c)
     free(ours);
 }
 
-/* Each case that was published once: several labs have one under a name of their own, and one lab under the post's. */
-static void play_all(struct contest *c)
+/* Run each published case once. If several labs have the case, take the lab that uses the post's name for it. */
+static void run_all_cases(struct contest *c)
 {
     struct csv_table blog = csv_open(LOCKSTEP_SOURCE "/expected/blog.csv",
                                      (const char *const[]){ "lab", "case", "slug", "useful_tokens_per_s", NULL });
@@ -234,7 +234,7 @@ static void play_all(struct contest *c)
         if (strcmp(p.name, csv_field(&blog, row, "slug")) != 0)
             continue;
         c->cases++;
-        play_case(c, &p);
+        run_case(c, &p);
     }
     add_means(c);
     csv_free(&blog);
@@ -249,9 +249,9 @@ void bench_labs(struct bench *bench)
     for (int i = 0; i < PEERS; i++)
         c.peers[i].logs = c.logs + (ptrdiff_t)(1 + i) * c.rounds;
     rows_heading("The published cases, a step");
-    if (meet(&c)) {
+    if (open_peers(&c)) {
         c.scratch = scratch_open(SCRATCH_BYTES);
-        play_all(&c);
+        run_all_cases(&c);
         scratch_close(&c.scratch);
     }
     for (int i = 0; i < PEERS; i++)

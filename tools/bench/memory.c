@@ -1,5 +1,5 @@
-/* What a rank keeps: the memory of a process that trains, libraries and all, against what nobody can do without: 16 bytes per
- * parameter (itself, its gradient, AdamW's two moments) and the activations of a batch. */
+/* Resident memory of a rank that trains, libraries included, against the minimum: 16 bytes per parameter (parameter, gradient,
+ * AdamW's two moments) and the activations of a batch. */
 #include "bench.h"
 
 #include "base/die.h"
@@ -19,7 +19,7 @@
 enum { ROUNDS = 3, RANKS = 2, SCRATCH_BYTES = 32 << 20 };
 static const double GOAL = 1.1;
 
-/* A lab that trains one case, on as many ranks. */
+/* A lab that trains one case on RANKS ranks. */
 struct trained {
     const char *lab, *cases, *name;
     int hidden_dim;
@@ -34,10 +34,10 @@ static const struct trained trained[] = {
 
 static double needed(const struct memory_estimate *memory)
 {
-    return memory->of[NEED_MODEL] + memory->of[NEED_ACTIVATIONS];
+    return memory->of[MEMORY_MODEL] + memory->of[MEMORY_ACTIVATIONS];
 }
 
-/* Bytes that it is held against, and those of the data set beside it. */
+/* Computed bytes: the minimum, and the data set. */
 struct counted {
     double needed, data;
 };
@@ -49,7 +49,7 @@ static struct counted count(const struct trained *t)
     run.hidden_dim = t->hidden_dim;
     if (!t->has_texts) {
         struct memory_estimate model = mlp_memory(&run, run.batch_size), data = loader_memory(&run, run.batch_size);
-        model.of[NEED_MODEL] = 4 * mlp_gradient_bytes(&run);
+        model.of[MEMORY_MODEL] = 4 * mlp_gradient_bytes(&run);
         return (struct counted){ needed(&model), memory_estimate_sum(&data) };
     }
     struct transformer_shape shape = sequence_shape(&run);
@@ -59,11 +59,11 @@ static struct counted count(const struct trained *t)
     struct memory_estimate data =
         memory_estimate_add(sequence_reading_memory(&fixed, rows, run.batch_size),
                             sequence_reading_memory(&variable, rows, run.batch_size)); /* the lab opens both */
-    model.of[NEED_MODEL] = 4 * transformer_gradient_bytes(&shape);
+    model.of[MEMORY_MODEL] = 4 * transformer_gradient_bytes(&shape);
     return (struct counted){ needed(&model), memory_estimate_sum(&data) };
 }
 
-/* What the lab's ranks say of themselves; false, and the reason told, where it failed. */
+/* Run the lab and read the memory peaks that it prints. On failure print the reason and return false. */
 static bool train(const struct trained *t, const char *bin, const char *folder, struct rss_peaks *phases)
 {
     char *program = memory_text("%s/%s", bin, t->lab), *out = memory_text("--out=%s", folder);
@@ -72,23 +72,23 @@ static bool train(const struct trained *t, const char *bin, const char *folder, 
     FILE *lines = job_listen(program, out, options);
     char line[512], last[512] = "it said nothing";
     static const char begins[] = "Memory ";
-    bool is_told = false;
+    bool has_line = false;
     while (fgets(line, sizeof line, lines)) {
         if (strncmp(line, begins, strlen(begins)) == 0)
-            is_told = rss_peaks_read(phases, line + strlen(begins));
+            has_line = rss_peaks_read(phases, line + strlen(begins));
         if (*line != '\n')
             memcpy(last, line, sizeof last);
     }
     int status = pclose(lines);
-    if (status != 0 || !is_told)
+    if (status != 0 || !has_line)
         printf("  %s ended with status %d: %s\n", t->lab, WIFEXITED(status) ? WEXITSTATUS(status) : status, last);
     free(program);
     free(options);
     free(out);
-    return status == 0 && is_told;
+    return status == 0 && has_line;
 }
 
-/* A row: medians in MB, the ratio of each round. */
+/* Add a row in MB. */
 static void add(struct bench *bench, const struct trained *t, const char *what, const double *bytes, double needed,
                 int rounds, double goal)
 {
@@ -118,7 +118,7 @@ static void measure(struct bench *bench, const struct trained *t, const char *bi
     add(bench, t, ": a rank while it trains", whole, counted.needed, rounds, GOAL);
     add(bench, t, ": … less the same with nothing open", own, counted.needed, rounds, (double)NAN);
     add(bench, t, ": … and less its data set", bare, counted.needed, rounds, (double)NAN);
-    if (before > 0) /* the first of them measured the card, the others may have read it */
+    if (before > 0) /* the first round measures the card, the others may read it */
         add(bench, t, ": before, for the card and the trial", &before, counted.needed, 1, (double)NAN);
     free(bytes);
 }

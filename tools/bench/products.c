@@ -9,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One more, of this name; NULL is OpenBLAS's own choice. */
+/* Start a process for this kernel; NULL: OpenBLAS's own choice. Drop it if OpenBLAS takes a kernel that is already listed. */
 static void add_maker(struct makers *makers, const char *kernel)
 {
     char *program = job_library("cores", "time_products"), *words[] = { program, NULL };
     struct reference *maker = &makers->maker[makers->count];
-    char *before = blas_kernel_print(kernel);
+    char *before = blas_kernel_set(kernel);
     reference_open(maker, words);
-    free(blas_kernel_print(before));
+    free(blas_kernel_set(before));
     free(before);
     const char *name = strrchr(maker->about, ' ');
-    bool is_other = name && (!kernel || strcmp(name + 1, kernel) == 0); /* else it took one that has its own turn */
+    bool is_other = name && (!kernel || strcmp(name + 1, kernel) == 0); /* else OpenBLAS took another kernel */
     for (int i = 0; i < makers->count; i++)
         is_other &= strcmp(makers->maker[i].about, maker->about) != 0;
     if (maker->process && is_other)
@@ -60,8 +60,8 @@ static double flops(const struct best_product *p)
     return 2.0 * p->M * p->N * p->K;
 }
 
-/* In all layouts: both factors as they are or turned, and the same for the transposed product, which has them the other way
- * round. The best of TURNS windows. */
+/* Find the fastest kernel and layout, best of TURNS windows. Layouts: either factor stored transposed or not, for the product
+ * and for the transposed product, which swaps the factors. */
 static void find(struct best_product *p, struct makers *makers)
 {
     enum { TURNS = 2, LAYOUTS = 8 };
@@ -69,9 +69,9 @@ static void find(struct best_product *p, struct makers *makers)
     for (int turn = 0; turn < TURNS; turn++)
         for (int i = 0; i < makers->count * LAYOUTS; i++) {
             char words[PRODUCT_WORDS];
-            int layout = i % LAYOUTS, is_turned = layout & 1;
-            snprintf(words, sizeof words, "%dx%dx%d,%c%c", is_turned ? p->N : p->M, is_turned ? p->M : p->N, p->K,
-                     layout & 2 ? 't' : 'n', layout & 4 ? 't' : 'n');
+            int layout = i % LAYOUTS, is_transposed = layout & 1;
+            snprintf(words, sizeof words, "%dx%dx%d,%c%c", is_transposed ? p->N : p->M, is_transposed ? p->M : p->N,
+                     p->K, layout & 2 ? 't' : 'n', layout & 4 ? 't' : 'n');
             struct reference *maker = &makers->maker[i / LAYOUTS];
             double seconds = reference_window(maker, words, flops(p));
             if (seconds < fastest) {

@@ -1,5 +1,5 @@
-/* products: the matrix products of a step, each alone at the kernel and layout that are fastest for it. OpenBLAS's kernels
- * are fixed when it is loaded, so each has a process of its own (tools/time_products.c), which multiplies when it is asked. */
+/* products: times the matrix products of a step, each with its fastest OpenBLAS kernel and layout. OpenBLAS chooses its kernel
+ * when it is loaded, so each kernel has its own process (tools/probes/time_products.c), which multiplies on request. */
 #ifndef LOCKSTEP_BENCH_PRODUCTS_H
 #define LOCKSTEP_BENCH_PRODUCTS_H
 
@@ -8,7 +8,7 @@
 
 enum { MAKERS_MOST = 8, PRODUCTS_MOST = 3 * STEP_LAYERS_MOST, PRODUCT_WORDS = 48 };
 
-/* The kernels that can be had: OpenBLAS's own choice, and those of blas_kernel.h that the processor can run. */
+/* Processes for the available kernels: OpenBLAS's own choice, and those of blas_kernel.h that the processor can run. */
 struct makers {
     struct reference maker[MAKERS_MOST];
     int count;
@@ -16,25 +16,25 @@ struct makers {
 void makers_open(struct makers *makers);
 void makers_close(struct makers *makers);
 
-/* A step's products; those of the same shape are one. */
+/* The distinct products of a step. */
 struct best_products {
     struct best_product {
-        int times;               /* in a step */
+        int times;               /* occurrences in a step */
         int M, N, K;             /* (M,N) = (M,K) (K,N) */
-        const char *as_made;     /* "nt": as our models have it */
-        struct reference *maker; /* with whose kernel it was fastest, */
-        char words[PRODUCT_WORDS] /* and how its matrices lay */;
+        const char *as_made;     /* layout in our models, such as "nt" */
+        struct reference *maker; /* process with the fastest kernel */
+        char words[PRODUCT_WORDS] /* product in the fastest layout, as the question to `maker` */;
     } of[PRODUCTS_MOST];
     int count;
 };
 
-/* Tries all kernels and layouts. */
+/* Find the fastest kernel and layout of each product. */
 struct best_products products_find(struct makers *makers, const struct step_sizes *sizes, const struct step *step);
 
-/* Floating-point operations of all. */
+/* Floating-point operations of all products of a step. */
 double products_flops(const struct best_products *best);
 
-/* Seconds that all of them take, each in a window of its own; NaN where a process has ended. */
+/* Seconds of all products of a step, each timed in its own window; NaN if a process has ended. */
 double products_seconds(const struct best_products *best);
 
 #endif

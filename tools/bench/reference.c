@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Importing PyTorch from a cold disk takes a minute, a window of ours far less. */
-enum { PATIENCE_MS = 300 * 1000 };
+/* Importing PyTorch from a cold disk takes a minute, a window far less. */
+enum { TIMEOUT_MS = 300 * 1000 };
 
-/* Its input ends, and so should it; who does not answer may not read either. */
+/* Kill the program: closing its input may not end a program that does not read. */
 static void end(struct reference *r)
 {
     if (r->process == 0)
@@ -28,7 +28,7 @@ static void end(struct reference *r)
     r->process = 0;
 }
 
-/* Takes `why`, which memory_text() made. */
+/* Record the reason and end the program. Return NaN. Frees `why`. */
 static double give_up(struct reference *r, char *why)
 {
     snprintf(r->lacks, sizeof r->lacks, "%s", why);
@@ -37,7 +37,7 @@ static double give_up(struct reference *r, char *why)
     return (double)NAN;
 }
 
-/* Both ends close when a program is started; the child's copies of its own end, which are its input and output, do not. */
+/* Start the program with a socket as its input and output. CLOEXEC closes the original descriptors in the child, not its copies. */
 static int start(struct reference *r, char *const *words)
 {
     int ends[2];
@@ -58,18 +58,18 @@ static int start(struct reference *r, char *const *words)
     return error;
 }
 
-/* The next line, without its end. False, and it has ended, where none comes. */
+/* Read the next line, without newline. On failure end the program and return false. */
 static bool read_line(struct reference *r, char line[REFERENCE_LINE])
 {
     for (size_t length = 0; length < REFERENCE_LINE; length++) {
         struct pollfd waits = { .fd = r->line, .events = POLLIN };
-        int ready = poll(&waits, 1, PATIENCE_MS);
+        int ready = poll(&waits, 1, TIMEOUT_MS);
         if (ready < 0 && errno == EINTR) {
             length--;
             continue;
         }
         if (ready == 0) {
-            give_up(r, memory_text("no answer within %d s", PATIENCE_MS / 1000));
+            give_up(r, memory_text("no answer within %d s", TIMEOUT_MS / 1000));
             return false;
         }
         if (recv(r->line, line + length, 1, 0) != 1) {

@@ -36,7 +36,7 @@ static const char *holds(const struct bench_row *row)
         return "";
     return row->ratio.high <= row->goal ? "yes"
            : row->ratio.low > row->goal ? "no"
-                                        : "not resolved"; /* so without any */
+                                        : "not resolved"; /* also without interval */
 }
 
 static void write_all(const struct rows *rows)
@@ -68,7 +68,7 @@ void rows_heading(const char *title)
     fflush(stdout);
 }
 
-/* A share of a thousandth needs digits that a ratio near 1 has no use for. */
+/* Return the decimals to print: a ratio near 0.001 needs more than one near 1. */
 static int decimals(double ratio)
 {
     return fabs(ratio) < 0.1 ? 5 : 3;

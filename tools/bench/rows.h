@@ -1,13 +1,13 @@
-/* rows: what the benchmark shows and keeps, a line for each pair of things that took turns in one run.
+/* rows: results of the benchmark, printed and saved, one line per pair measured in turns.
  *
  * bench.csv:
- *     what               what was measured, and the unit of the next two columns
+ *     what               measured quantity, and the unit of the next two columns
  *     ours, reference    medians of all rounds
- *     ratio, low, high   ours / reference of paired rounds: geometric mean, Student's 95 %; low and high are blank after a
- *                        single round. Medians of noisy rounds need not have this ratio. Memory is held against a count,
- *                        which takes no turns
- *     goal, holds        what the ratio is meant not to exceed: yes where the interval's upper end does not, no where its
- *                        lower end does, else not resolved; blank where nothing was promised */
+ *     ratio, low, high   ours / reference of paired rounds: geometric mean, Student's 95 % interval; low and high are blank
+ *                        after a single round. The medians of noisy rounds may have another ratio. The reference of memory
+ *                        is a computed number of bytes, so no turns
+ *     goal, holds        upper limit of the ratio. yes: high does not exceed it; no: low exceeds it; else not resolved.
+ *                        Blank if there is no goal */
 #ifndef LOCKSTEP_BENCH_ROWS_H
 #define LOCKSTEP_BENCH_ROWS_H
 
@@ -21,7 +21,7 @@ struct bench_row {
 };
 
 struct rows {
-    char *folder, *preamble; /* of bench.csv: where it goes, and the lines that begin it */
+    char *folder, *preamble; /* bench.csv: its folder, and its first lines */
     struct bench_row *row;
     int count;
 };
@@ -29,15 +29,15 @@ struct rows {
 void rows_open(struct rows *rows, const char *folder, const char *preamble);
 void rows_close(struct rows *rows);
 
-/* One more line "# key: value" above the rows of bench.csv. */
+/* Add a line "# key: value" to the preamble of bench.csv. */
 void rows_tell(struct rows *rows, const char *key, const char *value);
 
-/* A line for people above the rows to come. */
+/* Print a heading above the next rows. */
 void rows_heading(const char *title);
 
-/* Shows a row of rounds (count) and keeps it, at once also on disk: what was measured is not lost when the benchmark is stopped.
- * ours[i] and reference[i], in seconds, took turns. Takes `what`, which memory_text() made. Shown in `per_second` units of a second:
- * 1e3 for milliseconds. Rounds in which either is NaN do not count; where none is left there is no row. */
+/* Print a row of rounds (count), and save it to disk at once, so that a stopped benchmark loses nothing. ours[i] and
+ * reference[i], in seconds, are a pair. Takes ownership of `what`, made by memory_text(). `per_second` is the unit: 1e3 for
+ * milliseconds. Rounds with a NaN do not count; if none is left there is no row. */
 void rows_add_rounds(struct rows *rows, char *what, double per_second, const double *ours, const double *reference,
                      int count, double goal);
 

@@ -1,7 +1,7 @@
-/* What a simulated rank costs: a lab on a modelled machine, and a program of SMPI alone that charges the same seconds and
- * makes the same all-reduces (ranks/ranks_plain.c). Both run from start to end, with few steps and with more of them: what the
- * others took is what steps cost, without the start. Seconds are the processor's: the ranks are one thread, and what else runs
- * on the machine does not make it do more. */
+/* Cost of a simulated rank: a lab on a modelled machine against a program of SMPI alone with the same charged seconds and the
+ * same all-reduces (ranks/ranks_plain.c). Both run from start to end, with few steps and with more steps. The difference is the
+ * cost of the additional steps, without the start. Times are CPU seconds: the ranks are one thread, and other load on the
+ * machine does not add to them. */
 #include "jobs.h"
 
 #include "base/memory.h"

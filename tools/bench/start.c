@@ -1,5 +1,5 @@
-/* How long it takes until all is over where next to nothing is asked: a lab whose machine card is kept, and MPI alone, both
- * started in the same words. */
+/* Time from start to end of a job with almost no work: a lab with a kept machine card against MPI alone, both started by the
+ * same command. */
 #include "jobs.h"
 
 #include "base/cores.h"
@@ -14,8 +14,8 @@
 
 enum { ROUNDS = 10, TRIES = 10, SCRATCH_BYTES = 16 << 20 };
 
-/* Seconds of a lab that kept its card: of steps as short as these one in some is so far off that the lab measures the card
- * again, which is no start. */
+/* Seconds of a lab run that used its kept card. Steps this short are sometimes so far off that the lab measures the card
+ * again; such a run is repeated. */
 static double time_lab(const char *const *words, const char *said)
 {
     double seconds = (double)NAN;
@@ -60,7 +60,7 @@ void bench_start(struct bench *bench)
                             NULL };
     double *ours = memory_new((size_t)rounds, sizeof *ours), *alone = memory_new((size_t)rounds, sizeof *alone);
     rows_heading("Start and end");
-    jobs_try_lab("01_straggler", words, said); /* measures the card, which is kept */
+    jobs_try_lab("01_straggler", words, said); /* measures and keeps the card */
     for (int i = 0; i < rounds; i++) {
         ours[i] = time_lab(words, said);
         alone[i] = jobs_run(&plain).seconds;

@@ -118,7 +118,7 @@ static void count_products(struct step_counts *counts, const struct step_layers 
     }
 }
 
-/* --- everything else: an operation moves so many numbers of 4 bytes, named by who has them -------------------------- */
+/* --- other operations: 4-byte numbers that each reads and writes, named by array ------------------------------------ */
 
 static void add_operation(struct step_counts *counts, double numbers)
 {
@@ -132,7 +132,7 @@ static void add_gelu(struct step_counts *counts, double B, double N)
     add_operation(counts, 3 * B * N + N); /* backward: d in and out, slope, the bias's gradient */
 }
 
-/* And the gradient of its bias. The loss is a double. */
+/* Cross-entropy and the gradient of its bias. The loss is a double (2 numbers). */
 static void add_cross_entropy(struct step_counts *counts, double B, double N)
 {
     add_operation(counts,
@@ -151,14 +151,14 @@ static void add_layer_norm(struct step_counts *counts, double R, double C)
     add_operation(counts, 4 * R * C + 2 * R + 3 * C); /* d in and out, back, x, moments, weight and two gradients */
 }
 
-/* The end of a branch, and the gradient of its bias. */
+/* End of a residual branch, and the gradient of its bias. */
 static void add_residual(struct step_counts *counts, double R, double C)
 {
     add_operation(counts, 3 * R * C + C); /* x in and out, beside, bias */
     add_operation(counts, R * C + C);
 }
 
-/* And the gradient of its bias. A text is three numbers. Scores stay on the chip. */
+/* Attention and the gradient of its bias. A sequence is described by three numbers. Scores stay on the chip. */
 static void add_attention(struct step_counts *counts, double R, double C, double H, double T)
 {
     add_operation(counts, 4 * R * C + R * H + 3 * C + 3 * T); /* projected, out, log_sum, bias, texts */
@@ -172,7 +172,7 @@ static void add_mean_pool(struct step_counts *counts, double R, double C, double
     add_operation(counts, R * C + T * C + 3 * T);
 }
 
-/* The gradient of the table is written everywhere. */
+/* Embedding; its gradient writes the whole table. */
 static void add_embedding(struct step_counts *counts, double R, double C, double words)
 {
     add_operation(counts, 2 * R * C + R);

@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* --- what is trained ---------------------------------------------------------------------------------------------- */
+/* --- training steps ---------------------------------------------------------------------------------------------- */
 
-/* A copy of `host` on the device; frees it. */
+/* Return a copy of `host` in device memory; free `host`. */
 static void *to_device(void *host, size_t bytes)
 {
     void *memory = device_new(bytes, 1);
@@ -48,7 +48,7 @@ static void open_mlp(struct trainee *t, const struct step_sizes *sizes, struct r
     t->samples = (struct batch){ t->arrays[0], t->arrays[1], B, 1.0f / (float)B };
 }
 
-/* Words from 1 on; padding is 0. */
+/* Return random words from 1; padding is 0. */
 static int32_t *draw_words(struct random *random, const struct sequence *texts, int count, int rows, int words)
 {
     int32_t *drawn = draw_below(random, rows, words - 1);
@@ -87,7 +87,7 @@ static void open_transformer(struct trainee *t, const struct step_sizes *sizes, 
 void trainee_open(struct trainee *t, const struct step_sizes *sizes, const struct step *step)
 {
     struct random random;
-    random_seed(&random, (uint64_t)run_published.seed + 1); /* the seed itself draws the weights */
+    random_seed(&random, (uint64_t)run_published.seed + 1); /* the weights use the seed itself */
     *t = (struct trainee){ .step = *step };
     if (step->model == WORK_MLP)
         open_mlp(t, sizes, &random);
@@ -136,7 +136,7 @@ double trainee_loss(const struct trainee *t)
     return t->mlp ? mlp_loss(t->mlp, 1) : transformer_loss(t->transformer);
 }
 
-/* --- the same matrix products alone -------------------------------------------------------------------------------- */
+/* --- matrix products alone -------------------------------------------------------------------------------- */
 
 void products_open(struct products *p, const struct step_sizes *sizes, const struct step *step)
 {

@@ -1,39 +1,39 @@
-/* step_work: what benchmarks time on the device that is open: whole steps of training, their matrix products alone, and a
- * copy in memory. Each has a function NAME_once(void *), that hands it over once and does not wait. */
+/* step_work: work that benchmarks time on the open device: whole training steps, their matrix products alone, and a memory copy.
+ * Each has a function NAME_once(void *), which submits the work once and does not wait. */
 #ifndef LOCKSTEP_STEP_WORK_H
 #define LOCKSTEP_STEP_WORK_H
 
+#include "bench/step_counts.h"
 #include "device/sequence.h"
 #include "model/mlp.h"
-#include "bench/step_counts.h"
 
 #include <stddef.h>
 
-/* A model, its optimizer and one batch, which stays. */
+/* A model, its optimizer and one fixed batch. */
 struct trainee {
     struct step step;
-    struct mlp *mlp; /* or */
+    struct mlp *mlp; /* NULL for a transformer */
     struct transformer *transformer;
     struct adamw *optimizer;
-    struct batch samples; /* or */
+    struct batch samples; /* of the MLP */
     struct sequence_batch texts;
-    void *arrays[3]; /* of the batch, on the device, */
-    void *listed;    /* and here */
+    void *arrays[3]; /* the batch in device memory */
+    void *listed;    /* list of sequences in host memory */
 };
 void trainee_open(struct trainee *trainee, const struct step_sizes *sizes, const struct step *step);
 void trainee_close(struct trainee *trainee);
 
-/* Weights and optimizer as they were at first. */
+/* Reset weights and optimizer. */
 void trainee_restart(struct trainee *trainee);
 
-/* Forward, backward, AdamW. */
+/* Submit forward, backward, AdamW. */
 void trainee_once(void *trainee);
 
-/* Of the last step, before its update. Waits. */
+/* Return the loss of the last step, before its update. Waits for the device. */
 double trainee_loss(const struct trainee *trainee);
 
-/* The matrix products of a step, in its order, on random numbers, for a GPU multiplies zeros faster; weights as a linear
- * layer's begin, so that no number grows. */
+/* The matrix products of a step, in order, on random numbers: a GPU multiplies zeros faster. Weights are initialized like a linear
+ * layer's, so that numbers do not grow. */
 struct products {
     struct step_layers layers;
     float *array[STEP_ARRAYS_MOST], *weights[STEP_LAYERS_MOST], *gradient[STEP_LAYERS_MOST];
@@ -42,7 +42,7 @@ void products_open(struct products *products, const struct step_sizes *sizes, co
 void products_close(struct products *products);
 void products_once(void *products);
 
-/* Of random numbers: one MiB of them again and again. `bytes` are whole MiB. */
+/* A memory copy of `bytes`, a multiple of 1 MiB. One MiB of random numbers is repeated. */
 struct copy {
     float *from, *to;
     size_t bytes;

@@ -1,20 +1,20 @@
-/* A training step against its floor: what its arithmetic and its traffic would take alone.
+/* A training step against its floor: the time of its arithmetic and its memory traffic alone.
  *
- * MLP: its matrix products, each at the kernel and layout of OpenBLAS that are fastest for it, plus AdamW's 28 bytes per
- * parameter at the rate of a copy. Transformer: all its floating-point operations at the rate of its matrix products, found
- * likewise, plus the bytes of all other operations at the rate of a copy. The copy, the faster of the C library's and a plain
- * loop in each round, has the footprint of the optimizer's four arrays, so that it finds in the caches what they find there.
+ * MLP: the matrix products, each with OpenBLAS's fastest kernel and layout for it, plus AdamW's 28 bytes per parameter at the
+ * rate of a copy. Transformer: all floating-point operations at the rate of its matrix products (timed the same way), plus the
+ * bytes of all other operations at the rate of a copy. The copy is the faster of the C library's and a plain loop in each round.
+ * Its two arrays together are as large as the optimizer's four, so that caches help both equally.
  *
- * Ours are windows of whole steps, forward, backward and AdamW, of one rank without collectives; weights begin anew in each,
- * for a model that has learned its batch by heart multiplies zeros. */
+ * Our windows are whole steps (forward, backward, AdamW) of one rank without collectives. Weights are reset in each window: a
+ * model that fits its batch perfectly multiplies zeros. */
 #include "bench.h"
 
 #include "base/die.h"
 #include "base/memory.h"
 #include "base/stats.h"
+#include "bench/step_work.h"
 #include "device/device.h"
 #include "products.h"
-#include "bench/step_work.h"
 #include "world/world.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@
 #include <stdlib.h>
 
 enum { ROUNDS = 40, WARM_UP = 2, COPIES = 6 };
-static const double WINDOW = 0.15; /* seconds of steps in a round */
+static const double WINDOW = 0.15; /* seconds of steps per round */
 
 static const struct step_case {
     struct step step;
@@ -38,17 +38,17 @@ static const struct step_case {
       2 },
 };
 
-/* What takes turns. */
+/* Everything that takes turns. */
 struct contest {
     struct step_counts counts;
     struct trainee trainee;
-    struct products products; /* as the model makes them, with the kernel that was taken */
+    struct products products; /* in the model's order and layout, with the chosen kernel */
     struct best_products best;
     struct copy copy;
-    int steps; /* of a window */
+    int steps; /* per window */
 };
 
-/* Seconds per call, after WARM_UP calls. */
+/* Return seconds per call, after WARM_UP calls. */
 static double window(void (*once)(void *), void *argument, int times)
 {
     for (int i = 0; i < WARM_UP; i++)
@@ -82,7 +82,7 @@ static void close_contest(struct contest *c)
     copy_close(&c->copy);
 }
 
-/* Seconds of a round: one each of four things. */
+/* Seconds in a round. */
 struct round {
     double step, products, best, copied_byte;
 };
@@ -93,7 +93,7 @@ static double step_window(struct contest *c)
     return window(trainee_once, &c->trainee, c->steps);
 }
 
-/* A copy by a loop such as the optimizer's. */
+/* Copy by a loop like the optimizer's. */
 static void loop_once(void *argument)
 {
     const struct copy *copy = argument;
@@ -105,8 +105,8 @@ static double copied_byte(struct copy *copy)
     return fmin(window(copy_once, copy, COPIES), window(loop_once, copy, COPIES)) / (2.0 * (double)copy->bytes);
 }
 
-/* Every other round the other way round. */
-static struct round play(struct contest *c, int turn)
+/* Run one round; every second round measures the step last. */
+static struct round run_round(struct contest *c, int turn)
 {
     struct round r = { 0 };
     if (turn % 2 == 0)
@@ -119,7 +119,7 @@ static struct round play(struct contest *c, int turn)
     return r;
 }
 
-/* Seconds of a step that has its products in so many. */
+/* Return the floor in seconds, given the seconds of the matrix products. */
 static double floor_of(const struct contest *c, const struct round *r, double products)
 {
     const struct step_counts *n = &c->counts;
@@ -138,7 +138,7 @@ static void run_case(struct bench *bench, struct makers *makers, const struct st
     double *step = columns, *floors = step + rounds, *products = floors + rounds, *best = products + rounds;
     double *in_order = best + rounds;
     for (int i = 0; i < rounds; i++) {
-        const struct round r = play(&contest, i);
+        const struct round r = run_round(&contest, i);
         step[i] = r.step;
         floors[i] = floor_of(&contest, &r, r.best);
         in_order[i] = floor_of(&contest, &r, r.products);

@@ -1,4 +1,4 @@
-/* Sums among ranks: through the harness, and by MPI alone (ranks/ranks_sums.c). */
+/* All-reduces through the harness against MPI alone (ranks/ranks_sums.c). */
 #include "jobs.h"
 
 #include "base/cores.h"

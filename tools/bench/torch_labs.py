@@ -3,26 +3,26 @@
 
     echo 04_small_work,weak_ws2 | /usr/bin/python3 tools/bench/torch_labs.py
 
-tools/bench/labs.c starts it beside our labs and asks for one window at a time, in the protocol of tools/bench/reference.h: a
-question is lab and case as in expected/blog.csv, whose rows also say how many ranks train on how much. The answer has the
-milliseconds of the slowest rank's mean step, as published: 12 steps of which 2 do not count, weights and optimizer new.
+tools/bench/labs.c starts this program and asks for one window at a time, in the protocol of tools/bench/reference.h. A question
+is lab and case as in expected/blog.csv, whose rows also give ranks and batch size. The answer is the slowest rank's mean step in
+milliseconds, as published: 12 steps, the first 2 skipped, with new weights and optimizer.
 
     step = stall, fetch + zero_grad, forward, loss, backward with DDP's all-reduces + extra sum or barrier + optimizer
 
-It is written as by somebody who knows DDP: gradients stay in its buckets, zero_grad forgets them, a batch is gathered in
-one call, AdamW is fused where PyTorch has that for the CPU.
+The program follows good DDP practice: gradients stay in its buckets, zero_grad sets them to None, a batch is gathered in one
+call, AdamW is fused if PyTorch has a fused version for the CPU.
 
 After each window replicas must be bit-equal and losses finite, or there is no answer. Ranks that a case does not need are
-stopped, and so are all between windows: gloo's threads look around 100 times a second. They end with the process that was
-started, however that ends.
+stopped (SIGSTOP), and all ranks between windows, because gloo's threads poll 100 times a second. The ranks end with the parent
+process, however that process ends.
 
-malloc gives large buffers back to the system and gets new pages for the next; with these in the environment it does not:
+malloc returns large buffers to the kernel and needs new pages for the next ones. These settings prevent that:
     MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_TOP_PAD_=268435456 MALLOC_ARENA_MAX=1
 """
 import os
 
-os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")  # before anybody reads them
-os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # one host needs no other
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")  # before any library reads them
+os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # enough on one host
 
 import argparse
 import csv
@@ -41,30 +41,31 @@ import time
 import types
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(HERE), str(ROOT / "tests" / "labs")]
 import recipe  # the published batches
 from torch_step import F, SIZES, MLP, Transformer, adamw, torch
 
 WORLDS = (1, 2, 4)
 PROCESSES = WORLDS[-1]
 CORES = sorted(os.sched_getaffinity(0))
-SET = 24 * 128  # samples, as our labs make them: 12 steps of 2 ranks with 128 each
+SET = 24 * 128  # samples, as in our labs: 12 steps of 2 ranks with 128 each
 EXTRA = 128 * 2**20 // 4  # floats
-PATIENCE_S = 120  # for a window, or a start; what takes longer hangs
-DYING_S = 1  # until a process that was killed is known to be dead
+PATIENCE_S = 120  # timeout of a window, or of the start
+DYING_S = 1  # until the death of a killed process is visible
 
 
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tell", action="store_true", help="say more about each window, on standard error")
-    parser.add_argument("--blog", default=HERE.parent / "expected" / "blog.csv", help="the published cases")
+    parser.add_argument("--blog", default=ROOT / "expected" / "blog.csv", help="the published cases")
     for flag, default in {"steps": 12, "skip-first-steps": 2, **SIZES}.items():
         parser.add_argument("--" + flag, type=int, default=default)
     return parser.parse_args()
 
 
 def read_cases(path):
-    """By question. Of cases that are published once and belong to several labs, the lab whose name for it is the post's."""
+    """Return cases by question. A case of several labs is listed under the lab that uses the post's name for it."""
     with open(path) as lines:
         rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
     settings = {row["lab"]: row["settings"].split() for row in rows if row["settings"]}
@@ -77,11 +78,11 @@ def read_cases(path):
     }  # fmt: skip
 
 
-# --- what is trained on ---------------------------------------------------------------------------------------------------
+# --- data sets ---------------------------------------------------------------------------------------------------
 
 
 class Samples:
-    """Normal features and random labels, dealt by a shuffling sampler; a batch is gathered in one call."""
+    """Normal features and random labels, distributed by a shuffling sampler; a batch is gathered in one call."""
 
     def __init__(self, o):
         torch.manual_seed(2025)
@@ -99,7 +100,7 @@ class Samples:
 
 
 class Texts:
-    """Lengths, labels and batches by the published recipe; the words are random."""
+    """Lengths, labels and batches from the published recipe; the words are random."""
 
     def __init__(self, o, case):
         self.mode, self.strategy = case.name.split("_")[:2]
@@ -146,19 +147,19 @@ class Rank:
         optimizer.zero_grad(set_to_none=True)
         loss = F.cross_entropy(model(*inputs), labels)
         loss.backward()
-        if case.lab == "02_rank0_host":  # <- all wait for rank 0
+        if case.lab == "02_rank0_host":  # <- all ranks wait for rank 0
             if self.rank == 0:
                 time.sleep(case.sleep_s)
             torch.distributed.barrier(group)
-        if case.lab == "03_comm_bound":  # <- one more message, its buffer made anew
+        if case.lab == "03_comm_bound":  # <- one more message, in a new buffer
             torch.distributed.all_reduce(torch.ones(EXTRA), group=group)
         optimizer.step()
         return loss
 
     def window(self, case):
-        """Parameters, mean seconds of a step, last loss, and what must be equal on all ranks."""
-        torch.manual_seed(1234 + self.rank)  # DDP takes rank 0's weights
-        torch.set_flush_denormal(True)  # as our ranks have it, and a core each where there are enough
+        """Return number of parameters, their bits (equal on all ranks), last loss, mean seconds and page faults per step."""
+        torch.manual_seed(1234 + self.rank)  # DDP copies rank 0's weights
+        torch.set_flush_denormal(True)  # as our ranks do; and pin each rank to a core if there are enough
         os.sched_setaffinity(0, {CORES[self.rank]} if case.ranks <= len(CORES) else CORES)
         trains, rate = (Transformer, 2e-3) if case.settings else (MLP, 1e-3)
         model = torch.nn.parallel.DistributedDataParallel(
@@ -189,7 +190,7 @@ def die_with_parent(parent):
 
 
 def work(o, rank, meet, pipe, parent):
-    """A process's life: it says that it is there, then does what comes through the pipe."""
+    """Run a rank: report readiness, then run each case that comes through the pipe."""
     die_with_parent(parent)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # standard output is for answers
@@ -198,18 +199,18 @@ def work(o, rank, meet, pipe, parent):
         pipe.send(me.about())
         while True:
             pipe.send(me.window(pipe.recv()))
-    except Exception as error:  # whatever it is, who asked must hear of it
+    except Exception as error:  # the parent must learn of any error
         pipe.send(ValueError(str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__))
     finally:
-        os._exit(1)  # without gloo's goodbye, in which PyTorch 1.13 may hang
+        os._exit(1)  # skip gloo's shutdown, in which PyTorch 1.13 may hang
 
 
-# --- the process that was started -----------------------------------------------------------------------------------------
+# --- the parent process -----------------------------------------------------------------------------------------
 
 
 class Workers:
     def __init__(self, o, meet):
-        fork = multiprocessing.get_context("fork")  # PyTorch is imported once
+        fork = multiprocessing.get_context("fork")  # import PyTorch only once
         self.pipes, self.processes = [], []
         for rank in range(PROCESSES):
             mine, its = fork.Pipe()
@@ -221,20 +222,20 @@ class Workers:
 
     def signal(self, count, number):
         for process in self.processes[:count]:
-            os.kill(process.pid, number)  # one that died is a zombie, and lets it pass
+            os.kill(process.pid, number)  # a dead process is a zombie: kill() still succeeds
 
     def cause_of(self, error):
-        """Who loses its peer may say so before it is known that the peer died."""
+        """Return the cause of an error: a rank may report a lost peer before the peer's death is visible."""
         until = time.monotonic() + DYING_S
         while time.monotonic() < until:
             for rank, process in enumerate(self.processes):
-                if process.exitcode is not None and process.exitcode < 0:  # by a signal
+                if process.exitcode is not None and process.exitcode < 0:  # killed by a signal
                     return ValueError(f"rank {rank} died")
             time.sleep(0.01)
         return error
 
     def hear(self, count):
-        """What the first `count` of them, which go on until they said it, have to say."""
+        """Return one message from each of the first `count` ranks, which run until they have sent it; then stop them."""
         said, deadline = {}, time.monotonic() + PATIENCE_S
         while len(said) < count:
             silent = [self.pipes[rank] for rank in range(count) if rank not in said]
@@ -283,10 +284,10 @@ def answer(o, cases, workers, question):
 
 def main():
     o = read_options()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends it, and so all ranks, without a word
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # end this process, hence all ranks, silently
     status, workers, cases = 0, None, read_cases(o.blog)
     try:
-        with tempfile.TemporaryDirectory() as folder:  # of no use any more when all have met
+        with tempfile.TemporaryDirectory() as folder:  # needed only until all ranks have connected
             workers = Workers(o, f"{folder}/meet")
             about = workers.hear(PROCESSES)[0]
         print(f"ready PyTorch {torch.__version__}, gloo, {PROCESSES} processes, {about}", flush=True)

@@ -3,10 +3,10 @@
 
     echo mlp,fp32,512 | python3 tools/bench/torch_step.py --device cpu --steps 5
 
-tools/bench/bench_gpu.c starts it beside its own windows and asks for one at a time, in the protocol of tools/bench/reference.h: it
-says what it is, then answers each line with the milliseconds of a step, the mean over --steps of them between two
-synchronisations, by the host's clock. Models, batches and what PyTorch compiles stay between windows; weights begin anew,
-so that no window trains what an earlier one has already learned.
+tools/bench/bench_gpu.c starts this program and asks for one window at a time, in the protocol of tools/bench/reference.h. The
+program prints its name and version, then answers each line with the milliseconds of a step: the mean over --steps steps between
+two synchronisations, by the host's clock. Models, batches and PyTorch's compiled code stay between windows. Weights are reset,
+so that no window trains an already trained model.
 
 Precisions: fp32, with TF32 off; tf32; bf16, by autocast.
 """
@@ -49,8 +49,8 @@ class MLP(nn.Sequential):
 
 
 def attend(q, k, v, mask):
-    """q, k, v (T,H,L,D); mask (T,1,1,L), true where a token is valid. Before 2.0 there was no function for it that people
-    were to call: then as nn.MultiheadAttention did it, the mask added to products of q that is scaled first."""
+    """q, k, v (T,H,L,D); mask (T,1,1,L), true where a token is valid. Before 2.0 PyTorch had no public function for attention;
+    then do as nn.MultiheadAttention did: scale q first and add the mask to the products."""
     if hasattr(F, "scaled_dot_product_attention"):
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     bias = torch.zeros(mask.shape, device=q.device).masked_fill_(~mask, -math.inf)
@@ -58,7 +58,7 @@ def attend(q, k, v, mask):
 
 
 class Transformer(nn.Module):
-    """Embedding without positions, one pre-norm block, mean over a text's tokens, linear classifier: transformer.c."""
+    """Embedding without positions, one pre-norm block, mean over a sequence's tokens, linear classifier: transformer.c."""
 
     def __init__(self, o):
         super().__init__()
@@ -90,7 +90,7 @@ def mlp_batch(o, samples):
 
 
 def text_lengths(texts, tokens):
-    """As step_text_length() of step_counts.c."""
+    """Return the lengths as step_text_length() of step_counts.c does."""
     return [tokens - t * (tokens // 2) // max(1, texts - 1) for t in range(texts)]
 
 
@@ -104,7 +104,7 @@ def text_batch(o, texts, tokens):
 def adamw(model, rate):
     try:
         return torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01, fused=True)
-    except (RuntimeError, TypeError):  # not for this device, or not in this version
+    except (RuntimeError, TypeError):  # not on this device, or not in this version
         return torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
 
 
@@ -130,7 +130,7 @@ class Trainee:
             torch.cuda.synchronize()
 
     def window(self, precision):
-        """Milliseconds of a step."""
+        """Return the milliseconds of a step."""
         torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
         torch.backends.cudnn.allow_tf32 = precision == "tf32"
         self.model.load_state_dict(self.initial)
@@ -149,7 +149,7 @@ class Trainee:
 
 
 def parse(line):
-    """what, precision and sizes of a question."""
+    """Return model, precision and sizes of a question."""
     what, precision, *size = line.strip().split(",")
     size = [int(word) for word in size]
     if (what, len(size)) not in {("mlp", 1), ("transformer", 2)} or min(size) < 1:
@@ -175,7 +175,7 @@ def main():
                 trainees[(what, *size)] = Trainee(o, what, *size)
             trainee = trainees[(what, *size)]
             milliseconds = trainee.window(precision)
-        except (RuntimeError, ValueError) as error:  # among them: no memory
+        except (RuntimeError, ValueError) as error:  # includes out of memory
             reason = str(error).splitlines()[0]
             print(f"absent {reason}", flush=True)
             sys.exit(1)

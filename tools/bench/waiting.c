@@ -1,4 +1,4 @@
-/* What waiting ranks cost those that work (ranks/ranks_waiting.c): with a core each, and with twice as many ranks. */
+/* Cost of waiting ranks for a working rank (ranks/ranks_waiting.c): with a core per rank, and with two ranks per core. */
 #include "jobs.h"
 
 #include "base/cores.h"

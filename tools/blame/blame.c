@@ -1,18 +1,18 @@
-/* blame: who waited for whom, in anybody's job.
+/* blame: finds which rank the others waited for, in the spans of any job.
  *
  *     blame spans.csv
  *
- * reads when each rank of a job did what (notebooks-md/your_own_job.md: the format, and ten lines that write it; a lab's own
- * spans.csv is one too) and says what a lab says of itself: the split of every collective into wait and transfer, the waiting
- * that each rank caused, whether one rank is to blame, and what a step had taken had all ranks been as quick as the median
- * one. Beside that, below --out:
+ * Reads the time spans of all ranks of a job. notebooks-md/your_own_job.md has the format and ten lines that write it; a lab's
+ * spans.csv also works. Prints what a lab prints about its own run: the split of every collective into wait and transfer, the
+ * waiting that each rank caused, the blamed rank if there is one, and the step time had all ranks been as fast as the median
+ * rank. Writes below --out:
  *     summary.csv, ranks.csv, rounds.csv, lanes.csv, trace.json   as in a lab's folder
- *     timeline, breakdown, step_time (svg, png), charts.csv       where there is gnuplot and no rank was too early
+ *     timeline, breakdown, step_time (svg, png), charts.csv       if gnuplot exists and no rank left a collective early
  *
- * Where a file has several cases they are held against one of them: --baseline, or the one of that name, or the first.
+ * Several cases in a file are compared with one of them: --baseline, else the case named `baseline`, else the first.
  *
- * Exit status: 0 told; 1 a rank left a collective before the last one came; 2 the file cannot be understood: its name, the
- * line, why, and the cure. */
+ * Exit status: 0 done; 1 a rank left a collective before the last rank arrived; 2 the file is malformed: one line names file,
+ * line, reason and cure. */
 #include "base/die.h"
 #include "base/files.h"
 #include "base/memory.h"
@@ -58,10 +58,10 @@ static const struct option_row option_rows[] = {
 };
 #undef AT
 
-/* What the file's head says of how it was made. */
+/* Origin of the spans, from the comments at the head of the file. */
 struct origin {
     char *head;
-    char *platform; /* of simulated ranks, else NULL */
+    char *platform; /* simulated machine, else NULL */
 };
 
 /* --- the report ------------------------------------------------------------------------------------------------- */
@@ -70,10 +70,10 @@ static struct origin origin_of(const struct spans_file *file)
 {
     static const char key[] = "platform ";
     struct origin origin = { .head = spans_file_head(file) };
-    char *told = csv_comment(&file->table, "simulated", 0);
-    if (told && strncmp(told, key, strlen(key)) == 0)
-        origin.platform = memory_text("%.*s", (int)strcspn(told + strlen(key), ","), told + strlen(key));
-    free(told);
+    char *simulated = csv_comment(&file->table, "simulated", 0);
+    if (simulated && strncmp(simulated, key, strlen(key)) == 0)
+        origin.platform = memory_text("%.*s", (int)strcspn(simulated + strlen(key), ","), simulated + strlen(key));
+    free(simulated);
     return origin;
 }
 
@@ -141,7 +141,7 @@ static void release(struct report *r)
     free((void *)r->preamble);
 }
 
-/* The case to explain: of those beside the baseline the one whose ranks stand still longest. */
+/* Return the case to explain: `name`, else the case other than the baseline whose ranks wait longest. */
 static const struct outcome *choose_shown(const struct report *r, const char *name)
 {
     if (name)
@@ -154,9 +154,9 @@ static const struct outcome *choose_shown(const struct report *r, const char *na
     return shown;
 }
 
-/* --- telling ---------------------------------------------------------------------------------------------------- */
+/* --- printing ---------------------------------------------------------------------------------------------------- */
 
-static void tell_summary(const struct report *r, const struct spans_file *file, double clock_error_ms)
+static void print_summary(const struct report *r, const struct spans_file *file, double clock_error_ms)
 {
     const struct outcome *first = &r->outcomes[0];
     const struct timeline *t = &first->picture;
@@ -171,12 +171,12 @@ static void tell_summary(const struct report *r, const struct spans_file *file, 
         printf("Its stamps do not show when a rank came, so wait and transfer are n/a.\n");
 }
 
-static void tell(const struct report *r, const struct spans_file *file, const struct options *options)
+static void print_report(const struct report *r, const struct spans_file *file, const struct options *options)
 {
     const struct outcome *shown = choose_shown(r, options->shown);
     const struct terminal terminal = job_terminal();
     const char *names[] = { r->outcomes[0].name, shown == r->outcomes ? NULL : shown->name, NULL };
-    tell_summary(r, file, options->clock_error_ms);
+    print_summary(r, file, options->clock_error_ms);
     lanes_draw(stdout, r, names, terminal);
     if (r->cases > 1)
         table_show(stdout, r, terminal.columns);
@@ -196,7 +196,7 @@ static void tell(const struct report *r, const struct spans_file *file, const st
     hint_tell(stdout, shown);
 }
 
-/* Charts of another file would belie the tables beside them. */
+/* Remove old charts: they would not match the new tables. */
 static void remove_charts(const char *folder)
 {
     static const char *const names[] = { "charts.csv",   "breakdown.svg", "breakdown.png", "timeline.svg",
@@ -209,7 +209,7 @@ static void remove_charts(const char *folder)
     }
 }
 
-/* Returns whether there are charts now; else it is said why. */
+/* Draw the charts. Return true on success; else the reason was printed. */
 static bool draw(const struct report *r, const struct outcome *shown)
 {
     extern char **environ;
@@ -217,7 +217,7 @@ static bool draw(const struct report *r, const struct outcome *shown)
     char *folder = memory_text("%s", r->folder), script[] = LOCKSTEP_PLOTS "/draw.sh", stem[] = "blame";
     char *argv[] = { script, stem, folder, settings, NULL };
     pid_t child;
-    fflush(stdout); /* it may speak */
+    fflush(stdout); /* draw.sh may print */
     int status = 0, error = posix_spawn(&child, script, NULL, NULL, argv, environ);
     bool is_drawn = !error && waitpid(child, &status, 0) >= 0 && status == 0;
     if (error)
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
     struct options options = { .out = "results/blame", .skip_first_steps = -1 };
     const struct option_row *const tables[] = { option_rows, NULL };
     bool has_bare = argc > 1 && argv[1][0] != '-';
-    if (has_bare) { /* the file, and behind it what remains is as if it were not there */
+    if (has_bare) { /* take the file name; options_parse() sees the rest */
         if (argc > 2 && argv[2][0] != '-')
             die(STATUS_USAGE,
                 "%s and %s: it takes one file; put those of all ranks together, as in  cat spans-*.csv > "
@@ -257,7 +257,7 @@ int main(int argc, char **argv)
     int wrong = 0;
     for (int i = 0; i < report.cases; i++)
         wrong += report.outcomes[i].stats.wrong.count;
-    tell(&report, file, &options);
+    print_report(&report, file, &options);
     struct file_set files = { 0 };
     report.files = &files;
     report_write_tables(&report);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The phase by which a rank exceeds the median rank most. */
+/* Return the phase in which `rank` exceeds the median rank most. */
 static enum span_kind excess_of(const struct case_stats *t, int rank)
 {
     double *others = memory_new((size_t)t->ranks, sizeof *others), most = 0;
@@ -24,7 +24,7 @@ static enum span_kind excess_of(const struct case_stats *t, int rank)
     return (enum span_kind)found;
 }
 
-/* The rank that is charged with more than three quarters of all, though it is not named; -1 for none. */
+/* Return the rank charged with more than three quarters of all waiting, for a case without a blamed rank; -1 if none. */
 static int suspect_of(const struct case_stats *t)
 {
     double all = 0;
@@ -46,15 +46,15 @@ static bool has_collectives(const struct timeline *t)
 
 void hint_tell(FILE *out, const struct outcome *o)
 {
-    static const double much = 0.15; /* of a step: less than that is hardly worth a lesson */
+    static const double much = 0.15; /* share of a step; less is hardly worth a lesson */
     const struct case_summary *s = &o->summary;
     fprintf(out, "\nNext: ");
-    const bool meets = has_collectives(&o->picture);
-    if (o->stats.ranks == 1 && meets) {
+    const bool has_any_collective = has_collectives(&o->picture);
+    if (o->stats.ranks == 1 && has_any_collective) {
         fprintf(out,
                 "the spans of the other ranks: one rank's alone do not tell who waited. All ranks of a job belong into "
                 "one\nfile, as in  cat spans-*.csv > spans.csv\n");
-    } else if (o->stats.ranks > 1 && !meets) {
+    } else if (o->stats.ranks > 1 && !has_any_collective) {
         fprintf(out, "a row for each collective (%s …): without any, nobody can tell who waited.\n",
                 span_names[SPAN_PHASES]);
     } else if (isnan(s->wait)) {

@@ -1,4 +1,4 @@
-/* One round of a spans.csv: what its ranks' rows say together, and the timeline that they make. */
+/* Checks the rows of one round across ranks, and builds the round's timeline. */
 #include "base/die.h"
 #include "base/memory.h"
 #include "spans_parts.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double ROUNDED = 1.5e-9; /* seconds: stamps of six decimals of a millisecond differ by so much at most */
+static const double ROUNDED = 1.5e-9; /* seconds: rounding error of stamps with six decimals of a millisecond */
 
 static const char *word(const struct spans_row *row)
 {
@@ -29,7 +29,7 @@ static void check_steps(const struct spans_lanes *b, const struct spans_row *bef
                           row->span.step, before->span.step, before->line);
 }
 
-/* A phase ends where the next one begins. Returns the last of them. */
+/* End each phase where the next one begins. Return the last phase. */
 static struct spans_row *join_phases(const struct spans_lanes *b, struct spans_lane *lane)
 {
     struct spans_row *open = NULL;
@@ -64,14 +64,14 @@ static int compare_entries(const void *a, const void *b)
     return x->line - y->line;
 }
 
-/* A rank waits for one collective at a time. */
+/* Refuse overlapping waits: a rank waits for one collective at a time. */
 static void check_waits(const struct spans_lanes *b, const struct spans_lane *lane)
 {
-    struct spans_row **order = memory_new((size_t)lane->meetings + 1, sizeof *order);
-    for (int i = 0; i < lane->meetings; i++)
-        order[i] = lane->meeting[i];
-    qsort(order, (size_t)lane->meetings, sizeof *order, compare_entries);
-    for (int i = 1; i < lane->meetings; i++)
+    struct spans_row **order = memory_new((size_t)lane->matched + 1, sizeof *order);
+    for (int i = 0; i < lane->matched; i++)
+        order[i] = lane->collective[i];
+    qsort(order, (size_t)lane->matched, sizeof *order, compare_entries);
+    for (int i = 1; i < lane->matched; i++)
         if (order[i]->span.entered < order[i - 1]->span.end - ROUNDED)
             spans_file_refuse(b->file, order[i]->line,
                               "rank %d begins to wait for %s at %.6f ms, while it waits for %s (line "
@@ -81,28 +81,28 @@ static void check_waits(const struct spans_lanes *b, const struct spans_lane *la
     free(order);
 }
 
-/* The phase that is open when a rank begins to wait. */
+/* Return the phase in which the rank begins to wait for a collective. */
 static const struct spans_row *phase_at(const struct spans_lanes *b, const struct spans_lane *lane,
-                                        const struct spans_row *meeting)
+                                        const struct spans_row *collective)
 {
-    int at = (int)(meeting - lane->rows), around = at;
+    int at = (int)(collective - lane->rows), around = at;
     while (around >= 0 && !span_is_phase(&lane->rows[around].span))
         around--;
-    for (int i = at; i < lane->count && lane->rows[i].span.start <= meeting->span.entered; i++)
+    for (int i = at; i < lane->count && lane->rows[i].span.start <= collective->span.entered; i++)
         around = span_is_phase(&lane->rows[i].span) ? i : around;
     if (around < 0)
-        spans_file_refuse(b->file, meeting->line,
+        spans_file_refuse(b->file, collective->line,
                           "rank %d waits for %s from %.6f ms on, before its first phase begins; write "
                           "the phase that it lies in",
-                          lane->rank, word(meeting), 1e3 * meeting->span.entered);
+                          lane->rank, word(collective), 1e3 * collective->span.entered);
     return &lane->rows[around];
 }
 
-/* A collective is waited for within one phase; the last phase lasts as long as it must. */
-static void place_meetings(const struct spans_lanes *b, struct spans_lane *lane, struct spans_row *last)
+/* Refuse a wait that exceeds its phase. The last phase is extended if necessary. */
+static void place_collectives(const struct spans_lanes *b, struct spans_lane *lane, struct spans_row *last)
 {
-    for (int n = 0; n < lane->meetings; n++) {
-        struct spans_row *row = lane->meeting[n];
+    for (int n = 0; n < lane->matched; n++) {
+        struct spans_row *row = lane->collective[n];
         if (row->span.entered >= last->span.start && row->span.end > last->span.end)
             last->span.end = row->span.end;
         const struct spans_row *around = phase_at(b, lane, row);
@@ -116,21 +116,21 @@ static void place_meetings(const struct spans_lanes *b, struct spans_lane *lane,
     }
 }
 
-static void settle_lane(const struct spans_lanes *b, struct spans_lane *lane)
+static void prepare_lane(const struct spans_lanes *b, struct spans_lane *lane)
 {
     struct spans_row *last = join_phases(b, lane);
-    lane->meeting = memory_new((size_t)lane->count, sizeof *lane->meeting);
+    lane->collective = memory_new((size_t)lane->count, sizeof *lane->collective);
     for (int i = 0; i < lane->count; i++)
         if (!span_is_phase(&lane->rows[i].span))
-            lane->meeting[lane->meetings++] = &lane->rows[i];
-    for (int n = 0; n < lane->meetings; n++)
-        if (lane->meeting[n]->span.sequence < 0)
-            lane->meeting[n]->span.sequence = n;
-    place_meetings(b, lane, last);
+            lane->collective[lane->matched++] = &lane->rows[i];
+    for (int n = 0; n < lane->matched; n++)
+        if (lane->collective[n]->span.sequence < 0)
+            lane->collective[n]->span.sequence = n;
+    place_collectives(b, lane, last);
     check_waits(b, lane);
 }
 
-/* --- ranks beside each other ------------------------------------------------------------------------------------ */
+/* --- all ranks ------------------------------------------------------------------------------------ */
 
 static void cut_lanes(struct spans_lanes *b, struct spans_row *rows, int count)
 {
@@ -173,14 +173,14 @@ static void check_spans_of_steps(struct spans_lanes *b)
     }
 }
 
-static void check_meetings(const struct spans_lanes *b)
+static void check_collectives(const struct spans_lanes *b)
 {
     const struct spans_lane *first = &b->lanes[0];
     for (int rank = 1; rank < b->ranks; rank++) {
         const struct spans_lane *lane = &b->lanes[rank];
-        for (int n = 0; n < first->meetings || n < lane->meetings; n++) {
-            const struct spans_row *mine = n < lane->meetings ? lane->meeting[n] : NULL;
-            const struct spans_row *theirs = n < first->meetings ? first->meeting[n] : NULL;
+        for (int n = 0; n < first->matched || n < lane->matched; n++) {
+            const struct spans_row *mine = n < lane->matched ? lane->collective[n] : NULL;
+            const struct spans_row *theirs = n < first->matched ? first->collective[n] : NULL;
             if (!mine || !theirs)
                 spans_file_refuse(b->file, mine ? mine->line : theirs->line,
                                   "rank %d makes this %s, its collective number %d of "
@@ -197,20 +197,20 @@ static void check_meetings(const struct spans_lanes *b)
     }
 }
 
-/* Ranks that left a collective before its last one came: their clocks differ, or the calls do not belong together. It is
- * timeline_split() that counts them as wrong; this says which. */
-static void tell_early(const struct spans_lanes *b, double clock_error)
+/* Warn of ranks that left a collective before the last rank arrived. Their clocks differ, or the calls do not belong together.
+ * timeline_split() counts them as failed checks. */
+static void warn_early(const struct spans_lanes *b, double clock_error)
 {
-    enum { TOLD = 3 };
+    enum { WARNINGS_MOST = 3 };
     int early = 0;
-    for (int n = 0; n < b->lanes[0].meetings; n++) {
-        const struct spans_row *last = b->lanes[0].meeting[n];
+    for (int n = 0; n < b->lanes[0].matched; n++) {
+        const struct spans_row *last = b->lanes[0].collective[n];
         for (int rank = 1; rank < b->ranks; rank++)
-            if (b->lanes[rank].meeting[n]->span.start > last->span.start)
-                last = b->lanes[rank].meeting[n];
+            if (b->lanes[rank].collective[n]->span.start > last->span.start)
+                last = b->lanes[rank].collective[n];
         for (int rank = 0; rank < b->ranks; rank++) {
-            const struct spans_row *row = b->lanes[rank].meeting[n];
-            if (!(row->span.end < last->span.start - clock_error) || early++ >= TOLD)
+            const struct spans_row *row = b->lanes[rank].collective[n];
+            if (!(row->span.end < last->span.start - clock_error) || early++ >= WARNINGS_MOST)
                 continue;
             warn("%s:%d: rank %d leaves %s %d of step %d at %.6f ms, before rank %d (line %d) comes at %.6f: their "
                  "clocks "
@@ -219,8 +219,8 @@ static void tell_early(const struct spans_lanes *b, double clock_error)
                  last->rank, last->line, 1e3 * last->span.start);
         }
     }
-    if (early > TOLD)
-        warn("%s: … and %d more of round %d of case %s", b->file->path, early - TOLD, b->round, b->name);
+    if (early > WARNINGS_MOST)
+        warn("%s: … and %d more of round %d of case %s", b->file->path, early - WARNINGS_MOST, b->round, b->name);
 }
 
 /* --- together --------------------------------------------------------------------------------------------------- */
@@ -243,24 +243,24 @@ struct spans_block spans_block_of(const struct spans_file *file, const struct sp
     cut_lanes(&b, rows, count);
     int most = 0;
     for (int rank = 0; rank < b.ranks; rank++) {
-        settle_lane(&b, &b.lanes[rank]);
+        prepare_lane(&b, &b.lanes[rank]);
         most = b.lanes[rank].count > most ? b.lanes[rank].count : most;
     }
     if ((double)most * b.ranks > INT_MAX / 4)
         spans_file_refuse(file, rows[0].line, "%d ranks with up to %d rows each are too many; write fewer steps",
                           b.ranks, most);
     check_spans_of_steps(&b);
-    check_meetings(&b);
+    check_collectives(&b);
     struct spans_block made = { .round = b.round,
                                 .timeline = { .ranks = b.ranks,
                                               .count = most,
                                               .clock_error = wishes->clock_error,
                                               .hides_arrivals = wishes->hides_arrivals } };
     spans_steps_settle(&b, wishes, has_measured, &made);
-    tell_early(&b, wishes->clock_error);
+    warn_early(&b, wishes->clock_error);
     made.timeline.spans = lay_out(&b, most);
     for (int rank = 0; rank < b.ranks; rank++)
-        free(b.lanes[rank].meeting);
+        free(b.lanes[rank].collective);
     free(b.lanes);
     return made;
 }

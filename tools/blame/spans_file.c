@@ -18,7 +18,7 @@ char *spans_file_head(const struct spans_file *file)
     return memory_text("%.*s%s", (int)(end - text), text, is_whole ? "" : "\n");
 }
 
-/* The ranks of a case, which has at least one row. */
+/* Return the world size of a case with at least one row. */
 static int ranks_of(const struct spans_row *rows, int count)
 {
     int most = 0;
@@ -41,7 +41,7 @@ static void add_case(struct spans_file *file, struct spans_row *rows, int count,
             end++;
         added->blocks[added->count++] = spans_block_of(file, added, rows + begin, end - begin, wishes, has_measured);
     }
-    for (int i = 1; i < added->count; i++) /* rounds are compared, so their cycles are the same */
+    for (int i = 1; i < added->count; i++) /* rounds are compared, so all need the same cycle */
         if (added->blocks[i].every != added->blocks[0].every)
             for (int j = 0; j < added->count; j++)
                 added->blocks[j].every = 1;
@@ -55,16 +55,16 @@ struct spans_file *spans_file_open(const char *path, const struct spans_wishes *
     if (!csv_read(path, &file->table, why, sizeof why))
         die(STATUS_USAGE, "%s", why);
     bool has_measured = false;
-    struct spans_wishes settled = *wishes;
-    char *told = csv_comment(&file->table, "wait and transfer", 0); /* labs whose ranks share a GPU say so */
-    settled.hides_arrivals |= told && strncmp(told, "n/a", 3) == 0;
-    free(told);
+    struct spans_wishes effective = *wishes;
+    char *split = csv_comment(&file->table, "wait and transfer", 0); /* set by labs whose ranks share a GPU */
+    effective.hides_arrivals |= split && strncmp(split, "n/a", 3) == 0;
+    free(split);
     int count = 0;
     struct spans_row *rows = spans_rows_read(file, &count, &has_measured);
     for (int begin = 0, end; begin < count; begin = end) {
         for (end = begin + 1; end < count && rows[end].span.variant == rows[begin].span.variant;)
             end++;
-        add_case(file, rows + begin, end - begin, &settled, has_measured);
+        add_case(file, rows + begin, end - begin, &effective, has_measured);
     }
     free(rows);
     return file;

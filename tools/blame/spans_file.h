@@ -1,15 +1,15 @@
-/* spans_file: a spans.csv of anybody's job, read, checked and laid out as timelines. notebooks-md/your_own_job.md is
- * the page about the format; in short:
+/* spans_file: reads and checks the spans.csv of any job, and builds timelines. notebooks-md/your_own_job.md documents the
+ * format; in short:
  *
- *     rank, step, kind, start_ms, end_ms      must be there; kind is a word of span_names
- *     round, case                             0 and "job" where they are not
- *     sequence                                a collective's number; counted per rank where it is not
- *     entered_ms                              start_ms where it is not: a collective that blocked
- *     bytes, progressed, measured             0, 0 and by --skip-first-steps where they are not
+ *     rank, step, kind, start_ms, end_ms      required; kind is a word of span_names
+ *     round, case                             default 0 and "job"
+ *     sequence                                number of a collective; default: counted per rank
+ *     entered_ms                              default start_ms: a blocking collective
+ *     bytes, progressed, measured             default 0, 0 and by --skip-first-steps
  *
- * Other columns are passed over, rows come in any order, and so may more lines of the same names. A phase lasts until
- * the next one of its rank begins; the last one of a rank at least to the end of the last collective. What contradicts
- * this ends the program with STATUS_USAGE and one line: file, line, reason, cure. */
+ * Other columns are ignored. Rows may come in any order; the line of names may be repeated. A phase lasts until the next
+ * phase of its rank begins; the last phase at least until the end of the last collective. Any contradiction ends the
+ * program with STATUS_USAGE and one line: file, line, reason, cure. */
 #ifndef LOCKSTEP_SPANS_FILE_H
 #define LOCKSTEP_SPANS_FILE_H
 
@@ -19,15 +19,15 @@
 #include <stdbool.h>
 
 struct spans_wishes {
-    int skip_first_steps; /* of each round; -1: as the column `measured` has it, or else 2 of four or more */
-    double clock_error;   /* seconds by which stamps of two ranks may disagree */
-    bool hides_arrivals;  /* stamps do not show when a rank came */
+    int skip_first_steps; /* per round; -1: by the column `measured`, else 2 if a round has four or more steps */
+    double clock_error;   /* seconds by which the clocks of two ranks may differ */
+    bool hides_arrivals;  /* stamps do not show when a rank arrived at a collective */
 };
 
 /* One round of a case. */
 struct spans_block {
     int round;
-    int every; /* steps of a cycle, if these repeat: the last of each is one in which the ranks meet */
+    int every; /* steps per cycle, 1 if they do not repeat; a cycle's last step has a collective */
     struct timeline timeline;
 };
 
@@ -46,11 +46,11 @@ struct spans_file {
     struct spans_case cases[SPANS_CASES_MOST]; /* by first appearance */
 };
 
-/* Reads all; tells each rank that left a collective too early in a line, the first few of a block. */
+/* Read the whole file. Warn of ranks that left a collective too early: a line each, the first few of each block. */
 struct spans_file *spans_file_open(const char *path, const struct spans_wishes *wishes);
 void spans_file_close(struct spans_file *file);
 
-/* The comments at its head, each a whole line that begins with #. Free it. */
+/* Return the comment lines at the head of the file, each beginning with #. Free it. */
 char *spans_file_head(const struct spans_file *file);
 
 #endif

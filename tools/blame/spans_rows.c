@@ -1,4 +1,4 @@
-/* The rows of a spans.csv: what each says by itself, and their order. */
+/* Reads the rows of a spans.csv, checks each row, and sorts the rows. */
 #include "base/memory.h"
 #include "base/number.h"
 #include "options/run.h"
@@ -10,9 +10,9 @@
 
 enum { MOST_SHOWN = 40, NAME_MOST = 60 };
 static const double COUNT_MOST = 1e9, BYTES_MOST = 9007199254740992.0;
-static const double MS_MOST = 4e12; /* the year 2096 of Unix time; a trace's nanoseconds have 63 bits, twice as much */
+static const double MS_MOST = 4e12; /* Unix time in the year 2096; a trace's 63-bit nanoseconds reach twice as far */
 
-/* Where the columns are; -1 for one that is not there. */
+/* Columns of the format, required ones first. reader.column holds their indices, -1 if absent. */
 enum column { RANK, STEP, KIND, START, END, ROUND, CASE, SEQUENCE, ENTERED, BYTES, PROGRESSED, MEASURED, COLUMNS };
 static const char *const column_names[COLUMNS] = { "rank",       "step",  "kind",       "start_ms",
                                                    "end_ms",     "round", "case",       "sequence",
@@ -29,7 +29,7 @@ static int line_of(const struct reader *r)
     return r->file->table.line[r->row + 1];
 }
 
-/* The field, "" where it is blank or there is no such column. */
+/* Return the field; "" if blank or if the column is absent. */
 static const char *field(const struct reader *r, enum column column)
 {
     const struct csv_table *t = &r->file->table;
@@ -51,7 +51,7 @@ static double number(const struct reader *r, enum column column, double low, dou
     return value;
 }
 
-/* A whole number, also one that was written as 3.0. */
+/* Return a whole number from 0 to `high`; 3.0 counts as whole. */
 static double whole(const struct reader *r, enum column column, double high, const char *cure)
 {
     double value = number(r, column, 0, high, cure);
@@ -79,7 +79,7 @@ static enum span_kind kind_of(const struct reader *r)
     return kind;
 }
 
-/* A name goes into charts, tables and JSON, so it is one plain word. */
+/* Return the case name. Charts, tables and JSON contain it, so it must be one plain word. */
 static const char *name_of(const struct reader *r)
 {
     const char *name = field(r, CASE)[0] ? field(r, CASE) : "job";
@@ -133,7 +133,7 @@ static struct spans_row read_row(const struct reader *r)
     return row;
 }
 
-/* Files that were put one behind the other have a line of names each. */
+/* True if the row repeats the line of names, as in concatenated files. */
 static bool is_names(const struct csv_table *t, int row)
 {
     bool is_same = true;
@@ -160,13 +160,13 @@ static int compare_lines(const void *a, const void *b)
     return places ? places : x->line - y->line;
 }
 
-/* Of what begins at one moment: what takes no time, a phase, a collective, which lies in it. */
+/* Return the order of spans that begin at the same time: empty spans, then a phase, then a collective inside it. */
 static int class_of(const struct span *span)
 {
     return !(span->end > span->start) ? 0 : span_is_phase(span) ? 1 : 2;
 }
 
-static int compare_moments(const struct span *x, const struct span *y)
+static int compare_starts(const struct span *x, const struct span *y)
 {
     if (x->start < y->start || x->start > y->start)
         return x->start < y->start ? -1 : 1;
@@ -176,16 +176,16 @@ static int compare_moments(const struct span *x, const struct span *y)
 static int compare_times(const void *a, const void *b)
 {
     const struct spans_row *x = a, *y = b;
-    int moments = compare_moments(&x->span, &y->span);
-    if (moments)
-        return moments;
+    int starts = compare_starts(&x->span, &y->span);
+    if (starts)
+        return starts;
     if (class_of(&x->span) == 2 && x->span.sequence != y->span.sequence)
         return x->span.sequence < y->span.sequence ? -1 : 1;
     return x->line - y->line;
 }
 
-/* Whether the lines of a rank are in an order that its times allow: then it is the order in which things happened, also
- * where that took no time. */
+/* True if the order of a rank's lines agrees with their times. Then it is the order of events, even of those that took no
+ * time. */
 static bool is_ordered(const struct spans_row *rows, int count)
 {
     for (int i = 1; i < count; i++) {

@@ -5,16 +5,17 @@
 
 #include <stdlib.h>
 
-/* What rank 0 does in each step, as a number: alike where the kinds and their order are. And whether it meets others. */
+/* Per step of rank 0: a hash of its kinds of spans and their order, and if it has a collective. */
 struct pattern {
-    uint64_t *hash; /* (steps) */
-    bool *meets;    /* (steps) */
+    uint64_t *hash;       /* (steps) */
+    bool *has_collective; /* (steps) */
 };
 
 static struct pattern pattern_of(const struct spans_lanes *b)
 {
     size_t steps = (size_t)(b->last_step - b->first_step) + 1;
-    struct pattern p = { .hash = memory_new(steps, sizeof *p.hash), .meets = memory_new(steps, sizeof *p.meets) };
+    struct pattern p = { .hash = memory_new(steps, sizeof *p.hash),
+                         .has_collective = memory_new(steps, sizeof *p.has_collective) };
     const struct spans_lane *lane = &b->lanes[0];
     for (int i = 0; i < lane->count; i++) {
         const struct span *span = &lane->rows[i].span;
@@ -22,12 +23,12 @@ static struct pattern pattern_of(const struct spans_lanes *b)
         if (step < 0 || (size_t)step >= steps)
             continue;
         p.hash[step] = hash_add(p.hash[step] ? p.hash[step] : HASH_BEGIN, span->kind);
-        p.meets[step] |= !span_is_phase(span);
+        p.has_collective[step] |= !span_is_phase(span);
     }
     return p;
 }
 
-/* The shortest cycle that steps from `from` on repeat, twice at least; 1 where they do not. */
+/* Return the length of the shortest cycle that repeats at least twice from step `from` to the end; 1 if none. */
 static int cycle_of(const struct pattern *p, int from, int steps)
 {
     for (int every = 1; every <= (steps - from) / 2; every++) {
@@ -40,32 +41,32 @@ static int cycle_of(const struct pattern *p, int from, int steps)
     return 1;
 }
 
-/* The first step that is measured by its column: warm-up comes first, on all ranks alike. */
+/* Return the first measured step by the column `measured`. Warm-up must come first and be the same on all ranks. */
 static int first_measured(const struct spans_lanes *b)
 {
     int steps = b->last_step - b->first_step + 1, first = steps;
-    const struct spans_row **told = memory_new((size_t)steps, sizeof *told);
+    const struct spans_row **row_of = memory_new((size_t)steps, sizeof *row_of);
     for (int rank = 0; rank < b->ranks; rank++)
         for (int i = 0; i < b->lanes[rank].count; i++) {
             const struct spans_row *row = &b->lanes[rank].rows[i];
             int step = row->span.step - b->first_step;
             if (!span_is_phase(&row->span))
                 continue;
-            if (told[step] && told[step]->is_measured != row->is_measured)
+            if (row_of[step] && row_of[step]->is_measured != row->is_measured)
                 spans_file_refuse(b->file, row->line,
                                   "measured is %d here and %d in line %d, both of step %d; a step is "
                                   "measured as a whole",
-                                  row->is_measured, told[step]->is_measured, told[step]->line, row->span.step);
-            told[step] = told[step] ? told[step] : row;
+                                  row->is_measured, row_of[step]->is_measured, row_of[step]->line, row->span.step);
+            row_of[step] = row_of[step] ? row_of[step] : row;
             first = row->is_measured && step < first ? step : first;
         }
     for (int step = first; step < steps; step++)
-        if (!told[step]->is_measured)
-            spans_file_refuse(b->file, told[step]->line,
+        if (!row_of[step]->is_measured)
+            spans_file_refuse(b->file, row_of[step]->line,
                               "step %d is not measured, and step %d before it is; warm-up comes "
                               "first",
-                              told[step]->span.step, told[first]->span.step);
-    free(told);
+                              row_of[step]->span.step, row_of[first]->span.step);
+    free(row_of);
     return first;
 }
 
@@ -73,10 +74,10 @@ void spans_steps_settle(const struct spans_lanes *b, const struct spans_wishes *
                         struct spans_block *made)
 {
     int steps = b->last_step - b->first_step + 1, skip = wishes->skip_first_steps;
-    bool is_told = skip < 0 && has_measured; /* by the column */
+    bool by_column = skip < 0 && has_measured;
     if (skip < 0)
         skip = has_measured ? first_measured(b) : steps >= 4 ? 2 : 0;
-    if (skip >= steps && is_told)
+    if (skip >= steps && by_column)
         spans_file_refuse(b->file, b->lanes[0].rows[0].line,
                           "round %d of case %s has %d steps, and in none of them measured is 1; write 1 in those that "
                           "count, or give --skip-first-steps 0, which passes the column over",
@@ -88,7 +89,7 @@ void spans_steps_settle(const struct spans_lanes *b, const struct spans_wishes *
                           b->round, b->name, steps);
     struct pattern p = pattern_of(b);
     int every = cycle_of(&p, skip, steps), shift = 0;
-    while (shift < every && !p.meets[skip + shift + every - 1])
+    while (shift < every && !p.has_collective[skip + shift + every - 1])
         shift++;
     shift = shift == every ? 0 : shift;
     made->every = every;
@@ -96,5 +97,5 @@ void spans_steps_settle(const struct spans_lanes *b, const struct spans_wishes *
     int measured = steps - skip - shift;
     made->timeline.steps = every > 1 ? measured / every * every : measured;
     free(p.hash);
-    free(p.meets);
+    free(p.has_collective);
 }

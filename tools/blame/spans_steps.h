@@ -1,19 +1,19 @@
-/* spans_steps: which steps of a round count. For spans_block.c, which lays the round out by rank before. */
+/* spans_steps: chooses the measured steps of a round. spans_block.c sorts the round by rank first. */
 #ifndef LOCKSTEP_SPANS_STEPS_H
 #define LOCKSTEP_SPANS_STEPS_H
 
 #include "spans_parts.h"
 
-/* The rows of one rank, and of them its collectives. */
+/* The rows of one rank, and its collectives among them. */
 struct spans_lane {
     int rank;
-    struct spans_row *rows; /* (count) in the order of time */
+    struct spans_row *rows; /* (count) in time order */
     int count;
-    struct spans_row **meeting; /* (meetings) */
-    int meetings;
+    struct spans_row **collective; /* (meetings) its collectives */
+    int matched;
 };
 
-/* Those of all ranks in one round of a case, which have the same steps. */
+/* The rows of all ranks in one round of a case. All ranks have the same steps. */
 struct spans_lanes {
     const struct spans_file *file;
     const char *name;
@@ -22,9 +22,9 @@ struct spans_lanes {
     int first_step, last_step;
 };
 
-/* Of `made` sets every, and first_step and steps of its timeline: without the warm-up that is wished for or that the column
- * `measured` tells, whole cycles, each ending with a step in which ranks meet. A round with nothing left ends the program
- * with STATUS_USAGE. */
+/* Set `every`, and the timeline's first_step and steps, in `made`. Warm-up steps are left out, by option or by the column
+ * `measured`. The rest is whole cycles, each ending with a step that has a collective. A round with no step left ends the
+ * program with STATUS_USAGE. */
 void spans_steps_settle(const struct spans_lanes *lanes, const struct spans_wishes *wishes, bool has_measured,
                         struct spans_block *made);
 

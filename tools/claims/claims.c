@@ -1,40 +1,41 @@
-/* claims: do the results say what they must?
+/* claims: tests the labs' results against the claims in expected/
  *
  *     claims --results results --expected expected [--only 01_straggler] [--gate] [--tables]
  *
- * A lab's results come from up to three places, each with a table of its own:
+ * A lab has up to three tables of results, one per place:
  *     RESULTS/NN_name/summary.csv                             here: measured on this machine
- *     RESULTS/platforms/dedicated-cores/NN_name/summary.csv   simulated: every rank on a core of its own
+ *     RESULTS/platforms/dedicated-cores/NN_name/summary.csv   simulated: every rank has its own core
  *     RESULTS/platforms/blog/NN_name/summary.csv              simulated: the blog's machine; shown, never judged
- * A row of expected/NN_name.csv is a claim about each of the first two that is there, from that table alone:
- *     id         its name, used once
- *     case       the row of summary.csv that is meant; * for every row
- *     needs      any | cores>=ranks | sim (the row's backend is the simulator) | gpu (it trained on GPUs) | arrivals (it is
- *                known when ranks came to a collective: not where they share a GPU under NCCL) | published (the run's
- *                settings are those of the lab's first row in blog.csv); elsewhere it cannot be tested
- *     quantity   numbers, `column` (of that row), `case.column`, `setting.sleep_ms` (what --sleep-ms was in that run),
+ * A row of expected/NN_name.csv is one claim. It is judged for each of the first two tables that exists, from that table alone:
+ *     id         name of the claim, used once
+ *     case       row of summary.csv; * means every row
+ *     needs      condition without which the claim cannot be tested:
+ *                any | cores>=ranks | sim (the row's backend is the simulator) | gpu (the row trained on GPUs) |
+ *                arrivals (arrival times at collectives are known; not for ranks that share a GPU under NCCL) |
+ *                published (the run's settings are those of the lab's first row in blog.csv)
+ *     quantity   numbers, `column` (of that row), `case.column`, `setting.sleep_ms` (value of --sleep-ms in that run),
  *                + - * / and parentheses
  *     relation   = |quantity - value| <= tolerance      ~ |quantity - value| <= tolerance x |value|
  *                <  <=  >  >=                           same: the column holds the text `value`
- *                extra  like ~, for milliseconds over the baseline: it also holds where `value` lies in the interval
- *                       that vs_baseline_low and _high give them; if it does so only, and that interval is wider than a
- *                       quarter of the step on either side, it is too noisy to tell
+ *                extra  like ~, for milliseconds over the baseline. Also holds if `value` lies in the interval given by
+ *                       vs_baseline_low and vs_baseline_high. If only that holds, and the interval is wider than a
+ *                       quarter of the step on either side, the claim is too noisy to test
  *     value      like quantity
- *     tolerance  of = (blank: 0), ~ and extra
- *     kind       exact | formula | sim: must hold wherever it can be tested;   ratio | shape: about time on real
- *                cores or GPUs, though not on one that is shared under NCCL, shown when it fails, unless the run is too
- *                short for any interval (--quick);   example: published for another machine, shown beside ours
+ *     tolerance  for = (blank: 0), ~ and extra
+ *     kind       exact | formula | sim: must hold wherever it can be tested
+ *                ratio | shape: time on real cores or GPUs, but not on a GPU shared under NCCL; a failure is shown,
+ *                unless the run is too short for any interval (--quick)
+ *                example: published for another machine, shown beside our value
  *     why        one sentence
  *
- * Shown per lab: a table with a row per case and the step of the slowest rank, in milliseconds: as published, as each
- * place has it, and the verdict: what fails, else what could not be tested, else whether the prediction was met. A
- * number stands in a row only where ranks and batch_size are those of the first judged place that has the case. Below
- * the table: each claim that fails, with its place; each example, for the first judged place.
+ * Print one table per lab, a row per case: step of the slowest rank in milliseconds, published and for each place, then the
+ * verdict. The verdict lists claims that fail; else gives the reason why one could not be tested; else "as predicted" or "holds".
+ * A number appears only if its ranks and batch_size equal those of the first judged place that has the case. Below the
+ * table: each claim that fails, with its place; each example, for the first judged place.
  *
- * With --tables both are written as well: RESULTS/closing.csv, a row per case, and RESULTS/claims.csv, a row per claim,
- * case and place.
+ * --tables also writes RESULTS/closing.csv, a row per case, and RESULTS/claims.csv, a row per claim, case and place.
  *
- * Exit status: 0 what must hold holds, 1 it does not, 2 nothing could be judged. */
+ * Exit status: 0 all claims that must hold do, 1 one of them fails, 2 nothing could be judged. */
 #include "base/csv.h"
 #include "base/die.h"
 #include "base/files.h"
@@ -59,7 +60,7 @@ const char *const kind_words[] = { "exact", "formula", "sim", "ratio", "shape", 
 const char *const place_words[PLACES] = { [DEDICATED] = "simulated", [HERE] = "here" };
 const char judgement_crowded[] = "more ranks than cores";
 
-/* Of a place's labs, below --results. */
+/* Folder of each place's labs, below --results. */
 static const char *const folders[PLACES] = {
     [BLOG] = "platforms/blog/", [DEDICATED] = "platforms/dedicated-cores/", [HERE] = ""
 };
@@ -74,9 +75,9 @@ static bool must_hold(const struct claim *claim)
     return claim->kind == EXACT || claim->kind == FORMULA || claim->kind == SIM;
 }
 
-/* --- the file of claims -------------------------------------------------------------------------------- */
+/* --- reading claims -------------------------------------------------------------------------------- */
 
-/* Ends the program with the line on which the table's row stands. */
+/* End the program, naming the file's line that holds the row. */
 _Noreturn static void die_at(const struct lab *lab, int row, const char *what, const char *which, const char *cure)
 {
     die(STATUS_USAGE, "%s:%d: %s '%s'; %s", lab->path, lab->claims.line[row + 1], what, which, cure);
@@ -97,7 +98,7 @@ static int claim_choice(const struct lab *lab, int row, const char *column, cons
     while (words[index] && strcmp(words[index], text) != 0)
         index++;
     if (!words[index])
-        die_at(lab, row, memory_text("unknown %s", column), text, "tools/claims.c opens with the list");
+        die_at(lab, row, memory_text("unknown %s", column), text, "tools/claims/claims.c opens with the list");
     return index;
 }
 
@@ -106,7 +107,7 @@ static struct claim read_claim(const struct lab *lab, int row)
     const char *tolerance = csv_field(&lab->claims, row, "tolerance");
     struct claim claim = {
         .id = claim_text(lab, row, "id"),
-        .memory = (enum memory_estimate)claim_choice(lab, row, "needs", needs_words),
+        .needs = (enum needs)claim_choice(lab, row, "needs", needs_words),
         .quantity = claim_text(lab, row, "quantity"),
         .relation = (enum relation)claim_choice(lab, row, "relation", relation_words),
         .value = claim_text(lab, row, "value"),
@@ -126,7 +127,7 @@ static struct claim read_claim(const struct lab *lab, int row)
 
 /* --- judging ------------------------------------------------------------------------------------------- */
 
-/* Whether the run was asked for what the lab's first row in blog.csv was: its column `settings` holds "ranks=4 seed=2026". */
+/* True if the run has the settings of the lab's first row in blog.csv (column `settings`: "ranks=4 seed=2026"). */
 static bool has_published_settings(const struct lab *lab, const struct csv_table *summary)
 {
     const struct csv_table *blog = &lab->places[PUBLISHED].summary;
@@ -146,25 +147,25 @@ static bool has_published_settings(const struct lab *lab, const struct csv_table
     return true;
 }
 
-/* What the row is without that the claim needs; NULL when it has all. */
-static const char *what_lacks(const struct lab *lab, const struct csv_table *summary, int row,
+/* Return why the claim cannot be tested on this row; NULL if it can. */
+static const char *unmet_need(const struct lab *lab, const struct csv_table *summary, int row,
                               const struct claim *claim)
 {
     if (csv_value(summary, row, "wrong") > 0 && strcmp(claim->quantity, "wrong") != 0)
         return "it failed its checks";
-    const enum memory_estimate memory = claim->memory;
+    const enum needs needs = claim->needs;
     const char *backend = csv_field(summary, row, "backend"), *device = csv_field(summary, row, "device");
     bool is_shared_gpu = device && strstr(device, "correctness only");
-    if (is_shared_gpu && (memory == NEEDS_ARRIVALS || !must_hold(claim)))
+    if (is_shared_gpu && (needs == NEEDS_ARRIVALS || !must_hold(claim)))
         return "a shared GPU shows correctness only";
-    if (memory == NEEDS_CORES && csv_value(summary, row, "oversubscribed") > 0)
+    if (needs == NEEDS_CORES && csv_value(summary, row, "oversubscribed") > 0)
         return judgement_crowded;
-    if (memory == NEEDS_SIM && (!backend || strcmp(backend, "sim") != 0))
+    if (needs == NEEDS_SIM && (!backend || strcmp(backend, "sim") != 0))
         return "needs the simulator";
-    if (memory == NEEDS_PUBLISHED && !has_published_settings(lab, summary))
+    if (needs == NEEDS_PUBLISHED && !has_published_settings(lab, summary))
         return "needs the published settings";
     bool is_of_gpus = device && strncmp(device, "cuda", strlen("cuda")) == 0;
-    return memory == NEEDS_GPU && !is_of_gpus ? "needs GPUs" : NULL;
+    return needs == NEEDS_GPU && !is_of_gpus ? "needs GPUs" : NULL;
 }
 
 static bool has_interval(const struct csv_table *summary, int row)
@@ -172,8 +173,8 @@ static bool has_interval(const struct csv_table *summary, int row)
     return !isnan(csv_value(summary, row, "vs_baseline_low"));
 }
 
-/* Whether the run has an interval for any case; so few steps that there is none may fail what is about time by chance. True
- * where there is nothing to compare. */
+/* True if any case of the run has an interval, or if there is nothing to compare. Without intervals the run is so short that
+ * claims about time may fail by chance. */
 static bool has_intervals(const struct csv_table *summary)
 {
     bool has_any = summary->rows < 2 || !csv_field(summary, 0, "vs_baseline_low");
@@ -182,16 +183,16 @@ static bool has_intervals(const struct csv_table *summary)
     return has_any;
 }
 
-/* Why a claim about time cannot be told from noise; NULL where it can. One that misses may lie within the noise, which a run
- * without intervals does not know, and of an extra, its row; and an interval that is wide enough holds any extra. */
-static const char *doubt_of(struct reading *reading, const struct claim *claim, bool is_true)
+/* Return why a claim about time cannot be told from noise; NULL if it can. A miss may be noise if the run has no intervals
+ * (`extra`: if its row has none). An `extra` also holds by chance if its interval is very wide. */
+static const char *noise_reason(struct reading *reading, const struct claim *claim, bool is_true)
 {
     static const double widest = 0.25; /* on either side, as a share of the step */
     const bool is_extra = claim->relation == EXTRA;
     if (reading->row < 0 || (!is_extra && (must_hold(claim) || claim->kind == EXAMPLE)))
         return NULL;
-    bool knows_noise = is_extra ? has_interval(reading->table, reading->row) : has_intervals(reading->table);
-    if (!knows_noise)
+    bool has_noise = is_extra ? has_interval(reading->table, reading->row) : has_intervals(reading->table);
+    if (!has_noise)
         return is_true ? NULL : "too short to tell";
     if (!is_extra || !is_true)
         return NULL;
@@ -215,18 +216,18 @@ static struct judgement judge(const struct lab *lab, int place, int claim_row, i
         die_at(lab, claim_row, memory_text("%s (%s): in claim", reading.why, place_words[place]), claim->id,
                "mend its quantity or its value");
 
-    const char *lacks = what_lacks(lab, reading.table, row, claim);
+    const char *lacks = unmet_need(lab, reading.table, row, claim);
     snprintf(j.reason, sizeof j.reason, "%s", lacks ? lacks : reading.why);
-    /* What must hold must also be there: a check that was left blank was not made. */
+    /* A blank cell fails a claim that must hold: the check was not made. */
     bool is_absent = reading.trouble == CASE_NOT_RUN || (reading.trouble == BLANK_CELL && !must_hold(claim));
-    const char *doubt = doubt_of(&reading, claim, is_true);
+    const char *doubt = noise_reason(&reading, claim, is_true);
     if (doubt && !lacks && !*j.reason)
         snprintf(j.reason, sizeof j.reason, "%s", doubt);
     j.verdict = lacks || is_absent || doubt ? UNTESTABLE : is_true ? HOLDS : FAILS;
     return j;
 }
 
-/* With `gate`, only claims that must hold are kept; all of them have been read. */
+/* Judge all claims at one place. `gate` keeps only those that must hold, but reads all. */
 static void judge_place(struct lab *lab, int at, bool gate, struct totals *totals)
 {
     struct place *place = &lab->places[at];
@@ -274,7 +275,7 @@ static const char *const summary_columns[] = {
 };
 static const char *const blog_columns[] = { "lab", "case", "ranks", "batch_size", "slowest_step_ms", NULL };
 
-/* Whether `file` is NN_name.csv, and the one asked for. */
+/* True if `file` is NN_name.csv and matches `only` (NULL: any). */
 static bool is_wanted(const char *file, const char *only)
 {
     size_t stem = strcspn(file, ".");
@@ -283,7 +284,7 @@ static bool is_wanted(const char *file, const char *only)
     return !only || (strlen(only) == stem && strncmp(file, only, stem) == 0);
 }
 
-/* Reads what the places have of the lab; returns whether there is anything to judge. */
+/* Read the lab's tables from all places. Return true if there is anything to judge. */
 static bool open_lab(struct lab *lab, const struct options *o)
 {
     for (int p = BLOG; p < PLACES; p++) {
@@ -311,7 +312,7 @@ static void close_lab(struct lab *lab)
     free(lab->name);
 }
 
-/* Tables that grow lab by lab; `closing.out` is NULL where none were asked for. */
+/* Output tables, filled lab by lab; closing.out is NULL without --tables. */
 struct tables {
     struct file_set files;
     struct csv closing, claims;
@@ -323,7 +324,7 @@ static void judge_and_show(struct lab *lab, bool gate, struct tables *tables, st
         if (lab->places[p].is_there)
             judge_place(lab, p, gate, totals);
     if (!gate && totals->labs > 0)
-        putchar('\n'); /* between what failed of one lab and the next one's table */
+        putchar('\n'); /* between one lab's failures and the next lab's table */
     if (!gate)
         judgement_show_table(lab);
     judgement_show_claims(lab);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where reading is. */
+/* Parser state. */
 struct reader {
     const char *at; /* the rest of the expression */
     struct reading *reading;
@@ -37,7 +37,7 @@ static bool take(struct reader *r, char sign)
     return is_next;
 }
 
-/* The field; NULL, or blank, after giving up. */
+/* Read a cell name. Return its field; NULL or "" after an error. */
 static const char *read_cell(struct reader *r)
 {
     const struct csv_table *table = r->reading->table;
@@ -63,7 +63,7 @@ static const char *read_cell(struct reader *r)
     return field;
 }
 
-/* `sleep_ms`: the number behind --sleep-ms. */
+/* Return the number after the flag; `sleep_ms` reads --sleep-ms. */
 static double read_setting(struct reader *r)
 {
     char flag[EXPRESSION_TEXT] = " --";
@@ -135,7 +135,7 @@ static void expect_end(struct reader *r)
         give_up(r, MALFORMED, "cannot go on at", r->at);
 }
 
-/* Its value, also as text. */
+/* Return the value of the expression; print it into `shown`. */
 static double read_expression(struct reading *reading, const char *text, char *shown)
 {
     struct reader r = { .at = text, .reading = reading };
@@ -155,7 +155,7 @@ static bool is_same(struct reading *reading, const char *cell, const char *text,
     return field && strcmp(field, text) == 0;
 }
 
-/* Whether `v` lies within the measured interval of the row's milliseconds over the baseline; false without interval. */
+/* True if `v` lies in the measured interval of the row's milliseconds over the baseline; false without interval. */
 static bool is_within_interval(const struct reading *reading, double v)
 {
     const struct csv_table *table = reading->table;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The row of a place that may stand beside `lead`'s: of the same case and the same size. -1 when there is none. */
+/* Return the place's row with the case and size of `lead`'s row; -1 if none. */
 static int find_alike(const struct lab *lab, int p, const struct csv_table *lead, int lead_row)
 {
     static const char *const columns[] = { "case", "ranks", "batch_size" };
@@ -21,7 +21,7 @@ static int find_alike(const struct lab *lab, int p, const struct csv_table *lead
     return -1;
 }
 
-/* What fails in a row, else what could not be tested, else whether its prediction was met. New memory. */
+/* Return, in new memory, the failing claims of a row; else why one is untestable; else if the prediction was met. */
 static char *row_phrase(const struct place *place, int row)
 {
     const char *untestable = NULL, *phrase = "no claim";
@@ -34,8 +34,8 @@ static char *row_phrase(const struct place *place, int row)
             fails = before ? memory_text("%s, %s", before, j->claim.id) : memory_text("fails: %s", j->claim.id);
             free(before);
         } else if (j->verdict == UNTESTABLE) {
-            if (j->claim.memory != NEEDS_SIM && j->claim.memory != NEEDS_GPU &&
-                j->claim.memory != NEEDS_PUBLISHED) /* those are about another place, or another run */
+            if (j->claim.needs != NEEDS_SIM && j->claim.needs != NEEDS_GPU &&
+                j->claim.needs != NEEDS_PUBLISHED) /* these needs concern another place or run */
                 untestable = j->reason;
         } else if (strstr(j->claim.value, "predicted_step_ms")) {
             phrase = "as predicted";
@@ -46,13 +46,13 @@ static char *row_phrase(const struct place *place, int row)
     return fails ? fails : memory_text("%s", untestable ? untestable : phrase);
 }
 
-/* One phrase where the places of a row agree, or only one of them has the case. New memory. */
+/* Return, in new memory, one phrase if the places agree or only one has the case; else one phrase per place. */
 static char *verdict_phrase(const struct lab *lab, const int *rows)
 {
     char *simulated = rows[DEDICATED] < 0 ? NULL : row_phrase(&lab->places[DEDICATED], rows[DEDICATED]);
     char *here = rows[HERE] < 0 ? NULL : row_phrase(&lab->places[HERE], rows[HERE]);
     char *phrase = NULL;
-    if (simulated && here && strcmp(here, judgement_crowded) == 0) /* its mark says so */
+    if (simulated && here && strcmp(here, judgement_crowded) == 0) /* the asterisk shows it */
         phrase = memory_text("%s: %s", place_words[DEDICATED], simulated);
     else if (simulated && here && strcmp(simulated, here) != 0)
         phrase = memory_text("%s: %s; %s: %s", place_words[DEDICATED], simulated, place_words[HERE], here);

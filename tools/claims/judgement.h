@@ -1,4 +1,4 @@
-/* judgement: what a lab's claims came to, place by place, for the terminal and for tables. */
+/* judgement: verdicts on a lab's claims, place by place, for the terminal and for tables. */
 #ifndef LOCKSTEP_JUDGEMENT_H
 #define LOCKSTEP_JUDGEMENT_H
 
@@ -7,69 +7,69 @@
 
 #include <stdbool.h>
 
-enum memory_estimate { NEEDS_ANY, NEEDS_CORES, NEEDS_SIM, NEEDS_GPU, NEEDS_ARRIVALS, NEEDS_PUBLISHED };
+enum needs { NEEDS_ANY, NEEDS_CORES, NEEDS_SIM, NEEDS_GPU, NEEDS_ARRIVALS, NEEDS_PUBLISHED };
 enum kind { EXACT, FORMULA, SIM, RATIO, SHAPE, EXAMPLE };
 extern const char *const relation_words[];
 extern const char *const kind_words[];
 
 struct claim {
     const char *id, *quantity, *value, *why;
-    enum memory_estimate memory;
+    enum needs needs; /* column `needs` */
     enum relation relation;
     enum kind kind;
     double tolerance;
 };
 
-enum rank_result { HOLDS, FAILS, UNTESTABLE, VERDICTS };
+enum verdict { HOLDS, FAILS, UNTESTABLE, VERDICTS };
 
-struct judgement { /* of one claim about one case */
+struct judgement { /* one claim about one case */
     struct claim claim;
-    int row; /* of the case in summary.csv; -1 when it was not run */
-    enum rank_result verdict;
+    int row; /* row of the case in summary.csv; -1 if not run */
+    enum verdict verdict;
     struct sides shown;
-    char reason[EXPRESSION_TEXT]; /* why one side came to nothing, or cannot be tested */
+    char reason[EXPRESSION_TEXT]; /* why a side has no value, or the claim cannot be tested */
 };
 
-/* Where numbers come from, in the order of the columns. From JUDGED on they are judged; the first of these leads. */
+/* Sources of numbers, in the order of the columns. Places from JUDGED on are judged; the first of them leads. */
 enum { PUBLISHED, BLOG, DEDICATED, HERE, PLACES, JUDGED = DEDICATED };
 
-/* In a sentence, for a place that is judged: "simulated", "here". */
+/* Name of a judged place within a sentence: "simulated", "here". */
 extern const char *const place_words[PLACES];
 
-/* Why a row cannot be tested that its mark explains already. */
+/* Reason "more ranks than cores", which the asterisk of the row also gives. */
 extern const char judgement_crowded[];
 
 struct place {
-    bool is_there; /* else all is zero */
+    bool is_there; /* if false, all else is zero */
     struct csv_table summary;
     struct judgement *judgements;
     int count;
 };
 
 struct lab {
-    char *name, *path; /* path: of its claims */
+    char *name, *path; /* path: file of its claims */
     struct csv_table claims;
     struct place places[PLACES];
 };
 
-/* A row of the closing table: a case of one size, as published and as each place has it. */
+/* Row of the closing table: a case at one size, published and at each place. */
 struct closing {
-    char *name;        /* of the case, with its size where the leading place has the case in another one */
-    double ms[PLACES]; /* step of the slowest rank; NaN where there is none */
-    bool is_shared;    /* measured here by ranks that shared cores */
-    char *verdict;     /* what fails, else what could not be tested, else whether the prediction was met */
+    char *name;        /* case; with its size if the first judged place ran another size */
+    double ms[PLACES]; /* step of the slowest rank; NaN if absent */
+    bool is_shared;    /* measured here, oversubscribed */
+    char *verdict;     /* failing claims, else why one is untestable, else if the prediction was met */
 };
 
-/* Each case that was run in a place that is judged; the first place that has it, in that size, leads its row. Returns how
- * many; release with closing_close(). */
+/* Set `rows` to a row per case and size that was run at a judged place; the first such place leads the row. Return their
+ * number. Release with closing_close(). */
 int closing_open(struct closing **rows, const struct lab *lab);
 void closing_close(struct closing *rows, int count);
 
-/* The closing table on the terminal; and below it each claim that fails, and what was published. */
+/* Print the closing table; then the claims that fail and the published examples. */
 void judgement_show_table(const struct lab *lab);
 void judgement_show_claims(const struct lab *lab);
 
-/* One more lab in both tables: closing.csv, a row per case; claims.csv, a row per claim, case and place. */
+/* Add a lab to both tables: closing.csv (a row per case), claims.csv (a row per claim, case and place). */
 void judgement_write(struct csv *closing, struct csv *claims, const struct lab *lab);
 
 #endif

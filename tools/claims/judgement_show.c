@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 static const struct {
-    int width; /* of its column */
+    int width; /* of the column */
     const char *heading[2];
 } columns[PLACES] = {
     [PUBLISHED] = { 10, { "blog,", "published" } },
@@ -66,7 +66,7 @@ static void print_judgement(const struct place *place, const char *word, const s
     printf("%s%s\n    %s\n", *j->reason ? "; " : "", j->reason, claim->why);
 }
 
-/* What fails, and, for the place that leads, what was published. */
+/* Print the failures of all judged places, and the examples for the leading one. */
 void judgement_show_claims(const struct lab *lab)
 {
     int leading = lab->places[DEDICATED].is_there ? DEDICATED : HERE;

@@ -1,20 +1,20 @@
-/* blog_machine: the blog's machine, simulated, against the numbers that the blog printed.
+/* blog_machine: compares the simulated machine of the blog with the blog's published numbers
  *
  *     blog_machine --results results --expected expected
  *
- * Reads blog.csv and, for each of its rows, RESULTS/platforms/blog/LAB/rounds.csv: the step of the slowest rank in each
- * round, a round being the published number of steps with a jitter of its own. Shows per published case
+ * Reads blog.csv and, for each of its rows, RESULTS/platforms/blog/LAB/rounds.csv: the step of the slowest rank in each round.
+ * A round has the published number of steps and its own jitter. Prints per published case
  *
  *     published   milliseconds
  *     simulated   mean over rounds [least … most]
- *     error       simulated over published
- *     change      what a case has over the first of its post (weak_ws4, fixed_sample_ws4): simulated over published
+ *     error       simulated / published - 1
+ *     change      the same for the difference to the first case of the post (weak_ws4, fixed_sample_ws4)
  *
- * and writes the same as RESULTS/platforms/blog/blog.csv. What is asked of it was set before the
- * machine was fitted: predicted rows within 10 % of the published ones (more than 15 % fails), their changes within 20 %,
- * any two cases of a post in the published order; and fitted rows within 3 %, or they are not.
+ * and writes the same to RESULTS/platforms/blog/blog.csv. The limits were set before the machine was fitted. Predicted rows:
+ * within 10 % of the published ones (failure above 15 %), changes within 20 %. Any two cases of a post: in the published order.
+ * Fitted rows: within 3 %.
  *
- * Exit status: 0 all is as asked, 1 it is not, 2 nothing to read. */
+ * Exit status: 0 within all limits, 1 not, 2 nothing to read. */
 #include "base/csv.h"
 #include "base/die.h"
 #include "base/files.h"
@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 enum { CASES_MOST = 64 };
-static const double wanted = 0.1, most = 0.15, most_fitted = 0.03, most_change = 0.2;
+static const double error_goal = 0.1, error_most = 0.15, fitted_error_most = 0.03, change_error_most = 0.2;
 
 struct options {
     const char *results, *expected;
@@ -43,13 +43,13 @@ static const struct option_row rows[] = {
 
 struct row {
     const char *lab, *name, *slug;
-    bool is_fitted, has_texts; /* the latter tells the posts apart */
-    const struct row *first;   /* of its post */
+    bool is_fitted, has_texts; /* has_texts: of the post about sequences */
+    const struct row *first;   /* first row of the post */
     double published, simulated, least, most;
-    int rounds; /* 0: was not run */
+    int rounds; /* 0: not run */
 };
 
-/* Fills in what the rounds of the case say. */
+/* Fill in the simulated step from the rounds of the case. */
 static void read_rounds(struct row *r, const char *results)
 {
     char *path = memory_text("%s/platforms/blog/%s/rounds.csv", results, r->lab);
@@ -71,7 +71,7 @@ static void read_rounds(struct row *r, const char *results)
     csv_free(&table);
 }
 
-/* Each published case once, in the order of blog.csv: labs 01 to 03 share a baseline, which lab 04 has too. */
+/* List each published case once, in the order of blog.csv. Labs 01 to 04 share a baseline. Return the count. */
 static int list_rows(struct row *list, const struct csv_table *blog, const char *results)
 {
     int count = 0;
@@ -103,7 +103,7 @@ static double error_of(const struct row *r)
     return r->simulated / r->published - 1;
 }
 
-/* NaN for the first of a post, and where that is missing. */
+/* Return the error of the change; NaN for the first case of a post, or if that was not run. */
 static double change_error(const struct row *r)
 {
     const struct row *first = r->first;
@@ -137,7 +137,7 @@ static void show(const struct row *list, int count)
             continue;
         }
         char *band = memory_text(" [%.2f … %.2f]", r->least, r->most);
-        printf("%10.2f %-20s", r->simulated, band); /* two bytes more than letters */
+        printf("%10.2f %-20s", r->simulated, band); /* two bytes more than characters */
         free(band);
         put_percent(error_of(r), 9);
         put_percent(change_error(r), 11);
@@ -171,7 +171,7 @@ static void write_table(const struct row *list, int count, const char *results)
     free(folder);
 }
 
-/* Says what is not as asked; returns in how many ways. */
+/* Print each limit that is exceeded; return their number. */
 static int judge(const struct row *list, int count)
 {
     int wrong = 0, beyond = 0;
@@ -180,15 +180,15 @@ static int judge(const struct row *list, int count)
         if (!r->rounds)
             continue;
         double error = fabs(error_of(r)), change = fabs(change_error(r));
-        if (!(error <= (r->is_fitted ? most_fitted : most))) {
+        if (!(error <= (r->is_fitted ? fitted_error_most : error_most))) {
             printf("%s is off by %.1f %%\n", r->slug, 100 * error);
             wrong++;
         }
-        if (!r->is_fitted && r->first->rounds && !(change <= most_change)) {
+        if (!r->is_fitted && r->first->rounds && !(change <= change_error_most)) {
             printf("%s changes %s by %.1f %% too much or too little\n", r->slug, r->first->slug, 100 * change);
             wrong++;
         }
-        beyond += !r->is_fitted && error > wanted;
+        beyond += !r->is_fitted && error > error_goal;
         for (int other = 0; other < count; other++)
             if (list[other].rounds && list[other].first == r->first && list[other].published < r->published &&
                 !(list[other].simulated < r->simulated)) {
@@ -197,7 +197,7 @@ static int judge(const struct row *list, int count)
             }
     }
     printf("%s%d predicted rows are off by more than %g %%.\n", wrong ? "" : "All orders and directions are right. ",
-           beyond, 100 * wanted);
+           beyond, 100 * error_goal);
     return wrong;
 }
 

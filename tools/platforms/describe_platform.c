@@ -1,10 +1,10 @@
-/* describe_platform: what SimGrid makes of a platform file, a line per host: NAME RANKS CORES SPEED DEVICE COSTS.
+/* describe_platform: prints a platform file as SimGrid reads it, a line per host: NAME RANKS CORES SPEED DEVICE COSTS
  *
- * RANKS and DEVICE are properties of the host (of a <cluster>: of all its hosts; of the outermost <zone>: of all hosts
- * that do not say otherwise): how many ranks it takes (1 unless said), and "cpu" (real arithmetic, the default) or "model"
- * (the file says what the work costs: common/work.h). A host that takes none may stand for what others share: `memory_bus`
- * names it. COSTS has a letter per model, y where the host says what a pass of it costs, n where all would cost nothing. What
- * SimGrid cannot read ends it; what it says then is read by whoever started it. */
+ * RANKS and DEVICE are properties of the host. Set on a <cluster>, they hold for all its hosts; set on the outermost <zone>,
+ * for all hosts that do not override them. RANKS: number of ranks the host takes (default 1). DEVICE: "cpu" (real arithmetic,
+ * the default) or "model" (the file gives the costs of the work: common/options/work.h). A host with 0 ranks may represent a
+ * shared resource, which other hosts name in `memory_bus`. COSTS has a letter per model: y if the host gives the cost of any
+ * pass, n if every pass would cost nothing. An unreadable file ends the program; the calling program reads SimGrid's message. */
 #include "base/did_you_mean.h"
 #include "base/number.h"
 #include "options/work.h"
@@ -29,17 +29,17 @@ _Noreturn static void refuse(const char *owner, const char *name, const char *va
     exit(EXIT_FAILURE);
 }
 
-static const char *const beside_costs[] = { "about", "device", "ranks", "sleep_stretch", "jitter", "memory_bus" };
+static const char *const other_properties[] = { "about", "device", "ranks", "sleep_stretch", "jitter", "memory_bus" };
 enum {
-    BESIDE_COSTS = sizeof beside_costs / sizeof *beside_costs,
-    OF_THE_HOST = 4
-}; /* the others may be one model's own */
+    OTHER_PROPERTIES = sizeof other_properties / sizeof *other_properties,
+    HOST_PROPERTIES = 4
+}; /* the rest may be specific to a model */
 
-/* Whether a machine that is modelled may have it: what is overlooked would silently be nothing. */
+/* True if a modelled machine may have this property. An unknown one must be refused, or its cost would silently be 0. */
 static bool is_known(const char *name)
 {
-    for (int i = 0; i < BESIDE_COSTS; i++)
-        if (strcmp(beside_costs[i], i < OF_THE_HOST ? name : work_without_model(name)) == 0)
+    for (int i = 0; i < OTHER_PROPERTIES; i++)
+        if (strcmp(other_properties[i], i < HOST_PROPERTIES ? name : work_without_model(name)) == 0)
             return true;
     return work_is_cost(name);
 }
@@ -52,19 +52,19 @@ _Noreturn static void refuse_unknown(const char *owner, const char *name, const 
     work_nearest_cost(plain, cost);
     if (*cost)
         did_you_mean_try(&spelling, plain, strlen(plain), cost);
-    for (int i = 0; i < BESIDE_COSTS; i++)
-        did_you_mean_try(&spelling, plain, strlen(plain), beside_costs[i]);
+    for (int i = 0; i < OTHER_PROPERTIES; i++)
+        did_you_mean_try(&spelling, plain, strlen(plain), other_properties[i]);
     if (spelling.nearest)
         snprintf(cure, sizeof cure, "there is none of this name; did you mean %.*s%s?", (int)(plain - name), name,
                  spelling.nearest);
     else
         snprintf(cure, sizeof cure,
                  "there is none of this name; costs are named as mlp_forward_per_sample_s, and "
-                 "common/work.h lists them");
+                 "common/options/work.h lists them");
     refuse(owner, name, value, cure);
 }
 
-/* What we read must be well spelt and make sense. */
+/* Refuse a property with an unknown name or a meaningless value. */
 static void check(const char *owner, const char *name, const char *value, bool is_modelled)
 {
     const char *plain = work_without_model(name);
@@ -92,7 +92,7 @@ static void check_own(sg_host_t host, const char *name, const char *value)
     check(sg_host_get_name(host), name, value, is_modelled(host));
 }
 
-/* Whether SimGrid has it where it is looked for: on the outermost zone or on a host. */
+/* True if the property is where property_of() looks: on the outermost zone or on a host. */
 static bool is_somewhere(const char *name, sg_host_t *hosts, size_t count)
 {
     bool is_there = sg_zone_get_property_value(property_zone(), name) != NULL;
@@ -101,7 +101,7 @@ static bool is_somewhere(const char *name, sg_host_t *hosts, size_t count)
     return is_there;
 }
 
-/* The next name of a property in the file's text; NULL at its end. */
+/* Return the next property name in the file's text; NULL at the end. */
 static const char *next_name(const char **text, char *name, size_t size)
 {
     const char *tag = strstr(*text, "<prop ");
@@ -114,7 +114,7 @@ static const char *next_name(const char **text, char *name, size_t size)
     return name;
 }
 
-/* SimGrid tells the value of a zone's property in C, but not which there are; so the names come from the file. */
+/* Check the properties of zones. SimGrid's C interface gives the values but not the names, so names come from the file. */
 static void check_zones(const char *file, sg_host_t *hosts, size_t count)
 {
     char *whole = NULL, name[128];
@@ -142,7 +142,7 @@ static double slots_of(sg_host_t host)
     return slots;
 }
 
-/* What trains on the bus occupies no core in the simulation, so there must be enough of them. */
+/* Refuse a bus for a host with more ranks than cores: in the simulation, work on the bus occupies no core. */
 static void check_bus(sg_host_t host, const char *name)
 {
     const char *bus = property_of(host, name);
@@ -158,7 +158,7 @@ static void check_bus(sg_host_t host, const char *name)
                "with a bus of its own a host takes as many ranks as it has cores, no more");
 }
 
-/* A bus feeds one host. */
+/* Check the buses of all hosts; refuse a bus shared by two hosts. */
 static void check_buses(sg_host_t *hosts, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++) {
@@ -172,18 +172,18 @@ static void check_buses(sg_host_t *hosts, size_t count, const char *name)
     }
 }
 
-static sg_host_t at_hand; /* whose properties are asked for */
+static sg_host_t current_host; /* host whose properties property_of_current() returns */
 
-static const char *property_at_hand(const char *name)
+static const char *property_of_current(const char *name)
 {
-    return property_of(at_hand, name);
+    return property_of(current_host, name);
 }
 
 static bool has_costs(enum work_model model)
 {
     bool has_any = false;
     for (int pass = 0; pass < WORK_PASSES; pass++) {
-        struct cost cost = work_cost(model, (enum work_pass)pass, property_at_hand);
+        struct cost cost = work_cost(model, (enum work_pass)pass, property_of_current);
         for (int term = 0; term < COST_TERMS; term++)
             has_any |= cost.term[term] > 0;
     }
@@ -193,7 +193,7 @@ static bool has_costs(enum work_model model)
 int main(int argc, char **argv)
 {
     simgrid_init(&argc, argv);
-    smpi_init_options(); /* a file may set SMPI's */
+    smpi_init_options(); /* a file may set SMPI's options */
     if (argc != 2)
         return EXIT_FAILURE;
     simgrid_load_platform(argv[1]);
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
         property_each(hosts[i], check_own);
         if (!(sg_host_get_speed(hosts[i]) > 0))
             refuse(name, "speed", "0", "a host that never gets on would be waited for for ever; give it one");
-        at_hand = hosts[i];
+        current_host = hosts[i];
         printf("%s %d %d %.17g %s ", name, (int)slots_of(hosts[i]), sg_host_core_count(hosts[i]),
                sg_host_get_speed(hosts[i]), device ? device : "cpu");
         for (int model = 0; model < WORK_MODELS; model++)

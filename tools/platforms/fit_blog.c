@@ -1,23 +1,23 @@
-/* fit_blog: the machine of the two blog posts, as a platform file.
+/* fit_blog: writes the platform file of the two blog posts' machine
  *
  *     build/bin/fit_blog > platforms/blog.xml
  *
- * Six published rows are fitted, and only six: weak_ws1, strong_ws1, weak_ws4, comm_ws4, fixed_sample_ws4 and
- * variable_sample_ws4. The other six are what the simulation is judged by. There are as many numbers as parameters, and each
- * follows from one of them and from those before it, so that there is nothing to weigh:
+ * The fit uses six published rows only: weak_ws1, strong_ws1, weak_ws4, comm_ws4, fixed_sample_ws4 and variable_sample_ws4. The
+ * other six rows test the simulation. There are as many published numbers as parameters. Each parameter follows from one number
+ * and the parameters before it, so nothing is weighted:
  *
- *     fetch      the data times of weak_ws1 and strong_ws1: fixed + per sample
- *     passes     the step times of the same two less that, divided as PyTorch divides a step
+ *     fetch      data times of weak_ws1 and strong_ws1: fixed + per sample
+ *     passes     step times of the same two minus data times, divided among passes as in a step of PyTorch
  *     jitter     their steps: standard deviation over mean
- *     sleep      the side run: what 20 ms of sleep took
- *     link       comm_ws4 less weak_ws4: 128 MiB among four ranks in a ring
- *     memory bus weak_ws4: what is left of it after the link; so many ranks the bus feeds at full speed
- *     texts      fixed_sample_ws4 and variable_sample_ws4: fixed + per padded token x length. These rows exclude a cost per
- *                padded token in its place: 16.3 ms at 1024 tokens and 38.0 at no more than 2048 would leave -5 for what is
- *                fixed. That texts stay off the memory bus, since they fit into the caches, no published row tests.
+ *     sleep      side run: time that 20 ms of sleep took
+ *     link       comm_ws4 minus weak_ws4: 128 MiB among four ranks in a ring
+ *     memory bus weak_ws4 after the link is known: number of ranks that the bus feeds at full speed
+ *     texts      fixed_sample_ws4 and variable_sample_ws4: fixed + per padded token x length. A cost per padded token instead
+ *                is excluded: 16.3 ms at 1024 tokens and 38.0 ms at no more than 2048 would leave -5 ms for the fixed part.
+ *                Sequences are assumed to fit into the caches and not to use the memory bus; no published row tests this.
  *
- * The file goes to standard output, the parameters beside what they follow from to standard error; bad input ends the
- * program with one line. */
+ * The file goes to standard output, the parameters with their sources to standard error. Bad input ends the program with one
+ * line. */
 #include "base/csv.h"
 #include "base/die.h"
 #include "base/memory.h"
@@ -55,7 +55,7 @@ static struct csv_table read_table(const char *folder, const char *name, const c
     return table;
 }
 
-/* Of the first row in which `column` is `name`, in milliseconds. */
+/* Return the number in column `wanted` of the first row whose `column` is `name`. */
 static double value_of(const struct csv_table *table, const char *column, const char *name, const char *wanted)
 {
     for (int row = 0; row < table->rows; row++) {
@@ -72,7 +72,7 @@ static double step_ms(const struct published *p, const char *slug)
     return value_of(&p->steps, "slug", slug, "slowest_step_ms");
 }
 
-/* Mean over the ranks. */
+/* Return the data time, mean over ranks. */
 static double data_ms(const struct published *p, const char *slug)
 {
     double sum = 0;
@@ -92,7 +92,7 @@ static double extra(const struct published *p, const char *quantity)
     return value_of(&p->more, "quantity", quantity, "value");
 }
 
-/* Variance of the steps after the warm-up over their mean squared. */
+/* Return the variance of the steps after warm-up over their squared mean. */
 static double relative_variance(const struct published *p, const char *slug)
 {
     enum { WARMUP = 2 };
@@ -115,31 +115,31 @@ static double relative_variance(const struct published *p, const char *slug)
 /* --- the machine ------------------------------------------------------------------------------------------------ */
 
 struct machine {
-    double jitter, sleep_stretch;
-    double link;                                /* bytes per millisecond of a message */
-    double bus;                                 /* ranks that it feeds */
-    double shares[WORK_MODELS][WORK_PASSES];    /* of passes and update; nothing of the fetch */
-    double fetch_fixed, fetch_per_sample;       /* of the MLP, milliseconds */
-    double fixed, per_sample;                   /* of its passes */
-    double update;                              /* … and of its optimizer */
-    double text_fetch, text_fixed, text_update; /* of the transformer */
-    double per_pair;                            /* padded token x length */
+    double jitter, sleep_excess;
+    double link;                                /* bytes per millisecond */
+    double bus;                                 /* ranks that the memory bus feeds at full speed */
+    double shares[WORK_MODELS][WORK_PASSES];    /* shares of passes and update; 0 for the fetch */
+    double fetch_fixed, fetch_per_sample;       /* MLP, milliseconds */
+    double fixed, per_sample;                   /* MLP: forward and backward */
+    double update;                              /* MLP: optimizer */
+    double text_fetch, text_fixed, text_update; /* transformer */
+    double per_pair;                            /* transformer: per padded token x length */
 };
 
-/* Milliseconds of an all-reduce in a ring, of messages that do not disturb each other. */
+/* Milliseconds of a ring all-reduce without contention between messages. */
 static double ring(const struct machine *m, int ranks, double bytes)
 {
     return 2 * (ranks - 1) * bytes / ranks / m->link;
 }
 
-/* Four ranks' mean step by the formula of the labs, in milliseconds, each rank's work varied as the model does. `work`
- * (ranks) and `update` are what they do before and after they meet. */
-static double mean_step(const struct machine *m, double feeds, struct random *draws, const double *work, double update,
-                        double transfer)
+/* Milliseconds of the mean step of four ranks, by the formula of the labs, with random jitter of each rank's work. `work`
+ * (ranks) and `update` are the work before and after the all-reduce. */
+static double mean_step(const struct machine *m, double capacity, struct random *draws, const double *work,
+                        double update, double transfer)
 {
     struct card card = { .ranks = RANKS, .cores = CORES };
     for (int rank = 0; rank < RANKS; rank++)
-        card.place[rank].feeds = (float)feeds;
+        card.place[rank].parallel_capacity = (float)capacity;
     struct load loads[RANKS];
     double sum = 0;
     for (int draw = 0; draw < DRAWS; draw++) {
@@ -156,7 +156,7 @@ static double mean_step(const struct machine *m, double feeds, struct random *dr
 
 static void fit_alone(struct machine *m, const struct published *p, const struct run *run)
 {
-    const double few = run->batch_size, many = RANKS * few; /* samples of weak_ws1 and strong_ws1 */
+    const double few = run->batch_size, many = RANKS * few; /* batch of weak_ws1 and strong_ws1 */
     double data_few = data_ms(p, "weak_ws1"), data_many = data_ms(p, "strong_ws1");
     double step_few = step_ms(p, "weak_ws1"), step_many = step_ms(p, "strong_ws1");
     m->fetch_per_sample = (data_many - data_few) / (many - few);
@@ -166,17 +166,17 @@ static void fit_alone(struct machine *m, const struct published *p, const struct
     m->update = m->shares[WORK_MLP][WORK_UPDATE] * local;
     m->fixed = local - m->update - few * m->per_sample;
     m->jitter = sqrt((relative_variance(p, "weak_ws1") + relative_variance(p, "strong_ws1")) / 2);
-    /* the side run fetches as many samples */
-    m->sleep_stretch = (extra(p, "side_data_ms") - data_few) / extra(p, "side_sleep_ms");
+    /* the side run fetches the same number of samples */
+    m->sleep_excess = (extra(p, "side_data_ms") - data_few) / extra(p, "side_sleep_ms");
 }
 
-/* The link, and then the bus. */
+/* Fit the link, then the memory bus. */
 static void fit_together(struct machine *m, const struct published *p, const struct run *run)
 {
     const double message = 128.0 * (1 << 20);
     m->link = ring(&(struct machine){ .link = 1 }, RANKS, message) / (step_ms(p, "comm_ws4") - step_ms(p, "weak_ws4"));
     double work = m->fetch_fixed + m->fixed + run->batch_size * (m->fetch_per_sample + m->per_sample);
-    double transfer = ring(m, RANKS, subject_mlp.gradient_bytes(run)), low = 1, high = RANKS;
+    double transfer = ring(m, RANKS, workload_mlp.gradient_bytes(run)), low = 1, high = RANKS;
     for (int halving = 0; halving < 40; halving++) {
         struct random draws;
         random_seed(&draws, 1);
@@ -186,22 +186,22 @@ static void fit_together(struct machine *m, const struct published *p, const str
     }
 }
 
-/* The mean published step of texts, whose batches are those of the recipe. */
+/* Return the mean modelled step of the transformer in milliseconds, on the published batches. */
 static double text_step(const struct machine *m, const struct run *run, bool is_fixed)
 {
     struct token_recipe recipe = sequence_recipe(run, is_fixed);
-    struct batch_schedule *plan = batch_schedule_open(&recipe, NULL, token_dealings[TOKENS_SAMPLE]);
-    double transfer = ring(m, RANKS, subject_text.gradient_bytes(run)), sum = 0;
+    struct batch_schedule *schedule = batch_schedule_open(&recipe, NULL, batching_policies[TOKENS_SAMPLE]);
+    double transfer = ring(m, RANKS, workload_transformer.gradient_bytes(run)), sum = 0;
     struct random draws;
     random_seed(&draws, 1);
     for (int step = run->skip_first_steps; step < run->steps; step++) {
         double work[RANKS];
         for (int rank = 0; rank < RANKS; rank++)
             work[rank] =
-                m->text_fetch + m->text_fixed + m->per_pair * (double)batch_schedule_batch(plan, rank, step)->pairs;
+                m->text_fetch + m->text_fixed + m->per_pair * (double)batch_schedule_batch(schedule, rank, step)->pairs;
         sum += mean_step(m, CORES, &draws, work, m->text_update, transfer);
     }
-    batch_schedule_close(plan);
+    batch_schedule_close(schedule);
     return sum / (run->steps - run->skip_first_steps);
 }
 
@@ -211,8 +211,8 @@ static void fit_texts(struct machine *m, const struct published *p, const struct
     double fixed = step_ms(p, "fixed_sample_ws4"), variable = step_ms(p, "variable_sample_ws4");
     const double *share = m->shares[WORK_TRANSFORMER];
     m->text_fetch = data_ms(p, "fixed_sample_ws4");
-    double local = 0;                       /* of fixed_sample_ws4 */
-    for (int turn = 0; turn < 20; turn++) { /* both steps are nearly linear in both unknowns */
+    double local = 0;                       /* compute of fixed_sample_ws4 */
+    for (int turn = 0; turn < 20; turn++) { /* both steps are almost linear in both unknowns */
         m->text_update = share[WORK_UPDATE] * local;
         double too_few = fixed - text_step(m, run, true), of_variable = variable - text_step(m, run, false);
         m->per_pair += (of_variable - too_few) / (texts * (longest * longest - length * length));
@@ -242,7 +242,7 @@ static void put(const char *name, double value)
     printf("      <prop id=\"%s\" value=\"%.5g\"/>\n", name, value);
 }
 
-/* Of a term in forward and backward, their parts. */
+/* Print a cost term, divided between forward and backward. */
 static void put_passes(const struct machine *m, enum work_model model, const char *term, double milliseconds)
 {
     const double *share = m->shares[model];
@@ -259,7 +259,8 @@ static void write_head(void)
     fputs(
         "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
         "<!-- The machine of the two blog posts (Ryzen 9 9900X, 12 cores, WSL2; PyTorch 2.10, gloo), written by\n"
-        "     build/bin/fit_blog from six of the twelve published rows; tools/fit_blog.c says how each number follows\n"
+        "     build/bin/fit_blog from six of the twelve published rows; tools/platforms/fit_blog.c says how each "
+        "number follows\n"
         "     from one of them, notebooks-md/simulated_machines.md how far to trust it. To change it, copy it.\n\n"
         "     Fitted:    weak_ws1, strong_ws1, weak_ws4, comm_ws4, fixed_sample_ws4, variable_sample_ws4.\n"
         "     Predicted: weak_ws2, strong_ws2, skew_ws4, barrier_ws4, variable_bucket_ws4, variable_token_ws4.\n\n"
@@ -289,7 +290,7 @@ static void write_host(const struct machine *m)
           stdout);
     put("jitter", m->jitter);
     fputs("      <!-- Of the side run: 20 ms of sleep took so many times as long. -->\n", stdout);
-    put("sleep_stretch", m->sleep_stretch);
+    put("sleep_stretch", m->sleep_excess);
     fputs("      <!-- The MLP, seconds: weak_ws1 and strong_ws1, at 128 and 512 samples. It needs the memory bus. -->\n"
           "      <prop id=\"mlp_memory_bus\" value=\"memory\"/>\n",
           stdout);
@@ -308,7 +309,7 @@ static void write_host(const struct machine *m)
     put("transformer_update_fixed_s", m->text_update / 1e3);
 }
 
-/* The bus and the link, and the end. */
+/* Print the memory bus, the link and the end of the file. */
 static void write_shared(const struct machine *m)
 {
     printf(
@@ -328,8 +329,8 @@ static void write_shared(const struct machine *m)
         m->link * 1e3);
 }
 
-/* Parameters against rows: as many as there are numbers, none to spare. */
-static void say_parameters(const struct machine *m)
+/* Print each parameter with the row it follows from, to standard error. */
+static void print_parameters(const struct machine *m)
 {
     const struct {
         const char *parameter, *unit, *from;
@@ -352,7 +353,7 @@ static void say_parameters(const struct machine *m)
     fprintf(
         stderr,
         "beside them: jitter %.3g %% (single steps of 2 rows), sleeps %.3g times as long (a side run), 4 proportions\n",
-        100 * m->jitter, m->sleep_stretch);
+        100 * m->jitter, m->sleep_excess);
 }
 
 int main(int argc, char **argv)
@@ -374,7 +375,7 @@ int main(int argc, char **argv)
     write_head();
     write_host(&m);
     write_shared(&m);
-    say_parameters(&m);
+    print_parameters(&m);
     csv_free(&p.steps);
     csv_free(&p.ranks);
     csv_free(&p.more);

@@ -1,31 +1,31 @@
-/* scale: what labs 01 and 04 come to with many ranks, simulated and by formula.
+/* scale: compares labs 01 and 04 at many ranks, simulated and by formula
  *
  *     scale --results results/scale
  *
- * reads what run_all.sh --scale left there, for every PLATFORM and N that it finds (a lab that was not run is passed over):
+ * Reads the results of run_all.sh --scale for every PLATFORM and N in that folder (either lab may be missing):
  *     PLATFORM/ranks-N/platforms/PLATFORM/04_small_work/summary.csv    the case weak_ws4
  *     PLATFORM/ranks-N/platforms/PLATFORM/01_straggler/summary.csv     baseline, skew_ws4 and chance
- * shows what a random straggler costs, and writes scale.csv beside them:
- *     platform       blank where the formula holds on any
+ * Prints the cost of a random straggler and writes scale.csv into the folder:
+ *     platform       blank if the formula holds on any platform
  *     ranks, case
  *     kind           simulated | formula
  *     chance         p of the case chance
- *     steps          measured; blank for a formula
- *     step_ms        of the slowest rank
- *     samples_per_s  of all ranks
- *     efficiency     X_n / (n X_1) of weak_ws4, X being samples_per_s of the same kind on the same platform
- *     predicted_step_ms  what the lab predicted before this run, from its machine card
- *     extra_ms       over the baseline of the same kind
- *     low_ms, high_ms  95 % interval of the extra of chance: with a step hit or not, Wilson's of the share of steps hit
+ *     steps          measured steps; blank for a formula
+ *     step_ms        step of the slowest rank
+ *     samples_per_s  rate of all ranks
+ *     efficiency     X_n / (n X_1) of weak_ws4, with X = samples_per_s of the same kind and platform
+ *     predicted_step_ms  prediction of the lab before this run, from its machine card
+ *     extra_ms       milliseconds over the baseline of the same kind
+ *     low_ms, high_ms  95 % interval of extra_ms in the case chance: Wilson's interval of the share of steps that were hit
  *
- * The formulas: of weak_ws4 and of the baseline, the lab's own prediction. Of skew_ws4 and chance, that plus
+ * The formula for weak_ws4 and the baseline is the lab's own prediction. skew_ws4 and chance add to the baseline
  *     S                      one rank stalls for S in every step
- *     S x (1 - (1 - p)^n)    each of n stalls in a step with probability p; all wait for whoever does
- * The last needs neither platform nor run, so it goes on to 16384 ranks, and stands there for a second p as well.
+ *     S x (1 - (1 - p)^n)    each of n ranks stalls in a step with probability p; all wait for the stalled rank
+ * The last formula needs no platform and no run. It is tabulated up to 16384 ranks, and for a second p.
  *
- * Exit status: 0 simulated and formula agree; 1 they do not: by more than the tolerance, for chance beside an interval that
- * is missed once in a thousand runs (one line tells the first); 2 there is nothing to compare, or runs do not belong
- * together. */
+ * Exit status: 0 simulation and formula agree; 1 they differ by more than the tolerance (chance: beyond an interval that is
+ * missed once in a thousand runs), and a line names the first difference; 2 there is nothing to compare, or the runs have
+ * different settings. */
 #include "base/csv.h"
 #include "base/die.h"
 #include "base/files.h"
@@ -42,8 +42,8 @@
 #include <unistd.h>
 
 enum { RANKS_BY_FORMULA = 16384, POINTS_MOST = 1000 };
-/* The card's all-reduces are entered by all ranks together. In training, on clusters of nodes, ranks also wait where all are
- * alike: a step was up to 3.1 % longer than predicted (16 ranks of gpu_cluster_100g). */
+/* All ranks enter the card's all-reduces together. In training on clusters of nodes even equal ranks wait for each other: a step
+ * was up to 3.1 % longer than predicted (16 ranks of gpu_cluster_100g). */
 static const double TOLERANCE = 0.05;
 static const double SHOWN = 1.96, ALARM = 3.29; /* normal quantiles: 95 %, 99.9 % on both sides */
 
@@ -61,27 +61,27 @@ static const struct option_row option_rows[] = {
 };
 #undef AT
 
-/* What all runs must have in common. */
+/* Settings that must be the same in all runs. */
 struct settings {
     double batch, stall_ms, chance;
 };
 
-struct point { /* of one platform and world size */
+struct point { /* one platform and world size */
     char *platform;
     int ranks;
-    struct csv_table weak, straggler; /* no rows where the lab was not run */
-    double extra_ms;                  /* of chance; NaN where it was not run */
-    struct ratio share;               /* of its steps, that were hit */
+    struct csv_table weak, straggler; /* no rows if the lab was not run */
+    double extra_ms;                  /* case chance; NaN if not run */
+    struct ratio share;               /* share of its steps that were hit */
 };
 
 struct scale {
     struct options options;
     struct settings settings;
-    struct point *points; /* by platform, then ranks */
+    struct point *points; /* sorted by platform, then ranks */
     int count;
     struct csv csv;
     int compared, apart;
-    char *first_apart; /* in words */
+    char *first_apart; /* message for the first difference */
 };
 
 /* --- reading ------------------------------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* The N of a folder ranks-N; 0 for anything else. */
+/* Return N for a folder named ranks-N; else 0. */
 static int ranks_of_folder(const char *name)
 {
     char *end = NULL;
@@ -148,8 +148,8 @@ static int compare_points(const void *left, const void *right)
     return order ? order : a->ranks - b->ranks;
 }
 
-/* The value that a point adds to one that all must share. */
-static void agree(const struct point *point, double *common, double value, const char *what)
+/* Set *common if NaN; end the program if another point had a different value. */
+static void require_same(const struct point *point, double *common, double value, const char *what)
 {
     if (isnan(*common))
         *common = value;
@@ -164,11 +164,11 @@ static void read_settings(struct scale *scale)
     *common = (struct settings){ NAN, NAN, NAN };
     for (const struct point *p = scale->points; p < scale->points + scale->count; p++) {
         if (p->weak.rows)
-            agree(p, &common->batch, csv_value(&p->weak, 0, "batch_size"), "a batch of");
+            require_same(p, &common->batch, csv_value(&p->weak, 0, "batch_size"), "a batch of");
         if (p->straggler.rows) {
-            agree(p, &common->batch, csv_value(&p->straggler, 0, "batch_size"), "a batch of");
-            agree(p, &common->stall_ms, table_setting(&p->straggler, " --sleep-ms "), "--sleep-ms");
-            agree(p, &common->chance, table_setting(&p->straggler, " --chance "), "--chance");
+            require_same(p, &common->batch, csv_value(&p->straggler, 0, "batch_size"), "a batch of");
+            require_same(p, &common->stall_ms, table_setting(&p->straggler, " --sleep-ms "), "--sleep-ms");
+            require_same(p, &common->chance, table_setting(&p->straggler, " --chance "), "--chance");
         }
     }
 }
@@ -219,7 +219,7 @@ static void write_row(struct csv *csv, const struct row *row)
     } while (csv_end_row(csv));
 }
 
-/* Counts a comparison; `low` and `high` are how far the simulation leaves it open. */
+/* Count a comparison of the simulated interval `low` to `high` with the formula; keep the message of the first difference. */
 static void compare(struct scale *scale, const struct point *point, const char *name, double low, double high,
                     double formula)
 {
@@ -235,7 +235,7 @@ static void compare(struct scale *scale, const struct point *point, const char *
                                                       point->ranks, point->platform, low, formula);
 }
 
-/* The row of a case as it was simulated; NaN everywhere where it was not run. */
+/* Return the simulated row of a case; all NaN if not run. */
 static struct row simulated(const struct point *point, const struct csv_table *table, const char *name)
 {
     int at = csv_find(table, "case", name);
@@ -251,7 +251,7 @@ static struct row simulated(const struct point *point, const struct csv_table *t
     return row;
 }
 
-/* The same by formula. */
+/* Return the same row by formula. */
 static struct row predicted(const struct row *seen, double step_ms)
 {
     struct row row = blank;
@@ -260,7 +260,7 @@ static struct row predicted(const struct row *seen, double step_ms)
     row.ranks = seen->ranks;
     row.chance = seen->chance;
     row.step_ms = step_ms;
-    row.samples_per_s = seen->samples_per_s * seen->step_ms / step_ms; /* of the same global batch */
+    row.samples_per_s = seen->samples_per_s * seen->step_ms / step_ms; /* same global batch */
     return row;
 }
 
@@ -270,8 +270,8 @@ static void write_both(struct scale *scale, const struct row *seen, const struct
     write_row(&scale->csv, formula);
 }
 
-/* samples_per_s of one rank alone on this platform, simulated and by formula; NaN where that was not run. */
-static void pace_alone(const struct scale *scale, const char *platform, double *seen, double *formula)
+/* Give samples_per_s of a single rank on this platform, simulated and by formula; NaN if not run. */
+static void rate_of_one_rank(const struct scale *scale, const char *platform, double *seen, double *formula)
 {
     *seen = *formula = NAN;
     for (const struct point *p = scale->points; p < scale->points + scale->count; p++) {
@@ -289,7 +289,7 @@ static void weak_rows(struct scale *scale, const struct point *point)
     if (isnan(seen.step_ms))
         return;
     double alone, alone_by_formula;
-    pace_alone(scale, point->platform, &alone, &alone_by_formula);
+    rate_of_one_rank(scale, point->platform, &alone, &alone_by_formula);
     struct row formula = predicted(&seen, seen.predicted_step_ms);
     seen.efficiency = seen.samples_per_s / (point->ranks * alone);
     formula.efficiency = formula.samples_per_s / (point->ranks * alone_by_formula);
@@ -297,7 +297,8 @@ static void weak_rows(struct scale *scale, const struct point *point)
     write_both(scale, &seen, &formula);
 }
 
-/* Of a case that adds to the baseline, as far as the share of steps that its stall hits leaves it open. */
+/* Compare and write a case that adds a stall to the baseline. For a random stall, compare with the interval of the share of
+ * steps hit. */
 static void extra_rows(struct scale *scale, struct point *point, const struct row *baseline, struct row *seen,
                        double formula_share)
 {
@@ -308,7 +309,7 @@ static void extra_rows(struct scale *scale, struct point *point, const struct ro
     double low = seen->extra_ms, high = low;
     if (!isnan(seen->chance)) {
         double steps = seen->steps, hits = fmin(fmax(seen->extra_ms / stall_ms * steps, 0), steps);
-        double beyond = seen->extra_ms - stall_ms * hits / steps; /* what no share of stalls explains */
+        double beyond = seen->extra_ms - stall_ms * hits / steps; /* milliseconds that no share of hits explains */
         struct ratio open = stats_share(hits, steps, ALARM);
         point->share = stats_share(hits, steps, SHOWN);
         point->extra_ms = seen->extra_ms;
@@ -341,7 +342,7 @@ static void straggler_rows(struct scale *scale, struct point *point)
     extra_rows(scale, point, &baseline, &chance, predict_any(chance.chance, point->ranks));
 }
 
-/* On any platform. */
+/* Write the formula for a random stall; no platform needed. */
 static void formula_rows(struct scale *scale, double chance)
 {
     for (int ranks = 1; ranks <= RANKS_BY_FORMULA; ranks *= 2) {
@@ -358,7 +359,7 @@ static void formula_rows(struct scale *scale, double chance)
 
 enum { COLUMN = 26 };
 
-/* The next platform's first point, from `at` on. */
+/* Return the index of the next platform's first point after `at`. */
 static int next_platform(const struct scale *scale, int at)
 {
     int next = at;
@@ -377,7 +378,7 @@ static void show_cell(const struct scale *scale, int first, int ranks)
     printf("%*s", COLUMN, text);
 }
 
-/* Ranks that were simulated, and powers of two up to the most: the next one after `ranks`. */
+/* Return the next world size after `ranks` that is a power of two or was simulated. */
 static int next_ranks(const struct scale *scale, int ranks)
 {
     int next = 1;
@@ -416,11 +417,12 @@ static void write_table(struct scale *scale)
 {
     struct file file = file_begin(scale->options.results, "scale.csv");
     scale->csv = (struct csv){ .out = file.out };
-    fprintf(
-        file.out,
-        "# lockstep: %s\n# simulated: world sizes side by side; formula: tools/scale.c\n# batch: %g\n# stall_ms: %g\n"
-        "# chance: %g\n# rare: %g\n",
-        LOCKSTEP_VERSION, scale->settings.batch, scale->settings.stall_ms, scale->settings.chance, scale->options.rare);
+    fprintf(file.out,
+            "# lockstep: %s\n# simulated: world sizes side by side; formula: tools/platforms/scale.c\n# batch: %g\n# "
+            "stall_ms: %g\n"
+            "# chance: %g\n# rare: %g\n",
+            LOCKSTEP_VERSION, scale->settings.batch, scale->settings.stall_ms, scale->settings.chance,
+            scale->options.rare);
     for (struct point *p = scale->points; p < scale->points + scale->count; p++) {
         weak_rows(scale, p);
         straggler_rows(scale, p);

@@ -1,8 +1,8 @@
-/* describe_gpus: which GPUs of this machine can ranks train on?
+/* describe_gpus: lists the GPUs of this machine on which ranks can train
  *
- * usage: describe_gpus: prints a line "index;name;pci bus id" for each. Where there is none it prints why, on one line, and
- * exits with 77; so it does where one of several cannot be used, for ranks take all that CUDA shows them, in turn. A program
- * of its own, so that those for cores load nothing of CUDA. */
+ * usage: describe_gpus: prints a line "index;name;pci bus id" per GPU. If there is none, prints the reason on one line and exits
+ * with 77. One unusable GPU among several has the same effect, because ranks use all visible GPUs in turn. A separate program,
+ * so that programs for cores do not load CUDA. */
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
@@ -12,7 +12,7 @@
 
 enum { STATUS_CANNOT = 77 };
 
-/* The least compute capability that the kernels were compiled for, 80 for 8.0; the build knows it. */
+/* Lowest compute capability of the compiled kernels, 80 for 8.0; set by the build. */
 #ifndef LOCKSTEP_LEAST_CAPABILITY
 #define LOCKSTEP_LEAST_CAPABILITY 0
 #endif

@@ -1,15 +1,16 @@
-/* time_products: how long do matrix products take with the kernel that OpenBLAS has now?
+/* time_products: times matrix products with OpenBLAS's current kernel
  *
  *     OPENBLAS_CORETYPE=Haswell time_products '128x1024x1024,nn 128x1024x1024,nt'
  *     kernel Haswell seconds 0.0052
  *
- * A product MxNxK,AB is C (M,N) = A (M,K) B (K,N), row-major; each of the two letters is t where the matrix lies in memory
- * transposed, else n. Seconds are the sum over all products of the fastest of REPEATS, one thread.
+ * A product MxNxK,AB is C (M,N) = A (M,K) B (K,N), row-major. A and B are t if that matrix is stored transposed, else n.
+ * Seconds are the sum over products of the fastest of REPEATS runs, with one thread.
  *
- * Without products it answers questions on its input, a product a line, with the same words, its floating-point operations and
- * the mean milliseconds of a window (tools/reference.h): for the benchmark, in which kernels take turns.
+ * Without arguments the program reads products from standard input, one per line. It answers with the same words, the product's
+ * floating-point operations and the mean milliseconds of a window (tools/bench/reference.h). The benchmark uses this to let
+ * kernels take turns.
  *
- * Exit status: 0 done, 2 a word that is no product, 77 another BLAS than OpenBLAS. */
+ * Exit status: 0 done, 2 malformed product, 77 the BLAS is not OpenBLAS. */
 #include "base/die.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -23,16 +24,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { REPEATS = 6, LINE = 256, SIDE_MOST = 65536, LEAST = 5, MOST = 1000, PATIENCE_S = 30 };
-static const double WINDOW = 0.01; /* seconds, of LEAST to MOST products */
+enum { REPEATS = 6, LINE = 256, SIDE_MOST = 65536, LEAST = 5, MOST = 1000, TIMEOUT_S = 30 };
+static const double WINDOW = 0.01; /* seconds; LEAST to MOST products */
 
-/* OpenBLAS's own names. */
+/* OpenBLAS's functions; NULL in another BLAS. */
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 extern char *openblas_get_corename(void) __attribute__((weak));
 
 struct product {
     int M, N, K;
-    bool is_a_turned, is_b_turned;
+    bool is_a_transposed, is_b_transposed;
     float *a, *b, *c;
 };
 
@@ -45,12 +46,12 @@ static bool parse(struct product *p, const char *word)
     for (int i = 0; i < 3; i++)
         if (sides[i] < 1 || sides[i] > SIDE_MOST)
             return false;
-    p->is_a_turned = a == 't';
-    p->is_b_turned = b == 't';
+    p->is_a_transposed = a == 't';
+    p->is_b_transposed = b == 't';
     return (a == 'n' || a == 't') && (b == 'n' || b == 't');
 }
 
-/* Random, as zeros may be faster, and such that no number grows. */
+/* Return random numbers: zeros may be faster. Scaled so that products do not grow. */
 static float *draw(size_t count, int K)
 {
     struct random random;
@@ -77,9 +78,9 @@ static void close_product(struct product *p)
 
 static void multiply(const struct product *p)
 {
-    cblas_sgemm(CblasRowMajor, p->is_a_turned ? CblasTrans : CblasNoTrans, p->is_b_turned ? CblasTrans : CblasNoTrans,
-                p->M, p->N, p->K, 1, p->a, p->is_a_turned ? p->M : p->K, p->b, p->is_b_turned ? p->K : p->N, 0, p->c,
-                p->N);
+    cblas_sgemm(CblasRowMajor, p->is_a_transposed ? CblasTrans : CblasNoTrans,
+                p->is_b_transposed ? CblasTrans : CblasNoTrans, p->M, p->N, p->K, 1, p->a,
+                p->is_a_transposed ? p->M : p->K, p->b, p->is_b_transposed ? p->K : p->N, 0, p->c, p->N);
 }
 
 static double seconds_of(const struct product *p)
@@ -99,7 +100,7 @@ static double fastest(struct product *p)
     return best;
 }
 
-/* After one that is not counted. */
+/* Return the mean seconds per product of a window, after two that only set the window's length. */
 static double mean_of_window(struct product *p)
 {
     open_product(p);
@@ -113,7 +114,7 @@ static double mean_of_window(struct product *p)
     return mean;
 }
 
-static void tell_all(char *words)
+static void print_total(char *words)
 {
     double seconds = 0;
     struct product p;
@@ -143,14 +144,13 @@ static void answer_all(void)
 
 int main(int argc, char **argv)
 {
-    setrlimit(RLIMIT_CORE,
-              &(struct rlimit){ 0 }); /* a kernel for another processor may end us, and that is an answer */
+    setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 }); /* no core dump if the kernel does not fit the processor */
     if (!openblas_get_corename || !openblas_set_num_threads)
         die(STATUS_CANNOT, "another BLAS than OpenBLAS has no kernels to choose from");
     openblas_set_num_threads(1);
     if (argc > 1 && *argv[1]) {
-        alarm(PATIENCE_S); /* one that hangs is none */
-        tell_all(argv[1]);
+        alarm(TIMEOUT_S); /* end a kernel that hangs */
+        print_total(argv[1]);
     } else {
         answer_all();
     }

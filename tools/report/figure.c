@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-    PICTURES_MOST = 1300000, /* bytes of a page's charts; with the lesson and its tables it stays below 2 MB */
-    CASES_TOLD = 6,          /* of a chart in words, where it does not say which it shows; a table has the others */
+    PICTURES_MOST = 1300000, /* bytes of a page's charts; with lesson and tables a page stays below 2 MB */
+    CASES_MOST = 6,          /* cases in a text alternative if the chart lists none; a table has the others */
 };
 
 void figures_close(struct figures *figures)
@@ -66,7 +66,7 @@ bool figure_put_path(FILE *out, struct figures *figures, const char *path, const
 {
     char *prefix = memory_text("c%d-", figures->count), *file = memory_text("%s/%s", figures->results, path);
     long size = svg_size(file);
-    bool has_room = figures->bytes + size < PICTURES_MOST; /* what is put into the page is shorter than the file */
+    bool has_room = figures->bytes + size < PICTURES_MOST; /* the embedded chart is shorter than its file */
     char *svg = size >= 0 && has_room ? svg_read(file, prefix, alt) : NULL;
     bool is_there = svg || (size >= 0 && !has_room);
     if (is_there) {
@@ -87,8 +87,8 @@ bool figure_put_path(FILE *out, struct figures *figures, const char *path, const
     return is_there;
 }
 
-/* Whether a list of words, separated by blanks, holds this one. */
-static bool names(const char *list, const char *word)
+/* True if `word` is in a list of words separated by blanks. */
+static bool has_word(const char *list, const char *word)
 {
     size_t length = strlen(word);
     for (const char *at = list; *at; at += strcspn(at, " "), at += strspn(at, " "))
@@ -97,9 +97,9 @@ static bool names(const char *list, const char *word)
     return false;
 }
 
-/* "baseline 47.3, of which waiting 2.7 in the mean" or, of one step, "skew_ws4: ranks 1 to 3 wait 39.8 ms for rank 0: its
- * data took 40.3 ms, theirs 0.50 ms" */
-static void tell_case(FILE *out, const struct finding *finding, int row, bool is_one_step)
+/* Print a case: "baseline 47.3 ms, of which waiting 2.7 ms in the mean"; for one step: "skew_ws4: ranks 1 to 3 wait 39.8 ms for
+ * rank 0: its data took 40.3 ms, theirs 0.50 ms". */
+static void print_case(FILE *out, const struct finding *finding, int row, bool is_one_step)
 {
     const struct csv_table *summary = &finding->summary;
     const char *name = csv_field(summary, row, "case");
@@ -123,37 +123,37 @@ static void tell_case(FILE *out, const struct finding *finding, int row, bool is
         fprintf(out, ", for rank %.0f", blamed);
 }
 
-/* The cases that the chart shows, or the first ones. */
-static void tell_cases(FILE *out, const struct finding *finding, const char *shown, bool is_one_step)
+/* Print the cases that the chart shows, at most CASES_MOST. */
+static void print_cases(FILE *out, const struct finding *finding, const char *shown, bool is_one_step)
 {
-    int told = 0, left = 0;
+    int text = 0, left = 0;
     for (int row = 0; row < finding->summary.rows; row++) {
-        if (shown && *shown && !names(shown, csv_field(&finding->summary, row, "case")))
+        if (shown && *shown && !has_word(shown, csv_field(&finding->summary, row, "case")))
             continue;
-        if (told == CASES_TOLD) {
+        if (text == CASES_MOST) {
             left++;
             continue;
         }
-        fputs(told++ ? "; " : "", out);
-        tell_case(out, finding, row, is_one_step);
+        fputs(text++ ? "; " : "", out);
+        print_case(out, finding, row, is_one_step);
     }
     if (left > 0)
         fprintf(out, "; and %d more cases", left);
     fputc('.', out);
 }
 
-/* Title and axis as they stand in the chart, and of the charts that all labs have the numbers. */
+/* Return the text alternative: the chart's title and axis, and the numbers of charts that all labs have. */
 static char *alt_of(const struct finding *finding, const char *chart, int row)
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = memory_stream(&text, &size);
     bool is_one_step = strcmp(chart, "timeline") == 0;
     fprintf(out, "%s. Shown: %s. ", csv_field(&finding->charts, row, "title"),
             csv_field(&finding->charts, row, "axis"));
     if (is_one_step || strcmp(chart, "breakdown") == 0 || strcmp(chart, "step_time") == 0) {
         fprintf(out, is_one_step ? "A typical step, %s: " : "A step, %s: ", finding->place);
-        tell_cases(out, finding, csv_field(&finding->charts, row, "cases"), is_one_step);
+        print_cases(out, finding, csv_field(&finding->charts, row, "cases"), is_one_step);
     } else {
         fprintf(out, "Its numbers are in the tables of %s.", finding->folder);
     }
@@ -161,12 +161,12 @@ static char *alt_of(const struct finding *finding, const char *chart, int row)
     return text;
 }
 
-/* "<strong>This run, here, measured.</strong> 4 ranks · …" */
+/* Return "<strong>This run, here, measured.</strong> 4 ranks · …". */
 static char *caption_of(const struct finding *finding)
 {
     char *said = finding_caption(finding), *caption = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&caption, &size);
+    FILE *out = memory_stream(&caption, &size);
     fputs("<strong>This run, ", out);
     html_text(out, finding->place);
     fputs(".</strong> ", out);

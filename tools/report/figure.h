@@ -1,4 +1,4 @@
-/* figure: charts of a run within a page, each with a caption and with words for those who do not see it. */
+/* figure: puts charts of a run into a page, each with a caption and a text alternative for screen readers. */
 #ifndef LOCKSTEP_FIGURE_H
 #define LOCKSTEP_FIGURE_H
 
@@ -7,24 +7,24 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* What a page holds so far. */
+/* Charts and tables that a page already contains. */
 struct figures {
     const char *results;
-    long bytes; /* of its pictures */
+    long bytes; /* size of the pictures in the page */
     int count;
-    char **shown; /* (count) paths of the charts and tables that are there */
+    char **shown; /* (count) paths of charts and tables in the page */
 };
 
 void figures_close(struct figures *figures);
 
-/* The chart of a finding; `is_told`: with a caption that says where and how it ran. Where the page is nearly as large as a
- * page may be, a link to the chart stands for it. False, and nothing written, where no such chart was drawn of this run. */
+/* Put a chart of a finding into the page; `is_told` adds a caption that gives place and settings. If the page is full, put a link
+ * to the chart instead. Return false, and write nothing, if this run has no such chart. */
 bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart, bool is_told);
 
-/* A chart that belongs to no lab, by its path below the results, described by `alt`; `caption` is HTML. */
+/* Put a chart that belongs to no lab, given by its path below the results. `alt` is its text alternative; `caption` is HTML. */
 bool figure_put_path(FILE *out, struct figures *figures, const char *path, const char *alt, const char *caption);
 
-/* What else of a finding was shown, a table say, and whether something was. */
+/* Record that something else of a finding, such as a table, was shown; ask if something was shown. */
 void figure_note(struct figures *figures, const struct finding *finding, const char *what);
 bool figure_is_shown(const struct figures *figures, const struct finding *finding, const char *chart);
 

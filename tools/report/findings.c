@@ -13,7 +13,7 @@ static const char *const summary_columns[] = {
 };
 static const char *const chart_columns[] = { "chart", "title", "axis", NULL };
 
-/* New memory. */
+/* Return the display name of a place, in new memory. */
 static char *phrase_of(const char *lab, const char *platform)
 {
     if (strcmp(lab, "blame") == 0)
@@ -27,7 +27,7 @@ static char *phrase_of(const char *lab, const char *platform)
     return memory_text("platform %s, simulated", platform);
 }
 
-/* Charts older than the tables are of an earlier run. */
+/* Read charts.csv, unless the charts are older than the summary and hence from an earlier run. */
 static struct csv_table read_charts(const char *path, const struct stat *summary)
 {
     struct stat status;
@@ -146,20 +146,20 @@ int finding_chart(const struct finding *finding, const char *chart)
 
 char *finding_waiting(const struct finding *finding, const char *name)
 {
-    char *key = memory_text("told of %s", name), *told = csv_comment(&finding->lanes, key, 0);
+    char *key = memory_text("told of %s", name), *text = csv_comment(&finding->lanes, key, 0);
     free(key);
-    return told;
+    return text;
 }
 
 void finding_when(const struct finding *finding, char when[FINDING_WHEN])
 {
-    char *told = finding_told(finding, "when", 0);
+    char *text = finding_told(finding, "when", 0);
     struct tm local;
-    if (told)
-        snprintf(when, FINDING_WHEN, "%s", told);
+    if (text)
+        snprintf(when, FINDING_WHEN, "%s", text);
     else
         strftime(when, FINDING_WHEN, "%Y-%m-%d %H:%M", localtime_r(&finding->when, &local));
-    free(told);
+    free(text);
 }
 
 char *finding_caption(const struct finding *finding)

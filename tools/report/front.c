@@ -11,7 +11,7 @@
 
 /* --- what ran ---------------------------------------------------------------------------------------------------- */
 
-/* NaN where nothing was checked, as on modelled machines, which compute nothing. */
+/* Return the number of failed checks; NaN if nothing was checked, as on modelled machines, which compute nothing. */
 static double failed_checks(const struct finding *f)
 {
     double wrong = NAN;
@@ -40,7 +40,7 @@ static void put_run(FILE *out, const struct book *book, int lab, const struct fi
     html_cell(out, when);
 }
 
-/* One sentence, and the table of it folded. */
+/* Write a summary sentence and a collapsed table of all runs. */
 static void put_runs(FILE *out, const struct book *book)
 {
     static const char *const heads[] = { "lab", "where", "ranks", "cases", "rounds", "failed checks", "when" };
@@ -77,7 +77,7 @@ static void put_runs(FILE *out, const struct book *book)
     fputs("</details>\n", out);
 }
 
-/* Of the last run_all.sh: what failed, and what was left out, each with its reason. */
+/* Write what failed and what was skipped in the last run_all.sh, with reasons. */
 static void put_trouble(FILE *out, const struct book *book)
 {
     static const struct {
@@ -104,7 +104,7 @@ static void put_trouble(FILE *out, const struct book *book)
 
 /* --- the machine ------------------------------------------------------------------------------------------------- */
 
-/* The card as the tables tell it. */
+/* Write the machine card from the comments of the summary. */
 static void put_card(FILE *out, const struct finding *finding)
 {
     char *line = NULL;
@@ -119,8 +119,8 @@ static void put_card(FILE *out, const struct finding *finding)
     fputs("</pre>\n</section>\n", out);
 }
 
-/* Whether a lab before this one tells the card of that platform. */
-static bool was_told(const struct book *book, int lab, const char *platform)
+/* True if an earlier lab showed the card of this platform. */
+static bool was_card_shown(const struct book *book, int lab, const char *platform)
 {
     for (int before = 0; before < lab; before++)
         for (int i = 0; i < book->findings[before].count; i++)
@@ -129,18 +129,18 @@ static bool was_told(const struct book *book, int lab, const char *platform)
     return false;
 }
 
-/* The first lab that ran in a place tells its card. */
+/* Write the card of each platform, from the first lab that ran there. */
 static void put_cards(FILE *out, const struct book *book)
 {
     for (int lab = 0; lab < book->labs; lab++)
         for (int i = 0; i < book->findings[lab].count; i++)
-            if (!was_told(book, lab, book->findings[lab].at[i].platform))
+            if (!was_card_shown(book, lab, book->findings[lab].at[i].platform))
                 put_card(out, &book->findings[lab].at[i]);
 }
 
 /* --- the labs ---------------------------------------------------------------------------------------------------- */
 
-/* What makes a step: they add up to it, in the mean over ranks. */
+/* Parts of a step, means over ranks; they add up to the mean step. */
 static const struct {
     const char *column, *word;
 } terms[] = { { "data_ms", "data" },
@@ -158,7 +158,8 @@ static double mean_step(const struct csv_table *summary, int row)
     return step;
 }
 
-/* "skew_ws4 takes 84.3 ms a step, the baseline 47.3: +0.1 compute, +27.4 waiting." Only what makes a tenth of it is named. */
+/* Write "skew_ws4 takes 84.3 ms a step, baseline 47.3: +9.6 data, +27.4 waiting." Parts below a tenth of the difference are
+ * omitted. */
 static void put_difference(FILE *out, const struct csv_table *summary, int row)
 {
     double step = mean_step(summary, row), before = mean_step(summary, 0);
@@ -179,15 +180,15 @@ static void put_difference(FILE *out, const struct csv_table *summary, int row)
     fputs(". ", out);
 }
 
-/* Of the case that the learner is asked about; where no picture above says where that ran, the sentence does. */
+/* Write a sentence about the case that the prompt asks about. `says_where` adds the place, if no chart above names it. */
 static void put_sentence(FILE *out, const struct finding *f, bool says_where)
 {
     char *asked = finding_told(f, "asked", 0);
     int row = asked ? csv_find(&f->summary, "case", asked) : -1;
-    bool is_told = row > 0 && !isnan(mean_step(&f->summary, row)) && !isnan(mean_step(&f->summary, 0)) &&
-                   !finding_is_wrong(f, row) && !finding_is_wrong(f, 0);
+    bool is_usable = row > 0 && !isnan(mean_step(&f->summary, row)) && !isnan(mean_step(&f->summary, 0)) &&
+                     !finding_is_wrong(f, row) && !finding_is_wrong(f, 0);
     free(asked);
-    if (!is_told)
+    if (!is_usable)
         return;
     fputs("<p class=\"quote\">", out);
     if (says_where) {
@@ -199,7 +200,7 @@ static void put_sentence(FILE *out, const struct finding *f, bool says_where)
     double share = 100 * waited / csv_value(&f->summary, row, "ranks");
     double blamed = csv_value(&f->summary, row, "blamed_rank");
     char *gpus = finding_told(f, "GPUs", 0);
-    if (share >= 0.5 && !isnan(blamed)) /* false of NaN */
+    if (share >= 0.5 && !isnan(blamed)) /* false for NaN */
         fprintf(out, "Of every 100 %s-seconds, %.0f waited for rank %.0f.",
                 gpus              ? "GPU"
                 : f->is_simulated ? "simulated core"
@@ -218,7 +219,7 @@ static void put_lab(FILE *out, const struct book *book, int lab, struct figures 
     fputs("</h3>\n", out);
     char *question = lesson_section(lesson, 1), *chart = lesson_first_chart(lesson);
     fputs(question, out);
-    const struct finding *shown = NULL; /* the first that has the chart: a lab by hand draws none */
+    const struct finding *shown = NULL; /* first place that has the chart: a lab started by hand draws none */
     for (int i = 0; chart && i < findings->count && !shown; i++)
         shown = figure_put(out, figures, &findings->at[i], chart, true) ? &findings->at[i] : NULL;
     if (findings->count == 0)

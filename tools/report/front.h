@@ -6,18 +6,18 @@
 #include "html.h"
 #include "lesson.h"
 
-/* Everything a report is made of. */
+/* Everything that the report uses. */
 struct book {
     const char *results;
     struct html_site site;
-    int labs;                                               /* the first lessons are those of labs */
-    struct lesson *lessons;                                 /* lesson i has page i + 1 of the site */
+    int labs;                                               /* number of labs; their lessons come first */
+    struct lesson *lessons;                                 /* lesson i is page i + 1 of the site */
     struct lab_findings *findings;                          /* (labs) */
-    struct lab_findings own;                                /* what blame wrote of the reader's own job */
-    struct csv_table runs, closing, claims, guesses, blind; /* no rows where there is none */
+    struct lab_findings own;                                /* blame's results for the user's own job */
+    struct csv_table runs, closing, claims, guesses, blind; /* no rows if the file is missing */
 };
 
-/* Writes index.html; returns its bytes. */
+/* Write index.html. Return its size in bytes. */
 long front_write(struct book *book);
 
 #endif

@@ -40,7 +40,7 @@ char *lesson_section(const struct lesson *lesson, int n)
             break;
     char *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = memory_stream(&text, &size);
     for (node = node ? cmark_node_next(node) : NULL; node && !markdown_is_heading(node, 2);
          node = cmark_node_next(node))
         if (cmark_node_get_type(node) == CMARK_NODE_PARAGRAPH) {
@@ -54,7 +54,7 @@ char *lesson_section(const struct lesson *lesson, int n)
 
 /* --- pictures ---------------------------------------------------------------------------------------------------- */
 
-/* "01_straggler_timeline" of img/01_straggler_timeline.png; NULL where it is no such picture. New memory. */
+/* Return "01_straggler_timeline" for img/01_straggler_timeline.png, in new memory; NULL for other pictures. */
 static char *picture_of(cmark_node *image)
 {
     const char *url = cmark_node_get_url(image), *dot = strrchr(url, '.');
@@ -63,7 +63,7 @@ static char *picture_of(cmark_node *image)
     return memory_text("%.*s", (int)(dot - url - 4), url + 4);
 }
 
-/* The chart of a picture's name, which begins with the lab's; else NULL. Points into the name. */
+/* Return the chart in a picture's name that begins with the lab's; else NULL. Points into the name. */
 static const char *chart_in(const char *picture, const char *lab)
 {
     size_t length = strlen(lab);
@@ -81,7 +81,7 @@ char *lesson_first_chart(const struct lesson *lesson)
     return found;
 }
 
-/* Charts of no lab: where the results have them. */
+/* Return the path below the results of a chart that belongs to no lab; NULL if unknown. New memory. */
 static char *path_of_other(const char *picture)
 {
     if (strcmp(picture, "blog_machine") == 0)
@@ -103,7 +103,7 @@ static bool put_of_run(FILE *out, const struct lab_findings *findings, struct fi
     return was_put;
 }
 
-/* The lesson's own picture, so that a page needs no other file. Free it. */
+/* Return the lesson's own picture as a data URL, so that a page needs no other file. Free it. */
 static char *data_of(const struct lesson *lesson, const char *picture)
 {
     char *path = memory_text("%s/img/%s.png", lesson->folder, picture), *bytes = svg_read_base64(path);
@@ -128,19 +128,19 @@ static void put_committed(FILE *out, const struct lesson *lesson, struct figures
     free(data);
 }
 
-/* A paragraph of pictures, and the caption behind it; returns whether there was one, which is gone. */
+/* Replace a paragraph of pictures and the caption that follows. Return true if there was a caption; its node was released. */
 static bool fill_pictures(struct lesson *lesson, const struct lab_findings *findings, struct figures *figures,
                           cmark_node *paragraph)
 {
     char *html = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&html, &size);
+    FILE *out = memory_stream(&html, &size);
     for (cmark_node *child = cmark_node_first_child(paragraph); child; child = cmark_node_next(child)) {
         if (cmark_node_get_type(child) != CMARK_NODE_IMAGE)
             continue;
         char *picture = picture_of(child), *alt = markdown_text(child);
         if (!picture)
-            html_text(out, alt); /* of somewhere else: nothing is fetched */
+            html_text(out, alt); /* external picture: nothing is fetched */
         else if (!put_of_run(out, findings, figures, picture, alt))
             put_committed(out, lesson, figures, picture, alt, findings != NULL);
         free(picture);
@@ -165,7 +165,7 @@ static bool fill_pictures(struct lesson *lesson, const struct lab_findings *find
     return has_caption;
 }
 
-/* A picture within a text or a table comes along; of one that is elsewhere its words do. */
+/* Embed pictures within text or tables; replace an external picture by its alternative text. */
 static void fill_single_pictures(struct lesson *lesson)
 {
     struct markdown_nodes images = markdown_find(lesson->document, "image");
@@ -185,7 +185,7 @@ static void fill_single_pictures(struct lesson *lesson)
 
 /* --- tables, links ----------------------------------------------------------------------------------------------- */
 
-/* The word behind "this run:" in a comment; NULL where it is another one. New memory. */
+/* Return, in new memory, the word after "this run:" in an HTML comment; NULL for other blocks. */
 static char *table_asked(cmark_node *block)
 {
     static const char begin[] = "<!-- this run:";
@@ -222,7 +222,7 @@ static void fill_table(const struct lesson *lesson, const struct lab_findings *f
     if (!asked)
         return;
     size_t size = 0;
-    FILE *out = open_memstream(&html, &size);
+    FILE *out = memory_stream(&html, &size);
     if (!put_table(out, lesson, findings, claims, figures, asked)) {
         bool was_run = findings && findings->count > 0;
         fprintf(out, "<p class=\"note\">This run's table of %s comes here; %s.</p>\n", asked,
@@ -268,7 +268,7 @@ void lesson_link(struct lesson *lesson, const struct lesson *all, int count)
     free(links.at);
 }
 
-/* The name that GitHub gives a heading: links lead there. "3. Machine and model" is 3-machine-and-model. New memory. */
+/* Return, in new memory, GitHub's anchor of a heading: "3. Machine and model" gives 3-machine-and-model. */
 static char *name_of(cmark_node *heading)
 {
     char *text = markdown_text(heading), *to = text;
@@ -281,7 +281,7 @@ static char *name_of(cmark_node *heading)
     return text;
 }
 
-/* Of headings that are alike, the second is name-1, and so on. */
+/* Add an anchor to each heading. The second of equal headings is name-1, and so on. */
 static void name_headings(struct lesson *lesson)
 {
     struct markdown_nodes headings = markdown_find(lesson->document, "heading");
@@ -304,7 +304,7 @@ static void name_headings(struct lesson *lesson)
     free(headings.at);
 }
 
-/* --- all of it --------------------------------------------------------------------------------------------------- */
+/* --- whole lesson --------------------------------------------------------------------------------------------------- */
 
 void lesson_put(FILE *out, struct lesson *lesson, const struct lab_findings *findings, const struct csv_table *claims,
                 struct figures *figures)

@@ -1,10 +1,10 @@
-/* lesson: a page of notebooks-md/ as HTML, with the charts and tables of this run in place of its own.
+/* lesson: converts a page of notebooks-md/ to HTML, with this run's charts and tables in place of its own.
  *
  * In a lesson,
- *     a paragraph of pictures, ![alt](img/NN_name_CHART.png), is where the run's CHART of that lab comes; a paragraph behind
- *     it that is *emphasised* as a whole is the caption, which tells where the numbers in the text come from;
- *     <!-- this run: TABLE --> on a line of its own is where the run's table comes: `cases`, `claims`, or the name of
- *     another CSV file of the lab. */
+ *     a paragraph of pictures, ![alt](img/NN_name_CHART.png), is replaced by the run's CHART of that lab. If the next
+ *     paragraph is *emphasised* as a whole, it is the caption, which gives the origin of the numbers in the text;
+ *     <!-- this run: TABLE --> on its own line is replaced by the run's table: `cases`, `claims`, or the name of another
+ *     CSV file of the lab. */
 #ifndef LOCKSTEP_LESSON_H
 #define LOCKSTEP_LESSON_H
 
@@ -18,26 +18,26 @@
 struct lesson {
     char *folder; /* notebooks-md */
     char *stem;   /* "01_straggler", "gpus" */
-    char *title;  /* its first heading */
+    char *title;  /* text of the first heading */
     cmark_node *document;
 };
 
-/* Ends the program where the file cannot be read or has no heading. */
+/* Read a lesson. End the program if the file cannot be read or does not begin with a heading. */
 struct lesson lesson_open(const char *folder, const char *stem);
 void lesson_close(struct lesson *lesson);
 
-/* Makes links lead to the pages of all lessons, (count); to files of the source, which are not among the results, none
- * leads. Once for each lesson, before the rest. */
+/* Redirect links to the pages of all lessons, (count). Remove links to source files, which are not among the results. Call once
+ * per lesson, before the functions below. */
 void lesson_link(struct lesson *lesson, const struct lesson *all, int count);
 
-/* The paragraphs below the n-th section's heading (from 1), as HTML; "" where there are none. Free it. */
+/* Return the paragraphs of the n-th section (from 1) as HTML; "" if none. Free it. */
 char *lesson_section(const struct lesson *lesson, int n);
 
-/* The chart that its first picture is, "timeline" of img/01_straggler_timeline.png; NULL for none. Free it. */
+/* Return the chart of the first picture: "timeline" for img/01_straggler_timeline.png; NULL if none. Free it. */
 char *lesson_first_chart(const struct lesson *lesson);
 
-/* Writes the lesson, whose document is changed by that, with what was found of its lab (NULL: it belongs to no lab) and
- * what must hold. */
+/* Write the lesson with the findings of its lab (NULL: the lesson belongs to no lab) and the claims. Changes the lesson's
+ * document. */
 void lesson_put(FILE *out, struct lesson *lesson, const struct lab_findings *findings, const struct csv_table *claims,
                 struct figures *figures);
 

@@ -1,4 +1,5 @@
 #include "markdown.h"
+#include "base/memory.h"
 
 #include "base/die.h"
 #include "base/files.h"
@@ -34,7 +35,7 @@ char *markdown_text(cmark_node *node)
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = memory_stream(&text, &size);
     cmark_iter *iter = cmark_iter_new(node);
     for (cmark_event_type event; (event = cmark_iter_next(iter)) != CMARK_EVENT_DONE;) {
         cmark_node *at = cmark_iter_get_node(iter);

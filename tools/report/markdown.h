@@ -1,4 +1,4 @@
-/* markdown: a text in Markdown as a tree, by cmark-gfm, GitHub's own library. */
+/* markdown: parses Markdown into a tree, with cmark-gfm, GitHub's own library. */
 #ifndef LOCKSTEP_MARKDOWN_H
 #define LOCKSTEP_MARKDOWN_H
 
@@ -6,32 +6,32 @@
 
 #include <cmark-gfm.h>
 
-/* Reads a file, GitHub's tables included; ends the program when it cannot be read. Release with cmark_node_free(). */
+/* Parse a file, with GitHub's tables. End the program if it cannot be read. Release with cmark_node_free(). */
 cmark_node *markdown_read(const char *path);
 
-/* A node as HTML; raw HTML in it stays, since lessons fold answers with <details>. Free it. */
+/* Return a node as HTML. Raw HTML is kept: lessons collapse answers with <details>. Free it. */
 char *markdown_html(cmark_node *node);
 
-/* Its text without marks. Free it. */
+/* Return the plain text of a node. Free it. */
 char *markdown_text(cmark_node *node);
 
 bool markdown_is_heading(cmark_node *node, int level);
 
-/* Whether a paragraph holds nodes of that kind and nothing else. */
+/* True if a paragraph contains only nodes of this kind. */
 bool markdown_holds_only(cmark_node *paragraph, cmark_node_type kind);
 
-/* All nodes of a type ("image", "table"), in order; the tree may then be changed. Free `at`. */
+/* List all nodes of a type ("image", "table") in order; the tree may be changed afterwards. Free `at`. */
 struct markdown_nodes {
     cmark_node **at;
     int count;
 };
 struct markdown_nodes markdown_find(cmark_node *tree, const char *type);
 
-/* A block of HTML in the place of a node, which is released. */
+/* Replace a node by a block of HTML; release the node. */
 void markdown_replace(cmark_node *node, const char *html);
 cmark_node *markdown_block(const char *html);
 
-/* The node's children in its place. */
+/* Replace a node by its children; release the node. */
 void markdown_unwrap(cmark_node *node);
 
 #endif

@@ -1,11 +1,11 @@
-/* report: the results as pages to look at.
+/* report: writes the results as HTML pages
  *
  *     report --results results --sources .
  *
- * writes RESULTS/index.html (what ran, the labs at a glance, the published numbers beside this machine's, your guesses, the
- * machine) and a page for each lesson of SOURCES/notebooks-md, with this run's charts and tables in place of the
- * lesson's own. Each page stands alone: opened from disk, without a network and without script. Nothing is computed here:
- * all numbers are those of the CSV files that the labs, `claims` and run_all.sh wrote.
+ * Writes RESULTS/index.html (runs, labs at a glance, published numbers beside this machine's, guesses, machine card) and a page
+ * per lesson of SOURCES/notebooks-md, with this run's charts and tables in place of the lesson's own. Each page is
+ * self-contained: it opens from disk, without network or script. The report measures nothing: all numbers come from the CSV
+ * files that the labs, `claims` and run_all.sh wrote.
  *
  * Exit status: 0 done, 1 a page could not be written, 2 bad usage. */
 #include "base/die.h"
@@ -31,7 +31,7 @@ static const struct option_row option_rows[] = {
 };
 #undef AT
 
-/* --- what it is made of ------------------------------------------------------------------------------------------ */
+/* --- input ------------------------------------------------------------------------------------------ */
 
 static bool is_lab(const char *stem)
 {
@@ -40,7 +40,7 @@ static bool is_lab(const char *stem)
 
 static void add_lesson(struct book *book, const char *folder, const char *stem)
 {
-    int count = book->site.count - 1; /* without the front page */
+    int count = book->site.count - 1; /* not counting the front page */
     struct lesson *lessons = realloc(book->lessons, ((size_t)count + 1) * sizeof *lessons);
     struct html_link *links = realloc(book->site.links, ((size_t)count + 2) * sizeof *links);
     if (!lessons || !links)
@@ -53,7 +53,7 @@ static void add_lesson(struct book *book, const char *folder, const char *stem)
     book->site.count++;
 }
 
-/* The lessons by name, those of labs first; README.md is the front page's business. */
+/* Open the lessons by name, those of labs first. README.md is left out: the front page takes its place. */
 static void open_lessons(struct book *book, const char *folder)
 {
     struct dirent **files;
@@ -91,7 +91,7 @@ static char *read_look(const char *sources)
     return text;
 }
 
-/* A table that may be missing; one that cannot be read ends the program. */
+/* Open a table that may be missing; end the program if unreadable. */
 static struct csv_table open_table(const char *results, const char *name, const char *const *columns)
 {
     char *path = memory_text("%s/%s", results, name);
@@ -151,7 +151,7 @@ static void close_book(struct book *book)
 
 /* --- a lesson's page --------------------------------------------------------------------------------------------- */
 
-/* The files of a place, those that there are. */
+/* Write links to the existing files of a place. */
 static void put_files(FILE *out, const struct finding *f)
 {
     static const struct {
@@ -176,7 +176,7 @@ static void put_files(FILE *out, const struct finding *f)
     fputs(". The trace opens at <a href=\"https://ui.perfetto.dev\">ui.perfetto.dev</a>.</p>\n", out);
 }
 
-/* Below the lesson: every chart and table of a place that the lesson did not show. */
+/* Write, below the lesson, all charts and tables of a place that the lesson does not show. */
 static void put_place(FILE *out, const struct finding *f, struct figures *figures)
 {
     char *said = finding_caption(f);

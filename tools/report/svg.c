@@ -15,9 +15,9 @@ static bool begins(const char *at, const char *word)
     return strncmp(at, word, strlen(word)) == 0;
 }
 
-/* What a neutral colour of the charts is on a page. Not quite black and white stand on a bar and stay (style.gp). */
+/* Page colours for neutral colours of the charts. Almost black and almost white are text on bars and stay (style.gp). */
 static const struct {
-    unsigned level; /* of red, green and blue */
+    unsigned level; /* value of red, green and blue */
     const char *name;
 } neutrals[] = { { 0, "var(--ink)" },    { 68, "var(--ink)" },   { 85, "var(--soft)" },
                  { 102, "var(--soft)" }, { 128, "var(--soft)" }, { 208, "var(--bar)" },
@@ -31,10 +31,10 @@ static const char *neutral_of(unsigned level)
     return NULL;
 }
 
-/* Writes a colour that begins at `at` as the page has it; returns where it ends, or NULL where there is none. */
+/* Write the colour at `at` as the page's colour. Return its end; NULL if there is no colour. */
 static const char *put_color(FILE *out, const char *at)
 {
-    char word[32]; /* sscanf would look for the end of all that follows */
+    char word[32]; /* sscanf on the whole file would compute its length each time */
     unsigned red = 0, green = 0, blue = 0;
     int length = 0;
     if (!begins(at, "rgb(") && !(at[0] == '#' && isxdigit((unsigned char)at[1])))
@@ -51,8 +51,7 @@ static const char *put_color(FILE *out, const char *at)
     return at + length;
 }
 
-/* One attribute's value, from its quote on: names get the prefix, colours become the page's, blanks are one. Returns where
- * it ends. */
+/* Write an attribute's value, from its quote on: add the prefix to ids, replace colours, merge blanks. Return its end. */
 static const char *put_value(FILE *out, const char *at, const char *prefix, bool is_name)
 {
     const char quote = *at++;
@@ -84,7 +83,7 @@ static const char *put_value(FILE *out, const char *at, const char *prefix, bool
     return *at ? at + 1 : at;
 }
 
-/* A tag, from its < to behind its >. */
+/* Write a tag, from its <. Return the position after its >. */
 static const char *put_tag(FILE *out, const char *at, const char *prefix)
 {
     bool is_name = false;
@@ -97,7 +96,7 @@ static const char *put_tag(FILE *out, const char *at, const char *prefix)
             if (*at != '>' && *at != '/')
                 fputc(' ', out);
             is_name = begins(at, "id=") || begins(at, "xlink:href=");
-            if (begins(at, "xlink:href")) /* the newer word, which needs no name space */
+            if (begins(at, "xlink:href")) /* href is newer and needs no name space */
                 at += strlen("xlink:");
         } else {
             fputc(*at++, out);
@@ -107,7 +106,7 @@ static const char *put_tag(FILE *out, const char *at, const char *prefix)
     return *at ? at + 1 : at;
 }
 
-/* What a page does not want: gnuplot's own title, description and background. Returns where it ends, or `at`. */
+/* Skip gnuplot's title, description or background. Return its end; `at` if there is none. */
 static const char *pass(const char *at)
 {
     static const char *const elements[][2] = { { "<title>", "</title>" }, { "<desc>", "</desc>" } };
@@ -121,7 +120,7 @@ static const char *pass(const char *at)
     return at;
 }
 
-/* What stands between the root's tags, which must both be there: gnuplot draws in place, and may have been stopped. */
+/* Return the text between the root's tags; NULL if either is missing, because gnuplot may have been stopped while writing. */
 static const char *inside_of(char *whole, const char **box)
 {
     static const char end[] = "</svg>";
@@ -144,7 +143,7 @@ char *svg_read(const char *path, const char *prefix, const char *alt)
         return NULL;
     }
     box += strlen("viewBox=\"");
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = memory_stream(&text, &size);
     fprintf(out, "<svg viewBox=\"%.*s\" role=\"img\" aria-label=\"", (int)strcspn(box, "\""), box);
     html_text(out, alt);
     fputs("\">", out);

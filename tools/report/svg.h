@@ -1,19 +1,18 @@
-/* svg: a chart of gnuplot's inside a page. */
+/* svg: embeds gnuplot's charts in a page. */
 #ifndef LOCKSTEP_SVG_H
 #define LOCKSTEP_SVG_H
 
 #include <stdio.h>
 
-/* The chart of that path, made fit for a page: without its own background, size and blanks; names of its parts begin with
- * `prefix`, so that two charts of a page do not meet; black, white and greys are the page's (--ink, --paper …), so that it
- * is read on a dark page too. `alt` says in words what is to be seen. New memory; NULL when there is no such file,
- * or only a part of it. */
+/* Return, in new memory, a chart prepared for a page: without background, size and superfluous blanks. Element ids begin with
+ * `prefix`, to be unique within the page. Black, white and greys become the page's colours (--ink, --paper …), so that the chart
+ * is legible on a dark page. `alt` is the text alternative. NULL if the file is missing or incomplete. */
 char *svg_read(const char *path, const char *prefix, const char *alt);
 
-/* Bytes of the file; -1 when there is none. */
+/* Return the size of a file in bytes; -1 if missing. */
 long svg_size(const char *path);
 
-/* A picture of that path, in base64. New memory; NULL when there is no such file. */
+/* Return a file in base64, in new memory; NULL if missing. */
 char *svg_read_base64(const char *path);
 
 #endif

@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum column_kind { TEXT, NUMBER, RATIO, SHARED }; /* SHARED: a number, marked where its ranks shared cores */
+enum column_kind { TEXT, NUMBER, RATIO, SHARED }; /* SHARED: a number, marked if its ranks shared cores */
 
 struct column {
     const char *name, *heading; /* in the CSV; on the page */
     enum column_kind kind;
-    int decimals;  /* of a number */
-    bool is_minor; /* left out where all rows say the same */
+    int decimals;  /* for numbers */
+    bool is_minor; /* omitted if equal in all rows */
 };
 
-/* Which rows are shown: those of a lab, with a verdict, with something in a column. NULL is any. */
+/* Rows to show: of a lab, with a verdict, with a nonblank column. NULL: any. */
 struct choice {
     const char *lab, *verdict, *filled;
 };
@@ -43,7 +43,7 @@ static int count_chosen(const struct csv_table *table, struct choice choice)
     return count;
 }
 
-/* Whether a column says something: it is not blank, and, where it is a minor one, not the same in all rows. */
+/* True if a column is not blank and, if minor, not equal in all rows. */
 static bool says_something(const struct csv_table *table, const struct column *column, struct choice choice)
 {
     const char *first = NULL;
@@ -59,7 +59,7 @@ static bool says_something(const struct csv_table *table, const struct column *c
     return has_any && (differs || !column->is_minor);
 }
 
-/* "1.78 [1.70, 1.87]"; what contains 1 is no finding. */
+/* Write "1.78 [1.70, 1.87]"; an interval that contains 1 is "not resolved". */
 static void put_ratio(FILE *out, const struct csv_table *table, int row, const char *name)
 {
     char *low_name = memory_text("%s_low", name), *high_name = memory_text("%s_high", name), *text = NULL;
@@ -81,7 +81,7 @@ static void put_ratio(FILE *out, const struct csv_table *table, int row, const c
     free(high_name);
 }
 
-/* What failed its checks shows no speed. */
+/* True if the cell is blanked: a row with failed checks shows no speeds. */
 static bool is_withheld(const struct csv_table *table, int row, const struct column *column)
 {
     return csv_value(table, row, "wrong") > 0 && column->kind != TEXT && strcmp(column->name, "wrong") != 0;
@@ -103,7 +103,8 @@ static void put_field(FILE *out, const struct csv_table *table, int row, const s
         html_cell(out, field ? field : "");
 }
 
-/* Columns (a nameless one ends them) that say nothing are left out. False, and nothing written, for no row. */
+/* Write the chosen rows, without uninformative columns; a column without name ends the list. Return false, and write nothing, if
+ * no row is chosen. */
 static bool put_table(FILE *out, const char *caption, const struct csv_table *table, const struct column *columns,
                       struct choice choice)
 {
@@ -126,7 +127,7 @@ static bool put_table(FILE *out, const char *caption, const struct csv_table *ta
     return true;
 }
 
-/* As many decimals as the shortest step of a table needs. */
+/* Return the decimals that the shortest step of a table needs. */
 static int decimals_of(const struct csv_table *table, const char *name)
 {
     double least = INFINITY;
@@ -147,7 +148,7 @@ void tables_cases(FILE *out, const struct finding *finding)
         { "slowest_step_ms", finding->is_simulated ? "simulated" : "measured", NUMBER, ms, false },
         { "vs_baseline", "× baseline", RATIO, 2, false },
         { "useful_tokens_per_s", "useful tokens/s", NUMBER, 0, false },
-        { counts_tokens ? "" : "samples_per_s", "samples/s", NUMBER, 0, false }, /* one pace is enough */
+        { counts_tokens ? "" : "samples_per_s", "samples/s", NUMBER, 0, false }, /* one rate is enough */
         { "efficiency", "efficiency", NUMBER, 2, false },
         { "data_ms", "data", NUMBER, ms, false },
         { "local_ms", "local", NUMBER, ms, false },
@@ -183,7 +184,7 @@ static void put_any(FILE *out, const struct csv_table *table, int row, const cha
         fprintf(out, "<td class=\"n\">%.5g</td>", value);
 }
 
-/* As it is, with numbers of no more than five digits. */
+/* Write a whole table, numbers with at most five digits. */
 static void put_all(FILE *out, const char *caption, const struct csv_table *table)
 {
     html_table(out, caption);
@@ -239,7 +240,7 @@ bool tables_closing(FILE *out, const struct csv_table *closing, const char *lab,
     return true;
 }
 
-/* A number with no more digits than it is judged by; what is no number stays as it is. Free it. */
+/* Return a field, rounded to four digits if a fraction. Free it. */
 static char *short_of(const struct csv_table *table, int row, const char *column)
 {
     double value = csv_value(table, row, column);
@@ -247,7 +248,7 @@ static char *short_of(const struct csv_table *table, int row, const char *column
     return isnan(value) || value == floor(value) ? memory_text("%s", field) : memory_text("%.4g", value);
 }
 
-/* "slowest_step_ms is 53.54, must be ~ 65.87 within 0.15", and why. */
+/* Write the row of a claim: "slowest_step_ms is 53.54, must be ~ 65.87 within 0.15", and why. */
 static void put_claim(FILE *out, const struct csv_table *claims, int row)
 {
     static const char *const words[] = { "verdict", "lab", "case", "place", "id" };

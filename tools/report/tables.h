@@ -1,4 +1,4 @@
-/* tables: the rows of CSV files as tables of a page. */
+/* tables: writes CSV files as tables of a page. */
 #ifndef LOCKSTEP_TABLES_H
 #define LOCKSTEP_TABLES_H
 
@@ -6,21 +6,22 @@
 
 #include <stdio.h>
 
-/* What a run found: a row per case, times in ms. */
+/* Write the results of a run: a row per case, times in ms. */
 void tables_cases(FILE *out, const struct finding *finding);
 
-/* Any other table of a run, as it is: sweep, strategies, ranks … False, and nothing written, where there is none, or one of
- * an earlier run; ends the program where it cannot be read. */
+/* Write any other table of a run unchanged: sweep, strategies, ranks … Return false, and write nothing, if missing or from an
+ * earlier run. End the program if unreadable. */
 bool tables_other(FILE *out, const struct finding *finding, const char *stem);
 
-/* closing.csv: the published numbers beside this machine's. Of one lab, or of all where `lab` is NULL; of the published
- * cases only, or of all. False where there is no row. */
+/* Write closing.csv: the published numbers beside this machine's. `lab` NULL: all labs; `published_only`: published cases only.
+ * Return false if there is no row. */
 bool tables_closing(FILE *out, const struct csv_table *closing, const char *lab, bool published_only);
 
-/* claims.csv: what must hold of one lab, and whether it does; of all labs (NULL) how much does, and what fails. */
+/* Write claims.csv: counts of verdicts and the claims that fail; for one lab also every claim (`lab` NULL: all labs). Return
+ * false if there are no claims. */
 bool tables_claims(FILE *out, const struct csv_table *claims, const char *lab);
 
-/* guesses.csv and blind.csv: what the reader thought. */
+/* Write guesses.csv and blind.csv: the user's answers. */
 void tables_guesses(FILE *out, const struct csv_table *guesses);
 void tables_blind(FILE *out, const struct csv_table *games);
 

@@ -1,4 +1,4 @@
-/* cublas: matrix products of the stand-in (README.md), by the CPU's BLAS, on the handle's stream. */
+/* cublas.cpp: matrix products of the stand-in (README.md), with the CPU's BLAS, on the handle's stream. */
 #include "include/cublas_v2.h"
 #include "stand_in.h"
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-/* Where the BLAS is OpenBLAS: one thread, so that a sum's order does not depend on the machine. */
+/* If the BLAS is OpenBLAS, use one thread, so that the order of sums does not depend on the machine. */
 extern "C" void openblas_set_num_threads(int threads) __attribute__((weak));
 
 struct cublasContext {
@@ -17,7 +17,7 @@ struct cublasContext {
 namespace stand_in
 {
 
-/* A matrix as it lies in memory: columns of `rows` floats, one every `lead`. */
+/* A matrix in memory: columns of `rows` floats, `lead` floats apart. */
 struct matrix {
     const float *at;
     int rows, columns, lead;
@@ -31,12 +31,12 @@ struct product {
     matrix a, b;
     float *c;
     int lead_c;
-    int mantissa; /* bits that the factors are rounded to */
+    int mantissa; /* bits to which factors are rounded */
 };
 
 constexpr int FLOAT_BITS = 23, TF32_BITS = 10, BF16_BITS = 7;
 
-/* To the nearest number with so many bits of mantissa, the even one of two. */
+/* Round to the nearest number with this many bits of mantissa, ties to even. */
 static float rounded(float x, int mantissa)
 {
     if (mantissa >= FLOAT_BITS || !std::isfinite(x))
@@ -69,7 +69,7 @@ static void product_run(const product &p)
                 b.data(), std::max(p.b.rows, 1), p.beta, p.c, p.lead_c);
 }
 
-/* The real one would end in an illegal access, or use what lies there. */
+/* Fail if the matrix is not within device memory. The real library would access invalid memory or use wrong data. */
 static void matrix_check(const char *name, const matrix &x)
 {
     if (x.rows == 0 || x.columns == 0)
@@ -141,7 +141,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Waits for the device, as the real one does. */
+/* Waits for the device, like the real function. */
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
 {
     if (!handle)
@@ -157,7 +157,7 @@ cublasStatus_t cublasGetVersion_v2(cublasHandle_t, int *version)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Not used; but it must be what the real one could use. */
+/* The workspace is not used, but it must be valid for the real function. */
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, size_t workspaceSizeInBytes)
 {
     if (!handle)
@@ -245,10 +245,11 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
         mantissa = BF16_BITS;
     else if (computeType != CUBLAS_COMPUTE_32F && computeType != CUBLAS_COMPUTE_32F_PEDANTIC)
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    const bool a_lies = transa == CUBLAS_OP_N, b_lies = transb == CUBLAS_OP_N;
-    return product_queue(handle, product{ transpose_of(transa), transpose_of(transb), m, n, k,
-                                          *static_cast<const float *>(alpha), *static_cast<const float *>(beta),
-                                          matrix{ static_cast<const float *>(A), a_lies ? m : k, a_lies ? k : m, lda },
-                                          matrix{ static_cast<const float *>(B), b_lies ? k : n, b_lies ? n : k, ldb },
-                                          static_cast<float *>(C), ldc, mantissa });
+    const bool a_plain = transa == CUBLAS_OP_N, b_plain = transb == CUBLAS_OP_N;
+    return product_queue(handle,
+                         product{ transpose_of(transa), transpose_of(transb), m, n, k,
+                                  *static_cast<const float *>(alpha), *static_cast<const float *>(beta),
+                                  matrix{ static_cast<const float *>(A), a_plain ? m : k, a_plain ? k : m, lda },
+                                  matrix{ static_cast<const float *>(B), b_plain ? k : n, b_plain ? n : k, ldb },
+                                  static_cast<float *>(C), ldc, mantissa });
 }

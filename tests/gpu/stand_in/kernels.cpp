@@ -1,4 +1,4 @@
-/* The kernels, compiled for the CPU. */
+/* kernels.cpp: compile the CUDA kernels for the CPU. */
 #include "device/device_cuda_arrays.cu"
 #include "device/device_cuda_attention.cu"
 #include "device/device_cuda_rows.cu"

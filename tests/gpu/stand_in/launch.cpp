@@ -1,11 +1,11 @@
-/* launch: runs a kernel's threads on the CPU, one block after another.
+/* launch.cpp: run a kernel's threads on the CPU, one block after another.
  *
- * A block's threads are functions that a fiber calls one after another. A thread that has to wait for others keeps its
- * fiber, and another fiber goes on: with a thread that was woken, or else with the next one that has not begun. So a
- * kernel without barriers costs a call per thread, one with barriers a change of fibers per thread and barrier.
+ * A fiber calls the threads of a block, which are functions, one after another. A thread that waits for others keeps its
+ * fiber, and another fiber continues: with a woken thread if there is one, else with the next thread that has not begun. A
+ * kernel without barriers costs one call per thread, a barrier one fiber switch per thread.
  *
- * LOCKSTEP_CUDA_ORDER says in which order blocks begin, threads begin, and threads go on after a barrier: 0 ascending,
- * 1 descending, any other number is the seed of a shuffle. A kernel that is right has the same result under all. */
+ * LOCKSTEP_CUDA_ORDER selects the order in which blocks begin, threads begin, and threads continue after a barrier: 0
+ * ascending, 1 descending, any other number is the seed of a shuffle. A correct kernel has the same result in any order. */
 #include "stand_in.h"
 
 #include <algorithm>
@@ -45,25 +45,25 @@ namespace stand_in
 {
 
 enum { THREADS_MOST = 1024, LANES = 32, WARPS_MOST = THREADS_MOST / LANES };
-constexpr size_t STACK = 64 * 1024; /* bytes of a fiber, of which the lowest page is out of bounds */
+constexpr size_t STACK = 64 * 1024; /* bytes of a fiber; the lowest page is a guard */
 constexpr size_t PAGE = 4096;
 
-/* ---- fibers: stacks that take turns */
+/* ---- fibers: stacks that run in turns */
 
 struct fiber {
-    char *stack = nullptr; /* its lower end */
+    char *stack = nullptr; /* lower end */
     size_t size = 0;
     void *fake_stack = nullptr; /* AddressSanitizer's */
-    void *known_as = nullptr;   /* to ThreadSanitizer */
+    void *known_as = nullptr;   /* ThreadSanitizer's handle */
 #if defined(__x86_64__)
-    void *saved = nullptr; /* its stack pointer, where it left off */
+    void *saved = nullptr; /* stack pointer while it does not run */
 #else
     ucontext_t saved;
 #endif
 };
 
 #if defined(__x86_64__)
-/* Saves what a function must leave as it was on one stack, and goes on with what was saved on another. */
+/* Save callee-saved registers on the current stack, switch to another stack and restore them from there. */
 extern "C" void stand_in_switch(void **from, void *to);
 __asm__(".text\n"
         ".type stand_in_switch, @function\n"
@@ -88,7 +88,7 @@ __asm__(".text\n"
 static void fiber_prepare(fiber *f, void (*entry)())
 {
     void **top = reinterpret_cast<void **>(f->stack + f->size);
-    *--top = nullptr; /* nowhere to return to; and so the stack is aligned as if `entry` had been called */
+    *--top = nullptr; /* no return address; aligns the stack as a call of `entry` would */
     *--top = reinterpret_cast<void *>(entry);
     for (int i = 0; i < 6; i++)
         *--top = nullptr;
@@ -129,7 +129,7 @@ static void fiber_switch(fiber *from, fiber *to)
 #endif
 }
 
-/* ---- a stream's thread, as it runs kernels */
+/* ---- state of a stream's thread */
 
 /* Lanes of a warp that wait for each other. */
 struct gathering {
@@ -143,7 +143,7 @@ struct gathering {
 struct warp {
     unsigned int alive = 0;
     std::vector<gathering> gatherings;
-    unsigned int lanes[LANES] = {}; /* in the order in which they go on */
+    unsigned int lanes[LANES] = {}; /* in the order in which they continue */
     unsigned int lane_count = 0;
 };
 
@@ -153,30 +153,30 @@ struct runner {
     runner(const runner &) = delete;
     runner &operator=(const runner &) = delete;
 
-    /* of the launch */
+    /* per launch */
     const std::function<void()> *thread = nullptr;
     dim3 grid, block;
     unsigned int threads = 0;
-    unsigned int sequence[THREADS_MOST] = {}; /* in which threads begin, and go on */
+    unsigned int sequence[THREADS_MOST] = {}; /* order in which threads begin, and continue */
     uint3 place[THREADS_MOST] = {};           /* threadIdx */
     warp warps[WARPS_MOST];
     unsigned int warp_count = 0;
 
-    /* of the block */
+    /* per block */
     unsigned int begun = 0, alive = 0;
     unsigned int running = 0;
-    unsigned int ready[THREADS_MOST] = {}, ready_first = 0, ready_count = 0; /* threads that were woken, a ring */
-    fiber *home[THREADS_MOST] = {};                                          /* where a waiting thread is */
+    unsigned int ready[THREADS_MOST] = {}, ready_first = 0, ready_count = 0; /* ring buffer of woken threads */
+    fiber *home[THREADS_MOST] = {};                                          /* fiber of a waiting thread */
     struct {
         int argument, width;
     } asked[THREADS_MOST] = {};
-    uint64_t value[THREADS_MOST] = {}; /* what a thread brought to a meeting, then what it takes from it */
+    uint64_t value[THREADS_MOST] = {}; /* value a thread passes to a warp function, then its result */
     unsigned int at_barrier = 0;
-    uint64_t agreed = 0; /* threads at the barrier with a predicate */
+    uint64_t agreed = 0; /* threads at the barrier whose predicate is not 0 */
     const char *barrier_file = nullptr;
     int barrier_line = 0;
 
-    /* for as long as the stream lives */
+    /* as long as the stream lives */
     fiber outside; /* the stream's thread itself */
     fiber *here = nullptr;
     char *stacks = nullptr;
@@ -236,7 +236,7 @@ static unsigned long order_seed()
     return seed;
 }
 
-/* An order of n blocks: the first, and from each to the next, modulo n. A grid may be too large for a table. */
+/* An order of n blocks: the first one, and the stride to the next, modulo n. A grid may be too large for a table. */
 struct strides {
     uint64_t first, stride;
 };
@@ -315,7 +315,7 @@ static void barrier_open(runner &r)
     r.agreed = 0;
 }
 
-/* The lane whose value this lane takes. */
+/* Return the lane whose value this lane gets. */
 static unsigned int lane_source(meeting kind, unsigned int lane, int argument, int width)
 {
     const int l = static_cast<int>(lane), first = l & ~(width - 1), end = first + width;
@@ -361,7 +361,7 @@ static void gathering_open(runner &r, unsigned int w, const gathering &g)
     }
 }
 
-/* Opens what is complete, now that a lane has come or one has ended. */
+/* Release complete groups of lanes, after a lane has arrived or ended. */
 static void warp_check(runner &r, unsigned int w)
 {
     std::vector<gathering> &gatherings = r.warps[w].gatherings;
@@ -407,7 +407,7 @@ static void go_to(runner &r, fiber *to)
         fiber_switch(from, to);
 }
 
-/* Another one's turn, until this thread was woken and its turn has come. */
+/* Run other threads until this thread was woken and is next. */
 static void thread_wait(runner &r)
 {
     const unsigned int me = r.running;
@@ -433,7 +433,7 @@ static void thread_end(runner &r)
         warp_check(r, w);
 }
 
-/* What a fiber does: threads that have not begun, while there are any and nobody was woken. */
+/* Main function of a fiber: run threads that have not begun, until there are none or a thread was woken. */
 static void fiber_main()
 {
 #if ADDRESSES_CHECKED

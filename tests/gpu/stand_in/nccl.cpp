@@ -1,13 +1,13 @@
-/* nccl: all-reduces of the stand-in (README.md) between processes of one host.
+/* nccl.cpp: all-reduces of the stand-in (README.md) between processes of one host.
  *
- * The processes share memory that has no name: it belongs to the process that made the unique id, and the others open it
- * through /proc. So nothing is left behind, however they end. In it each rank has facts about itself, two counters that
- * it alone writes, and room for one piece of a message; zeros are its first state. No lock, so nobody who dies can hold
- * one: who waits for a peer that never comes waits until ncclCommAbort().
+ * The processes share unnamed memory. It belongs to the process that made the unique id; the others open it through /proc,
+ * so it disappears with the processes. Each rank has data about itself there, two counters that only this rank writes, and
+ * space for one piece of a message; the initial state is zeros. There is no lock that a dead process could hold. A rank
+ * whose peer never arrives waits until ncclCommAbort().
  *
- * A communicator that is not blocking (config.blocking = 0) does as the real one: init, finalize, group end and every
- * all-reduce return ncclInProgress and go on in a thread, until ncclCommGetAsyncError() says otherwise. Who records an
- * event before that has recorded nothing. */
+ * A nonblocking communicator (config.blocking = 0) behaves like the real one: init, finalize, group end and every
+ * all-reduce return ncclInProgress and continue in a thread, until ncclCommGetAsyncError() returns another state. An event
+ * recorded before that does not cover the operation. */
 #include "include/nccl.h"
 #include "stand_in.h"
 
@@ -33,26 +33,26 @@
 namespace stand_in
 {
 
-constexpr size_t PIECE = size_t(1) << 20; /* bytes of a message that are summed at a time */
+constexpr size_t PIECE = size_t(1) << 20; /* bytes of a message that are summed at once */
 constexpr size_t PAGE_BYTES = 4096;
 
-/* What the 128 bytes of a unique id hold. */
+/* Contents of the 128 bytes of a unique id. */
 struct identity {
     pid_t process;
-    int descriptor; /* of that process */
-    uint64_t token; /* so that another memory under the same numbers is recognised */
+    int descriptor; /* in that process */
+    uint64_t token; /* detects other memory with the same process and descriptor */
 };
 
 enum seat_state : int { SEAT_EMPTY, SEAT_TAKEN, SEAT_READY };
 
 struct alignas(64) seat {
     std::atomic<int> state;
-    ncclResult_t failed; /* this rank cannot take part */
+    ncclResult_t failed; /* why this rank cannot take part */
     char host[160];
     char bus[16];
-    size_t bytes;                /* of the message that it is at */
-    std::atomic<uint64_t> given; /* pieces that lie in its room, or did */
-    std::atomic<uint64_t> taken; /* pieces that it has summed */
+    size_t bytes;                /* size of the current message */
+    std::atomic<uint64_t> given; /* pieces that this rank has provided */
+    std::atomic<uint64_t> taken; /* pieces that this rank has summed */
 };
 
 struct alignas(64) table {
@@ -67,10 +67,10 @@ struct communicator {
     bool blocking = true;
     std::atomic<ncclResult_t> state{ ncclInProgress };
     std::atomic<bool> aborted{ false };
-    std::atomic<int> busy{ 0 }; /* threads and stream operations that still use it */
+    std::atomic<int> busy{ 0 }; /* threads and stream operations that use the communicator */
     std::atomic<uint64_t> turn{ 0 };
-    uint64_t issued = 0; /* all-reduces take their turns as they were issued */
-    uint64_t piece = 0;  /* of all messages so far */
+    uint64_t issued = 0; /* all-reduces run in the order in which they were issued */
+    uint64_t piece = 0;  /* number of pieces of all messages so far */
     char *memory = nullptr;
     size_t bytes = 0;
 };
@@ -146,7 +146,7 @@ static ncclResult_t identity_make(identity *id)
     return ncclSuccess;
 }
 
-/* Everyone has the memory: its maker lets go of it, once. */
+/* Close the descriptor in the process that made the id, after all ranks have opened the memory. */
 static void identity_close(const identity &id)
 {
     std::lock_guard<std::mutex> hold(made_lock);
@@ -170,7 +170,7 @@ static ncclResult_t memory_open(communicator *c, const identity &id)
     }
     c->bytes = rooms_begin(c->ranks) + static_cast<size_t>(c->ranks) * PIECE;
     struct stat now;
-    /* Never smaller: ranks that disagree about their number find that out below. */
+    /* Never shrink the memory. If ranks disagree about their number, seat_take() reports it. */
     const bool fits = fstat(file, &now) == 0 && (static_cast<size_t>(now.st_size) >= c->bytes ||
                                                  ftruncate(file, static_cast<off_t>(c->bytes)) == 0);
     void *memory = fits ? mmap(nullptr, c->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
@@ -181,7 +181,7 @@ static ncclResult_t memory_open(communicator *c, const identity &id)
     return ncclSuccess;
 }
 
-/* False when the communicator was aborted meanwhile. Looks often at first, and then leaves the core to others. */
+/* Wait for a condition, first polling often, then with sleeps. Return false if the communicator is aborted. */
 template <typename Condition> static bool wait_until(const communicator &c, Condition condition)
 {
     for (int looks = 0; !condition(); looks++) {
@@ -207,7 +207,7 @@ static void line_read(const char *path, char *line, size_t size)
     }
 }
 
-/* What tells hosts apart. */
+/* Write a name that is unique per host. */
 static void host_name(char *name, size_t size)
 {
     if (const char *given = getenv("NCCL_HOSTID")) {
@@ -222,9 +222,9 @@ static void host_name(char *name, size_t size)
 
 static ncclResult_t seat_take(communicator *c, ncclResult_t failed)
 {
-    int nobody = 0;
-    if (!table_of(*c)->ranks.compare_exchange_strong(nobody, c->ranks) && nobody != c->ranks)
-        return refuse(ncclInvalidArgument, "rank %d counts %d ranks, another one %d", c->rank, c->ranks, nobody);
+    int counted = 0;
+    if (!table_of(*c)->ranks.compare_exchange_strong(counted, c->ranks) && counted != c->ranks)
+        return refuse(ncclInvalidArgument, "rank %d counts %d ranks, another one %d", c->rank, c->ranks, counted);
     seat &mine = seat_of(*c, c->rank);
     int empty = SEAT_EMPTY;
     if (!mine.state.compare_exchange_strong(empty, SEAT_TAKEN))
@@ -237,7 +237,7 @@ static ncclResult_t seat_take(communicator *c, ncclResult_t failed)
     return ncclSuccess;
 }
 
-/* "0000:01:00.0" as NCCL prints it: 1000 */
+/* Return the bus id as NCCL prints it: "0000:01:00.0" gives 1000. */
 static unsigned long bus_number(const char *bus)
 {
     std::string digits;
@@ -247,7 +247,7 @@ static unsigned long bus_number(const char *bus)
     return strtoul(digits.c_str(), nullptr, 16);
 }
 
-/* Every rank looks at all of them, so that all come to the same end. (The real one looks at its own pairs.) */
+/* Check all ranks on every rank, so that all get the same result. (The real library checks only its own pairs.) */
 static ncclResult_t seats_check(const communicator &c)
 {
     for (int i = 0; i < c.ranks; i++)
@@ -264,7 +264,7 @@ static ncclResult_t seats_check(const communicator &c)
     return ncclSuccess;
 }
 
-/* A rank without a device tells the others and leaves. */
+/* Join the communicator. A rank without a device informs the others and fails. */
 static ncclResult_t init_run(communicator *c, const identity &id, cudaError_t device)
 {
     const ncclResult_t failed = device ? ncclUnhandledCudaError : ncclSuccess;
@@ -308,7 +308,7 @@ static void sum_into(double *sum, const double *x, size_t count)
         sum[i] += x[i];
 }
 
-/* Rounded to the nearest at every step, the even one of two. */
+/* Add bf16 numbers, rounding every sum to the nearest, ties to even. */
 static void sum_into(uint16_t *sum, const uint16_t *x, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -344,7 +344,7 @@ template <typename T> static void rooms_sum(const communicator &c, char *to, siz
         sum_into(sum, reinterpret_cast<const T *>(room_of(c, rank)), bytes / sizeof(T));
 }
 
-/* In the order of the ranks, so that all have the same bits. */
+/* Sum a piece in rank order, so that all ranks get the same bits. */
 static void piece_sum(const communicator &c, char *to, size_t bytes, ncclDataType_t type)
 {
     if (type == ncclFloat32)
@@ -359,7 +359,7 @@ static bool piece_run(communicator *c, const message &m, size_t at)
 {
     const size_t bytes = std::min(PIECE, m.bytes - at);
     seat &mine = seat_of(*c, c->rank);
-    for (int rank = 0; rank < c->ranks; rank++) /* my room is free again */
+    for (int rank = 0; rank < c->ranks; rank++) /* wait until all ranks have summed my last piece */
         if (!wait_until(*c, [&] { return seat_of(*c, rank).taken >= c->piece; }))
             return false;
     mine.bytes = m.bytes;
@@ -377,7 +377,7 @@ static bool piece_run(communicator *c, const message &m, size_t at)
     return true;
 }
 
-/* In a stream's thread. */
+/* Run an all-reduce; called in a stream's thread. */
 static void message_run(communicator *c, const message &m, uint64_t turn)
 {
     bool goes_on = wait_until(*c, [&] { return c->turn == turn; });
@@ -402,7 +402,7 @@ static ncclResult_t message_queue(const std::shared_ptr<communicator> &c, const 
     return refuse(ncclUnhandledCudaError, "Cuda failure %d '%s'", error, cudaGetErrorString(error));
 }
 
-/* ---- groups, and what goes on in a thread */
+/* ---- groups, and operations that continue in a thread */
 
 using launch_list = std::vector<std::pair<std::shared_ptr<communicator>, std::function<ncclResult_t()>>>;
 
@@ -410,7 +410,7 @@ static thread_local int group_depth;
 static thread_local launch_list group_launches;
 static thread_local std::vector<std::shared_ptr<communicator>> group_inits;
 
-/* With none of the signals that are meant for the program's own threads. */
+/* Start a thread with all signals blocked, so that the program's own threads get them. */
 static void thread_start(std::function<void()> work)
 {
     sigset_t every, before;
@@ -420,7 +420,8 @@ static void thread_start(std::function<void()> work)
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-/* The state changes and the thread is done with `c` in that order, so who waits for `busy` sees the last state. */
+/* Continue in a thread. It sets the state before it decrements `busy`, so a caller that waits for `busy` sees the final
+ * state. */
 static void goes_on(const std::shared_ptr<communicator> &c, std::function<ncclResult_t()> work)
 {
     c->state = ncclInProgress;
@@ -431,7 +432,7 @@ static void goes_on(const std::shared_ptr<communicator> &c, std::function<ncclRe
     });
 }
 
-/* As the real one, later than a caller who does not wait would like. */
+/* Launch with a delay, like the real library, so that callers that do not wait fail. */
 static ncclResult_t launch_late(const std::function<ncclResult_t()> &launch)
 {
     usleep(200);
@@ -473,7 +474,7 @@ static ncclResult_t group_end()
     return result;
 }
 
-/* What every function asks of a communicator first. */
+/* Return an error if the communicator cannot be used now. Every function checks this first. */
 static ncclResult_t usable(ncclComm_t comm)
 {
     if (!comm)
@@ -560,7 +561,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
         quiet(c);
         return ncclSuccess;
     }
-    /* Busy with this itself, so what remains is 1. */
+    /* This thread itself counts as 1. */
     goes_on(c, [held = c.get()] {
         wait_until(*held, [&] { return held->busy == 1; });
         return ncclSuccess;
@@ -568,7 +569,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
     return ncclInProgress;
 }
 
-/* Waits for what was issued, as the real one does for a communicator that was not finalized. */
+/* Waits for issued operations, like the real function for a communicator that was not finalized. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
     if (!comm)
@@ -578,7 +579,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     return ncclSuccess;
 }
 
-/* What is under way leaves off at once; what is queued does nothing when its stream gets there. */
+/* Running operations stop at once; queued operations do nothing when their stream reaches them. */
 ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
     if (!comm)
@@ -612,7 +613,7 @@ const char *ncclGetErrorString(ncclResult_t result)
     }
 }
 
-/* Of this process, whichever communicator it was. */
+/* Return the last error of this process, from any communicator. */
 const char *ncclGetLastError(ncclComm_t)
 {
     static thread_local char copy[sizeof last_text];

@@ -1,7 +1,7 @@
-/* runtime: devices, streams, events and memory of the stand-in (README.md).
+/* runtime.cpp: devices, streams, events and memory of the stand-in (README.md).
  *
- * A stream is a queue with a thread of its own, so that work really goes on beside the host's, and whoever forgets to
- * wait reads what was there before. All state has one lock and one condition, since clarity is worth more here. */
+ * A stream is a queue with its own thread, so that its work is really asynchronous to the host. Code that forgets to wait
+ * reads old data. All state has one lock and one condition variable, for simplicity. */
 #include "stand_in.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(memory, bytes) ((void)(memory), (void)(bytes))
 #endif
 
-/* What a stream does, and how much of it is done. */
+/* Queued operations of a stream, and how many are done. */
 struct CUstream_st {
     int device;
     std::deque<std::function<void()>> operations;
@@ -35,7 +35,7 @@ struct CUstream_st {
     bool started, closing;
 };
 
-/* One call of cudaEventRecord(). Who waits for it holds on to it, whatever becomes of the event. */
+/* One call of cudaEventRecord(). Waiting operations share it, so that it outlives the event. */
 struct recorded {
     bool done;
     double at; /* ms */
@@ -50,14 +50,14 @@ struct CUevent_st {
 namespace stand_in
 {
 
-constexpr size_t MEMORY = size_t(4) << 30; /* bytes of every device */
-constexpr size_t GUARD = 256;              /* bytes before and at least as many behind every allocation */
+constexpr size_t MEMORY = size_t(4) << 30; /* bytes per device */
+constexpr size_t GUARD = 256;              /* bytes before, and at least as many after, every allocation */
 constexpr unsigned char GUARD_BYTE = 0xab;
-constexpr unsigned char POISON = 0xff; /* so that floats nobody has written are NaN */
+constexpr unsigned char POISON = 0xff; /* so that uninitialized floats are NaN */
 
 struct allocation {
-    size_t bytes;  /* as asked for */
-    size_t mapped; /* with the guards */
+    size_t bytes;  /* requested */
+    size_t mapped; /* including guards */
     int device;
 };
 
@@ -66,11 +66,11 @@ struct state {
     std::condition_variable changed;
     std::map<cudaStream_t, std::shared_ptr<CUstream_st>> streams;
     std::map<int, cudaStream_t> default_streams;    /* by device */
-    std::map<const char *, allocation> allocations; /* of devices, by address */
+    std::map<const char *, allocation> allocations; /* device memory, by address */
     std::map<void *, size_t> host_allocations;
 };
 
-/* Never destroyed: streams may still work while the process exits. */
+/* Return the state. It is never destroyed, since streams may still run while the process exits. */
 static state &all()
 {
     static state *const one = new state();
@@ -90,7 +90,7 @@ static cudaError_t report(cudaError_t error)
 
 /* ---- devices */
 
-/* How many devices CUDA_VISIBLE_DEVICES leaves of those that LOCKSTEP_CUDA_DEVICES asks for; -1: no driver. */
+/* Return the devices of LOCKSTEP_CUDA_DEVICES that CUDA_VISIBLE_DEVICES selects. */
 static const std::vector<int> &devices_visible()
 {
     static const std::vector<int> *const visible = [] {
@@ -146,7 +146,7 @@ std::string device_address()
     return address_of(device_now);
 }
 
-/* What every function asks first: is there a device, and may this thread call at all? */
+/* Return an error if there is no device, or if this thread must not call the runtime. Every function checks this first. */
 static cudaError_t may_call()
 {
     return in_host_function ? cudaErrorNotPermitted : device_seen();
@@ -173,14 +173,14 @@ static void stream_work(std::shared_ptr<CUstream_st> stream)
         stream->operations.pop_front();
         hold.unlock();
         operation_run(operation);
-        operation = nullptr; /* and what it held */
+        operation = nullptr; /* free what it captured, without the lock */
         hold.lock();
         stream->done++;
         all().changed.notify_all();
     }
 }
 
-/* A thread that gets none of the signals that are meant for the program's own. */
+/* Start the stream's thread with all signals blocked, so that the program's own threads get them. */
 static void stream_start(const std::shared_ptr<CUstream_st> &stream)
 {
     sigset_t every, before;
@@ -199,7 +199,7 @@ static cudaStream_t stream_new(int device)
     return stream.get();
 }
 
-/* With the lock held. The default stream is one more stream: it waits for no other, and no other for it. */
+/* Return a stream, or NULL; the caller holds the lock. The default stream is an ordinary stream that waits for no other. */
 static std::shared_ptr<CUstream_st> stream_find(cudaStream_t stream)
 {
     if (!stream) {
@@ -221,7 +221,7 @@ static void stream_add(const std::shared_ptr<CUstream_st> &stream, std::function
     all().changed.notify_all();
 }
 
-/* What was queued until now is done, and the lock was free meanwhile. */
+/* Wait until everything queued so far is done. Releases the lock meanwhile. */
 static void stream_wait(const std::shared_ptr<CUstream_st> &stream, std::unique_lock<std::mutex> &hold)
 {
     const uint64_t until = stream->queued;
@@ -235,7 +235,7 @@ static void streams_wait(std::unique_lock<std::mutex> &hold)
         stream_wait(entry.second, hold);
 }
 
-/* As on the real one, kernels and events belong to their stream's device, while copies go anywhere. */
+/* Queue an operation. As in the real runtime, kernels and events need a stream of the current device, copies do not. */
 static cudaError_t queue(cudaStream_t stream, bool anywhere, std::function<void()> operation)
 {
     if (cudaError_t error = may_call())
@@ -262,7 +262,7 @@ static double now_ms()
 
 /* ---- memory */
 
-/* With the lock held: the allocation of a device in which an address lies. */
+/* Return the device allocation that contains an address; the caller holds the lock. */
 static auto allocation_around(const void *memory)
 {
     const char *address = static_cast<const char *>(memory);
@@ -300,7 +300,7 @@ static size_t memory_used(int device)
     return used;
 }
 
-/* The bytes before an allocation and behind it, which nobody may write. */
+/* Check that the guard bytes before and after an allocation are unchanged. */
 static void guard_check(const char *memory, const allocation &a)
 {
     const size_t behind = a.mapped - GUARD - a.bytes;
@@ -327,7 +327,7 @@ static cudaError_t device_memory_new(void **memory, size_t bytes)
     void *base = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
         return cudaErrorMemoryAllocation;
-    ASAN_UNPOISON_MEMORY_REGION(base, mapped); /* of what lay there before */
+    ASAN_UNPOISON_MEMORY_REGION(base, mapped); /* an earlier allocation here may have left poison */
     char *const start = static_cast<char *>(base) + GUARD;
     const size_t behind = mapped - GUARD - bytes;
     memset(start - GUARD, GUARD_BYTE, GUARD);
@@ -340,7 +340,8 @@ static cudaError_t device_memory_new(void **memory, size_t bytes)
     return cudaSuccess;
 }
 
-/* The real one may wait for what still uses the memory, and is not bound to: who relies on that touches what is gone. */
+/* Free device memory without waiting. The real function may wait for work that uses the memory, but need not; code that
+ * relies on this accesses unmapped memory here. */
 static cudaError_t device_memory_free(void *memory)
 {
     std::lock_guard<std::mutex> hold(all().lock);
@@ -353,7 +354,7 @@ static cudaError_t device_memory_free(void *memory)
     return cudaSuccess;
 }
 
-/* Whether one side of a copy lies where the call says. */
+/* True if one side of a copy is in the memory that the call names. */
 static bool side_fits(const void *memory, size_t bytes, bool device, bool any)
 {
     if (any)
@@ -361,7 +362,7 @@ static bool side_fits(const void *memory, size_t bytes, bool device, bool any)
     return device ? within_device(memory, bytes) : outside_device(memory);
 }
 
-/* Bytes from the first to behind the last one of a copy of rows. */
+/* Return the bytes from the first to the last byte of a copy of rows. */
 static size_t extent(size_t pitch, size_t width, size_t height)
 {
     return height ? pitch * (height - 1) + width : 0;
@@ -391,7 +392,7 @@ static cudaError_t copy_check(const rows &c, cudaMemcpyKind kind)
     return cudaSuccess;
 }
 
-/* Host memory is read or written when the stream gets there, be it page-locked or not. */
+/* Queue a copy. Host memory, page-locked or not, is accessed only when the stream runs the copy. */
 static cudaError_t copy_queue(const rows &c, cudaMemcpyKind kind, cudaStream_t stream)
 {
     if (cudaError_t error = may_call())
@@ -597,7 +598,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPr
     return report(may_call());
 }
 
-/* What is queued is still done, and nobody waits for it here. */
+/* Queued operations still run; this function does not wait for them. */
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     if (cudaError_t error = may_call())
@@ -804,7 +805,7 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
     return cudaSuccess;
 }
 
-/* On the default stream, and waited for: it does not wait for other streams, as they were created non-blocking. */
+/* Copy on the default stream and wait. Does not wait for other streams, as if they were all created non-blocking. */
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, cudaMemcpyKind kind)
 {
     const cudaError_t error = cudaMemcpyAsync(dst, src, count, kind, nullptr);
@@ -822,7 +823,7 @@ cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t 
     return copy_queue(rows{ dst, dpitch, src, spitch, width, height }, kind, stream);
 }
 
-/* Not waited for, as on the real one. */
+/* Does not wait, like the real function. */
 cudaError_t cudaMemset(void *devPtr, int value, size_t count)
 {
     return set_queue(devPtr, value, count, nullptr);

@@ -1,4 +1,4 @@
-/* stand_in: what the stand-in's own files share (README.md). */
+/* stand_in.h: functions shared by the files of the stand-in (README.md). */
 #ifndef STAND_IN_H
 #define STAND_IN_H
 
@@ -10,32 +10,32 @@
 namespace stand_in
 {
 
-/* One line on standard error, and the end of the process: for what no error code of the real library would tell. */
+/* Print one line on standard error and end the process. For mistakes that the real library does not report. */
 [[noreturn]] void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A whole number from the environment. */
+/* Return a whole number from the environment, or `otherwise`. */
 long number_of(const char *variable, long otherwise);
 
 /* ---- launch.cpp */
 
-/* Runs every thread of a grid, in the calling thread. */
+/* Run every thread of a grid, in the calling thread. */
 void grid_run(dim3 grid, dim3 block, const std::function<void()> &thread);
 
-/* "a kernel of grid (2,1,1), block (256,1,1)" */
+/* Return "a kernel of grid (2,1,1), block (256,1,1)". */
 std::string launch_name(dim3 grid, dim3 block);
 
 /* ---- runtime.cpp */
 
-/* Queues an operation, for a stream's own thread. The error is the runtime's, and cudaGetLastError() has it. */
+/* Queue an operation for the stream's thread. Return an error of the runtime, which is also that of cudaGetLastError(). */
 cudaError_t stream_queue(cudaStream_t stream, std::function<void()> operation);
 
-/* Whether this process sees a device, and why not. */
+/* Return cudaSuccess if this process sees a device, else the reason. */
 cudaError_t device_seen();
 
-/* Whether `bytes` from `memory` on lie within one allocation of the device. */
+/* True if `bytes` bytes at `memory` are within one allocation of the device. */
 bool memory_is_device(const void *memory, size_t bytes);
 
-/* "0000:01:00.0" of the calling thread's device, and its number. */
+/* Return the address ("0000:01:00.0") and the number of the calling thread's device. */
 std::string device_address();
 int device_number();
 

@@ -1,9 +1,9 @@
-/* test_stand_in: the stand-in works, and what is tested with it can fail: a kernel without its barrier, a stream that
- * does not wait, an all-reduce without its peer.
+/* test_stand_in.cpp: test that the stand-in works, and that tests with the stand-in can fail: a kernel without its barrier,
+ * a stream that does not wait, an all-reduce without its peer.
  *
- *     test_stand_in          all cases, each in a process of its own, as most settings are read once
- *     test_stand_in CASE     one of them
- *     test_stand_in --cost   what an emulated thread, a barrier and a warp's function cost here */
+ *     test_stand_in          run all cases, each in its own process, since most settings are read once
+ *     test_stand_in CASE     run one case
+ *     test_stand_in --cost   print the cost of an emulated thread, a barrier and a warp function on this machine */
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 #include <nccl.h>
@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <vector>
 
-enum { WRONG_RESULT = 3 }; /* the exit status of a case that is meant to go wrong */
+enum { WRONG_RESULT = 3 }; /* exit status of a case that is meant to go wrong */
 
 #define MUST(condition)                                                                                                \
     do {                                                                                                               \
@@ -157,7 +157,7 @@ static void case_sums()
     OK(cudaFree(arrived));
 }
 
-/* Every thread takes what its neighbour wrote; without the barrier that depends on who comes first. */
+/* Each thread reads its neighbour's value; without the barrier the result depends on the order of threads. */
 static __global__ void neighbours(int *out, bool waits)
 {
     __shared__ int written[64];
@@ -189,7 +189,7 @@ static void case_barrier_missing()
     neighbours_check(false);
 }
 
-/* Each warp for itself: 12 results of every lane. */
+/* Compute 12 results per lane with functions of the warp. */
 static __global__ void warp_functions(float *out)
 {
     const unsigned int all = 0xffffffff, lane = threadIdx.x % 32;
@@ -205,7 +205,7 @@ static __global__ void warp_functions(float *out)
     mine[7] = static_cast<float>(__any_sync(all, lane == 31) + 2 * __all_sync(all, lane < 31));
     mine[8] = static_cast<float>(__shfl_xor_sync(all, static_cast<double>(x) + 0.5, 1));
     mine[9] = lane < 8 ? __shfl_sync(0xff, x, 7) : __shfl_sync(0xffffff00, x, 9); /* parts of a warp */
-    mine[10] = lane < 8 ? __shfl_sync(0xff, x, 20) : 0.0f;                        /* of one that takes no part */
+    mine[10] = lane < 8 ? __shfl_sync(0xff, x, 20) : 0.0f;                        /* of a lane that takes no part */
     __syncwarp();
     mine[11] = static_cast<float>(__shfl_sync(all, threadIdx.x, 31));
 }
@@ -229,7 +229,7 @@ static void case_warp()
     OK(cudaFree(out));
 }
 
-/* Threads that have ended are not waited for; predicates are counted. */
+/* Barriers do not wait for threads that have ended, and they count predicates. */
 static __global__ void early_ends(int *out)
 {
     if (threadIdx.x >= 40)
@@ -340,7 +340,7 @@ static void case_wait_missing()
     streams_check(false);
 }
 
-/* Host memory is read when the stream gets there. */
+/* Check that host memory is read only when the stream runs the copy. */
 static void case_host_memory_late()
 {
     const cudaStream_t stream = stream_of_mine();
@@ -373,7 +373,7 @@ static void case_events()
     OK(cudaEventRecord(end, stream));
     OK(cudaEventRecord(plain, stream));
     MUST(cudaEventQuery(end) == cudaErrorNotReady && cudaEventElapsedTime(&ms, start, end) == cudaErrorNotReady);
-    OK(cudaStreamWaitEvent(other, end, 0)); /* this record, not the next one */
+    OK(cudaStreamWaitEvent(other, end, 0)); /* waits for this record, not for later ones */
     OK(cudaEventSynchronize(end));
     OK(cudaEventElapsedTime(&ms, start, end));
     MUST(ms >= 20.0f && ms < 2000.0f);
@@ -383,7 +383,7 @@ static void case_events()
     OK(cudaStreamSynchronize(other));
     MUST(cudaEventQuery(end) == cudaErrorNotReady && cudaGetLastError() == cudaErrorNotReady);
     OK(cudaGetLastError());
-    OK(cudaEventDestroy(end)); /* which its record outlives */
+    OK(cudaEventDestroy(end)); /* the record outlives the event */
     OK(cudaStreamDestroy(stream));
     MUST(cudaStreamSynchronize(stream) == cudaErrorInvalidResourceHandle);
     OK(cudaEventDestroy(start));
@@ -427,7 +427,7 @@ static void case_memory()
     MUST(inside == cudaErrorNotPermitted);
 }
 
-/* ---- devices. The settings are in the table below. */
+/* ---- devices; settings are in the table of tests below */
 
 static void case_two_devices()
 {
@@ -444,7 +444,7 @@ static void case_two_devices()
     MUST(properties.major == 9 && properties.pciBusID == 2 && std::string(properties.name) == "stand-in on the CPU");
     MUST(cudaSetDevice(2) == cudaErrorInvalidDevice);
     cudaLaunchConfig_t config = {};
-    config.stream = stream; /* of the other device */
+    config.stream = stream; /* a stream of the other device */
     MUST(cudaLaunchKernelEx(&config, different_barriers, nullptr) == cudaErrorInvalidResourceHandle);
     MUST(std::string(cudaGetErrorName(cudaPeekAtLastError())) == "cudaErrorInvalidResourceHandle");
 }
@@ -483,7 +483,7 @@ static float element(size_t i)
     return static_cast<float>(static_cast<int>(i * 7 % 23) - 11);
 }
 
-/* Whole numbers, so that every order of the sums has the same result. All transpositions, with room between columns. */
+/* Test all transpositions, with gaps between columns. Whole numbers give the same result in any order of sums. */
 static void case_products()
 {
     const size_t m = 5, n = 4, k = 3, lead = 7;
@@ -525,7 +525,7 @@ static void case_products()
 static float square(cublasHandle_t handle, const float *x, cublasComputeType_t type)
 {
     const float one = 1.0f, zero = 0.0f;
-    float *c = device_new<float>(1); /* NaN, which beta = 0 leaves out */
+    float *c = device_new<float>(1); /* NaN, which beta = 0 ignores */
     MUST(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, x, CUDA_R_32F, 1, x, CUDA_R_32F, 1, &zero, c,
                       CUDA_R_32F, 1, type, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
     const float found = fetched(c, 1)[0];
@@ -547,7 +547,7 @@ static void case_rounded_products()
     OK(cudaFree(x));
 }
 
-/* ---- NCCL: ranks are processes, of which each has a device of its own unless a case says otherwise */
+/* ---- NCCL: ranks are processes, each with its own device by default */
 
 static void ranks_run(int ranks, const std::function<void(int, ncclUniqueId)> &body, int killed = -1)
 {
@@ -575,7 +575,7 @@ static ncclComm_t joined(int ranks, ncclUniqueId id, int rank)
     return comm;
 }
 
-/* More than a piece of shared memory, in place and not, and several at once. */
+/* Sum more than one piece of shared memory, in place and not, several at once. */
 static void case_all_reduce()
 {
     ranks_run(3, [](int rank, ncclUniqueId id) {
@@ -599,7 +599,8 @@ static void case_all_reduce()
     });
 }
 
-/* 1 + 2^-8 lies between two bfloat16 and goes to 1, the even one; so the second rank's part is lost, and the third's. */
+/* Check rounding: 1 + 2^-8 is a tie between two bfloat16 and is rounded to 1, the even one, so the small terms of the second
+ * and third rank are lost. */
 static void case_bfloat16()
 {
     ranks_run(3, [](int rank, ncclUniqueId id) {
@@ -614,10 +615,10 @@ static void case_bfloat16()
     });
 }
 
-/* As a program must do that cannot wait in NCCL: everything returns ncclInProgress first. */
+/* Use a nonblocking communicator: every function returns ncclInProgress first. */
 static void case_not_blocking()
 {
-    int may_come[2]; /* rank 1, when rank 0 was refused because it is not there */
+    int may_come[2]; /* rank 1 joins after rank 0's early all-reduce was refused */
     char word = 0;
     MUST(pipe(may_come) == 0);
     ranks_run(2, [=](int rank, ncclUniqueId id) mutable {
@@ -654,7 +655,7 @@ static void case_not_blocking()
     });
 }
 
-/* Rank 1 ends after init as if killed: what rank 0 waits for never comes, until it aborts. */
+/* Kill rank 1 after init: rank 0 waits in vain until it aborts. */
 static void case_killed_peer()
 {
     ranks_run(
@@ -675,7 +676,7 @@ static void case_killed_peer()
         1);
 }
 
-/* A peer that never comes at all. */
+/* Wait for a peer that never joins, then abort. */
 static void case_absent_peer()
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -717,7 +718,7 @@ static void case_one_without_a_device()
     });
 }
 
-/* ---- what it costs */
+/* ---- costs */
 
 static __global__ void nothing(float *x, int n)
 {
@@ -754,7 +755,7 @@ static double seconds(const std::function<void()> &work)
 static void cost_print()
 {
     float *x = device_new<float>(1024);
-    run(1, 1024, nullptr, many_barriers, 1); /* stacks are touched */
+    run(1, 1024, nullptr, many_barriers, 1); /* touch the stacks */
     printf("block   ns a thread   and barrier   and shuffle\n");
     for (unsigned int threads : { 32u, 256u, 1024u }) {
         const unsigned int blocks = 4000000 / threads;
@@ -781,7 +782,7 @@ struct test {
     void (*run)();
     const char *order, *devices;
     enum ending ending;
-    const char *says; /* a part of what stands on standard error */
+    const char *says; /* a part of standard error */
 };
 
 static const struct test tests[] = {
@@ -794,7 +795,7 @@ static const struct test tests[] = {
     { "barrier", case_barrier, "1", "1", PASSES, "" },
     { "barrier", case_barrier, "9", "1", PASSES, "" },
     { "barrier missing", case_barrier_missing, "0", "1", GOES_WRONG, "" },
-    { "barrier missing", case_barrier_missing, "1", "1", PASSES, "" }, /* which is why there are several orders */
+    { "barrier missing", case_barrier_missing, "1", "1", PASSES, "" }, /* this is why there are several orders */
     { "barrier missing", case_barrier_missing, "9", "1", GOES_WRONG, "" },
     { "warp", case_warp, "0", "1", PASSES, "" },
     { "warp", case_warp, "1", "1", PASSES, "" },
@@ -830,7 +831,7 @@ static const struct test tests[] = {
     { "one without a device", case_one_without_a_device, "0", "1", PASSES, "" },
 };
 
-/* In a process of its own, which is given a minute. What it says on standard error comes back. */
+/* Run a test in its own process, for at most a minute. Return its status, and its standard error in `said`. */
 static int test_run(const struct test &t, std::string *said)
 {
     int pipe_ends[2], status;
@@ -844,7 +845,7 @@ static int test_run(const struct test &t, std::string *said)
         dup2(pipe_ends[1], STDERR_FILENO);
         close(pipe_ends[0]);
         close(pipe_ends[1]);
-        if (t.ending == DIES) /* what a sanitizer says then is what is wanted, not a finding */
+        if (t.ending == DIES) /* the sanitizer's report is expected, not a finding */
             for (const char *options : { "ASAN_OPTIONS", "TSAN_OPTIONS" })
                 setenv(options, (std::string(getenv(options) ? getenv(options) : "") + ":log_path=stderr").c_str(), 1);
         alarm(60);

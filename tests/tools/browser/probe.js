@@ -1,6 +1,6 @@
-/* Put into a copy of each page: what a browser finds wrong with it is sent to the page around it (browser_test.sh).
-   Measured: does anything overflow, is every picture there, can every text be read (WCAG 2.1: 4.5 to 1, large ones 3 to 1),
-   and was anything complained of. */
+/* probe.js: check a page in the browser and send problems to the surrounding page. browser_test.sh inserts this script into a
+   copy of each page. Checks: overflow, missing pictures, contrast of texts (WCAG 2.1: 4.5 to 1, large texts 3 to 1), errors
+   and warnings. */
 "use strict";
 
 const complaints = [];
@@ -45,7 +45,7 @@ function checkText(element)
 {
     const style = getComputedStyle(element), isDrawn = element instanceof SVGElement;
     const color = isDrawn ? style.fill : style.color, size = parseFloat(style.fontSize);
-    /* Not quite black or white stands on a coloured bar (plots/style.gp). */
+    /* Nearly black or nearly white text is on a coloured bar (plots/style.gp). */
     if (isDrawn && /\((1, 1, 1|254, 254, 254)\)/.test(color))
         return;
     const isLarge = size >= 24 || (size >= 18.66 && parseInt(style.fontWeight) >= 600);
@@ -79,9 +79,9 @@ function check()
                          dark: matchMedia("(prefers-color-scheme: dark)").matches, complaints: complaints.slice(0, 12) }, "*");
 }
 
-/* Also what is folded is looked at. */
+/* Open collapsed details, so that they are checked, too. */
 addEventListener("load", () => {
     for (const details of document.querySelectorAll("details"))
         details.open = true;
-    setTimeout(check, 0); /* a frame out of sight draws nothing, so it is not asked to */
+    setTimeout(check, 0); /* no requestAnimationFrame: invisible frames are not drawn */
 });

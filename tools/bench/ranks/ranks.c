@@ -1,4 +1,4 @@
-/* bench_ranks: what the benchmark measures among ranks. Started by build/bin/bench alone, which reads the file named with
+/* bench_ranks: measures among ranks, for the benchmark. Only build/bin/bench starts this program; bench reads the file given by
  * --out: a row per round, in seconds. */
 #include "ranks.h"
 
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALLOWED_S = 600 }; /* without a sign of life */
+enum { ALLOWED_S = 600 }; /* timeout without a heartbeat */
 
 static const struct {
     const char *name;
@@ -46,7 +46,7 @@ int ranks_rounds(const struct ranks *ranks, int usual)
     return ranks->rounds ? ranks->rounds : usual;
 }
 
-/* all: by rounds, the seconds of the rank that needed most, on rank 0. */
+/* all: return, on rank 0, the seconds of the slowest rank in each round. */
 static double *slowest_of(struct world *world, const double *mine, int count)
 {
     int size = world_size(world);
@@ -78,9 +78,9 @@ void ranks_found(struct ranks *ranks, const char *what, double per_second, doubl
 void ranks_found_difference(struct ranks *ranks, const char *what, double per_second, double goal, const double *ours,
                             const double *reference, int count)
 {
-    enum { STRETCHES = 20 };
-    int segments = count < STRETCHES ? count : STRETCHES, of_each = count / segments;
-    double typical[STRETCHES], typical_reference[STRETCHES];
+    enum { SEGMENTS_MOST = 20 };
+    int segments = count < SEGMENTS_MOST ? count : SEGMENTS_MOST, of_each = count / segments;
+    double typical[SEGMENTS_MOST], typical_reference[SEGMENTS_MOST];
     for (int i = 0; i < segments; i++) {
         typical[i] = fmax(1e-10, stats_lower_median(ours + (ptrdiff_t)i * of_each, of_each));
         typical_reference[i] = stats_lower_median(reference + (ptrdiff_t)i * of_each, of_each);

@@ -1,5 +1,5 @@
-/* ranks: what the jobs of bench_ranks share. They are what the benchmark measures among ranks; the parent (../jobs.h) starts
- * them and reads what they found. */
+/* ranks: shared by the jobs of bench_ranks, the benchmark's measurements among ranks. The benchmark (../jobs.h) starts the jobs
+ * and reads their results. */
 #ifndef LOCKSTEP_BENCH_RANKS_H
 #define LOCKSTEP_BENCH_RANKS_H
 
@@ -9,31 +9,31 @@ struct world;
 
 struct ranks {
     struct world *world;
-    int rounds; /* 0: as many as a job takes by itself */
-    int steps;  /* of a job that has steps */
+    int rounds; /* 0: each job's default */
+    int steps;  /* for jobs that have steps */
     struct csv found;
 };
 
-/* Turns of a pair that usually takes so many. */
+/* Return the number of rounds: --rounds, or else `usual`. */
 int ranks_rounds(const struct ranks *ranks, int usual);
 
-/* all: rounds (count) of a pair that took turns: this rank's seconds, of which those of the rank that needed most count. `what`,
- * `per_second` and `goal` are what rows_add_rounds() takes. */
+/* all: report the rounds (count) of a pair, this rank's seconds; the slowest rank of each round counts. `what`, `per_second` and
+ * `goal` go to rows_add_rounds(). */
 void ranks_found(struct ranks *ranks, const char *what, double per_second, double goal, const double *ours,
                  const double *reference, int count);
 
-/* The same where `ours` are differences of turns, which are easily upset: each stretch of rounds gives its medians, and such
- * stretches are what is found. A median below what a clock resolves is a tenth of a nanosecond. */
+/* Report rounds whose `ours` are differences of turns, which are sensitive to noise: give the medians of segments of rounds.
+ * A median below a tenth of a nanosecond, which no clock resolves, is raised to that value. */
 void ranks_found_difference(struct ranks *ranks, const char *what, double per_second, double goal, const double *ours,
                             const double *reference, int count);
 
-/* The jobs: all ranks call them. */
-void ranks_sums(struct ranks *ranks);    /* through the harness, and by MPI alone */
-void ranks_waiting(struct ranks *ranks); /* rank 0 trains, the others wait for it */
-void ranks_share(struct ranks *ranks);   /* what the harness adds to a step of one rank */
+/* The jobs; all ranks call them. */
+void ranks_sums(struct ranks *ranks);    /* all-reduce through the harness against MPI alone */
+void ranks_waiting(struct ranks *ranks); /* rank 0 trains while the others wait */
+void ranks_share(struct ranks *ranks);   /* harness time in a step of one rank */
 
-/* A program of MPI without a harness: starts, does the communication and the charged work of so many steps of the MLP where
- * ranks are simulated, and ends. */
+/* Run an MPI program without the harness: start, communication and charged work of `steps` MLP steps (simulated ranks only),
+ * end. */
 void ranks_plain(int steps);
 
 #endif

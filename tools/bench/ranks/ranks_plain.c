@@ -1,5 +1,5 @@
-/* What MPI alone does of a step, where ranks are simulated: the same all-reduces of the same memory, and the same time charged for
- * the same passes. Without a harness, so without a world. */
+/* MPI's part of a step of simulated ranks: the same all-reduces of the same memory, and the same time charged for the same
+ * passes. No harness, hence no world. */
 #include "ranks.h"
 
 #include "base/memory.h"
@@ -14,7 +14,7 @@
 #include <mpi.h>
 #include <stdlib.h>
 
-/* Of what means nothing. */
+/* Sum of fake buffers: nothing to compute. */
 static void add_blank(void *in, void *inout, int *count, MPI_Datatype *type)
 {
     (void)in, (void)inout, (void)count, (void)type;
@@ -34,7 +34,7 @@ void ranks_plain(int steps)
     MPI_Init(NULL, NULL);
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    struct flight_recorder *recorder = rank == 0 ? flight_recorder_open(getenv(JOB_BOARD), -1) : NULL;
+    struct flight_recorder *recorder = rank == 0 ? flight_recorder_open(getenv(JOB_RECORDER), -1) : NULL;
     MPI_Barrier(MPI_COMM_WORLD);
     if (steps > 0) {
         double seconds[WORK_PASSES], bytes = mlp_gradient_bytes(&run_published);
@@ -51,7 +51,7 @@ void ranks_plain(int steps)
         MPI_Op_free(&add);
         device_free(memory);
     }
-    flight_recorder_end(recorder); /* or the launcher takes it for a deadlock */
+    flight_recorder_end(recorder); /* otherwise the launcher would report a deadlock */
     flight_recorder_close(recorder);
     MPI_Finalize();
 }

@@ -1,18 +1,18 @@
-/* What the harness has of a step: the calls that a step of lab 01 makes of it, each time behind a step, against the step. */
+/* Harness time in a step: the harness calls of a step of lab 01, made after a step, against the time of the step. */
 #include "ranks.h"
 
 #include "base/memory.h"
+#include "bench/step_work.h"
 #include "collective/collective.h"
 #include "collective/spans.h"
 #include "device/device.h"
 #include "options/run.h"
-#include "bench/step_work.h"
 #include "world/world.h"
 #include "world/world_mpi.h"
 
 #include <stdlib.h>
 
-enum { STEPS = 4, BLOCKS_MLP = 5, BLOCKS_TEXT = 25 }; /* measured steps of a block, and none has fewer; blocks */
+enum { STEPS = 4, BLOCKS_MLP = 5, BLOCKS_TEXT = 25 }; /* steps per block; blocks */
 static const double GOAL = 0.001;
 
 struct rig {
@@ -20,12 +20,12 @@ struct rig {
     struct spans spans;
     struct trainee trainee;
     MPI_Comm comm;
-    float *terms; /* as many as the model has gradients */
+    float *terms; /* (count), the size of the gradients */
     size_t count;
 };
 
-/* As lab_phase() and lab_next_step() do it, less the two comparisons that it takes to know which step it is. In a block's last
- * step terms are kept for the check behind it. */
+/* Time the harness calls of lab_phase() and lab_next_step(), except their two comparisons for the step number. The last step of
+ * a block keeps the terms for the check that follows. */
 static double time_calls(struct rig *rig, int step)
 {
     double began = world_now();
@@ -40,7 +40,7 @@ static double time_calls(struct rig *rig, int step)
     return world_now() - began;
 }
 
-/* What of these is not the harness's: a sum of one rank by MPI alone. */
+/* Time the part of these calls that is MPI's: an all-reduce of one rank. */
 static double time_raw(struct rig *rig)
 {
     double began = world_now();
@@ -50,14 +50,14 @@ static double time_raw(struct rig *rig)
 
 static double time_step(struct trainee *trainee)
 {
-    trainee_restart(trainee); /* a model that has learned its batch by heart multiplies zeros */
+    trainee_restart(trainee); /* a model that fits its batch perfectly multiplies zeros */
     double began = world_now();
     trainee_once(trainee);
     return world_now() - began;
 }
 
-/* Seconds per step of a block: the harness's calls, each time with caches that a step has just filled, and the steps. */
-static void play(struct rig *rig, double *harness, double *whole)
+/* Time a block: seconds per step of the harness calls, each with caches just filled by a step, and of the steps. */
+static void time_block(struct rig *rig, double *harness, double *whole)
 {
     spans_restart(&rig->spans, 0, 0);
     *harness = *whole = 0;
@@ -77,9 +77,9 @@ static void take_turns(struct ranks *ranks, struct rig *rig, const char *what, c
     trainee_open(&rig->trainee, &sizes, step);
     rig->count = (size_t)step_count(&sizes, step).parameters;
     rig->terms = device_new(rig->count, sizeof *rig->terms);
-    play(rig, harness, whole); /* pages, connections */
+    time_block(rig, harness, whole); /* warm-up: page faults, connections */
     for (int i = 0; i < rounds; i++)
-        play(rig, &harness[i], &whole[i]);
+        time_block(rig, &harness[i], &whole[i]);
     ranks_found_difference(ranks, what, 1e6, GOAL, harness, whole, rounds);
     trainee_close(&rig->trainee);
     device_free(rig->terms);

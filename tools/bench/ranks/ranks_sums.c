@@ -1,5 +1,4 @@
-/* What a sum costs through the harness, and by MPI alone: in the same buffer, in place, by the same ranks, with the same
- * algorithm. */
+/* An all-reduce through the harness against MPI alone: same buffer, in place, same ranks, same algorithm. */
 #include "ranks.h"
 
 #include "base/memory.h"
@@ -14,8 +13,8 @@
 
 enum { CALLS_MOST = 200, LARGEST = 128 << 20 };
 
-/* So many calls make a turn: of short sums enough for the clock that times it not to count, and no more, so that what else
- * the machine does meets few of many turns. */
+/* `calls` is the number of calls per turn: for short sums just enough that the cost of the clock does not matter. Short turns
+ * confine the machine's noise to few of many turns. */
 static const struct size {
     const char *name;
     size_t bytes;
@@ -23,7 +22,7 @@ static const struct size {
     double goal;
 } sizes[] = {
     { "4 B", 4, CALLS_MOST, 200, 1.03 }, { "4 KiB", 4 << 10, 50, 200, 1.03 },   { "64 KiB", 64 << 10, 10, 200, 1.03 },
-    { "1 MiB", 1 << 20, 1, 200, 1.01 },  { "12.5 MB", 12496800, 1, 200, 1.01 }, /* the gradients of the MLP */
+    { "1 MiB", 1 << 20, 1, 200, 1.01 },  { "12.5 MB", 12496800, 1, 200, 1.01 }, /* gradients of the MLP */
     { "128 MiB", LARGEST, 1, 40, 1.01 },
 };
 enum { SIZES = sizeof sizes / sizeof *sizes, STAMPS_SHOW = 4 << 10 };
@@ -32,11 +31,11 @@ struct rig {
     struct world *world;
     struct collective *collective;
     struct spans spans;
-    float *terms; /* zeros, so that no number grows */
+    float *terms; /* zeros, so that sums do not grow */
     double stamps[2 * CALLS_MOST];
 };
 
-/* all: seconds of one call. The ranks begin together, and so does nobody with the end of the turn before. */
+/* all: seconds per call. A barrier lets the ranks begin together, after every rank has ended the previous turn. */
 static double time_ours(struct rig *rig, const struct size *size)
 {
     spans_restart(&rig->spans, 0, 0);
@@ -58,7 +57,7 @@ static double time_raw(struct rig *rig, const struct size *size)
     return (world_now() - began) / size->calls;
 }
 
-/* The least that a harness does which tells when each sum began and ended. */
+/* The minimum of any harness: MPI_Allreduce with a stamp before and after each call. */
 static double time_stamped(struct rig *rig, const struct size *size)
 {
     MPI_Comm comm = rig->world->comm;
@@ -75,10 +74,10 @@ static double time_stamped(struct rig *rig, const struct size *size)
 
 typedef double way(struct rig *rig, const struct size *size);
 
-/* all: one way of them and MPI alone. */
+/* all: time one way against MPI alone, in turns. */
 static void take_turns(struct rig *rig, const struct size *size, way *one, double *ours, double *raw, int rounds)
 {
-    time_raw(rig, size); /* pages, connections */
+    time_raw(rig, size); /* warm-up: page faults, connections */
     for (int i = 0; i < rounds; i++) {
         if (i % 2)
             raw[i] = time_raw(rig, size);
@@ -101,8 +100,8 @@ static void close_rig(struct rig *rig)
     spans_close(&rig->spans);
 }
 
-/* What the harness adds to a sum, where nothing else happens: by a rank that has nobody to meet. In place of the other's
- * time there is what MPI takes for the shortest sum that is one: raw (rounds). */
+/* Report what the harness adds to an all-reduce, measured on a single rank to exclude everything else. The reference is raw
+ * (rounds): MPI's time for the shortest all-reduce among all ranks. */
 static void find_added(struct ranks *ranks, float *terms, const double *raw, int rounds)
 {
     double *added = memory_new(2 * (size_t)rounds, sizeof *added), *alone = added + rounds;

@@ -1,11 +1,11 @@
-/* What waiting costs those who work: rank 0 trains, while the others wait for it, and while they sleep. */
+/* Cost of waiting ranks for a working rank: rank 0 trains while the others wait for it, and while they sleep. */
 #include "ranks.h"
 
 #include "base/memory.h"
+#include "bench/step_work.h"
 #include "collective/collective.h"
 #include "device/device.h"
 #include "options/run.h"
-#include "bench/step_work.h"
 #include "world/world.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct scene {
     struct collective *collective;
     struct trainee trainee; /* on rank 0 */
     float mine, sum;
-    double asleep; /* seconds that surely last longer than the steps */
+    double asleep; /* seconds of sleep, certainly longer than the steps */
 };
 
 static double train(struct scene *scene)
@@ -32,11 +32,11 @@ static double train(struct scene *scene)
     return world_now() - began;
 }
 
-/* all: seconds of a step of rank 0 while the others wait there. */
+/* all: seconds per step of rank 0 while the others wait in `place`. */
 static double time_steps(struct scene *scene, enum place place)
 {
     bool works = world_rank(scene->world) == 0;
-    if (works) /* a model that has learned its batch by heart multiplies zeros */
+    if (works) /* a model that fits its batch perfectly multiplies zeros */
         trainee_restart(&scene->trainee);
     world_barrier(scene->world);
     double seconds = works ? train(scene) : 0;

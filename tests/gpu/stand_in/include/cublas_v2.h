@@ -1,4 +1,4 @@
-/* cublas_v2: the part of cuBLAS 13 that the stand-in has (see ../README.md), for C17 and C++17. */
+/* cublas_v2.h: the part of cuBLAS 13 that the stand-in implements (see ../README.md), for C17 and C++17. */
 #ifndef STAND_IN_CUBLAS_V2_H
 #define STAND_IN_CUBLAS_V2_H
 

@@ -1,8 +1,8 @@
-/* cuda_runtime: what a .cu file needs to be compiled as C++17 for the CPU: the host's interface, kernel launches by
- * cudaLaunchKernelEx, and the device's built-in variables and functions. In C it is cuda_runtime_api.h.
+/* cuda_runtime.h: declarations that a .cu file needs to be compiled as C++17 for the CPU: the host's interface, kernel
+ * launches with cudaLaunchKernelEx, and the device's built-in variables and functions. In C this is cuda_runtime_api.h.
  *
- * A block's threads run one at a time, and leave off only where they wait for each other: at __syncthreads() and at the
- * functions of a warp. These take two hidden arguments, where they are called from, for messages. */
+ * The threads of a block run one at a time and switch only where they wait for each other: at __syncthreads() and at warp
+ * functions. These take two hidden arguments, file and line of the call, for messages. */
 #ifndef STAND_IN_CUDA_RUNTIME_H
 #define STAND_IN_CUDA_RUNTIME_H
 
@@ -23,7 +23,7 @@
 #define __constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
-/* One block at a time runs in a stream's thread, several streams may run. Not poisoned between blocks. */
+/* A stream's thread runs one block at a time; several streams may run. Not poisoned between blocks. */
 #define __shared__ static thread_local
 
 extern __thread uint3 threadIdx;
@@ -35,13 +35,13 @@ constexpr int warpSize = 32;
 namespace stand_in
 {
 
-/* Queues a kernel whose threads each are a call of `thread`. */
+/* Queue a kernel; each of its threads is a call of `thread`. */
 cudaError_t launch(const cudaLaunchConfig_t *config, std::function<void()> thread);
 
-/* Waits for all threads of the block that have not ended. Returns how many of them came with a predicate other than 0. */
+/* Wait for all threads of the block that have not ended. Return how many of them have a predicate other than 0. */
 int block_meet(int predicate, const char *file, int line);
 
-/* Waits for the lanes of the warp that `mask` names and that have not ended. */
+/* Wait for those lanes of the warp in `mask` that have not ended. */
 enum class meeting { sync, ballot, shuffle, shuffle_up, shuffle_down, shuffle_xor };
 uint64_t warp_meet(meeting kind, unsigned int mask, uint64_t value, int argument, int width, const char *file,
                    int line);
@@ -67,7 +67,7 @@ inline T shuffle(meeting kind, unsigned int mask, T value, int argument, int wid
 
 } // namespace stand_in
 
-/* The real one's signature: the arguments are converted to the kernel's parameters here, and copied. */
+/* Launch a kernel. The signature is the real one; the arguments are converted to the kernel's parameters and copied. */
 template <typename... Expected, typename... Actual>
 inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Expected...), Actual &&...args)
 {
@@ -88,7 +88,7 @@ template <typename T> inline cudaError_t cudaMallocHost(T **memory, size_t size)
     return cudaMallocHost(reinterpret_cast<void **>(memory), size);
 }
 
-/* Where a function is called from, as its last two parameters. */
+/* File and line of the call, as the last two parameters of a function. */
 #define STAND_IN_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 /* ---- barriers */
@@ -118,7 +118,7 @@ inline void __syncwarp(unsigned int mask = 0xffffffff, STAND_IN_SITE)
     stand_in::warp_meet(stand_in::meeting::sync, mask, 0, 0, warpSize, file, line);
 }
 
-/* A fence that ThreadSanitizer understands, which no bare one is: a change of a word that all have in common. */
+/* A common word whose atomic change acts as a fence, since ThreadSanitizer does not understand plain fences. */
 inline unsigned int stand_in_fence;
 
 inline void __threadfence()
@@ -131,7 +131,7 @@ inline void __threadfence_block()
     __threadfence();
 }
 
-/* ---- the lanes of a warp. A value that is asked of a lane that takes no part is all ones: a NaN, or -1. */
+/* ---- the lanes of a warp. The value of a lane that takes no part is all ones: NaN, or -1. */
 
 inline unsigned int __ballot_sync(unsigned int mask, int predicate, STAND_IN_SITE)
 {
@@ -172,7 +172,7 @@ inline T __shfl_xor_sync(unsigned int mask, T value, int lanes, int width = warp
     return stand_in::shuffle(stand_in::meeting::shuffle_xor, mask, value, lanes, width, file, line);
 }
 
-/* ---- atomics: real ones, as kernels of several streams run at once. All return what was there before. */
+/* ---- atomics: real ones, since kernels of several streams run at once. All return the old value. */
 
 inline int atomicAdd(int *address, int value)
 {
@@ -237,7 +237,7 @@ inline unsigned int atomicExch(unsigned int *address, unsigned int value)
     return __atomic_exchange_n(address, value, __ATOMIC_RELAXED);
 }
 
-/* ---- arithmetic. The fast functions (__expf, …) are as exact as the others here, and on the device they are not. */
+/* ---- arithmetic. The fast functions (__expf, …) are as exact as the others here, but not on a device. */
 
 template <typename T> inline T __ldg(const T *address)
 {
@@ -249,7 +249,7 @@ inline float stand_in_rsqrtf(float x)
     return 1.0f / sqrtf(x);
 }
 
-/* Macros, as the C library may declare some of these without defining them. */
+/* These are macros, since the C library may declare some of them without a definition. */
 #define rsqrtf(x)          stand_in_rsqrtf(x)
 #define __frsqrt_rn(x)     stand_in_rsqrtf(x)
 #define __expf(x)          expf(x)
@@ -259,7 +259,7 @@ inline float stand_in_rsqrtf(float x)
 #define __fsqrt_rn(x)      sqrtf(x)
 #define __fmaf_rn(x, y, z) fmaf(x, y, z)
 
-/* Never contracted with what stands around them, as on the device: the barrier hides the result from the compiler. */
+/* Keep the compiler from contracting an operation with others, as on the device. The asm statement hides the result. */
 inline float stand_in_exact(float x)
 {
     __asm__("" : "+m"(x));

@@ -1,6 +1,6 @@
-/* cuda_runtime_api: the part of the CUDA 13 runtime's interface that the stand-in has (see ../README.md), for C17 and
- * C++17. Names, signatures and values are the real ones; what each function does differently stands at its definition,
- * in ../runtime.cpp. */
+/* cuda_runtime_api.h: the part of the CUDA 13 runtime that the stand-in implements (see ../README.md), for C17 and C++17.
+ * Names, signatures and values are the real ones. Differences in behaviour are documented at the definitions in
+ * ../runtime.cpp. */
 #ifndef STAND_IN_CUDA_RUNTIME_API_H
 #define STAND_IN_CUDA_RUNTIME_API_H
 
@@ -8,7 +8,7 @@
 
 #define CUDART_VERSION 13000
 
-/* Tells code that is compiled against this header from code that is compiled against the real one. */
+/* Defined only in this header, not in the real one. */
 #define LOCKSTEP_CUDA_STAND_IN 1
 
 #ifdef __cplusplus
@@ -66,7 +66,7 @@ typedef void (*cudaHostFn_t)(void *userData);
 #define cudaHostAllocMapped        0x02
 #define cudaHostAllocWriteCombined 0x04
 
-/* Vectors, aligned as the device wants them. */
+/* Vectors, aligned as on the device. */
 #define STAND_IN_ALIGNED(bytes) __attribute__((aligned(bytes)))
 typedef struct STAND_IN_ALIGNED(8) float2 {
     float x, y;
@@ -114,7 +114,7 @@ typedef struct dim3 {
 #endif
 } dim3;
 
-typedef struct cudaLaunchAttribute_st cudaLaunchAttribute; /* none is known: numAttrs must be 0 */
+typedef struct cudaLaunchAttribute_st cudaLaunchAttribute; /* none implemented: numAttrs must be 0 */
 typedef struct cudaLaunchConfig_st {
     dim3 gridDim;
     dim3 blockDim;
@@ -124,7 +124,7 @@ typedef struct cudaLaunchConfig_st {
     unsigned int numAttrs;
 } cudaLaunchConfig_t;
 
-/* Some of the real one's fields, in its order. */
+/* Some of the real struct's fields, in its order. */
 struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem;

@@ -1,4 +1,4 @@
-/* nccl: the part of NCCL 2.28.9 that the stand-in has (see ../README.md), for C17 and C++17. */
+/* nccl.h: the part of NCCL 2.28.9 that the stand-in implements (see ../README.md), for C17 and C++17. */
 #ifndef STAND_IN_NCCL_H
 #define STAND_IN_NCCL_H
 
@@ -39,7 +39,7 @@ typedef enum {
 #define NCCL_CONFIG_UNDEF_INT INT_MIN
 #define NCCL_CONFIG_UNDEF_PTR NULL
 
-/* Of these, `blocking` is honoured. */
+/* Only `blocking` has an effect. */
 typedef struct ncclConfig_v22800 {
     size_t size;
     unsigned int magic;
@@ -74,7 +74,7 @@ typedef struct ncclConfig_v22800 {
             NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,           /* nChannelsPerNetPeer, nvlinkCentricSched */      \
     }
 
-/* Only the sum is known, of floats, doubles and bfloat16. */
+/* Only ncclSum is implemented, for floats, doubles and bfloat16. */
 typedef enum { ncclSum = 0, ncclProd = 1, ncclMax = 2, ncclMin = 3, ncclAvg = 4, ncclNumOps = 5 } ncclRedOp_t;
 typedef enum {
     ncclInt8 = 0,
