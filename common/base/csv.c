@@ -79,6 +79,11 @@ void csv_ms(struct csv *csv, const char *name, double seconds)
         fprintf(csv->out, "%.6f", 1e3 * seconds);
 }
 
+double csv_printed(double seconds)
+{
+    return round(1e9 * seconds) / 1e9;
+}
+
 bool csv_end_row(struct csv *csv)
 {
     fputc('\n', csv->out);

@@ -28,6 +28,8 @@ void csv_number(struct csv *csv, const char *name, double value);
 void csv_ratio(struct csv *csv, const char *name, double value);
 /* Write seconds as milliseconds with six decimals (nanoseconds); blank for NaN. */
 void csv_ms(struct csv *csv, const char *name, double seconds);
+/* Return the seconds that csv_ms() prints: rounded to a nanosecond. */
+double csv_printed(double seconds);
 /* End the row. Return true after the line of names: the caller then writes the same row again. */
 bool csv_end_row(struct csv *csv);
 

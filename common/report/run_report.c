@@ -58,9 +58,11 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_ms(csv, "slowest_step_ms", s->slowest_step);
     csv_ms(csv, "median_step_ms", s->median_step);
     csv_ms(csv, "p95_step_ms", s->p95_step);
-    csv_ratio(csv, "samples_per_s", report_samples(o) / s->slowest_step);
-    csv_ratio(csv, "useful_tokens_per_s", tokens ? tokens->useful / s->slowest_step : NAN);
-    csv_ratio(csv, "padded_tokens_per_s", tokens ? tokens->padded / s->slowest_step : NAN);
+    /* Rates are those of the step as it is printed: equal on all processors, whose sums differ in the last bits. */
+    const double step = csv_printed(s->slowest_step);
+    csv_number(csv, "samples_per_s", report_samples(o) / step);
+    csv_number(csv, "useful_tokens_per_s", tokens ? tokens->useful / step : NAN);
+    csv_number(csv, "padded_tokens_per_s", tokens ? tokens->padded / step : NAN);
     csv_number(csv, "padding_ratio", tokens ? tokens->padding_ratio : NAN);
     csv_ms(csv, "rank_skew_ms", s->rank_skew);
     csv_number(csv, "rank_token_spread", tokens ? tokens->spread : NAN);
