@@ -28,7 +28,7 @@ double report_samples(const struct outcome *outcome)
 static double throughput_per_rank(const struct outcome *o)
 {
     double done = o->tokens ? o->tokens->means.useful : report_samples(o);
-    return done / o->summary.slowest_step / o->run.ranks;
+    return done / csv_printed(o->summary.slowest_step) / o->run.ranks;
 }
 
 double report_efficiency(const struct report *report, const struct outcome *outcome)
@@ -76,7 +76,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_index(csv, "blamed_rank", s->blamed_rank);
     csv_ms(csv, "blamed_wait_ms", s->blamed_wait);
     csv_ms(csv, "what_if_ms", s->what_if);
-    csv_ratio(csv, "efficiency", report_efficiency(report, o));
+    csv_number(csv, "efficiency", report_efficiency(report, o));
     csv_ms(csv, "predicted_step_ms", prediction_step(&o->prediction));
     csv_text(csv, "predicted_kind",
              report->has_only_spans        ? ""
@@ -131,7 +131,7 @@ static void put_round(struct csv *csv, const struct report *report, const struct
     csv_text(csv, "case", o->name);
     csv_integer(csv, "round", round);
     csv_ms(csv, "slowest_step_ms", step);
-    csv_ratio(csv, "vs_baseline", reference > 0 ? step / reference : NAN);
+    csv_number(csv, "vs_baseline", reference > 0 ? csv_printed(step) / csv_printed(reference) : NAN);
 }
 
 void report_write_tables(const struct report *report)
