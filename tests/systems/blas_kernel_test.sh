@@ -62,7 +62,7 @@ silent_about() # TEXT
 }
 
 own=$("$time_products" 8x8x8,nn | awk '{ print $2 }')
-if [[ -z $own ]] || ! grep -q avx2 /proc/cpuinfo; then
+if [[ -z $own || $(uname -m) != x86_64 ]] || ! grep -q avx2 /proc/cpuinfo; then # under emulation the file is the host's
     echo "OpenBLAS offers no second kernel for this processor"
     exit 77
 fi
