@@ -26,11 +26,13 @@ struct rank_slot {
     _Alignas(64) atomic_int process; /* 0: the rank has not joined yet */
     atomic_int ending;               /* enum ending */
     atomic_uint moves;               /* entries into collectives and exits; odd while the rank is inside one */
-    /* The call entered last. `version` is odd while the rank writes it; readers in other processes retry until they have read
-     * one version of all fields (a seqlock). */
+    /* The call entered last is slot version % 2. The rank writes the other slot, then publishes it by adding 1 to `version`, so a
+     * reader whose version has not changed meanwhile has read a whole call, even of a rank that stopped while it wrote. */
     atomic_uint version;
-    atomic_int sequence, ranks, step;
-    atomic_size_t bytes;
+    struct shared_call {
+        atomic_int sequence, ranks, step;
+        atomic_size_t bytes;
+    } call[2];
 };
 
 struct flight_recorder {
@@ -115,33 +117,32 @@ HOT static void count_move(struct rank_slot *mine, bool inside)
     atomic_store_explicit(&mine->moves, moves, memory_order_release); /* after `call` is written */
 }
 
-/* Stores in release order and loads in acquire order keep the fields between the two values of `version`. */
+/* Release order of the fields puts them behind the version before, which made their slot free. */
 HOT static void write_call(struct rank_slot *mine, const struct call *call)
 {
-    unsigned version = atomic_load_explicit(&mine->version, memory_order_relaxed);
-    atomic_store_explicit(&mine->version, version + 1, memory_order_relaxed);
-    atomic_store_explicit(&mine->sequence, call->sequence, memory_order_release);
-    atomic_store_explicit(&mine->ranks, call->ranks, memory_order_release);
-    atomic_store_explicit(&mine->step, call->step, memory_order_release);
-    atomic_store_explicit(&mine->bytes, call->bytes, memory_order_release);
-    atomic_store_explicit(&mine->version, version + 2, memory_order_release);
+    unsigned version = atomic_load_explicit(&mine->version, memory_order_relaxed) + 1;
+    struct shared_call *shared = &mine->call[version % 2];
+    atomic_store_explicit(&shared->sequence, call->sequence, memory_order_release);
+    atomic_store_explicit(&shared->ranks, call->ranks, memory_order_release);
+    atomic_store_explicit(&shared->step, call->step, memory_order_release);
+    atomic_store_explicit(&shared->bytes, call->bytes, memory_order_release);
+    atomic_store_explicit(&mine->version, version, memory_order_release);
 }
 
-/* A rank that died while it wrote leaves an odd version for ever; its last fields are then returned as they are. */
 static struct call read_call(const struct rank_slot *slot)
 {
-    enum { TRIES = 1000 };
-    struct call call = { 0 };
-    for (int i = 0; i < TRIES; i++) {
+    for (;;) {
         unsigned version = atomic_load_explicit(&slot->version, memory_order_acquire);
-        call.sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
-        call.ranks = atomic_load_explicit(&slot->ranks, memory_order_acquire);
-        call.step = atomic_load_explicit(&slot->step, memory_order_acquire);
-        call.bytes = atomic_load_explicit(&slot->bytes, memory_order_acquire);
-        if (version % 2 == 0 && atomic_load_explicit(&slot->version, memory_order_relaxed) == version)
-            break;
+        const struct shared_call *shared = &slot->call[version % 2];
+        struct call call = {
+            .sequence = atomic_load_explicit(&shared->sequence, memory_order_acquire),
+            .ranks = atomic_load_explicit(&shared->ranks, memory_order_acquire),
+            .step = atomic_load_explicit(&shared->step, memory_order_acquire),
+            .bytes = atomic_load_explicit(&shared->bytes, memory_order_acquire),
+        };
+        if (atomic_load_explicit(&slot->version, memory_order_relaxed) == version)
+            return call;
     }
-    return call;
 }
 
 static bool is_inside(const struct rank_slot *slot)

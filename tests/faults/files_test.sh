@@ -163,8 +163,14 @@ mount -o remount,size=64m /dev/shm
 mkdir /dev/shm/lockstep-1.gone00 /dev/shm/lockstep-2147483647.lives0
 exec {held}</dev/shm/lockstep-2147483647.lives0
 flock "$held"
+mkdir /dev/shm/lockstep-3.others /dev/shm/lockstep-4.linked
+touch /dev/shm/lockstep-3.others/file "$folder/precious"
+chown 65534 /dev/shm/lockstep-3.others
+ln -s "$folder" /dev/shm/lockstep-4.linked/link
 run 0 "${toy[@]}" --rounds 1
-[[ $(ls /dev/shm) == lockstep-2147483647.lives0 ]] || complain "left are: $(ls /dev/shm)"
+[[ $(ls /dev/shm) == lockstep-2147483647.lives0$'\n'lockstep-3.others ]] || complain "left are: $(ls /dev/shm)"
+[[ -e /dev/shm/lockstep-3.others/file && -e $folder/precious ]] || complain "another user's file, or one behind a link, is gone"
+rm -r /dev/shm/lockstep-3.others
 exec {held}<&-
 umount "$disk" "$folder/tmp" /dev/shm
 

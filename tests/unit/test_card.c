@@ -170,6 +170,22 @@ static void another_job_or_machine_does_not_fit(void **state)
     assert_int_equal(card_read(&read, other.out, &workload_mlp, &other, 0, "here", 8), CARD_NONE);
 }
 
+/* The key names every host of a cluster, so its line may be of any length. */
+static void a_card_of_many_hosts_is_found_again(void **state)
+{
+    (void)state;
+    struct run run = run_here();
+    struct card written = card_here(), read;
+    char hosts[4000] = "";
+    for (int host = 0; host < 64; host++)
+        snprintf(hosts + strlen(hosts), sizeof hosts - strlen(hosts),
+                 "; node-%02d.cluster.example: ranks %d on 8 cores", host, host);
+    card_write(&written, run.out, &workload_mlp, &run, hosts);
+    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, 0, hosts, 8), CARD_WHOLE);
+    hosts[strlen(hosts) - 1]++;
+    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, 0, hosts, 8), CARD_NONE);
+}
+
 static void an_old_card_is_not_believed(void **state)
 {
     (void)state;
@@ -188,8 +204,11 @@ static void an_old_card_is_not_believed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_written_is_read),         cmocka_unit_test(a_card_says_who_disturbed_it),
-        cmocka_unit_test(a_card_without_messages_is_short), cmocka_unit_test(another_job_or_machine_does_not_fit),
+        cmocka_unit_test(what_was_written_is_read),
+        cmocka_unit_test(a_card_says_who_disturbed_it),
+        cmocka_unit_test(a_card_without_messages_is_short),
+        cmocka_unit_test(another_job_or_machine_does_not_fit),
+        cmocka_unit_test(a_card_of_many_hosts_is_found_again),
         cmocka_unit_test(an_old_card_is_not_believed),
     };
     return cmocka_run_group_tests_name("card", tests, make_folder, drop_folder);

@@ -180,6 +180,40 @@ static void one_speaks_for_all(void **state)
     free(text);
 }
 
+/* A rank that enters one collective after the other while this process reads: number and size always belong together. */
+static void a_call_is_read_whole(void **state)
+{
+    (void)state;
+    struct job job = start_job((int[RANKS]){ NOWHERE, NOWHERE, NOWHERE });
+    pid_t writer = fork();
+    if (writer == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        struct flight_recorder *recorder = flight_recorder_open(job.path, 0);
+        for (int n = 1;; n = n % 900 + 1) {
+            const struct call call = { .sequence = n, .ranks = RANKS, .step = n, .bytes = (size_t)n * 1000000 };
+            flight_recorder_enter(recorder, &call);
+            for (volatile int work = 0; work < 300; work++)
+                ; /* readers need a moment in which nothing is written */
+        }
+    }
+    int reads = 0;
+    for (int i = 0; i < 3000; i++) {
+        char *text = flight_recorder_text(job.recorder);
+        const char *at = strstr(text, "waits in all-reduce ");
+        int sequence = 0, megabytes = 0, step = 0;
+        if (at && sscanf(at, "waits in all-reduce %d of %d MB (step %d)", &sequence, &megabytes, &step) == 3) {
+            if (megabytes != sequence || step != sequence)
+                fail_msg("all-reduce %d of %d MB in step %d", sequence, megabytes, step);
+            reads++;
+        }
+        free(text);
+    }
+    assert_true(reads > 100);
+    kill(writer, SIGKILL);
+    waitpid(writer, NULL, 0);
+    end_job(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +223,7 @@ int main(void)
         cmocka_unit_test(a_stopped_rank_is_called_so_wherever_it_is),
         cmocka_unit_test(a_collective_that_all_have_come_to_is_named),
         cmocka_unit_test(one_speaks_for_all),
+        cmocka_unit_test(a_call_is_read_whole),
     };
     return cmocka_run_group_tests_name("board", tests, NULL, NULL);
 }
