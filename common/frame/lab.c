@@ -1,7 +1,7 @@
 #include "frame/lab.h"
 
 #include "analysis/block_results.h"
-#include "base/files.h"
+#include "base/folders.h"
 #include "base/hot.h"
 #include "base/interference.h"
 #include "base/memory.h"

@@ -2,7 +2,7 @@
 
 #include "base/cores.h"
 #include "base/die.h"
-#include "base/files.h"
+#include "base/folders.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "card/card_file.h"
