@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* GPU of this rank; one per process. */
+/* GPU of this rank. A static variable, because the functions of device.h take no device: there is one per process. */
 static struct {
     int index;
     struct cudaDeviceProp is;

@@ -92,7 +92,7 @@ static bool may_ask(const struct request *request)
            run->ranks > 1 && (run->cases.count == 0 || option_list_has(&run->cases, request->spec->asked));
 }
 
-/* Return the card key of real ranks. The ranks compute the same key themselves (lab.c). */
+/* Return the card key of real ranks. The ranks compute the same key themselves (lab_card.c). */
 static char *key_of_real(const struct request *request)
 {
     const char *backend = placement_backend(request->mode), *device = placement_device(request->mode);
