@@ -1,85 +1,19 @@
 #include "base/files.h"
 
 #include "base/die.h"
+#include "base/file_lock.h"
+#include "base/folders.h"
 #include "base/memory.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-int file_make_folder(const char *path)
-{
-    if (path[0] == '\0')
-        return ENOENT;
-    char *partial = memory_text("%s", path);
-    int error = 0;
-    for (char *slash = partial; slash && !error;) {
-        slash = strchr(slash + 1, '/');
-        if (slash)
-            *slash = '\0';
-        if (mkdir(partial, 0777) != 0 && errno != EEXIST)
-            error = errno;
-        if (slash)
-            *slash = '/';
-    }
-    free(partial);
-    struct stat status;
-    if (!error && stat(path, &status) == 0 && !S_ISDIR(status.st_mode))
-        error = ENOTDIR;
-    return !error && access(path, W_OK | X_OK) != 0 ? errno : error;
-}
-
-static bool has_long_name(const char *path)
-{
-    bool is_long = strlen(path) >= PATH_MAX;
-    for (; *path; path += strcspn(path, "/") + strspn(path + strcspn(path, "/"), "/"))
-        is_long |= strcspn(path, "/") > NAME_MAX;
-    return is_long;
-}
-
-int file_may_make_folder(const char *path)
-{
-    if (path[0] == '\0' || has_long_name(path))
-        return path[0] ? ENAMETOOLONG : ENOENT;
-    char *above = memory_text("%s", path); /* check the nearest existing folder */
-    struct stat status;
-    int error = stat(above, &status) == 0 ? 0 : errno;
-    while (error == ENOENT) {
-        char *slash = strrchr(above, '/');
-        if (slash && slash > above)
-            *slash = '\0';
-        else
-            strcpy(above, slash ? "/" : ".");
-        error = stat(above, &status) == 0 ? 0 : errno;
-    }
-    if (!error && !S_ISDIR(status.st_mode))
-        error = ENOTDIR;
-    if (!error && access(above, W_OK | X_OK) != 0)
-        error = errno;
-    free(above);
-    return error;
-}
-
-void file_refuse_out(const char *out, int error)
-{
-    if (error)
-        die(STATUS_USAGE, "--out %.200s cannot be written: %s; name a folder that can", out, strerror(error));
-}
-
 /* --- beginning -------------------------------------------------------------------------------------------------- */
-
-bool file_lock(int descriptor)
-{
-    return flock(descriptor, LOCK_EX | LOCK_NB) == 0;
-}
 
 /* Remove a temporary file without a lock: its writer was killed, since a writer holds a lock on its file. */
 static void remove_if_left(int folder, const char *name)
@@ -170,18 +104,11 @@ FILE *file_set_begin(struct file_set *set, const char *folder, const char *name)
 
 bool file_set_lock(struct file_set *set, const char *folder)
 {
-    enum { TRIES = 1000 }; /* of 10 ms */
-    int lock = file_make_folder(folder) == 0 ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (lock < 0)
+    if (file_make_folder(folder) != 0)
         return true; /* file_set_begin() will report this folder's error */
-    set->lock = lock;
-    set->has_lock = true;
-    for (int i = 0; i < TRIES; i++) {
-        if (file_lock(lock) || errno != EWOULDBLOCK)
-            return true;
-        nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
-    }
-    return false;
+    bool may_write = file_lock_folder(folder, &set->lock);
+    set->has_lock = set->lock >= 0;
+    return may_write;
 }
 
 /* --- ending ----------------------------------------------------------------------------------------------------- */
@@ -279,8 +206,9 @@ static int keep_old(const struct file *file, const char *aside)
     return error;
 }
 
-/* Swap the old and the new file on a file system that cannot swap two names. */
-static int swap_in_steps(const struct file *file)
+/* Put the new file in place and keep the old one under another temporary name, on a file system that cannot swap two names. The
+ * only rename comes last, so on an error nothing has changed. */
+static int replace_unswapped(struct file *file)
 {
     const char *digits = strrchr(file->temporary, '.');
     while (digits[-1] != '.')
@@ -291,12 +219,14 @@ static int swap_in_steps(const struct file *file)
     int error = keep_old(file, aside);
     if (!error && rename(file->temporary, file->path) != 0)
         error = errno;
-    if (!error && rename(aside, file->temporary) != 0)
-        error = errno;
-    if (error)
+    if (error) {
         unlink(aside);
-    free(aside);
-    return error;
+        free(aside);
+        return error;
+    }
+    free(file->temporary);
+    file->temporary = aside;
+    return 0;
 }
 
 /* Put the file in place. Keep the old file until all files of the set are in place. */
@@ -310,7 +240,7 @@ static int put_in_place(struct file *file)
     if (!replaces && rename(file->temporary, file->path) != 0)
         error = errno;
     if (replaces && renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->path, RENAME_EXCHANGE) != 0)
-        error = swap_in_steps(file);
+        error = replace_unswapped(file);
     file->replaces = replaces && !error;
     file->is_named = replaces || error;
     return error;

@@ -16,15 +16,6 @@ struct file {
     bool replaces;   /* the old file at `path` now has the temporary name */
 };
 
-/* Make `path` and the folders above. Return 0 or an errno. */
-int file_make_folder(const char *path);
-
-/* Check if file_make_folder() would succeed, without making a folder. Return 0 or an errno. */
-int file_may_make_folder(const char *path);
-
-/* End the program with STATUS_USAGE if `error`, the result of one of these two for option --out, is not 0. */
-void file_refuse_out(const char *out, int error);
-
 /* Begin to write folder/name, and make a missing folder. On an error end the program. */
 struct file file_begin(const char *folder, const char *name);
 
@@ -56,10 +47,6 @@ FILE *file_set_begin(struct file_set *set, const char *folder, const char *name)
 /* Call file_drop() or file_commit() for all files; the set is then empty. */
 void file_set_drop(struct file_set *set);
 void file_set_commit(struct file_set *set);
-
-/* Lock a file without waiting. The lock ends with the descriptor or the process, whichever ends first. Return false, with errno
- * EWOULDBLOCK, if another process holds the lock. A process that has ended holds none; so leftover files can be recognised. */
-bool file_lock(int descriptor);
 
 /* Read a whole file, append a zero byte, and store its size in *size unless `size` is NULL. Free the result. Return NULL and set
  * errno if the file cannot be read. */

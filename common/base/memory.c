@@ -96,3 +96,14 @@ char *memory_text(const char *format, ...)
     va_end(arguments);
     return text;
 }
+
+char *memory_join(const char *const *words, const char *between)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = memory_stream(&text, &size);
+    for (const char *const *word = words; *word; word++)
+        fprintf(out, "%s%s", word == words ? "" : between, *word);
+    fclose(out);
+    return text;
+}

@@ -26,6 +26,9 @@ double memory_available(void);
 /* Print into new memory. Release with free(). */
 char *memory_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Join words (NULL-terminated) with `between` between every two of them. Free the text. */
+char *memory_join(const char *const *words, const char *between);
+
 /* Resize a block of malloc()'s to `bytes`; new bytes are undefined. End the program if memory runs out. */
 void *memory_grow(void *block, size_t bytes);
 

@@ -39,6 +39,7 @@ struct engine {
     int waits_for;         /* sequence number of the awaited sum */
 };
 
+/* Set by collective_begin(). A static variable, because collective.h asks for the engine's properties before an engine exists. */
 static struct {
     bool shares_gpus;
     double deadline_s;

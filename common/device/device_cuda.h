@@ -1,5 +1,6 @@
-/* device_cuda: internal interface of the GPU device. device_cuda.c manages the GPU, device_cuda_calls.c calls the
- * operations, and device_cuda_*.cu compute them. engine_nccl.c uses parts of it. For C17 and C++17.
+/* device_cuda: internal interface of the GPU device. device_cuda.c chooses the GPU, device_cuda_memory.c and
+ * device_cuda_events.c are its memory and its clock, device_cuda_calls.c calls the operations, and device_cuda_*.cu
+ * compute them. engine_nccl.c uses parts of it. For C17 and C++17.
  *
  * A launcher enqueues its work on `stream` and returns. Pointers are device memory. Each computes what the function of
  * the same name in device.h does; the legend is there, too. The same input gives the same bits in every run: no sum
@@ -23,6 +24,10 @@ extern "C" {
 /* Return the stream that runs all work of this rank in order. */
 cudaStream_t cuda_stream(void);
 
+/* Return the number and the name of this rank's GPU, for messages. */
+int cuda_index(void);
+const char *cuda_name(void);
+
 /* End the program if `error` is an error, with a message that names `what`. cuda_die() always ends it. */
 void cuda_must(cudaError_t error, const char *what);
 void cuda_die(const char *what, const char *why);
@@ -33,6 +38,16 @@ void cuda_wait(cudaStream_t stream);
 /* Call `watch` about once a millisecond while the program waits for the GPU in the thread that opened the device.
  * Shorter waits do not call it. NULL turns it off. */
 void cuda_watch(void (*watch)(void *argument), void *argument);
+
+/* --- parts, opened in the order memory, calls, events; closed in reverse order -------------------------------- */
+
+/* device_cuda_memory.c */
+void cuda_memory_open(void);
+void cuda_memory_close(void);
+
+/* device_cuda_events.c */
+void cuda_events_open(void);
+void cuda_events_close(void);
 
 /* --- device_cuda_calls.c ------------------------------------------------------------------------------------------- */
 

@@ -37,6 +37,9 @@ bool lab_next_block(struct lab *lab, struct options *options);
 struct collective *lab_collective(const struct lab *lab);
 
 bool lab_next_step(struct lab *lab);
+
+/* Begin the step's next phase. With SPAN_DATA and SPAN_HOST first wait for all work of the device. Loaders depend on that wait: they
+ * overwrite the buffer of an earlier batch (model/loader.h), so call lab_phase(SPAN_DATA) before each loader_next(). */
 void lab_phase(struct lab *lab, enum span_kind kind);
 
 /* True in every n-th step. The count begins after the warm-up's last step, which is one of them. */

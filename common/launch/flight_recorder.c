@@ -3,17 +3,16 @@
 #include "base/die.h"
 #include "base/hot.h"
 #include "base/memory.h"
+#include "launch/flight_recorder_private.h"
 #include "options/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -49,6 +48,7 @@ struct flight_recorder {
     } * page;
 };
 
+/* Recorder that note_message() writes to. A static variable, because die_before() takes a function without arguments. */
 static struct flight_recorder *recorder_of_die;
 
 int flight_recorder_create(void)
@@ -129,8 +129,9 @@ HOT static void write_call(struct rank_slot *mine, const struct call *call)
     atomic_store_explicit(&mine->version, version, memory_order_release);
 }
 
-static struct call read_call(const struct rank_slot *slot)
+struct call flight_recorder_call(const struct flight_recorder *recorder, int rank)
 {
+    const struct rank_slot *slot = &recorder->page->slot[rank];
     for (;;) {
         unsigned version = atomic_load_explicit(&slot->version, memory_order_acquire);
         const struct shared_call *shared = &slot->call[version % 2];
@@ -145,9 +146,14 @@ static struct call read_call(const struct rank_slot *slot)
     }
 }
 
-static bool is_inside(const struct rank_slot *slot)
+int flight_recorder_ranks(const struct flight_recorder *recorder)
 {
-    return atomic_load(&slot->moves) % 2 != 0;
+    return recorder ? atomic_load(&recorder->page->ranks) : 0;
+}
+
+bool flight_recorder_is_inside(const struct flight_recorder *recorder, int rank)
+{
+    return atomic_load(&recorder->page->slot[rank].moves) % 2 != 0;
 }
 
 HOT void flight_recorder_enter(struct flight_recorder *recorder, const struct call *call)
@@ -220,177 +226,19 @@ void flight_recorder_note_end(struct flight_recorder *recorder, int rank)
         atomic_compare_exchange_strong(&recorder->page->slot[rank].ending, &running, SEEN_ENDED);
 }
 
-static bool is_gone(const struct rank_slot *slot)
+bool flight_recorder_is_gone(const struct flight_recorder *recorder, int rank)
 {
+    const struct rank_slot *slot = &recorder->page->slot[rank];
     int process = atomic_load(&slot->process), ending = atomic_load(&slot->ending);
     return ending == SEEN_ENDED || (process && ending == RUNNING && kill(process, 0) != 0 && errno == ESRCH);
-}
-
-/* True if the process is stopped (SIGSTOP, a debugger). */
-static bool is_stopped(const struct rank_slot *slot)
-{
-    char path[64], state = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", atomic_load(&slot->process));
-    FILE *file = fopen(path, "r");
-    if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-        state = 0;
-    if (file)
-        fclose(file);
-    return state == 'T' || state == 't';
 }
 
 bool flight_recorder_has_lost(const struct flight_recorder *recorder, int ranks)
 {
     for (int rank = 0; recorder && rank < ranks; rank++)
-        if (is_gone(&recorder->page->slot[rank]))
+        if (flight_recorder_is_gone(recorder, rank))
             return true;
     return false;
-}
-
-/* --- text --------------------------------------------------------------------------------------------------------- */
-
-/* Find the latest collective that a live rank is inside; false if there is none. The ranks missing there are behind, elsewhere or
- * gone. */
-static bool find_collective(const struct shared_page *page, struct call *furthest)
-{
-    bool is_found = false;
-    for (int rank = 0; rank < atomic_load(&page->ranks); rank++) {
-        const struct rank_slot *slot = &page->slot[rank];
-        if (!is_inside(slot) || is_gone(slot))
-            continue;
-        struct call call = read_call(slot);
-        if (!is_found || call.sequence > furthest->sequence)
-            *furthest = call;
-        is_found = true;
-    }
-    return is_found;
-}
-
-static bool has_arrived(const struct rank_slot *slot, const struct call *collective)
-{
-    struct call call = read_call(slot);
-    return is_inside(slot) && call.ranks == collective->ranks && call.sequence >= collective->sequence &&
-           !is_gone(slot) && !is_stopped(slot);
-}
-
-/* Print "rank 1" or "ranks 0, 2 and 3"; of many ranks only the first few. */
-static void list_ranks(FILE *out, const int *ranks, int count)
-{
-    enum { SHOWN = 6 };
-    fputs(count == 1 ? "rank " : "ranks ", out);
-    for (int i = 0; i < count && i < SHOWN; i++)
-        fprintf(out, "%s%d", i == 0 ? "" : i == count - 1 ? " and " : ", ", ranks[i]);
-    if (count > SHOWN)
-        fprintf(out, " and %d more", count - SHOWN);
-}
-
-static void print_collective(FILE *out, const struct call *collective)
-{
-    fprintf(out, collective->bytes > 0 ? "all-reduce %d" : "barrier %d", collective->sequence);
-    if (collective->bytes > 0)
-        fprintf(out, " of %.3g MB", (double)collective->bytes / 1e6);
-    if (collective->step >= 0)
-        fprintf(out, " (step %d)", collective->step);
-}
-
-/* Reasons why a rank is missing from a collective, worst first. */
-enum absence { GONE, STOPPED, ELSEWHERE, ABSENCES };
-
-/* True if a rank is absent for this reason. Without a collective (NULL) no rank counts as elsewhere. */
-static bool is_absent(const struct shared_page *page, int rank, enum absence why, const struct call *collective)
-{
-    const struct rank_slot *slot = &page->slot[rank];
-    if (why == GONE)
-        return is_gone(slot);
-    if (why == STOPPED)
-        return atomic_load(&slot->process) && is_stopped(slot);
-    return collective && rank < collective->ranks && atomic_load(&slot->process) && !has_arrived(slot, collective);
-}
-
-/* True if a rank of this collective is on another host, and therefore writes to the recorder there. */
-static bool spans_hosts(const struct shared_page *page, const struct call *collective)
-{
-    for (int rank = 0; collective && rank < collective->ranks; rank++)
-        if (!atomic_load(&page->slot[rank].process))
-            return true;
-    return false;
-}
-
-static void print_absent(FILE *out, const struct shared_page *page, enum absence why, const int *ranks, int count)
-{
-    static const char *const words[ABSENCES][2] = {
-        [GONE] = { "is gone", "are gone" },
-        [STOPPED] = { "is stopped", "are stopped" },
-        [ELSEWHERE] = { "has not come", "have not come" },
-    };
-    list_ranks(out, ranks, count);
-    if (count == 1)
-        fprintf(out, " (process %d)", atomic_load(&page->slot[ranks[0]].process));
-    fprintf(out, " %s", words[why][count > 1]);
-    const struct rank_slot *one = &page->slot[ranks[0]];
-    /* A rank that made too few calls is at an earlier collective. */
-    struct call call = read_call(one);
-    if (why == ELSEWHERE && count == 1 && call.ranks > 0) {
-        fputs(is_inside(one) ? ", it is in " : ", it left ", out);
-        print_collective(out, &call);
-    }
-}
-
-/* If ranks are absent for several reasons, name only those with the worst: the others may be waiting for them elsewhere. */
-char *flight_recorder_text(const struct flight_recorder *recorder)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = memory_stream(&text, &size);
-    struct call furthest;
-    const struct call *collective = recorder && find_collective(recorder->page, &furthest) ? &furthest : NULL;
-    int absent[RANKS_MOST], waiting[RANKS_MOST], count = 0, waiters = 0;
-    enum absence why = GONE;
-    for (; recorder && why < ABSENCES; why++) {
-        for (int rank = 0; rank < atomic_load(&recorder->page->ranks); rank++)
-            if (is_absent(recorder->page, rank, why, collective))
-                absent[count++] = rank;
-        if (count > 0)
-            break;
-    }
-    for (int rank = 0; collective && rank < collective->ranks; rank++)
-        if (has_arrived(&recorder->page->slot[rank], collective))
-            waiting[waiters++] = rank;
-    bool are_all = !recorder || !spans_hosts(recorder->page, collective);
-    char host[HOST_NAME_MAX + 1] = "";
-    if (!are_all && gethostname(host, sizeof host - 1) == 0)
-        fprintf(out, "on host %s ", host);
-    if (count > 0)
-        print_absent(out, recorder->page, why, absent, count);
-    if (count > 0 && waiters > 0) {
-        fputs("; ", out);
-        list_ranks(out, waiting, waiters);
-        fputs(waiters == 1 ? " waits in " : " wait in ", out);
-        print_collective(out, collective);
-    } else if (waiters > 0) {
-        fputs(are_all ? "all ranks have come to " : "all have come to ", out);
-        print_collective(out, collective);
-        fputs(are_all ? ", which does not end" : ", and wait for other hosts", out);
-    }
-    fclose(out);
-    return text;
-}
-
-const char *flight_recorder_kept_text(const struct flight_recorder *recorder)
-{
-    bool has_ended = recorder && atomic_load(&recorder->page->has_ended);
-    return has_ended ? "this run's results are whole and in place" : "results of earlier runs are untouched";
-}
-
-char *flight_recorder_timeout_text(const struct flight_recorder *recorder, double seconds)
-{
-    char *text = flight_recorder_text(recorder);
-    char *message =
-        memory_text("no sign of life for %g s%s%s: a rank hangs or the machine is too slow; %s (--deadline-s "
-                    "allows more time)",
-                    seconds, *text ? "; " : "", text, flight_recorder_kept_text(recorder));
-    free(text);
-    return message;
 }
 
 void flight_recorder_say(struct flight_recorder *recorder, const char *line)

@@ -39,17 +39,14 @@ static void set_environment(const struct launch *launch)
 }
 
 /* Pass the command line in an environment variable. mpirun would interpret some words as its own options, and smpirun, a shell
- * script, splits words at blanks. */
+ * script, splits words at blanks. Each word has its end mark, also the last. */
 static void hand_over_arguments(const char *const *arguments)
 {
-    char *words = memory_text("%s", "");
-    for (; *arguments; arguments++) {
-        char *longer = memory_text("%s%s%c", words, *arguments, JOB_WORD_END);
-        free(words);
-        words = longer;
-    }
+    const char end[] = { JOB_WORD_END, '\0' };
+    char *joined = memory_join(arguments, end), *words = memory_text("%s%s", joined, *arguments ? end : "");
     setenv(JOB_ARGUMENTS, words, 1);
     free(words);
+    free(joined);
 }
 
 /* Unnamed files are used, because they disappear with this process, even if this process is killed. */

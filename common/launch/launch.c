@@ -228,15 +228,9 @@ static bool has_refused(const struct job *job)
 
 static void print_refusal(const struct job_command *command, int code, const struct job *job)
 {
-    char *tried = memory_text("%s", command->word[0]), *version = mpirun_version();
-    for (int i = 1; i < command->words; i++) {
-        char *longer = memory_text("%s %s", tried, command->word[i]);
-        free(tried);
-        tried = longer;
-    }
+    char *tried = memory_join((const char *const *)command->word, " ");
     warn("%s could not start the ranks (status %d): '%s'; its version is '%s', and tried was: %s", command->word[0],
-         code, launcher_text(job), version, tried);
-    free(version);
+         code, launcher_text(job), mpirun_version(), tried);
     free(tried);
 }
 

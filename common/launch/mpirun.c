@@ -1,7 +1,6 @@
 #include "launch/mpirun.h"
 
 #include "base/die.h"
-#include "base/memory.h"
 #include "launch/job.h"
 
 #include <stddef.h>
@@ -11,10 +10,14 @@
 
 const char launcher_program[] = "mpirun";
 
-char *mpirun_version(void)
+const char *mpirun_version(void)
 {
     enum { NOT_FOUND = 127 }; /* the shell's status */
-    char line[256] = "";
+    /* Static, because every job of this process would otherwise start mpirun once more. */
+    static char line[256];
+    static bool is_known;
+    if (is_known)
+        return line;
     FILE *answer = job_listen(launcher_program, "--version", "");
     if (!fgets(line, sizeof line, answer))
         line[0] = '\0';
@@ -22,18 +25,19 @@ char *mpirun_version(void)
         ;
     int status = pclose(answer);
     bool is_there = !(WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND);
-    return memory_text("%.*s", is_there ? (int)strcspn(line, "\n") : 0, line);
+    line[is_there ? strcspn(line, "\n") : 0] = '\0';
+    is_known = true;
+    return line;
 }
 
 void mpirun_check(void)
 {
-    char *version = mpirun_version();
+    const char *version = mpirun_version();
     if (*version && !strstr(version, "Open MPI"))
         die(STATUS_CANNOT,
             "the %s on the path is not Open MPI's: to --version it answers '%s'; put Open MPI's first on the path "
             "(Debian, Ubuntu: apt-get install openmpi-bin; update-alternatives --config mpirun)",
             launcher_program, version);
-    free(version);
 }
 
 const char *const *mpirun_placing(bool has_own_cores)

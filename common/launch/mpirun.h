@@ -14,8 +14,9 @@ extern const char launcher_program[];
 /* End the program with STATUS_CANNOT if `mpirun --version` does not name Open MPI. (launch_ranks() reports a missing mpirun.) */
 void mpirun_check(void);
 
-/* Return the first line that `mpirun --version` prints; blank if mpirun is missing or prints nothing. Free the line. */
-char *mpirun_version(void);
+/* Return the first line that `mpirun --version` prints; blank if mpirun is missing or prints nothing. Only the first call starts
+ * mpirun. */
+const char *mpirun_version(void);
 
 /* Return the options that bind each rank to its own core, or let all ranks run on all cores. NULL-terminated. */
 const char *const *mpirun_placing(bool has_own_cores);

@@ -1,9 +1,8 @@
-/* mpirun_output: passes the ranks' output on to the terminal and holds the launcher's own messages back. Both outputs arrive
- * through the same pipes. If a rank fails, the launcher prints many lines where the supervisor prints one.
+/* mpirun_output: passes the ranks' output on to the terminal and holds the launcher's own messages back (mpirun_filter.h). Both
+ * outputs arrive through the same pipes. If a rank fails, the launcher prints many lines where the supervisor prints one.
  *
- * Open MPI writes its messages between two rows of dashes, or on lines that begin with "[host:process]". The supervisor quotes
- * these messages if a job fails and no rank printed the reason. All other output is passed on at once. (Options that silence the
- * launcher differ between versions.) To see everything: mpirun -np 4 build/bin/01_straggler. */
+ * The supervisor quotes the launcher's messages if a job fails and no rank printed the reason. All other output is passed on at
+ * once. (Options that silence the launcher differ between versions.) To see everything: mpirun -np 4 build/bin/01_straggler. */
 #ifndef LOCKSTEP_MPIRUN_OUTPUT_H
 #define LOCKSTEP_MPIRUN_OUTPUT_H
 

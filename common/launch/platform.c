@@ -123,15 +123,18 @@ static char *list_names(void)
 {
     struct dirent **entries = NULL;
     int count = scandir(LOCKSTEP_PLATFORMS, &entries, is_platform, alphasort);
-    char *list = memory_text("%s", "");
+    if (count < 0)
+        count = 0;
+    const char **names = memory_new((size_t)count + 1, sizeof *names);
     for (int i = 0; i < count; i++) {
-        size_t stem = strlen(entries[i]->d_name) - strlen(ending);
-        char *longer = memory_text("%s%s%.*s", list, i ? ", " : "", (int)stem, entries[i]->d_name);
-        free(list);
-        free(entries[i]);
-        list = longer;
+        *strrchr(entries[i]->d_name, *ending) = '\0';
+        names[i] = entries[i]->d_name;
     }
+    char *list = memory_join(names, ", ");
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
     free(entries);
+    free(names);
     return list;
 }
 

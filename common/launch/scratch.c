@@ -1,7 +1,7 @@
 #include "launch/scratch.h"
 
 #include "base/die.h"
-#include "base/files.h"
+#include "base/file_lock.h"
 #include "base/memory.h"
 
 #include <dirent.h>

@@ -31,7 +31,10 @@ void loader_restart(struct loader *loader, struct share share, int ahead, float 
 
 /* Return the next batch, valid until the next call. A fetch begins with stall `held_up`, then gathers its samples. With
  * ahead = 0 this call fetches. With ahead = 1 this call takes the batch prefetched during the step before, and starts
- * the next fetch, which is the one that stalls. */
+ * the next fetch, which is the one that stalls.
+ *
+ * The device must have finished all work on earlier batches when this is called, because the next fetch overwrites the buffer of the
+ * batch before. The loader does not wait for that itself: lab_phase(SPAN_DATA), which comes first in a step, waits. */
 const struct batch *loader_next(struct loader *loader, struct stall held_up);
 
 #endif

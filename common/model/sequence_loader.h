@@ -31,7 +31,8 @@ struct reading {
 };
 void sequence_loader_restart(struct sequence_loader *loader, struct reading reading);
 
-/* Return the next batch, valid until the next call. */
+/* Return the next batch, valid until the next call. The device must have finished all work on the batch before, because the new one
+ * overwrites its buffer: lab_phase(SPAN_DATA), which comes first in a step, waits for that. */
 const struct sequence_batch *sequence_loader_next(struct sequence_loader *loader);
 
 #endif

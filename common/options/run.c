@@ -1,7 +1,7 @@
 #include "options/run.h"
 
 #include "base/die.h"
-#include "base/files.h"
+#include "base/folders.h"
 #include "base/memory.h"
 #include "options/algorithm.h"
 

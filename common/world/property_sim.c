@@ -7,7 +7,7 @@
 #endif
 
 /* SimGrid 4 puts the file's outermost zone into its own zone "_world_". In earlier versions the file's zone is the root. */
-sg_netzone_t property_zone(void)
+static sg_netzone_t find_zone(void)
 {
     sg_netzone_t root = sg_zone_get_root();
 #ifdef SIMGRID_LISTS_ZONES
@@ -20,6 +20,15 @@ sg_netzone_t property_zone(void)
     }
 #endif
     return root;
+}
+
+sg_netzone_t property_zone(void)
+{
+    static sg_netzone_t
+        zone; /* static: property_of() asks for each host, and SimGrid copies its list of zones each time */
+    if (!zone)
+        zone = find_zone();
+    return zone;
 }
 
 const char *property_of(sg_host_t host, const char *name)

@@ -31,6 +31,7 @@ struct watchdog {
     unsigned long beats_seen; /* heartbeats at the last check */
 };
 
+/* Watchdog that note_signal() wakes. A static variable, because a signal handler gets no argument of ours. */
 static struct watchdog *watchdog_of_handler;
 
 /* Handle SIGTERM. The watchdog cannot wait for the signal itself, because threads of some libraries accept every signal. A SIGTERM

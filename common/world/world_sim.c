@@ -33,7 +33,7 @@ static double fastest; /* flop/s of the platform's fastest host, where work has 
 /* Last point at which this rank's simulated time and CPU time were read together. Asking SMPI for the time charges the computation
  * so far and lets other ranks compute, whose data evicts this rank's data from the cache. On dedicated cores this would not
  * happen. So a rank computes without interruption from one collective to the next. Its timestamps in between are this point plus
- * CPU time. */
+ * CPU time. A static variable, because world_now() takes no argument; SMPI gives each rank its own copy. */
 static struct {
     bool is_alone; /* the rank has its own core, and real computation is charged (not modelled) */
     double clock, cpu;

@@ -4,6 +4,7 @@
 #include "base/files.h"
 
 #include "base/die.h"
+#include "base/folders.h"
 #include "base/memory.h"
 #include "report/prompt.h"
 #include "support/ending.h"
@@ -61,6 +62,18 @@ int renameat2(int from_folder, const char *from, int to_folder, const char *to, 
         return -1;
     }
     return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
+}
+
+/* Number of the next rename() that fails, counted from 1; 0: none fails. */
+static int failing_rename;
+
+int rename(const char *from, const char *to)
+{
+    if (failing_rename > 0 && --failing_rename == 0) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
 /* --- one file --------------------------------------------------------------------------------------------------- */
@@ -265,6 +278,23 @@ static void a_place_that_cannot_be_taken_gives_the_others_back(void **state)
     free(place);
 }
 
+/* Check that the old files stay if any one rename of a set fails. */
+static void a_failed_rename_keeps_the_old_files(void **state)
+{
+    enum { RENAMES = 7 }; /* more than a set of three needs */
+    for (int failing = 1; failing <= RENAMES; failing++) {
+        write_three(*state, "old\n");
+        failing_rename = failing;
+        struct ending ending = ending_of(write_any_three, *state);
+        failing_rename = 0;
+        bool has_failed = ending.status == STATUS_WRONG;
+        if (has_failed)
+            assert_holds(ending.err, "what was there is untouched");
+        assert_three_are(*state, has_failed ? "old\n" : "new\n");
+        assert_int_equal(entries(*state), 3);
+    }
+}
+
 /* Let several programs append lines to the same file at once. */
 static void who_adds_to_a_file_waits_for_others(void **state)
 {
@@ -458,6 +488,7 @@ int main(void)
         WITH_FOLDER(files_of_a_set_take_their_places_together),
         WITH_FOLDER(where_one_does_not_fit_all_of_the_old_set_stays),
         WITH_FOLDER(a_place_that_cannot_be_taken_gives_the_others_back),
+        WITH_FOLDER(a_failed_rename_keeps_the_old_files),
         WITH_FOLDER(who_adds_to_a_file_waits_for_others),
         WITH_FOLDER(a_folder_that_vanished_is_made_again),
         WITH_FOLDER(a_file_in_the_folder_s_place_ends_the_program),

@@ -11,7 +11,7 @@
 
 #include "base/cores.h"
 #include "base/die.h"
-#include "base/files.h"
+#include "base/folders.h"
 #include "base/memory.h"
 #include "card/card.h"
 #include "device/device.h"

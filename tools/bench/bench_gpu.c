@@ -29,6 +29,7 @@
 #include "base/csv.h"
 #include "base/die.h"
 #include "base/files.h"
+#include "base/folders.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/random.h"

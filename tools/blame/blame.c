@@ -15,6 +15,7 @@
  * line, reason and cure. */
 #include "base/die.h"
 #include "base/files.h"
+#include "base/folders.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "hint.h"

@@ -1,0 +1,156 @@
+/* Implement the memory of device.h on a GPU, and copies between it and the host. */
+#include "base/die.h"
+#include "device/device.h"
+#include "device/device_cuda.h"
+
+#include <string.h>
+
+/* What copies need. A static variable, because the functions of device.h take no device. */
+static struct {
+    cudaStream_t copies; /* from the host, concurrent to the rank's operations */
+    void *sample;        /* host memory that samples are copied to */
+    size_t sample_bytes;
+} staging;
+
+void cuda_memory_open(void)
+{
+    cuda_must(cudaStreamCreateWithFlags(&staging.copies, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+}
+
+void cuda_memory_close(void)
+{
+    device_stage_free(staging.sample);
+    cuda_must(cudaStreamDestroy(staging.copies), "cudaStreamDestroy");
+    memset(&staging, 0, sizeof staging);
+}
+
+static void memory_must(cudaError_t error, size_t bytes, const char *of)
+{
+    if (error == cudaErrorMemoryAllocation)
+        die(STATUS_WRONG, "GPU %d (%s): no %s for %zu bytes; choose smaller sizes or fewer ranks", cuda_index(),
+            cuda_name(), of, bytes);
+    cuda_must(error, of);
+}
+
+void *device_map(size_t bytes)
+{
+    void *memory = NULL;
+    if (bytes > 0)
+        memory_must(cudaMalloc(&memory, bytes), bytes, "memory");
+    return memory;
+}
+
+void device_unmap(void *memory, size_t bytes)
+{
+    (void)bytes;
+    device_free(memory);
+}
+
+/* Wait for the zeros: later copies from the host do not wait for enqueued work. */
+void *device_new(size_t count, size_t size)
+{
+    size_t bytes = 0;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        die(STATUS_WRONG, "%zu x %zu bytes is more than memory can address; choose smaller sizes", count, size);
+    void *memory = device_map(bytes);
+    if (bytes > 0)
+        cuda_must(cudaMemsetAsync(memory, 0, bytes, cuda_stream()), "cudaMemsetAsync");
+    device_wait();
+    return memory;
+}
+
+/* Wait first: enqueued work may still use the memory, and NVIDIA documents only that cudaFree() may wait for it. */
+void device_free(void *memory)
+{
+    if (!memory)
+        return;
+    device_wait();
+    cuda_must(cudaFree(memory), "cudaFree");
+}
+
+bool device_is_host_accessible(void)
+{
+    return false;
+}
+
+/* Allocate pinned memory, which the GPU reads and writes directly. */
+void *device_stage_new(size_t bytes)
+{
+    void *stage = NULL;
+    if (bytes > 0)
+        memory_must(cudaMallocHost(&stage, bytes), bytes, "memory of the host that stays in place");
+    return stage;
+}
+
+void device_stage_free(void *stage)
+{
+    if (!stage)
+        return;
+    device_wait();
+    cuda_must(cudaFreeHost(stage), "cudaFreeHost");
+}
+
+/* Copy ahead of work enqueued before: the caller must ensure that none of it still uses `out`. Any thread may call;
+ * each has its own current GPU. */
+void device_put(void *out, const void *host, size_t bytes)
+{
+    cuda_must(cudaSetDevice(cuda_index()), "cudaSetDevice");
+    cuda_must(cudaMemcpyAsync(out, host, bytes, cudaMemcpyHostToDevice, staging.copies), "copy to the GPU");
+    cuda_must(cudaStreamSynchronize(staging.copies), "copy to the GPU");
+}
+
+void device_put_later(void *out, const void *host, size_t bytes)
+{
+    cuda_must(cudaMemcpyAsync(out, host, bytes, cudaMemcpyHostToDevice, cuda_stream()), "copy to the GPU");
+}
+
+/* Wait before and after the copy. A copy to memory not from device_stage_new() blocks inside CUDA, where `watch` is not
+ * called. */
+void device_fetch(void *host, const void *memory, size_t bytes)
+{
+    device_wait();
+    cuda_must(cudaMemcpyAsync(host, memory, bytes, cudaMemcpyDeviceToHost, cuda_stream()), "copy from the GPU");
+    device_wait();
+}
+
+void device_sample(void *host, const void *memory, size_t size, size_t stride, size_t count)
+{
+    size_t bytes = size * count;
+    if (bytes > staging.sample_bytes) {
+        device_stage_free(staging.sample);
+        staging.sample = device_stage_new(bytes);
+        staging.sample_bytes = bytes;
+    }
+    device_sample_later(staging.sample, memory, size, stride, count);
+    device_wait();
+    if (bytes > 0)
+        memcpy(host, staging.sample, bytes);
+}
+
+void device_sample_later(void *stage, const void *memory, size_t size, size_t stride, size_t count)
+{
+    if (count > 0)
+        cuda_must(
+            cudaMemcpy2DAsync(stage, size, memory, size * stride, size, count, cudaMemcpyDeviceToHost, cuda_stream()),
+            "cudaMemcpy2DAsync");
+}
+
+struct device_staging_buffer device_staging_buffer_open(size_t count, size_t size)
+{
+    struct device_staging_buffer inbox = { device_stage_new(count * size), device_new(count, size), count * size };
+    if (inbox.host)
+        memset(inbox.host, 0, count * size);
+    return inbox;
+}
+
+void device_staging_buffer_close(struct device_staging_buffer *inbox)
+{
+    device_free(inbox->device);
+    device_stage_free(inbox->host);
+    *inbox = (struct device_staging_buffer){ 0 };
+}
+
+void device_deliver(const struct device_staging_buffer *inbox, size_t bytes)
+{
+    device_put(inbox->device, inbox->host, bytes);
+}

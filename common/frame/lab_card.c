@@ -1,0 +1,72 @@
+/* Read or measure a lab's machine card. */
+#include "base/memory.h"
+#include "card/calibrate.h"
+#include "card/card_file.h"
+#include "collective/collective.h"
+#include "device/device.h"
+#include "frame/lab_private.h"
+#include "frame/placement.h"
+#include "world/hosts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Return the key of the card. A card measured among other hosts has another key. */
+static char *card_key_of(const struct lab *lab)
+{
+    char *platform =
+        lab->hosts ? memory_text("%s, %s", job_platform_key(), lab->hosts) : memory_text("%s", job_platform_key());
+    char *key = placement_key(platform, run_results_label(lab->run.ranks), &lab->run);
+    free(platform);
+    return key;
+}
+
+/* On rank 0: print what the numbers below were measured on. */
+static void print_card(const struct lab *lab)
+{
+    if (world_is_simulated())
+        printf("Simulated, platform %s: %s.\n", world_platform(), world_about());
+    if (device_gpus() > 0)
+        printf("Trained on %s; %s.\n", run_results_label(lab->run.ranks), device_about());
+    if (lab->hosts)
+        printf("Hosts: %s.\n", lab->hosts);
+    if (collective_hides_arrivals())
+        printf("Waiting and transfer are n/a: %s.\n", collective_hides_arrivals());
+    card_show(stdout, &lab->card, lab->spec->workload, &lab->run);
+    fflush(stdout);
+}
+
+void lab_get_card(struct lab *lab)
+{
+    const struct workload *workload = lab->spec->workload;
+    double largest = lab_spec_largest_message(lab->spec, lab->base);
+    bool is_first = world_rank(lab->world) == 0;
+    bool may_read = is_first && !lab->run.card_only && device_computes();
+    lab->card_key = card_key_of(lab);
+    enum card_found found = CARD_NONE;
+    if (may_read)
+        found =
+            card_read(&lab->card, lab->folder, workload, &lab->run, largest, lab->card_key, world_cores(lab->world));
+    world_broadcast(lab->world, &found, sizeof found);
+    world_broadcast(lab->world, &lab->card, sizeof lab->card);
+    if (found != CARD_NONE && !calibrate_agrees(&lab->card, lab->world, workload, &lab->run))
+        found = CARD_NONE;
+    if (is_first && found != CARD_WHOLE && device_computes())
+        fputs("measuring the machine card, a few seconds ...\n", stderr);
+    if (found == CARD_NONE)
+        calibrate(&lab->card, lab->world, workload, &lab->run, largest);
+    else if (found == CARD_SHORT)
+        calibrate_links(&lab->card, lab->world, workload, &lab->run, largest);
+    if (is_first && found != CARD_WHOLE)
+        card_write(&lab->card, lab->folder, workload, &lab->run, lab->card_key);
+    if (lab->hosts) {
+        struct host *hosts = memory_new((size_t)world_size(lab->world), sizeof *hosts);
+        hosts_list(lab->world, hosts);
+        card_on_hosts(&lab->card, hosts);
+        free(hosts);
+    }
+    if (device_gpus() > 0)
+        card_on_gpus(&lab->card, device_about(), device_gpus());
+    if (is_first)
+        print_card(lab);
+}

@@ -1,0 +1,56 @@
+/* lab_private: a lab's data, shared by the files that implement lab.h. Nothing else includes this header.
+ *
+ * lab_open.c fills it, up to the first block; lab_card.c, its part of the machine card. lab_blocks.c moves it through rounds, blocks
+ * and steps. lab.c has what a step calls, lab_close.c the end. */
+#ifndef LOCKSTEP_LAB_PRIVATE_H
+#define LOCKSTEP_LAB_PRIVATE_H
+
+#include "analysis/block_results.h"
+#include "base/random.h"
+#include "base/rss.h"
+#include "card/card.h"
+#include "frame/cases.h"
+#include "frame/lab.h"
+#include "frame/process_groups.h"
+#include "frame/run_results.h"
+#include "frame/schedule.h"
+#include "launch/job.h"
+#include "world/clocks.h"
+
+struct lab {
+    const struct lab_spec *spec;
+    const struct option_row *tables[4];
+    int argc;
+    char *const *argv;
+    struct run run; /* base settings, final once the world is known */
+    struct options *base;
+    char *folder; /* folder of this platform's results */
+    struct world *world;
+    struct spans spans;
+    struct card card;
+
+    struct process_groups groups;
+    const struct process_group *group; /* group of the current block */
+
+    struct cases cases;
+    double expected[CASES_MOST]; /* predicted seconds per step */
+    struct schedule schedule;
+    struct window window;
+    int step;
+    struct random draws;
+    struct rank_result result;
+    double queued; /* queued_so_far() when the measured steps began */
+    struct clocks clocks;
+    struct rss_peaks memory; /* of this rank */
+
+    /* On rank 0: */
+    char *hosts;    /* hosts_text() */
+    char *card_key; /* tells this card from others */
+    struct run_results *results;
+    struct terminal terminal;
+};
+
+/* all: read a fresh card from disk, or measure one. Rank 0 prints it. */
+void lab_get_card(struct lab *lab);
+
+#endif

@@ -1,0 +1,77 @@
+/* Measure the machine card of two real ranks, kept beside the simulated results. */
+#include "base/die.h"
+#include "base/memory.h"
+#include "card/card_file.h"
+#include "frame/supervise_private.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* Largest message, in gradients, that the link between simulated cores is measured for; the same in labs 01 to 04. */
+    PAIR_TIMES = 11,
+};
+
+/* Return the command line of a run of two real ranks that measures the card of the same model and messages into `folder`. */
+static char **words_of_pair(const struct request *request, const char *folder, double largest)
+{
+    const struct option_row *tables[] = { request->spec->workload->rows, request->spec->rows };
+    const void *values[] = { request->run, request->base };
+    enum { OWN = 8, TABLES = 2 };
+    char **words = memory_new(OWN, sizeof *words);
+    int count = 0;
+    words[count++] = memory_text("lockstep");
+    words[count++] = memory_text("--card-only");
+    words[count++] = memory_text("--backend=mpi");
+    words[count++] = memory_text("--out=%s", folder);
+    words[count++] = memory_text("--batch-size=%d", request->run->batch_size);
+    words[count++] = memory_text("--card-mb=%.0f", ceil(largest / (1 << 20)));
+    words[count++] = memory_text("--deadline-s=%g", request->run->deadline_s);
+    words[count++] = memory_text("--seed=%" PRIu64, request->run->seed);
+    for (int table = 0; table < TABLES; table++) {
+        char **more = options_words(tables[table], values[table]);
+        int added = 0;
+        while (more[added])
+            added++;
+        char **longer = memory_new((size_t)(count + added) + 1, sizeof *longer);
+        memcpy(longer, words, (size_t)count * sizeof *longer);
+        memcpy(longer + count, more, (size_t)added * sizeof *longer);
+        free(words);
+        free(more);
+        words = longer;
+        count += added;
+    }
+    return words;
+}
+
+struct alpha_beta request_pair(const struct request *request, const char *folder)
+{
+    struct run run = *request->run;
+    run.ranks = 2;
+    struct card card;
+    const struct workload *workload = request->spec->workload;
+    double needed = lab_spec_largest_message(request->spec, request->base);
+    double largest = fmax(needed, PAIR_TIMES * workload->gradient_bytes(&run));
+    if (card_read(&card, folder, workload, &run, largest, "here", request->cores) != CARD_WHOLE) {
+        char **words = words_of_pair(request, folder, largest);
+        struct request pair = { .spec = request->spec,
+                                .base = request->base,
+                                .run = &run,
+                                .arguments = words,
+                                .cores = request->cores,
+                                .is_silent = true };
+        fputs("measuring all-reduces of two real ranks, for the links between simulated cores\n", stderr);
+        int status = request_start(&pair, NULL);
+        for (char **word = words; *word; word++)
+            free(*word);
+        free(words);
+        if (status != STATUS_RIGHT)
+            exit(status);
+        if (card_read(&card, folder, workload, &run, largest, "here", request->cores) == CARD_NONE)
+            die(STATUS_WRONG, "the card of two real ranks in %s cannot be read back", folder);
+    }
+    return card.link[0];
+}
