@@ -69,7 +69,7 @@ static void choose_gpu(int place)
 static void refuse_precision(enum precision precision)
 {
     if (precision != PRECISION_FP32 && gpu.is.major < 8)
-        die(STATUS_CANNOT, "%s has compute capability %d.%d, and %s needs 8.0; choose fp32", gpu.is.name, gpu.is.major,
+        die(STATUS_CANNOT, "%s has compute capability %d.%d, but %s needs 8.0; choose fp32", gpu.is.name, gpu.is.major,
             gpu.is.minor, precision_name(precision));
 }
 
@@ -177,7 +177,7 @@ void cuda_wait(cudaStream_t stream)
             watched = now;
         }
     }
-    cuda_must(error, "what was handed over before");
+    cuda_must(error, "work queued earlier");
 }
 
 void device_wait(void)
@@ -191,7 +191,7 @@ void device_reserve_events(size_t moments)
         return;
     gpu.note = realloc(gpu.note, moments * sizeof *gpu.note);
     if (!gpu.note)
-        die(STATUS_WRONG, "no memory for %zu moments", moments);
+        die(STATUS_WRONG, "no memory for %zu events", moments);
     for (; gpu.note_room < moments; gpu.note_room++)
         cuda_must(cudaEventCreate(&gpu.note[gpu.note_room]), "cudaEventCreate");
 }
@@ -219,7 +219,7 @@ double device_event_seconds(double moment)
         return moment;
     size_t note = (size_t)-moment - 1;
     if (note >= gpu.notes)
-        die(STATUS_WRONG, "moment %zu of the GPU's was forgotten; it has %zu", note, gpu.notes);
+        die(STATUS_WRONG, "event %zu of the GPU was discarded; the GPU has %zu", note, gpu.notes);
     return gpu.begin.time + gpu.rate * elapsed(gpu.begin.event, gpu.note[note]);
 }
 
@@ -323,7 +323,7 @@ void *device_stage_new(size_t bytes)
 {
     void *stage = NULL;
     if (bytes > 0)
-        memory_must(cudaMallocHost(&stage, bytes), bytes, "memory of the host that stays in place");
+        memory_must(cudaMallocHost(&stage, bytes), bytes, "pinned host memory");
     return stage;
 }
 
