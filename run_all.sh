@@ -10,18 +10,18 @@ set -uo pipefail
 readonly option_rows=(
     "--test          | set up, build, run every test"
     "--scale         | many ranks instead: up to 256 on simulated GPU clusters, up to 16384 by formula"
-    "--bench [WORD]  | how close to the limit is what we measure with? Training steps, all-reduces, the harness, beside raw"
-    "                | MPI, PyTorch and, on a GPU, its peak (a quarter of an hour); with the word  faults : break runs on purpose,"
-    "                | some hundred times, and count what should not be (more than an hour)"
-    "--report        | only make the pages anew, from the results that are there"
+    "--bench [WORD]  | measure how close to the limit the labs are: training steps, all-reduces and the harness, beside raw"
+    "                | MPI, PyTorch and the peak of a GPU (a quarter of an hour). With the word  faults : break runs on purpose,"
+    "                | some hundred times, and count failures (more than an hour)"
+    "--report        | only make charts and pages again, from existing results"
     "--quick         | fewer rounds: ratios without interval, in less than a minute per lab"
     "--only NN_name  | run this lab only"
-    "--backend WORD  | where ranks run: mpi (on cores here), nccl (on GPUs), sim (on simulated cores), or auto (each lab decides)"
-    "--platform WORD | run the labs on this simulated machine only: a name that --list shows, or a SimGrid file"
-    "--ranks N       | how many ranks train together [4]: as many as a cluster of yours needs to get beyond one node"
+    "--backend WORD  | where ranks run: mpi (cores of this machine), nccl (GPUs), sim (simulated cores), auto (each lab decides)"
+    "--platform WORD | run the labs on this simulated machine only: a name from --list, or a SimGrid file"
+    "--ranks N       | how many ranks train together [4]; for your own cluster, enough to fill more than one node"
     "--seconds S     | time for measuring, per lab: more time, more rounds"
     "--out DIR       | folder of the results [results]"
-    "--list          | show the labs, what each one asks, and the simulated machines"
+    "--list          | show the labs with their questions, and the simulated machines"
     "--yes           | install missing packages without asking"
     "--help          | this text"
 )
@@ -50,7 +50,7 @@ declare -a notes=()     # rows of runs.csv: what failed or was left out, and why
 results=results
 running= # the process group that attended() waits for
 gpus=0 # that the labs take, or why there are none:
-no_gpus="this build was made without CUDA (install NVIDIA's CUDA Toolkit and NCCL, and come back)"
+no_gpus="this build was made without CUDA (install NVIDIA's CUDA Toolkit and NCCL, then run this again)"
 
 # --- saying things -------------------------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ read_options()
         word=$1
         flag=${word%%=*}
         shift
-        [[ -n $flag && -n ${takes[$flag]+known} ]] || die 2 "unknown word '$word'; --help lists the options"
+        [[ -n $flag && -n ${takes[$flag]+known} ]] || die 2 "unknown option '$word'; --help lists the options"
         name=${takes[$flag]}
         value[$flag]=''
         if [[ $word != "$flag" ]]; then
@@ -158,7 +158,7 @@ read_options()
             value[$flag]=$1
             shift
         fi
-        [[ -z $name || $name == \[* || -n ${value[$flag]} ]] || die 2 "$flag needs a value: $flag $name; --help says more"
+        [[ -z $name || $name == \[* || -n ${value[$flag]} ]] || die 2 "$flag needs a value: $flag $name; --help explains it"
     done
 }
 
@@ -177,10 +177,10 @@ find_platform() # CALLER'S FOLDER
     is_given --platform || return 0
     if [[ $word == */* || $word == *.xml ]] || (cd "$1" && [[ -f $word ]]); then
         [[ $word == /* ]] || word=$1/$word
-        [[ -f $word && -r $word ]] || die 2 "--platform '$word' cannot be read; name a SimGrid file that can"
+        [[ -f $word && -r $word ]] || die 2 "--platform '$word' cannot be read; name a readable SimGrid file"
         value[--platform]=$word
     else
-        [[ -e platforms/$word.xml ]] || die 2 "--platform '$word' is no machine here; --list shows them"
+        [[ -e platforms/$word.xml ]] || die 2 "--platform '$word' is not a simulated machine; --list shows them"
     fi
     [[ ${value[--backend]-} != @(mpi|nccl) ]] ||
         die 2 "--platform '${value[--platform]}' is a simulated machine; leave out --backend ${value[--backend]}"
@@ -190,7 +190,7 @@ refuse_nonsense()
 {
     local flag only=${value[--only]-} backend=${value[--backend]-auto} seconds=${value[--seconds]-0} ranks=${value[--ranks]-4}
     if is_given --only; then
-        [[ " ${labs[*]} " == *" $only "* ]] || die 2 "--only '$only' is no lab here; --list shows them"
+        [[ " ${labs[*]} " == *" $only "* ]] || die 2 "--only '$only' is not a lab; --list shows them"
         labs=("$only")
     fi
     [[ $backend == @(mpi|nccl|sim|auto) ]] ||
@@ -215,9 +215,9 @@ refuse_nonsense()
         done
     fi
     if is_given --bench; then
-        [[ ${value[--bench]} == @(|faults) ]] || die 2 "--bench takes no word but faults, not '${value[--bench]}'"
+        [[ ${value[--bench]} == @(|faults) ]] || die 2 "--bench takes only the word faults, not '${value[--bench]}'"
         for flag in --scale --quick --only --backend --platform --ranks --seconds --list; do
-            ! is_given "$flag" || die 2 "--bench runs no lab as usual; leave out $flag"
+            ! is_given "$flag" || die 2 "--bench does not run labs as usual; leave out $flag"
         done
     fi
 }
@@ -304,7 +304,7 @@ prepare_build()
         mkdir build
     fi
     : >build/build.log
-    quietly "Looking at this system" build/build.log configure || die 1 "the build failed"
+    quietly "Checking this system" build/build.log configure || die 1 "the build failed"
 }
 
 # Builds what was asked for. The labs' way begins with a picture, drawn before the rest is built.
@@ -383,18 +383,18 @@ show_first_picture()
     LOCKSTEP_COMPLAINTS=$results/.complaints attended build/bin/01_straggler --platform blog --cases skew_ws4 --rounds 1 \
         --out "$results/first-picture" </dev/null ||
         problem "first picture" "the first picture could not be made" "$(last_complaint)"
-    printf '\nThe rest is built now; then every lab runs on this machine.\n'
+    printf '\nNext: build the rest, then run every lab on this machine.\n'
 }
 
 chart() # NAME FOLDER: what plots/NAME.gp draws of the tables there
 {
     if ! command -v gnuplot >/dev/null; then
-        printf 'No gnuplot here, so no charts; the tables are in %s\n' "$2"
-        note "charts of $1" skipped "no gnuplot here"
+        printf 'gnuplot is not installed, so no charts; the tables are in %s\n' "$2"
+        note "charts of $1" skipped "gnuplot is not installed"
         return
     fi
     : >build/charts.log
-    quietly "Charts into $2" build/charts.log plots/draw.sh "$1" "$2" || problem "$1" "$1: the charts could not be drawn; those of before are still there"
+    quietly "Charts into $2" build/charts.log plots/draw.sh "$1" "$2" || problem "$1" "$1: the charts could not be drawn; earlier charts are still there"
 }
 
 draw() # LAB SINCE: the charts of what it has written here and on simulated machines since that file was made
@@ -453,7 +453,7 @@ run_labs()
             simulate_blog "$name" "${options[@]}"
             draw "$name" "$began"
             write_report
-            printf 'So far: %s, for a browser\n' "$results/index.html"
+            printf 'So far: %s (open it in a browser)\n' "$results/index.html"
             ;;
         77)
             printf '%s: skipped, for the reason above\n' "$name"
@@ -472,7 +472,7 @@ scale_one() # LAB PLATFORM RANKS OPTION...
     quietly "$platform, world size $ranks, $name" build/scale.log "build/bin/$name" --platform "platforms/$platform.xml" \
         --ranks "$ranks" --out "$results/scale/$platform/ranks-$ranks" "${scale_options[@]}" "${@:4}" && return
     status=$?
-    ((status != 77)) || die 77 "--scale simulates ranks, which cannot be done here, for the reason above"
+    ((status != 77)) || die 77 "--scale simulates ranks, which cannot be done here; the reason stands above"
     problem "$name" "$name failed with $ranks ranks of $platform"
 }
 
@@ -489,7 +489,7 @@ run_scale()
         done
     done
     heading "… and by formula"
-    build/bin/scale --results "$results/scale" || problem "scale" "simulated and formula disagree"
+    build/bin/scale --results "$results/scale" || problem "scale" "simulation and formula disagree"
     chart scale "$results/scale"
 }
 
@@ -498,7 +498,7 @@ run_scale()
 run_faults()
 {
     heading "Faults"
-    attended tests/faults/bench_faults.sh build "$results" </dev/null || problem "bench_faults" "something did not stand its faults, see above"
+    attended tests/faults/bench_faults.sh build "$results" </dev/null || problem "bench_faults" "a run did not survive its faults, see above"
 }
 
 run_bench()
@@ -523,7 +523,7 @@ judge()
     ! is_given --only || options=(--only "${value[--only]}")
     heading "The published numbers, and this machine's"
     attended build/bin/claims --results "$results" --expected expected "${options[@]}" ||
-        problem "claims" "a claim that must hold on every machine does not"
+        problem "claims" "a claim that must hold on every machine fails"
     compare_blog
 }
 
@@ -532,16 +532,16 @@ compare_blog() # with what the posts printed
     wants_blog && [[ -d $results/platforms/blog ]] || return 0
     heading "The machine of the posts, simulated"
     build/bin/blog_machine --results "$results" --expected expected ||
-        problem "blog_machine" "the blog's machine, simulated, is not what it was fitted to"
+        problem "blog_machine" "the blog's machine, simulated, no longer agrees with the published numbers"
     chart blog "$results/platforms/blog"
 }
 
 keep_notes() # in runs.csv
 {
     ((gpus > 0)) || ! wants_gpus || note "GPUs" skipped "$no_gpus"
-    ! is_given --quick || ! is_crowded || note "real ranks" skipped "--quick simulates only where ranks have no core each"
+    ! is_given --quick || ! is_crowded || note "real ranks" skipped "with fewer cores than ranks, --quick only simulates"
     { printf '%s\n' what,status,reason "${notes[@]}" >"$results/.runs.csv" && mv "$results/.runs.csv" "$results/runs.csv"; } 2>/dev/null ||
-        problem "notes" "the notes of this run could not be kept in $results/runs.csv; is the disk full?"
+        problem "notes" "the notes of this run could not be saved in $results/runs.csv; is the disk full?"
 }
 
 # shellcheck disable=SC2317 # called by draw_all
@@ -572,7 +572,7 @@ draw_again() # what --report has to: the tables may be of runs by hand, which dr
 {
     : >build/charts.log
     if ! command -v gnuplot >/dev/null; then
-        printf 'No gnuplot here, so the charts are those that were drawn before\n'
+        printf 'gnuplot is not installed, so the charts are the earlier ones\n'
         return
     fi
     quietly "Charts" build/charts.log draw_all || problem "charts" "some charts could not be drawn"
@@ -608,7 +608,7 @@ stop() # STATUS
         done
         kill -KILL -- "-$running"
     fi 2>/dev/null
-    die "$1" "stopped; finished and kept: ${finished[*]:-nothing yet}"
+    die "$1" "stopped; finished and saved: ${finished[*]:-nothing yet}"
 }
 
 need_simgrid() # for what is nothing without it
@@ -623,9 +623,9 @@ need_simgrid() # for what is nothing without it
 
 say_where()
 {
-    heading "Where it is"
+    heading "Results"
     printf 'results   %s\n' "$results"
-    is_given --bench || printf 'report    %s, for a browser\n' "$results/index.html"
+    is_given --bench || printf 'report    %s (open it in a browser)\n' "$results/index.html"
     ! is_given --scale || printf 'scale     %s\n' "$results/scale"
     ! is_given --bench || breaks_things || printf 'bench     %s\n' "$results/bench.csv"
     ! is_given --bench || breaks_things || ((gpus == 0)) || printf 'on a GPU  %s\n' "$results/bench_gpu.csv"

@@ -1,4 +1,4 @@
-/* 01_straggler: one rank is late. What does it cost everybody, and what helps?
+/* 01_straggler: one rank is late. What does it cost the others, and what helps?
  *
  * Data-parallel ranks meet in the all-reduce of every step, so the slowest rank sets the pace:
  *
@@ -47,11 +47,11 @@ static const struct option_row rows[] = {
     { "--slow-rank", OPTION_INTEGER, offsetof(struct options, slow_rank), 0, 1023, "R", "the rank that is late" },
     { "--sleep-ms", OPTION_NUMBER, offsetof(struct options, sleep_ms), 0, 60000, "MS", "its stall before each fetch" },
     { "--slow-factor", OPTION_INTEGER, offsetof(struct options, slow_factor), 1, 100, "N",
-      "the slow core's work, times" },
+      "slowdown of the slow core" },
     { "--sync-every", OPTION_INTEGER, offsetof(struct options, every), 1, 1000, "K",
-      "steps between meetings, as a fix" },
+      "steps between all-reduces, as a fix" },
     { "--chance", OPTION_NUMBER, offsetof(struct options, chance), 0, 1, "P",
-      "of each rank, to stall in a step (case chance)" },
+      "probability that a rank stalls in a step (case chance)" },
     { 0 },
 };
 
@@ -68,23 +68,23 @@ static void every_k(struct options *o)   { o->run.sync_every = o->every; }
 
 static const struct variant variants[] = {
     /* case                 pathology  fix       idea */
-    { "baseline", NULL, NULL, "every rank alike" },
+    { "baseline", NULL, NULL, "all ranks do the same" },
     { "skew_ws4", sleeps, NULL, "one rank sleeps before each fetch" },
     { "skew_prefetch", sleeps, prefetch, "… and fetches one batch ahead" },
     { "skew_share", sleeps, share, "… and gets fewer samples" },
-    { "skew_every_k", sleeps, every_k, "… and all meet only every k steps" },
+    { "skew_every_k", sleeps, every_k, "… and all synchronize only every k steps" },
     { "busy", works, NULL, "one rank computes on the host before each fetch" },
     { "busy_prefetch", works, prefetch, "… and fetches one batch ahead, on the same core" },
     { "busy_share", works, share, "… and gets fewer samples" },
-    { "busy_every_k", works, every_k, "… and all meet only every k steps" },
+    { "busy_every_k", works, every_k, "… and all synchronize only every k steps" },
     { "roaming", roams, NULL, "a random rank sleeps before its fetch, another each step" },
     { "roaming_prefetch", roams, prefetch, "… and all fetch one batch ahead" },
-    { "roaming_every_k", roams, every_k, "… and all meet only every k steps" },
+    { "roaming_every_k", roams, every_k, "… and all synchronize only every k steps" },
     { "chance", chances, NULL, "each rank sleeps with a small probability, in each step" },
     { "slow_core", slow_core, NULL, "one rank's passes take longer" },
     { "slow_core_prefetch", slow_core, prefetch, "… and all fetch one batch ahead" },
     { "slow_core_share", slow_core, share, "… and it gets fewer samples" },
-    { "slow_core_every_k", slow_core, every_k, "… and all meet only every k steps" },
+    { "slow_core_every_k", slow_core, every_k, "… and all synchronize only every k steps" },
     { 0 },
 };
 /* clang-format on */
@@ -228,7 +228,7 @@ static char *event(const struct options *o)
 
 static const struct lab_spec spec = {
     .lab = "01_straggler",
-    .question = "One rank is late. What does it cost everybody, and what helps?",
+    .question = "One rank is late. What does it cost the others, and what helps?",
     .workload = &workload_mlp,
     .variants = variants,
     .rows = rows,

@@ -39,8 +39,9 @@ struct options {
 
 static const struct option_row rows[] = {
     { "--barrier-sleep-ms", OPTION_NUMBER, offsetof(struct options, host_ms), 0, 60000, "MS",
-      "rank 0's work on the host" },
-    { "--barrier-every", OPTION_INTEGER, offsetof(struct options, every), 1, 1000, "N", "steps from one to the next" },
+      "duration of rank 0's work on the host" },
+    { "--barrier-every", OPTION_INTEGER, offsetof(struct options, every), 1, 1000, "N",
+      "steps from one host work to the next" },
     { "--seldom", OPTION_INTEGER, offsetof(struct options, seldom), 1, 1000, "N", "the fix: N times less often" },
     { 0 },
 };
@@ -59,16 +60,16 @@ static void spread(struct options *o)     { o->is_spread = true; }
 static const struct variant variants[] = {
     /* case            pathology fix         idea */
     { "baseline", calm, NULL, "no work on the host, no barrier" },
-    { "barrier_ws4", sleeps, NULL, "rank 0 sleeps on the host, then all meet at a barrier" },
-    { "sleep_no_barrier", sleeps, no_barrier, "… and nobody meets: the next all-reduce is the barrier" },
+    { "barrier_ws4", sleeps, NULL, "rank 0 sleeps on the host, then a barrier" },
+    { "sleep_no_barrier", sleeps, no_barrier, "… without a barrier: the ranks wait in the next all-reduce" },
     { "sleep_every_n", sleeps, every_n, "… but only every n steps" },
-    { "sleep_helper", sleeps, aside, "… beside the step, on a helper" },
-    { "sleep_spread", sleeps, spread, "… every rank a part of it" },
-    { "barrier_busy", works, NULL, "rank 0 computes on the host, then all meet at a barrier" },
-    { "busy_no_barrier", works, no_barrier, "… and nobody meets: the next all-reduce is the barrier" },
+    { "sleep_helper", sleeps, aside, "… in a thread beside the step" },
+    { "sleep_spread", sleeps, spread, "… divided among all ranks" },
+    { "barrier_busy", works, NULL, "rank 0 computes on the host, then a barrier" },
+    { "busy_no_barrier", works, no_barrier, "… without a barrier: the ranks wait in the next all-reduce" },
     { "busy_every_n", works, every_n, "… but only every n steps" },
-    { "busy_helper", works, aside, "… beside the step, on the same core" },
-    { "busy_spread", works, spread, "… every rank a part of it" },
+    { "busy_helper", works, aside, "… in a thread beside the step, on the same core" },
+    { "busy_spread", works, spread, "… divided among all ranks" },
     { 0 },
 };
 /* clang-format on */
@@ -138,7 +139,8 @@ static struct memory_estimate need(const struct options *o)
 
 static char *event(const struct options *o)
 {
-    return memory_text("rank 0 sleeps %g ms on the host after every backward, and all meet at a barrier", o->host_ms);
+    return memory_text("rank 0 sleeps %g ms on the host after every backward, then all ranks enter a barrier",
+                       o->host_ms);
 }
 
 static const struct lab_spec spec = {

@@ -44,10 +44,10 @@ struct options {
 };
 
 static const struct option_row rows[] = {
-    { "--comm-mb", OPTION_INTEGER, offsetof(struct options, comm_mb), 1, 4096, "MiB", "the extra message" },
-    { "--bucket-mb", OPTION_INTEGER, offsetof(struct options, bucket_mb), 1, 4096, "MiB", "the most a bucket holds" },
+    { "--comm-mb", OPTION_INTEGER, offsetof(struct options, comm_mb), 1, 4096, "MiB", "size of the extra message" },
+    { "--bucket-mb", OPTION_INTEGER, offsetof(struct options, bucket_mb), 1, 4096, "MiB", "largest size of a bucket" },
     { "--sync-every", OPTION_INTEGER, offsetof(struct options, every), 1, 1000, "K",
-      "steps from one to the next, as a fix" },
+      "steps from one extra message to the next, as a fix" },
     { "--sweep-mb", OPTION_INTEGER, offsetof(struct options, sweep_mb), 0, 4096, "MiB",
       "the largest message of the sweep; 0: no sweep" },
     { 0 },
@@ -66,15 +66,15 @@ static void ddp(struct options *o)         { o->own_buckets = 2; o->progresses =
 
 static const struct variant variants[] = {
     /* case              pathology    fix         idea */
-    { "baseline", NULL, NULL, "the model's own gradients alone" },
-    { "comm_ws4", fresh, NULL, "one more message, its buffer made anew in each step" },
-    { "comm_kept_ws4", message, NULL, "one more message, its buffer kept" },
+    { "baseline", NULL, NULL, "only the model's own gradients" },
+    { "comm_ws4", fresh, NULL, "one more message, its buffer allocated in each step" },
+    { "comm_kept_ws4", message, NULL, "one more message, its buffer reused" },
     { "comm_buckets", message, buckets, "… in buckets, started during backward" },
-    { "comm_no_progress", message, no_progress, "… and no call to the library meanwhile" },
+    { "comm_no_progress", message, no_progress, "… but no library calls during backward" },
     { "comm_bf16", message, bf16, "… half the bytes on the wire" },
     { "comm_every_k", message, every_k, "… only every k steps" },
-    { "one_bucket", NULL, one_bucket, "no more message; the own gradients as one bucket" },
-    { "ddp_buckets", NULL, ddp, "… as DDP's two, the first one started early" },
+    { "one_bucket", NULL, one_bucket, "no extra message; own gradients in one bucket" },
+    { "ddp_buckets", NULL, ddp, "… in two buckets, as DDP; the first starts early" },
     { 0 },
 };
 /* clang-format on */
@@ -114,7 +114,8 @@ static void refuse(const struct options *o)
 {
     int count = buckets_needed(message_floats(o), bucket_floats(o));
     if (count > BUCKETS_MOST)
-        die(STATUS_USAGE, "--bucket-mb %d cuts --comm-mb %d into %d buckets, and %d are the most; ask for larger ones",
+        die(STATUS_USAGE,
+            "--bucket-mb %d cuts --comm-mb %d into %d buckets, but at most %d are possible; use larger ones",
             o->bucket_mb, o->comm_mb, count, BUCKETS_MOST);
 }
 
@@ -195,7 +196,7 @@ static int collectives(const struct options *o)
 
 static char *event(const struct options *o)
 {
-    return memory_text("each rank also sums %d MiB in every step, in a buffer that it makes anew", o->comm_mb);
+    return memory_text("each rank also sums %d MiB in every step, in a newly allocated buffer", o->comm_mb);
 }
 
 static const struct lab_spec spec = {

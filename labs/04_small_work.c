@@ -36,8 +36,9 @@ struct options {
 
 static const struct option_row rows[] = {
     { "--micro-batches", OPTION_INTEGER, offsetof(struct options, micro_batches), 1, 256, "N",
-      "a batch cut into N is small" },
-    { "--larger", OPTION_INTEGER, offsetof(struct options, times), 1, 64, "N", "the larger batch: N times as large" },
+      "small batches: N per usual batch" },
+    { "--larger", OPTION_INTEGER, offsetof(struct options, times), 1, 64, "N",
+      "the larger batch: N times the usual one" },
     { 0 },
 };
 
@@ -66,11 +67,11 @@ static const struct variant variants[] = {
     { "weak_ws1", weak_one, NULL, "one rank alone" },
     { "weak_ws2", weak_half, NULL, "half of the ranks" },
     { "strong_ws1", strong_one, NULL, "the global batch of all on one rank" },
-    { "strong_ws2", strong_half, NULL, "… dealt out to half of the ranks" },
-    { "strong_ws4", strong, NULL, "… to all: the same as weak_ws4, as a control" },
-    { "small_ws4", small, NULL, "the batch of one rank dealt out to all" },
-    { "small_accumulate", small, accumulate, "… and several before each sum" },
-    { "small_sum_each", small, sum_each, "… the trap: a sum after each all the same" },
+    { "strong_ws2", strong_half, NULL, "… divided among half of the ranks" },
+    { "strong_ws4", strong, NULL, "… among all: the same as weak_ws4, as a control" },
+    { "small_ws4", small, NULL, "the batch of one rank divided among all" },
+    { "small_accumulate", small, accumulate, "… and several before each all-reduce" },
+    { "small_sum_each", small, sum_each, "… the trap: still an all-reduce after each" },
     { "larger_batch", weak, larger, "more samples per rank" },
     { 0 },
 };
@@ -79,7 +80,7 @@ static const struct variant variants[] = {
 static void refuse(const struct options *o)
 {
     if (o->run.batch_size % o->micro_batches != 0) /* small_accumulate must train on the samples of strong_ws4 */
-        die(STATUS_USAGE, "--batch-size %d cannot be cut into --micro-batches %d alike; ask for a divisor of it",
+        die(STATUS_USAGE, "--batch-size %d cannot be cut into --micro-batches %d of equal size; use a divisor of it",
             o->run.batch_size, o->micro_batches);
 }
 
@@ -137,7 +138,7 @@ static struct memory_estimate need(const struct options *o)
 
 static char *event(const struct options *o)
 {
-    return memory_text("the %d samples of one rank are dealt out to all %d", o->run.batch_size, o->run.ranks);
+    return memory_text("the %d samples of one rank are divided among all %d ranks", o->run.batch_size, o->run.ranks);
 }
 
 static const struct lab_spec spec = {

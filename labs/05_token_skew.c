@@ -1,4 +1,4 @@
-/* 05_token_skew: every rank has eight texts, and still one waits for another. Who should get which?
+/* 05_token_skew: every rank has eight texts, and still one waits for another. Which rank should get which texts?
  *
  * Sequences (texts) differ in length. A batch is padded to its longest sequence, and attention's cost grows with length squared.
  * The ranks meet in every step, so the local term of the formula now depends on the data of that step:
@@ -44,9 +44,9 @@ static const struct option_row rows[] = {
     { "--strategy", OPTION_CHOICE, offsetof(struct options, strategy), 0, 0, "all sample bucket token",
       "only the published case of this strategy" },
     { "--length-mode", OPTION_CHOICE, offsetof(struct options, length_mode), 0, 0, "both fixed variable",
-      "… and of texts of one length, or of many" },
+      "only cases with texts of one length, or of many" },
     { "--print-batches", OPTION_SWITCH, offsetof(struct options, print_batches), 0, 0, "",
-      "print what every rank gets in every step; trains nothing" },
+      "print each rank's texts in each step; train nothing" },
     { 0 },
 };
 
@@ -85,21 +85,21 @@ static void epoch_independent(struct options *o) { independent(o); epoch(o); }
 static const struct variant variants[] = {
     /* case                       lengths, dealing  change  idea */
     { "fixed_sample_ws4", fixed, NULL, "texts of one length" },
-    { "variable_sample_ws4", sample, NULL, "texts of many lengths, as they come" },
-    { "variable_bucket_ws4", bucket, NULL, "… sorted; all ranks shuffle their batches alike" },
-    { "bucket_independent", bucket, independent, "… the trap: each shuffles its own way" },
+    { "variable_sample_ws4", sample, NULL, "texts of many lengths, unsorted" },
+    { "variable_bucket_ws4", bucket, NULL, "… sorted; all ranks shuffle their batches in the same way" },
+    { "bucket_independent", bucket, independent, "… the trap: each rank shuffles in its own way" },
     { "variable_token_ws4", token, NULL, "… sorted, up to a budget of padded tokens" },
-    { "token_independent", token, independent, "… each shuffles its own way" },
-    { "token_weighted", token, weighted, "… and every text counts alike" },
+    { "token_independent", token, independent, "… each rank shuffles in its own way" },
+    { "token_weighted", token, weighted, "… and every text has the same weight" },
     { "token_pairs", pairs, NULL, "… up to a budget of padded tokens x length" },
     { "global_bucket", global_bucket, NULL, "… sorted across the ranks" },
-    { "packed", packed, NULL, "as they come, laid end to end" },
+    { "packed", packed, NULL, "unsorted, packed end to end" },
     { "packed_filled", filled, NULL, "… up to the budget" },
-    { "epoch_sample", sample, epoch, "a whole epoch: as they come" },
-    { "epoch_bucket", bucket, epoch, "… sorted, shuffled alike" },
-    { "epoch_bucket_indep", bucket, epoch_independent, "… sorted, each shuffles its own way" },
+    { "epoch_sample", sample, epoch, "a whole epoch: unsorted" },
+    { "epoch_bucket", bucket, epoch, "… sorted, shuffled in the same way" },
+    { "epoch_bucket_indep", bucket, epoch_independent, "… sorted, each rank shuffles in its own way" },
     { "epoch_token", token, epoch, "… a budget of tokens" },
-    { "epoch_token_indep", token, epoch_independent, "… each shuffles its own way" },
+    { "epoch_token_indep", token, epoch_independent, "… each rank shuffles in its own way" },
     { "epoch_global_bucket", global_bucket, epoch, "… sorted across the ranks" },
     { "epoch_packed_filled", filled, epoch, "… packed up to the budget" },
     { 0 },
@@ -146,7 +146,8 @@ static void narrow(struct options *o)
 static void refuse(const struct options *o)
 {
     if (o->length_mode == FIXED && o->strategy > 1 + TOKENS_SAMPLE)
-        die(STATUS_USAGE, "--length-mode fixed leaves --strategy nothing to do: all texts are alike; leave one out");
+        die(STATUS_USAGE,
+            "--length-mode fixed leaves --strategy nothing to do: all texts have one length; leave one out");
 }
 
 static bool instead(const struct options *base, FILE *out)
@@ -269,7 +270,7 @@ static char *event(const struct options *o)
 
 static const struct lab_spec spec = {
     .lab = "05_token_skew",
-    .question = "Every rank has eight texts, and still one waits for another. Who should get which?",
+    .question = "Every rank has eight texts, and still one waits for another. Which rank should get which texts?",
     .workload = &workload_transformer,
     .variants = variants,
     .rows = rows,

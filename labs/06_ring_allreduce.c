@@ -1,9 +1,9 @@
-/* 06_ring_allreduce: who adds up the gradients, and which way is cheapest for which size?
+/* 06_ring_allreduce: which ranks add up the gradients, and which way is cheapest for which size?
  *
  * An all-reduce is messages and additions. Three all-reduces are written out below. Each trains the step of lab 01, and so does the
  * library's own. Seconds with n ranks and S bytes:
  *
- *     gather      all send to rank 0, which adds and sends back        (n - 1) (2 m(S) + a(S))
+ *     gather      all ranks send to rank 0, which adds and sends back        (n - 1) (2 m(S) + a(S))
  *     doubling    exchange all, with a partner twice as far each time  log2 n (x(S) + a(S))
  *     ring        n-th parts, round once to be added, once whole       2 (n - 1) x(S / n) + (n - 1) a(S / n)
  *
@@ -46,9 +46,9 @@ static void ring(struct options *o)     { o->way = RING; }
 static const struct variant variants[] = {
     /* case        pathology  fix       idea */
     { "baseline", NULL, NULL, "the library's own all-reduce" },
-    { "by_gather", gather, NULL, "all send to rank 0, which adds and sends back" },
+    { "by_gather", gather, NULL, "all ranks send to rank 0, which adds and sends back" },
     { "by_doubling", gather, doubling, "… with a partner, twice as far away each time" },
-    { "by_ring", gather, ring, "… in parts round a ring: once to be added, once whole" },
+    { "by_ring", gather, ring, "… in parts round a ring: once to add, once to share the sum" },
     { 0 },
 };
 /* clang-format on */
@@ -239,7 +239,7 @@ static char *event(const struct options *o)
 
 static const struct lab_spec spec = {
     .lab = "06_ring_allreduce",
-    .question = "Who adds up the gradients, and which way is cheapest for which size?",
+    .question = "Which ranks add up the gradients, and which way is cheapest for which size?",
     .workload = &workload_mlp,
     .variants = variants,
     .rows = rows,
@@ -341,8 +341,8 @@ static void write_crossover(struct csv *csv, int ranks, double predicted, double
         csv_number(csv, "found_bytes", found);
     } while (csv_end_row(csv));
     char *as_predicted = size_word(predicted), *in_sweep = size_word(found);
-    printf("The ring is quicker than doubling from %s on, as predicted; in the sweep from %s on.\n", as_predicted,
-           in_sweep);
+    printf("The ring is predicted to be faster than doubling from %s on; in the sweep it is from %s on.\n",
+           as_predicted, in_sweep);
     free(as_predicted);
     free(in_sweep);
 }

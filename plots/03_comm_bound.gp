@@ -12,8 +12,8 @@ told_best = "baseline comm_ws4 comm_buckets"
 pathology_word = "extra all-reduce"
 pathology(case) = case eq "baseline" ? "none" : case[1:4] eq "comm" ? "comm" : "own"
 breakdown_title = "All ranks are equally slow, none of them late"
-timeline_title = "The message sets the pace; buckets begin to travel early"
-step_time_title = "What one more message costs, and what each fix wins back"
+timeline_title = "The message determines the step; buckets start early"
+step_time_title = "What one more message costs, and what each fix saves"
 if (!exists("blog")) blog = plots."/../expected/blog.csv"
 published_csv = blog                    # charts.gp replaces `blog` if it has no value for these cases
 load plots."/charts.gp"
@@ -53,7 +53,7 @@ do for [chart in "pathology_slowest_step pathology_throughput"] {
     if (drawn > 0) {            # in a renamed folder no lab is found, not even this one
         left = 150
         right = 90
-        eval page(chart eq "pathology_throughput" ? "What is left of the throughput" : "What each pathology makes of a step", \
+        eval page(chart eq "pathology_throughput" ? "What is left of the throughput" : "What each pathology makes of the step time", \
                   chart eq "pathology_throughput" ? "global throughput (thousand samples/s)" : "step time of the slowest rank (ms)", 34 * (drawn + 0.2))
         set yrange [drawn + 0.6 : 0.4]
         set xrange [0:*]
@@ -117,7 +117,7 @@ if (of_this_run(sweep_csv)) {
              for [k = 1:has_card] card_of_run \
                  using (has_card && strcol("quantity") eq "allreduce_s" && column("ranks") == ranks ? column("bytes") : NaN):(has_card ? 1e3 * column("value") : NaN) \
                  with points pointtype 2 pointsize 0.8 lc rgb "black" title simulated ? "card, simulated" : "card, measured", \
-             NaN with lines dashtype 3 lc rgb grey title "the lab's own sizes, held out"
+             NaN with lines dashtype 3 lc rgb grey title "the lab's own sizes, not used for the fit"
         unset label; unset arrow
         set tmargin at screen top_of(2); set bmargin at screen bottom_of(2)
         do for [i = 1:words(own_sizes)] {
@@ -161,8 +161,8 @@ if (of_this_run(exposed_csv)) {
     counts = column_of(exposed_csv, "buckets")
     left = 90
     right = 40
-    eval page(simulated ? "A bucket too small pays latency, one too large hides nothing" : "Real ranks carry their buckets themselves", \
-              "the most that a bucket holds (MiB), and how many the message makes", 240)
+    eval page(simulated ? "Too small a bucket pays latency, too large a one hides nothing" : "Real ranks move their buckets with their own cores", \
+              "bucket size (MiB), and number of buckets in the message", 240)
     set border 3
     set logscale x
     set xrange [0.7 : largest(sizes) * 1.4]

@@ -10,8 +10,8 @@ if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 told_best = "weak_ws1 small_ws4 small_accumulate"
 pathology_word = "small work"
 pathology(case) = case[1:4]             # first letters of the names: weak, stro, smal, larg
-breakdown_title = "Dealt out, the work shrinks; the sum is added to it"
-timeline_title = "Less work for each, and the sum takes as long as ever"
+breakdown_title = "Divided work shrinks; the all-reduce is added to it"
+timeline_title = "Less work per rank, and the all-reduce takes as long as before"
 step_time_title = "What each way of sharing the work takes per step"
 load plots."/charts.gp"
 
@@ -45,7 +45,7 @@ do for [case in cases] {
 left = 220
 do for [case in cases] { if (8 * strlen(size(case)) > left) { left = 8 * strlen(size(case)) } }
 right = longest < 0.1 ? 180 : 160
-eval page("What a sample costs: the fewer a rank has, the more", "time of all ranks per sample (ms)", 28 * (lowest - 0.25))
+eval page("The fewer samples a rank has, the more each one costs", "time of all ranks per sample (ms)", 28 * (lowest - 0.25))
 set yrange [lowest : 0.25]
 set xrange [0 : longest * 1.02]
 set ytics ()
@@ -85,8 +85,8 @@ if (alone == alone) {
     left = 90
     right = 24
     below = below + 32          # efficiencies stand below the axis, clear of points and lines
-    eval page("Every rank brings its own batch: more ranks, less from each", \
-        "ranks, and the efficiency of so many", 300)
+    eval page("Each rank has its own batch: more ranks, less throughput of each", \
+        "ranks, with efficiency", 300)
     set xlabel offset 0, -2
     set ylabel "samples per second (thousands)"
     beyond = 0.075 * most
@@ -129,7 +129,7 @@ if (has("strong_ws1", cases)) {
     strong(offset) = has(strcol("case"), shown) ? place(strcol("case"), shown) + offset : NaN
     left = 170
     right = 80
-    eval page("One batch dealt out to more ranks: efficiency falls", "efficiency (%)", 150)
+    eval page("One batch divided among more ranks: efficiency falls", "efficiency (%)", 150)
     unset ylabel
     set xrange [0 : 104]
     set xtics auto

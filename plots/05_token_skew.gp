@@ -10,9 +10,9 @@ if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 told_best = "fixed_sample_ws4 variable_sample_ws4 global_bucket"
 pathology_word = "of many lengths"
 pathology(case) = case eq "fixed_sample_ws4" ? "none" : strstrt(case, "epoch") ? "epoch" : strstrt(case, "packed") ? "packed" : "padded"
-breakdown_title = "Padding is computed, not waited for: it hides in the blue"
+breakdown_title = "Padding is computed, not waited for: it is part of compute"
 timeline_title = "Every rank has eight texts, and one has the longest"
-step_time_title = "What a step costs, by who gets which texts"
+step_time_title = "What a step costs, by the texts that each rank gets"
 load plots."/charts.gp"
 
 # Charts with `count` rows of equal height, named on the left.
@@ -29,10 +29,10 @@ do for [case in told_cases] { if (has(case, cases)) { bars = bars." ".case } }
 array of_bars[4] = ["strategy_step_time", "strategy_useful_tokens_per_s", "strategy_padding_ratio", "strategy_token_spread"]
 array bar_column[4] = ["slowest_step_ms", "useful_tokens_per_s", "padding_ratio", "rank_token_spread"]
 array bar_scale[4] = [1, 0.001, 100, 1]
-array bar_title[4] = ["Unequal texts cost time; who gets which wins it back", "Tokens that teach something, per second", \
-    "Padding is computed and teaches nothing", "Equal numbers of texts are not equal work"]
+array bar_title[4] = ["Unequal texts cost time; better batches save it", "Useful tokens per second", \
+    "Padding is computed and trains nothing", "Equal numbers of texts are not equal work"]
 array bar_axis[4] = ["step time of the slowest rank (ms)", "useful tokens per second (thousands)", \
-    "padding (% of the tokens that are computed)", "useful tokens per step: the rank with the most less the one with the fewest"]
+    "padding (% of the tokens that are computed)", "useful tokens per step: the most of a rank less the fewest"]
 thousands(x) = sprintf(x < 10000 ? "%.0f thousand" : "%.0f", x)          # GPUs reach millions; the axis names the unit
 array bar_text[4] = ["in_ms(value)", "thousands(value)", "sprintf('%.1f %%', value)", "sprintf('%.1f', value)"]
 

@@ -9,9 +9,9 @@ if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 told_best = "baseline by_gather by_ring"
 pathology_word = "gather at rank 0"
 pathology(case) = case eq "baseline" ? "none" : "by hand"
-breakdown_title = "Nobody is late, and still one way costs more than another"
-timeline_title = "Through rank 0 everything passes one link"
-step_time_title = "What adding up the gradients costs, by who does it"
+breakdown_title = "No rank is late, and still one way costs more than another"
+timeline_title = "Through rank 0, all bytes pass one link"
+step_time_title = "What adding up the gradients costs, by algorithm"
 load plots."/charts.gp"
 
 # ---- sweep: time of each algorithm by message size -----------------------------------------------
@@ -48,8 +48,8 @@ if (of_this_run(sweep_csv) && of_this_run(crossover_csv)) {
                  pointsize (way eq "library" ? 1.3 : 0.9) lc rgb shade(way) title way, \
              NaN with lines linewidth 1.2 lc rgb "black" title "predicted", \
              NaN with lines linewidth 1.2 dashtype 2 lc rgb "black" title "library, predicted", \
-             NaN with lines dashtype 3 lc rgb "black" title "alike, predicted", \
-             NaN with lines lc rgb grey title "alike, found"
+             NaN with lines dashtype 3 lc rgb "black" title "crossover, predicted", \
+             NaN with lines lc rgb grey title "crossover, found"
         unset output
     }
 }

@@ -11,6 +11,6 @@ if (!exists("told_best")) told_best = ""
 pathology_word = "shown"
 pathology(case) = case
 breakdown_title = "Where the step of each rank goes"
-timeline_title = "Who waited for whom, in a typical step"
+timeline_title = "Which rank waited for which, in a typical step"
 step_time_title = "What a step takes"
 load plots."/charts.gp"

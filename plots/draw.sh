@@ -32,7 +32,7 @@ is_whole() # FILE: true if the end of the file is complete
     esac 2>/dev/null
 }
 
-command -v gnuplot >/dev/null || { echo "No gnuplot here, so no charts."; exit 77; }
+command -v gnuplot >/dev/null || { echo "gnuplot is not installed, so no charts."; exit 77; }
 rm -rf "$drawn"
 said=$(mkdir "$drawn" 2>&1) || give_up "${said#mkdir: }"
 gnuplot -e "results=$(quoted "$folder")" -e "charts=$(quoted "$drawn"); $settings" "$(dirname "$0")/$name.gp" || {
@@ -42,6 +42,6 @@ gnuplot -e "results=$(quoted "$folder")" -e "charts=$(quoted "$drawn"); $setting
 }
 [[ -e $drawn/charts.csv ]] || give_up "gnuplot drew nothing"
 for chart in "$drawn"/*; do
-    is_whole "$chart" || give_up "$folder/${chart##*/} is not whole; is the disk full?"
+    is_whole "$chart" || give_up "$folder/${chart##*/} is incomplete; is the disk full?"
 done
 said=$(mv -f "$drawn"/* "$folder/" 2>&1) || give_up "${said#mv: }"

@@ -51,8 +51,8 @@ world_axis(most) = sprintf("set logscale x 2; set xrange [0.8 : %g]; set xtics 2
 # ---- scale_efficiency: weak scaling ------------------------------------------------------------
 efficiency = column_of(summary_csv, "efficiency")
 if (largest(efficiency) > 0) {
-    caption = sprintf("1 to %d ranks", most_simulated)." · sim (SimGrid) · lab 04, weak_ws4: every rank has a batch of its own"
-    eval page("More ranks, less from each: the sum takes longer and longer (simulated)", "ranks", 300)
+    caption = sprintf("1 to %d ranks", most_simulated)." · sim (SimGrid) · lab 04, weak_ws4: every rank has its own batch"
+    eval page("More ranks, less efficiency: the all-reduce takes longer (simulated)", "ranks", 300)
     eval world_axis(most_simulated)
     set ylabel "weak-scaling efficiency (%)"
     set yrange [0 : 105]
@@ -92,7 +92,7 @@ do for [format in formats] {
 
 # ---- scale_straggler: one rank stalls in every step -------------------------------------------------
 caption = sprintf("1 to %d ranks · sim (SimGrid) · lab 01, skew_ws4: ", most_simulated).stall.", of rank 0, in each step"
-eval page("One slow rank costs each of many as much as it costs a few (simulated)", "ranks", 300)
+eval page("One slow rank costs each rank of many as much as each of few (simulated)", "ranks", 300)
 eval world_axis(most_simulated)
 set ylabel "added to the step of every rank (ms)"
 set yrange [0 : stall_ms * 1.2]

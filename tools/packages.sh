@@ -8,20 +8,20 @@
 # One row per package: its name (| separates alternatives, ? marks an optional package), a program that shows its presence
 # however installed (- for none), and its purpose.
 readonly package_rows=(
-    "cmake                               cmake      describes the build"
+    "cmake                               cmake      build system"
     "make                                make       runs the build"
     "gcc                                 gcc        compiles"
     "libc6-dev                           -          the C library's headers"
     "openmpi-bin                         ompi_info  starts the ranks"
-    "libopenmpi-dev                      mpicc      lets them talk"
+    "libopenmpi-dev                      mpicc      communication between ranks"
     "libopenblas-dev                     -          multiplies matrices"
     "libcmocka-dev                       -          unit tests"
     "libjansson-dev                      -          reads traces as JSON, to test them"
     "gnuplot-nox|gnuplot-qt|gnuplot-x11  gnuplot    draws the charts"
-    "fonts-dejavu-core                   -          letters in the charts"
+    "fonts-dejavu-core                   -          font of the charts"
     "libcmark-gfm-dev                    -          reads the lessons, for the report"
     "libcmark-gfm-extensions-dev         -          … and their tables"
-    "?libsimgrid-dev                     -          simulates ranks that have a core each"
+    "?libsimgrid-dev                     -          simulates ranks with one core each"
     "?g++                                g++        compiles the CUDA kernels for the CPU, to test them; nvcc needs it too"
 )
 
@@ -71,8 +71,8 @@ install() # HOW-MANY-ARE-NEEDED PACKAGE...
     local needed=$1 log=build/setup.log size answer=y package as_root
     shift
     command -v apt-get >/dev/null ||
-        die 1 "no apt-get here; install these (Debian's names) with this system's own package manager, then come back"
-    become_root || die 1 "installing needs an administrator; have one run, as root:  $(by_hand "$@")"
+        die 1 "no apt-get here; install these packages (Debian's names) with this system's package manager, then run this again"
+    become_root || die 1 "installing needs an administrator, who runs as root:  $(by_hand "$@")"
     : >"$log"
     if ! megabytes "$@" >/dev/null; then
         quietly "Fetching the package lists" "$log" apt update ||
@@ -93,7 +93,7 @@ install() # HOW-MANY-ARE-NEEDED PACKAGE...
         fi
     fi
     quietly "Installing, $size MB to download" "$log" apt install "$@" && return
-    quietly "Fetching fresh package lists" "$log" apt update && quietly "Once more" "$log" apt install "$@" && return
+    quietly "Fetching fresh package lists" "$log" apt update && quietly "Installing again" "$log" apt install "$@" && return
     die 1 "set-up failed; by hand, as root:  $(by_hand "$@")"
 }
 
@@ -105,7 +105,7 @@ set_up()
     for row in "${package_rows[@]}"; do
         read -r packages program why <<<"$row"
         is_there "${packages#\?}" "$program" && continue
-        ((${#needed[@]} + ${#spared[@]} > 0)) || heading "Missing here"
+        ((${#needed[@]} + ${#spared[@]} > 0)) || heading "Missing packages"
         packages=${packages%%|*}
         printf '  %-18s %s\n' "${packages#\?}" "$why"
         if [[ $packages == \?* ]]; then
@@ -118,6 +118,6 @@ set_up()
     if ((${#needed[@]} > 0)) || { command -v apt-get && { ((EUID == 0)) || sudo -n true; }; } &>/dev/null; then
         install ${#needed[@]} "${needed[@]}" "${spared[@]}"
     else
-        printf 'Going on without; to have it, as root:  %s\n' "$(by_hand "${spared[@]}")"
+        printf 'Going on without; to install it, as root:  %s\n' "$(by_hand "${spared[@]}")"
     fi
 }

@@ -201,19 +201,19 @@ static char *describe(const struct timeline *t, const struct scene *scene)
     char *text = NULL;
     size_t size = 0;
     if (scene->longest < 1e-6 && t->clock_error > 1e-6)
-        return memory_text("nobody waits, or not longer than the %s ms by which clocks may differ",
+        return memory_text("no rank waits longer than the %s ms by which clocks may differ",
                            in_ms(t->clock_error).text);
     if (scene->longest < 1e-6)
-        return memory_text("nobody waits");
+        return memory_text("no rank waits");
     if (scene->longest < scene->length / 20)
-        return memory_text("nobody waits longer than %s ms", in_ms(scene->longest).text);
+        return memory_text("no rank waits longer than %s ms", in_ms(scene->longest).text);
     FILE *out = memory_stream(&text, &size);
     print_waits(out, t, scene);
     if (scene->arrival.last >= 0) {
         fprintf(out, " for rank %d", scene->arrival.last);
         print_reason(out, t, scene);
     } else {
-        fputs(" for the last, which come together", out);
+        fputs(" for the last ranks, which arrive together", out);
     }
     fclose(out);
     return text;

@@ -51,13 +51,13 @@ struct check_failures block_results_wrong(const struct block *block, int samples
         const struct rank_result *v = &block->results[rank];
         check_failures_join(&wrong, &v->wrong, "rank %d, ", rank);
         if (!isfinite(v->loss))
-            check_failures_add(&wrong, "rank %d: the loss of a step is no number", rank);
+            check_failures_add(&wrong, "rank %d: the loss of a step is not a number", rank);
         if (v->hash != block->results[0].hash)
             check_failures_add(&wrong, "rank %d: its parameters differ from rank 0's at the end", rank);
         trained += v->samples;
     }
     if (samples && trained != samples)
-        check_failures_add(&wrong, "the ranks train on %d samples a step, and the global batch has %d", trained,
+        check_failures_add(&wrong, "the ranks train on %d samples a step, but the global batch has %d", trained,
                            samples);
     return wrong;
 }

@@ -58,7 +58,7 @@ static void split_collective(const struct timeline *t, struct cell *cells, const
             check_failures_add(wrong, "rank %d: its clock goes back in %s %d", rank, span_names[span->kind],
                                span->sequence);
         if (span->end < arrival.latest - t->clock_error)
-            check_failures_add(wrong, "rank %d: %s %d ends on it %g ms before all have come", rank,
+            check_failures_add(wrong, "rank %d: %s %d ends there %g ms before the last rank arrives", rank,
                                span_names[span->kind], span->sequence, 1e3 * (arrival.latest - span->end));
         if (!phase)
             check_failures_add(wrong, "rank %d: %s %d lies in no phase", rank, span_names[span->kind], span->sequence);

@@ -100,11 +100,11 @@ static char *read_text(const char *path, char *why, int size)
     size_t length = 0;
     char *text = file_read(path, &length);
     if (!text) {
-        snprintf(why, (size_t)size, "%.200s: %s; name one that can be read", path, strerror(errno));
+        snprintf(why, (size_t)size, "%.200s: %s; name a file that can be read", path, strerror(errno));
         return NULL;
     }
     if (strlen(text) < length) {
-        snprintf(why, (size_t)size, "%s: holds a zero byte, so it is no text", path);
+        snprintf(why, (size_t)size, "%s: contains a zero byte, so it is not a text file", path);
         free(text);
         return NULL;
     }
@@ -177,11 +177,11 @@ static int read_row(struct csv_table *table, struct scan *scan, size_t *capacity
     for (bool was_last = false; !was_last; fields++) {
         char *field = NULL;
         if (!cut_field(scan, &field, &was_last)) {
-            *reason = "a quote that never closes; close it, or leave it out";
+            *reason = "a quote is never closed; close it or remove it";
             return -1;
         }
         if (!append_cell(table, capacity, (*count)++, field)) {
-            *reason = "too large for this memory";
+            *reason = "too large for the memory of this machine";
             return -1;
         }
     }
@@ -209,8 +209,8 @@ bool csv_read(const char *path, struct csv_table *table, char *why, int size)
         if (reason)
             snprintf(why, (size_t)size, "%s:%d: %s", path, line, reason);
         else if (fields != table->columns)
-            snprintf(why, (size_t)size, "%s:%d: %d fields where the names are %d; write as many, blank ones too", path,
-                     line, fields, table->columns);
+            snprintf(why, (size_t)size, "%s:%d: %d fields, but the header has %d; write every field, blank ones too",
+                     path, line, fields, table->columns);
         if (fields != table->columns || reason) {
             csv_free(table);
             return false;
@@ -218,7 +218,7 @@ bool csv_read(const char *path, struct csv_table *table, char *why, int size)
         table->line[++table->rows] = line;
     }
     if (table->rows < 0) {
-        snprintf(why, (size_t)size, "%s: holds no line of names; the first one names the columns", path);
+        snprintf(why, (size_t)size, "%s: no header line; the first line names the columns", path);
         csv_free(table);
         return false;
     }
@@ -241,7 +241,7 @@ struct csv_table csv_open(const char *path, const char *const *columns)
         die(STATUS_USAGE, "%s", why);
     for (; *columns; columns++)
         if (csv_column(&table, *columns) < 0)
-            die(STATUS_USAGE, "%s: its first line names no column '%s'", path, *columns);
+            die(STATUS_USAGE, "%s: no column '%s' in the header line", path, *columns);
     return table;
 }
 

@@ -196,12 +196,12 @@ static void show_interference(FILE *out, const struct card *card)
     const double queued = card->queued_share, stolen = card->stolen_share;
     if (!interference_is_significant(queued + stolen))
         return;
-    fprintf(out, "  disturbed: others had rank 0's core for %.0f %% of that time (", 100 * (queued + stolen));
+    fprintf(out, "  disturbed: rank 0 had to share its core for %.0f %% of that time (", 100 * (queued + stolen));
     if (queued >= least_shown)
         fprintf(out, "other programs %.0f %%%s", 100 * queued, stolen >= least_shown ? ", " : "");
     if (stolen >= least_shown)
         fprintf(out, "the host of this virtual machine %.0f %%", 100 * stolen);
-    fputs("); an idle machine has another card\n", out);
+    fputs("); an idle machine would give another card\n", out);
 }
 
 void card_show(FILE *out, const struct card *card, const struct workload *workload, const struct run *run)
@@ -223,7 +223,7 @@ void card_show(FILE *out, const struct card *card, const struct workload *worklo
         fprintf(out, "  %d ranks at once, each in      %8.*f ms   (slowest of a step: %.*f ms above the mean", busy,
                 number_ms_decimals(together), 1e3 * together, number_ms_decimals(jitter), 1e3 * jitter);
         if (card_is_fed_by_memory(card))
-            fprintf(out, "; memory feeds %.2f at full speed", card_parallel_capacity(card, 0));
+            fprintf(out, "; memory bandwidth suffices for %.2f at full speed", card_parallel_capacity(card, 0));
         fputs(")\n", out);
     }
     show_interference(out, card);

@@ -161,7 +161,8 @@ static void check_sum(struct collective *c, const struct sum *sum, const struct 
     float mine[CHECKED_MOST], got[CHECKED_MOST];
     struct sample chosen;
     if (!recall_terms(c, sum, kept, &chosen, mine)) {
-        check_failures_add(&c->wrong, "step %d, all-reduce %d: nobody kept the terms, which the sum has replaced",
+        check_failures_add(&c->wrong,
+                           "step %d, all-reduce %d: the check has no copy of the terms, which the sum overwrote",
                            sum->step + 1, sum->sequence);
         return;
     }
@@ -179,7 +180,7 @@ static void check_sum(struct collective *c, const struct sum *sum, const struct 
         }
         if (!(fabs((double)got[i] - exact) <= (ranks + 1) * unit * magnitude + 1e-37)) {
             check_failures_add(&c->wrong,
-                               "step %d, all-reduce %d: element %zu of %zu is %g, and the ranks' terms add up to %g",
+                               "step %d, all-reduce %d: element %zu of %zu is %g, but the ranks' terms add up to %g",
                                sum->step + 1, sum->sequence, index_of(&chosen, i), sum->count, (double)got[i], exact);
             break;
         }

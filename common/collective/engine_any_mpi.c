@@ -87,11 +87,10 @@ void mpi_staging_close(struct mpi_stagings *m)
 static void refuse_too_large(const struct sum *sum)
 {
     if (sum->count > INT_MAX)
-        die(STATUS_WRONG, "%zu elements are too many for one all-reduce; the most is %d", sum->count, INT_MAX);
+        die(STATUS_WRONG, "%zu elements are too many for one all-reduce; use at most %d", sum->count, INT_MAX);
     const size_t most_simulated = (size_t)1 << 31; /* SMPI's offsets are int */
     if (sum_bytes(sum) > most_simulated && world_is_simulated())
-        die(STATUS_CANNOT,
-            "%.1f GB are too much for one simulated all-reduce; the most is %.1f GB: ask for smaller ones",
+        die(STATUS_CANNOT, "%.1f GB are too much for one simulated all-reduce; use messages of at most %.1f GB",
             (double)sum_bytes(sum) / 1e9, (double)most_simulated / 1e9);
 }
 

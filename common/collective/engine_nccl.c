@@ -103,7 +103,7 @@ const char *collective_algorithm(void)
 
 const char *collective_hides_arrivals(void)
 {
-    return settings.shares_gpus ? "ranks share a GPU, and its scheduler decides which of them works when" : NULL;
+    return settings.shares_gpus ? "ranks share a GPU, whose scheduler decides which rank runs when" : NULL;
 }
 
 /* --- giving up ----------------------------------------------------------------------------------------------------- */
@@ -157,9 +157,9 @@ static void check_wait(struct engine *e, const struct call *pending)
     if (state != ncclSuccess && state != ncclInProgress)
         give_up_for(e, pending, "while ranks waited", state);
     if (flight_recorder_has_lost(world_recorder(e->world), world_size(e->world)))
-        give_up(e, pending, "a rank that it waits for has died");
+        give_up(e, pending, "another rank has died");
     if (world_now() - e->since > settings.deadline_s) {
-        char *why = memory_text("nothing came for %g s (--deadline-s allows more)", settings.deadline_s);
+        char *why = memory_text("no progress for %g s (--deadline-s allows more time)", settings.deadline_s);
         give_up(e, pending, why);
     }
 }
@@ -211,8 +211,8 @@ static void await(struct engine *e, const struct call *call, const char *what, n
 _Noreturn static void refuse(struct engine *e, ncclResult_t result)
 {
     const char *why = ncclGetLastError(e->comm);
-    const char *cure = result == ncclInvalidUsage ? "give each rank a GPU of its own, or ask for --share-gpu"
-                                                  : "NCCL_DEBUG=INFO tells more";
+    const char *cure = result == ncclInvalidUsage ? "give each rank its own GPU, or add --share-gpu"
+                                                  : "set NCCL_DEBUG=INFO for details";
     char *line = memory_text("NCCL cannot start (rank %d: %s: %.*s); %s", world_rank(e->world),
                              ncclGetErrorString(result), (int)strcspn(why, "\n"), why, cure);
     flight_recorder_say(world_recorder(e->world), line);
@@ -243,7 +243,7 @@ static void join(struct engine *e)
         if (flight_recorder_has_lost(world_recorder(e->world), world_size(e->world)))
             give_up(e, NULL, "a rank died while NCCL started");
         if (world_now() - e->since > settings.deadline_s)
-            give_up(e, NULL, "NCCL does not start within the deadline (--deadline-s allows more)");
+            give_up(e, NULL, "NCCL does not start within the deadline (--deadline-s allows more time)");
     }
     refuse(e, result);
 }

@@ -48,7 +48,7 @@ static void *buffer_for_mpi(struct stage *stage, const float *floats, size_t cou
 {
     size_t bytes = count * sizeof *floats;
     if (count > INT_MAX)
-        die(STATUS_WRONG, "%zu floats are too many for one message; the most is %d", count, INT_MAX);
+        die(STATUS_WRONG, "%zu floats are too many for one message; use at most %d", count, INT_MAX);
     if (count == 0)
         return NULL;
     if (device_is_host_accessible())

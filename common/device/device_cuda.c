@@ -52,7 +52,7 @@ static void choose_gpu(int place)
 static void refuse_precision(enum precision precision)
 {
     if (precision != PRECISION_FP32 && gpu.is.major < 8)
-        die(STATUS_CANNOT, "%s has compute capability %d.%d, and %s needs 8.0; choose fp32", gpu.is.name, gpu.is.major,
+        die(STATUS_CANNOT, "%s has compute capability %d.%d, but %s needs 8.0; choose fp32", gpu.is.name, gpu.is.major,
             gpu.is.minor, precision_name(precision));
 }
 
@@ -161,7 +161,7 @@ void cuda_wait(cudaStream_t stream)
             watched = now;
         }
     }
-    cuda_must(error, "what was handed over before");
+    cuda_must(error, "work queued earlier");
 }
 
 void device_wait(void)

@@ -12,7 +12,7 @@
 constexpr int LANES = 8, ITEMS = THREADS / LANES;
 constexpr int LOADERS = 4, TILE = THREADS / LOADERS; /* threads that load a row together; rows of a tile */
 constexpr int AT_ONCE = 4;                           /* rows that a lane processes together */
-static_assert(TILE % (AT_ONCE * LANES) == 0, "a tile is whole rounds");
+static_assert(TILE % (AT_ONCE * LANES) == 0, "a tile must be a whole number of rounds");
 
 template <int W> struct vector {
     pack<4> of[W];
@@ -42,7 +42,8 @@ static __device__ seat find_seat(const struct cuda_heads &a, int block)
 static int count_seats(const struct cuda_heads &a)
 {
     double seats = static_cast<double>(a.texts) * a.heads * divide_up(a.longest, ITEMS);
-    cuda_must(2 * seats > INT_MAX ? cudaErrorInvalidConfiguration : cudaSuccess, "attention to so many texts, so long");
+    cuda_must(2 * seats > INT_MAX ? cudaErrorInvalidConfiguration : cudaSuccess,
+              "attention: too many or too long texts");
     return static_cast<int>(seats);
 }
 

@@ -46,7 +46,7 @@ void device_reserve_events(size_t moments)
         return;
     stamps.note = realloc(stamps.note, moments * sizeof *stamps.note);
     if (!stamps.note)
-        die(STATUS_WRONG, "no memory for %zu moments", moments);
+        die(STATUS_WRONG, "no memory for %zu events", moments);
     for (; stamps.note_room < moments; stamps.note_room++)
         cuda_must(cudaEventCreate(&stamps.note[stamps.note_room]), "cudaEventCreate");
 }
@@ -74,7 +74,7 @@ double device_event_seconds(double moment)
         return moment;
     size_t note = (size_t)-moment - 1;
     if (note >= stamps.notes)
-        die(STATUS_WRONG, "moment %zu of the GPU's was forgotten; it has %zu", note, stamps.notes);
+        die(STATUS_WRONG, "event %zu of the GPU was discarded; the GPU has %zu", note, stamps.notes);
     return stamps.begin.time + stamps.rate * elapsed(stamps.begin.event, stamps.note[note]);
 }
 

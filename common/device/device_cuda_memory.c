@@ -78,7 +78,7 @@ void *device_stage_new(size_t bytes)
 {
     void *stage = NULL;
     if (bytes > 0)
-        memory_must(cudaMallocHost(&stage, bytes), bytes, "memory of the host that stays in place");
+        memory_must(cudaMallocHost(&stage, bytes), bytes, "pinned host memory");
     return stage;
 }
 

@@ -59,7 +59,7 @@ void *device_new(size_t count, size_t size)
     bytes = bytes ? bytes : 1;
     range->begin = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range->begin == MAP_FAILED)
-        die(STATUS_WRONG, "no addresses for %zu bytes; choose smaller sizes or fewer ranks", bytes);
+        die(STATUS_WRONG, "no address space for %zu bytes; choose smaller sizes or fewer ranks", bytes);
     range->end = range->begin + bytes;
     range->next = ranges;
     ranges = range;
@@ -155,7 +155,7 @@ struct device_staging_buffer device_staging_buffer_open(size_t count, size_t siz
     void *memory =
         mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
-        die(STATUS_WRONG, "no addresses for %zu bytes; choose smaller sizes or fewer ranks", bytes);
+        die(STATUS_WRONG, "no address space for %zu bytes; choose smaller sizes or fewer ranks", bytes);
     return (struct device_staging_buffer){ .host = memory, .device = memory, .bytes = bytes };
 }
 

@@ -37,15 +37,15 @@ void blind_take_seed(int *argc, char ***argv)
 void blind_refuse(const struct run *run)
 {
     if (run->guesses.count > 0)
-        die(STATUS_USAGE, "--guess %.60s is of a case by name, and --blind hides which one runs; leave one out",
+        die(STATUS_USAGE, "--guess %.60s names a case, but --blind hides which case runs; leave one out",
             run->guesses.text[0]);
     if (run->dry_run)
-        die(STATUS_USAGE, "--dry-run tells what would run, and --blind hides it; leave one out");
+        die(STATUS_USAGE, "--dry-run prints what would run, but --blind hides it; leave one out");
     if (run->card_only)
-        die(STATUS_USAGE, "--card-only measures no case that --blind could hide; leave one out");
+        die(STATUS_USAGE, "--card-only runs no case that --blind could hide; leave one out");
     if (job_is_rank() && job_cores() == 0)
-        die(STATUS_USAGE, "--blind asks when all is measured, and ranks of another launcher have nobody to ask; start "
-                          "the lab without mpirun or srun");
+        die(STATUS_USAGE, "--blind asks questions at the end, and ranks under another launcher cannot ask; start the "
+                          "lab without mpirun or srun");
 }
 
 /* Return the quiz's own random sequence. From the plain sequence of the seed, ranks draw weights, orders and stalls. */
@@ -75,7 +75,7 @@ void blind_draw(const struct lab_spec *spec, struct options *base, int argc, cha
 {
     const struct run *run = run_of(base);
     if (run->cases.count < 2)
-        die(STATUS_USAGE, "--cases leaves --blind %s to draw from; name two beside the baseline, or none for all",
+        die(STATUS_USAGE, "--cases leaves --blind %s to draw from; name two cases beside the baseline, or none for all",
             run->cases.count ? "a single case" : "no case");
     struct random random = quiz_random(run);
     random_below(&random, (uint32_t)run->cases.count); /* skip the number that blind_drawn() uses */

@@ -15,7 +15,7 @@ static void refuse_unknown(const struct option_list *wanted, const struct lab_sp
 {
     for (int i = 0; i < wanted->count; i++)
         if (!lab_spec_find_variant(spec, wanted->text[i]))
-            die(STATUS_USAGE, "--cases names no case of this lab: '%.60s'; --help lists the cases", wanted->text[i]);
+            die(STATUS_USAGE, "--cases '%.60s' is not a case of this lab; --help lists the cases", wanted->text[i]);
 }
 
 /* Return the lab's question and a line per case. Free it. */
@@ -91,7 +91,7 @@ void cases_refuse(const struct lab_spec *spec, struct options *base)
         spec->workload->refuse(run_of(base));
     double parameters = spec->workload->gradient_bytes(run_of(base)) / sizeof(float);
     if (parameters > INT_MAX)
-        die(STATUS_USAGE, "%s has %.3g parameters, and one all-reduce can take %d; choose smaller dimensions",
+        die(STATUS_USAGE, "%s has %.3g parameters, but one all-reduce takes at most %d; choose smaller dimensions",
             spec->workload->name(run_of(base)), parameters, INT_MAX);
 }
 

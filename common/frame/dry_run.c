@@ -49,9 +49,10 @@ static void refuse_beyond(double available, const struct dry_run *p, const char 
     if (sum <= available)
         return;
     char *name = p->spec->workload->name((const struct run *)p->base);
-    die(STATUS_USAGE, "%s: %d rank%s of %s need%s %.*f GB of memory, most of it for %s, and %.1f are free; ask for %s",
-        *typed ? typed : "as it stands", ranks, ranks == 1 ? "" : "s", name, ranks == 1 ? "s" : "", sum < 10e9 ? 1 : 0,
-        sum / 1e9, memory_estimate_largest(&memory), available / 1e9, memory_estimate_cure(&memory));
+    die(STATUS_USAGE, "%s: %d rank%s of %s need%s %.*f GB of memory, most of it for %s, but %.1f GB are free; use %s",
+        *typed ? typed : "the default settings", ranks, ranks == 1 ? "" : "s", name, ranks == 1 ? "s" : "",
+        sum < 10e9 ? 1 : 0, sum / 1e9, memory_estimate_largest(&memory), available / 1e9,
+        memory_estimate_cure(&memory));
 }
 
 /* Join words into "--steps 100 --hidden-dim 65536", shortened, without --dry-run. Free it. */
@@ -89,7 +90,7 @@ static void print_cases(FILE *out, const struct dry_run *p)
 {
     fprintf(out, "  cases     ");
     if (((const struct run *)p->base)->card_only)
-        fprintf(out, "none: the machine card is measured, shown and kept");
+        fprintf(out, "none: the machine card is measured, printed and saved");
     for (int i = 0; !((const struct run *)p->base)->card_only && i < p->cases->count; i++)
         fprintf(out, "%s%s", i ? ", " : "", p->cases->variant[i]->name);
     fputc('\n', out);
@@ -101,12 +102,12 @@ static void print_ranks(FILE *out, const struct dry_run *p)
     fprintf(out, "  ranks     %d", ranks);
     if (p->platform)
         fprintf(out, " on %s, simulated: %s", p->platform->name,
-                p->platform->is_modelled ? "its file says what work costs, and nothing is computed"
-                                         : "they compute, one after the other");
+                p->platform->is_modelled ? "the platform file gives all costs, and ranks compute nothing"
+                                         : "ranks compute one after the other");
     else if (p->is_simulated)
-        fprintf(out, " on dedicated cores, simulated: they compute, one after the other");
+        fprintf(out, " on dedicated cores, simulated: ranks compute one after the other");
     if (p->is_simulated && p->is_real)
-        fprintf(out, "; then for real");
+        fprintf(out, "; then real ranks");
     if (p->is_real && p->on_gpus)
         fprintf(out, " that train on %s", p->on_gpus);
     else if (p->is_real)

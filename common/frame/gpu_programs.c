@@ -43,7 +43,7 @@ static void read_gpus(struct gpu_programs *gpus, const char *program)
     if (pclose(lines) == 0 && gpus->count > 0)
         return;
     gpus->count = 0;
-    gpus->lacks = memory_text("%s", *last ? last : "describe_gpus of this build ended without a word; build again");
+    gpus->lacks = memory_text("%s", *last ? last : "describe_gpus of this build ended without a message; build again");
 }
 
 void gpu_programs_find(struct gpu_programs *gpus)

@@ -53,8 +53,7 @@ static enum placement choose_cores(const struct run *run, const struct gpu_progr
     if (asked)
         die(STATUS_CANNOT, "%s: %s; leave it out to train on cores", asked, gpus->lacks);
     if (run->precision != PRECISION_FP32)
-        die(STATUS_USAGE, "--precision %s is of matrix products on a GPU; leave it out: %s", run_precision(run),
-            gpus->lacks);
+        die(STATUS_USAGE, "--precision %s applies to GPUs only; leave it out: %s", run_precision(run), gpus->lacks);
     return PLACEMENT_CORES;
 }
 
@@ -64,12 +63,12 @@ static enum placement choose_gpus(const struct run *run, int ranks, int gpus)
     bool must_meet_by_nccl = run->backend == BACKEND_NCCL || run->share_gpu;
     if (must_meet_by_nccl && !run->share_gpu && gpus < ranks)
         die(STATUS_CANNOT,
-            "--backend nccl: %d ranks need %d GPUs and there %s %d; --backend mpi --device cuda stages all-reduces "
+            "--backend nccl: %d ranks need %d GPUs, but there %s %d; --backend mpi --device cuda stages all-reduces "
             "through the host, --share-gpu shows correctness only",
             ranks, ranks, gpus == 1 ? "is" : "are", gpus);
     bool can_meet_by_nccl = run->backend != BACKEND_MPI && (must_meet_by_nccl || gpus >= ranks);
     if (can_meet_by_nccl && run->algorithm != ALGORITHM_RING)
-        die(STATUS_USAGE, "--algorithm is MPI's choice, and NCCL makes its own; leave it out, or add --backend mpi");
+        die(STATUS_USAGE, "--algorithm applies to MPI, and NCCL chooses its own; leave it out, or add --backend mpi");
     return can_meet_by_nccl ? PLACEMENT_NCCL : PLACEMENT_STAGED;
 }
 
@@ -89,13 +88,13 @@ void placement_print(enum placement mode, const struct run *run, const struct gp
 {
     if (mode == PLACEMENT_CORES)
         return;
-    const char *how = run->ranks == 1            ? "it has nobody to meet"
-                      : mode == PLACEMENT_STAGED ? "they meet by MPI, through the host"
-                      : run->ranks > gpus->count ? "they share and meet by NCCL all the same, to show correctness only"
-                                                 : "each has its own, and they meet by NCCL";
+    const char *how = run->ranks == 1            ? "one rank does not communicate"
+                      : mode == PLACEMENT_STAGED ? "ranks communicate by MPI, staged through the host"
+                      : run->ranks > gpus->count ? "ranks share GPUs under NCCL, which shows correctness only"
+                                                 : "each rank has its own GPU and communicates by NCCL";
     printf("%d GPU%s here (%s%s) for %d rank%s: %s.%s\n", gpus->count, plural(gpus->count),
            gpus->count > 1 ? "the first: " : "", gpus->first, run->ranks, plural(run->ranks), how,
-           run_asks_for_gpus(run) ? "" : " --device cpu leaves GPUs alone.");
+           run_asks_for_gpus(run) ? "" : " Use --device cpu to train on cores instead.");
     fflush(stdout);
 }
 
@@ -115,7 +114,7 @@ void placement_exec(const struct run *run, const char *lab, char *const *argumen
     run_refuse(run);
     if (!run_asks_for_gpus(run)) {
         if (run->precision != PRECISION_FP32)
-            die(STATUS_USAGE, "--precision %s is of matrix products on a GPU; under mpirun or srun add --device cuda",
+            die(STATUS_USAGE, "--precision %s applies to GPUs only; under mpirun or srun add --device cuda",
                 run_precision(run));
         return;
     }

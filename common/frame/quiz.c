@@ -63,24 +63,25 @@ static void ask_case(struct quiz *q)
                 q->answer = lab_spec_find_variant(q->spec, candidates->text[i]);
         if (q->answer)
             return;
-        printf("'%s' is none of them; a number from 1 to %d, a name, or Enter to skip: ", line, candidates->count);
+        printf("'%s' is not one of them; enter a number from 1 to %d, a name, or Enter to skip: ", line,
+               candidates->count);
     }
 }
 
 static void ask_rank(struct quiz *q)
 {
     int last = q->run->ranks - 1;
-    printf("\nWhich rank is the cause? [0-%d, n for nobody or another one each step, Enter skips] ", last);
+    printf("\nWhich rank is the cause? [0-%d, n for none or a different one each step, Enter skips] ", last);
     char line[PROMPT_LINE];
     while (prompt_answer(line) && line[0]) {
         q->accused = number_of(line);
-        if (strcasecmp(line, "n") == 0 || strcasecmp(line, "nobody") == 0)
+        if (strcasecmp(line, "n") == 0 || strcasecmp(line, "none") == 0)
             q->accused = RANK_NONE;
         else if (q->accused < 0 || q->accused > last)
             q->accused = RANK_SKIPPED;
         if (q->accused != RANK_SKIPPED)
             return;
-        printf("'%s' is no rank; 0 to %d, n for nobody, or Enter to skip: ", line, last);
+        printf("'%s' is not a rank; enter 0 to %d, n for none, or Enter to skip: ", line, last);
     }
 }
 
@@ -99,14 +100,14 @@ static void print_case(const struct quiz *q)
         puts("You said so: right.");
         break;
     case JUDGED_HALF:
-        printf("You said %s: half right, the same trouble, but %s.\n", answer->name,
+        printf("You said %s: half right: the same problem, but %s.\n", answer->name,
                !truth->fix    ? "nothing else was changed"
-               : !answer->fix ? "one thing more was changed"
-                              : "another thing was changed as well");
+               : !answer->fix ? "one more thing was changed"
+                              : "something else was changed too");
         break;
     case JUDGED_WRONG:
         printf("You said %s: wrong%s.\n", answer->name,
-               truth->fix && truth->fix == answer->fix ? ", though what was changed as well is the same" : "");
+               truth->fix && truth->fix == answer->fix ? ", though the other change is right" : "");
         break;
     case JUDGED_NOTHING:
         break;
@@ -118,13 +119,13 @@ static void print_rank(const struct quiz *q, bool is_blamed)
     if (q->run->ranks == 1)
         return;
     if (q->culprit >= 0)
-        printf("The cause sits on rank %d.", q->culprit);
+        printf("The cause is rank %d.", q->culprit);
     else
         printf("No single rank is the cause.");
     if (q->accused == q->culprit)
         printf(" You said so: right.");
     else if (q->accused == RANK_NONE)
-        printf(" You said nobody: wrong%s.", is_blamed ? "" : ", though nobody waits for it");
+        printf(" You said none: wrong%s.", is_blamed ? "" : ", though no rank waits for it");
     else if (q->accused >= 0)
         printf(" You said rank %d: wrong.", q->accused);
     putchar('\n');
@@ -135,17 +136,17 @@ static void print_blame(const struct csv_table *summary, int row, bool is_quick)
 {
     double rank = csv_value(summary, row, "blamed_rank"), waited = csv_value(summary, row, "blamed_wait_ms");
     if (rank >= 0) /* false if blank (NaN) */
-        printf("The program, from arrival times alone, blames rank %.0f: all others together waited %.1f ms a step for "
-               "it.\n",
+        printf("From arrival times alone, the program blames rank %.0f: all other ranks together waited %.1f ms a step "
+               "for it.\n",
                rank, waited);
     else
-        printf("The program, from arrival times alone, blames nobody: no rank stands out%s.\n",
+        printf("From arrival times alone, the program blames no rank: none stands out%s.\n",
                is_quick ? ", or a --quick run is too short to tell" : "");
 }
 
 static void print_commands(const struct quiz *q, char *const *arguments)
 {
-    printf("\n--seed %" PRIu64 " repeats the riddle. By name:\n  ", q->run->seed);
+    printf("\n--seed %" PRIu64 " repeats the quiz. By name:\n  ", q->run->seed);
     blind_print_command(stdout, q->spec, q->base, arguments);
     putchar('\n');
 }
@@ -157,7 +158,7 @@ static void put_rank(struct csv *csv, const char *name, int rank)
     if (rank >= 0)
         snprintf(text, sizeof text, "%d", rank);
     else if (rank == RANK_NONE)
-        snprintf(text, sizeof text, "nobody");
+        snprintf(text, sizeof text, "none");
     csv_text(csv, name, text);
 }
 
@@ -192,7 +193,7 @@ static struct csv_table read_summary(const struct quiz *q, int *row)
     struct csv_table summary = csv_open(path, columns);
     *row = csv_find(&summary, "case", BLIND_NAME);
     if (*row < 0)
-        die(STATUS_WRONG, "%s has no row of %s; run again", path, BLIND_NAME);
+        die(STATUS_WRONG, "%s has no row for %s; run again", path, BLIND_NAME);
     free(path);
     return summary;
 }
@@ -203,7 +204,7 @@ static void reveal_answer(const struct quiz *q, const struct compared_cases *evi
     struct csv_table summary = read_summary(q, &row);
     print_case(q);
     print_rank(q, !isnan(csv_value(&summary, row, "blamed_rank")));
-    puts("\nOne could see it by this:");
+    puts("\nThe evidence:");
     compare_cases_print_causes(stdout, evidence);
     print_blame(&summary, row, q->run->quick);
     log_answer(q, &summary, row);

@@ -146,8 +146,8 @@ struct run_results *run_results_open(const struct run_results_inputs *of)
     a->terminal = job_terminal();
     a->spans_so_far = report_begin_table(r, "spans.csv");
     if (r->is_oversubscribed && !r->is_simulated)
-        warn("%d ranks on %d %s%s: they share time, so this shows oversubscription more than the lab's lesson; "
-             "every row is marked",
+        warn("%d ranks on %d %s%s share time, so this run shows oversubscription more than the lab's effect; every row "
+             "is marked",
              r->ranks, r->cores, r->trains_on, r->cores == 1 ? "" : "s");
     return a;
 }
@@ -163,7 +163,7 @@ double run_results_expects(const struct run_results *a, int chosen)
 struct csv *run_results_table(struct run_results *a, const char *name)
 {
     if (a->own_table_count == OWN_TABLES_MOST)
-        die(STATUS_WRONG, "%s is one table too many; %d are the most a lab adds", name, OWN_TABLES_MOST);
+        die(STATUS_WRONG, "%s is one table too many; a lab adds at most %d", name, OWN_TABLES_MOST);
     struct csv *table = &a->own_tables[a->own_table_count++];
     *table = report_begin_table(&a->report, name);
     return table;
@@ -205,7 +205,7 @@ size_t run_results_bytes(const struct run_results *a)
 
 static char *steal_text(double share)
 {
-    return memory_text("the host of this virtual machine had its cores for %.0f %% of the time", 100 * share);
+    return memory_text("the host of this virtual machine used its cores for %.0f %% of the time", 100 * share);
 }
 
 /* Print the summary for the user. In a quiz print only the lanes; the supervisor prints the rest. */
@@ -236,7 +236,7 @@ static void show(const struct run_results *a, double began, int traced_steps)
         free(text);
     }
     if (traced_steps > 0)
-        printf("The trace holds a window of each long case, %d steps or more; it names them.\n", traced_steps);
+        printf("The trace holds a window of each long case: %d steps or more, listed in its name.\n", traced_steps);
 }
 
 static void put_card_copy(const struct run_results *a)

@@ -229,8 +229,8 @@ static bool has_refused(const struct job *job)
 static void print_refusal(const struct job_command *command, int code, const struct job *job)
 {
     char *tried = memory_join((const char *const *)command->word, " ");
-    warn("%s could not start the ranks (status %d): '%s'; its version is '%s', and tried was: %s", command->word[0],
-         code, launcher_text(job), mpirun_version(), tried);
+    warn("%s could not start the ranks (status %d): '%s'; its version is '%s', and the command was: %s",
+         command->word[0], code, launcher_text(job), mpirun_version(), tried);
     free(tried);
 }
 
@@ -270,7 +270,7 @@ static int judge_end(const struct job_command *command, int status, const struct
     }
     /* smpirun exits with status 0 when all ranks wait for each other. */
     if (code == STATUS_RIGHT && !heartbeat.has_ended) {
-        warn("%s ended well, but the ranks did not come to their end: a deadlock, if they were simulated; %s", launcher,
+        warn("%s ended with status 0, but the ranks did not finish: a deadlock, if simulated; %s", launcher,
              flight_recorder_kept_text(job->recorder));
         return STATUS_WRONG;
     }
@@ -299,8 +299,7 @@ int launch_ranks(const struct launch *launch)
     int recorder = flight_recorder_create();
     job.recorder = flight_recorder_open(export_path(JOB_RECORDER, recorder), -1);
     if (!job.recorder)
-        die(STATUS_WRONG, "no shared memory for the signs of life of the ranks: %s; is /proc mounted?",
-            strerror(errno));
+        die(STATUS_WRONG, "no shared memory for the heartbeats of the ranks: %s; is /proc mounted?", strerror(errno));
     struct job_command command = job_command_for(launch);
     struct earlier_children earlier_children;
     earlier_children.count = list_children(earlier_children.pids, CHILDREN_MOST);

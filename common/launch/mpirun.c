@@ -35,7 +35,7 @@ void mpirun_check(void)
     const char *version = mpirun_version();
     if (*version && !strstr(version, "Open MPI"))
         die(STATUS_CANNOT,
-            "the %s on the path is not Open MPI's: to --version it answers '%s'; put Open MPI's first on the path "
+            "the %s on the PATH is not Open MPI's: its --version prints '%s'; put Open MPI's first on the PATH "
             "(Debian, Ubuntu: apt-get install openmpi-bin; update-alternatives --config mpirun)",
             launcher_program, version);
 }

@@ -67,7 +67,8 @@ static void add_host(struct platform *p, const char *name, int ranks, double spe
     if (p->slots == 0)
         p->is_modelled = is_modelled;
     if (p->is_modelled != is_modelled)
-        die(STATUS_USAGE, "--platform %s mixes hosts that compute with hosts that only model; give all one device",
+        die(STATUS_USAGE,
+            "--platform %s mixes hosts that compute with hosts that only model; give all hosts the same device",
             p->file);
     if (ranks > SLOTS_MOST - p->slots)
         ranks = SLOTS_MOST - p->slots;
@@ -149,8 +150,8 @@ static char *file_of(const char *word)
     if (access(file, F_OK) == 0)
         return file;
     char *names = list_names();
-    die(STATUS_USAGE, "--platform %.200s: there is no such machine; there are %s, or name a SimGrid file (%s)", word,
-        *names ? names : "none in " LOCKSTEP_PLATFORMS, ending);
+    die(STATUS_USAGE, "--platform %.200s: no such machine (available: %s); name one of them, or a SimGrid file (%s)",
+        word, *names ? names : "none in " LOCKSTEP_PLATFORMS, ending);
 }
 
 void platform_open(struct platform *p, const char *word, int ranks)
@@ -179,7 +180,7 @@ void platform_open(struct platform *p, const char *word, int ranks)
         }
     }
     if (pclose(lines) != 0 || p->slots == 0)
-        die(STATUS_USAGE, "--platform %.200s cannot be simulated: %s; mend the file, or name another", file,
+        die(STATUS_USAGE, "--platform %.200s cannot be simulated: %s; correct the file, or name another", file,
             *complaint ? complaint : "it has no host that takes a rank");
     p->key =
         memory_text("%s %016llx%s", p->name, (unsigned long long)hash_of(file), p->is_modelled ? JOB_MODELLED : "");

@@ -39,7 +39,7 @@ void scratch_refuse_full(double needed)
 {
     char *lack = lacks_room(temporary_root(), needed);
     if (lack)
-        die(STATUS_WRONG, "%s, and what starts the ranks needs %.1f MB there; make room, or set TMPDIR", lack,
+        die(STATUS_WRONG, "%s, but the launcher of the ranks needs %.1f MB there; make room, or set TMPDIR", lack,
             needed / 1e6);
 }
 
@@ -146,8 +146,8 @@ struct scratch scratch_open(double needed)
         if (!lacks[i])
             lacks[i] = memory_text("%s cannot be used (%s)", roots[i], strerror(errno));
     }
-    die(STATUS_WRONG, "%s, %s, and what ranks share needs %.1f MB; make room in one of them, or set TMPDIR", lacks[0],
-        lacks[1], needed / 1e6);
+    die(STATUS_WRONG, "%s, %s, but the ranks' shared memory needs %.1f MB; make room in one of them, or set TMPDIR",
+        lacks[0], lacks[1], needed / 1e6);
 }
 
 void scratch_close(struct scratch *scratch)

@@ -139,7 +139,7 @@ static bool read_gradients(struct gradcheck *c)
     }
     c->norm = sqrt(c->norm);
     if (missing)
-        check_failures_add(&c->failures, "%zu of %zu gradients are no numbers: a kernel left them out", missing,
+        check_failures_add(&c->failures, "%zu of %zu gradients are not numbers: a kernel did not write them", missing,
                            c->parts.count);
     return missing == 0;
 }
@@ -158,8 +158,9 @@ static void check_step(struct gradcheck *c)
         double exact = adamw_first_step(c->parts.optimizer, p, (double)piece.gradients[at]);
         double allowed = 1e-4 * adamw_rate(c->parts.optimizer) + FLT_EPSILON * fabs(p);
         if (!(fabs(after - exact) <= allowed)) {
-            check_failures_add(&c->failures, "the update takes parameter %zu from %.9g to %.9g, AdamW to %.9g", i, p,
-                               after, exact);
+            check_failures_add(&c->failures,
+                               "the update changes parameter %zu from %.9g to %.9g, but AdamW's formula gives %.9g", i,
+                               p, after, exact);
             return;
         }
     }
@@ -225,7 +226,7 @@ static void check_slope(struct gradcheck *c, enum direction direction, double di
     }
     check_failures_add(
         &c->failures,
-        "%s gradients disagree with finite differences by %.2g %% (%g %% allowed): %.4g, the loss says %.4g",
+        "%s gradients disagree with finite differences by %.2g %% (%g %% allowed): %.4g, but the loss gives %.4g",
         direction == DIRECTION_STEP ? "along the step" : "in a random direction", 100 * error, 100 * tolerance,
         predicted, measured);
 }
@@ -234,7 +235,7 @@ static void check_slopes(struct gradcheck *c, struct reach reach)
 {
     check_slope(c, DIRECTION_RANDOM, reach.random, reach.tolerance);
     if (!(c->expected_fall > 0))
-        check_failures_add(&c->failures, "the step does not go where the loss falls");
+        check_failures_add(&c->failures, "the step is not in a direction in which the loss falls");
     check_slope(c, DIRECTION_STEP, fmin(1, reach.step / fabs(c->expected_fall)), reach.tolerance);
 }
 

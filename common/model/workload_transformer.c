@@ -193,23 +193,24 @@ static void refuse(const struct run *run)
         die(STATUS_USAGE, "--hidden-dim %d cannot be divided among --num-heads %d; choose a multiple", run->hidden_dim,
             texts->num_heads);
     if (run->hidden_dim / texts->num_heads > DEVICE_LANES)
-        die(STATUS_USAGE, "--hidden-dim %d in --num-heads %d is more than %d a head; ask for more heads",
-            run->hidden_dim, texts->num_heads, DEVICE_LANES);
+        die(STATUS_USAGE, "--hidden-dim %d in --num-heads %d is more than %d a head; use more heads", run->hidden_dim,
+            texts->num_heads, DEVICE_LANES);
     if (!token_recipe_works(&recipe))
-        die(STATUS_USAGE, "--steps %d, --batch-size %d and %d ranks make too many texts to keep; ask for fewer steps",
+        die(STATUS_USAGE, "--steps %d, --batch-size %d and %d ranks make too many texts to keep; use fewer steps",
             run->steps, run->batch_size, run->ranks);
 }
 
 #define AT(member) offsetof(struct run, member)
 static const struct option_row rows[] = {
     { "--hidden-dim", OPTION_INTEGER, AT(hidden_dim), 1, 1024, "N", "width of the transformer" },
-    { "--num-heads", OPTION_INTEGER, AT(texts.num_heads), 1, 64, "N", "heads of its attention" },
-    { "--vocab-size", OPTION_INTEGER, AT(texts.vocab_size), 2, 1 << 20, "N", "words it knows" },
+    { "--num-heads", OPTION_INTEGER, AT(texts.num_heads), 1, 64, "N", "attention heads" },
+    { "--vocab-size", OPTION_INTEGER, AT(texts.vocab_size), 2, 1 << 20, "N", "size of the vocabulary" },
     { "--num-classes", OPTION_INTEGER, AT(num_classes), 2, 65536, "N", "classes of the labels" },
     { "--min-seq-len", OPTION_INTEGER, AT(texts.min_length), 1, 65536, "N", "tokens of the shortest text" },
     { "--max-seq-len", OPTION_INTEGER, AT(texts.max_length), 1, 65536, "N", "tokens of the longest text" },
-    { "--fixed-seq-len", OPTION_INTEGER, AT(texts.fixed_length), 1, 65536, "N", "tokens of all, where they are alike" },
-    { "--outlier-prob", OPTION_NUMBER, AT(texts.outlier_prob), 0, 1, "P", "share of texts with the most tokens" },
+    { "--fixed-seq-len", OPTION_INTEGER, AT(texts.fixed_length), 1, 65536, "N",
+      "tokens of each text where all are equal" },
+    { "--outlier-prob", OPTION_NUMBER, AT(texts.outlier_prob), 0, 1, "P", "share of texts that have the most tokens" },
     { "--max-tokens-per-batch", OPTION_INTEGER, AT(texts.max_tokens), 1, 1 << 24, "N", "token budget of a batch" },
     { 0 },
 };

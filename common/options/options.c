@@ -85,7 +85,7 @@ static void refuse_controls(const struct option_row *row, const char *text)
 {
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
-            die(STATUS_USAGE, "%s takes no control characters, and '%.*s' holds the one of code %d; leave it out",
+            die(STATUS_USAGE, "%s takes no control characters, but '%.*s' contains one, code %d; leave it out",
                 row->flag, SHOWN_CHARACTERS, text, *c);
 }
 
@@ -93,7 +93,7 @@ static void store(const struct option_row *row, void *values, const char *text)
 {
     void *place = (char *)values + row->offset;
     if (row->kind != OPTION_SWITCH && text[0] == '\0')
-        die(STATUS_USAGE, "%s needs a value, not an empty word; --help shows what it takes", row->flag);
+        die(STATUS_USAGE, "%s needs a value, not an empty one; --help shows what it takes", row->flag);
     switch (row->kind) {
     case OPTION_INTEGER:
         *(int *)place = (int)parse_number(row, text);
@@ -166,7 +166,7 @@ static void print_value(FILE *out, const struct option_row *row, const void *val
 
 static void print_help(const struct option_row *const *tables, const void *values, const char *spec)
 {
-    printf("%s\n\nusage: %s [option value]...; of an option given twice the last value counts\n\n", spec,
+    printf("%s\n\nusage: %s [option value]...; the last value of a repeated option counts\n\n", spec,
            program_invocation_short_name);
     for (; *tables; tables++) {
         for (const struct option_row *row = *tables; row->flag; row++) {

@@ -70,23 +70,23 @@ const struct option_row run_option_rows[] = {
     { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "two or three short rounds; ratios without interval" },
     { "--cases", OPTION_LIST, AT(cases), 0, 0, "CASE", "run only the baseline and this case; may be repeated" },
     { "--guess", OPTION_LIST, AT(guesses), 0, 0, "CASE=MS", "your guess of a case's step time; may be repeated" },
-    { "--blind", OPTION_SWITCH, AT(blind), 0, 0, "", "a riddle: one case, drawn by seed, runs without its name" },
+    { "--blind", OPTION_SWITCH, AT(blind), 0, 0, "", "a quiz: one case, drawn by seed, runs without its name" },
     { "--backend", OPTION_CHOICE, AT(backend), 0, 0, "auto mpi sim nccl", "where ranks run" },
     { "--device", OPTION_CHOICE, AT(device), 0, 0, "auto cpu cuda", "what ranks train on" },
     { "--precision", OPTION_CHOICE, AT(precision), 0, 0, PRECISION_WORDS,
-      "of matrix products on a GPU; all else is fp32" },
+      "of matrix products on a GPU; the rest is fp32" },
     { "--share-gpu", OPTION_SWITCH, AT(share_gpu), 0, 0, "", "let ranks share GPUs under NCCL: correctness only" },
     { "--platform", OPTION_TEXT, AT(platform), 0, 0, "NAME|FILE",
       "simulate a machine of platforms/ or of a SimGrid file" },
     { "--membus", OPTION_INTEGER, AT(membus), 0, RANKS_MOST, "N",
-      "simulated cores share N cores' worth of memory; 0: own" },
-    { "--algorithm", OPTION_CHOICE, AT(algorithm), 0, 0, algorithm_words, "how an all-reduce adds" },
+      "simulated cores share the memory bus of N; 0: no sharing" },
+    { "--algorithm", OPTION_CHOICE, AT(algorithm), 0, 0, algorithm_words, "all-reduce algorithm under MPI" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { "--deadline-s", OPTION_NUMBER, AT(deadline_s), 0, 1e6, "S",
-      "give up a run without a sign of life for so long; 0: derived from what is predicted" },
-    { "--dry-run", OPTION_SWITCH, AT(dry_run), 0, 0, "", "check everything, tell what would run, start nothing" },
+      "end a run after S seconds without a heartbeat; 0: derived from predictions" },
+    { "--dry-run", OPTION_SWITCH, AT(dry_run), 0, 0, "", "check everything, print what would run, start nothing" },
     { "--card-mb", OPTION_INTEGER, AT(card_mb), 0, 4096, "MiB",
-      "all-reduces that the card can predict; 0: as the lab needs" },
+      "largest all-reduce on the machine card; 0: as the lab needs" },
     { "--card-only", OPTION_SWITCH, AT(card_only), 0, 0, "", "measure the machine card, show it, stop" },
     { 0 },
 };
@@ -127,14 +127,14 @@ static void refuse_simulated(const struct run *run)
     if (run->platform)
         snprintf(why, sizeof why, "--platform %.200s is a simulated machine", run->platform);
     else if (run->membus)
-        snprintf(why, sizeof why, "--membus %d is of simulated cores", run->membus);
+        snprintf(why, sizeof why, "--membus %d applies to simulated cores", run->membus);
     const char *option = run->backend == BACKEND_MPI ? "--backend mpi" : run_asks_for_gpus(run);
     if (run_simulates(run) && option)
         die(STATUS_USAGE, "%s; leave out %s", why, option);
     if (run_simulates(run) && run->precision != PRECISION_FP32)
         die(STATUS_USAGE, "%s; leave out --precision %s", why, run_precision(run));
     if (run->membus && run->platform)
-        die(STATUS_USAGE, "--membus %d is of dedicated cores, and --platform names another machine; leave one out",
+        die(STATUS_USAGE, "--membus %d applies to dedicated cores, and --platform names another machine; leave one out",
             run->membus);
 }
 
@@ -144,11 +144,12 @@ static void refuse_without_gpu(const struct run *run)
     const char *option = run_asks_for_gpus(run);
     bool is_mpi = run->backend == BACKEND_MPI, is_cpu = run->device == DEVICE_CPU;
     if (is_mpi && run->share_gpu)
-        die(STATUS_USAGE, "--share-gpu is of NCCL; leave out --backend mpi, or have --device cuda in its place");
+        die(STATUS_USAGE,
+            "--share-gpu applies to NCCL; leave out --backend mpi, or use --device cuda instead of --share-gpu");
     if (is_cpu && option)
-        die(STATUS_USAGE, "%s is of GPUs; leave out --device cpu", option);
+        die(STATUS_USAGE, "%s applies to GPUs; leave out --device cpu", option);
     if (run->precision != PRECISION_FP32 && (is_cpu || (is_mpi && !option)))
-        die(STATUS_USAGE, "--precision %s is of matrix products on a GPU; leave it out, or %s", run_precision(run),
+        die(STATUS_USAGE, "--precision %s applies to GPUs only; leave it out, or %s", run_precision(run),
             is_cpu ? "leave out --device cpu" : "add --device cuda");
 }
 
@@ -164,7 +165,7 @@ void run_refuse(const struct run *run)
         die(STATUS_USAGE, "a global batch of %.4g samples is more than %d; choose a smaller --batch-size", global_batch,
             INT_MAX);
     if (run->ranks > RANKS_MOST)
-        die(STATUS_USAGE, "%d ranks are more than this lab can take; start at most %d", run->ranks, RANKS_MOST);
+        die(STATUS_USAGE, "%d ranks are more than this lab can run; start at most %d", run->ranks, RANKS_MOST);
 }
 
 int run_make_folder(const struct run *run)

@@ -77,7 +77,7 @@ void compare_cases_open(struct compared_cases *e, const char *folder, const char
     struct csv_table table = csv_open(path, columns);
     *e = (struct compared_cases){ .usual = take_case(&table, usual), .odd = take_case(&table, odd) };
     if (e->usual.ranks == 0 || e->odd.ranks == 0)
-        die(STATUS_WRONG, "%s has no row of %s; run again", path, e->usual.ranks ? odd : usual);
+        die(STATUS_WRONG, "%s has no row for %s; run again", path, e->usual.ranks ? odd : usual);
     e->decimals = number_ms_decimals(fmin(at(&e->usual, 0, TERM_STEP), at(&e->odd, 0, TERM_STEP)) / 1e3);
     csv_free(&table);
     free(path);
@@ -138,8 +138,8 @@ void compare_cases_show(FILE *out, const struct compared_cases *e)
     show_case(out, e, &e->usual);
     show_case(out, e, &e->odd);
     fputs("caused: how long all others together waited for this rank", out);
-    fputs(is_shown(e, TERM_PADDED) ? "; samples, tokens: of a step; padded: tokens with padding\n"
-                                   : "; samples: of a step\n",
+    fputs(is_shown(e, TERM_PADDED) ? "; samples, tokens: per step; padded: tokens with padding\n"
+                                   : "; samples: per step\n",
           out);
 }
 

@@ -41,7 +41,8 @@ void guess_refuse(const struct option_list *guesses, const char *const *names)
         while (*name && !(strlen(*name) == length && strncmp(*name, guesses->text[i], length) == 0))
             name++;
         if (!*name)
-            die(STATUS_USAGE, "--guess names no case of this run: '%.60s'; --help lists the cases", guesses->text[i]);
+            die(STATUS_USAGE, "--guess '%.60s' does not name a case of this run; --help lists the cases",
+                guesses->text[i]);
     }
 }
 
@@ -57,7 +58,7 @@ double guess_ask(const char *question)
         bool is_time = *end == '\0' || *end == 'm'; /* "70", "70 ms" */
         if (is_time && end != line && milliseconds > 0 && milliseconds < 1e9)
             return milliseconds;
-        printf("'%s' is no time; a number of milliseconds, or Enter to skip: ", line);
+        printf("'%s' is not a time; enter milliseconds, or Enter to skip: ", line);
     }
     return NAN;
 }

@@ -195,7 +195,7 @@ static void print_collapsed(const struct canvas *c, const struct timeline_view *
     if (!(share > 0))
         return;
     char *text =
-        memory_text("Ranks that share a lane look like the first of them, but for %g %% of it at most.", 100 * share);
+        memory_text("Ranks that share a lane differ from its first rank by at most %g %% of the lane.", 100 * share);
     fprintf(c->out, "%*s", c->label, "");
     write_wrapped(c->out, text, c->label, c->label + c->columns + MARK);
     free(text);
@@ -226,7 +226,7 @@ void lanes_draw(FILE *out, const struct report *report, const char *const *names
     canvas.scale = longest / canvas.columns;
     fprintf(out, "\nA typical step, one line per rank%s:\n",
             report->is_simulated        ? " (simulated)"
-            : report->is_oversubscribed ? " (they share time: more ranks than there is to train on)"
+            : report->is_oversubscribed ? " (more ranks than cores or GPUs: ranks share time)"
                                         : "");
     for (int i = 0; i < count; i++)
         draw_case(&canvas, shown[i], &views[i]);

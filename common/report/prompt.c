@@ -29,14 +29,14 @@ bool prompt_open_log(struct answer_log *log, struct file_set *files, const char 
 {
     char *path = memory_text("%s/%s", folder, name);
     if (!file_set_lock(files, folder)) {
-        warn("cannot keep your answer in %s: another run keeps its own there, and does not end", path);
+        warn("cannot save your answer in %s: another run holds the file and does not end", path);
         free(path);
         return false;
     }
     char *before = file_read(path, NULL);
     bool is_readable = before || errno == ENOENT;
     if (!is_readable)
-        warn("cannot keep your answer in %s: %s", path, strerror(errno));
+        warn("cannot save your answer in %s: %s", path, strerror(errno));
     free(path);
     if (!is_readable)
         return false;

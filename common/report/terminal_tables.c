@@ -114,12 +114,12 @@ void table_show(FILE *out, const struct report *report, int columns)
     if (layout.has_terms)
         fputs("data, local, wait, transfer: means over ranks; local = forward, backward, update\n", out);
     if (report->is_simulated)
-        fprintf(out, "simulated on platform %s; not what this machine takes\n", report->platform);
+        fprintf(out, "simulated on platform %s, not measured on this machine\n", report->platform);
     const char *plural = report->cores == 1 ? "" : "s";
     if (report->is_oversubscribed && report->is_simulated)
-        fprintf(out, "* %d ranks share what %d %s%s can do\n", report->ranks, report->cores, report->trains_on, plural);
+        fprintf(out, "* %d ranks share %d %s%s\n", report->ranks, report->cores, report->trains_on, plural);
     else if (report->is_oversubscribed)
-        fprintf(out, "* %d ranks share %d %s%s: not what ranks with %ss of their own would take\n", report->ranks,
+        fprintf(out, "* %d ranks share %d %s%s: ranks with their own %ss would take other times\n", report->ranks,
                 report->cores, report->trains_on, plural, report->trains_on);
 }
 
@@ -162,8 +162,8 @@ static void explain_stamps(FILE *out, const struct report *report)
             stamps += span_is_phase(span) ? 1 : 2;
     }
     double per_step = (double)stamps / o->picture.steps;
-    fprintf(out, "Measuring took %.1f stamps a step at %.0f ns: %.4f %% of it.\n", per_step, 1e9 * report->stamp_cost,
-            100 * per_step * report->stamp_cost / o->summary.step);
+    fprintf(out, "Measuring took %.1f time stamps a step at %.0f ns each: %.4f %% of the step.\n", per_step,
+            1e9 * report->stamp_cost, 100 * per_step * report->stamp_cost / o->summary.step);
 }
 
 /* Print the largest run-queue delay of the baseline, where no rank has an async helper. Ranks that outnumber the cores queue for
@@ -179,11 +179,12 @@ static void explain_queue(FILE *out, const struct report *report)
     if (!interference_is_significant(share) || strcmp(report->trains_on, "core") != 0)
         return;
     if (baseline->shares_cores)
-        fprintf(out, "For %.0f %% of %s rank %d was ready, and others had its core.\n", 100 * share, baseline->name,
-                worst);
+        fprintf(out, "For %.0f %% of %s rank %d was ready, but other ranks used its core.\n", 100 * share,
+                baseline->name, worst);
     else
-        fprintf(out, "Other programs had rank %d's core for %.0f %% of %s: an idle machine has other numbers.\n", worst,
-                100 * share, baseline->name);
+        fprintf(out,
+                "Other programs used rank %d's core for %.0f %% of %s: an idle machine would give other numbers.\n",
+                worst, 100 * share, baseline->name);
 }
 
 void table_explain(FILE *out, const struct report *report, const char *name)
@@ -207,7 +208,7 @@ void table_blame(FILE *out, const struct report *report, const struct outcome *o
     const struct outcome *baseline = &report->outcomes[0];
     const struct case_summary *s = &o->summary;
     if (isnan(s->wait)) {
-        fputs("Who waited for whom is not known here.\n", out);
+        fputs("Which rank waited for which is not known here.\n", out);
         return;
     }
     double share = s->step > 0 ? s->wait / s->step : 0; /* a step may take no time */
@@ -217,16 +218,15 @@ void table_blame(FILE *out, const struct report *report, const struct outcome *o
                 100 * s->blamed_wait / (s->step * o->stats.ranks), s->blamed_rank);
     else
         fprintf(out, "Of every 100 %s-seconds of %s, %.0f were spent waiting; %s.\n", word, o->name, 100 * share,
-                s->is_too_short ? "so few steps cannot tell a cause from luck" : "no rank stands out as the cause");
-    fprintf(out, "Had every rank been as quick as the median one, its step would take %.*f ms (computed from %s alone)",
+                s->is_too_short ? "too few steps to tell a cause from chance" : "no rank stands out as the cause");
+    fprintf(out, "If every rank were as fast as the median rank, a step would take %.*f ms (computed from %s alone)",
             number_ms_decimals(s->what_if), 1e3 * s->what_if, o->name);
     bool is_alone = o == baseline;   /* then the case is compared with itself */
     if (baseline->stats.wrong.count) /* the baseline failed a check, so its speed is not shown */
         fputs(".\n", out);
     else
-        fprintf(out, ";\n%s %s %.*f ms.\n", is_alone ? "it" : "the baseline",
-                report->is_simulated || is_alone ? "took" : "measured", number_ms_decimals(baseline->summary.step),
-                1e3 * baseline->summary.step);
+        fprintf(out, ";\n%s took %.*f ms.\n", is_alone ? "a step" : "the baseline",
+                number_ms_decimals(baseline->summary.step), 1e3 * baseline->summary.step);
 }
 
 static int compare_caused(const void *a, const void *b, void *sums)
@@ -273,9 +273,9 @@ void table_ranks(FILE *out, const struct outcome *o)
     for (int i = 0; i < shown; i++)
         put_rank(out, t, order[i], collectives, number_ms_decimals(o->summary.slowest_step));
     if (shown < t->ranks)
-        fprintf(out, "… and %d ranks more, for which the others waited less (ranks.csv)\n", t->ranks - shown);
-    fputs("local: forward, backward, update; caused: waiting of all others that this rank alone is charged with;\n"
-          "last: of the meetings that had a last rank, how many it was\n",
+        fprintf(out, "… and %d more ranks, for which the others waited less (ranks.csv)\n", t->ranks - shown);
+    fputs("local: forward, backward, update; caused: waiting of all other ranks, charged to this rank;\nlast: share of "
+          "the collectives with a single last rank in which this rank was last\n",
           out);
     free(order);
 }

@@ -154,7 +154,7 @@ static void name_threads(const struct traced_case *s)
     for (int rank = 0; rank < s->timeline->ranks; rank++)
         for (int lane = 0; lane < s->lanes; lane++) {
             int thread = thread_of(s, rank, lane);
-            char *name = lane ? memory_text("rank %d, travelling", rank) : memory_text("rank %d", rank);
+            char *name = lane ? memory_text("rank %d, in transit", rank) : memory_text("rank %d", rank);
             write_name(s->trace, "thread_name", s->process, thread, "name", name);
             write_place(s->trace, "thread_sort_index", s->process, thread, thread);
             free(name);
@@ -248,7 +248,7 @@ static void write_flows(const struct traced_case *s, const struct span *const *c
         bool has_waited =
             parts.wait > 0 || collective[rank]->entered >= arrival.latest; /* waits within the clocks' error are 0 */
         bool is_late = arrival.last >= 0 && to.thread == thread_of(s, rank, 0) && parts.is_known && has_waited;
-        const char *name = is_late ? "the last arrives" : "they meet";
+        const char *name = is_late ? "last rank arrives" : "collective";
         int id = ++s->trace->flows;
         write_flow_end(s, 's', from.thread, name, id, from.time);
         write_flow_end(s, 'f', to.thread, name, id, to.time);
@@ -325,7 +325,7 @@ int trace_write(const struct report *report)
     fprintf(out, "\n],\"displayTimeUnit\":\"ms\",\"otherData\":{\"lab\":\"%s\",\"backend\":\"%s\",\"platform\":",
             report->lab, report->backend);
     write_text(out, report->platform);
-    fprintf(out, ",\"window\":\"of each case the first round%s\"}\n}\n",
-            kept ? ", and of a long one the steps that its name tells, around the one in lanes.csv" : ", all steps");
+    fprintf(out, ",\"window\":\"the first round of each case%s\"}\n}\n",
+            kept ? "; of a long case, the steps in its name, around the step in lanes.csv" : ", all steps");
     return kept;
 }

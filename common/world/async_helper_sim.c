@@ -30,7 +30,7 @@ struct async_helper *async_helper_open(void)
     while (which < PLATFORM_HELPERS && is_taken[which])
         which++;
     if (which == PLATFORM_HELPERS)
-        die(STATUS_WRONG, "a simulated rank has %d helpers, and no more", PLATFORM_HELPERS);
+        die(STATUS_WRONG, "a simulated rank has at most %d helpers", PLATFORM_HELPERS);
     is_taken[which] = true;
     struct async_helper *h = memory_new(1, sizeof *h);
     h->which = which;

@@ -73,9 +73,8 @@ static void print_late(const struct watchdog *w)
     if (atomic_load(&w->has_joined))
         line = flight_recorder_timeout_text(w->recorder, w->timeout);
     else
-        line = memory_text(
-            "rank %s: the ranks have not all come to the start within %g s; %s (--deadline-s allows more time)",
-            die_rank() ? die_rank() : "?", w->timeout, flight_recorder_kept_text(NULL));
+        line = memory_text("rank %s: not all ranks reached the start within %g s; %s (--deadline-s allows more time)",
+                           die_rank() ? die_rank() : "?", w->timeout, flight_recorder_kept_text(NULL));
     flight_recorder_say(recorder_of(w), line);
     free(line);
 }

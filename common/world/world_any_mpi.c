@@ -84,7 +84,7 @@ void world_barrier(struct world *world)
 static int mpi_count(size_t bytes)
 {
     if (bytes > INT_MAX)
-        die(STATUS_WRONG, "a rank has %.3g GB to give to the others, and MPI takes 2.1 at a time; use fewer --steps",
+        die(STATUS_WRONG, "a rank sends %.3g GB to the others, but MPI takes 2.1 GB at a time; use fewer --steps",
             1e-9 * (double)bytes);
     return (int)bytes;
 }
@@ -109,5 +109,5 @@ void world_allgather(struct world *world, const void *mine, size_t count, void *
 const char *world_about(void)
 {
     const char *about = world_property("about");
-    return about ? about : "its file does not say what it is";
+    return about ? about : "its file has no description";
 }

@@ -131,7 +131,7 @@ strikes() # SIGNAL HOW_MANY WORDS
         tried=$((tried + 1))
         [[ -z $fate ]] || { failed=$((failed + 1)); why+=("$tried: $fate"); }
     done
-    ((stuck == 0)) || why+=("(an mpirun that is not ours stayed $stuck times, without a rank)")
+    ((stuck == 0)) || why+=("(an mpirun that the lab did not start stayed $stuck times after all ranks ended)")
     row "$3" "$tried" "$failed" "$(awk "BEGIN { printf \"%.1f\", $worst / 1000 }")" "${why[*]}"
 }
 

@@ -27,7 +27,7 @@ if [[ $backend == foreign ]]; then # mpirun prints lines of its own, and its exi
     run=(mpirun --oversubscribe --bind-to none -np 3 "$lab" "${job[@]}") killed_status=137 died=''
 fi
 # A rank that waits for a GPU watches the other ranks and gives up in half the time.
-[[ $backend != nccl ]] || late="(gives up: nothing came for [0-9.]* s|$deadline s).*$absent" died='(has died|signal 9)'
+[[ $backend != nccl ]] || late="(gives up: no progress for [0-9.]* s|$deadline s).*$absent" died='(has died|signal 9)'
 failed=0
 
 complain() # TEXT: report a failed check of the current fault

@@ -140,7 +140,7 @@ TMPDIR=$folder/tmp run 0 "${toy[@]}" --rounds 1
 [[ ! $said ]] || complain "it complains"
 before=$(state)
 TMPDIR=$folder/tmp run 1 "${modelled[@]}"
-says "1.0 MB are left in $folder/tmp, and what starts the ranks needs"
+says "1.0 MB are left in $folder/tmp, but the launcher of the ranks needs"
 is_untouched
 
 fault="a full /dev/shm" # ranks use TMPDIR instead
@@ -151,11 +151,11 @@ TMPDIR=$folder/tmp run 0 "${toy[@]}" --rounds 1
 before=$(state)
 mount -o remount,size=1m "$folder/tmp"
 TMPDIR=$folder/tmp run 1 "${toy[@]}"
-says "1.0 MB are left in /dev/shm, 1.0 MB are left in $folder/tmp, and what ranks share needs"
+says "1.0 MB are left in /dev/shm, 1.0 MB are left in $folder/tmp, but the ranks' shared memory needs"
 TMPDIR=$folder/none run 1 "${toy[@]}"
-says "$folder/none cannot be used (No such file or directory), and what ranks share needs"
+says "$folder/none cannot be used (No such file or directory), but the ranks' shared memory needs"
 TMPDIR=$folder/none run 1 "${modelled[@]}"
-says "$folder/none cannot be used (No such file or directory), and what starts the ranks needs"
+says "$folder/none cannot be used (No such file or directory), but the launcher of the ranks needs"
 is_untouched
 
 fault="folders of other jobs in /dev/shm" # their process ids may belong to another container

@@ -70,9 +70,9 @@ trial='baseline, before anything was measured,'
 right "${one[@]}" 2 3
 # An operation of the step does nothing, on one rank or on all.
 wrong "$trial rank 0: .*gradients disagree with finite differences" "${one[@]}" 2 1 SABOTAGE=no-product
-wrong "$trial rank 1: [0-9]+ of 8970 gradients are no numbers" "${one[@]}" 2 1 \
+wrong "$trial rank 1: [0-9]+ of 8970 gradients are not numbers" "${one[@]}" 2 1 \
     SABOTAGE=no-gradient SABOTAGE_RANK=1
-wrong "$trial rank 0: the update takes" "${one[@]}" 2 1 SABOTAGE=no-update
+wrong "$trial rank 0: the update changes" "${one[@]}" 2 1 SABOTAGE=no-update
 # Flip one bit of one rank's gradient before the all-reduce, in a measured step of the first round. All ranks get the same wrong
 # sum; only repeating the steps in the next round shows it.
 wrong "baseline, round 2: the same 6 steps end with other parameters than in round 1" "${one[@]}" 2 3 \
@@ -87,7 +87,7 @@ if [ "$backend" = mpi ]; then # these checks do not depend on the backend
     # NaN in a gradient, or in the loss of one step; a replica that drifts.
     wrong "baseline, round 1, rank 0, step 6, all-reduce 5: element [0-9]+ of 8970 is -?nan" "${one[@]}" 2 1 \
         SABOTAGE=nan-gradient SABOTAGE_RANK=0 SABOTAGE_CALL=4
-    wrong "baseline, round 1, rank 1: the loss of a step is no number" "${one[@]}" 2 1 \
+    wrong "baseline, round 1, rank 1: the loss of a step is not a number" "${one[@]}" 2 1 \
         SABOTAGE=nan-loss SABOTAGE_RANK=1 SABOTAGE_CALL=4
     wrong "baseline, round 1, rank 1: its parameters differ" "${one[@]}" 2 1 \
         SABOTAGE=drift SABOTAGE_RANK=1 SABOTAGE_CALL=4

@@ -83,32 +83,32 @@ test_choice()
 {
     gpus 4
     starts nccl 4
-    says "4 GPUs here (the first: NVIDIA Fake 9000) for 4 ranks: each has its own, and they meet by NCCL. --device cpu leaves"
+    says "4 GPUs here (the first: NVIDIA Fake 9000) for 4 ranks: each rank has its own GPU and communicates by NCCL. Use --device cpu"
     starts nccl 2 --backend auto --device cuda
     starts nccl 4 --backend nccl --precision bf16
     starts nccl 4 --share-gpu
-    says "each has its own"
+    says "each rank has its own GPU"
     starts cuda 4 --backend mpi --device cuda
-    says "they meet by MPI, through the host."
+    says "ranks communicate by MPI, staged through the host."
     starts own 1 --backend mpi
     starts own 1 --device cpu
     starts own 1 --backend mpi --device cpu
 
     gpus 1
     starts nccl 1 --precision tf32
-    says "1 GPU here (NVIDIA Fake 9000) for 1 rank: it has nobody to meet."
+    says "1 GPU here (NVIDIA Fake 9000) for 1 rank: one rank does not communicate."
     starts cuda 4
-    says "1 GPU here (NVIDIA Fake 9000) for 4 ranks: they meet by MPI, through the host. --device cpu leaves GPUs alone."
+    says "1 GPU here (NVIDIA Fake 9000) for 4 ranks: ranks communicate by MPI, staged through the host. Use --device cpu to train on cores instead."
     starts cuda 4 --device cuda --algorithm linear
     starts cuda 2 --backend mpi --device cuda --precision tf32
     starts nccl 2 --share-gpu
-    says "they share and meet by NCCL all the same, to show correctness only."
+    says "ranks share GPUs under NCCL, which shows correctness only."
     starts nccl 2 --backend nccl --share-gpu --device cuda
-    refuses 77 "--backend nccl: 4 ranks need 4 GPUs and there is 1; --backend mpi --device cuda stages all-reduces through the host, --share-gpu shows correctness only" \
+    refuses 77 "--backend nccl: 4 ranks need 4 GPUs, but there is 1; --backend mpi --device cuda stages all-reduces through the host, --share-gpu shows correctness only" \
         --backend nccl
-    refuses 2 "--algorithm is MPI's choice, and NCCL makes its own; leave it out" --ranks 1 --algorithm linear
+    refuses 2 "--algorithm applies to MPI, and NCCL chooses its own; leave it out" --ranks 1 --algorithm linear
     gpus 2
-    refuses 77 "--backend nccl: 3 ranks need 3 GPUs and there are 2;" --backend nccl --ranks 3
+    refuses 77 "--backend nccl: 3 ranks need 3 GPUs, but there are 2;" --backend nccl --ranks 3
 }
 
 test_none()
@@ -120,11 +120,11 @@ test_none()
     refuses 77 "--share-gpu: $why" --share-gpu
     refuses 77 "--device cuda: $why" --device cuda
     refuses 77 "--device cuda: $why" --device cuda --backend mpi --precision tf32
-    refuses 2 "--precision tf32 is of matrix products on a GPU; leave it out: $why" --precision tf32
+    refuses 2 "--precision tf32 applies to GPUs only; leave it out: $why" --precision tf32
     no_gpu "describe_gpus: error while loading shared libraries: libnccl.so.2: cannot open shared object file"
     refuses 77 "--device cuda: describe_gpus: error while loading shared libraries: libnccl.so.2" --device cuda
     : >gpus
-    refuses 77 "--device cuda: describe_gpus of this build ended without a word" --device cuda
+    refuses 77 "--device cuda: describe_gpus of this build ended without a message" --device cuda
     starts own 1
     gpus 1
     echo 139 >status # describe_gpus printed a GPU, then crashed
@@ -133,7 +133,7 @@ test_none()
     LOCKSTEP_GPU_PROGRAMS=$folder/nowhere
     starts own 1
     refuses 77 "--backend nccl: this build was made without CUDA (install NVIDIA's CUDA Toolkit and NCCL" --backend nccl
-    refuses 2 "--precision bf16 is of matrix products on a GPU; leave it out: this build was made without" --precision bf16
+    refuses 2 "--precision bf16 applies to GPUs only; leave it out: this build was made without" --precision bf16
     LOCKSTEP_GPU_PROGRAMS="$folder/a path with spaces"
     gpus 1
     mv "$LOCKSTEP_GPU_PROGRAMS/cuda/01_straggler" elsewhere
@@ -154,13 +154,13 @@ test_contradictions()
         done
     done
     refuses 2 "--platform two_hosts is a simulated machine; leave out --backend nccl" --platform two_hosts --backend nccl
-    refuses 2 "--membus 2 is of simulated cores; leave out --backend nccl" --membus 2 --backend nccl
-    refuses 2 "--backend nccl is of GPUs; leave out --device cpu" --backend nccl --device cpu
-    refuses 2 "--share-gpu is of GPUs; leave out --device cpu" --share-gpu --device cpu
-    refuses 2 "--share-gpu is of NCCL; leave out --backend mpi" --share-gpu --backend mpi --device cuda
-    refuses 2 "--precision tf32 is of matrix products on a GPU; leave it out, or add --device cuda" --precision tf32 \
+    refuses 2 "--membus 2 applies to simulated cores; leave out --backend nccl" --membus 2 --backend nccl
+    refuses 2 "--backend nccl applies to GPUs; leave out --device cpu" --backend nccl --device cpu
+    refuses 2 "--share-gpu applies to GPUs; leave out --device cpu" --share-gpu --device cpu
+    refuses 2 "--share-gpu applies to NCCL; leave out --backend mpi" --share-gpu --backend mpi --device cuda
+    refuses 2 "--precision tf32 applies to GPUs only; leave it out, or add --device cuda" --precision tf32 \
         --backend mpi
-    refuses 2 "--precision bf16 is of matrix products on a GPU; leave it out, or leave out --device cpu" --precision bf16 \
+    refuses 2 "--precision bf16 applies to GPUs only; leave it out, or leave out --device cpu" --precision bf16 \
         --device cpu
 }
 
@@ -184,9 +184,9 @@ test_other_launchers()
     becomes cuda 4 --device cuda --precision bf16
     becomes cuda 2 --device cuda --backend mpi
     export OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4
-    refuses 77 "--backend nccl: 4 ranks need 4 GPUs and there are 2;" --backend nccl
-    refuses 2 "--backend nccl is of GPUs; leave out --device cpu" --backend nccl --device cpu
-    refuses 2 "--precision tf32 is of matrix products on a GPU; under mpirun or srun add --device cuda" --precision tf32
+    refuses 77 "--backend nccl: 4 ranks need 4 GPUs, but there are 2;" --backend nccl
+    refuses 2 "--backend nccl applies to GPUs; leave out --device cpu" --backend nccl --device cpu
+    refuses 2 "--precision tf32 applies to GPUs only; under mpirun or srun add --device cuda" --precision tf32
     gpus 0
     refuses 77 "--backend nccl: built with CUDA, no usable device (no driver)" --backend nccl
     OMPI_COMM_WORLD_RANK=1

@@ -66,10 +66,10 @@ for seed in 1 2 3; do
     exec {to}>&- {from}<&-
     truth=$(kept "by_seed $seed" case)
     seen+=("$truth") ranks+=("$(kept "by_seed $seed" rank)")
-    grep -qx "It was $truth:" rest || complain "$seed: the truth is not told"
-    [[ $(grep -c "'nonsense' is none of them" rest) == 1 ]] || complain "$seed: nonsense was not asked again"
+    grep -qx "It was $truth:" rest || complain "$seed: the true case is not named"
+    [[ $(grep -c "'nonsense' is not one of them" rest) == 1 ]] || complain "$seed: nonsense was not asked again"
     [[ " ${cases[*]:1} " == *" $truth "* ]] || complain "$seed: '$truth' is no case but the baseline"
-    [[ $(kept "by_seed $seed" answered_case) == "${cases[1]}" && $(kept "by_seed $seed" answered_rank) == nobody ]] ||
+    [[ $(kept "by_seed $seed" answered_case) == "${cases[1]}" && $(kept "by_seed $seed" answered_rank) == none ]] ||
         complain "$seed: the answer was not kept"
     for table in summary ranks rounds spans lanes; do
         grep -q ",\?hidden," "by_seed $seed/$tables/$table.csv" || complain "$seed: $table.csv has no hidden case"
@@ -95,8 +95,8 @@ cmp <(sed '/^# command/d; /^# when/d' "by_seed 3/$tables/ranks.csv") <(sed '/^# 
     complain "the same seed does something else"
 play again --seed 3 </dev/null
 answered again "" "" ""
-[[ $(wc -l <again/blind.csv) == 3 ]] || complain "a riddle is not a row: $(<again/blind.csv)"
-grep -qx "It was $truth:" out || complain "who says nothing is told nothing"
+[[ $(wc -l <again/blind.csv) == 3 ]] || complain "a quiz is not a row: $(<again/blind.csv)"
+grep -qx "It was $truth:" out || complain "an empty answer does not show the true case"
 
 # An empty file of answers gets column names. A file that cannot be written does not end the quiz.
 mkdir -p empty full/blind.csv
@@ -104,7 +104,7 @@ mkdir -p empty full/blind.csv
 play empty --seed 3 </dev/null
 [[ $(wc -l <empty/blind.csv) == 2 && $(kept empty seed) == 3 ]] || complain "an empty file of answers: $(<empty/blind.csv)"
 play full --seed 3 </dev/null
-grep -q "cannot keep your answer in full/blind.csv" err || complain "no word of an answer that is not kept: $(<err)"
+grep -q "cannot save your answer in full/blind.csv" err || complain "no word of an answer that is not kept: $(<err)"
 
 case $name in
 01_straggler) # the other one of two cases is half right if it has the same pathology, otherwise wrong
@@ -117,11 +117,11 @@ case $name in
             --seed "$(kept "$judged" seed)"
         answered "$judged" "$other" 0 "$judged"
         [[ $(kept "$judged" case) == "$truth" && $(kept "$judged" rank) == 2 ]] || complain "the rank that was typed is not it"
-        grep -q "^You said $other: $judged" out || complain "$judged is not told"
-        grep -q "'9' is no rank; 0 to 2" out || complain "a rank that does not exist was not asked again"
+        grep -q "^You said $other: $judged" out || complain "$judged is not printed"
+        grep -q "'9' is not a rank; enter 0 to 2" out || complain "a rank that does not exist was not asked again"
         grep -q "rank 2. You said rank 0: wrong" out || complain "the wrong rank is not called wrong"
     done
-    [[ $(kept half seed) != "$(kept wrong seed)" ]] || complain "two riddles without a seed are the same"
+    [[ $(kept half seed) != "$(kept wrong seed)" ]] || complain "two quizzes without a seed are the same"
     (($(printf '%s\n' "${ranks[@]}" | sort -u | wc -l) > 1)) || complain "every seed draws rank ${ranks[0]}"
     refused "no case" "name two" --blind --cases baseline
     refused "a single case" "name two" --blind --cases busy
@@ -134,5 +134,5 @@ case $name in
 05_token_skew) refused "--blind" "leave out --blind" --blind --print-batches ;;
 esac
 
-((failed)) || echo "The riddle is one until it is told."
+((failed)) || echo "The quiz hides its case until the end."
 exit "$failed"

@@ -111,7 +111,7 @@ cp "$tests/01_straggler.csv" expected/
 # At a terminal the lab asks for a guess first, and keeps the answer.
 if command -v script >/dev/null; then
     echo 90 | script -qec "'$lab' --platform '$platform' --cases skew_ws4 --rounds 1 --out '$folder/asked'" /dev/null >said
-    grep -q "A step of all 4 will take" said || complain "nobody was asked"
+    grep -q "A step of all 4 will take" said || complain "no question was asked"
     (($(grep -c "^machine card" said) == 1)) || complain "the card that was measured for the question is not shown once"
     grep -q ",skew_ws4,sim,round_numbers,90" asked/guesses.csv || complain "the answer was not kept"
 fi
@@ -120,7 +120,7 @@ refused 2 "takes 4" "${job[@]}" --ranks 5
 refused 2 "cannot be read" --platform nowhere.xml
 refused 2 "cannot be read" --platform no/where
 # A name without a file of this name is a machine of this project.
-refused 2 "slow_nod: there is no such machine; there are blog, gpu_cluster_100g, gpu_cluster_400g, gpu_node" --platform slow_nod
+refused 2 "slow_nod: no such machine (available: blog, gpu_cluster_100g, gpu_cluster_400g, gpu_node" --platform slow_nod
 refused 2 "slow_node takes 4" --platform slow_node --ranks 5
 mkdir gpu_node
 refused 2 "gpu_node takes 8" --platform gpu_node --ranks 9

@@ -77,7 +77,7 @@ said=$(printf '%s\n' 16x24x8,nt 8x8x8,nn | "$time_products" 2>&1)
 for word in 8x8,nn 8x8x8 8x8x8,nx 0x8x8,nn 8x8x8,nnn 8x8x99999999,nn; do
     said=$("$time_products" "$word" 2>&1)
     (($? == 2)) || complain "$word: not refused"
-    says "time_products: '$word' is no product"
+    says "time_products: '$word' is not a product"
 done
 
 rm -rf "$folder"

@@ -43,7 +43,7 @@ END
 run 1
 one_line
 says 'mpirun could not start the ranks (status 213)' 'An unrecognized option was included on the mpirun command line: Option: --bind-to' \
-    'mpirun (Open MPI) 9.9.9' "tried was: mpirun -np 2 --map-by core --bind-to core $lab"
+    'mpirun (Open MPI) 9.9.9' "the command was: mpirun -np 2 --map-by core --bind-to core $lab"
 
 # Status 77, which means "cannot run here" in our own programs: Open MPI 6 ends with 77 if there are too few slots.
 launcher 'mpirun (Open MPI) 9.9.9' <<END
@@ -58,7 +58,7 @@ says 'could not start the ranks (status 77)' 'There are not enough slots'
 launcher 'mpirun (Open MPI) 9.9.9' <<<'printf "[vm:12] Unable to find reachable pairing\n" >&2'
 run 1
 one_line
-says 'mpirun ended well, but the ranks did not come to their end'
+says 'mpirun ended with status 0, but the ranks did not finish'
 
 # The mpirun of another MPI would start programs that do not see each other.
 launcher 'HYDRA build details:' <<<'echo started >"$0.started"'

@@ -123,7 +123,7 @@ test_broken()
 {
     fake_torch smaller "ready smaller" 'echo "$line,$((parameters - (parameters == 3124200))),100"'
     run --rounds 1 --torch ./smaller
-    says "skew_ws4, round 1 of 1: PyTorch stopped: its model has 3124199 parameters for 01_straggler,skew_ws4, and ours 3124200"
+    says "skew_ws4, round 1 of 1: PyTorch stopped: its model has 3124199 parameters for 01_straggler,skew_ws4, but ours 3124200"
     says "skew_ws4, round 1 of 1, pages kept: PyTorch stopped"
     expect "rows of the others" "$(wanted_names | sed -n 17,24p)" "$(rows | cut -d, -f1)"
 
@@ -133,7 +133,7 @@ test_broken()
     expect "rows beside the mortal" "$(wanted_names)" "$(rows | cut -d, -f1)"
     expect "those without an interval" "comm_ws4 weak_ws2 fixed_sample_ws4 variable_token_ws4 geometric" \
         "$(rows | awk -F'[ ,]' '/,,,/ { print $1 }' | uniq | tr '\n' ' ' | sed 's/ $//')"
-    expect "its deaths" 8 "$(grep -c 'round 2 of 2.*PyTorch stopped: it ended without a word' <<<"$said")"
+    expect "its deaths" 8 "$(grep -c 'round 2 of 2.*PyTorch stopped: it ended without a message' <<<"$said")"
 
     # This one does not start again after it has died.
     fake_torch once "ready once" '((++count < 3)) || exit; echo "$line,$parameters,100"'

@@ -107,7 +107,7 @@ transformer bf16 2 10" "$(rows what precision batch tokens)"
     (($(grep -c '^# kernel: ' results/bench_gpu.csv) == 3)) || complain "not a kernel for each precision"
     (($(grep -c '^# \(device\|no reference\): ' results/bench_gpu.csv) == 2)) || complain "not a device, and no reference"
     if [[ $said == *stand-in* ]]; then
-        says "and no speed"
+        says "not how fast a GPU is"
         grep -q '^# stand-in: ' results/bench_gpu.csv || complain "the table does not say that the CPU played a GPU"
     fi
 }
@@ -165,23 +165,23 @@ test_broken()
     says "beside   nothing: PyTorch cannot be imported (no module); columns of PyTorch stay blank"
     fake strange "hello" ''
     run 0 "${one[@]}" ./strange
-    says "beside   nothing: it said hello"
+    says "beside   nothing: it printed hello"
     run 0 "${one[@]}" false
-    says "beside   nothing: it ended without a word"
+    says "beside   nothing: it ended without a message"
     expect "blanks" "16 - -" "$(rows batch reference_ms ratio)"
     fake smaller "ready smaller" 'echo "$line,1171,1"'
     run 0 "${one[@]}" ./smaller
-    says "PyTorch stopped: its model has 1171 parameters for mlp,fp32,16, and ours 1172"
+    says "PyTorch stopped: its model has 1171 parameters for mlp,fp32,16, but ours 1172"
     expect "another model" "16 - -" "$(rows batch reference_ms ratio)"
     fake deaf "ready deaf" 'echo "mlp,fp32,17,$parameters,1"'
     run 0 "${one[@]}" ./deaf
-    says "PyTorch stopped: asked for mlp,fp32,16, it said mlp,fp32,17,1172,1"
+    says "PyTorch stopped: asked for mlp,fp32,16, it answered mlp,fp32,17,1172,1"
     fake blind "ready blind" 'echo "$line,$parameters,nan"'
     run 0 "${one[@]}" ./blind
-    says "PyTorch stopped: asked for mlp,fp32,16, it said"
+    says "PyTorch stopped: asked for mlp,fp32,16, it answered"
     fake mortal "ready mortal" 'echo "$line,$parameters,1"; ((++count < 2)) || exit'
     run 0 "${one[@]}" ./mortal
-    says "PyTorch stopped: it ended without a word"
+    says "PyTorch stopped: it ended without a message"
     expect "what it said before" "16 1.000000" "$(rows batch reference_ms)"
     fake full "ready full" 'echo "absent out of memory"'
     run 0 "${one[@]}" ./full

@@ -96,8 +96,8 @@ all=(--skip-first-steps 0)
 good 0 >good.csv
 told "by hand" 0 "of job 4 steps measured, from step 0 on" good.csv "${all[@]}"
 by_hand "by hand"
-for text in "rank 0 " "◀ last" "Of every 100 rank-seconds of job, 26 waited for rank 0." "would take 58.0 ms" "it took 95.0 ms" \
-    "No other case to compare with" "Next: rank 0 is late in its data" "No gnuplot here" "Tables and trace: $folder/results"; do
+for text in "rank 0 " "◀ last" "Of every 100 rank-seconds of job, 26 waited for rank 0." "would take 58.0 ms" "a step took 95.0 ms" \
+    "No other case to compare with" "Next: rank 0 is late in its data" "gnuplot is not installed" "Tables and trace: $folder/results"; do
     grep -qF "$text" out || complain "by hand" "does not say \"$text\""
 done
 ! grep -q $'\033' out || complain "by hand" "colours in a file"
@@ -136,7 +136,7 @@ told "three steps" 0 "of job 3 steps measured, from step 0 on" short.csv
 
 # Ranks that synchronize in every second step: whole cycles, each ending with a collective.
 awk -F, 'NR < 3 || $3 != "all_reduce" || $2 % 2' good.csv >cycle.csv
-told "cycles" 0 "Its steps repeat in cycles of 2." cycle.csv "${all[@]}"
+told "cycles" 0 "The steps repeat in cycles of 2." cycle.csv "${all[@]}"
 grep -q '^job,[13],' results/lanes.csv || complain "cycles" "the picture shows a step without a meeting"
 
 # Two cases; in the second, rank 0 is on time. The baseline is the requested case, the case named baseline, or the first case.
@@ -151,7 +151,7 @@ told "two cases" 0 "late                      95.2  1.00" cases.csv "${all[@]}"
 cell "two cases" summary.csv case=late blamed_rank 0
 cell "two cases" summary.csv case=baseline blamed_rank -
 cell "two cases" summary.csv case=late numerics -
-grep -qF "the baseline measured 95.0 ms" out || complain "two cases" "not held against the baseline"
+grep -qF "the baseline took 95.0 ms" out || complain "two cases" "not held against the baseline"
 told "the first is the baseline" 0 "late                      95.2  1 " others.csv "${all[@]}"
 told "asked for" 0 "even                      95.2  1 " others.csv "${all[@]}" --baseline even
 told "a case asked for" 0 "even, rank by rank" others.csv "${all[@]}" --case even
@@ -180,7 +180,7 @@ no_charts() # NAME
 }
 stale() { for chart in "${charts[@]}"; do echo old >"results/$chart"; done; }
 stale
-told "old charts, no gnuplot" 0 "No gnuplot here" good.csv "${all[@]}"
+told "old charts, no gnuplot" 0 "gnuplot is not installed" good.csv "${all[@]}"
 no_charts "old charts, no gnuplot"
 sed '26s/76$/69/' good.csv >early.csv
 stale
@@ -200,7 +200,7 @@ stub_gnuplot 'echo chart,title,axis,cases >charts.csv; exit 1'
 told "a gnuplot that fails" 0 "the charts could not be drawn: gnuplot ended with status 1" good.csv "${all[@]}"
 no_charts "a gnuplot that fails"
 stub_gnuplot 'printf "%s\n" chart,title,axis,cases step_time >charts.csv; echo "<svg>" >step_time.svg'
-told "half a chart" 0 "step_time.svg is not whole" good.csv "${all[@]}"
+told "half a chart" 0 "step_time.svg is incomplete" good.csv "${all[@]}"
 no_charts "half a chart"
 stub_gnuplot 'printf "%s\n" chart,title,axis,cases step_time >charts.csv; echo "</svg>" >step_time.svg'
 told "a gnuplot" 0 "Tables, trace and charts: $folder/results" good.csv "${all[@]}"
@@ -213,17 +213,17 @@ told "Unix time" 0 "4 steps" unix.csv "${all[@]}"
 ! grep -q '"ts":[^,}]*-\|"ts":[0-9]\{12\}' results/trace.json || complain "Unix time" "times that are none in trace.json"
 
 # A rank that leaves before the last rank arrives: blame prints the lines, no times, status 1, unless the clock error explains it.
-told "left early" 1 "early.csv:26: rank 1 leaves all_reduce 0 of step 0 at 69.000000 ms, before rank 0 (line 6) comes at 70.000000" early.csv
+told "left early" 1 "early.csv:26: rank 1 leaves all_reduce 0 of step 0 at 69.000000 ms, before rank 0 (line 6) arrives at 70.000000" early.csv
 grep -q "WRONG" out || complain "left early" "a speed is shown of it"
 cell "left early" summary.csv case=job wrong 1
 # LOCKSTEP_COMPLAINTS gets the reason why a program ended, but no warnings.
 LOCKSTEP_COMPLAINTS=$folder/complaints told "a warning" 1 "rank 1 leaves" early.csv
 [[ ! -s complaints ]] || complain "a warning" "is kept as a complaint: $(<complaints)"
 LOCKSTEP_COMPLAINTS=$folder/complaints told "a reason" 2 "No such file" nowhere.csv
-[[ $(<complaints) == "nowhere.csv: No such file or directory; name one that can be read" ]] || complain "a reason" "is not kept: $(<complaints)"
+[[ $(<complaints) == "nowhere.csv: No such file or directory; name a file that can be read" ]] || complain "a reason" "is not kept: $(<complaints)"
 { sed '2s/$/,case/; 3,$s/$/,baseline/' early.csv; good 0 late | sed 1,2d; } >wrong.csv
 told "a wrong baseline" 1 "(computed from late alone)." wrong.csv "${all[@]}"
-! grep -q "the baseline measured" out || complain "a wrong baseline" "a speed is shown of it"
+! grep -q "the baseline took" out || complain "a wrong baseline" "a speed is shown of it"
 told "clocks differ" 0 "Clocks may differ by 1 ms" early.csv --clock-error-ms 1
 [[ ! -s err ]] || complain "clocks differ" "complains of it: $(<err)"
 told "nobody knows who came when" 0 "so wait and transfer are n/a" good.csv --hides-arrivals
@@ -263,40 +263,40 @@ bad() # NAME SED REASON [ARGUMENT...]: check that the good file, changed by SED,
 }
 
 bad "no column" '2s/kind/what/' "2: no column 'kind'"
-bad "no rows" '3,$d' "2: no row below the names"
+bad "no rows" '3,$d' "2: no row below the header line"
 bad "a rank below 0" '23s/^1/-1/' "23: rank is -1, not from 0 to 1023"
 bad "a rank between two" '23s/^1/0.5/' "23: rank is 0.5; write the ranks' numbers"
 bad "too many ranks" '23s/^1/1024/' "23: rank is 1024, not from 0 to 1023"
-bad "a rank that is no number" '23s/^1/one/' "23: rank is 'one', which is no number"
+bad "a rank that is no number" '23s/^1/one/' "23: rank is 'one', which is not a number"
 bad "a blank rank" '23s/^1//' "23: rank is blank"
 bad "a step between two" '23s/^1,0/1,0.5/' "23: step is 0.5"
 bad "a step below 0" '23s/^1,0/1,-3/' "23: step is -3"
 bad "a far step" '23s/^1,0/1,9999999999/' "23: step is 9999999999, not from 0 to 1000000000"
 bad "a kind that is none" '6s/all_reduce/sum/' "6: kind is 'sum'; write one of data, forward, backward, host, update, all_reduce, all_gather, reduce_scatter, barrier"
-bad "not a number" '24s/,11$/,nan/' "24: end_ms is 'nan', which is no number"
-bad "infinite" '24s/,11$/,inf/' "24: end_ms is 'inf', which is no number"
-bad "hexadecimal" '24s/,11$/,0xb/' "24: end_ms is '0xb', which is no number"
-bad "overflow" '24s/,11$/,1e999/' "24: end_ms is '1e999', which is no number"
+bad "not a number" '24s/,11$/,nan/' "24: end_ms is 'nan', which is not a number"
+bad "infinite" '24s/,11$/,inf/' "24: end_ms is 'inf', which is not a number"
+bad "hexadecimal" '24s/,11$/,0xb/' "24: end_ms is '0xb', which is not a number"
+bad "overflow" '24s/,11$/,1e999/' "24: end_ms is '1e999', which is not a number"
 bad "too large" '24s/,11$/,1e300/' "24: end_ms is 1e300, not from"
 bad "a stamp of nanoseconds" '24s/,11$/,1700000000000000000/' "24: end_ms is 1700000000000000000, not from -4e+12 to 4e+12; write milliseconds"
 bad "a blank stamp" '24s/,11$/,/' "24: end_ms is blank; write milliseconds"
-bad "end before start" '24s/,11$/,0.5/' "24: forward ends at 0.5 ms, before it starts at 1"
+bad "end before start" '24s/,11$/,0.5/' "24: forward ends at 0.5 ms, before its start at 1"
 bad "phases over each other" '24s/,11$/,12/' "25: rank 1: backward begins at 11.000000 ms, before forward (line 24) ends at 12.000000"
-bad "a rank missing" '23,42s/^1/3/' "3: round 0 of case job has no row of rank 1, and its ranks go up to 3"
+bad "a rank missing" '23,42s/^1/3/' "3: round 0 of case job has no row of rank 1, but its ranks go up to 3"
 bad "a step missing" '8,12d' "8: rank 0: step 2 follows step 0 (line 7)"
 bad "a step missing of one rank" '38,42d' "23: rank 1 has phases of steps 0 to 2, rank 0 of 0 to 3"
 bad "steps that go back" '13,17s/^0,2/0,0/' "13: rank 0: a phase of step 0 begins after one of step 1 (line 12)"
 bad "another collective" '26s/all_reduce/all_gather/' "26: rank 1 makes all_gather 0 of step 0 with 0 bytes, where rank 0 (line 6) makes all_reduce 0 of step 0 with 0"
 bad "a collective of another step" '26s/^1,0/1,1/' "26: rank 1 makes all_reduce 0 of step 1"
-bad "a collective less" '41d' "21: rank 0 makes this all_reduce, its collective number 3 of round 0, and rank 1 makes no such"
-bad "a collective more" '42a 1,3,barrier,378,379' "43: rank 1 makes this barrier, its collective number 4 of round 0, and rank 0 makes no such"
+bad "a collective less" '41d' "21: rank 0 makes this all_reduce, its collective number 3 of round 0, but rank 1 makes none"
+bad "a collective more" '42a 1,3,barrier,378,379' "43: rank 1 makes this barrier, its collective number 4 of round 0, but rank 0 makes none"
 bad "no phases" '3,22{/all_reduce/!d}' "3: rank 0 has no phase in round 0 of case job"
 bad "a collective before all phases" '2a 0,0,barrier,-5,-1' "3: rank 0 waits for barrier from -5.000000 ms on, before its first phase begins"
 bad "a wait in two phases" '6s/75$/76/' "6: rank 0 waits for all_reduce until 76.000000 ms, but its backward (line 5) is over at 75.000000"
-bad "two waits at once" '6a 0,0,barrier,72,74' "7: rank 0 begins to wait for barrier at 72.000000 ms, while it waits for all_reduce (line 6) until 75.000000"
+bad "two waits at once" '6a 0,0,barrier,72,74' "7: rank 0 begins to wait for barrier at 72.000000 ms, while it still waits for all_reduce (line 6) until 75.000000"
 bad "nothing measured" '' "3: round 0 of case job has 4 steps, none of which is measured" --skip-first-steps 4
-bad "fields" '24s/$/,1/' "24: 6 fields where the names are 5; "
-bad "a quote that never closes" '24s/forward/"forward/' "24: a quote that never closes"
+bad "fields" '24s/$/,1/' "24: 6 fields, but the header has 5; "
+bad "a quote that never closes" '24s/forward/"forward/' "24: a quote is never closed"
 bad "a line within a word" '24s/forward/"for\nward"/' "24: kind is 'for?ward'; write one of"
 sed '3,$s/$/,two words/; 2s/$/,case/' good.csv >bad.csv
 refused "a case of two words" "3: case is 'two words'; write one word"
@@ -312,27 +312,27 @@ refused "other numbers" "26: rank 1 makes all_reduce 6"
 sed '2s/$/,measured/; 3,$s/$/,1/; 13s/1$/0/' good.csv >bad.csv
 refused "a step measured in part" "14: measured is 1 here and 0 in line 13, both of step 2"
 sed '2s/$/,measured/; 3,$s/$/,1/; /^[012],2,/s/1$/0/' good.csv >bad.csv
-refused "a hole in what is measured" "13: step 2 is not measured, and step 0 before it is"
+refused "a hole in what is measured" "13: step 2 is not measured, but step 0 before it is"
 sed '2s/$/,measured/; 3,$s/$/,0/' good.csv >bad.csv
-refused "all of it warm-up" "3: round 0 of case job has 4 steps, and in none of them measured is 1; write 1 in those that count, or give --skip-first-steps 0"
+refused "all of it warm-up" "3: round 0 of case job has 4 steps, but measured is 1 in none; write 1 in those that count, or give --skip-first-steps 0"
 told "all of it warm-up, but for the option" 0 "of job 4 steps measured" bad.csv "${all[@]}"
 sed '2s/$/,measured/; 3,$s/$/,2/' good.csv >bad.csv
 refused "half measured" "3: measured is 2, not from 0 to 1; write 0 or 1"
 : >bad.csv
-told "an empty file" 2 "bad.csv: holds no line of names" bad.csv
+told "an empty file" 2 "bad.csv: no header line" bad.csv
 told "no file" 2 "nowhere.csv: No such file or directory" nowhere.csv
 told "a folder" 2 "Is a directory" .
 grep -v all_reduce good.csv >none.csv
-told "no collective" 0 "Next: a row for each collective" none.csv
-told "too few steps to tell" 0 "Next: most of the waiting is for rank 0, but luck or the baseline explain as much; record more than 2 steps." good.csv
+told "no collective" 0 "Next: add a row for each collective" none.csv
+told "too few steps to tell" 0 "Next: most of the waiting is for rank 0, but chance or the baseline explain as much; record more than 2 steps." good.csv
 sed '23,$d' good.csv >rank0.csv
-told "one rank of several" 0 "Next: the spans of the other ranks" rank0.csv
-told "a file per rank" 2 "good.csv and none.csv: it takes one file; put those of all ranks together" good.csv none.csv
+told "one rank of several" 0 "Next: add the spans of the other ranks" rank0.csv
+told "a file per rank" 2 "good.csv and none.csv: blame takes one file; put the spans of all ranks into one" good.csv none.csv
 status=0
 "$blame" good.csv --out none.csv/results >out 2>err </dev/null || status=$?
 ((status == 2)) && [[ ! -s out && $(<err) == "blame: --out none.csv/results cannot be written: Not a directory; "* ]] ||
     complain "a folder that cannot be" "status $status: $(<err)"
-told "nothing" 2 "which spans? blame FILE"
+told "nothing" 2 "no file of spans; name one"
 told "a flag that is none" 2 "did you mean --skip-first-steps?" good.csv --skip-first-step 1
 told "help" 0 "usage: blame" --help
 

@@ -202,7 +202,7 @@ row "the published step" "base 70.50 20.00 as predicted"
 check "the lab asked for" 0 "2 claims hold" --only 07_test
 check "another lab" 2 "holds no lab with claims" --only 08_other
 check "no such folder" 2 "cannot be read" --expected "$folder/none"
-check "tables of one lab" 2 "--tables writes what all labs came to; leave out --only" --only 07_test --tables
+check "tables of one lab" 2 "--tables writes the verdicts of all labs; leave out --only" --only 07_test --tables
 check "no results" 2 "holds no lab with claims" --results "$folder/none"
 check "an unknown option" 2 "--frobnicate" --frobnicate
 printf 'case\nbase\n' >"$folder/results/07_test/summary.csv"

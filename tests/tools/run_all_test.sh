@@ -122,14 +122,14 @@ END
 
 test_usage()
 {
-    refuses "unknown word '--frobnicate'" --frobnicate
-    refuses "unknown word 'quick'" quick
-    refuses "unknown word ''" ''
+    refuses "unknown option '--frobnicate'" --frobnicate
+    refuses "unknown option 'quick'" quick
+    refuses "unknown option ''" ''
     refuses "--report runs nothing; leave out --quick" --report --quick
     refuses "--only needs a value" --only
     refuses "--only needs a value" --only --quick
     refuses "--only needs a value" --only=
-    refuses "--only '04_none' is no lab here" --only 04_none
+    refuses "--only '04_none' is not a lab" --only 04_none
     refuses "not 'gpus'" --backend gpus
     refuses "not 'gpu'" --backend=gpu
     refuses "not '-1'" --seconds -1
@@ -141,7 +141,7 @@ test_usage()
     refuses "not '2x'" --ranks=2x
     refuses "leave out --ranks" --scale --ranks 8
     refuses "--platform needs a value" --platform
-    refuses "--platform 'smal' is no machine here" --platform smal
+    refuses "--platform 'smal' is not a simulated machine" --platform smal
     refuses "--platform '$elsewhere/none.xml' cannot be read" --platform none.xml
     refuses "leave out --backend mpi" --platform small --backend mpi
     refuses "leave out --backend nccl" --backend=nccl --platform small
@@ -160,7 +160,7 @@ test_usage()
     refuses "leave out --quick" --bench --quick
     refuses "leave out --only" --only 01_straggler --bench
     refuses "leave out --platform" --bench --platform small
-    refuses "--bench takes no word but faults" --bench=fast
+    refuses "--bench takes only the word faults" --bench=fast
     touch "$folder/file"
     refuses "'$folder/file/results' cannot be written" --out "$folder/file/results"
 }
@@ -250,7 +250,7 @@ test_platforms()
     failing blog_machine 1
     run 1 --only 01_straggler --quick
     not_called "first-picture"
-    says "is not what it was fitted to"
+    says "no longer agrees with the published numbers"
     failing
     not_called "02_wrong --out $folder/blog --seconds 60 --quick --platform"
     run 0 --only 01_straggler --backend mpi
@@ -341,7 +341,7 @@ test_bench()
     not_called "01_straggler"
     stub "$project/tests/faults/bench_faults.sh" <<<'exit 1'
     run 1 --bench=faults
-    says "something did not stand its faults"
+    says "a run did not survive its faults"
     rm -r "$project/tests"
 }
 
@@ -371,7 +371,7 @@ test_scale()
 
     failing scale 1
     run 1 --scale
-    says "simulated and formula disagree"
+    says "simulation and formula disagree"
     failing 04_small_work 1
     run 1 --scale
     says "04_small_work failed with 256 ranks of gpu_cluster_100g"
@@ -422,9 +422,9 @@ test_trouble()
     run 2 --out "my results"
     says "another run writes into '$elsewhere/my results'"
     before=()
-    stopped "01_straggler --out results" 130 INT "stopped; finished and kept: nothing yet" # as the shell prints for Ctrl-C
-    stopped 02_wrong 143 TERM "stopped; finished and kept: 01_straggler"
-    stopped claims 129 HUP "stopped; finished and kept: 01_straggler"
+    stopped "01_straggler --out results" 130 INT "stopped; finished and saved: nothing yet" # as the shell prints for Ctrl-C
+    stopped 02_wrong 143 TERM "stopped; finished and saved: 01_straggler"
+    stopped claims 129 HUP "stopped; finished and saved: 01_straggler"
     before=(flock "$project/results/.lock")
     run 2
     before=()
@@ -449,7 +449,7 @@ test_trouble()
         mkdir -p "$folder/no notes"
         ln -s /dev/full "$folder/no notes/.runs.csv"
         run 1 --only 01_straggler --out "$folder/no notes"
-        says "the notes of this run could not be kept"
+        says "the notes of this run could not be saved"
         [[ ! -e "$folder/no notes/runs.csv" ]] || complain "half a runs.csv"
     fi
 

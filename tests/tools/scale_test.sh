@@ -67,7 +67,7 @@ row() # NAME PATTERN VALUES: check the values of the row of scale.csv that begin
 rm -rf "$folder"
 mkdir -p "$folder"
 fresh
-check "agreement" 0 "8 comparisons of simulated and formula, 0 apart"
+check "agreement" 0 "8 comparisons of simulation and formula, 0 apart"
 row "one rank" "flat,1,weak_ws4,simulated,,3," "2 1 - - -"
 row "four ranks" "flat,4,weak_ws4,simulated,,3," "2.5 0.8 - - -"
 row "four ranks by formula" "flat,4,weak_ws4,formula,,," "2.5 0.8 - - -"
@@ -85,7 +85,7 @@ check "the table goes on" 0 "   16384                                 8.000     
 check "another second probability" 0 "with 0.25" --rare 0.25
 row "of it, two ranks" ",2,chance,formula,0.25,," "- - 3.5 - -"
 summary slow 4 01_straggler "$told" baseline,16,20,20 chance,16,28,27.5
-check "a second platform, in part" 0 "10 comparisons of simulated and formula, 0 apart"
+check "a second platform, in part" 0 "10 comparisons of simulation and formula, 0 apart"
 row "without one rank alone" "slow,4,chance,simulated,0.5,16," "28 - 8 6.451093 8"
 
 # Differences: beyond the tolerance; by a share of steps that chance does not explain; by more than all stalls.
@@ -110,13 +110,13 @@ check "the baseline" 1 "scale: baseline of 4 ranks on flat: 11.000 ms simulated,
 fresh
 sed -i 's/,samples_per_s//; s/^\([a-z].*\),[0-9.e+]*,\([0-9.]*\)$/\1,\2/' \
     "$results/flat/ranks-4/platforms/flat/04_small_work/summary.csv"
-check "a missing column" 2 "names no column 'samples_per_s'"
+check "a missing column" 2 "no column 'samples_per_s'"
 fresh
 summary flat 4 01_straggler "01_straggler --sleep-ms 8 --chance 0.25" baseline,16,10,10
-check "another probability" 2 "flat, 4 ranks: --chance 0.25, where others have 0.5"
+check "another probability" 2 "flat, 4 ranks: --chance 0.25, but other runs have 0.5"
 fresh
 mv "$results/flat/ranks-4" "$results/flat/ranks-2"
-check "in the wrong folder" 2 "4 ranks, where its folder says 2"
+check "in the wrong folder" 2 "4 ranks, but its folder says 2"
 rm -rf "$results"
 check "no folder" 2 "cannot be read"
 mkdir -p "$results/flat/ranks-x" "$results/flat/ranks-0"

@@ -124,7 +124,7 @@ static void a_card_says_who_disturbed_it(void **state)
     struct run run = run_here();
     struct card card = card_here(), read = read_back(&card, &run);
     char *text = shown(&read);
-    assert_non_null(strstr(text, "others had rank 0's core for 30 % of that time (other programs 30 %); "));
+    assert_non_null(strstr(text, "rank 0 had to share its core for 30 % of that time (other programs 30 %); "));
     free(text);
     card.queued_share = 0.04;
     card.stolen_share = 0.25;

@@ -415,7 +415,7 @@ static void a_sum_whose_terms_are_gone_is_wrong(void **state)
     collective_check_last(c);
     struct check_failures failures = collective_wrong(c);
     assert_int_equal(failures.count, 1);
-    assert_non_null(strstr(failures.first, "nobody kept the terms"));
+    assert_non_null(strstr(failures.first, "the check has no copy of the terms"));
     device_free(terms);
     collective_close(c);
 }

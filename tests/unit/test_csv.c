@@ -324,7 +324,7 @@ static void a_byte_order_mark_is_no_part_of_a_name(void **state)
     assert_int_equal(table.rows, 1);
     assert_int_equal(strncmp(table.text, "# head\n", 7), 0);
     csv_free(&table);
-    assert_text_refused(*state, "\xef\xbb\xbf", "holds no line of names");
+    assert_text_refused(*state, "\xef\xbb\xbf", "no header line");
 }
 
 static void quoted_fields_hold_commas_and_quotes(void **state)
@@ -379,8 +379,8 @@ static void a_large_table_is_read_whole(void **state)
 
 static void a_row_of_other_length_is_refused_with_its_line(void **state)
 {
-    assert_text_refused(*state, "a,b,c\n1,2,3\n4,5\n", "table.csv:3: 2 fields where the names are 3");
-    assert_text_refused(*state, "a,b\n1,2,3\n", "table.csv:2: 3 fields where the names are 2");
+    assert_text_refused(*state, "a,b,c\n1,2,3\n4,5\n", "table.csv:3: 2 fields, but the header has 3");
+    assert_text_refused(*state, "a,b\n1,2,3\n", "table.csv:2: 3 fields, but the header has 2");
     assert_text_refused(*state, "# one\n# two\na,b\n1,2\n# five\n6", "table.csv:6: ");
     assert_text_refused(*state, "a,b\r\n1\r\n", "table.csv:2: ");
 }
@@ -402,8 +402,8 @@ static void a_quote_that_never_ends_is_refused(void **state)
 
 static void what_is_no_table_is_refused(void **state)
 {
-    assert_text_refused(*state, "", "no line of names");
-    assert_text_refused(*state, "# only\n# comments\n", "no line of names");
+    assert_text_refused(*state, "", "no header line");
+    assert_text_refused(*state, "# only\n# comments\n", "no header line");
     static const char binary[] = "a,b\n1,\0002\n";
     char *path = put(*state, binary, sizeof binary - 1);
     assert_refused(path, "zero byte");

@@ -257,7 +257,7 @@ static void what_is_shorter_than_the_clocks_error_is_nothing(void **state)
     assert_int_equal(timeline_split(&line, cells).count, 0);
     int last = 0;
     char *text = blame_sentence(&line, 0, &last);
-    assert_string_equal(text, "nobody waits, or not longer than the 50000.0 ms by which clocks may differ");
+    assert_string_equal(text, "no rank waits longer than the 50000.0 ms by which clocks may differ");
     assert_int_equal(last, -1);
     free(text);
 }
@@ -498,11 +498,11 @@ static void waiting_is_told_with_its_reason(void **state)
     spans[2][3].start = spans[2][3].entered = 70;
     line = straggler_line;
     line.spans = spans[0];
-    assert_blame(&line, 0, "rank 1 waits 39000.0 ms for the last, which come together");
+    assert_blame(&line, 0, "rank 1 waits 39000.0 ms for the last ranks, which arrive together");
     spans[1][3].start = spans[1][3].entered = 68; /* waits 2 of a step of 81 */
-    assert_blame(&line, 0, "nobody waits longer than 2000.0 ms");
+    assert_blame(&line, 0, "no rank waits longer than 2000.0 ms");
     spans[1][3].start = spans[1][3].entered = 70;
-    assert_blame(&line, 0, "nobody waits");
+    assert_blame(&line, 0, "no rank waits");
 }
 
 static void only_a_reason_that_explains_is_told(void **state)
@@ -664,7 +664,7 @@ static void lanes_fit_the_terminal(void **state)
     assert_drawn(text, "the other 63 ranks wait 39.4 to 40.0 ms for rank 5: its data took 41.0 ms, theirs 1.3");
     assert_drawn(text, "\n  rank 6-63 ░");
     assert_drawn(text, "\n  rank 5    ░");
-    assert_drawn(text, "Ranks that share a lane look like the first of them, but for ");
+    assert_drawn(text, "Ranks that share a lane differ from its first rank by at most ");
     free(text);
     free((void *)o.picture.spans);
     o = outcome_of(1024, 99, &slowest);

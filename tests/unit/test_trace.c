@@ -225,7 +225,7 @@ static void judge_flows(struct found *f)
         const struct slice *there = slice_around(f, start);
         if (there && (there->sequence != here->sequence || there->pid != here->pid || there->tid == here->tid))
             complain(f, "event %zu: an arrow links two collectives, or a rank with itself", flow->at);
-        if (there && strcmp(flow->name, "the last arrives") == 0 && there->start > here->start)
+        if (there && strcmp(flow->name, "last rank arrives") == 0 && there->start > here->start)
             complain(f, "event %zu: Perfetto would turn the arrow round", flow->at);
     }
 }
@@ -427,7 +427,7 @@ static void started_collectives_lie_beside_their_rank(void **state)
     assert_slice(&f, 2, "barrier", 0, 10, 24);
     assert_slice(&f, 3, "barrier", 0, 20, 31);
     assert_slice(&f, 5, "barrier", 0, 12, 28);
-    assert_string_equal(metadata(&f, "thread_name", "name", 1, 6), "rank 1, travelling");
+    assert_string_equal(metadata(&f, "thread_name", "name", 1, 6), "rank 1, in transit");
     assert_int_equal(f.flow_count, 2 * 2);
     assert_arrow(&f, 0, 5, 1, 12, 24); /* rank 0 enters at 24, after the start of rank 1 */
     assert_arrow(&f, 1, 5, 1, 35, 35);
@@ -442,7 +442,7 @@ static void a_hidden_collective_is_linked_where_it_travels(void **state)
                             meet(0, 0, 12, 28, 28) };
     struct found f = traced((struct timeline){ .ranks = 2, .steps = 1, .count = 2, .spans = spans }, NULL);
     assert_right(&f);
-    assert_string_equal(f.flows[0].name, "they meet"); /* no rank waited */
+    assert_string_equal(f.flows[0].name, "collective"); /* no rank waited */
     assert_arrow(&f, 0, 4, 2, 12, 12);
     close_trace(&f);
 }
@@ -457,7 +457,7 @@ static void what_may_be_waiting_is_not_told_as_such(void **state)
     struct found f = traced((struct timeline){ .ranks = 2, .steps = 1, .count = 2, .spans = spans }, NULL);
     assert_right(&f);
     assert_int_equal(f.slice_count, 2 + 2 + 2);
-    assert_string_equal(f.flows[0].name, "they meet");
+    assert_string_equal(f.flows[0].name, "collective");
     assert_arrow(&f, 0, 4, 1, 20, 20);
     close_trace(&f);
 }

@@ -32,8 +32,7 @@ enum { PARTS = sizeof parts / sizeof *parts };
 static const struct option_row option_rows[] = {
     { "--part", OPTION_CHOICE, AT(part), 0, 0, "all " PART_WORDS, "what is measured" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N", "turns of each pair; 0: as many as the pair needs" },
-    { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON",
-      "the Python that has PyTorch, if not the usual one; none: without" },
+    { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON", "a Python that has PyTorch, if not python3; none: without" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { 0 },
 };
@@ -64,7 +63,7 @@ static char *preamble_of(const struct bench_options *options)
 int main(int argc, char **argv)
 {
     struct bench bench = { .options = { .out = "results" } };
-    options_parse(tables, &bench.options, "bench: what we measure with, beside what the machine allows", argc, argv);
+    options_parse(tables, &bench.options, "bench: what we measure with, beside the limits of the machine", argc, argv);
     const char *folder = bench.options.out;
     int error = file_make_folder(folder);
     if (error)

@@ -70,9 +70,9 @@ static const struct option_row shared_rows[] = {
     { "--input-dim", OPTION_INTEGER, AT(sizes.input_dim), 1, 65536, "N", "MLP: features of a sample" },
     { "--hidden-dim", OPTION_INTEGER, AT(sizes.hidden_dim), 1, 65536, "N", "MLP: width of the two hidden layers" },
     { "--num-classes", OPTION_INTEGER, AT(sizes.num_classes), 2, 65536, "N", "MLP: classes of the labels" },
-    { "--vocab-size", OPTION_INTEGER, AT(sizes.vocab_size), 2, 1 << 20, "N", "transformer: words it knows" },
-    { "--width", OPTION_INTEGER, AT(sizes.width), 1, 1024, "N", "transformer: its width" },
-    { "--num-heads", OPTION_INTEGER, AT(sizes.num_heads), 1, 64, "N", "transformer: heads of its attention" },
+    { "--vocab-size", OPTION_INTEGER, AT(sizes.vocab_size), 2, 1 << 20, "N", "transformer: size of the vocabulary" },
+    { "--width", OPTION_INTEGER, AT(sizes.width), 1, 1024, "N", "transformer: width" },
+    { "--num-heads", OPTION_INTEGER, AT(sizes.num_heads), 1, 64, "N", "transformer: attention heads" },
     { "--num-topics", OPTION_INTEGER, AT(sizes.num_topics), 2, 65536, "N", "transformer: classes of the texts" },
     { 0 },
 };
@@ -83,10 +83,11 @@ static const struct option_row own_rows[] = {
     { "--tokens", OPTION_INTEGER, AT(tokens), 0, 65536, "N", "transformer: padded tokens of a text; 0: 128 and 256" },
     { "--precision", OPTION_CHOICE, AT(precision), 0, 0, PRECISION_WORDS " all", "of matrix products" },
     { "--windows", OPTION_INTEGER, AT(windows), 1, WINDOWS_MOST, "N", "rounds of windows" },
-    { "--copy-mb", OPTION_INTEGER, AT(copy_mb), 1, 16384, "MiB", "what the copy copies" },
-    { "--count-only", OPTION_SWITCH, AT(count_only), 0, 0, "", "print what steps have to do, measure nothing" },
-    { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON", "the Python that has PyTorch; none: without" },
-    { "--torch-step", OPTION_TEXT, AT(torch_step), 0, 0, "FILE", "what it runs" },
+    { "--copy-mb", OPTION_INTEGER, AT(copy_mb), 1, 16384, "MiB", "size of the copy" },
+    { "--count-only", OPTION_SWITCH, AT(count_only), 0, 0, "",
+      "print the bytes and operations of steps, measure nothing" },
+    { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON", "a Python that has PyTorch; none: without" },
+    { "--torch-step", OPTION_TEXT, AT(torch_step), 0, 0, "FILE", "program that it runs" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { 0 },
 };
@@ -102,10 +103,10 @@ static void refuse(const struct options *o)
         die(STATUS_USAGE, "--width %d cannot be divided among --num-heads %d; choose a multiple", sizes->width,
             sizes->num_heads);
     if (sizes->width / sizes->num_heads > DEVICE_LANES)
-        die(STATUS_USAGE, "--width %d in --num-heads %d is more than %d a head; ask for more heads", sizes->width,
+        die(STATUS_USAGE, "--width %d in --num-heads %d is more than %d a head; use more heads", sizes->width,
             sizes->num_heads, DEVICE_LANES);
     if ((double)o->texts * o->tokens > 1 << 24)
-        die(STATUS_USAGE, "--texts %d of --tokens %d are more than 2^24 rows; ask for fewer", o->texts, o->tokens);
+        die(STATUS_USAGE, "--texts %d of --tokens %d are more than 2^24 rows; use fewer", o->texts, o->tokens);
     int error = o->count_only ? 0 : file_make_folder(o->out);
     if (error)
         die(STATUS_USAGE, "--out %s cannot be written: %s; name a folder that can", o->out, strerror(error));
@@ -398,7 +399,7 @@ static void describe_device(struct bench *bench)
     bench->is_stand_in = strstr(bench->about, "stand-in") != NULL;
     printf("GPU      %s\n", bench->about);
     if (bench->is_stand_in)
-        printf("         The CPU plays a GPU here: what follows shows that this program works, and no speed.\n");
+        printf("         The CPU stands in for a GPU: this shows that the program works, not how fast a GPU is.\n");
     start_reference(bench);
     if (bench->reference.process)
         printf("beside   %s\n", bench->reference.about);

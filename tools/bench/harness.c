@@ -46,7 +46,7 @@ void bench_harness(struct bench *bench)
     double *stamp = values, *phase = stamp + rounds, *theirs = phase + rounds;
     struct spans spans;
     spans_open(&spans, CALLS);
-    rows_heading("What looking costs");
+    rows_heading("What measuring costs");
     for (int i = 0; i < rounds; i++) {
         stamp[i] = seconds_of_ours();
         phase[i] = seconds_of_phase(&spans);

@@ -63,7 +63,7 @@ static struct ending wait_for(pid_t child, double began)
 static struct ending ended_well(const char *name, struct ending ending)
 {
     if (ending.status != STATUS_RIGHT && ending.status != STATUS_CANNOT)
-        die(STATUS_WRONG, "%s ended with status %d; by itself it may say why", name, ending.status);
+        die(STATUS_WRONG, "%s ended with status %d; run it alone to see why", name, ending.status);
     return ending;
 }
 
@@ -175,7 +175,7 @@ static bool run_and_read(struct csv_table *found, const struct bench *bench, con
     char *out = memory_text("/proc/%d/fd/%d", (int)getpid(), file), why[256] = "";
     struct ending ending = run(job, bench->options.rounds, out);
     if (ending.status != STATUS_CANNOT && !csv_read(out, found, why, sizeof why))
-        die(STATUS_WRONG, "what the ranks found cannot be read: %s", why);
+        die(STATUS_WRONG, "the ranks' results cannot be read: %s", why);
     free(out);
     close(file);
     return ending.status != STATUS_CANNOT;
@@ -189,7 +189,7 @@ void jobs_add_rows(struct bench *bench, const struct ranks_job *job)
     while (done < starts && run_and_read(&found[done], bench, job))
         done++;
     if (done < starts)
-        printf("not here, as said above\n");
+        printf("not here, for the reason above\n");
     else
         add_rows(bench, found, starts);
     while (done-- > 0)

@@ -69,7 +69,7 @@ static void print_failure(const struct contest *c, const struct published *p, in
     for (char *line = text ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n"))
         last = line;
     printf("  %s, round %d of %d: our lab ended with status %d: %s\n", p->name, round + 1, c->rounds, status,
-           last && *last ? last : "it said nothing");
+           last && *last ? last : "it printed nothing");
     fflush(stdout);
     free(text);
 }
@@ -80,11 +80,11 @@ static double read_summary(const char *path, const struct published *p)
     struct csv_table table;
     char why[256];
     if (!csv_read(path, &table, why, sizeof why))
-        die(STATUS_WRONG, "%s ended well, but %s", p->lab, why);
+        die(STATUS_WRONG, "%s ended with status 0, but %s", p->lab, why);
     double milliseconds = csv_value(&table, csv_find(&table, "case", p->name), "slowest_step_ms");
     csv_free(&table);
     if (!(milliseconds > 0))
-        die(STATUS_WRONG, "%s says nothing of %s", path, p->name);
+        die(STATUS_WRONG, "%s has no row for %s; run it again", path, p->name);
     return milliseconds;
 }
 
@@ -178,7 +178,7 @@ static bool open_peers(struct contest *c)
             printf("%s: %s\n", c->python, first->reference.lacks);
     }
     if (first->is_gone) {
-        printf("not measured: no PyTorch; --torch names the Python that has it\n");
+        printf("not measured: no PyTorch; name a Python that has it with --torch\n");
         return false;
     }
     start_peer(c, &c->peers[1]);

@@ -70,7 +70,7 @@ static bool train(const struct trained *t, const char *bin, const char *folder, 
     char *options = memory_text("--backend mpi --ranks %d --hidden-dim %d --cases %s --rounds 1 < /dev/null", RANKS,
                                 t->hidden_dim, t->cases);
     FILE *lines = job_listen(program, out, options);
-    char line[512], last[512] = "it said nothing";
+    char line[512], last[512] = "it printed nothing";
     static const char begins[] = "Memory ";
     bool has_line = false;
     while (fgets(line, sizeof line, lines)) {

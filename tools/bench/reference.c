@@ -73,7 +73,7 @@ static bool read_line(struct reference *r, char line[REFERENCE_LINE])
             return false;
         }
         if (recv(r->line, line + length, 1, 0) != 1) {
-            give_up(r, memory_text("it ended without a word"));
+            give_up(r, memory_text("it ended without a message"));
             return false;
         }
         if (line[length] == '\n') {
@@ -81,7 +81,7 @@ static bool read_line(struct reference *r, char line[REFERENCE_LINE])
             return true;
         }
     }
-    give_up(r, memory_text("a line that does not end"));
+    give_up(r, memory_text("it printed a line without an end"));
     return false;
 }
 
@@ -106,7 +106,7 @@ void reference_open(struct reference *r, char *const *words)
     if (about)
         snprintf(r->about, sizeof r->about, "%s", about);
     else
-        give_up(r, memory_text("%s%.200s", lacks ? "" : "it said ", lacks ? lacks : line));
+        give_up(r, memory_text("%s%.200s", lacks ? "" : "it printed ", lacks ? lacks : line));
 }
 
 void reference_close(struct reference *r)
@@ -122,16 +122,16 @@ double reference_window(struct reference *r, const char *question, double parame
         return (double)NAN;
     int length = snprintf(line, sizeof line, "%s\n", question);
     if (send(r->line, line, (size_t)length, MSG_NOSIGNAL) != length)
-        return give_up(r, memory_text("it ended without a word"));
+        return give_up(r, memory_text("it ended without a message"));
     if (!read_line(r, line))
         return (double)NAN;
     const char *lacks = after(line, "absent "), *numbers = after(line, question);
     if (lacks)
         return give_up(r, memory_text("%.200s", lacks));
     if (!numbers || sscanf(numbers, ",%lf,%lf", &has, &milliseconds) != 2 || !(milliseconds > 0))
-        return give_up(r, memory_text("asked for %.60s, it said %.120s", question, line));
+        return give_up(r, memory_text("asked for %.60s, it answered %.120s", question, line));
     if (has < parameters || has > parameters)
         return give_up(
-            r, memory_text("its model has %.0f parameters for %.60s, and ours %.0f", has, question, parameters));
+            r, memory_text("its model has %.0f parameters for %.60s, but ours %.0f", has, question, parameters));
     return milliseconds * 1e-3;
 }

@@ -23,7 +23,7 @@ static double time_lab(const char *const *words, const char *said)
         struct ending ending = jobs_try_lab("01_straggler", words, said);
         char *text = file_read(said, NULL);
         if (ending.status != STATUS_RIGHT || !text)
-            die(STATUS_WRONG, "01_straggler ended with status %d; by itself it may say why", ending.status);
+            die(STATUS_WRONG, "01_straggler ended with status %d; run it alone to see why", ending.status);
         if (!strstr(text, "measuring the machine card"))
             seconds = ending.seconds;
         free(text);

@@ -70,7 +70,7 @@ static void open_contest(struct contest *c, struct makers *makers, const struct 
     copy_open(&c->copy, (half + mebibyte - 1) / mebibyte * mebibyte);
     c->best = products_find(makers, &sizes, step);
     if (fabs(products_flops(&c->best) - c->counts.product_flops) > 0.5)
-        die(STATUS_WRONG, "a step has %.0f operations in matrix products, and those found for its floor %.0f",
+        die(STATUS_WRONG, "a step has %.0f operations in matrix products, but the products of its floor have %.0f",
             c->counts.product_flops, products_flops(&c->best));
     c->steps = (int)fmax(1, fmin(20, WINDOW / window(trainee_once, &c->trainee, 1)));
 }

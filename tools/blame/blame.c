@@ -44,17 +44,17 @@ struct options {
 
 #define AT(member) offsetof(struct options, member)
 static const struct option_row option_rows[] = {
-    { "--spans", OPTION_TEXT, AT(spans), 0, 0, "FILE", "who did what when; a bare first word is the same" },
+    { "--spans", OPTION_TEXT, AT(spans), 0, 0, "FILE", "spans of all ranks; a first word without a flag is the same" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of tables, trace and charts" },
     { "--baseline", OPTION_TEXT, AT(baseline), 0, 0, "CASE",
-      "what cases are held against; else `baseline`, or the first" },
-    { "--case", OPTION_TEXT, AT(shown), 0, 0, "CASE", "the one to explain; else the one that waits longest" },
+      "case to compare with; else `baseline`, or the first case" },
+    { "--case", OPTION_TEXT, AT(shown), 0, 0, "CASE", "case to explain; else the case with the longest waits" },
     { "--skip-first-steps", OPTION_INTEGER, AT(skip_first_steps), -1, 1e9, "N",
-      "warm-up; -1: as the column `measured` has it, or 2 of 4 and more" },
+      "warm-up steps; -1: by the column `measured`, or 2 of at least 4" },
     { "--clock-error-ms", OPTION_NUMBER, AT(clock_error_ms), 0, 1e6, "MS",
-      "by how much clocks of two ranks may differ" },
+      "by how much the clocks of two ranks may differ" },
     { "--hides-arrivals", OPTION_SWITCH, AT(hides_arrivals), 0, 0, "",
-      "stamps do not show when a rank came: no wait, no blame" },
+      "spans do not show when a rank arrived: no wait, no blame" },
     { 0 },
 };
 #undef AT
@@ -84,7 +84,7 @@ static int index_of_case(const struct spans_file *file, const char *flag, const 
         if (strcmp(file->cases[i].name, name) == 0)
             return i;
     if (flag)
-        die(STATUS_USAGE, "%s names no case of %s: '%s'; its first is '%s'", flag, file->path, name,
+        die(STATUS_USAGE, "%s names no case of %s: '%s'; the first case is '%s'", flag, file->path, name,
             file->cases[0].name);
     return 0;
 }
@@ -165,11 +165,11 @@ static void print_summary(const struct report *r, const struct spans_file *file,
            r->ranks, r->ranks == 1 ? "" : "s", r->cases, r->cases == 1 ? "" : "s", first->name, first->stats.steps,
            first->stats.steps == 1 ? "" : "s", t->first_step, first->stats.rounds, first->stats.rounds == 1 ? "" : "s");
     if (first->stats.every > 1)
-        printf("Its steps repeat in cycles of %d.\n", first->stats.every);
+        printf("The steps repeat in cycles of %d.\n", first->stats.every);
     if (clock_error_ms > 0)
         printf("Clocks may differ by %g ms: shorter waits count as transfer.\n", clock_error_ms);
     if (t->hides_arrivals)
-        printf("Its stamps do not show when a rank came, so wait and transfer are n/a.\n");
+        printf("The spans do not show when a rank arrived, so wait and transfer are n/a.\n");
 }
 
 static void print_report(const struct report *r, const struct spans_file *file, const struct options *options)
@@ -182,7 +182,7 @@ static void print_report(const struct report *r, const struct spans_file *file, 
     if (r->cases > 1)
         table_show(stdout, r, terminal.columns);
     if (shown->stats.wrong.count) {
-        printf("\n%s: WRONG, so nothing is told of it.\n", shown->name);
+        printf("\n%s: WRONG, so no result is shown.\n", shown->name);
         return;
     }
     if (r->cases > 1)
@@ -191,9 +191,8 @@ static void print_report(const struct report *r, const struct spans_file *file, 
     putchar('\n');
     table_blame(stdout, r, shown);
     if (r->cases == 1)
-        printf("No other case to compare with: a rank is named if more than three quarters of what is charged is "
-               "charged to\n"
-               "it, and it is charged most in more steps than luck explains.\n");
+        printf("No other case to compare with: a rank is blamed if it caused more than three quarters of the "
+               "waiting,\nand caused most of it in more steps than chance explains.\n");
     hint_tell(stdout, shown);
 }
 
@@ -205,7 +204,7 @@ static void remove_charts(const char *folder)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *path = memory_text("%s/%s", folder, names[i]);
         if (unlink(path) != 0 && errno != ENOENT)
-            die(STATUS_WRONG, "cannot remove %s, a chart of what was told before: %s", path, strerror(errno));
+            die(STATUS_WRONG, "cannot remove %s, a chart of earlier tables: %s", path, strerror(errno));
         free(path);
     }
 }
@@ -236,16 +235,17 @@ int main(int argc, char **argv)
     if (has_bare) { /* take the file name; options_parse() sees the rest */
         if (argc > 2 && argv[2][0] != '-')
             die(STATUS_USAGE,
-                "%s and %s: it takes one file; put those of all ranks together, as in  cat spans-*.csv > "
+                "%s and %s: blame takes one file; put the spans of all ranks into one, as in  cat spans-*.csv > "
                 "spans.csv",
                 argv[1], argv[2]);
         options.spans = argv[1];
         argv[1] = argv[0];
     }
-    options_parse(tables, &options, "blame: who waited for whom, in anybody's spans.csv", argc - has_bare,
+    options_parse(tables, &options, "blame: which rank waited for which, from the spans of any job", argc - has_bare,
                   argv + has_bare);
     if (!options.spans)
-        die(STATUS_USAGE, "which spans? blame FILE, as blame results/01_straggler/spans.csv; --help lists the rest");
+        die(STATUS_USAGE,
+            "no file of spans; name one, as in blame results/01_straggler/spans.csv; --help lists the options");
     struct spans_wishes wishes = { .skip_first_steps = options.skip_first_steps,
                                    .clock_error = 1e-3 * options.clock_error_ms,
                                    .hides_arrivals = options.hides_arrivals };

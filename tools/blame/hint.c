@@ -51,38 +51,36 @@ void hint_tell(FILE *out, const struct outcome *o)
     fprintf(out, "\nNext: ");
     const bool has_any_collective = has_collectives(&o->picture);
     if (o->stats.ranks == 1 && has_any_collective) {
-        fprintf(out,
-                "the spans of the other ranks: one rank's alone do not tell who waited. All ranks of a job belong into "
-                "one\nfile, as in  cat spans-*.csv > spans.csv\n");
+        fprintf(out, "add the spans of the other ranks: one rank's spans do not show waits. Put all ranks of a job "
+                     "into one\nfile, as in  cat spans-*.csv > spans.csv\n");
     } else if (o->stats.ranks > 1 && !has_any_collective) {
-        fprintf(out, "a row for each collective (%s …): without any, nobody can tell who waited.\n",
+        fprintf(out, "add a row for each collective (%s …): without them waits cannot be computed.\n",
                 span_names[SPAN_PHASES]);
     } else if (isnan(s->wait)) {
-        fprintf(out, "stamps that tell when a rank came, as notebooks-md/your_own_job.md has it.\n");
+        fprintf(out, "record when each rank arrives, as notebooks-md/your_own_job.md explains.\n");
     } else if (s->blamed_rank >= 0 && s->wait > much * s->step) {
         enum span_kind kind = excess_of(&o->stats, s->blamed_rank);
         fprintf(out, "rank %d is late in its %s; notebooks-md/%s.md tries what helps.\n", s->blamed_rank,
                 span_names[kind], kind == SPAN_HOST ? "02_rank0_host" : "01_straggler");
     } else if (s->wait > much * s->step && suspect_of(&o->stats) >= 0) {
         fprintf(out,
-                "most of the waiting is for rank %d, but luck or the baseline explain as much; record more than %d "
+                "most of the waiting is for rank %d, but chance or the baseline explain as much; record more than %d "
                 "steps.\n",
                 suspect_of(&o->stats), o->stats.steps);
     } else if (s->wait > much * s->step && s->wait >= s->transfer) {
-        fprintf(
-            out,
-            "another rank is late each time, as where batches differ; notebooks-md/05_token_skew.md deals them out.\n");
+        fprintf(out, "a different rank is late each time, as with unequal batches; notebooks-md/05_token_skew.md evens "
+                     "them out.\n");
     } else if (s->transfer > much * s->step) {
         fprintf(out, "transfer is %.0f %% of a step; notebooks-md/03_comm_bound.md asks what makes it cheaper.\n",
                 100 * s->transfer / s->step);
     } else if (s->host > much * s->step) {
-        fprintf(out, "all ranks work on the host for %.0f %% of a step; notebooks-md/02_rank0_host.md.\n",
+        fprintf(out,
+                "all ranks work on the host for %.0f %% of a step; notebooks-md/02_rank0_host.md tries what helps.\n",
                 100 * s->host / s->step);
     } else if (s->data > much * s->step) {
-        fprintf(out, "all ranks fetch for %.0f %% of a step; fetching ahead, in notebooks-md/01_straggler.md.\n",
+        fprintf(out, "all ranks fetch for %.0f %% of a step; notebooks-md/01_straggler.md tries fetching ahead.\n",
                 100 * s->data / s->step);
     } else {
-        fprintf(out,
-                "little is waited for here: most of a step is each rank's own work (notebooks-md/04_small_work.md).\n");
+        fprintf(out, "ranks wait little: most of a step is each rank's own work (notebooks-md/04_small_work.md).\n");
     }
 }

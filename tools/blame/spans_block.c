@@ -74,7 +74,7 @@ static void check_waits(const struct spans_lanes *b, const struct spans_lane *la
     for (int i = 1; i < lane->matched; i++)
         if (order[i]->span.entered < order[i - 1]->span.end - ROUNDED)
             spans_file_refuse(b->file, order[i]->line,
-                              "rank %d begins to wait for %s at %.6f ms, while it waits for %s (line "
+                              "rank %d begins to wait for %s at %.6f ms, while it still waits for %s (line "
                               "%d) until %.6f; entered_ms is when the rank itself began to wait",
                               lane->rank, word(order[i]), 1e3 * order[i]->span.entered, word(order[i - 1]),
                               order[i - 1]->line, 1e3 * order[i - 1]->span.end);
@@ -142,10 +142,10 @@ static void cut_lanes(struct spans_lanes *b, struct spans_row *rows, int count)
     for (int rank = 0; rank < b->ranks; rank++) {
         b->lanes[rank].rank = rank;
         if (b->lanes[rank].count == 0)
-            spans_file_refuse(b->file, rows[0].line,
-                              "round %d of case %s has no row of rank %d, and its ranks go up to %d; "
-                              "write all ranks, from 0",
-                              b->round, b->name, rank, b->ranks - 1);
+            spans_file_refuse(
+                b->file, rows[0].line,
+                "round %d of case %s has no row of rank %d, but its ranks go up to %d; write all ranks, from 0",
+                b->round, b->name, rank, b->ranks - 1);
     }
 }
 
@@ -184,13 +184,13 @@ static void check_collectives(const struct spans_lanes *b)
             if (!mine || !theirs)
                 spans_file_refuse(b->file, mine ? mine->line : theirs->line,
                                   "rank %d makes this %s, its collective number %d of "
-                                  "round %d, and rank %d makes no such; all ranks make the same ones",
+                                  "round %d, but rank %d makes none; all ranks must make the same ones",
                                   mine ? rank : 0, word(mine ? mine : theirs), n, b->round, mine ? 0 : rank);
             const struct span *x = &mine->span, *y = &theirs->span;
             if (x->kind != y->kind || x->step != y->step || x->sequence != y->sequence || x->bytes != y->bytes)
                 spans_file_refuse(b->file, mine->line,
                                   "rank %d makes %s %d of step %d with %zu bytes, where rank 0 (line %d) "
-                                  "makes %s %d of step %d with %zu; all ranks make the same ones",
+                                  "makes %s %d of step %d with %zu; all ranks must make the same ones",
                                   rank, word(mine), x->sequence, x->step, x->bytes, theirs->line, word(theirs),
                                   y->sequence, y->step, y->bytes);
         }
@@ -212,9 +212,8 @@ static void warn_early(const struct spans_lanes *b, double clock_error)
             const struct spans_row *row = b->lanes[rank].collective[n];
             if (!(row->span.end < last->span.start - clock_error) || early++ >= WARNINGS_MOST)
                 continue;
-            warn("%s:%d: rank %d leaves %s %d of step %d at %.6f ms, before rank %d (line %d) comes at %.6f: their "
-                 "clocks "
-                 "differ, or these calls do not belong together; --clock-error-ms says by how much clocks may differ",
+            warn("%s:%d: rank %d leaves %s %d of step %d at %.6f ms, before rank %d (line %d) arrives at %.6f: the "
+                 "clocks differ, or these calls do not belong together; --clock-error-ms allows clocks to differ",
                  b->file->path, row->line, rank, word(row), row->span.sequence, row->span.step, 1e3 * row->span.end,
                  last->rank, last->line, 1e3 * last->span.start);
         }

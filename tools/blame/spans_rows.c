@@ -43,7 +43,7 @@ static double number(const struct reader *r, enum column column, double low, dou
     if (text[0] == '\0')
         spans_file_refuse(r->file, line_of(r), "%s is blank; write %s", name, cure);
     if (!number_parse(text, &value) || !isfinite(value))
-        spans_file_refuse(r->file, line_of(r), "%s is '%.*s', which is no number; write %s", name, MOST_SHOWN, text,
+        spans_file_refuse(r->file, line_of(r), "%s is '%.*s', which is not a number; write %s", name, MOST_SHOWN, text,
                           cure);
     if (!(value >= low && value <= high))
         spans_file_refuse(r->file, line_of(r), "%s is %.*s, not from %.12g to %.12g; write %s", name, MOST_SHOWN, text,
@@ -116,14 +116,14 @@ static struct spans_row read_row(const struct reader *r)
     span->end = 1e-3 * number(r, END, -MS_MOST, MS_MOST, milliseconds);
     span->round = (int32_t)whole_or(r, ROUND, COUNT_MOST, "the round's number, whole and from 0", 0);
     span->variant = case_of(r);
-    span->bytes = (size_t)whole_or(r, BYTES, BYTES_MOST, "what a rank hands over, in whole bytes", 0);
+    span->bytes = (size_t)whole_or(r, BYTES, BYTES_MOST, "the bytes that a rank sends, a whole number", 0);
     span->progressed = whole_or(r, PROGRESSED, 1, "0 or 1", 0) > 0;
     row.is_measured = whole_or(r, MEASURED, 1, "0 or 1", 1) > 0;
     span->sequence = (int32_t)whole_or(r, SEQUENCE, COUNT_MOST, "the collective's number, whole and from 0", -1);
     bool is_entered = !span_is_phase(span) && field(r, ENTERED)[0];
     span->entered = is_entered ? 1e-3 * number(r, ENTERED, -MS_MOST, MS_MOST, milliseconds) : span->start;
     if (span->end < span->start)
-        spans_file_refuse(r->file, row.line, "%s ends at %s ms, before it starts at %s; write both from one clock",
+        spans_file_refuse(r->file, row.line, "%s ends at %s ms, before its start at %s; take both times from one clock",
                           span_names[span->kind], field(r, END), field(r, START));
     if (!(span->start <= span->entered && span->entered <= span->end))
         spans_file_refuse(r->file, row.line,
@@ -204,7 +204,7 @@ struct spans_row *spans_rows_read(struct spans_file *file, int *count, bool *has
         reader.column[i] = csv_column(&file->table, column_names[i]);
         if (i <= END && reader.column[i] < 0)
             spans_file_refuse(file, file->table.line[0],
-                              "no column '%s'; it takes rank, step, kind, start_ms and end_ms", column_names[i]);
+                              "no column '%s'; the file needs rank, step, kind, start_ms and end_ms", column_names[i]);
     }
     *has_measured = reader.column[MEASURED] >= 0;
     struct spans_row *rows = memory_new((size_t)file->table.rows + 1, sizeof *rows);
@@ -213,7 +213,8 @@ struct spans_row *spans_rows_read(struct spans_file *file, int *count, bool *has
         if (!is_names(&file->table, reader.row))
             rows[read++] = read_row(&reader);
     if (read == 0)
-        spans_file_refuse(file, file->table.line[0], "no row below the names; write a row per phase and collective");
+        spans_file_refuse(file, file->table.line[0],
+                          "no row below the header line; write a row per phase and collective");
     qsort(rows, (size_t)read, sizeof *rows, compare_lines);
     for (int begin = 0, end; begin < read; begin = end) {
         for (end = begin + 1; end < read && compare_places(&rows[begin], &rows[end]) == 0;)

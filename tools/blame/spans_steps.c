@@ -63,8 +63,7 @@ static int first_measured(const struct spans_lanes *b)
     for (int step = first; step < steps; step++)
         if (!row_of[step]->is_measured)
             spans_file_refuse(b->file, row_of[step]->line,
-                              "step %d is not measured, and step %d before it is; warm-up comes "
-                              "first",
+                              "step %d is not measured, but step %d before it is; warm-up comes first",
                               row_of[step]->span.step, row_of[first]->span.step);
     free(row_of);
     return first;
@@ -79,8 +78,8 @@ void spans_steps_settle(const struct spans_lanes *b, const struct spans_wishes *
         skip = has_measured ? first_measured(b) : steps >= 4 ? 2 : 0;
     if (skip >= steps && by_column)
         spans_file_refuse(b->file, b->lanes[0].rows[0].line,
-                          "round %d of case %s has %d steps, and in none of them measured is 1; write 1 in those that "
-                          "count, or give --skip-first-steps 0, which passes the column over",
+                          "round %d of case %s has %d steps, but measured is 1 in none; write 1 in those that count, "
+                          "or give --skip-first-steps 0, which ignores the column",
                           b->round, b->name, steps);
     if (skip >= steps)
         spans_file_refuse(b->file, b->lanes[0].rows[0].line,

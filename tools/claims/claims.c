@@ -87,7 +87,7 @@ static const char *claim_text(const struct lab *lab, int row, const char *column
 {
     const char *text = csv_field(&lab->claims, row, column);
     if (!*text)
-        die_at(lab, row, "nothing in column", column, "only the tolerance may be blank");
+        die_at(lab, row, "blank column", column, "only the tolerance may be blank");
     return text;
 }
 
@@ -214,7 +214,7 @@ static struct judgement judge(const struct lab *lab, int place, int claim_row, i
         expression_holds(&reading, claim->quantity, claim->relation, claim->value, claim->tolerance, &j.shown);
     if (reading.trouble == MALFORMED)
         die_at(lab, claim_row, memory_text("%s (%s): in claim", reading.why, place_words[place]), claim->id,
-               "mend its quantity or its value");
+               "correct its quantity or its value");
 
     const char *lacks = unmet_need(lab, reading.table, row, claim);
     snprintf(j.reason, sizeof j.reason, "%s", lacks ? lacks : reading.why);
@@ -259,11 +259,11 @@ struct options {
 
 #define AT(member) offsetof(struct options, member)
 static const struct option_row option_rows[] = {
-    { "--results", OPTION_TEXT, AT(results), 0, 0, "DIR", "what the labs wrote" },
-    { "--expected", OPTION_TEXT, AT(expected), 0, 0, "DIR", "what must hold" },
+    { "--results", OPTION_TEXT, AT(results), 0, 0, "DIR", "folder of the results" },
+    { "--expected", OPTION_TEXT, AT(expected), 0, 0, "DIR", "folder of the claims" },
     { "--only", OPTION_TEXT, AT(only), 0, 0, "NN_name", "judge this lab only" },
-    { "--gate", OPTION_SWITCH, AT(gate), 0, 0, "", "judge only what must hold; no table" },
-    { "--tables", OPTION_SWITCH, AT(tables), 0, 0, "", "write closing.csv and claims.csv among the results" },
+    { "--gate", OPTION_SWITCH, AT(gate), 0, 0, "", "judge only claims that must hold; no table" },
+    { "--tables", OPTION_SWITCH, AT(tables), 0, 0, "", "write closing.csv and claims.csv into the results folder" },
     { 0 },
 };
 #undef AT
@@ -376,9 +376,9 @@ int main(int argc, char **argv)
 {
     struct options o = { .results = "results", .expected = "expected" };
     const struct option_row *const tables[] = { option_rows, NULL };
-    options_parse(tables, &o, "claims: do the results say what they must?", argc, argv);
+    options_parse(tables, &o, "claims: do the results agree with the claims?", argc, argv);
     if (o.tables && (o.only || o.gate))
-        die(STATUS_USAGE, "--tables writes what all labs came to; leave out %s", o.only ? "--only" : "--gate");
+        die(STATUS_USAGE, "--tables writes the verdicts of all labs; leave out %s", o.only ? "--only" : "--gate");
     struct totals totals = judge_all(&o);
     if (totals.labs == 0)
         die(STATUS_USAGE, "--results %s holds no lab with claims in %s; run one first", o.results, o.expected);

@@ -35,7 +35,7 @@ struct options {
 };
 #define AT(member) offsetof(struct options, member)
 static const struct option_row rows[] = {
-    { "--results", OPTION_TEXT, AT(results), 0, 0, "DIR", "what the labs wrote" },
+    { "--results", OPTION_TEXT, AT(results), 0, 0, "DIR", "folder of the results" },
     { "--expected", OPTION_TEXT, AT(expected), 0, 0, "DIR", "folder of the published numbers" },
     { 0 },
 };

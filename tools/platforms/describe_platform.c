@@ -55,12 +55,12 @@ _Noreturn static void refuse_unknown(const char *owner, const char *name, const 
     for (int i = 0; i < OTHER_PROPERTIES; i++)
         did_you_mean_try(&spelling, plain, strlen(plain), other_properties[i]);
     if (spelling.nearest)
-        snprintf(cure, sizeof cure, "there is none of this name; did you mean %.*s%s?", (int)(plain - name), name,
+        snprintf(cure, sizeof cure, "unknown property; did you mean %.*s%s?", (int)(plain - name), name,
                  spelling.nearest);
     else
         snprintf(cure, sizeof cure,
-                 "there is none of this name; costs are named as mlp_forward_per_sample_s, and "
-                 "common/options/work.h lists them");
+                 "unknown property; costs have names such as mlp_forward_per_sample_s, and common/options/work.h lists "
+                 "them");
     refuse(owner, name, value, cure);
 }
 
@@ -78,7 +78,7 @@ static void check(const char *owner, const char *name, const char *value, bool i
     if (strcmp(plain, "jitter") == 0 && !(is_number && number >= 0 && number <= 1))
         refuse(owner, name, value, "jitter is a share of a step's time, 0 to 1");
     if (strcmp(name, "sleep_stretch") == 0 && !(is_number && number >= 1 && number < 100))
-        refuse(owner, name, value, "a sleep lasts so many times what was asked, 1 or more");
+        refuse(owner, name, value, "it must be a factor of 1 or more");
 }
 
 static bool is_modelled(sg_host_t host)
@@ -126,7 +126,7 @@ static void check_zones(const char *file, sg_host_t *hosts, size_t count)
             if (value)
                 check(sg_zone_get_name(property_zone()), name, value, is_modelled(hosts[0]));
             else if (is_known(name) && !is_somewhere(name, hosts, count))
-                refuse("a zone within another", name, "", "give it to the outermost zone, or to its hosts");
+                refuse("a zone within another", name, "", "set it on the outermost zone, or on its hosts");
         }
     free(whole);
     if (in)
@@ -138,7 +138,7 @@ static double slots_of(sg_host_t host)
     const char *ranks = property_of(host, "ranks");
     double slots = 1;
     if (ranks && (!number_parse(ranks, &slots) || !(slots >= 0 && slots <= 1e6) || slots != (int)slots))
-        refuse(sg_host_get_name(host), "ranks", ranks, "a whole number, please");
+        refuse(sg_host_get_name(host), "ranks", ranks, "write a whole number");
     return slots;
 }
 
@@ -155,7 +155,7 @@ static void check_bus(sg_host_t host, const char *name)
         refuse(sg_host_get_name(host), name, bus, "that host takes ranks itself; give it `ranks` 0");
     if (slots_of(host) > sg_host_core_count(host))
         refuse(sg_host_get_name(host), name, bus,
-               "with a bus of its own a host takes as many ranks as it has cores, no more");
+               "a host with its own bus takes at most as many ranks as it has cores");
 }
 
 /* Check the buses of all hosts; refuse a bus shared by two hosts. */
@@ -167,7 +167,7 @@ static void check_buses(sg_host_t *hosts, size_t count, const char *name)
         for (size_t before = 0; bus && before < i; before++) {
             const char *other = slots_of(hosts[before]) > 0 ? property_of(hosts[before], name) : NULL;
             if (other && strcmp(bus, other) == 0)
-                refuse(sg_host_get_name(hosts[i]), name, bus, "another host has this bus; give each its own");
+                refuse(sg_host_get_name(hosts[i]), name, bus, "another host has this bus; give each host its own");
         }
     }
 }
@@ -213,10 +213,10 @@ int main(int argc, char **argv)
         const char *name = sg_host_get_name(hosts[i]);
         const char *device = property_of(hosts[i], "device");
         if (device && strcmp(device, "cpu") != 0 && strcmp(device, "model") != 0)
-            refuse(name, "device", device, "cpu or model");
+            refuse(name, "device", device, "write cpu or model");
         property_each(hosts[i], check_own);
         if (!(sg_host_get_speed(hosts[i]) > 0))
-            refuse(name, "speed", "0", "a host that never gets on would be waited for for ever; give it one");
+            refuse(name, "speed", "0", "its ranks would never finish; give the host a speed");
         current_host = hosts[i];
         printf("%s %d %d %.17g %s ", name, (int)slots_of(hosts[i]), sg_host_core_count(hosts[i]),
                sg_host_get_speed(hosts[i]), device ? device : "cpu");

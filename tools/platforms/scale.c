@@ -54,9 +54,9 @@ struct options {
 
 #define AT(member) offsetof(struct options, member)
 static const struct option_row option_rows[] = {
-    { "--results", OPTION_TEXT, AT(results), 0, 0, "DIR", "the folder that holds PLATFORM/ranks-N" },
-    { "--rare", OPTION_NUMBER, AT(rare), 0, 1, "P", "a second probability, by formula alone" },
-    { "--tolerance", OPTION_NUMBER, AT(tolerance), 0, 1, "X", "by which share formulas may be off" },
+    { "--results", OPTION_TEXT, AT(results), 0, 0, "DIR", "folder that contains PLATFORM/ranks-N" },
+    { "--rare", OPTION_NUMBER, AT(rare), 0, 1, "P", "a second probability, for the formula only" },
+    { "--tolerance", OPTION_NUMBER, AT(tolerance), 0, 1, "X", "largest relative error of formulas" },
     { 0 },
 };
 #undef AT
@@ -113,7 +113,7 @@ static struct csv_table read_summary(const struct scale *scale, const struct poi
         table = csv_open(path, columns);
     for (int row = 0; row < table.rows; row++)
         if (csv_value(&table, row, "ranks") != point->ranks)
-            die(STATUS_USAGE, "%s: %s ranks, where its folder says %d; run it again", path,
+            die(STATUS_USAGE, "%s: %s ranks, but its folder says %d; run it again", path,
                 csv_field(&table, row, "ranks"), point->ranks);
     free(path);
     return table;
@@ -154,8 +154,8 @@ static void require_same(const struct point *point, double *common, double value
     if (isnan(*common))
         *common = value;
     else if (*common != value)
-        die(STATUS_USAGE, "%s, %d ranks: %s %g, where others have %g; remove what is old and run again",
-            point->platform, point->ranks, what, value, *common);
+        die(STATUS_USAGE, "%s, %d ranks: %s %g, but other runs have %g; remove old runs and run again", point->platform,
+            point->ranks, what, value, *common);
 }
 
 static void read_settings(struct scale *scale)
@@ -440,12 +440,12 @@ int main(int argc, char **argv)
     open_points(&scale);
     if (isnan(scale.settings.chance) || !(scale.settings.stall_ms > 0))
         die(STATUS_USAGE,
-            "--results %s holds no run of 01_straggler that stalls, and tells --sleep-ms and --chance; run_all.sh "
-            "--scale makes some",
+            "--results %s holds no run of 01_straggler with --sleep-ms and --chance in its command; run_all.sh --scale "
+            "makes some",
             scale.options.results);
     write_table(&scale);
     show(&scale);
-    printf("\n%d comparisons of simulated and formula, %d apart. All rows: %s/scale.csv\n", scale.compared, scale.apart,
+    printf("\n%d comparisons of simulation and formula, %d apart. All rows: %s/scale.csv\n", scale.compared, scale.apart,
            scale.options.results);
     fflush(stdout);
     if (scale.apart)

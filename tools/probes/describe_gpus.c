@@ -42,10 +42,9 @@ int main(void)
     for (int gpu = 0; gpu < count; gpu++) {
         struct cudaDeviceProp about;
         if (cudaGetDeviceProperties(&about, gpu) != cudaSuccess)
-            refuse("CUDA cannot say what GPU %d is", gpu);
+            refuse("CUDA cannot describe GPU %d", gpu);
         if (10 * about.major + about.minor < LOCKSTEP_LEAST_CAPABILITY)
-            refuse("GPU %d, %s, is older than what this build is for; CUDA_VISIBLE_DEVICES can hide it", gpu,
-                   about.name);
+            refuse("GPU %d, %s, is older than this build supports; CUDA_VISIBLE_DEVICES can hide it", gpu, about.name);
     }
     for (int gpu = 0; gpu < count; gpu++) {
         struct cudaDeviceProp about;

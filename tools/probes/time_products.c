@@ -120,7 +120,7 @@ static void print_total(char *words)
     struct product p;
     for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {
         if (!parse(&p, word))
-            die(STATUS_USAGE, "'%s' is no product; write MxNxK,nn with t for a matrix that lies transposed", word);
+            die(STATUS_USAGE, "'%s' is not a product; write MxNxK,nn, with t for a transposed matrix", word);
         seconds += fastest(&p);
     }
     printf("kernel %s seconds %.9f\n", openblas_get_corename(), seconds);

@@ -240,7 +240,7 @@ static void put_closing(FILE *out, const struct book *book)
         return;
     }
     tables_closing(out, &book->closing, NULL, true);
-    fputs("<details><summary>Every case of every lab, and what its claims came to</summary>\n", out);
+    fputs("<details><summary>Every case of every lab, and the verdict on its claims</summary>\n", out);
     tables_closing(out, &book->closing, NULL, false);
     fputs("</details>\n", out);
 }
@@ -252,8 +252,8 @@ static void put_guesses(FILE *out, const struct book *book)
     if (book->blind.rows > 0)
         tables_blind(out, &book->blind);
     if (book->guesses.rows + book->blind.rows == 0)
-        fputs("<p class=\"note\">None yet. A lab that is started by hand asks first: "
-              "<code>build/bin/01_straggler</code>; and with <code>--blind</code> it hides what it runs.</p>\n",
+        fputs("<p class=\"note\">None yet. A lab started by hand asks for your guess first: "
+              "<code>build/bin/01_straggler</code>. With <code>--blind</code> it hides the case that runs.</p>\n",
               out);
 }
 
@@ -264,7 +264,7 @@ long front_write(struct book *book)
     fputs("<h1>Why is my distributed training job slow?</h1>\n<p class=\"lead\">Each lab trains a network on several "
           "ranks, "
           "breaks it in one well-known way at a time, predicts what that must cost, and measures or simulates it. This "
-          "page is what came out here; each lab's page holds its lesson with this run's charts and tables.</p>\n"
+          "page shows the results; each lab's page has its lesson with this run's charts and tables.</p>\n"
           "<h2>What ran</h2>\n",
           out);
     put_runs(out, book);

@@ -25,8 +25,8 @@ struct options {
 
 #define AT(member) offsetof(struct options, member)
 static const struct option_row option_rows[] = {
-    { "--results", OPTION_TEXT, AT(results), 0, 0, "DIR", "what the labs wrote, and where the pages go" },
-    { "--sources", OPTION_TEXT, AT(sources), 0, 0, "DIR", "the project's own folder: lessons, and how pages look" },
+    { "--results", OPTION_TEXT, AT(results), 0, 0, "DIR", "folder of the results, and of the pages" },
+    { "--sources", OPTION_TEXT, AT(sources), 0, 0, "DIR", "folder of the project: lessons and style of the pages" },
     { 0 },
 };
 #undef AT
@@ -211,7 +211,7 @@ static long write_lesson(struct book *book, int which)
             put_place(page, &findings->at[i], &figures);
     }
     if (strcmp(lesson->stem, "your_own_job") == 0 && book->own.count > 0) {
-        fputs("<h2>What blame wrote down last</h2>\n", page);
+        fputs("<h2>The last results of blame</h2>\n", page);
         put_place(page, &book->own.at[0], &figures);
     }
     figures_close(&figures);
@@ -222,7 +222,7 @@ int main(int argc, char **argv)
 {
     struct options o = { .results = "results", .sources = "." };
     const struct option_row *const tables[] = { option_rows, NULL };
-    options_parse(tables, &o, "report: the results as pages to look at", argc, argv);
+    options_parse(tables, &o, "report: the results as HTML pages", argc, argv);
     if (access(o.results, R_OK | X_OK) != 0)
         die(STATUS_USAGE, "--results '%s' cannot be read; run a lab first, or name its folder", o.results);
     struct book book = open_book(&o);

@@ -271,7 +271,7 @@ static void put_claim(FILE *out, const struct csv_table *claims, int row)
 
 static void put_claims(FILE *out, const char *caption, const struct csv_table *claims, struct choice choice)
 {
-    static const char *const heads[] = { "verdict", "lab", "case", "place", "claim", "what it came to", "why" };
+    static const char *const heads[] = { "verdict", "lab", "case", "place", "claim", "result", "why" };
     html_table(out, caption);
     html_heads(out, heads, sizeof heads / sizeof *heads);
     for (int row = 0; row < claims->rows; row++)
@@ -290,14 +290,14 @@ bool tables_claims(FILE *out, const struct csv_table *claims, const char *lab)
     fprintf(out, "<p>Claims about this run, derived beforehand: %d hold, %d fail, %d cannot be tested here.</p>\n",
             holds, fails, open);
     if (fails > 0) {
-        fputs("<details><summary>Those that fail, each with what it came to, and why it should hold</summary>\n", out);
+        fputs("<details><summary>Those that fail, each with its result and why it should hold</summary>\n", out);
         put_claims(out, "Claims that fail", claims, (struct choice){ .lab = lab, .verdict = "fails" });
         fputs("</details>\n", out);
     }
     if (!lab)
         return true;
     fputs("<details><summary>All of them</summary>\n", out);
-    put_claims(out, "What must hold, and whether it does", claims, (struct choice){ .lab = lab });
+    put_claims(out, "Claims and their verdicts", claims, (struct choice){ .lab = lab });
     fputs("</details>\n", out);
     return true;
 }

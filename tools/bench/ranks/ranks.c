@@ -35,8 +35,8 @@ struct options {
 static const struct option_row rows[] = {
     { "--job", OPTION_CHOICE, AT(job), 0, 0, "sums waiting share plain", "what is measured" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N", "turns of each pair; 0: as many as the pair needs" },
-    { "--steps", OPTION_INTEGER, AT(steps), 0, 1000000, "N", "of a job that has steps" },
-    { "--out", OPTION_TEXT, AT(out), 0, 0, "FILE", "what was found" },
+    { "--steps", OPTION_INTEGER, AT(steps), 0, 1000000, "N", "steps, for a job that has steps" },
+    { "--out", OPTION_TEXT, AT(out), 0, 0, "FILE", "file of the results" },
     { 0 },
 };
 #undef AT
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     job_arguments(&argc, &argv);
     options_parse(tables, &o, "bench_ranks: what the benchmark measures among ranks", argc, argv);
     if (!job_is_rank())
-        die(STATUS_USAGE, "bench_ranks starts no ranks; start build/bin/bench");
+        die(STATUS_USAGE, "bench_ranks starts no ranks; start build/bin/bench instead");
     if (o.job == PLAIN)
         ranks_plain(o.steps);
     else
