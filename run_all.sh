@@ -162,10 +162,13 @@ read_options()
     done
 }
 
-find_labs()
+find_labs() # labs/NAME.c; files labs/NAME_*.c are parts of that lab
 {
-    local source
+    local source lab
     for source in labs/[0-9][0-9]_*.c; do
+        for lab in labs/[0-9][0-9]_*.c; do
+            [[ $source != "${lab%.c}"_* ]] || continue 2
+        done
         [[ ! -e $source ]] || labs+=("$(basename "$source" .c)")
     done
 }

@@ -21,27 +21,7 @@
  * Look at: `wait` (on the ranks that are *not* late), `blamed` (the rank that arrived last and made the others wait), and formula
  * against measured. skew_ws4 is the published case.
  * Expect, with a core per rank: the stall lengthens every rank's step; prefetch hides a sleep behind the step, but no work. */
-#include "frame/lab.h"
-#include "frame/train.h"
-
-#include <math.h>
-#include <stdlib.h>
-
-struct options {
-    struct run run;
-    int slow_rank;
-    double sleep_ms; /* stall before each fetch, asleep or busy */
-    int slow_factor; /* the slow core runs its passes this many times */
-    int every;       /* the k of the fix */
-    double chance;   /* probability of a stall per rank and step (case chance) */
-    /* Set by the variants: */
-    enum stall_kind stall;
-    bool roams;   /* the stall hits a random rank each step */
-    bool chances; /* … or it hits each rank by chance: several or none */
-    int passes;   /* how often the slow rank runs forward and backward */
-    int ahead;    /* batches fetched early */
-    bool shares;  /* the slow rank gets fewer samples of the same global batch */
-};
+#include "01_straggler.h"
 
 static const struct option_row rows[] = {
     { "--slow-rank", OPTION_INTEGER, offsetof(struct options, slow_rank), 0, 1023, "R", "the rank that is late" },
@@ -94,111 +74,6 @@ static void refuse(const struct options *o)
     if (o->slow_rank >= o->run.ranks)
         die(STATUS_USAGE, "--slow-rank %d does not exist among %d ranks; name one from 0 to %d", o->slow_rank,
             o->run.ranks, o->run.ranks - 1);
-}
-
-static double stall_seconds(const struct options *o, const struct card *card)
-{
-    double seconds = o->stall == STALL_NONE ? 0 : o->sleep_ms / 1e3;
-    return o->stall == STALL_SLEEP ? card_sleep(card, seconds) : seconds;
-}
-
-/* Cost of a rank's step apart from its samples, and per sample. Shares and prediction are computed from it. */
-struct rank_cost {
-    double fetch, stall, fixed, per_sample, update; /* `fixed` includes the update */
-};
-
-static struct rank_cost rank_cost_of(const struct options *o, const struct card *card, int rank)
-{
-    struct local_cost cost = card_local(card, o->run.ranks);
-    int passes = rank == o->slow_rank ? o->passes : 1;
-    bool is_late = rank == o->slow_rank && !o->roams;
-    return (struct rank_cost){ .fetch = cost_at(&cost.fetch, work_samples(o->run.batch_size)),
-                               .stall = is_late ? stall_seconds(o, card) : 0,
-                               .fixed = passes * cost.passes.term[COST_FIXED] + cost.update,
-                               .per_sample = passes * cost.passes.term[COST_PER_SAMPLE],
-                               .update = cost.update };
-}
-
-/* Deal out the global batch: evenly, or by the speeds on the card so that all ranks end together. */
-static void deal(const struct options *o, const struct card *card, int *samples)
-{
-    int ranks = o->run.ranks;
-    double fixed[RANKS_MOST], per_sample[RANKS_MOST];
-    for (int rank = 0; rank < ranks; rank++) {
-        struct rank_cost rank_cost = rank_cost_of(o, card, rank);
-        double times = card_rank_slowdown(card, rank);
-        fixed[rank] =
-            rank_cost.stall * (o->stall == STALL_BUSY ? times : 1) + times * (rank_cost.fetch + rank_cost.fixed);
-        per_sample[rank] = times * rank_cost.per_sample;
-        samples[rank] = o->run.batch_size;
-    }
-    int grain = o->run.batch_size % 4 ? 1 : 4; /* matrix kernels work in fours; other sizes cost more per sample */
-    if (o->shares)
-        predict_shares(fixed, per_sample, ranks, ranks * o->run.batch_size, grain, samples);
-}
-
-/* Work of a rank per step. With prefetch, copying and a busy stall move to the async helper, which shares this core unless it has
- * its own. A sleep then runs beside the step and shows only where it is longer: max(stall, local + transfer), not their sum. The
- * helper and the passes take equal turns on the core. Helper work left after them fills a transfer that leaves the core free. */
-static struct load load_of(const struct options *o, const struct card *card, int rank, int samples, double transfer)
-{
-    struct rank_cost rank_cost = rank_cost_of(o, card, rank);
-    double averaging = 2 * mlp_gradient_bytes(&o->run) / card->copy_bandwidth; /* of parameters, every k steps */
-    double local = rank_cost.fixed + rank_cost.per_sample * samples;
-    local += o->run.sync_every > 1 ? averaging / o->run.sync_every : 0;
-    double all = rank_cost.fetch + rank_cost.stall, on_core = rank_cost.fetch;
-    if (o->stall == STALL_BUSY && !card_is_fed_by_memory(card))
-        on_core = all;
-    if (o->ahead && card_helper(card) == HELPER_ON_ITS_OWN)
-        on_core = 0;
-    struct load load = { .data = all, .local = local, .cpu = local + on_core, .laps = o->run.sync_every };
-    load.after = o->run.sync_every > 1 ? 0 : rank_cost.update;
-    if (o->ahead) {
-        double left = fmax(0, on_core - (local - rank_cost.update));
-        load.local = local + on_core - (1 - card->transfer_core) * fmin(left, transfer);
-        load.data =
-            on_core < all ? fmax(0, all - load.local * card_contention_slowdown(card, o->run.ranks) - transfer) : 0;
-    }
-    return load;
-}
-
-/* Seconds by which a roaming stall delays the rank that it hits. With prefetch, only its excess over the rest of the step shows.
- * While one rank waits, the other ranks' next fetches already run, so the next stall is hidden if it hits another rank. A step
- * with visible excess is followed by one without with probability 1 - 1/n; the reverse is certain. */
-static double roaming_excess(const struct options *o, const struct card *card, const struct load *load, double transfer)
-{
-    double stall = o->roams ? stall_seconds(o, card) : 0;
-    if (!o->ahead)
-        return stall;
-    double fetch = rank_cost_of(o, card, 0).fetch;
-    double beside = load->local * card_contention_slowdown(card, o->run.ranks) + transfer;
-    return fmax(0, stall + fetch - beside) / (2 - 1.0 / o->run.ranks);
-}
-
-/* Predict by the formula at the top, term by term, for any pathology and fix. */
-static struct prediction predict(const struct options *o, const struct card *card)
-{
-    int ranks = o->run.ranks, k = o->run.sync_every, samples[RANKS_MOST] = { 0 };
-    double transfer = card_allreduce(card, ranks, mlp_gradient_bytes(&o->run));
-    struct load loads[RANKS_MOST] = { 0 };
-    deal(o, card, samples);
-    for (int rank = 0; rank < ranks; rank++)
-        loads[rank] = load_of(o, card, rank, samples[rank], transfer);
-    double jitter = card_jitter(card, ranks, rank_cost_of(o, card, 0).fetch + loads[0].local) / sqrt(k);
-    struct prediction spared = predict_step(card, loads, ranks, jitter, transfer / k);
-    double any = o->chances ? predict_any(o->chance, ranks) : o->roams; /* share of steps with a stall */
-    if (o->stall == STALL_BUSY && o->ahead && card_helper(card) == HELPER_SOMEWHERE)
-        spared.data = (double)NAN; /* unknown to the formula */
-    if (any == 0)
-        return spared;
-    /* Give the first rank the most stalls, by symmetry. Of k roaming stalls, the rank hit most often has predict_fullest(k, ranks);
-     * the other ranks share the rest. Of stalls by chance, one makes the step late and any others run beside the first. */
-    double roaming = roaming_excess(o, card, &loads[0], transfer);
-    double all = o->chances ? ranks * o->chance / any : 1, most = o->chances ? 1 : predict_fullest(k, ranks) / k;
-    for (int rank = 0; rank < ranks; rank++)
-        loads[rank].data += roaming * (rank == 0 ? most : (all - most) / (ranks - 1));
-    struct prediction hit = predict_step(card, loads, ranks, jitter, transfer / k);
-    return predict_mixed(&spared, &hit, any);
 }
 
 /* Most samples of a rank. By shares, one rank may get nearly the whole batch. */

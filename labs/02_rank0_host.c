@@ -18,24 +18,7 @@
  *
  * Look at: `host` and `wait`, the lanes (where is the hatched part?), and what no_barrier saves. barrier_ws4 is the published case.
  * Expect, with a core per rank: the host work lengthens every rank's step, with the barrier and without. */
-#include "frame/lab.h"
-#include "frame/train.h"
-
-#include <math.h>
-#include <stdlib.h>
-
-struct options {
-    struct run run;
-    double host_ms; /* rank 0's work on the host */
-    int every;      /* steps from one host work to the next */
-    int seldom;     /* the fix: this many times less often */
-    /* Set by the variants: */
-    enum stall_kind work; /* asleep (a disk, a server) or busy (serialising, formatting) */
-    int period;           /* steps from one host work to the next in this case */
-    bool has_barrier;
-    bool is_aside; /* an async helper does the host work beside the step */
-    bool is_spread;
-};
+#include "02_rank0_host.h"
 
 static const struct option_row rows[] = {
     { "--barrier-sleep-ms", OPTION_NUMBER, offsetof(struct options, host_ms), 0, 60000, "MS",
@@ -73,59 +56,6 @@ static const struct variant variants[] = {
     { 0 },
 };
 /* clang-format on */
-
-/* Seconds of host work of `rank` each time it is due. */
-static double host_seconds(const struct options *o, int rank)
-{
-    if (o->work == STALL_NONE || (rank > 0 && !o->is_spread))
-        return 0;
-    return o->host_ms / 1e3 / (o->is_spread ? o->run.ranks : 1);
-}
-
-/* Predict by the formula at the top. Beside the step, a sleep shows only where it is longer. Busy work takes time from the rank's
- * core. Busy work left after the passes fills a transfer that leaves the core free. */
-static struct prediction predict(const struct options *o, const struct card *card)
-{
-    int ranks = o->run.ranks, period = o->period;
-    struct local_cost cost = card_local(card, ranks);
-    struct work batch = work_samples(o->run.batch_size);
-    double transfer = card_allreduce(card, ranks, mlp_gradient_bytes(&o->run));
-    double fetch = cost_at(&cost.fetch, batch);
-    double local = cost_at(&cost.passes, batch) + cost.update;
-    struct load loads[RANKS_MOST] = { 0 };
-    double barrier = o->has_barrier ? card_barrier(card, ranks) : 0;
-    double most = 0, sum = 0; /* host work per step during which other ranks wait at the barrier */
-    for (int rank = 0; rank < ranks; rank++) {
-        double host = host_seconds(o, rank);
-        host *= o->work == STALL_BUSY && o->has_barrier && !o->is_aside ? card_rank_slowdown(card, rank) : 1;
-        host = host > 0 && o->work == STALL_SLEEP ? card_sleep(card, host) : host;
-        loads[rank] = (struct load){ .data = fetch, .local = local, .cpu = fetch + local, .after = cost.update };
-        if (o->is_aside && o->work == STALL_BUSY && card_helper(card) != HELPER_ON_ITS_OWN) {
-            double left = fmax(0, host - barrier - fetch - local);
-            double hidden = (1 - card->transfer_core) * (fmin(barrier, host) + fmin(transfer, left));
-            loads[rank].local += (host - hidden) / period;
-            loads[rank].cpu += (host - hidden) / period;
-            host = 0;
-        } else if (o->is_aside) {
-            /* The sleep may last until the next one is due. */
-            double beside = (fetch + local) * card_contention_slowdown(card, ranks) + transfer;
-            host = fmax(0, host - barrier - period * beside);
-        } else if (!o->has_barrier) { /* delays the next all-reduce */
-            loads[rank].host = host / period;
-            loads[rank].cpu += o->work == STALL_BUSY && !card_is_fed_by_memory(card) ? host / period : 0;
-            host = 0;
-        }
-        most = fmax(most, host / period);
-        sum += host / period;
-    }
-    struct prediction p = predict_step(card, loads, ranks, card_jitter(card, ranks, fetch + local), transfer);
-    if (o->is_aside && o->work == STALL_BUSY && card_helper(card) == HELPER_SOMEWHERE)
-        p.data = (double)NAN; /* unknown to the formula */
-    p.host += sum / ranks;
-    p.wait += most - sum / ranks;
-    p.transfer += barrier / period;
-    return p;
-}
 
 static int culprit(const struct options *o)
 {

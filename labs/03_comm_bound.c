@@ -20,28 +20,9 @@
  * exposed.csv: how much the message lengthens the passes, in buckets of many sizes.
  * Look at: `transfer`, `host`, and the transfers in the lanes' second row. comm_ws4 is the published case.
  * Expect: a kept buffer removes `host`; buckets hide transfer only if a network, not the ranks' cores, moves the bytes. */
-#include "frame/lab.h"
-#include "frame/train.h"
+#include "03_comm_bound.h"
 
 #include <math.h>
-#include <stdlib.h>
-
-enum { MIB = 1 << 20 };
-
-struct options {
-    struct run run;
-    int comm_mb;   /* the extra message */
-    int bucket_mb; /* most of it that a bucket holds */
-    int every;     /* the k of the fix */
-    int sweep_mb;  /* the largest message of the sweep */
-    /* Set by the variants: */
-    bool has_message; /* the extra message */
-    bool is_fresh;    /* its buffer is mapped and filled in every step */
-    bool overlaps;    /* in buckets, started during backward */
-    bool progresses;  /* the library is called after each layer */
-    int own_buckets;  /* of the model's own gradients, started during backward; 0: one sum after backward */
-    enum wire wire;
-};
 
 static const struct option_row rows[] = {
     { "--comm-mb", OPTION_INTEGER, offsetof(struct options, comm_mb), 1, 4096, "MiB", "size of the extra message" },
@@ -79,37 +60,6 @@ static const struct variant variants[] = {
 };
 /* clang-format on */
 
-/* --- messages ---------------------------------------------------------------------------------------------------- */
-
-static size_t message_floats(const struct options *o)
-{
-    return (size_t)o->comm_mb * MIB / sizeof(float);
-}
-
-static size_t bucket_floats(const struct options *o)
-{
-    return (size_t)o->bucket_mb * MIB / sizeof(float);
-}
-
-/* Cut the extra message into buckets, as if backward computed it evenly. */
-static struct buckets cut_message(const struct options *o)
-{
-    return o->overlaps ? buckets_cut(message_floats(o), bucket_floats(o), MLP_LAYERS) : (struct buckets){ 0 };
-}
-
-/* Cut the model's own gradients: one bucket, or two as in DDP, the last layer alone and the other two together. */
-static struct buckets cut_own(const struct options *o)
-{
-    size_t last = mlp_layer_offset(&o->run, MLP_LAYERS - 1), end = mlp_layer_offset(&o->run, MLP_LAYERS);
-    struct buckets own = { .count = o->own_buckets };
-    own.at[0] = (struct bucket){ .begin = 0, .count = end, .layer = 0 };
-    if (own.count == 2) {
-        own.at[0] = (struct bucket){ .begin = last, .count = end - last, .layer = MLP_LAYERS - 1 };
-        own.at[1] = (struct bucket){ .begin = 0, .count = last, .layer = 0 };
-    }
-    return own;
-}
-
 static void refuse(const struct options *o)
 {
     int count = buckets_needed(message_floats(o), bucket_floats(o));
@@ -117,60 +67,6 @@ static void refuse(const struct options *o)
         die(STATUS_USAGE,
             "--bucket-mb %d cuts --comm-mb %d into %d buckets, but at most %d are possible; use larger ones",
             o->bucket_mb, o->comm_mb, count, BUCKETS_MOST);
-}
-
-/* --- the formula ------------------------------------------------------------------------------------------------- */
-
-/* Exposed seconds of all sums started during backward. `passes`: seconds of forward and backward, without contention. A network
- * that needs no core carries the sums meanwhile; ranks that must move the bytes themselves begin at the end. */
-static double exposed(const struct options *o, const struct card *card, double passes)
-{
-    const struct buckets cuts[] = { cut_message(o), cut_own(o) };
-    double before[COLLECTIVE_STARTED_MOST], seconds[COLLECTIVE_STARTED_MOST];
-    double left[MLP_LAYERS] = { 0 }; /* from the end of a layer to the end of backward */
-    int count = 0;
-    passes *= card_contention_slowdown(card, o->run.ranks);
-    for (int layer = 1; layer < MLP_LAYERS; layer++)
-        left[layer] = left[layer - 1] + passes * mlp_backward_share(&o->run, layer - 1);
-    for (int cut = 0; cut < 2; cut++)
-        for (int i = 0; i < cuts[cut].count; i++, count++) {
-            const struct bucket *bucket = &cuts[cut].at[i];
-            before[count] = left[bucket->layer] * (1 - card->transfer_core);
-            seconds[count] = card_allreduce(card, o->run.ranks, (double)bucket->count * sizeof(float));
-        }
-    return predict_exposed(before, seconds, count);
-}
-
-static double predict_transfer(const struct options *o, const struct card *card, double passes)
-{
-    int ranks = o->run.ranks;
-    double half = o->wire == WIRE_BF16 ? 0.5 : 1, seconds = exposed(o, card, passes);
-    if (!o->own_buckets)
-        seconds += card_allreduce(card, ranks, half * mlp_gradient_bytes(&o->run));
-    if (o->has_message && !o->overlaps)
-        seconds += card_allreduce(card, ranks, half * (double)MIB * o->comm_mb) / o->run.sync_every;
-    return seconds;
-}
-
-/* Seconds of rounding to bf16 and back: 4 bytes read and 2 written, 2 read and 4 written. */
-static double convert_seconds(const struct options *o, const struct card *card)
-{
-    double floats = mlp_gradient_bytes(&o->run) / sizeof(float) + (o->has_message ? (double)message_floats(o) : 0);
-    return o->wire == WIRE_BF16 ? 12 * floats / card->copy_bandwidth : 0;
-}
-
-static struct prediction predict(const struct options *o, const struct card *card)
-{
-    int ranks = o->run.ranks;
-    struct local_cost cost = card_local(card, ranks);
-    struct work batch = work_samples(o->run.batch_size);
-    double passes = cost_at(&cost.passes, batch);
-    struct load load = { .data = cost_at(&cost.fetch, batch),
-                         .local = passes + cost.update + convert_seconds(o, card),
-                         .host = o->is_fresh ? (double)MIB * o->comm_mb / card->fresh_bandwidth : 0 };
-    load.cpu = load.data + load.local + load.host;
-    load.after = cost.update;
-    return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), predict_transfer(o, card, passes));
 }
 
 /* Largest message that the card must measure. The sweep goes further, along the last line of the fit. */
@@ -215,141 +111,6 @@ static const struct lab_spec spec = {
     .event = event,
     .drawn = (const char *const[]){ "baseline", "comm_kept_ws4", "comm_buckets", NULL },
 };
-
-/* --- the step ---------------------------------------------------------------------------------------------------- */
-
-/* Buffers of the extra message and of bf16, and the started sums. */
-struct buffers {
-    float *kept;      /* (message) */
-    float kept_value; /* of all its elements; INFINITY: not filled yet */
-    float *fresh;     /* (message) mapped anew in each step, or NULL */
-    uint16_t *narrow; /* (message or gradients, the larger) */
-    struct started_sums started;
-};
-
-/* Return the kept message, to be summed in place. Each sum multiplies its value by the ranks, so it begins small. It is refilled
- * before it overflows: in the warm-up, and then once in dozens of steps. */
-static float *next_message(struct buffers *b, size_t count, int ranks)
-{
-    const float least = 0x1p-60f, most = 0x1p60f;
-    if (!(b->kept_value <= most)) {
-        device_fill(b->kept, least, count);
-        b->kept_value = least;
-    }
-    b->kept_value *= (float)ranks;
-    return b->kept;
-}
-
-/* Release the last step's message and fill a new one. The release waits until now: a virtual machine may give pages that are free
- * for a second or two to its host, and to get them back takes many times as long. */
-static float *renew(float *fresh, size_t count)
-{
-    device_unmap(fresh, count * sizeof *fresh);
-    fresh = device_map(count * sizeof *fresh);
-    device_fill(fresh, 1, count);
-    return fresh;
-}
-
-static void sum_in_place(struct collective *collective, enum wire wire, struct buffers *b, float *terms, size_t count)
-{
-    if (wire == WIRE_F32) {
-        collective_sum(collective, wire, terms, terms, count);
-        return;
-    }
-    device_narrow(b->narrow, terms, count);
-    collective_sum(collective, wire, b->narrow, b->narrow, count);
-    device_widen(terms, b->narrow, count);
-}
-
-/* Run backward, and start the buckets that each layer completes. */
-static void backward(struct collective *collective, const struct options *o, struct buffers *b, struct trainer *t,
-                     const struct batch *batch)
-{
-    const struct buckets extra = cut_message(o), own = cut_own(o);
-    float *message = extra.count > 0 ? next_message(b, message_floats(o), o->run.ranks) : NULL;
-    float *gradients = mlp_gradients(t->model);
-    for (int layer = MLP_LAYERS; layer-- > 0;) {
-        mlp_backward(t->model, batch, layer);
-        buckets_start(&extra, layer, collective, message, message, &b->started);   /* <- the fix: transfer while */
-        buckets_start(&own, layer, collective, gradients, gradients, &b->started); /* backward goes on */
-        if (o->progresses)
-            collective_progress(collective);
-    }
-}
-
-/* --- buckets of many sizes --------------------------------------------------------------------------------------- */
-
-/* On rank 0: seconds of forward, backward and all sums that backward started, from the last rank's begin to the last rank's
- * end. */
-static double time_passes(struct world *world, struct collective *collective, const struct options *o,
-                          struct trainer *t, struct buffers *b)
-{
-    struct lap {
-        double begin, end;
-    } mine, *all = memory_new((size_t)o->run.ranks, sizeof *all);
-    const struct batch *batch = loader_next(t->loader, (struct stall){ STALL_NONE, 0 });
-    device_wait();
-    world_barrier(world);
-    mine.begin = world_now();
-    mlp_forward(t->model, batch);
-    backward(collective, o, b, t, batch);
-    buckets_finish(&b->started, collective);
-    device_wait();
-    mine.end = world_now();
-    world_gather(world, &mine, sizeof mine, all);
-    double begin = -INFINITY, end = -INFINITY;
-    for (int rank = 0; rank < o->run.ranks; rank++) {
-        begin = fmax(begin, all[rank].begin);
-        end = fmax(end, all[rank].end);
-    }
-    free(all);
-    return end - begin;
-}
-
-/* On rank 0: seconds by which the message in buckets lengthens the passes, because it ends later or because the ranks' cores moved
- * it. Mean of a few steps with and without the message, in turns. */
-static double measure_exposed(struct world *world, const struct options *o, struct trainer *t, struct buffers *b)
-{
-    enum { WARMUPS = 1, STEPS = 2 };
-    struct options without = *o;
-    without.overlaps = without.progresses = false;
-    struct collective *collective = collective_open(world, NULL);
-    double seconds = 0;
-    for (int step = -WARMUPS; step < STEPS; step++) {
-        double longer = -time_passes(world, collective, &without, t, b);
-        longer += time_passes(world, collective, o, t, b);
-        seconds += step < 0 ? 0 : longer / STEPS;
-    }
-    collective_close(collective);
-    return seconds;
-}
-
-/* Write exposed.csv: buckets of 1, 4, 16 … MiB, and one of the whole message. */
-static void compare_buckets(struct lab *lab, const struct options *base, struct trainer *t, struct buffers *b)
-{
-    const struct card *card = lab_card(lab);
-    struct local_cost cost = card_local(card, base->run.ranks);
-    double passes = cost_at(&cost.passes, work_samples(base->run.batch_size));
-    struct csv *csv = lab_table(lab, "exposed.csv");
-    struct options o = *base;
-    message(&o);
-    buckets(&o);
-    for (int mb = 1; mb < 4 * o.comm_mb; mb *= 4) {
-        o.bucket_mb = mb < o.comm_mb ? mb : o.comm_mb;
-        int count = buckets_needed(message_floats(&o), bucket_floats(&o));
-        if (count > BUCKETS_MOST)
-            continue;
-        double seconds = measure_exposed(lab_world(lab), &o, t, b);
-        while (csv) {
-            csv_integer(csv, "bucket_mb", o.bucket_mb);
-            csv_integer(csv, "buckets", count);
-            csv_ms(csv, "exposed_ms", seconds);
-            csv_ms(csv, "predicted_ms", exposed(&o, card, passes));
-            if (!csv_end_row(csv))
-                break;
-        }
-    }
-}
 
 int main(int argc, char **argv)
 {
@@ -398,8 +159,12 @@ int main(int argc, char **argv)
         if (mb > 0)
             sweep_table(lab_table(lab, "sweep.csv"), lab_world(lab), lab_card(lab), (double)MIB * mb,
                         base.run.quick || base.run.takes_turns ? 3 : 5);
-        if (!base.run.quick)
-            compare_buckets(lab, &base, &t, &b);
+        if (!base.run.quick) {
+            struct options in_buckets = base;
+            message(&in_buckets);
+            buckets(&in_buckets);
+            compare_buckets(lab, &in_buckets, &t, &b);
+        }
     }
 
     device_free(b.kept);

@@ -20,19 +20,7 @@
  *
  * Look at: `efficiency`, and how `local` and `transfer` share the step. weak_ and strong_ are the published cases.
  * Expect: small_ws4 has a short step but low efficiency; one sum for several micro-batches improves that, the trap does not. */
-#include "frame/lab.h"
-#include "frame/train.h"
-
-#include <stdlib.h>
-
-struct options {
-    struct run run;
-    int micro_batches; /* the small batch: one batch cut into so many */
-    int times;         /* the larger batch: so many times the batch */
-    /* Set by the variants: */
-    const char *per; /* reference case of the efficiency */
-    bool sums_each;  /* sums each micro-batch instead of the step's total */
-};
+#include "04_small_work.h"
 
 static const struct option_row rows[] = {
     { "--micro-batches", OPTION_INTEGER, offsetof(struct options, micro_batches), 1, 256, "N",
@@ -100,28 +88,6 @@ static void add_to(float *total, const float *gradients, size_t count, bool is_f
         device_scale(total, gradients, 1, count);
     else
         device_add(total, gradients, count);
-}
-
-/* Seconds to add up the gradients of `run.accumulate` micro-batches. The first is copied. */
-static double adding_seconds(const struct options *o, const struct card *card)
-{
-    int micro_batches = o->run.accumulate;
-    if (micro_batches == 1)
-        return 0;
-    return (2 + 3.0 * (micro_batches - 1)) * mlp_gradient_bytes(&o->run) / card->copy_bandwidth;
-}
-
-/* Predict by the formula at the top. */
-static struct prediction predict(const struct options *o, const struct card *card)
-{
-    int ranks = o->run.ranks, micro_batches = o->run.accumulate, sums = o->sums_each ? micro_batches : 1;
-    struct local_cost cost = card_local(card, ranks);
-    struct work batch = work_samples(o->run.batch_size);
-    double data = micro_batches * cost_at(&cost.fetch, batch);
-    double local = micro_batches * cost_at(&cost.passes, batch) + cost.update + adding_seconds(o, card);
-    struct load load = { .data = data, .local = local, .cpu = data + local, .after = cost.update };
-    double transfer = card_allreduce(card, ranks, mlp_gradient_bytes(&o->run));
-    return predict_alike(card, load, ranks, sums * card_jitter(card, ranks, load.cpu / sums), sums * transfer);
 }
 
 static int most_samples(const struct run *run, int times)

@@ -24,21 +24,7 @@
  * Look at: `tokens/s` (not steps, not padded tokens), padding_ratio and rank_token_spread in summary.csv, and which rank waits in
  * which step. The cases ending in _ws4 are the published ones; their token numbers are the same to the last digit.
  * Expect: 39.5 % padding as they come (default flags); sorting removes it, but only ranks that shuffle alike stay balanced. */
-#include "frame/lab.h"
-#include "frame/train.h"
-
-#include <math.h>
-#include <stdlib.h>
-
-struct options {
-    struct run run;
-    int strategy, length_mode; /* 0: not given */
-    bool print_batches;
-    /* Set by the variants: */
-    struct batching_policy policy;
-    bool is_fixed;
-    bool weighs_by_texts;
-};
+#include "05_token_skew.h"
 
 static const struct option_row rows[] = {
     { "--strategy", OPTION_CHOICE, offsetof(struct options, strategy), 0, 0, "all sample bucket token",
@@ -49,12 +35,6 @@ static const struct option_row rows[] = {
       "print each rank's texts in each step; train nothing" },
     { 0 },
 };
-
-static struct batch_schedule *plan_of(const struct options *o)
-{
-    struct token_recipe recipe = sequence_recipe(&o->run, o->is_fixed);
-    return batch_schedule_open(&recipe, NULL, o->policy);
-}
 
 /* Set the length of an epoch, from a batch schedule, which takes long to make. */
 static void complete(struct options *o)
@@ -106,154 +86,11 @@ static const struct variant variants[] = {
 };
 /* clang-format on */
 
-/* --- batches of every rank --------------------------------------------------------------------------------------- */
-
-enum { ANY, FIXED, VARIABLE }; /* --length-mode */
-
-/* Strategies, for sequences of one length or many; `strategy` counts from 1, as --strategy does. The published ones are cases; the
- * others can only be printed. */
-static const struct named {
-    const char *name;
-    int strategy, mode;
-    bool is_published;
-} named[] = {
-    { "fixed_sample_ws4", 1 + TOKENS_SAMPLE, FIXED, true },
-    { "fixed_bucket_ws4", 1 + TOKENS_BUCKET, FIXED, false },
-    { "fixed_token_ws4", 1 + TOKENS_BUDGET, FIXED, false },
-    { "variable_sample_ws4", 1 + TOKENS_SAMPLE, VARIABLE, true },
-    { "variable_bucket_ws4", 1 + TOKENS_BUCKET, VARIABLE, true },
-    { "variable_token_ws4", 1 + TOKENS_BUDGET, VARIABLE, true },
-};
-enum { NAMED = sizeof named / sizeof *named };
-
-/* True if the command line selects `n`. --strategy selects that strategy, by default for varying lengths. --length-mode alone
- * selects the published ones of that mode. Without either, all published ones are selected. */
-static bool is_meant(const struct options *o, const struct named *n)
-{
-    if (o->strategy == 0)
-        return n->is_published && (o->length_mode == ANY || o->length_mode == n->mode);
-    return o->strategy == n->strategy && n->mode == (o->length_mode == FIXED ? FIXED : VARIABLE);
-}
-
-static void narrow(struct options *o)
-{
-    struct option_list *cases = &o->run.cases;
-    for (int i = 0; i < NAMED && (o->strategy || o->length_mode) && cases->count < OPTION_LIST_MOST; i++)
-        if (is_meant(o, &named[i]) && named[i].is_published)
-            cases->text[cases->count++] = named[i].name;
-}
-
 static void refuse(const struct options *o)
 {
     if (o->length_mode == FIXED && o->strategy > 1 + TOKENS_SAMPLE)
         die(STATUS_USAGE,
             "--length-mode fixed leaves --strategy nothing to do: all texts have one length; leave one out");
-}
-
-static bool instead(const struct options *base, FILE *out)
-{
-    if (!base->print_batches || !out)
-        return base->print_batches;
-    workload_transformer.refuse(&base->run);
-    struct csv csv = { .out = out };
-    for (int i = 0; i < NAMED; i++) {
-        if (!is_meant(base, &named[i]))
-            continue;
-        struct options o = *base;
-        deal(&o, (enum token_strategy)(named[i].strategy - 1));
-        o.is_fixed = named[i].mode == FIXED;
-        struct batch_schedule *schedule = plan_of(&o);
-        token_table_batches(&csv, named[i].name, schedule, o.run.steps);
-        batch_schedule_close(schedule);
-    }
-    return true;
-}
-
-/* --- the formula ------------------------------------------------------------------------------------------------- */
-
-/* Steps of the batch schedule that are measured: the published ones, or an epoch from its first step. */
-static int first_step(const struct options *o)
-{
-    return o->run.once ? 0 : o->run.skip_first_steps;
-}
-
-static int last_step(const struct options *o)
-{
-    return o->run.once ? o->run.once : o->run.steps;
-}
-
-static struct token_count *tokens(const struct options *o)
-{
-    struct batch_schedule *schedule = plan_of(o);
-    struct token_count *count = token_count_open(schedule, first_step(o), last_step(o));
-    batch_schedule_close(schedule);
-    return count;
-}
-
-/* Predict one step by the formula at the top. */
-static struct prediction predict_one(const struct options *o, const struct card *card,
-                                     const struct batch_schedule *schedule, int step)
-{
-    int ranks = o->run.ranks;
-    struct local_cost cost = card_local(card, ranks);
-    struct load loads[RANKS_MOST] = { 0 };
-    double mean = 0;
-    for (int rank = 0; rank < ranks; rank++) {
-        struct work work = token_work(batch_schedule_batch(schedule, rank, step));
-        double data = cost_at(&cost.fetch, work), local = cost_at(&cost.passes, work) + cost.update;
-        loads[rank] = (struct load){ .data = data, .local = local, .cpu = data + local, .after = cost.update };
-        mean += loads[rank].cpu / ranks;
-    }
-    double transfer = card_allreduce(card, ranks, workload_transformer.gradient_bytes(&o->run));
-    return predict_step(card, loads, ranks, card_jitter(card, ranks, mean), transfer);
-}
-
-static struct prediction predict(const struct options *o, const struct card *card)
-{
-    struct batch_schedule *schedule = plan_of(o);
-    struct prediction mean = { 0 };
-    int steps = last_step(o) - first_step(o);
-    for (int step = first_step(o); step < last_step(o); step++) {
-        struct prediction p = predict_one(o, card, schedule, step);
-        mean.data += p.data / steps;
-        mean.local += p.local / steps;
-        mean.wait += p.wait / steps;
-        mean.transfer += p.transfer / steps;
-        mean.is_timeshared = p.is_timeshared;
-    }
-    batch_schedule_close(schedule);
-    return mean;
-}
-
-/* Rows of the fullest batch under a budget of pairs. At each length: as many sequences as the budget allows, or as are no
- * longer. */
-static double rows_by_pairs(const struct token_recipe *r)
-{
-    double share = token_recipe_texts(r) / r->ranks, most = r->max_length;
-    double budget = r->max_tokens * ((double)r->min_length + r->max_length) / 2;
-    for (double length = r->min_length; length < r->max_length; length++) {
-        double shorter = share * log((length + 0.5) / r->min_length) / log((double)r->max_length / r->min_length);
-        most = fmax(most, length * fmin(shorter, floor(budget / (length * length))));
-    }
-    return most;
-}
-
-/* Estimate from the longest sequence (batches by count) and the full budget. Batch schedules would be exact, but take long. */
-static struct memory_estimate need(const struct options *o)
-{
-    const struct run_texts *texts = &o->run.texts;
-    const struct transformer_shape shape = sequence_shape(&o->run);
-    int longest = texts->max_length > texts->fixed_length ? texts->max_length : texts->fixed_length;
-    double tokens = fmax((double)o->run.batch_size * longest, texts->max_tokens);
-    double most_texts = fmax(o->run.batch_size, (double)texts->max_tokens / texts->min_length);
-    struct memory_estimate both = { 0 };
-    for (int kind = 1; kind >= 0; kind--) { /* 1: many lengths, 0: one */
-        struct token_recipe recipe = sequence_recipe(&o->run, kind == 0);
-        if (kind == 1 && (o->run.cases.count == 0 || option_list_has(&o->run.cases, "token_pairs")))
-            tokens = fmax(tokens, rows_by_pairs(&recipe));
-        both = memory_estimate_add(both, sequence_reading_memory(&recipe, tokens, most_texts));
-    }
-    return memory_estimate_add(both, sequence_trainer_memory(&shape, tokens, most_texts, longest));
 }
 
 static const char *per(const struct options *o)

@@ -57,7 +57,7 @@ refused() # WORD LAB OPTION...: check for exit status 2, and one line that names
     [[ $(wc -l <complaints) -eq 1 && $(<complaints) == *"$word"* ]] || complain "$lab $*: does not name $word: $(<complaints)"
 }
 
-mapfile -t labs < <(cd "$source/labs" && printf '%s\n' [0-9][0-9]_*.c | sed 's/\.c$//')
+mapfile -t labs < <(cd "$source/expected" && printf '%s\n' [0-9][0-9]_*.csv | sed 's/\.csv$//')
 one=(--steps 1 --skip-first-steps 0)
 toy=(--batch-size 1 --hidden-dim 1 --num-classes 2)
 declare -A few=( # published case and small settings of each lab
@@ -98,6 +98,8 @@ works 01_straggler --cases skew_every_k --sync-every 1000 --steps 3
 works 02_rank0_host --cases sleep_every_n --barrier-every 100 --seldom 1 --steps 12 # more steps to the first barrier than in the run
 works 05_token_skew --cases packed --num-heads 48 --steps 3
 works 05_token_skew --cases packed --outlier-prob 1 --steps 3
+works 03_comm_bound --cases comm_buckets --comm-mb 128 --bucket-mb 1 --steps 3 # the most buckets
+refused "--bucket-mb 1" 03_comm_bound --comm-mb 129 --bucket-mb 1
 refused "--comm-mb 0" 03_comm_bound --comm-mb 0
 refused "--vocab-size 1" 05_token_skew --vocab-size 1
 refused "--batch-size 1" 04_small_work --batch-size 1

@@ -18,8 +18,8 @@ browser=$(command -v chromium || command -v chromium-headless-shell) || {
 
 rm -rf "$folder"
 mkdir -p "$folder/results" "$folder/pages"
-for lab in "$source"/labs/[0-9][0-9]_*.c; do
-    lab=$(basename "$lab" .c)
+for lab in "$source"/expected/[0-9][0-9]_*.csv; do
+    lab=$(basename "$lab" .csv)
     command -v smpirun >/dev/null || break # then only check the lessons
     guess=()
     [[ $lab != 01_* ]] || guess=(--guess skew_ws4=100)

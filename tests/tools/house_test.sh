@@ -10,18 +10,36 @@ complain() {
 
 # One clock: all files use world.h. Exceptions: the supervisor (launch.c) is outside any world, die.c may have none,
 # file_lock.c waits for the lock of another program, and the benchmark compares world.h's clock with the system's.
-found=$(grep -nE 'clock_gettime|gettimeofday|nanosleep|usleep|MPI_Wtime|[^_a-z]sleep\(' common/*/*.[ch] labs/*.c tools/*/*.c |
+found=$(grep -nE 'clock_gettime|gettimeofday|nanosleep|usleep|MPI_Wtime|[^_a-z]sleep\(' common/*/*.[ch] labs/*.[ch] tools/*/*.c |
     grep -vE '^(common/(world/world_[a-z_]+|launch/launch|base/die|base/file_lock)|tools/bench/harness)\.c:' || true)
 [ -z "$found" ] || complain "no clock or sleep outside world.h" "$found"
 
 # Backends are selected by linking: only files named after a backend use its API.
-found=$(grep -nE '#include <(mpi|nccl|cuda[a-z_]*|smpi/.*)\.h>|#ifdef|#if defined' common/*/*.[ch] labs/*.c |
+found=$(grep -nE '#include <(mpi|nccl|cuda[a-z_]*|smpi/.*)\.h>|#ifdef|#if defined' common/*/*.[ch] labs/*.[ch] |
     grep -vE '^common/[a-z]+/(mpi_staging\.h|multiversion\.h|[a-z0-9_]+_(mpi|cpu|sim|model|cuda|nccl)\.[ch]|[a-z0-9_]+\.h:[0-9]+:#ifndef)' || true)
 [ -z "$found" ] || complain "backends are linked, not #ifdef'd" "$found"
 
-# A lab includes only the frame and the parts of a step.
-found=$(grep -nE '#include "' labs/*.c | grep -vE '"frame/(lab|train)\.h"' || true)
-[ -z "$found" ] || complain "a lab includes lab.h and train.h, nothing else of ours" "$found"
+# A lab NAME consists of labs/NAME.c, a header labs/NAME.h and parts labs/NAME_*.c, among them the formula. The header includes the
+# frame and the parts of a step; the other files include only the header.
+labs=()
+while read -r lab; do
+    labs+=("$lab")
+    for file in "labs/$lab.c" "labs/$lab.h" "labs/${lab}_formula.c"; do
+        [ -f "$file" ] || complain "a lab has a source, a header and a formula" "$file is missing"
+    done
+    found=$(grep -nHE '#include "' "labs/$lab.c" "labs/$lab"_*.c | grep -vF "#include \"$lab.h\"" || true)
+    [ -z "$found" ] || complain "files of a lab include its own header, nothing else of ours" "$found"
+done < <(sed -n 's/^add_lab(\(.*\))$/\1/p' CMakeLists.txt)
+[ "${#labs[@]}" -gt 0 ] || complain "one add_lab line per lab" "CMakeLists.txt has none"
+found=$(grep -nE '#include "' labs/*.h | grep -vE '"frame/(lab|train)\.h"' || true)
+[ -z "$found" ] || complain "the header of a lab includes lab.h and train.h, nothing else of ours" "$found"
+for file in labs/*; do
+    owned=no
+    for lab in "${labs[@]}"; do
+        case "$file" in "labs/$lab".[ch] | "labs/$lab"_*.c) owned=yes ;; esac
+    done
+    [ "$owned" = yes ] || complain "one add_lab line per lab" "$file belongs to none"
+done
 
 # A file of common/ includes only files of its own folder and of folders before it in common/rooms.txt, so there are no loops. It
 # includes no file of tests/ or tools/.
@@ -58,12 +76,10 @@ if [ $# -gt 1 ] && command -v nm >/dev/null; then
 fi
 
 # Each lab has four files with the same stem.
-for lab in labs/*.c; do
-    stem=$(basename "$lab" .c)
-    for file in "plots/$stem.gp" "notebooks-md/$stem.md" "expected/$stem.csv"; do
+for stem in "${labs[@]}"; do
+    for file in "labs/$stem.c" "plots/$stem.gp" "notebooks-md/$stem.md" "expected/$stem.csv"; do
         [ -f "$file" ] || complain "one stem finds four files" "$file is missing"
     done
-    grep -q "add_lab($stem)" CMakeLists.txt || complain "one add_lab line per lab" "$stem"
 done
 
 # Links of the texts point to existing files.
@@ -78,11 +94,11 @@ for column in $(grep -ohE 'csv_[a-z]+\(csv, "[a-z0-9_]+"' common/report/run_repo
 done
 
 # A lab has one question: its first line, which run_all.sh --list shows, equals that of its lab spec, which --help shows.
-for lab in labs/*.c; do
-    asked=$(sed -n 's/^ *\.question = "\(.*\)",$/\1/p' "$lab")
-    first=$(head -1 "$lab")
-    [ "${first,,}" = "/* $(basename "$lab" .c): ${asked,,}" ] ||
-        complain "a lab asks one question" "$lab: its first line asks another than '$asked'"
+for lab in "${labs[@]}"; do
+    asked=$(sed -n 's/^ *\.question = "\(.*\)",$/\1/p' "labs/$lab.c")
+    first=$(head -1 "labs/$lab.c")
+    [ "${first,,}" = "/* $lab: ${asked,,}" ] ||
+        complain "a lab asks one question" "labs/$lab.c: its first line asks another than '$asked'"
 done
 
 # A picture has an alternative text, is a chart of its lab, and has a caption after its paragraph.

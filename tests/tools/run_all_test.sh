@@ -73,6 +73,7 @@ make_project()
         touch "$project/plots/$lab.gp"
         printf '/* %s: what about %s?\n * More.\n */\n' "$lab" "${lab#*_}" >"$project/labs/$lab.c"
     done
+    printf '/* 01_straggler_formula: what is this part of?\n */\n' >"$project/labs/01_straggler_formula.c"
     printf '<zone>\n  <prop id="about" value="a small machine"/>\n  <prop id="device" value="model"/>\n</zone>\n' >"$project/platforms/small.xml"
     stub "$folder/bin/gnuplot" <<'END'
 all="${*//\'\'/\'}" charts=${all#*charts=\'}
@@ -175,6 +176,7 @@ test_telling()
     run 0 --list
     says "01_straggler       what about straggler?" "02_wrong           what about wrong?" \
         "small              a small machine"
+    [[ $said != *formula* ]] || complain "a part of a lab is listed as a lab"
     printf '/* 02_wrong: what is wrong, and where\n * is it?\n *\n * Nowhere?\n */\n' >"$project/labs/02_wrong.c"
     run 0 --list
     says "02_wrong           what is wrong, and where is it?"

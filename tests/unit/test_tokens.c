@@ -635,6 +635,15 @@ static void steps_go_round(void **state)
     close_scheduled(d);
 }
 
+/* Compare with the Python program. */
+static void batches_of_a_budget_are_unequal(void **state)
+{
+    (void)state;
+    struct scheduled d = schedule_recipe(recipe_published(), batching_policies[TOKENS_BUDGET]);
+    assert_near(batch_schedule_means(d.schedule, 0, 92).unequal_weight, 1.905378045867177);
+    close_scheduled(d);
+}
+
 /* Made-up batches of two ranks in two steps. */
 static struct token_batch made_up[2][2] = {
     { { .samples = 3, .longest = 6, .useful = 10, .padded = 12, .pairs = 72 },
@@ -658,6 +667,7 @@ static void means_are_these(void **state)
     assert_near(means.most_pairs, 236);
     assert_near(means.padded_balance, 22.0 / 25.0);
     assert_near(means.pairs_balance, 208.0 / 236.0);
+    assert_near(means.unequal_weight, (4 / 3.0 + 2 / 1.0) / 2);
     assert_near(batch_schedule_means(&made_up_schedule, 1, 2).useful, 54);
     assert_true(isnan(batch_schedule_means(&made_up_schedule, 1, 1).useful));
 }
@@ -721,6 +731,7 @@ int main(void)
         cmocka_unit_test(a_large_budget_asks_for_more_texts),
         cmocka_unit_test(a_recipe_must_feed_every_rank),
         cmocka_unit_test(steps_go_round),
+        cmocka_unit_test(batches_of_a_budget_are_unequal),
         cmocka_unit_test(means_are_these),
         cmocka_unit_test(counts_are_these),
         cmocka_unit_test(buffers_hold_every_batch),

@@ -1,0 +1,64 @@
+/* 02_rank0_host_formula: what each case of lab 02 must cost, and why.
+ *
+ *     step = max over ranks of (data + local) + transfer + host + barrier
+ *
+ * Rank 0 works H on the host while the other ranks wait at the barrier. The fixes:
+ *
+ *     no barrier        H, without the barrier: the next all-reduce waits instead
+ *     every n steps     (H + barrier) / n
+ *     beside the step   a sleep shows only where it is longer than the steps until the next one is due. Busy work takes time from
+ *                       the rank's core; busy work left after the passes fills a transfer that leaves the core free.
+ *     spread            H / ranks on every rank, side by side */
+#include "02_rank0_host.h"
+
+#include <math.h>
+
+double host_seconds(const struct options *o, int rank)
+{
+    if (o->work == STALL_NONE || (rank > 0 && !o->is_spread))
+        return 0;
+    return o->host_ms / 1e3 / (o->is_spread ? o->run.ranks : 1);
+}
+
+struct prediction predict(const struct options *o, const struct card *card)
+{
+    int ranks = o->run.ranks, period = o->period;
+    struct local_cost cost = card_local(card, ranks);
+    struct work batch = work_samples(o->run.batch_size);
+    double transfer = card_allreduce(card, ranks, mlp_gradient_bytes(&o->run));
+    double fetch = cost_at(&cost.fetch, batch);
+    double local = cost_at(&cost.passes, batch) + cost.update;
+    struct load loads[RANKS_MOST] = { 0 };
+    double barrier = o->has_barrier ? card_barrier(card, ranks) : 0;
+    double most = 0, sum = 0; /* host work per step during which other ranks wait at the barrier */
+    for (int rank = 0; rank < ranks; rank++) {
+        double host = host_seconds(o, rank);
+        host *= o->work == STALL_BUSY && o->has_barrier && !o->is_aside ? card_rank_slowdown(card, rank) : 1;
+        host = host > 0 && o->work == STALL_SLEEP ? card_sleep(card, host) : host;
+        loads[rank] = (struct load){ .data = fetch, .local = local, .cpu = fetch + local, .after = cost.update };
+        if (o->is_aside && o->work == STALL_BUSY && card_helper(card) != HELPER_ON_ITS_OWN) {
+            double left = fmax(0, host - barrier - fetch - local);
+            double hidden = (1 - card->transfer_core) * (fmin(barrier, host) + fmin(transfer, left));
+            loads[rank].local += (host - hidden) / period;
+            loads[rank].cpu += (host - hidden) / period;
+            host = 0;
+        } else if (o->is_aside) {
+            /* The sleep may last until the next one is due. */
+            double beside = (fetch + local) * card_contention_slowdown(card, ranks) + transfer;
+            host = fmax(0, host - barrier - period * beside);
+        } else if (!o->has_barrier) { /* delays the next all-reduce */
+            loads[rank].host = host / period;
+            loads[rank].cpu += o->work == STALL_BUSY && !card_is_fed_by_memory(card) ? host / period : 0;
+            host = 0;
+        }
+        most = fmax(most, host / period);
+        sum += host / period;
+    }
+    struct prediction p = predict_step(card, loads, ranks, card_jitter(card, ranks, fetch + local), transfer);
+    if (o->is_aside && o->work == STALL_BUSY && card_helper(card) == HELPER_SOMEWHERE)
+        p.data = (double)NAN; /* unknown to the formula */
+    p.host += sum / ranks;
+    p.wait += most - sum / ranks;
+    p.transfer += barrier / period;
+    return p;
+}

@@ -1,0 +1,69 @@
+/* 03_comm_bound: settings of lab 03; what its step (03_comm_bound.c), messages, formula and table share. */
+#ifndef LOCKSTEP_LAB_03_H
+#define LOCKSTEP_LAB_03_H
+
+#include "frame/lab.h"
+#include "frame/train.h"
+
+enum { MIB = 1 << 20 };
+
+struct options {
+    struct run run;
+    int comm_mb;   /* the extra message */
+    int bucket_mb; /* most of it that a bucket holds */
+    int every;     /* the k of the fix */
+    int sweep_mb;  /* the largest message of the sweep */
+    /* Set by the variants: */
+    bool has_message; /* the extra message */
+    bool is_fresh;    /* its buffer is mapped and filled in every step */
+    bool overlaps;    /* in buckets, started during backward */
+    bool progresses;  /* the library is called after each layer */
+    int own_buckets;  /* of the model's own gradients, started during backward; 0: one sum after backward */
+    enum wire wire;
+};
+
+/* Elements of the extra message, and of a bucket. */
+size_t message_floats(const struct options *o);
+size_t bucket_floats(const struct options *o);
+
+/* Cut the extra message into buckets, as if backward computed it evenly. */
+struct buckets cut_message(const struct options *o);
+
+/* Cut the model's own gradients: one bucket, or two as in DDP, the last layer alone and the other two together. */
+struct buckets cut_own(const struct options *o);
+
+/* Buffers of the extra message and of bf16, and the started sums. */
+struct buffers {
+    float *kept;      /* (message) */
+    float kept_value; /* of all its elements; INFINITY: not filled yet */
+    float *fresh;     /* (message) mapped anew in each step, or NULL */
+    uint16_t *narrow; /* (message or gradients, the larger) */
+    struct started_sums started;
+};
+
+/* Return the kept message, to be summed in place. Each sum multiplies its value by the ranks, so it begins small. It is refilled
+ * before it overflows: in the warm-up, and then once in dozens of steps. */
+float *next_message(struct buffers *b, size_t count, int ranks);
+
+/* Release the last step's message and fill a new one. The release waits until now: a virtual machine may give pages that are free
+ * for a second or two to its host, and to get them back takes many times as long. */
+float *renew(float *fresh, size_t count);
+
+/* Sum over ranks, as fp32 or rounded to bf16. */
+void sum_in_place(struct collective *collective, enum wire wire, struct buffers *b, float *terms, size_t count);
+
+/* Run backward, and start the buckets that each layer completes. */
+void backward(struct collective *collective, const struct options *o, struct buffers *b, struct trainer *t,
+              const struct batch *batch);
+
+/* Exposed seconds of all sums started during backward. `passes`: seconds of forward and backward, without contention. A network
+ * that needs no core carries the sums meanwhile; ranks that must move the bytes themselves begin at the end. */
+double exposed_seconds(const struct options *o, const struct card *card, double passes);
+
+/* Predict a step of a case from its settings and the machine card. */
+struct prediction predict(const struct options *o, const struct card *card);
+
+/* Write exposed.csv: buckets of 1, 4, 16 … MiB, and one of the whole message. `in_buckets`: settings of comm_buckets. */
+void compare_buckets(struct lab *lab, const struct options *in_buckets, struct trainer *t, struct buffers *b);
+
+#endif

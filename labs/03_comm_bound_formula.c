@@ -1,0 +1,61 @@
+/* 03_comm_bound_formula: what each case of lab 03 must cost, and why.
+ *
+ *     step = max over ranks of (data + local + host) + sum over messages of (alpha + beta x bytes)
+ *
+ *     comm_ws4                  host: the bytes of a new buffer / the rate of first writes
+ *     comm_kept_ws4             one more message
+ *     comm_buckets, own ones    an alpha per bucket. A network that needs no core carries them while backward goes on; ranks that
+ *                               must move the bytes themselves begin at the end.
+ *     comm_bf16                 half the bytes of each message; rounding adds to local
+ *     comm_every_k              the message / k */
+#include "03_comm_bound.h"
+
+double exposed_seconds(const struct options *o, const struct card *card, double passes)
+{
+    const struct buckets cuts[] = { cut_message(o), cut_own(o) };
+    double before[COLLECTIVE_STARTED_MOST], seconds[COLLECTIVE_STARTED_MOST];
+    double left[MLP_LAYERS] = { 0 }; /* from the end of a layer to the end of backward */
+    int count = 0;
+    passes *= card_contention_slowdown(card, o->run.ranks);
+    for (int layer = 1; layer < MLP_LAYERS; layer++)
+        left[layer] = left[layer - 1] + passes * mlp_backward_share(&o->run, layer - 1);
+    for (int cut = 0; cut < 2; cut++)
+        for (int i = 0; i < cuts[cut].count; i++, count++) {
+            const struct bucket *bucket = &cuts[cut].at[i];
+            before[count] = left[bucket->layer] * (1 - card->transfer_core);
+            seconds[count] = card_allreduce(card, o->run.ranks, (double)bucket->count * sizeof(float));
+        }
+    return predict_exposed(before, seconds, count);
+}
+
+static double predict_transfer(const struct options *o, const struct card *card, double passes)
+{
+    int ranks = o->run.ranks;
+    double half = o->wire == WIRE_BF16 ? 0.5 : 1, seconds = exposed_seconds(o, card, passes);
+    if (!o->own_buckets)
+        seconds += card_allreduce(card, ranks, half * mlp_gradient_bytes(&o->run));
+    if (o->has_message && !o->overlaps)
+        seconds += card_allreduce(card, ranks, half * (double)MIB * o->comm_mb) / o->run.sync_every;
+    return seconds;
+}
+
+/* Seconds of rounding to bf16 and back: 4 bytes read and 2 written, 2 read and 4 written. */
+static double convert_seconds(const struct options *o, const struct card *card)
+{
+    double floats = mlp_gradient_bytes(&o->run) / sizeof(float) + (o->has_message ? (double)message_floats(o) : 0);
+    return o->wire == WIRE_BF16 ? 12 * floats / card->copy_bandwidth : 0;
+}
+
+struct prediction predict(const struct options *o, const struct card *card)
+{
+    int ranks = o->run.ranks;
+    struct local_cost cost = card_local(card, ranks);
+    struct work batch = work_samples(o->run.batch_size);
+    double passes = cost_at(&cost.passes, batch);
+    struct load load = { .data = cost_at(&cost.fetch, batch),
+                         .local = passes + cost.update + convert_seconds(o, card),
+                         .host = o->is_fresh ? (double)MIB * o->comm_mb / card->fresh_bandwidth : 0 };
+    load.cpu = load.data + load.local + load.host;
+    load.after = cost.update;
+    return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), predict_transfer(o, card, passes));
+}

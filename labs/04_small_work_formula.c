@@ -1,0 +1,28 @@
+/* 04_small_work_formula: what each case of lab 04 must cost, and why.
+ *
+ *     step = a x (fixed + c x B) + adding + update + transfer        B samples in each of a micro-batches
+ *
+ * Only c x B depends on the batch. Costs and transfer are those of the case's ranks. A sum after each micro-batch pays a x transfer
+ * instead. Adding up gradients costs nothing for a single micro-batch. */
+#include "04_small_work.h"
+
+/* Seconds to add up the gradients of `run.accumulate` micro-batches. The first is copied. */
+static double adding_seconds(const struct options *o, const struct card *card)
+{
+    int micro_batches = o->run.accumulate;
+    if (micro_batches == 1)
+        return 0;
+    return (2 + 3.0 * (micro_batches - 1)) * mlp_gradient_bytes(&o->run) / card->copy_bandwidth;
+}
+
+struct prediction predict(const struct options *o, const struct card *card)
+{
+    int ranks = o->run.ranks, micro_batches = o->run.accumulate, sums = o->sums_each ? micro_batches : 1;
+    struct local_cost cost = card_local(card, ranks);
+    struct work batch = work_samples(o->run.batch_size);
+    double data = micro_batches * cost_at(&cost.fetch, batch);
+    double local = micro_batches * cost_at(&cost.passes, batch) + cost.update + adding_seconds(o, card);
+    struct load load = { .data = data, .local = local, .cpu = data + local, .after = cost.update };
+    double transfer = card_allreduce(card, ranks, mlp_gradient_bytes(&o->run));
+    return predict_alike(card, load, ranks, sums * card_jitter(card, ranks, load.cpu / sums), sums * transfer);
+}

@@ -1,0 +1,46 @@
+/* 05_token_skew: settings of lab 05; what its step (05_token_skew.c), batches and formula share. */
+#ifndef LOCKSTEP_LAB_05_H
+#define LOCKSTEP_LAB_05_H
+
+#include "frame/lab.h"
+#include "frame/train.h"
+
+enum { ANY, FIXED, VARIABLE }; /* --length-mode */
+
+struct options {
+    struct run run;
+    int strategy, length_mode; /* 0: not given */
+    bool print_batches;
+    /* Set by the variants: */
+    struct batching_policy policy;
+    bool is_fixed;
+    bool weighs_by_texts;
+};
+
+/* Return the batch schedule of a case. Close it. */
+struct batch_schedule *plan_of(const struct options *o);
+
+/* Add the published cases that --strategy and --length-mode select to run.cases. */
+void narrow(struct options *o);
+
+/* Print the batches instead of training, if asked to (lab_spec.h). */
+bool instead(const struct options *base, FILE *out);
+
+/* Estimate from the longest sequence (batches by count) and the full budget. Batch schedules would be exact, but take long. */
+struct memory_estimate need(const struct options *o);
+
+/* Steps of the batch schedule that are measured: the published ones, or an epoch from its first step. */
+int first_step(const struct options *o);
+int last_step(const struct options *o);
+
+/* Count tokens and sequences of these steps. */
+struct token_count *tokens(const struct options *o);
+
+/* Predict one step of a batch schedule. */
+struct prediction predict_one(const struct options *o, const struct card *card, const struct batch_schedule *schedule,
+                              int step);
+
+/* Predict a step of a case from its settings and the machine card. */
+struct prediction predict(const struct options *o, const struct card *card);
+
+#endif

@@ -1,0 +1,58 @@
+/* 05_token_skew_formula: what each case of lab 05 must cost, and why.
+ *
+ *     step = mean over steps of max over ranks of (fixed + a x padded tokens + b x padded tokens x length) + transfer
+ *
+ * All cases have this formula. They differ in the batch schedule, which decides how much work each rank has in which step. */
+#include "05_token_skew.h"
+
+int first_step(const struct options *o)
+{
+    return o->run.once ? 0 : o->run.skip_first_steps;
+}
+
+int last_step(const struct options *o)
+{
+    return o->run.once ? o->run.once : o->run.steps;
+}
+
+struct token_count *tokens(const struct options *o)
+{
+    struct batch_schedule *schedule = plan_of(o);
+    struct token_count *count = token_count_open(schedule, first_step(o), last_step(o));
+    batch_schedule_close(schedule);
+    return count;
+}
+
+struct prediction predict_one(const struct options *o, const struct card *card, const struct batch_schedule *schedule,
+                              int step)
+{
+    int ranks = o->run.ranks;
+    struct local_cost cost = card_local(card, ranks);
+    struct load loads[RANKS_MOST] = { 0 };
+    double mean = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        struct work work = token_work(batch_schedule_batch(schedule, rank, step));
+        double data = cost_at(&cost.fetch, work), local = cost_at(&cost.passes, work) + cost.update;
+        loads[rank] = (struct load){ .data = data, .local = local, .cpu = data + local, .after = cost.update };
+        mean += loads[rank].cpu / ranks;
+    }
+    double transfer = card_allreduce(card, ranks, workload_transformer.gradient_bytes(&o->run));
+    return predict_step(card, loads, ranks, card_jitter(card, ranks, mean), transfer);
+}
+
+struct prediction predict(const struct options *o, const struct card *card)
+{
+    struct batch_schedule *schedule = plan_of(o);
+    struct prediction mean = { 0 };
+    int steps = last_step(o) - first_step(o);
+    for (int step = first_step(o); step < last_step(o); step++) {
+        struct prediction p = predict_one(o, card, schedule, step);
+        mean.data += p.data / steps;
+        mean.local += p.local / steps;
+        mean.wait += p.wait / steps;
+        mean.transfer += p.transfer / steps;
+        mean.is_timeshared = p.is_timeshared;
+    }
+    batch_schedule_close(schedule);
+    return mean;
+}

@@ -1,0 +1,97 @@
+/* 06_ring_allreduce_formula: what each way of lab 06 must cost, and why: seconds with n ranks and S bytes, and what each rank sends.
+ *
+ *     gather      rank 0 receives n - 1 messages, adds each, and sends n - 1   (n - 1) (2 m(S) + a(S))
+ *     doubling    log2 n exchanges of all, an addition after each              log2 n (x(S) + a(S))
+ *                 ranks beyond a power of two send first and receive last      + 2 m(S) + a(S)
+ *     ring        n-th parts, round once to be added, once whole               2 (n - 1) x(S / n) + (n - 1) a(S / n)
+ *
+ * m(b), x(b): a message of b bytes one way, and both ways at once; a(b): adding b bytes. The machine card measured all three. */
+#include "06_ring_allreduce.h"
+
+#include <math.h>
+
+/* Seconds until the last rank has the sum of `bytes`. All links are taken to cost what the card measured between two ranks. */
+static double gather_seconds(const struct card *card, int ranks, double bytes)
+{
+    const struct p2p_cost *p = &card->p2p;
+    return (ranks - 1) * (2 * alpha_beta_seconds(&p->send, bytes) + alpha_beta_seconds(&p->add, bytes));
+}
+
+static double doubling_seconds(const struct card *card, int ranks, double bytes)
+{
+    const struct p2p_cost *p = &card->p2p;
+    int power = power_of_two(ranks);
+    double add = alpha_beta_seconds(&p->add, bytes), seconds = 0;
+    for (int distance = 1; distance < power; distance *= 2)
+        seconds += alpha_beta_seconds(&p->exchange, bytes) + add;
+    return seconds + (power < ranks ? 2 * alpha_beta_seconds(&p->send, bytes) + add : 0);
+}
+
+static double ring_seconds(const struct card *card, int ranks, double bytes)
+{
+    const struct p2p_cost *p = &card->p2p;
+    double part = fmax(bytes / ranks, sizeof(float));
+    return (ranks - 1) * (2 * alpha_beta_seconds(&p->exchange, part) + alpha_beta_seconds(&p->add, part));
+}
+
+/* Messages and bytes that a rank sends to sum `bytes`. */
+static struct traffic gather_sends(int rank, int ranks, double bytes)
+{
+    int messages = ranks == 1 ? 0 : rank == 0 ? ranks - 1 : 1;
+    return (struct traffic){ .sent_bytes = messages * bytes, .sent_messages = messages };
+}
+
+static struct traffic doubling_sends(int rank, int ranks, double bytes)
+{
+    int power = power_of_two(ranks), messages = rank + power < ranks || rank >= power;
+    for (int distance = 1; distance < power && rank < power; distance *= 2)
+        messages++;
+    return (struct traffic){ .sent_bytes = messages * bytes, .sent_messages = messages };
+}
+
+static struct traffic ring_sends(int rank, int ranks, double bytes)
+{
+    (void)rank;
+    return (struct traffic){ .sent_bytes = 2.0 * (ranks - 1) / ranks * bytes, .sent_messages = 2 * (ranks - 1) };
+}
+
+const struct method methods[WAYS] = {
+    [LIBRARY] = { "library", NULL, card_allreduce, NULL },
+    [GATHER] = { "gather", sum_by_gather, gather_seconds, gather_sends },
+    [DOUBLING] = { "doubling", sum_by_doubling, doubling_seconds, doubling_sends },
+    [RING] = { "ring", sum_by_ring, ring_seconds, ring_sends },
+};
+
+struct prediction predict(const struct options *o, const struct card *card)
+{
+    int ranks = o->run.ranks;
+    struct local_cost cost = card_local(card, ranks);
+    struct work batch = work_samples(o->run.batch_size);
+    double data = cost_at(&cost.fetch, batch), local = cost_at(&cost.passes, batch) + cost.update;
+    struct load load = { .data = data, .local = local, .cpu = data + local, .after = cost.update };
+    double transfer = methods[o->way].seconds(card, ranks, mlp_gradient_bytes(&o->run));
+    return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), transfer);
+}
+
+double find_crossover(const double *bytes, const double *with_doubling, const double *with_ring, int sizes)
+{
+    int last = sizes - 1; /* largest size at which doubling is not slower */
+    while (last >= 0 && with_ring[last] < with_doubling[last])
+        last--;
+    if (last < 0 || last == sizes - 1)
+        return last < 0 ? bytes[0] : (double)NAN;
+    double longer = with_ring[last] - with_doubling[last], shorter = with_doubling[last + 1] - with_ring[last + 1];
+    return bytes[last] + (bytes[last + 1] - bytes[last]) * longer / (longer + shorter);
+}
+
+double predict_crossover(const struct card *card, int ranks)
+{
+    enum { DOUBLINGS = 28, STEPS = 8, SIZES = DOUBLINGS * STEPS + 1 }; /* 4 B to 1 GiB */
+    double bytes[SIZES], with_doubling[SIZES], with_ring[SIZES];
+    for (int i = 0; i < SIZES; i++) {
+        bytes[i] = sizeof(float) * exp2((double)i / STEPS);
+        with_doubling[i] = doubling_seconds(card, ranks, bytes[i]);
+        with_ring[i] = ring_seconds(card, ranks, bytes[i]);
+    }
+    return find_crossover(bytes, with_doubling, with_ring, SIZES);
+}

@@ -1,0 +1,95 @@
+/* 06_ring_allreduce_tables: traffic.csv, sweep.csv and crossover.csv of lab 06. */
+#include "06_ring_allreduce.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void count_traffic(struct lab *lab, struct hands *hands, float *data, size_t count)
+{
+    int ranks = world_size(lab_world(lab));
+    struct traffic *all = memory_new((size_t)ranks, sizeof *all);
+    struct csv *csv = lab_table(lab, "traffic.csv");
+    for (enum way way = GATHER; way < WAYS; way++) {
+        p2p_traffic(hands[way].p2p);
+        sum_by_hand(&hands[way], data, count);
+        struct traffic mine = p2p_traffic(hands[way].p2p);
+        world_gather(lab_world(lab), &mine, sizeof mine, all);
+        for (int rank = 0; csv && rank < ranks; rank++) {
+            const struct traffic formula = methods[way].sends(rank, ranks, (double)(count * sizeof *data));
+            do {
+                csv_text(csv, "algorithm", methods[way].name);
+                csv_integer(csv, "rank", rank);
+                csv_integer(csv, "sum_bytes", (long)(count * sizeof *data));
+                csv_number(csv, "sent_bytes", all[rank].sent_bytes);
+                csv_number(csv, "formula_sent_bytes", formula.sent_bytes);
+                csv_integer(csv, "sent_messages", all[rank].sent_messages);
+                csv_integer(csv, "formula_sent_messages", formula.sent_messages);
+                csv_number(csv, "received_bytes", all[rank].received_bytes);
+                csv_integer(csv, "received_messages", all[rank].received_messages);
+            } while (csv_end_row(csv));
+        }
+    }
+    free(all);
+}
+
+double sweep_bytes(const struct options *o)
+{
+    int mb = o->run.quick && o->sweep_mb > 4 ? 4 : o->sweep_mb;
+    return o->run.ranks > 1 && o->run.cases.count == 0 ? (double)MIB * mb : 0;
+}
+
+static char *size_word(double bytes)
+{
+    if (isnan(bytes))
+        return memory_text("no size");
+    return bytes < 1e6 ? memory_text("%.3g kB", bytes / 1e3) : memory_text("%.3g MB", bytes / 1e6);
+}
+
+static void write_crossover(struct csv *csv, int ranks, double predicted, double found)
+{
+    do {
+        csv_integer(csv, "ranks", ranks);
+        csv_number(csv, "predicted_bytes", predicted);
+        csv_number(csv, "found_bytes", found);
+    } while (csv_end_row(csv));
+    char *as_predicted = size_word(predicted), *in_sweep = size_word(found);
+    printf("The ring is predicted to be faster than doubling from %s on; in the sweep it is from %s on.\n",
+           as_predicted, in_sweep);
+    free(as_predicted);
+    free(in_sweep);
+}
+
+void sweep_ways(struct lab *lab, const struct options *o, struct hands *hands)
+{
+    double bytes[SWEEP_SIZES_MOST], seconds[WAYS][SWEEP_SIZES_MOST] = { 0 }, all[WAYS * SWEEP_SIZES_MOST];
+    struct sweep_impl ways[WAYS];
+    for (enum way way = 0; way < WAYS; way++)
+        ways[way] = (struct sweep_impl){ way_of(way), &hands[way] };
+    int ranks = o->run.ranks, sizes = sweep_sizes(lab_world(lab), sweep_bytes(o), bytes);
+    sweep_measure(lab_world(lab),
+                  &(struct sweep){ .bytes = bytes,
+                                   .sizes = sizes,
+                                   .way = ways,
+                                   .ways = WAYS,
+                                   .until_last = true,
+                                   .warmups = 1,
+                                   .repeats = o->run.quick || o->run.takes_turns ? 3 : 9 },
+                  all, NULL);
+    struct csv *csv = lab_table(lab, "sweep.csv"), *crossover = lab_table(lab, "crossover.csv");
+    for (int i = 0; csv && i < sizes; i++)
+        do {
+            csv_integer(csv, "ranks", ranks);
+            csv_number(csv, "bytes", bytes[i]);
+            for (enum way way = 0; way < WAYS; way++) {
+                char name[40];
+                seconds[way][i] = all[way * (unsigned)sizes + (unsigned)i];
+                snprintf(name, sizeof name, "%s_ms", methods[way].name);
+                csv_ms(csv, name, seconds[way][i]);
+                snprintf(name, sizeof name, "%s_predicted_ms", methods[way].name);
+                csv_ms(csv, name, methods[way].seconds(lab_card(lab), ranks, bytes[i]));
+            }
+        } while (csv_end_row(csv));
+    if (crossover)
+        write_crossover(crossover, ranks, predict_crossover(lab_card(lab), ranks),
+                        find_crossover(bytes, seconds[DOUBLING], seconds[RING], sizes));
+}
