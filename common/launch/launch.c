@@ -1,11 +1,12 @@
 #include "launch/launch.h"
 
 #include "base/die.h"
-#include "base/memory.h"
 #include "launch/flight_recorder.h"
 #include "launch/job.h"
+#include "launch/job_end.h"
 #include "launch/mpirun.h"
 #include "launch/mpirun_output.h"
+#include "launch/orphans.h"
 #include "launch/rank_exits.h"
 
 #include <errno.h>
@@ -22,7 +23,6 @@
 
 enum {
     GRACE_S = 3,          /* between SIGTERM and SIGKILL for a job */
-    STATUS_NO_EXEC = 127, /* the shell's status for a missing program */
     FREE_DESCRIPTOR = 20, /* above the descriptors that shells use internally */
 };
 
@@ -81,53 +81,6 @@ static pid_t start(const struct job_command *command, const struct launch *launc
         keep_output_for_ranks();
     execvp(command->word[0], command->word);
     _exit(STATUS_NO_EXEC);
-}
-
-/* Write at most `most` children of this process into `pids`. Return their number. */
-static int list_children(int *pids, int most)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    FILE *file = fopen(path, "r");
-    int count = 0;
-    while (file && count < most && fscanf(file, "%d", &pids[count]) == 1)
-        count++;
-    if (file)
-        fclose(file);
-    return count;
-}
-
-enum { CHILDREN_MOST = 4096 };
-
-/* Children that existed before the job. A program that became this one by exec may have left some. */
-struct earlier_children {
-    int count, pids[CHILDREN_MOST];
-};
-
-static bool is_earlier_child(const struct earlier_children *earlier_children, int pid)
-{
-    for (int i = 0; i < earlier_children->count; i++)
-        if (earlier_children->pids[i] == pid)
-            return true;
-    return false;
-}
-
-/* Kill ranks that outlived their launcher. This process is their subreaper and has become their parent. */
-static void end_orphans(const struct earlier_children *earlier_children)
-{
-    int pids[CHILDREN_MOST];
-    for (int tries = 0; tries < 100; tries++) {
-        int orphans = 0;
-        for (int i = list_children(pids, CHILDREN_MOST); i-- > 0;)
-            if (!is_earlier_child(earlier_children, pids[i])) {
-                kill(pids[i], SIGKILL);
-                waitpid(pids[i], NULL, WNOHANG);
-                orphans++;
-            }
-        if (!orphans)
-            return;
-        nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
-    }
 }
 
 static double now(void)
@@ -211,77 +164,6 @@ static void choose_signals(sigset_t *watched)
     }
 }
 
-/* Return the text that the launcher of real ranks printed; blank for simulated ranks. */
-static const char *launcher_text(const struct job *job)
-{
-    return job->output ? mpirun_output_words(job->output) : "";
-}
-
-/* True if the launcher refused to start the ranks. Some launchers exit with a status that has another meaning among our ranks, so
- * look for a heartbeat or output of a rank. */
-static bool has_refused(const struct job *job)
-{
-    bool have_started =
-        flight_recorder_read(job->recorder).heartbeats > 0 || (job->output && mpirun_output_has_ranks(job->output));
-    return !have_started && *launcher_text(job);
-}
-
-static void print_refusal(const struct job_command *command, int code, const struct job *job)
-{
-    char *tried = memory_join((const char *const *)command->word, " ");
-    warn("%s could not start the ranks (status %d): '%s'; its version is '%s', and the command was: %s",
-         command->word[0], code, launcher_text(job), mpirun_version(), tried);
-    free(tried);
-}
-
-/* Print the end of a job that no rank explained. */
-static void print_end(const char *launcher, int code, const struct job *job)
-{
-    const char *words = launcher_text(job), *kept = flight_recorder_kept_text(job->recorder);
-    const char *quoted[] = { *words ? ": '" : "", *words ? "'" : "" };
-    if (code > 128 && code < 128 + NSIG)
-        warn("a rank was ended by signal %d (%s)%s%s; %s", code - 128, strsignal(code - 128),
-             *job->diagnosis ? ": " : "", job->diagnosis, kept);
-    else if (flight_recorder_read(job->recorder).heartbeats == 0)
-        warn("%s could not start the ranks (status %d)%s%s%s", launcher, code, quoted[0], words, quoted[1]);
-    else
-        warn("%s ended with status %d%s%s%s; %s", launcher, code, quoted[0], words, quoted[1], kept);
-}
-
-/* Return the exit status for a job that ended without us. Print the reason if no rank did. */
-static int judge_end(const struct job_command *command, int status, const struct job *job)
-{
-    const char *launcher = command->word[0];
-    const struct heartbeat heartbeat = flight_recorder_read(job->recorder);
-    if (!WIFEXITED(status)) {
-        warn("%s was ended by signal %d (%s); %s", launcher, WTERMSIG(status), strsignal(WTERMSIG(status)),
-             flight_recorder_kept_text(job->recorder));
-        return STATUS_WRONG;
-    }
-    int code = WEXITSTATUS(status);
-    if (code == STATUS_NO_EXEC) {
-        warn("%s was not found; install it (Debian, Ubuntu: apt-get install %s)", launcher,
-             job->output ? "openmpi-bin" : "libsimgrid-dev");
-        return STATUS_CANNOT;
-    }
-    if (code != STATUS_RIGHT && has_refused(job)) {
-        print_refusal(command, code, job);
-        return STATUS_WRONG;
-    }
-    /* smpirun exits with status 0 when all ranks wait for each other. */
-    if (code == STATUS_RIGHT && !heartbeat.has_ended) {
-        warn("%s ended with status 0, but the ranks did not finish: a deadlock, if simulated; %s", launcher,
-             flight_recorder_kept_text(job->recorder));
-        return STATUS_WRONG;
-    }
-    if (code == STATUS_RIGHT || code == STATUS_USAGE || code == STATUS_CANNOT)
-        return code;
-    bool is_explained = flight_recorder_has_spoken(job->recorder) || (code == STATUS_WRONG && heartbeat.has_ended);
-    if (!is_explained) /* otherwise a rank has printed the reason */
-        print_end(launcher, code, job);
-    return STATUS_WRONG;
-}
-
 /* Put the path of an open file into an environment variable for the ranks. Return the path, which the environment owns. */
 static const char *export_path(const char *variable, int file)
 {
@@ -289,6 +171,41 @@ static const char *export_path(const char *variable, int file)
     setenv(variable, path, 1);
     free(path);
     return getenv(variable);
+}
+
+/* Run the job's ranks. Return the launcher's wait status, once all processes of the job have ended. */
+static int run(struct job *job, const struct job_command *command, const struct launch *launch)
+{
+    const struct earlier_children earlier_children = orphans_adopt();
+    sigset_t signals, before;
+    choose_signals(&signals);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    fflush(NULL);
+    job->output = launch->platform ? NULL : mpirun_output_open();
+    job->child = start(command, launch, job->output, &before);
+    if (job->output)
+        mpirun_output_follow(job->output);
+    int status = wait_for_end(job, &signals);
+    orphans_end(&earlier_children);
+    if (job->output)
+        mpirun_output_finish(job->output);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
+/* Return the exit status for this program, and print the reason of a failure. */
+static int judge(const struct job *job, const struct job_command *command, int status)
+{
+    if (job->ended_by == SIGALRM) {
+        warn("%s", job->diagnosis);
+        return STATUS_WRONG;
+    }
+    if (job->ended_by) {
+        warn("stopped; all ranks ended, %s", flight_recorder_kept_text(job->recorder));
+        return 128 + job->ended_by;
+    }
+    const struct job_end end = { status, job->recorder, job->diagnosis, job->output };
+    return job_end_judge(command, &end);
 }
 
 int launch_ranks(const struct launch *launch)
@@ -301,33 +218,7 @@ int launch_ranks(const struct launch *launch)
     if (!job.recorder)
         die(STATUS_WRONG, "no shared memory for the heartbeats of the ranks: %s; is /proc mounted?", strerror(errno));
     struct job_command command = job_command_for(launch);
-    struct earlier_children earlier_children;
-    earlier_children.count = list_children(earlier_children.pids, CHILDREN_MOST);
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-
-    sigset_t signals, before;
-    choose_signals(&signals);
-    sigprocmask(SIG_BLOCK, &signals, &before);
-    fflush(NULL);
-    job.output = launch->platform ? NULL : mpirun_output_open();
-    job.child = start(&command, launch, job.output, &before);
-    if (job.output)
-        mpirun_output_follow(job.output);
-    int status = wait_for_end(&job, &signals);
-    end_orphans(&earlier_children);
-    if (job.output)
-        mpirun_output_finish(job.output);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-
-    int verdict = STATUS_WRONG;
-    if (job.ended_by == SIGALRM) {
-        warn("%s", job.diagnosis);
-    } else if (job.ended_by) {
-        warn("stopped; all ranks ended, %s", flight_recorder_kept_text(job.recorder));
-        verdict = 128 + job.ended_by;
-    } else {
-        verdict = judge_end(&command, status, &job);
-    }
+    int verdict = judge(&job, &command, run(&job, &command, launch));
     close(recorder);
     flight_recorder_close(job.recorder);
     if (job.output)

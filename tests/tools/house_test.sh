@@ -8,10 +8,10 @@ complain() {
     failed=1
 }
 
-# One clock: all files use world.h. Exceptions: the supervisor (launch.c) is outside any world, die.c may have none,
+# One clock: all files use world.h. Exceptions: the supervisor (launch.c, orphans.c) is outside any world, die.c may have none,
 # file_lock.c waits for the lock of another program, and the benchmark compares world.h's clock with the system's.
 found=$(grep -nE 'clock_gettime|gettimeofday|nanosleep|usleep|MPI_Wtime|[^_a-z]sleep\(' common/*/*.[ch] labs/*.[ch] tools/*/*.c |
-    grep -vE '^(common/(world/world_[a-z_]+|launch/launch|base/die|base/file_lock)|tools/bench/harness)\.c:' || true)
+    grep -vE '^(common/(world/world_[a-z_]+|launch/(launch|orphans)|base/die|base/file_lock)|tools/bench/harness)\.c:' || true)
 [ -z "$found" ] || complain "no clock or sleep outside world.h" "$found"
 
 # Backends are selected by linking: only files named after a backend use its API.
@@ -71,7 +71,7 @@ done < <(grep -roE '^#include "[^"]+"' common | sed -E 's/#include "(.*)"$/\1/' 
 if [ $# -gt 1 ] && command -v nm >/dev/null; then
     found=$(nm -A "$2"/common/CMakeFiles/part_each.dir/*/*.o |
         grep -oE '[a-z]+/[a-z_0-9]+\.c\.o: +U (exit|sleep|usleep|nanosleep|gettimeofday|clock_gettime|getopt|getopt_long|getpid)$' |
-        sed -E 's/\.c\.o: +U / /' | grep -vxE 'base/(die|file_lock) nanosleep|base/files getpid|frame/blind getpid|frame/lab_open exit|frame/supervise(_guess|_pair)? exit|launch/flight_recorder getpid|launch/(job_command|scratch) getpid|launch/launch (clock_gettime|getpid|nanosleep)|options/options exit' || true)
+        sed -E 's/\.c\.o: +U / /' | grep -vxE 'base/(die|file_lock) nanosleep|base/files getpid|frame/blind getpid|frame/lab_open exit|frame/supervise(_guess|_pair)? exit|launch/flight_recorder getpid|launch/(job_command|scratch) getpid|launch/launch (clock_gettime|getpid)|launch/orphans (getpid|nanosleep)|options/options exit' || true)
     [ -z "$found" ] || complain "what simulated ranks have their own of is called in files that know the world" "$found"
 fi
 
