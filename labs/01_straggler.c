@@ -57,7 +57,7 @@ static const struct variant variants[] = {
     { "busy_prefetch", works, prefetch, "… and fetches one batch ahead, on the same core" },
     { "busy_share", works, share, "… and gets fewer samples" },
     { "busy_every_k", works, every_k, "… and all synchronize only every k steps" },
-    { "roaming", roams, NULL, "a random rank sleeps before its fetch, another each step" },
+    { "roaming", roams, NULL, "a random rank sleeps before its fetch, a different one in each step" },
     { "roaming_prefetch", roams, prefetch, "… and all fetch one batch ahead" },
     { "roaming_every_k", roams, every_k, "… and all synchronize only every k steps" },
     { "chance", chances, NULL, "each rank sleeps with a small probability, in each step" },

@@ -39,7 +39,7 @@ do for [i = 1:words(slugs)] {
 in_words(n) = n > 0 && n <= 12 ? word("one two three four five six seven eight nine ten eleven twelve", n) : sprintf("%d", n)
 title = sprintf("Fitted to %s row%s, the machine predicts ", in_words(fitted), fitted == 1 ? "" : "s").\
     (foreseen_run < foreseen ? in_words(foreseen_run)." of " : "").sprintf("the other %s within %.0f %%", in_words(foreseen), ceil(worst))
-if (foreseen_run == 0) { title = "What the posts printed, and what a machine fitted to them takes" }
+if (foreseen_run == 0) { title = "Step times of the posts, and of a machine fitted to them" }
 
 # ---- The caption ----------------------------------------------------------------------------
 # The tables of the labs name the backend.

@@ -69,7 +69,7 @@ lane_name(case, n) = word(drawn[place(case, cases)], n) eq word(drawn_to[place(c
 
 left_of_lanes = 90
 do for [i = 1:words(cases)] { if (drawn[i] ne drawn_to[i]) { left_of_lanes = 130 } }
-shared = left_of_lanes > 90 ? " · a lane of several ranks, all alike, shows the first" : ""
+shared = left_of_lanes > 90 ? " · a lane of several equal ranks shows the first of them" : ""
 
 head = 1                        # lines above the lanes of a case
 above_lanes(n) = sum [i = 1:n] (lanes_of(word(shown, i)) + 0.4 + head)      # lines above case n + 1

@@ -72,7 +72,7 @@ install() # HOW-MANY-ARE-NEEDED PACKAGE...
     shift
     command -v apt-get >/dev/null ||
         die 1 "no apt-get here; install these packages (Debian's names) with this system's package manager, then run this again"
-    become_root || die 1 "installing needs an administrator, who runs as root:  $(by_hand "$@")"
+    become_root || die 1 "installing needs an administrator; run as root:  $(by_hand "$@")"
     : >"$log"
     if ! megabytes "$@" >/dev/null; then
         quietly "Fetching the package lists" "$log" apt update ||

@@ -36,7 +36,7 @@ static int take_machine_lock(void)
         lock = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
     if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) == 0)
         return lock; /* a run continues without a lock file */
-    warn("another run is measuring on this machine (it holds %s); waiting for it to end, Ctrl-C gives up", path);
+    warn("another run measures on this machine (it holds %s); waiting for its end, Ctrl-C stops", path);
     flock(lock, LOCK_EX);
     return lock;
 }

@@ -5,10 +5,10 @@ static const struct {
 } words[NEEDS] = {
     [MEMORY_PROGRAM] = { "the ranks themselves", "fewer --ranks" },
     [MEMORY_MODEL] = { "the model", "smaller dimensions or fewer --ranks" },
-    [MEMORY_ACTIVATIONS] = { "what a pass keeps of a batch", "a smaller batch or fewer --ranks" },
+    [MEMORY_ACTIVATIONS] = { "the activations of a batch", "a smaller batch or fewer --ranks" },
     [MEMORY_DATA] = { "the data set", "a smaller batch, fewer --steps or fewer --ranks" },
-    [MEMORY_MESSAGES] = { "messages", "smaller ones or fewer --ranks" },
-    [MEMORY_RECORD] = { "the record of who did what when", "fewer --steps or fewer --ranks" },
+    [MEMORY_MESSAGES] = { "messages", "smaller messages or fewer --ranks" },
+    [MEMORY_RECORD] = { "the record of spans", "fewer --steps or fewer --ranks" },
 };
 
 double memory_estimate_sum(const struct memory_estimate *memory)

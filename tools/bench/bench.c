@@ -32,7 +32,8 @@ enum { PARTS = sizeof parts / sizeof *parts };
 static const struct option_row option_rows[] = {
     { "--part", OPTION_CHOICE, AT(part), 0, 0, "all " PART_WORDS, "what is measured" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N", "turns of each pair; 0: as many as the pair needs" },
-    { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON", "a Python that has PyTorch, if not python3; none: without" },
+    { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON",
+      "a Python that has PyTorch, if not python3; none: no PyTorch" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { 0 },
 };

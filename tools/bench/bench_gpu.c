@@ -86,7 +86,7 @@ static const struct option_row own_rows[] = {
     { "--copy-mb", OPTION_INTEGER, AT(copy_mb), 1, 16384, "MiB", "size of the copy" },
     { "--count-only", OPTION_SWITCH, AT(count_only), 0, 0, "",
       "print the bytes and operations of steps, measure nothing" },
-    { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON", "a Python that has PyTorch; none: without" },
+    { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON", "a Python that has PyTorch; none: no PyTorch" },
     { "--torch-step", OPTION_TEXT, AT(torch_step), 0, 0, "FILE", "program that it runs" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { 0 },
@@ -459,7 +459,7 @@ static void write_table(const struct bench *bench)
     options_echo(file.out, tables, &bench->options);
     fprintf(file.out, "\n# device: %s\n%s", bench->about, bench->kernel);
     if (bench->is_stand_in)
-        fprintf(file.out, "# stand-in: the CPU plays a GPU here; no time below says anything about speed\n");
+        fprintf(file.out, "# stand-in: the CPU stands in for a GPU; no time below is that of a GPU\n");
     if (*reference->about)
         fprintf(file.out, "# reference: %s\n", reference->about);
     if (*reference->lacks)

@@ -264,7 +264,7 @@ class Workers:
         if any(result.bits != results[0].bits for result in results):
             raise ValueError("ranks have different parameters")
         if not all(math.isfinite(result.loss) for result in results):
-            raise ValueError("the loss is no number")
+            raise ValueError("the loss is not a number")
         return results
 
     def end(self):

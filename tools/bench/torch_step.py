@@ -144,7 +144,7 @@ class Trainee:
         self.synchronise()
         milliseconds = (time.perf_counter() - began) / self.o.steps * 1e3
         if not math.isfinite(loss.item()):
-            raise ValueError("the loss is no number")
+            raise ValueError("the loss is not a number")
         return milliseconds
 
 

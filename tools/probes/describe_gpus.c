@@ -33,12 +33,12 @@ int main(void)
 {
     int version = 0, count = 0;
     if (ncclGetVersion(&version) != ncclSuccess)
-        refuse("NCCL does not say its version");
+        refuse("NCCL does not report its version");
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess)
         refuse("%s", cudaGetErrorString(error));
     if (count == 0)
-        refuse("CUDA shows none");
+        refuse("CUDA reports no GPU");
     for (int gpu = 0; gpu < count; gpu++) {
         struct cudaDeviceProp about;
         if (cudaGetDeviceProperties(&about, gpu) != cudaSuccess)
