@@ -43,24 +43,19 @@ done
 
 # A file of common/ includes only files of its own folder and of folders before it in common/rooms.txt, so there are no loops. It
 # includes no file of tests/ or tools/.
-rooms=()
+declare -A place=()
 while read -r room _; do
-    [[ $room != [a-z]* ]] || rooms+=("$room")
+    [[ $room != [a-z]* ]] || place[$room]=${#place[@]}
 done <common/rooms.txt
-position() {
-    local i
-    for i in "${!rooms[@]}"; do
-        [ "${rooms[$i]}" != "$1" ] || { echo "$i"; return; }
-    done
-    echo 99
-}
 for room in common/*/; do
-    [ "$(position "$(basename "$room")")" -lt 99 ] || complain "every room stands in common/rooms.txt" "$room"
-    [ -f "$room/README.md" ] || complain "every room says what it is for" "$room/README.md is missing"
+    room=$(basename "$room")
+    [ -n "${place[$room]-}" ] || complain "every room stands in common/rooms.txt" "$room"
+    [ -f "common/$room/README.md" ] || complain "every room says what it is for" "$room/README.md is missing"
 done
 while IFS=: read -r file included; do
-    room=$(basename "$(dirname "$file")")
-    if [[ $included != */* ]] || [ "$(position "${included%%/*}")" -gt "$(position "$room")" ]; then
+    room=${file#common/}
+    room=${room%%/*}
+    if [[ $included != */* || ${place[${included%%/*}]-99} -gt ${place[$room]-0} ]]; then
         complain "a room includes itself and rooms below" "$file includes $included"
     fi
 done < <(grep -roE '^#include "[^"]+"' common | sed -E 's/#include "(.*)"$/\1/' | sort -u)
