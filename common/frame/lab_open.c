@@ -48,7 +48,7 @@ static void join_world(struct lab *lab, struct options *base)
     }
     run_of(base)->ranks = size;
     if (hosts_count(lab->world) > 1 && strcmp(device_name(), "cuda") == 0)
-        die(STATUS_CANNOT, "ranks on GPUs of several hosts were never tried; start all on one host, or on cores");
+        die(STATUS_CANNOT, "ranks on GPUs of several hosts are untested; start all on one host, or on cores");
     device_open(rank, (enum precision)run_of(base)->precision);
     if (device_gpus() > 0)
         world_trains_on(lab->world, device_gpus());
@@ -108,11 +108,11 @@ static void do_instead(const struct lab_spec *spec, const struct options *base)
     if (!spec->instead || !spec->instead(base, may_do_else ? stdout : NULL))
         return;
     if (job_is_rank())
-        die(STATUS_USAGE, "what was asked for needs no ranks; leave out mpirun or srun");
+        die(STATUS_USAGE, "this command needs no ranks; leave out mpirun or srun");
     if (run->blind)
-        die(STATUS_USAGE, "what was asked for trains nothing that --blind could hide; leave out --blind");
+        die(STATUS_USAGE, "this command trains nothing that --blind could hide; leave out --blind");
     if (run->dry_run)
-        die(STATUS_USAGE, "what was asked for starts nothing that --dry-run could leave out; leave out --dry-run");
+        die(STATUS_USAGE, "this command starts nothing that --dry-run could leave out; leave out --dry-run");
     exit(STATUS_RIGHT);
 }
 

@@ -151,7 +151,7 @@ static void print_commands(const struct quiz *q, char *const *arguments)
     putchar('\n');
 }
 
-/* Write "2", "nobody", or a blank if the user skipped the question. */
+/* Write "2", "none", or a blank if the user skipped the question. */
 static void put_rank(struct csv *csv, const char *name, int rank)
 {
     char text[16] = "";

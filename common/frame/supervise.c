@@ -81,12 +81,11 @@ static int run_twice(const struct request *request)
     const char *only = left_out(request->run);
     int status = simulate(*request);
     if (status == STATUS_RIGHT && only)
-        printf("\nFor real, the %d ranks would share %d core%s; %s leaves that out, --backend mpi runs it.\n", ranks,
-               cores, cores == 1 ? "" : "s", only);
+        printf("\nReal ranks: %d would share %d core%s; %s skips them, --backend mpi runs them.\n", ranks, cores,
+               cores == 1 ? "" : "s", only);
     if (status != STATUS_RIGHT || only)
         return status;
-    printf("\n--- The same for real: %d ranks on the %d core%s there %s. ---\n", ranks, cores, cores == 1 ? "" : "s",
-           cores == 1 ? "is" : "are");
+    printf("\n--- Now real ranks: %d of them on %d core%s. ---\n", ranks, cores, cores == 1 ? "" : "s");
     return request_start(request, NULL);
 }
 

@@ -123,7 +123,7 @@ static void print_absent(FILE *out, const struct flight_recorder *recorder, enum
     static const char *const words[ABSENCES][2] = {
         [GONE] = { "is gone", "are gone" },
         [STOPPED] = { "is stopped", "are stopped" },
-        [ELSEWHERE] = { "has not come", "have not come" },
+        [ELSEWHERE] = { "has not arrived", "have not arrived" },
     };
     print_ranks(out, absent);
     int first = absent->rank[0];
@@ -160,7 +160,7 @@ char *flight_recorder_text(const struct flight_recorder *recorder)
         fputs(waiting.count == 1 ? " waits in " : " wait in ", out);
         print_collective(out, collective);
     } else if (waiting.count > 0) {
-        fputs(are_all ? "all ranks have come to " : "all have come to ", out);
+        fputs(are_all ? "all ranks have reached " : "all have reached ", out);
         print_collective(out, collective);
         fputs(are_all ? ", which does not end" : ", and wait for other hosts", out);
     }
@@ -178,7 +178,7 @@ char *flight_recorder_timeout_text(const struct flight_recorder *recorder, doubl
 {
     char *text = flight_recorder_text(recorder);
     char *message =
-        memory_text("no sign of life for %g s%s%s: a rank hangs or the machine is too slow; %s (--deadline-s "
+        memory_text("no heartbeat for %g s%s%s: a rank hangs or the machine is too slow; %s (--deadline-s "
                     "allows more time)",
                     seconds, *text ? "; " : "", text, flight_recorder_kept_text(recorder));
     free(text);

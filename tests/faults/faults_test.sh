@@ -188,7 +188,7 @@ if [[ ${4-} && ! ${ASAN_OPTIONS-}${TSAN_OPTIONS-} ]]; then # (a sanitizer's libr
     end_launcher $((90 * patience))
     ! ranks_live || complain "ranks are still there"
     printf '%-24s %5d ms, status %d: %s\n' "$fault" $(($(now_ms) - began)) "$status" "$(grep 'no sign' "$folder/err")"
-    grep -q "no sign of life for $short_deadline s.*this run's results are whole and in place" "$folder/err" || complain "does not say so: $(<"$folder/err")"
+    grep -q "no heartbeat for $short_deadline s.*this run's results are whole and in place" "$folder/err" || complain "does not say so: $(<"$folder/err")"
     earlier=$(whole_files)
     nothing_is_left
 fi

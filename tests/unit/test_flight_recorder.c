@@ -101,14 +101,14 @@ static void a_rank_that_has_not_come_is_named(void **state)
     (void)state;
     struct job job = start_job((int[]){ 17, 16, 17 });
     expect(&job,
-           "rank 1 (process %d) has not come, it is in all-reduce 16 of 12.5 MB (step 5); ranks 0 and 2 wait in "
+           "rank 1 (process %d) has not arrived, it is in all-reduce 16 of 12.5 MB (step 5); ranks 0 and 2 wait in "
            "all-reduce 17 "
            "of 12.5 MB (step 5)",
            job.rank[1]);
     assert_false(flight_recorder_has_lost(job.recorder, RANKS));
     end_job(&job);
     job = start_job((int[]){ NOWHERE, NOWHERE, 17 });
-    expect(&job, "ranks 0 and 1 have not come; rank 2 waits in all-reduce 17 of 12.5 MB (step 5)", 0);
+    expect(&job, "ranks 0 and 1 have not arrived; rank 2 waits in all-reduce 17 of 12.5 MB (step 5)", 0);
     end_job(&job);
 }
 
@@ -158,7 +158,7 @@ static void a_collective_that_all_have_come_to_is_named(void **state)
 {
     (void)state;
     struct job job = start_job((int[]){ 3, 3, 3 });
-    expect(&job, "all ranks have come to all-reduce 3 of 12.5 MB (step 5), which does not end", 0);
+    expect(&job, "all ranks have reached all-reduce 3 of 12.5 MB (step 5), which does not end", 0);
     end_job(&job);
 }
 
