@@ -72,7 +72,7 @@ double memory_available(void)
 
 void *memory_grow(void *block, size_t bytes)
 {
-    void *larger = realloc(block, bytes);
+    void *larger = realloc(block, bytes ? bytes : 1);
     if (!larger)
         die(STATUS_WRONG, "no memory for %.3g MB more; close other programs", 1e-6 * (double)bytes);
     return larger;

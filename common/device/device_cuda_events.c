@@ -1,5 +1,6 @@
 /* Implement the events and the clock of device.h on a GPU. */
 #include "base/die.h"
+#include "base/memory.h"
 #include "device/device.h"
 #include "device/device_cuda.h"
 #include "world/world.h"
@@ -44,9 +45,7 @@ void device_reserve_events(size_t moments)
 {
     if (moments <= stamps.note_room)
         return;
-    stamps.note = realloc(stamps.note, moments * sizeof *stamps.note);
-    if (!stamps.note)
-        die(STATUS_WRONG, "no memory for %zu events", moments);
+    stamps.note = memory_grow(stamps.note, moments * sizeof *stamps.note);
     for (; stamps.note_room < moments; stamps.note_room++)
         cuda_must(cudaEventCreate(&stamps.note[stamps.note_room]), "cudaEventCreate");
 }

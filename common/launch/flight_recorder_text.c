@@ -177,10 +177,9 @@ const char *flight_recorder_kept_text(const struct flight_recorder *recorder)
 char *flight_recorder_timeout_text(const struct flight_recorder *recorder, double seconds)
 {
     char *text = flight_recorder_text(recorder);
-    char *message =
-        memory_text("no heartbeat for %g s%s%s: a rank hangs or the machine is too slow; %s (--deadline-s "
-                    "allows more time)",
-                    seconds, *text ? "; " : "", text, flight_recorder_kept_text(recorder));
+    char *message = memory_text("no heartbeat for %g s%s%s: a rank hangs or the machine is too slow; %s (--deadline-s "
+                                "allows more time)",
+                                seconds, *text ? "; " : "", text, flight_recorder_kept_text(recorder));
     free(text);
     return message;
 }

@@ -85,7 +85,7 @@ static struct job_command mpirun_command(const struct launch *launch)
     bool has_own_cores = !launch->is_on_gpus && launch->ranks <= launch->cores;
     mpirun_check();
     struct job_command c = { .hosts = -1, .scratch = share_scratch(launch->ranks) };
-    add_word(&c, memory_text("%s", launcher_program));
+    add_word(&c, memory_text("%s", mpirun_program));
     add_word(&c, memory_text("-np"));
     add_word(&c, memory_text("%d", launch->ranks));
     for (const char *const *word = mpirun_placing(has_own_cores); *word; word++)

@@ -10,8 +10,8 @@
 struct job_end {
     int status; /* the launcher's wait status */
     const struct flight_recorder *recorder;
-    const char *diagnosis;                /* missing ranks by the flight recorder */
-    const struct launcher_output *output; /* of real ranks; NULL: simulated ranks */
+    const char *diagnosis;              /* missing ranks by the flight recorder */
+    const struct mpirun_output *output; /* of real ranks; NULL: simulated ranks */
 };
 
 /* Return the exit status for this program. */

@@ -54,7 +54,7 @@ static void keep_output_for_ranks(void)
     dup2(nowhere, STDERR_FILENO);
 }
 
-static pid_t start(const struct job_command *command, const struct launch *launch, struct launcher_output *output,
+static pid_t start(const struct job_command *command, const struct launch *launch, struct mpirun_output *output,
                    const sigset_t *signals_before)
 {
     pid_t supervisor = getpid();
@@ -96,9 +96,9 @@ struct job {
     double timeout; /* timeout in seconds from the last heartbeat to the next */
     int ranks;      /* that write to the flight recorder; 0 for simulated ranks */
     struct flight_recorder *recorder;
-    int ended_by;    /* signal for which we ended the job, SIGALRM for the timeout; 0: ended without us */
-    char *diagnosis; /* missing ranks by the flight recorder; after a timeout the whole message */
-    struct launcher_output *output; /* of real ranks; NULL: simulated ranks write directly */
+    int ended_by;                 /* signal for which we ended the job, SIGALRM for the timeout; 0: ended without us */
+    char *diagnosis;              /* missing ranks by the flight recorder; after a timeout the whole message */
+    struct mpirun_output *output; /* of real ranks; NULL: simulated ranks write directly */
 };
 
 static void end_job(struct job *job, int signal)
@@ -115,7 +115,7 @@ static int wait_for_end(struct job *job, const sigset_t *signals)
     double deadline = now() + job->timeout;
     unsigned long beats_seen = 0;
     int status = 0;
-    struct rank_watch *watch = rank_exits_open(job->recorder, job->ranks, signals);
+    struct rank_exits *watch = rank_exits_open(job->recorder, job->ranks, signals);
     for (;;) {
         pid_t ended = waitpid(job->child, &status, WNOHANG);
         if (ended == job->child || (ended < 0 && errno != EINTR))

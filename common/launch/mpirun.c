@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-const char launcher_program[] = "mpirun";
+const char mpirun_program[] = "mpirun";
 
 const char *mpirun_version(void)
 {
@@ -18,7 +18,7 @@ const char *mpirun_version(void)
     static bool is_known;
     if (is_known)
         return line;
-    FILE *answer = job_listen(launcher_program, "--version", "");
+    FILE *answer = job_listen(mpirun_program, "--version", "");
     if (!fgets(line, sizeof line, answer))
         line[0] = '\0';
     while (fgetc(answer) != EOF) /* read all, because mpirun complains if it cannot write */
@@ -37,7 +37,7 @@ void mpirun_check(void)
         die(STATUS_CANNOT,
             "the %s on the PATH is not Open MPI's: its --version prints '%s'; put Open MPI's first on the PATH "
             "(Debian, Ubuntu: apt-get install openmpi-bin; update-alternatives --config mpirun)",
-            launcher_program, version);
+            mpirun_program, version);
 }
 
 const char *const *mpirun_placing(bool has_own_cores)

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 /* Program name, searched on the path. */
-extern const char launcher_program[];
+extern const char mpirun_program[];
 
 /* End the program with STATUS_CANNOT if `mpirun --version` does not name Open MPI. (launch_ranks() reports a missing mpirun.) */
 void mpirun_check(void);

@@ -16,7 +16,7 @@
 
 enum { ENDS = 2 }; /* of a pipe: read, write */
 
-struct launcher_output {
+struct mpirun_output {
     int out[ENDS], error[ENDS];
     int ending; /* eventfd; set when the job has ended */
     pthread_t thread;
@@ -42,7 +42,7 @@ static void pass_on(int to, const char *bytes, size_t count)
 /* --- reader thread ------------------------------------------------------------------------------------------------ */
 
 /* Read once. Return false at the end of the pipe, or if nothing is available now. */
-static bool read_some(struct launcher_output *o, int *from)
+static bool read_some(struct mpirun_output *o, int *from)
 {
     char bytes[MPIRUN_CHUNK];
     if (*from < 0)
@@ -68,7 +68,7 @@ static bool read_some(struct launcher_output *o, int *from)
 /* Read standard error first: a rank clears its progress line there before it prints its table. */
 static void *follow(void *argument)
 {
-    struct launcher_output *o = argument;
+    struct mpirun_output *o = argument;
     bool has_ended = false;
     while (!has_ended) {
         struct pollfd all[] = { { .fd = o->error[0], .events = POLLIN },
@@ -87,22 +87,22 @@ static void *follow(void *argument)
 
 /* --- open to close ------------------------------------------------------------------------------------------------ */
 
-struct launcher_output *mpirun_output_open(void)
+struct mpirun_output *mpirun_output_open(void)
 {
-    struct launcher_output *o = memory_new(1, sizeof *o);
+    struct mpirun_output *o = memory_new(1, sizeof *o);
     o->ending = eventfd(0, EFD_CLOEXEC);
     if (o->ending < 0 || pipe2(o->out, O_CLOEXEC) != 0 || pipe2(o->error, O_CLOEXEC) != 0)
         die(STATUS_WRONG, "no pipes to listen to the ranks: %s", strerror(errno));
     return o;
 }
 
-void mpirun_output_enter(struct launcher_output *o)
+void mpirun_output_enter(struct mpirun_output *o)
 {
     dup2(o->out[1], STDOUT_FILENO);
     dup2(o->error[1], STDERR_FILENO);
 }
 
-void mpirun_output_follow(struct launcher_output *o)
+void mpirun_output_follow(struct mpirun_output *o)
 {
     close(o->out[1]);
     close(o->error[1]);
@@ -117,7 +117,7 @@ void mpirun_output_follow(struct launcher_output *o)
         die(STATUS_WRONG, "no thread to listen to the ranks: %s", strerror(error));
 }
 
-void mpirun_output_finish(struct launcher_output *o)
+void mpirun_output_finish(struct mpirun_output *o)
 {
     eventfd_write(o->ending, 1);
     pthread_join(o->thread, NULL);
@@ -126,17 +126,17 @@ void mpirun_output_finish(struct launcher_output *o)
     pass_on(STDERR_FILENO, left.bytes, left.count);
 }
 
-const char *mpirun_output_words(const struct launcher_output *o)
+const char *mpirun_output_words(const struct mpirun_output *o)
 {
     return o->filter.words;
 }
 
-bool mpirun_output_has_ranks(const struct launcher_output *o)
+bool mpirun_output_has_ranks(const struct mpirun_output *o)
 {
     return o->filter.has_ranks;
 }
 
-void mpirun_output_close(struct launcher_output *o)
+void mpirun_output_close(struct mpirun_output *o)
 {
     if (o->out[0] >= 0)
         close(o->out[0]);

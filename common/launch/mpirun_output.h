@@ -8,25 +8,25 @@
 
 #include <stdbool.h>
 
-struct launcher_output;
+struct mpirun_output;
 
 /* Create pipes for a job's standard output and error, or end the program. */
-struct launcher_output *mpirun_output_open(void);
+struct mpirun_output *mpirun_output_open(void);
 
 /* Redirect standard output and error into the pipes. Call this in the child, before the exec of the launcher. */
-void mpirun_output_enter(struct launcher_output *output);
+void mpirun_output_enter(struct mpirun_output *output);
 
 /* Start a thread that passes output on. Call this in the supervisor, after the fork. */
-void mpirun_output_follow(struct launcher_output *output);
+void mpirun_output_follow(struct mpirun_output *output);
 
 /* Pass on the remaining output and end the thread. Call this after all processes of the job have ended. */
-void mpirun_output_finish(struct launcher_output *output);
+void mpirun_output_finish(struct mpirun_output *output);
 
 /* Return the launcher's messages as one line, blank for none, and true if ranks wrote to standard error. Call these after
  * mpirun_output_finish(). */
-const char *mpirun_output_words(const struct launcher_output *output);
-bool mpirun_output_has_ranks(const struct launcher_output *output);
+const char *mpirun_output_words(const struct mpirun_output *output);
+bool mpirun_output_has_ranks(const struct mpirun_output *output);
 
-void mpirun_output_close(struct launcher_output *output);
+void mpirun_output_close(struct mpirun_output *output);
 
 #endif

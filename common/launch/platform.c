@@ -72,10 +72,7 @@ static void add_host(struct platform *p, const char *name, int ranks, double spe
             p->file);
     if (ranks > SLOTS_MOST - p->slots)
         ranks = SLOTS_MOST - p->slots;
-    char **longer = realloc(p->host, (size_t)(p->slots + ranks) * sizeof *longer);
-    if (!longer && ranks > 0)
-        die(STATUS_WRONG, "no memory for %d hosts", p->slots + ranks);
-    p->host = longer;
+    p->host = memory_grow(p->host, (size_t)(p->slots + ranks) * sizeof *p->host);
     for (int i = 0; i < ranks; i++)
         p->host[p->slots++] = memory_text("%s", name);
     p->speed = fmax(p->speed, speed);

@@ -12,15 +12,15 @@ enum { PAUSE_MS = 1000, JOINING_MS = 50 }; /* longest waits; JOINING_MS while ra
 
 enum { UNKNOWN = -1, ENDED = -2 }; /* poll() ignores negative descriptors */
 
-struct rank_watch {
+struct rank_exits {
     struct flight_recorder *recorder;
     int ranks, known;
     struct pollfd *all; /* one per process, then the signals */
 };
 
-struct rank_watch *rank_exits_open(struct flight_recorder *recorder, int ranks, const sigset_t *signals)
+struct rank_exits *rank_exits_open(struct flight_recorder *recorder, int ranks, const sigset_t *signals)
 {
-    struct rank_watch *watch = memory_new(1, sizeof *watch);
+    struct rank_exits *watch = memory_new(1, sizeof *watch);
     watch->recorder = recorder;
     watch->ranks = ranks;
     watch->all = memory_new((size_t)ranks + 1, sizeof *watch->all);
@@ -30,7 +30,7 @@ struct rank_watch *rank_exits_open(struct flight_recorder *recorder, int ranks, 
     return watch;
 }
 
-void rank_exits_close(struct rank_watch *watch)
+void rank_exits_close(struct rank_exits *watch)
 {
     for (int i = 0; i <= watch->ranks; i++)
         if (watch->all[i].fd >= 0)
@@ -41,7 +41,7 @@ void rank_exits_close(struct rank_watch *watch)
 
 /* Open a descriptor for each rank's process that has joined. Kernels before 5.3 have none; the launcher's end then wakes the
  * supervisor. */
-static void find_new(struct rank_watch *watch)
+static void find_new(struct rank_exits *watch)
 {
     for (int rank = 0; rank < watch->ranks && watch->known < watch->ranks; rank++) {
         int process = watch->all[rank].fd == UNKNOWN ? flight_recorder_process(watch->recorder, rank) : 0;
@@ -53,7 +53,7 @@ static void find_new(struct rank_watch *watch)
     }
 }
 
-int rank_exits_wait(struct rank_watch *watch)
+int rank_exits_wait(struct rank_exits *watch)
 {
     find_new(watch);
     struct pollfd *signals = &watch->all[watch->ranks];

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -52,14 +53,10 @@ static double parse_number(const struct option_row *row, const char *text)
 
 static uint64_t parse_seed(const struct option_row *row, const char *text)
 {
-    uint64_t seed = 0;
-    bool is_seed = true;
-    for (const char *c = text; *c && is_seed; c++) {
-        uint64_t digit = (uint64_t)(*c - '0');
-        is_seed = *c >= '0' && *c <= '9' && seed <= (UINT64_MAX - digit) / 10;
-        seed = 10 * seed + digit;
-    }
-    if (!is_seed)
+    errno = 0;
+    char *end;
+    unsigned long long seed = strtoull(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end || errno) /* it also takes blanks and signs */
         die(STATUS_USAGE, "%s takes a whole number from 0 to %" PRIu64 ", not '%.*s'", row->flag, UINT64_MAX,
             SHOWN_CHARACTERS, text);
     return seed;

@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdnoreturn.h>
 
 struct world;
 struct flight_recorder;
@@ -18,7 +17,7 @@ struct world *world_open(double timeout);
 void world_close(struct world *world);
 
 /* all: leave the job and exit with STATUS_RIGHT. A simulated rank ends alone, although all ranks share one process. */
-noreturn void world_exit(struct world *world);
+_Noreturn void world_exit(struct world *world);
 
 int world_rank(const struct world *world);
 int world_size(const struct world *world);

@@ -115,6 +115,6 @@ patience=(--deadline-s $((8 * ${LOCKSTEP_PATIENCE:-1})))
 run "${one[@]}" 3 1 SABOTAGE=skip SABOTAGE_RANK=2 SABOTAGE_CALL=4
 [ "$status" -eq 1 ] || die "a skipped all-reduce: exit status $status"
 words='rank 2 \(process [0-9]+\) has not arrived, it left all-reduce 4 .*step 5.*; ranks 0 and 1 wait in all-reduce 5 .*step 5'
-[ "$backend" = mpi ] || words='ranks? [0-9, and]*2 .*not come.* waits? in all-reduce' # ranks on GPUs may wait elsewhere, too
+[ "$backend" = mpi ] || words='ranks? [0-9, and]*2 .*not arrived.* waits? in all-reduce' # ranks on GPUs may wait elsewhere, too
 grep -qE "$words" "$scratch/stderr" || die "a skipped all-reduce: no line says so"
 [ $((SECONDS - began)) -lt $((100 * ${LOCKSTEP_PATIENCE:-1})) ] || die "a skipped all-reduce: no end in time"

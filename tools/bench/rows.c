@@ -1,7 +1,6 @@
 #include "rows.h"
 
 #include "base/csv.h"
-#include "base/die.h"
 #include "base/files.h"
 #include "base/memory.h"
 
@@ -89,10 +88,7 @@ static void show(const struct bench_row *row)
 
 static void add(struct rows *rows, struct bench_row row)
 {
-    struct bench_row *longer = realloc(rows->row, ((size_t)rows->count + 1) * sizeof *longer);
-    if (!longer)
-        die(STATUS_WRONG, "no memory for %d rows", rows->count + 1);
-    rows->row = longer;
+    rows->row = memory_grow(rows->row, ((size_t)rows->count + 1) * sizeof *rows->row);
     rows->row[rows->count++] = row;
     show(&row);
     write_all(rows);

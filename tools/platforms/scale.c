@@ -445,8 +445,8 @@ int main(int argc, char **argv)
             scale.options.results);
     write_table(&scale);
     show(&scale);
-    printf("\n%d comparisons of simulation and formula, %d apart. All rows: %s/scale.csv\n", scale.compared, scale.apart,
-           scale.options.results);
+    printf("\n%d comparisons of simulation and formula, %d apart. All rows: %s/scale.csv\n", scale.compared,
+           scale.apart, scale.options.results);
     fflush(stdout);
     if (scale.apart)
         die(STATUS_WRONG, "%s", scale.first_apart);

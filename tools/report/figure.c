@@ -1,6 +1,5 @@
 #include "figure.h"
 
-#include "base/die.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "html.h"
@@ -24,10 +23,7 @@ void figures_close(struct figures *figures)
 
 static void remember(struct figures *figures, const char *path)
 {
-    char **larger = realloc(figures->shown, ((size_t)figures->count + 1) * sizeof *larger);
-    if (!larger)
-        die(STATUS_WRONG, "no memory for a page's charts");
-    figures->shown = larger;
+    figures->shown = memory_grow(figures->shown, ((size_t)figures->count + 1) * sizeof *figures->shown);
     figures->shown[figures->count++] = memory_text("%s", path);
 }
 

@@ -1,6 +1,5 @@
 #include "findings.h"
 
-#include "base/die.h"
 #include "base/memory.h"
 
 #include <dirent.h>
@@ -52,10 +51,7 @@ static void add_finding(struct lab_findings *f, const char *results, const char 
     char *lanes = memory_text("%s/lanes.csv", path);
     struct stat status;
     if (stat(summary, &status) == 0) {
-        struct finding *larger = realloc(f->at, ((size_t)f->count + 1) * sizeof *larger);
-        if (!larger)
-            die(STATUS_WRONG, "no memory for the results of %s", f->lab);
-        f->at = larger;
+        f->at = memory_grow(f->at, ((size_t)f->count + 1) * sizeof *f->at);
         f->at[f->count++] = (struct finding){
             .folder = folder,
             .path = path,

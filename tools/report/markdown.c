@@ -77,10 +77,7 @@ struct markdown_nodes markdown_find(cmark_node *tree, const char *type)
         cmark_node *node = cmark_iter_get_node(iter);
         if (event != CMARK_EVENT_ENTER || strcmp(cmark_node_get_type_string(node), type) != 0)
             continue;
-        cmark_node **larger = realloc(nodes.at, ((size_t)nodes.count + 1) * sizeof(cmark_node *));
-        if (!larger)
-            die(STATUS_WRONG, "no memory for a lesson's %s", type);
-        nodes.at = larger;
+        nodes.at = memory_grow(nodes.at, ((size_t)nodes.count + 1) * sizeof(cmark_node *));
         nodes.at[nodes.count++] = node;
     }
     cmark_iter_free(iter);

@@ -41,10 +41,8 @@ static bool is_lab(const char *stem)
 static void add_lesson(struct book *book, const char *folder, const char *stem)
 {
     int count = book->site.count - 1; /* not counting the front page */
-    struct lesson *lessons = realloc(book->lessons, ((size_t)count + 1) * sizeof *lessons);
-    struct html_link *links = realloc(book->site.links, ((size_t)count + 2) * sizeof *links);
-    if (!lessons || !links)
-        die(STATUS_WRONG, "no memory for %d lessons", count + 1);
+    struct lesson *lessons = memory_grow(book->lessons, ((size_t)count + 1) * sizeof *lessons);
+    struct html_link *links = memory_grow(book->site.links, ((size_t)count + 2) * sizeof *links);
     lessons[count] = lesson_open(folder, stem);
     links[count + 1] =
         (struct html_link){ .file = memory_text("%s.html", stem), .title = memory_text("%s", lessons[count].title) };
