@@ -90,7 +90,7 @@ caption = ran_on.also(counted("steps", "step")).also(counted("rounds", "round"))
 # eval page("Title", "axis (unit)", 300) (no apostrophes) lays out a chart with 300 pixels of height for the data. Then, for each
 # format, eval output("breakdown", format) begins results/breakdown.svg. Axis, legend and caption lie below the data at fixed
 # heights, so that they never cover the data.
-formats = "svg png"
+if (!exists("formats")) formats = "svg png"
 width = 960
 left = 90           # margins in pixels; charts with long names or numbers at the side set others
 right = 24
