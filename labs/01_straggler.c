@@ -162,13 +162,13 @@ int main(int argc, char **argv)
                 for (int layer = MLP_LAYERS; layer-- > 0;)
                     mlp_backward(t.model, batch, layer);
             if (meets_each_step) /* <- where all ranks meet */
-                collective_sum(collective, WIRE_F32, gradients, gradients, t.count);
+                collective_run(collective, all_reduce(TYPE_F32, gradients, gradients, t.count));
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(t.optimizer, mlp_parameters(t.model), gradients);
             if (!meets_each_step && lab_every(lab, o.run.sync_every)) {
                 /* Local SGD: each rank trained alone; average the parameters, weighted by samples. */
                 device_scale(gradients, mlp_parameters(t.model), (float)share.samples / (float)global_batch, t.count);
-                collective_sum(collective, WIRE_F32, gradients, mlp_parameters(t.model), t.count);
+                collective_run(collective, all_reduce(TYPE_F32, gradients, mlp_parameters(t.model), t.count));
             }
         }
         lab_judge(lab, mlp_loss(t.model, 1), share.samples, mlp_parameters(t.model), t.count);

@@ -111,7 +111,7 @@ int main(int argc, char **argv)
             lab_phase(lab, SPAN_BACKWARD);
             for (int layer = MLP_LAYERS; layer-- > 0;)
                 mlp_backward(t.model, batch, layer);
-            collective_sum(collective, WIRE_F32, gradients, gradients, t.count);
+            collective_run(collective, all_reduce(TYPE_F32, gradients, gradients, t.count));
             if (o.work != STALL_NONE && lab_every(lab, o.period)) {
                 lab_phase(lab, SPAN_HOST);
                 if (o.is_aside) {
@@ -121,7 +121,7 @@ int main(int argc, char **argv)
                     stall(host); /* <- the pathology */
                 }
                 if (o.has_barrier)
-                    collective_barrier(collective); /* <- where all ranks wait for the host work */
+                    collective_run(collective, barrier()); /* <- where all ranks wait for the host work */
             }
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(t.optimizer, mlp_parameters(t.model), gradients);

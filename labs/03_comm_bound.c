@@ -40,7 +40,7 @@ static void fresh(struct options *o)       { message(o); o->is_fresh = true; }
 
 static void buckets(struct options *o)     { o->overlaps = o->progresses = true; }
 static void no_progress(struct options *o) { o->overlaps = true; }
-static void bf16(struct options *o)        { o->wire = WIRE_BF16; }
+static void bf16(struct options *o)        { o->wire = TYPE_BF16; }
 static void every_k(struct options *o)     { o->run.sync_every = o->every; }
 static void one_bucket(struct options *o)  { o->own_buckets = 1; o->progresses = true; }
 static void ddp(struct options *o)         { o->own_buckets = 2; o->progresses = true; }
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
             if (o.is_fresh) { /* <- the published pathology: map, fill and sum a new buffer */
                 lab_phase(lab, SPAN_HOST);
                 b.fresh = renew(b.fresh, count);
-                collective_sum(collective, WIRE_F32, b.fresh, b.fresh, count);
+                collective_run(collective, all_reduce(TYPE_F32, b.fresh, b.fresh, count));
             } else if (o.has_message && !o.overlaps && lab_every(lab, o.run.sync_every)) {
                 sum_in_place(collective, o.wire, &b, next_message(&b, count, o.run.ranks), count);
             }

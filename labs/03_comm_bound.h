@@ -19,7 +19,7 @@ struct options {
     bool overlaps;    /* in buckets, started during backward */
     bool progresses;  /* the library is called after each layer */
     int own_buckets;  /* of the model's own gradients, started during backward; 0: one sum after backward */
-    enum wire wire;
+    enum element_type wire;
 };
 
 /* Elements of the extra message, and of a bucket. */
@@ -50,7 +50,7 @@ float *next_message(struct buffers *b, size_t count, int ranks);
 float *renew(float *fresh, size_t count);
 
 /* Sum over ranks, as fp32 or rounded to bf16. */
-void sum_in_place(struct collective *collective, enum wire wire, struct buffers *b, float *terms, size_t count);
+void sum_in_place(struct collective *collective, enum element_type wire, struct buffers *b, float *terms, size_t count);
 
 /* Run backward, and start the buckets that each layer completes. */
 void backward(struct collective *collective, const struct options *o, struct buffers *b, struct trainer *t,

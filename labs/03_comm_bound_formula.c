@@ -31,7 +31,7 @@ double exposed_seconds(const struct options *o, const struct card *card, double 
 static double predict_transfer(const struct options *o, const struct card *card, double passes)
 {
     int ranks = o->run.ranks;
-    double half = o->wire == WIRE_BF16 ? 0.5 : 1, seconds = exposed_seconds(o, card, passes);
+    double half = o->wire == TYPE_BF16 ? 0.5 : 1, seconds = exposed_seconds(o, card, passes);
     if (!o->own_buckets)
         seconds += card_allreduce(card, ranks, half * mlp_gradient_bytes(&o->run));
     if (o->has_message && !o->overlaps)
@@ -43,7 +43,7 @@ static double predict_transfer(const struct options *o, const struct card *card,
 static double convert_seconds(const struct options *o, const struct card *card)
 {
     double floats = mlp_gradient_bytes(&o->run) / sizeof(float) + (o->has_message ? (double)message_floats(o) : 0);
-    return o->wire == WIRE_BF16 ? 12 * floats / card->copy_bandwidth : 0;
+    return o->wire == TYPE_BF16 ? 12 * floats / card->copy_bandwidth : 0;
 }
 
 struct prediction predict(const struct options *o, const struct card *card)

@@ -49,14 +49,14 @@ float *renew(float *fresh, size_t count)
     return fresh;
 }
 
-void sum_in_place(struct collective *collective, enum wire wire, struct buffers *b, float *terms, size_t count)
+void sum_in_place(struct collective *collective, enum element_type wire, struct buffers *b, float *terms, size_t count)
 {
-    if (wire == WIRE_F32) {
-        collective_sum(collective, wire, terms, terms, count);
+    if (wire == TYPE_F32) {
+        collective_run(collective, all_reduce(wire, terms, terms, count));
         return;
     }
     device_narrow(b->narrow, terms, count);
-    collective_sum(collective, wire, b->narrow, b->narrow, count);
+    collective_run(collective, all_reduce(wire, b->narrow, b->narrow, count));
     device_widen(terms, b->narrow, count);
 }
 

@@ -149,13 +149,13 @@ int main(int argc, char **argv)
                 for (int layer = MLP_LAYERS; layer-- > 0;)
                     mlp_backward(t.model, batch, layer);
                 if (o.sums_each) /* <- the trap */
-                    collective_sum(collective, WIRE_F32, gradients, gradients, t.count);
+                    collective_run(collective, all_reduce(TYPE_F32, gradients, gradients, t.count));
                 if (micro_batches > 1)
                     add_to(total, gradients, t.count, i == 0);
             }
             float *of_step = micro_batches > 1 ? total : gradients;
             if (!o.sums_each) /* <- where all ranks meet */
-                collective_sum(collective, WIRE_F32, of_step, of_step, t.count);
+                collective_run(collective, all_reduce(TYPE_F32, of_step, of_step, t.count));
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(t.optimizer, mlp_parameters(t.model), of_step);
         }

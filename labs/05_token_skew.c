@@ -211,7 +211,7 @@ int main(int argc, char **argv)
             transformer_forward(t.model, batch);
             lab_phase(lab, SPAN_BACKWARD);
             transformer_backward(t.model, batch);
-            collective_sum(collective, WIRE_F32, gradients, gradients, t.count);
+            collective_run(collective, all_reduce(TYPE_F32, gradients, gradients, t.count));
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(t.optimizer, transformer_parameters(t.model), gradients);
             texts = batch->texts;

@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
-        collective_sum_by(collective, way_of(o.way), &hands[o.way]); /* <- which way to add */
+        collective_all_reduce_by(collective, way_of(o.way), &hands[o.way]); /* <- which way to add */
         trainer_restart(&t, share_even(&o.run, rank), 0, 1.0f / (float)run_global_batch(&o.run));
 
         while (lab_next_step(lab)) {
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
             lab_phase(lab, SPAN_BACKWARD);
             for (int layer = MLP_LAYERS; layer-- > 0;)
                 mlp_backward(t.model, batch, layer);
-            collective_sum(collective, WIRE_F32, gradients, gradients, t.count); /* <- where all ranks meet */
+            collective_run(collective, all_reduce(TYPE_F32, gradients, gradients, t.count)); /* <- where all ranks meet */
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(t.optimizer, mlp_parameters(t.model), gradients);
         }

@@ -22,9 +22,9 @@ static void make_sum(struct collective *collective, const struct sweep *sweep, i
 {
     if (sweep->way) {
         const struct sweep_impl *way = &sweep->way[n / sweep->sizes];
-        collective_sum_by(collective, way->sum, way->argument);
+        collective_all_reduce_by(collective, way->sum, way->argument);
     }
-    collective_sum(collective, WIRE_F32, terms, terms, (size_t)sweep->bytes[n % sweep->sizes] / sizeof(float));
+    collective_run(collective, all_reduce(TYPE_F32, terms, terms, (size_t)sweep->bytes[n % sweep->sizes] / sizeof(float)));
 }
 
 /* Make all calls. Each is a step of its own: a phase with the collective in it. The last call of a round is a barrier. */
@@ -41,7 +41,7 @@ static void make_calls(struct collective *collective, struct spans *spans, struc
             if (call < sums_of(sweep))
                 make_sum(collective, sweep, call, terms);
             else
-                collective_barrier(collective);
+                collective_run(collective, barrier());
             spans_end(spans, device_record_event());
             spans->step++;
         }

@@ -24,7 +24,7 @@ void buckets_start(const struct buckets *buckets, int layer, struct collective *
         const struct bucket *b = &buckets->at[i];
         if (b->layer == layer)
             started->ticket[started->count++] =
-                collective_start(collective, WIRE_F32, send + b->begin, receive + b->begin, b->count);
+                collective_start(collective, all_reduce(TYPE_F32, send + b->begin, receive + b->begin, b->count));
     }
 }
 

@@ -1,40 +1,24 @@
 #include "collective/collective.h"
 
-#include "base/bf16.h"
 #include "base/die.h"
 #include "base/hot.h"
 #include "base/memory.h"
+#include "collective/collective_check.h"
 #include "collective/engine.h"
+#include "collective/group.h"
 #include "collective/spans.h"
 #include "device/device.h"
 #include "launch/flight_recorder.h"
 #include "world/world.h"
 
-#include <float.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* Compared elements of a checked sum, in runs of adjacent ones. The terms that a step keeps then lie in a few places of memory,
- * not in thousands. */
-enum { CHECKED_MOST = 4096, RUN = 256, RUNS_MOST = CHECKED_MOST / RUN };
-
-/* Sample of a buffer: `runs` runs of `run` elements, from element `first` on. Runs begin `stride` run lengths apart. */
-struct sample {
-    size_t first, run, stride, runs;
-};
-
-/* Sampled terms of this rank that a sum in place overwrites. */
-struct kept {
-    struct sample sample; /* 0 runs: nothing was kept */
-    void *terms;          /* (CHECKED_MOST) as sent; NULL before the first use */
-};
 
 struct started {
     struct span *span;
-    struct sum sum;
-    struct kept kept;
+    struct operation operation;
+    struct group *group;
+    struct kept_terms kept;
     bool progressed;
     bool is_open;
 };
@@ -42,238 +26,224 @@ struct started {
 struct collective {
     struct world *world;
     struct flight_recorder *recorder; /* of the world; every call needs it */
-    int ranks;                        /* size of the world, likewise */
     struct spans *spans;
-    struct engine *engine;
-    allreduce_impl *way; /* for blocking sums of floats; NULL: the engine's */
+    struct group all;                 /* group 0 */
+    struct group *group[GROUPS_MOST]; /* groups that this rank is in */
+    int groups, numbered;             /* of this rank; of all ranks */
+    allreduce_impl *way;              /* for all-reduces of floats by all ranks; NULL: the engine's */
     void *way_argument;
-    int sequence;
     enum check check;
-    size_t checks;
     struct check_failures wrong;
-    struct kept kept; /* of the blocking sum */
-    struct sum last;  /* count is 0 once it was checked */
-    const struct kept *last_kept;
+    struct kept_terms kept; /* of the operation that runs */
+    struct operation last;  /* count is 0 once it was checked */
+    struct group *last_group;
+    const struct kept_terms *last_kept;
     struct started started[COLLECTIVE_STARTED_MOST];
 };
+
+/* --- groups ----------------------------------------------------------------------------------------------------- */
+
+/* all of `world`: fill in a group. `rank`: this rank in the collective's world. */
+static void open_group(struct group *group, int number, struct world *world, int rank)
+{
+    *group = (struct group){ .number = number,
+                             .rank = world_rank(world),
+                             .ranks = world_size(world),
+                             .world = world,
+                             .engine = engine_open(world) };
+    int16_t mine = (int16_t)rank;
+    group->member = memory_new((size_t)group->ranks, sizeof *group->member);
+    world_allgather(world, &mine, sizeof mine, group->member);
+    for (int i = 0; i < group->ranks; i++)
+        group->members |= group->member[i] < 64 ? UINT64_C(1) << group->member[i] : 0;
+}
+
+static void close_group(struct group *group)
+{
+    engine_close(group->engine);
+    free(group->member);
+}
 
 struct collective *collective_open(struct world *world, struct spans *spans)
 {
     struct collective *c = memory_new(1, sizeof *c);
     c->world = world;
     c->recorder = world_recorder(world);
-    c->ranks = world_size(world);
     c->spans = spans;
-    c->engine = engine_open(world);
+    open_group(&c->all, 0, world, world_rank(world));
     return c;
 }
 
 void collective_close(struct collective *c)
 {
-    engine_close(c->engine);
-    device_stage_free(c->kept.terms);
+    while (c->groups > 0) {
+        struct group *group = c->group[--c->groups];
+        close_group(group);
+        world_leave(group->world);
+        free(group);
+    }
+    close_group(&c->all);
+    collective_check_drop(&c->kept);
     for (int ticket = 0; ticket < COLLECTIVE_STARTED_MOST; ticket++)
-        device_stage_free(c->started[ticket].kept.terms);
+        collective_check_drop(&c->started[ticket].kept);
     free(c);
 }
 
-/* Choose evenly spread runs for the n-th check. The first check includes the buffer's last element; each check moves on by one
- * run. After a full cycle, runs are aligned to the buffer's beginning instead of its end, and so on in turns: this covers the
- * elements outside all runs. */
-HOT static struct sample choose_sample(size_t elements, size_t n)
+/* all: number the colors in use, from the lowest. Return the number of this rank's, and count them in `c->numbered`. */
+static int number_group(struct collective *c, int color)
 {
-    if (elements <= CHECKED_MOST)
-        return (struct sample){ .run = elements, .stride = 1, .runs = elements > 0 };
-    size_t runs = elements / RUN, stride = (runs + RUNS_MOST - 1) / RUNS_MOST, first = (runs - 1 + n) % stride;
-    size_t begin = n / stride % 2 ? 0 : elements % RUN;
-    return (struct sample){
-        .first = begin + first * RUN, .run = RUN, .stride = stride, .runs = (runs - first + stride - 1) / stride
-    };
+    int ranks = world_size(c->world), number = c->numbered + 1;
+    int *colors = memory_new((size_t)ranks, sizeof *colors);
+    world_allgather(c->world, &color, sizeof color, colors);
+    for (int rank = 0; rank < ranks; rank++) {
+        bool is_new = colors[rank] >= 0;
+        for (int before = 0; before < rank; before++)
+            is_new &= colors[before] != colors[rank];
+        c->numbered += is_new;
+        number += is_new && colors[rank] < color;
+    }
+    free(colors);
+    return number;
 }
 
-static size_t index_of(const struct sample *s, size_t i)
+const struct group *collective_split(struct collective *c, int color, int key)
 {
-    return s->first + i / s->run * s->stride * s->run + i % s->run;
+    int number = number_group(c, color);
+    struct world *world = world_split(c->world, color, key);
+    if (!world)
+        return NULL;
+    if (c->groups == GROUPS_MOST)
+        die(STATUS_WRONG, "a rank is in more than %d groups; split less often", GROUPS_MOST);
+    struct group *group = memory_new(1, sizeof *group);
+    open_group(group, number, world, c->all.rank);
+    c->group[c->groups++] = group;
+    return group;
 }
 
-static size_t wire_size(enum wire wire)
+int group_rank(const struct group *group)
 {
-    return wire == WIRE_F32 ? sizeof(float) : sizeof(uint16_t);
+    return group->rank;
 }
 
-/* Convert sampled elements to floats. */
-static void widen(float *out, enum wire wire, const void *elements, size_t count)
+int group_size(const struct group *group)
 {
-    if (wire == WIRE_F32)
-        memcpy(out, elements, count * sizeof *out);
-    for (size_t i = 0; i < count && wire == WIRE_BF16; i++)
-        out[i] = bf16_widen(((const uint16_t *)elements)[i]);
+    return group->ranks;
 }
 
-static void take_sample(float *out, enum wire wire, const void *buffer, struct sample s)
+/* --- operations ------------------------------------------------------------------------------------------------- */
+
+HOT static struct group *group_of(struct collective *c, const struct collective_op *op)
 {
-    size_t size = wire_size(wire);
-    void *elements = memory_new(s.run * s.runs, size);
-    device_sample(elements, (const char *)buffer + s.first * size, s.run * size, s.stride, s.runs);
-    widen(out, wire, elements, s.run * s.runs);
-    free(elements);
+    return op->group ? (struct group *)(uintptr_t)op->group : &c->all; /* one of c->group, which are not const */
 }
 
-/* Before a sum in place, keep the terms that its check needs. The copy is queued in the device's order of work. Only the first
- * call allocates, because the step may be measured. */
-HOT static void keep_terms(struct collective *c, struct kept *kept, const struct sum *sum)
+HOT static struct operation next_operation(struct collective *c, struct group *group, const struct collective_op *op)
+{
+    return (struct operation){ .op = *op,
+                               .call = { .kind = op->kind,
+                                         .group = group->number,
+                                         .members = group->members,
+                                         .sequence = group->sequence++,
+                                         .ranks = group->ranks,
+                                         .step = c->spans ? c->spans->step : -1,
+                                         .bytes = op_bytes(op, group->ranks) } };
+}
+
+HOT static struct span *begin_span(struct collective *c, const struct group *group, const struct operation *operation)
+{
+    const struct collective_op *op = &operation->op;
+    struct span *span = spans_collective(c->spans, &operation->call);
+    if (span && op->to >= 0)
+        span->to = group->member[op->to];
+    if (span && op->from >= 0 && (op->kind == SEND_RECEIVE || op->from != group->rank))
+        span->from = group->member[op->from];
+    return span;
+}
+
+HOT static void keep_terms(const struct collective *c, struct kept_terms *kept, struct group *group,
+                           const struct collective_op *op)
 {
     kept->sample.runs = 0;
-    if (c->check == CHECK_NOTHING || sum->send != sum->receive || sum->count == 0)
-        return;
-    if (!kept->terms)
-        kept->terms = device_stage_new(CHECKED_MOST * sizeof(float));
-    kept->sample = choose_sample(sum->count, c->checks++);
-    size_t size = wire_size(sum->wire);
-    device_sample_later(kept->terms, (const char *)sum->send + kept->sample.first * size, kept->sample.run * size,
-                        kept->sample.stride, kept->sample.runs);
+    if (c->check != CHECK_NOTHING)
+        group->checks += collective_check_keep(kept, group, op, group->checks);
 }
 
-/* Get this rank's terms of the sampled elements; false if they are gone. */
-static bool recall_terms(struct collective *c, const struct sum *sum, const struct kept *kept, struct sample *chosen,
-                         float terms[CHECKED_MOST])
+static void check_result(struct collective *c, struct group *group, const struct operation *operation,
+                         const struct kept_terms *kept)
 {
-    if (sum->send != sum->receive) {
-        *chosen = choose_sample(sum->count, c->checks++);
-        take_sample(terms, sum->wire, sum->send, *chosen);
-        return true;
-    }
-    *chosen = kept->sample;
-    device_wait();
-    if (chosen->runs > 0)
-        widen(terms, sum->wire, kept->terms, chosen->run * chosen->runs);
-    return chosen->runs > 0;
+    collective_check_result(group, operation, kept, group->checks, &c->wrong);
+    group->checks += kept->sample.runs == 0;
+    c->last.op.count = 0;
 }
 
-/* Compare elements of the result with sums in double precision. An n-term sum in any order is off by at most (n - 1)
- * roundings of the sum of magnitudes (Higham, Accuracy and Stability, section 4.2). */
-static void check_sum(struct collective *c, const struct sum *sum, const struct kept *kept)
+/* Remember a finished operation; check it under CHECK_EACH. */
+HOT static void operation_ended(struct collective *c, struct group *group, const struct operation *operation,
+                                const struct kept_terms *kept)
 {
-    int ranks = world_size(c->world);
-    c->last.count = 0;
-    if (sum->count == 0)
-        return;
-    float mine[CHECKED_MOST], got[CHECKED_MOST];
-    struct sample chosen;
-    if (!recall_terms(c, sum, kept, &chosen, mine)) {
-        check_failures_add(&c->wrong,
-                           "step %d, all-reduce %d: the check has no copy of the terms, which the sum overwrote",
-                           sum->step + 1, sum->sequence);
-        return;
-    }
-    size_t checked = chosen.run * chosen.runs;
-    float *all = memory_new(checked * (size_t)ranks, sizeof *all);
-    take_sample(got, sum->wire, sum->receive, chosen);
-    world_allgather(c->world, mine, checked * sizeof *mine, all);
-    double unit = sum->wire == WIRE_F32 ? FLT_EPSILON : ldexp(1.0, -7);
-    for (size_t i = 0; i < checked; i++) {
-        double exact = 0, magnitude = 0;
-        for (int r = 0; r < ranks; r++) {
-            double term = (double)all[(size_t)r * checked + i];
-            exact += term;
-            magnitude += fabs(term);
-        }
-        if (!(fabs((double)got[i] - exact) <= (ranks + 1) * unit * magnitude + 1e-37)) {
-            check_failures_add(&c->wrong,
-                               "step %d, all-reduce %d: element %zu of %zu is %g, but the ranks' terms add up to %g",
-                               sum->step + 1, sum->sequence, index_of(&chosen, i), sum->count, (double)got[i], exact);
-            break;
-        }
-    }
-    free(all);
-}
-
-HOT static int step_of(const struct collective *c)
-{
-    return c->spans ? c->spans->step : -1;
-}
-
-HOT static struct sum next_sum(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
-{
-    return (struct sum){
-        .wire = wire, .send = send, .receive = receive, .count = count, .sequence = c->sequence++, .step = step_of(c)
-    };
-}
-
-/* Enter the call into the flight recorder. */
-HOT static void enter(const struct collective *c, int sequence, size_t bytes)
-{
-    flight_recorder_enter(
-        c->recorder, &(struct call){ .sequence = sequence, .ranks = c->ranks, .step = step_of(c), .bytes = bytes });
-}
-
-HOT static void leave(const struct collective *c)
-{
-    flight_recorder_leave(c->recorder);
-}
-
-/* Remember a finished sum; check it under CHECK_EACH. */
-HOT static void sum_ended(struct collective *c, const struct sum *sum, const struct kept *kept)
-{
-    c->last = *sum;
+    c->last = *operation;
+    c->last_group = group;
     c->last_kept = kept;
     if (c->check == CHECK_EACH)
-        check_sum(c, sum, kept);
+        check_result(c, group, operation, kept);
 }
 
-void collective_sum_by(struct collective *c, allreduce_impl *way, void *argument)
+void collective_all_reduce_by(struct collective *c, allreduce_impl *way, void *argument)
 {
     c->way = way;
     c->way_argument = argument;
 }
 
-HOT static void run_sum(struct collective *c, const struct sum *sum)
+HOT static void run_operation(struct collective *c, const struct group *group, const struct operation *operation)
 {
-    if (!c->way || sum->wire != WIRE_F32) {
-        engine_sum(c->engine, sum);
+    const struct collective_op *op = &operation->op;
+    if (!c->way || op->kind != ALL_REDUCE || op->type != TYPE_F32 || group != &c->all) {
+        engine_run(group->engine, operation);
         return;
     }
-    if (sum->send != sum->receive)
-        device_copy(sum->receive, sum->send, sum->count);
-    c->way(c->way_argument, sum->receive, sum->count);
+    if (op->send != op->receive)
+        device_copy(op->receive, op->send, op->count);
+    c->way(c->way_argument, op->receive, op->count);
 }
 
-HOT void collective_sum(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
+HOT void collective_run(struct collective *c, struct collective_op op)
 {
-    struct sum sum = next_sum(c, wire, send, receive, count);
-    struct span *span = spans_collective(c->spans, SPAN_ALL_REDUCE, sum.sequence, sum_bytes(&sum));
-    keep_terms(c, &c->kept, &sum);
-    enter(c, sum.sequence, sum_bytes(&sum));
+    struct group *group = group_of(c, &op);
+    struct operation operation = next_operation(c, group, &op);
+    struct span *span = begin_span(c, group, &operation);
+    keep_terms(c, &c->kept, group, &op);
+    flight_recorder_enter(c->recorder, &operation.call);
     double start = device_record_event();
-    run_sum(c, &sum);
+    run_operation(c, group, &operation);
     double end = device_record_event();
-    leave(c);
+    flight_recorder_leave(c->recorder);
     if (span) {
         span->start = span->entered = start;
         span->end = end;
     }
-    sum_ended(c, &sum, &c->kept);
+    operation_ended(c, group, &operation, &c->kept);
 }
 
-int collective_start(struct collective *c, enum wire wire, const void *send, void *receive, size_t count)
+int collective_start(struct collective *c, struct collective_op op)
 {
     int ticket = 0;
     while (ticket < COLLECTIVE_STARTED_MOST && c->started[ticket].is_open)
         ticket++;
     if (ticket == COLLECTIVE_STARTED_MOST)
-        die(STATUS_WRONG, "more than %d all-reduces started and not finished; use larger buckets", ticket);
+        die(STATUS_WRONG, "more than %d collectives started and not finished; use larger buckets", ticket);
+    struct group *group = group_of(c, &op);
     struct started *s = &c->started[ticket];
     *s = (struct started){
-        .sum = next_sum(c, wire, send, receive, count),
+        .operation = next_operation(c, group, &op),
+        .group = group,
         .kept = s->kept,
         .is_open = true,
         .progressed = engine_runs_alone(),
     };
-    keep_terms(c, &s->kept, &s->sum);
-    s->span = spans_collective(c->spans, SPAN_ALL_REDUCE, s->sum.sequence, sum_bytes(&s->sum));
+    keep_terms(c, &s->kept, group, &op);
+    s->span = begin_span(c, group, &s->operation);
     if (s->span)
         s->span->start = device_record_event();
-    engine_start(c->engine, ticket, &s->sum);
+    engine_start(group->engine, ticket, &s->operation);
     return ticket;
 }
 
@@ -281,7 +251,7 @@ void collective_progress(struct collective *c)
 {
     for (int ticket = 0; ticket < COLLECTIVE_STARTED_MOST; ticket++)
         if (c->started[ticket].is_open) {
-            engine_progress(c->engine, ticket);
+            engine_progress(c->started[ticket].group->engine, ticket);
             c->started[ticket].progressed = true;
         }
 }
@@ -289,33 +259,20 @@ void collective_progress(struct collective *c)
 void collective_finish(struct collective *c, int ticket)
 {
     struct started *s = &c->started[ticket];
-    enter(c, s->sum.sequence, sum_bytes(&s->sum));
+    flight_recorder_enter(c->recorder, &s->operation.call);
     double entered = device_record_event();
-    engine_finish(c->engine, ticket);
+    engine_finish(s->group->engine, ticket);
     if (s->span) {
         s->span->entered = entered;
         s->span->end = device_record_event();
         s->span->progressed = s->progressed;
     }
     s->is_open = false;
-    leave(c);
-    sum_ended(c, &s->sum, &s->kept);
+    flight_recorder_leave(c->recorder);
+    operation_ended(c, s->group, &s->operation, &s->kept);
 }
 
-void collective_barrier(struct collective *c)
-{
-    int sequence = c->sequence++;
-    struct span *span = spans_collective(c->spans, SPAN_BARRIER, sequence, 0);
-    enter(c, sequence, 0);
-    double start = device_record_event();
-    engine_barrier(c->engine, sequence, step_of(c));
-    double end = device_record_event();
-    leave(c);
-    if (span) {
-        span->start = span->entered = start;
-        span->end = end;
-    }
-}
+/* --- checks ----------------------------------------------------------------------------------------------------- */
 
 HOT void collective_check(struct collective *c, enum check check)
 {
@@ -324,8 +281,9 @@ HOT void collective_check(struct collective *c, enum check check)
 
 void collective_check_last(struct collective *c)
 {
-    const struct sum last = c->last; /* a copy: check_sum() clears c->last */
-    check_sum(c, &last, c->last_kept);
+    const struct operation last = c->last; /* a copy: check_result() clears c->last */
+    if (last.op.count > 0)
+        check_result(c, c->last_group, &last, c->last_kept);
 }
 
 struct check_failures collective_wrong(struct collective *c)

@@ -1,12 +1,13 @@
-/* collective: timed collectives of all ranks.
+/* collective: timed collectives of groups of ranks.
  *
- * All ranks of the world make the same calls in the same order. Each call has a sequence number and records a span. Buffers are
- * device memory. The receive buffer is either the send buffer, which saves memory and a copy, or separate memory, and then the
- * send buffer keeps its contents. The two never overlap in part. */
+ * A collective is an operation (struct collective_op), which is run at once or started and finished later. All ranks of its group
+ * make the same calls in the same order. Each call has a sequence number in its group and records a span. Ranks that are in several
+ * groups use them in an order that does not make two ranks wait for each other. Buffers are device memory. */
 #ifndef LOCKSTEP_COLLECTIVE_H
 #define LOCKSTEP_COLLECTIVE_H
 
 #include "base/check_failures.h"
+#include "launch/collective_call.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,13 +16,75 @@
 struct world;
 struct spans;
 struct collective;
+struct group;
 
-enum wire {
-    WIRE_F32,
-    WIRE_BF16, /* upper half of a float; each partial sum is rounded to nearest even */
+enum element_type {
+    TYPE_F32,
+    TYPE_BF16, /* upper half of a float, uint16_t; each partial sum is rounded to nearest even */
 };
 
 enum { COLLECTIVE_STARTED_MOST = 256 }; /* started and unfinished at one time */
+
+/* An operation; n ranks, this one is rank r of its group.
+ *
+ *     kind             send            receive         result                                    in place
+ *     ALL_REDUCE       (count)         (count)         sum over ranks of send                    receive = send
+ *     ALL_GATHER       (count)         (n, count)      the ranks' sends, in rank order           send = receive + r count
+ *     REDUCE_SCATTER   (n, count)      (count)         part r of the sum over ranks of send      receive = send + r count
+ *     BROADCAST        (count)         (count)         send of rank `from`                       receive = send, on that rank
+ *     SEND_RECEIVE     (count)         (count)         send of rank `from`                       no
+ *     BARRIER          none            none            every rank has called it                  -
+ *
+ * Buffers overlap only in place. A send buffer keeps its contents, except in place: of REDUCE_SCATTER all of it is then overwritten.
+ * All ranks work in place, or none. In a broadcast, only rank `from` uses its send buffer. In SEND_RECEIVE, which all ranks of the
+ * group call, each rank sends to rank `to` and receives from rank `from`, at the same time; -1 is no rank. */
+struct collective_op {
+    enum collective_kind kind;
+    const struct group *group; /* NULL: all ranks of the collective's world */
+    enum element_type type;
+    const void *send;
+    void *receive;
+    size_t count; /* elements */
+    int to, from; /* ranks of the group */
+};
+
+static inline struct collective_op all_reduce(enum element_type type, const void *send, void *receive, size_t count)
+{
+    return (struct collective_op){ ALL_REDUCE, NULL, type, send, receive, count, -1, -1 };
+}
+
+static inline struct collective_op all_gather(enum element_type type, const void *send, void *receive, size_t count)
+{
+    return (struct collective_op){ ALL_GATHER, NULL, type, send, receive, count, -1, -1 };
+}
+
+static inline struct collective_op reduce_scatter(enum element_type type, const void *send, void *receive, size_t count)
+{
+    return (struct collective_op){ REDUCE_SCATTER, NULL, type, send, receive, count, -1, -1 };
+}
+
+static inline struct collective_op broadcast(enum element_type type, int from, const void *send, void *receive,
+                                             size_t count)
+{
+    return (struct collective_op){ BROADCAST, NULL, type, send, receive, count, -1, from };
+}
+
+static inline struct collective_op send_receive(enum element_type type, int to, const void *send, int from,
+                                                void *receive, size_t count)
+{
+    return (struct collective_op){ SEND_RECEIVE, NULL, type, send, receive, count, to, from };
+}
+
+static inline struct collective_op barrier(void)
+{
+    return (struct collective_op){ BARRIER, NULL, TYPE_F32, NULL, NULL, 0, -1, -1 };
+}
+
+static inline struct collective_op in_group(const struct group *group, struct collective_op op)
+{
+    op.group = group;
+    return op;
+}
 
 /* all: call once, before the first collective_open(). `shares_gpus`: ranks may share a GPU, for which NCCL needs settings.
  * `deadline_s`: the job's timeout, which also limits a rank's wait for other ranks; 0 for the backend's own choice. */
@@ -36,39 +99,43 @@ const char *collective_algorithm(void);
 /* Return why arrival times of ranks are unknown, so that waiting and transfer cannot be separated; NULL if they are known. */
 const char *collective_hides_arrivals(void);
 
-/* Open the collectives of a world. `spans` may be NULL: then nothing is recorded. */
+/* all: open the collectives of a world. `spans` may be NULL: then nothing is recorded. */
 struct collective *collective_open(struct world *world, struct spans *spans);
 void collective_close(struct collective *collective);
 
-/* Sum `count` elements over ranks: receive[i] = sum of send[i]. Elements are floats, or uint16_t for WIRE_BF16. Device work
- * after this call reads the result. If `receive` is `send` on one rank, it must be so on all ranks. */
-void collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive, size_t count);
+enum { GROUPS_MOST = 16 }; /* of one rank */
 
-/* Use `way` for blocking sums of floats from now on, with the same stamps and checks. It replaces data (count), each rank's
- * terms, by their sum, bit-equal on all ranks. NULL restores the library's all-reduce. */
-typedef void allreduce_impl(void *argument, float *data, size_t count);
-void collective_sum_by(struct collective *collective, allreduce_impl *way, void *argument);
+/* all: split the ranks into groups. Ranks with the same color are a group, ordered by key, ranks with equal keys by rank. Return
+ * this rank's group, which lives until collective_close(); NULL for a negative color. */
+const struct group *collective_split(struct collective *collective, int color, int key);
+int group_rank(const struct group *group);
+int group_size(const struct group *group);
 
-/* Start a sum by the library and return a ticket for collective_finish(). Do not touch the buffers until then. */
-int collective_start(struct collective *collective, enum wire wire, const void *send, void *receive, size_t count);
+/* Run an operation. Device work after this call reads its result. */
+void collective_run(struct collective *collective, struct collective_op op);
+
+/* Start an operation by the library and return a ticket for collective_finish(). Do not touch the buffers until then. */
+int collective_start(struct collective *collective, struct collective_op op);
 void collective_finish(struct collective *collective, int ticket);
 
-/* Let started sums advance. Without these calls they may stand still until collective_finish(): most MPI libraries have no
+/* Let started operations advance. Without these calls they may stand still until collective_finish(): most MPI libraries have no
  * progress thread. */
 void collective_progress(struct collective *collective);
 
-/* Return when every rank has called it. */
-void collective_barrier(struct collective *collective);
+/* Use `way` for all-reduces of floats that all ranks run from now on, with the same stamps and checks. It replaces data (count),
+ * each rank's terms, by their sum, bit-equal on all ranks. NULL restores the library's all-reduce. */
+typedef void allreduce_impl(void *argument, float *data, size_t count);
+void collective_all_reduce_by(struct collective *collective, allreduce_impl *way, void *argument);
 
-/* Choose the checks of the sums that follow. CHECK_EACH compares sampled elements of every sum with a sum in double precision.
- * The sample moves each time and covers all elements in the end. This costs a second exchange after the stamp, so use it in
- * warm-up steps. All ranks must then finish started sums in the same order. CHECK_KEPT, for a last step, only keeps the terms
- * that collective_check_last() needs of a sum in place. */
+/* Choose the checks of the operations that follow. CHECK_EACH compares sampled elements of every result with those that the ranks
+ * sent, or with their sum in double precision. The sample moves each time and covers all elements in the end. This costs a second
+ * exchange after the stamp, so use it in warm-up steps. All ranks must then finish started operations in the same order.
+ * CHECK_KEPT, for a last step, only keeps the terms that collective_check_last() needs of an operation in place. */
 enum check { CHECK_NOTHING, CHECK_EACH, CHECK_KEPT };
 void collective_check(struct collective *collective, enum check check);
 
-/* all: check the sum that ended last, unless it was checked already. Call it when nothing is measured any more. `receive` must
- * still hold the result. The terms must still be in `send`, or have been kept; otherwise the sum counts as wrong. */
+/* all: check the operation that ended last, unless it was checked already. Call it when nothing is measured any more. `receive` must
+ * still hold the result. The terms must still be in `send`, or have been kept; otherwise the result counts as wrong. */
 void collective_check_last(struct collective *collective);
 
 /* Return the failed checks on this rank since the last call. */

@@ -12,10 +12,12 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SLOTS = COLLECTIVE_STARTED_MOST + 1 };
 
 struct mpi_stagings {
+    int rank, ranks;
     MPI_Op add_bf16, add_nothing;
     struct stage { /* host memory, for a device whose memory MPI cannot access */
         size_t bytes;
@@ -61,9 +63,11 @@ static void add_nothing(void *in, void *inout, int *count, MPI_Datatype *type)
     (void)in, (void)inout, (void)count, (void)type;
 }
 
-struct mpi_stagings *mpi_staging_open(void)
+struct mpi_stagings *mpi_staging_open(int rank, int ranks)
 {
     struct mpi_stagings *m = memory_new(1, sizeof *m);
+    m->rank = rank;
+    m->ranks = ranks;
     MPI_Op_create(add_bf16, 1, &m->add_bf16);
     MPI_Op_create(add_nothing, 1, &m->add_nothing);
     return m;
@@ -84,51 +88,128 @@ void mpi_staging_close(struct mpi_stagings *m)
     free(m);
 }
 
-static void refuse_too_large(const struct sum *sum)
+static void refuse_too_large(const struct collective_op *op, size_t bytes)
 {
-    if (sum->count > INT_MAX)
-        die(STATUS_WRONG, "%zu elements are too many for one all-reduce; use at most %d", sum->count, INT_MAX);
+    if (op->count > INT_MAX)
+        die(STATUS_WRONG, "%zu elements are too many for one %s; use at most %d", op->count, collective_names[op->kind],
+            INT_MAX);
     const size_t most_simulated = (size_t)1 << 31; /* SMPI's offsets are int */
-    if (sum_bytes(sum) > most_simulated && world_is_simulated())
-        die(STATUS_CANNOT, "%.1f GB are too much for one simulated all-reduce; use messages of at most %.1f GB",
-            (double)sum_bytes(sum) / 1e9, (double)most_simulated / 1e9);
+    if (bytes > most_simulated && world_is_simulated())
+        die(STATUS_CANNOT, "%.1f GB are too much for one simulated %s; use messages of at most %.1f GB",
+            (double)bytes / 1e9, collective_names[op->kind], (double)most_simulated / 1e9);
 }
 
-/* Copy the terms to the host. device_wait() and device_fetch() wait until the stage's previous result has left it. */
-static void stage_sum(struct stage *stage, const struct sum *sum)
+/* Elements between the beginning of the larger buffer and this rank's part of it; what a message receives lies behind what it
+ * sends. */
+static size_t own_part(const struct mpi_stagings *m, const struct collective_op *op)
 {
-    size_t bytes = sum_bytes(sum);
+    bool has_parts = op->kind == ALL_GATHER || op->kind == REDUCE_SCATTER;
+    return has_parts ? (size_t)m->rank * op->count : op->kind == SEND_RECEIVE ? op->count : 0;
+}
+
+static bool sends(const struct mpi_stagings *m, const struct collective_op *op)
+{
+    return op->kind == BROADCAST ? op->from == m->rank : op->kind == SEND_RECEIVE ? op->to >= 0 : op->kind != BARRIER;
+}
+
+/* Let MPI work in one buffer of host memory. It has room for the larger buffer of the operation, or for both of a message. Of a
+ * fake buffer nothing is copied. */
+static void use_buffer(struct mpi_stagings *m, struct mpi_staging *message, const struct collective_op *op, void *buffer,
+                       bool is_fake)
+{
+    size_t own = own_part(m, op) * type_bytes(op->type);
+    char *begin = buffer, *sent = op->kind == ALL_GATHER ? begin + own : begin;
+    if (!is_fake && sends(m, op))
+        device_fetch(sent, op->send, op_send_bytes(op, m->ranks));
+    message->receive = op->kind == SEND_RECEIVE ? begin + own : begin;
+    message->send = op->kind == SEND_RECEIVE || op->kind == BROADCAST ? begin : MPI_IN_PLACE;
+    message->result = is_fake ? NULL : message->receive;
+}
+
+/* device_wait() waits until the stage's previous result has left it. */
+static void *stage_for(struct stage *stage, size_t bytes)
+{
     if (bytes > stage->bytes) {
         device_wait();
         drop_stage(stage);
         *stage = (struct stage){ bytes, device_stage_new(bytes) };
     }
-    device_fetch(stage->memory, sum->send, bytes);
+    return stage->memory;
 }
 
-HOT struct mpi_staging mpi_staging_begin(struct mpi_stagings *m, int slot, const struct sum *sum)
+/* MPI works in place in other buffers than collective.h: a broadcast has one buffer, and a reduce-scatter leaves its result at the
+ * beginning. */
+HOT static void use_memory(struct mpi_stagings *m, struct mpi_staging *message, const struct collective_op *op)
 {
-    refuse_too_large(sum);
-    bool is_f32 = sum->wire == WIRE_F32;
-    struct mpi_staging message = { .send = sum->send == sum->receive ? MPI_IN_PLACE : sum->send,
-                                   .receive = sum->receive,
-                                   .count = (int)sum->count,
+    message->receive = op->receive;
+    message->send = op->send;
+    if (op->kind == BROADCAST && op->from == m->rank) {
+        message->receive = (void *)(uintptr_t)op->send; /* MPI only reads it on this rank */
+        message->result = op->send == op->receive ? NULL : op->send;
+    } else if (op_is_in_place(op, m->rank)) {
+        message->send = MPI_IN_PLACE;
+        if (op->kind == REDUCE_SCATTER) {
+            message->receive = (void *)(uintptr_t)op->send; /* in place, so it may be written */
+            message->result = m->rank > 0 ? op->send : NULL;
+        }
+    }
+}
+
+HOT struct mpi_staging mpi_staging_begin(struct mpi_stagings *m, int slot, const struct collective_op *op)
+{
+    size_t bytes = op_bytes(op, m->ranks) * (op->kind == SEND_RECEIVE ? 2 : 1);
+    refuse_too_large(op, bytes);
+    bool is_f32 = op->type == TYPE_F32;
+    struct mpi_staging message = { .kind = op->kind,
+                                   .count = (int)op->count,
                                    .type = is_f32 ? MPI_FLOAT : MPI_UINT16_T,
-                                   .add = is_f32 ? MPI_SUM : m->add_bf16 };
-    void *fake = device_fake_buffer(sum->receive, sum_bytes(sum));
+                                   .add = is_f32 ? MPI_SUM : m->add_bf16,
+                                   .to = op->to >= 0 ? op->to : MPI_PROC_NULL,
+                                   .from = op->from >= 0 ? op->from : MPI_PROC_NULL };
+    void *fake = op->count > 0 ? device_fake_buffer(op->receive ? op->receive : op->send, bytes) : NULL;
     if (fake) {
-        message.send = message.receive = fake;
+        use_buffer(m, &message, op, fake, true);
+        message.send = op->kind == ALL_REDUCE ? fake : message.send;
         message.add = m->add_nothing;
-    } else if (!device_is_host_accessible()) {
-        stage_sum(&m->stage[slot], sum);
-        message.send = MPI_IN_PLACE;
-        message.receive = m->stage[slot].memory;
+    } else if (!device_is_host_accessible() && op->kind != BARRIER) {
+        use_buffer(m, &message, op, stage_for(&m->stage[slot], bytes), false);
+    } else {
+        use_memory(m, &message, op);
     }
     return message;
 }
 
-HOT void mpi_staging_end(struct mpi_stagings *m, int slot, const struct sum *sum)
+HOT void mpi_staging_end(struct mpi_stagings *m, const struct mpi_staging *message, const struct collective_op *op)
 {
-    if (!device_is_host_accessible())
-        device_put_later(sum->receive, m->stage[slot].memory, sum_bytes(sum));
+    if (!message->result || (op->kind == SEND_RECEIVE && op->from < 0))
+        return;
+    size_t bytes = op_receive_bytes(op, m->ranks);
+    if (device_is_host_accessible())
+        memmove(op->receive, message->result, bytes);
+    else
+        device_put_later(op->receive, message->result, bytes);
+}
+
+HOT void mpi_staging_run(const struct mpi_staging *m, MPI_Comm comm)
+{
+    switch (m->kind) {
+    case ALL_REDUCE:
+        MPI_Allreduce(m->send, m->receive, m->count, m->type, m->add, comm);
+        break;
+    case ALL_GATHER:
+        MPI_Allgather(m->send, m->count, m->type, m->receive, m->count, m->type, comm);
+        break;
+    case REDUCE_SCATTER:
+        MPI_Reduce_scatter_block(m->send, m->receive, m->count, m->type, m->add, comm);
+        break;
+    case BROADCAST:
+        MPI_Bcast(m->receive, m->count, m->type, m->from, comm);
+        break;
+    case SEND_RECEIVE:
+        MPI_Sendrecv(m->send, m->to == MPI_PROC_NULL ? 0 : m->count, m->type, m->to, 0, m->receive,
+                     m->from == MPI_PROC_NULL ? 0 : m->count, m->type, m->from, 0, comm, MPI_STATUS_IGNORE);
+        break;
+    default:
+        MPI_Barrier(comm);
+    }
 }

@@ -9,13 +9,16 @@
 
 #include <stdlib.h>
 
-enum { BLOCKING = COLLECTIVE_STARTED_MOST }; /* the slot of blocking sums */
+enum { BLOCKING = COLLECTIVE_STARTED_MOST }; /* the slot of blocking operations */
 
 struct engine {
     struct world *world;
     struct mpi_stagings *messages;
-    struct sum sum[COLLECTIVE_STARTED_MOST];
-    MPI_Request request[COLLECTIVE_STARTED_MOST];
+    struct started {
+        struct collective_op op;
+        struct mpi_staging message;
+        MPI_Request request[2]; /* of a message, to send and to receive */
+    } started[COLLECTIVE_STARTED_MOST];
     bool has_started;
 };
 
@@ -28,7 +31,7 @@ struct engine *engine_open(struct world *world)
 {
     struct engine *engine = memory_new(1, sizeof *engine);
     engine->world = world;
-    engine->messages = mpi_staging_open();
+    engine->messages = mpi_staging_open(world_rank(world), world_size(world));
     return engine;
 }
 
@@ -40,44 +43,68 @@ void engine_close(struct engine *engine)
     free(engine);
 }
 
-HOT void engine_sum(struct engine *engine, const struct sum *sum)
+HOT void engine_run(struct engine *engine, const struct operation *operation)
 {
-    struct mpi_staging m = mpi_staging_begin(engine->messages, BLOCKING, sum);
-    MPI_Allreduce(m.send, m.receive, m.count, m.type, m.add, engine->world->comm);
-    mpi_staging_end(engine->messages, BLOCKING, sum);
+    const struct collective_op *op = &operation->op;
+    if (op->kind == BARRIER)
+        device_wait();
+    struct mpi_staging message = mpi_staging_begin(engine->messages, BLOCKING, op);
+    mpi_staging_run(&message, engine->world->comm);
+    mpi_staging_end(engine->messages, &message, op);
 }
 
-void engine_barrier(struct engine *engine, int sequence, int step)
+static void start(const struct mpi_staging *m, MPI_Comm comm, MPI_Request request[2])
 {
-    (void)sequence, (void)step;
-    device_wait();
-    MPI_Barrier(engine->world->comm);
+    request[1] = MPI_REQUEST_NULL;
+    switch (m->kind) {
+    case ALL_REDUCE:
+        MPI_Iallreduce(m->send, m->receive, m->count, m->type, m->add, comm, request);
+        break;
+    case ALL_GATHER:
+        MPI_Iallgather(m->send, m->count, m->type, m->receive, m->count, m->type, comm, request);
+        break;
+    case REDUCE_SCATTER:
+        MPI_Ireduce_scatter_block(m->send, m->receive, m->count, m->type, m->add, comm, request);
+        break;
+    case BROADCAST:
+        MPI_Ibcast(m->receive, m->count, m->type, m->from, comm, request);
+        break;
+    case SEND_RECEIVE:
+        MPI_Irecv(m->receive, m->count, m->type, m->from, 0, comm, &request[0]);
+        MPI_Isend(m->send, m->count, m->type, m->to, 0, comm, &request[1]);
+        break;
+    default:
+        MPI_Ibarrier(comm, request);
+    }
 }
 
-/* Keep freed memory in the heap: Open MPI allocates as many bytes again for each started sum. If these bytes went back to the
+/* Keep freed memory in the heap: Open MPI allocates as many bytes again for each started all-reduce. If these bytes went back to the
  * kernel, each step would take page faults on them. A step with 128 MiB in buckets of 25 MiB then took 126 ms instead of 72 to
  * 78 (two ranks, AMD EPYC, 2026-11-22). */
-void engine_start(struct engine *engine, int slot, const struct sum *sum)
+void engine_start(struct engine *engine, int slot, const struct operation *operation)
 {
     if (!engine->has_started)
         memory_keep_freed(true);
     engine->has_started = true;
-    struct mpi_staging m = mpi_staging_begin(engine->messages, slot, sum);
-    engine->sum[slot] = *sum;
-    MPI_Iallreduce(m.send, m.receive, m.count, m.type, m.add, engine->world->comm, &engine->request[slot]);
+    if (operation->op.kind == BARRIER)
+        device_wait();
+    struct started *s = &engine->started[slot];
+    s->op = operation->op;
+    s->message = mpi_staging_begin(engine->messages, slot, &s->op);
+    start(&s->message, engine->world->comm, s->request);
 }
 
 void engine_progress(struct engine *engine, int slot)
 {
     int done = 0;
-    if (engine->request[slot] != MPI_REQUEST_NULL)
-        MPI_Test(&engine->request[slot], &done, MPI_STATUS_IGNORE);
+    MPI_Testall(2, engine->started[slot].request, &done, MPI_STATUSES_IGNORE);
 }
 
 void engine_finish(struct engine *engine, int slot)
 {
-    MPI_Wait(&engine->request[slot], MPI_STATUS_IGNORE);
-    mpi_staging_end(engine->messages, slot, &engine->sum[slot]);
+    struct started *s = &engine->started[slot];
+    MPI_Waitall(2, s->request, MPI_STATUSES_IGNORE);
+    mpi_staging_end(engine->messages, &s->message, &s->op);
 }
 
 bool engine_runs_alone(void)

@@ -1,4 +1,4 @@
-/* Sums by NCCL, one GPU per rank. They run on a stream of their own, beside the rank's work; events order the two streams. NCCL
+/* Collectives by NCCL, one GPU per rank. They run on a stream of their own, beside the rank's work; events order the two streams. NCCL
  * waits for ever, even for a rank that never arrives. So a rank that waits for its GPU checks for lost ranks (watch). */
 #include "collective/engine.h"
 
@@ -7,6 +7,7 @@
 #include "device/device.h"
 #include "device/device_cuda.h"
 #include "launch/flight_recorder.h"
+#include "options/run.h"
 #include "world/world.h"
 #include "world/world_mpi.h"
 
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 enum {
-    BLOCKING = COLLECTIVE_STARTED_MOST, /* the slot of blocking sums */
+    BLOCKING = COLLECTIVE_STARTED_MOST, /* the slot of blocking operations */
     SLOTS,
     CHECK_EVERY_US = 100000, /* between checks for lost ranks */
 };
@@ -31,12 +32,12 @@ struct engine {
     cudaStream_t stream;
     float *token; /* (2) summed by a barrier */
     struct slot {
-        struct call call;
+        struct collective_call call;
         bool is_open;             /* handed over, not known to be done */
         cudaEvent_t handed, done; /* in the rank's stream; in the engine's */
     } slot[SLOTS];
     double since, checked; /* start of this wait; time of its last check */
-    int waits_for;         /* sequence number of the awaited sum */
+    int waits_for;         /* sequence number of the awaited operation */
 };
 
 /* Set by collective_begin(). A static variable, because collective.h asks for the engine's properties before an engine exists. */
@@ -109,7 +110,7 @@ const char *collective_hides_arrivals(void)
 /* --- giving up ----------------------------------------------------------------------------------------------------- */
 
 /* End this rank and, by MPI_Abort, all others. One rank prints the reason. */
-_Noreturn static void give_up(struct engine *e, const struct call *call, const char *why)
+_Noreturn static void give_up(struct engine *e, const struct collective_call *call, const char *why)
 {
     struct flight_recorder *recorder = world_recorder(e->world);
     if (call)
@@ -125,7 +126,7 @@ _Noreturn static void give_up(struct engine *e, const struct call *call, const c
     abort();
 }
 
-_Noreturn static void give_up_for(struct engine *e, const struct call *call, const char *what, ncclResult_t result)
+_Noreturn static void give_up_for(struct engine *e, const struct collective_call *call, const char *what, ncclResult_t result)
 {
     char *why = memory_text("NCCL, %s: %s (%s)", what, ncclGetErrorString(result), ncclGetLastError(e->comm));
     for (char *c = why; *c; c++)
@@ -133,10 +134,10 @@ _Noreturn static void give_up_for(struct engine *e, const struct call *call, con
     give_up(e, call, why);
 }
 
-/* Return the first sum handed over that is not done; NULL if all are done. */
-static const struct call *find_pending(struct engine *e)
+/* Return the first operation handed over that is not done; NULL if all are done. */
+static const struct collective_call *find_pending(struct engine *e)
 {
-    const struct call *pending = NULL;
+    const struct collective_call *pending = NULL;
     for (int i = 0; i < SLOTS; i++) {
         struct slot *slot = &e->slot[i];
         if (slot->is_open && cudaEventQuery(slot->done) == cudaSuccess)
@@ -147,8 +148,8 @@ static const struct call *find_pending(struct engine *e)
     return pending;
 }
 
-/* Give up if the awaited sum can no longer be done in time. */
-static void check_wait(struct engine *e, const struct call *pending)
+/* Give up if the awaited operation can no longer be done in time. */
+static void check_wait(struct engine *e, const struct collective_call *pending)
 {
     ncclResult_t state = ncclSuccess;
     ncclResult_t asked = ncclCommGetAsyncError(e->comm, &state);
@@ -156,8 +157,11 @@ static void check_wait(struct engine *e, const struct call *pending)
         state = asked;
     if (state != ncclSuccess && state != ncclInProgress)
         give_up_for(e, pending, "while ranks waited", state);
-    if (flight_recorder_has_lost(world_recorder(e->world), world_size(e->world)))
+    if (flight_recorder_has_lost(world_recorder(e->world), RANKS_MOST))
         give_up(e, pending, "another rank has died");
+    char *mismatch = flight_recorder_mismatch_text(world_recorder(e->world));
+    if (mismatch)
+        give_up(e, pending, mismatch);
     if (world_now() - e->since > settings.deadline_s) {
         char *why = memory_text("no progress for %g s (--deadline-s allows more time)", settings.deadline_s);
         give_up(e, pending, why);
@@ -174,7 +178,7 @@ static void watch(void *argument)
     if (now - e->checked < pause)
         return;
     e->checked = now;
-    const struct call *pending = find_pending(e);
+    const struct collective_call *pending = find_pending(e);
     if (!pending)
         return;
     if (pending->sequence != e->waits_for)
@@ -183,9 +187,9 @@ static void watch(void *argument)
     check_wait(e, pending);
 }
 
-/* Wait until NCCL has done a call's work on the host. With a non-blocking communicator a thread of NCCL launches each sum. That
- * takes less time than a sleep, except for the first sums, which connect ranks. */
-static void await(struct engine *e, const struct call *call, const char *what, ncclResult_t result)
+/* Wait until NCCL has done a call's work on the host. With a non-blocking communicator a thread of NCCL launches each operation.
+ * That takes less time than a sleep, except for the first ones, which connect ranks. */
+static void await(struct engine *e, const struct collective_call *call, const char *what, ncclResult_t result)
 {
     const double spin_s = 1e-3;
     e->since = world_now();
@@ -240,7 +244,7 @@ static void join(struct engine *e)
         if (result == ncclSuccess)
             return;
         world_sleep(1e-3);
-        if (flight_recorder_has_lost(world_recorder(e->world), world_size(e->world)))
+        if (flight_recorder_has_lost(world_recorder(e->world), RANKS_MOST))
             give_up(e, NULL, "a rank died while NCCL started");
         if (world_now() - e->since > settings.deadline_s)
             give_up(e, NULL, "NCCL does not start within the deadline (--deadline-s allows more time)");
@@ -277,20 +281,43 @@ void engine_close(struct engine *e)
     free(e);
 }
 
-/* Queue a sum on the engine's stream, after the rank's work so far. */
-static void hand_over(struct engine *e, int index, const struct sum *sum)
+static ncclResult_t ask(struct engine *e, const struct collective_op *op)
+{
+    ncclDataType_t type = op->type == TYPE_F32 ? ncclFloat : ncclBfloat16;
+    switch (op->kind) {
+    case ALL_GATHER:
+        return ncclAllGather(op->send, op->receive, op->count, type, e->comm, e->stream);
+    case REDUCE_SCATTER:
+        return ncclReduceScatter(op->send, op->receive, op->count, type, ncclSum, e->comm, e->stream);
+    case BROADCAST:
+        return ncclBroadcast(op->from == world_rank(e->world) ? op->send : op->receive, op->receive, op->count, type, op->from,
+                             e->comm, e->stream);
+    case SEND_RECEIVE: {
+        ncclResult_t begun = ncclGroupStart();
+        ncclResult_t sent = op->to >= 0 ? ncclSend(op->send, op->count, type, op->to, e->comm, e->stream) : ncclSuccess;
+        ncclResult_t received =
+            op->from >= 0 ? ncclRecv(op->receive, op->count, type, op->from, e->comm, e->stream) : ncclSuccess;
+        ncclResult_t ended = ncclGroupEnd();
+        bool is_asked = (sent == ncclSuccess || sent == ncclInProgress) &&
+                        (received == ncclSuccess || received == ncclInProgress);
+        return begun != ncclSuccess ? begun : is_asked ? ended : sent != ncclSuccess ? sent : received;
+    }
+    case BARRIER:
+        return ncclAllReduce(e->token, e->token + 1, 1, ncclFloat, ncclSum, e->comm, e->stream);
+    default:
+        return ncclAllReduce(op->send, op->receive, op->count, type, ncclSum, e->comm, e->stream);
+    }
+}
+
+/* Queue an operation on the engine's stream, after the rank's work so far. */
+static void hand_over(struct engine *e, int index, const struct operation *operation)
 {
     struct slot *slot = &e->slot[index];
-    slot->call = (struct call){ .sequence = sum->sequence,
-                                .ranks = world_size(e->world),
-                                .step = sum->step,
-                                .bytes = sum->send == e->token ? 0 : sum_bytes(sum) };
+    slot->call = operation->call;
     cuda_watch(watch, e);
     cuda_must(cudaEventRecord(slot->handed, cuda_stream()), "cudaEventRecord");
     cuda_must(cudaStreamWaitEvent(e->stream, slot->handed, 0), "cudaStreamWaitEvent");
-    ncclDataType_t type = sum->wire == WIRE_F32 ? ncclFloat : ncclBfloat16;
-    ncclResult_t result = ncclAllReduce(sum->send, sum->receive, sum->count, type, ncclSum, e->comm, e->stream);
-    await(e, &slot->call, "all-reduce", result);
+    await(e, &slot->call, collective_names[operation->op.kind], ask(e, &operation->op));
     cuda_must(cudaEventRecord(slot->done, e->stream), "cudaEventRecord");
     slot->is_open = true;
 }
@@ -308,29 +335,20 @@ static void finish_work_if_shared(void)
         cuda_wait(cuda_stream());
 }
 
-void engine_sum(struct engine *e, const struct sum *sum)
+void engine_run(struct engine *e, const struct operation *operation)
 {
     finish_work_if_shared();
-    hand_over(e, BLOCKING, sum);
+    hand_over(e, BLOCKING, operation);
     take_back(e, BLOCKING);
     finish_work_if_shared();
+    if (operation->op.kind == BARRIER)
+        cuda_wait(cuda_stream());
 }
 
-void engine_barrier(struct engine *e, int sequence, int step)
-{
-    engine_sum(e, &(struct sum){ .wire = WIRE_F32,
-                                 .send = e->token,
-                                 .receive = e->token + 1,
-                                 .count = 1,
-                                 .sequence = sequence,
-                                 .step = step });
-    cuda_wait(cuda_stream());
-}
-
-void engine_start(struct engine *e, int slot, const struct sum *sum)
+void engine_start(struct engine *e, int slot, const struct operation *operation)
 {
     finish_work_if_shared();
-    hand_over(e, slot, sum);
+    hand_over(e, slot, operation);
     if (settings.shares_gpus)
         cuda_wait(e->stream);
 }

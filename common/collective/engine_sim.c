@@ -1,5 +1,5 @@
-/* Sums under SMPI, without MPI_Iallreduce: in 3.32 it makes each rank send all its data to every other, and may crash. The ranks'
- * side processes run each started sum as a blocking one. */
+/* Collectives under SMPI, without MPI_Iallreduce: in 3.32 it makes each rank send all its data to every other, and may crash. The
+ * ranks' side processes run each started operation as a blocking one, in the order in which their rank started them. */
 #include "collective/engine.h"
 #include "collective/mpi_staging.h"
 
@@ -10,27 +10,29 @@
 
 #include <stdlib.h>
 
-enum { BLOCKING = COLLECTIVE_STARTED_MOST }; /* the slot of blocking sums */
+enum { BLOCKING = COLLECTIVE_STARTED_MOST }; /* the slot of blocking operations */
 
 struct engine {
     struct world *world;
     struct mpi_stagings *messages;
     int ranks;
+    int *job_rank; /* (ranks) */
     MPI_Comm comm; /* of the side processes of these ranks */
     struct order {
         MPI_Comm comm;
+        struct collective_op op;
         struct mpi_staging message;
     } order[COLLECTIVE_STARTED_MOST];
     int job[COLLECTIVE_STARTED_MOST];
 };
 
-/* Make a communicator of the first `ranks` side processes; runs on each of them. */
+/* Make a communicator of the side processes of the group's ranks; runs on each of them. */
 static void join_peers(void *argument, MPI_Comm peers)
 {
     struct engine *engine = argument;
     MPI_Group all = MPI_GROUP_NULL, members = MPI_GROUP_NULL;
     MPI_Comm_group(peers, &all);
-    MPI_Group_range_incl(all, 1, (int[1][3]){ { 0, engine->ranks - 1, 1 } }, &members);
+    MPI_Group_incl(all, engine->ranks, engine->job_rank, &members);
     MPI_Comm_create_group(peers, members, 0, &engine->comm);
     MPI_Group_free(&members);
     MPI_Group_free(&all);
@@ -43,12 +45,11 @@ static void leave_peers(void *argument, MPI_Comm peers)
     MPI_Comm_free(&engine->comm);
 }
 
-static void do_sum(void *argument, MPI_Comm peers)
+static void do_order(void *argument, MPI_Comm peers)
 {
     (void)peers;
     const struct order *order = argument;
-    const struct mpi_staging *m = &order->message;
-    MPI_Allreduce(m->send, m->receive, m->count, m->type, m->add, order->comm);
+    mpi_staging_run(&order->message, order->comm);
 }
 
 static void run_on_side_process(struct engine *engine, void (*work)(void *argument, MPI_Comm peers))
@@ -65,8 +66,10 @@ struct engine *engine_open(struct world *world)
 {
     struct engine *engine = memory_new(1, sizeof *engine);
     engine->world = world;
-    engine->messages = mpi_staging_open();
+    engine->messages = mpi_staging_open(world_rank(world), world_size(world));
     engine->ranks = world_size(world);
+    engine->job_rank = memory_new((size_t)engine->ranks, sizeof *engine->job_rank);
+    world_allgather(world, &world->job_rank, sizeof world->job_rank, engine->job_rank);
     run_on_side_process(engine, join_peers);
     return engine;
 }
@@ -75,26 +78,24 @@ void engine_close(struct engine *engine)
 {
     run_on_side_process(engine, leave_peers);
     mpi_staging_close(engine->messages);
+    free(engine->job_rank);
     free(engine);
 }
 
-void engine_sum(struct engine *engine, const struct sum *sum)
+void engine_run(struct engine *engine, const struct operation *operation)
 {
-    struct mpi_staging m = mpi_staging_begin(engine->messages, BLOCKING, sum);
-    MPI_Allreduce(m.send, m.receive, m.count, m.type, m.add, engine->world->comm);
+    const struct collective_op *op = &operation->op;
+    struct mpi_staging message = mpi_staging_begin(engine->messages, BLOCKING, op);
+    mpi_staging_run(&message, engine->world->comm);
+    mpi_staging_end(engine->messages, &message, op);
 }
 
-void engine_barrier(struct engine *engine, int sequence, int step)
+void engine_start(struct engine *engine, int slot, const struct operation *operation)
 {
-    (void)sequence, (void)step;
-    MPI_Barrier(engine->world->comm);
-}
-
-void engine_start(struct engine *engine, int slot, const struct sum *sum)
-{
-    engine->order[slot] =
-        (struct order){ .comm = engine->comm, .message = mpi_staging_begin(engine->messages, slot, sum) };
-    engine->job[slot] = side_process_begin(side_process_engine(), do_sum, &engine->order[slot]);
+    struct order *order = &engine->order[slot];
+    *order = (struct order){ .comm = engine->comm, .op = operation->op };
+    order->message = mpi_staging_begin(engine->messages, slot, &order->op);
+    engine->job[slot] = side_process_begin(side_process_engine(), do_order, order);
 }
 
 void engine_progress(struct engine *engine, int slot)
@@ -105,6 +106,7 @@ void engine_progress(struct engine *engine, int slot)
 void engine_finish(struct engine *engine, int slot)
 {
     side_process_end(side_process_engine(), engine->job[slot]);
+    mpi_staging_end(engine->messages, &engine->order[slot].message, &engine->order[slot].op);
 }
 
 bool engine_runs_alone(void)

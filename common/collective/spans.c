@@ -4,6 +4,7 @@
 #include "base/hot.h"
 #include "base/memory.h"
 #include "device/device.h"
+#include "launch/collective_call.h"
 #include "world/clocks.h"
 
 #include <stdlib.h>
@@ -18,6 +19,8 @@ const char *const span_names[SPAN_KINDS] = {
     [SPAN_ALL_REDUCE] = "all_reduce",
     [SPAN_ALL_GATHER] = "all_gather",
     [SPAN_REDUCE_SCATTER] = "reduce_scatter",
+    [SPAN_BROADCAST] = "broadcast",
+    [SPAN_SEND_RECEIVE] = "send_receive",
     [SPAN_BARRIER] = "barrier",
 };
 
@@ -57,7 +60,13 @@ HOT static struct span *append(struct spans *spans, enum span_kind kind)
         die(STATUS_WRONG, "more than %d spans in one block; use fewer --steps", spans->capacity);
     struct span *span = &spans->at[spans->count++];
     *span = (struct span){
-        .kind = (uint8_t)kind, .round = spans->round, .variant = spans->variant, .step = spans->step, .sequence = -1
+        .kind = (uint8_t)kind,
+        .round = spans->round,
+        .variant = spans->variant,
+        .step = spans->step,
+        .sequence = -1,
+        .to = -1,
+        .from = -1,
     };
     return span;
 }
@@ -98,12 +107,16 @@ void spans_translate(struct spans *spans, const struct clocks *clocks)
     }
 }
 
-HOT struct span *spans_collective(struct spans *spans, enum span_kind kind, int sequence, size_t bytes)
+_Static_assert(SPAN_BARRIER == SPAN_PHASES + (int)BARRIER && SPAN_KINDS == SPAN_PHASES + (int)COLLECTIVE_KINDS,
+               "kinds of spans and collectives have one order");
+
+HOT struct span *spans_collective(struct spans *spans, const struct collective_call *call)
 {
     if (!spans)
         return NULL;
-    struct span *span = append(spans, kind);
-    span->sequence = sequence;
-    span->bytes = bytes;
+    struct span *span = append(spans, (enum span_kind)(SPAN_PHASES + (int)call->kind));
+    span->sequence = call->sequence;
+    span->group = (int16_t)call->group;
+    span->bytes = call->bytes;
     return span;
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct clocks;
+struct collective_call;
 
 enum span_kind {
     SPAN_DATA,     /* getting the next batch, with any stall before the fetch */
@@ -22,10 +23,12 @@ enum span_kind {
     SPAN_BACKWARD, /* loss to gradients, with the collectives called meanwhile */
     SPAN_HOST,     /* host work that is not training */
     SPAN_UPDATE,   /* the optimizer */
-    SPAN_PHASES,   /* --- kinds below are collectives --- */
+    SPAN_PHASES,   /* --- kinds below are collectives, in the order of enum collective_kind --- */
     SPAN_ALL_REDUCE = SPAN_PHASES,
-    SPAN_ALL_GATHER, /* this and the next only in other programs' spans.csv; split alike */
+    SPAN_ALL_GATHER,
     SPAN_REDUCE_SCATTER,
+    SPAN_BROADCAST,
+    SPAN_SEND_RECEIVE,
     SPAN_BARRIER,
     SPAN_KINDS
 };
@@ -37,9 +40,11 @@ enum span_kind span_kind_named(const char *name);
 
 struct span {
     double start, entered, end; /* seconds on a host's clock; device events until spans_resolve() */
-    size_t bytes;               /* payload of a collective */
+    size_t bytes;               /* of a collective: of the larger buffer of this rank */
     int32_t round, variant, step;
-    int32_t sequence; /* the n-th collective of the world; -1 for a phase */
+    int32_t sequence; /* the n-th collective of its group; -1 for a phase */
+    int16_t group;    /* group of ranks; 0: all ranks of the block */
+    int16_t to, from; /* of a message or broadcast: ranks of the block that this rank sends to and receives from; -1: none */
     uint8_t kind;     /* enum span_kind */
     bool progressed;  /* a started collective got progress calls before the wait */
 };
@@ -69,8 +74,8 @@ void spans_resolve(struct spans *spans);
 /* Convert this host's seconds to rank 0's. All spans must lie between the two comparisons of the clocks. */
 void spans_translate(struct spans *spans, const struct clocks *clocks);
 
-/* Append a record of a collective, which the caller stamps; NULL if `spans` is NULL. */
-struct span *spans_collective(struct spans *spans, enum span_kind kind, int sequence, size_t bytes);
+/* Append a record of a collective without to and from, which the caller stamps; NULL if `spans` is NULL. */
+struct span *spans_collective(struct spans *spans, const struct collective_call *call);
 
 static inline bool span_is_phase(const struct span *span)
 {

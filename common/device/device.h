@@ -196,7 +196,7 @@ void device_fill(float *out, float value, size_t count);
 void device_copy(float *out, const float *x, size_t count);
 /* out = x * scale */
 void device_scale(float *out, const float *x, float scale, size_t count);
-/* Convert between float and bf16, the upper half of a float, which collective_sum() sends for WIRE_BF16. */
+/* Convert between float and bf16, the upper half of a float, which collective_sum() sends for TYPE_BF16. */
 void device_narrow(uint16_t *out, const float *x, size_t count);
 void device_widen(float *out, const uint16_t *x, size_t count);
 /* sum += x */

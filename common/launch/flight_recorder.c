@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -29,8 +30,9 @@ struct rank_slot {
      * reader whose version has not changed meanwhile has read a whole call, even of a rank that stopped while it wrote. */
     atomic_uint version;
     struct shared_call {
-        atomic_int sequence, ranks, step;
+        atomic_int kind, group, sequence, ranks, step;
         atomic_size_t bytes;
+        _Atomic uint64_t members;
     } call[2];
 };
 
@@ -118,10 +120,13 @@ HOT static void count_move(struct rank_slot *mine, bool inside)
 }
 
 /* Release order of the fields puts them behind the version before, which made their slot free. */
-HOT static void write_call(struct rank_slot *mine, const struct call *call)
+HOT static void write_call(struct rank_slot *mine, const struct collective_call *call)
 {
     unsigned version = atomic_load_explicit(&mine->version, memory_order_relaxed) + 1;
     struct shared_call *shared = &mine->call[version % 2];
+    atomic_store_explicit(&shared->kind, (int)call->kind, memory_order_release);
+    atomic_store_explicit(&shared->group, call->group, memory_order_release);
+    atomic_store_explicit(&shared->members, call->members, memory_order_release);
     atomic_store_explicit(&shared->sequence, call->sequence, memory_order_release);
     atomic_store_explicit(&shared->ranks, call->ranks, memory_order_release);
     atomic_store_explicit(&shared->step, call->step, memory_order_release);
@@ -129,13 +134,16 @@ HOT static void write_call(struct rank_slot *mine, const struct call *call)
     atomic_store_explicit(&mine->version, version, memory_order_release);
 }
 
-struct call flight_recorder_call(const struct flight_recorder *recorder, int rank)
+struct collective_call flight_recorder_call(const struct flight_recorder *recorder, int rank)
 {
     const struct rank_slot *slot = &recorder->page->slot[rank];
     for (;;) {
         unsigned version = atomic_load_explicit(&slot->version, memory_order_acquire);
         const struct shared_call *shared = &slot->call[version % 2];
-        struct call call = {
+        struct collective_call call = {
+            .kind = (enum collective_kind)atomic_load_explicit(&shared->kind, memory_order_acquire),
+            .group = atomic_load_explicit(&shared->group, memory_order_acquire),
+            .members = atomic_load_explicit(&shared->members, memory_order_acquire),
             .sequence = atomic_load_explicit(&shared->sequence, memory_order_acquire),
             .ranks = atomic_load_explicit(&shared->ranks, memory_order_acquire),
             .step = atomic_load_explicit(&shared->step, memory_order_acquire),
@@ -156,7 +164,7 @@ bool flight_recorder_is_inside(const struct flight_recorder *recorder, int rank)
     return atomic_load(&recorder->page->slot[rank].moves) % 2 != 0;
 }
 
-HOT void flight_recorder_enter(struct flight_recorder *recorder, const struct call *call)
+HOT void flight_recorder_enter(struct flight_recorder *recorder, const struct collective_call *call)
 {
     if (!recorder || !recorder->mine)
         return;

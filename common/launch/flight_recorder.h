@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 struct flight_recorder;
+struct collective_call;
 
 /* Create the file of a flight recorder. Return its descriptor, or -1. The path under /proc is valid while this process keeps the
  * descriptor open. */
@@ -20,15 +21,9 @@ int flight_recorder_create(void);
 struct flight_recorder *flight_recorder_open(const char *path, int rank);
 void flight_recorder_close(struct flight_recorder *recorder);
 
-/* The collective that a rank enters. */
-struct call {
-    int sequence; /* number of the collective among these ranks */
-    int ranks;    /* world size: ranks 0 to ranks - 1 take part */
-    int step;     /* in the block, warm-up included; -1: none */
-    size_t bytes; /* per rank; 0: a barrier */
-};
-void flight_recorder_enter(struct flight_recorder *recorder, const struct call *call);
-void flight_recorder_leave(struct flight_recorder *recorder); /* the collective that was entered last */
+/* Record that this rank enters or leaves a collective; it leaves the one that it entered last. */
+void flight_recorder_enter(struct flight_recorder *recorder, const struct collective_call *call);
+void flight_recorder_leave(struct flight_recorder *recorder);
 
 /* Send a heartbeat and set the timeout for the next one. Each rank that enters or leaves a collective also sends a heartbeat. */
 void flight_recorder_set_timeout(struct flight_recorder *recorder, double seconds);
@@ -68,6 +63,10 @@ const char *flight_recorder_kept_text(const struct flight_recorder *recorder);
 /* Return the missing ranks, the waiting ranks and their collective as text: "rank 1 (process 4242) is gone; rank 0 waits in
  * all-reduce 17 of 12.5 MB (step 5)". Ranks on other hosts do not appear. Blank if there is nothing to report. Free the text. */
 char *flight_recorder_text(const struct flight_recorder *recorder);
+
+/* Return a message about two ranks that wait for each other in different operations, as the same collective of their group; NULL if
+ * there is none. Such ranks never leave. Free the message. */
+char *flight_recorder_mismatch_text(const struct flight_recorder *recorder);
 
 /* Return the message for a job without a heartbeat for `seconds`, which includes the same text. Free the message. */
 char *flight_recorder_timeout_text(const struct flight_recorder *recorder, double seconds);

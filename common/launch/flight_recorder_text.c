@@ -21,49 +21,78 @@ static bool is_stopped(const struct flight_recorder *recorder, int rank)
     return state == 'T' || state == 't';
 }
 
-/* Find the latest collective that a live rank is inside; false if there is none. The ranks missing there are behind, elsewhere or
- * gone. */
-static bool find_collective(const struct flight_recorder *recorder, struct call *furthest)
+static bool is_waiting(const struct flight_recorder *recorder, int rank)
 {
-    bool is_found = false;
+    return flight_recorder_is_inside(recorder, rank) && !flight_recorder_is_gone(recorder, rank);
+}
+
+static bool is_member(const struct collective_call *collective, int rank)
+{
+    if (collective->group == 0)
+        return rank < collective->ranks;
+    return rank < 64 && collective->members >> rank & 1;
+}
+
+static bool are_of_one_group(const struct collective_call *a, const struct collective_call *b)
+{
+    return a->group == b->group && a->ranks == b->ranks && a->members == b->members;
+}
+
+/* True if a rank of this collective is in no collective at all. */
+static bool lacks_rank(const struct flight_recorder *recorder, const struct collective_call *collective)
+{
+    for (int rank = 0; rank < flight_recorder_ranks(recorder); rank++)
+        if (is_member(collective, rank) && !is_waiting(recorder, rank))
+            return true;
+    return false;
+}
+
+/* Find the collective that explains why ranks wait; false if no rank waits. Prefer one that lacks a rank which waits for no other
+ * one, and of those the latest. The ranks missing there are behind, elsewhere or gone. */
+static bool find_collective(const struct flight_recorder *recorder, struct collective_call *found)
+{
+    bool is_found = false, found_lacks = false;
     for (int rank = 0; rank < flight_recorder_ranks(recorder); rank++) {
-        if (!flight_recorder_is_inside(recorder, rank) || flight_recorder_is_gone(recorder, rank))
+        if (!is_waiting(recorder, rank))
             continue;
-        struct call call = flight_recorder_call(recorder, rank);
-        if (!is_found || call.sequence > furthest->sequence)
-            *furthest = call;
+        struct collective_call call = flight_recorder_call(recorder, rank);
+        bool lacks = lacks_rank(recorder, &call);
+        bool is_better = lacks != found_lacks ? lacks : call.sequence > found->sequence;
+        if (!is_found || is_better) {
+            *found = call;
+            found_lacks = lacks;
+        }
         is_found = true;
     }
     return is_found;
 }
 
-static bool has_arrived(const struct flight_recorder *recorder, int rank, const struct call *collective)
+static bool has_arrived(const struct flight_recorder *recorder, int rank, const struct collective_call *collective)
 {
-    struct call call = flight_recorder_call(recorder, rank);
-    return flight_recorder_is_inside(recorder, rank) && call.ranks == collective->ranks &&
-           call.sequence >= collective->sequence && !flight_recorder_is_gone(recorder, rank) &&
-           !is_stopped(recorder, rank);
+    struct collective_call call = flight_recorder_call(recorder, rank);
+    return is_waiting(recorder, rank) && are_of_one_group(&call, collective) &&
+           call.sequence >= collective->sequence && !is_stopped(recorder, rank);
 }
 
 /* Reasons why a rank is missing from a collective, worst first. */
 enum absence { GONE, STOPPED, ELSEWHERE, ABSENCES };
 
 /* True if a rank is absent for this reason. Without a collective (NULL) no rank counts as elsewhere. */
-static bool is_absent(const struct flight_recorder *recorder, int rank, enum absence why, const struct call *collective)
+static bool is_absent(const struct flight_recorder *recorder, int rank, enum absence why, const struct collective_call *collective)
 {
     if (why == GONE)
         return flight_recorder_is_gone(recorder, rank);
     bool has_joined = flight_recorder_process(recorder, rank) != 0;
     if (why == STOPPED)
         return has_joined && is_stopped(recorder, rank);
-    return collective && rank < collective->ranks && has_joined && !has_arrived(recorder, rank, collective);
+    return collective && is_member(collective, rank) && has_joined && !has_arrived(recorder, rank, collective);
 }
 
 /* True if a rank of this collective is on another host, and therefore writes to the recorder there. */
-static bool spans_hosts(const struct flight_recorder *recorder, const struct call *collective)
+static bool spans_hosts(const struct flight_recorder *recorder, const struct collective_call *collective)
 {
-    for (int rank = 0; collective && rank < collective->ranks; rank++)
-        if (!flight_recorder_process(recorder, rank))
+    for (int rank = 0; collective && rank < RANKS_MOST; rank++)
+        if (is_member(collective, rank) && !flight_recorder_process(recorder, rank))
             return true;
     return false;
 }
@@ -75,7 +104,7 @@ struct rank_list {
 /* List the ranks that are absent for the worst reason that any rank has: the others may be waiting for them elsewhere. Return that
  * reason. */
 static enum absence list_absent(struct rank_list *absent, const struct flight_recorder *recorder,
-                                const struct call *collective)
+                                const struct collective_call *collective)
 {
     absent->count = 0;
     for (enum absence why = GONE; why < ABSENCES; why++) {
@@ -89,11 +118,11 @@ static enum absence list_absent(struct rank_list *absent, const struct flight_re
 }
 
 static void list_waiting(struct rank_list *waiting, const struct flight_recorder *recorder,
-                         const struct call *collective)
+                         const struct collective_call *collective)
 {
     waiting->count = 0;
-    for (int rank = 0; collective && rank < collective->ranks; rank++)
-        if (has_arrived(recorder, rank, collective))
+    for (int rank = 0; collective && rank < flight_recorder_ranks(recorder); rank++)
+        if (is_member(collective, rank) && has_arrived(recorder, rank, collective))
             waiting->rank[waiting->count++] = rank;
 }
 
@@ -106,15 +135,6 @@ static void print_ranks(FILE *out, const struct rank_list *list)
         fprintf(out, "%s%d", i == 0 ? "" : i == list->count - 1 ? " and " : ", ", list->rank[i]);
     if (list->count > SHOWN)
         fprintf(out, " and %d more", list->count - SHOWN);
-}
-
-static void print_collective(FILE *out, const struct call *collective)
-{
-    fprintf(out, collective->bytes > 0 ? "all-reduce %d" : "barrier %d", collective->sequence);
-    if (collective->bytes > 0)
-        fprintf(out, " of %.3g MB", (double)collective->bytes / 1e6);
-    if (collective->step >= 0)
-        fprintf(out, " (step %d)", collective->step);
 }
 
 static void print_absent(FILE *out, const struct flight_recorder *recorder, enum absence why,
@@ -131,10 +151,10 @@ static void print_absent(FILE *out, const struct flight_recorder *recorder, enum
         fprintf(out, " (process %d)", flight_recorder_process(recorder, first));
     fprintf(out, " %s", words[why][absent->count > 1]);
     /* A rank that made too few calls is at an earlier collective. */
-    struct call call = flight_recorder_call(recorder, first);
+    struct collective_call call = flight_recorder_call(recorder, first);
     if (why == ELSEWHERE && absent->count == 1 && call.ranks > 0) {
         fputs(flight_recorder_is_inside(recorder, first) ? ", it is in " : ", it left ", out);
-        print_collective(out, &call);
+        collective_call_print(out, &call);
     }
 }
 
@@ -143,8 +163,8 @@ char *flight_recorder_text(const struct flight_recorder *recorder)
     char *text = NULL;
     size_t size = 0;
     FILE *out = memory_stream(&text, &size);
-    struct call furthest;
-    const struct call *collective = recorder && find_collective(recorder, &furthest) ? &furthest : NULL;
+    struct collective_call furthest;
+    const struct collective_call *collective = recorder && find_collective(recorder, &furthest) ? &furthest : NULL;
     struct rank_list absent, waiting;
     enum absence why = list_absent(&absent, recorder, collective);
     list_waiting(&waiting, recorder, collective);
@@ -158,14 +178,48 @@ char *flight_recorder_text(const struct flight_recorder *recorder)
         fputs("; ", out);
         print_ranks(out, &waiting);
         fputs(waiting.count == 1 ? " waits in " : " wait in ", out);
-        print_collective(out, collective);
+        collective_call_print(out, collective);
     } else if (waiting.count > 0) {
         fputs(are_all ? "all ranks have reached " : "all have reached ", out);
-        print_collective(out, collective);
+        collective_call_print(out, collective);
         fputs(are_all ? ", which does not end" : ", and wait for other hosts", out);
     }
     fclose(out);
     return text;
+}
+
+static bool agree(const struct collective_call *a, const struct collective_call *b)
+{
+    return a->kind == b->kind && (a->bytes == b->bytes || a->kind == SEND_RECEIVE);
+}
+
+static char *mismatch_text(const struct flight_recorder *recorder, int rank, const struct collective_call *a, int other,
+                           const struct collective_call *b)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = memory_stream(&text, &size);
+    fprintf(out, "ranks %d and %d disagree: rank %d calls ", rank, other, rank);
+    collective_call_print(out, a);
+    fprintf(out, ", rank %d calls ", other);
+    collective_call_print(out, b);
+    fprintf(out, "; all ranks of a group must make the same calls in the same order; %s",
+            flight_recorder_kept_text(recorder));
+    fclose(out);
+    return text;
+}
+
+char *flight_recorder_mismatch_text(const struct flight_recorder *recorder)
+{
+    for (int rank = 0; rank < flight_recorder_ranks(recorder); rank++)
+        for (int other = rank + 1; flight_recorder_is_inside(recorder, rank) && other < flight_recorder_ranks(recorder); other++) {
+            if (!flight_recorder_is_inside(recorder, other))
+                continue;
+            struct collective_call a = flight_recorder_call(recorder, rank), b = flight_recorder_call(recorder, other);
+            if (are_of_one_group(&a, &b) && a.sequence == b.sequence && !agree(&a, &b))
+                return mismatch_text(recorder, rank, &a, other, &b);
+        }
+    return NULL;
 }
 
 const char *flight_recorder_kept_text(const struct flight_recorder *recorder)

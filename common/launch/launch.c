@@ -96,16 +96,17 @@ struct job {
     double timeout; /* timeout in seconds from the last heartbeat to the next */
     int ranks;      /* that write to the flight recorder; 0 for simulated ranks */
     struct flight_recorder *recorder;
-    int ended_by;                 /* signal for which we ended the job, SIGALRM for the timeout; 0: ended without us */
-    char *diagnosis;              /* missing ranks by the flight recorder; after a timeout the whole message */
+    int ended_by;    /* signal for which we ended the job, SIGALRM if it stood still; 0: ended without us */
+    char *diagnosis; /* missing ranks by the flight recorder; of a job that stood still, the whole message */
     struct mpirun_output *output; /* of real ranks; NULL: simulated ranks write directly */
 };
 
-static void end_job(struct job *job, int signal)
+/* End the job because of a signal (no message) or for the reason in this message, which the job then owns. */
+static void end_job(struct job *job, int signal, char *message)
 {
     job->ended_by = signal;
     free(job->diagnosis);
-    job->diagnosis = signal == SIGALRM ? flight_recorder_timeout_text(job->recorder, job->timeout) : NULL;
+    job->diagnosis = message;
     kill(job->child, SIGTERM);
 }
 
@@ -126,11 +127,14 @@ static int wait_for_end(struct job *job, const sigset_t *signals)
             job->timeout = heartbeat.timeout;
             deadline = now() + job->timeout;
         }
-        if (deadline <= now()) {
+        char *reason = job->ended_by ? NULL : flight_recorder_mismatch_text(job->recorder);
+        if (!reason && !job->ended_by && deadline <= now())
+            reason = flight_recorder_timeout_text(job->recorder, job->timeout);
+        if (reason || deadline <= now()) {
             if (job->ended_by)
                 kill(job->child, SIGKILL);
             else
-                end_job(job, SIGALRM);
+                end_job(job, SIGALRM, reason);
             deadline = now() + GRACE_S;
             continue;
         }
@@ -141,7 +145,7 @@ static int wait_for_end(struct job *job, const sigset_t *signals)
         if (now() - since > FLIGHT_RECORDER_PAUSE_S)
             deadline += now() - since;
         if (received > 0 && received != SIGCHLD && !job->ended_by) {
-            end_job(job, received);
+            end_job(job, received, NULL);
             deadline = now() + GRACE_S;
         }
     }

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PAUSE_MS = 1000, JOINING_MS = 50 }; /* longest waits; JOINING_MS while ranks are still missing */
+enum { PAUSE_MS = 500, JOINING_MS = 50 }; /* longest waits; JOINING_MS while ranks are still missing */
 
 enum { UNKNOWN = -1, ENDED = -2 }; /* poll() ignores negative descriptors */
 

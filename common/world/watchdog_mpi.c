@@ -79,6 +79,20 @@ static void print_late(const struct watchdog *w)
     free(line);
 }
 
+static void print_mismatch(const struct watchdog *w)
+{
+    char *line = flight_recorder_mismatch_text(w->recorder);
+    flight_recorder_say(w->recorder, line ? line : "two ranks called different collectives");
+    free(line);
+}
+
+static bool has_mismatch(const struct watchdog *w)
+{
+    char *line = flight_recorder_mismatch_text(recorder_of(w));
+    free(line);
+    return line;
+}
+
 static void end_now(int signal)
 {
     (void)signal;
@@ -162,6 +176,8 @@ static void *watch(void *argument)
             continue;
         if (stays_lost(w, &lost_since))
             end_job(w, print_lost);
+        if (has_mismatch(w))
+            end_job(w, print_mismatch);
         if (is_late(w))
             end_job(w, print_late);
     }

@@ -35,8 +35,11 @@ void world_heartbeat(struct world *world);
 /* Return the flight recorder of this rank's collectives; NULL if there is none. */
 struct flight_recorder *world_recorder(const struct world *world);
 
-/* all: return a world of the first n ranks; NULL on the other ranks, which should call world_park(). Members release their new
- * world with world_leave(). */
+/* all: split the ranks into worlds. Ranks with the same color are a world, ordered by key, ranks with equal keys by rank. Return this
+ * rank's new world, to be released with world_leave(); NULL for a negative color. */
+struct world *world_split(struct world *world, int color, int key);
+
+/* all: return a world of the first n ranks; NULL on the other ranks, which should call world_park(). */
 struct world *world_first(struct world *world, int n);
 void world_leave(struct world *part);
 

@@ -51,22 +51,28 @@ void world_trains_on(struct world *world, int cores)
     world->cores = cores;
 }
 
-struct world *world_first(struct world *world, int n)
+struct world *world_split(struct world *world, int color, int key)
 {
     MPI_Comm comm = MPI_COMM_NULL;
-    MPI_Comm_split(world->comm, world->rank < n ? 0 : MPI_UNDEFINED, world->rank, &comm);
+    MPI_Comm_split(world->comm, color < 0 ? MPI_UNDEFINED : color, key, &comm);
     if (comm == MPI_COMM_NULL)
         return NULL;
     struct world *part = memory_new(1, sizeof *part);
     *part = (struct world){ .comm = comm,
-                            .rank = world->rank,
-                            .size = n,
+                            .job_rank = world->job_rank,
                             .cores = world->cores,
                             .recorder = world->recorder,
                             .cores_here = world->cores_here };
+    MPI_Comm_rank(comm, &part->rank);
+    MPI_Comm_size(comm, &part->size);
     if (world->hosts)
         hosts_find(part);
     return part;
+}
+
+struct world *world_first(struct world *world, int n)
+{
+    return world_split(world, world->rank < n ? 0 : -1, world->rank);
 }
 
 void world_leave(struct world *part)

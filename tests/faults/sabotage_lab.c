@@ -49,83 +49,81 @@ static void spoil(const void *memory)
 
 /* --- sums ------------------------------------------------------------------------------------------------------- */
 
-static bool is_gradients(const struct sum *sum)
+static bool is_gradients(const struct operation *operation)
 {
     const char *floats = getenv("SABOTAGE_FLOATS");
-    return floats && sum->step >= 0 && sum->count == (size_t)atol(floats);
+    return floats && operation->call.step >= 0 && operation->op.count == (size_t)atol(floats);
 }
 
 /* Spare array; one is enough for all uses. */
 static float *aside;
 
 /* Return the terms of this rank. For a sum in place, put_aside() has copied them. */
-static const float *own_terms(const struct sum *sum)
+static const float *own_terms(const struct operation *operation)
 {
-    return sum->send == sum->receive ? aside : sum->send;
+    return operation->op.send == operation->op.receive ? aside : operation->op.send;
 }
 
-static void put_aside(const struct sum *sum)
+static void put_aside(const struct operation *operation)
 {
     if (!aside)
-        aside = device_new(sum->count, sizeof *aside);
-    device_copy(aside, sum->send, sum->count);
+        aside = device_new(operation->op.count, sizeof *aside);
+    device_copy(aside, operation->op.send, operation->op.count);
 }
 
-static void before_sum(const struct sum *sum)
+static void before_sum(const struct operation *operation)
 {
     if (is_asked("lost"))
-        put_aside(sum);
+        put_aside(operation);
     if (is_asked("flip-gradient"))
-        flip(sum->send, sum->count);
+        flip(operation->op.send, operation->op.count);
     if (is_asked("nan-gradient"))
-        spoil(sum->send);
+        spoil(operation->op.send);
 }
 
-static void after_sum(const struct sum *sum)
+static void after_sum(const struct operation *operation)
 {
     if (is_asked("flip-sum"))
-        flip(sum->receive, sum->count);
+        flip(operation->op.receive, operation->op.count);
     if (is_asked("lost"))
-        device_copy(sum->receive, own_terms(sum), sum->count);
+        device_copy(operation->op.receive, own_terms(operation), operation->op.count);
 }
 
-void __real_engine_sum(struct engine *engine, const struct sum *sum);
-void __wrap_engine_sum(struct engine *engine, const struct sum *sum);
-void __wrap_engine_sum(struct engine *engine, const struct sum *sum)
+void __real_engine_run(struct engine *engine, const struct operation *operation);
+void __wrap_engine_run(struct engine *engine, const struct operation *operation);
+void __wrap_engine_run(struct engine *engine, const struct operation *operation)
 {
-    bool is_hit = is_gradients(sum) && is_call(here.sums++);
+    bool is_hit = is_gradients(operation) && is_call(here.sums++);
     if (is_hit)
-        before_sum(sum);
-    __real_engine_sum(engine, sum);
+        before_sum(operation);
+    __real_engine_run(engine, operation);
     if (is_hit)
-        after_sum(sum);
+        after_sum(operation);
 }
 
 /* `early`: the started sum writes its result elsewhere, as if it finished before the data arrived. */
-void __real_engine_start(struct engine *engine, int slot, const struct sum *sum);
-void __wrap_engine_start(struct engine *engine, int slot, const struct sum *sum);
-void __wrap_engine_start(struct engine *engine, int slot, const struct sum *sum)
+void __real_engine_start(struct engine *engine, int slot, const struct operation *operation);
+void __wrap_engine_start(struct engine *engine, int slot, const struct operation *operation);
+void __wrap_engine_start(struct engine *engine, int slot, const struct operation *operation)
 {
-    struct sum elsewhere = *sum;
-    if (is_gradients(sum) && is_call(here.started++) && is_asked("early")) {
-        put_aside(sum);
-        elsewhere.send = elsewhere.receive = aside;
+    struct operation elsewhere = *operation;
+    if (is_gradients(operation) && is_call(here.started++) && is_asked("early")) {
+        put_aside(operation);
+        elsewhere.op.send = elsewhere.op.receive = aside;
     }
     __real_engine_start(engine, slot, &elsewhere);
 }
 
 /* `skip`: this all-reduce is not called. */
-void __real_collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive,
-                           size_t count);
-void __wrap_collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive,
-                           size_t count);
-void __wrap_collective_sum(struct collective *collective, enum wire wire, const void *send, void *receive, size_t count)
+void __real_collective_run(struct collective *collective, struct collective_op op);
+void __wrap_collective_run(struct collective *collective, struct collective_op op);
+void __wrap_collective_run(struct collective *collective, struct collective_op op)
 {
     static int calls;
     const char *floats = getenv("SABOTAGE_FLOATS");
-    bool is_hit = floats && count == (size_t)atol(floats) && is_call(calls++) && is_asked("skip");
+    bool is_hit = floats && op.count == (size_t)atol(floats) && is_call(calls++) && is_asked("skip");
     if (!is_hit)
-        __real_collective_sum(collective, wire, send, receive, count);
+        __real_collective_run(collective, op);
 }
 
 /* --- kernels ---------------------------------------------------------------------------------------------------- */

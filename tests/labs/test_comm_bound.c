@@ -85,7 +85,7 @@ static void rounding_and_new_memory_cost_time(void **state)
     struct options o = fresh();
     assert_predicted(&o, &card, 20 + 1 + own + 129 + 30);
     o = kept(128, 25);
-    o.wire = WIRE_BF16;
+    o.wire = TYPE_BF16;
     assert_predicted(&o, &card, 20 + 1 + own / 2 + 1 + 64 + (OWN_BYTES / 4.0 + 32.0 * MIB) / 1e6);
 }
 

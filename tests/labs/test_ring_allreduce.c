@@ -175,16 +175,16 @@ static void a_wrong_sum_is_noticed(void **state)
     for (int is_wrong = 0; is_wrong <= 1; is_wrong++) {
         for (size_t i = 0; i < MOST; i++)
             data[i] = term(world_rank(world), i);
-        collective_sum_by(c, sum_by_hand, is_wrong ? &wrong : &right);
-        collective_sum(c, WIRE_F32, data, data, MOST);
+        collective_all_reduce_by(c, sum_by_hand, is_wrong ? &wrong : &right);
+        collective_run(c, all_reduce(TYPE_F32, data, data, MOST));
         expect(collective_wrong(c).count == (is_wrong && world_rank(world) == 0));
     }
     float send = 2, receive = 0; /* not in place, then with the library again */
-    collective_sum_by(c, sum_by_hand, &right);
-    collective_sum(c, WIRE_F32, &send, &receive, 1);
+    collective_all_reduce_by(c, sum_by_hand, &right);
+    collective_run(c, all_reduce(TYPE_F32, &send, &receive, 1));
     expect(receive >= 2.0f * (float)world_size(world) && send < 2.5f);
-    collective_sum_by(c, NULL, NULL);
-    collective_sum(c, WIRE_F32, &send, &receive, 1);
+    collective_all_reduce_by(c, NULL, NULL);
+    collective_run(c, all_reduce(TYPE_F32, &send, &receive, 1));
     expect(receive >= 2.0f * (float)world_size(world));
     expect(collective_wrong(c).count == 0);
     collective_close(c);

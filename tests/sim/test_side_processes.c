@@ -64,13 +64,13 @@ static void a_started_sum_runs_beside_the_work(void)
     spans_open(&spans, 4);
     struct collective *c = collective_open(world, &spans);
     struct buffers *b = fill();
-    collective_sum(c, WIRE_F32, b->send, b->blocking, COUNT);
+    collective_run(c, all_reduce(TYPE_F32, b->send, b->blocking, COUNT));
     const double work_ms[] = { 0, 8, 20 };
     for (int i = 0; i < 3; i++) {
         start_together();
         double began = world_now();
         memset(b->receive, 0, sizeof b->receive);
-        int ticket = collective_start(c, WIRE_F32, b->send, b->receive, COUNT);
+        int ticket = collective_start(c, all_reduce(TYPE_F32, b->send, b->receive, COUNT));
         EXPECT_MS(world_now() - began, 0);
         world_burn_cpu(work_ms[i] / 1e3);
         collective_finish(c, ticket);
@@ -91,12 +91,12 @@ static void buckets_queue(void)
     struct collective *c = collective_open(world, NULL);
     struct buffers *b = fill();
     for (int i = 0; i < BUCKETS; i++)
-        collective_sum(c, WIRE_F32, b->send + i * EACH, b->blocking + i * EACH, EACH);
+        collective_run(c, all_reduce(TYPE_F32, b->send + i * EACH, b->blocking + i * EACH, EACH));
     start_together();
     double began = world_now();
     int ticket[BUCKETS];
     for (int i = 0; i < BUCKETS; i++)
-        ticket[i] = collective_start(c, WIRE_F32, b->send + i * EACH, b->receive + i * EACH, EACH);
+        ticket[i] = collective_start(c, all_reduce(TYPE_F32, b->send + i * EACH, b->receive + i * EACH, EACH));
     for (int i = BUCKETS; i-- > 0;)
         collective_finish(c, ticket[i]);
     /* 2 (4 - 1) messages of a quarter bucket, one after another, per bucket. */
@@ -113,10 +113,10 @@ static void a_part_of_the_world_starts_its_own(void)
     if (part) {
         struct collective *c = collective_open(part, NULL);
         float send[2] = { 1, 10 }, receive[2] = { 0 };
-        collective_finish(c, collective_start(c, WIRE_F32, send, receive, 2));
+        collective_finish(c, collective_start(c, all_reduce(TYPE_F32, send, receive, 2)));
         EXPECT(receive[0] > 1.5f && receive[0] < 2.5f && receive[1] > 19 && receive[1] < 21);
         uint16_t ones[2] = { 0x3f80, 0x3f80 }, sum[2] = { 0 }; /* 1 in bf16 */
-        collective_finish(c, collective_start(c, WIRE_BF16, ones, sum, 2));
+        collective_finish(c, collective_start(c, all_reduce(TYPE_BF16, ones, sum, 2)));
         EXPECT(sum[0] == 0x4000 && sum[1] == 0x4000);
         collective_close(c);
         world_leave(part);
@@ -220,7 +220,7 @@ int main(int argc, char **argv)
             world_barrier(world); /* rank 1 waits for an all-reduce that the other ranks never start */
         struct collective *c = collective_open(world, NULL);
         float send = 1, receive = 0;
-        collective_finish(c, collective_start(c, WIRE_F32, &send, &receive, 1));
+        collective_finish(c, collective_start(c, all_reduce(TYPE_F32, &send, &receive, 1)));
     }
     world_barrier(world);
     if (rank == 0 && strcmp(argv[1], "silence") != 0)

@@ -98,11 +98,11 @@ static void a_sum_adds_all_ranks_and_stamps_itself(void **state)
     struct buffers b = fill();
     spans_restart(&spans, 0, 0); /* just before the measurement, since a GPU's clock drifts from the world's */
     double before = world_now();
-    collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
+    collective_run(c, all_reduce(TYPE_F32, b.send, b.receive, COUNT));
     device_wait();
     double after = world_now();
     assert_sums(&b);
-    collective_barrier(c);
+    collective_run(c, barrier());
     spans_resolve(&spans);
     assert_int_equal(spans.count, 2);
     const struct span *s = &spans.at[0];
@@ -130,7 +130,7 @@ static void a_started_sum_is_there_when_finished(void **state)
     struct buffers b = fill();
     int ticket[BUCKETS];
     for (int i = 0; i < BUCKETS; i++)
-        ticket[i] = collective_start(c, WIRE_F32, b.send + i * EACH, b.receive + i * EACH, EACH);
+        ticket[i] = collective_start(c, all_reduce(TYPE_F32, b.send + i * EACH, b.receive + i * EACH, EACH));
     collective_progress(c);
     for (int i = 0; i < BUCKETS; i++)
         collective_finish(c, ticket[i]);
@@ -141,7 +141,7 @@ static void a_started_sum_is_there_when_finished(void **state)
         assert_true(spans.at[i].progressed);
         assert_int_equal(spans.at[i].sequence, i);
     }
-    int again = collective_start(c, WIRE_F32, b.send, b.receive, 1);
+    int again = collective_start(c, all_reduce(TYPE_F32, b.send, b.receive, 1));
     assert_int_equal(again, ticket[0]); /* a finished ticket is reused */
     collective_finish(c, again);
     drop(&b);
@@ -182,7 +182,7 @@ static void bf16_halves_the_bytes_and_rounds(void **state)
     const uint16_t values[] = { 0x3f80, 0xc000, 0x4380, 0x3f80 };
     struct halves h = put_halves(values);
     collective_check(c, CHECK_EACH);
-    collective_sum(c, WIRE_BF16, h.send, h.receive, HALVES);
+    collective_run(c, all_reduce(TYPE_BF16, h.send, h.receive, HALVES));
     assert_int_equal(collective_wrong(c).count, 0);
     uint16_t sums[HALVES];
     device_fetch(sums, h.receive, sizeof sums);
@@ -199,16 +199,16 @@ static void a_wrong_sum_is_noticed(void **state)
     struct collective *c = collective_open(world, NULL);
     struct buffers b = fill();
     collective_check(c, CHECK_EACH);
-    collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
+    collective_run(c, all_reduce(TYPE_F32, b.send, b.receive, COUNT));
     assert_int_equal(collective_wrong(c).count, 0);
     for (sabotage = FLIPPED; sabotage <= LOST; sabotage++) {
-        collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
+        collective_run(c, all_reduce(TYPE_F32, b.send, b.receive, COUNT));
         assert_int_equal(collective_wrong(c).count, 1);
         assert_int_equal(collective_wrong(c).count, 0); /* reported once */
     }
     sabotage = HONEST;
     device_fill(b.send, (float)NAN, COUNT); /* NaN fails every comparison, on any rank */
-    collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
+    collective_run(c, all_reduce(TYPE_F32, b.send, b.receive, COUNT));
     assert_int_equal(collective_wrong(c).count, 1);
     drop(&b);
     collective_close(c);
@@ -224,7 +224,7 @@ static void every_element_has_its_turn(void **state)
     for (int turns = 0; turns < 3; turns++) {
         int wrong = 0;
         for (int turn = 0; turn < 2; turn++) {
-            collective_sum(c, WIRE_F32, b.send, b.receive, COUNT);
+            collective_run(c, all_reduce(TYPE_F32, b.send, b.receive, COUNT));
             collective_check_last(c);
             collective_check_last(c); /* already checked: no effect */
             struct check_failures failures = collective_wrong(c);
@@ -247,8 +247,8 @@ static void a_wrong_started_sum_is_noticed(void **state)
     for (int checking = 0; checking <= 1; checking++)
         for (sabotage = HONEST; sabotage <= LOST; sabotage++) {
             collective_check(c, checking ? CHECK_EACH : CHECK_NOTHING);
-            int whole = collective_start(c, WIRE_F32, b.send, b.receive, COUNT);
-            int part = collective_start(c, WIRE_F32, other.send, other.receive, COUNT / 2); /* not sabotaged */
+            int whole = collective_start(c, all_reduce(TYPE_F32, b.send, b.receive, COUNT));
+            int part = collective_start(c, all_reduce(TYPE_F32, other.send, other.receive, COUNT / 2)); /* not sabotaged */
             collective_progress(c);
             collective_finish(c, whole);
             collective_finish(c, part);
@@ -272,8 +272,8 @@ static void started_bf16_sums_round_each_partial_sum(void **state)
     uint16_t small = world_rank(world) == 0 ? 0x4380 : 0x3f80;
     const uint16_t values[] = { 0x3f80, 0xc000, 0x4380, small };
     struct halves h = put_halves(values), blocking = put_halves(values);
-    int first = collective_start(c, WIRE_BF16, h.send, h.receive, 2);
-    int second = collective_start(c, WIRE_BF16, h.send + 2, h.receive + 2, 2);
+    int first = collective_start(c, all_reduce(TYPE_BF16, h.send, h.receive, 2));
+    int second = collective_start(c, all_reduce(TYPE_BF16, h.send + 2, h.receive + 2, 2));
     collective_finish(c, first);
     collective_finish(c, second);
     assert_int_equal(collective_wrong(c).count, 0);
@@ -286,7 +286,7 @@ static void started_bf16_sums_round_each_partial_sum(void **state)
     double sum = 256 + ranks - 1, got = (double)bf16_widen(receive[3]);
     assert_true(got >= 256 && fabs(got - sum) <= (ranks - 1) * ldexp(sum, -8)); /* one rounding per addition */
     assert_int_equal(spans.at[0].bytes, 4);
-    collective_sum(c, WIRE_BF16, blocking.send, blocking.receive, 2);
+    collective_run(c, all_reduce(TYPE_BF16, blocking.send, blocking.receive, 2));
     device_fetch(again, blocking.receive, sizeof again);
     assert_memory_equal(again, receive, 4); /* same result as a blocking sum */
     drop_halves(&h);
@@ -302,11 +302,11 @@ static void sum_in_place(struct collective *c, float *terms, bool is_started)
 {
     put(terms, my_value);
     if (is_started) {
-        int first = collective_start(c, WIRE_F32, terms, terms, SABOTAGED);
+        int first = collective_start(c, all_reduce(TYPE_F32, terms, terms, SABOTAGED));
         collective_progress(c);
         collective_finish(c, first);
     } else {
-        collective_sum(c, WIRE_F32, terms, terms, COUNT);
+        collective_run(c, all_reduce(TYPE_F32, terms, terms, COUNT));
     }
 }
 
@@ -325,7 +325,7 @@ static void a_sum_may_take_the_place_of_its_terms(void **state)
     const uint16_t values[] = { 0x3f80, 0xc000, 0x4380, 0x3f80 };
     struct halves h = put_halves(values);
     collective_check(c, CHECK_EACH);
-    collective_sum(c, WIRE_BF16, h.send, h.send, HALVES);
+    collective_run(c, all_reduce(TYPE_BF16, h.send, h.send, HALVES));
     assert_int_equal(collective_wrong(c).count, 0);
     uint16_t sums[HALVES];
     device_fetch(sums, h.send, sizeof sums);
@@ -348,7 +348,7 @@ static void a_long_sum_is_whole(void **state)
         for (int i = 0; i < LONG; i++)
             values[i] = my_value(i % COUNT);
         device_put(send, values, LONG * sizeof *values);
-        collective_sum(c, WIRE_F32, send, in_place ? send : receive, LONG);
+        collective_run(c, all_reduce(TYPE_F32, send, in_place ? send : receive, LONG));
         device_fetch(values, in_place ? send : receive, LONG * sizeof *values);
         int wrong = 0;
         for (int i = 0; i < LONG; i++)

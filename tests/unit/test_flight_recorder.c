@@ -1,4 +1,5 @@
 /* test_flight_recorder.c: test that the flight recorder, in which processes record their collectives, names missing ranks. */
+#include "launch/collective_call.h"
 #include "launch/flight_recorder.h"
 
 #include "base/memory.h"
@@ -36,7 +37,7 @@ static pid_t start_rank(const char *path, int rank, int sequence)
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves no processes behind */
         struct flight_recorder *recorder = flight_recorder_open(path, rank);
         watchdog_join(watchdog_open(false, 0), recorder, RANKS, NULL);
-        struct call call = {
+        struct collective_call call = {
             .sequence = sequence == NOWHERE ? 0 : sequence, .ranks = RANKS, .step = 5, .bytes = 12500000
         };
         flight_recorder_enter(recorder, &call);
@@ -172,7 +173,7 @@ static void one_speaks_for_all(void **state)
     assert_true(flight_recorder_has_spoken(job.recorder));
     end_job(&job);
     assert_null(flight_recorder_open("/nowhere/at/all", 0)); /* all functions accept NULL, an empty recorder */
-    flight_recorder_enter(NULL, &(struct call){ .sequence = 1 });
+    flight_recorder_enter(NULL, &(struct collective_call){ .sequence = 1 });
     flight_recorder_leave(NULL);
     assert_false(flight_recorder_has_lost(NULL, RANKS));
     char *text = flight_recorder_text(NULL);
@@ -190,7 +191,7 @@ static void a_call_is_read_whole(void **state)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         struct flight_recorder *recorder = flight_recorder_open(job.path, 0);
         for (int n = 1;; n = n % 900 + 1) {
-            const struct call call = { .sequence = n, .ranks = RANKS, .step = n, .bytes = (size_t)n * 1000000 };
+            const struct collective_call call = { .sequence = n, .ranks = RANKS, .step = n, .bytes = (size_t)n * 1000000 };
             flight_recorder_enter(recorder, &call);
             for (volatile int work = 0; work < 300; work++)
                 ; /* readers need a moment in which nothing is written */

@@ -165,13 +165,13 @@ static enum check check_in(int step)
 static void sum(struct collective *c, float *terms, size_t count, bool is_started)
 {
     if (is_started) {
-        int late = collective_start(c, WIRE_F32, terms + count / 2, terms + count / 2, count - count / 2);
-        int early = collective_start(c, WIRE_F32, terms, terms, count / 2);
+        int late = collective_start(c, all_reduce(TYPE_F32, terms + count / 2, terms + count / 2, count - count / 2));
+        int early = collective_start(c, all_reduce(TYPE_F32, terms, terms, count / 2));
         collective_progress(c);
         collective_finish(c, late);
         collective_finish(c, early);
     } else {
-        collective_sum(c, WIRE_F32, terms, terms, count);
+        collective_run(c, all_reduce(TYPE_F32, terms, terms, count));
     }
 }
 

@@ -6,6 +6,7 @@
 #include "analysis/timeline.h"
 #include "base/memory.h"
 #include "collective/spans.h"
+#include "launch/collective_call.h"
 #include "report/lanes.h"
 #include "report/timeline_view.h"
 
@@ -306,7 +307,7 @@ static void the_recorder_leaves_no_gap(void **state)
     spans.step = 1;
     spans_phase(&spans, SPAN_DATA, 10);
     spans_phase(&spans, SPAN_FORWARD, 12);
-    struct span *collective = spans_collective(&spans, SPAN_ALL_REDUCE, 7, 64);
+    struct span *collective = spans_collective(&spans, &(struct collective_call){ .kind = ALL_REDUCE, .sequence = 7, .bytes = 64 });
     collective->start = collective->entered = 13;
     collective->end = 14;
     spans_end(&spans, 15);
@@ -317,7 +318,7 @@ static void the_recorder_leaves_no_gap(void **state)
     assert_int_equal(spans.at[2].round, 2);
     assert_int_equal(spans.at[2].variant, 5);
     assert_int_equal(spans.at[2].step, 1);
-    assert_null(spans_collective(NULL, SPAN_ALL_REDUCE, 0, 0));
+    assert_null(spans_collective(NULL, &(struct collective_call){ .kind = ALL_REDUCE }));
     spans_close(&spans);
 }
 

@@ -35,7 +35,7 @@ static double time_calls(struct rig *rig, int step)
     spans_phase(&rig->spans, SPAN_DATA, device_record_event());
     spans_phase(&rig->spans, SPAN_FORWARD, device_record_event());
     spans_phase(&rig->spans, SPAN_BACKWARD, device_record_event());
-    collective_sum(rig->collective, WIRE_F32, rig->terms, rig->terms, rig->count);
+    collective_run(rig->collective, all_reduce(TYPE_F32, rig->terms, rig->terms, rig->count));
     spans_phase(&rig->spans, SPAN_UPDATE, device_record_event());
     return world_now() - began;
 }

@@ -43,9 +43,9 @@ static double time_steps(struct scene *scene, enum place place)
     if (place == ASLEEP && !works)
         world_sleep(scene->asleep);
     if (place == IN_A_SUM)
-        collective_sum(scene->collective, WIRE_F32, &scene->mine, &scene->sum, 1);
+        collective_run(scene->collective, all_reduce(TYPE_F32, &scene->mine, &scene->sum, 1));
     else if (place == IN_A_BARRIER)
-        collective_barrier(scene->collective);
+        collective_run(scene->collective, barrier());
     else
         world_park(scene->world);
     return seconds / STEPS;

@@ -1,0 +1,28 @@
+/* collective_check: compares sampled elements of a result with what the ranks sent. */
+#ifndef LOCKSTEP_COLLECTIVE_CHECK_H
+#define LOCKSTEP_COLLECTIVE_CHECK_H
+
+#include "collective/group.h"
+
+/* Sample of a buffer: `runs` runs of `run` elements, from element `first` on. Runs begin `stride` run lengths apart. */
+struct sample {
+    size_t first, run, stride, runs;
+};
+
+/* Sampled terms of this rank that an operation in place overwrites. */
+struct kept_terms {
+    struct sample sample; /* 0 runs: nothing was kept */
+    void *terms;          /* as sent; NULL before the first use */
+};
+
+/* Keep the terms that the check of an operation needs and that its result overwrites, if any. `n` counts the checks: each takes
+ * another sample. The copy is queued in the device's order of work. Only the first call allocates, because the step may be
+ * measured. Return true if there was anything to keep. */
+bool collective_check_keep(struct kept_terms *kept, const struct group *group, const struct collective_op *op, size_t n);
+void collective_check_drop(struct kept_terms *kept);
+
+/* all of the group: check the result of an operation, and count the failures. Sample number `n` is used unless terms were kept. */
+void collective_check_result(const struct group *group, const struct operation *operation, const struct kept_terms *kept,
+                             size_t n, struct check_failures *wrong);
+
+#endif
