@@ -107,7 +107,8 @@ int main(int argc, char **argv)
             lab_phase(lab, SPAN_BACKWARD);
             for (int layer = MLP_LAYERS; layer-- > 0;)
                 mlp_backward(t.model, batch, layer);
-            collective_run(collective, all_reduce(TYPE_F32, gradients, gradients, t.count)); /* <- where all ranks meet */
+            collective_run(collective,
+                           all_reduce(TYPE_F32, gradients, gradients, t.count)); /* <- where all ranks meet */
             lab_phase(lab, SPAN_UPDATE);
             adamw_update(t.optimizer, mlp_parameters(t.model), gradients);
         }

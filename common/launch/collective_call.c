@@ -5,13 +5,28 @@ const char *const collective_names[COLLECTIVE_KINDS] = {
     [BROADCAST] = "broadcast",   [SEND_RECEIVE] = "send-receive", [BARRIER] = "barrier",
 };
 
+/* Print " in group 2 of ranks 0, 4 and 8"; of many ranks the first few. */
+static void print_group(FILE *out, const struct collective_call *call)
+{
+    enum { SHOWN = 6 };
+    int printed = 0;
+    fprintf(out, " in group %d of ranks ", call->group);
+    for (int rank = 0; rank < 64 && printed < SHOWN; rank++)
+        if (call->members >> rank & 1) {
+            printed++;
+            fprintf(out, "%s%d", printed == 1 ? "" : printed == call->ranks ? " and " : ", ", rank);
+        }
+    if (printed < call->ranks)
+        fprintf(out, " and %d more", call->ranks - printed);
+}
+
 void collective_call_print(FILE *out, const struct collective_call *call)
 {
     fprintf(out, "%s %d", collective_names[call->kind], call->sequence);
     if (call->bytes > 0)
         fprintf(out, " of %.3g MB", (double)call->bytes / 1e6);
     if (call->group > 0)
-        fprintf(out, " in group %d", call->group);
+        print_group(out, call);
     if (call->step >= 0)
         fprintf(out, " (step %d)", call->step);
 }

@@ -70,15 +70,16 @@ static bool find_collective(const struct flight_recorder *recorder, struct colle
 static bool has_arrived(const struct flight_recorder *recorder, int rank, const struct collective_call *collective)
 {
     struct collective_call call = flight_recorder_call(recorder, rank);
-    return is_waiting(recorder, rank) && are_of_one_group(&call, collective) &&
-           call.sequence >= collective->sequence && !is_stopped(recorder, rank);
+    return is_waiting(recorder, rank) && are_of_one_group(&call, collective) && call.sequence >= collective->sequence &&
+           !is_stopped(recorder, rank);
 }
 
 /* Reasons why a rank is missing from a collective, worst first. */
 enum absence { GONE, STOPPED, ELSEWHERE, ABSENCES };
 
 /* True if a rank is absent for this reason. Without a collective (NULL) no rank counts as elsewhere. */
-static bool is_absent(const struct flight_recorder *recorder, int rank, enum absence why, const struct collective_call *collective)
+static bool is_absent(const struct flight_recorder *recorder, int rank, enum absence why,
+                      const struct collective_call *collective)
 {
     if (why == GONE)
         return flight_recorder_is_gone(recorder, rank);
@@ -212,7 +213,8 @@ static char *mismatch_text(const struct flight_recorder *recorder, int rank, con
 char *flight_recorder_mismatch_text(const struct flight_recorder *recorder)
 {
     for (int rank = 0; rank < flight_recorder_ranks(recorder); rank++)
-        for (int other = rank + 1; flight_recorder_is_inside(recorder, rank) && other < flight_recorder_ranks(recorder); other++) {
+        for (int other = rank + 1; flight_recorder_is_inside(recorder, rank) && other < flight_recorder_ranks(recorder);
+             other++) {
             if (!flight_recorder_is_inside(recorder, other))
                 continue;
             struct collective_call a = flight_recorder_call(recorder, rank), b = flight_recorder_call(recorder, other);

@@ -114,15 +114,17 @@ void __wrap_engine_start(struct engine *engine, int slot, const struct operation
     __real_engine_start(engine, slot, &elsewhere);
 }
 
-/* `skip`: this all-reduce is not called. */
+/* `skip`: this all-reduce is not called. `other`: a barrier is called in its place. */
 void __real_collective_run(struct collective *collective, struct collective_op op);
 void __wrap_collective_run(struct collective *collective, struct collective_op op);
 void __wrap_collective_run(struct collective *collective, struct collective_op op)
 {
     static int calls;
     const char *floats = getenv("SABOTAGE_FLOATS");
-    bool is_hit = floats && op.count == (size_t)atol(floats) && is_call(calls++) && is_asked("skip");
-    if (!is_hit)
+    bool is_hit = floats && op.count == (size_t)atol(floats) && is_call(calls++);
+    if (is_hit && is_asked("other"))
+        op = barrier();
+    if (!is_hit || !is_asked("skip"))
         __real_collective_run(collective, op);
 }
 

@@ -118,3 +118,10 @@ words='rank 2 \(process [0-9]+\) has not arrived, it left all-reduce 4 .*step 5.
 [ "$backend" = mpi ] || words='ranks? [0-9, and]*2 .*not arrived.* waits? in all-reduce' # ranks on GPUs may wait elsewhere, too
 grep -qE "$words" "$scratch/stderr" || die "a skipped all-reduce: no line says so"
 [ $((SECONDS - began)) -lt $((100 * ${LOCKSTEP_PATIENCE:-1})) ] || die "a skipped all-reduce: no end in time"
+# One rank calls another collective: both calls are named soon, without waiting for the deadline.
+began=$SECONDS
+run "${one[@]}" 3 1 SABOTAGE=other SABOTAGE_RANK=2 SABOTAGE_CALL=4
+[ "$status" -eq 1 ] || die "another collective: exit status $status"
+calls='rank [01] calls all-reduce [0-9]+ of 0.0359 MB \(step [0-9]\), rank 2 calls barrier [0-9]+ \(step [0-9]\)'
+grep -qE "ranks [01] and 2 disagree: $calls; all ranks of a group must" "$scratch/stderr" || die "another collective: no line says so"
+[ $((SECONDS - began)) -lt $((60 * ${LOCKSTEP_PATIENCE:-1})) ] || die "another collective: no end in time"

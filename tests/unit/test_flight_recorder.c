@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +28,23 @@ struct job {
     pid_t rank[RANKS];
 };
 
-/* Start a rank that enters the all-reduce with this sequence number, or none (NOWHERE). Return when the rank is there. */
-static pid_t start_rank(const char *path, int rank, int sequence)
+static struct collective_call all_reduce_of_all(int sequence)
+{
+    return (struct collective_call){
+        .kind = ALL_REDUCE, .sequence = sequence, .ranks = RANKS, .step = 5, .bytes = 12500000
+    };
+}
+
+/* A call in group 2, which consists of ranks 0 and 2. */
+static struct collective_call call_in_group(enum collective_kind kind, int sequence, size_t bytes)
+{
+    return (struct collective_call){
+        .kind = kind, .group = 2, .members = 5, .sequence = sequence, .ranks = 2, .step = 5, .bytes = bytes
+    };
+}
+
+/* Start a rank that enters this call, or a call that it leaves at once (sequence NOWHERE). Return when the rank is there. */
+static pid_t start_rank(const char *path, int rank, struct collective_call call)
 {
     int ready[2];
     assert_int_equal(pipe(ready), 0);
@@ -37,13 +53,12 @@ static pid_t start_rank(const char *path, int rank, int sequence)
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves no processes behind */
         struct flight_recorder *recorder = flight_recorder_open(path, rank);
         watchdog_join(watchdog_open(false, 0), recorder, RANKS, NULL);
-        struct collective_call call = {
-            .sequence = sequence == NOWHERE ? 0 : sequence, .ranks = RANKS, .step = 5, .bytes = 12500000
-        };
+        bool is_nowhere = call.sequence == NOWHERE;
+        call.sequence = is_nowhere ? 0 : call.sequence;
         flight_recorder_enter(recorder, &call);
-        if (sequence % 2 == 0)
+        if (call.sequence % 2 == 0)
             flight_recorder_enter(recorder, &call); /* entering twice has no effect */
-        if (sequence == NOWHERE)
+        if (is_nowhere)
             flight_recorder_leave(recorder);
         if (write(ready[1], "!", 1) != 1)
             _exit(1);
@@ -57,15 +72,23 @@ static pid_t start_rank(const char *path, int rank, int sequence)
     return child;
 }
 
-static struct job start_job(const int sequences[RANKS])
+static struct job start_job_in(const struct collective_call calls[RANKS])
 {
     struct job job = { .file = flight_recorder_create() };
     job.path = memory_text("/proc/%d/fd/%d", (int)getpid(), job.file);
     job.recorder = flight_recorder_open(job.path, -1);
     assert_non_null(job.recorder);
     for (int rank = 0; rank < RANKS; rank++)
-        job.rank[rank] = start_rank(job.path, rank, sequences[rank]);
+        job.rank[rank] = start_rank(job.path, rank, calls[rank]);
     return job;
+}
+
+static struct job start_job(const int sequences[RANKS])
+{
+    struct collective_call calls[RANKS];
+    for (int rank = 0; rank < RANKS; rank++)
+        calls[rank] = all_reduce_of_all(sequences[rank]);
+    return start_job_in(calls);
 }
 
 static void end_rank(struct job *job, int rank, int signal)
@@ -163,6 +186,62 @@ static void a_collective_that_all_have_come_to_is_named(void **state)
     end_job(&job);
 }
 
+/* Rank 1 is in no collective, but ranks 0 and 2 wait in another group than all ranks. */
+static void a_group_is_named(void **state)
+{
+    (void)state;
+    struct job job = start_job_in((struct collective_call[]){
+        call_in_group(ALL_GATHER, 9, 2000000), all_reduce_of_all(NOWHERE), call_in_group(ALL_GATHER, 8, 2000000) });
+    expect(&job,
+           "rank 2 (process %d) has not arrived, it is in all-gather 8 of 2 MB in group 2 of ranks 0 and 2 (step 5); "
+           "rank 0 waits in "
+           "all-gather 9 of 2 MB in group 2 of ranks 0 and 2 (step 5)",
+           job.rank[2]);
+    assert_null(flight_recorder_mismatch_text(job.recorder));
+    end_job(&job);
+}
+
+/* Rank 0 waits for rank 2, which waits for all ranks: only rank 1 can help. */
+static void the_rank_at_the_end_of_a_chain_is_named(void **state)
+{
+    (void)state;
+    struct job job = start_job_in((struct collective_call[]){ call_in_group(BROADCAST, 40, 800),
+                                                              all_reduce_of_all(NOWHERE), all_reduce_of_all(17) });
+    char *text = flight_recorder_text(job.recorder);
+    assert_non_null(strstr(text, "ranks 0 and 1 have not arrived; rank 2 waits in all-reduce 17"));
+    free(text);
+    end_job(&job);
+}
+
+static void assert_mismatch(struct collective_call of_0, struct collective_call of_2, const char *wanted)
+{
+    struct job job = start_job_in((struct collective_call[]){ of_0, all_reduce_of_all(NOWHERE), of_2 });
+    char *text = flight_recorder_mismatch_text(job.recorder);
+    if (!wanted)
+        assert_null(text);
+    else
+        assert_non_null(strstr(text ? text : "nothing", wanted));
+    free(text);
+    end_job(&job);
+}
+
+static void ranks_that_call_different_collectives_are_named(void **state)
+{
+    (void)state;
+    assert_mismatch(all_reduce_of_all(17), all_reduce_of_all(16), NULL);
+    assert_mismatch(all_reduce_of_all(16), all_reduce_of_all(16), NULL);
+    assert_mismatch(call_in_group(BARRIER, 4, 0), call_in_group(BROADCAST, 4, 800),
+                    "ranks 0 and 2 disagree: rank 0 calls barrier 4 in group 2 of ranks 0 and 2 (step 5), rank 2 calls "
+                    "broadcast 4 of 0.0008 "
+                    "MB in group 2 of ranks 0 and 2 (step 5); all ranks of a group must make the same calls");
+    assert_mismatch(call_in_group(ALL_REDUCE, 4, 800), call_in_group(ALL_REDUCE, 4, 400),
+                    "rank 0 calls all-reduce 4 of 0.0008 MB in group 2 of ranks 0 and 2 (step 5), rank 2 calls "
+                    "all-reduce 4 of 0.0004 MB");
+    assert_mismatch(call_in_group(SEND_RECEIVE, 4, 800), call_in_group(SEND_RECEIVE, 4, 0),
+                    NULL);                                                          /* the end of a chain */
+    assert_mismatch(call_in_group(ALL_REDUCE, 4, 800), all_reduce_of_all(4), NULL); /* another group */
+}
+
 static void one_speaks_for_all(void **state)
 {
     (void)state;
@@ -191,7 +270,9 @@ static void a_call_is_read_whole(void **state)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         struct flight_recorder *recorder = flight_recorder_open(job.path, 0);
         for (int n = 1;; n = n % 900 + 1) {
-            const struct collective_call call = { .sequence = n, .ranks = RANKS, .step = n, .bytes = (size_t)n * 1000000 };
+            const struct collective_call call = {
+                .sequence = n, .ranks = RANKS, .step = n, .bytes = (size_t)n * 1000000
+            };
             flight_recorder_enter(recorder, &call);
             for (volatile int work = 0; work < 300; work++)
                 ; /* readers need a moment in which nothing is written */
@@ -223,6 +304,9 @@ int main(void)
         cmocka_unit_test(a_rank_that_was_told_to_end_is_not_missed),
         cmocka_unit_test(a_stopped_rank_is_called_so_wherever_it_is),
         cmocka_unit_test(a_collective_that_all_have_come_to_is_named),
+        cmocka_unit_test(a_group_is_named),
+        cmocka_unit_test(the_rank_at_the_end_of_a_chain_is_named),
+        cmocka_unit_test(ranks_that_call_different_collectives_are_named),
         cmocka_unit_test(one_speaks_for_all),
         cmocka_unit_test(a_call_is_read_whole),
     };
