@@ -59,38 +59,32 @@ refused() # WORD LAB OPTION...: check for exit status 2, and one line that names
 
 mapfile -t labs < <(cd "$source/expected" && printf '%s\n' [0-9][0-9]_*.csv | sed 's/\.csv$//')
 one=(--steps 1 --skip-first-steps 0)
-toy=(--batch-size 1 --hidden-dim 1 --num-classes 2)
-declare -A few=( # published case and small settings of each lab
-    [01_straggler]="--cases skew_ws4 --input-dim 1 --sleep-ms 0"
-    [02_rank0_host]="--cases barrier_ws4 --input-dim 1 --barrier-sleep-ms 0"
-    [03_comm_bound]="--cases comm_ws4 --cases comm_buckets --input-dim 1 --comm-mb 1 --bucket-mb 1 --sweep-mb 0"
-    [04_small_work]="--cases small_ws4 --cases larger_batch --input-dim 1 --micro-batches 1 --larger 1"
-    [05_token_skew]="--cases variable_token_ws4 --cases packed --num-heads 1 --vocab-size 2 --min-seq-len 1 --max-seq-len 1 --fixed-seq-len 1 --max-tokens-per-batch 1"
-    [06_ring_allreduce]="--cases by_gather --cases by_ring --input-dim 1 --sweep-mb 0"
-)
-for lab in "${labs[@]}"; do
-    [[ -n ${few[$lab]-} ]] || complain "nothing is said of what is small in $lab"
-done
+tiny=(--batch-size 1 --hidden-dim 1 --num-classes 2)
+
+facts_of() # LAB
+{
+    name=$1
+    # shellcheck source=tests/labs/facts.sh
+    source "$source/tests/labs/facts.sh"
+}
 
 if [[ $where == real ]]; then
     for lab in "${labs[@]}"; do
-        read -ra words <<<"${few[$lab]}"
-        works "$lab" "${toy[@]}" "${one[@]}" "${words[@]}"
+        facts_of "$lab"
+        works "$lab" "${tiny[@]}" "${one[@]}" "${smallest[@]}"
     done
     ((failed)) || echo "$tried settings tried with real ranks: right."
     exit "$failed"
 fi
 
 for lab in "${labs[@]}"; do
-    read -ra words <<<"${few[$lab]}"
-    works "$lab" "${toy[@]}" "${words[@]}"
+    facts_of "$lab"
+    works "$lab" "${tiny[@]}" "${smallest[@]}"
     works "$lab" "${one[@]}" --ranks 1 --seconds 0
-    works "$lab" "${one[@]}" "${words[@]:0:2}"
+    works "$lab" "${one[@]}" --cases "$asked"
     refused "--skip-first-steps 3" "$lab" --steps 3 --skip-first-steps 3 # only warm-up
     refused "--skip-first-steps 2" "$lab" --steps 1
-    large=(--hidden-dim 4096 --num-classes 65536)
-    [[ $lab != 05_token_skew ]] || large=(--vocab-size 1048576)
-    refused "GB of memory" "$lab" --backend mpi --ranks 1024 "${large[@]}"
+    refused "GB of memory" "$lab" --backend mpi --ranks 1024 "${largest[@]}"
 done
 works 01_straggler --cases chance --chance 0 --steps 3
 works 01_straggler --cases chance --chance 1 --steps 3
@@ -114,8 +108,8 @@ judge "64 ranks" results/platforms/gpu_cluster_400g/01_straggler
 # Folders with unusual names, and charts of the smallest run.
 for name in "a b" "it's \"quoted\"" "größe ☃" "100%s"; do
     results=$name/results works 01_straggler --cases skew_ws4 --cases skew_prefetch "${one[@]}"
-    drawn=$(gnuplot -e "results='${name//\'/\'\'}/results/platforms/blog/01_straggler'" "$source/plots/01_straggler.gp" 2>&1) ||
-        complain "$name: gnuplot: $drawn"
+    printed=$(gnuplot -e "results='${name//\'/\'\'}/results/platforms/blog/01_straggler'" "$source/plots/01_straggler.gp" 2>&1) ||
+        complain "$name: gnuplot: $printed"
 done
 
 ((failed)) || echo "$tried settings tried: all work, or are refused with the reason."

@@ -24,23 +24,15 @@ try() # NAME PLATFORM OPTION...: run the lab with these options and draw its cha
 }
 
 declare -A formats=([published]='svg png')
-few=(--steps 6)
-case $name in
-01_straggler) one=skew_ws4 story=(skew_ws4 skew_prefetch) short=(--sleep-ms 0) long=(--sleep-ms 5000) ;;
-02_rank0_host) one=barrier_ws4 story=(barrier_ws4 sleep_helper) short=(--barrier-sleep-ms 0) long=(--barrier-sleep-ms 5000) ;;
-03_comm_bound) one=comm_ws4 story=(comm_ws4 comm_buckets) short=(--comm-mb 1) long=(--comm-mb 256) ;;
-04_small_work) one=small_ws4 story=(weak_ws1 weak_ws2 small_ws4) short=(--batch-size 4) long=(--batch-size 4096) ;;
-05_token_skew) one=variable_sample_ws4 story=(variable_sample_ws4 global_bucket) short=(--batch-size 1) long=(--batch-size 64) few=(--quick) ;;
-06_ring_allreduce) one=by_gather story=(by_gather by_ring) short=(--sweep-mb 1) long=(--sweep-mb 64) ;;
-*) complain "says nothing of $name" ;;
-esac
-try one-rank blog "${few[@]}" --ranks 1
+# shellcheck source=tests/labs/facts.sh
+source "$source/tests/labs/facts.sh"
+try one-rank blog "${few_steps[@]}" --ranks 1
 try published blog
-try twelve-ranks blog "${few[@]}" --ranks 12
-try short blog "${few[@]}" "${short[@]}" --quick
-try long blog "${few[@]}" "${long[@]}"
-try one-case blog "${few[@]}" --cases "$one"
-try many-ranks gpu_cluster_400g "${few[@]}" --ranks 24 $(printf -- '--cases %s ' "${story[@]}")
+try twelve-ranks blog "${few_steps[@]}" --ranks 12
+try short blog "${few_steps[@]}" "${shortest[@]}" --quick
+try long blog "${few_steps[@]}" "${longest[@]}"
+try one-case blog "${few_steps[@]}" --cases "$asked"
+try many-ranks gpu_cluster_400g "${few_steps[@]}" --ranks 24 "${drawn[@]/#/--cases=}"
 awk -F, '!/^#/ && $4 + 0 > $3 + 0 { shared = 1 } END { exit !shared }' "many-ranks/platforms/gpu_cluster_400g/$name/lanes.csv" ||
     complain "many ranks share no lane"
 grep -q '>ranks [0-9]' "many-ranks/platforms/gpu_cluster_400g/$name/timeline.svg" || complain "a shared lane has no name"
@@ -48,7 +40,7 @@ grep -q '>ranks [0-9]' "many-ranks/platforms/gpu_cluster_400g/$name/timeline.svg
 # A case with failed checks has no numbers. If arrivals are hidden, wait and transfer are blank.
 cp -r "published/platforms/blog/$name" blanks
 for table in summary ranks rounds; do
-    awk -F, -v OFS=, -v one="$one" '/^#/ { print; next }
+    awk -F, -v OFS=, -v one="$asked" '/^#/ { print; next }
         !seen { seen = 1; for (i = 1; i <= NF; i++) name[i] = $i; print; next }
         { wrong = $1 == one || $2 == one
           for (i = 1; i <= NF; i++)

@@ -6,48 +6,15 @@ set -euo pipefail
 lab=$1 ranks=$2 scratch=$3 way=$4
 name=$(basename "$lab")
 patience=${LOCKSTEP_PATIENCE:-1}
-toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10)
-# Differences between labs:
-#     cases, baseline, asked, other   number of cases; the first case, the case to guess, another case
-#     one, half                       cases on one rank, on half of the ranks (else: on all)
-#     cut                             cases that split a batch in four
-#     reordered, changed, rounded     cases that add in another order, train differently, round more coarsely (else: same bits)
-#     long                            cases whose shortest window is four steps instead of two
-#     apart                           cases whose wait may be indistinguishable from transfer
-#     uneven                          cases whose batch sizes differ from the flag
-#     measure                         cases that are the reference of efficiency
-#     one_loss                        two cases with the same loss
-#     window                          steps of a quick round
-#     table                           table of this lab only, if ranks communicate; a rising column, a positive column
-#     refused, toy                    invalid flags, flags for toy size
-# All from `one` to `measure` are regular expressions.
-none='^$' baseline=baseline one=$none half=$none cut=$none reordered=$none changed=$none rounded=$none long=$none apart=$none
-uneven=$none measure=$none one_loss='' window=2 table=()
-case $name in
-01_straggler) cases=17 asked=skew_ws4 other=busy reordered='_share$' changed=every_k long=every_k
-    refused=(--sleep-ms -1) toy+=(--sleep-ms 4) ;;
-02_rank0_host) cases=11 asked=barrier_ws4 other=barrier_busy long=.
-    refused=(--barrier-every 0) toy+=(--barrier-sleep-ms 2) ;;
-03_comm_bound) cases=9 asked=comm_ws4 other=comm_buckets reordered='bucket$|ddp' rounded=bf16 long=every_k
-    apart=no_progress table=(sweep.csv bytes time_ms) refused=(--bucket-mb 0)
-    toy+=(--comm-mb 1 --bucket-mb 1 --sweep-mb 1) ;;
-04_small_work) cases=10 baseline=weak_ws4 asked=small_ws4 other=small_accumulate one='ws1$' half='ws2$' measure='ws1$' cut='accumulate|sum_each'
-    reordered='strong_ws[12]|accumulate|sum_each' changed='weak_ws[12]|small_ws4|larger' refused=(--micro-batches 3) ;;
-05_token_skew) cases=11 baseline=fixed_sample_ws4 asked=variable_sample_ws4 other=variable_bucket_ws4 window=10
-    changed='^[^f]' uneven='token|filled' measure='^fixed' one_loss='variable_sample_ws4 packed' refused=(--num-heads 3)
-    toy=(--batch-size 2 --hidden-dim 8 --num-heads 2 --vocab-size 40 --min-seq-len 3 --max-seq-len 12 --fixed-seq-len 6)
-    toy+=(--max-tokens-per-batch 30) ;;
-06_ring_allreduce) cases=4 asked=by_gather other=by_ring reordered=. table=(sweep.csv bytes ring_ms) refused=(--sweep-mb -1)
-    toy+=(--sweep-mb 1) ;;
-*) echo "lab_test: says nothing of $name" >&2; exit 1 ;;
-esac
+# shellcheck source=tests/labs/facts.sh
+source "$(dirname "$0")/facts.sh"
 backend=$way device=cpu where=(--backend "$way") # columns of the tables, and the options for this way
 case $way in
 sim) ;;
 mpi) where+=(--device cpu) ;;
 nccl) device=cuda && [ "$ranks" -gt 1 ] || device='cuda (n=1: no communication)' ;;
 staged) backend=mpi device='cuda (mpi-staged: communication on the CPU)' where=(--backend mpi --device cuda) ;;
-shared) backend=nccl device='cuda (shared GPU: correctness only)' where=(--share-gpu) apart=. ;;
+shared) backend=nccl device='cuda (shared GPU: correctness only)' where=(--share-gpu) inseparable=. ;;
 esac
 quick=("${toy[@]}" --quick "${where[@]}")
 rm -rf "$scratch"
@@ -78,9 +45,9 @@ oversubscribed,wrong
 [ "$(grep -v '^#' "$folder/summary.csv" | head -n 1)" = "$expected" ] || die "summary.csv has other columns"
 
 # Every case ran on its ranks, without failed checks, and its terms add up. Cases that only shift time keep every bit of the loss.
-awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform="$platform" -v wanted="$cases" -v none="$none" -v one="$one" \
-    -v half="$half" -v cut="$cut" -v reordered="$reordered" -v changed="$changed" -v rounded="$rounded" -v apart="$apart" -v long="$long" \
-    -v uneven="$uneven" -v measure="$measure" -v one_loss="$one_loss" -v window="$window" '
+awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform="$platform" -v wanted="$cases" -v none="$none" -v one="$on_one_rank" \
+    -v half="$on_half_the_ranks" -v cut="$micro_batches" -v reordered="$reordered" -v changed="$changed" -v rounded="$rounded" \
+    -v apart="$inseparable" -v long="$long_window" -v uneven="$uneven" -v measure="$reference" -v one_loss="$one_loss" -v window="$quick_window" '
     function complain(what) { print case_name ": " what; bad = 1 }
     /^#/ { next }
     !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }

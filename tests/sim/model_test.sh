@@ -6,23 +6,15 @@ set -uo pipefail
 # shellcheck source=tests/sim/simulate.sh
 source "$(dirname "$0")/simulate.sh"
 
-# Differences between labs: the first case, and the what-if step (regular expression), which is computed from the slow case alone.
-# It equals the baseline's step, plus two messages if there is a barrier. If all ranks are alike, it is the slow case's own step.
-case $name in
-01_straggler) baseline=baseline what_if='32.0 ms .computed from skew_ws4' ;;
-02_rank0_host) baseline=baseline what_if='34.0 ms .computed from barrier_ws4' ;;
-03_comm_bound) baseline=baseline what_if='70.0 ms .computed from comm_ws4' ;;
-05_token_skew) baseline=fixed_sample_ws4 what_if='28.5 ms .computed from variable_sample_ws4' ;; # from the median rank's batches
-04_small_work) baseline=weak_ws4 what_if='22.4 ms .computed from small_ws4' ;;
-06_ring_allreduce) baseline=baseline what_if='45.0 ms .computed from by_gather' ;;
-*) complain "nothing was worked out for $name" ;;
-esac
+# shellcheck source=tests/labs/facts.sh
+source "$tests/../labs/facts.sh"
 cp "$tests/$name.csv" expected/
 simulate "with blanks"
 judge "with blanks"
 if [[ -x $tests/$name.sh ]]; then # checks tables that only this lab has
     "$tests/$name.sh" "with blanks/platforms/round_numbers/$name" || complain "see above"
 fi
+what_if="$what_if_ms ms .computed from $asked"
 grep -q "would take $what_if alone" out || complain "the what-if step is not $what_if"
 grep -q "^$baseline: +0.0 ms against the formula" out || complain "the baseline is not its formula"
 grep -q '(simulated)' out || complain "the lanes are not marked as simulated"
