@@ -135,7 +135,6 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     int rank = world_rank(lab_world(lab)), global_batch = run_global_batch(&base.run);
     struct trainer t = trainer_open(&base.run, most_samples(&base.run));
-    float *gradients = mlp_gradients(t.model); /* own gradients; after the all-reduce, the sum over ranks */
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
@@ -153,25 +152,24 @@ int main(int argc, char **argv)
             int passes = rank == o.slow_rank ? o.passes : 1;
 
             lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = loader_next(t.loader, stall); /* <- the pathology: stall, then fetch */
+            const struct batch *batch = trainer_next(&t, stall); /* <- the pathology: stall, then fetch */
             lab_phase(lab, SPAN_FORWARD);
             for (int pass = 0; pass < passes; pass++) /* <- the other one: a slow core repeats its passes */
-                mlp_forward(t.model, batch);
+                trainer_forward(&t, batch);
             lab_phase(lab, SPAN_BACKWARD);
             for (int pass = 0; pass < passes; pass++)
-                for (int layer = MLP_LAYERS; layer-- > 0;)
-                    mlp_backward(t.model, batch, layer);
+                trainer_backward(&t, batch);
             if (meets_each_step) /* <- where all ranks meet */
-                collective_run(collective, all_reduce(TYPE_F32, gradients, gradients, t.count));
+                collective_run(collective, all_reduce(TYPE_F32, t.gradients, t.gradients, t.count));
             lab_phase(lab, SPAN_UPDATE);
-            adamw_update(t.optimizer, mlp_parameters(t.model), gradients);
+            trainer_update(&t);
             if (!meets_each_step && lab_every(lab, o.run.sync_every)) {
                 /* Local SGD: each rank trained alone; average the parameters, weighted by samples. */
-                device_scale(gradients, mlp_parameters(t.model), (float)share.samples / (float)global_batch, t.count);
-                collective_run(collective, all_reduce(TYPE_F32, gradients, mlp_parameters(t.model), t.count));
+                device_scale(t.gradients, t.parameters, (float)share.samples / (float)global_batch, t.count);
+                collective_run(collective, all_reduce(TYPE_F32, t.gradients, t.parameters, t.count));
             }
         }
-        lab_judge(lab, mlp_loss(t.model, 1), share.samples, mlp_parameters(t.model), t.count);
+        lab_judge(lab, trainer_loss(&t, 1), share.samples, t.parameters, t.count);
     }
 
     trainer_close(&t);

@@ -94,24 +94,22 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, base.run.batch_size);
-    float *gradients = mlp_gradients(t.model); /* own gradients; after the all-reduce, the sum over ranks */
     struct aside *beside = stall_open();
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
         struct stall host = { host_seconds(&o, rank) > 0 ? o.work : STALL_NONE, host_seconds(&o, rank) };
-        trainer_restart(&t, share_even(&o.run, rank), 0, 1.0f / (float)run_global_batch(&o.run));
+        trainer_restart_even(&t, &o.run, rank);
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = loader_next(t.loader, (struct stall){ STALL_NONE, 0 });
+            const struct batch *batch = trainer_next(&t, NO_STALL);
             lab_phase(lab, SPAN_FORWARD);
-            mlp_forward(t.model, batch);
+            trainer_forward(&t, batch);
             lab_phase(lab, SPAN_BACKWARD);
-            for (int layer = MLP_LAYERS; layer-- > 0;)
-                mlp_backward(t.model, batch, layer);
-            collective_run(collective, all_reduce(TYPE_F32, gradients, gradients, t.count));
+            trainer_backward(&t, batch);
+            collective_run(collective, all_reduce(TYPE_F32, t.gradients, t.gradients, t.count));
             if (o.work != STALL_NONE && lab_every(lab, o.period)) {
                 lab_phase(lab, SPAN_HOST);
                 if (o.is_aside) {
@@ -124,10 +122,10 @@ int main(int argc, char **argv)
                     collective_run(collective, barrier()); /* <- where all ranks wait for the host work */
             }
             lab_phase(lab, SPAN_UPDATE);
-            adamw_update(t.optimizer, mlp_parameters(t.model), gradients);
+            trainer_update(&t);
         }
         stall_end(beside);
-        lab_judge(lab, mlp_loss(t.model, 1), o.run.batch_size, mlp_parameters(t.model), t.count);
+        lab_judge(lab, trainer_loss(&t, 1), o.run.batch_size, t.parameters, t.count);
     }
 
     stall_close(beside);

@@ -119,7 +119,6 @@ int main(int argc, char **argv)
     int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, base.run.batch_size);
     size_t count = message_floats(&base), wider = count > t.count ? count : t.count;
-    float *gradients = mlp_gradients(t.model); /* own gradients; after the all-reduce, the sum over ranks */
     struct buffers b = { .kept = device_new(count, sizeof(float)),
                          .kept_value = INFINITY,
                          .narrow = device_new(wider, sizeof(uint16_t)) };
@@ -127,18 +126,18 @@ int main(int argc, char **argv)
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
-        trainer_restart(&t, share_even(&o.run, rank), 0, 1.0f / (float)run_global_batch(&o.run));
+        trainer_restart_even(&t, &o.run, rank);
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = loader_next(t.loader, (struct stall){ STALL_NONE, 0 });
+            const struct batch *batch = trainer_next(&t, NO_STALL);
             lab_phase(lab, SPAN_FORWARD);
-            mlp_forward(t.model, batch);
+            trainer_forward(&t, batch);
             lab_phase(lab, SPAN_BACKWARD);
             backward(collective, &o, &b, &t, batch);
             buckets_finish(&b.started, collective);
             if (!o.own_buckets)
-                sum_in_place(collective, o.wire, &b, gradients, t.count);
+                sum_in_place(collective, o.wire, &b, t.gradients, t.count);
             if (o.is_fresh) { /* <- the published pathology: map, fill and sum a new buffer */
                 lab_phase(lab, SPAN_HOST);
                 b.fresh = renew(b.fresh, count);
@@ -147,12 +146,12 @@ int main(int argc, char **argv)
                 sum_in_place(collective, o.wire, &b, next_message(&b, count, o.run.ranks), count);
             }
             lab_phase(lab, SPAN_UPDATE);
-            adamw_update(t.optimizer, mlp_parameters(t.model), gradients);
+            trainer_update(&t);
         }
         device_unmap(b.fresh, count * sizeof(float));
         b.fresh = NULL;
         b.kept_value = INFINITY; /* every block begins alike */
-        lab_judge(lab, mlp_loss(t.model, 1), o.run.batch_size, mlp_parameters(t.model), t.count);
+        lab_judge(lab, trainer_loss(&t, 1), o.run.batch_size, t.parameters, t.count);
     }
     if (base.run.ranks > 1 && base.run.cases.count == 0) { /* one rank has no link to measure */
         const int mb = base.run.quick && base.sweep_mb > 16 ? 16 : base.sweep_mb;

@@ -13,11 +13,11 @@ static double time_passes(struct world *world, struct collective *collective, co
     struct lap {
         double begin, end;
     } mine, *all = memory_new((size_t)o->run.ranks, sizeof *all);
-    const struct batch *batch = loader_next(t->loader, (struct stall){ STALL_NONE, 0 });
+    const struct batch *batch = trainer_next(t, NO_STALL);
     device_wait();
     world_barrier(world);
     mine.begin = world_now();
-    mlp_forward(t->model, batch);
+    trainer_forward(t, batch);
     backward(collective, o, b, t, batch);
     buckets_finish(&b->started, collective);
     device_wait();

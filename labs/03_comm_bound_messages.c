@@ -65,11 +65,10 @@ void backward(struct collective *collective, const struct options *o, struct buf
 {
     const struct buckets extra = cut_message(o), own = cut_own(o);
     float *message = extra.count > 0 ? next_message(b, message_floats(o), o->run.ranks) : NULL;
-    float *gradients = mlp_gradients(t->model);
     for (int layer = MLP_LAYERS; layer-- > 0;) {
         mlp_backward(t->model, batch, layer);
-        buckets_start(&extra, layer, collective, message, message, &b->started);   /* <- the fix: transfer while */
-        buckets_start(&own, layer, collective, gradients, gradients, &b->started); /* backward goes on */
+        buckets_start(&extra, layer, collective, message, message, &b->started); /* <- the fix: transfer while */
+        buckets_start(&own, layer, collective, t->gradients, t->gradients, &b->started); /* backward goes on */
         if (o->progresses)
             collective_progress(collective);
     }

@@ -136,31 +136,28 @@ int main(int argc, char **argv)
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
         int micro_batches = o.run.accumulate;
-        trainer_restart(&t, share_even(&o.run, rank), 0, 1.0f / (float)run_global_batch(&o.run));
+        trainer_restart_even(&t, &o.run, rank);
 
         while (lab_next_step(lab)) {
-            float *gradients = mlp_gradients(t.model);
             for (int i = 0; i < micro_batches; i++) {
                 lab_phase(lab, SPAN_DATA);
-                const struct batch *batch = loader_next(t.loader, (struct stall){ STALL_NONE, 0 });
+                const struct batch *batch = trainer_next(&t, NO_STALL);
                 lab_phase(lab, SPAN_FORWARD);
-                mlp_forward(t.model, batch);
+                trainer_forward(&t, batch);
                 lab_phase(lab, SPAN_BACKWARD);
-                for (int layer = MLP_LAYERS; layer-- > 0;)
-                    mlp_backward(t.model, batch, layer);
+                trainer_backward(&t, batch);
                 if (o.sums_each) /* <- the trap */
-                    collective_run(collective, all_reduce(TYPE_F32, gradients, gradients, t.count));
+                    collective_run(collective, all_reduce(TYPE_F32, t.gradients, t.gradients, t.count));
                 if (micro_batches > 1)
-                    add_to(total, gradients, t.count, i == 0);
+                    add_to(total, t.gradients, t.count, i == 0);
             }
-            float *of_step = micro_batches > 1 ? total : gradients;
+            float *of_step = micro_batches > 1 ? total : t.gradients;
             if (!o.sums_each) /* <- where all ranks meet */
                 collective_run(collective, all_reduce(TYPE_F32, of_step, of_step, t.count));
             lab_phase(lab, SPAN_UPDATE);
-            adamw_update(t.optimizer, mlp_parameters(t.model), of_step);
+            adamw_update(t.optimizer, t.parameters, of_step);
         }
-        lab_judge(lab, mlp_loss(t.model, micro_batches), micro_batches * o.run.batch_size, mlp_parameters(t.model),
-                  t.count);
+        lab_judge(lab, trainer_loss(&t, micro_batches), micro_batches * o.run.batch_size, t.parameters, t.count);
     }
 
     device_free(total);

@@ -86,7 +86,6 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     int rank = world_rank(lab_world(lab));
     struct trainer t = trainer_open(&base.run, base.run.batch_size);
-    float *gradients = mlp_gradients(t.model); /* own gradients; after the all-reduce, the sum over ranks */
     struct p2p *p2p = p2p_open(lab_world(lab));
     float *scratch = device_new((size_t)scratch_bytes(&base), 1);
     struct hands hands[WAYS];
@@ -97,25 +96,24 @@ int main(int argc, char **argv)
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
         collective_all_reduce_by(collective, way_of(o.way), &hands[o.way]); /* <- which way to add */
-        trainer_restart(&t, share_even(&o.run, rank), 0, 1.0f / (float)run_global_batch(&o.run));
+        trainer_restart_even(&t, &o.run, rank);
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = loader_next(t.loader, (struct stall){ STALL_NONE, 0 });
+            const struct batch *batch = trainer_next(&t, NO_STALL);
             lab_phase(lab, SPAN_FORWARD);
-            mlp_forward(t.model, batch);
+            trainer_forward(&t, batch);
             lab_phase(lab, SPAN_BACKWARD);
-            for (int layer = MLP_LAYERS; layer-- > 0;)
-                mlp_backward(t.model, batch, layer);
+            trainer_backward(&t, batch);
             collective_run(collective,
-                           all_reduce(TYPE_F32, gradients, gradients, t.count)); /* <- where all ranks meet */
+                           all_reduce(TYPE_F32, t.gradients, t.gradients, t.count)); /* <- where all ranks meet */
             lab_phase(lab, SPAN_UPDATE);
-            adamw_update(t.optimizer, mlp_parameters(t.model), gradients);
+            trainer_update(&t);
         }
-        lab_judge(lab, mlp_loss(t.model, 1), o.run.batch_size, mlp_parameters(t.model), t.count);
+        lab_judge(lab, trainer_loss(&t, 1), o.run.batch_size, t.parameters, t.count);
     }
     if (sweep_bytes(&base) > 0) {
-        count_traffic(lab, hands, gradients, t.count);
+        count_traffic(lab, hands, t.gradients, t.count);
         sweep_ways(lab, &base, hands);
     }
 

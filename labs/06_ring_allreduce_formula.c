@@ -65,10 +65,7 @@ const struct method methods[WAYS] = {
 struct prediction predict(const struct options *o, const struct card *card)
 {
     int ranks = o->run.ranks;
-    struct local_cost cost = card_local(card, ranks);
-    struct work batch = work_samples(o->run.batch_size);
-    double data = cost_at(&cost.fetch, batch), local = cost_at(&cost.passes, batch) + cost.update;
-    struct load load = { .data = data, .local = local, .cpu = data + local, .after = cost.update };
+    struct load load = predict_load(card, ranks, o->run.batch_size);
     double transfer = methods[o->way].seconds(card, ranks, mlp_gradient_bytes(&o->run));
     return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), transfer);
 }

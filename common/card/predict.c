@@ -124,6 +124,14 @@ static struct load slow_down(struct load load, double slowdown)
     return load;
 }
 
+struct load predict_load(const struct card *card, int ranks, int samples)
+{
+    struct local_cost cost = card_local(card, ranks);
+    struct work batch = work_samples(samples);
+    double data = cost_at(&cost.fetch, batch), local = cost_at(&cost.passes, batch) + cost.update;
+    return (struct load){ .data = data, .local = local, .cpu = data + local, .after = cost.update };
+}
+
 struct prediction predict_step(const struct card *card, const struct load *loads, int ranks, double spread,
                                double transfer)
 {

@@ -20,6 +20,9 @@ struct load {
     int laps;     /* steps from one collective to the next; in each the rank sleeps, then works; 0 means 1 */
 };
 
+/* Return the load of a rank that trains on `samples` per step while `ranks` train at once. */
+struct load predict_load(const struct card *card, int ranks, int samples);
+
 /* Means over ranks, in seconds; they add up to the mean step. */
 struct prediction {
     double data, local, host, wait, transfer;

@@ -43,17 +43,16 @@ struct collective {
 
 /* --- groups ----------------------------------------------------------------------------------------------------- */
 
-/* all of `world`: fill in a group. `rank`: this rank in the collective's world. */
-static void open_group(struct group *group, int number, struct world *world, int rank)
+/* all of `part`: fill in a group of the collective's world. */
+static void open_group(struct group *group, int number, struct world *part, const struct world *world)
 {
     *group = (struct group){ .number = number,
-                             .rank = world_rank(world),
-                             .ranks = world_size(world),
-                             .world = world,
-                             .engine = engine_open(world) };
-    int16_t mine = (int16_t)rank;
+                             .rank = world_rank(part),
+                             .ranks = world_size(part),
+                             .world = part,
+                             .engine = engine_open(part) };
     group->member = memory_new((size_t)group->ranks, sizeof *group->member);
-    world_allgather(world, &mine, sizeof mine, group->member);
+    world_ranks_in(part, world, group->member);
     for (int i = 0; i < group->ranks; i++)
         group->members |= group->member[i] < 64 ? UINT64_C(1) << group->member[i] : 0;
 }
@@ -70,7 +69,7 @@ struct collective *collective_open(struct world *world, struct spans *spans)
     c->world = world;
     c->recorder = world_recorder(world);
     c->spans = spans;
-    open_group(&c->all, 0, world, world_rank(world));
+    open_group(&c->all, 0, world, world);
     return c;
 }
 
@@ -115,7 +114,7 @@ const struct group *collective_split(struct collective *c, int color, int key)
     if (c->groups == GROUPS_MOST)
         die(STATUS_WRONG, "a rank is in more than %d groups; split less often", GROUPS_MOST);
     struct group *group = memory_new(1, sizeof *group);
-    open_group(group, number, world, c->all.rank);
+    open_group(group, number, world, c->world);
     c->group[c->groups++] = group;
     return group;
 }
@@ -154,9 +153,9 @@ HOT static struct span *begin_span(struct collective *c, const struct group *gro
     const struct collective_op *op = &operation->op;
     struct span *span = spans_collective(c->spans, &operation->call);
     if (span && op->to >= 0)
-        span->to = group->member[op->to];
+        span->to = (int16_t)group->member[op->to];
     if (span && op->from >= 0 && (op->kind == SEND_RECEIVE || op->from != group->rank))
-        span->from = group->member[op->from];
+        span->from = (int16_t)group->member[op->from];
     return span;
 }
 

@@ -9,6 +9,7 @@
 #include "world/world_mpi.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { BLOCKING = COLLECTIVE_STARTED_MOST }; /* the slot of blocking operations */
 
@@ -26,13 +27,28 @@ struct engine {
     int job[COLLECTIVE_STARTED_MOST];
 };
 
+/* Give the group of these ranks of `all`, as ranges. (With MPI_Group_incl() a job of SMPI 3.32 takes 1 µs longer.) */
+static MPI_Group group_of(MPI_Group all, const int *ranks, int count)
+{
+    int(*range)[3] = memory_new((size_t)count, sizeof *range), ranges = 0;
+    for (int i = 0; i < count; i++)
+        if (i > 0 && ranks[i] == ranks[i - 1] + 1)
+            range[ranges - 1][1] = ranks[i];
+        else
+            memcpy(range[ranges++], (int[3]){ ranks[i], ranks[i], 1 }, sizeof *range);
+    MPI_Group members = MPI_GROUP_NULL;
+    MPI_Group_range_incl(all, ranges, range, &members);
+    free(range);
+    return members;
+}
+
 /* Make a communicator of the side processes of the group's ranks; runs on each of them. */
 static void join_peers(void *argument, MPI_Comm peers)
 {
     struct engine *engine = argument;
-    MPI_Group all = MPI_GROUP_NULL, members = MPI_GROUP_NULL;
+    MPI_Group all = MPI_GROUP_NULL;
     MPI_Comm_group(peers, &all);
-    MPI_Group_incl(all, engine->ranks, engine->job_rank, &members);
+    MPI_Group members = group_of(all, engine->job_rank, engine->ranks);
     MPI_Comm_create_group(peers, members, 0, &engine->comm);
     MPI_Group_free(&members);
     MPI_Group_free(&all);
@@ -69,7 +85,7 @@ struct engine *engine_open(struct world *world)
     engine->messages = mpi_staging_open(world_rank(world), world_size(world));
     engine->ranks = world_size(world);
     engine->job_rank = memory_new((size_t)engine->ranks, sizeof *engine->job_rank);
-    world_allgather(world, &world->job_rank, sizeof world->job_rank, engine->job_rank);
+    world_ranks_in(world, world->job, engine->job_rank);
     run_on_side_process(engine, join_peers);
     return engine;
 }

@@ -13,6 +13,8 @@ struct stall {
     double seconds;
 };
 
+#define NO_STALL ((struct stall){ STALL_NONE, 0 })
+
 /* Stall for `seconds`: of the clock when asleep, of CPU time when busy. */
 void stall(struct stall stall);
 

@@ -39,6 +39,9 @@ struct flight_recorder *world_recorder(const struct world *world);
  * rank's new world, to be released with world_leave(); NULL for a negative color. */
 struct world *world_split(struct world *world, int color, int key);
 
+/* Give the ranks in `world` of the ranks of `part`, a world split from it: ranks (size of `part`). No communication. */
+void world_ranks_in(const struct world *part, const struct world *world, int *ranks);
+
 /* all: return a world of the first n ranks; NULL on the other ranks, which should call world_park(). */
 struct world *world_first(struct world *world, int n);
 void world_leave(struct world *part);

@@ -59,7 +59,7 @@ struct world *world_split(struct world *world, int color, int key)
         return NULL;
     struct world *part = memory_new(1, sizeof *part);
     *part = (struct world){ .comm = comm,
-                            .job_rank = world->job_rank,
+                            .job = world->job,
                             .cores = world->cores,
                             .recorder = world->recorder,
                             .cores_here = world->cores_here };
@@ -68,6 +68,20 @@ struct world *world_split(struct world *world, int color, int key)
     if (world->hosts)
         hosts_find(part);
     return part;
+}
+
+void world_ranks_in(const struct world *part, const struct world *world, int *ranks)
+{
+    int *own = memory_new((size_t)part->size, sizeof *own);
+    for (int rank = 0; rank < part->size; rank++)
+        own[rank] = rank;
+    MPI_Group members = MPI_GROUP_NULL, all = MPI_GROUP_NULL;
+    MPI_Comm_group(part->comm, &members);
+    MPI_Comm_group(world->comm, &all);
+    MPI_Group_translate_ranks(members, part->size, own, all, ranks);
+    MPI_Group_free(&members);
+    MPI_Group_free(&all);
+    free(own);
 }
 
 struct world *world_first(struct world *world, int n)

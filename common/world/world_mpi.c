@@ -97,7 +97,7 @@ struct world *world_open(double timeout)
     struct world *world = memory_new(1, sizeof *world);
     MPI_Comm_dup(MPI_COMM_WORLD, &world->comm);
     MPI_Comm_rank(world->comm, &world->rank);
-    world->job_rank = world->rank;
+    world->job = world;
     MPI_Comm_size(world->comm, &world->size);
     if (world->size == 1)
         job_refuse_strangers();

@@ -7,7 +7,7 @@
 struct world {
     MPI_Comm comm;
     int rank, size, cores;
-    int job_rank;                     /* this rank in the whole job */
+    struct world *job;                /* the whole job, of which this world is a part; itself for the job */
     struct flight_recorder *recorder; /* of this rank's host; with simulated ranks, on rank 0 only */
     struct watchdog *watchdog;        /* of real ranks, in the whole world only, not in a part */
     int hosts;                        /* 0: ranks are simulated, and the members below are unused */

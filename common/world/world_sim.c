@@ -93,7 +93,7 @@ struct world *world_open(double timeout)
     bool has_core = sg_host_core_count(sg_host_self()) >= count_here(world->comm);
     anchor.is_alone = has_core && sg_cfg_get_boolean("smpi/simulate-computation");
     MPI_Comm_rank(world->comm, &world->rank);
-    world->job_rank = world->rank;
+    world->job = world;
     MPI_Comm_size(world->comm, &world->size);
     world->cores = job_cores();
     if (world->rank == 0) /* for heartbeats only: all ranks are one process, so no rank has a slot */
