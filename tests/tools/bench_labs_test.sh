@@ -110,7 +110,7 @@ test_without()
     run --torch ./nowhere
     says "not measured: no PyTorch"
     # Under QEMU's user emulation posix_spawn() does not return what exec() returned; the child just exits.
-    [[ $said == *"./nowhere: it ended without a word"* && $(uname -m) != x86_64 ]] ||
+    [[ $said == *"./nowhere: it ended without a message"* && $(uname -m) != x86_64 ]] ||
         says "./nowhere: ./nowhere cannot be started: No such file"
     fake_torch absent "absent PyTorch cannot be imported (no module)" ''
     run --torch ./absent

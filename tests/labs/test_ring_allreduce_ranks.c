@@ -1,4 +1,4 @@
-/* test_ring_allreduce.c: test the all-reduces of lab 06 on real ranks under mpirun, for every world size up to all ranks and for
+/* test_ring_allreduce_ranks.c: test the all-reduces of lab 06 on real ranks under mpirun, for every world size up to all ranks and for
  * counts that cannot be split evenly. Sums must be right and equal on all ranks, and traffic must match the formula. A rank that
  * adds wrongly must be noticed. Also tests the formulas where the machine of round numbers (tests/sim) does not reach: additions
  * that cost time, other numbers of ranks than four. */

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# usage: new_lab_test.sh SOURCE FOLDER: check that tools/new_lab writes a lab which is built without warnings, runs on every backend of
+# cores, obeys the house rules and passes the tests that all labs pass, in a copy of the sources. Works in FOLDER/new_lab.
+set -uo pipefail
+
+# shellcheck source=tests/support/frame.sh
+source "$(dirname "$0")/../support/frame.sh"
+
+source=$(realpath "$1")
+folder=$(realpath -m "$2")/new_lab
+name=98_trial
+rm -rf "$folder"
+mkdir -p "$folder"
+(cd "$source" && tar -c --exclude=./build --exclude=./results --exclude=./.git .) | tar -x -C "$folder"
+cd "$folder" || exit 1
+
+exits 2 tools/new_lab
+says "usage: tools/new_lab"
+exits 2 tools/new_lab trial "What does it cost?"
+says "'trial' is not two digits"
+exits 2 tools/new_lab "$name" "what does it cost"
+says "is not a question"
+exits 2 tools/new_lab 01_other "What does it cost?"
+says "lab 01 exists: labs/01_straggler.c"
+exits 0 tools/new_lab "$name" "What does one late rank cost?"
+says "labs/$name.c" "add_lab($name)" "build/bin/$name --platform blog"
+exits 2 tools/new_lab "$name" "What does one late rank cost?"
+exits 0 tests/tools/house_test.sh .
+exits 0 ./run_all.sh --list
+says "$name           what does one late rank cost?"
+
+# A build without optimisation is enough, of the parts that the tests of a lab need.
+exits 0 cmake -S . -B build -DCMAKE_BUILD_TYPE=Debug -DLOCKSTEP_CUDA=OFF -DLOCKSTEP_WERROR=ON
+exits 0 cmake --build build --parallel 2 --target "$name" "${name}_sim" "${name}_model" claims describe_platform test_trace
+((failed)) && exit 1
+exits 0 env LOCKSTEP_LOCK="$folder/lock" ctest --test-dir build -R "^${name}_(1|4|sim|model|blind|charts)\$"
+says "100% tests passed"
+((failed)) || echo "A lab made by tools/new_lab works."
+exit "$failed"

@@ -1,0 +1,97 @@
+/* @NAME@: @question@
+ *
+ * As an example, one rank stalls before its fetches: replace fault and fix by your own.
+ *
+ *     step = max over ranks of (data + local) + transfer
+ *
+ *     baseline   all ranks do the same
+ *     fault      rank 0 sleeps before each fetch
+ *     seldom     … only before every n-th
+ *
+ *     build/bin/@NAME@ --ranks 4 --stall-ms 20
+ *
+ * Look at: `wait` on the ranks that are not late, and `blamed`.
+ * Expect, with a core per rank: the stall lengthens the step of every rank; seldom, an n-th of it. */
+#include "@NAME@.h"
+
+static const struct option_row rows[] = {
+    { "--stall-ms", OPTION_NUMBER, offsetof(struct options, stall_ms), 0, 60000, "MS", "sleep before a fetch" },
+    { "--seldom", OPTION_INTEGER, offsetof(struct options, seldom), 1, 1000, "N", "the fix: N times less often" },
+    { 0 },
+};
+
+/* clang-format off */
+static void cycles(struct options *o) { o->run.sync_every = o->seldom; } /* whole cycles, in all cases */
+static void stalls(struct options *o) { cycles(o); o->every = 1; }
+static void seldom(struct options *o) { o->every = o->seldom; }
+/* clang-format on */
+
+static const struct variant variants[] = {
+    /* case       fault   fix     idea */
+    { "baseline", cycles, NULL, "all ranks do the same" },
+    { "fault", stalls, NULL, "rank 0 sleeps before each fetch" },
+    { "seldom", stalls, seldom, "… only before every n-th" },
+    { 0 },
+};
+
+static struct memory_estimate need(const struct options *o)
+{
+    return trainer_memory(&o->run, o->run.batch_size); /* add buffers that the lab opens itself */
+}
+
+static int culprit(const struct options *o)
+{
+    return o->every > 0 ? 0 : -1;
+}
+
+static char *event(const struct options *o)
+{
+    return memory_text("rank 0 sleeps %g ms before every fetch", o->stall_ms);
+}
+
+static const struct lab_spec spec = {
+    .lab = "@NAME@",
+    .question = "@QUESTION@",
+    .workload = &workload_mlp,
+    .variants = variants,
+    .rows = rows,
+    .options_size = sizeof(struct options),
+    .need = need,
+    .predict = predict,
+    .culprit = culprit,
+    .asked = "fault",
+    .event = event,
+    .drawn = (const char *const[]){ "baseline", "fault", "seldom", NULL },
+};
+
+int main(int argc, char **argv)
+{
+    struct options base = { .run = run_published, .stall_ms = 20, .seldom = 4 };
+    struct lab *lab = lab_open(&spec, &base, argc, argv);
+    int rank = world_rank(lab_world(lab));
+    struct trainer t = trainer_open(&base.run, base.run.batch_size);
+
+    struct options o;
+    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
+        struct collective *collective = lab_collective(lab);
+        trainer_restart_even(&t, &o.run, rank);
+
+        while (lab_next_step(lab)) {
+            lab_phase(lab, SPAN_DATA);
+            bool is_late = rank == 0 && o.every > 0 && lab_every(lab, o.every);
+            struct stall stall = { is_late ? STALL_SLEEP : STALL_NONE, o.stall_ms / 1e3 };
+            const struct batch *batch = trainer_next(&t, stall); /* <- the fault */
+            lab_phase(lab, SPAN_FORWARD);
+            trainer_forward(&t, batch);
+            lab_phase(lab, SPAN_BACKWARD);
+            trainer_backward(&t, batch);
+            collective_run(collective, all_reduce(TYPE_F32, t.gradients, t.gradients, t.count)); /* <- where all ranks meet */
+            lab_phase(lab, SPAN_UPDATE);
+            trainer_update(&t);
+        }
+        lab_judge(lab, trainer_loss(&t, 1), o.run.batch_size, t.parameters, t.count);
+    }
+
+    trainer_close(&t);
+    return lab_close(lab);
+}

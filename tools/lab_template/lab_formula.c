@@ -1,0 +1,20 @@
+/* @NAME@_formula: what each case of lab @NN@ must cost, and why.
+ *
+ *     step = max over ranks of (data + local) + transfer
+ *
+ * The stall lengthens the data term of one rank, and all ranks wait for it in the all-reduce: S, or S / n if it comes in every n-th
+ * step. */
+#include "@NAME@.h"
+
+struct prediction predict(const struct options *o, const struct card *card)
+{
+    int ranks = o->run.ranks;
+    struct load loads[RANKS_MOST] = { 0 };
+    for (int rank = 0; rank < ranks; rank++)
+        loads[rank] = predict_load(card, ranks, o->run.batch_size);
+    double jitter = card_jitter(card, ranks, loads[0].cpu);
+    if (o->every > 0)
+        loads[0].data += card_sleep(card, o->stall_ms / 1e3) / o->every;
+    double transfer = card_allreduce(card, ranks, mlp_gradient_bytes(&o->run));
+    return predict_step(card, loads, ranks, jitter, transfer);
+}
