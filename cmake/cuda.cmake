@@ -2,7 +2,8 @@
 #
 #     add_gpu_program(TARGET NAME SOURCE BACKEND FOLDER)   build/FOLDER/NAME from sources and a backend
 #
-# Architectures: machine code for Hopper, and PTX for Ampere, which the driver compiles for other GPUs from Ampere on.
+# Architectures: machine code for the GPUs of this machine, from Ampere on; without one, PTX for Ampere, which the driver compiles for
+# any later GPU when a program starts.
 
 set(LOCKSTEP_GPU_KITS "")
 include(CheckLanguage)
@@ -18,6 +19,23 @@ macro(look_again_for LANGUAGE)
   endif()
   check_language(${LANGUAGE})
 endmacro()
+
+function(find_gpu_architectures ARCHITECTURES)
+  set(FOUND "")
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE SAID ERROR_QUIET)
+  string(REGEX MATCHALL "[0-9]+\\.[0-9]" CAPABILITIES "${SAID}")
+  list(REMOVE_DUPLICATES CAPABILITIES)
+  foreach(CAPABILITY ${CAPABILITIES})
+    string(REPLACE "." "" CAPABILITY ${CAPABILITY})
+    if(CAPABILITY GREATER_EQUAL 80)
+      list(APPEND FOUND ${CAPABILITY}-real)
+    endif()
+  endforeach()
+  if(NOT FOUND)
+    set(FOUND 80-virtual)
+  endif()
+  set(${ARCHITECTURES} ${FOUND} PARENT_SCOPE)
+endfunction()
 
 function(find_toolkit LACKS)
   if(NOT CMAKE_CUDA_COMPILER)
@@ -48,7 +66,7 @@ if(LOCKSTEP_SANITIZER AND NOT LOCKSTEP_CUDA STREQUAL "ON")
   message(STATUS "Sanitizers do not reach a GPU, so no CUDA in this build")
 elseif(NOT LOCKSTEP_CUDA STREQUAL "OFF")
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 80-virtual 90-real)
+    find_gpu_architectures(CMAKE_CUDA_ARCHITECTURES)
   endif()
   find_toolkit(LACKS)
   if(LACKS STREQUAL "")
