@@ -103,8 +103,11 @@ void placement_print(enum placement mode, const struct run *run, const struct gp
 static bool is_this_program(const char *program)
 {
     struct stat own, other;
-    return stat("/proc/self/exe", &own) == 0 && stat(program, &other) == 0 && own.st_dev == other.st_dev &&
-           own.st_ino == other.st_ino;
+    char *self = job_program(); /* not stat("/proc/self/exe"), which is QEMU's own program under its user emulation */
+    bool is =
+        stat(self, &own) == 0 && stat(program, &other) == 0 && own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+    free(self);
+    return is;
 }
 
 void placement_exec(const struct run *run, const char *lab, char *const *arguments)
