@@ -10,11 +10,11 @@
  *     "…, which began the step 10.0 ms later"
  *
  * The reason is the work since the previous collective, or the beginning of the step, in which the last rank exceeds the median
- * of the others most. It is left out if the excess is less than half of the longest wait. If the longest wait is below a
+ * of the others in its group most. It is left out if the excess is less than half of the longest wait, and for messages. If the longest wait is below a
  * twentieth of the step, the text only gives its length. If no rank waits, the text states that, and the clock error above 1 us.
  *
  * Return NULL for a single rank, for a step without matched collectives, or if waiting cannot be separated from transfer. *last
- * is the rank that arrived last; -1 if several arrived together, or for NULL. */
+ * is the rank that is blamed; -1 if several arrived together, for messages, or for NULL. */
 char *blame_sentence(const struct timeline *timeline, int step, int *last);
 
 #endif
