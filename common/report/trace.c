@@ -229,8 +229,8 @@ static bool find_anchor(const struct traced_case *s, const struct span *span, in
     return was_started(span) && nanoseconds(s, at) < nanoseconds(s, span->entered);
 }
 
-/* Return the member from which a call's arrow starts: the last one of the group to arrive, of a broadcast the root, of a message the
- * sender. If several were last, the first of them; if arrivals are unknown, the first of the group. -1: none. */
+/* Return the member from which a call's arrow starts: the last one of the group to arrive, of a broadcast the root, of a message
+ * the sender. If several were last, the first of them; if arrivals are unknown, the first of the group. -1: none. */
 static int source_of(const struct traced_case *s, struct matched_call call)
 {
     const struct span *span = matched_span(call);
@@ -258,10 +258,10 @@ static void write_flow(const struct traced_case *s, struct matched_call source, 
     int rank = call.collective->rank[call.member];
     if (!find_source(s, source, &from) || !find_anchor(s, span, rank, from.time, &to))
         return;
-    /* A rank that never stood still did not wait. Of other ranks, waiting may be unknown. */
+    /* A rank that never stood still did not wait. Of other ranks, waiting may be unknown. Waits within the clocks' error are 0. */
     const struct parts parts = parts_of(t, call);
-    bool has_waited =
-        parts.wait > 0 || span->entered >= matched_awaited(call).latest; /* waits within the clocks' error are 0 */
+    double latest = matched_awaited(call).latest;
+    bool has_waited = parts.wait > 0 || (span->start <= latest && span->entered >= latest);
     bool is_late = call.collective->last >= 0 && to.thread == thread_of(s, rank, 0) && parts.is_known && has_waited;
     const char *name = is_late ? "last rank arrives" : "collective";
     int id = ++s->trace->flows;
