@@ -6,16 +6,17 @@
 #include "collective/spans.h"
 
 /* A collective: the n-th call in a group by each of its members. A rank is a member if it called any collective of the group; all
- * ranks are members of group 0. */
+ * ranks are members of group 0. `cause` is the member for which others wait: the root of a broadcast, else the last one (the first
+ * of several); of messages there is none. */
 struct matched {
     int members;
     const int *rank;        /* (members) in rising order */
     const struct span **at; /* (members) their calls */
-    int cause; /* the member for which others wait: the last one (the first of several), or the root; -1: no single one */
-    double latest; /* its start; NaN if there is none */
-    int last;      /* its rank, if it is blamed; -1 for a tie */
-    double late;   /* seconds from the arrival before to that of `last` */
-    double caused; /* seconds of waiting that `last` is charged with */
+    int cause;              /* -1: none */
+    double latest;          /* start of `cause`; NaN if there is none */
+    int last;               /* rank of `cause` if it is blamed; -1: a tie, or no waiting */
+    double late;            /* seconds from the arrival before to that of `last` */
+    double caused;          /* seconds of waiting that `last` is charged with */
 };
 
 /* A rank's call of a collective. */
@@ -30,14 +31,15 @@ struct mismatch {
     const struct span *call[2]; /* NULL: this rank made fewer calls */
 };
 
-/* All collectives of a block, by group and number. Phases may differ between ranks. */
+/* All collectives of a block, by group and number. Phases may differ between ranks. If the members of a group made different calls,
+ * only `members`, `rank` and `calls` are valid. */
 struct matched_collectives {
     int count;
     struct matched *at;         /* (count) */
     struct matched_call *calls; /* (ranks, count of the timeline) of each span */
-    bool are_alike; /* the members made the same calls; otherwise only `members`, `rank` and `calls` are valid */
-    struct mismatch mismatch; /* if not */
-    int *ranks;               /* memory of the collectives' lists */
+    bool are_alike;             /* the members of each group made the same calls */
+    struct mismatch mismatch;   /* if not */
+    int *ranks;                 /* memory of the collectives' lists */
     const struct span **spans;
 };
 
@@ -59,7 +61,7 @@ static inline const struct span *matched_span(struct matched_call call)
 /* The last of the ranks for which a call waits, itself included. */
 struct awaited {
     double latest; /* its start */
-    int rank;      /* of a message's two ranks that arrive together, `from`; of more, -1 */
+    int rank;      /* -1: several arrive together; of the two ranks of a message, `from` is then taken */
 };
 struct awaited matched_awaited(struct matched_call call);
 
