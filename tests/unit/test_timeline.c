@@ -694,6 +694,10 @@ static void a_late_leaf_of_a_broadcast_delays_no_rank(void **state)
     for (int rank = 0; rank < 4; rank++)
         assert_cell(&cells[rank], 0, spans[rank][1].end - spans[rank][1].start, 0, 0);
 
+    root_at(spans, (double[]){ 10, 40, 12, 60 }, (double[]){ 39, 44, 46, 62 });
+    assert_int_equal(timeline_split(&line, cells).count, 0); /* ends of broadcasts are not compared with arrivals */
+    assert_cell(&cells[0], 29, 0, 0, 0);
+    root_at(spans, (double[]){ 10, 5, 12, 60 }, (double[]){ 13, 9, 14, 62 });
     line.hides_peers = true; /* the root is not known: neither is waiting */
     assert_int_equal(timeline_split(&line, cells).count, 0);
     assert_true(isnan(cells[0].wait) && isnan(cells[0].transfer));
