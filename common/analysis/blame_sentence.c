@@ -28,26 +28,24 @@ static int work_of(const struct span *phase)
     }
 }
 
-/* A collective of the step, and each rank's wait in it (ranks). */
+/* A collective of the step, and each member's wait in it. */
 struct scene {
-    const struct span *const *collective;
-    struct arrival arrival;
-    double *waits;
+    const struct matched *collective;
+    double *waits; /* (members) */
     double longest, sum;
     double length; /* of the step */
 };
 
 /* Compute the waits in a collective; false if a rank's wait is unknown. */
-static bool wait_at(const struct timeline *t, const struct span *const *collective, struct scene *scene)
+static bool wait_at(const struct timeline *t, const struct matched *collective, struct scene *scene)
 {
     scene->collective = collective;
-    scene->arrival = arrival_at(t, collective);
     scene->longest = scene->sum = 0;
-    for (int rank = 0; rank < t->ranks; rank++) {
-        struct parts parts = parts_of(t, collective[rank], scene->arrival.latest);
+    for (int member = 0; member < collective->members; member++) {
+        struct parts parts = parts_of(t, (struct matched_call){ collective, member });
         if (!parts.is_known)
             return false;
-        scene->waits[rank] = parts.wait;
+        scene->waits[member] = parts.wait;
         scene->longest = fmax(scene->longest, parts.wait);
         scene->sum += parts.wait;
     }
@@ -61,15 +59,15 @@ static bool find_longest(const struct timeline *t, const struct matched_collecti
     struct scene scene = { .waits = memory_new((size_t)t->ranks, sizeof *scene.waits) };
     bool is_known = true, is_found = false;
     for (int n = 0; n < matched->count && is_known; n++) {
-        const struct span *const *collective = matched->at + (size_t)n * (size_t)t->ranks;
-        if (collective[0]->step != step)
+        const struct matched *collective = &matched->at[n];
+        if (collective->at[0]->step != step)
             continue;
         is_known = wait_at(t, collective, &scene);
         if (!is_known || (is_found && !(scene.sum > longest->sum)))
             continue;
         is_found = true;
         double *waits = longest->waits, length = longest->length;
-        memcpy(waits, scene.waits, (size_t)t->ranks * sizeof *waits);
+        memcpy(waits, scene.waits, (size_t)collective->members * sizeof *waits);
         *longest = scene;
         longest->waits = waits;
         longest->length = length;
@@ -123,17 +121,17 @@ static struct number in_ms(double seconds)
 
 static void print_reason(FILE *out, const struct timeline *t, const struct scene *scene)
 {
-    int last = scene->arrival.last, others = t->ranks - 1, most = 0;
+    const struct matched *c = scene->collective;
+    int others = c->members - 1, most = 0, other = -1;
     double own[REASONS], work[REASONS], typical[REASONS];
     double *all = memory_new((size_t)REASONS * (size_t)others, sizeof *all);
-    work_before(t, scene->collective[last], last, own);
-    for (int rank = 0, at = 0; rank < t->ranks; rank++) {
-        if (rank == last)
-            continue;
-        work_before(t, scene->collective[rank], rank, work);
-        for (int kind = 0; kind < REASONS; kind++)
+    for (int member = 0, at = 0; member < c->members; member++) {
+        bool is_last = c->rank[member] == c->last;
+        work_before(t, c->at[member], c->rank[member], is_last ? own : work);
+        for (int kind = 0; kind < REASONS && !is_last; kind++)
             all[kind * others + at] = work[kind];
-        at++;
+        at += !is_last;
+        other = is_last ? other : c->rank[member];
     }
     for (int kind = 0; kind < REASONS; kind++) {
         typical[kind] = stats_lower_median(all + (ptrdiff_t)kind * others, others);
@@ -149,32 +147,41 @@ static void print_reason(FILE *out, const struct timeline *t, const struct scene
     }
     fprintf(out, ": its %s took %s ms", work_names[most], in_ms(own[most]).text);
     if (typical[most] > 0 && others == 1)
-        fprintf(out, ", rank %d's %s ms", 1 - last, in_ms(typical[most]).text);
+        fprintf(out, ", rank %d's %s ms", other, in_ms(typical[most]).text);
     else if (typical[most] > 0)
         fprintf(out, ", theirs %s ms", in_ms(typical[most]).text);
 }
 
-/* Print the ranks that waited at least half as long as the longest wait: "ranks 1 to 3", "ranks 0, 2 and 3". Return the
- * shortest of these waits. */
-static double print_ranks(FILE *out, const struct timeline *t, const struct scene *scene)
+/* The members that are named: those that waited at least half as long as the longest wait. */
+static bool is_named(const struct scene *scene, int member)
+{
+    return scene->waits[member] >= scene->longest / 2;
+}
+
+/* Print the named members: "ranks 1 to 3", "ranks 0, 2 and 3". Return the shortest of their waits. */
+static double print_ranks(FILE *out, const struct scene *scene)
 {
     enum { NAMED_MOST = 4 };
+    const struct matched *c = scene->collective;
     int named[NAMED_MOST], count = 0, last = -1;
     double least = scene->longest;
-    for (int rank = 0; rank < t->ranks; rank++)
-        if (scene->waits[rank] >= scene->longest / 2) {
+    for (int member = 0; member < c->members; member++)
+        if (is_named(scene, member)) {
             if (count < NAMED_MOST)
-                named[count] = rank;
-            last = rank;
+                named[count] = c->rank[member];
+            last = c->rank[member];
             count++;
-            least = fmin(least, scene->waits[rank]);
+            least = fmin(least, scene->waits[member]);
         }
+    char group[32] = "";
+    if (c->at[0]->group > 0)
+        snprintf(group, sizeof group, " of group %d", c->at[0]->group);
     if (count > 2 && last - named[0] == count - 1)
         fprintf(out, "ranks %d to %d wait ", named[0], last);
-    else if (count > NAMED_MOST && count == t->ranks - 1)
-        fprintf(out, "the other %d ranks wait ", count);
+    else if (count > NAMED_MOST && count == c->members - 1)
+        fprintf(out, "the other %d ranks%s wait ", count, group);
     else if (count > NAMED_MOST)
-        fprintf(out, "%d of %d ranks wait ", count, t->ranks);
+        fprintf(out, "%d of %d ranks%s wait ", count, c->members, group);
     else
         for (int i = 0; i < count; i++)
             fprintf(out, "%s%d%s",
@@ -188,12 +195,25 @@ static double print_ranks(FILE *out, const struct timeline *t, const struct scen
     return least;
 }
 
-static void print_waits(FILE *out, const struct timeline *t, const struct scene *scene)
+static void print_waits(FILE *out, const struct scene *scene)
 {
-    struct number from = in_ms(print_ranks(out, t, scene)), to = in_ms(scene->longest);
+    struct number from = in_ms(print_ranks(out, scene)), to = in_ms(scene->longest);
     if (strcmp(from.text, to.text) != 0)
         fprintf(out, "%s to ", from.text);
     fprintf(out, "%s ms", to.text);
+}
+
+/* Return the rank for which all named members wait; -1 if they wait for several. */
+static int awaited_by_all(const struct scene *scene)
+{
+    int awaited = -1;
+    for (int member = 0; member < scene->collective->members; member++) {
+        int rank = matched_awaited((struct matched_call){ scene->collective, member }).rank;
+        if (is_named(scene, member) && awaited >= 0 && rank != awaited)
+            return -1;
+        awaited = is_named(scene, member) ? rank : awaited;
+    }
+    return awaited;
 }
 
 static char *describe(const struct timeline *t, const struct scene *scene)
@@ -208,13 +228,16 @@ static char *describe(const struct timeline *t, const struct scene *scene)
     if (scene->longest < scene->length / 20)
         return memory_text("no rank waits longer than %s ms", in_ms(scene->longest).text);
     FILE *out = memory_stream(&text, &size);
-    print_waits(out, t, scene);
-    if (scene->arrival.last >= 0) {
-        fprintf(out, " for rank %d", scene->arrival.last);
-        print_reason(out, t, scene);
-    } else {
+    print_waits(out, scene);
+    int awaited = awaited_by_all(scene);
+    if (awaited >= 0)
+        fprintf(out, " for rank %d", awaited);
+    else if (span_has_peers(scene->collective->at[0]))
+        fputs(" for the ranks with which they exchange messages", out);
+    else
         fputs(" for the last ranks, which arrive together", out);
-    }
+    if (scene->collective->last >= 0)
+        print_reason(out, t, scene);
     fclose(out);
     return text;
 }
@@ -227,7 +250,7 @@ char *blame_sentence(const struct timeline *t, int step, int *last)
     *last = -1;
     if (t->ranks > 1 && matched.are_alike && find_longest(t, &matched, step, &scene)) {
         text = describe(t, &scene);
-        *last = scene.arrival.last;
+        *last = scene.collective->last;
     }
     free(scene.waits);
     matched_collectives_close(&matched);

@@ -9,12 +9,13 @@
  *     "ranks 1 to 3 wait 39.8 ms for rank 0: its data took 40.3 ms, theirs 0.50 ms"    (two ranks: "rank 1's 0.50 ms")
  *     "…, which began the step 10.0 ms later"
  *
- * The reason is the work since the previous collective, or the beginning of the step, in which the last rank exceeds the median
- * of the others most. It is left out if the excess is less than half of the longest wait. If the longest wait is below a
- * twentieth of the step, the text only gives its length. If no rank waits, the text states that, and the clock error above 1 us.
+ * The reason is the work since the previous collective, or the beginning of the step, in which the blamed rank exceeds the median
+ * of the others of its group most. It is left out if the excess is less than half of the longest wait, and for messages. If the
+ * longest wait is below a twentieth of the step, the text only gives its length. If no rank waits, the text states that, and the
+ * clock error above 1 us.
  *
  * Return NULL for a single rank, for a step without matched collectives, or if waiting cannot be separated from transfer. *last
- * is the rank that arrived last; -1 if several arrived together, or for NULL. */
+ * is the rank that is blamed; -1 if several arrived together, for messages, or for NULL. */
 char *blame_sentence(const struct timeline *timeline, int step, int *last);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/stats.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,35 +48,77 @@ static const struct span *phase_around(const struct timeline *t, const struct sp
     return NULL;
 }
 
-static void split_collective(const struct timeline *t, struct cell *cells, const struct span *const *collective,
+static void check_call(const struct timeline *t, struct matched_call call, const struct span *phase,
+                       struct check_failures *wrong)
+{
+    const struct span *span = matched_span(call);
+    int rank = call.collective->rank[call.member];
+    double latest = call.collective->latest;
+    if (!(span->start <= span->entered && span->entered <= span->end))
+        check_failures_add(wrong, "rank %d: its clock goes back in %s %d", rank, span_names[span->kind],
+                           span->sequence);
+    if (!span_has_peers(span) && span->end < latest - t->clock_error)
+        check_failures_add(wrong, "rank %d: %s %d ends there %g ms before the last rank arrives", rank,
+                           span_names[span->kind], span->sequence, 1e3 * (latest - span->end));
+    if (!phase)
+        check_failures_add(wrong, "rank %d: %s %d lies in no phase", rank, span_names[span->kind], span->sequence);
+}
+
+static void split_collective(const struct timeline *t, struct cell *cells, const struct matched *collective,
                              struct check_failures *wrong)
 {
-    struct arrival arrival = arrival_at(t, collective);
-    for (int rank = 0; rank < t->ranks; rank++) {
-        const struct span *span = collective[rank];
+    for (int member = 0; member < collective->members; member++) {
+        struct matched_call call = { collective, member };
+        const struct span *span = matched_span(call);
+        int rank = collective->rank[member];
         const struct span *phase = phase_around(t, spans_of(t, rank), (int)(span - spans_of(t, rank)));
-        if (!(span->start <= span->entered && span->entered <= span->end))
-            check_failures_add(wrong, "rank %d: its clock goes back in %s %d", rank, span_names[span->kind],
-                               span->sequence);
-        if (span->end < arrival.latest - t->clock_error)
-            check_failures_add(wrong, "rank %d: %s %d ends there %g ms before the last rank arrives", rank,
-                               span_names[span->kind], span->sequence, 1e3 * (arrival.latest - span->end));
-        if (!phase)
-            check_failures_add(wrong, "rank %d: %s %d lies in no phase", rank, span_names[span->kind], span->sequence);
+        check_call(t, call, phase, wrong);
         if (!phase || !is_measured(t, phase->step))
             continue;
-        struct parts parts = parts_of(t, span, arrival.latest);
+        struct parts parts = parts_of(t, call);
         struct cell *cell = cell_at(t, cells, phase->step, rank);
         cell->phase[phase->kind] -= parts.exposed;
         cell->exposed += parts.exposed;
         cell->hidden += parts.hidden;
         cell->wait += parts.is_known ? parts.wait : (double)NAN;
         cell->transfer += parts.is_known ? parts.transfer : (double)NAN;
-        if (rank == arrival.last && t->ranks > 1 && !t->hides_arrivals) {
-            cell->caused += (arrival.latest - arrival.second) * (t->ranks - 1);
+        if (rank == collective->last) {
+            cell->caused += collective->caused;
             cell->last++;
         }
     }
+}
+
+static void print_call(FILE *out, const struct mismatch *m, int i)
+{
+    const struct span *call = m->call[i], *other = m->call[1 - i];
+    fprintf(out, "rank %d made ", m->rank[i]);
+    if (!call) {
+        fputs("no more calls", out);
+        return;
+    }
+    fprintf(out, "%s %d", span_names[call->kind], call->sequence);
+    if (call->bytes > 0)
+        fprintf(out, " of %zu bytes", call->bytes);
+    if (call->kind == SPAN_BROADCAST && call->from >= 0)
+        fprintf(out, " from rank %d", call->from);
+    if (other && other->step != call->step)
+        fprintf(out, " in step %d", call->step + 1);
+}
+
+static void add_mismatch(struct check_failures *wrong, const struct mismatch *m)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = memory_stream(&text, &size);
+    if (m->group > 0)
+        fprintf(out, "group %d: ", m->group);
+    print_call(out, m, 0);
+    fputs(", ", out);
+    print_call(out, m, 1);
+    fclose(out);
+    check_failures_add(wrong, "%s", text);
+    free(text);
 }
 
 struct check_failures timeline_split(const struct timeline *t, struct cell *cells)
@@ -97,9 +140,9 @@ struct check_failures timeline_split(const struct timeline *t, struct cell *cell
     }
     struct matched_collectives matched = matched_collectives_find(t);
     if (!matched.are_alike)
-        check_failures_add(&wrong, "the ranks made different collective calls");
+        add_mismatch(&wrong, &matched.mismatch);
     for (int n = 0; matched.are_alike && n < matched.count; n++)
-        split_collective(t, cells, matched.at + n * t->ranks, &wrong);
+        split_collective(t, cells, &matched.at[n], &wrong);
     matched_collectives_close(&matched);
     return wrong;
 }
@@ -109,8 +152,9 @@ struct check_failures timeline_split(const struct timeline *t, struct cell *cell
 /* An event of a rank: it hands a collective over, or begins to wait for it. */
 struct event {
     double time;
-    int collective;
+    int call; /* number among the rank's calls */
     bool is_entry;
+    struct matched_call of;
 };
 
 static int compare_events(const void *a, const void *b)
@@ -118,9 +162,17 @@ static int compare_events(const void *a, const void *b)
     const struct event *x = a, *y = b;
     if (x->time < y->time || x->time > y->time)
         return x->time < y->time ? -1 : 1;
-    if (x->collective != y->collective)
-        return x->collective < y->collective ? -1 : 1;
+    if (x->call != y->call)
+        return x->call < y->call ? -1 : 1;
     return (int)x->is_entry - (int)y->is_entry;
+}
+
+/* True if the events of two ranks are of alike calls, which may belong to different groups. */
+static bool are_alike(const struct event *x, const struct event *y)
+{
+    const struct span *a = matched_span(x->of), *b = matched_span(y->of);
+    return x->call == y->call && x->is_entry == y->is_entry && a->kind == b->kind && a->bytes == b->bytes &&
+           a->step == b->step;
 }
 
 /* Get the window of a rank's measured steps: from the start of their first phase to the end of the last. */
@@ -137,16 +189,21 @@ static void window_of(const struct timeline *t, int rank, double *begin, double 
     }
 }
 
-static int events_of(const struct matched_collectives *matched, int rank, int ranks, double begin, double end,
-                     struct event *events)
+/* List the events of a rank's window; at most two per span. */
+static int events_of(const struct matched_collectives *matched, const struct timeline *t, int rank, double begin,
+                     double end, struct event *events)
 {
-    int count = 0;
-    for (int n = 0; n < matched->count; n++) {
-        const struct span *span = matched->at[n * ranks + rank];
+    int count = 0, calls = 0;
+    for (int i = 0; i < t->count; i++) {
+        const struct span *span = &spans_of(t, rank)[i];
+        struct matched_call of = matched->calls[span - t->spans];
+        if (!of.collective)
+            continue;
+        int call = calls++;
         if (span->start < begin || span->end > end)
             continue;
-        events[count++] = (struct event){ .time = span->start, .collective = n };
-        events[count++] = (struct event){ .time = span->entered, .collective = n, .is_entry = true };
+        events[count++] = (struct event){ .time = span->start, .call = call, .of = of };
+        events[count++] = (struct event){ .time = span->entered, .call = call, .is_entry = true, .of = of };
     }
     qsort(events, (size_t)count, sizeof *events, compare_events);
     return count;
@@ -155,71 +212,78 @@ static int events_of(const struct matched_collectives *matched, int rank, int ra
 /* A window of steps cut at its events, with the pieces between them. */
 struct replay {
     struct matched_collectives matched;
-    struct event *events; /* (count) rank 0's; those of other ranks differ in their times only */
+    struct event *events; /* (count) rank 0's; those of other ranks differ in their times and groups only */
     int count;
-    double *pieces; /* (count + 1, ranks) seconds */
-    bool are_alike; /* the ranks' events come in the same order */
+    double *pieces;    /* (count + 1, ranks) seconds */
+    double *transfers; /* (count, ranks) seconds from the last arrival to the end; of entries only */
+    bool are_alike;    /* the ranks' events come in the same order */
 };
 
-static void add_rank(struct replay *replay, const struct timeline *t, int rank, struct event *scratch)
+/* Take rank 0's events, and make room for what all ranks have between them. */
+static void open_replay(struct replay *replay, const struct timeline *t)
+{
+    double begin, end;
+    window_of(t, 0, &begin, &end);
+    replay->events = memory_new(2 * (size_t)t->count, sizeof *replay->events);
+    replay->count = events_of(&replay->matched, t, 0, begin, end, replay->events);
+    replay->pieces = memory_new(((size_t)replay->count + 1) * (size_t)t->ranks, sizeof *replay->pieces);
+    replay->transfers = memory_new((size_t)replay->count * (size_t)t->ranks, sizeof *replay->transfers);
+    replay->are_alike = true;
+}
+
+static void add_rank(struct replay *replay, const struct timeline *t, int rank, struct event *events)
 {
     double begin, end;
     window_of(t, rank, &begin, &end);
-    struct event *events = rank == 0 ? replay->events : scratch;
-    int count = events_of(&replay->matched, rank, t->ranks, begin, end, events);
-    if (rank == 0)
-        replay->count = count;
+    int count = events_of(&replay->matched, t, rank, begin, end, events);
     replay->are_alike &= count == replay->count;
     double free_since = begin; /* start of the rank's next piece of work */
     for (int j = 0; replay->are_alike && j < count; j++) {
-        const struct event *event = &events[j], *first = &replay->events[j];
-        replay->are_alike &= event->collective == first->collective && event->is_entry == first->is_entry;
+        const struct event *event = &events[j];
+        const struct span *span = matched_span(event->of);
+        replay->are_alike &= are_alike(event, &replay->events[j]) && !(t->hides_peers && span_has_peers(span));
         replay->pieces[j * t->ranks + rank] = event->time - free_since;
-        free_since = event->is_entry ? replay->matched.at[event->collective * t->ranks + rank]->end : event->time;
+        replay->transfers[j * t->ranks + rank] = fmax(0, span->end - matched_awaited(event->of).latest);
+        free_since = event->is_entry ? span->end : event->time;
     }
-    replay->pieces[replay->count * t->ranks + rank] = end - free_since;
+    if (replay->are_alike)
+        replay->pieces[replay->count * t->ranks + rank] = end - free_since;
 }
 
 /* Replay the window with every piece and every transfer replaced by its median over ranks. Return its length. */
 static double replay_length(const struct replay *replay, const struct timeline *t)
 {
     const int ranks = t->ranks;
-    double *started = memory_new((size_t)replay->matched.count, sizeof *started);
-    double *costs = memory_new((size_t)ranks, sizeof *costs);
+    double *started = memory_new((size_t)t->count, sizeof *started); /* of each call */
     double now = 0;
     for (int j = 0; j < replay->count; j++) {
         const struct event *event = &replay->events[j];
         now += stats_lower_median(replay->pieces + j * ranks, ranks);
-        if (!event->is_entry) {
-            started[event->collective] = now;
-            continue;
-        }
-        const struct span *const *collective = replay->matched.at + event->collective * ranks;
-        double latest = arrival_at(t, collective).latest;
-        for (int rank = 0; rank < ranks; rank++)
-            costs[rank] = fmax(0, collective[rank]->end - latest);
-        now = fmax(now, started[event->collective] + stats_lower_median(costs, ranks));
+        if (event->is_entry)
+            now = fmax(now, started[event->call] + stats_lower_median(replay->transfers + j * ranks, ranks));
+        else
+            started[event->call] = now;
     }
     now += stats_lower_median(replay->pieces + replay->count * ranks, ranks);
     free(started);
-    free(costs);
     return now;
 }
 
 double timeline_what_if(const struct timeline *t)
 {
     struct replay replay = { .matched = matched_collectives_find(t) };
-    size_t most = 2 * (size_t)replay.matched.count;
-    struct event *scratch = memory_new(most, sizeof *scratch);
-    replay.events = memory_new(most, sizeof *replay.events);
-    replay.pieces = memory_new((most + 1) * (size_t)t->ranks, sizeof *replay.pieces);
-    replay.are_alike = replay.matched.are_alike;
-    for (int rank = 0; replay.are_alike && rank < t->ranks; rank++)
-        add_rank(&replay, t, rank, scratch);
-    double length = replay.are_alike && !t->hides_arrivals ? replay_length(&replay, t) : (double)NAN;
+    struct event *scratch = memory_new(2 * (size_t)t->count, sizeof *scratch);
+    double length = (double)NAN;
+    if (replay.matched.are_alike && !t->hides_arrivals) {
+        open_replay(&replay, t);
+        for (int rank = 0; replay.are_alike && rank < t->ranks; rank++)
+            add_rank(&replay, t, rank, scratch);
+        length = replay.are_alike ? replay_length(&replay, t) : (double)NAN;
+    }
     free(scratch);
     free(replay.events);
     free(replay.pieces);
+    free(replay.transfers);
     matched_collectives_close(&replay.matched);
     return length / t->steps;
 }
@@ -245,29 +309,34 @@ static void add_segment(struct segment_list *list, struct segment segment)
     list->at[list->count++] = segment;
 }
 
-/* Add a phase, interrupted by the exposed parts of its collectives. */
-static void add_phase(struct segment_list *list, const struct timeline *t, const struct matched_collectives *matched,
-                      int rank, const struct span *phase)
+static void add_call(struct segment_list *list, const struct timeline *t, struct matched_call call)
 {
-    const int ranks = t->ranks;
+    const struct matched *collective = call.collective;
+    const struct span *c = matched_span(call);
+    const int rank = collective->rank[call.member];
+    struct parts parts = parts_of(t, call);
+    double split = c->entered + parts.wait;
+    double late = rank == collective->last ? collective->late : 0;
+    if (parts.is_known) {
+        add_segment(list, (struct segment){ rank, 0, SEGMENT_WAIT, c->entered, split, 0 });
+        add_segment(list, (struct segment){ rank, 0, SEGMENT_TRANSFER, split, c->end, late });
+    } else {
+        add_segment(list, (struct segment){ rank, 0, SEGMENT_EXPOSED, c->entered, c->end, 0 });
+    }
+    add_segment(list, (struct segment){ rank, 1, SEGMENT_TRAVEL, c->start, c->entered, 0 });
+}
+
+/* Add a phase, interrupted by the exposed parts of its collectives: calls (count) of the rank, by time of entering. */
+static void add_phase(struct segment_list *list, const struct timeline *t, int rank, const struct span *phase,
+                      const struct matched_call *calls, int count)
+{
     double from = phase->start;
-    for (int n = 0; n < matched->count; n++) {
-        const struct span *const *collective = matched->at + n * ranks;
-        const struct span *c = collective[rank];
+    for (int i = 0; i < count; i++) {
+        const struct span *c = matched_span(calls[i]);
         if (c->entered < phase->start || c->end > phase->end)
             continue;
-        struct arrival arrival = arrival_at(t, collective);
-        struct parts parts = parts_of(t, c, arrival.latest);
-        double split = c->entered + parts.wait;
-        double late = ranks > 1 && rank == arrival.last && !t->hides_arrivals ? arrival.latest - arrival.second : 0;
         add_segment(list, (struct segment){ rank, 0, phase->kind, from, c->entered, 0 });
-        if (parts.is_known) {
-            add_segment(list, (struct segment){ rank, 0, SEGMENT_WAIT, c->entered, split, 0 });
-            add_segment(list, (struct segment){ rank, 0, SEGMENT_TRANSFER, split, c->end, late });
-        } else {
-            add_segment(list, (struct segment){ rank, 0, SEGMENT_EXPOSED, c->entered, c->end, 0 });
-        }
-        add_segment(list, (struct segment){ rank, 1, SEGMENT_TRAVEL, c->start, c->entered, 0 });
+        add_call(list, t, calls[i]);
         from = c->end;
     }
     add_segment(list, (struct segment){ rank, 0, phase->kind, from, phase->end, 0 });
@@ -277,15 +346,19 @@ int timeline_segments(const struct timeline *t, int step, struct segment **segme
 {
     struct segment_list list = { .origin = INFINITY };
     struct matched_collectives matched = matched_collectives_find(t);
+    struct matched_call *calls = memory_new((size_t)t->count, sizeof *calls);
     for (size_t i = 0; i < (size_t)t->ranks * (size_t)t->count; i++)
         if (t->spans[i].step == step)
             list.origin = fmin(list.origin, t->spans[i].start);
-    for (int rank = 0; matched.are_alike && rank < t->ranks; rank++)
+    for (int rank = 0; matched.are_alike && rank < t->ranks; rank++) {
+        int count = matched_calls_of(&matched, t, rank, calls);
         for (int i = 0; i < t->count; i++) {
             const struct span *span = &spans_of(t, rank)[i];
             if (span->step == step && span_is_phase(span))
-                add_phase(&list, t, &matched, rank, span);
+                add_phase(&list, t, rank, span, calls, count);
         }
+    }
+    free(calls);
     matched_collectives_close(&matched);
     *segments = list.at;
     return list.count;

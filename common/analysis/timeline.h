@@ -1,6 +1,7 @@
 /* timeline: the spans of all ranks side by side, and the times computed from them.
  *
- * For one collective and rank: s = start, e = entered, l = end, and L = the latest s of all ranks. Then
+ * For one collective and rank: s = start, e = entered, l = end, and L = the latest s of the ranks for which it waits. A rank waits
+ * for all ranks of the group; in a broadcast, for its root only; in a send-receive, for the ranks `from` and `to`. Then
  *     wait     = max(0, min(l, L) - e)    some rank had not arrived yet
  *     transfer = max(0, l - max(e, L))    all ranks had arrived; a lower bound of the collective's cost, since early ranks
  *                                         already exchange data
@@ -9,15 +10,18 @@
  * Wait and transfer cannot be separated if a started collective was entered before L without progress calls. Then only
  * exposed is known.
  *
- * Blame: the last rank is charged (L - second-latest start) x (n - 1), the waiting that would vanish if it alone had been on
- * time. The rest of the waiting is charged to no rank.
+ * Blame: a rank is charged with the waiting that would vanish if it alone had been on time. In a group of n ranks this is
+ * (L - second-latest start) x (n - 1), charged to the last rank. In a broadcast no other rank can be the cause: the root is charged
+ * with L - s of every rank that came before it. Send-receives charge no rank, and neither does the rest of the waiting.
  *
  * Clock error: shorter times cannot be measured. A wait below the error is 0, and all of `exposed` is then transfer. If the last
- * rank arrived within the error after the one before, no rank is last and none is blamed. So 0 means 0 within the error.
+ * rank arrived within the error after the one before, no rank is last and none is blamed. So 0 means 0 within the error. A
+ * broadcast's root is not charged for ranks that came before it by less.
  *
  * What-if: the step if every rank's own time had been the median rank's (after "Understanding Stragglers in Large Model
  * Training Using What-if Analysis", OSDI '25). Each piece between events, and each transfer, is replaced by its median over
- * ranks, and the step is replayed. An even number of ranks uses the lower median. */
+ * ranks, and the step is replayed. An even number of ranks uses the lower median. The ranks may call collectives of different
+ * groups, but the n-th calls of all ranks must have the same kind, size and step. */
 #ifndef LOCKSTEP_TIMELINE_H
 #define LOCKSTEP_TIMELINE_H
 
@@ -31,6 +35,7 @@ struct timeline {
     const struct span *spans; /* (ranks, count), each rank's in order of recording */
     double clock_error;       /* seconds by which stamps of two ranks may disagree */
     bool hides_arrivals;      /* arrival times are unknown: only `exposed` is known */
+    bool hides_peers;         /* `to` and `from` are unknown: of broadcasts and send-receives only `exposed` is known */
 };
 
 /* One rank in one step, in seconds: step = sum of phase + exposed, exposed = wait + transfer. */
@@ -44,11 +49,12 @@ struct cell {
     int last;      /* collectives of this step at which this rank arrived last */
 };
 
-/* Fill cells (steps, ranks). Return the failed checks: ranks that made different calls, a rank that left a collective before
- * the last one arrived (beyond the clock error), collectives outside any phase, clocks that go back. */
+/* Fill cells (steps, ranks). Return the failed checks: ranks of a group that made different calls, a rank that left a collective
+ * before the last one arrived (beyond the clock error; a broadcast or message may end early), collectives outside any phase,
+ * clocks that go back. */
 struct check_failures timeline_split(const struct timeline *timeline, struct cell *cells);
 
-/* Return the mean what-if step in seconds; NaN if the ranks' calls differ or arrivals are unknown. */
+/* Return the mean what-if step in seconds; NaN if the ranks' calls differ, or if arrivals or needed peers are unknown. */
 double timeline_what_if(const struct timeline *timeline);
 
 /* Segment of a rank's lane in timeline views: a phase without its collectives, or a part of a collective. */

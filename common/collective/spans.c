@@ -120,3 +120,21 @@ HOT struct span *spans_collective(struct spans *spans, const struct collective_c
     span->bytes = call->bytes;
     return span;
 }
+
+struct collective_traffic collective_traffic(enum span_kind kind, int ranks, size_t bytes, int to, int from)
+{
+    const double all = (double)bytes, others = (ranks - 1) * all / ranks;
+    switch (kind) {
+    case SPAN_ALL_REDUCE:
+        return (struct collective_traffic){ 2 * others, 2 * others };
+    case SPAN_ALL_GATHER:
+    case SPAN_REDUCE_SCATTER:
+        return (struct collective_traffic){ others, others };
+    case SPAN_BROADCAST:
+        return (struct collective_traffic){ ranks > 1 && from < 0 ? all : 0, from >= 0 ? all : 0 };
+    case SPAN_SEND_RECEIVE:
+        return (struct collective_traffic){ to >= 0 ? all : 0, from >= 0 ? all : 0 };
+    default:
+        return (struct collective_traffic){ 0, 0 };
+    }
+}

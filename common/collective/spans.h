@@ -44,7 +44,7 @@ struct span {
     int32_t round, variant, step;
     int32_t sequence; /* the n-th collective of its group; -1 for a phase */
     int16_t group;    /* group of ranks; 0: all ranks of the block */
-    int16_t to, from; /* of a message or broadcast: ranks of the block that this rank sends to and receives from; -1: none */
+    int16_t to, from; /* ranks of the block: `to` of a message; `from` of a message or broadcast; -1: none */
     uint8_t kind;     /* enum span_kind */
     bool progressed;  /* a started collective got progress calls before the wait */
 };
@@ -81,5 +81,27 @@ static inline bool span_is_phase(const struct span *span)
 {
     return span->kind < SPAN_PHASES;
 }
+
+/* True for a collective in which a rank waits for certain ranks, by `to` and `from`, instead of all ranks of its group. */
+static inline bool span_has_peers(const struct span *span)
+{
+    return span->kind == SPAN_BROADCAST || span->kind == SPAN_SEND_RECEIVE;
+}
+
+/* Bytes that one of n ranks sends and receives in a collective: the least of any algorithm. A ring reaches the first three
+ * (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009). Ranks that forward a
+ * broadcast send more.
+ *
+ *     all-reduce                    2 (n - 1) / n x bytes each way
+ *     all-gather, reduce-scatter    (n - 1) / n x bytes each way
+ *     barrier                       0
+ *     broadcast                     the root sends bytes, each other rank receives bytes
+ *     send-receive                  bytes to rank `to` and from rank `from`, if there is one: exact
+ *
+ * `bytes`, `to` and `from` are those of the rank's span. */
+struct collective_traffic {
+    double sent, received;
+};
+struct collective_traffic collective_traffic(enum span_kind kind, int ranks, size_t bytes, int to, int from);
 
 #endif

@@ -1,5 +1,7 @@
 #include "report/run_report.h"
 
+#include "analysis/matched_collectives.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -157,28 +159,43 @@ void report_write_tables(const struct report *report)
             while (csv_end_row(&csv));
 }
 
+/* Write a row of spans.csv. `call`: of a collective. */
+static void put_span(struct csv *csv, const struct timeline *t, const char *name, int rank, const struct span *span,
+                     struct matched_call call)
+{
+    struct collective_traffic traffic = { (double)NAN, (double)NAN };
+    if (call.collective)
+        traffic = matched_traffic(t, call);
+    csv_integer(csv, "rank", rank);
+    csv_integer(csv, "round", span->round);
+    csv_text(csv, "case", name);
+    csv_integer(csv, "step", span->step);
+    csv_text(csv, "kind", span_names[span->kind]);
+    csv_index(csv, "sequence", span->sequence);
+    csv_ms(csv, "start_ms", span->start);
+    csv_ms(csv, "entered_ms", span->entered);
+    csv_ms(csv, "end_ms", span->end);
+    csv_integer(csv, "bytes", (long)span->bytes);
+    csv_integer(csv, "progressed", span->progressed);
+    csv_integer(csv, "measured", span->step >= t->first_step);
+    csv_index(csv, "group", call.collective ? span->group : -1);
+    csv_number(csv, "sent_bytes", traffic.sent);
+    csv_number(csv, "received_bytes", traffic.received);
+}
+
 void report_add_spans(struct csv *csv, const struct timeline *timeline, const char *name)
 {
+    struct matched_collectives matched = matched_collectives_find(timeline);
     for (int rank = 0; rank < timeline->ranks; rank++)
         for (int i = 0; i < timeline->count; i++) {
             const struct span *span = &timeline->spans[rank * timeline->count + i];
             if (span->step < 0)
                 continue;
-            do {
-                csv_integer(csv, "rank", rank);
-                csv_integer(csv, "round", span->round);
-                csv_text(csv, "case", name);
-                csv_integer(csv, "step", span->step);
-                csv_text(csv, "kind", span_names[span->kind]);
-                csv_index(csv, "sequence", span->sequence);
-                csv_ms(csv, "start_ms", span->start);
-                csv_ms(csv, "entered_ms", span->entered);
-                csv_ms(csv, "end_ms", span->end);
-                csv_integer(csv, "bytes", (long)span->bytes);
-                csv_integer(csv, "progressed", span->progressed);
-                csv_integer(csv, "measured", span->step >= timeline->first_step);
-            } while (csv_end_row(csv));
+            do
+                put_span(csv, timeline, name, rank, span, matched.calls[span - timeline->spans]);
+            while (csv_end_row(csv));
         }
+    matched_collectives_close(&matched);
 }
 
 int report_typical_step(const struct outcome *o)

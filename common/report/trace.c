@@ -2,6 +2,7 @@
 
 #include "analysis/matched_collectives.h"
 #include "base/memory.h"
+#include "base/number.h"
 
 #include <limits.h>
 #include <math.h>
@@ -30,6 +31,7 @@ struct traced_case {
     int lanes; /* per rank: its own and those of started collectives; thread = before + rank * lanes + lane */
     int before;
     int *travel_lane; /* (ranks, count) lane on which a started collective travels */
+    struct matched_collectives matched;
 };
 
 /* --- events ----------------------------------------------------------------------------------------------------- */
@@ -85,6 +87,21 @@ static int thread_of(const struct traced_case *s, int rank, int lane)
     return s->before + rank * s->lanes + lane;
 }
 
+/* Print what is known of a collective: its number, group and bytes. */
+static void write_collective(FILE *out, const struct traced_case *s, const struct span *span)
+{
+    struct collective_traffic traffic = matched_traffic(s->timeline, s->matched.calls[span - s->timeline->spans]);
+    fprintf(out, ",\"sequence\":%d,\"bytes\":%zu", span->sequence, span->bytes);
+    if (span->group > 0)
+        fprintf(out, ",\"group\":%d", span->group);
+    if (isnan(traffic.sent))
+        return;
+    char sent[NUMBER_TEXT], received[NUMBER_TEXT];
+    number_shortest(sent, traffic.sent);
+    number_shortest(received, traffic.received);
+    fprintf(out, ",\"sent_bytes\":%s,\"received_bytes\":%s", sent, received);
+}
+
 static void write_slice(const struct traced_case *s, int thread, const char *name, double start, double end,
                         const struct span *span)
 {
@@ -95,7 +112,7 @@ static void write_slice(const struct traced_case *s, int thread, const char *nam
     write_time(out, "dur", lasted > 0 ? lasted : 0); /* a span that ends before its start is a failed check */
     fprintf(out, ",\"args\":{\"step\":%d", span->step);
     if (!span_is_phase(span))
-        fprintf(out, ",\"sequence\":%d,\"bytes\":%zu", span->sequence, span->bytes);
+        write_collective(out, s, span);
     fputs("}}", out);
 }
 
@@ -161,7 +178,7 @@ static void name_threads(const struct traced_case *s)
         }
 }
 
-static void write_span(const struct traced_case *s, int rank, int i, double latest)
+static void write_span(const struct traced_case *s, int rank, int i)
 {
     const struct span *span = &s->timeline->spans[index_of(s, rank, i)];
     const char *name = span_names[span->kind];
@@ -170,29 +187,24 @@ static void write_span(const struct traced_case *s, int rank, int i, double late
         write_slice(s, thread_of(s, rank, s->travel_lane[index_of(s, rank, i)]), name, span->start, span->entered,
                     span);
     write_slice(s, thread, name, span->entered, span->end, span);
-    if (span_is_phase(span))
+    if (span_is_phase(span) || !s->matched.are_alike)
         return;
-    struct parts parts = parts_of(s->timeline, span, latest);
+    const struct matched_call call = s->matched.calls[index_of(s, rank, i)];
+    const struct parts parts = parts_of(s->timeline, call);
     if (!parts.is_known || !(parts.wait > 0))
         return;
+    double latest = matched_awaited(call).latest;
     write_slice(s, thread, segment_names[SEGMENT_WAIT], span->entered, fmin(latest, span->end), span);
     if (parts.transfer > 0)
         write_slice(s, thread, segment_names[SEGMENT_TRANSFER], latest, span->end, span);
 }
 
-static void write_slices(const struct traced_case *s, const struct matched_collectives *matched)
+static void write_slices(const struct traced_case *s)
 {
-    for (int rank = 0; rank < s->timeline->ranks; rank++) {
-        int n = 0;
-        for (int i = 0; i < s->timeline->count; i++) {
-            const struct span *span = &s->timeline->spans[index_of(s, rank, i)];
-            const struct span *const *collective = NULL;
-            if (matched->are_alike && !span_is_phase(span))
-                collective = matched->at + (size_t)n++ * (size_t)s->timeline->ranks;
-            if (is_within(s, span))
-                write_span(s, rank, i, collective ? arrival_at(s->timeline, collective).latest : span->entered);
-        }
-    }
+    for (int rank = 0; rank < s->timeline->ranks; rank++)
+        for (int i = 0; i < s->timeline->count; i++)
+            if (is_within(s, &s->timeline->spans[index_of(s, rank, i)]))
+                write_span(s, rank, i);
 }
 
 /* Thread and time of an arrow's end. */
@@ -217,41 +229,53 @@ static bool find_anchor(const struct traced_case *s, const struct span *span, in
     return was_started(span) && nanoseconds(s, at) < nanoseconds(s, span->entered);
 }
 
-/* Return the rank from which a collective's arrows start: the last rank to arrive. If several were last, the first of them; if
- * arrivals are unknown, rank 0. */
-static int source_of(const struct timeline *t, const struct span *const *collective, double latest)
+/* Return the member from which a call's arrow starts: the last one of the group to arrive, of a broadcast the root, of a message
+ * the sender. If several were last, the first of them; if arrivals are unknown, the first of the group. -1: none. */
+static int source_of(const struct traced_case *s, struct matched_call call)
 {
-    for (int rank = 0; rank < t->ranks && !t->hides_arrivals; rank++)
-        if (collective[rank]->start >= latest)
-            return rank;
-    return 0;
+    const struct span *span = matched_span(call);
+    if (span_has_peers(span))
+        return s->timeline->hides_peers ? -1 : matched_member(call.collective, span->from);
+    return s->timeline->hides_arrivals ? 0 : call.collective->cause;
 }
 
-static void write_flows(const struct traced_case *s, const struct span *const *collective)
+/* Find where the arrows of a call begin. A started collective left its rank on the second lane. */
+static bool find_source(const struct traced_case *s, struct matched_call call, struct anchor *from)
+{
+    const struct span *span = matched_span(call);
+    int rank = call.collective->rank[call.member];
+    if (!was_started(span))
+        return find_anchor(s, span, rank, span->start, from);
+    *from = (struct anchor){ thread_of(s, rank, s->travel_lane[span - s->timeline->spans]), span->start };
+    return true;
+}
+
+static void write_flow(const struct traced_case *s, struct matched_call source, struct matched_call call)
 {
     const struct timeline *t = s->timeline;
-    struct arrival arrival = arrival_at(t, collective);
-    int source = source_of(t, collective, arrival.latest);
-    const struct span *last = collective[source];
     struct anchor from, to;
-    /* A started collective left its rank on the second lane. */
-    if (was_started(last))
-        from = (struct anchor){ thread_of(s, source, s->travel_lane[last - t->spans]), last->start };
-    else if (!find_anchor(s, last, source, last->start, &from))
+    const struct span *span = matched_span(call);
+    int rank = call.collective->rank[call.member];
+    if (!find_source(s, source, &from) || !find_anchor(s, span, rank, from.time, &to))
         return;
-    double since = t->hides_arrivals ? from.time : arrival.latest;
-    for (int rank = 0; rank < t->ranks; rank++) {
-        if (rank == source || !find_anchor(s, collective[rank], rank, since, &to))
-            continue;
-        /* A rank that never stood still did not wait. Of other ranks, waiting may be unknown. */
-        const struct parts parts = parts_of(t, collective[rank], arrival.latest);
-        bool has_waited =
-            parts.wait > 0 || collective[rank]->entered >= arrival.latest; /* waits within the clocks' error are 0 */
-        bool is_late = arrival.last >= 0 && to.thread == thread_of(s, rank, 0) && parts.is_known && has_waited;
-        const char *name = is_late ? "last rank arrives" : "collective";
-        int id = ++s->trace->flows;
-        write_flow_end(s, 's', from.thread, name, id, from.time);
-        write_flow_end(s, 'f', to.thread, name, id, to.time);
+    /* A rank that never stood still did not wait. Of other ranks, waiting may be unknown. Waits within the clocks' error are 0. */
+    const struct parts parts = parts_of(t, call);
+    double latest = matched_awaited(call).latest;
+    bool has_waited = parts.wait > 0 || (span->start <= latest && span->entered >= latest);
+    bool is_late = call.collective->last >= 0 && to.thread == thread_of(s, rank, 0) && parts.is_known && has_waited;
+    const char *name = is_late ? "last rank arrives" : "collective";
+    int id = ++s->trace->flows;
+    write_flow_end(s, 's', from.thread, name, id, from.time);
+    write_flow_end(s, 'f', to.thread, name, id, to.time);
+}
+
+static void write_flows(const struct traced_case *s, const struct matched *collective)
+{
+    for (int member = 0; member < collective->members; member++) {
+        struct matched_call call = { collective, member };
+        int source = source_of(s, call);
+        if (source >= 0 && source != member)
+            write_flow(s, (struct matched_call){ collective, source }, call);
     }
 }
 
@@ -290,6 +314,7 @@ static int write_case(struct trace *trace, const struct outcome *o, int process,
         if (is_within(&s, &t->spans[i]))
             s.origin = fmin(s.origin, t->spans[i].start);
     assign_lanes(&s);
+    s.matched = matched_collectives_find(t);
     trace->threads += t->ranks * s.lanes;
     char *name = s.steps < s.step_count
                      ? memory_text("%s: steps %d to %d of %d", o->name, s.first, s.first + s.steps - 1, s.step_count)
@@ -299,14 +324,11 @@ static int write_case(struct trace *trace, const struct outcome *o, int process,
     write_place(trace, "process_sort_index", process, s.before, process);
     free(name);
     name_threads(&s);
-    struct matched_collectives matched = matched_collectives_find(t);
-    write_slices(&s, &matched);
-    for (int n = 0; matched.are_alike && n < matched.count; n++) {
-        const struct span *const *collective = matched.at + (size_t)n * (size_t)t->ranks;
-        if (is_within(&s, collective[0]))
-            write_flows(&s, collective);
-    }
-    matched_collectives_close(&matched);
+    write_slices(&s);
+    for (int n = 0; s.matched.are_alike && n < s.matched.count; n++)
+        if (is_within(&s, s.matched.at[n].at[0]))
+            write_flows(&s, &s.matched.at[n]);
+    matched_collectives_close(&s.matched);
     free(s.travel_lane);
     return s.steps < s.step_count ? s.steps : 0;
 }

@@ -2,7 +2,8 @@
  *
  * A case is a process, a rank one of its threads. A started collective travels on further threads below its rank. Slices are
  * phases; in these are collectives. If a rank waited, its collective is split into `wait` and `transfer`. Arrows link the slices
- * of a collective, from the rank that arrived last to every other rank. Each case begins at time 0. */
+ * of a collective, from the rank of the group that arrived last to every other rank of the group. In a broadcast they start at the
+ * root; in a send-receive they follow the messages. Each case begins at time 0. */
 #ifndef LOCKSTEP_TRACE_H
 #define LOCKSTEP_TRACE_H
 

@@ -239,6 +239,58 @@ cell "started and entered" ranks.csv "case=job rank=1" wait_ms 36.75 # 30 in the
 told "behind the last phase" 0 "4 steps" behind.csv "${all[@]}"
 cell "behind the last phase" ranks.csv "case=job rank=0" step_ms 97.5
 
+# Groups of ranks. Ranks 0 and 2 are group 7, ranks 1 and 3 group 2; each has an all-reduce. Then all ranks meet at a barrier, whose
+# group is blank. Rank 2 is late by 10 in its group, rank 1 by 4; rank 3 comes last to the barrier, 2 after rank 1.
+cat >groups.csv <<'END'
+rank,step,kind,start_ms,end_ms,group,bytes
+0,0,backward,0,60,,0
+0,0,all_reduce,10,22,7,8
+0,0,barrier,40,52,,0
+1,0,backward,0,60,,0
+1,0,all_reduce,34,36,2,16
+1,0,barrier,48,52,,0
+2,0,backward,0,60,,0
+2,0,all_reduce,20,22,7,8
+2,0,barrier,40,52,0,0
+3,0,backward,0,60,,0
+3,0,all_reduce,30,36,2,16
+3,0,barrier,50,52,,0
+END
+by_group() # NAME
+{
+    cell "$1" ranks.csv "case=job rank=0" wait_ms 20
+    cell "$1" ranks.csv "case=job rank=0" transfer_ms 4
+    cell "$1" ranks.csv "case=job rank=1" wait_ms 2
+    cell "$1" ranks.csv "case=job rank=1" caused_wait_ms 4
+    cell "$1" ranks.csv "case=job rank=2" wait_ms 10
+    cell "$1" ranks.csv "case=job rank=2" caused_wait_ms 10
+    cell "$1" ranks.csv "case=job rank=3" wait_ms 4
+    cell "$1" ranks.csv "case=job rank=3" caused_wait_ms 6
+    cell "$1" summary.csv case=job what_if_ms "$2"
+    cell "$1" summary.csv case=job wrong 0
+}
+told "groups" 0 "4 ranks" groups.csv
+by_group "groups" - # the groups' all-reduces have different sizes
+grep -q '"group":7,"sent_bytes":8,"received_bytes":8' results/trace.json || complain "groups" "trace.json does not name group 7 and its bytes"
+! grep -q '"group":0' results/trace.json || complain "groups" "trace.json names the group of all ranks"
+# With equal sizes: pieces of 20, 14 (18, 12, 18, 14) and 8, transfers of 2 and 2. Shuffled rows are the same.
+{ head -n 1 groups.csv; tail -n +2 groups.csv | tac; } | sed 's/,16$/,8/' >same.csv
+told "groups of one size" 0 "4 ranks" same.csv
+by_group "groups of one size" 46
+# Two calls in a group and one in the other, numbered per group.
+sed '2s/$/\n0,0,all_reduce,2,5,7,8/; 8s/$/\n2,0,all_reduce,4,5,7,8/' groups.csv >same.csv
+told "groups with other numbers of calls" 0 "4 ranks" same.csv
+cell "groups with other numbers of calls" ranks.csv "case=job rank=0" wait_ms 22
+# Who sent a broadcast or a message is not in the file: wait and transfer are unknown, and an early end is no mistake.
+sed 's/all_reduce/broadcast/; 11,12s/36/31/' groups.csv >peers.csv
+told "broadcasts" 0 "4 ranks" peers.csv
+cell "broadcasts" ranks.csv "case=job rank=0" wait_ms -
+cell "broadcasts" ranks.csv "case=job rank=0" exposed_ms 24
+cell "broadcasts" summary.csv case=job wrong 0
+sed 's/all_reduce/send_receive/; s/,16$/,4/' groups.csv | sed '12s/,4$/,9/' >peers.csv
+told "messages" 0 "4 ranks" peers.csv
+cell "messages" ranks.csv "case=job rank=3" wait_ms -
+
 # --- invalid files -----------------------------------------------------------------------------------------------
 
 refused() # NAME REASON [ARGUMENT...]: check that bad.csv is refused in one line that begins with REASON, before writing
@@ -272,7 +324,7 @@ bad "a blank rank" '23s/^1//' "23: rank is blank"
 bad "a step between two" '23s/^1,0/1,0.5/' "23: step is 0.5"
 bad "a step below 0" '23s/^1,0/1,-3/' "23: step is -3"
 bad "a far step" '23s/^1,0/1,9999999999/' "23: step is 9999999999, not from 0 to 1000000000"
-bad "a kind that is none" '6s/all_reduce/sum/' "6: kind is 'sum'; write one of data, forward, backward, host, update, all_reduce, all_gather, reduce_scatter, barrier"
+bad "a kind that is none" '6s/all_reduce/sum/' "6: kind is 'sum'; write one of data, forward, backward, host, update, all_reduce, all_gather, reduce_scatter, broadcast, send_receive, barrier"
 bad "not a number" '24s/,11$/,nan/' "24: end_ms is 'nan', which is not a number"
 bad "infinite" '24s/,11$/,inf/' "24: end_ms is 'inf', which is not a number"
 bad "hexadecimal" '24s/,11$/,0xb/' "24: end_ms is '0xb', which is not a number"
@@ -309,6 +361,17 @@ sed '2s/$/,bytes/; 3,$s/$/,8/; 26s/8$/4/' good.csv >bad.csv
 refused "other bytes" "26: rank 1 makes all_reduce 0 of step 0 with 4 bytes, where rank 0 (line 6) makes all_reduce 0 of step 0 with 8"
 sed '2s/$/,sequence/; 3,$s/$/,/; /all_reduce/s/$/5/; 26s/5$/6/' good.csv >bad.csv
 refused "other numbers" "26: rank 1 makes all_reduce 6"
+sed '12s/all_reduce/all_gather/' groups.csv >bad.csv
+refused "another collective in a group" "12: rank 3 makes all_gather 0 in group 2 of step 0 with 16 bytes, where rank 1 (line 6) makes all_reduce 0 of step 0 with 16; all ranks in group 2"
+sed '12s/all_reduce,.*/all_reduce,30,36,7,8/' groups.csv >bad.csv
+sed '12a 3,0,all_reduce,37,38,7,8' bad.csv >more && mv more bad.csv
+refused "a collective more in a group" "13: rank 3 makes this all_reduce, its collective number 1 in group 7 of round 0, but rank 0 makes none; all ranks in group 7"
+sed '13s/,,0$/,2,0/' groups.csv >bad.csv
+refused "a rank less in the group of all" "4: rank 0 makes this barrier, its collective number 0 of round 0, but rank 3 makes none"
+sed '3s/,7,/,1.5,/' groups.csv >bad.csv
+refused "half a group" "3: group is 1.5; write the number of the group of ranks"
+sed '3s/,7,/,40000,/' groups.csv >bad.csv
+refused "a far group" "3: group is 40000, not from 0 to 32767"
 sed '2s/$/,measured/; 3,$s/$/,1/; 13s/1$/0/' good.csv >bad.csv
 refused "a step measured in part" "14: measured is 1 here and 0 in line 13, both of step 2"
 sed '2s/$/,measured/; 3,$s/$/,1/; /^[012],2,/s/1$/0/' good.csv >bad.csv
@@ -342,10 +405,10 @@ told "the example" 0 "waited for rank 1." "$example"
 grep -q "Next: rank 1 is late in its data" out || complain "the example" "does not say in what"
 
 # The lesson documents all kinds and columns, and shows the lines that wrote the example.
-for word in data forward backward host update all_reduce all_gather reduce_scatter barrier; do
+for word in data forward backward host update all_reduce all_gather reduce_scatter broadcast send_receive barrier; do
     grep -q "\`$word\`" "$lesson" || complain "the lesson" "does not name the kind $word"
 done
-for word in rank step kind start_ms end_ms round case sequence entered_ms bytes progressed measured; do
+for word in rank step kind start_ms end_ms round case sequence entered_ms bytes progressed measured group; do
     grep -q "^| \`$word\`" "$lesson" || complain "the lesson" "its table has no row of $word"
 done
 sed -n "/the lesson's ten lines begin/,/the lesson's ten lines end/{/lesson's ten lines/!p}" "$(dirname "$example")/torch_job.py" >writer

@@ -8,6 +8,7 @@
 #include "collective/spans.h"
 #include "launch/collective_call.h"
 #include "report/lanes.h"
+#include "report/run_report.h"
 #include "report/timeline_view.h"
 
 #include <math.h>
@@ -307,7 +308,8 @@ static void the_recorder_leaves_no_gap(void **state)
     spans.step = 1;
     spans_phase(&spans, SPAN_DATA, 10);
     spans_phase(&spans, SPAN_FORWARD, 12);
-    struct span *collective = spans_collective(&spans, &(struct collective_call){ .kind = ALL_REDUCE, .sequence = 7, .bytes = 64 });
+    struct span *collective =
+        spans_collective(&spans, &(struct collective_call){ .kind = ALL_REDUCE, .sequence = 7, .bytes = 64 });
     collective->start = collective->entered = 13;
     collective->end = 14;
     spans_end(&spans, 15);
@@ -530,6 +532,329 @@ static void only_a_reason_that_explains_is_told(void **state)
     assert_blame(&line, 4, NULL); /* no such step */
 }
 
+/* --- groups, broadcasts and messages ---------------------------------------------------------------------------- */
+
+/* A blocking collective of 8 bytes in a group. */
+static struct span call(enum span_kind kind, int group, int sequence, double start, double end)
+{
+    struct span span = sum(0, sequence, start, start, end);
+    span.kind = (uint8_t)kind;
+    span.group = (int16_t)group;
+    span.to = span.from = -1;
+    return span;
+}
+
+static struct span peer_call(enum span_kind kind, int to, int from, double start, double end)
+{
+    struct span span = call(kind, 0, 0, start, end);
+    span.to = (int16_t)to;
+    span.from = (int16_t)from;
+    return span;
+}
+
+static void assert_cell(const struct cell *cell, double wait, double transfer, double caused, int last)
+{
+    assert_exactly(cell->wait, wait);
+    assert_exactly(cell->transfer, transfer);
+    assert_exactly(cell->caused, caused);
+    assert_int_equal(cell->last, last);
+}
+
+/* Ranks 0 and 2 are group 1, ranks 1 and 3 group 2. The calls of the groups alternate in time, with equal sequence numbers. */
+static void groups_that_interleave_are_split_apart(void **state)
+{
+    (void)state;
+    struct span spans[4][3] = {
+        { phase(SPAN_BACKWARD, 0, 0, 100), call(SPAN_ALL_REDUCE, 1, 0, 10, 22), call(SPAN_ALL_REDUCE, 1, 1, 40, 51) },
+        { phase(SPAN_BACKWARD, 0, 0, 100), call(SPAN_ALL_REDUCE, 2, 0, 30, 36), call(SPAN_BARRIER, 2, 1, 60, 70) },
+        { phase(SPAN_BACKWARD, 0, 0, 100), call(SPAN_ALL_REDUCE, 1, 0, 20, 22), call(SPAN_ALL_REDUCE, 1, 1, 50, 51) },
+        { phase(SPAN_BACKWARD, 0, 0, 100), call(SPAN_ALL_REDUCE, 2, 0, 34, 36), call(SPAN_BARRIER, 2, 1, 61, 70) },
+    };
+    struct timeline line = { .ranks = 4, .steps = 1, .count = 3, .spans = spans[0] };
+    struct cell cells[4];
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    assert_cell(&cells[0], 10 + 10, 2 + 1, 0, 0);
+    assert_cell(&cells[1], 4 + 1, 2 + 9, 0, 0);
+    assert_cell(&cells[2], 0, 2 + 1, 20, 2);
+    assert_cell(&cells[3], 0, 2 + 9, 5, 2);
+    assert_true(isnan(timeline_what_if(&line))); /* barriers and all-reduces do not compare */
+    assert_blame(&line, 0, "rank 0 waits 10000.0 ms for rank 2: its compute took 20000.0 ms, rank 0's 10000.0 ms");
+}
+
+/* Tensor groups 1 (ranks 0, 1) and 2 (ranks 2, 3), data groups 3 (ranks 0, 2) and 4 (ranks 1, 3), then a barrier of all. */
+enum { LAYOUT_SPANS = 4 };
+static const struct timeline *layout_line(struct span spans[4][LAYOUT_SPANS])
+{
+    static const double at[4][7] = { { 10, 14, 20, 26, 30, 33, 35 },
+                                     { 12, 14, 22, 25, 31, 33, 35 },
+                                     { 11, 13, 24, 26, 32, 33, 36 },
+                                     { 11, 13, 21, 25, 30, 33, 37 } };
+    static struct timeline line = { .ranks = 4, .steps = 1, .count = LAYOUT_SPANS };
+    for (int rank = 0; rank < 4; rank++) {
+        const double *time = at[rank];
+        spans[rank][0] = phase(SPAN_BACKWARD, 0, 0, time[6]);
+        spans[rank][1] = call(SPAN_ALL_GATHER, 1 + rank / 2, 0, time[0], time[1]);
+        spans[rank][2] = call(SPAN_ALL_REDUCE, 3 + rank % 2, 0, time[2], time[3]);
+        spans[rank][3] = call(SPAN_BARRIER, 0, 0, time[4], time[5]);
+    }
+    line.spans = spans[0];
+    return &line;
+}
+
+static void a_rank_in_two_groups_waits_in_each(void **state)
+{
+    (void)state;
+    struct span spans[4][LAYOUT_SPANS];
+    const struct timeline *line = layout_line(spans);
+    struct cell cells[4];
+    assert_int_equal(timeline_split(line, cells).count, 0);
+    assert_cell(&cells[0], 2 + 4 + 2, 2 + 2 + 1, 0, 0);
+    assert_cell(&cells[1], 0 + 0 + 1, 2 + 3 + 1, 2 + 1, 2);
+    assert_cell(&cells[2], 0 + 0 + 0, 2 + 2 + 1, 4 + 3 * 1, 2); /* the barrier's second rank comes at 31 */
+    assert_cell(&cells[3], 0 + 1 + 2, 2 + 3 + 1, 0, 0);         /* group 2 ties */
+    /* pieces 11, 8, 5, 2; transfers 2, 2, 1: medians over ranks, whatever their groups */
+    assert_exactly(timeline_what_if(line), 11 + 2 + 8 + 2 + 5 + 1 + 2);
+
+    /* Group 3 has another kind or size than group 4: each group agrees, but the ranks' steps do not compare. */
+    spans[0][2].bytes = spans[2][2].bytes = 16;
+    assert_int_equal(timeline_split(line, cells).count, 0);
+    assert_true(isnan(timeline_what_if(line)));
+    layout_line(spans);
+    spans[0][2].kind = spans[2][2].kind = SPAN_REDUCE_SCATTER;
+    assert_int_equal(timeline_split(line, cells).count, 0);
+    assert_true(isnan(timeline_what_if(line)));
+    layout_line(spans);
+    spans[1][1].start = spans[1][1].entered = 12.5; /* transfers of 1.5, 1.5, 2 and 2 */
+    assert_exactly(timeline_what_if(line), 11 + 1.5 + 8 + 2 + 5 + 1 + 2);
+}
+
+/* The groups call in another order on ranks 1 and 3: the n-th calls differ. */
+static void steps_in_another_order_have_no_what_if(void **state)
+{
+    (void)state;
+    struct span spans[4][LAYOUT_SPANS];
+    const struct timeline *line = layout_line(spans);
+    for (int rank = 0; rank < 4; rank++)
+        spans[rank][2].kind = SPAN_ALL_GATHER;
+    assert_exactly(timeline_what_if(line), 31);
+    for (int rank = 1; rank < 4; rank += 2) { /* started first, entered last */
+        struct span other = spans[rank][3];
+        spans[rank][3] = spans[rank][2];
+        spans[rank][2] = other;
+    }
+    struct cell cells[4];
+    assert_int_equal(timeline_split(line, cells).count, 0);
+    assert_true(isnan(timeline_what_if(line)));
+}
+
+/* Rank 1 is the root of a broadcast. */
+static void root_at(struct span spans[4][2], const double start[4], const double end[4])
+{
+    for (int rank = 0; rank < 4; rank++) {
+        spans[rank][0] = phase(SPAN_BACKWARD, 0, 0, 70);
+        spans[rank][1] = peer_call(SPAN_BROADCAST, -1, rank == 1 ? -1 : 1, start[rank], end[rank]);
+    }
+}
+
+static void a_broadcast_waits_for_its_root(void **state)
+{
+    (void)state;
+    struct span spans[4][2];
+    struct timeline line = { .ranks = 4, .steps = 1, .count = 2, .spans = spans[0] };
+    struct cell cells[4];
+    root_at(spans, (double[]){ 10, 40, 12, 20 }, (double[]){ 45, 44, 46, 47 });
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    assert_cell(&cells[0], 30, 5, 0, 0);
+    assert_cell(&cells[1], 0, 4, 30 + 28 + 20, 1);
+    assert_cell(&cells[2], 28, 6, 0, 0);
+    assert_cell(&cells[3], 20, 7, 0, 0);
+    assert_blame(
+        &line, 0,
+        "ranks 0, 2 and 3 wait 20000.0 to 30000.0 ms for rank 1: its compute took 40000.0 ms, theirs 12000.0 ms");
+    assert_exactly(timeline_what_if(&line), 12 + 5 + 24); /* rest of the phase: 25, 26, 24, 23 */
+}
+
+static void a_late_leaf_of_a_broadcast_delays_no_rank(void **state)
+{
+    (void)state;
+    struct span spans[4][2];
+    struct timeline line = { .ranks = 4, .steps = 1, .count = 2, .spans = spans[0] };
+    struct cell cells[4];
+    root_at(spans, (double[]){ 10, 40, 12, 60 }, (double[]){ 45, 44, 46, 62 });
+    assert_int_equal(timeline_split(&line, cells).count, 0); /* the others end before rank 3 arrives, as they may */
+    assert_cell(&cells[0], 30, 5, 0, 0);
+    assert_cell(&cells[1], 0, 4, 30 + 28, 1);
+    assert_cell(&cells[3], 0, 2, 0, 0);
+    line.clock_error = 29;
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    assert_cell(&cells[1], 0, 4, 30, 1); /* rank 2's wait of 28 cannot be measured */
+    root_at(spans, (double[]){ 10, 5, 12, 60 }, (double[]){ 13, 9, 14, 62 });
+    line.clock_error = 0;
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    for (int rank = 0; rank < 4; rank++)
+        assert_cell(&cells[rank], 0, spans[rank][1].end - spans[rank][1].start, 0, 0);
+
+    root_at(spans, (double[]){ 10, 40, 12, 60 }, (double[]){ 39, 44, 46, 62 });
+    assert_int_equal(timeline_split(&line, cells).count, 0); /* ends of broadcasts are not compared with arrivals */
+    assert_cell(&cells[0], 29, 0, 0, 0);
+    root_at(spans, (double[]){ 10, 5, 12, 60 }, (double[]){ 13, 9, 14, 62 });
+    line.hides_peers = true; /* the root is not known: neither is waiting */
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    assert_true(isnan(cells[0].wait) && isnan(cells[0].transfer));
+    assert_exactly(cells[0].exposed, 3);
+    assert_true(isnan(timeline_what_if(&line)));
+}
+
+/* A pipeline: rank 0 sends to rank 1, which sends to rank 2. Rank 1 has all it needs when rank 0 comes, rank 2 when rank 1 comes. */
+static void a_message_waits_for_its_two_ranks(void **state)
+{
+    (void)state;
+    struct span spans[3][2] = {
+        { phase(SPAN_FORWARD, 0, 0, 40), peer_call(SPAN_SEND_RECEIVE, 1, -1, 30, 33) },
+        { phase(SPAN_FORWARD, 0, 0, 40), peer_call(SPAN_SEND_RECEIVE, 2, 0, 10, 35) },
+        { phase(SPAN_FORWARD, 0, 0, 40), peer_call(SPAN_SEND_RECEIVE, -1, 1, 6, 20) },
+    };
+    spans[2][1].bytes = 4; /* messages may differ in size */
+    struct timeline line = { .ranks = 3, .steps = 1, .count = 2, .spans = spans[0] };
+    struct cell cells[3];
+    assert_int_equal(timeline_split(&line, cells).count, 0); /* rank 2 ends before rank 0 arrives, as it may */
+    assert_cell(&cells[0], 0, 3, 0, 0);
+    assert_cell(&cells[1], 20, 5, 0, 0);
+    assert_cell(&cells[2], 4, 10, 0, 0);
+    assert_blame(&line, 0, "rank 1 waits 20000.0 ms for rank 0");
+    spans[2][1].start = spans[2][1].entered = 0; /* two ranks wait, for different ones */
+    assert_blame(&line, 0, "ranks 1 and 2 wait 10000.0 to 20000.0 ms for the ranks with which they exchange messages");
+    /* A rank also waits for the one to which it sends: rank 1 for rank 2. */
+    spans[2][1].start = spans[2][1].entered = 34;
+    spans[2][1].end = 36;
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    assert_cell(&cells[1], 24, 1, 0, 0);
+    assert_true(isnan(timeline_what_if(&line))); /* messages of different sizes do not compare */
+    spans[2][1].bytes = 8;
+    assert_exactly(timeline_what_if(&line), 30 + 2 + 5); /* 30, 10, 34 -> 30; 3, 1, 2 -> 2; 7, 5, 4 -> 5 */
+    line.hides_peers = true;
+    assert_int_equal(timeline_split(&line, cells).count, 0);
+    assert_true(isnan(cells[1].wait));
+}
+
+static void assert_mismatch(const struct timeline *line, const char *expected)
+{
+    struct cell cells[4];
+    struct check_failures wrong = timeline_split(line, cells);
+    assert_int_equal(wrong.count, 1);
+    assert_string_equal(wrong.first, expected);
+}
+
+static void a_mismatch_names_group_ranks_and_calls(void **state)
+{
+    (void)state;
+    struct span spans[4][LAYOUT_SPANS];
+    const struct timeline *line = layout_line(spans);
+    spans[1][2].bytes = spans[3][2].bytes = 400;
+    spans[1][2].sequence = spans[3][2].sequence = 3;
+    struct cell cells[4];
+    assert_int_equal(timeline_split(line, cells).count, 0);
+    spans[3][2].kind = SPAN_BARRIER;
+    spans[3][2].bytes = 0;
+    assert_mismatch(line, "group 4: rank 1 made all_reduce 3 of 400 bytes, rank 3 made barrier 3");
+    spans[3][2] = (struct span){ .step = -1 };
+    spans[3][3].group = 4; /* rank 3 is still a member of group 4, and has made no call in group 0 */
+    spans[3][3].sequence = 3;
+    assert_mismatch(line, "rank 0 made barrier 0 of 8 bytes, rank 3 made no more calls");
+    layout_line(spans);
+    spans[2][3].step = 1;
+    assert_mismatch(line, "rank 0 made barrier 0 of 8 bytes in step 1, rank 2 made barrier 0 of 8 bytes in step 2");
+    layout_line(spans);
+    spans[0][2].group = 1; /* one call more in group 1; none in group 3, which rank 2 is left alone in */
+    assert_mismatch(line, "group 1: rank 0 made all_reduce 0 of 8 bytes, rank 1 made no more calls");
+    assert_true(isnan(timeline_what_if(line)));
+
+    struct span roots[4][2];
+    root_at(roots, (double[]){ 10, 40, 12, 20 }, (double[]){ 45, 44, 46, 47 });
+    roots[3][1].from = 2;
+    struct timeline broadcast = { .ranks = 4, .steps = 1, .count = 2, .spans = roots[0] };
+    assert_mismatch(&broadcast,
+                    "rank 0 made broadcast 0 of 8 bytes from rank 1, rank 3 made broadcast 0 of 8 bytes from rank 2");
+}
+
+/* Collectives that were started in one order and waited for in the other. */
+static void stretches_come_in_the_order_of_waiting(void **state)
+{
+    (void)state;
+    struct span spans[] = { phase(SPAN_BACKWARD, 0, 0, 30), sum(0, 0, 4, 18, 22), sum(0, 1, 6, 10, 13),
+                            phase(SPAN_BACKWARD, 0, 0, 30), sum(0, 0, 4, 18, 22), sum(0, 1, 6, 10, 13) };
+    struct timeline line = { .ranks = 2, .steps = 1, .count = 3, .spans = spans };
+    struct segment *segments = NULL;
+    int count = timeline_segments(&line, 0, &segments);
+    double reached[2] = { 0 };
+    for (int i = 0; i < count; i++)
+        if (segments[i].lane == 0) {
+            assert_exactly(segments[i].start, reached[segments[i].rank]);
+            reached[segments[i].rank] = segments[i].end;
+        }
+    assert_exactly(reached[0], 30);
+    assert_exactly(reached[1], 30);
+    free(segments);
+}
+
+static void a_late_root_is_marked(void **state)
+{
+    (void)state;
+    struct span spans[4][2];
+    root_at(spans, (double[]){ 10, 40, 12, 60 }, (double[]){ 45, 44, 46, 62 });
+    struct timeline line = { .ranks = 4, .steps = 1, .count = 2, .spans = spans[0] };
+    struct segment *segments = NULL;
+    int count = timeline_segments(&line, 0, &segments);
+    double late[4] = { 0 };
+    for (int i = 0; i < count; i++)
+        late[segments[i].rank] += segments[i].late;
+    assert_exactly(late[1], 40 - 12);
+    assert_exactly(late[0] + late[2] + late[3], 0);
+    free(segments);
+}
+
+static void assert_traffic(enum span_kind kind, int ranks, int to, int from, double sent, double received)
+{
+    struct collective_traffic traffic = collective_traffic(kind, ranks, 400, to, from);
+    assert_exactly(traffic.sent, sent);
+    assert_exactly(traffic.received, received);
+}
+
+static void traffic_is_the_least_of_any_algorithm(void **state)
+{
+    (void)state;
+    assert_traffic(SPAN_ALL_REDUCE, 4, -1, -1, 600, 600);
+    assert_traffic(SPAN_ALL_GATHER, 4, -1, -1, 300, 300);
+    assert_traffic(SPAN_REDUCE_SCATTER, 4, -1, -1, 300, 300);
+    assert_traffic(SPAN_BROADCAST, 4, -1, -1, 400, 0);
+    assert_traffic(SPAN_BROADCAST, 4, -1, 2, 0, 400);
+    assert_traffic(SPAN_BROADCAST, 1, -1, -1, 0, 0);
+    assert_traffic(SPAN_SEND_RECEIVE, 4, 1, -1, 400, 0);
+    assert_traffic(SPAN_SEND_RECEIVE, 4, -1, 1, 0, 400);
+    assert_traffic(SPAN_SEND_RECEIVE, 4, 2, 1, 400, 400);
+    assert_traffic(SPAN_BARRIER, 4, -1, -1, 0, 0);
+    assert_traffic(SPAN_ALL_REDUCE, 1, -1, -1, 0, 0);
+    assert_traffic(SPAN_DATA, 4, -1, -1, 0, 0);
+}
+
+/* spans.csv: the bytes are those of two ranks in group 3 (8 each way), not of all four (12). */
+static void the_table_of_spans_names_group_and_traffic(void **state)
+{
+    (void)state;
+    struct span spans[4][LAYOUT_SPANS];
+    const struct timeline *line = layout_line(spans);
+    char *text = NULL;
+    size_t size = 0;
+    struct csv csv = { .out = open_memstream(&text, &size) };
+    report_add_spans(&csv, line, "x");
+    fclose(csv.out);
+    assert_non_null(strstr(text, ",measured,group,sent_bytes,received_bytes\n"));
+    assert_non_null(strstr(text, "\n0,0,x,0,backward,,0.000000,0.000000,35000.000000,0,0,1,,,\n"));
+    assert_non_null(strstr(text, "\n2,0,x,0,all_reduce,0,24000.000000,24000.000000,26000.000000,8,0,1,3,8,8\n"));
+    assert_non_null(strstr(text, "\n2,0,x,0,barrier,0,32000.000000,32000.000000,33000.000000,8,0,1,0,0,0\n"));
+    free(text);
+}
+
 /* --- lanes ------------------------------------------------------------------------------------------------------ */
 
 /* Rank 0 arrives last at the first all-reduce, and rank 1 waits long. Rank 2 arrives last at the second all-reduce, with a
@@ -715,6 +1040,17 @@ int main(void)
         cmocka_unit_test(drifting_replicas_and_lost_numbers_are_wrong),
         cmocka_unit_test(waiting_is_told_with_its_reason),
         cmocka_unit_test(only_a_reason_that_explains_is_told),
+        cmocka_unit_test(groups_that_interleave_are_split_apart),
+        cmocka_unit_test(a_rank_in_two_groups_waits_in_each),
+        cmocka_unit_test(steps_in_another_order_have_no_what_if),
+        cmocka_unit_test(a_broadcast_waits_for_its_root),
+        cmocka_unit_test(a_late_leaf_of_a_broadcast_delays_no_rank),
+        cmocka_unit_test(a_message_waits_for_its_two_ranks),
+        cmocka_unit_test(a_mismatch_names_group_ranks_and_calls),
+        cmocka_unit_test(stretches_come_in_the_order_of_waiting),
+        cmocka_unit_test(a_late_root_is_marked),
+        cmocka_unit_test(traffic_is_the_least_of_any_algorithm),
+        cmocka_unit_test(the_table_of_spans_names_group_and_traffic),
         cmocka_unit_test(many_ranks_share_lanes_but_not_the_last),
         cmocka_unit_test(the_lane_that_is_marked_is_the_one_that_is_told),
         cmocka_unit_test(lanes_fit_the_terminal),

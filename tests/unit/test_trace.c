@@ -23,6 +23,8 @@ struct slice {
     long long pid, tid, start, end; /* nanoseconds */
     size_t at;                      /* index of the event in the file */
     json_int_t sequence;            /* sequence number of a collective; -1 for a phase */
+    json_int_t group;               /* 0 if it is not named */
+    double sent, received;          /* bytes; -1 if they are not named */
     const char *name;
 };
 
@@ -88,8 +90,18 @@ static void read_event(struct found *f, const json_t *event, size_t at)
         const json_t *arguments = json_object_get(event, "args"), *sequence = json_object_get(arguments, "sequence");
         if (!json_is_integer(json_object_get(arguments, "step")))
             complain(f, "event %zu: of no step", at);
-        f->slices[f->slice_count++] =
-            (struct slice){ pid, tid, time, end, at, sequence ? json_integer_value(sequence) : -1, name };
+        const json_t *sent = json_object_get(arguments, "sent_bytes"),
+                     *received = json_object_get(arguments, "received_bytes");
+        f->slices[f->slice_count++] = (struct slice){ .pid = pid,
+                                                      .tid = tid,
+                                                      .start = time,
+                                                      .end = end,
+                                                      .at = at,
+                                                      .sequence = sequence ? json_integer_value(sequence) : -1,
+                                                      .group = json_integer_value(json_object_get(arguments, "group")),
+                                                      .sent = sent ? json_number_value(sent) : -1,
+                                                      .received = received ? json_number_value(received) : -1,
+                                                      .name = name };
         return;
     }
     const char *binding = json_string_value(json_object_get(event, "bp"));
@@ -223,7 +235,8 @@ static void judge_flows(struct found *f)
         if (flow->is_start || !here)
             continue;
         const struct slice *there = slice_around(f, start);
-        if (there && (there->sequence != here->sequence || there->pid != here->pid || there->tid == here->tid))
+        if (there && (there->sequence != here->sequence || there->group != here->group || there->pid != here->pid ||
+                      there->tid == here->tid))
             complain(f, "event %zu: an arrow links two collectives, or a rank with itself", flow->at);
         if (there && strcmp(flow->name, "last rank arrives") == 0 && there->start > here->start)
             complain(f, "event %zu: Perfetto would turn the arrow round", flow->at);
@@ -462,6 +475,100 @@ static void what_may_be_waiting_is_not_told_as_such(void **state)
     close_trace(&f);
 }
 
+static struct span call(enum span_kind kind, int group, int to, int from, double start, double end)
+{
+    struct span span = meet(0, 7, start, start, end);
+    span.kind = (uint8_t)kind;
+    span.group = (int16_t)group;
+    span.to = (int16_t)to;
+    span.from = (int16_t)from;
+    return span;
+}
+
+static void assert_traffic(const struct slice *slice, int group, double sent, double received)
+{
+    assert_int_equal(slice->group, group);
+    if (fabs(slice->sent - sent) > 0 || fabs(slice->received - received) > 0)
+        fail_msg("%g bytes sent and %g received, not %g and %g", slice->sent, slice->received, sent, received);
+}
+
+/* Ranks 0 and 2 are group 1, ranks 1 and 3 group 2. Both all-reduces have number 7. */
+static void arrows_stay_within_a_group(void **state)
+{
+    (void)state;
+    struct span spans[] = { phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_ALL_REDUCE, 1, -1, -1, 10, 22),
+                            phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_ALL_REDUCE, 2, -1, -1, 16, 19),
+                            phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_ALL_REDUCE, 1, -1, -1, 20, 22),
+                            phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_ALL_REDUCE, 2, -1, -1, 12, 18) };
+    struct timeline line = { .ranks = 4, .steps = 1, .count = 2, .spans = spans };
+    struct found f = traced(line, NULL);
+    assert_right(&f);
+    assert_slice(&f, 1, "wait", 0, 10, 20);
+    assert_slice(&f, 4, "wait", 0, 12, 16);
+    assert_int_equal(f.flow_count, 2 * 2);
+    assert_arrow(&f, 0, 3, 1, 20, 20);
+    assert_arrow(&f, 1, 2, 4, 16, 16);
+    assert_traffic(slice_of(&f, 1, "all_reduce", 0), 1, 8, 8); /* 2 (n - 1) / n x 8 bytes, of n = 2 */
+    assert_traffic(slice_of(&f, 2, "all_reduce", 0), 2, 8, 8);
+    assert_traffic(slice_of(&f, 1, "backward", 0), 0, -1, -1);
+    close_trace(&f);
+    line.hides_arrivals = true; /* the first rank of each group points */
+    f = traced(line, NULL);
+    assert_right(&f);
+    assert_arrow(&f, 0, 1, 3, 10, 20);
+    assert_arrow(&f, 1, 2, 4, 16, 16);
+    close_trace(&f);
+}
+
+/* Rank 1 is the root; rank 2 comes after it and does not wait. */
+static void a_root_points_at_all_ranks(void **state)
+{
+    (void)state;
+    struct span spans[] = { phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_BROADCAST, 0, -1, 1, 10, 24),
+                            phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_BROADCAST, 0, -1, -1, 20, 23),
+                            phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_BROADCAST, 0, -1, 1, 30, 31) };
+    struct timeline line = { .ranks = 3, .steps = 1, .count = 2, .spans = spans };
+    struct found f = traced(line, NULL);
+    assert_right(&f);
+    assert_slice(&f, 1, "wait", 0, 10, 20);
+    assert_int_equal(f.slice_count, 6 + 2);
+    assert_int_equal(f.flow_count, 2 * 2);
+    assert_arrow(&f, 0, 2, 1, 20, 20);
+    assert_arrow(&f, 1, 2, 3, 20, 30);
+    assert_string_equal(f.flows[0].name, "last rank arrives");
+    assert_string_equal(f.flows[2].name, "collective");
+    assert_traffic(slice_of(&f, 2, "broadcast", 0), 0, 8, 0);
+    assert_traffic(slice_of(&f, 3, "broadcast", 0), 0, 0, 8);
+    close_trace(&f);
+    line.hides_peers = true;
+    f = traced(line, NULL);
+    assert_right(&f);
+    assert_int_equal(f.slice_count, 6);
+    assert_int_equal(f.flow_count, 0);
+    assert_traffic(slice_of(&f, 2, "broadcast", 0), 0, -1, -1);
+    close_trace(&f);
+}
+
+/* Rank 0 sends to rank 1, which sends to rank 2. */
+static void arrows_follow_messages(void **state)
+{
+    (void)state;
+    struct span spans[] = { phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_SEND_RECEIVE, 0, 1, -1, 20, 22),
+                            phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_SEND_RECEIVE, 0, 2, 0, 12, 24),
+                            phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_SEND_RECEIVE, 0, -1, 1, 10, 15) };
+    struct found f = traced((struct timeline){ .ranks = 3, .steps = 1, .count = 2, .spans = spans }, NULL);
+    assert_right(&f);
+    assert_slice(&f, 2, "wait", 0, 12, 20);
+    assert_slice(&f, 3, "wait", 0, 10, 12);
+    assert_int_equal(f.flow_count, 2 * 2);
+    assert_arrow(&f, 0, 1, 2, 20, 20);
+    assert_arrow(&f, 1, 2, 3, 12, 12);
+    assert_traffic(slice_of(&f, 1, "send_receive", 0), 0, 8, 0);
+    assert_traffic(slice_of(&f, 2, "send_receive", 0), 0, 8, 8);
+    assert_traffic(slice_of(&f, 3, "send_receive", 0), 0, 0, 8);
+    close_trace(&f);
+}
+
 static void one_rank_has_no_arrows(void **state)
 {
     (void)state;
@@ -614,6 +721,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(started_collectives_lie_beside_their_rank),
         cmocka_unit_test(a_hidden_collective_is_linked_where_it_travels),
         cmocka_unit_test(what_may_be_waiting_is_not_told_as_such),
+        cmocka_unit_test(arrows_stay_within_a_group),
+        cmocka_unit_test(a_root_points_at_all_ranks),
+        cmocka_unit_test(arrows_follow_messages),
         cmocka_unit_test(one_rank_has_no_arrows),
         cmocka_unit_test(ranks_that_made_other_calls_are_not_linked),
         cmocka_unit_test(a_long_run_keeps_a_window_and_says_so),

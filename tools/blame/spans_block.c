@@ -1,4 +1,5 @@
 /* Checks the rows of one round across ranks, and builds the round's timeline. */
+#include "analysis/matched_collectives.h"
 #include "base/die.h"
 #include "base/memory.h"
 #include "spans_parts.h"
@@ -6,6 +7,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static const double ROUNDED = 1.5e-9; /* seconds: rounding error of stamps with six decimals of a millisecond */
@@ -116,6 +118,21 @@ static void place_collectives(const struct spans_lanes *b, struct spans_lane *la
     }
 }
 
+/* Number the collectives that the file does not number: per group, from 0. */
+static void number_collectives(struct spans_lane *lane)
+{
+    int groups = 1;
+    for (int n = 0; n < lane->matched; n++)
+        groups = lane->collective[n]->span.group >= groups ? lane->collective[n]->span.group + 1 : groups;
+    int *next = memory_new((size_t)groups, sizeof *next);
+    for (int n = 0; n < lane->matched; n++) {
+        struct span *span = &lane->collective[n]->span;
+        int number = next[span->group]++;
+        span->sequence = span->sequence < 0 ? number : span->sequence;
+    }
+    free(next);
+}
+
 static void prepare_lane(const struct spans_lanes *b, struct spans_lane *lane)
 {
     struct spans_row *last = join_phases(b, lane);
@@ -123,9 +140,7 @@ static void prepare_lane(const struct spans_lanes *b, struct spans_lane *lane)
     for (int i = 0; i < lane->count; i++)
         if (!span_is_phase(&lane->rows[i].span))
             lane->collective[lane->matched++] = &lane->rows[i];
-    for (int n = 0; n < lane->matched; n++)
-        if (lane->collective[n]->span.sequence < 0)
-            lane->collective[n]->span.sequence = n;
+    number_collectives(lane);
     place_collectives(b, lane, last);
     check_waits(b, lane);
 }
@@ -173,57 +188,7 @@ static void check_spans_of_steps(struct spans_lanes *b)
     }
 }
 
-static void check_collectives(const struct spans_lanes *b)
-{
-    const struct spans_lane *first = &b->lanes[0];
-    for (int rank = 1; rank < b->ranks; rank++) {
-        const struct spans_lane *lane = &b->lanes[rank];
-        for (int n = 0; n < first->matched || n < lane->matched; n++) {
-            const struct spans_row *mine = n < lane->matched ? lane->collective[n] : NULL;
-            const struct spans_row *theirs = n < first->matched ? first->collective[n] : NULL;
-            if (!mine || !theirs)
-                spans_file_refuse(b->file, mine ? mine->line : theirs->line,
-                                  "rank %d makes this %s, its collective number %d of "
-                                  "round %d, but rank %d makes none; all ranks must make the same ones",
-                                  mine ? rank : 0, word(mine ? mine : theirs), n, b->round, mine ? 0 : rank);
-            const struct span *x = &mine->span, *y = &theirs->span;
-            if (x->kind != y->kind || x->step != y->step || x->sequence != y->sequence || x->bytes != y->bytes)
-                spans_file_refuse(b->file, mine->line,
-                                  "rank %d makes %s %d of step %d with %zu bytes, where rank 0 (line %d) "
-                                  "makes %s %d of step %d with %zu; all ranks must make the same ones",
-                                  rank, word(mine), x->sequence, x->step, x->bytes, theirs->line, word(theirs),
-                                  y->sequence, y->step, y->bytes);
-        }
-    }
-}
-
-/* Warn of ranks that left a collective before the last rank arrived. Their clocks differ, or the calls do not belong together.
- * timeline_split() counts them as failed checks. */
-static void warn_early(const struct spans_lanes *b, double clock_error)
-{
-    enum { WARNINGS_MOST = 3 };
-    int early = 0;
-    for (int n = 0; n < b->lanes[0].matched; n++) {
-        const struct spans_row *last = b->lanes[0].collective[n];
-        for (int rank = 1; rank < b->ranks; rank++)
-            if (b->lanes[rank].collective[n]->span.start > last->span.start)
-                last = b->lanes[rank].collective[n];
-        for (int rank = 0; rank < b->ranks; rank++) {
-            const struct spans_row *row = b->lanes[rank].collective[n];
-            if (!(row->span.end < last->span.start - clock_error) || early++ >= WARNINGS_MOST)
-                continue;
-            warn("%s:%d: rank %d leaves %s %d of step %d at %.6f ms, before rank %d (line %d) arrives at %.6f: the "
-                 "clocks differ, or these calls do not belong together; --clock-error-ms allows clocks to differ",
-                 b->file->path, row->line, rank, word(row), row->span.sequence, row->span.step, 1e3 * row->span.end,
-                 last->rank, last->line, 1e3 * last->span.start);
-        }
-    }
-    if (early > WARNINGS_MOST)
-        warn("%s: … and %d more of round %d of case %s", b->file->path, early - WARNINGS_MOST, b->round, b->name);
-}
-
-/* --- together --------------------------------------------------------------------------------------------------- */
-
+/* Lay out the spans of all ranks, (ranks, most). */
 static const struct span *lay_out(const struct spans_lanes *b, int most)
 {
     struct span *spans = memory_new((size_t)b->ranks * (size_t)most, sizeof *spans);
@@ -233,6 +198,64 @@ static const struct span *lay_out(const struct spans_lanes *b, int most)
                 i < b->lanes[rank].count ? b->lanes[rank].rows[i].span : (struct span){ .step = -1 };
     return spans;
 }
+
+/* Return the row that lay_out() copied. */
+static const struct spans_row *row_of(const struct spans_lanes *b, const struct timeline *t, const struct span *span)
+{
+    ptrdiff_t at = span - t->spans;
+    return &b->lanes[at / t->count].rows[at % t->count];
+}
+
+_Noreturn static void refuse_mismatch(const struct spans_lanes *b, const struct timeline *t, const struct mismatch *m)
+{
+    const struct span *theirs = m->call[0], *mine = m->call[1];
+    char group[32] = "";
+    if (m->group > 0)
+        snprintf(group, sizeof group, " in group %d", m->group);
+    if (!mine || !theirs) {
+        const struct spans_row *row = row_of(b, t, mine ? mine : theirs);
+        spans_file_refuse(b->file, row->line,
+                          "rank %d makes this %s, its collective number %d%s of round %d, but rank %d makes none; all "
+                          "ranks%s must make the same ones",
+                          row->rank, word(row), row->span.sequence, group, b->round, m->rank[mine ? 0 : 1], group);
+    }
+    spans_file_refuse(b->file, row_of(b, t, mine)->line,
+                      "rank %d makes %s %d%s of step %d with %zu bytes, where rank %d (line %d) makes %s %d of step %d "
+                      "with %zu; all ranks%s must make the same ones",
+                      m->rank[1], span_names[mine->kind], mine->sequence, group, mine->step, mine->bytes, m->rank[0],
+                      row_of(b, t, theirs)->line, span_names[theirs->kind], theirs->sequence, theirs->step,
+                      theirs->bytes, group);
+}
+
+enum { WARNINGS_MOST = 3 };
+
+/* Warn of ranks that left a collective before the last rank arrived. Their clocks differ, or the calls do not belong together.
+ * timeline_split() counts them as failed checks. */
+static int warn_early(const struct spans_lanes *b, const struct timeline *t, const struct matched *c, int early)
+{
+    for (int member = 0; member < c->members && !span_has_peers(c->at[0]); member++) {
+        const struct spans_row *row = row_of(b, t, c->at[member]), *last = row_of(b, t, c->at[c->cause]);
+        if (!(row->span.end < last->span.start - t->clock_error) || early++ >= WARNINGS_MOST)
+            continue;
+        warn("%s:%d: rank %d leaves %s %d of step %d at %.6f ms, before rank %d (line %d) arrives at %.6f: the "
+             "clocks differ, or these calls do not belong together; --clock-error-ms allows clocks to differ",
+             b->file->path, row->line, row->rank, word(row), row->span.sequence, row->span.step, 1e3 * row->span.end,
+             last->rank, last->line, 1e3 * last->span.start);
+    }
+    return early;
+}
+
+static void warn_of_early_ranks(const struct spans_lanes *b, const struct timeline *t,
+                                const struct matched_collectives *matched)
+{
+    int early = 0;
+    for (int n = 0; n < matched->count; n++)
+        early = warn_early(b, t, &matched->at[n], early);
+    if (early > WARNINGS_MOST)
+        warn("%s: … and %d more of round %d of case %s", b->file->path, early - WARNINGS_MOST, b->round, b->name);
+}
+
+/* --- together --------------------------------------------------------------------------------------------------- */
 
 struct spans_block spans_block_of(const struct spans_file *file, const struct spans_case *of, struct spans_row *rows,
                                   int count, const struct spans_wishes *wishes, bool has_measured)
@@ -249,15 +272,19 @@ struct spans_block spans_block_of(const struct spans_file *file, const struct sp
         spans_file_refuse(file, rows[0].line, "%d ranks with up to %d rows each are too many; write fewer steps",
                           b.ranks, most);
     check_spans_of_steps(&b);
-    check_collectives(&b);
     struct spans_block made = { .round = b.round,
                                 .timeline = { .ranks = b.ranks,
                                               .count = most,
+                                              .spans = lay_out(&b, most),
                                               .clock_error = wishes->clock_error,
-                                              .hides_arrivals = wishes->hides_arrivals } };
+                                              .hides_arrivals = wishes->hides_arrivals,
+                                              .hides_peers = true } };
+    struct matched_collectives matched = matched_collectives_find(&made.timeline);
+    if (!matched.are_alike)
+        refuse_mismatch(&b, &made.timeline, &matched.mismatch);
     spans_steps_settle(&b, wishes, has_measured, &made);
-    warn_early(&b, wishes->clock_error);
-    made.timeline.spans = lay_out(&b, most);
+    warn_of_early_ranks(&b, &made.timeline, &matched);
+    matched_collectives_close(&matched);
     for (int rank = 0; rank < b.ranks; rank++)
         free(b.lanes[rank].collective);
     free(b.lanes);

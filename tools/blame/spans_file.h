@@ -3,13 +3,15 @@
  *
  *     rank, step, kind, start_ms, end_ms      required; kind is a word of span_names
  *     round, case                             default 0 and "job"
- *     sequence                                number of a collective; default: counted per rank
+ *     sequence                                number of a collective; default: counted per rank and group
  *     entered_ms                              default start_ms: a blocking collective
  *     bytes, progressed, measured             default 0, 0 and by --skip-first-steps
+ *     group                                   ranks of a collective have one number; default 0: all ranks
  *
- * Other columns are ignored. Rows may come in any order; the line of names may be repeated. A phase lasts until the next
- * phase of its rank begins; the last phase at least until the end of the last collective. Any contradiction ends the
- * program with STATUS_USAGE and one line: file, line, reason, cure. */
+ * Other columns are ignored. No column names the ranks of a message or the root of a broadcast, so the timelines hide peers.
+ * Rows may come in any order; the line of names may be repeated. A phase lasts until the next phase of its rank begins; the last
+ * phase at least until the end of the last collective. Any contradiction ends the program with STATUS_USAGE and one line: file,
+ * line, reason, cure. */
 #ifndef LOCKSTEP_SPANS_FILE_H
 #define LOCKSTEP_SPANS_FILE_H
 

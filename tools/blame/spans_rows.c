@@ -13,10 +13,25 @@ static const double COUNT_MOST = 1e9, BYTES_MOST = 9007199254740992.0;
 static const double MS_MOST = 4e12; /* Unix time in the year 2096; a trace's 63-bit nanoseconds reach twice as far */
 
 /* Columns of the format, required ones first. reader.column holds their indices, -1 if absent. */
-enum column { RANK, STEP, KIND, START, END, ROUND, CASE, SEQUENCE, ENTERED, BYTES, PROGRESSED, MEASURED, COLUMNS };
-static const char *const column_names[COLUMNS] = { "rank",       "step",  "kind",       "start_ms",
-                                                   "end_ms",     "round", "case",       "sequence",
-                                                   "entered_ms", "bytes", "progressed", "measured" };
+enum column {
+    RANK,
+    STEP,
+    KIND,
+    START,
+    END,
+    ROUND,
+    CASE,
+    SEQUENCE,
+    ENTERED,
+    BYTES,
+    PROGRESSED,
+    MEASURED,
+    GROUP,
+    COLUMNS
+};
+static const char *const column_names[COLUMNS] = { "rank",       "step",     "kind",     "start_ms",   "end_ms",
+                                                   "round",      "case",     "sequence", "entered_ms", "bytes",
+                                                   "progressed", "measured", "group" };
 
 struct reader {
     struct spans_file *file;
@@ -118,6 +133,9 @@ static struct spans_row read_row(const struct reader *r)
     span->variant = case_of(r);
     span->bytes = (size_t)whole_or(r, BYTES, BYTES_MOST, "the bytes that a rank sends, a whole number", 0);
     span->progressed = whole_or(r, PROGRESSED, 1, "0 or 1", 0) > 0;
+    span->to = span->from = -1;
+    if (!span_is_phase(span))
+        span->group = (int16_t)whole_or(r, GROUP, INT16_MAX, "the number of the group of ranks, 0 for all ranks", 0);
     row.is_measured = whole_or(r, MEASURED, 1, "0 or 1", 1) > 0;
     span->sequence = (int32_t)whole_or(r, SEQUENCE, COUNT_MOST, "the collective's number, whole and from 0", -1);
     bool is_entered = !span_is_phase(span) && field(r, ENTERED)[0];
