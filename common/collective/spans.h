@@ -44,9 +44,10 @@ struct span {
     int32_t round, variant, step;
     int32_t sequence; /* the n-th collective of its group; -1 for a phase */
     int16_t group;    /* group of ranks; 0: all ranks of the block */
-    int16_t to, from; /* of a message or broadcast: ranks of the block that this rank sends to and receives from; -1: none */
-    uint8_t kind;     /* enum span_kind */
-    bool progressed;  /* a started collective got progress calls before the wait */
+    int16_t to,
+        from; /* of a message or broadcast: ranks of the block that this rank sends to and receives from; -1: none */
+    uint8_t kind;    /* enum span_kind */
+    bool progressed; /* a started collective got progress calls before the wait */
 };
 
 struct spans {
