@@ -1,6 +1,6 @@
 /* trial.h: operations of collective.h with known values. A trial has one block of device memory with the operation's buffers and
  * guards around them, and knows the block's contents after the operation. All values are whole numbers, and all sums are exact,
- * also in bf16. */
+ * also in bf16. On a device that computes nothing, host memory takes the place of device memory. */
 #ifndef LOCKSTEP_TRIAL_H
 #define LOCKSTEP_TRIAL_H
 
@@ -77,8 +77,10 @@ static inline long trial_exchange(const struct trial *t, const float *values, bo
     size_t size = trial_bytes(t->op.type);
     char *bytes = memory_new(t->elements, size);
     long differs = -1;
-    if (!is_put)
+    if (!is_put && device_computes())
         device_fetch(bytes, t->memory, t->elements * size);
+    else if (!is_put)
+        memcpy(bytes, t->memory, t->elements * size);
     for (size_t i = t->elements; i-- > 0;) {
         uint16_t half = bf16_round(values[i]);
         const void *element = t->op.type == TYPE_F32 ? (const void *)&values[i] : &half;
@@ -87,8 +89,10 @@ static inline long trial_exchange(const struct trial *t, const float *values, bo
         else if (!isnan(values[i]) && memcmp(bytes + i * size, element, size) != 0)
             differs = (long)i;
     }
-    if (is_put)
+    if (is_put && device_computes())
         device_put(t->memory, bytes, t->elements * size);
+    else if (is_put)
+        memcpy(t->memory, bytes, t->elements * size);
     free(bytes);
     return differs;
 }
@@ -116,7 +120,7 @@ static inline struct trial trial_open(struct collective_op op, const struct tria
             t.after[i] = trial_result(&op, m, seed, i - receive);
     }
     size_t size = trial_bytes(op.type);
-    t.memory = device_new(t.elements, size);
+    t.memory = device_computes() ? device_new(t.elements, size) : memory_new(t.elements, size);
     bool is_used = op.kind == BROADCAST ? is_source || in_place : op.kind != SEND_RECEIVE || op.to >= 0;
     t.op.send = is_used ? t.memory + send * size : NULL;
     t.op.receive = op.kind == SEND_RECEIVE && op.from < 0 ? NULL : t.memory + receive * size;
@@ -132,7 +136,10 @@ static inline long trial_wrong(const struct trial *t)
 
 static inline void trial_close(struct trial *t)
 {
-    device_free(t->memory);
+    if (device_computes())
+        device_free(t->memory);
+    else
+        free(t->memory);
     free(t->before);
     free(t->after);
 }
