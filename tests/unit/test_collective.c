@@ -659,6 +659,35 @@ static void a_barrier_leaves_the_last_result_to_check(void **state)
     collective_close(c);
 }
 
+/* Let work that takes a while write the terms, and later work read the sums, without a wait in between. */
+static void operations_take_their_place_among_the_work(void **state)
+{
+    (void)state;
+    enum { LONG = 1 << 20 };
+    struct collective *c = collective_open(world, NULL);
+    float *work = device_new(LONG, sizeof *work), *copy = device_new(COUNT, sizeof *copy),
+          *host = memory_new(COUNT, sizeof *host);
+    struct buffers b = fill();
+    for (int is_started = 0; is_started <= 1; is_started++) {
+        device_fill(work, 1, LONG);
+        device_fill(b.send, (float)(world_rank(world) + 1 + is_started), COUNT);
+        if (is_started)
+            collective_finish(c, collective_start(c, all_reduce(TYPE_F32, b.send, b.receive, COUNT)));
+        else
+            collective_run(c, all_reduce(TYPE_F32, b.send, b.receive, COUNT));
+        device_copy(copy, b.receive, COUNT);
+        device_fetch(host, copy, COUNT * sizeof *host);
+        int ranks = world_size(world);
+        for (int i = 0; i < COUNT; i++)
+            assert_int_equal(host[i], ranks * (ranks + 1) / 2 + ranks * is_started);
+    }
+    free(host);
+    device_free(work);
+    device_free(copy);
+    drop(&b);
+    collective_close(c);
+}
+
 /* No rank leaves a barrier, blocking or started, before the last one has entered it. */
 static void a_barrier_waits_for_all(void **state)
 {
@@ -744,6 +773,7 @@ int main(void)
         cmocka_unit_test(groups_work_at_the_same_time),
         cmocka_unit_test(spans_tell_groups_apart),
         cmocka_unit_test(a_barrier_leaves_the_last_result_to_check),
+        cmocka_unit_test(operations_take_their_place_among_the_work),
         cmocka_unit_test(a_barrier_waits_for_all),
         cmocka_unit_test(parked_ranks_come_back),
         cmocka_unit_test(sleeping_and_working_take_their_time),
