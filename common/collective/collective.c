@@ -159,9 +159,12 @@ HOT static struct span *begin_span(struct collective *c, const struct group *gro
     return span;
 }
 
+/* Keep the terms that the check needs. A barrier has none, and leaves those of the operation before for collective_check_last(). */
 HOT static void keep_terms(const struct collective *c, struct kept_terms *kept, struct group *group,
                            const struct collective_op *op)
 {
+    if (op->kind == BARRIER)
+        return;
     kept->sample.runs = 0;
     if (c->check != CHECK_NOTHING)
         group->checks += collective_check_keep(kept, group, op, group->checks);
@@ -175,10 +178,12 @@ static void check_result(struct collective *c, struct group *group, const struct
     c->last.op.count = 0;
 }
 
-/* Remember a finished operation; check it under CHECK_EACH. */
+/* Remember a finished operation that has a result; check it under CHECK_EACH. */
 HOT static void operation_ended(struct collective *c, struct group *group, const struct operation *operation,
                                 const struct kept_terms *kept)
 {
+    if (operation->op.kind == BARRIER)
+        return;
     c->last = *operation;
     c->last_group = group;
     c->last_kept = kept;

@@ -65,9 +65,8 @@ static void take_sample(float *out, enum element_type type, const void *buffer, 
 HOT bool collective_check_keep(struct kept_terms *kept, const struct group *group, const struct collective_op *op,
                                size_t n)
 {
-    bool overwrites = op->kind == ALL_REDUCE || op->kind == REDUCE_SCATTER;
     kept->sample.runs = 0;
-    if (op->count == 0 || !overwrites || !op_is_in_place(op, group->rank))
+    if (op->count == 0 || op->kind == BROADCAST || !op_is_in_place(op, group->rank))
         return false;
     if (!kept->terms)
         kept->terms = device_stage_new(CHECKED_MOST * sizeof(float));
@@ -83,12 +82,13 @@ void collective_check_drop(struct kept_terms *kept)
     device_stage_free(kept->terms);
 }
 
-/* Get this rank's terms of the sampled elements; false if they are gone. */
+/* Get this rank's terms of the sampled elements; false if they are gone. A sum overwrites its terms in place. An all-gather does
+ * not, but might do so wrongly, so kept terms are preferred. */
 static bool recall_terms(const struct group *group, const struct collective_op *op, const struct kept_terms *kept,
                          struct sample *chosen, float terms[CHECKED_MOST])
 {
-    bool overwrites = op->kind == ALL_REDUCE || op->kind == REDUCE_SCATTER;
-    if (!overwrites || !op_is_in_place(op, group->rank)) {
+    bool is_sum = op->kind == ALL_REDUCE || op->kind == REDUCE_SCATTER;
+    if (kept->sample.runs == 0 && (!is_sum || !op_is_in_place(op, group->rank))) {
         if (has_terms(group, op))
             take_sample(terms, op->type, op->send, *chosen);
         return true;
@@ -135,8 +135,8 @@ struct exact {
     double value, tolerance;
 };
 
-static struct exact exact_element(const struct collective_op *op, const float *all, size_t checked, int ranks, int source,
-                                  size_t i)
+static struct exact exact_element(const struct collective_op *op, const float *all, size_t checked, int ranks,
+                                  int source, size_t i)
 {
     if (source >= 0)
         return (struct exact){ .value = (double)all[(size_t)source * checked + i] };
@@ -154,8 +154,9 @@ static void add_failure(struct check_failures *wrong, const struct operation *op
                         size_t elements, double got, double exact)
 {
     const struct collective_call *call = &operation->call;
-    char *name = call->group > 0 ? memory_text("%s %d in group %d", collective_names[call->kind], call->sequence, call->group)
-                                 : memory_text("%s %d", collective_names[call->kind], call->sequence);
+    char *name = call->group > 0
+                     ? memory_text("%s %d in group %d", collective_names[call->kind], call->sequence, call->group)
+                     : memory_text("%s %d", collective_names[call->kind], call->sequence);
     if (source < 0)
         check_failures_add(wrong, "step %d, %s: element %zu of %zu is %g, but the ranks' terms add up to %g",
                            call->step + 1, name, element, elements, got, exact);
@@ -181,9 +182,11 @@ static bool is_right(const struct group *group, const struct operation *operatio
         device_fetch(elements, part->receive + (from - part->begin) * size, (to - from) * size);
         widen(got, op->type, elements, to - from);
         for (size_t at = from; at < to; at++) {
-            struct exact exact = exact_element(op, all, checked, group->ranks, part->source, run * sample->run + at - first);
+            struct exact exact =
+                exact_element(op, all, checked, group->ranks, part->source, run * sample->run + at - first);
             double value = (double)got[at - from];
-            if (fabs(value - exact.value) <= exact.tolerance || (part->source >= 0 && isnan(value) && isnan(exact.value)))
+            if (fabs(value - exact.value) <= exact.tolerance ||
+                (part->source >= 0 && isnan(value) && isnan(exact.value)))
                 continue;
             add_failure(wrong, operation, part->source, at - part->begin, part->count, value, exact.value);
             return false;
@@ -192,8 +195,8 @@ static bool is_right(const struct group *group, const struct operation *operatio
     return true;
 }
 
-void collective_check_result(const struct group *group, const struct operation *operation, const struct kept_terms *kept,
-                             size_t n, struct check_failures *wrong)
+void collective_check_result(const struct group *group, const struct operation *operation,
+                             const struct kept_terms *kept, size_t n, struct check_failures *wrong)
 {
     const struct collective_op *op = &operation->op;
     if (op->count == 0 || op->kind == BARRIER)

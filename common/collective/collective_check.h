@@ -9,20 +9,21 @@ struct sample {
     size_t first, run, stride, runs;
 };
 
-/* Sampled terms of this rank that an operation in place overwrites. */
+/* Sampled terms of this rank in an operation in place. */
 struct kept_terms {
     struct sample sample; /* 0 runs: nothing was kept */
     void *terms;          /* as sent; NULL before the first use */
 };
 
-/* Keep the terms that the check of an operation needs and that its result overwrites, if any. `n` counts the checks: each takes
- * another sample. The copy is queued in the device's order of work. Only the first call allocates, because the step may be
- * measured. Return true if there was anything to keep. */
-bool collective_check_keep(struct kept_terms *kept, const struct group *group, const struct collective_op *op, size_t n);
+/* Keep this rank's terms of an operation in place, for the check of its result; but not of a broadcast, which may be in place on the
+ * sender alone. `n` counts the checks: each takes another sample. The copy is queued in the device's order of work. Only the first
+ * call allocates, because the step may be measured. Return true if there was anything to keep. */
+bool collective_check_keep(struct kept_terms *kept, const struct group *group, const struct collective_op *op,
+                           size_t n);
 void collective_check_drop(struct kept_terms *kept);
 
 /* all of the group: check the result of an operation, and count the failures. Sample number `n` is used unless terms were kept. */
-void collective_check_result(const struct group *group, const struct operation *operation, const struct kept_terms *kept,
-                             size_t n, struct check_failures *wrong);
+void collective_check_result(const struct group *group, const struct operation *operation,
+                             const struct kept_terms *kept, size_t n, struct check_failures *wrong);
 
 #endif

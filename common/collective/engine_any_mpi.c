@@ -114,8 +114,8 @@ static bool sends(const struct mpi_stagings *m, const struct collective_op *op)
 
 /* Let MPI work in one buffer of host memory. It has room for the larger buffer of the operation, or for both of a message. Of a
  * fake buffer nothing is copied. */
-static void use_buffer(struct mpi_stagings *m, struct mpi_staging *message, const struct collective_op *op, void *buffer,
-                       bool is_fake)
+static void use_buffer(struct mpi_stagings *m, struct mpi_staging *message, const struct collective_op *op,
+                       void *buffer, bool is_fake)
 {
     size_t own = own_part(m, op) * type_bytes(op->type);
     char *begin = buffer, *sent = op->kind == ALL_GATHER ? begin + own : begin;
@@ -165,7 +165,9 @@ HOT struct mpi_staging mpi_staging_begin(struct mpi_stagings *m, int slot, const
                                    .type = is_f32 ? MPI_FLOAT : MPI_UINT16_T,
                                    .add = is_f32 ? MPI_SUM : m->add_bf16,
                                    .to = op->to >= 0 ? op->to : MPI_PROC_NULL,
-                                   .from = op->from >= 0 ? op->from : MPI_PROC_NULL };
+                                   .from = op->from >= 0 ? op->from : MPI_PROC_NULL,
+                                   .sent = op->to >= 0 ? (int)op->count : 0,
+                                   .received = op->from >= 0 ? (int)op->count : 0 };
     void *fake = op->count > 0 ? device_fake_buffer(op->receive ? op->receive : op->send, bytes) : NULL;
     if (fake) {
         use_buffer(m, &message, op, fake, true);
@@ -206,8 +208,8 @@ HOT void mpi_staging_run(const struct mpi_staging *m, MPI_Comm comm)
         MPI_Bcast(m->receive, m->count, m->type, m->from, comm);
         break;
     case SEND_RECEIVE:
-        MPI_Sendrecv(m->send, m->to == MPI_PROC_NULL ? 0 : m->count, m->type, m->to, 0, m->receive,
-                     m->from == MPI_PROC_NULL ? 0 : m->count, m->type, m->from, 0, comm, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(m->send, m->sent, m->type, m->to, 0, m->receive, m->received, m->type, m->from, 0, comm,
+                     MPI_STATUS_IGNORE);
         break;
     default:
         MPI_Barrier(comm);

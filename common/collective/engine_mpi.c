@@ -70,8 +70,8 @@ static void start(const struct mpi_staging *m, MPI_Comm comm, MPI_Request reques
         MPI_Ibcast(m->receive, m->count, m->type, m->from, comm, request);
         break;
     case SEND_RECEIVE:
-        MPI_Irecv(m->receive, m->count, m->type, m->from, 0, comm, &request[0]);
-        MPI_Isend(m->send, m->count, m->type, m->to, 0, comm, &request[1]);
+        MPI_Irecv(m->receive, m->received, m->type, m->from, 0, comm, &request[0]);
+        MPI_Isend(m->send, m->sent, m->type, m->to, 0, comm, &request[1]);
         break;
     default:
         MPI_Ibarrier(comm, request);

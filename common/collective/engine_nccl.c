@@ -34,11 +34,19 @@ struct engine {
     struct slot {
         struct collective_call call;
         bool is_open;             /* handed over, not known to be done */
-        cudaEvent_t handed, done; /* in the rank's stream; in the engine's */
+        uint64_t turn;            /* number among this rank's operations handed over */
+        cudaEvent_t handed, done; /* in the rank's stream; in the engine's; NULL before the first use */
     } slot[SLOTS];
-    double since, checked; /* start of this wait; time of its last check */
-    int waits_for;         /* sequence number of the awaited operation */
+    struct engine *next; /* of the open ones */
 };
+
+/* The wait of this rank for its GPU. A static variable, because a rank waits for the operations of all its engines. */
+static struct {
+    struct engine *engines;
+    uint64_t turns;        /* operations handed over by all engines */
+    uint64_t turn;         /* of the awaited operation */
+    double since, checked; /* start of the wait for it; time of the last check */
+} waiting;
 
 /* Set by collective_begin(). A static variable, because collective.h asks for the engine's properties before an engine exists. */
 static struct {
@@ -126,7 +134,8 @@ _Noreturn static void give_up(struct engine *e, const struct collective_call *ca
     abort();
 }
 
-_Noreturn static void give_up_for(struct engine *e, const struct collective_call *call, const char *what, ncclResult_t result)
+_Noreturn static void give_up_for(struct engine *e, const struct collective_call *call, const char *what,
+                                  ncclResult_t result)
 {
     char *why = memory_text("NCCL, %s: %s (%s)", what, ncclGetErrorString(result), ncclGetLastError(e->comm));
     for (char *c = why; *c; c++)
@@ -134,22 +143,22 @@ _Noreturn static void give_up_for(struct engine *e, const struct collective_call
     give_up(e, call, why);
 }
 
-/* Return the first operation handed over that is not done; NULL if all are done. */
-static const struct collective_call *find_pending(struct engine *e)
+/* Return the operation of an engine that was handed over first and is not done; NULL if all are done. */
+static const struct slot *find_pending(struct engine *e)
 {
-    const struct collective_call *pending = NULL;
+    const struct slot *pending = NULL;
     for (int i = 0; i < SLOTS; i++) {
         struct slot *slot = &e->slot[i];
         if (slot->is_open && cudaEventQuery(slot->done) == cudaSuccess)
             slot->is_open = false;
-        if (slot->is_open && (!pending || slot->call.sequence < pending->sequence))
-            pending = &slot->call;
+        if (slot->is_open && (!pending || slot->turn < pending->turn))
+            pending = slot;
     }
     return pending;
 }
 
-/* Give up if the awaited operation can no longer be done in time. */
-static void check_wait(struct engine *e, const struct collective_call *pending)
+/* Give up if an operation, awaited since then, can no longer be done in time. */
+static void check_wait(struct engine *e, const struct collective_call *pending, double since)
 {
     ncclResult_t state = ncclSuccess;
     ncclResult_t asked = ncclCommGetAsyncError(e->comm, &state);
@@ -162,39 +171,45 @@ static void check_wait(struct engine *e, const struct collective_call *pending)
     char *mismatch = flight_recorder_mismatch_text(world_recorder(e->world));
     if (mismatch)
         give_up(e, pending, mismatch);
-    if (world_now() - e->since > settings.deadline_s) {
+    if (world_now() - since > settings.deadline_s) {
         char *why = memory_text("no progress for %g s (--deadline-s allows more time)", settings.deadline_s);
         give_up(e, pending, why);
     }
 }
 
-/* Check a wait; called about once a millisecond while this rank waits for its GPU. A long gap between calls means a new wait. */
+/* Check a wait; called about once a millisecond while this rank waits for its GPU. A long gap between calls means a new wait.
+ * Every engine with a pending operation is checked, because ranks of any group may be lost. */
 static void watch(void *argument)
 {
-    struct engine *e = argument;
+    (void)argument;
     double now = world_now(), pause = 1e-6 * CHECK_EVERY_US;
-    if (now - e->checked > 2 * pause)
-        e->since = e->checked = now;
-    if (now - e->checked < pause)
+    if (now - waiting.checked > 2 * pause)
+        waiting.since = waiting.checked = now;
+    if (now - waiting.checked < pause)
         return;
-    e->checked = now;
-    const struct collective_call *pending = find_pending(e);
-    if (!pending)
-        return;
-    if (pending->sequence != e->waits_for)
-        e->since = now; /* progress since the last check */
-    e->waits_for = pending->sequence;
-    check_wait(e, pending);
+    waiting.checked = now;
+    uint64_t first = waiting.turns;
+    for (struct engine *e = waiting.engines; e; e = e->next) {
+        const struct slot *pending = find_pending(e);
+        first = pending && pending->turn < first ? pending->turn : first;
+    }
+    if (first != waiting.turn)
+        waiting.since = now; /* progress since the last check */
+    waiting.turn = first;
+    for (struct engine *e = waiting.engines; e; e = e->next) {
+        const struct slot *pending = find_pending(e);
+        if (pending)
+            check_wait(e, &pending->call, waiting.since);
+    }
 }
 
 /* Wait until NCCL has done a call's work on the host. With a non-blocking communicator a thread of NCCL launches each operation.
  * That takes less time than a sleep, except for the first ones, which connect ranks. */
 static void await(struct engine *e, const struct collective_call *call, const char *what, ncclResult_t result)
 {
-    const double spin_s = 1e-3;
-    e->since = world_now();
+    const double spin_s = 1e-3, since = world_now();
     while (result == ncclInProgress) {
-        bool takes_long = world_now() - e->since > spin_s;
+        bool takes_long = world_now() - since > spin_s;
         if (takes_long)
             world_sleep(1e-4);
         else
@@ -203,7 +218,7 @@ static void await(struct engine *e, const struct collective_call *call, const ch
         if (status != ncclSuccess)
             result = status;
         if (result == ncclInProgress && takes_long)
-            check_wait(e, call);
+            check_wait(e, call, since);
     }
     if (result != ncclSuccess)
         give_up_for(e, call, what, result);
@@ -235,7 +250,7 @@ static void join(struct engine *e)
     world_broadcast(e->world, &id, sizeof id);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0; /* lets a waiting rank give up */
-    e->since = world_now();
+    double since = world_now();
     result = ncclCommInitRankConfig(&e->comm, world_size(e->world), id, world_rank(e->world), &config);
     while (result == ncclInProgress || result == ncclSuccess) {
         ncclResult_t state = ncclSuccess;
@@ -246,7 +261,7 @@ static void join(struct engine *e)
         world_sleep(1e-3);
         if (flight_recorder_has_lost(world_recorder(e->world), RANKS_MOST))
             give_up(e, NULL, "a rank died while NCCL started");
-        if (world_now() - e->since > settings.deadline_s)
+        if (world_now() - since > settings.deadline_s)
             give_up(e, NULL, "NCCL does not start within the deadline (--deadline-s allows more time)");
     }
     refuse(e, result);
@@ -259,26 +274,51 @@ struct engine *engine_open(struct world *world)
     join(e);
     cuda_must(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     e->token = device_new(2, sizeof *e->token);
-    for (int i = 0; i < SLOTS; i++) {
-        cuda_must(cudaEventCreateWithFlags(&e->slot[i].handed, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-        cuda_must(cudaEventCreateWithFlags(&e->slot[i].done, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-    }
+    e->next = waiting.engines;
+    waiting.engines = e;
+    cuda_watch(watch, NULL);
     return e;
+}
+
+static void drop_event(cudaEvent_t event)
+{
+    if (event)
+        cuda_must(cudaEventDestroy(event), "cudaEventDestroy");
 }
 
 void engine_close(struct engine *e)
 {
     cuda_wait(e->stream);
-    cuda_watch(NULL, NULL);
+    struct engine **link = &waiting.engines;
+    while (*link != e)
+        link = &(*link)->next;
+    *link = e->next;
+    if (!waiting.engines)
+        cuda_watch(NULL, NULL);
     await(e, NULL, "ncclCommFinalize", ncclCommFinalize(e->comm));
     ncclCommDestroy(e->comm);
     for (int i = 0; i < SLOTS; i++) {
-        cuda_must(cudaEventDestroy(e->slot[i].handed), "cudaEventDestroy");
-        cuda_must(cudaEventDestroy(e->slot[i].done), "cudaEventDestroy");
+        drop_event(e->slot[i].handed);
+        drop_event(e->slot[i].done);
     }
     device_free(e->token);
     cuda_must(cudaStreamDestroy(e->stream), "cudaStreamDestroy");
     free(e);
+}
+
+/* Send and receive at the same time, in one group call: otherwise ranks that send to each other would both wait. */
+static ncclResult_t exchange(struct engine *e, const struct collective_op *op, ncclDataType_t type)
+{
+    ncclResult_t part[] = { ncclGroupStart(), ncclSuccess, ncclSuccess };
+    if (op->to >= 0)
+        part[1] = ncclSend(op->send, op->count, type, op->to, e->comm, e->stream);
+    if (op->from >= 0)
+        part[2] = ncclRecv(op->receive, op->count, type, op->from, e->comm, e->stream);
+    ncclResult_t ended = ncclGroupEnd(); /* also after a failure, because the group is this thread's */
+    for (int i = 0; i < 3; i++)
+        if (part[i] != ncclSuccess && part[i] != ncclInProgress)
+            return part[i];
+    return ended;
 }
 
 static ncclResult_t ask(struct engine *e, const struct collective_op *op)
@@ -289,19 +329,11 @@ static ncclResult_t ask(struct engine *e, const struct collective_op *op)
         return ncclAllGather(op->send, op->receive, op->count, type, e->comm, e->stream);
     case REDUCE_SCATTER:
         return ncclReduceScatter(op->send, op->receive, op->count, type, ncclSum, e->comm, e->stream);
-    case BROADCAST:
-        return ncclBroadcast(op->from == world_rank(e->world) ? op->send : op->receive, op->receive, op->count, type, op->from,
-                             e->comm, e->stream);
-    case SEND_RECEIVE: {
-        ncclResult_t begun = ncclGroupStart();
-        ncclResult_t sent = op->to >= 0 ? ncclSend(op->send, op->count, type, op->to, e->comm, e->stream) : ncclSuccess;
-        ncclResult_t received =
-            op->from >= 0 ? ncclRecv(op->receive, op->count, type, op->from, e->comm, e->stream) : ncclSuccess;
-        ncclResult_t ended = ncclGroupEnd();
-        bool is_asked = (sent == ncclSuccess || sent == ncclInProgress) &&
-                        (received == ncclSuccess || received == ncclInProgress);
-        return begun != ncclSuccess ? begun : is_asked ? ended : sent != ncclSuccess ? sent : received;
-    }
+    case BROADCAST: /* NCCL reads the first buffer on rank `from` only */
+        return ncclBroadcast(op->from == world_rank(e->world) ? op->send : op->receive, op->receive, op->count, type,
+                             op->from, e->comm, e->stream);
+    case SEND_RECEIVE:
+        return exchange(e, op, type);
     case BARRIER:
         return ncclAllReduce(e->token, e->token + 1, 1, ncclFloat, ncclSum, e->comm, e->stream);
     default:
@@ -309,12 +341,21 @@ static ncclResult_t ask(struct engine *e, const struct collective_op *op)
     }
 }
 
+static void make_event(cudaEvent_t *event)
+{
+    if (!*event)
+        cuda_must(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+}
+
 /* Queue an operation on the engine's stream, after the rank's work so far. */
 static void hand_over(struct engine *e, int index, const struct operation *operation)
 {
     struct slot *slot = &e->slot[index];
+    make_event(&slot->handed);
+    make_event(&slot->done);
     slot->call = operation->call;
-    cuda_watch(watch, e);
+    slot->is_open = false; /* until `done` is recorded again */
+    slot->turn = waiting.turns++;
     cuda_must(cudaEventRecord(slot->handed, cuda_stream()), "cudaEventRecord");
     cuda_must(cudaStreamWaitEvent(e->stream, slot->handed, 0), "cudaStreamWaitEvent");
     await(e, &slot->call, collective_names[operation->op.kind], ask(e, &operation->op));

@@ -7,7 +7,7 @@
 struct group {
     int number; /* 0: all ranks of the collective's world */
     int rank, ranks;
-    int *member; /* (ranks) ranks of the collective's world */
+    int *member;      /* (ranks) ranks of the collective's world */
     uint64_t members; /* the first 64 of these as bits */
     struct world *world;
     struct engine *engine;

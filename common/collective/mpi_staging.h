@@ -14,7 +14,8 @@ struct mpi_staging {
     int count; /* elements of a part */
     MPI_Datatype type;
     MPI_Op add;
-    int to, from;
+    int to, from;       /* of a message; MPI_PROC_NULL: none */
+    int sent, received; /* elements of a message; none without a rank */
     const void *result; /* where MPI leaves the result, if not in op.receive; else NULL */
 };
 

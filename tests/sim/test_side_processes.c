@@ -1,8 +1,8 @@
 /* test_side_processes.c: test the side processes of simulated ranks on the machine of round numbers (round_numbers.xml) and
  * its virtual clock, so that every duration is exact. An all-reduce of COUNT floats among four ranks takes 12 ms, one of n
- * floats among two 2 + n / 98174.
+ * floats among two 2 + n / 49087.
  *
- * usage: test_side_processes PLATFORM sums|helper|deadlock|silence|wrong; starts its own ranks */
+ * usage: test_side_processes PLATFORM sums|kinds|helper|deadlock|silence|wrong; starts its own ranks */
 #include "base/die.h"
 #include "base/memory.h"
 #include "collective/collective.h"
@@ -11,6 +11,7 @@
 #include "launch/job.h"
 #include "launch/launch.h"
 #include "launch/platform.h"
+#include "support/trial.h"
 #include "world/async_helper.h"
 #include "world/world.h"
 
@@ -124,6 +125,70 @@ static void a_part_of_the_world_starts_its_own(void)
     world_park(world);
 }
 
+/* Run every kind in a group, blocking and started, in place and not; and once with fake buffers, which have no results. */
+static void every_kind_gives_exact_results(struct collective *c, const struct group *group, struct trial_members m)
+{
+    const size_t elements = 5000;
+    char *fake = device_new(2 * RANKS * elements, sizeof(float));
+    for (enum element_type type = TYPE_F32; type <= TYPE_BF16; type++) {
+        struct collective_op ops[TRIAL_OPS];
+        int count = trial_list(ops, &m, type, elements);
+        for (int i = 0; i < count; i++) {
+            struct trial t = { .op = in_group(group, ops[i]) };
+            t.op.send = fake;
+            t.op.receive = fake + RANKS * elements * sizeof(float);
+            trial_run(&t, c, i % 2);
+            for (int way = 0; way < (trial_can_be_in_place(&ops[i]) ? 4 : 2); way++) {
+                t = trial_open(in_group(group, ops[i]), &m, 4 * i + way, way & 2);
+                trial_run(&t, c, way & 1);
+                if (trial_wrong(&t) >= 0)
+                    die(STATUS_WRONG, "%d ranks, operation %d, way %d, type %d: element %ld of %zu is wrong", m.ranks,
+                        i, way, (int)type, trial_wrong(&t), t.elements);
+                trial_close(&t);
+            }
+        }
+    }
+    device_free(fake);
+}
+
+static void groups_do_every_kind(void)
+{
+    int rank = world_rank(world);
+    struct collective *c = collective_open(world, NULL);
+    const struct group *parity = collective_split(c, rank % 2, 0), *reverse = collective_split(c, 0, -rank);
+    const struct group *three = collective_split(c, rank < 3 ? 0 : -1, 0);
+    EXPECT((three == NULL) == (rank == 3));
+    every_kind_gives_exact_results(c, NULL, (struct trial_members){ rank, RANKS, { 0, 1, 2, 3 } });
+    every_kind_gives_exact_results(c, parity, (struct trial_members){ rank / 2, 2, { rank % 2, rank % 2 + 2 } });
+    every_kind_gives_exact_results(c, reverse, (struct trial_members){ RANKS - 1 - rank, RANKS, { 3, 2, 1, 0 } });
+    if (three)
+        every_kind_gives_exact_results(c, three, (struct trial_members){ rank, 3, { 0, 1, 2 } });
+    collective_close(c);
+}
+
+/* Start a message along the chain of ranks and an all-reduce of pairs: they run one after another, beside the work. */
+static void groups_share_the_engine(void)
+{
+    int rank = world_rank(world);
+    struct collective *c = collective_open(world, NULL);
+    struct buffers *b = fill();
+    const struct group *pair = collective_split(c, rank / 2, 0);
+    start_together();
+    double began = world_now();
+    int first =
+        collective_start(c, send_receive(TYPE_F32, rank < 3 ? rank + 1 : -1, b->send, rank - 1, b->receive, COUNT));
+    int second = collective_start(c, in_group(pair, all_reduce(TYPE_F32, b->send, b->blocking, EACH)));
+    world_burn_cpu(2e-3);
+    collective_finish(c, second); /* 5 ms for the message, then the all-reduce */
+    EXPECT_MS(world_now() - began, 5 + 2 + EACH / 49087.0);
+    collective_finish(c, first);
+    EXPECT_MS(world_now() - began, 5 + 2 + EACH / 49087.0);
+    EXPECT(rank == 0 ||
+           memcmp(b->receive + 1, b->send, 96 * sizeof(float)) == 0); /* element i + 1 of the rank before */
+    free(b);
+    collective_close(c);
+}
+
 static void sleep_10(void *context)
 {
     world_sleep(10e-3);
@@ -213,6 +278,9 @@ int main(int argc, char **argv)
         a_started_sum_runs_beside_the_work();
         buckets_queue();
         a_part_of_the_world_starts_its_own();
+    } else if (strcmp(argv[1], "kinds") == 0) {
+        groups_do_every_kind();
+        groups_share_the_engine();
     } else if (strcmp(argv[1], "helper") == 0) {
         a_helper_shares_the_core();
     } else if (strcmp(argv[1], "deadlock") == 0) {

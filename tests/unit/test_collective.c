@@ -1,4 +1,4 @@
-/* test_collective.c: test collectives on real ranks under mpirun, for any engine and device. Deliberately wrong sums
+/* test_collective.c: test collectives on real ranks under mpirun, for any engine and device. Deliberately wrong results
  * (sabotage.h) test that the checks can fail. */
 #include "base/bf16.h"
 #include "base/memory.h"
@@ -6,6 +6,7 @@
 #include "collective/spans.h"
 #include "device/device.h"
 #include "support/sabotage.h"
+#include "support/trial.h"
 #include "world/world.h"
 
 #include <math.h>
@@ -248,7 +249,8 @@ static void a_wrong_started_sum_is_noticed(void **state)
         for (sabotage = HONEST; sabotage <= LOST; sabotage++) {
             collective_check(c, checking ? CHECK_EACH : CHECK_NOTHING);
             int whole = collective_start(c, all_reduce(TYPE_F32, b.send, b.receive, COUNT));
-            int part = collective_start(c, all_reduce(TYPE_F32, other.send, other.receive, COUNT / 2)); /* not sabotaged */
+            int part =
+                collective_start(c, all_reduce(TYPE_F32, other.send, other.receive, COUNT / 2)); /* not sabotaged */
             collective_progress(c);
             collective_finish(c, whole);
             collective_finish(c, part);
@@ -420,6 +422,295 @@ static void a_sum_whose_terms_are_gone_is_wrong(void **state)
     collective_close(c);
 }
 
+/* --- all kinds ---------------------------------------------------------------------------------------------------- */
+
+static struct trial_members everyone(void)
+{
+    struct trial_members m = { .rank = world_rank(world), .ranks = world_size(world) };
+    for (int rank = 0; rank < m.ranks; rank++)
+        m.world_rank[rank] = rank;
+    return m;
+}
+
+/* Run trials of all kinds in a group, blocking and started, in place and not, and check them at once or at the end. */
+static void run_trials(struct collective *c, const struct group *group, const struct trial_members *m,
+                       enum element_type type, size_t elements)
+{
+    struct collective_op ops[TRIAL_OPS];
+    int count = trial_list(ops, m, type, elements);
+    int seed = (int)elements + 500 * (int)type; /* differs between trials, so that no earlier result is right */
+    for (int i = 0; i < count; i++)
+        for (int way = 0; way < 8; way++) {
+            bool is_started = way & 1, in_place = way & 2;
+            if (in_place && !trial_can_be_in_place(&ops[i]))
+                continue;
+            struct trial t = trial_open(in_group(group, ops[i]), m, seed++, in_place);
+            collective_check(c, way & 4 ? CHECK_EACH : CHECK_KEPT);
+            trial_run(&t, c, is_started);
+            collective_check_last(c);
+            long wrong = trial_wrong(&t);
+            if (wrong >= 0)
+                fail_msg("rank %d of %d: operation %d of %zu elements, way %d: element %ld of %zu is wrong", m->rank,
+                         m->ranks, i, ops[i].count, way, wrong, t.elements);
+            struct check_failures failures = collective_wrong(c);
+            if (failures.count != 0)
+                fail_msg("rank %d of %d: %s", m->rank, m->ranks, failures.first);
+            trial_close(&t);
+        }
+}
+
+static void every_kind_gives_exact_results(void **state)
+{
+    (void)state;
+    static const size_t counts[] = { 1, 1000, 70000 };
+    struct collective *c = collective_open(world, NULL);
+    struct trial_members m = everyone();
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        for (enum element_type type = TYPE_F32; type <= TYPE_BF16; type++)
+            run_trials(c, NULL, &m, type, counts[i]);
+    collective_close(c);
+}
+
+/* Return the failed checks of a trial on this rank. */
+static int failures_of(struct collective *c, struct collective_op op, int seed, bool in_place, bool is_started)
+{
+    struct trial_members m = everyone();
+    struct trial t = trial_open(op, &m, seed, in_place);
+    trial_run(&t, c, is_started);
+    collective_check_last(c);
+    trial_close(&t);
+    return collective_wrong(c).count;
+}
+
+/* Sabotage operations of every kind. Ranks that receive nothing have nothing wrong. A single wrong element is found when it is its
+ * turn, at the latest in the second cycle of samples. */
+static void a_wrong_result_of_any_kind_is_noticed(void **state)
+{
+    (void)state;
+    struct collective *c = collective_open(world, NULL);
+    struct trial_members m = everyone();
+    struct collective_op ops[TRIAL_OPS];
+    int count = trial_list(ops, &m, TYPE_F32, SABOTAGED) - 1, turns = 2 * (m.ranks + 1),
+        seed = 0; /* all but the barrier */
+    for (int i = 0; i < count; i++)
+        for (int way = 0; way < 8; way++) {
+            bool is_started = way & 1, in_place = way & 2;
+            if (in_place && !trial_can_be_in_place(&ops[i]))
+                continue;
+            bool receives =
+                ops[i].kind == BROADCAST ? ops[i].from != m.rank : ops[i].kind != SEND_RECEIVE || ops[i].from >= 0;
+            collective_check(c, way & 4 ? CHECK_EACH : CHECK_KEPT);
+            for (sabotage = HONEST; sabotage <= LOST; sabotage++) {
+                int failures = failures_of(c, ops[i], seed++, in_place, is_started);
+                if (failures != (receives && sabotage != HONEST))
+                    fail_msg("operation %d, way %d, sabotage %d: %d failures", i, way, (int)sabotage, failures);
+            }
+            int found = 0;
+            for (int turn = 0; turn < turns; turn++)
+                found += failures_of(c, ops[i], seed++, in_place, is_started);
+            if ((found > 0) != receives)
+                fail_msg("operation %d, way %d: %d failures for one wrong element in %d turns", i, way, found, turns);
+        }
+    sabotage = HONEST;
+    collective_close(c);
+}
+
+/* --- groups ------------------------------------------------------------------------------------------------------- */
+
+/* Groups of this rank: ranks of the same parity; pairs of neighbours, of which the last may be alone; all ranks in reverse. */
+enum { PARITY, PAIR, REVERSE, GROUPS };
+
+struct groups {
+    const struct group *group[GROUPS];
+    struct trial_members members[GROUPS];
+    int number[GROUPS]; /* as spans record it */
+};
+
+static struct groups split(struct collective *c)
+{
+    struct groups g = { 0 };
+    int rank = world_rank(world), ranks = world_size(world);
+    const int color[GROUPS] = { rank % 2, rank / 2, 7 }, key[GROUPS] = { rank, 0, -rank };
+    const int groups_before[GROUPS] = { 0, 2, 2 + (ranks + 1) / 2 };
+    for (int i = 0; i < GROUPS; i++) {
+        g.group[i] = collective_split(c, color[i], key[i]);
+        g.number[i] = 1 + groups_before[i] + (i == REVERSE ? 0 : color[i]);
+        struct trial_members *m = &g.members[i];
+        for (int k = 0; k < ranks; k++) {
+            int other = i == REVERSE ? ranks - 1 - k : k;
+            bool is_member = i == PARITY ? other % 2 == rank % 2 : i == REVERSE || other / 2 == rank / 2;
+            if (other == rank)
+                m->rank = m->ranks;
+            if (is_member)
+                m->world_rank[m->ranks++] = other;
+        }
+        assert_int_equal(group_rank(g.group[i]), m->rank);
+        assert_int_equal(group_size(g.group[i]), m->ranks);
+    }
+    return g;
+}
+
+static void groups_work_for_themselves(void **state)
+{
+    (void)state;
+    struct collective *c = collective_open(world, NULL);
+    assert_null(collective_split(c, -1, 0));
+    struct groups g = split(c);
+    for (int i = 0; i < GROUPS; i++)
+        for (enum element_type type = TYPE_F32; type <= TYPE_BF16; type++)
+            run_trials(c, g.group[i], &g.members[i], type, 1000 + 10 * (size_t)i);
+    /* only some ranks are in the last group, and only they use it */
+    bool is_in = world_rank(world) < world_size(world) - 1;
+    const struct group *first = collective_split(c, is_in ? 0 : -1, 0);
+    assert_int_equal(first != NULL, is_in);
+    if (is_in) {
+        struct trial_members m = everyone();
+        m.ranks--;
+        run_trials(c, first, &m, TYPE_F32, 1000);
+    }
+    collective_close(c);
+}
+
+/* Start all kinds in all groups before any is finished, and finish them in this or the reverse order. */
+static void groups_work_at_the_same_time(void **state)
+{
+    (void)state;
+    struct collective *c = collective_open(world, NULL);
+    struct groups g = split(c);
+    struct trial t[GROUPS * TRIAL_OPS];
+    int ticket[GROUPS * TRIAL_OPS];
+    for (int reverse = 0; reverse <= 1; reverse++) {
+        int started = 0;
+        for (int i = 0; i < GROUPS; i++) {
+            struct collective_op ops[TRIAL_OPS];
+            int count = trial_list(ops, &g.members[i], TYPE_F32, 3000);
+            for (int k = 0; k < count; k++, started++)
+                t[started] = trial_open(in_group(g.group[i], ops[k]), &g.members[i], 100 * i + k + reverse, false);
+        }
+        for (int k = 0; k < started; k++)
+            ticket[k] = collective_start(c, t[k].op);
+        collective_progress(c);
+        for (int k = 0; k < started; k++)
+            collective_finish(c, ticket[reverse ? started - 1 - k : k]);
+        for (int k = 0; k < started; k++) {
+            assert_int_equal(trial_wrong(&t[k]), -1);
+            trial_close(&t[k]);
+        }
+    }
+    collective_close(c);
+}
+
+static void spans_tell_groups_apart(void **state)
+{
+    (void)state;
+    enum { COUNT_EACH = 10, BYTES = COUNT_EACH * 2 };
+    struct spans spans;
+    spans_open(&spans, GROUPS * TRIAL_OPS);
+    spans_restart(&spans, 0, 0);
+    struct collective *c = collective_open(world, &spans);
+    struct groups g = split(c);
+    for (int i = 0; i < GROUPS; i++) {
+        const struct trial_members *m = &g.members[i];
+        struct collective_op ops[TRIAL_OPS];
+        int count = trial_list(ops, m, TYPE_BF16, COUNT_EACH), first = spans.count;
+        for (int k = 0; k < count; k++) {
+            struct trial t = trial_open(in_group(g.group[i], ops[k]), m, k, false);
+            trial_run(&t, c, k % 2);
+            trial_close(&t);
+        }
+        assert_int_equal(spans.count - first, count);
+        for (int k = 0; k < count; k++) {
+            const struct span *s = &spans.at[first + k];
+            const struct collective_op *op = &ops[k];
+            bool has_parts = op->kind == ALL_GATHER || op->kind == REDUCE_SCATTER;
+            bool is_alone = op->kind == BARRIER || (op->to < 0 && op->from < 0 && op->kind == SEND_RECEIVE);
+            bool is_source = op->kind == BROADCAST && op->from == m->rank;
+            assert_int_equal(s->kind, SPAN_PHASES + (int)op->kind);
+            assert_int_equal(s->group, g.number[i]);
+            assert_int_equal(s->sequence, k);
+            assert_int_equal(s->bytes, is_alone ? 0 : has_parts ? m->ranks * BYTES : BYTES);
+            assert_int_equal(s->to, op->to < 0 ? -1 : m->world_rank[op->to]);
+            assert_int_equal(s->from, op->from < 0 || is_source ? -1 : m->world_rank[op->from]);
+        }
+    }
+    collective_close(c);
+    spans_close(&spans);
+}
+
+/* Check that a barrier does not hide a wrong result before it from the check at the end. */
+static void a_barrier_leaves_the_last_result_to_check(void **state)
+{
+    (void)state;
+    struct collective *c = collective_open(world, NULL);
+    float *terms = device_new(COUNT, sizeof *terms);
+    collective_check(c, CHECK_KEPT);
+    for (int is_started = 0; is_started <= 1; is_started++)
+        for (sabotage = HONEST; sabotage <= FLIPPED; sabotage++) {
+            sum_in_place(c, terms, is_started);
+            if (is_started)
+                collective_finish(c, collective_start(c, barrier()));
+            else
+                collective_run(c, barrier());
+            collective_check_last(c);
+            assert_int_equal(collective_wrong(c).count, sabotage != HONEST);
+        }
+    sabotage = HONEST;
+    device_free(terms);
+    collective_close(c);
+}
+
+/* Let work that takes a while write the terms, and later work read the sums, without a wait in between. */
+static void operations_take_their_place_among_the_work(void **state)
+{
+    (void)state;
+    enum { LONG = 1 << 20 };
+    struct collective *c = collective_open(world, NULL);
+    float *work = device_new(LONG, sizeof *work), *copy = device_new(COUNT, sizeof *copy),
+          *host = memory_new(COUNT, sizeof *host);
+    struct buffers b = fill();
+    for (int is_started = 0; is_started <= 1; is_started++) {
+        device_fill(work, 1, LONG);
+        device_fill(b.send, (float)(world_rank(world) + 1 + is_started), COUNT);
+        if (is_started)
+            collective_finish(c, collective_start(c, all_reduce(TYPE_F32, b.send, b.receive, COUNT)));
+        else
+            collective_run(c, all_reduce(TYPE_F32, b.send, b.receive, COUNT));
+        device_copy(copy, b.receive, COUNT);
+        device_fetch(host, copy, COUNT * sizeof *host);
+        int ranks = world_size(world);
+        for (int i = 0; i < COUNT; i++)
+            assert_int_equal(host[i], ranks * (ranks + 1) / 2 + ranks * is_started);
+    }
+    free(host);
+    device_free(work);
+    device_free(copy);
+    drop(&b);
+    collective_close(c);
+}
+
+/* No rank leaves a barrier, blocking or started, before the last one has entered it. */
+static void a_barrier_waits_for_all(void **state)
+{
+    (void)state;
+    struct collective *c = collective_open(world, NULL);
+    for (int is_started = 0; is_started <= 1; is_started++)
+        for (int late = 0; late < world_size(world); late++) {
+            if (world_rank(world) == late)
+                world_sleep(0.02);
+            double entered = world_now(), all[TRIAL_RANKS];
+            if (is_started) {
+                collective_finish(c, collective_start(c, barrier()));
+                device_wait();
+            } else {
+                collective_run(c, barrier());
+            }
+            double left = world_now();
+            world_allgather(world, &entered, sizeof entered, all);
+            assert_true(left >= all[late]); /* one clock for all ranks of a host */
+        }
+    collective_close(c);
+}
+
 static void parked_ranks_come_back(void **state)
 {
     (void)state;
@@ -476,6 +767,14 @@ int main(void)
         cmocka_unit_test(a_wrong_sum_in_place_is_noticed),
         cmocka_unit_test(every_element_in_place_has_its_turn),
         cmocka_unit_test(a_sum_whose_terms_are_gone_is_wrong),
+        cmocka_unit_test(every_kind_gives_exact_results),
+        cmocka_unit_test(a_wrong_result_of_any_kind_is_noticed),
+        cmocka_unit_test(groups_work_for_themselves),
+        cmocka_unit_test(groups_work_at_the_same_time),
+        cmocka_unit_test(spans_tell_groups_apart),
+        cmocka_unit_test(a_barrier_leaves_the_last_result_to_check),
+        cmocka_unit_test(operations_take_their_place_among_the_work),
+        cmocka_unit_test(a_barrier_waits_for_all),
         cmocka_unit_test(parked_ranks_come_back),
         cmocka_unit_test(sleeping_and_working_take_their_time),
     };

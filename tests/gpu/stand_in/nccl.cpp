@@ -1,13 +1,14 @@
-/* nccl.cpp: all-reduces of the stand-in (README.md) between processes of one host.
+/* nccl.cpp: collectives and messages of the stand-in (README.md) between processes of one host.
  *
  * The processes share unnamed memory. It belongs to the process that made the unique id; the others open it through /proc,
- * so it disappears with the processes. Each rank has data about itself there, two counters that only this rank writes, and
- * space for one piece of a message; the initial state is zeros. There is no lock that a dead process could hold. A rank
- * whose peer never arrives waits until ncclCommAbort().
+ * so it disappears with the processes. Each rank has data about itself there. Each rank also has a room that all ranks read, for
+ * collectives, and a room per rank that only this rank reads, for messages. A room holds one piece and counts the pieces given
+ * and taken; the initial state is zeros. There is no lock that a dead process could hold. A rank whose peer never arrives waits
+ * until ncclCommAbort().
  *
- * A nonblocking communicator (config.blocking = 0) behaves like the real one: init, finalize, group end and every
- * all-reduce return ncclInProgress and continue in a thread, until ncclCommGetAsyncError() returns another state. An event
- * recorded before that does not cover the operation. */
+ * A nonblocking communicator (config.blocking = 0) behaves like the real one: init, finalize, group end and every operation
+ * outside of a group return ncclInProgress and continue in a thread, until ncclCommGetAsyncError() returns another state. An
+ * event recorded before that does not cover the operation. */
 #include "include/nccl.h"
 #include "stand_in.h"
 
@@ -24,6 +25,7 @@
 #include <pthread.h>
 #include <random>
 #include <sched.h>
+#include <set>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <thread>
@@ -33,7 +35,7 @@
 namespace stand_in
 {
 
-constexpr size_t PIECE = size_t(1) << 20; /* bytes of a message that are summed at once */
+constexpr size_t PIECE = size_t(1) << 20; /* bytes that a rank gives at once */
 constexpr size_t PAGE_BYTES = 4096;
 
 /* Contents of the 128 bytes of a unique id. */
@@ -50,9 +52,26 @@ struct alignas(64) seat {
     ncclResult_t failed; /* why this rank cannot take part */
     char host[160];
     char bus[16];
-    size_t bytes;                /* size of the current message */
-    std::atomic<uint64_t> given; /* pieces that this rank has provided */
-    std::atomic<uint64_t> taken; /* pieces that this rank has summed */
+};
+
+enum kind : int { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, MESSAGE };
+
+static const char *const kind_names[] = { "all-reduce", "all-gather", "reduce-scatter", "broadcast", "message" };
+
+/* What all ranks of an operation must agree on. */
+struct label {
+    enum kind kind;
+    int root;     /* of a broadcast, else 0 */
+    size_t bytes; /* that a rank gives; in a broadcast, the root */
+    ncclDataType_t type;
+    ncclRedOp_t sum;
+};
+
+struct alignas(PAGE_BYTES) room {
+    std::atomic<uint64_t> given; /* pieces, counted by the rank that gives */
+    std::atomic<uint64_t> taken; /* pieces, counted by all ranks that take */
+    struct label label;          /* of the piece, which may be empty */
+    alignas(PAGE_BYTES) char piece[PIECE];
 };
 
 struct alignas(64) table {
@@ -69,8 +88,8 @@ struct communicator {
     std::atomic<bool> aborted{ false };
     std::atomic<int> busy{ 0 }; /* threads and stream operations that use the communicator */
     std::atomic<uint64_t> turn{ 0 };
-    uint64_t issued = 0; /* all-reduces run in the order in which they were issued */
-    uint64_t piece = 0;  /* number of pieces of all messages so far */
+    uint64_t issued = 0; /* batches run in the order in which they were issued */
+    uint64_t piece = 0;  /* pieces of all collectives so far */
     char *memory = nullptr;
     size_t bytes = 0;
 };
@@ -122,9 +141,12 @@ static size_t rooms_begin(int ranks)
     return (seats + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-static char *room_of(const communicator &c, int rank)
+/* Return the room for pieces from one rank to another; `to` = EVERY: to all ranks. */
+enum { EVERY = -1 };
+static room &room_of(const communicator &c, int from, int to)
 {
-    return c.memory + rooms_begin(c.ranks) + static_cast<size_t>(rank) * PIECE;
+    const size_t index = static_cast<size_t>(from) * (static_cast<size_t>(c.ranks) + 1) + static_cast<size_t>(to + 1);
+    return reinterpret_cast<room *>(c.memory + rooms_begin(c.ranks))[index];
 }
 
 /* Descriptors of the ids that this process made. */
@@ -168,7 +190,8 @@ static ncclResult_t memory_open(communicator *c, const identity &id)
             close(file);
         return refuse(ncclSystemError, "process %d, which made the unique id, is gone", id.process);
     }
-    c->bytes = rooms_begin(c->ranks) + static_cast<size_t>(c->ranks) * PIECE;
+    c->bytes =
+        rooms_begin(c->ranks) + static_cast<size_t>(c->ranks) * (static_cast<size_t>(c->ranks) + 1) * sizeof(room);
     struct stat now;
     /* Never shrink the memory. If ranks disagree about their number, seat_take() reports it. */
     const bool fits = fstat(file, &now) == 0 && (static_cast<size_t>(now.st_size) >= c->bytes ||
@@ -281,7 +304,7 @@ static ncclResult_t init_run(communicator *c, const identity &id, cudaError_t de
     return seats_check(*c);
 }
 
-/* ---- all-reduce */
+/* ---- sums */
 
 static float wide(uint16_t x)
 {
@@ -315,13 +338,6 @@ static void sum_into(uint16_t *sum, const uint16_t *x, size_t count)
         sum[i] = narrow(wide(sum[i]) + wide(x[i]));
 }
 
-struct message {
-    const char *from;
-    char *to;
-    size_t bytes;
-    ncclDataType_t type;
-};
-
 static size_t size_of(ncclDataType_t type)
 {
     switch (type) {
@@ -336,78 +352,182 @@ static size_t size_of(ncclDataType_t type)
     }
 }
 
-template <typename T> static void rooms_sum(const communicator &c, char *to, size_t bytes)
+/* Sum bytes from `at` on of all ranks' pieces. */
+template <typename T> static void rooms_sum(const communicator &c, char *to, size_t at, size_t bytes)
 {
     T *sum = reinterpret_cast<T *>(to);
-    memcpy(sum, room_of(c, 0), bytes);
+    memcpy(sum, room_of(c, 0, EVERY).piece + at, bytes);
     for (int rank = 1; rank < c.ranks; rank++)
-        sum_into(sum, reinterpret_cast<const T *>(room_of(c, rank)), bytes / sizeof(T));
+        sum_into(sum, reinterpret_cast<const T *>(room_of(c, rank, EVERY).piece + at), bytes / sizeof(T));
 }
 
-/* Sum a piece in rank order, so that all ranks get the same bits. */
-static void piece_sum(const communicator &c, char *to, size_t bytes, ncclDataType_t type)
+/* Sum in rank order, so that all ranks get the same bits. */
+static void pieces_sum(const communicator &c, char *to, size_t at, size_t bytes, ncclDataType_t type)
 {
     if (type == ncclFloat32)
-        rooms_sum<float>(c, to, bytes);
+        rooms_sum<float>(c, to, at, bytes);
     else if (type == ncclFloat64)
-        rooms_sum<double>(c, to, bytes);
+        rooms_sum<double>(c, to, at, bytes);
     else
-        rooms_sum<uint16_t>(c, to, bytes);
+        rooms_sum<uint16_t>(c, to, at, bytes);
 }
 
-static bool piece_run(communicator *c, const message &m, size_t at)
+/* ---- operations: collectives, and the two ends of a message */
+
+struct operation {
+    struct label label;
+    int peer;          /* of a message; EVERY: a collective */
+    bool gives, takes; /* this rank gives bytes; takes bytes */
+    const char *send;
+    char *receive;
+    size_t given, taken;
+};
+
+/* Give the next piece, if the ranks have taken the last one. In a collective, a rank without bytes gives its label. */
+static bool piece_give(const communicator &c, operation *o)
 {
-    const size_t bytes = std::min(PIECE, m.bytes - at);
-    seat &mine = seat_of(*c, c->rank);
-    for (int rank = 0; rank < c->ranks; rank++) /* wait until all ranks have summed my last piece */
-        if (!wait_until(*c, [&] { return seat_of(*c, rank).taken >= c->piece; }))
-            return false;
-    mine.bytes = m.bytes;
-    memcpy(room_of(*c, c->rank), m.from + at, bytes);
-    mine.given = c->piece + 1;
-    for (int rank = 0; rank < c->ranks; rank++) {
-        if (!wait_until(*c, [&] { return seat_of(*c, rank).given > c->piece; }))
-            return false;
-        if (seat_of(*c, rank).bytes != m.bytes)
-            fail("NCCL: rank %d sums %zu bytes while rank %d sums %zu", c->rank, m.bytes, rank,
-                 seat_of(*c, rank).bytes);
-    }
-    piece_sum(*c, m.to + at, bytes, m.type);
-    mine.taken = ++c->piece;
+    room &mine = room_of(c, c.rank, o->peer);
+    const uint64_t readers = o->peer == EVERY ? static_cast<uint64_t>(c.ranks) : 1;
+    if ((o->peer != EVERY && !o->gives) || o->given == o->label.bytes || mine.taken != readers * mine.given)
+        return false;
+    const size_t bytes = std::min(PIECE, o->label.bytes - o->given);
+    mine.label = o->label;
+    if (o->gives)
+        memcpy(mine.piece, o->send + o->given, bytes);
+    o->given += bytes;
+    mine.given++;
     return true;
 }
 
-/* Run an all-reduce; called in a stream's thread. */
-static void message_run(communicator *c, const message &m, uint64_t turn)
+static void label_check(const communicator &c, const label &mine, int rank, const label &other)
+{
+    if (mine.kind != other.kind || mine.root != other.root || mine.bytes != other.bytes || mine.type != other.type)
+        fail("NCCL: rank %d: %s of %zu bytes, type %d, root %d; but rank %d: %s of %zu bytes, type %d, root %d", c.rank,
+             kind_names[mine.kind], mine.bytes, mine.type, mine.root, rank, kind_names[other.kind], other.bytes,
+             other.type, other.root);
+}
+
+/* Copy or sum a piece, which all ranks concerned have given. */
+static void piece_use(const communicator &c, const operation &o, size_t bytes)
+{
+    const size_t all = o.label.bytes, at = o.taken;
+    switch (o.label.kind) {
+    case ALL_REDUCE:
+        pieces_sum(c, o.receive + at, 0, bytes, o.label.type);
+        break;
+    case REDUCE_SCATTER: { /* the share of this rank's part in the piece */
+        const size_t part = all / static_cast<size_t>(c.ranks), first = static_cast<size_t>(c.rank) * part;
+        const size_t begin = std::max(at, first), end = std::min(at + bytes, first + part);
+        if (begin < end)
+            pieces_sum(c, o.receive + (begin - first), begin - at, end - begin, o.label.type);
+        break;
+    }
+    case ALL_GATHER:
+        for (int rank = 0; rank < c.ranks; rank++)
+            memcpy(o.receive + static_cast<size_t>(rank) * all + at, room_of(c, rank, EVERY).piece, bytes);
+        break;
+    case BROADCAST:
+        memcpy(o.receive + at, room_of(c, o.label.root, EVERY).piece, bytes);
+        break;
+    case MESSAGE:
+        memcpy(o.receive + at, room_of(c, o.peer, c.rank).piece, bytes);
+        break;
+    }
+}
+
+/* Take the next piece, if all ranks concerned have given theirs. */
+static bool piece_take(communicator *c, operation *o)
+{
+    if (!o->takes || o->taken == o->label.bytes)
+        return false;
+    const bool is_message = o->label.kind == MESSAGE;
+    const int to = is_message ? c->rank : EVERY, first = is_message ? o->peer : 0,
+              last = is_message ? o->peer : c->ranks - 1;
+    for (int from = first; from <= last; from++) {
+        const room &other = room_of(*c, from, to);
+        if (other.given == (is_message ? other.taken.load() : c->piece))
+            return false;
+        label_check(*c, o->label, from, other.label);
+    }
+    const size_t bytes = std::min(PIECE, o->label.bytes - o->taken);
+    piece_use(*c, *o, bytes);
+    for (int from = first; from <= last; from++)
+        room_of(*c, from, to).taken++;
+    c->piece += is_message ? 0 : 1;
+    o->taken += bytes;
+    return true;
+}
+
+/* A message that is sent ends when it was received, so that a program fails which relies on buffers of the library. */
+static bool is_done(const communicator &c, const operation &o)
+{
+    if (o.takes)
+        return o.taken == o.label.bytes;
+    const room &mine = room_of(c, c.rank, o.peer);
+    return o.given == o.label.bytes && mine.taken == mine.given;
+}
+
+/* Return a number that operations share which must run one after another: collectives, messages to a rank, messages from it. */
+static int lane_of(const operation &o)
+{
+    return o.peer == EVERY ? 0 : o.takes ? -1 - o.peer : 1 + o.peer;
+}
+
+/* Give and take what is possible now, and drop the operations that are done. Return false if nothing was possible. */
+static bool operations_advance(communicator *c, std::vector<operation> *operations)
+{
+    bool moved = false;
+    std::set<int> lanes;
+    for (operation &o : *operations)
+        if (lanes.insert(lane_of(o)).second) {
+            moved |= piece_give(*c, &o);
+            moved |= piece_take(c, &o);
+        }
+    const auto done =
+        std::remove_if(operations->begin(), operations->end(), [&](const operation &o) { return is_done(*c, o); });
+    moved |= done != operations->end();
+    operations->erase(done, operations->end());
+    return moved;
+}
+
+/* The operations of a group on one communicator, which run at the same time. */
+struct batch {
+    std::shared_ptr<communicator> c;
+    cudaStream_t stream;
+    std::vector<operation> operations;
+};
+
+/* Run a batch; called in a stream's thread. */
+static void batch_run(communicator *c, std::vector<operation> operations, uint64_t turn)
 {
     bool goes_on = wait_until(*c, [&] { return c->turn == turn; });
-    for (size_t at = 0; goes_on && at < m.bytes; at += PIECE)
-        goes_on = piece_run(c, m, at);
+    while (goes_on && !operations.empty())
+        goes_on = wait_until(*c, [&] { return operations_advance(c, &operations); });
     c->turn++;
     c->busy--;
 }
 
-static ncclResult_t message_queue(const std::shared_ptr<communicator> &c, const message &m, cudaStream_t stream)
+static ncclResult_t batch_queue(const batch &b)
 {
     int before = 0;
     cudaGetDevice(&before);
-    cudaSetDevice(c->device);
-    c->busy++;
-    const cudaError_t error = stream_queue(stream, [c, m, turn = c->issued++] { message_run(c.get(), m, turn); });
+    cudaSetDevice(b.c->device);
+    b.c->busy++;
+    const cudaError_t error = stream_queue(
+        b.stream, [c = b.c, list = b.operations, turn = b.c->issued++] { batch_run(c.get(), list, turn); });
     cudaSetDevice(before);
     if (!error)
         return ncclSuccess;
-    c->busy--;
-    c->turn++;
+    b.c->busy--;
+    b.c->turn++;
     return refuse(ncclUnhandledCudaError, "Cuda failure %d '%s'", error, cudaGetErrorString(error));
 }
 
 /* ---- groups, and operations that continue in a thread */
 
-using launch_list = std::vector<std::pair<std::shared_ptr<communicator>, std::function<ncclResult_t()>>>;
-
 static thread_local int group_depth;
-static thread_local launch_list group_launches;
+static thread_local ncclResult_t group_failed; /* result of the group's last operation that failed */
+static thread_local std::vector<batch> group_batches;
 static thread_local std::vector<std::shared_ptr<communicator>> group_inits;
 
 /* Start a thread with all signals blocked, so that the program's own threads get them. */
@@ -432,39 +552,28 @@ static void goes_on(const std::shared_ptr<communicator> &c, std::function<ncclRe
     });
 }
 
-/* Launch with a delay, like the real library, so that callers that do not wait fail. */
-static ncclResult_t launch_late(const std::function<ncclResult_t()> &launch)
-{
-    usleep(200);
-    return launch();
-}
-
-static ncclResult_t launches_run(launch_list launches)
+/* With a nonblocking communicator, launch with a delay, like the real library, so that callers that do not wait fail. */
+static ncclResult_t batches_run(const std::vector<batch> &batches)
 {
     ncclResult_t result = ncclSuccess;
-    std::map<std::shared_ptr<communicator>, std::vector<std::function<ncclResult_t()>>> late;
-    for (auto &launch : launches) {
-        if (!launch.first->blocking)
-            late[launch.first].push_back(std::move(launch.second));
-        else if (ncclResult_t failed = launch.second())
+    for (const batch &b : batches)
+        if (!b.c->blocking) {
+            goes_on(b.c, [b] {
+                usleep(200);
+                return batch_queue(b);
+            });
+            result = result ? result : ncclInProgress;
+        } else if (ncclResult_t failed = batch_queue(b)) {
             result = failed;
-    }
-    for (auto &entry : late) {
-        goes_on(entry.first, [parts = std::move(entry.second)] {
-            for (const auto &part : parts)
-                if (ncclResult_t failed = launch_late(part))
-                    return failed;
-            return ncclSuccess;
-        });
-        result = result ? result : ncclInProgress;
-    }
+        }
     return result;
 }
 
 static ncclResult_t group_end()
 {
-    ncclResult_t result = launches_run(std::move(group_launches));
-    group_launches.clear();
+    ncclResult_t result = group_failed ? group_failed : batches_run(group_batches);
+    group_failed = ncclSuccess;
+    group_batches.clear();
     for (const auto &c : group_inits) {
         if (c->blocking)
             wait_until(*c, [&] { return c->state != ncclInProgress; });
@@ -484,6 +593,53 @@ static ncclResult_t usable(ncclComm_t comm)
         return refuse(ncclInvalidArgument,
                       "Attempt to use communicator before the previous operation returned ncclSuccess");
     return state;
+}
+
+/* Add an operation to the group. */
+static void group_add(const std::shared_ptr<communicator> &c, cudaStream_t stream, const operation &o)
+{
+    for (batch &b : group_batches)
+        if (b.c == c) {
+            if (b.stream != stream)
+                fail("NCCL: a group with several streams for one communicator, which the stand-in does not implement");
+            b.operations.push_back(o);
+            return;
+        }
+    group_batches.push_back({ c, stream, { o } });
+}
+
+/* Check an operation of `count` elements per rank. */
+static ncclResult_t operation_check(ncclComm_t comm, const operation &o, size_t count)
+{
+    if (ncclResult_t result = usable(comm))
+        return result;
+    const int ranks = comm->it->ranks, other = o.label.kind == MESSAGE ? o.peer : o.label.root;
+    const size_t size = size_of(o.label.type), all = static_cast<size_t>(ranks) * count * size;
+    if (o.label.sum != ncclSum || size == 0)
+        return refuse(ncclInvalidArgument, "the stand-in sums and copies floats, doubles and bfloat16");
+    if (other < 0 || other >= ranks)
+        return refuse(ncclInvalidArgument, "rank %d of %d", other, ranks);
+    const bool may_send = !o.gives || memory_is_device(o.send, o.label.kind == REDUCE_SCATTER ? all : count * size);
+    const bool may_receive = !o.takes || memory_is_device(o.receive, o.label.kind == ALL_GATHER ? all : count * size);
+    if (count && (!may_send || !may_receive))
+        return refuse(ncclInvalidArgument, "a buffer of the %s does not lie within device memory",
+                      kind_names[o.label.kind]);
+    return ncclSuccess;
+}
+
+/* Run an operation, or add it to the group. As in the real library, a group with an operation that fails does nothing. */
+static ncclResult_t operate(ncclComm_t comm, cudaStream_t stream, operation o, size_t count)
+{
+    if (ncclResult_t result = operation_check(comm, o, count)) {
+        group_failed = group_depth ? result : ncclSuccess;
+        return result;
+    }
+    const size_t parts = o.label.kind == REDUCE_SCATTER ? static_cast<size_t>(comm->it->ranks) : 1;
+    o.label.bytes = parts * count * size_of(o.label.type);
+    if (group_depth == 0)
+        return batches_run({ { comm->it, stream, { o } } });
+    group_add(comm->it, stream, o);
+    return ncclSuccess;
 }
 
 static void quiet(const std::shared_ptr<communicator> &c)
@@ -654,22 +810,62 @@ ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank)
     return ncclSuccess;
 }
 
+static operation operation_of(enum kind kind, const void *send, void *receive, ncclDataType_t type,
+                              ncclRedOp_t sum = ncclSum)
+{
+    operation o = {};
+    o.label = { kind, 0, 0, type, sum };
+    o.peer = EVERY;
+    o.gives = o.takes = true;
+    o.send = static_cast<const char *>(send);
+    o.receive = static_cast<char *>(receive);
+    return o;
+}
+
 ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
                            ncclComm_t comm, cudaStream_t stream)
 {
-    if (ncclResult_t result = usable(comm))
-        return result;
-    const size_t size = size_of(datatype);
-    if (op != ncclSum || size == 0)
-        return refuse(ncclInvalidArgument, "the stand-in sums floats, doubles and bfloat16");
-    if (count && (!memory_is_device(sendbuff, count * size) || !memory_is_device(recvbuff, count * size)))
-        return refuse(ncclInvalidArgument, "a buffer of an all-reduce does not lie within device memory");
-    const message m = { static_cast<const char *>(sendbuff), static_cast<char *>(recvbuff), count * size, datatype };
-    const std::shared_ptr<communicator> c = comm->it;
-    launch_list one;
-    launch_list &list = group_depth ? group_launches : one;
-    list.emplace_back(c, [c, m, stream] { return message_queue(c, m, stream); });
-    return group_depth ? ncclSuccess : launches_run(std::move(one));
+    return operate(comm, stream, operation_of(ALL_REDUCE, sendbuff, recvbuff, datatype, op), count);
+}
+
+ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recvcount, ncclDataType_t datatype,
+                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
+{
+    return operate(comm, stream, operation_of(REDUCE_SCATTER, sendbuff, recvbuff, datatype, op), recvcount);
+}
+
+ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount, ncclDataType_t datatype,
+                           ncclComm_t comm, cudaStream_t stream)
+{
+    return operate(comm, stream, operation_of(ALL_GATHER, sendbuff, recvbuff, datatype), sendcount);
+}
+
+/* Only the root reads `sendbuff`. */
+ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root,
+                           ncclComm_t comm, cudaStream_t stream)
+{
+    operation o = operation_of(BROADCAST, sendbuff, recvbuff, datatype);
+    o.label.root = root;
+    o.gives = comm && comm->it->rank == root;
+    return operate(comm, stream, o, count);
+}
+
+ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
+                      cudaStream_t stream)
+{
+    operation o = operation_of(MESSAGE, sendbuff, nullptr, datatype);
+    o.peer = peer;
+    o.takes = false;
+    return operate(comm, stream, o, count);
+}
+
+ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
+                      cudaStream_t stream)
+{
+    operation o = operation_of(MESSAGE, nullptr, recvbuff, datatype);
+    o.peer = peer;
+    o.gives = false;
+    return operate(comm, stream, o, count);
 }
 
 ncclResult_t ncclGroupStart(void)

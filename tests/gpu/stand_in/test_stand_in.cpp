@@ -1,5 +1,5 @@
 /* test_stand_in.cpp: test that the stand-in works, and that tests with the stand-in can fail: a kernel without its barrier,
- * a stream that does not wait, an all-reduce without its peer.
+ * a stream that does not wait, a collective without its peer.
  *
  *     test_stand_in          run all cases, each in its own process, since most settings are read once
  *     test_stand_in CASE     run one case
@@ -615,6 +615,316 @@ static void case_bfloat16()
     });
 }
 
+/* Give element i of what a rank sends: a whole number, exact in bfloat16 as is the sum of three ranks. */
+static int term(int rank, size_t i)
+{
+    return static_cast<int>(i % 17) * (rank + 1) - 8;
+}
+
+/* Element types of NCCL: floats, doubles, and bfloat16 as their upper halves. */
+template <typename T> struct number;
+template <> struct number<float> {
+    static constexpr ncclDataType_t type = ncclFloat;
+    static float of(int x)
+    {
+        return static_cast<float>(x);
+    }
+};
+template <> struct number<double> {
+    static constexpr ncclDataType_t type = ncclDouble;
+    static double of(int x)
+    {
+        return x;
+    }
+};
+template <> struct number<uint16_t> {
+    static constexpr ncclDataType_t type = ncclBfloat16;
+    static uint16_t of(int x)
+    {
+        const float value = static_cast<float>(x);
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        return static_cast<uint16_t>(bits >> 16);
+    }
+};
+
+/* Return device memory with elements first … first + count - 1 of a rank. */
+template <typename T> static T *terms_new(int rank, size_t first, size_t count)
+{
+    std::vector<T> x(count);
+    for (size_t i = 0; i < count; i++)
+        x[i] = number<T>::of(term(rank, first + i));
+    return device_copy(x);
+}
+
+/* True if device memory holds these elements of a rank, or of the sum of three ranks. */
+enum { SUM = -1 };
+template <typename T> static bool has_terms(const T *memory, int rank, size_t first, size_t count)
+{
+    const std::vector<T> found = fetched(memory, count);
+    for (size_t i = 0; i < count; i++) {
+        const int sum = term(0, first + i) + term(1, first + i) + term(2, first + i);
+        const T expected = number<T>::of(rank == SUM ? sum : term(rank, first + i));
+        if (memcmp(&found[i], &expected, sizeof expected) != 0)
+            return false;
+    }
+    return true;
+}
+
+enum { RANKS = 3 };
+
+/* Counts of elements: some are longer than one or several pieces of shared memory, and end within a piece. */
+static const size_t counts[] = { 1, 1000, (size_t(1) << 20) / 4, (size_t(5) << 18) + 3 };
+
+/* Run a test on three ranks, for all types and counts. */
+template <typename Test> static void collectives_run(Test test)
+{
+    ranks_run(RANKS, [=](int rank, ncclUniqueId id) {
+        const ncclComm_t comm = joined(RANKS, id, rank);
+        const cudaStream_t stream = stream_of_mine();
+        for (size_t count : counts) {
+            test(float(), comm, stream, rank, count);
+            test(double(), comm, stream, rank, count);
+            test(uint16_t(), comm, stream, rank, count);
+        }
+        MUST(ncclCommDestroy(comm) == ncclSuccess);
+    });
+}
+
+static void case_all_gather()
+{
+    collectives_run([](auto zero, ncclComm_t comm, cudaStream_t stream, int rank, size_t count) {
+        using T = decltype(zero);
+        const size_t mine = static_cast<size_t>(rank) * count;
+        T *in = terms_new<T>(rank, 7, count), *out = device_new<T>(RANKS * count), *both = device_new<T>(RANKS * count);
+        OK(cudaMemcpy(both + mine, in, count * sizeof *in, cudaMemcpyDeviceToDevice));
+        MUST(ncclAllGather(in, out, count, number<T>::type, comm, stream) == ncclSuccess);
+        MUST(ncclAllGather(both + mine, both, count, number<T>::type, comm, stream) == ncclSuccess);
+        MUST(has_terms(in, rank, 7, count));
+        for (int from = 0; from < RANKS; from++)
+            for (const T *all : { out, both })
+                MUST(has_terms(all + static_cast<size_t>(from) * count, from, 7, count));
+        for (T *memory : { in, out, both })
+            OK(cudaFree(memory));
+    });
+}
+
+static void case_reduce_scatter()
+{
+    collectives_run([](auto zero, ncclComm_t comm, cudaStream_t stream, int rank, size_t count) {
+        using T = decltype(zero);
+        const size_t mine = static_cast<size_t>(rank) * count, all = RANKS * count;
+        T *in = terms_new<T>(rank, 0, all), *out = device_new<T>(count), *both = terms_new<T>(rank, 0, all);
+        MUST(ncclReduceScatter(in, out, count, number<T>::type, ncclSum, comm, stream) == ncclSuccess);
+        MUST(ncclReduceScatter(both, both + mine, count, number<T>::type, ncclSum, comm, stream) == ncclSuccess);
+        MUST(has_terms(in, rank, 0, all) && has_terms(out, SUM, mine, count) &&
+             has_terms(both + mine, SUM, mine, count));
+        for (T *memory : { in, out, both })
+            OK(cudaFree(memory));
+    });
+}
+
+/* Broadcast from each rank. Other ranks give no buffer to send. */
+static void case_broadcast()
+{
+    collectives_run([](auto zero, ncclComm_t comm, cudaStream_t stream, int rank, size_t count) {
+        using T = decltype(zero);
+        for (int root = 0; root < RANKS; root++) {
+            T *in = terms_new<T>(rank, 3, count), *out = device_new<T>(count);
+            const T *send = rank == root ? in : nullptr;
+            MUST(ncclBroadcast(send, out, count, number<T>::type, root, comm, stream) == ncclSuccess);
+            MUST(has_terms(in, rank, 3, count) && has_terms(out, root, 3, count));
+            MUST(ncclBroadcast(in, in, count, number<T>::type, root, comm, stream) == ncclSuccess);
+            MUST(has_terms(in, root, 3, count));
+            OK(cudaFree(in));
+            OK(cudaFree(out));
+        }
+    });
+}
+
+/* Shift round a ring, twice within one group: messages to a rank arrive in order. */
+static void case_ring_shift()
+{
+    collectives_run([](auto zero, ncclComm_t comm, cudaStream_t stream, int rank, size_t count) {
+        using T = decltype(zero);
+        const int to = (rank + 1) % RANKS, from = (rank + RANKS - 1) % RANKS;
+        T *in = terms_new<T>(rank, 0, 2 * count), *out = device_new<T>(2 * count);
+        MUST(ncclGroupStart() == ncclSuccess);
+        for (size_t at : { size_t(0), count }) {
+            MUST(ncclSend(in + at, count, number<T>::type, to, comm, stream) == ncclSuccess);
+            MUST(ncclRecv(out + at, count, number<T>::type, from, comm, stream) == ncclSuccess);
+        }
+        MUST(ncclGroupEnd() == ncclSuccess);
+        MUST(has_terms(out, from, 0, 2 * count));
+        OK(cudaFree(in));
+        OK(cudaFree(out));
+    });
+}
+
+/* Ranks 0 and 1 send to each other, with and without a group, while rank 2 waits for them in an all-reduce. */
+static void case_pair()
+{
+    collectives_run([](auto zero, ncclComm_t comm, cudaStream_t stream, int rank, size_t count) {
+        using T = decltype(zero);
+        const int peer = 1 - rank;
+        T *in = terms_new<T>(rank, 0, count), *out = device_new<T>(count), *back = device_new<T>(count);
+        if (rank < 2) {
+            MUST(ncclGroupStart() == ncclSuccess);
+            MUST(ncclRecv(out, count, number<T>::type, peer, comm, stream) == ncclSuccess);
+            MUST(ncclSend(in, count, number<T>::type, peer, comm, stream) == ncclSuccess);
+            MUST(ncclGroupEnd() == ncclSuccess);
+            if (rank == 0)
+                MUST(ncclSend(out, count, number<T>::type, peer, comm, stream) == ncclSuccess);
+            else
+                MUST(ncclRecv(back, count, number<T>::type, peer, comm, stream) == ncclSuccess);
+            MUST(has_terms(out, peer, 0, count) && (rank == 0 || has_terms(back, 1, 0, count)));
+        }
+        MUST(ncclAllReduce(in, out, count, number<T>::type, ncclSum, comm, stream) == ncclSuccess);
+        MUST(has_terms(out, SUM, 0, count));
+        for (T *memory : { in, out, back })
+            OK(cudaFree(memory));
+    });
+}
+
+/* Send before receiving, without a group: both ranks wait, even with a short message. */
+static void case_group_missing()
+{
+    ranks_run(2, [](int rank, ncclUniqueId id) {
+        const ncclComm_t comm = joined(2, id, rank);
+        const cudaStream_t stream = stream_of_mine();
+        float *x = device_copy(std::vector<float>{ 1.0f, 2.0f });
+        MUST(ncclSend(x, 1, ncclFloat, 1 - rank, comm, stream) == ncclSuccess);
+        MUST(ncclRecv(x + 1, 1, ncclFloat, 1 - rank, comm, stream) == ncclSuccess);
+        usleep(100000);
+        MUST(cudaStreamQuery(stream) == cudaErrorNotReady);
+        MUST(ncclCommAbort(comm) == ncclSuccess);
+        OK(cudaStreamSynchronize(stream));
+        OK(cudaFree(x));
+    });
+}
+
+/* A group with an operation that fails does nothing; the next group works. */
+static void case_failed_group()
+{
+    ranks_run(1, [](int rank, ncclUniqueId id) {
+        const ncclComm_t comm = joined(1, id, rank);
+        float *x = device_copy(std::vector<float>{ 1.0f, 2.0f }), on_the_host = 0;
+        for (bool fails : { true, false }) {
+            MUST(ncclGroupStart() == ncclSuccess);
+            MUST(ncclSend(x, 1, ncclFloat, 0, comm, nullptr) == ncclSuccess); /* to itself */
+            MUST(ncclRecv(x + 1, 1, ncclFloat, 0, comm, nullptr) == ncclSuccess);
+            MUST(!fails || ncclRecv(&on_the_host, 1, ncclFloat, 0, comm, nullptr) == ncclInvalidArgument);
+            MUST(!fails || ncclSend(x, 1, ncclFloat, -1, comm, nullptr) == ncclInvalidArgument);
+            MUST(!fails || ncclBroadcast(x, x, 1, ncclFloat, 1, comm, nullptr) == ncclInvalidArgument);
+            MUST(!fails || ncclReduceScatter(x, x, 1, ncclFloat, ncclMax, comm, nullptr) == ncclInvalidArgument);
+            MUST(!fails || ncclAllReduce(nullptr, x, 1, ncclFloat, ncclSum, comm, nullptr) == ncclInvalidArgument);
+            MUST(!fails || ncclAllGather(x, x + 2, 1, ncclFloat, comm, nullptr) == ncclInvalidArgument);
+            MUST(ncclGroupEnd() == (fails ? ncclInvalidArgument : ncclSuccess));
+            MUST(fetched(x, 2)[1] == (fails ? 2.0f : 1.0f));
+        }
+        OK(cudaFree(x));
+        MUST(ncclCommDestroy(comm) == ncclSuccess);
+    });
+}
+
+/* Two nonblocking communicators, of all ranks in both orders, with operations of both in one group. */
+static void case_two_communicators()
+{
+    ncclUniqueId reverse_id;
+    MUST(ncclGetUniqueId(&reverse_id) == ncclSuccess);
+    ranks_run(RANKS, [=](int rank, ncclUniqueId id) {
+        ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+        config.blocking = 0;
+        ncclComm_t comm[2];
+        ncclResult_t state;
+        OK(cudaSetDevice(rank));
+        const auto settle = [&](ncclComm_t one) {
+            do
+                MUST(ncclCommGetAsyncError(one, &state) == ncclSuccess);
+            while (state == ncclInProgress);
+            MUST(state == ncclSuccess);
+        };
+        for (int i = 0; i < 2; i++) {
+            const int place = i ? RANKS - 1 - rank : rank;
+            MUST(ncclCommInitRankConfig(&comm[i], RANKS, i ? reverse_id : id, place, &config) == ncclInProgress);
+            settle(comm[i]);
+        }
+        const cudaStream_t stream[] = { stream_of_mine(), stream_of_mine() };
+        const size_t count = 300000;
+        float *in = terms_new<float>(rank, 0, count), *next = device_new<float>(count),
+              *all = device_new<float>(RANKS * count);
+        const int to = (rank + 1) % RANKS, from = (rank + RANKS - 1) % RANKS;
+        MUST(ncclGroupStart() == ncclSuccess);
+        MUST(ncclSend(in, count, ncclFloat, to, comm[0], stream[0]) == ncclSuccess);
+        MUST(ncclAllGather(in, all, count, ncclFloat, comm[1], stream[1]) == ncclSuccess);
+        MUST(ncclRecv(next, count, ncclFloat, from, comm[0], stream[0]) == ncclSuccess);
+        MUST(ncclGroupEnd() == ncclInProgress);
+        for (ncclComm_t one : comm)
+            settle(one);
+        MUST(has_terms(next, from, 0, count));
+        for (int i = 0; i < RANKS; i++)
+            MUST(has_terms(all + static_cast<size_t>(i) * count, RANKS - 1 - i, 0, count));
+        for (ncclComm_t one : comm)
+            MUST(ncclCommDestroy(one) == ncclSuccess);
+        for (float *memory : { in, next, all })
+            OK(cudaFree(memory));
+    });
+}
+
+/* Rank 1 calls something else than rank 0, which ends rank 0. */
+static void mismatch(const std::function<void(int, float *, ncclComm_t)> &call)
+{
+    ncclUniqueId id;
+    MUST(ncclGetUniqueId(&id) == ncclSuccess);
+    const int rank = fork() ? 0 : 1;
+    if (rank == 1)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const ncclComm_t comm = joined(2, id, rank);
+    call(rank, device_new<float>(8), comm);
+    OK(cudaDeviceSynchronize());
+}
+
+static void case_mismatched_kinds()
+{
+    mismatch([](int rank, float *x, ncclComm_t comm) {
+        if (rank == 0)
+            MUST(ncclAllReduce(x, x, 2, ncclFloat, ncclSum, comm, nullptr) == ncclSuccess);
+        else
+            MUST(ncclAllGather(x, x + 4, 2, ncclFloat, comm, nullptr) == ncclSuccess);
+    });
+}
+
+static void case_mismatched_sizes()
+{
+    mismatch([](int rank, float *x, ncclComm_t comm) {
+        MUST(ncclReduceScatter(x, x, rank ? 1 : 2, ncclFloat, ncclSum, comm, nullptr) == ncclSuccess);
+    });
+}
+
+static void case_mismatched_types()
+{
+    mismatch([](int rank, float *x, ncclComm_t comm) {
+        MUST(ncclAllReduce(x, x, rank ? 2 : 1, rank ? ncclBfloat16 : ncclFloat, ncclSum, comm, nullptr) == ncclSuccess);
+    });
+}
+
+static void case_mismatched_roots()
+{
+    mismatch([](int rank, float *x, ncclComm_t comm) {
+        MUST(ncclBroadcast(x, x, 2, ncclFloat, rank, comm, nullptr) == ncclSuccess);
+    });
+}
+
+static void case_mismatched_message()
+{
+    mismatch([](int rank, float *x, ncclComm_t comm) {
+        if (rank == 0)
+            MUST(ncclRecv(x, 3, ncclFloat, 1, comm, nullptr) == ncclSuccess);
+        else
+            MUST(ncclSend(x, 2, ncclFloat, 0, comm, nullptr) == ncclSuccess);
+    });
+}
+
 /* Use a nonblocking communicator: every function returns ncclInProgress first. */
 static void case_not_blocking()
 {
@@ -823,6 +1133,19 @@ static const struct test tests[] = {
     { "products", case_products, "0", "1", PASSES, "" },
     { "rounded products", case_rounded_products, "0", "1", PASSES, "" },
     { "all-reduce", case_all_reduce, "0", "3", PASSES, "" },
+    { "all-gather", case_all_gather, "0", "3", PASSES, "" },
+    { "reduce-scatter", case_reduce_scatter, "0", "3", PASSES, "" },
+    { "broadcast", case_broadcast, "0", "3", PASSES, "" },
+    { "ring shift", case_ring_shift, "0", "3", PASSES, "" },
+    { "pair", case_pair, "0", "3", PASSES, "" },
+    { "group missing", case_group_missing, "0", "2", PASSES, "" },
+    { "failed group", case_failed_group, "0", "1", PASSES, "" },
+    { "two communicators", case_two_communicators, "0", "3", PASSES, "" },
+    { "mismatched kinds", case_mismatched_kinds, "0", "2", DIES, "all-reduce of 8 bytes" },
+    { "mismatched sizes", case_mismatched_sizes, "0", "2", DIES, "reduce-scatter of 16 bytes" },
+    { "mismatched types", case_mismatched_types, "0", "2", DIES, "of 4 bytes, type 9" },
+    { "mismatched roots", case_mismatched_roots, "0", "2", DIES, "broadcast of 8 bytes, type 7, root 1" },
+    { "mismatched message", case_mismatched_message, "0", "2", DIES, "message of 12 bytes" },
     { "bfloat16", case_bfloat16, "0", "3", PASSES, "" },
     { "not blocking", case_not_blocking, "0", "2", PASSES, "" },
     { "killed peer", case_killed_peer, "0", "2", PASSES, "" },
