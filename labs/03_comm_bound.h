@@ -5,8 +5,6 @@
 #include "frame/lab.h"
 #include "frame/train.h"
 
-enum { MIB = 1 << 20 };
-
 struct options {
     struct run run;
     int comm_mb;   /* the extra message */

@@ -5,7 +5,6 @@
 #include "frame/lab.h"
 #include "frame/train.h"
 
-enum { MIB = 1 << 20 };
 enum way { LIBRARY, GATHER, DOUBLING, RING, WAYS };
 
 struct options {

@@ -49,8 +49,8 @@ static void write_crossover(struct csv *csv, int ranks, double predicted, double
 {
     do {
         csv_integer(csv, "ranks", ranks);
-        csv_number(csv, "predicted_bytes", predicted);
-        csv_number(csv, "found_bytes", found);
+        csv_ratio(csv, "predicted_bytes", predicted); /* as many digits as all C libraries agree on */
+        csv_ratio(csv, "found_bytes", found);
     } while (csv_end_row(csv));
     char *as_predicted = size_word(predicted), *in_sweep = size_word(found);
     printf("The ring is predicted to be faster than doubling from %s on; in the sweep it is from %s on.\n",

@@ -166,8 +166,10 @@ HOT static void keep_terms(const struct collective *c, struct kept_terms *kept, 
     if (op->kind == BARRIER)
         return;
     kept->sample.runs = 0;
-    if (c->check != CHECK_NOTHING)
-        group->checks += collective_check_keep(kept, group, op, group->checks);
+    if (c->check == CHECK_NOTHING)
+        return;
+    collective_check_buffers(group, op);
+    group->checks += collective_check_keep(kept, group, op, group->checks);
 }
 
 static void check_result(struct collective *c, struct group *group, const struct operation *operation,

@@ -1,6 +1,7 @@
 #include "collective/collective_check.h"
 
 #include "base/bf16.h"
+#include "base/die.h"
 #include "base/hot.h"
 #include "base/memory.h"
 #include "device/device.h"
@@ -60,6 +61,16 @@ static void take_sample(float *out, enum element_type type, const void *buffer, 
     device_sample(elements, (const char *)buffer + s.first * size, s.run * size, s.stride, s.runs);
     widen(out, type, elements, s.run * s.runs);
     free(elements);
+}
+
+void collective_check_buffers(const struct group *group, const struct collective_op *op)
+{
+    uintptr_t send = (uintptr_t)op->send, receive = (uintptr_t)op->receive;
+    size_t sent = op_send_bytes(op, group->ranks), received = op_receive_bytes(op, group->ranks);
+    bool uses_both = op->kind != BROADCAST || op->from == group->rank;
+    if (uses_both && send < receive + received && receive < send + sent && !op_is_in_place(op, group->rank))
+        die(STATUS_WRONG, "rank %d of a group of %d: the buffers of a %s overlap, but not as in place; use two buffers",
+            group->rank, group->ranks, collective_names[op->kind]);
 }
 
 HOT bool collective_check_keep(struct kept_terms *kept, const struct group *group, const struct collective_op *op,

@@ -15,6 +15,9 @@ struct kept_terms {
     void *terms;          /* as sent; NULL before the first use */
 };
 
+/* End the program if the buffers of an operation overlap in another way than collective.h allows. */
+void collective_check_buffers(const struct group *group, const struct collective_op *op);
+
 /* Keep this rank's terms of an operation in place, for the check of its result; but not of a broadcast, which may be in place on the
  * sender alone. `n` counts the checks: each takes another sample. The copy is queued in the device's order of work. Only the first
  * call allocates, because the step may be measured. Return true if there was anything to keep. */

@@ -14,4 +14,6 @@
 #include "model/token_table.h"
 #include "model/trainer.h"
 
+enum { MIB = 1 << 20 };
+
 #endif

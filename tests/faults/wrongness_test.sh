@@ -118,6 +118,7 @@ words='rank 2 \(process [0-9]+\) has not arrived, it left all-reduce 4 .*step 5.
 [ "$backend" = mpi ] || words='ranks? [0-9, and]*2 .*not arrived.* waits? in all-reduce' # ranks on GPUs may wait elsewhere, too
 grep -qE "$words" "$scratch/stderr" || die "a skipped all-reduce: no line says so"
 [ $((SECONDS - began)) -lt $((100 * ${LOCKSTEP_PATIENCE:-1})) ] || die "a skipped all-reduce: no end in time"
+[ "$backend" = mpi ] || exit 0 # the stand-in for NCCL ends such ranks itself
 # One rank calls another collective: both calls are named soon, without waiting for the deadline.
 began=$SECONDS
 run "${one[@]}" 3 1 SABOTAGE=other SABOTAGE_RANK=2 SABOTAGE_CALL=4

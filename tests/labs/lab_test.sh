@@ -134,7 +134,7 @@ fi
 owed=$(awk -F, '/^#/ || $1 == "lab" { next } { steps += $7 * $11 } END { print steps }' "$folder/summary.csv")
 awk -F, -v owed="$owed" '
     /^#/ || $1 == "rank" { next }
-    $5 == "all_reduce" || $5 == "barrier" { next }
+    $6 != "" { next } # a collective
     {
         block = $1 "," $2 "," $3
         if (block == before && $7 != end) { print "gap before", $0; bad = 1 }
