@@ -345,7 +345,7 @@ find_gpus() # sets gpus to their number, and says which, or why none of that bui
 
 run_tests()
 {
-    local at_once=$(($(nproc) + 1)) # some wait for a deadline, or for a rank
+    local at_once=$(($(nproc) + 2)) # some wait for a deadline, or for a rank
     attended ctest --test-dir build --parallel "$at_once" --output-on-failure </dev/null
     exit
 }
