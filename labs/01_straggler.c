@@ -4,7 +4,7 @@
  *
  *     step = max over ranks of (data + local) + transfer
  *
- * Four pathologies make one rank late in every step; up to three fixes are tried on each. The fifth, chance, delays each rank
+ * Four faults make one rank late in every step; up to three fixes are tried on each. The fifth, chance, delays each rank
  * with a small probability, so with more ranks fewer steps stay on time:
  *
  *                       nothing    prefetch    smaller share    every k steps
@@ -47,7 +47,7 @@ static void share(struct options *o)     { o->shares = true; }
 static void every_k(struct options *o)   { o->run.sync_every = o->every; }
 
 static const struct variant variants[] = {
-    /* case                 pathology  fix       idea */
+    /* case                 fault      fix       idea */
     { "baseline", NULL, NULL, "all ranks do the same" },
     { "skew_ws4", sleeps, NULL, "one rank sleeps before each fetch" },
     { "skew_prefetch", sleeps, prefetch, "… and fetches one batch ahead" },
@@ -152,7 +152,7 @@ int main(int argc, char **argv)
             int passes = rank == o.slow_rank ? o.passes : 1;
 
             lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = trainer_next(&t, stall); /* <- the pathology: stall, then fetch */
+            const struct batch *batch = trainer_next(&t, stall); /* <- the fault: stall, then fetch */
             lab_phase(lab, SPAN_FORWARD);
             for (int pass = 0; pass < passes; pass++) /* <- the other one: a slow core repeats its passes */
                 trainer_forward(&t, batch);

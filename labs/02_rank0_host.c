@@ -5,7 +5,7 @@
  *
  *     step = max over ranks of (data + local) + transfer + host
  *
- * The wait moves from the all-reduce into the barrier, and the late rank's data time looks healthy. Two pathologies,
+ * The wait moves from the all-reduce into the barrier, and the late rank's data time looks healthy. Two faults,
  * four fixes:
  *
  *                  nothing       no barrier        every n steps    beside the step    spread over ranks
@@ -41,7 +41,7 @@ static void aside(struct options *o)      { o->is_aside = true; }
 static void spread(struct options *o)     { o->is_spread = true; }
 
 static const struct variant variants[] = {
-    /* case            pathology fix         idea */
+    /* case            fault     fix         idea */
     { "baseline", calm, NULL, "no work on the host, no barrier" },
     { "barrier_ws4", sleeps, NULL, "rank 0 sleeps on the host, then a barrier" },
     { "sleep_no_barrier", sleeps, no_barrier, "… without a barrier: the ranks wait in the next all-reduce" },
@@ -116,7 +116,7 @@ int main(int argc, char **argv)
                     stall_end(beside); /* the previous one */
                     stall_begin(beside, host);
                 } else {
-                    stall(host); /* <- the pathology */
+                    stall(host); /* <- the fault */
                 }
                 if (o.has_barrier)
                     collective_run(collective, barrier()); /* <- where all ranks wait for the host work */

@@ -46,7 +46,7 @@ static void one_bucket(struct options *o)  { o->own_buckets = 1; o->progresses =
 static void ddp(struct options *o)         { o->own_buckets = 2; o->progresses = true; }
 
 static const struct variant variants[] = {
-    /* case              pathology    fix         idea */
+    /* case              fault        fix         idea */
     { "baseline", NULL, NULL, "only the model's own gradients" },
     { "comm_ws4", fresh, NULL, "one more message, its buffer allocated in each step" },
     { "comm_kept_ws4", message, NULL, "one more message, its buffer reused" },
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
             buckets_finish(&b.started, collective);
             if (!o.own_buckets)
                 sum_in_place(collective, o.wire, &b, t.gradients, t.count);
-            if (o.is_fresh) { /* <- the published pathology: map, fill and sum a new buffer */
+            if (o.is_fresh) { /* <- the published fault: map, fill and sum a new buffer */
                 lab_phase(lab, SPAN_HOST);
                 b.fresh = renew(b.fresh, count);
                 collective_run(collective, all_reduce(TYPE_F32, b.fresh, b.fresh, count));

@@ -50,7 +50,7 @@ static void accumulate(struct options *o) { strong(o); o->run.accumulate = o->mi
 static void sum_each(struct options *o)   { accumulate(o); o->sums_each = true; }
 
 static const struct variant variants[] = {
-    /* case              pathology    fix         idea */
+    /* case              fault        fix         idea */
     { "weak_ws4", weak, NULL, "all ranks, each with its own batch" },
     { "weak_ws1", weak_one, NULL, "one rank alone" },
     { "weak_ws2", weak_half, NULL, "half of the ranks" },

@@ -133,7 +133,7 @@ static void write_strategies(struct lab *lab, const struct options *base)
     struct csv *csv = lab_table(lab, "strategies.csv");
     for (const struct variant *v = variants; csv && v->name; v++) {
         struct options o = *base;
-        v->pathology(&o);
+        v->fault(&o);
         if (v->fix)
             v->fix(&o);
         if (o.run.once || o.is_fixed)
@@ -162,7 +162,7 @@ static struct token_most most_of(const struct options *base)
         if (v > variants && base->run.cases.count > 0 && !option_list_has(&base->run.cases, v->name))
             continue; /* this variant does not run */
         struct options o = *base;
-        v->pathology(&o);
+        v->fault(&o);
         struct batch_schedule *schedule = plan_of(&o);
         struct token_most own = batch_schedule_most(schedule);
         most.rows = own.rows > most.rows ? own.rows : most.rows;

@@ -32,7 +32,7 @@ static void doubling(struct options *o) { o->way = DOUBLING; }
 static void ring(struct options *o)     { o->way = RING; }
 
 static const struct variant variants[] = {
-    /* case        pathology  fix       idea */
+    /* case        fault      fix       idea */
     { "baseline", NULL, NULL, "the library's own all-reduce" },
     { "by_gather", gather, NULL, "all ranks send to rank 0, which adds and sends back" },
     { "by_doubling", gather, doubling, "… with a partner, twice as far away each time" },

@@ -172,5 +172,5 @@ enum judgement blind_judge(const struct variant *truth, const struct variant *an
         return JUDGED_NOTHING;
     if (answer == truth)
         return JUDGED_RIGHT;
-    return answer->pathology == truth->pathology ? JUDGED_HALF : JUDGED_WRONG;
+    return answer->fault == truth->fault ? JUDGED_HALF : JUDGED_WRONG;
 }

@@ -46,7 +46,7 @@ void blind_print_command(FILE *out, const struct lab_spec *spec, const struct op
 enum judgement { JUDGED_NOTHING, JUDGED_WRONG, JUDGED_HALF, JUDGED_RIGHT };
 extern const char *const judgement_names[]; /* "", "wrong", "half", "right" */
 
-/* Grade an answer, NULL for none. Half right is the same pathology with another fix. */
+/* Grade an answer, NULL for none. Half right is the same fault with another fix. */
 enum judgement blind_judge(const struct variant *truth, const struct variant *answer);
 
 #endif

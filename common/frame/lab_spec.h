@@ -15,10 +15,10 @@
 
 struct options; /* each lab's own; begins with `struct run run` */
 
-/* A change to the settings: what goes wrong (pathology), and what is done about it (fix). Either may be NULL. */
+/* A change to the settings: what goes wrong (fault), and what is done about it (fix). Either may be NULL. */
 struct variant {
     const char *name;
-    void (*pathology)(struct options *options);
+    void (*fault)(struct options *options);
     void (*fix)(struct options *options);
     const char *idea; /* a few words */
 };
@@ -81,8 +81,8 @@ static inline struct options *lab_spec_settings(const struct lab_spec *spec, con
 {
     struct options *settings = memory_new(1, spec->options_size);
     memcpy(settings, base, spec->options_size);
-    if (variant->pathology)
-        variant->pathology(settings);
+    if (variant->fault)
+        variant->fault(settings);
     if (variant->fix)
         variant->fix(settings);
     return settings;

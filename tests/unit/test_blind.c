@@ -171,7 +171,7 @@ static void half_right_is_the_same_pathology(void **state)
     assert_int_equal(blind_judge(&variants[1], &variants[1]), JUDGED_RIGHT);
     assert_int_equal(blind_judge(&variants[1], &variants[2]), JUDGED_HALF);
     assert_int_equal(blind_judge(&variants[2], &variants[1]), JUDGED_HALF);
-    assert_int_equal(blind_judge(&variants[2], &variants[4]), JUDGED_WRONG); /* same fix, other pathology */
+    assert_int_equal(blind_judge(&variants[2], &variants[4]), JUDGED_WRONG); /* same fix, other fault */
     assert_int_equal(blind_judge(&variants[2], NULL), JUDGED_NOTHING);
 }
 
