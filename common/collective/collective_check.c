@@ -40,11 +40,6 @@ static size_t sent_elements(const struct group *group, const struct collective_o
     return op->kind == BARRIER ? 0 : op->count * (size_t)(op->kind == REDUCE_SCATTER ? group->ranks : 1);
 }
 
-static bool has_terms(const struct group *group, const struct collective_op *op)
-{
-    return op->kind == BROADCAST ? op->from == group->rank : op->kind != SEND_RECEIVE || op->to >= 0;
-}
-
 /* Convert sampled elements to floats. */
 static void widen(float *out, enum element_type type, const void *elements, size_t count)
 {
@@ -67,8 +62,8 @@ void collective_check_buffers(const struct group *group, const struct collective
 {
     uintptr_t send = (uintptr_t)op->send, receive = (uintptr_t)op->receive;
     size_t sent = op_send_bytes(op, group->ranks), received = op_receive_bytes(op, group->ranks);
-    bool uses_both = op->kind != BROADCAST || op->from == group->rank;
-    if (uses_both && send < receive + received && receive < send + sent && !op_is_in_place(op, group->rank))
+    if (op_sends(op, group->rank) && send < receive + received && receive < send + sent &&
+        !op_is_in_place(op, group->rank))
         die(STATUS_WRONG, "rank %d of a group of %d: the buffers of a %s overlap, but not as in place; use two buffers",
             group->rank, group->ranks, collective_names[op->kind]);
 }
@@ -100,7 +95,7 @@ static bool recall_terms(const struct group *group, const struct collective_op *
 {
     bool is_sum = op->kind == ALL_REDUCE || op->kind == REDUCE_SCATTER;
     if (kept->sample.runs == 0 && (!is_sum || !op_is_in_place(op, group->rank))) {
-        if (has_terms(group, op))
+        if (op_sends(op, group->rank))
             take_sample(terms, op->type, op->send, *chosen);
         return true;
     }
@@ -161,13 +156,17 @@ static struct exact exact_element(const struct collective_op *op, const float *a
     return (struct exact){ sum, (ranks + 1) * unit * magnitude + 1e-37 };
 }
 
-static void add_failure(struct check_failures *wrong, const struct operation *operation, int source, size_t element,
+/* Return "all-gather 3 in group 2"; the group only if it is not group 0. Free the text. */
+static char *name_of(const struct collective_call *call)
+{
+    return call->group > 0 ? memory_text("%s %d in group %d", collective_names[call->kind], call->sequence, call->group)
+                           : memory_text("%s %d", collective_names[call->kind], call->sequence);
+}
+
+static void add_failure(struct check_failures *wrong, const struct collective_call *call, int source, size_t element,
                         size_t elements, double got, double exact)
 {
-    const struct collective_call *call = &operation->call;
-    char *name = call->group > 0
-                     ? memory_text("%s %d in group %d", collective_names[call->kind], call->sequence, call->group)
-                     : memory_text("%s %d", collective_names[call->kind], call->sequence);
+    char *name = name_of(call);
     if (source < 0)
         check_failures_add(wrong, "step %d, %s: element %zu of %zu is %g, but the ranks' terms add up to %g",
                            call->step + 1, name, element, elements, got, exact);
@@ -199,7 +198,7 @@ static bool is_right(const struct group *group, const struct operation *operatio
             if (fabs(value - exact.value) <= exact.tolerance ||
                 (part->source >= 0 && isnan(value) && isnan(exact.value)))
                 continue;
-            add_failure(wrong, operation, part->source, at - part->begin, part->count, value, exact.value);
+            add_failure(wrong, &operation->call, part->source, at - part->begin, part->count, value, exact.value);
             return false;
         }
     }
@@ -215,8 +214,10 @@ void collective_check_result(const struct group *group, const struct operation *
     float mine[CHECKED_MOST] = { 0 };
     struct sample chosen = choose_sample(sent_elements(group, op), n);
     if (!recall_terms(group, op, kept, &chosen, mine)) {
-        check_failures_add(wrong, "step %d, %s %d: the check has no copy of the terms, which the result overwrote",
-                           operation->call.step + 1, collective_names[op->kind], operation->call.sequence);
+        char *name = name_of(&operation->call);
+        check_failures_add(wrong, "step %d, %s: the check has no copy of the terms, which the result overwrote",
+                           operation->call.step + 1, name);
+        free(name);
         return;
     }
     size_t checked = chosen.run * chosen.runs;

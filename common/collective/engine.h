@@ -42,7 +42,13 @@ static inline size_t op_bytes(const struct collective_op *op, int ranks)
     return send > receive ? send : receive;
 }
 
-/* True if rank `rank` of `ranks` works in place. */
+/* True if this rank uses its send buffer. */
+static inline bool op_sends(const struct collective_op *op, int rank)
+{
+    return op->kind == BROADCAST ? op->from == rank : op->kind == SEND_RECEIVE ? op->to >= 0 : op->kind != BARRIER;
+}
+
+/* True if this rank works in place. */
 static inline bool op_is_in_place(const struct collective_op *op, int rank)
 {
     size_t part = (size_t)rank * op->count * type_bytes(op->type);

@@ -107,11 +107,6 @@ static size_t own_part(const struct mpi_stagings *m, const struct collective_op 
     return has_parts ? (size_t)m->rank * op->count : op->kind == SEND_RECEIVE ? op->count : 0;
 }
 
-static bool sends(const struct mpi_stagings *m, const struct collective_op *op)
-{
-    return op->kind == BROADCAST ? op->from == m->rank : op->kind == SEND_RECEIVE ? op->to >= 0 : op->kind != BARRIER;
-}
-
 /* Let MPI work in one buffer of host memory. It has room for the larger buffer of the operation, or for both of a message. Of a
  * fake buffer nothing is copied. */
 static void use_buffer(struct mpi_stagings *m, struct mpi_staging *message, const struct collective_op *op,
@@ -119,7 +114,7 @@ static void use_buffer(struct mpi_stagings *m, struct mpi_staging *message, cons
 {
     size_t own = own_part(m, op) * type_bytes(op->type);
     char *begin = buffer, *sent = op->kind == ALL_GATHER ? begin + own : begin;
-    if (!is_fake && sends(m, op))
+    if (!is_fake && op_sends(op, m->rank))
         device_fetch(sent, op->send, op_send_bytes(op, m->ranks));
     message->receive = op->kind == SEND_RECEIVE ? begin + own : begin;
     message->send = op->kind == SEND_RECEIVE || op->kind == BROADCAST ? begin : MPI_IN_PLACE;

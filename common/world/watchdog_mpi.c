@@ -29,6 +29,7 @@ struct watchdog {
     atomic_bool is_closing, has_signal;
     double timeout, since;    /* timeout in seconds, and world_now() at the last heartbeat */
     unsigned long beats_seen; /* heartbeats at the last check */
+    char *mismatch;           /* message about ranks that call different collectives; NULL: none */
 };
 
 /* Watchdog that note_signal() wakes. A static variable, because a signal handler gets no argument of ours. */
@@ -81,16 +82,7 @@ static void print_late(const struct watchdog *w)
 
 static void print_mismatch(const struct watchdog *w)
 {
-    char *line = flight_recorder_mismatch_text(w->recorder);
-    flight_recorder_say(w->recorder, line ? line : "two ranks called different collectives");
-    free(line);
-}
-
-static bool has_mismatch(const struct watchdog *w)
-{
-    char *line = flight_recorder_mismatch_text(recorder_of(w));
-    free(line);
-    return line;
+    flight_recorder_say(w->recorder, w->mismatch);
 }
 
 static void end_now(int signal)
@@ -176,7 +168,8 @@ static void *watch(void *argument)
             continue;
         if (stays_lost(w, &lost_since))
             end_job(w, print_lost);
-        if (has_mismatch(w))
+        w->mismatch = flight_recorder_mismatch_text(recorder_of(w));
+        if (w->mismatch)
             end_job(w, print_mismatch);
         if (is_late(w))
             end_job(w, print_late);

@@ -9,14 +9,6 @@ source "$(dirname "$0")/../support/frame.sh"
 # shellcheck source=tests/labs/draw.sh
 source "$(dirname "$0")/draw.sh"
 
-lab=$(realpath "$1")
-name=$(basename "$lab")
-folder=$(realpath -m "$2")/charts
-export LC_ALL=C.UTF-8
-rm -rf "$folder"
-mkdir -p "$folder"
-cd "$folder" || exit 1
-
 try() # NAME PLATFORM OPTION...: run the lab with these options and draw its charts
 {
     "$lab" --platform "$2" --out "$1" --rounds 2 "${@:3}" >said 2>&1 </dev/null || { complain "$1: $(tail -1 said)"; return; }

@@ -1,6 +1,14 @@
-# draw.sh: draw charts and check them. Source this file after support/frame.sh.
-# shellcheck shell=bash disable=SC2154 # frame.sh sets `said`
+# draw.sh: draw charts and check them, for tests with the arguments LAB FOLDER. Source this file after support/frame.sh. The test then
+# runs in FOLDER/charts, which is empty.
+# shellcheck shell=bash disable=SC2154,SC2034 # frame.sh sets `said`; tests use the variables set here
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+lab=$(realpath "$1")
+name=$(basename "$lab")
+folder=$(realpath -m "$2")/charts
+export LC_ALL=C.UTF-8
+rm -rf "$folder"
+mkdir -p "$folder"
+cd "$folder" || exit 1
 
 # Texts of one chart that lie on another, or nothing.
 overlaps() # SVG

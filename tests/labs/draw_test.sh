@@ -8,13 +8,6 @@ source "$(dirname "$0")/../support/frame.sh"
 # shellcheck source=tests/labs/draw.sh
 source "$(dirname "$0")/draw.sh"
 
-lab=$(realpath "$1")
-name=$(basename "$lab")
-folder=$(realpath -m "$2")/charts
-export LC_ALL=C.UTF-8
-rm -rf "$folder"
-mkdir -p "$folder"
-cd "$folder" || exit 1
 exits 0 "$lab" --platform blog --out published --rounds 2 --steps 6
 said=
 results=published/platforms/blog/$name

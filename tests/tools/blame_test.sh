@@ -281,7 +281,8 @@ by_group "groups of one size" 46
 sed '2s/$/\n0,0,all_reduce,2,5,7,8/; 8s/$/\n2,0,all_reduce,4,5,7,8/' groups.csv >same.csv
 told "groups with other numbers of calls" 0 "4 ranks" same.csv
 cell "groups with other numbers of calls" ranks.csv "case=job rank=0" wait_ms 22
-# Who sent a broadcast or a message is not in the file: wait and transfer are unknown, and an early end is no mistake.
+# The file does not name the root of a broadcast or the partners of a message: wait and transfer are unknown, and an early end is no
+# mistake.
 sed 's/all_reduce/broadcast/; 11,12s/36/31/' groups.csv >peers.csv
 told "broadcasts" 0 "4 ranks" peers.csv
 cell "broadcasts" ranks.csv "case=job rank=0" wait_ms -
