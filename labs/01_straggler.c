@@ -42,7 +42,7 @@ static void roams(struct options *o)     { o->stall = STALL_SLEEP; o->roams = tr
 static void chances(struct options *o)   { roams(o); o->chances = true; }
 static void slow_core(struct options *o) { o->passes = o->slow_factor; }
 
-static void prefetch(struct options *o)  { o->ahead = 1; }
+static void prefetch(struct options *o)  { o->run.ahead = 1; }
 static void share(struct options *o)     { o->shares = true; }
 static void every_k(struct options *o)   { o->run.sync_every = o->every; }
 
@@ -77,17 +77,13 @@ static void refuse(const struct options *o)
 }
 
 /* Most samples of a rank. By shares, one rank may get nearly the whole batch. */
-static int most_samples(const struct run *run)
+static int most_samples(const struct options *o)
 {
+    const struct option_list *cases = &o->run.cases;
     for (const struct variant *v = variants; v->name; v++)
-        if (v->fix == share && (run->cases.count == 0 || option_list_has(&run->cases, v->name)))
-            return run_global_batch(run);
-    return run->batch_size;
-}
-
-static struct memory_estimate need(const struct options *o)
-{
-    return trainer_memory(&o->run, most_samples(&o->run));
+        if (v->fix == share && (cases->count == 0 || option_list_has(cases, v->name)))
+            return run_global_batch(&o->run);
+    return o->run.batch_size;
 }
 
 static int culprit(const struct options *o)
@@ -104,12 +100,12 @@ static char *event(const struct options *o)
 static const struct lab_spec spec = {
     .lab = "01_straggler",
     .question = "One rank is late. What does it cost the others, and what helps?",
-    .workload = &workload_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
     .refuse = refuse,
-    .need = need,
+    .most_samples = most_samples,
+    .deal = deal,
     .predict = predict,
     .hidden_option = "--slow-rank",
     .culprit = culprit,
@@ -129,49 +125,47 @@ static bool is_late(struct lab *lab, const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options base = {
-        .run = run_published, .sleep_ms = 40, .slow_factor = 2, .every = 4, .chance = 0.05, .passes = 1
-    };
+    struct options base = { .run = run_published,
+                            .model = published_mlp,
+                            .sleep_ms = 40,
+                            .slow_factor = 2,
+                            .every = 4,
+                            .chance = 0.05,
+                            .passes = 1 };
     struct lab *lab = lab_open(&spec, &base, argc, argv);
-    int rank = world_rank(lab_world(lab)), global_batch = run_global_batch(&base.run);
-    struct trainer t = trainer_open(&base.run, most_samples(&base.run));
+    struct trainer *t = lab_trainer(lab);
+    int rank = world_rank(lab_world(lab));
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
-        int samples[RANKS_MOST] = { 0 };
-        deal(&o, lab_card(lab), samples);
-        struct share share = { .global_batch = global_batch, .samples = samples[rank] };
-        for (int before = 0; before < rank; before++)
-            share.first += samples[before];
         bool meets_each_step = o.run.sync_every == 1;
-        trainer_restart(&t, share, o.ahead, 1.0f / (float)(meets_each_step ? global_batch : share.samples));
+        if (!meets_each_step)
+            trainer_use_own_means(t);
 
         while (lab_next_step(lab)) {
             struct stall stall = { is_late(lab, &o) ? o.stall : STALL_NONE, o.sleep_ms / 1e3 };
             int passes = rank == o.slow_rank ? o.passes : 1;
 
             lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = trainer_next(&t, stall); /* <- the fault: stall, then fetch */
+            const struct batch *batch = trainer_next(t, stall); /* <- the fault: stall, then fetch */
             lab_phase(lab, SPAN_FORWARD);
             for (int pass = 0; pass < passes; pass++) /* <- the other one: a slow core repeats its passes */
-                trainer_forward(&t, batch);
+                trainer_forward(t, batch);
             lab_phase(lab, SPAN_BACKWARD);
             for (int pass = 0; pass < passes; pass++)
-                trainer_backward(&t, batch);
+                trainer_backward(t, batch);
             if (meets_each_step) /* <- where all ranks meet */
-                collective_run(collective, all_reduce(TYPE_F32, t.gradients, t.gradients, t.count));
+                collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->gradients, t->count));
             lab_phase(lab, SPAN_UPDATE);
-            trainer_update(&t);
+            trainer_update(t);
             if (!meets_each_step && lab_every(lab, o.run.sync_every)) {
                 /* Local SGD: each rank trained alone; average the parameters, weighted by samples. */
-                device_scale(t.gradients, t.parameters, (float)share.samples / (float)global_batch, t.count);
-                collective_run(collective, all_reduce(TYPE_F32, t.gradients, t.parameters, t.count));
+                float weight = (float)batch->samples / (float)run_global_batch(&o.run);
+                device_scale(t->gradients, t->parameters, weight, t->count);
+                collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->parameters, t->count));
             }
         }
-        lab_judge(lab, trainer_loss(&t, 1), share.samples, t.parameters, t.count);
     }
-
-    trainer_close(&t);
     return lab_close(lab);
 }

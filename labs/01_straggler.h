@@ -7,6 +7,7 @@
 
 struct options {
     struct run run;
+    struct workload model;
     int slow_rank;
     double sleep_ms; /* stall before each fetch, asleep or busy */
     int slow_factor; /* the slow core runs its passes this many times */
@@ -17,7 +18,6 @@ struct options {
     bool roams;   /* the stall hits a random rank each step */
     bool chances; /* … or it hits each rank by chance: several or none */
     int passes;   /* how often the slow rank runs forward and backward */
-    int ahead;    /* batches fetched early */
     bool shares;  /* the slow rank gets fewer samples of the same global batch */
 };
 

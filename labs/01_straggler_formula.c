@@ -59,17 +59,17 @@ void deal(const struct options *o, const struct card *card, int *samples)
 static struct load load_of(const struct options *o, const struct card *card, int rank, int samples, double transfer)
 {
     struct rank_cost rank_cost = rank_cost_of(o, card, rank);
-    double averaging = 2 * mlp_gradient_bytes(&o->run) / card->copy_bandwidth; /* of parameters, every k steps */
+    double averaging = 2 * workload_gradient_bytes(&o->model) / card->copy_bandwidth; /* of parameters, every k steps */
     double local = rank_cost.fixed + rank_cost.per_sample * samples;
     local += o->run.sync_every > 1 ? averaging / o->run.sync_every : 0;
     double all = rank_cost.fetch + rank_cost.stall, on_core = rank_cost.fetch;
     if (o->stall == STALL_BUSY && !card_is_fed_by_memory(card))
         on_core = all;
-    if (o->ahead && card_helper(card) == HELPER_ON_ITS_OWN)
+    if (o->run.ahead && card_helper(card) == HELPER_ON_ITS_OWN)
         on_core = 0;
     struct load load = { .data = all, .local = local, .cpu = local + on_core, .laps = o->run.sync_every };
     load.after = o->run.sync_every > 1 ? 0 : rank_cost.update;
-    if (o->ahead) {
+    if (o->run.ahead) {
         double left = fmax(0, on_core - (local - rank_cost.update));
         load.local = local + on_core - (1 - card->transfer_core) * fmin(left, transfer);
         load.data =
@@ -84,7 +84,7 @@ static struct load load_of(const struct options *o, const struct card *card, int
 static double roaming_excess(const struct options *o, const struct card *card, const struct load *load, double transfer)
 {
     double stall = o->roams ? stall_seconds(o, card) : 0;
-    if (!o->ahead)
+    if (!o->run.ahead)
         return stall;
     double fetch = rank_cost_of(o, card, 0).fetch;
     double beside = load->local * card_contention_slowdown(card, o->run.ranks) + transfer;
@@ -94,7 +94,7 @@ static double roaming_excess(const struct options *o, const struct card *card, c
 struct prediction predict(const struct options *o, const struct card *card)
 {
     int ranks = o->run.ranks, k = o->run.sync_every, samples[RANKS_MOST] = { 0 };
-    double transfer = card_allreduce(card, ranks, mlp_gradient_bytes(&o->run));
+    double transfer = card_allreduce(card, ranks, workload_gradient_bytes(&o->model));
     struct load loads[RANKS_MOST] = { 0 };
     deal(o, card, samples);
     for (int rank = 0; rank < ranks; rank++)
@@ -102,7 +102,7 @@ struct prediction predict(const struct options *o, const struct card *card)
     double jitter = card_jitter(card, ranks, rank_cost_of(o, card, 0).fetch + loads[0].local) / sqrt(k);
     struct prediction spared = predict_step(card, loads, ranks, jitter, transfer / k);
     double any = o->chances ? predict_any(o->chance, ranks) : o->roams; /* share of steps with a stall */
-    if (o->stall == STALL_BUSY && o->ahead && card_helper(card) == HELPER_SOMEWHERE)
+    if (o->stall == STALL_BUSY && o->run.ahead && card_helper(card) == HELPER_SOMEWHERE)
         spared.data = (double)NAN; /* unknown to the formula */
     if (any == 0)
         return spared;

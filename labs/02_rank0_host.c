@@ -62,11 +62,6 @@ static int culprit(const struct options *o)
     return o->work == STALL_NONE || o->is_spread ? -1 : 0;
 }
 
-static struct memory_estimate need(const struct options *o)
-{
-    return trainer_memory(&o->run, o->run.batch_size);
-}
-
 static char *event(const struct options *o)
 {
     return memory_text("rank 0 sleeps %g ms on the host after every backward, then all ranks enter a barrier",
@@ -76,11 +71,9 @@ static char *event(const struct options *o)
 static const struct lab_spec spec = {
     .lab = "02_rank0_host",
     .question = "Rank 0 works on the host while all others wait. What does it cost, and what helps?",
-    .workload = &workload_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
-    .need = need,
     .predict = predict,
     .culprit = culprit,
     .asked = "barrier_ws4",
@@ -90,26 +83,27 @@ static const struct lab_spec spec = {
 
 int main(int argc, char **argv)
 {
-    struct options base = { .run = run_published, .host_ms = 20, .every = 1, .seldom = 4, .period = 1 };
+    struct options base = {
+        .run = run_published, .model = published_mlp, .host_ms = 20, .every = 1, .seldom = 4, .period = 1
+    };
     struct lab *lab = lab_open(&spec, &base, argc, argv);
+    struct trainer *t = lab_trainer(lab);
     int rank = world_rank(lab_world(lab));
-    struct trainer t = trainer_open(&base.run, base.run.batch_size);
     struct aside *beside = stall_open();
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
         struct stall host = { host_seconds(&o, rank) > 0 ? o.work : STALL_NONE, host_seconds(&o, rank) };
-        trainer_restart_even(&t, &o.run, rank);
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = trainer_next(&t, NO_STALL);
+            const struct batch *batch = trainer_next(t, NO_STALL);
             lab_phase(lab, SPAN_FORWARD);
-            trainer_forward(&t, batch);
+            trainer_forward(t, batch);
             lab_phase(lab, SPAN_BACKWARD);
-            trainer_backward(&t, batch);
-            collective_run(collective, all_reduce(TYPE_F32, t.gradients, t.gradients, t.count));
+            trainer_backward(t, batch);
+            collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->gradients, t->count));
             if (o.work != STALL_NONE && lab_every(lab, o.period)) {
                 lab_phase(lab, SPAN_HOST);
                 if (o.is_aside) {
@@ -122,13 +116,11 @@ int main(int argc, char **argv)
                     collective_run(collective, barrier()); /* <- where all ranks wait for the host work */
             }
             lab_phase(lab, SPAN_UPDATE);
-            trainer_update(&t);
+            trainer_update(t);
         }
         stall_end(beside);
-        lab_judge(lab, trainer_loss(&t, 1), o.run.batch_size, t.parameters, t.count);
     }
 
     stall_close(beside);
-    trainer_close(&t);
     return lab_close(lab);
 }

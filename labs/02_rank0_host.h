@@ -7,6 +7,7 @@
 
 struct options {
     struct run run;
+    struct workload model;
     double host_ms; /* rank 0's work on the host */
     int every;      /* steps from one host work to the next */
     int seldom;     /* the fix: this many times less often */

@@ -77,12 +77,9 @@ static double largest_message(const struct options *o)
 
 static struct memory_estimate need(const struct options *o)
 {
-    struct memory_estimate memory = trainer_memory(&o->run, o->run.batch_size);
-    double message = (double)MIB * o->comm_mb, gradients = mlp_gradient_bytes(&o->run),
-           sweep = (double)o->sweep_mb * MIB;
+    double message = (double)MIB * o->comm_mb, gradients = workload_gradient_bytes(&o->model);
     double own = 2 * message + fmax(message, gradients) / 2; /* kept, fresh; and one of bf16 */
-    memory.of[MEMORY_MESSAGES] += own + sweep;
-    return memory;
+    return (struct memory_estimate){ .of = { [MEMORY_MESSAGES] = own + (double)MIB * o->sweep_mb } };
 }
 
 static int collectives(const struct options *o)
@@ -98,7 +95,6 @@ static char *event(const struct options *o)
 static const struct lab_spec spec = {
     .lab = "03_comm_bound",
     .question = "When is a step bound by communication, and what makes that cheaper?",
-    .workload = &workload_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
@@ -110,34 +106,34 @@ static const struct lab_spec spec = {
     .asked = "comm_ws4",
     .event = event,
     .drawn = (const char *const[]){ "baseline", "comm_kept_ws4", "comm_buckets", NULL },
+    .tables = tables,
 };
 
 int main(int argc, char **argv)
 {
-    struct options base = { .run = run_published, .comm_mb = 128, .bucket_mb = 25, .every = 4, .sweep_mb = 256 };
+    struct options base = {
+        .run = run_published, .model = published_mlp, .comm_mb = 128, .bucket_mb = 25, .every = 4, .sweep_mb = 256
+    };
     struct lab *lab = lab_open(&spec, &base, argc, argv);
-    int rank = world_rank(lab_world(lab));
-    struct trainer t = trainer_open(&base.run, base.run.batch_size);
-    size_t count = message_floats(&base), wider = count > t.count ? count : t.count;
-    struct buffers b = { .kept = device_new(count, sizeof(float)),
-                         .kept_value = INFINITY,
-                         .narrow = device_new(wider, sizeof(uint16_t)) };
+    struct trainer *t = lab_trainer(lab);
+    size_t count = message_floats(&base);
+    struct buffers b = buffers_open(&base);
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
-        trainer_restart_even(&t, &o.run, rank);
+        buffers_restart(&b, &o);
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = trainer_next(&t, NO_STALL);
+            const struct batch *batch = trainer_next(t, NO_STALL);
             lab_phase(lab, SPAN_FORWARD);
-            trainer_forward(&t, batch);
+            trainer_forward(t, batch);
             lab_phase(lab, SPAN_BACKWARD);
-            backward(collective, &o, &b, &t, batch);
+            backward(collective, &o, &b, t, batch);
             buckets_finish(&b.started, collective);
             if (!o.own_buckets)
-                sum_in_place(collective, o.wire, &b, t.gradients, t.count);
+                sum_in_place(collective, o.wire, &b, t->gradients, t->count);
             if (o.is_fresh) { /* <- the published fault: map, fill and sum a new buffer */
                 lab_phase(lab, SPAN_HOST);
                 b.fresh = renew(b.fresh, count);
@@ -146,28 +142,9 @@ int main(int argc, char **argv)
                 sum_in_place(collective, o.wire, &b, next_message(&b, count, o.run.ranks), count);
             }
             lab_phase(lab, SPAN_UPDATE);
-            trainer_update(&t);
-        }
-        device_unmap(b.fresh, count * sizeof(float));
-        b.fresh = NULL;
-        b.kept_value = INFINITY; /* every block begins alike */
-        lab_judge(lab, trainer_loss(&t, 1), o.run.batch_size, t.parameters, t.count);
-    }
-    if (base.run.ranks > 1 && base.run.cases.count == 0) { /* one rank has no link to measure */
-        const int mb = base.run.quick && base.sweep_mb > 16 ? 16 : base.sweep_mb;
-        if (mb > 0)
-            sweep_table(lab_table(lab, "sweep.csv"), lab_world(lab), lab_card(lab), (double)MIB * mb,
-                        base.run.quick || base.run.takes_turns ? 3 : 5);
-        if (!base.run.quick) {
-            struct options in_buckets = base;
-            message(&in_buckets);
-            buckets(&in_buckets);
-            compare_buckets(lab, &in_buckets, &t, &b);
+            trainer_update(t);
         }
     }
-
-    device_free(b.kept);
-    device_free(b.narrow);
-    trainer_close(&t);
+    buffers_close(&b, &base);
     return lab_close(lab);
 }

@@ -7,6 +7,7 @@
 
 struct options {
     struct run run;
+    struct workload model;
     int comm_mb;   /* the extra message */
     int bucket_mb; /* most of it that a bucket holds */
     int every;     /* the k of the fix */
@@ -27,7 +28,7 @@ size_t bucket_floats(const struct options *o);
 /* Cut the extra message into buckets, as if backward computed it evenly. */
 struct buckets cut_message(const struct options *o);
 
-/* Cut the model's own gradients: one bucket, or two as in DDP, the last layer alone and the other two together. */
+/* Cut the model's own gradients: one bucket, or two as in DDP, the last layer alone and all others together. */
 struct buckets cut_own(const struct options *o);
 
 /* Buffers of the extra message and of bf16, and the started sums. */
@@ -38,6 +39,12 @@ struct buffers {
     uint16_t *narrow; /* (message or gradients, the larger) */
     struct started_sums started;
 };
+
+struct buffers buffers_open(const struct options *o);
+void buffers_close(struct buffers *b, const struct options *o);
+
+/* Forget what earlier steps left in the buffers: every block begins alike. */
+void buffers_restart(struct buffers *b, const struct options *o);
 
 /* Return the kept message, to be summed in place. Each sum multiplies its value by the ranks, so it begins small. It is refilled
  * before it overflows: in the warm-up, and then once in dozens of steps. */
@@ -61,7 +68,7 @@ double exposed_seconds(const struct options *o, const struct card *card, double 
 /* Predict a step of a case from its settings and the machine card. */
 struct prediction predict(const struct options *o, const struct card *card);
 
-/* Write exposed.csv: buckets of 1, 4, 16 … MiB, and one of the whole message. `in_buckets`: settings of comm_buckets. */
-void compare_buckets(struct lab *lab, const struct options *in_buckets, struct trainer *t, struct buffers *b);
+/* Tables sweep.csv and exposed.csv. */
+extern const struct lab_table tables[];
 
 #endif

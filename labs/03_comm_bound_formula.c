@@ -14,11 +14,12 @@ double exposed_seconds(const struct options *o, const struct card *card, double 
 {
     const struct buckets cuts[] = { cut_message(o), cut_own(o) };
     double before[COLLECTIVE_STARTED_MOST], seconds[COLLECTIVE_STARTED_MOST];
-    double left[MLP_LAYERS] = { 0 }; /* from the end of a layer to the end of backward */
+    double left[LAYERS_MOST] = { 0 }; /* from the end of a layer to the end of backward */
     int count = 0;
     passes *= card_contention_slowdown(card, o->run.ranks);
-    for (int layer = 1; layer < MLP_LAYERS; layer++)
-        left[layer] = left[layer - 1] + passes * mlp_backward_share(&o->run, layer - 1);
+    const struct work work = workload_usual(&o->model, &o->run);
+    for (int layer = 1; layer < workload_layers(&o->model); layer++)
+        left[layer] = left[layer - 1] + passes * workload_backward_share(&o->model, work, layer - 1);
     for (int cut = 0; cut < 2; cut++)
         for (int i = 0; i < cuts[cut].count; i++, count++) {
             const struct bucket *bucket = &cuts[cut].at[i];
@@ -33,7 +34,7 @@ static double predict_transfer(const struct options *o, const struct card *card,
     int ranks = o->run.ranks;
     double half = o->wire == TYPE_BF16 ? 0.5 : 1, seconds = exposed_seconds(o, card, passes);
     if (!o->own_buckets)
-        seconds += card_allreduce(card, ranks, half * mlp_gradient_bytes(&o->run));
+        seconds += card_allreduce(card, ranks, half * workload_gradient_bytes(&o->model));
     if (o->has_message && !o->overlaps)
         seconds += card_allreduce(card, ranks, half * (double)MIB * o->comm_mb) / o->run.sync_every;
     return seconds;
@@ -42,7 +43,8 @@ static double predict_transfer(const struct options *o, const struct card *card,
 /* Seconds of rounding to bf16 and back: 4 bytes read and 2 written, 2 read and 4 written. */
 static double convert_seconds(const struct options *o, const struct card *card)
 {
-    double floats = mlp_gradient_bytes(&o->run) / sizeof(float) + (o->has_message ? (double)message_floats(o) : 0);
+    double floats =
+        workload_gradient_bytes(&o->model) / sizeof(float) + (o->has_message ? (double)message_floats(o) : 0);
     return o->wire == TYPE_BF16 ? 12 * floats / card->copy_bandwidth : 0;
 }
 
@@ -50,7 +52,7 @@ struct prediction predict(const struct options *o, const struct card *card)
 {
     int ranks = o->run.ranks;
     struct local_cost cost = card_local(card, ranks);
-    struct work batch = work_samples(o->run.batch_size);
+    struct work batch = workload_usual(&o->model, &o->run);
     double passes = cost_at(&cost.passes, batch);
     struct load load = { .data = cost_at(&cost.fetch, batch),
                          .local = passes + cost.update + convert_seconds(o, card),

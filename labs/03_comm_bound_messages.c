@@ -15,19 +15,44 @@ size_t bucket_floats(const struct options *o)
 
 struct buckets cut_message(const struct options *o)
 {
-    return o->overlaps ? buckets_cut(message_floats(o), bucket_floats(o), MLP_LAYERS) : (struct buckets){ 0 };
+    return o->overlaps ? buckets_cut(message_floats(o), bucket_floats(o), workload_layers(&o->model))
+                       : (struct buckets){ 0 };
 }
 
 struct buckets cut_own(const struct options *o)
 {
-    size_t last = mlp_layer_offset(&o->run, MLP_LAYERS - 1), end = mlp_layer_offset(&o->run, MLP_LAYERS);
+    const int layer = workload_layers(&o->model) - 1;
+    size_t end = workload_parameters(&o->model), last = end - workload_layer_parameters(&o->model, layer);
     struct buckets own = { .count = o->own_buckets };
     own.at[0] = (struct bucket){ .begin = 0, .count = end, .layer = 0 };
     if (own.count == 2) {
-        own.at[0] = (struct bucket){ .begin = last, .count = end - last, .layer = MLP_LAYERS - 1 };
+        own.at[0] = (struct bucket){ .begin = last, .count = end - last, .layer = layer };
         own.at[1] = (struct bucket){ .begin = 0, .count = last, .layer = 0 };
     }
     return own;
+}
+
+struct buffers buffers_open(const struct options *o)
+{
+    size_t count = message_floats(o), own = workload_parameters(&o->model);
+    struct buffers b = { .kept = device_new(count, sizeof(float)),
+                         .narrow = device_new(count > own ? count : own, sizeof(uint16_t)) };
+    buffers_restart(&b, o);
+    return b;
+}
+
+void buffers_restart(struct buffers *b, const struct options *o)
+{
+    device_unmap(b->fresh, message_floats(o) * sizeof(float));
+    b->fresh = NULL;
+    b->kept_value = INFINITY;
+}
+
+void buffers_close(struct buffers *b, const struct options *o)
+{
+    buffers_restart(b, o);
+    device_free(b->kept);
+    device_free(b->narrow);
 }
 
 float *next_message(struct buffers *b, size_t count, int ranks)
@@ -60,16 +85,31 @@ void sum_in_place(struct collective *collective, enum element_type wire, struct 
     device_widen(terms, b->narrow, count);
 }
 
+/* What a backward starts. */
+struct starts {
+    struct collective *collective;
+    const struct options *o;
+    struct buckets extra, own;
+    float *message, *gradients;
+    struct started_sums *started;
+};
+
+static void start_ready(void *argument, int layer)
+{
+    struct starts *s = argument;
+    buckets_start(&s->extra, layer, s->collective, s->message, s->message, s->started); /* <- the fix: transfer while */
+    buckets_start(&s->own, layer, s->collective, s->gradients, s->gradients, s->started); /* backward goes on */
+    if (s->o->progresses)
+        collective_progress(s->collective);
+}
+
 void backward(struct collective *collective, const struct options *o, struct buffers *b, struct trainer *t,
               const struct batch *batch)
 {
-    const struct buckets extra = cut_message(o), own = cut_own(o);
-    float *message = extra.count > 0 ? next_message(b, message_floats(o), o->run.ranks) : NULL;
-    for (int layer = MLP_LAYERS; layer-- > 0;) {
-        mlp_backward(t->model, batch, layer);
-        buckets_start(&extra, layer, collective, message, message, &b->started); /* <- the fix: transfer while */
-        buckets_start(&own, layer, collective, t->gradients, t->gradients, &b->started); /* backward goes on */
-        if (o->progresses)
-            collective_progress(collective);
-    }
+    struct starts starts = { collective, o, cut_message(o), cut_own(o), NULL, t->gradients, &b->started };
+    if (starts.extra.count > 0)
+        starts.message = next_message(b, message_floats(o), o->run.ranks);
+    model_hook(t->model, (struct model_hooks){ .argument = &starts, .gradients_ready = start_ready });
+    trainer_backward(t, batch);
+    model_hook(t->model, (struct model_hooks){ 0 });
 }

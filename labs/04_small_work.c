@@ -90,16 +90,14 @@ static void add_to(float *total, const float *gradients, size_t count, bool is_f
         device_add(total, gradients, count);
 }
 
-static int most_samples(const struct run *run, int times)
+static int most_samples(const struct options *o)
 {
-    return run->batch_size * (times > run->ranks ? times : run->ranks);
+    return o->run.batch_size * (o->times > o->run.ranks ? o->times : o->run.ranks);
 }
 
 static struct memory_estimate need(const struct options *o)
 {
-    struct memory_estimate memory = trainer_memory(&o->run, most_samples(&o->run, o->times));
-    memory.of[MEMORY_MODEL] += mlp_gradient_bytes(&o->run); /* sum over micro-batches */
-    return memory;
+    return (struct memory_estimate){ .of = { [MEMORY_MODEL] = workload_gradient_bytes(&o->model) } }; /* `total` */
 }
 
 static char *event(const struct options *o)
@@ -110,11 +108,11 @@ static char *event(const struct options *o)
 static const struct lab_spec spec = {
     .lab = "04_small_work",
     .question = "How many samples must a rank have before another rank pays?",
-    .workload = &workload_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
     .refuse = refuse,
+    .most_samples = most_samples,
     .need = need,
     .predict = predict,
     .collectives = collectives,
@@ -126,41 +124,37 @@ static const struct lab_spec spec = {
 
 int main(int argc, char **argv)
 {
-    struct options base = { .run = run_published, .micro_batches = 4, .times = 4 };
+    struct options base = { .run = run_published, .model = published_mlp, .micro_batches = 4, .times = 4 };
     struct lab *lab = lab_open(&spec, &base, argc, argv);
-    int rank = world_rank(lab_world(lab));
-    struct trainer t = trainer_open(&base.run, most_samples(&base.run, base.times));
-    float *total = device_new(t.count, sizeof *total); /* sum of the micro-batches' gradients */
+    struct trainer *t = lab_trainer(lab);
+    float *total = device_new(t->count, sizeof *total); /* sum of the micro-batches' gradients */
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
         int micro_batches = o.run.accumulate;
-        trainer_restart_even(&t, &o.run, rank);
 
         while (lab_next_step(lab)) {
             for (int i = 0; i < micro_batches; i++) {
                 lab_phase(lab, SPAN_DATA);
-                const struct batch *batch = trainer_next(&t, NO_STALL);
+                const struct batch *batch = trainer_next(t, NO_STALL);
                 lab_phase(lab, SPAN_FORWARD);
-                trainer_forward(&t, batch);
+                trainer_forward(t, batch);
                 lab_phase(lab, SPAN_BACKWARD);
-                trainer_backward(&t, batch);
+                trainer_backward(t, batch);
                 if (o.sums_each) /* <- the trap */
-                    collective_run(collective, all_reduce(TYPE_F32, t.gradients, t.gradients, t.count));
+                    collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->gradients, t->count));
                 if (micro_batches > 1)
-                    add_to(total, t.gradients, t.count, i == 0);
+                    add_to(total, t->gradients, t->count, i == 0);
             }
-            float *of_step = micro_batches > 1 ? total : t.gradients;
+            float *of_step = micro_batches > 1 ? total : t->gradients;
             if (!o.sums_each) /* <- where all ranks meet */
-                collective_run(collective, all_reduce(TYPE_F32, of_step, of_step, t.count));
+                collective_run(collective, all_reduce(TYPE_F32, of_step, of_step, t->count));
             lab_phase(lab, SPAN_UPDATE);
-            adamw_update(t.optimizer, t.parameters, of_step);
+            trainer_update_by(t, of_step);
         }
-        lab_judge(lab, trainer_loss(&t, micro_batches), micro_batches * o.run.batch_size, t.parameters, t.count);
     }
 
     device_free(total);
-    trainer_close(&t);
     return lab_close(lab);
 }

@@ -7,6 +7,7 @@
 
 struct options {
     struct run run;
+    struct workload model;
     int micro_batches; /* the small batch: one batch cut into so many */
     int times;         /* the larger batch: so many times the batch */
     /* Set by the variants: */

@@ -12,7 +12,7 @@ static double adding_seconds(const struct options *o, const struct card *card)
     int micro_batches = o->run.accumulate;
     if (micro_batches == 1)
         return 0;
-    return (2 + 3.0 * (micro_batches - 1)) * mlp_gradient_bytes(&o->run) / card->copy_bandwidth;
+    return (2 + 3.0 * (micro_batches - 1)) * workload_gradient_bytes(&o->model) / card->copy_bandwidth;
 }
 
 struct prediction predict(const struct options *o, const struct card *card)
@@ -23,6 +23,6 @@ struct prediction predict(const struct options *o, const struct card *card)
     double data = micro_batches * cost_at(&cost.fetch, batch);
     double local = micro_batches * cost_at(&cost.passes, batch) + cost.update + adding_seconds(o, card);
     struct load load = { .data = data, .local = local, .cpu = data + local, .after = cost.update };
-    double transfer = card_allreduce(card, ranks, mlp_gradient_bytes(&o->run));
+    double transfer = card_allreduce(card, ranks, workload_gradient_bytes(&o->model));
     return predict_alike(card, load, ranks, sums * card_jitter(card, ranks, load.cpu / sums), sums * transfer);
 }

@@ -36,16 +36,6 @@ static const struct option_row rows[] = {
     { 0 },
 };
 
-/* Set the length of an epoch, from a batch schedule, which takes long to make. */
-static void complete(struct options *o)
-{
-    if (!o->run.once)
-        return;
-    struct batch_schedule *schedule = plan_of(o);
-    o->run.once = batch_schedule_epoch(schedule);
-    batch_schedule_close(schedule);
-}
-
 /* clang-format off */
 static void deal(struct options *o, enum token_strategy s) { o->policy = batching_policies[s]; }
 static void fixed(struct options *o)         { deal(o, TOKENS_SAMPLE); o->is_fixed = true; }
@@ -62,7 +52,7 @@ static void weighted(struct options *o)      { o->weighs_by_texts = true; }
 static void epoch(struct options *o)         { o->run.once = 1; } /* complete() */
 static void epoch_independent(struct options *o) { independent(o); epoch(o); }
 
-static const struct variant variants[] = {
+const struct variant variants[] = {
     /* case                       lengths, dealing  change  idea */
     { "fixed_sample_ws4", fixed, NULL, "texts of one length" },
     { "variable_sample_ws4", sample, NULL, "texts of many lengths, unsorted" },
@@ -101,14 +91,14 @@ static const char *per(const struct options *o)
 
 static char *event(const struct options *o)
 {
+    const struct text_settings *texts = &o->model.of.transformer.texts;
     return memory_text("the texts have %d to %d tokens instead of %d, and each batch is padded to its longest",
-                       o->run.texts.min_length, o->run.texts.max_length, o->run.texts.fixed_length);
+                       texts->min_length, texts->max_length, texts->fixed_length);
 }
 
 static const struct lab_spec spec = {
     .lab = "05_token_skew",
     .question = "Every rank has eight texts, and still one waits for another. Which rank should get which texts?",
-    .workload = &workload_transformer,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
@@ -116,6 +106,7 @@ static const struct lab_spec spec = {
     .instead = instead,
     .narrow = narrow,
     .complete = complete,
+    .own_batches = most_of,
     .need = need,
     .predict = predict,
     .tokens = tokens,
@@ -123,109 +114,35 @@ static const struct lab_spec spec = {
     .asked = "variable_sample_ws4",
     .event = event,
     .drawn = (const char *const[]){ "fixed_sample_ws4", "variable_sample_ws4", "global_bucket", NULL },
+    .tables = tables,
 };
-
-/* --- the strategies over an epoch -------------------------------------------------------------------------------- */
-
-/* Write strategies.csv: counted and predicted, not measured. */
-static void write_strategies(struct lab *lab, const struct options *base)
-{
-    struct csv *csv = lab_table(lab, "strategies.csv");
-    for (const struct variant *v = variants; csv && v->name; v++) {
-        struct options o = *base;
-        v->fault(&o);
-        if (v->fix)
-            v->fix(&o);
-        if (o.run.once || o.is_fixed)
-            continue;
-        epoch(&o);
-        complete(&o);
-        struct batch_schedule *schedule = plan_of(&o);
-        struct prediction p = predict(&o, lab_card(lab));
-        double useful = batch_schedule_means(schedule, 0, o.run.once).useful;
-        do {
-            csv_text(csv, "case", v->name);
-            token_table_means(csv, schedule, o.run.once);
-            csv_integer(csv, "weighs_by_texts", o.weighs_by_texts);
-            csv_ms(csv, "predicted_step_ms", prediction_step(&p));
-            csv_ratio(csv, "predicted_tokens_per_s", useful / prediction_step(&p));
-        } while (csv_end_row(csv));
-        batch_schedule_close(schedule);
-    }
-}
-
-/* Largest batch of all variants that may run, for the buffers. */
-static struct token_most most_of(const struct options *base)
-{
-    struct token_most most = { 0 };
-    for (const struct variant *v = variants; v->name; v++) {
-        if (v > variants && base->run.cases.count > 0 && !option_list_has(&base->run.cases, v->name))
-            continue; /* this variant does not run */
-        struct options o = *base;
-        v->fault(&o);
-        struct batch_schedule *schedule = plan_of(&o);
-        struct token_most own = batch_schedule_most(schedule);
-        most.rows = own.rows > most.rows ? own.rows : most.rows;
-        most.texts = own.texts > most.texts ? own.texts : most.texts;
-        most.length = own.length > most.length ? own.length : most.length;
-        batch_schedule_close(schedule);
-    }
-    return most;
-}
 
 int main(int argc, char **argv)
 {
-    struct options base = { .run = run_published_texts };
+    struct options base = { .run = run_published_texts, .model = published_transformer };
     base.run.whole = true; /* steps differ, so every round measures all of them */
     struct lab *lab = lab_open(&spec, &base, argc, argv);
-    int rank = world_rank(lab_world(lab));
-    struct token_corpus *corpora[2]; /* 0: one length, 1: many */
-    struct sequence_loader *loaders[2];
-    struct token_most most = most_of(&base);
-    struct sequence_trainer t = sequence_trainer_open(&base.run, most);
-    float *gradients = transformer_gradients(t.model); /* own gradients; after the all-reduce, the sum over ranks */
-    for (int kind = 0; kind < 2; kind++) {
-        struct token_recipe recipe = sequence_recipe(&base.run, kind == 0);
-        corpora[kind] = token_corpus_open(&recipe);
-        loaders[kind] = sequence_loader_open(corpora[kind], base.run.texts.vocab_size, base.run.seed, most);
-    }
+    struct trainer *t = lab_trainer(lab);
+    struct texts texts;
+    texts_open(&texts, &base);
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
-        struct sequence_loader *loader = loaders[o.is_fixed ? 0 : 1];
-        struct token_recipe recipe = sequence_recipe(&o.run, o.is_fixed);
-        struct batch_schedule *schedule = batch_schedule_open(&recipe, corpora[o.is_fixed ? 0 : 1], o.policy);
-        struct reading reading = { .schedule = schedule,
-                                   .rank = rank,
-                                   .first = first_step(&o) - run_window(&o.run, 0).warmup,
-                                   .weighs_by_texts = o.weighs_by_texts };
-        int texts = 0;
-        sequence_trainer_restart(&t);
-        sequence_loader_restart(loader, reading);
+        struct sequence_loader *loader = texts_deal(&texts, &o, world_rank(lab_world(lab)));
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
-            const struct sequence_batch *batch = sequence_loader_next(loader); /* <- which rank gets which sequences */
+            const struct batch *batch = sequence_loader_next(loader); /* <- which rank gets which sequences */
             lab_phase(lab, SPAN_FORWARD);
-            transformer_forward(t.model, batch);
+            trainer_forward(t, batch);
             lab_phase(lab, SPAN_BACKWARD);
-            transformer_backward(t.model, batch);
-            collective_run(collective, all_reduce(TYPE_F32, gradients, gradients, t.count));
+            trainer_backward(t, batch);
+            collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->gradients, t->count));
             lab_phase(lab, SPAN_UPDATE);
-            adamw_update(t.optimizer, transformer_parameters(t.model), gradients);
-            texts = batch->texts;
+            trainer_update(t);
         }
-        lab_judge(lab, transformer_loss(t.model), texts, transformer_parameters(t.model), t.count);
-        batch_schedule_close(schedule);
     }
-    if (base.run.cases.count == 0)
-        write_strategies(lab, &base);
-
-    for (int kind = 0; kind < 2; kind++) {
-        sequence_loader_close(loaders[kind]);
-        token_corpus_close(corpora[kind]);
-    }
-    sequence_trainer_close(&t);
+    texts_close(&texts);
     return lab_close(lab);
 }

@@ -9,6 +9,7 @@ enum { ANY, FIXED, VARIABLE }; /* --length-mode */
 
 struct options {
     struct run run;
+    struct workload model;
     int strategy, length_mode; /* 0: not given */
     bool print_batches;
     /* Set by the variants: */
@@ -20,11 +21,33 @@ struct options {
 /* Return the batch schedule of a case. Close it. */
 struct batch_schedule *plan_of(const struct options *o);
 
+/* Set the length of an epoch, from a batch schedule, which takes long to make. */
+void complete(struct options *o);
+
+/* Sequences of one length (0) and of many (1), their loaders, and the batch schedule in use. */
+struct texts {
+    struct token_corpus *corpus[2];
+    struct sequence_loader *loader[2];
+    struct batch_schedule *schedule;
+};
+void texts_open(struct texts *texts, const struct options *base);
+void texts_close(struct texts *texts);
+
+/* Return the loader of a case, at the first step of its batch schedule. */
+struct sequence_loader *texts_deal(struct texts *texts, const struct options *o, int rank);
+
 /* Add the published cases that --strategy and --length-mode select to run.cases. */
 void narrow(struct options *o);
 
 /* Print the batches instead of training, if asked to (lab_spec.h). */
 bool instead(const struct options *base, FILE *out);
+
+/* Return the largest batch of all cases that may run. */
+struct batch_most most_of(const struct options *base);
+
+/* Table strategies.csv. */
+extern const struct lab_table tables[];
+extern const struct variant variants[];
 
 /* Estimate from the longest sequence (batches by count) and the full budget. Batch schedules would be exact, but take long. */
 struct memory_estimate need(const struct options *o);

@@ -1,12 +1,22 @@
-/* 05_token_skew_batches: the batches of every rank in lab 05, those that the command line selects, and how large they get. */
+/* 05_token_skew_batches: the batches of every rank in lab 05, those that the command line selects, how large they get, and the table
+ * of all strategies. */
 #include "05_token_skew.h"
 
 #include <math.h>
 
 struct batch_schedule *plan_of(const struct options *o)
 {
-    struct token_recipe recipe = sequence_recipe(&o->run, o->is_fixed);
+    struct token_recipe recipe = sequence_recipe(&o->model.of.transformer, &o->run, o->is_fixed);
     return batch_schedule_open(&recipe, NULL, o->policy);
+}
+
+void complete(struct options *o)
+{
+    if (!o->run.once)
+        return;
+    struct batch_schedule *schedule = plan_of(o);
+    o->run.once = batch_schedule_epoch(schedule);
+    batch_schedule_close(schedule);
 }
 
 /* Strategies, for sequences of one length or many; `strategy` counts from 1, as --strategy does. The published ones are cases; the
@@ -46,7 +56,7 @@ bool instead(const struct options *base, FILE *out)
 {
     if (!base->print_batches || !out)
         return base->print_batches;
-    workload_transformer.refuse(&base->run);
+    workload_refuse(&base->model, &base->run);
     struct csv csv = { .out = out };
     for (int i = 0; i < NAMED; i++) {
         if (!is_meant(base, &named[i]))
@@ -76,17 +86,99 @@ static double rows_by_pairs(const struct token_recipe *r)
 
 struct memory_estimate need(const struct options *o)
 {
-    const struct run_texts *texts = &o->run.texts;
-    const struct transformer_shape shape = sequence_shape(&o->run);
+    const struct text_settings *texts = &o->model.of.transformer.texts;
     int longest = texts->max_length > texts->fixed_length ? texts->max_length : texts->fixed_length;
     double tokens = fmax((double)o->run.batch_size * longest, texts->max_tokens);
-    double most_texts = fmax(o->run.batch_size, (double)texts->max_tokens / texts->min_length);
+    struct batch_most most = { .samples = fmax(o->run.batch_size, (double)texts->max_tokens / texts->min_length),
+                               .rows = tokens,
+                               .length = longest };
     struct memory_estimate both = { 0 };
     for (int kind = 1; kind >= 0; kind--) { /* 1: many lengths, 0: one */
-        struct token_recipe recipe = sequence_recipe(&o->run, kind == 0);
+        struct token_recipe recipe = sequence_recipe(&o->model.of.transformer, &o->run, kind == 0);
         if (kind == 1 && (o->run.cases.count == 0 || option_list_has(&o->run.cases, "token_pairs")))
-            tokens = fmax(tokens, rows_by_pairs(&recipe));
-        both = memory_estimate_add(both, sequence_reading_memory(&recipe, tokens, most_texts));
+            most.rows = fmax(most.rows, rows_by_pairs(&recipe));
+        both = memory_estimate_add(both, sequence_loader_memory(&recipe, most));
     }
-    return memory_estimate_add(both, sequence_trainer_memory(&shape, tokens, most_texts, longest));
+    return memory_estimate_add(both, trainer_memory_for(&o->model, most));
 }
+
+struct batch_most most_of(const struct options *base)
+{
+    struct batch_most most = { 0 };
+    for (const struct variant *v = variants; v->name; v++) {
+        if (v > variants && base->run.cases.count > 0 && !option_list_has(&base->run.cases, v->name))
+            continue; /* this variant does not run */
+        struct options o = *base;
+        v->fault(&o);
+        struct batch_schedule *schedule = plan_of(&o);
+        most = batch_most_of(most, batch_schedule_most(schedule));
+        batch_schedule_close(schedule);
+    }
+    return most;
+}
+
+void texts_open(struct texts *t, const struct options *base)
+{
+    const struct batch_most most = most_of(base);
+    for (int kind = 0; kind < 2; kind++) {
+        struct token_recipe recipe = sequence_recipe(&base->model.of.transformer, &base->run, kind == 0);
+        t->corpus[kind] = token_corpus_open(&recipe);
+        t->loader[kind] =
+            sequence_loader_open(t->corpus[kind], base->model.of.transformer.vocab_size, base->run.seed, most);
+    }
+    t->schedule = NULL;
+}
+
+struct sequence_loader *texts_deal(struct texts *t, const struct options *o, int rank)
+{
+    const int kind = o->is_fixed ? 0 : 1;
+    struct token_recipe recipe = sequence_recipe(&o->model.of.transformer, &o->run, o->is_fixed);
+    if (t->schedule)
+        batch_schedule_close(t->schedule);
+    t->schedule = batch_schedule_open(&recipe, t->corpus[kind], o->policy);
+    sequence_loader_restart(t->loader[kind], (struct reading){ .schedule = t->schedule,
+                                                               .rank = rank,
+                                                               .first = first_step(o) - run_window(&o->run, 0).warmup,
+                                                               .weighs_by_texts = o->weighs_by_texts });
+    return t->loader[kind];
+}
+
+void texts_close(struct texts *t)
+{
+    if (t->schedule)
+        batch_schedule_close(t->schedule);
+    for (int kind = 0; kind < 2; kind++) {
+        sequence_loader_close(t->loader[kind]);
+        token_corpus_close(t->corpus[kind]);
+    }
+}
+
+/* --- the strategies over an epoch --------------------------------------------------------------------------------- */
+
+/* Count and predict, without measuring. */
+static void write_strategies(struct lab *lab, const struct options *base, struct csv *csv)
+{
+    for (const struct variant *v = variants; csv && v->name; v++) {
+        struct options o = *base;
+        v->fault(&o);
+        if (v->fix)
+            v->fix(&o);
+        if (o.run.once || o.is_fixed)
+            continue;
+        o.run.once = 1; /* complete() */
+        complete(&o);
+        struct batch_schedule *schedule = plan_of(&o);
+        struct prediction p = predict(&o, lab_card(lab));
+        double useful = batch_schedule_means(schedule, 0, o.run.once).useful;
+        do {
+            csv_text(csv, "case", v->name);
+            token_table_means(csv, schedule, o.run.once);
+            csv_integer(csv, "weighs_by_texts", o.weighs_by_texts);
+            csv_ms(csv, "predicted_step_ms", prediction_step(&p));
+            csv_ratio(csv, "predicted_tokens_per_s", useful / prediction_step(&p));
+        } while (csv_end_row(csv));
+        batch_schedule_close(schedule);
+    }
+}
+
+const struct lab_table tables[] = { { "strategies.csv", NULL, write_strategies }, { 0 } };

@@ -36,7 +36,7 @@ struct prediction predict_one(const struct options *o, const struct card *card, 
         loads[rank] = (struct load){ .data = data, .local = local, .cpu = data + local, .after = cost.update };
         mean += loads[rank].cpu / ranks;
     }
-    double transfer = card_allreduce(card, ranks, workload_transformer.gradient_bytes(&o->run));
+    double transfer = card_allreduce(card, ranks, workload_gradient_bytes(&o->model));
     return predict_step(card, loads, ranks, card_jitter(card, ranks, mean), transfer);
 }
 

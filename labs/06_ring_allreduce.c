@@ -47,16 +47,9 @@ static double largest_message(const struct options *o)
     return fmin(sweep_bytes(o), 16.0 * MIB);
 }
 
-static double scratch_bytes(const struct options *o)
-{
-    return fmax(mlp_gradient_bytes(&o->run), sweep_bytes(o));
-}
-
 static struct memory_estimate need(const struct options *o)
 {
-    struct memory_estimate memory = trainer_memory(&o->run, o->run.batch_size);
-    memory.of[MEMORY_MESSAGES] += scratch_bytes(o) + sweep_bytes(o);
-    return memory;
+    return (struct memory_estimate){ .of = { [MEMORY_MESSAGES] = hands_bytes(o) + sweep_bytes(o) } };
 }
 
 static char *event(const struct options *o)
@@ -68,7 +61,6 @@ static char *event(const struct options *o)
 static const struct lab_spec spec = {
     .lab = "06_ring_allreduce",
     .question = "Which ranks add up the gradients, and which way is cheapest for which size?",
-    .workload = &workload_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
@@ -78,47 +70,34 @@ static const struct lab_spec spec = {
     .asked = "by_gather",
     .event = event,
     .drawn = (const char *const[]){ "baseline", "by_gather", "by_ring", NULL },
+    .tables = tables,
 };
 
 int main(int argc, char **argv)
 {
-    struct options base = { .run = run_published, .sweep_mb = 16 };
+    struct options base = { .run = run_published, .model = published_mlp, .sweep_mb = 16 };
     struct lab *lab = lab_open(&spec, &base, argc, argv);
-    int rank = world_rank(lab_world(lab));
-    struct trainer t = trainer_open(&base.run, base.run.batch_size);
-    struct p2p *p2p = p2p_open(lab_world(lab));
-    float *scratch = device_new((size_t)scratch_bytes(&base), 1);
-    struct hands hands[WAYS];
-    for (enum way way = 0; way < WAYS; way++)
-        hands[way] = (struct hands){ methods[way].sum, p2p, scratch };
+    struct trainer *t = lab_trainer(lab);
+    struct hands *hands = hands_open(lab_world(lab), &base);
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
         collective_all_reduce_by(collective, way_of(o.way), &hands[o.way]); /* <- which way to add */
-        trainer_restart_even(&t, &o.run, rank);
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = trainer_next(&t, NO_STALL);
+            const struct batch *batch = trainer_next(t, NO_STALL);
             lab_phase(lab, SPAN_FORWARD);
-            trainer_forward(&t, batch);
+            trainer_forward(t, batch);
             lab_phase(lab, SPAN_BACKWARD);
-            trainer_backward(&t, batch);
+            trainer_backward(t, batch);
             collective_run(collective,
-                           all_reduce(TYPE_F32, t.gradients, t.gradients, t.count)); /* <- where all ranks meet */
+                           all_reduce(TYPE_F32, t->gradients, t->gradients, t->count)); /* <- where all ranks meet */
             lab_phase(lab, SPAN_UPDATE);
-            trainer_update(&t);
+            trainer_update(t);
         }
-        lab_judge(lab, trainer_loss(&t, 1), o.run.batch_size, t.parameters, t.count);
     }
-    if (sweep_bytes(&base) > 0) {
-        count_traffic(lab, hands, t.gradients, t.count);
-        sweep_ways(lab, &base, hands);
-    }
-
-    device_free(scratch);
-    p2p_close(p2p);
-    trainer_close(&t);
+    hands_close(hands);
     return lab_close(lab);
 }

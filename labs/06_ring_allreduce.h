@@ -9,6 +9,7 @@ enum way { LIBRARY, GATHER, DOUBLING, RING, WAYS };
 
 struct options {
     struct run run;
+    struct workload model;
     int sweep_mb; /* the largest message of the sweep */
     /* Set by the variants: */
     enum way way; /* how the gradients are added up */
@@ -29,6 +30,11 @@ struct hands {
 };
 
 void sum_by_hand(void *argument, float *data, size_t count);
+
+/* Open the arguments of each way: hands (WAYS). */
+struct hands *hands_open(struct world *world, const struct options *o);
+void hands_close(struct hands *hands);
+double hands_bytes(const struct options *o);
 
 /* Return sum_by_hand, or NULL for the library. */
 allreduce_impl *way_of(enum way way);
@@ -54,10 +60,7 @@ double predict_crossover(const struct card *card, int ranks);
 /* Bytes of the sweep's largest message; 0 for one rank, or if --cases selects cases. */
 double sweep_bytes(const struct options *o);
 
-/* Write traffic.csv: what each rank sends in one sum of the gradients. */
-void count_traffic(struct lab *lab, struct hands *hands, float *data, size_t count);
-
-/* Write sweep.csv, every way at every size, and crossover.csv. */
-void sweep_ways(struct lab *lab, const struct options *o, struct hands *hands);
+/* Tables traffic.csv, sweep.csv and crossover.csv. */
+extern const struct lab_table tables[];
 
 #endif

@@ -4,11 +4,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-void count_traffic(struct lab *lab, struct hands *hands, float *data, size_t count)
+/* What each rank sends in one sum of the gradients, counted and by formula. */
+static void write_traffic(struct lab *lab, const struct options *base, struct csv *csv)
 {
     int ranks = world_size(lab_world(lab));
     struct traffic *all = memory_new((size_t)ranks, sizeof *all);
-    struct csv *csv = lab_table(lab, "traffic.csv");
+    struct hands *hands = hands_open(lab_world(lab), base);
+    float *data = lab_trainer(lab)->gradients;
+    size_t count = lab_trainer(lab)->count;
     for (enum way way = GATHER; way < WAYS; way++) {
         p2p_traffic(hands[way].p2p);
         sum_by_hand(&hands[way], data, count);
@@ -29,6 +32,7 @@ void count_traffic(struct lab *lab, struct hands *hands, float *data, size_t cou
             } while (csv_end_row(csv));
         }
     }
+    hands_close(hands);
     free(all);
 }
 
@@ -59,8 +63,10 @@ static void write_crossover(struct csv *csv, int ranks, double predicted, double
     free(in_sweep);
 }
 
-void sweep_ways(struct lab *lab, const struct options *o, struct hands *hands)
+/* Every way at every size; and crossover.csv. */
+static void write_sweep(struct lab *lab, const struct options *o, struct csv *csv)
 {
+    struct hands *hands = hands_open(lab_world(lab), o);
     double bytes[SWEEP_SIZES_MOST], seconds[WAYS][SWEEP_SIZES_MOST] = { 0 }, all[WAYS * SWEEP_SIZES_MOST];
     struct sweep_impl ways[WAYS];
     for (enum way way = 0; way < WAYS; way++)
@@ -75,7 +81,8 @@ void sweep_ways(struct lab *lab, const struct options *o, struct hands *hands)
                                    .warmups = 1,
                                    .repeats = o->run.quick || o->run.takes_turns ? 3 : 9 },
                   all, NULL);
-    struct csv *csv = lab_table(lab, "sweep.csv"), *crossover = lab_table(lab, "crossover.csv");
+    hands_close(hands);
+    struct csv *crossover = lab_table(lab, "crossover.csv");
     for (int i = 0; csv && i < sizes; i++)
         do {
             csv_integer(csv, "ranks", ranks);
@@ -93,3 +100,14 @@ void sweep_ways(struct lab *lab, const struct options *o, struct hands *hands)
         write_crossover(crossover, ranks, predict_crossover(lab_card(lab), ranks),
                         find_crossover(bytes, seconds[DOUBLING], seconds[RING], sizes));
 }
+
+static bool is_wanted(const struct options *base)
+{
+    return sweep_bytes(base) > 0;
+}
+
+const struct lab_table tables[] = {
+    { "traffic.csv", is_wanted, write_traffic },
+    { "sweep.csv", is_wanted, write_sweep },
+    { 0 },
+};

@@ -1,6 +1,9 @@
 /* 06_ring_allreduce_ways: three all-reduces of lab 06 by messages and additions. */
 #include "06_ring_allreduce.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 /* Sum on rank 0, which sends the result to all ranks. So all have the same bits. */
 void sum_by_gather(struct p2p *p2p, float *data, size_t count, float *scratch)
 {
@@ -83,6 +86,28 @@ void sum_by_hand(void *argument, float *data, size_t count)
 {
     const struct hands *h = argument;
     h->sum(h->p2p, data, count, h->scratch);
+}
+
+double hands_bytes(const struct options *o)
+{
+    return fmax(workload_gradient_bytes(&o->model), sweep_bytes(o));
+}
+
+struct hands *hands_open(struct world *world, const struct options *o)
+{
+    struct hands *hands = memory_new(WAYS, sizeof *hands);
+    struct p2p *p2p = p2p_open(world);
+    float *scratch = device_new((size_t)hands_bytes(o), 1);
+    for (enum way way = 0; way < WAYS; way++)
+        hands[way] = (struct hands){ methods[way].sum, p2p, scratch };
+    return hands;
+}
+
+void hands_close(struct hands *hands)
+{
+    device_free(hands->scratch);
+    p2p_close(hands->p2p);
+    free(hands);
 }
 
 allreduce_impl *way_of(enum way way)

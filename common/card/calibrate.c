@@ -8,6 +8,7 @@
 #include "card/machine_probes.h"
 #include "card/sweep.h"
 #include "device/device.h"
+#include "model/shape_bench.h"
 #include "world/world.h"
 
 #include <math.h>
@@ -37,17 +38,18 @@ struct bench {
     const struct workload *workload;
     const struct run *run;
     struct world *world;
-    void *state;
+    struct shape_bench *shapes;
 };
 
 static struct bench bench_open(const struct workload *workload, const struct run *run, struct world *world)
 {
-    return (struct bench){ .workload = workload, .run = run, .world = world, .state = workload->open(run) };
+    return (
+        struct bench){ .workload = workload, .run = run, .world = world, .shapes = shape_bench_open(workload, run) };
 }
 
 static void bench_close(struct bench *bench)
 {
-    bench->workload->close(bench->state);
+    shape_bench_close(bench->shapes);
 }
 
 struct lap {
@@ -60,11 +62,11 @@ static struct lap one_step(struct bench *bench)
     world_heartbeat(bench->world);
     device_clock_sync_begin();
     at[0] = device_record_event();
-    bench->workload->fetch(bench->state);
+    shape_bench_fetch(bench->shapes);
     at[1] = device_record_event();
-    bench->workload->pass(bench->state);
+    shape_bench_passes(bench->shapes);
     at[2] = device_record_event();
-    bench->workload->update(bench->state);
+    shape_bench_update(bench->shapes);
     at[3] = device_record_event();
     device_wait();
     for (int i = 0; i < 4; i++)
@@ -75,7 +77,7 @@ static struct lap one_step(struct bench *bench)
 /* Measure laps of one shape. If `sync` is not NULL (all), its ranks enter a barrier before each lap. */
 static struct work measure_laps(struct bench *bench, int shape, struct lap laps[MEASURED_STEPS], struct world *sync)
 {
-    struct work work = bench->workload->shape(bench->state, shape);
+    struct work work = shape_bench_choose(bench->shapes, shape);
     for (int i = -WARMUP_STEPS; i < MEASURED_STEPS; i++) {
         if (sync)
             world_barrier(sync);
@@ -104,20 +106,20 @@ static struct lap typical_lap(const struct lap *laps)
 static struct cost fit(const struct workload *workload, const struct work *works, const double *seconds)
 {
     double amounts[SHAPES_MOST * COST_TERMS];
-    for (int i = 0; i < workload->shapes; i++)
+    for (int i = 0; i < shape_bench_shapes(workload); i++)
         work_amounts(works[i], amounts + i * COST_TERMS);
     struct cost cost;
-    stats_fit(cost.term, amounts, seconds, workload->shapes, COST_TERMS, workload->terms);
+    stats_fit(cost.term, amounts, seconds, shape_bench_shapes(workload), COST_TERMS, shape_bench_terms(workload));
     return cost;
 }
 
 static struct local_cost cost_of(const struct workload *workload, const struct work *works, const struct lap *laps)
 {
     double fetch[SHAPES_MOST], passes[SHAPES_MOST], update = 0;
-    for (int i = 0; i < workload->shapes; i++) {
+    for (int i = 0; i < shape_bench_shapes(workload); i++) {
         fetch[i] = laps[i].fetch;
         passes[i] = laps[i].passes;
-        update += laps[i].update / workload->shapes;
+        update += laps[i].update / shape_bench_shapes(workload);
     }
     return (struct local_cost){ .fetch = fit(workload, works, fetch),
                                 .passes = fit(workload, works, passes),
@@ -126,16 +128,16 @@ static struct local_cost cost_of(const struct workload *workload, const struct w
 
 static void refuse_many_shapes(const struct workload *workload)
 {
-    if (workload->shapes > SHAPES_MOST)
-        die(STATUS_WRONG, "a workload has %d batch shapes and the card takes %d; raise SHAPES_MOST", workload->shapes,
-            SHAPES_MOST);
+    if (shape_bench_shapes(workload) > SHAPES_MOST)
+        die(STATUS_WRONG, "a workload has %d batch shapes and the card takes %d; raise SHAPES_MOST",
+            shape_bench_shapes(workload), SHAPES_MOST);
 }
 
 static void measure_alone(struct card *card, struct bench *bench)
 {
     struct lap laps[MEASURED_STEPS], typical[SHAPES_MOST];
     struct work works[SHAPES_MOST];
-    for (int shape = 0; shape < bench->workload->shapes; shape++) {
+    for (int shape = 0; shape < shape_bench_shapes(bench->workload); shape++) {
         works[shape] = measure_laps(bench, shape, laps, NULL);
         typical[shape] = typical_lap(laps);
     }
@@ -170,7 +172,7 @@ static void compare_ranks(const struct lap *laps, int ranks, int shapes, struct 
 /* all of a sub-world: every rank makes its own steps, all at once. */
 static void measure_together(struct card *card, struct bench *bench, struct world *world)
 {
-    int ranks = world_size(world), shapes = bench->workload->shapes;
+    int ranks = world_size(world), shapes = shape_bench_shapes(bench->workload);
     size_t mine_bytes = (size_t)(shapes * MEASURED_STEPS) * sizeof(struct lap);
     struct lap mine[SHAPES_MOST * MEASURED_STEPS], *all = memory_new((size_t)ranks, mine_bytes);
     struct work works[SHAPES_MOST];
@@ -214,15 +216,15 @@ static void measure_steps(struct card *card, struct bench *bench)
 static void run_pass(void *argument)
 {
     struct bench *bench = argument;
-    bench->workload->pass(bench->state);
+    shape_bench_passes(bench->shapes);
 }
 
 /* Choose the all-reduce sizes from which those of the workload's gradients and of `largest` bytes are predicted. Sizes beyond
  * the usual ones have at most `fits` bytes. Return their number. */
-static int choose_sizes(const struct workload *workload, const struct run *run, double largest, double fits,
+static int choose_sizes(const struct workload *workload, double largest, double fits,
                         double sizes[ALPHA_BETA_POINTS_MOST])
 {
-    double needed = BEYOND * fmax(largest, workload->gradient_bytes(run));
+    double needed = BEYOND * fmax(largest, workload_gradient_bytes(workload));
     int count = 0;
     while (count < USUAL && (count < USUAL_LEAST || sizes[count - 1] < needed)) {
         sizes[count] = usual_bytes[count];
@@ -242,7 +244,7 @@ static int choose_sizes(const struct workload *workload, const struct run *run, 
 static void measure_link(struct alpha_beta *link, struct bench *bench, struct world *world, double largest)
 {
     double sizes[ALPHA_BETA_POINTS_MOST];
-    int count = choose_sizes(bench->workload, bench->run, largest, sweep_largest(world), sizes);
+    int count = choose_sizes(bench->workload, largest, sweep_largest(world), sizes);
     bool is_real = !world_is_simulated();
     struct sweep sweep = { .bytes = sizes,
                            .sizes = count,
@@ -252,8 +254,8 @@ static void measure_link(struct alpha_beta *link, struct bench *bench, struct wo
                            .argument = bench };
     *link = (struct alpha_beta){ .ranks = world_size(world), .points = sweep.sizes };
     memcpy(link->bytes, sizes, (size_t)link->points * sizeof *sizes);
-    bench->workload->shape(bench->state, 0);
-    bench->workload->fetch(bench->state);
+    shape_bench_choose(bench->shapes, 0);
+    shape_bench_fetch(bench->shapes);
     sweep_measure(world, &sweep, link->seconds, &link->barrier);
     if (world_rank(world) == 0)
         alpha_beta_fit(link);
@@ -307,16 +309,16 @@ static short index_of_host(const struct device_costs *all, const struct card *ca
 /* all: read the hosts' costs from the platform file. Costs are rank 0's on the fastest host; each rank's slowdown is separate. */
 static void read_costs(struct card *card, struct world *world, const struct workload *workload, const struct run *run)
 {
-    struct device_costs mine = device_costs(workload->model);
+    struct device_costs mine = device_costs(workload_costs(workload));
     struct device_costs *all = memory_new((size_t)card->ranks, sizeof *all);
     world_gather(world, &mine, sizeof mine, all);
     if (world_rank(world) == 0) {
         card->alone = card->together = local_of(&all[0]);
         card->relative_jitter = all[0].jitter;
-        double first = local_step(&card->alone, workload->usual(run));
+        double first = local_step(&card->alone, workload_usual(workload, run));
         for (int rank = 0; rank < card->ranks; rank++) {
             struct local_cost cost = local_of(&all[rank]);
-            double times = first > 0 ? local_step(&cost, workload->usual(run)) / first : 1;
+            double times = first > 0 ? local_step(&cost, workload_usual(workload, run)) / first : 1;
             card->place[rank] = (struct card_place){ .host = index_of_host(all, card, rank),
                                                      .cores = (short)all[rank].cores,
                                                      .parallel_capacity = (float)all[rank].parallel_capacity,
@@ -329,10 +331,11 @@ static void read_costs(struct card *card, struct world *world, const struct work
 struct memory_estimate calibrate_memory(const struct workload *workload, const struct run *run, double largest)
 {
     double sizes[ALPHA_BETA_POINTS_MOST];
-    double swept = sizes[choose_sizes(workload, run, largest, INFINITY, sizes) - 1];
+    double swept = sizes[choose_sizes(workload, largest, INFINITY, sizes) - 1];
     double sums = run->ranks > 1 ? run->ranks * swept : 0,
            copies = run->ranks * machine_probes_bytes(); /* at most: only ranks with a core copy */
-    struct memory_estimate steps = memory_estimate_times(workload->need(run, workload->shapes), run->ranks);
+    struct memory_estimate steps =
+        memory_estimate_times(shape_bench_memory(workload, run, shape_bench_shapes(workload)), run->ranks);
     steps.of[MEMORY_MESSAGES] += sums;
     return memory_estimate_most((struct memory_estimate){ .of = { [MEMORY_MESSAGES] = copies } }, steps);
 }

@@ -206,15 +206,15 @@ static void show_interference(FILE *out, const struct card *card)
 
 void card_show(FILE *out, const struct card *card, const struct workload *workload, const struct run *run)
 {
-    struct work work = workload->usual(run);
-    double bytes = workload->gradient_bytes(run);
+    struct work work = workload_usual(workload, run);
+    double bytes = workload_gradient_bytes(workload);
     fprintf(out, "machine card   %s, %d %s%s\n", card->cpu, card->cores, card_trains_on(), card->cores == 1 ? "" : "s");
     double alone = local_step(&card->alone, work);
     fprintf(out, "  one rank steps alone in       %8.*f ms   (batch %d: ", number_ms_decimals(alone), 1e3 * alone,
             run->batch_size);
     show_terms(out, &card->alone);
     if (device_computes())
-        fprintf(out, "; %.0f GFLOP/s", workload->flops(run, work) / cost_at(&card->alone.passes, work) / 1e9);
+        fprintf(out, "; %.0f GFLOP/s", workload_flops(workload, work) / cost_at(&card->alone.passes, work) / 1e9);
     fputs(")\n", out);
     int busy = card_busy_ranks(card);
     double together = local_step(&card->together, work) * card_contention_slowdown(card, busy);

@@ -27,7 +27,7 @@ static bool is_of_gpus(const char *platform)
 static char *card_key(const struct workload *workload, const struct run *run, const char *platform, const char *cpu,
                       int cores)
 {
-    char *model = workload->name(run);
+    char *model = workload_name(workload);
     bool is_elsewhere = is_of_gpus(platform) || strstr(platform, JOB_MODELLED);
     char *key = memory_text("%s; %s; %d %s; %s; %s; %d ranks; batch %d; %s; lockstep %s", platform,
                             is_elsewhere ? "no processor" : cpu, cores, is_of_gpus(platform) ? "GPUs" : "cores",

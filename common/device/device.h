@@ -111,6 +111,10 @@ void device_deliver(const struct device_staging_buffer *inbox, size_t bytes);
 
 /* --- costs of a device that computes nothing ---------------------------------------------------------------------- */
 
+/* Draw this rank's jitter for the passes that follow, at the begin of each forward pass. A device that computes ignores the
+ * call. */
+void device_draw_jitter(enum work_model model);
+
 /* Charge `share` (0 to 1) of a pass of this model to the operations that follow. The model device lets that time pass,
  * and no time for the operations. A device that computes ignores the call. */
 void device_charge(enum work_model model, enum work_pass pass, struct work work, double share);

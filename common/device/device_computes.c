@@ -17,6 +17,11 @@ void *device_fake_buffer(const void *memory, size_t bytes)
     return NULL;
 }
 
+void device_draw_jitter(enum work_model model)
+{
+    (void)model;
+}
+
 void device_charge(enum work_model model, enum work_pass pass, struct work work, double share)
 {
     (void)model, (void)pass, (void)work, (void)share;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Jitter of this rank: all its passes take `factor` times their cost. Each forward pass draws a new factor. An async
+/* Jitter of this rank: all its passes take `factor` times their cost. device_draw_jitter() draws a new factor. An async
  * helper is a process of its own and runs no forward pass: its prefetches take exactly their cost. */
 static struct random draws;
 static double factor = 1;
@@ -195,12 +195,15 @@ struct device_costs device_costs(enum work_model model)
     return costs;
 }
 
+void device_draw_jitter(enum work_model model)
+{
+    factor = random_lognormal(&draws, jitter_of(model));
+}
+
 void device_charge(enum work_model model, enum work_pass pass, struct work work, double share)
 {
     struct cost cost = work_cost(model, pass, world_property);
     const char *bus = bus_of(model);
-    if (pass == WORK_FORWARD)
-        factor = random_lognormal(&draws, jitter_of(model));
     double seconds = factor * share * cost_at(&cost, work);
     if (seconds > 0 && bus)
         world_burn_cpu_on_bus(bus, seconds);

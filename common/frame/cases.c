@@ -87,12 +87,11 @@ void cases_refuse(const struct lab_spec *spec, struct options *base)
     if (spec->refuse)
         spec->refuse(base);
     run_refuse(run_of(base));
-    if (spec->workload->refuse)
-        spec->workload->refuse(run_of(base));
-    double parameters = spec->workload->gradient_bytes(run_of(base)) / sizeof(float);
+    workload_refuse(workload_of(base), run_of(base));
+    double parameters = (double)workload_parameters(workload_of(base));
     if (parameters > INT_MAX)
         die(STATUS_USAGE, "%s has %.3g parameters, but one all-reduce takes at most %d; choose smaller dimensions",
-            spec->workload->name(run_of(base)), parameters, INT_MAX);
+            workload_name(workload_of(base)), parameters, INT_MAX);
 }
 
 void cases_settle(struct cases *cases, const struct lab_spec *spec, const struct options *base)

@@ -5,6 +5,7 @@
 #include "card/calibrate.h"
 #include "card/dedicated_cores.h"
 #include "model/gradcheck.h"
+#include "model/trainer.h"
 #include "options/memory_estimate.h"
 
 #include <stdlib.h>
@@ -17,13 +18,24 @@
  * OpenBLAS 0.3.21 and SimGrid 3.32. */
 static const double PROCESS = 20e6, LAUNCHER = 28e6, SIMULATED = 12e6, SIMULATOR = 60e6;
 
+static struct memory_estimate memory_of_training(const struct dry_run *p)
+{
+    struct memory_estimate memory = { 0 };
+    if (p->spec->need)
+        memory = p->spec->need(p->base);
+    if (!p->spec->own_batches)
+        memory = memory_estimate_add(memory, trainer_memory(workload_of(p->base), (const struct run *)p->base,
+                                                            lab_spec_most_samples(p->spec, p->base)));
+    return memory;
+}
+
 /* Estimate the most of the three phases, which follow one another: machine card, gradient check, training. */
 static struct memory_estimate memory_of_phases(const struct dry_run *p)
 {
     const struct run *run = (const struct run *)p->base;
-    const struct workload *workload = p->spec->workload;
+    const struct workload *workload = workload_of(p->base);
     struct memory_estimate card = calibrate_memory(workload, run, lab_spec_largest_message(p->spec, p->base));
-    struct memory_estimate rank = memory_estimate_most(gradcheck_memory(workload, run), p->spec->need(p->base));
+    struct memory_estimate rank = memory_estimate_most(gradcheck_memory(workload, run), memory_of_training(p));
     return memory_estimate_most(card, memory_estimate_times(rank, run->ranks));
 }
 
@@ -48,7 +60,7 @@ static void refuse_beyond(double available, const struct dry_run *p, const char 
     const int ranks = ((const struct run *)p->base)->ranks;
     if (sum <= available)
         return;
-    char *name = p->spec->workload->name((const struct run *)p->base);
+    char *name = workload_name(workload_of(p->base));
     die(STATUS_USAGE, "%s: %d rank%s of %s need%s %.*f GB of memory, most of it for %s, but %.1f GB are free; use %s",
         *typed ? typed : "the default settings", ranks, ranks == 1 ? "" : "s", name, ranks == 1 ? "s" : "",
         sum < 10e9 ? 1 : 0, sum / 1e9, memory_estimate_largest(&memory), available / 1e9,
@@ -156,8 +168,8 @@ void dry_run_tell(FILE *out, const struct dry_run *p)
     fprintf(out, "\n\nNothing was started. This would run:\n");
     print_cases(out, p);
     print_ranks(out, p);
-    char *name = p->spec->workload->name(run);
-    fprintf(out, "  model     %s: %.0f parameters\n", name, p->spec->workload->gradient_bytes(run) / sizeof(float));
+    char *name = workload_name(workload_of(p->base));
+    fprintf(out, "  model     %s: %.0f parameters\n", name, (double)workload_parameters(workload_of(p->base)));
     print_memory(out, p);
     print_results(out, p);
     free(name);

@@ -32,15 +32,6 @@ bool lab_chance(struct lab *lab, double p)
     return is_hit;
 }
 
-void lab_judge(struct lab *lab, double loss, int samples, const float *parameters, size_t count)
-{
-    lab->result.loss = loss;
-    lab->result.samples = samples;
-    lab->result.hash = device_computes() ? block_results_hash(parameters, count) : 0;
-    lab->result.wrong = collective_wrong(lab->group->collective);
-    lab->result.clock_error = device_clock_error();
-}
-
 struct world *lab_world(const struct lab *lab)
 {
     return lab->world;
@@ -49,6 +40,11 @@ struct world *lab_world(const struct lab *lab)
 struct collective *lab_collective(const struct lab *lab)
 {
     return lab->group->collective;
+}
+
+struct trainer *lab_trainer(const struct lab *lab)
+{
+    return lab->trainer;
 }
 
 const struct card *lab_card(const struct lab *lab)

@@ -1,12 +1,12 @@
 /* lab: the frame of every lab. A lab describes itself as data (struct lab_spec), writes the training step, and calls
  *
  *     lab_open       parses the options, asks for the guess, starts the ranks; reads or measures the machine card
- *     lab_next_block gives the settings of the next block (rounds x variants, in a seeded order), false after the last
+ *     lab_next_block gives the settings of the next block (rounds x variants, in a seeded order), false after the last; restarts the
+ *                    trainer, after it has judged the block before: is the loss finite, are the replicas equal?
  *     lab_next_step  false after the block's last step
  *     lab_phase      begins the step's next phase. A phase of the host (data, host) first waits for the device, as in a
  *                    loop that reads each step's loss; other phases begin when the device reaches them
- *     lab_judge      after a block: is the loss finite, are the replicas equal?
- *     lab_close      gathers, checks, writes the tables, draws lanes and table; returns the exit status
+ *     lab_close      measures the lab's own tables, gathers, checks, writes, draws lanes and table; returns the exit status
  *
  * Between two lab_phase calls of a measured step, the frame allocates nothing, prints nothing and does not synchronise. */
 #ifndef LOCKSTEP_LAB_H
@@ -28,9 +28,14 @@ struct collective;
 struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc, char **argv);
 
 struct world *lab_world(const struct lab *lab);
+
+/* Return this rank's model, optimizer and data. */
+struct trainer *lab_trainer(const struct lab *lab);
+
 const struct card *lab_card(const struct lab *lab);
 
-/* Give the settings of the next block that this rank takes part in. The rank sleeps (parked) during blocks without it. */
+/* Give the settings of the next block that this rank takes part in. The rank sleeps (parked) during blocks without it. The trainer is
+ * restarted with this rank's share. */
 bool lab_next_block(struct lab *lab, struct options *options);
 
 /* Return the collective of the block's ranks. */
@@ -51,10 +56,6 @@ int lab_draw(struct lab *lab, int n);
 /* True if this rank is hit, where each rank of the block is hit with probability p, independently. Each rank draws for all of
  * them in turn, so all ranks stay in the same place of the random sequence. */
 bool lab_chance(struct lab *lab, double p);
-
-/* all: record the outcome of a block. `loss` is the mean over this rank's `samples` of the last step; parameters (count) must
- * be bit-equal on all ranks. */
-void lab_judge(struct lab *lab, double loss, int samples, const float *parameters, size_t count);
 
 /* Begin a table that only this lab has, at most four. Returns NULL on ranks other than 0. The file appears when the lab is
  * closed. */

@@ -10,10 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Record what the block came to on this rank: loss and samples of its last step, and a hash of the parameters, which must be
+ * bit-equal on all ranks. */
+static void judge_block(struct lab *lab)
+{
+    const struct trainer *t = lab->trainer;
+    lab->result.loss = trainer_loss(t, lab->micro_batches);
+    lab->result.samples = lab->micro_batches * t->samples;
+    lab->result.hash = device_computes() ? block_results_hash(t->parameters, t->count) : 0;
+    lab->result.wrong = collective_wrong(lab->group->collective);
+    lab->result.clock_error = device_clock_error();
+}
+
 /* all: gather the block on rank 0 and wake the parked ranks. */
 static void finish_block(struct lab *lab)
 {
     struct block block;
+    if (lab->group->world)
+        judge_block(lab);
     if (lab->group->world &&
         block_results_block(&block, lab->group->world, &lab->spans, &lab->clocks, &lab->result, lab->window)) {
         run_results_take(lab->results, schedule_case(&lab->schedule), lab->schedule.round, lab->window, &block);
@@ -40,11 +54,26 @@ static bool begin_block(struct lab *lab, struct options *options)
     device_seed((uint64_t)(lab->run.noise_seed + round) * RANKS_MOST + (uint64_t)world_rank(lab->world));
     spans_restart(&lab->spans, round, chosen);
     const bool has_signs = lab->group->world && !world_is_simulated();
-    world_set_timeout(lab->world, timeout_for_block(run_of(options), lab->spec->workload, lab->expected[chosen],
+    world_set_timeout(lab->world, timeout_for_block(run_of(options), workload_of(options), lab->expected[chosen],
                                                     lab->window, has_signs, world_is_simulated()));
     if (world_rank(lab->world) == 0)
         schedule_show(&lab->schedule, lab->spec->lab, lab->cases.variant[chosen]->name, lab->terminal);
     return true;
+}
+
+/* Restart the trainer with this rank's share of each global batch, and gradients whose sum over ranks is the global batch's mean. */
+static void restart_trainer(struct lab *lab, const struct options *options)
+{
+    const struct run *run = (const struct run *)options;
+    const int rank = world_rank(lab->world);
+    struct share share = share_even(run, rank);
+    if (lab->spec->deal) {
+        int samples[RANKS_MOST] = { 0 };
+        lab->spec->deal(options, &lab->card, samples);
+        share = share_dealt(samples, run->ranks, rank);
+    }
+    lab->micro_batches = run->accumulate;
+    trainer_restart(lab->trainer, share, run->ahead, 1.0f / (float)run_global_batch(run));
 }
 
 bool lab_next_block(struct lab *lab, struct options *options)
@@ -55,6 +84,7 @@ bool lab_next_block(struct lab *lab, struct options *options)
         if (!begin_block(lab, options))
             return false;
     } while (!lab->group->world);
+    restart_trainer(lab, options);
     return true;
 }
 

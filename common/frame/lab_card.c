@@ -32,13 +32,13 @@ static void print_card(const struct lab *lab)
         printf("Hosts: %s.\n", lab->hosts);
     if (collective_hides_arrivals())
         printf("Waiting and transfer are n/a: %s.\n", collective_hides_arrivals());
-    card_show(stdout, &lab->card, lab->spec->workload, &lab->run);
+    card_show(stdout, &lab->card, workload_of(lab->base), &lab->run);
     fflush(stdout);
 }
 
 void lab_get_card(struct lab *lab)
 {
-    const struct workload *workload = lab->spec->workload;
+    const struct workload *workload = workload_of(lab->base);
     double largest = lab_spec_largest_message(lab->spec, lab->base);
     bool is_first = world_rank(lab->world) == 0;
     bool may_read = is_first && !lab->run.card_only && device_computes();

@@ -15,6 +15,7 @@ static void release(struct lab *lab)
     free(lab->folder);
     free(lab->hosts);
     free(lab->card_key);
+    free(lab->model_rows);
     spans_close(&lab->spans);
     process_groups_close(&lab->groups);
     device_close();
@@ -40,9 +41,19 @@ static void gather_memory(struct lab *lab)
     free(all);
 }
 
+/* all: measure and write the tables that only this lab has. */
+static void write_own_tables(struct lab *lab)
+{
+    for (const struct lab_table *table = lab->spec->tables; table && table->name; table++)
+        if (table->is_wanted ? table->is_wanted(lab->base) : lab->run.cases.count == 0)
+            table->write(lab, lab->base, lab_table(lab, table->name));
+}
+
 int lab_close(struct lab *lab)
 {
     bool is_first = world_rank(lab->world) == 0;
+    write_own_tables(lab);
+    trainer_close(lab->trainer);
     gather_memory(lab);
     size_t bytes = 0; /* size of spans.csv, the largest table */
     if (is_first)

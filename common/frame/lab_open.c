@@ -55,8 +55,8 @@ static void join_world(struct lab *lab, struct options *base)
     collective_begin(lab->world, run_of(base)->share_gpu, run_of(base)->deadline_s);
     run_of(base)->takes_turns = device_computes() && (world_is_simulated() || size > world_cores(lab->world));
     if (!device_computes())
-        settle_rounds(run_of(base), lab->spec->workload->model);
-    world_set_timeout(lab->world, timeout_for_card(run_of(base), lab->spec->workload, world_is_simulated()));
+        settle_rounds(run_of(base), workload_costs(workload_of(base)));
+    world_set_timeout(lab->world, timeout_for_card(run_of(base), workload_of(base), world_is_simulated()));
     cases_refuse(lab->spec, base);
     make_folder(lab, run_of(base));
     lab->run = *run_of(base);
@@ -91,7 +91,8 @@ static void open_results(struct lab *lab, const struct check_failures *tried)
 static void read_options(struct lab *lab, struct options *base, int argc, char **argv)
 {
     lab->tables[0] = lab->spec->rows;
-    lab->tables[1] = lab->spec->workload->rows;
+    lab->tables[1] = lab->model_rows =
+        options_moved(workload_options(workload_of(base)), offsetof(struct lab_options, model));
     lab->tables[2] = run_option_rows;
     job_arguments(&argc, &argv);
     blind_take_seed(&argc, &argv);
@@ -132,10 +133,19 @@ static void prepare_blocks(struct lab *lab)
     if (lab->run.quick && lab->run.takes_turns && lab->run.rounds == 0)
         lab->run.rounds = cases_quick_rounds(&lab->cases);
     spans_open(&lab->spans, cases_most_spans(&lab->cases, lab->spec));
-    const struct check_failures tried = gradcheck_run(lab->world, lab->spec->workload, &lab->run);
+    const struct check_failures tried = gradcheck_run(lab->world, workload_of(lab->base), &lab->run);
     process_groups_open(&lab->groups, lab->world, &lab->cases, &lab->spans);
     open_results(lab, &tried);
     lab->terminal = job_terminal();
+}
+
+/* Open what this rank trains, with buffers for all blocks. */
+static struct trainer *open_trainer(const struct lab *lab)
+{
+    const struct workload *workload = workload_of(lab->base);
+    if (lab->spec->own_batches)
+        return trainer_open_for(workload, &lab->run, lab->spec->own_batches(lab->base));
+    return trainer_open(workload, &lab->run, lab_spec_most_samples(lab->spec, lab->base));
 }
 
 struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc, char **argv)
@@ -167,5 +177,6 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     lab->memory.prepared = rss_now().most;
     rss_restart_peak();
     schedule_begin(&lab->schedule, &lab->run, &lab->cases);
+    lab->trainer = open_trainer(lab);
     return lab;
 }

@@ -15,11 +15,13 @@
 #include "frame/run_results.h"
 #include "frame/schedule.h"
 #include "launch/job.h"
+#include "model/trainer.h"
 #include "world/clocks.h"
 
 struct lab {
     const struct lab_spec *spec;
     const struct option_row *tables[4];
+    struct option_row *model_rows; /* those of the model, moved to their place in the options */
     int argc;
     char *const *argv;
     struct run run; /* base settings, final once the world is known */
@@ -28,6 +30,7 @@ struct lab {
     struct world *world;
     struct spans spans;
     struct card card;
+    struct trainer *trainer;
 
     struct process_groups groups;
     const struct process_group *group; /* group of the current block */
@@ -36,7 +39,7 @@ struct lab {
     double expected[CASES_MOST]; /* predicted seconds per step */
     struct schedule schedule;
     struct window window;
-    int step;
+    int step, micro_batches; /* of the block */
     struct random draws;
     struct rank_result result;
     double queued; /* queued_so_far() when the measured steps began */

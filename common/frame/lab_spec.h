@@ -13,7 +13,15 @@
 #include <stddef.h>
 #include <string.h>
 
-struct options; /* each lab's own; begins with `struct run run` */
+struct lab;
+struct csv;
+
+/* Each lab has its own struct options; it begins with these two members. */
+struct options;
+struct lab_options {
+    struct run run;
+    struct workload model; /* what the lab trains */
+};
 
 /* A change to the settings: what goes wrong (fault), and what is done about it (fix). Either may be NULL. */
 struct variant {
@@ -23,13 +31,20 @@ struct variant {
     const char *idea; /* a few words */
 };
 
+/* A table beside summary.csv that only this lab has. */
+struct lab_table {
+    const char *name;                              /* "sweep.csv" */
+    bool (*is_wanted)(const struct options *base); /* NULL: if all cases run */
+    /* all: measure after the last block and write the rows; `csv` is NULL on ranks other than 0. */
+    void (*write)(struct lab *lab, const struct options *base, struct csv *csv);
+};
+
 struct lab_spec {
-    const char *lab;                 /* "01_straggler" */
-    const char *question;            /* one sentence, first in the help */
-    const struct variant *variants;  /* first the baseline; a row without name ends them */
-    const struct option_row *rows;   /* the lab's own options */
-    size_t options_size;             /* sizeof (struct options) */
-    const struct workload *workload; /* what the lab trains */
+    const char *lab;                /* "01_straggler" */
+    const char *question;           /* one sentence, first in the help */
+    const struct variant *variants; /* first the baseline; a row without name ends them */
+    const struct option_row *rows;  /* the lab's own options */
+    size_t options_size;            /* sizeof (struct options) */
     /* End the program with STATUS_USAGE if the lab's own options contradict each other. May be NULL. */
     void (*refuse)(const struct options *options);
     /* True if the lab's own options ask for something other than training. One process then writes the answer to `out`, unless
@@ -41,7 +56,14 @@ struct lab_spec {
     void (*complete)(struct options *options);
     /* Predict a step by the formula, from settings and card, never from the run. */
     struct prediction (*predict)(const struct options *options, const struct card *card);
-    /* Memory that the lab itself opens in each rank that computes. */
+    /* Most samples of a rank in a batch; NULL: the run's batch. */
+    int (*most_samples)(const struct options *options);
+    /* Deal out a global batch: samples (ranks), their sum the run's. NULL: evenly. */
+    void (*deal)(const struct options *options, const struct card *card, int *samples);
+    /* Largest batch, if the lab reads its batches by itself. NULL: it calls trainer_next(). */
+    struct batch_most (*own_batches)(const struct options *options);
+    /* Memory that the lab itself opens in each rank that computes, beside the trainer; with own batches, also the trainer's. NULL:
+     * none. */
     struct memory_estimate (*need)(const struct options *options);
     /* Bytes of the lab's largest message; NULL if that is the gradients. */
     double (*largest_message)(const struct options *options);
@@ -58,12 +80,24 @@ struct lab_spec {
     const char *asked;                             /* case that the user guesses and the report explains */
     char *(*event)(const struct options *options); /* text for the question: "rank 0 sleeps 40 ms before …" */
     const char *const *drawn;                      /* cases drawn as lanes, NULL-terminated */
+    const struct lab_table *tables;                /* ended by a row without name; NULL: none */
 };
 
-/* Return the struct run with which every lab's options begin. */
+/* Return the members with which every lab's options begin. */
 static inline struct run *run_of(struct options *options)
 {
-    return (struct run *)options;
+    return &((struct lab_options *)options)->run;
+}
+
+static inline const struct workload *workload_of(const struct options *options)
+{
+    return &((const struct lab_options *)options)->model;
+}
+
+/* Most samples of a rank in a batch. */
+static inline int lab_spec_most_samples(const struct lab_spec *spec, const struct options *options)
+{
+    return spec->most_samples ? spec->most_samples(options) : ((const struct run *)options)->batch_size;
 }
 
 /* Return the variant of that name, or NULL. */

@@ -54,7 +54,7 @@ static void put_card(FILE *out, const struct run_results *a)
     char *text = NULL;
     size_t size = 0;
     FILE *card = memory_stream(&text, &size);
-    card_show(card, a->of.card, a->of.spec->workload, a->of.run);
+    card_show(card, a->of.card, workload_of(a->of.base), a->of.run);
     fclose(card);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
         fprintf(out, "# card: %s\n", line);
@@ -242,7 +242,7 @@ static void show(const struct run_results *a, double began, int traced_steps)
 static void put_card_copy(const struct run_results *a)
 {
     FILE *out = file_set_begin(a->report.files, a->report.folder, CARD_COPY);
-    card_put(a->of.card, out, a->of.spec->workload, a->of.run, a->of.card_key);
+    card_put(a->of.card, out, workload_of(a->of.base), a->of.run, a->of.card_key);
 }
 
 /* Add a header line that is known only at the end. Tables begun earlier lack it: spans.csv and the lab's own. Frees `text`. */

@@ -166,7 +166,7 @@ void supervise(const struct lab_spec *spec, const struct options *base, struct c
     if (run->platform) {
         platform_open(&named, run->platform, run->ranks);
         refuse_name(&named);
-        refuse_free_work(&named, spec->workload->model);
+        refuse_free_work(&named, workload_costs(workload_of(base)));
         request.platform = &named;
     }
     const struct dry_run dry_run = dry_run_of(&request, cases, tables);

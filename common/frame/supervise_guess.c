@@ -38,7 +38,7 @@ static bool read_card(struct card *card, const struct request *request)
     char *key = p ? memory_text("%s", p->key) : key_of_real(request);
     double largest = lab_spec_largest_message(request->spec, request->base);
     bool is_there =
-        CARD_NONE != card_read(card, folder, request->spec->workload, request->run, largest, key, cores_of(request));
+        CARD_NONE != card_read(card, folder, workload_of(request->base), request->run, largest, key, cores_of(request));
     free(key);
     free(folder);
     return is_there;
@@ -63,8 +63,8 @@ char *request_guess(const struct request *request)
     struct card card;
     if (!may_ask(request) || !get_card(&card, request))
         return NULL;
-    const struct workload *workload = request->spec->workload;
-    double step = local_step(&card.alone, workload->usual(run)), bytes = workload->gradient_bytes(run);
+    const struct workload *workload = workload_of(request->base);
+    double step = local_step(&card.alone, workload_usual(workload, run)), bytes = workload_gradient_bytes(workload);
     double sum = card_allreduce(&card, run->ranks, bytes);
     char *event = request->spec->event(request->base);
     char *question = memory_text("Alone, one rank steps in %.*f ms; an all-reduce of %.1f MB among %d takes %.*f ms.\n"

@@ -18,8 +18,8 @@ enum {
 /* Return the command line of a run of two real ranks that measures the card of the same model and messages into `folder`. */
 static char **words_of_pair(const struct request *request, const char *folder, double largest)
 {
-    const struct option_row *tables[] = { request->spec->workload->rows, request->spec->rows };
-    const void *values[] = { request->run, request->base };
+    const struct option_row *tables[] = { workload_options(workload_of(request->base)), request->spec->rows };
+    const void *values[] = { workload_of(request->base), request->base };
     enum { OWN = 8, TABLES = 2 };
     char **words = memory_new(OWN, sizeof *words);
     int count = 0;
@@ -52,9 +52,9 @@ struct alpha_beta request_pair(const struct request *request, const char *folder
     struct run run = *request->run;
     run.ranks = 2;
     struct card card;
-    const struct workload *workload = request->spec->workload;
+    const struct workload *workload = workload_of(request->base);
     double needed = lab_spec_largest_message(request->spec, request->base);
-    double largest = fmax(needed, PAIR_TIMES * workload->gradient_bytes(&run));
+    double largest = fmax(needed, PAIR_TIMES * workload_gradient_bytes(workload));
     if (card_read(&card, folder, workload, &run, largest, "here", request->cores) != CARD_WHOLE) {
         char **words = words_of_pair(request, folder, largest);
         struct request pair = { .spec = request->spec,

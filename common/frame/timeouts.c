@@ -26,7 +26,7 @@ static double timeout(const struct run *run, double expected)
 /* Estimated seconds of forward and backward, before any measurement. */
 static double batch_seconds(const struct run *run, const struct workload *workload)
 {
-    return device_computes() ? workload->flops(run, workload->usual(run)) / slowest : 0;
+    return device_computes() ? workload_flops(workload, workload_usual(workload, run)) / slowest : 0;
 }
 
 double timeout_to_start(const struct run *run)

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "device/device.h"
+#include "model/shape_bench.h"
 #include "world/world.h"
 
 #include <float.h>
@@ -46,9 +47,8 @@ static struct reach reach_of(enum precision precision)
 enum direction { DIRECTION_RANDOM, DIRECTION_STEP };
 
 struct gradcheck {
-    const struct workload *workload;
-    void *bench;
-    struct workload_parts parts;
+    struct shape_bench *bench;
+    struct trainer *trainer;
     float *before, *gradients; /* (count), on the host: the parameters before the step, and its gradients */
     float draws[PIECE];
     double expected_fall; /* predicted fall of the loss in the step */
@@ -75,36 +75,36 @@ static struct run small_run(const struct run *run)
 static void open_check(struct gradcheck *c, const struct workload *workload, const struct run *run)
 {
     struct run small = small_run(run);
-    *c = (struct gradcheck){ .workload = workload, .bench = workload->open(&small) };
-    workload->shape(c->bench, 0);
-    workload->fetch(c->bench);
-    c->parts = workload->parts(c->bench);
+    *c = (struct gradcheck){ .bench = shape_bench_open(workload, &small) };
+    shape_bench_choose(c->bench, 0);
+    shape_bench_fetch(c->bench);
+    c->trainer = shape_bench_trainer(c->bench);
     draw(c, run->seed);
 }
 
 struct memory_estimate gradcheck_memory(const struct workload *workload, const struct run *run)
 {
     struct run small = small_run(run);
-    return workload->need(&small, 1); /* the moments are freed before keep_step() allocates */
+    return shape_bench_memory(workload, &small, 1); /* the moments are freed before keep_step() allocates */
 }
 
 static void close_check(struct gradcheck *c)
 {
     free(c->before);
     free(c->gradients);
-    c->workload->close(c->bench);
+    shape_bench_close(c->bench);
 }
 
 static size_t piece_from(const struct gradcheck *c, size_t from)
 {
-    return c->parts.count - from < PIECE ? c->parts.count - from : PIECE;
+    return c->trainer->count - from < PIECE ? c->trainer->count - from : PIECE;
 }
 
 static void take_step(struct gradcheck *c)
 {
-    device_fill(c->parts.gradients, NAN, c->parts.count);
-    c->workload->pass(c->bench);
-    c->workload->update(c->bench);
+    device_fill(c->trainer->gradients, NAN, c->trainer->count);
+    shape_bench_passes(c->bench);
+    shape_bench_update(c->bench);
 }
 
 /* Piece of the parameters, before and after the step, and of its gradients. Those before the step are drawn again. */
@@ -117,17 +117,17 @@ static void fetch_piece(const struct gradcheck *c, struct weights *weights, stru
 {
     size_t bytes = count * sizeof(float);
     weights_next(weights, piece->before, count);
-    device_fetch(piece->after, c->parts.parameters + from, bytes);
-    device_fetch(piece->gradients, c->parts.gradients + from, bytes);
+    device_fetch(piece->after, c->trainer->parameters + from, bytes);
+    device_fetch(piece->gradients, c->trainer->gradients + from, bytes);
 }
 
 /* Read the gradients: their norm and the predicted fall of the loss. Return false if any is not a number. */
 static bool read_gradients(struct gradcheck *c)
 {
-    struct weights weights = c->parts.weights;
+    struct weights weights = model_weights(c->trainer->model);
     struct piece piece;
     size_t missing = 0;
-    for (size_t from = 0; from < c->parts.count; from += PIECE) {
+    for (size_t from = 0; from < c->trainer->count; from += PIECE) {
         size_t count = piece_from(c, from);
         fetch_piece(c, &weights, &piece, from, count);
         for (size_t i = 0; i < count; i++) {
@@ -140,7 +140,7 @@ static bool read_gradients(struct gradcheck *c)
     c->norm = sqrt(c->norm);
     if (missing)
         check_failures_add(&c->failures, "%zu of %zu gradients are not numbers: a kernel did not write them", missing,
-                           c->parts.count);
+                           c->trainer->count);
     return missing == 0;
 }
 
@@ -148,15 +148,15 @@ static bool read_gradients(struct gradcheck *c)
  * rate / 10^4, and by the rounding of the parameter. */
 static void check_step(struct gradcheck *c)
 {
-    struct weights weights = c->parts.weights;
+    struct weights weights = model_weights(c->trainer->model);
     struct piece piece;
-    for (size_t i = 0; i < c->parts.count; i++) {
+    for (size_t i = 0; i < c->trainer->count; i++) {
         size_t at = i % PIECE;
         if (at == 0)
             fetch_piece(c, &weights, &piece, i, piece_from(c, i));
         double p = (double)piece.before[at], after = (double)piece.after[at];
-        double exact = adamw_first_step(c->parts.optimizer, p, (double)piece.gradients[at]);
-        double allowed = 1e-4 * adamw_rate(c->parts.optimizer) + FLT_EPSILON * fabs(p);
+        double exact = adamw_first_step(c->trainer->optimizer, p, (double)piece.gradients[at]);
+        double allowed = 1e-4 * adamw_rate(c->trainer->optimizer) + FLT_EPSILON * fabs(p);
         if (!(fabs(after - exact) <= allowed)) {
             check_failures_add(&c->failures,
                                "the update changes parameter %zu from %.9g to %.9g, but AdamW's formula gives %.9g", i,
@@ -170,13 +170,13 @@ static void check_step(struct gradcheck *c)
  * while it trains. Later passes overwrite the gradients on the device. */
 static void keep_step(struct gradcheck *c)
 {
-    struct weights weights = c->parts.weights;
-    size_t count = c->parts.count;
-    c->workload->spare(c->bench);
+    struct weights weights = model_weights(c->trainer->model);
+    size_t count = c->trainer->count;
+    adamw_end(c->trainer->optimizer);
     c->before = memory_new(count, sizeof *c->before);
     c->gradients = memory_new(count, sizeof *c->gradients);
     weights_next(&weights, c->before, count);
-    device_fetch(c->gradients, c->parts.gradients, count * sizeof *c->gradients);
+    device_fetch(c->gradients, c->trainer->gradients, count * sizeof *c->gradients);
 }
 
 /* Result at some distance along a direction. Changes of parameters are those after rounding. */
@@ -188,10 +188,10 @@ struct probe {
 
 static struct probe probe_loss(struct gradcheck *c, enum direction direction, double distance)
 {
-    const struct adamw *optimizer = c->parts.optimizer;
+    const struct adamw *optimizer = c->trainer->optimizer;
     float moved[PIECE];
     struct probe probe = { 0 };
-    for (size_t from = 0; from < c->parts.count; from += PIECE) {
+    for (size_t from = 0; from < c->trainer->count; from += PIECE) {
         size_t count = piece_from(c, from);
         const float *before = c->before + from, *gradients = c->gradients + from;
         for (size_t i = 0; i < count; i++) {
@@ -202,10 +202,10 @@ static struct probe probe_loss(struct gradcheck *c, enum direction direction, do
             probe.predicted += (double)gradients[i] * change;
             probe.squares += change * change;
         }
-        device_put(c->parts.parameters + from, moved, count * sizeof *moved);
+        device_put(c->trainer->parameters + from, moved, count * sizeof *moved);
     }
-    c->workload->pass(c->bench);
-    probe.loss = c->parts.loss(c->bench);
+    shape_bench_passes(c->bench);
+    probe.loss = trainer_loss(c->trainer, 1);
     return probe;
 }
 
@@ -218,8 +218,8 @@ static void check_slope(struct gradcheck *c, enum direction direction, double di
         struct probe there = probe_loss(c, direction, distance), back = probe_loss(c, direction, -distance);
         measured = (there.loss - back.loss) / 2;
         predicted = (there.predicted - back.predicted) / 2;
-        error =
-            fabs(measured - predicted) / fmax(fabs(predicted), c->norm * sqrt(there.squares / (double)c->parts.count));
+        error = fabs(measured - predicted) /
+                fmax(fabs(predicted), c->norm * sqrt(there.squares / (double)c->trainer->count));
         if (error <= tolerance)
             return;
         distance /= 2;

@@ -1,14 +1,14 @@
 /* loader: a synthetic data set, shuffled once and read in global batches.
  *
- * Features are normally distributed, labels random. There are max(2 steps B, 4 B ranks) samples as in the posts (at most 64 global
- * batches, at least one). Fetch t takes a share of global batch t of the shuffled order. The samples of a step do not
- * depend on the ranks' shares. */
+ * Samples are what the workload's model trains on: features, normally distributed, or sequences of random words, all of
+ * fixed_length; labels are random. There are max(2 steps B, 4 B ranks) samples as in the posts (at most 64 global batches, at least
+ * one). Fetch t takes a share of global batch t of the shuffled order. The samples of a step do not depend on the ranks' shares. */
 #ifndef LOCKSTEP_LOADER_H
 #define LOCKSTEP_LOADER_H
 
-#include "model/mlp.h"
+#include "model/batch.h"
 #include "model/stall.h"
-#include "options/run.h"
+#include "model/workload.h"
 
 struct loader;
 
@@ -20,14 +20,23 @@ struct share {
 /* Return a rank's share of a batch divided evenly among the run's ranks. */
 struct share share_even(const struct run *run, int rank);
 
-/* Open the data set that `run` asks for, equal on all ranks, and buffers for shares of at most `most_samples`. */
-struct loader *loader_open(const struct run *run, int most_samples);
-struct memory_estimate loader_memory(const struct run *run, int most_samples);
+/* Return rank's share of a batch that is dealt out as samples (ranks). */
+struct share share_dealt(const int *samples, int ranks, int rank);
+
+/* Open the data set that workload and run ask for, equal on all ranks, and buffers for shares of at most `most_samples`. */
+struct loader *loader_open(const struct workload *workload, const struct run *run, int most_samples);
+struct memory_estimate loader_memory(const struct workload *workload, const struct run *run, int most_samples);
 void loader_close(struct loader *loader);
+
+/* Return the largest sizes of batches of so many samples. */
+struct batch_most loader_most(const struct workload *workload, int most_samples);
 
 /* Return to the first batch. This rank gets its `share` of each, prefetches `ahead` batches (0 or 1), and scales each
  * sample's gradient by `scale`. */
 void loader_restart(struct loader *loader, struct share share, int ahead, float scale);
+
+/* Until the next restart, scale each sample's gradient by 1 / samples of the share. */
+void loader_use_own_means(struct loader *loader);
 
 /* Return the next batch, valid until the next call. A fetch begins with stall `held_up`, then gathers its samples. With
  * ahead = 0 this call fetches. With ahead = 1 this call takes the batch prefetched during the step before, and starts

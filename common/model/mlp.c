@@ -2,202 +2,179 @@
 
 #include "base/memory.h"
 #include "device/device.h"
-#include "model/losses.h"
+#include "model/model_type.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-struct mlp {
-    int width[MLP_LAYERS + 1];         /* D(0) … D(3) */
-    size_t offset[MLP_LAYERS + 1];     /* offset of layer l in the parameters; the last is their number */
-    double backward_share[MLP_LAYERS]; /* share of layer l in the whole backward */
-    uint64_t seed;
-    float *parameters, *gradients;
-    float *output[MLP_LAYERS];    /* (B, D(l+1)): activations; in the last layer, the gradient of the logits */
-    float *slope[MLP_LAYERS - 1]; /* (B, D(l+1)): gelu' */
-    float *back[MLP_LAYERS - 1];  /* (B, D(l+1)): gradient of layer l's output */
-    struct losses losses;
+/* Activations. In backward, the gradient of a layer's output is in `back` of the layer's parity; that of the logits is in the last
+ * layer's output. */
+struct activations {
+    struct mlp_settings of;
+    float **output; /* (L) of (B, D(l+1)): activations; in the last layer, the gradient of the logits */
+    float **slope;  /* (L-1) of (B, D(l+1)): gelu' */
+    float *back[2]; /* (B, hidden) */
 };
 
-static void list_widths(const struct run *run, int width[MLP_LAYERS + 1])
+static int layers(const union model_settings *settings)
 {
-    const int list[] = { run->input_dim, run->hidden_dim, run->hidden_dim, run->num_classes };
-    memcpy(width, list, sizeof list);
+    return settings->mlp.num_layers;
 }
 
-static float *matrix_of(float *array, const struct mlp *model, int layer)
+static int width(const struct mlp_settings *of, int layer) /* D(layer) */
 {
-    return array + model->offset[layer];
+    return layer == 0 ? of->input_dim : layer == of->num_layers ? of->num_classes : of->hidden_dim;
 }
 
-static float *bias_of(float *array, const struct mlp *model, int layer)
+static char *name(const union model_settings *settings)
 {
-    return array + model->offset[layer] + (size_t)model->width[layer] * (size_t)model->width[layer + 1];
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = memory_stream(&text, &size);
+    for (int layer = 0; layer <= settings->mlp.num_layers; layer++)
+        fprintf(out, "%s%d", layer > 0 ? "-" : "mlp ", width(&settings->mlp, layer));
+    fclose(out);
+    return text;
 }
 
-struct mlp *mlp_open(const struct run *run, int most_samples)
+static void parameters(const union model_settings *settings, int layer, struct weights_list *list)
 {
-    struct mlp *model = memory_new(1, sizeof *model);
-    const int *width = model->width;
-    double backward = 0;
-    list_widths(run, model->width);
-    for (int layer = 0; layer < MLP_LAYERS; layer++) {
-        model->offset[layer + 1] = mlp_layer_offset(run, layer + 1);
-        backward += mlp_backward_share(run, layer);
+    size_t inputs = (size_t)width(&settings->mlp, layer), outputs = (size_t)width(&settings->mlp, layer + 1);
+    weights_add(list, (struct weights_part){ .kind = WEIGHTS_UNIFORM,
+                                             .count = (inputs + 1) * outputs,
+                                             .value = 1.0 / sqrt((double)inputs) });
+}
+
+/* Forward has one product, backward two: the gradients of the weights and, above the first layer, of the input. */
+static double flops(const union model_settings *settings, struct work work, int layer, enum work_pass pass)
+{
+    double products = pass == WORK_FORWARD || layer == 0 ? 1 : 2;
+    return 2 * work.samples * products * width(&settings->mlp, layer) * width(&settings->mlp, layer + 1);
+}
+
+static struct sample_words sample(const union model_settings *settings)
+{
+    return (struct sample_words){ .words = settings->mlp.input_dim, .classes = settings->mlp.num_classes };
+}
+
+/* Half, one and a half and three times the run's batch. */
+enum { SHAPES = 3 };
+static void shape(union model_settings *settings, struct run *run, int shape)
+{
+    (void)settings;
+    static const double times[SHAPES] = { 0.5, 1.5, 3 };
+    int samples = (int)(times[shape] * run->batch_size);
+    run->batch_size = samples > shape ? samples : shape + 1;
+}
+
+static float *rows_of(struct batch_most most, int width)
+{
+    return device_new((size_t)most.samples * (size_t)width, sizeof(float));
+}
+
+static void *open_activations(const union model_settings *settings, struct batch_most most)
+{
+    struct activations *a = memory_new(1, sizeof *a);
+    const int last = settings->mlp.num_layers - 1;
+    a->of = settings->mlp;
+    a->output = memory_new((size_t)last + 1, sizeof *a->output);
+    a->slope = memory_new((size_t)last + 1, sizeof *a->slope);
+    for (int layer = 0; layer <= last; layer++) {
+        a->output[layer] = rows_of(most, width(&a->of, layer + 1));
+        if (layer < last)
+            a->slope[layer] = rows_of(most, width(&a->of, layer + 1));
     }
-    for (int layer = 0; layer < MLP_LAYERS; layer++)
-        model->backward_share[layer] = mlp_backward_share(run, layer) / backward;
-    size_t count = mlp_parameter_count(model);
-    model->parameters = device_new(count, sizeof(float));
-    model->gradients = device_new(count, sizeof(float));
-    for (int layer = 0; layer < MLP_LAYERS; layer++) {
-        size_t cells = (size_t)most_samples * (size_t)width[layer + 1];
-        model->output[layer] = device_new(cells, sizeof(float));
-        if (layer < MLP_LAYERS - 1) {
-            model->slope[layer] = device_new(cells, sizeof(float));
-            model->back[layer] = device_new(cells, sizeof(float));
-        }
+    for (int i = 0; i < 2 && i < last; i++)
+        a->back[i] = rows_of(most, a->of.hidden_dim);
+    return a;
+}
+
+static double bytes(const union model_settings *settings, struct batch_most most)
+{
+    const struct mlp_settings *of = &settings->mlp;
+    const int hidden = of->num_layers - 1, backs = hidden < 2 ? hidden : 2;
+    double cells =
+        (2.0 * hidden + backs) * of->hidden_dim + of->num_classes; /* per sample: outputs and slopes, `back` */
+    return cells * most.samples * sizeof(float);
+}
+
+static void close_activations(void *state)
+{
+    struct activations *a = state;
+    for (int layer = 0; layer < a->of.num_layers; layer++) {
+        device_free(a->output[layer]);
+        device_free(a->slope[layer]);
     }
-    losses_open(&model->losses);
-    model->seed = run->seed;
-    mlp_restart(model);
-    return model;
+    device_free(a->back[0]);
+    device_free(a->back[1]);
+    free(a->output);
+    free(a->slope);
+    free(a);
 }
 
-struct memory_estimate mlp_memory(const struct run *run, int most_samples)
+/* Return the bias within a layer's parameters or gradients, behind its weights (K, N). */
+static float *bias_in(float *array, int K, int N)
 {
-    int width[MLP_LAYERS + 1];
-    double cells = 0; /* per sample: outputs; slope and back of all but the last layer */
-    list_widths(run, width);
-    for (int layer = 0; layer < MLP_LAYERS; layer++)
-        cells += (layer < MLP_LAYERS - 1 ? 3.0 : 1.0) * width[layer + 1];
-    return (struct memory_estimate){ .of = { [MEMORY_MODEL] = 2 * mlp_gradient_bytes(run), /* parameters, gradients */
-                                             [MEMORY_ACTIVATIONS] = cells * most_samples * sizeof(float) } };
+    return array + (size_t)K * (size_t)N;
 }
 
-void mlp_close(struct mlp *model)
+static void forward(struct model *model, const struct batch *batch, int layer)
 {
-    for (int layer = 0; layer < MLP_LAYERS; layer++)
-        device_free(model->output[layer]);
-    for (int layer = 0; layer < MLP_LAYERS - 1; layer++) {
-        device_free(model->slope[layer]);
-        device_free(model->back[layer]);
-    }
-    losses_close(&model->losses);
-    device_free(model->parameters);
-    device_free(model->gradients);
-    free(model);
-}
-
-struct weights mlp_weights(const struct mlp *model)
-{
-    struct weights weights = weights_of(model->seed);
-    for (int layer = 0; layer < MLP_LAYERS; layer++)
-        weights_add(&weights, (struct weights_part){ .kind = WEIGHTS_UNIFORM,
-                                                     .count = model->offset[layer + 1] - model->offset[layer],
-                                                     .value = 1.0 / sqrt(model->width[layer]) });
-    return weights;
-}
-
-void mlp_restart(struct mlp *model)
-{
-    const struct weights weights = mlp_weights(model);
-    weights_put(&weights, model->parameters);
-    device_fill(model->gradients, NAN, mlp_parameter_count(model));
-    losses_restart(&model->losses);
-}
-
-void mlp_forward(struct mlp *model, const struct batch *batch)
-{
-    int B = batch->samples;
-    const float *input = batch->features;
-    device_charge(WORK_MLP, WORK_FORWARD, work_samples(B), 1);
-    for (int layer = 0; layer < MLP_LAYERS; layer++) {
-        float *output = model->output[layer];
-        int K = model->width[layer], N = model->width[layer + 1];
-        device_multiply(output, input, matrix_of(model->parameters, model, layer), B, N, K);
-        if (layer < MLP_LAYERS - 1)
-            device_gelu(output, model->slope[layer], bias_of(model->parameters, model, layer), B, N);
-        input = output;
-    }
-    int last = MLP_LAYERS - 1;
-    device_cross_entropy(losses_next(&model->losses, B), model->output[last], bias_of(model->parameters, model, last),
-                         batch->labels, B, model->width[last + 1], batch->scale);
-}
-
-double mlp_loss(const struct mlp *model, int passes)
-{
-    return losses_mean(&model->losses, passes);
-}
-
-void mlp_backward(struct mlp *model, const struct batch *batch, int layer)
-{
-    int B = batch->samples, K = model->width[layer], N = model->width[layer + 1];
-    bool is_last = layer == MLP_LAYERS - 1;
-    const float *input = layer > 0 ? model->output[layer - 1] : batch->features;
-    float *back = is_last ? model->output[layer] : model->back[layer];
-    float *bias_gradient = bias_of(model->gradients, model, layer);
-    device_charge(WORK_MLP, WORK_BACKWARD, work_samples(B), model->backward_share[layer]);
-    if (is_last)
-        device_column_sums(bias_gradient, back, B, N);
+    const struct activations *a = model->state;
+    float *p = model->layer[layer].parameters, *output = a->output[layer];
+    const float *input = layer > 0 ? a->output[layer - 1] : batch->features;
+    int B = batch->samples, K = width(&a->of, layer), N = width(&a->of, layer + 1);
+    device_multiply(output, input, p, B, N, K);
+    if (layer < a->of.num_layers - 1)
+        device_gelu(output, a->slope[layer], bias_in(p, K, N), B, N);
     else
-        device_gelu_back(back, model->slope[layer], bias_gradient, B, N);
-    device_multiply_outer(matrix_of(model->gradients, model, layer), input, back, B, N, K);
+        device_cross_entropy(losses_next(&model->losses, B), output, bias_in(p, K, N), batch->labels, B, N,
+                             batch->scale);
+}
+
+static void backward(struct model *model, const struct batch *batch, int layer)
+{
+    const struct activations *a = model->state;
+    float *p = model->layer[layer].parameters, *g = model->layer[layer].gradients;
+    const float *input = layer > 0 ? a->output[layer - 1] : batch->features;
+    int B = batch->samples, K = width(&a->of, layer), N = width(&a->of, layer + 1);
+    bool is_last = layer == a->of.num_layers - 1;
+    float *back = is_last ? a->output[layer] : a->back[layer % 2];
+    if (is_last)
+        device_column_sums(bias_in(g, K, N), back, B, N);
+    else
+        device_gelu_back(back, a->slope[layer], bias_in(g, K, N), B, N);
+    device_multiply_outer(g, input, back, B, N, K);
     if (layer > 0)
-        device_multiply_back(model->back[layer - 1], back, matrix_of(model->parameters, model, layer), B, N, K);
+        device_multiply_back(a->back[(layer - 1) % 2], back, p, B, N, K);
 }
 
-size_t mlp_parameter_count(const struct mlp *model)
-{
-    return model->offset[MLP_LAYERS];
-}
+#define AT(member) offsetof(struct workload, of.mlp.member)
+static const struct option_row rows[] = {
+    { "--input-dim", OPTION_INTEGER, AT(input_dim), 1, 65536, "N", "features of a sample" },
+    { "--hidden-dim", OPTION_INTEGER, AT(hidden_dim), 1, 65536, "N", "width of the hidden layers" },
+    { "--num-classes", OPTION_INTEGER, AT(num_classes), 2, 65536, "N", "classes of the labels" },
+    { "--num-layers", OPTION_INTEGER, AT(num_layers), 1, 256, "L", "linear layers" },
+    { 0 },
+};
+#undef AT
 
-float *mlp_parameters(struct mlp *model)
-{
-    return model->parameters;
-}
-
-float *mlp_gradients(struct mlp *model)
-{
-    return model->gradients;
-}
-
-size_t mlp_layer_offset(const struct run *run, int layer)
-{
-    int width[MLP_LAYERS + 1];
-    size_t offset = 0;
-    list_widths(run, width);
-    for (int i = 0; i < layer; i++)
-        offset += ((size_t)width[i] + 1) * (size_t)width[i + 1];
-    return offset;
-}
-
-double mlp_gradient_bytes(const struct run *run)
-{
-    return (double)(mlp_layer_offset(run, MLP_LAYERS) * sizeof(float));
-}
-
-/* Multiply-adds per sample in a pass's matrix products: forward, the weights' gradients and, above the first layer, the
- * inputs' gradients. `of_layer` selects the backward of one layer; -1 selects all. */
-static double products(const struct run *run, int of_layer)
-{
-    int width[MLP_LAYERS + 1];
-    double sum = 0;
-    list_widths(run, width);
-    for (int i = 0; i < MLP_LAYERS; i++) {
-        double forward = (double)width[i] * width[i + 1], backward = (i > 0 ? 2 : 1) * forward;
-        sum += of_layer < 0 ? forward + backward : of_layer == i ? backward : 0;
-    }
-    return sum;
-}
-
-double mlp_backward_share(const struct run *run, int layer)
-{
-    return products(run, layer) / products(run, -1);
-}
-
-double mlp_flops(const struct run *run, int samples)
-{
-    return 2.0 * samples * products(run, -1);
-}
+const struct model_type mlp_type = {
+    .costs = WORK_MLP,
+    .learning_rate = 1e-3,
+    .rows = rows,
+    .name = name,
+    .layers = layers,
+    .parameters = parameters,
+    .flops = flops,
+    .sample = sample,
+    .shapes = SHAPES,
+    .terms = 1u << COST_FIXED | 1u << COST_PER_SAMPLE,
+    .shape = shape,
+    .open = open_activations,
+    .close = close_activations,
+    .bytes = bytes,
+    .forward = forward,
+    .backward = backward,
+};

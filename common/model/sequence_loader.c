@@ -33,7 +33,7 @@ struct sequence_loader {
     struct device_staging_buffer staging;
     struct lists host; /* lists as the host writes them */
     int most_texts;
-    struct sequence_batch batch;
+    struct batch batch;
     struct reading reading;
     int step;
 };
@@ -62,27 +62,29 @@ static void draw_words(struct sequence_loader *l, int vocab, uint64_t seed)
 }
 
 struct sequence_loader *sequence_loader_open(const struct token_corpus *corpus, int vocab, uint64_t seed,
-                                             struct token_most most)
+                                             struct batch_most most)
 {
     struct sequence_loader *l = memory_new(1, sizeof *l);
     l->corpus = corpus;
     if (device_computes())
         draw_words(l, vocab, seed);
-    l->most_texts = most.texts;
-    l->staging = device_staging_buffer_open(lists_bytes((size_t)most.texts, (size_t)most.rows), 1);
-    l->host = lists_in(l->staging.host, most.texts);
-    struct lists there = lists_in(l->staging.device, most.texts);
-    l->batch = (struct sequence_batch){
-        .token = there.token, .text = there.text, .listed = l->host.text, .label = there.label
-    };
+    l->most_texts = (int)most.samples;
+    l->staging = device_staging_buffer_open(lists_bytes((size_t)most.samples, (size_t)most.rows), 1);
+    l->host = lists_in(l->staging.host, l->most_texts);
+    struct lists there = lists_in(l->staging.device, l->most_texts);
+    l->batch =
+        (struct batch){ .token = there.token, .sequence = there.text, .listed = l->host.text, .labels = there.label };
     return l;
 }
 
-struct memory_estimate sequence_loader_memory(double texts, double tokens, double most_rows, double most_texts)
+struct memory_estimate sequence_loader_memory(const struct token_recipe *recipe, struct batch_most most)
 {
-    double batch = most_texts * (sizeof(struct sequence) + sizeof(int32_t)) + most_rows * sizeof(int32_t);
-    return (
-        struct memory_estimate){ .of = { [MEMORY_DATA] = tokens * sizeof(int32_t) + texts * sizeof(size_t) + batch } };
+    double texts = token_recipe_texts(recipe), tokens = texts * token_recipe_length(recipe);
+    double batch = most.samples * (sizeof(struct sequence) + sizeof(int32_t)) + most.rows * sizeof(int32_t);
+    /* Bytes per sequence: of the corpus; and of the schedule, in batches of two sequences or more. */
+    double drawn = 2 * sizeof(int) + sizeof(size_t), listed = sizeof(uint32_t) + sizeof(struct token_batch) / 2.0;
+    return (struct memory_estimate){ .of = { [MEMORY_DATA] =
+                                                 tokens * sizeof(int32_t) + texts * (drawn + listed) + batch } };
 }
 
 void sequence_loader_close(struct sequence_loader *l)
@@ -115,8 +117,8 @@ static void add_text(struct sequence_loader *l, uint32_t example, int extent)
 {
     int tokens = l->corpus->length[example], first = l->batch.rows;
     int32_t *token = l->host.token;
-    l->host.label[l->batch.texts] = l->corpus->label[example];
-    l->host.text[l->batch.texts++] = (struct sequence){ .first = first, .tokens = tokens, .extent = extent };
+    l->host.label[l->batch.samples] = l->corpus->label[example];
+    l->host.text[l->batch.samples++] = (struct sequence){ .first = first, .tokens = tokens, .extent = extent };
     if (l->word)
         memcpy(token + first, l->word + l->begin[example], (size_t)tokens * sizeof *token);
     memset(token + first + tokens, 0, (size_t)(extent - tokens) * sizeof *token);
@@ -124,11 +126,11 @@ static void add_text(struct sequence_loader *l, uint32_t example, int extent)
     l->batch.longest = extent > l->batch.longest ? extent : l->batch.longest;
 }
 
-const struct sequence_batch *sequence_loader_next(struct sequence_loader *l)
+const struct batch *sequence_loader_next(struct sequence_loader *l)
 {
     const struct token_batch *from = batch_schedule_batch(l->reading.schedule, l->reading.rank, l->step);
     device_charge(WORK_TRANSFORMER, WORK_FETCH, token_work(from), 1);
-    l->batch.rows = l->batch.texts = l->batch.longest = 0;
+    l->batch.rows = l->batch.samples = l->batch.longest = 0;
     l->batch.scale = scale_of(&l->reading, l->step);
     for (int i = 0; i < from->samples; i++) {
         uint32_t example = from->example[i];

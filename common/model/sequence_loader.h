@@ -4,7 +4,7 @@
 #ifndef LOCKSTEP_SEQUENCE_LOADER_H
 #define LOCKSTEP_SEQUENCE_LOADER_H
 
-#include "device/sequence.h"
+#include "model/batch.h"
 #include "model/tokens.h"
 #include "options/memory_estimate.h"
 #include "options/work.h"
@@ -17,9 +17,11 @@ struct work token_work(const struct token_batch *batch);
 /* Open a loader with random words for a corpus, equal on all ranks, and buffers for batches of at most `most`. Words
  * are 1 … vocab-1; 0 is padding. */
 struct sequence_loader *sequence_loader_open(const struct token_corpus *corpus, int vocab, uint64_t seed,
-                                             struct token_most most);
+                                             struct batch_most most);
 void sequence_loader_close(struct sequence_loader *loader);
-struct memory_estimate sequence_loader_memory(double texts, double tokens, double most_rows, double most_texts);
+
+/* Return the memory of a loader, its corpus and a batch schedule, for batches up to `most`. */
+struct memory_estimate sequence_loader_memory(const struct token_recipe *recipe, struct batch_most most);
 
 /* Batches that a rank reads. */
 struct reading {
@@ -33,6 +35,6 @@ void sequence_loader_restart(struct sequence_loader *loader, struct reading read
 
 /* Return the next batch, valid until the next call. The device must have finished all work on the batch before, because the new one
  * overwrites its buffer: lab_phase(SPAN_DATA), which comes first in a step, waits for that. */
-const struct sequence_batch *sequence_loader_next(struct sequence_loader *loader);
+const struct batch *sequence_loader_next(struct sequence_loader *loader);
 
 #endif

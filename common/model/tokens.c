@@ -367,15 +367,15 @@ void token_count_close(struct token_count *count)
     free(count);
 }
 
-struct token_most batch_schedule_most(const struct batch_schedule *schedule)
+struct batch_most batch_schedule_most(const struct batch_schedule *schedule)
 {
-    struct token_most most = { 0 };
+    struct batch_most most = { 0 };
     for (int rank = 0; rank < schedule->ranks; rank++)
         for (int i = 0; i < schedule->batches[rank]; i++) {
             const struct token_batch *batch = &schedule->batch[rank][i];
-            most.rows = batch->padded > most.rows ? (int)batch->padded : most.rows;
-            most.texts = batch->samples > most.texts ? batch->samples : most.texts;
-            most.length = batch->longest > most.length ? batch->longest : most.length;
+            most = batch_most_of(most, (struct batch_most){ .samples = batch->samples,
+                                                            .rows = (double)batch->padded,
+                                                            .length = batch->longest });
         }
     return most;
 }

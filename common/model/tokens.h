@@ -9,6 +9,8 @@
 #ifndef LOCKSTEP_TOKENS_H
 #define LOCKSTEP_TOKENS_H
 
+#include "model/batch.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -135,10 +137,7 @@ struct token_count {
 struct token_count *token_count_open(const struct batch_schedule *schedule, int first, int last);
 void token_count_close(struct token_count *count);
 
-/* Largest sizes of any batch of the schedule. */
-struct token_most {
-    int rows, texts, length;
-};
-struct token_most batch_schedule_most(const struct batch_schedule *schedule);
+/* Return the largest sizes of any batch of the schedule. */
+struct batch_most batch_schedule_most(const struct batch_schedule *schedule);
 
 #endif

@@ -1,42 +1,63 @@
 #include "model/trainer.h"
 
+#include "base/memory.h"
 #include "device/device.h"
+#include "model/model_type.h"
 
-struct trainer trainer_open(const struct run *run, int most_samples)
+#include <stdlib.h>
+
+struct trainer *trainer_open_for(const struct workload *workload, const struct run *run, struct batch_most most)
 {
-    struct trainer t = { .loader = loader_open(run, most_samples), .model = mlp_open(run, most_samples) };
-    t.count = mlp_parameter_count(t.model);
-    t.parameters = mlp_parameters(t.model);
-    t.gradients = mlp_gradients(t.model);
-    t.optimizer = adamw_open(WORK_MLP, t.count, 1e-3);
+    struct trainer *t = memory_new(1, sizeof *t);
+    t->model = model_open(workload, run->seed, most);
+    t->count = t->model->count;
+    t->parameters = t->model->parameters;
+    t->gradients = t->model->gradients;
+    t->optimizer = adamw_open(workload->type->costs, t->count, workload->type->learning_rate);
     return t;
 }
 
-struct memory_estimate trainer_memory(const struct run *run, int most_samples)
+struct memory_estimate trainer_memory_for(const struct workload *workload, struct batch_most most)
 {
-    struct memory_estimate memory =
-        memory_estimate_add(loader_memory(run, most_samples), mlp_memory(run, most_samples));
-    memory.of[MEMORY_MODEL] += 2 * mlp_gradient_bytes(run); /* two moments */
+    struct memory_estimate memory = model_memory(workload, most);
+    memory.of[MEMORY_MODEL] += 2 * workload_gradient_bytes(workload); /* two moments */
     return memory;
+}
+
+struct trainer *trainer_open(const struct workload *workload, const struct run *run, int most_samples)
+{
+    struct loader *loader = loader_open(workload, run, most_samples);
+    struct trainer *t = trainer_open_for(workload, run, loader_most(workload, most_samples));
+    t->loader = loader;
+    return t;
+}
+
+struct memory_estimate trainer_memory(const struct workload *workload, const struct run *run, int most_samples)
+{
+    return memory_estimate_add(loader_memory(workload, run, most_samples),
+                               trainer_memory_for(workload, loader_most(workload, most_samples)));
 }
 
 void trainer_close(struct trainer *t)
 {
     adamw_close(t->optimizer);
-    mlp_close(t->model);
-    loader_close(t->loader);
+    model_close(t->model);
+    if (t->loader)
+        loader_close(t->loader);
+    free(t);
 }
 
 void trainer_restart(struct trainer *t, struct share share, int ahead, float scale)
 {
-    mlp_restart(t->model);
+    model_restart(t->model);
     adamw_restart(t->optimizer);
-    loader_restart(t->loader, share, ahead, scale);
+    if (t->loader)
+        loader_restart(t->loader, share, ahead, scale);
 }
 
-void trainer_restart_even(struct trainer *t, const struct run *run, int rank)
+void trainer_use_own_means(struct trainer *t)
 {
-    trainer_restart(t, share_even(run, rank), 0, 1.0f / (float)run_global_batch(run));
+    loader_use_own_means(t->loader);
 }
 
 const struct batch *trainer_next(struct trainer *t, struct stall stall)
@@ -46,21 +67,26 @@ const struct batch *trainer_next(struct trainer *t, struct stall stall)
 
 void trainer_forward(struct trainer *t, const struct batch *batch)
 {
-    mlp_forward(t->model, batch);
+    t->samples = batch->samples;
+    model_forward(t->model, batch);
 }
 
 void trainer_backward(struct trainer *t, const struct batch *batch)
 {
-    for (int layer = MLP_LAYERS; layer-- > 0;)
-        mlp_backward(t->model, batch, layer);
+    model_backward(t->model, batch);
 }
 
 void trainer_update(struct trainer *t)
 {
-    adamw_update(t->optimizer, t->parameters, t->gradients);
+    trainer_update_by(t, t->gradients);
+}
+
+void trainer_update_by(struct trainer *t, const float *gradients)
+{
+    adamw_update(t->optimizer, t->parameters, gradients);
 }
 
 double trainer_loss(const struct trainer *t, int passes)
 {
-    return mlp_loss(t->model, passes);
+    return model_loss(t->model, passes);
 }

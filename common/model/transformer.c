@@ -3,51 +3,59 @@
 #include "base/die.h"
 #include "base/memory.h"
 #include "device/device.h"
-#include "model/losses.h"
+#include "model/model_type.h"
+#include "model/sequence_recipe.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct transformer {
-    struct transformer_shape shape;
-    size_t offset[TRANSFORMER_GROUPS + 1];
-    float *parameters, *gradients;
-    float *embedded, *normal1, *moments1; /* (R,C), (R,C), (R,2) */
-    float *qkv, *attended, *log_sum;      /* (R,3C), (R,C), (R,H) */
-    float *middle, *normal2, *moments2;   /* (R,C), (R,C), (R,2): after the first residual */
-    float *up, *slope, *top;              /* (R,2C), (R,2C), (R,C): after GELU, gelu', after the second residual */
-    float *pooled, *logits;               /* (T,C), (T,classes): the logits, then their gradient */
-    float *back, *branch, *wide;          /* (R,C), (R,C), (R,3C): gradients on the main path and beside it */
-    float *pooled_back;                   /* (T,C) */
-    float *scratch;                       /* scratch of device_attention() */
-    struct losses losses;
+/* Activations of a block. Its input is the output of the layer before. */
+struct block {
+    float *normal1, *moments1;          /* (R,C), (R,2) */
+    float *qkv, *attended, *log_sum;    /* (R,3C), (R,C), (R,H) */
+    float *middle, *normal2, *moments2; /* (R,C), (R,C), (R,2): after the first residual */
+    float *up, *slope, *top;            /* (R,2C), (R,2C), (R,C): after GELU, gelu', after the second residual */
 };
 
-static float *parameter(const struct transformer *model, enum transformer_group group)
+struct activations {
+    struct transformer_settings of;
+    float *embedded;        /* (R,C) */
+    struct block *block;    /* (blocks) */
+    float *pooled, *logits; /* (B,C), (B,classes): the logits, then their gradient */
+    float *pooled_back;     /* (B,C) */
+    float *back, *branch,
+        *wide;      /* (R,C), (R,C), (R,3C): gradients on the main path and beside it; all blocks use them */
+    float *scratch; /* scratch of device_attention() */
+};
+
+static int blocks(const union model_settings *settings)
 {
-    return model->parameters + model->offset[group];
+    return settings->transformer.num_blocks;
 }
 
-static float *gradient(const struct transformer *model, enum transformer_group group)
+static int layers(const union model_settings *settings)
 {
-    return model->gradients + model->offset[group];
+    return blocks(settings) + 2;
 }
 
-/* Return the inputs of a linear layer, for its weight and its bias; 0 for any other group. */
-static int inputs_of(const struct transformer_shape *shape, enum transformer_group group)
+static char *name(const union model_settings *settings)
 {
-    if (group == DOWN_WEIGHT || group == DOWN_BIAS)
-        return 2 * shape->width;
-    bool is_linear = group >= QKV_WEIGHT && group != NORM2_WEIGHT && group != NORM2_BIAS;
-    return is_linear ? shape->width : 0;
+    const struct transformer_settings *of = &settings->transformer;
+    char *stack = of->num_blocks == 1 ? memory_text("%s", "") : memory_text(" x %d blocks", of->num_blocks);
+    char *text = memory_text("transformer %d x %d%s, %d heads, %d classes, texts to %d", of->vocab_size, of->hidden_dim,
+                             stack, of->num_heads, of->num_classes, of->texts.max_length);
+    free(stack);
+    return text;
 }
 
-static void find_offsets(size_t offset[TRANSFORMER_GROUPS + 1], const struct transformer_shape *shape)
+/* --- parameters --------------------------------------------------------------------------------------------------- */
+
+static size_t group_size(const struct transformer_settings *of, enum transformer_group group)
 {
-    size_t C = (size_t)shape->width, classes = (size_t)shape->classes;
+    const size_t C = (size_t)of->hidden_dim, classes = (size_t)of->num_classes;
     const size_t size[TRANSFORMER_GROUPS] = {
-        [EMBEDDING] = (size_t)shape->vocab * C,
+        [EMBEDDING] = (size_t)of->vocab_size * C,
         [NORM1_WEIGHT] = C,
         [NORM1_BIAS] = C,
         [QKV_WEIGHT] = C * 3 * C,
@@ -63,249 +71,399 @@ static void find_offsets(size_t offset[TRANSFORMER_GROUPS + 1], const struct tra
         [CLASS_WEIGHT] = C * classes,
         [CLASS_BIAS] = classes,
     };
-    offset[0] = 0;
-    for (int group = 0; group < TRANSFORMER_GROUPS; group++)
-        offset[group + 1] = offset[group] + size[group];
+    return size[group];
 }
 
-struct weights transformer_weights(const struct transformer *model)
+/* Return the inputs of a linear layer, for its weight and its bias; 0 for any other group. */
+static int inputs_of(const struct transformer_settings *of, enum transformer_group group)
 {
-    struct weights weights = weights_of(model->shape.seed);
-    for (int group = 0; group < TRANSFORMER_GROUPS; group++) {
-        int inputs = inputs_of(&model->shape, (enum transformer_group)group);
-        struct weights_part part = { .count = model->offset[group + 1] - model->offset[group] };
+    if (group == DOWN_WEIGHT || group == DOWN_BIAS)
+        return 2 * of->hidden_dim;
+    bool is_linear = group >= QKV_WEIGHT && group != NORM2_WEIGHT && group != NORM2_BIAS;
+    return is_linear ? of->hidden_dim : 0;
+}
+
+/* Return the first group of a layer. */
+static enum transformer_group first_group(const struct transformer_settings *of, int layer)
+{
+    return layer == 0 ? EMBEDDING : layer <= of->num_blocks ? NORM1_WEIGHT : CLASS_WEIGHT;
+}
+
+static void parameters(const union model_settings *settings, int layer, struct weights_list *list)
+{
+    const struct transformer_settings *of = &settings->transformer;
+    const enum transformer_group first = first_group(of, layer);
+    const enum transformer_group next[] = {
+        [EMBEDDING] = NORM1_WEIGHT, [NORM1_WEIGHT] = CLASS_WEIGHT, [CLASS_WEIGHT] = TRANSFORMER_GROUPS
+    };
+    for (enum transformer_group group = first; group < next[first]; group++) {
+        int inputs = inputs_of(of, group);
+        struct weights_part part = { .count = group_size(of, group) };
         part.kind = inputs > 0 ? WEIGHTS_UNIFORM : group == EMBEDDING ? WEIGHTS_NORMAL : WEIGHTS_ALIKE;
         part.value = inputs > 0 ? 1.0 / sqrt(inputs) : group == NORM1_WEIGHT || group == NORM2_WEIGHT;
-        weights_add(&weights, part);
+        weights_add(list, part);
     }
-    return weights;
 }
 
-/* Float array and its length. All arrays are listed, for opening and closing. */
+/* Return a group within a layer's parameters or gradients. */
+static float *group_in(const struct transformer_settings *of, float *array, enum transformer_group group)
+{
+    const enum transformer_group first = group >= CLASS_WEIGHT   ? CLASS_WEIGHT
+                                         : group >= NORM1_WEIGHT ? NORM1_WEIGHT
+                                                                 : EMBEDDING;
+    for (enum transformer_group before = first; before < group; before++)
+        array += group_size(of, before);
+    return array;
+}
+
+/* --- what it takes ------------------------------------------------------------------------------------------------- */
+
+static double flops(const union model_settings *settings, struct work work, int layer, enum work_pass pass)
+{
+    const struct transformer_settings *of = &settings->transformer;
+    const double C = of->hidden_dim, products = pass == WORK_FORWARD ? 1 : 2; /* backward: for input and weight */
+    if (layer == 0)
+        return 0;
+    if (layer > of->num_blocks)
+        return 2 * products * work.samples * C * of->num_classes;
+    double per_token = C * 3 * C + C * C + 2 * C * 2 * C;
+    return 2 * products *
+           (work.padded_tokens * per_token + work.padded_token_length * 2 * C); /* attention: two products */
+}
+
+static struct sample_words sample(const union model_settings *settings)
+{
+    const struct transformer_settings *of = &settings->transformer;
+    return (
+        struct sample_words){ .words = of->texts.fixed_length, .classes = of->num_classes, .vocab = of->vocab_size };
+}
+
+/* Sequences per batch and their length, relative to the run's batch size and longest sequence. Length and number vary
+ * separately, and no shape is a lab's own. */
+enum { SHAPES = 6 };
+static const struct {
+    double texts, length;
+} shapes[SHAPES] = { { 0.5, 0.25 }, { 2, 0.25 }, { 1, 0.4 }, { 1, 0.6 }, { 0.5, 0.85 }, { 1, 0.85 } };
+
+static int scaled(double factor, int whole)
+{
+    int part = (int)(factor * whole);
+    return part > 0 ? part : 1;
+}
+
+static void shape(union model_settings *settings, struct run *run, int shape)
+{
+    struct text_settings *texts = &settings->transformer.texts;
+    run->batch_size = scaled(shapes[shape].texts, run->batch_size);
+    texts->fixed_length = scaled(shapes[shape].length, texts->max_length);
+}
+
+static void refuse(const union model_settings *settings, const struct run *run)
+{
+    const struct transformer_settings *of = &settings->transformer;
+    const struct text_settings *texts = &of->texts;
+    struct token_recipe recipe = sequence_recipe(of, run, false);
+    if (texts->min_length > texts->max_length)
+        die(STATUS_USAGE, "--min-seq-len %d is more than --max-seq-len %d; lower the one or raise the other",
+            texts->min_length, texts->max_length);
+    if (of->hidden_dim % of->num_heads != 0)
+        die(STATUS_USAGE, "--hidden-dim %d cannot be divided among --num-heads %d; choose a multiple", of->hidden_dim,
+            of->num_heads);
+    if (of->hidden_dim / of->num_heads > DEVICE_LANES)
+        die(STATUS_USAGE, "--hidden-dim %d in --num-heads %d is more than %d a head; use more heads", of->hidden_dim,
+            of->num_heads, DEVICE_LANES);
+    if (!token_recipe_works(&recipe))
+        die(STATUS_USAGE, "--steps %d, --batch-size %d and %d ranks make too many texts to keep; use fewer steps",
+            run->steps, run->batch_size, run->ranks);
+}
+
+/* --- activations --------------------------------------------------------------------------------------------------- */
+
+/* Float array and its length. All arrays are listed, for opening, closing and counting. */
 struct buffer {
     float **at;
-    size_t floats;
+    double floats;
 };
-enum { BUFFERS = 21 };
+enum { OF_BLOCK = 11, SHARED = 8 };
 
-static void list_buffers(struct buffer list[BUFFERS], struct transformer *m, size_t R, size_t T, int most_length)
+static void list_block(struct buffer list[OF_BLOCK], struct block *b, const struct transformer_settings *of, double R)
 {
-    size_t C = (size_t)m->shape.width, H = (size_t)m->shape.heads, classes = (size_t)m->shape.classes;
-    size_t count = transformer_parameter_count(m);
-    const struct buffer all[BUFFERS] = {
-        { &m->parameters, count },   { &m->gradients, count },   { &m->embedded, R * C },
-        { &m->normal1, R * C },      { &m->moments1, R * 2 },    { &m->qkv, R * 3 * C },
-        { &m->attended, R * C },     { &m->log_sum, R * H },     { &m->middle, R * C },
-        { &m->normal2, R * C },      { &m->moments2, R * 2 },    { &m->up, R * 2 * C },
-        { &m->slope, R * 2 * C },    { &m->top, R * C },         { &m->pooled, T * C },
-        { &m->logits, T * classes }, { &m->back, R * C },        { &m->branch, R * C },
-        { &m->wide, R * 3 * C },     { &m->pooled_back, T * C }, { &m->scratch, device_attention_scratch(most_length) },
+    const double C = of->hidden_dim, H = of->num_heads;
+    const struct buffer all[OF_BLOCK] = {
+        { &b->normal1, R * C }, { &b->moments1, R * 2 },  { &b->qkv, R * 3 * C }, { &b->attended, R * C },
+        { &b->log_sum, R * H }, { &b->middle, R * C },    { &b->normal2, R * C }, { &b->moments2, R * 2 },
+        { &b->up, R * 2 * C },  { &b->slope, R * 2 * C }, { &b->top, R * C },
     };
     memcpy(list, all, sizeof all);
 }
 
-static void refuse_impossible(const struct transformer_shape *shape)
+static void list_shared(struct buffer list[SHARED], struct activations *a, struct batch_most most)
 {
-    if (shape->heads < 1 || shape->width % shape->heads != 0 || shape->width / shape->heads > DEVICE_LANES)
+    const double R = most.rows, B = most.samples, C = a->of.hidden_dim;
+    const struct buffer all[SHARED] = {
+        { &a->embedded, R * C },
+        { &a->pooled, B * C },
+        { &a->logits, B * a->of.num_classes },
+        { &a->back, R * C },
+        { &a->branch, R * C },
+        { &a->wide, R * 3 * C },
+        { &a->pooled_back, B * C },
+        { &a->scratch, (double)device_attention_scratch((int)most.length) },
+    };
+    memcpy(list, all, sizeof all);
+}
+
+static void open_buffers(const struct buffer *list, int count)
+{
+    for (int i = 0; i < count; i++)
+        *list[i].at = device_new((size_t)list[i].floats, sizeof(float));
+}
+
+static void *open_activations(const union model_settings *settings, struct batch_most most)
+{
+    struct activations *a = memory_new(1, sizeof *a);
+    a->of = settings->transformer;
+    if (a->of.num_heads < 1 || a->of.hidden_dim % a->of.num_heads != 0 ||
+        a->of.hidden_dim / a->of.num_heads > DEVICE_LANES)
         die(STATUS_WRONG, "%d heads cannot share a width of %d; choose heads of equal width, at most %d each",
-            shape->heads, shape->width, DEVICE_LANES);
+            a->of.num_heads, a->of.hidden_dim, DEVICE_LANES);
+    struct buffer shared[SHARED], of_block[OF_BLOCK];
+    list_shared(shared, a, most);
+    open_buffers(shared, SHARED);
+    a->block = memory_new((size_t)a->of.num_blocks, sizeof *a->block);
+    for (int i = 0; i < a->of.num_blocks; i++) {
+        list_block(of_block, &a->block[i], &a->of, most.rows);
+        open_buffers(of_block, OF_BLOCK);
+    }
+    return a;
 }
 
-struct transformer *transformer_open(struct transformer_shape shape, int most_rows, int most_texts, int most_length)
+static double sum_floats(const struct buffer *list, int count)
 {
-    refuse_impossible(&shape);
-    struct transformer *model = memory_new(1, sizeof *model);
-    model->shape = shape;
-    find_offsets(model->offset, &shape);
-    struct buffer list[BUFFERS];
-    list_buffers(list, model, (size_t)most_rows, (size_t)most_texts, most_length);
-    for (int i = 0; i < BUFFERS; i++)
-        *list[i].at = device_new(list[i].floats, sizeof(float));
-    losses_open(&model->losses);
-    transformer_restart(model);
-    return model;
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += list[i].floats;
+    return sum;
 }
 
-struct memory_estimate transformer_memory(const struct transformer_shape *shape, double most_rows, double most_texts,
-                                          int most_length)
+static double bytes(const union model_settings *settings, struct batch_most most)
 {
-    struct transformer model = { .shape = *shape };
-    find_offsets(model.offset, shape);
-    struct buffer list[BUFFERS];
-    list_buffers(list, &model, (size_t)most_rows, (size_t)most_texts, most_length);
-    double floats = 0;
-    for (int i = 0; i < BUFFERS; i++)
-        floats += (double)list[i].floats;
-    double parameters = (double)transformer_parameter_count(&model);
-    return (
-        struct memory_estimate){ .of = { [MEMORY_MODEL] = 2 * parameters * sizeof(float), /* parameters, gradients */
-                                         [MEMORY_ACTIVATIONS] = (floats - 2 * parameters) * sizeof(float) } };
+    struct activations a = { .of = settings->transformer };
+    struct block block;
+    struct buffer shared[SHARED], of_block[OF_BLOCK];
+    list_shared(shared, &a, most);
+    list_block(of_block, &block, &a.of, most.rows);
+    return (sum_floats(shared, SHARED) + a.of.num_blocks * sum_floats(of_block, OF_BLOCK)) * sizeof(float);
 }
 
-void transformer_close(struct transformer *model)
+static void close_buffers(const struct buffer *list, int count)
 {
-    struct buffer list[BUFFERS];
-    list_buffers(list, model, 0, 0, 0);
-    for (int i = 0; i < BUFFERS; i++)
+    for (int i = 0; i < count; i++)
         device_free(*list[i].at);
-    losses_close(&model->losses);
-    free(model);
 }
 
-void transformer_restart(struct transformer *model)
+static void close_activations(void *state)
 {
-    const struct weights weights = transformer_weights(model);
-    weights_put(&weights, model->parameters);
-    device_fill(model->gradients, NAN, transformer_parameter_count(model));
-    losses_restart(&model->losses);
+    struct activations *a = state;
+    const struct batch_most none = { 0 };
+    struct buffer shared[SHARED], of_block[OF_BLOCK];
+    list_shared(shared, a, none);
+    close_buffers(shared, SHARED);
+    for (int i = 0; i < a->of.num_blocks; i++) {
+        list_block(of_block, &a->block[i], &a->of, 0);
+        close_buffers(of_block, OF_BLOCK);
+    }
+    free(a->block);
+    free(a);
 }
 
-static struct attention attention_of(const struct transformer *model, const struct sequence_batch *batch)
+/* --- passes -------------------------------------------------------------------------------------------------------- */
+
+/* What the passes of a layer share: its activations, and its parameters and gradients by group. */
+struct pass {
+    struct activations *a;
+    struct block *b;    /* of a block; else NULL */
+    const float *input; /* (R,C), of a block or of the classifier */
+    float *parameters, *gradients;
+};
+
+static struct pass pass_of(struct model *model, int layer)
 {
+    struct activations *a = model->state;
+    struct pass pass = { .a = a,
+                         .parameters = model->layer[layer].parameters,
+                         .gradients = model->layer[layer].gradients };
+    if (layer >= 1 && layer <= a->of.num_blocks)
+        pass.b = &a->block[layer - 1];
+    pass.input = layer >= 2 ? a->block[layer - 2].top : a->embedded;
+    return pass;
+}
+
+static float *parameter(const struct pass *pass, enum transformer_group group)
+{
+    return group_in(&pass->a->of, pass->parameters, group);
+}
+
+static float *gradient(const struct pass *pass, enum transformer_group group)
+{
+    return group_in(&pass->a->of, pass->gradients, group);
+}
+
+static struct attention attention_of(const struct pass *pass, const struct batch *batch)
+{
+    const struct transformer_settings *of = &pass->a->of;
     return (struct attention){
-        .text = batch->text,
-        .texts = batch->texts,
+        .text = batch->sequence,
+        .texts = batch->samples,
         .longest = batch->longest,
-        .heads = model->shape.heads,
-        .head_width = model->shape.width / model->shape.heads,
-        .projected = model->qkv,
-        .bias = parameter(model, QKV_BIAS),
-        .out = model->attended,
-        .log_sum = model->log_sum,
-        .scratch = model->scratch,
+        .heads = of->num_heads,
+        .head_width = of->hidden_dim / of->num_heads,
+        .projected = pass->b->qkv,
+        .bias = parameter(pass, QKV_BIAS),
+        .out = pass->b->attended,
+        .log_sum = pass->b->log_sum,
+        .scratch = pass->a->scratch,
     };
 }
 
-static void forward_attention(struct transformer *m, const struct sequence_batch *batch)
+static void forward_attention(const struct pass *pass, const struct batch *batch)
 {
-    int R = batch->rows, C = m->shape.width;
-    device_gather(m->embedded, parameter(m, EMBEDDING), batch->token, R, C);
-    device_layer_norm(m->normal1, m->moments1, m->embedded, parameter(m, NORM1_WEIGHT), parameter(m, NORM1_BIAS), R, C);
-    device_multiply(m->qkv, m->normal1, parameter(m, QKV_WEIGHT), R, 3 * C, C);
-    struct attention attention = attention_of(m, batch);
+    struct block *b = pass->b;
+    int R = batch->rows, C = pass->a->of.hidden_dim;
+    device_layer_norm(b->normal1, b->moments1, pass->input, parameter(pass, NORM1_WEIGHT), parameter(pass, NORM1_BIAS),
+                      R, C);
+    device_multiply(b->qkv, b->normal1, parameter(pass, QKV_WEIGHT), R, 3 * C, C);
+    struct attention attention = attention_of(pass, batch);
     device_attention(&attention);
-    device_multiply(m->middle, m->attended, parameter(m, JOIN_WEIGHT), R, C, C);
-    device_residual(m->middle, m->embedded, parameter(m, JOIN_BIAS), R, C);
+    device_multiply(b->middle, b->attended, parameter(pass, JOIN_WEIGHT), R, C, C);
+    device_residual(b->middle, pass->input, parameter(pass, JOIN_BIAS), R, C);
 }
 
-static void forward_feed(struct transformer *m, const struct sequence_batch *batch)
+static void forward_feed(const struct pass *pass, int R)
 {
-    int R = batch->rows, C = m->shape.width;
-    device_layer_norm(m->normal2, m->moments2, m->middle, parameter(m, NORM2_WEIGHT), parameter(m, NORM2_BIAS), R, C);
-    device_multiply(m->up, m->normal2, parameter(m, UP_WEIGHT), R, 2 * C, C);
-    device_gelu(m->up, m->slope, parameter(m, UP_BIAS), R, 2 * C);
-    device_multiply(m->top, m->up, parameter(m, DOWN_WEIGHT), R, C, 2 * C);
-    device_residual(m->top, m->middle, parameter(m, DOWN_BIAS), R, C);
+    struct block *b = pass->b;
+    int C = pass->a->of.hidden_dim;
+    device_layer_norm(b->normal2, b->moments2, b->middle, parameter(pass, NORM2_WEIGHT), parameter(pass, NORM2_BIAS), R,
+                      C);
+    device_multiply(b->up, b->normal2, parameter(pass, UP_WEIGHT), R, 2 * C, C);
+    device_gelu(b->up, b->slope, parameter(pass, UP_BIAS), R, 2 * C);
+    device_multiply(b->top, b->up, parameter(pass, DOWN_WEIGHT), R, C, 2 * C);
+    device_residual(b->top, b->middle, parameter(pass, DOWN_BIAS), R, C);
 }
 
-static void forward_class(struct transformer *m, const struct sequence_batch *batch)
+static void forward_class(const struct pass *pass, const struct batch *batch, struct losses *losses)
 {
-    int T = batch->texts, C = m->shape.width, classes = m->shape.classes;
-    device_mean_pool(m->pooled, m->top, batch->text, T, C);
-    device_multiply(m->logits, m->pooled, parameter(m, CLASS_WEIGHT), T, classes, C);
-    device_cross_entropy(losses_next(&m->losses, T), m->logits, parameter(m, CLASS_BIAS), batch->label, T, classes,
+    struct activations *a = pass->a;
+    int B = batch->samples, C = a->of.hidden_dim, classes = a->of.num_classes;
+    device_mean_pool(a->pooled, pass->input, batch->sequence, B, C);
+    device_multiply(a->logits, a->pooled, parameter(pass, CLASS_WEIGHT), B, classes, C);
+    device_cross_entropy(losses_next(losses, B), a->logits, parameter(pass, CLASS_BIAS), batch->labels, B, classes,
                          batch->scale);
 }
 
-void transformer_forward(struct transformer *model, const struct sequence_batch *batch)
+static void forward(struct model *model, const struct batch *batch, int layer)
 {
-    device_charge(WORK_TRANSFORMER, WORK_FORWARD, transformer_work(batch), 1);
-    forward_attention(model, batch);
-    forward_feed(model, batch);
-    forward_class(model, batch);
+    const struct pass pass = pass_of(model, layer);
+    if (layer == 0) {
+        device_gather(pass.a->embedded, pass.parameters, batch->token, batch->rows, pass.a->of.hidden_dim);
+    } else if (pass.b) {
+        forward_attention(&pass, batch);
+        forward_feed(&pass, batch->rows);
+    } else {
+        forward_class(&pass, batch, &model->losses);
+    }
 }
 
-double transformer_loss(const struct transformer *model)
+static void backward_class(const struct pass *pass, const struct batch *batch)
 {
-    return losses_mean(&model->losses, 1);
+    struct activations *a = pass->a;
+    int B = batch->samples, C = a->of.hidden_dim, classes = a->of.num_classes;
+    device_column_sums(gradient(pass, CLASS_BIAS), a->logits, B, classes);
+    device_multiply_outer(gradient(pass, CLASS_WEIGHT), a->pooled, a->logits, B, classes, C);
+    device_multiply_back(a->pooled_back, a->logits, parameter(pass, CLASS_WEIGHT), B, classes, C);
+    device_mean_pool_back(a->back, a->pooled_back, batch->sequence, B, C);
 }
 
-static void backward_class(struct transformer *m, const struct sequence_batch *batch)
+static void backward_feed(const struct pass *pass, int R)
 {
-    int T = batch->texts, C = m->shape.width, classes = m->shape.classes;
-    device_column_sums(gradient(m, CLASS_BIAS), m->logits, T, classes);
-    device_multiply_outer(gradient(m, CLASS_WEIGHT), m->pooled, m->logits, T, classes, C);
-    device_multiply_back(m->pooled_back, m->logits, parameter(m, CLASS_WEIGHT), T, classes, C);
-    device_mean_pool_back(m->back, m->pooled_back, batch->text, T, C);
+    struct activations *a = pass->a;
+    const struct block *b = pass->b;
+    int C = a->of.hidden_dim;
+    device_column_sums(gradient(pass, DOWN_BIAS), a->back, R, C);
+    device_multiply_outer(gradient(pass, DOWN_WEIGHT), b->up, a->back, R, C, 2 * C);
+    device_multiply_back(a->wide, a->back, parameter(pass, DOWN_WEIGHT), R, C, 2 * C);
+    device_gelu_back(a->wide, b->slope, gradient(pass, UP_BIAS), R, 2 * C);
+    device_multiply_outer(gradient(pass, UP_WEIGHT), b->normal2, a->wide, R, 2 * C, C);
+    device_multiply_back(a->branch, a->wide, parameter(pass, UP_WEIGHT), R, 2 * C, C);
+    device_layer_norm_back(a->back, gradient(pass, NORM2_WEIGHT), gradient(pass, NORM2_BIAS), a->branch, b->middle,
+                           b->moments2, parameter(pass, NORM2_WEIGHT), R, C);
 }
 
-static void backward_feed(struct transformer *m, int R)
+static void backward_attention(const struct pass *pass, const struct batch *batch)
 {
-    int C = m->shape.width;
-    device_column_sums(gradient(m, DOWN_BIAS), m->back, R, C);
-    device_multiply_outer(gradient(m, DOWN_WEIGHT), m->up, m->back, R, C, 2 * C);
-    device_multiply_back(m->wide, m->back, parameter(m, DOWN_WEIGHT), R, C, 2 * C);
-    device_gelu_back(m->wide, m->slope, gradient(m, UP_BIAS), R, 2 * C);
-    device_multiply_outer(gradient(m, UP_WEIGHT), m->normal2, m->wide, R, 2 * C, C);
-    device_multiply_back(m->branch, m->wide, parameter(m, UP_WEIGHT), R, 2 * C, C);
-    device_layer_norm_back(m->back, gradient(m, NORM2_WEIGHT), gradient(m, NORM2_BIAS), m->branch, m->middle,
-                           m->moments2, parameter(m, NORM2_WEIGHT), R, C);
+    struct activations *a = pass->a;
+    const struct block *b = pass->b;
+    int R = batch->rows, C = a->of.hidden_dim;
+    device_column_sums(gradient(pass, JOIN_BIAS), a->back, R, C);
+    device_multiply_outer(gradient(pass, JOIN_WEIGHT), b->attended, a->back, R, C, C);
+    device_multiply_back(a->branch, a->back, parameter(pass, JOIN_WEIGHT), R, C, C);
+    struct attention attention = attention_of(pass, batch);
+    device_attention_back(a->wide, a->branch, &attention);
+    device_column_sums(gradient(pass, QKV_BIAS), a->wide, R, 3 * C);
+    device_multiply_outer(gradient(pass, QKV_WEIGHT), b->normal1, a->wide, R, 3 * C, C);
+    device_multiply_back(a->branch, a->wide, parameter(pass, QKV_WEIGHT), R, 3 * C, C);
+    device_layer_norm_back(a->back, gradient(pass, NORM1_WEIGHT), gradient(pass, NORM1_BIAS), a->branch, pass->input,
+                           b->moments1, parameter(pass, NORM1_WEIGHT), R, C);
 }
 
-static void backward_attention(struct transformer *m, const struct sequence_batch *batch)
+/* The embedding's gradient is dense: rows of words that did not occur are zero. */
+static void backward(struct model *model, const struct batch *batch, int layer)
 {
-    int R = batch->rows, C = m->shape.width;
-    device_column_sums(gradient(m, JOIN_BIAS), m->back, R, C);
-    device_multiply_outer(gradient(m, JOIN_WEIGHT), m->attended, m->back, R, C, C);
-    device_multiply_back(m->branch, m->back, parameter(m, JOIN_WEIGHT), R, C, C);
-    struct attention attention = attention_of(m, batch);
-    device_attention_back(m->wide, m->branch, &attention);
-    device_column_sums(gradient(m, QKV_BIAS), m->wide, R, 3 * C);
-    device_multiply_outer(gradient(m, QKV_WEIGHT), m->normal1, m->wide, R, 3 * C, C);
-    device_multiply_back(m->branch, m->wide, parameter(m, QKV_WEIGHT), R, 3 * C, C);
-    device_layer_norm_back(m->back, gradient(m, NORM1_WEIGHT), gradient(m, NORM1_BIAS), m->branch, m->embedded,
-                           m->moments1, parameter(m, NORM1_WEIGHT), R, C);
-    device_scatter(gradient(m, EMBEDDING), m->shape.vocab, m->back, batch->token, R, C);
+    const struct pass pass = pass_of(model, layer);
+    if (layer == 0) {
+        device_scatter(pass.gradients, pass.a->of.vocab_size, pass.a->back, batch->token, batch->rows,
+                       pass.a->of.hidden_dim);
+    } else if (pass.b) {
+        backward_feed(&pass, batch->rows);
+        backward_attention(&pass, batch);
+    } else {
+        backward_class(&pass, batch);
+    }
 }
 
-void transformer_backward(struct transformer *model, const struct sequence_batch *batch)
-{
-    device_charge(WORK_TRANSFORMER, WORK_BACKWARD, transformer_work(batch), 1);
-    backward_class(model, batch);
-    backward_feed(model, batch->rows);
-    backward_attention(model, batch);
-}
+#define AT(member) offsetof(struct workload, of.transformer.member)
+static const struct option_row rows[] = {
+    { "--hidden-dim", OPTION_INTEGER, AT(hidden_dim), 1, 1024, "N", "width of the transformer" },
+    { "--num-heads", OPTION_INTEGER, AT(num_heads), 1, 64, "N", "attention heads" },
+    { "--num-blocks", OPTION_INTEGER, AT(num_blocks), 1, 256, "L", "blocks of the transformer" },
+    { "--vocab-size", OPTION_INTEGER, AT(vocab_size), 2, 1 << 20, "N", "size of the vocabulary" },
+    { "--num-classes", OPTION_INTEGER, AT(num_classes), 2, 65536, "N", "classes of the labels" },
+    { "--min-seq-len", OPTION_INTEGER, AT(texts.min_length), 1, 65536, "N", "tokens of the shortest text" },
+    { "--max-seq-len", OPTION_INTEGER, AT(texts.max_length), 1, 65536, "N", "tokens of the longest text" },
+    { "--fixed-seq-len", OPTION_INTEGER, AT(texts.fixed_length), 1, 65536, "N",
+      "tokens of each text where all are equal" },
+    { "--outlier-prob", OPTION_NUMBER, AT(texts.outlier_prob), 0, 1, "P", "share of texts that have the most tokens" },
+    { "--max-tokens-per-batch", OPTION_INTEGER, AT(texts.max_tokens), 1, 1 << 24, "N", "token budget of a batch" },
+    { 0 },
+};
+#undef AT
 
-size_t transformer_parameter_count(const struct transformer *model)
-{
-    return model->offset[TRANSFORMER_GROUPS];
-}
-
-float *transformer_parameters(struct transformer *model)
-{
-    return model->parameters;
-}
-
-float *transformer_gradients(struct transformer *model)
-{
-    return model->gradients;
-}
-
-size_t transformer_offset(const struct transformer *model, enum transformer_group group)
-{
-    return model->offset[group];
-}
-
-double transformer_gradient_bytes(const struct transformer_shape *shape)
-{
-    size_t offset[TRANSFORMER_GROUPS + 1];
-    find_offsets(offset, shape);
-    return (double)(offset[TRANSFORMER_GROUPS] * sizeof(float));
-}
-
-struct work transformer_work(const struct sequence_batch *batch)
-{
-    struct work work = { .samples = batch->texts, .padded_tokens = batch->rows };
-    for (int t = 0; t < batch->texts; t++)
-        work.padded_token_length += (double)batch->listed[t].extent * batch->listed[t].extent;
-    return work;
-}
-
-double transformer_flops(const struct transformer_shape *shape, struct work work)
-{
-    double C = shape->width;
-    double per_token = C * 3 * C + C * C + 2 * C * 2 * C;
-    double per_text = C * shape->classes;
-    /* each product once forward, and twice backward, for input and weight; attention has two products */
-    return 2 * 3 * (work.padded_tokens * per_token + work.samples * per_text + work.padded_token_length * 2 * C);
-}
+const struct model_type transformer_type = {
+    .costs = WORK_TRANSFORMER,
+    .learning_rate = 2e-3,
+    .rows = rows,
+    .name = name,
+    .refuse = refuse,
+    .layers = layers,
+    .parameters = parameters,
+    .flops = flops,
+    .sample = sample,
+    .shapes = SHAPES,
+    .terms = 1u << COST_FIXED | 1u << COST_PER_PADDED_TOKEN | 1u << COST_PER_PADDED_TOKEN_LENGTH,
+    .shape = shape,
+    .open = open_activations,
+    .close = close_activations,
+    .bytes = bytes,
+    .forward = forward,
+    .backward = backward,
+};

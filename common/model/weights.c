@@ -1,17 +1,35 @@
 #include "model/weights.h"
 
+#include "base/memory.h"
 #include "device/device.h"
 
-struct weights weights_of(uint64_t seed)
+#include <stdlib.h>
+
+void weights_add(struct weights_list *list, struct weights_part part)
 {
-    struct weights weights = { 0 };
-    random_seed(&weights.random, seed);
-    return weights;
+    list->part = memory_grow(list->part, (size_t)(list->parts + 1) * sizeof *list->part);
+    list->part[list->parts++] = part;
 }
 
-void weights_add(struct weights *w, struct weights_part part)
+size_t weights_count(const struct weights_list *list)
 {
-    w->part[w->parts++] = part;
+    size_t count = 0;
+    for (int i = 0; i < list->parts; i++)
+        count += list->part[i].count;
+    return count;
+}
+
+void weights_list_close(struct weights_list *list)
+{
+    free(list->part);
+    *list = (struct weights_list){ 0 };
+}
+
+struct weights weights_of(const struct weights_list *list, uint64_t seed)
+{
+    struct weights weights = { .list = list };
+    random_seed(&weights.random, seed);
+    return weights;
 }
 
 static void draw(struct random *random, const struct weights_part *part, float *out, size_t count)
@@ -27,14 +45,25 @@ static void draw(struct random *random, const struct weights_part *part, float *
 void weights_next(struct weights *w, float *out, size_t count)
 {
     while (count > 0) {
-        struct weights_part *part = &w->part[w->at];
-        size_t drawn = part->count < count ? part->count : count;
+        const struct weights_part *part = &w->list->part[w->at];
+        size_t left = part->count - w->drawn, drawn = left < count ? left : count;
         draw(&w->random, part, out, drawn);
-        part->count -= drawn;
-        w->at += part->count == 0;
+        w->drawn += drawn;
+        if (w->drawn == part->count) {
+            w->at++;
+            w->drawn = 0;
+        }
         out += drawn;
         count -= drawn;
     }
+}
+
+static size_t weights_left(const struct weights *w)
+{
+    size_t left = 0;
+    for (int i = w->at; i < w->list->parts; i++)
+        left += w->list->part[i].count;
+    return left - w->drawn;
 }
 
 void weights_put(const struct weights *weights, float *out)
@@ -42,9 +71,7 @@ void weights_put(const struct weights *weights, float *out)
     enum { PIECE = 8192 };
     float piece[PIECE];
     struct weights rest = *weights;
-    size_t left = 0;
-    for (int i = rest.at; i < rest.parts && device_computes(); i++)
-        left += rest.part[i].count;
+    size_t left = device_computes() ? weights_left(&rest) : 0;
     while (left > 0) {
         size_t count = left < PIECE ? left : PIECE;
         weights_next(&rest, piece, count);

@@ -20,18 +20,25 @@ struct weights_part {
     double value;
 };
 
-enum { WEIGHTS_PARTS = 16 };
+/* List of parts; all zero is an empty one. */
+struct weights_list {
+    struct weights_part *part;
+    int parts;
+};
+void weights_add(struct weights_list *list, struct weights_part part);
+size_t weights_count(const struct weights_list *list); /* of all parts together */
+void weights_list_close(struct weights_list *list);
 
 /* Weights that are left to draw. A copy of the struct keeps the position. */
 struct weights {
-    struct weights_part part[WEIGHTS_PARTS];
-    int parts, at; /* `at`: the part drawn next */
+    const struct weights_list *list;
+    int at;       /* part that is drawn next */
+    size_t drawn; /* weights of that part that are drawn already */
     struct random random;
 };
 
-/* Return an empty list that draws from this seed. */
-struct weights weights_of(uint64_t seed);
-void weights_add(struct weights *weights, struct weights_part part);
+/* Return all weights of a list, to be drawn from this seed. The list must stay. */
+struct weights weights_of(const struct weights_list *list, uint64_t seed);
 
 /* Draw the next `count` weights; so many must be left. Any division into calls gives the same weights. */
 void weights_next(struct weights *weights, float *out, size_t count);

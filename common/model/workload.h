@@ -1,50 +1,64 @@
-/* workload: a model that a lab trains, for code that prepares or explains a run: the machine card, the prediction prompt,
- * the refusal of models too large. */
+/* workload: what a rank trains: a type of model and its settings. The questions below are answered before anything is opened: by
+ * formulas, the machine card, the prompt for a prediction, the refusal of models too large.
+ *
+ * A model consists of layers, which are numbered in the order of forward. */
 #ifndef LOCKSTEP_WORKLOAD_H
 #define LOCKSTEP_WORKLOAD_H
 
-#include "model/adamw.h"
-#include "model/weights.h"
+#include "model/mlp.h"
+#include "model/transformer.h"
 #include "options/memory_estimate.h"
 #include "options/options.h"
 #include "options/run.h"
 #include "options/work.h"
 
-/* Arrays of a rank's bench, in device memory, and functions to check them. */
-struct workload_parts {
-    float *parameters, *gradients; /* (count) */
-    size_t count;
-    const struct adamw *optimizer;
-    struct weights weights;      /* initial parameters */
-    double (*loss)(void *bench); /* mean over the samples of the last pass */
-};
+#include <stddef.h>
 
+struct model_type;
+
+enum { LAYERS_MOST = 260 };
+
+/* Copied as a value, so a case may change it. */
 struct workload {
-    enum work_model model;                                    /* model whose costs a simulated machine charges */
-    const struct option_row *rows;                            /* options of the model; offsets in struct run */
-    char *(*name)(const struct run *run);                     /* unique name, to be freed: "mlp 1024-1024-1024-1000" */
-    double (*gradient_bytes)(const struct run *run);          /* bytes that one synchronisation sums */
-    struct work (*usual)(const struct run *run);              /* usual batch of a rank */
-    double (*flops)(const struct run *run, struct work work); /* flops of forward and backward */
-    void (*refuse)(const struct run *run); /* ends the program with STATUS_USAGE if options conflict; may be NULL */
-
-    /* Steps of one rank without any collective, for the machine card. Batches come in shapes 0 … shapes - 1, the
-     * smallest first; none of them is a lab's own shape. Costs are fitted to them, in the given `terms`
-     * (bits 1 << COST_...). */
-    int shapes;
-    unsigned terms;
-    void *(*open)(const struct run *run);
-    struct memory_estimate (*need)(const struct run *run, int shapes); /* memory with the first `shapes` chosen */
-    void (*close)(void *bench);
-    struct work (*shape)(void *bench, int shape); /* chooses a shape for the calls below */
-    void (*fetch)(void *bench);
-    void (*pass)(void *bench);
-    void (*update)(void *bench);
-    void (*spare)(void *bench);                  /* frees what only updates need; no update may follow */
-    struct workload_parts (*parts)(void *bench); /* arrays of the chosen shape */
+    const struct model_type *type;
+    union model_settings {
+        struct mlp_settings mlp;
+        struct transformer_settings transformer;
+    } of;
 };
 
-/* MLP of labs 01 to 04; transformer of lab 05. */
-extern const struct workload workload_mlp, workload_transformer;
+/* Workloads of the blog posts: MLP 1024-1024-1024-1000 with 3,124,200 parameters, and a transformer with 412,960: vocabulary 8192,
+ * width 48, 4 heads, one block, 16 classes. */
+extern const struct workload published_mlp, published_transformer;
+
+/* Return the options of the model; offsets in struct workload. */
+const struct option_row *workload_options(const struct workload *workload);
+
+/* Return a unique name, to be freed: "mlp 1024-1024-1024-1000". */
+char *workload_name(const struct workload *workload);
+
+/* End the program with STATUS_USAGE if settings contradict each other. */
+void workload_refuse(const struct workload *workload, const struct run *run);
+
+/* Return the model whose costs a simulated machine charges. */
+enum work_model workload_costs(const struct workload *workload);
+
+int workload_layers(const struct workload *workload);
+
+/* Return the number of a layer's parameters; the number of all; the bytes of all gradients, which one synchronisation sums. */
+size_t workload_layer_parameters(const struct workload *workload, int layer);
+size_t workload_parameters(const struct workload *workload);
+double workload_gradient_bytes(const struct workload *workload);
+
+/* Return the work of a batch of so many samples: rows, or sequences of fixed_length; of a rank's usual batch. */
+struct work workload_work(const struct workload *workload, int samples);
+struct work workload_usual(const struct workload *workload, const struct run *run);
+
+/* Floating-point operations of forward and backward: 2 per multiply-add of the matrix products. Not counted: gradients of the
+ * model's input, scores that backward recomputes, operations row by row. */
+double workload_flops(const struct workload *workload, struct work work);
+
+/* Return the share of a layer's backward in both passes of the whole model, by their floating-point operations. */
+double workload_backward_share(const struct workload *workload, struct work work, int layer);
 
 #endif

@@ -222,6 +222,19 @@ void options_parse(const struct option_row *const *tables, void *values, const c
     }
 }
 
+struct option_row *options_moved(const struct option_row *rows, size_t by)
+{
+    int count = 0;
+    while (rows[count].flag)
+        count++;
+    struct option_row *moved = memory_new((size_t)count + 1, sizeof *moved);
+    for (int i = 0; i < count; i++) {
+        moved[i] = rows[i];
+        moved[i].offset += by;
+    }
+    return moved;
+}
+
 bool options_name(int argc, char *const *argv, const char *flag)
 {
     size_t length = strlen(flag);

@@ -41,6 +41,9 @@ struct option_row {
  * and exits with status 0. */
 void options_parse(const struct option_row *const *tables, void *values, const char *spec, int argc, char **argv);
 
+/* Return a copy of rows whose values lie `by` bytes further on in a struct. Free it. */
+struct option_row *options_moved(const struct option_row *rows, size_t by);
+
 /* True if the command line contains this flag. */
 bool options_name(int argc, char *const *argv, const char *flag);
 

@@ -16,26 +16,19 @@ enum backend { BACKEND_AUTO, BACKEND_MPI, BACKEND_SIM, BACKEND_NCCL };
 enum device { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 
 struct run {
-    int ranks;                              /* world size */
-    int batch_size;                         /* samples per rank and micro-batch */
-    int steps;                              /* steps of a case in the first round, warm-up included */
-    int skip_first_steps;                   /* warm-up steps of a case in every round, not measured */
-    int sync_every;                         /* steps of a cycle: ranks synchronise, or a lab does its periodic
+    int ranks;            /* world size */
+    int batch_size;       /* samples per rank and micro-batch */
+    int steps;            /* steps of a case in the first round, warm-up included */
+    int skip_first_steps; /* warm-up steps of a case in every round, not measured */
+    int sync_every;       /* steps of a cycle: ranks synchronise, or a lab does its periodic
                                                work, once per cycle */
-    int accumulate;                         /* micro-batches of a step, whose gradients each rank adds up */
-    int input_dim, hidden_dim, num_classes; /* the MLP: input-hidden-hidden-classes */
-    struct run_texts {                      /* for labs that train on sequences */
-        int vocab_size, num_heads;          /* the transformer, with hidden_dim and num_classes */
-        int min_length, max_length;         /* of sequences, in tokens */
-        int fixed_length;                   /* of all sequences if they do not vary */
-        int max_tokens;                     /* token budget of a batch */
-        double outlier_prob;                /* share of sequences with max_length */
-    } texts;
+    int accumulate;       /* micro-batches of a step, whose gradients each rank adds up */
     uint64_t seed;
     int noise_seed;       /* for a modelled machine's jitter: round r uses noise_seed + r */
     double seconds;       /* time budget for measuring; rounds are added until it is spent */
     int rounds;           /* exactly this many rounds; 0 = as many as the budget allows */
     bool quick;           /* two or three short rounds, ratios without interval */
+    int ahead;            /* not an option: batches that each rank fetches early, 0 or 1 */
     bool whole;           /* not an option: every round measures all steps, as they differ */
     int once;             /* not an option: steps to measure, in the first round only; 0 = measure in every round */
     bool takes_turns;     /* not an option: ranks compute in turns (simulated or oversubscribed), so rounds are slow */
@@ -55,12 +48,8 @@ struct run {
     struct option_list cases, guesses;
 };
 
-/* Settings of the blog posts: 4 ranks x 128 samples, 12 steps of which 2 are skipped, MLP 1024-1024-1024-1000. */
-extern const struct run run_published;
-
-/* Settings of the posts for sequences: 4 ranks x 8 sequences of 64 to 256 tokens, or a budget of 1,280 tokens. The transformer has
- * 412,960 parameters: vocabulary 8192, width 48, 4 heads, 16 classes. */
-extern const struct run run_published_texts;
+/* Settings of the blog posts: 4 ranks x 128 samples, 12 steps of which 2 are skipped; for sequences 4 ranks x 8. */
+extern const struct run run_published, run_published_texts;
 
 /* Offsets in these rows count from the start of `struct run`. */
 extern const struct option_row run_option_rows[];

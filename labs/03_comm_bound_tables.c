@@ -1,5 +1,5 @@
-/* 03_comm_bound_exposed: exposed.csv of lab 03, measured and predicted: how much the message lengthens the passes, in buckets of
- * many sizes. */
+/* 03_comm_bound_tables: two tables beside the cases of lab 03, measured and predicted. sweep.csv: all-reduces of many sizes. exposed.csv:
+ * how much the message lengthens the passes, in buckets of many sizes. */
 #include "03_comm_bound.h"
 
 #include <math.h>
@@ -50,19 +50,21 @@ static double measure_exposed(struct world *world, const struct options *o, stru
     return seconds;
 }
 
-void compare_buckets(struct lab *lab, const struct options *in_buckets, struct trainer *t, struct buffers *b)
+/* Buckets of 1, 4, 16 … MiB, and one of the whole message. */
+static void write_exposed(struct lab *lab, const struct options *base, struct csv *csv)
 {
     const struct card *card = lab_card(lab);
-    struct local_cost cost = card_local(card, in_buckets->run.ranks);
-    double passes = cost_at(&cost.passes, work_samples(in_buckets->run.batch_size));
-    struct csv *csv = lab_table(lab, "exposed.csv");
-    struct options o = *in_buckets;
+    struct local_cost cost = card_local(card, base->run.ranks);
+    double passes = cost_at(&cost.passes, workload_usual(&base->model, &base->run));
+    struct options o = *base; /* those of comm_buckets */
+    o.has_message = o.overlaps = o.progresses = true;
+    struct buffers b = buffers_open(&o);
     for (int mb = 1; mb < 4 * o.comm_mb; mb *= 4) {
         o.bucket_mb = mb < o.comm_mb ? mb : o.comm_mb;
         int count = buckets_needed(message_floats(&o), bucket_floats(&o));
         if (count > BUCKETS_MOST)
             continue;
-        double seconds = measure_exposed(lab_world(lab), &o, t, b);
+        double seconds = measure_exposed(lab_world(lab), &o, lab_trainer(lab), &b);
         while (csv) {
             csv_integer(csv, "bucket_mb", o.bucket_mb);
             csv_integer(csv, "buckets", count);
@@ -72,4 +74,33 @@ void compare_buckets(struct lab *lab, const struct options *in_buckets, struct t
                 break;
         }
     }
+    buffers_close(&b, &o);
 }
+
+/* One rank has no link to measure. */
+static bool may_measure(const struct options *base)
+{
+    return base->run.ranks > 1 && base->run.cases.count == 0;
+}
+
+static bool wants_exposed(const struct options *base)
+{
+    return may_measure(base) && !base->run.quick;
+}
+
+static bool wants_sweep(const struct options *base)
+{
+    return may_measure(base) && base->sweep_mb > 0;
+}
+
+static void write_sweep(struct lab *lab, const struct options *base, struct csv *csv)
+{
+    const int mb = base->run.quick && base->sweep_mb > 16 ? 16 : base->sweep_mb;
+    sweep_table(csv, lab_world(lab), lab_card(lab), (double)MIB * mb, base->run.quick || base->run.takes_turns ? 3 : 5);
+}
+
+const struct lab_table tables[] = {
+    { "sweep.csv", wants_sweep, write_sweep },
+    { "exposed.csv", wants_exposed, write_exposed },
+    { 0 },
+};

@@ -1,0 +1,130 @@
+#include "model/model.h"
+
+#include "base/memory.h"
+#include "device/device.h"
+#include "model/model_type.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* List the layers and their initial parameters. */
+static void list_layers(struct model *m)
+{
+    m->layers = workload_layers(&m->workload);
+    m->layer = memory_new((size_t)m->layers, sizeof *m->layer);
+    for (int i = 0; i < m->layers; i++) {
+        m->workload.type->parameters(&m->workload.of, i, &m->initial);
+        m->layer[i] = (struct model_layer){ .first = m->count, .count = workload_layer_parameters(&m->workload, i) };
+        m->count += m->layer[i].count;
+    }
+}
+
+struct model *model_open_in_shards(const struct workload *workload, uint64_t seed, struct batch_most most)
+{
+    struct model *m = memory_new(1, sizeof *m);
+    *m = (struct model){ .workload = *workload, .seed = seed };
+    list_layers(m);
+    losses_open(&m->losses);
+    m->state = workload->type->open(&workload->of, most);
+    return m;
+}
+
+struct model *model_open(const struct workload *workload, uint64_t seed, struct batch_most most)
+{
+    struct model *m = model_open_in_shards(workload, seed, most);
+    m->parameters = device_new(m->count, sizeof *m->parameters);
+    m->gradients = device_new(m->count, sizeof *m->gradients);
+    for (int i = 0; i < m->layers; i++) {
+        m->layer[i].parameters = m->parameters + m->layer[i].first;
+        m->layer[i].gradients = m->gradients + m->layer[i].first;
+    }
+    model_restart(m);
+    return m;
+}
+
+void model_close(struct model *m)
+{
+    m->workload.type->close(m->state);
+    losses_close(&m->losses);
+    weights_list_close(&m->initial);
+    device_free(m->parameters);
+    device_free(m->gradients);
+    free(m->layer);
+    free(m);
+}
+
+struct memory_estimate model_memory(const struct workload *workload, struct batch_most most)
+{
+    struct memory_estimate memory = { 0 };
+    memory.of[MEMORY_MODEL] = 2 * workload_gradient_bytes(workload); /* parameters, gradients */
+    memory.of[MEMORY_ACTIVATIONS] = workload->type->bytes(&workload->of, most);
+    return memory;
+}
+
+struct weights model_weights(const struct model *m)
+{
+    return weights_of(&m->initial, m->seed);
+}
+
+void model_restart(struct model *m)
+{
+    losses_restart(&m->losses);
+    if (!m->parameters)
+        return;
+    const struct weights weights = model_weights(m);
+    weights_put(&weights, m->parameters);
+    device_fill(m->gradients, NAN, m->count);
+}
+
+void model_hook(struct model *m, struct model_hooks hooks)
+{
+    m->hooks = hooks;
+}
+
+/* Let a simulated machine spend a layer's share of a pass; or the whole pass at its first layer, if no hook can tell the difference. */
+static void charge(const struct model *m, struct work work, int layer, enum work_pass pass)
+{
+    const struct model_type *type = m->workload.type;
+    const bool is_whole = !m->hooks.before_layer && !(pass == WORK_BACKWARD && m->hooks.gradients_ready);
+    if (device_computes())
+        return;
+    if (is_whole) {
+        if (layer == (pass == WORK_FORWARD ? 0 : m->layers - 1))
+            device_charge(type->costs, pass, work, 1);
+        return;
+    }
+    double all = 0;
+    for (int i = 0; i < m->layers; i++)
+        all += type->flops(&m->workload.of, work, i, pass);
+    device_charge(type->costs, pass, work, type->flops(&m->workload.of, work, layer, pass) / all);
+}
+
+void model_forward(struct model *m, const struct batch *batch)
+{
+    const struct work work = batch_work(batch);
+    device_draw_jitter(m->workload.type->costs);
+    for (int layer = 0; layer < m->layers; layer++) {
+        if (m->hooks.before_layer)
+            m->hooks.before_layer(m->hooks.argument, layer);
+        charge(m, work, layer, WORK_FORWARD);
+        m->workload.type->forward(m, batch, layer);
+    }
+}
+
+void model_backward(struct model *m, const struct batch *batch)
+{
+    const struct work work = batch_work(batch);
+    for (int layer = m->layers; layer-- > 0;) {
+        if (m->hooks.before_layer)
+            m->hooks.before_layer(m->hooks.argument, layer);
+        charge(m, work, layer, WORK_BACKWARD);
+        m->workload.type->backward(m, batch, layer);
+        if (m->hooks.gradients_ready)
+            m->hooks.gradients_ready(m->hooks.argument, layer);
+    }
+}
+
+double model_loss(const struct model *m, int passes)
+{
+    return losses_mean(&m->losses, passes);
+}

@@ -1,0 +1,31 @@
+/* shape_bench: training steps of one rank, without any collective, on batches of several shapes. The machine card fits costs to them,
+ * and the gradient check differentiates one. Shapes are numbered from the smallest batch on; none of them is a lab's own. */
+#ifndef LOCKSTEP_SHAPE_BENCH_H
+#define LOCKSTEP_SHAPE_BENCH_H
+
+#include "model/trainer.h"
+
+struct shape_bench;
+
+/* Number of shapes, and the terms of their costs: bits 1 << COST_... */
+int shape_bench_shapes(const struct workload *workload);
+unsigned shape_bench_terms(const struct workload *workload);
+
+struct shape_bench *shape_bench_open(const struct workload *workload, const struct run *run);
+void shape_bench_close(struct shape_bench *bench);
+
+/* Return the memory of a bench that opens the first `shapes` shapes. */
+struct memory_estimate shape_bench_memory(const struct workload *workload, const struct run *run, int shapes);
+
+/* Choose a shape for the calls below, and return the work of its batch. One shape is open at a time. */
+struct work shape_bench_choose(struct shape_bench *bench, int shape);
+
+/* The parts of a step: the next batch, forward and backward, the optimizer. */
+void shape_bench_fetch(struct shape_bench *bench);
+void shape_bench_passes(struct shape_bench *bench);
+void shape_bench_update(struct shape_bench *bench);
+
+/* Return the trainer of the chosen shape. */
+struct trainer *shape_bench_trainer(const struct shape_bench *bench);
+
+#endif

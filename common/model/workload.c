@@ -1,0 +1,100 @@
+#include "model/workload.h"
+
+#include "model/model_type.h"
+
+const struct workload published_mlp = {
+    .type = &mlp_type,
+    .of.mlp = { .input_dim = 1024, .hidden_dim = 1024, .num_classes = 1000, .num_layers = 3 },
+};
+
+const struct workload published_transformer = {
+    .type = &transformer_type,
+    .of.transformer = { .vocab_size = 8192,
+                        .hidden_dim = 48,
+                        .num_heads = 4,
+                        .num_classes = 16,
+                        .num_blocks = 1,
+                        .texts = { .min_length = 64,
+                                   .max_length = 256,
+                                   .fixed_length = 128,
+                                   .max_tokens = 1280,
+                                   .outlier_prob = 0.08 } },
+};
+
+const struct option_row *workload_options(const struct workload *w)
+{
+    return w->type->rows;
+}
+
+char *workload_name(const struct workload *w)
+{
+    return w->type->name(&w->of);
+}
+
+void workload_refuse(const struct workload *w, const struct run *run)
+{
+    if (w->type->refuse)
+        w->type->refuse(&w->of, run);
+}
+
+enum work_model workload_costs(const struct workload *w)
+{
+    return w->type->costs;
+}
+
+int workload_layers(const struct workload *w)
+{
+    return w->type->layers(&w->of);
+}
+
+size_t workload_layer_parameters(const struct workload *w, int layer)
+{
+    struct weights_list list = { 0 };
+    w->type->parameters(&w->of, layer, &list);
+    size_t count = weights_count(&list);
+    weights_list_close(&list);
+    return count;
+}
+
+size_t workload_parameters(const struct workload *w)
+{
+    size_t count = 0;
+    for (int layer = 0; layer < workload_layers(w); layer++)
+        count += workload_layer_parameters(w, layer);
+    return count;
+}
+
+double workload_gradient_bytes(const struct workload *w)
+{
+    return (double)(workload_parameters(w) * sizeof(float));
+}
+
+struct work workload_work(const struct workload *w, int samples)
+{
+    const struct sample_words sample = w->type->sample(&w->of);
+    double length = sample.vocab ? sample.words : 0, tokens = samples * length;
+    return (struct work){ .samples = samples, .padded_tokens = tokens, .padded_token_length = tokens * length };
+}
+
+struct work workload_usual(const struct workload *w, const struct run *run)
+{
+    return workload_work(w, run->batch_size);
+}
+
+static double flops(const struct workload *w, struct work work, int layer, enum work_pass pass)
+{
+    return w->type->flops(&w->of, work, layer, pass);
+}
+
+double workload_flops(const struct workload *w, struct work work)
+{
+    double sum = 0;
+    for (int layer = 0; layer < workload_layers(w); layer++)
+        sum += flops(w, work, layer, WORK_FORWARD) + flops(w, work, layer, WORK_BACKWARD);
+    return sum;
+}
+
+double workload_backward_share(const struct workload *w, struct work work, int layer)
+{
+    return flops(w, work, layer, WORK_BACKWARD) / workload_flops(w, work);
+}
