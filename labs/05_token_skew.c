@@ -52,7 +52,7 @@ static void weighted(struct options *o)      { o->weighs_by_texts = true; }
 static void epoch(struct options *o)         { o->run.once = 1; } /* complete() */
 static void epoch_independent(struct options *o) { independent(o); epoch(o); }
 
-const struct variant variants[] = {
+static const struct variant variants[] = {
     /* case                       lengths, dealing  change  idea */
     { "fixed_sample_ws4", fixed, NULL, "texts of one length" },
     { "variable_sample_ws4", sample, NULL, "texts of many lengths, unsorted" },
@@ -96,6 +96,16 @@ static char *event(const struct options *o)
                        texts->min_length, texts->max_length, texts->fixed_length);
 }
 
+static struct batch_most own_batches(const struct options *base)
+{
+    return most_of(base, variants);
+}
+
+static void strategies(struct lab *lab, const struct options *base, struct csv *csv)
+{
+    write_strategies(lab, base, variants, csv);
+}
+
 static const struct lab_spec spec = {
     .lab = "05_token_skew",
     .question = "Every rank has eight texts, and still one waits for another. Which rank should get which texts?",
@@ -106,7 +116,7 @@ static const struct lab_spec spec = {
     .instead = instead,
     .narrow = narrow,
     .complete = complete,
-    .own_batches = most_of,
+    .own_batches = own_batches,
     .need = need,
     .predict = predict,
     .tokens = tokens,
@@ -114,7 +124,7 @@ static const struct lab_spec spec = {
     .asked = "variable_sample_ws4",
     .event = event,
     .drawn = (const char *const[]){ "fixed_sample_ws4", "variable_sample_ws4", "global_bucket", NULL },
-    .tables = tables,
+    .tables = (const struct lab_table[]){ { "strategies.csv", NULL, strategies }, { 0 } },
 };
 
 int main(int argc, char **argv)
@@ -124,7 +134,7 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     struct trainer *t = lab_trainer(lab);
     struct texts texts;
-    texts_open(&texts, &base);
+    texts_open(&texts, &base, own_batches(&base));
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */

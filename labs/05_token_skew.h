@@ -30,7 +30,7 @@ struct texts {
     struct sequence_loader *loader[2];
     struct batch_schedule *schedule;
 };
-void texts_open(struct texts *texts, const struct options *base);
+void texts_open(struct texts *texts, const struct options *base, struct batch_most most);
 void texts_close(struct texts *texts);
 
 /* Return the loader of a case, at the first step of its batch schedule. */
@@ -42,12 +42,11 @@ void narrow(struct options *o);
 /* Print the batches instead of training, if asked to (lab_spec.h). */
 bool instead(const struct options *base, FILE *out);
 
-/* Return the largest batch of all cases that may run. */
-struct batch_most most_of(const struct options *base);
+/* Return the largest batch of all variants that may run. */
+struct batch_most most_of(const struct options *base, const struct variant *variants);
 
-/* Table strategies.csv. */
-extern const struct lab_table tables[];
-extern const struct variant variants[];
+/* Write strategies.csv: every variant over an epoch, counted and predicted, not measured. */
+void write_strategies(struct lab *lab, const struct options *base, const struct variant *variants, struct csv *csv);
 
 /* Estimate from the longest sequence (batches by count) and the full budget. Batch schedules would be exact, but take long. */
 struct memory_estimate need(const struct options *o);

@@ -102,7 +102,7 @@ struct memory_estimate need(const struct options *o)
     return memory_estimate_add(both, trainer_memory_for(&o->model, most));
 }
 
-struct batch_most most_of(const struct options *base)
+struct batch_most most_of(const struct options *base, const struct variant *variants)
 {
     struct batch_most most = { 0 };
     for (const struct variant *v = variants; v->name; v++) {
@@ -117,9 +117,8 @@ struct batch_most most_of(const struct options *base)
     return most;
 }
 
-void texts_open(struct texts *t, const struct options *base)
+void texts_open(struct texts *t, const struct options *base, struct batch_most most)
 {
-    const struct batch_most most = most_of(base);
     for (int kind = 0; kind < 2; kind++) {
         struct token_recipe recipe = sequence_recipe(&base->model.of.transformer, &base->run, kind == 0);
         t->corpus[kind] = token_corpus_open(&recipe);
@@ -155,8 +154,7 @@ void texts_close(struct texts *t)
 
 /* --- the strategies over an epoch --------------------------------------------------------------------------------- */
 
-/* Count and predict, without measuring. */
-static void write_strategies(struct lab *lab, const struct options *base, struct csv *csv)
+void write_strategies(struct lab *lab, const struct options *base, const struct variant *variants, struct csv *csv)
 {
     for (const struct variant *v = variants; csv && v->name; v++) {
         struct options o = *base;
@@ -180,5 +178,3 @@ static void write_strategies(struct lab *lab, const struct options *base, struct
         batch_schedule_close(schedule);
     }
 }
-
-const struct lab_table tables[] = { { "strategies.csv", NULL, write_strategies }, { 0 } };

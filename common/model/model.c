@@ -12,9 +12,10 @@ static void list_layers(struct model *m)
 {
     m->layers = workload_layers(&m->workload);
     m->layer = memory_new((size_t)m->layers, sizeof *m->layer);
+    m->initial = memory_new((size_t)m->layers, sizeof *m->initial);
     for (int i = 0; i < m->layers; i++) {
-        m->workload.type->parameters(&m->workload.of, i, &m->initial);
-        m->layer[i] = (struct model_layer){ .first = m->count, .count = workload_layer_parameters(&m->workload, i) };
+        m->workload.type->parameters(&m->workload.of, i, &m->initial[i]);
+        m->layer[i] = (struct model_layer){ .first = m->count, .count = weights_count(&m->initial[i]) };
         m->count += m->layer[i].count;
     }
 }
@@ -46,10 +47,10 @@ void model_close(struct model *m)
 {
     m->workload.type->close(m->state);
     losses_close(&m->losses);
-    weights_list_close(&m->initial);
     device_free(m->parameters);
     device_free(m->gradients);
     free(m->layer);
+    free(m->initial);
     free(m);
 }
 
@@ -63,7 +64,7 @@ struct memory_estimate model_memory(const struct workload *workload, struct batc
 
 struct weights model_weights(const struct model *m)
 {
-    return weights_of(&m->initial, m->seed);
+    return weights_of(m->initial, m->layers, m->seed);
 }
 
 void model_restart(struct model *m)

@@ -35,7 +35,7 @@ struct model {
     float *parameters, *gradients; /* (count), device memory */
     void *state;                   /* the type's own */
     struct losses losses;
-    struct weights_list initial;
+    struct weights_list *initial; /* (layers) */
     uint64_t seed;
     struct model_hooks hooks;
 };

@@ -105,15 +105,15 @@ static void parameters(const union model_settings *settings, int layer, struct w
     }
 }
 
-/* Return a group within a layer's parameters or gradients. */
-static float *group_in(const struct transformer_settings *of, float *array, enum transformer_group group)
+size_t transformer_offset(const struct transformer_settings *of, enum transformer_group group)
 {
     const enum transformer_group first = group >= CLASS_WEIGHT   ? CLASS_WEIGHT
                                          : group >= NORM1_WEIGHT ? NORM1_WEIGHT
                                                                  : EMBEDDING;
+    size_t offset = 0;
     for (enum transformer_group before = first; before < group; before++)
-        array += group_size(of, before);
-    return array;
+        offset += group_size(of, before);
+    return offset;
 }
 
 /* --- what it takes ------------------------------------------------------------------------------------------------- */
@@ -301,12 +301,12 @@ static struct pass pass_of(struct model *model, int layer)
 
 static float *parameter(const struct pass *pass, enum transformer_group group)
 {
-    return group_in(&pass->a->of, pass->parameters, group);
+    return pass->parameters + transformer_offset(&pass->a->of, group);
 }
 
 static float *gradient(const struct pass *pass, enum transformer_group group)
 {
-    return group_in(&pass->a->of, pass->gradients, group);
+    return pass->gradients + transformer_offset(&pass->a->of, group);
 }
 
 static struct attention attention_of(const struct pass *pass, const struct batch *batch)

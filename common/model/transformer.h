@@ -8,6 +8,8 @@
 #ifndef LOCKSTEP_TRANSFORMER_H
 #define LOCKSTEP_TRANSFORMER_H
 
+#include <stddef.h>
+
 struct transformer_settings {
     int vocab_size;
     int hidden_dim; /* C, a multiple of num_heads */
@@ -43,5 +45,8 @@ enum transformer_group {
     CLASS_BIAS, /* (C,classes) and (classes): the last layer */
     TRANSFORMER_GROUPS
 };
+
+/* Return where a group begins within the parameters of its layer. */
+size_t transformer_offset(const struct transformer_settings *settings, enum transformer_group group);
 
 #endif

@@ -1,13 +1,9 @@
 #include "model/weights.h"
 
-#include "base/memory.h"
 #include "device/device.h"
-
-#include <stdlib.h>
 
 void weights_add(struct weights_list *list, struct weights_part part)
 {
-    list->part = memory_grow(list->part, (size_t)(list->parts + 1) * sizeof *list->part);
     list->part[list->parts++] = part;
 }
 
@@ -19,15 +15,9 @@ size_t weights_count(const struct weights_list *list)
     return count;
 }
 
-void weights_list_close(struct weights_list *list)
+struct weights weights_of(const struct weights_list *layer, int layers, uint64_t seed)
 {
-    free(list->part);
-    *list = (struct weights_list){ 0 };
-}
-
-struct weights weights_of(const struct weights_list *list, uint64_t seed)
-{
-    struct weights weights = { .list = list };
+    struct weights weights = { .layer = layer, .layers = layers };
     random_seed(&weights.random, seed);
     return weights;
 }
@@ -42,27 +32,39 @@ static void draw(struct random *random, const struct weights_part *part, float *
         out[i] = part->kind == WEIGHTS_NORMAL ? (float)random_normal(random) : (float)part->value;
 }
 
+/* Go on to the next part, maybe of the next layer. */
+static void end_part(struct weights *w)
+{
+    w->drawn = 0;
+    w->part++;
+    while (w->at < w->layers && w->part == w->layer[w->at].parts) {
+        w->at++;
+        w->part = 0;
+    }
+}
+
 void weights_next(struct weights *w, float *out, size_t count)
 {
     while (count > 0) {
-        const struct weights_part *part = &w->list->part[w->at];
+        const struct weights_part *part = &w->layer[w->at].part[w->part];
         size_t left = part->count - w->drawn, drawn = left < count ? left : count;
         draw(&w->random, part, out, drawn);
         w->drawn += drawn;
-        if (w->drawn == part->count) {
-            w->at++;
-            w->drawn = 0;
-        }
+        if (w->drawn == part->count)
+            end_part(w);
         out += drawn;
         count -= drawn;
     }
 }
 
+/* Return how many of all weights are not drawn yet. */
 static size_t weights_left(const struct weights *w)
 {
     size_t left = 0;
-    for (int i = w->at; i < w->list->parts; i++)
-        left += w->list->part[i].count;
+    for (int i = w->at; i < w->layers; i++)
+        left += weights_count(&w->layer[i]);
+    for (int i = 0; i < w->part && w->at < w->layers; i++)
+        left -= w->layer[w->at].part[i].count;
     return left - w->drawn;
 }
 

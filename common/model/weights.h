@@ -1,5 +1,5 @@
 /* weights: initial parameters of a model, drawn again from a seed whenever they are needed, so that no copy is kept. A
- * model lists its parts in the order of its parameters. Drawing takes little longer than copying, except for normal
+ * model lists its parts, layer by layer, in the order of its parameters. Drawing takes little longer than copying, except for normal
  * ones: a million of them take some 30 ms. */
 #ifndef LOCKSTEP_WEIGHTS_H
 #define LOCKSTEP_WEIGHTS_H
@@ -20,25 +20,25 @@ struct weights_part {
     double value;
 };
 
-/* List of parts; all zero is an empty one. */
+/* Parts of a layer; all zero is an empty list. */
+enum { WEIGHTS_PARTS = 16 };
 struct weights_list {
-    struct weights_part *part;
     int parts;
+    struct weights_part part[WEIGHTS_PARTS];
 };
 void weights_add(struct weights_list *list, struct weights_part part);
 size_t weights_count(const struct weights_list *list); /* of all parts together */
-void weights_list_close(struct weights_list *list);
 
 /* Weights that are left to draw. A copy of the struct keeps the position. */
 struct weights {
-    const struct weights_list *list;
-    int at;       /* part that is drawn next */
-    size_t drawn; /* weights of that part that are drawn already */
+    const struct weights_list *layer; /* (layers) */
+    int layers, at, part;             /* layer and part that are drawn next */
+    size_t drawn;                     /* weights of that part that are drawn already */
     struct random random;
 };
 
-/* Return all weights of a list, to be drawn from this seed. The list must stay. */
-struct weights weights_of(const struct weights_list *list, uint64_t seed);
+/* Return the weights of layers (layers), to be drawn from this seed. The lists must stay. */
+struct weights weights_of(const struct weights_list *layer, int layers, uint64_t seed);
 
 /* Draw the next `count` weights; so many must be left. Any division into calls gives the same weights. */
 void weights_next(struct weights *weights, float *out, size_t count);

@@ -51,9 +51,7 @@ size_t workload_layer_parameters(const struct workload *w, int layer)
 {
     struct weights_list list = { 0 };
     w->type->parameters(&w->of, layer, &list);
-    size_t count = weights_count(&list);
-    weights_list_close(&list);
-    return count;
+    return weights_count(&list);
 }
 
 size_t workload_parameters(const struct workload *w)

@@ -31,7 +31,7 @@ static void write_card(const char *path, const struct run *run)
     char *name = memory_text("%s/%s", folder, CARD_FILE), *line = NULL;
     struct card card = { .cores = 2 };
     cores_name(card.cpu, CARD_NAME);
-    card_write(&card, folder, &workload_mlp, run, "here");
+    card_write(&card, folder, &published_mlp, run, "here");
     size_t size = 0;
     char *head = file_read(name, NULL), *rows = file_read(path, &size);
     for (line = head; *line == '#';)
@@ -52,7 +52,7 @@ void fuzz_read(const char *path)
     run.ranks = 2;
     write_card(path, &run);
     struct card card;
-    enum card_found found = card_read(&card, folder_of_cards(), &workload_mlp, &run, 1e6, "here", 2);
+    enum card_found found = card_read(&card, folder_of_cards(), &published_mlp, &run, 1e6, "here", 2);
     if (found != CARD_WHOLE)
         return; /* the lab would measure a new card */
     const struct p2p_cost *p = &card.p2p;
@@ -66,7 +66,7 @@ void fuzz_read(const char *path)
     char *shown = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&shown, &size);
-    card_show(out, &card, &workload_mlp, &run);
+    card_show(out, &card, &published_mlp, &run);
     fclose(out);
     free(shown);
 }

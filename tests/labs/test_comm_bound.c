@@ -6,7 +6,9 @@
 
 static struct options kept(int comm_mb, int bucket_mb)
 {
-    struct options o = { .run = run_published, .comm_mb = comm_mb, .bucket_mb = bucket_mb, .has_message = true };
+    struct options o = {
+        .run = run_published, .model = published_mlp, .comm_mb = comm_mb, .bucket_mb = bucket_mb, .has_message = true
+    };
     o.run.ranks = 4;
     return o;
 }

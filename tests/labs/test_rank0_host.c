@@ -6,7 +6,9 @@
 
 static struct options host(enum stall_kind work, double ms)
 {
-    struct options o = { .run = run_published, .work = work, .host_ms = ms, .period = 1, .has_barrier = true };
+    struct options o = {
+        .run = run_published, .model = published_mlp, .work = work, .host_ms = ms, .period = 1, .has_barrier = true
+    };
     o.run.ranks = 4;
     return o;
 }

@@ -115,7 +115,7 @@ static void line(struct alpha_beta *link, double alpha, double beta)
 static struct card card_of(int ranks)
 {
     struct card card = round_card(ranks, ranks);
-    double bytes = mlp_gradient_bytes(&run_published);
+    double bytes = workload_gradient_bytes(&published_mlp);
     line(&card.p2p.send, 1e-3, 1e-3 / bytes);
     line(&card.p2p.exchange, 2e-3, 1e-3 / bytes);
     line(&card.p2p.add, 0, 0.5e-3 / bytes);
@@ -124,7 +124,7 @@ static struct card card_of(int ranks)
 
 static void assert_way(enum way way, int ranks, double transfer)
 {
-    struct options o = { .run = run_published, .way = way };
+    struct options o = { .run = run_published, .model = published_mlp, .way = way };
     o.run.ranks = ranks;
     struct card card = card_of(ranks);
     assert_predicted(&o, &card, 20 + transfer);
@@ -142,7 +142,7 @@ static void the_formulas_by_hand(void **state)
     assert_way(RING, 1, 0);
     /* Crossover at 2 (2 + x + x / 2) = 6 (2 + x / 4) + 3 x / 8: x = 8 / 1.125 times the gradient bytes. */
     struct card card = card_of(4);
-    double found = predict_crossover(&card, 4), by_hand = 8 / 1.125 * mlp_gradient_bytes(&run_published);
+    double found = predict_crossover(&card, 4), by_hand = 8 / 1.125 * workload_gradient_bytes(&published_mlp);
     assert_true(fabs(found / by_hand - 1) < 1e-9);
 }
 

@@ -6,7 +6,7 @@
 
 static struct options work(int ranks, int batch_size)
 {
-    struct options o = { .run = run_published };
+    struct options o = { .run = run_published, .model = published_mlp };
     o.run.ranks = ranks;
     o.run.batch_size = batch_size;
     return o;
@@ -26,7 +26,7 @@ static void adding_up_is_paid_for(void **state)
 {
     (void)state;
     struct card card = round_card(4, 4);
-    card.copy_bandwidth = mlp_gradient_bytes(&run_published) / 1e-3;
+    card.copy_bandwidth = workload_gradient_bytes(&published_mlp) / 1e-3;
     struct options once = micro(false), each = micro(true), single = work(4, 32);
     assert_predicted(&once, &card, 4 * (3.2 + 3.2) + 4 + 11 + 10);
     assert_predicted(&each, &card, 4 * (3.2 + 3.2) + 4 + 11 + 4 * 10);

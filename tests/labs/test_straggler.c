@@ -6,7 +6,7 @@
 
 static struct options late(enum stall_kind stall, double ms)
 {
-    struct options o = { .run = run_published, .stall = stall, .sleep_ms = ms, .passes = 1 };
+    struct options o = { .run = run_published, .model = published_mlp, .stall = stall, .sleep_ms = ms, .passes = 1 };
     o.run.ranks = 4;
     return o;
 }
@@ -16,7 +16,7 @@ static void a_step_longer_than_the_stall_hides_it(void **state)
     (void)state;
     struct card card = round_card(4, 4);
     struct options o = late(STALL_SLEEP, 25); /* below W + T = 30 */
-    o.ahead = 1;
+    o.run.ahead = 1;
     assert_predicted(&o, &card, 30);
     o.roams = true;
     assert_predicted(&o, &card, 30);
@@ -29,7 +29,7 @@ static void a_transfer_that_leaves_the_core_free_is_filled(void **state)
     (void)state;
     struct card card = round_card(4, 4);
     struct options o = late(STALL_BUSY, 40);
-    o.ahead = 1;
+    o.run.ahead = 1;
     assert_predicted(&o, &card, 40 + 20 + 10);
     card.transfer_core = 0;
     o.sleep_ms = 20; /* 20.2 - 15.8 = 4.4 are left for the transfer */
@@ -80,7 +80,7 @@ static void memory_is_shared_by_those_who_train(void **state)
     assert_predicted(&none, &card, 32 + 10);
     assert_predicted(&sleeps, &card, 40 + 16 + 6.4 + 10);
     assert_predicted(&busy, &card, 40 + 16 + 6.4 + 10);
-    busy.ahead = 1;
+    busy.run.ahead = 1;
     assert_predicted(&busy, &card, 19.8 * 1.6 + 10);
 }
 

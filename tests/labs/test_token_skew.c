@@ -25,7 +25,7 @@ static void ranks_without_a_core_take_turns(void **state)
         of[rank] = &batch[rank];
     }
     struct batch_schedule schedule = { .ranks = 4, .batches = (int[]){ 1, 1, 1, 1 }, .batch = of };
-    struct options o = { .run = run_published_texts };
+    struct options o = { .run = run_published_texts, .model = published_transformer };
     o.run.ranks = 4;
     struct card card = text_card(2);
     struct prediction p = predict_one(&o, &card, &schedule, 0);
@@ -42,7 +42,9 @@ static void ranks_without_a_core_take_turns(void **state)
 static void a_window_is_the_published_steps(void **state)
 {
     (void)state;
-    struct options o = { .run = run_published_texts, .policy = batching_policies[TOKENS_BUCKET] };
+    struct options o = { .run = run_published_texts,
+                         .model = published_transformer,
+                         .policy = batching_policies[TOKENS_BUCKET] };
     o.run.ranks = 4;
     assert_int_equal(first_step(&o), 2);
     assert_int_equal(last_step(&o), 12);

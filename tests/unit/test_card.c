@@ -78,8 +78,8 @@ static struct card card_here(void)
 static struct card read_back(const struct card *written, const struct run *run)
 {
     struct card read;
-    card_write(written, run->out, &workload_mlp, run, "here");
-    assert_int_equal(card_read(&read, run->out, &workload_mlp, run, 0, "here", 8), CARD_WHOLE);
+    card_write(written, run->out, &published_mlp, run, "here");
+    assert_int_equal(card_read(&read, run->out, &published_mlp, run, 0, "here", 8), CARD_WHOLE);
     return read;
 }
 
@@ -92,8 +92,8 @@ static void what_was_written_is_read(void **state)
     assert_memory_equal(&read.together, &written.together, sizeof read.together);
     assert_int_equal(read.links, 2);
     double bytes = 12496800, reach = alpha_beta_max_bytes(&read.link[0]);
-    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, reach, "here", 8), CARD_WHOLE);
-    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, reach + 4, "here", 8), CARD_SHORT);
+    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, reach, "here", 8), CARD_WHOLE);
+    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, reach + 4, "here", 8), CARD_SHORT);
     for (int ranks = 2; ranks <= 4; ranks += 2)
         assert_true(fabs(card_allreduce(&read, ranks, bytes) / card_allreduce(&written, ranks, bytes) - 1) < 1e-12);
     assert_true(fabs(card_allreduce(&read, 4, bytes) / (1e-5 + bytes * 3e-10) - 1) < 1e-9);
@@ -113,7 +113,7 @@ static char *shown(const struct card *card)
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    card_show(out, card, &workload_mlp, &run);
+    card_show(out, card, &published_mlp, &run);
     fclose(out);
     return text;
 }
@@ -144,8 +144,8 @@ static void a_card_without_messages_is_short(void **state)
     struct run run = run_here();
     struct card written = card_here(), read;
     written.p2p.exchange.points = 0;
-    card_write(&written, run.out, &workload_mlp, &run, "here");
-    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, 0, "here", 8), CARD_SHORT);
+    card_write(&written, run.out, &published_mlp, &run, "here");
+    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, 0, "here", 8), CARD_SHORT);
 }
 
 static void another_job_or_machine_does_not_fit(void **state)
@@ -153,21 +153,21 @@ static void another_job_or_machine_does_not_fit(void **state)
     (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
-    card_write(&written, run.out, &workload_mlp, &run, "here");
-    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, 0, "here", 2), CARD_NONE); /* not 8 cores */
-    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, 0, "dedicated-cores 0123", 8), CARD_NONE);
+    card_write(&written, run.out, &published_mlp, &run, "here");
+    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, 0, "here", 2), CARD_NONE); /* not 8 cores */
+    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, 0, "dedicated-cores 0123", 8), CARD_NONE);
     struct run other = run;
     other.ranks = 2;
-    assert_int_equal(card_read(&read, other.out, &workload_mlp, &other, 0, "here", 8), CARD_NONE);
-    other = run;
-    other.hidden_dim = 512;
-    assert_int_equal(card_read(&read, other.out, &workload_mlp, &other, 0, "here", 8), CARD_NONE);
+    assert_int_equal(card_read(&read, other.out, &published_mlp, &other, 0, "here", 8), CARD_NONE);
+    struct workload wider = published_mlp;
+    wider.of.mlp.hidden_dim = 512;
+    assert_int_equal(card_read(&read, run.out, &wider, &run, 0, "here", 8), CARD_NONE);
     other = run;
     other.batch_size = 64;
-    assert_int_equal(card_read(&read, other.out, &workload_mlp, &other, 0, "here", 8), CARD_NONE);
+    assert_int_equal(card_read(&read, other.out, &published_mlp, &other, 0, "here", 8), CARD_NONE);
     other = run;
     other.out = "/nonexistent";
-    assert_int_equal(card_read(&read, other.out, &workload_mlp, &other, 0, "here", 8), CARD_NONE);
+    assert_int_equal(card_read(&read, other.out, &published_mlp, &other, 0, "here", 8), CARD_NONE);
 }
 
 /* The key names every host of a cluster, so its line may be of any length. */
@@ -180,10 +180,10 @@ static void a_card_of_many_hosts_is_found_again(void **state)
     for (int host = 0; host < 64; host++)
         snprintf(hosts + strlen(hosts), sizeof hosts - strlen(hosts),
                  "; node-%02d.cluster.example: ranks %d on 8 cores", host, host);
-    card_write(&written, run.out, &workload_mlp, &run, hosts);
-    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, 0, hosts, 8), CARD_WHOLE);
+    card_write(&written, run.out, &published_mlp, &run, hosts);
+    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, 0, hosts, 8), CARD_WHOLE);
     hosts[strlen(hosts) - 1]++;
-    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, 0, hosts, 8), CARD_NONE);
+    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, 0, hosts, 8), CARD_NONE);
 }
 
 static void an_old_card_is_not_believed(void **state)
@@ -191,14 +191,14 @@ static void an_old_card_is_not_believed(void **state)
     (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
-    card_write(&written, run.out, &workload_mlp, &run, "here");
+    card_write(&written, run.out, &published_mlp, &run, "here");
     char path[64];
     snprintf(path, sizeof path, "%s/machine.csv", folder);
     time_t now = time(NULL);
     utime(path, &(struct utimbuf){ now - 3500, now - 3500 });
-    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, 0, "here", 8), CARD_WHOLE);
+    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, 0, "here", 8), CARD_WHOLE);
     utime(path, &(struct utimbuf){ now - 3700, now - 3700 });
-    assert_int_equal(card_read(&read, run.out, &workload_mlp, &run, 0, "here", 8), CARD_NONE);
+    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, 0, "here", 8), CARD_NONE);
 }
 
 int main(void)

@@ -21,8 +21,8 @@ static void assert_honest(const struct workload *workload, const struct run *run
 {
     struct check_failures failures = gradcheck_model(workload, run);
     if (failures.count)
-        fail_msg("batch %d, %d-%d-%d, seed %" PRIu64 ": %s", run->batch_size, run->input_dim, run->hidden_dim,
-                 run->num_classes, run->seed, failures.first);
+        fail_msg("%s, batch %d, seed %" PRIu64 ": %s", workload_name(workload), run->batch_size, run->seed,
+                 failures.first);
 }
 
 static void an_honest_mlp_of_any_size_passes(void **state)
@@ -35,20 +35,19 @@ static void an_honest_mlp_of_any_size_passes(void **state)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int seed = 0; seed < 8; seed++) {
             struct run run = run_published;
+            struct workload workload = published_mlp;
             run.batch_size = shapes[i][0];
-            run.input_dim = shapes[i][1];
-            run.hidden_dim = shapes[i][2];
-            run.num_classes = shapes[i][3];
             run.seed = (uint64_t)seed;
-            assert_honest(&workload_mlp, &run);
+            workload.of.mlp = (struct mlp_settings){ shapes[i][1], shapes[i][2], shapes[i][3], 1 + seed % 4 };
+            assert_honest(&workload, &run);
         }
 }
 
 static void the_published_models_pass(void **state)
 {
     (void)state;
-    assert_honest(&workload_mlp, &run_published);
-    assert_honest(&workload_transformer, &run_published_texts);
+    assert_honest(&published_mlp, &run_published);
+    assert_honest(&published_transformer, &run_published_texts);
 }
 
 static void an_honest_transformer_of_any_size_passes(void **state)
@@ -62,15 +61,18 @@ static void an_honest_transformer_of_any_size_passes(void **state)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int seed = 0; seed < 8; seed++) {
             struct run run = run_published_texts;
+            struct workload workload = published_transformer;
+            struct transformer_settings *of = &workload.of.transformer;
             run.batch_size = shapes[i].batch_size;
-            run.hidden_dim = shapes[i].width;
-            run.texts.num_heads = shapes[i].heads;
-            run.texts.vocab_size = shapes[i].words;
-            run.num_classes = shapes[i].classes;
-            run.texts.max_length = shapes[i].longest;
-            run.texts.min_length = run.texts.fixed_length = 1;
             run.seed = (uint64_t)seed;
-            assert_honest(&workload_transformer, &run);
+            of->hidden_dim = shapes[i].width;
+            of->num_heads = shapes[i].heads;
+            of->vocab_size = shapes[i].words;
+            of->num_classes = shapes[i].classes;
+            of->num_blocks = 1 + seed % 3;
+            of->texts.max_length = shapes[i].longest;
+            of->texts.min_length = of->texts.fixed_length = 1;
+            assert_honest(&workload, &run);
         }
 }
 
@@ -84,32 +86,23 @@ static int size_to(struct random *random, int most)
     return (int)exp(random_unit(random) * log(most + 1.0));
 }
 
-static struct run draw_run(struct random *random, const struct run *published)
+static void draw_mlp(struct random *random, struct mlp_settings *of)
 {
-    struct run run = *published;
-    run.batch_size = size_to(random, 16);
-    run.num_classes = 1 + size_to(random, 999);
-    run.seed = random_below(random, INT32_MAX);
-    return run;
+    *of = (struct mlp_settings){ .input_dim = size_to(random, 1024),
+                                 .hidden_dim = size_to(random, 64),
+                                 .num_classes = 1 + size_to(random, 999),
+                                 .num_layers = size_to(random, 6) };
 }
 
-static struct run draw_mlp(struct random *random)
+static void draw_transformer(struct random *random, struct transformer_settings *of)
 {
-    struct run run = draw_run(random, &run_published);
-    run.input_dim = size_to(random, 1024);
-    run.hidden_dim = size_to(random, 64);
-    return run;
-}
-
-static struct run draw_texts(struct random *random)
-{
-    struct run run = draw_run(random, &run_published_texts);
-    run.texts.num_heads = size_to(random, 8);
-    run.hidden_dim = run.texts.num_heads * size_to(random, 8);
-    run.texts.vocab_size = 1 + size_to(random, 999);
-    run.texts.max_length = run.texts.fixed_length = size_to(random, 64);
-    run.texts.min_length = 1;
-    return run;
+    of->num_heads = size_to(random, 8);
+    of->hidden_dim = of->num_heads * size_to(random, 8);
+    of->num_classes = 1 + size_to(random, 999);
+    of->num_blocks = size_to(random, 4);
+    of->vocab_size = 1 + size_to(random, 999);
+    of->texts.max_length = of->texts.fixed_length = size_to(random, 64);
+    of->texts.min_length = 1;
 }
 
 static void no_honest_model_drawn_by_chance_fails(void **state)
@@ -119,10 +112,16 @@ static void no_honest_model_drawn_by_chance_fails(void **state)
     int wrong = 0;
     random_seed(&random, 8);
     for (int i = 0; i < draws; i++) {
-        const struct workload *workload = i % 2 ? &workload_transformer : &workload_mlp;
-        struct run run = i % 2 ? draw_texts(&random) : draw_mlp(&random);
-        struct check_failures failures = gradcheck_model(workload, &run);
-        char *name = workload->name(&run);
+        struct workload workload = i % 2 ? published_transformer : published_mlp;
+        struct run run = i % 2 ? run_published_texts : run_published;
+        run.batch_size = size_to(&random, 16);
+        run.seed = random_below(&random, INT32_MAX);
+        if (i % 2)
+            draw_transformer(&random, &workload.of.transformer);
+        else
+            draw_mlp(&random, &workload.of.mlp);
+        struct check_failures failures = gradcheck_model(&workload, &run);
+        char *name = workload_name(&workload);
         if (failures.count > 0)
             print_error("%s, batch %d, seed %" PRIu64 ": %s\n", name, run.batch_size, run.seed, failures.first);
         wrong += failures.count > 0;

@@ -6,7 +6,8 @@
 #include "collective/collective.h"
 #include "collective/spans.h"
 #include "device/device.h"
-#include "model/sequence_trainer.h"
+#include "model/sequence_loader.h"
+#include "model/sequence_recipe.h"
 #include "model/trainer.h"
 #include "world/world.h"
 
@@ -83,12 +84,13 @@ static struct run small_run(void)
     struct run run = run_published;
     run.ranks = 2;
     run.batch_size = 16;
-    run.input_dim = 256;
-    run.hidden_dim = 512;
-    run.num_classes = 100;
     run.steps = 4;
     return run;
 }
+
+static const struct workload small_mlp = {
+    .type = &mlp_type, .of.mlp = { .input_dim = 256, .hidden_dim = 512, .num_classes = 100, .num_layers = 3 }
+};
 
 /* Assert that the bytes allocated since `before` match the estimate. The tolerance covers what estimates leave out:
  * structs, losses, padding of arrays. */
@@ -104,24 +106,32 @@ static void a_trainer_takes_what_it_says(void **state)
     (void)state;
     struct run run = small_run();
     size_t before = taken.bytes;
-    struct trainer trainer = trainer_open(&run, run.batch_size);
-    struct memory_estimate memory = trainer_memory(&run, run.batch_size);
+    struct trainer *trainer = trainer_open(&small_mlp, &run, run.batch_size);
+    struct memory_estimate memory = trainer_memory(&small_mlp, &run, run.batch_size);
     assert_taken(before, memory);
-    assert_true(fabs(memory.of[MEMORY_MODEL] - 16 * (double)trainer.count) < 1);
-    trainer_close(&trainer);
+    assert_true(fabs(memory.of[MEMORY_MODEL] - 16 * (double)trainer->count) < 1);
+    trainer_close(trainer);
 }
 
+/* With a loader and without, of one block and of three. */
 static void a_trainer_of_texts_takes_what_it_says(void **state)
 {
     (void)state;
-    const struct token_most most = { .rows = 1024, .texts = 8, .length = 128 };
-    struct transformer_shape shape = sequence_shape(&run_published_texts);
-    size_t before = taken.bytes;
-    struct sequence_trainer trainer = sequence_trainer_open(&run_published_texts, most);
-    struct memory_estimate memory = sequence_trainer_memory(&shape, most.rows, most.texts, most.length);
-    assert_taken(before, memory);
-    assert_true(fabs(memory.of[MEMORY_MODEL] - 16 * (double)trainer.count) < 1);
-    sequence_trainer_close(&trainer);
+    const struct batch_most most = { .rows = 1024, .samples = 8, .length = 128 };
+    struct workload workload = published_transformer;
+    for (workload.of.transformer.num_blocks = 1; workload.of.transformer.num_blocks <= 3;
+         workload.of.transformer.num_blocks += 2) {
+        size_t before = taken.bytes;
+        struct trainer *trainer = trainer_open_for(&workload, &run_published_texts, most);
+        struct memory_estimate memory = trainer_memory_for(&workload, most);
+        assert_taken(before, memory);
+        assert_true(fabs(memory.of[MEMORY_MODEL] - 16 * (double)trainer->count) < 1);
+        trainer_close(trainer);
+        before = taken.bytes;
+        trainer = trainer_open(&workload, &run_published_texts, 8);
+        assert_taken(before, trainer_memory(&workload, &run_published_texts, 8));
+        trainer_close(trainer);
+    }
 }
 
 /* Check that initial weights are the same to the bit when drawn in pieces of any size, and when drawn again. */
@@ -129,28 +139,28 @@ static void first_weights_come_back_to_the_bit(void **state)
 {
     (void)state;
     struct run run = small_run();
-    struct trainer trainer = trainer_open(&run, run.batch_size);
-    const struct weights weights = mlp_weights(trainer.model);
+    struct trainer *trainer = trainer_open(&small_mlp, &run, run.batch_size);
+    const struct weights weights = model_weights(trainer->model);
     struct random random;
     random_seed(&random, (uint64_t)run.seed);
-    float *whole = memory_new(trainer.count, sizeof *whole), *pieces = memory_new(trainer.count, sizeof *pieces);
+    float *whole = memory_new(trainer->count, sizeof *whole), *pieces = memory_new(trainer->count, sizeof *pieces);
     const double bounds[] = { 1 / sqrt(256), 1 / sqrt(512), 1 / sqrt(512) };
-    for (int layer = 0; layer < MLP_LAYERS; layer++) /* reference: layer by layer, weights then bias */
-        for (size_t i = mlp_layer_offset(&run, layer); i < mlp_layer_offset(&run, layer + 1); i++)
+    for (int layer = 0; layer < 3; layer++) /* reference: layer by layer, weights then bias */
+        for (size_t i = trainer->model->layer[layer].first, end = i + trainer->model->layer[layer].count; i < end; i++)
             whole[i] = (float)(bounds[layer] * (2 * random_unit(&random) - 1));
-    assert_memory_equal(mlp_parameters(trainer.model), whole, trainer.count * sizeof *whole);
+    assert_memory_equal(trainer->parameters, whole, trainer->count * sizeof *whole);
     struct weights rest = weights;
-    for (size_t at = 0, count = 1; at < trainer.count; at += count) {
-        count = 2 * count + 1 < trainer.count - at ? 2 * count + 1 : trainer.count - at;
+    for (size_t at = 0, count = 1; at < trainer->count; at += count) {
+        count = 2 * count + 1 < trainer->count - at ? 2 * count + 1 : trainer->count - at;
         weights_next(&rest, pieces + at, count);
     }
-    assert_memory_equal(pieces, whole, trainer.count * sizeof *whole);
-    memset(mlp_parameters(trainer.model), 0, trainer.count * sizeof *whole);
-    mlp_restart(trainer.model);
-    assert_memory_equal(mlp_parameters(trainer.model), whole, trainer.count * sizeof *whole);
+    assert_memory_equal(pieces, whole, trainer->count * sizeof *whole);
+    memset(trainer->parameters, 0, trainer->count * sizeof *whole);
+    model_restart(trainer->model);
+    assert_memory_equal(trainer->parameters, whole, trainer->count * sizeof *whole);
     free(whole);
     free(pieces);
-    trainer_close(&trainer);
+    trainer_close(trainer);
 }
 
 /* --- memory of a step -------------------------------------------------------------------------------------------- */
@@ -179,23 +189,22 @@ static void no_step_takes_memory(void **state)
 {
     (void)state;
     struct run run = small_run();
-    struct trainer t = trainer_open(&run, run.batch_size);
+    struct trainer *t = trainer_open(&small_mlp, &run, run.batch_size);
     struct spans spans;
     spans_open(&spans, 64);
     struct collective *c = collective_open(world, &spans);
     for (int is_started = 0; is_started <= 1; is_started++) {
-        trainer_restart(&t, share_even(&run, world_rank(world)), is_started, 0.1f);
+        trainer_restart(t, share_even(&run, world_rank(world)), is_started, 0.1f);
         spans_restart(&spans, 0, 0);
         for (int step = 0; step < STEPS; step++) {
             collective_check(c, check_in(step));
             int before = taken.calls;
             spans_phase(&spans, SPAN_DATA, device_record_event());
-            const struct batch *batch = loader_next(t.loader, (struct stall){ STALL_NONE, 0 });
-            mlp_forward(t.model, batch);
-            for (int layer = MLP_LAYERS; layer-- > 0;)
-                mlp_backward(t.model, batch, layer);
-            sum(c, mlp_gradients(t.model), t.count, is_started);
-            adamw_update(t.optimizer, mlp_parameters(t.model), mlp_gradients(t.model));
+            const struct batch *batch = trainer_next(t, NO_STALL);
+            trainer_forward(t, batch);
+            trainer_backward(t, batch);
+            sum(c, t->gradients, t->count, is_started);
+            trainer_update(t);
             assert_true(step < WARMUPS || taken.calls == before);
         }
         spans_end(&spans, device_record_event());
@@ -204,7 +213,7 @@ static void no_step_takes_memory(void **state)
     }
     collective_close(c);
     spans_close(&spans);
-    trainer_close(&t);
+    trainer_close(t);
 }
 
 static void no_step_on_texts_takes_memory(void **state)
@@ -212,28 +221,29 @@ static void no_step_on_texts_takes_memory(void **state)
     (void)state;
     struct run run = run_published_texts;
     run.ranks = 2;
-    struct token_recipe recipe = sequence_recipe(&run, false);
+    struct token_recipe recipe = sequence_recipe(&published_transformer.of.transformer, &run, false);
     struct token_corpus *corpus = token_corpus_open(&recipe);
     struct batch_schedule *schedule = batch_schedule_open(&recipe, corpus, batching_policies[TOKENS_SAMPLE]);
-    struct token_most most = batch_schedule_most(schedule);
-    struct sequence_loader *loader = sequence_loader_open(corpus, run.texts.vocab_size, run.seed, most);
-    struct sequence_trainer t = sequence_trainer_open(&run, most);
+    struct batch_most most = batch_schedule_most(schedule);
+    struct sequence_loader *loader =
+        sequence_loader_open(corpus, published_transformer.of.transformer.vocab_size, run.seed, most);
+    struct trainer *t = trainer_open_for(&published_transformer, &run, most);
     struct collective *c = collective_open(world, NULL);
     sequence_loader_restart(loader, (struct reading){ .schedule = schedule, .rank = world_rank(world) });
     for (int step = 0; step < STEPS; step++) {
         collective_check(c, check_in(step));
         int before = taken.calls;
-        const struct sequence_batch *batch = sequence_loader_next(loader);
-        transformer_forward(t.model, batch);
-        transformer_backward(t.model, batch);
-        sum(c, transformer_gradients(t.model), t.count, false);
-        adamw_update(t.optimizer, transformer_parameters(t.model), transformer_gradients(t.model));
+        const struct batch *batch = sequence_loader_next(loader);
+        trainer_forward(t, batch);
+        trainer_backward(t, batch);
+        sum(c, t->gradients, t->count, false);
+        trainer_update(t);
         assert_true(step < WARMUPS || taken.calls == before);
     }
     collective_check_last(c);
     assert_int_equal(collective_wrong(c).count, 0);
     collective_close(c);
-    sequence_trainer_close(&t);
+    trainer_close(t);
     sequence_loader_close(loader);
     batch_schedule_close(schedule);
     token_corpus_close(corpus);

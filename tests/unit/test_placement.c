@@ -57,7 +57,7 @@ static enum card_found found(const struct run *run, const char *label, int cores
 {
     struct card card;
     char *key = placement_key("here", label, run);
-    enum card_found found = card_read(&card, run->out, &workload_mlp, run, 0, key, cores);
+    enum card_found found = card_read(&card, run->out, &published_mlp, run, 0, key, cores);
     free(key);
     return found;
 }
@@ -74,7 +74,7 @@ static void a_card_of_gpus_is_of_these_gpus(void **state)
     const struct card written = { .cpu = "what computes", .ranks = 1, .cores = 1 };
 
     char *key = placement_key("here", alone, &run);
-    card_write(&written, folder, &workload_mlp, &run, key);
+    card_write(&written, folder, &published_mlp, &run, key);
     free(key);
     assert_int_equal(found(&run, alone, 1), CARD_WHOLE);
     assert_int_equal(found(&run, staged, 1), CARD_NONE);
@@ -84,7 +84,7 @@ static void a_card_of_gpus_is_of_these_gpus(void **state)
     assert_int_equal(found(&run, alone, 1), CARD_NONE);
 
     run.precision = PRECISION_FP32;
-    card_write(&written, folder, &workload_mlp, &run, "here");
+    card_write(&written, folder, &published_mlp, &run, "here");
     assert_int_equal(found(&run, alone, 1), CARD_NONE);
 
     char path[64];

@@ -52,20 +52,20 @@ static void tokens_of(int example, int32_t *words)
 }
 
 /* Check position and every row of sequence `i` of the batch. */
-static void assert_text(const struct sequence_batch *batch, int i, int example, int first, int extent)
+static void assert_text(const struct batch *batch, int i, int example, int first, int extent)
 {
     int32_t words[6];
     tokens_of(example, words);
-    const struct sequence *text = &batch->text[i];
+    const struct sequence *text = &batch->sequence[i];
     assert_int_equal(text->first, first);
     assert_int_equal(text->tokens, lengths[example]);
     assert_int_equal(text->extent, extent);
-    assert_int_equal(batch->label[i], labels[example]);
+    assert_int_equal(batch->labels[i], labels[example]);
     for (int row = 0; row < extent; row++)
         assert_int_equal(batch->token[first + row], row < lengths[example] ? words[row] : 0);
 }
 
-static void assert_scale(const struct sequence_batch *batch, double texts)
+static void assert_scale(const struct batch *batch, double texts)
 {
     assert_true(fabs(batch->scale * texts - 1) <= 1e-6);
 }
@@ -90,15 +90,15 @@ static void a_padded_batch_is_a_rectangle(void **state)
 {
     (void)state;
     struct sequence_loader *loader = open_loader((struct reading){ .schedule = &schedule, .rank = 0 });
-    const struct sequence_batch *batch = sequence_loader_next(loader);
+    const struct batch *batch = sequence_loader_next(loader);
     assert_int_equal(batch->rows, 15);
-    assert_int_equal(batch->texts, 3);
+    assert_int_equal(batch->samples, 3);
     assert_text(batch, 0, 2, 0, 5);
     assert_text(batch, 1, 0, 5, 5);
     assert_text(batch, 2, 1, 10, 5);
     batch = sequence_loader_next(loader); /* must not contain rows of the previous batch */
     assert_int_equal(batch->rows, 1);
-    assert_int_equal(batch->texts, 1);
+    assert_int_equal(batch->samples, 1);
     assert_text(batch, 0, 4, 0, 1);
     sequence_loader_close(loader);
 }
@@ -113,9 +113,9 @@ static void packed_texts_lie_end_to_end(void **state)
         .ranks = 1, .is_packed = true, .batches = (int[]){ 1 }, .batch = (struct token_batch *[]){ &batch_packed }
     };
     struct sequence_loader *loader = open_loader((struct reading){ .schedule = &packed });
-    const struct sequence_batch *batch = sequence_loader_next(loader);
+    const struct batch *batch = sequence_loader_next(loader);
     assert_int_equal(batch->rows, 10);
-    assert_int_equal(batch->texts, 3);
+    assert_int_equal(batch->samples, 3);
     assert_text(batch, 0, 2, 0, 2);
     assert_text(batch, 1, 0, 2, 3);
     assert_text(batch, 2, 1, 5, 5);
@@ -154,7 +154,7 @@ static void each_text_counts_alike(void **state)
 static int label_from(int first)
 {
     struct sequence_loader *loader = open_loader((struct reading){ .schedule = &schedule, .rank = 1, .first = first });
-    int label = sequence_loader_next(loader)->label[0];
+    int label = sequence_loader_next(loader)->labels[0];
     sequence_loader_close(loader);
     return label;
 }
@@ -180,7 +180,7 @@ static void a_step_below_zero_is_of_the_round_before(void **state)
     struct sequence_loader *loader = open_loader((struct reading){ .schedule = &schedule, .rank = 1, .first = -2 });
     static const int expected[] = { 3, 6, 5, 3 };
     for (int i = 0; i < 4; i++)
-        assert_int_equal(sequence_loader_next(loader)->label[0], expected[i]);
+        assert_int_equal(sequence_loader_next(loader)->labels[0], expected[i]);
     sequence_loader_close(loader);
 }
 

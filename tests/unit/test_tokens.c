@@ -9,7 +9,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "model/sequence_trainer.h"
+#include "model/sequence_recipe.h"
+#include "model/workload.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -73,12 +74,12 @@ static void close_scheduled(struct scheduled d)
 
 static struct token_recipe recipe_published(void)
 {
-    return sequence_recipe(&run_published_texts, false);
+    return sequence_recipe(&published_transformer.of.transformer, &run_published_texts, false);
 }
 
 static struct token_recipe recipe_fixed(void)
 {
-    return sequence_recipe(&run_published_texts, true);
+    return sequence_recipe(&published_transformer.of.transformer, &run_published_texts, true);
 }
 
 /* --- the published runs ------------------------------------------------------------------------------------------- */
@@ -704,9 +705,9 @@ static void counts_are_these(void **state)
 static void buffers_hold_every_batch(void **state)
 {
     (void)state;
-    struct token_most most = batch_schedule_most(&made_up_schedule);
+    struct batch_most most = batch_schedule_most(&made_up_schedule);
     assert_int_equal(most.rows, 30);
-    assert_int_equal(most.texts, 4);
+    assert_int_equal(most.samples, 4);
     assert_int_equal(most.length, 13);
 }
 

@@ -6,12 +6,13 @@
 #include "device/device.h"
 #include "model/adamw.h"
 #include "model/loader.h"
-#include "model/mlp.h"
+#include "model/model.h"
 #include "options/run.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,154 +26,224 @@ static struct run small_run(void)
     struct run run = run_published;
     run.ranks = 2;
     run.batch_size = B;
-    run.input_dim = 7;
-    run.hidden_dim = 9; /* odd widths, so that vector loops leave a remainder */
-    run.num_classes = 6;
     return run;
 }
 
-static void backward(struct mlp *model, const struct batch *batch)
+/* Odd widths, so that vector loops leave a remainder. */
+static struct workload small_mlp(int layers)
 {
-    for (int layer = MLP_LAYERS; layer-- > 0;)
-        mlp_backward(model, batch, layer);
+    return (struct workload){
+        .type = &mlp_type,
+        .of.mlp = { .input_dim = 7, .hidden_dim = 9, .num_classes = 6, .num_layers = layers },
+    };
+}
+
+static struct model *open_small(int layers)
+{
+    const struct workload workload = small_mlp(layers);
+    return model_open(&workload, run_published.seed, (struct batch_most){ .samples = B });
+}
+
+static struct loader *open_small_loader(struct share share, float scale)
+{
+    const struct workload workload = small_mlp(3);
+    struct run run = small_run();
+    struct loader *loader = loader_open(&workload, &run, B);
+    loader_restart(loader, share, 0, scale);
+    return loader;
 }
 
 /* Return the loss of a batch, each sample weighted by `scale`, computed the slow obvious way in double precision. */
-static double plain_loss(const double *p, const struct run *run, const struct batch *batch)
+static double plain_loss(const double *p, const struct mlp_settings *of, const struct batch *batch)
 {
-    int width[] = { run->input_dim, run->hidden_dim, run->hidden_dim, run->num_classes };
     double loss = 0;
     for (int b = 0; b < batch->samples; b++) {
         double in[64], out[64];
-        for (int i = 0; i < width[0]; i++)
-            in[i] = (double)batch->features[b * width[0] + i];
+        int K = of->input_dim, N = 0;
+        for (int i = 0; i < K; i++)
+            in[i] = (double)batch->features[b * K + i];
         const double *w = p;
-        for (int layer = 0; layer < 3; layer++) {
-            int K = width[layer], N = width[layer + 1];
+        for (int layer = 0; layer < of->num_layers; layer++, K = N) {
+            bool is_last = layer == of->num_layers - 1;
+            N = is_last ? of->num_classes : of->hidden_dim;
             for (int n = 0; n < N; n++) {
                 double z = w[K * N + n];
                 for (int k = 0; k < K; k++)
                     z += in[k] * w[k * N + n];
-                out[n] = layer < 2 ? z * 0.5 * (1 + erf(z / sqrt(2))) : z;
+                out[n] = is_last ? z : z * 0.5 * (1 + erf(z / sqrt(2)));
             }
             w += K * N + N;
             memcpy(in, out, (size_t)N * sizeof *in);
         }
         double sum = 0;
-        for (int n = 0; n < width[3]; n++)
+        for (int n = 0; n < N; n++)
             sum += exp(in[n]);
         loss += log(sum) - in[batch->labels[b]];
     }
     return loss * (double)batch->scale;
 }
 
-static void gradients_agree_with_finite_differences(void **state)
+/* Check the gradients of a model with so many layers. */
+static void expect_slopes(int layers)
 {
-    (void)state;
-    struct run run = small_run();
-    struct loader *loader = loader_open(&run, B);
-    struct mlp *model = mlp_open(&run, B);
-    loader_restart(loader, (struct share){ .global_batch = 2 * B, .samples = B }, 0, 0.1f);
-    const struct batch *batch = loader_next(loader, (struct stall){ .kind = STALL_NONE });
-    size_t count = mlp_parameter_count(model);
-    double *p = memory_new(count, sizeof *p);
-    for (size_t i = 0; i < count; i++) {
-        mlp_parameters(model)[i] *= 3; /* leave the flat initial region, so that every slope matters */
-        p[i] = (double)mlp_parameters(model)[i];
+    struct loader *loader = open_small_loader((struct share){ .global_batch = 2 * B, .samples = B }, 0.1f);
+    struct model *model = open_small(layers);
+    const struct mlp_settings *of = &model->workload.of.mlp;
+    const struct batch *batch = loader_next(loader, NO_STALL);
+    double *p = memory_new(model->count, sizeof *p);
+    for (size_t i = 0; i < model->count; i++) {
+        model->parameters[i] *= 3; /* leave the flat initial region, so that every slope matters */
+        p[i] = (double)model->parameters[i];
     }
-    mlp_forward(model, batch);
-    double loss = mlp_loss(model, 1) * B * (double)batch->scale;
-    assert_true(fabs(loss - plain_loss(p, &run, batch)) < 1e-5);
-    backward(model, batch);
+    model_forward(model, batch);
+    double loss = model_loss(model, 1) * B * (double)batch->scale;
+    assert_true(fabs(loss - plain_loss(p, of, batch)) < 1e-5);
+    model_backward(model, batch);
     double largest = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < model->count; i++) {
         const double h = 1e-5;
         double held = p[i];
         p[i] = held + h;
-        double above = plain_loss(p, &run, batch);
+        double above = plain_loss(p, of, batch);
         p[i] = held - h;
-        double below = plain_loss(p, &run, batch);
+        double below = plain_loss(p, of, batch);
         p[i] = held;
         double slope = (above - below) / (2 * h);
-        double got = (double)mlp_gradients(model)[i];
+        double got = (double)model->gradients[i];
         if (!(fabs(got - slope) <= 2e-6 + 2e-5 * fabs(slope)))
-            fail_msg("gradient %zu is %.9g, finite differences say %.9g", i, got, slope);
+            fail_msg("%d layers: gradient %zu is %.9g, finite differences say %.9g", layers, i, got, slope);
         largest = fmax(largest, fabs(slope));
     }
     assert_true(largest > 1e-2); /* the compared gradients were not all near zero */
     free(p);
-    mlp_close(model);
+    model_close(model);
     loader_close(loader);
+}
+
+static void gradients_agree_with_finite_differences(void **state)
+{
+    (void)state;
+    static const int layers[] = { 1, 2, 3, 6 };
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        expect_slopes(layers[i]);
 }
 
 static void the_published_model_has_its_size(void **state)
 {
     (void)state;
-    assert_true(fabs(mlp_gradient_bytes(&run_published) - 12496800) < 0.5);
-    assert_true(fabs(mlp_flops(&run_published, 128) / 1e9 - 2.13) < 0.02);
-    struct run run = small_run();
-    struct mlp *model = mlp_open(&run, 1);
-    assert_int_equal(mlp_parameter_count(model) * sizeof(float), (size_t)mlp_gradient_bytes(&run));
-    mlp_close(model);
+    assert_true(fabs(workload_gradient_bytes(&published_mlp) - 12496800) < 0.5);
+    assert_true(fabs(workload_flops(&published_mlp, work_samples(128)) / 1e9 - 2.13) < 0.02);
+    struct model *model = open_small(4);
+    size_t sum = 0;
+    for (int layer = 0; layer < 4; layer++) {
+        assert_int_equal(model->layer[layer].first, sum);
+        assert_ptr_equal(model->layer[layer].gradients, model->gradients + sum);
+        sum += workload_layer_parameters(&model->workload, layer);
+    }
+    assert_int_equal(sum, 8 * 9 + 2 * 10 * 9 + 10 * 6);
+    assert_int_equal(model->count, sum);
+    assert_int_equal(workload_parameters(&model->workload), sum);
+    model_close(model);
 }
 
 static void forgotten_gradients_are_poison(void **state)
 {
     (void)state;
-    struct run run = small_run();
-    struct mlp *model = mlp_open(&run, 1);
-    assert_true(isnan(mlp_gradients(model)[0]));
-    assert_true(isnan(mlp_gradients(model)[mlp_parameter_count(model) - 1]));
-    mlp_close(model);
+    struct model *model = open_small(3);
+    assert_true(isnan(model->gradients[0]));
+    assert_true(isnan(model->gradients[model->count - 1]));
+    model_close(model);
+}
+
+/* Layers that hooks saw, in order. */
+struct seen {
+    int before, ready;
+    int used[16], announced[16];
+    struct model *model;
+};
+
+static void see_use(void *argument, int layer)
+{
+    struct seen *seen = argument;
+    seen->used[seen->before++] = layer;
+}
+
+/* Check that the gradients of this layer are written, and none of the layers below. */
+static void see_gradients(void *argument, int layer)
+{
+    struct seen *seen = argument;
+    const struct model *m = seen->model;
+    for (int i = 0; i < m->layers; i++)
+        for (size_t k = 0; k < m->layer[i].count; k++)
+            assert_true(!isnan(m->layer[i].gradients[k]) == (i >= layer));
+    seen->announced[seen->ready++] = layer;
+}
+
+static void gradients_are_announced_in_the_order_of_backward(void **state)
+{
+    (void)state;
+    struct loader *loader = open_small_loader((struct share){ .global_batch = 2 * B, .samples = B }, 0.1f);
+    struct model *model = open_small(5);
+    struct seen seen = { .model = model };
+    const struct batch *batch = loader_next(loader, NO_STALL);
+    model_hook(model, (struct model_hooks){ &seen, see_use, see_gradients });
+    model_forward(model, batch);
+    model_backward(model, batch);
+    static const int used[] = { 0, 1, 2, 3, 4, 4, 3, 2, 1, 0 };
+    assert_int_equal(seen.before, 10);
+    assert_int_equal(seen.ready, 5);
+    assert_memory_equal(seen.used, used, sizeof used);
+    assert_memory_equal(seen.announced, used + 5, 5 * sizeof *used);
+    model_hook(model, (struct model_hooks){ 0 });
+    model_forward(model, batch);
+    model_backward(model, batch);
+    assert_int_equal(seen.before + seen.ready, 15);
+    model_close(model);
+    loader_close(loader);
 }
 
 /* Check that gradients of 3 and of 2 samples add up to the gradient of all 5. Unequal shares need no special case. */
 static void shares_add_up_to_the_global_batch(void **state)
 {
     (void)state;
-    struct run run = small_run();
-    struct mlp *model = mlp_open(&run, B);
-    size_t count = mlp_parameter_count(model);
-    float *sum = memory_new(count, sizeof *sum);
+    struct model *model = open_small(3);
+    float *sum = memory_new(model->count, sizeof *sum);
     static const int first[] = { 0, 0, 3 }, samples[] = { 5, 3, 2 };
     for (int part = 0; part < 3; part++) {
-        struct loader *loader = loader_open(&run, B);
         struct share share = { .global_batch = 2 * B, .first = first[part], .samples = samples[part] };
-        loader_restart(loader, share, 0, 0.2f);
-        const struct batch *batch = loader_next(loader, (struct stall){ .kind = STALL_NONE });
-        mlp_forward(model, batch);
-        backward(model, batch);
-        for (size_t i = 0; i < count; i++)
-            sum[i] += (part == 0 ? -1.0f : 1.0f) * mlp_gradients(model)[i];
+        struct loader *loader = open_small_loader(share, 0.2f);
+        const struct batch *batch = loader_next(loader, NO_STALL);
+        model_forward(model, batch);
+        model_backward(model, batch);
+        for (size_t i = 0; i < model->count; i++)
+            sum[i] += (part == 0 ? -1.0f : 1.0f) * model->gradients[i];
         loader_close(loader);
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < model->count; i++)
         assert_true(fabsf(sum[i]) < 1e-6f);
     free(sum);
-    mlp_close(model);
+    model_close(model);
 }
 
 /* Check that repeating the backward pass leaves the gradients unchanged: the slowdown of a straggler repeats work. */
 static void repeated_passes_give_the_same_gradients(void **state)
 {
     (void)state;
-    struct run run = small_run();
-    struct loader *loader = loader_open(&run, B);
-    struct mlp *model = mlp_open(&run, B);
-    loader_restart(loader, (struct share){ .global_batch = 2 * B, .samples = B }, 0, 0.1f);
-    const struct batch *batch = loader_next(loader, (struct stall){ .kind = STALL_NONE });
-    size_t bytes = mlp_parameter_count(model) * sizeof(float);
+    struct loader *loader = open_small_loader((struct share){ .global_batch = 2 * B, .samples = B }, 0.1f);
+    struct model *model = open_small(3);
+    const struct batch *batch = loader_next(loader, NO_STALL);
+    size_t bytes = model->count * sizeof(float);
     float *once = memory_new(bytes, 1);
     for (int pass = 0; pass < 2; pass++) {
-        mlp_forward(model, batch);
+        model_forward(model, batch);
         for (int again = 0; again <= pass; again++)
-            backward(model, batch);
+            model_backward(model, batch);
         if (pass == 0)
-            memcpy(once, mlp_gradients(model), bytes);
+            memcpy(once, model->gradients, bytes);
     }
-    assert_memory_equal(once, mlp_gradients(model), bytes);
+    assert_memory_equal(once, model->gradients, bytes);
     free(once);
-    mlp_close(model);
+    model_close(model);
     loader_close(loader);
 }
 
@@ -208,10 +279,9 @@ static void the_loss_falls_on_a_learnable_task(void **state)
 {
     (void)state;
     enum { SAMPLES = 64, STEPS = 150 };
-    struct run run = run_published;
-    run.input_dim = 16;
-    run.hidden_dim = 32;
-    run.num_classes = 4;
+    const struct workload workload = {
+        .type = &mlp_type, .of.mlp = { .input_dim = 16, .hidden_dim = 32, .num_classes = 4, .num_layers = 3 }
+    };
     struct random random;
     random_seed(&random, 3);
     float features[SAMPLES * 16], teacher[16 * 4];
@@ -230,19 +300,19 @@ static void the_loss_falls_on_a_learnable_task(void **state)
         }
     }
     struct batch batch = { .features = features, .labels = labels, .samples = SAMPLES, .scale = 1.0f / SAMPLES };
-    struct mlp *model = mlp_open(&run, SAMPLES);
-    struct adamw *optimizer = adamw_open(WORK_MLP, mlp_parameter_count(model), 1e-2);
+    struct model *model = model_open(&workload, run_published.seed, (struct batch_most){ .samples = SAMPLES });
+    struct adamw *optimizer = adamw_open(WORK_MLP, model->count, 1e-2);
     for (int step = 0; step < STEPS; step++) {
-        mlp_forward(model, &batch);
-        backward(model, &batch);
-        adamw_update(optimizer, mlp_parameters(model), mlp_gradients(model));
+        model_forward(model, &batch);
+        model_backward(model, &batch);
+        adamw_update(optimizer, model->parameters, model->gradients);
     }
-    double last = mlp_loss(model, 1), all = mlp_loss(model, STEPS), later = mlp_loss(model, STEPS - 1);
+    double last = model_loss(model, 1), all = model_loss(model, STEPS), later = model_loss(model, STEPS - 1);
     double first = STEPS * all - (STEPS - 1) * later;
     assert_true(fabs(first - log(4)) < 0.3); /* the first loss is that of guessing among four classes */
     assert_true(last < 0.1 * first);
     adamw_close(optimizer);
-    mlp_close(model);
+    model_close(model);
 }
 
 static void gelu_is_exact_to_its_stated_error(void **state)
@@ -276,10 +346,15 @@ int main(void)
 {
     device_open(0, PRECISION_FP32);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_agree_with_finite_differences), cmocka_unit_test(the_published_model_has_its_size),
-        cmocka_unit_test(forgotten_gradients_are_poison),          cmocka_unit_test(shares_add_up_to_the_global_batch),
-        cmocka_unit_test(repeated_passes_give_the_same_gradients), cmocka_unit_test(adamw_follows_its_formula),
-        cmocka_unit_test(the_loss_falls_on_a_learnable_task),      cmocka_unit_test(gelu_is_exact_to_its_stated_error),
+        cmocka_unit_test(gradients_agree_with_finite_differences),
+        cmocka_unit_test(the_published_model_has_its_size),
+        cmocka_unit_test(forgotten_gradients_are_poison),
+        cmocka_unit_test(gradients_are_announced_in_the_order_of_backward),
+        cmocka_unit_test(shares_add_up_to_the_global_batch),
+        cmocka_unit_test(repeated_passes_give_the_same_gradients),
+        cmocka_unit_test(adamw_follows_its_formula),
+        cmocka_unit_test(the_loss_falls_on_a_learnable_task),
+        cmocka_unit_test(gelu_is_exact_to_its_stated_error),
         cmocka_unit_test(cross_entropy_survives_extreme_logits),
     };
     return cmocka_run_group_tests_name("training", tests, NULL, NULL);

@@ -6,8 +6,7 @@
 #include "base/random.h"
 #include "device/device.h"
 #include "model/adamw.h"
-#include "model/sequence_trainer.h"
-#include "model/transformer.h"
+#include "model/model.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -77,7 +76,7 @@ static void expect_close(const char *what, double tolerance, const float *got, c
 /* --- batches ----------------------------------------------------------------------------------------------------- */
 
 /* Return a batch of sequences of these lengths, packed or padded. Tokens and labels are the same in both layouts. */
-static struct sequence_batch lay_out(const int *length, int texts, bool packed, const struct transformer_shape *shape)
+static struct batch lay_out(const int *length, int texts, bool packed, const struct transformer_settings *of)
 {
     int longest = 0, rows = 0;
     for (int t = 0; t < texts; t++)
@@ -89,29 +88,42 @@ static struct sequence_batch lay_out(const int *length, int texts, bool packed, 
     random_seed(&random, 11);
     for (int t = 0; t < texts; t++) {
         text[t] = (struct sequence){ rows, length[t], packed ? length[t] : longest };
-        label[t] = (int32_t)random_below(&random, (uint32_t)shape->classes);
+        label[t] = (int32_t)random_below(&random, (uint32_t)of->num_classes);
         for (int i = 0; i < length[t]; i++)
-            token[rows + i] = (int32_t)random_below(&random, (uint32_t)shape->vocab);
+            token[rows + i] = (int32_t)random_below(&random, (uint32_t)of->vocab_size);
         rows += text[t].extent;
     }
-    return (struct sequence_batch){ token, rows, text, text, label, texts, longest, 0.5f / (float)texts };
+    return (struct batch){ .samples = texts,
+                           .labels = label,
+                           .scale = 0.5f / (float)texts,
+                           .token = token,
+                           .sequence = text,
+                           .listed = text,
+                           .rows = rows,
+                           .longest = longest };
 }
 
-static void drop(struct sequence_batch *batch)
+static void drop(struct batch *batch)
 {
     free((void *)batch->token);
-    free((void *)batch->text);
-    free((void *)batch->label);
+    free((void *)batch->sequence);
+    free((void *)batch->labels);
+}
+
+static struct model *open_model(const struct transformer_settings *of, int rows, int texts, int length)
+{
+    const struct workload workload = { .type = &transformer_type, .of.transformer = *of };
+    return model_open(&workload, run_published_texts.seed, (struct batch_most){ texts, rows, length });
 }
 
 /* Return a model whose parameters have left the flat initial region, so that every slope matters. */
-static struct transformer *stirred_model(struct transformer_shape shape, int rows, int texts, int length)
+static struct model *stirred_model(const struct transformer_settings *of, int rows, int texts, int length)
 {
-    struct transformer *model = transformer_open(shape, rows, texts, length);
+    struct model *model = open_model(of, rows, texts, length);
     struct random random;
     random_seed(&random, 5);
-    for (size_t i = 0; i < transformer_parameter_count(model); i++)
-        transformer_parameters(model)[i] += 0.3f * (float)random_normal(&random);
+    for (size_t i = 0; i < model->count; i++)
+        model->parameters[i] += 0.3f * (float)random_normal(&random);
     return model;
 }
 
@@ -177,55 +189,67 @@ static const double *plain_feed(double *x, const double *found, const double *p,
     return p;
 }
 
-static double plain_text_loss(const double *p, const struct transformer_shape *shape, const int32_t *token, int tokens,
-                              int label)
+/* Compute a block: x (tokens,C) is the residual stream. */
+static const double *plain_block(double x[][MOST_WIDTH], const double *p, const struct transformer_settings *of,
+                                 int tokens)
 {
-    static double x[MOST_TOKENS][MOST_WIDTH], qkv[MOST_TOKENS][3 * MOST_WIDTH];
-    int C = shape->width, D = C / shape->heads;
-    const double *block = p + shape->vocab * C, *rest = block;
+    static double qkv[MOST_TOKENS][3 * MOST_WIDTH];
+    int C = of->hidden_dim, D = C / of->num_heads;
+    const double *rest = p, *end = p;
     for (int i = 0; i < tokens; i++) {
         row_of normal;
-        memcpy(x[i], p + token[i] * C, (size_t)C * sizeof(double));
-        rest = plain_linear(qkv[i], normal, plain_norm(normal, x[i], block, C), C, 3 * C);
+        rest = plain_linear(qkv[i], normal, plain_norm(normal, x[i], p, C), C, 3 * C);
     }
-    row_of mean = { 0 }, logits;
-    const double *head = rest;
     for (int i = 0; i < tokens; i++) {
         row_of found;
-        for (int h = 0; h < shape->heads; h++)
+        for (int h = 0; h < of->num_heads; h++)
             plain_attention(found + h * D, &qkv[0][h * D], &qkv[0][C + h * D], &qkv[0][2 * C + h * D], 3 * MOST_WIDTH,
                             i, tokens, D);
-        head = plain_feed(x[i], found, rest, C);
+        end = plain_feed(x[i], found, rest, C);
+    }
+    return end;
+}
+
+static double plain_text_loss(const double *p, const struct transformer_settings *of, const int32_t *token, int tokens,
+                              int label)
+{
+    static double x[MOST_TOKENS][MOST_WIDTH];
+    int C = of->hidden_dim;
+    row_of mean = { 0 }, logits;
+    for (int i = 0; i < tokens; i++)
+        memcpy(x[i], p + token[i] * C, (size_t)C * sizeof(double));
+    p += of->vocab_size * C;
+    for (int block = 0; block < of->num_blocks; block++)
+        p = plain_block(x, p, of, tokens);
+    for (int i = 0; i < tokens; i++)
         for (int c = 0; c < C; c++)
             mean[c] += x[i][c] / tokens;
-    }
-    plain_linear(logits, mean, head, C, shape->classes);
+    plain_linear(logits, mean, p, C, of->num_classes);
     double sum = 0;
-    for (int n = 0; n < shape->classes; n++)
+    for (int n = 0; n < of->num_classes; n++)
         sum += exp(logits[n]);
     return log(sum) - logits[label];
 }
 
 /* Return the loss of a batch, each sequence weighted by `scale`. */
-static double plain_loss(const double *p, const struct transformer_shape *shape, const struct sequence_batch *batch)
+static double plain_loss(const double *p, const struct transformer_settings *of, const struct batch *batch)
 {
     double loss = 0;
-    for (int t = 0; t < batch->texts; t++) {
-        const struct sequence *text = &batch->text[t];
-        loss += plain_text_loss(p, shape, batch->token + text->first, text->tokens, batch->label[text - batch->text]);
+    for (int t = 0; t < batch->samples; t++) {
+        const struct sequence *text = &batch->sequence[t];
+        loss += plain_text_loss(p, of, batch->token + text->first, text->tokens, batch->labels[t]);
     }
     return loss * (double)batch->scale;
 }
 
-static double plain_slope(double *p, size_t i, const struct transformer_shape *shape,
-                          const struct sequence_batch *batch)
+static double plain_slope(double *p, size_t i, const struct transformer_settings *of, const struct batch *batch)
 {
     const double h = 1e-5;
     double held = p[i];
     p[i] = held + h;
-    double above = plain_loss(p, shape, batch);
+    double above = plain_loss(p, of, batch);
     p[i] = held - h;
-    double below = plain_loss(p, shape, batch);
+    double below = plain_loss(p, of, batch);
     p[i] = held;
     return (above - below) / (2 * h);
 }
@@ -235,23 +259,43 @@ static double plain_slope(double *p, size_t i, const struct transformer_shape *s
 static void the_published_model_has_its_size(void **state)
 {
     (void)state;
-    struct transformer_shape shape = sequence_shape(&run_published_texts);
-    struct transformer *model = transformer_open(shape, 1, 1, 1);
-    assert_int_equal(transformer_parameter_count(model), 412960);
-    assert_int_equal(transformer_offset(model, NORM1_WEIGHT), 393216);
-    assert_int_equal(transformer_offset(model, CLASS_WEIGHT), 412960 - 784);
-    assert_true(fabs(transformer_gradient_bytes(&shape) - 1651840) < 0.5);
+    struct workload workload = published_transformer;
+    assert_int_equal(workload_parameters(&workload), 412960);
+    assert_int_equal(workload_layer_parameters(&workload, 0), 393216);
+    assert_int_equal(workload_layer_parameters(&workload, 2), 784);
+    assert_true(fabs(workload_gradient_bytes(&workload) - 1651840) < 0.5);
     /* per token 6 x 8 C^2; per pair of tokens 12 C */
     struct work work = { .padded_tokens = 1024, .padded_token_length = 8 * 128 * 128 };
     double flops = 1024.0 * 6 * 8 * 48 * 48 + 8.0 * 128 * 128 * 12 * 48;
-    assert_true(fabs(transformer_flops(&shape, work) - flops) < 0.5);
-    transformer_close(model);
+    assert_true(fabs(workload_flops(&workload, work) - flops) < 0.5);
+    workload.of.transformer.num_blocks = 3;
+    assert_int_equal(workload_parameters(&workload), 412960 + 2 * (412960 - 393216 - 784));
+    assert_true(fabs(workload_flops(&workload, work) - 3 * flops) < 0.5);
 }
 
-static void expect_filled(const struct transformer *model, const float *p, enum transformer_group group, double bound)
+/* Return where a group begins in the parameters of a model; of a block, in the first one. */
+static size_t offset(const struct model *model, enum transformer_group group)
+{
+    int layer = group == EMBEDDING ? 0 : group < CLASS_WEIGHT ? 1 : model->layers - 1;
+    return model->layer[layer].first + transformer_offset(&model->workload.of.transformer, group);
+}
+
+/* Return where it ends. */
+static size_t offset_behind(const struct model *model, enum transformer_group group)
+{
+    static const enum transformer_group last[] = { EMBEDDING, DOWN_BIAS, CLASS_BIAS };
+    for (size_t i = 0; i < sizeof last / sizeof *last; i++)
+        if (group == last[i]) {
+            const struct model_layer *layer = &model->layer[i == 2 ? model->layers - 1 : (int)i];
+            return layer->first + layer->count;
+        }
+    return offset(model, group + 1);
+}
+
+static void expect_filled(const struct model *model, const float *p, enum transformer_group group, double bound)
 {
     double least = 1, most = -1;
-    for (size_t i = transformer_offset(model, group); i < transformer_offset(model, group + 1); i++) {
+    for (size_t i = offset(model, group); i < offset_behind(model, group); i++) {
         least = fmin(least, (double)p[i]);
         most = fmax(most, (double)p[i]);
     }
@@ -261,60 +305,61 @@ static void expect_filled(const struct transformer *model, const float *p, enum 
 static void parameters_start_as_in_pytorch(void **state)
 {
     (void)state;
-    struct transformer_shape shape = sequence_shape(&run_published_texts);
-    shape.seed = 0; /* the published seed's 16 class biases happen to stay far below their upper bound */
-    struct transformer *model = transformer_open(shape, 1, 1, 1);
-    const float *p = transformer_parameters(model);
-    double sum = 0, squares = 0, words = (double)transformer_offset(model, NORM1_WEIGHT);
-    for (size_t i = 0; i < transformer_offset(model, NORM1_WEIGHT); i++) {
+    /* Another seed: the published one's 16 class biases happen to stay far below their upper bound. */
+    struct model *model = model_open(&published_transformer, 0, (struct batch_most){ 1, 1, 1 });
+    const float *p = model->parameters;
+    double sum = 0, squares = 0, words = (double)offset(model, NORM1_WEIGHT);
+    for (size_t i = 0; i < offset(model, NORM1_WEIGHT); i++) {
         sum += (double)p[i];
         squares += (double)p[i] * (double)p[i];
     }
     assert_true(fabs(sum / words) < 0.01 && fabs(squares / words - 1) < 0.01);
     static const enum transformer_group norms[] = { NORM1_WEIGHT, NORM1_BIAS, NORM2_WEIGHT, NORM2_BIAS };
     for (int i = 0; i < 4 * 48; i++)
-        assert_true(fabsf(p[transformer_offset(model, norms[i / 48]) + (size_t)(i % 48)] - (i / 48 % 2 == 0)) <= 0);
+        assert_true(fabsf(p[offset(model, norms[i / 48]) + (size_t)(i % 48)] - (i / 48 % 2 == 0)) <= 0);
     static const enum transformer_group of_width[] = { QKV_WEIGHT, QKV_BIAS, JOIN_WEIGHT,  JOIN_BIAS,
                                                        UP_WEIGHT,  UP_BIAS,  CLASS_WEIGHT, CLASS_BIAS };
     for (size_t i = 0; i < sizeof of_width / sizeof *of_width; i++)
         expect_filled(model, p, of_width[i], 1 / sqrt(48));
     expect_filled(model, p, DOWN_WEIGHT, 1 / sqrt(96));
     expect_filled(model, p, DOWN_BIAS, 1 / sqrt(96));
-    transformer_close(model);
+    model_close(model);
 }
 
-/* Check every `stride`-th gradient of a group. The tolerance is relative to the group's largest gradient. */
-static void expect_slopes_of_group(struct transformer *model, enum transformer_group group, double *p,
-                                   const struct transformer_shape *shape, const struct sequence_batch *batch,
-                                   size_t stride)
+/* Check every `stride`-th gradient from `begin` to `end`. The tolerance is relative to the largest of them. */
+static void expect_slopes_between(const struct model *model, size_t begin, size_t end, double *p,
+                                  const struct batch *batch, size_t stride)
 {
     float largest = 1e-3f;
-    size_t begin = transformer_offset(model, group),
-           end = transformer_offset(model, (enum transformer_group)(group + 1));
-    const float *gradients = transformer_gradients(model);
     for (size_t i = begin; i < end; i++)
-        largest = fmaxf(largest, fabsf(gradients[i]));
+        largest = fmaxf(largest, fabsf(model->gradients[i]));
     for (size_t i = begin; i < end; i += stride) {
-        double exact = plain_slope(p, i, shape, batch);
-        expect_within("gradient", 1e-5 * (double)largest, &gradients[i], &exact, 1);
+        double exact = plain_slope(p, i, &model->workload.of.transformer, batch);
+        expect_within("gradient", 1e-5 * (double)largest, &model->gradients[i], &exact, 1);
     }
 }
 
-static void expect_slopes(struct transformer *model, const struct transformer_shape *shape,
-                          const struct sequence_batch *batch, size_t stride)
+static void expect_slopes(struct model *model, const struct batch *batch, size_t stride)
 {
-    size_t count = transformer_parameter_count(model);
+    size_t count = model->count;
     double *p = memory_new(count, sizeof *p);
     for (size_t i = 0; i < count; i++)
-        p[i] = (double)transformer_parameters(model)[i];
-    memset(transformer_gradients(model), 0xff, count * sizeof(float));
-    transformer_forward(model, batch);
-    double loss = transformer_loss(model) * batch->texts * (double)batch->scale;
-    double exact_loss = plain_loss(p, shape, batch);
+        p[i] = (double)model->parameters[i];
+    memset(model->gradients, 0xff, count * sizeof(float));
+    model_forward(model, batch);
+    double loss = model_loss(model, 1) * batch->samples * (double)batch->scale;
+    double exact_loss = plain_loss(p, &model->workload.of.transformer, batch);
     assert_true(fabs(loss - exact_loss) <= 2e-6 * (1 + exact_loss));
-    transformer_backward(model, batch);
-    for (int group = 0; group < TRANSFORMER_GROUPS; group++)
-        expect_slopes_of_group(model, (enum transformer_group)group, p, shape, batch, stride);
+    model_backward(model, batch);
+    size_t in_block = 0; /* from the begin of the first block to the begin of the one that is checked */
+    for (int block = 0; block < model->layers - 2; block++, in_block += model->layer[1].count)
+        for (int i = 0; i < TRANSFORMER_GROUPS; i++) {
+            enum transformer_group group = (enum transformer_group)i;
+            bool is_in_block = group != EMBEDDING && group < CLASS_WEIGHT;
+            if (is_in_block || block == 0)
+                expect_slopes_between(model, offset(model, group) + in_block, offset_behind(model, group) + in_block, p,
+                                      batch, stride);
+        }
     free(p);
 }
 
@@ -329,24 +374,30 @@ static const struct layout layouts[] = {
     { 5, { 1, 16, 7, 40, 33 } },
 };
 
-static void expect_slopes_everywhere(const struct transformer_shape *shape, size_t stride)
+static void expect_slopes_everywhere(const struct transformer_settings *of, size_t stride)
 {
-    struct transformer *model = stirred_model(*shape, MOST_TEXTS * MOST_TOKENS, MOST_TEXTS, MOST_TOKENS);
+    struct model *model = stirred_model(of, MOST_TEXTS * MOST_TOKENS, MOST_TEXTS, MOST_TOKENS);
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         for (int packed = 0; packed < 2; packed++) {
-            struct sequence_batch batch = lay_out(layouts[i].length, layouts[i].texts, packed, shape);
-            expect_slopes(model, shape, &batch, stride);
+            struct batch batch = lay_out(layouts[i].length, layouts[i].texts, packed, of);
+            expect_slopes(model, &batch, stride);
             drop(&batch);
         }
-    transformer_close(model);
+    model_close(model);
 }
 
 static void gradients_agree_with_finite_differences(void **state)
 {
     (void)state;
-    struct transformer_shape odd = { .vocab = 11, .width = 6, .heads = 2, .classes = 5, .seed = 3 };
+    struct transformer_settings odd = {
+        .vocab_size = 11, .hidden_dim = 6, .num_heads = 2, .num_classes = 5, .num_blocks = 1
+    };
     expect_slopes_everywhere(&odd, 1);
-    struct transformer_shape wide = { .vocab = 50, .width = 48, .heads = 4, .classes = 16, .seed = 4 };
+    odd.num_blocks = 3;
+    expect_slopes_everywhere(&odd, 29);
+    struct transformer_settings wide = {
+        .vocab_size = 50, .hidden_dim = 48, .num_heads = 4, .num_classes = 16, .num_blocks = 1
+    };
     expect_slopes_everywhere(&wide, 211);
 }
 
@@ -354,73 +405,73 @@ static void packed_and_padded_batches_agree(void **state)
 {
     (void)state;
     static const int length[MOST_TEXTS] = { 75, 218, 190, 181, 64, 199, 164, 104 }; /* first of the published recipe */
-    struct transformer_shape shape = sequence_shape(&run_published_texts);
-    struct transformer *model = transformer_open(shape, MOST_TEXTS * 218, MOST_TEXTS, 218);
-    size_t count = transformer_parameter_count(model);
+    const struct transformer_settings *of = &published_transformer.of.transformer;
+    struct model *model = open_model(of, MOST_TEXTS * 218, MOST_TEXTS, 218);
+    size_t count = model->count;
     double *padded_gradients = memory_new(count, sizeof(double));
-    struct sequence_batch padded = lay_out(length, MOST_TEXTS, false, &shape);
-    struct sequence_batch packed = lay_out(length, MOST_TEXTS, true, &shape);
+    struct batch padded = lay_out(length, MOST_TEXTS, false, of);
+    struct batch packed = lay_out(length, MOST_TEXTS, true, of);
     assert_int_equal(padded.rows, MOST_TEXTS * 218);
     assert_int_equal(packed.rows, 75 + 218 + 190 + 181 + 64 + 199 + 164 + 104);
-    transformer_forward(model, &padded);
-    double padded_loss = transformer_loss(model);
-    transformer_backward(model, &padded);
+    model_forward(model, &padded);
+    double padded_loss = model_loss(model, 1);
+    model_backward(model, &padded);
     for (size_t i = 0; i < count; i++)
-        padded_gradients[i] = (double)transformer_gradients(model)[i];
-    transformer_forward(model, &packed);
-    double packed_loss = transformer_loss(model);
-    transformer_backward(model, &packed);
+        padded_gradients[i] = (double)model->gradients[i];
+    model_forward(model, &packed);
+    double packed_loss = model_loss(model, 1);
+    model_backward(model, &packed);
     assert_true(fabs(padded_loss - packed_loss) <= 1e-6 * padded_loss);
     for (int group = 0; group < TRANSFORMER_GROUPS; group++) {
-        size_t begin = transformer_offset(model, (enum transformer_group)group);
-        int size = (int)(transformer_offset(model, (enum transformer_group)(group + 1)) - begin);
-        expect_close("packed gradient", 1e-4, transformer_gradients(model) + begin, padded_gradients + begin, size);
+        size_t begin = offset(model, (enum transformer_group)group);
+        int size = (int)(offset_behind(model, (enum transformer_group)group) - begin);
+        expect_close("packed gradient", 1e-4, model->gradients + begin, padded_gradients + begin, size);
     }
-    assert_true(transformer_work(&packed).padded_token_length < transformer_work(&padded).padded_token_length);
+    assert_true(batch_work(&packed).padded_token_length < batch_work(&padded).padded_token_length);
     drop(&padded);
     drop(&packed);
     free(padded_gradients);
-    transformer_close(model);
+    model_close(model);
 }
 
-static double train(struct transformer *model, struct adamw *optimizer, const struct sequence_batch *batch, int steps)
+static double train(struct model *model, struct adamw *optimizer, const struct batch *batch, int steps)
 {
-    transformer_restart(model);
+    model_restart(model);
     adamw_restart(optimizer);
     for (int step = 0; step < steps; step++) {
-        transformer_forward(model, batch);
-        transformer_backward(model, batch);
-        adamw_update(optimizer, transformer_parameters(model), transformer_gradients(model));
+        model_forward(model, batch);
+        model_backward(model, batch);
+        adamw_update(optimizer, model->parameters, model->gradients);
     }
-    return transformer_loss(model);
+    return model_loss(model, 1);
 }
 
 static void training_lowers_the_loss_and_repeats_to_the_bit(void **state)
 {
     (void)state;
     static const int length[] = { 20, 33, 9, 16 };
-    struct transformer_shape shape = sequence_shape(&run_published_texts);
-    struct transformer *model = transformer_open(shape, 4 * 33, 4, 33);
-    size_t count = transformer_parameter_count(model);
-    assert_true(isnan(transformer_gradients(model)[0]) && isnan(transformer_gradients(model)[count - 1]));
+    const struct transformer_settings *of = &published_transformer.of.transformer;
+    struct model *model = open_model(of, 4 * 33, 4, 33);
+    size_t count = model->count;
+    assert_true(isnan(model->gradients[0]) && isnan(model->gradients[count - 1]));
     struct adamw *optimizer = adamw_open(WORK_TRANSFORMER, count, 2e-3);
-    struct sequence_batch batch = lay_out(length, 4, false, &shape);
+    struct batch batch = lay_out(length, 4, false, of);
     float *once = memory_new(count, sizeof *once), *start = memory_new(count, sizeof *start);
-    memcpy(start, transformer_parameters(model), count * sizeof *start);
+    memcpy(start, model->parameters, count * sizeof *start);
     double first = train(model, optimizer, &batch, 1), last = train(model, optimizer, &batch, 10);
-    memcpy(once, transformer_parameters(model), count * sizeof *once);
+    memcpy(once, model->parameters, count * sizeof *once);
     assert_true(fabs(first - log(16)) < 0.5); /* the first loss is that of guessing among 16 classes */
     assert_true(last < 0.5 * first);
     double again = train(model, optimizer, &batch, 10);
     assert_memory_equal(&again, &last, sizeof last);
-    assert_memory_equal(once, transformer_parameters(model), count * sizeof *once);
-    transformer_restart(model);
-    assert_memory_equal(start, transformer_parameters(model), count * sizeof *start);
+    assert_memory_equal(once, model->parameters, count * sizeof *once);
+    model_restart(model);
+    assert_memory_equal(start, model->parameters, count * sizeof *start);
     free(once);
     free(start);
     drop(&batch);
     adamw_close(optimizer);
-    transformer_close(model);
+    model_close(model);
 }
 
 /* --- the device's operations ------------------------------------------------------------------------------------- */

@@ -14,8 +14,7 @@
 #include "jobs.h"
 #include "launch/blas_kernel.h"
 #include "launch/scratch.h"
-#include "model/mlp.h"
-#include "model/sequence_trainer.h"
+#include "model/workload.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -135,9 +134,7 @@ static void print_peer_stopped(const struct peer *peer, const char *when)
 
 static double parameters(const struct published *p)
 {
-    struct transformer_shape shape = sequence_shape(&run_published_texts);
-    double bytes = p->has_texts ? transformer_gradient_bytes(&shape) : mlp_gradient_bytes(&run_published);
-    return bytes / sizeof(float);
+    return (double)workload_parameters(p->has_texts ? &published_transformer : &published_mlp);
 }
 
 /* Return seconds per step in PyTorch; NaN if the program stopped. Restart it for the next window, unless it cannot start. */

@@ -7,9 +7,9 @@
 #include "base/rss.h"
 #include "launch/job.h"
 #include "launch/scratch.h"
-#include "model/loader.h"
-#include "model/mlp.h"
-#include "model/sequence_trainer.h"
+#include "model/sequence_loader.h"
+#include "model/sequence_recipe.h"
+#include "model/trainer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,21 +45,17 @@ struct counted {
 static struct counted count(const struct trained *t)
 {
     struct run run = t->has_texts ? run_published_texts : run_published;
+    struct workload workload = t->has_texts ? published_transformer : published_mlp;
     run.ranks = RANKS;
-    run.hidden_dim = t->hidden_dim;
-    if (!t->has_texts) {
-        struct memory_estimate model = mlp_memory(&run, run.batch_size), data = loader_memory(&run, run.batch_size);
-        model.of[MEMORY_MODEL] = 4 * mlp_gradient_bytes(&run);
-        return (struct counted){ needed(&model), memory_estimate_sum(&data) };
+    *(t->has_texts ? &workload.of.transformer.hidden_dim : &workload.of.mlp.hidden_dim) = t->hidden_dim;
+    const struct batch_most most = loader_most(&workload, run.batch_size);
+    struct memory_estimate model = trainer_memory_for(&workload, most),
+                           data = loader_memory(&workload, &run, run.batch_size);
+    if (t->has_texts) { /* the lab opens both */
+        struct token_recipe fixed = sequence_recipe(&workload.of.transformer, &run, true),
+                            variable = sequence_recipe(&workload.of.transformer, &run, false);
+        data = memory_estimate_add(sequence_loader_memory(&fixed, most), sequence_loader_memory(&variable, most));
     }
-    struct transformer_shape shape = sequence_shape(&run);
-    struct token_recipe fixed = sequence_recipe(&run, true), variable = sequence_recipe(&run, false);
-    double rows = (double)run.batch_size * run.texts.fixed_length;
-    struct memory_estimate model = transformer_memory(&shape, rows, run.batch_size, run.texts.fixed_length);
-    struct memory_estimate data =
-        memory_estimate_add(sequence_reading_memory(&fixed, rows, run.batch_size),
-                            sequence_reading_memory(&variable, rows, run.batch_size)); /* the lab opens both */
-    model.of[MEMORY_MODEL] = 4 * transformer_gradient_bytes(&shape);
     return (struct counted){ needed(&model), memory_estimate_sum(&data) };
 }
 

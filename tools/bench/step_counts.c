@@ -1,38 +1,35 @@
 #include "bench/step_counts.h"
 
-#include "model/mlp.h"
-
 #include <math.h>
 #include <string.h>
 
 struct step_sizes step_sizes_published(void)
 {
-    const struct run *mlp = &run_published, *text = &run_published_texts;
-    return (struct step_sizes){ .input_dim = mlp->input_dim,
-                                .hidden_dim = mlp->hidden_dim,
-                                .num_classes = mlp->num_classes,
-                                .vocab_size = text->texts.vocab_size,
-                                .width = text->hidden_dim,
-                                .num_heads = text->texts.num_heads,
-                                .num_topics = text->num_classes };
+    const struct mlp_settings *samples = &published_mlp.of.mlp;
+    const struct transformer_settings *texts = &published_transformer.of.transformer;
+    return (struct step_sizes){ .input_dim = samples->input_dim,
+                                .hidden_dim = samples->hidden_dim,
+                                .num_classes = samples->num_classes,
+                                .vocab_size = texts->vocab_size,
+                                .width = texts->hidden_dim,
+                                .num_heads = texts->num_heads,
+                                .num_topics = texts->num_classes };
 }
 
-struct run step_mlp(const struct step_sizes *sizes)
+struct workload step_workload(const struct step_sizes *sizes, const struct step *step)
 {
-    struct run run = run_published;
-    run.input_dim = sizes->input_dim;
-    run.hidden_dim = sizes->hidden_dim;
-    run.num_classes = sizes->num_classes;
-    return run;
-}
-
-struct transformer_shape step_transformer(const struct step_sizes *sizes)
-{
-    return (struct transformer_shape){ .vocab = sizes->vocab_size,
-                                       .width = sizes->width,
-                                       .heads = sizes->num_heads,
-                                       .classes = sizes->num_topics,
-                                       .seed = run_published_texts.seed };
+    struct workload workload = step->model == WORK_MLP ? published_mlp : published_transformer;
+    if (step->model == WORK_MLP) {
+        workload.of.mlp.input_dim = sizes->input_dim;
+        workload.of.mlp.hidden_dim = sizes->hidden_dim;
+        workload.of.mlp.num_classes = sizes->num_classes;
+    } else {
+        workload.of.transformer.vocab_size = sizes->vocab_size;
+        workload.of.transformer.hidden_dim = sizes->width;
+        workload.of.transformer.num_heads = sizes->num_heads;
+        workload.of.transformer.num_classes = sizes->num_topics;
+    }
+    return workload;
 }
 
 int step_text_length(const struct step *step, int text)
@@ -181,9 +178,6 @@ static void add_embedding(struct step_counts *counts, double R, double C, double
 
 static void count_mlp(struct step_counts *counts, const struct step_sizes *sizes, const struct step *step)
 {
-    struct run run = step_mlp(sizes);
-    counts->parameters = (double)mlp_layer_offset(&run, MLP_LAYERS);
-    counts->flops = mlp_flops(&run, step->batch);
     add_gelu(counts, step->batch, sizes->hidden_dim);
     add_gelu(counts, step->batch, sizes->hidden_dim);
     add_cross_entropy(counts, step->batch, sizes->num_classes);
@@ -191,13 +185,7 @@ static void count_mlp(struct step_counts *counts, const struct step_sizes *sizes
 
 static void count_transformer(struct step_counts *counts, const struct step_sizes *sizes, const struct step *step)
 {
-    struct transformer_shape shape = step_transformer(sizes);
     double T = step->batch, R = step_rows(step), C = sizes->width;
-    struct work work = { .samples = T, .padded_tokens = R };
-    for (int text = 0; text < step->batch; text++)
-        work.padded_token_length += pow(step_text_extent(step, text), 2);
-    counts->parameters = transformer_gradient_bytes(&shape) / sizeof(float);
-    counts->flops = transformer_flops(&shape, work);
     add_embedding(counts, R, C, sizes->vocab_size);
     add_layer_norm(counts, R, C);
     add_attention(counts, R, C, sizes->num_heads, T);
@@ -213,6 +201,14 @@ struct step_counts step_count(const struct step_sizes *sizes, const struct step 
 {
     struct step_counts counts = { 0 };
     struct step_layers layers = step_layers(sizes, step);
+    const struct workload workload = step_workload(sizes, step);
+    struct work work = work_samples(step->batch);
+    for (int text = 0; text < step->batch && step->model == WORK_TRANSFORMER; text++) {
+        work.padded_tokens += step_text_extent(step, text);
+        work.padded_token_length += pow(step_text_extent(step, text), 2);
+    }
+    counts.parameters = (double)workload_parameters(&workload);
+    counts.flops = workload_flops(&workload, work);
     count_products(&counts, &layers);
     if (step->model == WORK_MLP)
         count_mlp(&counts, sizes, step);

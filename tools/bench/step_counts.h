@@ -5,7 +5,7 @@
 #ifndef LOCKSTEP_STEP_COUNTS_H
 #define LOCKSTEP_STEP_COUNTS_H
 
-#include "model/transformer.h"
+#include "model/workload.h"
 #include "options/run.h"
 #include "options/work.h"
 
@@ -28,9 +28,8 @@ struct step {
     bool is_packed; /* sequences without padding: a row per token */
 };
 
-/* Return the sizes in the form that each model takes. */
-struct run step_mlp(const struct step_sizes *sizes);
-struct transformer_shape step_transformer(const struct step_sizes *sizes);
+/* Return the model of a step, in these sizes. */
+struct workload step_workload(const struct step_sizes *sizes, const struct step *step);
 
 /* Return the tokens of a sequence: from all rows for the first to half of them for the last. */
 int step_text_length(const struct step *step, int text);
@@ -41,7 +40,7 @@ int step_rows(const struct step *step);
 
 struct step_counts {
     double parameters;
-    double flops;         /* by mlp_flops(), transformer_flops() */
+    double flops;         /* by workload_flops() */
     double product_flops; /* part of flops in matrix products; the rest is attention */
     double product_bytes; /* per product: both factors and the result, once */
     double other_bytes;   /* all other operations: each array once per operation that reads or writes it */

@@ -3,8 +3,6 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "device/device.h"
-#include "model/adamw.h"
-#include "model/mlp.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,16 +34,14 @@ static float *draw_normal(struct random *random, size_t count)
     return drawn;
 }
 
-static void open_mlp(struct trainee *t, const struct step_sizes *sizes, struct random *random)
+static void open_samples(struct trainee *t, const struct step_sizes *sizes, struct random *random)
 {
-    struct run run = step_mlp(sizes);
     int B = t->step.batch;
     size_t cells = (size_t)B * (size_t)sizes->input_dim;
-    t->mlp = mlp_open(&run, B);
-    t->optimizer = adamw_open(WORK_MLP, mlp_parameter_count(t->mlp), 1e-3);
     t->arrays[0] = to_device(draw_normal(random, cells), cells * sizeof(float));
     t->arrays[1] = to_device(draw_below(random, B, sizes->num_classes), (size_t)B * sizeof(int32_t));
-    t->samples = (struct batch){ t->arrays[0], t->arrays[1], B, 1.0f / (float)B };
+    t->batch =
+        (struct batch){ .samples = B, .features = t->arrays[0], .labels = t->arrays[1], .scale = 1.0f / (float)B };
 }
 
 /* Return random words from 1; padding is 0. */
@@ -60,7 +56,7 @@ static int32_t *draw_words(struct random *random, const struct sequence *texts, 
     return drawn;
 }
 
-static void open_transformer(struct trainee *t, const struct step_sizes *sizes, struct random *random)
+static void open_texts(struct trainee *t, const struct step_sizes *sizes, struct random *random)
 {
     int T = t->step.batch, L = t->step.tokens, R = step_rows(&t->step), first = 0;
     struct sequence *texts = memory_new((size_t)T, sizeof *texts), *copy = memory_new((size_t)T, sizeof *copy);
@@ -68,20 +64,18 @@ static void open_transformer(struct trainee *t, const struct step_sizes *sizes, 
         texts[i] = copy[i] = (struct sequence){ first, step_text_length(&t->step, i), step_text_extent(&t->step, i) };
         first += texts[i].extent;
     }
-    t->transformer = transformer_open(step_transformer(sizes), R, T, L);
-    t->optimizer = adamw_open(WORK_TRANSFORMER, transformer_parameter_count(t->transformer), 2e-3);
     t->listed = texts;
     t->arrays[0] = to_device(draw_words(random, texts, T, R, sizes->vocab_size), (size_t)R * sizeof(int32_t));
     t->arrays[1] = to_device(copy, (size_t)T * sizeof *copy);
     t->arrays[2] = to_device(draw_below(random, T, sizes->num_topics), (size_t)T * sizeof(int32_t));
-    t->texts = (struct sequence_batch){ .token = t->arrays[0],
-                                        .rows = R,
-                                        .text = t->arrays[1],
-                                        .listed = texts,
-                                        .label = t->arrays[2],
-                                        .texts = T,
-                                        .longest = L,
-                                        .scale = 1.0f / (float)T };
+    t->batch = (struct batch){ .samples = T,
+                               .labels = t->arrays[2],
+                               .scale = 1.0f / (float)T,
+                               .token = t->arrays[0],
+                               .sequence = t->arrays[1],
+                               .listed = texts,
+                               .rows = R,
+                               .longest = L };
 }
 
 void trainee_open(struct trainee *t, const struct step_sizes *sizes, const struct step *step)
@@ -89,19 +83,18 @@ void trainee_open(struct trainee *t, const struct step_sizes *sizes, const struc
     struct random random;
     random_seed(&random, (uint64_t)run_published.seed + 1); /* the weights use the seed itself */
     *t = (struct trainee){ .step = *step };
+    const struct workload workload = step_workload(sizes, step);
+    const struct batch_most most = { .samples = step->batch, .rows = step_rows(step), .length = step->tokens };
+    t->trainer = trainer_open_for(&workload, step->model == WORK_MLP ? &run_published : &run_published_texts, most);
     if (step->model == WORK_MLP)
-        open_mlp(t, sizes, &random);
+        open_samples(t, sizes, &random);
     else
-        open_transformer(t, sizes, &random);
+        open_texts(t, sizes, &random);
 }
 
 void trainee_close(struct trainee *t)
 {
-    if (t->mlp)
-        mlp_close(t->mlp);
-    else
-        transformer_close(t->transformer);
-    adamw_close(t->optimizer);
+    trainer_close(t->trainer);
     for (size_t i = 0; i < sizeof t->arrays / sizeof *t->arrays; i++)
         device_free(t->arrays[i]);
     free(t->listed);
@@ -109,31 +102,20 @@ void trainee_close(struct trainee *t)
 
 void trainee_restart(struct trainee *t)
 {
-    if (t->mlp)
-        mlp_restart(t->mlp);
-    else
-        transformer_restart(t->transformer);
-    adamw_restart(t->optimizer);
+    trainer_restart(t->trainer, (struct share){ 0 }, 0, 0);
 }
 
 void trainee_once(void *argument)
 {
     struct trainee *t = argument;
-    if (t->mlp) {
-        mlp_forward(t->mlp, &t->samples);
-        for (int layer = MLP_LAYERS; layer-- > 0;)
-            mlp_backward(t->mlp, &t->samples, layer);
-        adamw_update(t->optimizer, mlp_parameters(t->mlp), mlp_gradients(t->mlp));
-    } else {
-        transformer_forward(t->transformer, &t->texts);
-        transformer_backward(t->transformer, &t->texts);
-        adamw_update(t->optimizer, transformer_parameters(t->transformer), transformer_gradients(t->transformer));
-    }
+    trainer_forward(t->trainer, &t->batch);
+    trainer_backward(t->trainer, &t->batch);
+    trainer_update(t->trainer);
 }
 
 double trainee_loss(const struct trainee *t)
 {
-    return t->mlp ? mlp_loss(t->mlp, 1) : transformer_loss(t->transformer);
+    return trainer_loss(t->trainer, 1);
 }
 
 /* --- matrix products alone -------------------------------------------------------------------------------- */

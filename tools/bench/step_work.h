@@ -4,19 +4,15 @@
 #define LOCKSTEP_STEP_WORK_H
 
 #include "bench/step_counts.h"
-#include "device/sequence.h"
-#include "model/mlp.h"
+#include "model/trainer.h"
 
 #include <stddef.h>
 
 /* A model, its optimizer and one fixed batch. */
 struct trainee {
     struct step step;
-    struct mlp *mlp; /* NULL for a transformer */
-    struct transformer *transformer;
-    struct adamw *optimizer;
-    struct batch samples; /* of the MLP */
-    struct sequence_batch texts;
+    struct trainer *trainer;
+    struct batch batch;
     void *arrays[3]; /* the batch in device memory */
     void *listed;    /* list of sequences in host memory */
 };

@@ -23,7 +23,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "card/predict.h"
-#include "model/sequence_trainer.h"
+#include "model/sequence_recipe.h"
 #include "options/options.h"
 
 #include <math.h>
@@ -176,7 +176,7 @@ static void fit_together(struct machine *m, const struct published *p, const str
     const double message = 128.0 * (1 << 20);
     m->link = ring(&(struct machine){ .link = 1 }, RANKS, message) / (step_ms(p, "comm_ws4") - step_ms(p, "weak_ws4"));
     double work = m->fetch_fixed + m->fixed + run->batch_size * (m->fetch_per_sample + m->per_sample);
-    double transfer = ring(m, RANKS, workload_mlp.gradient_bytes(run)), low = 1, high = RANKS;
+    double transfer = ring(m, RANKS, workload_gradient_bytes(&published_mlp)), low = 1, high = RANKS;
     for (int halving = 0; halving < 40; halving++) {
         struct random draws;
         random_seed(&draws, 1);
@@ -189,9 +189,9 @@ static void fit_together(struct machine *m, const struct published *p, const str
 /* Return the mean modelled step of the transformer in milliseconds, on the published batches. */
 static double text_step(const struct machine *m, const struct run *run, bool is_fixed)
 {
-    struct token_recipe recipe = sequence_recipe(run, is_fixed);
+    struct token_recipe recipe = sequence_recipe(&published_transformer.of.transformer, run, is_fixed);
     struct batch_schedule *schedule = batch_schedule_open(&recipe, NULL, batching_policies[TOKENS_SAMPLE]);
-    double transfer = ring(m, RANKS, workload_transformer.gradient_bytes(run)), sum = 0;
+    double transfer = ring(m, RANKS, workload_gradient_bytes(&published_transformer)), sum = 0;
     struct random draws;
     random_seed(&draws, 1);
     for (int step = run->skip_first_steps; step < run->steps; step++) {
@@ -207,7 +207,8 @@ static double text_step(const struct machine *m, const struct run *run, bool is_
 
 static void fit_texts(struct machine *m, const struct published *p, const struct run *run)
 {
-    const double length = run->texts.fixed_length, longest = run->texts.max_length, texts = run->batch_size;
+    const struct text_settings *lengths = &published_transformer.of.transformer.texts;
+    const double length = lengths->fixed_length, longest = lengths->max_length, texts = run->batch_size;
     double fixed = step_ms(p, "fixed_sample_ws4"), variable = step_ms(p, "variable_sample_ws4");
     const double *share = m->shares[WORK_TRANSFORMER];
     m->text_fetch = data_ms(p, "fixed_sample_ws4");

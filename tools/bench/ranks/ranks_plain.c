@@ -6,7 +6,7 @@
 #include "device/device.h"
 #include "launch/flight_recorder.h"
 #include "launch/job.h"
-#include "model/mlp.h"
+#include "model/workload.h"
 #include "options/run.h"
 #include "options/work.h"
 #include "world/world.h"
@@ -37,7 +37,7 @@ void ranks_plain(int steps)
     struct flight_recorder *recorder = rank == 0 ? flight_recorder_open(getenv(JOB_RECORDER), -1) : NULL;
     MPI_Barrier(MPI_COMM_WORLD);
     if (steps > 0) {
-        double seconds[WORK_PASSES], bytes = mlp_gradient_bytes(&run_published);
+        double seconds[WORK_PASSES], bytes = workload_gradient_bytes(&published_mlp);
         for (int pass = 0; pass < WORK_PASSES; pass++) {
             struct cost cost = work_cost(WORK_MLP, (enum work_pass)pass, world_property);
             seconds[pass] = cost_at(&cost, work_samples(run_published.batch_size));
