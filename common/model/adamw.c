@@ -11,6 +11,7 @@ static const double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, decay = 0.01;
 struct adamw {
     enum work_model model;
     size_t count;
+    double share; /* of the model's parameters */
     double learning_rate;
     int steps;
     float *first, *second; /* moments, (count) each */
@@ -18,8 +19,15 @@ struct adamw {
 
 struct adamw *adamw_open(enum work_model model, size_t count, double learning_rate)
 {
+    return adamw_open_shard(model, count, count, learning_rate);
+}
+
+struct adamw *adamw_open_shard(enum work_model model, size_t count, size_t all, double learning_rate)
+{
     struct adamw *o = memory_new(1, sizeof *o);
-    *o = (struct adamw){ .model = model, .count = count, .learning_rate = learning_rate };
+    *o = (struct adamw){
+        .model = model, .count = count, .share = (double)count / (double)all, .learning_rate = learning_rate
+    };
     o->first = device_new(count, sizeof(float));
     o->second = device_new(count, sizeof(float));
     return o;
@@ -67,6 +75,6 @@ void adamw_update(struct adamw *o, float *parameters, const float *gradients)
         .correction1 = (float)(1 - pow(beta1, o->steps)),
         .correction2 = (float)sqrt(1 - pow(beta2, o->steps)),
     };
-    device_charge(o->model, WORK_UPDATE, (struct work){ 0 }, 1);
+    device_charge(o->model, WORK_UPDATE, (struct work){ 0 }, o->share);
     device_adamw(parameters, o->first, o->second, gradients, o->count, &rates);
 }

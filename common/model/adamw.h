@@ -11,6 +11,9 @@ struct adamw;
 /* Open an optimizer for `count` parameters. Betas 0.9 and 0.999, epsilon 1e-8, weight decay 0.01: torch.optim.AdamW's
  * defaults. */
 struct adamw *adamw_open(enum work_model model, size_t count, double learning_rate);
+
+/* Open an optimizer for `count` of a model's `all` parameters, held by this rank. */
+struct adamw *adamw_open_shard(enum work_model model, size_t count, size_t all, double learning_rate);
 void adamw_close(struct adamw *optimizer);
 
 /* Return to step 0. */

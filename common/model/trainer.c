@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "device/device.h"
-#include "model/model_type.h"
 
 #include <stdlib.h>
 
@@ -13,7 +12,7 @@ struct trainer *trainer_open_for(const struct workload *workload, const struct r
     t->count = t->model->count;
     t->parameters = t->model->parameters;
     t->gradients = t->model->gradients;
-    t->optimizer = adamw_open(workload->type->costs, t->count, workload->type->learning_rate);
+    t->optimizer = adamw_open(workload_costs(workload), t->count, workload_learning_rate(workload));
     return t;
 }
 

@@ -42,6 +42,11 @@ enum work_model workload_costs(const struct workload *w)
     return w->type->costs;
 }
 
+double workload_learning_rate(const struct workload *w)
+{
+    return w->type->learning_rate;
+}
+
 int workload_layers(const struct workload *w)
 {
     return w->type->layers(&w->of);

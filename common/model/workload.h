@@ -43,6 +43,9 @@ void workload_refuse(const struct workload *workload, const struct run *run);
 /* Return the model whose costs a simulated machine charges. */
 enum work_model workload_costs(const struct workload *workload);
 
+/* Return the published learning rate. */
+double workload_learning_rate(const struct workload *workload);
+
 int workload_layers(const struct workload *workload);
 
 /* Return the number of a layer's parameters; the number of all; the bytes of all gradients, which one synchronisation sums. */
