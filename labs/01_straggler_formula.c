@@ -29,10 +29,10 @@ static struct rank_cost rank_cost_of(const struct options *o, const struct card 
     struct local_cost cost = card_local(card, o->run.ranks);
     int passes = rank == o->slow_rank ? o->passes : 1;
     bool is_late = rank == o->slow_rank && !o->roams;
-    return (struct rank_cost){ .fetch = cost_at(&cost.fetch, work_samples(o->run.batch_size)),
+    return (struct rank_cost){ .fetch = cost_at(&cost.fetch, workload_usual(&o->model, &o->run)),
                                .stall = is_late ? stall_seconds(o, card) : 0,
                                .fixed = passes * cost.passes.term[COST_FIXED] + cost.update,
-                               .per_sample = passes * cost.passes.term[COST_PER_SAMPLE],
+                               .per_sample = passes * cost_beyond_fixed(&cost.passes, workload_work(&o->model, 1)),
                                .update = cost.update };
 }
 

@@ -24,7 +24,7 @@ struct prediction predict(const struct options *o, const struct card *card)
 {
     int ranks = o->run.ranks, period = o->period;
     struct local_cost cost = card_local(card, ranks);
-    struct work batch = work_samples(o->run.batch_size);
+    struct work batch = workload_usual(&o->model, &o->run);
     double transfer = card_allreduce(card, ranks, workload_gradient_bytes(&o->model));
     double fetch = cost_at(&cost.fetch, batch);
     double local = cost_at(&cost.passes, batch) + cost.update;

@@ -19,7 +19,7 @@ struct prediction predict(const struct options *o, const struct card *card)
 {
     int ranks = o->run.ranks, micro_batches = o->run.accumulate, sums = o->sums_each ? micro_batches : 1;
     struct local_cost cost = card_local(card, ranks);
-    struct work batch = work_samples(o->run.batch_size);
+    struct work batch = workload_usual(&o->model, &o->run);
     double data = micro_batches * cost_at(&cost.fetch, batch);
     double local = micro_batches * cost_at(&cost.passes, batch) + cost.update + adding_seconds(o, card);
     struct load load = { .data = data, .local = local, .cpu = data + local, .after = cost.update };

@@ -65,7 +65,7 @@ const struct method methods[WAYS] = {
 struct prediction predict(const struct options *o, const struct card *card)
 {
     int ranks = o->run.ranks;
-    struct load load = predict_load(card, ranks, o->run.batch_size);
+    struct load load = predict_load(card, ranks, workload_usual(&o->model, &o->run));
     double transfer = methods[o->way].seconds(card, ranks, workload_gradient_bytes(&o->model));
     return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), transfer);
 }

@@ -124,10 +124,9 @@ static struct load slow_down(struct load load, double slowdown)
     return load;
 }
 
-struct load predict_load(const struct card *card, int ranks, int samples)
+struct load predict_load(const struct card *card, int ranks, struct work batch)
 {
     struct local_cost cost = card_local(card, ranks);
-    struct work batch = work_samples(samples);
     double data = cost_at(&cost.fetch, batch), local = cost_at(&cost.passes, batch) + cost.update;
     return (struct load){ .data = data, .local = local, .cpu = data + local, .after = cost.update };
 }

@@ -20,8 +20,8 @@ struct load {
     int laps;     /* steps from one collective to the next; in each the rank sleeps, then works; 0 means 1 */
 };
 
-/* Return the load of a rank that trains on `samples` per step while `ranks` train at once. */
-struct load predict_load(const struct card *card, int ranks, int samples);
+/* Return the load of a rank with a batch of this work per step while `ranks` train at once. */
+struct load predict_load(const struct card *card, int ranks, struct work batch);
 
 /* Means over ranks, in seconds; they add up to the mean step. */
 struct prediction {

@@ -162,6 +162,7 @@ static const struct option_row rows[] = {
 
 const struct model_type mlp_type = {
     .costs = WORK_MLP,
+    .charges_layers = true,
     .learning_rate = 1e-3,
     .rows = rows,
     .name = name,

@@ -82,22 +82,27 @@ void model_hook(struct model *m, struct model_hooks hooks)
     m->hooks = hooks;
 }
 
-/* Let a simulated machine spend a layer's share of a pass; or the whole pass at its first layer, if no hook can tell the difference. */
+/* True if a simulated machine spends a pass layer by layer. */
+static bool is_by_layer(const struct model *m, enum work_pass pass)
+{
+    bool is_announced = m->workload.type->charges_layers || m->hooks.gradients_ready;
+    return m->hooks.before_layer || (pass == WORK_BACKWARD && is_announced);
+}
+
+/* Let a simulated machine spend a layer's share of a pass; or the whole pass at its first layer, which is one event instead of many. */
 static void charge(const struct model *m, struct work work, int layer, enum work_pass pass)
 {
     const struct model_type *type = m->workload.type;
-    const bool is_whole = !m->hooks.before_layer && !(pass == WORK_BACKWARD && m->hooks.gradients_ready);
+    const int first = pass == WORK_FORWARD ? 0 : m->layers - 1;
+    double all = 0;
     if (device_computes())
         return;
-    if (is_whole) {
-        if (layer == (pass == WORK_FORWARD ? 0 : m->layers - 1))
-            device_charge(type->costs, pass, work, 1);
-        return;
-    }
-    double all = 0;
     for (int i = 0; i < m->layers; i++)
         all += type->flops(&m->workload.of, work, i, pass);
-    device_charge(type->costs, pass, work, type->flops(&m->workload.of, work, layer, pass) / all);
+    if (is_by_layer(m, pass))
+        device_charge(type->costs, pass, work, type->flops(&m->workload.of, work, layer, pass) / all);
+    else if (layer == first)
+        device_charge(type->costs, pass, work, 1);
 }
 
 void model_forward(struct model *m, const struct batch *batch)

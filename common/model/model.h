@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Functions that a model calls during its passes; NULL: none. Simulated machines charge a whole forward at its begin, or layer by
- * layer if there is `before_layer`. */
+/* Functions that a model calls during its passes; NULL: none. A simulated machine may spend a whole pass at its begin if no function
+ * asks for its layers. */
 struct model_hooks {
     void *argument;
     void (*before_layer)(void *argument, int layer);    /* a pass is about to use the layer's parameters */

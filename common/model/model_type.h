@@ -9,7 +9,8 @@
 #include "model/weights.h"
 
 struct model_type {
-    enum work_model costs;         /* model whose costs a simulated machine charges */
+    enum work_model costs; /* model whose costs a simulated machine charges */
+    bool charges_layers; /* it charges backward layer by layer; otherwise only if a hook asks for a layer's gradients */
     double learning_rate;          /* the published one */
     const struct option_row *rows; /* options; offsets in struct workload */
 

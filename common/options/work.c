@@ -19,6 +19,15 @@ void work_amounts(struct work work, double amounts[COST_TERMS])
     amounts[COST_PER_PADDED_TOKEN_LENGTH] = work.padded_token_length;
 }
 
+double cost_beyond_fixed(const struct cost *cost, struct work work)
+{
+    double amounts[COST_TERMS], seconds = 0;
+    work_amounts(work, amounts);
+    for (int term = COST_FIXED + 1; term < COST_TERMS; term++)
+        seconds += cost->term[term] * amounts[term];
+    return seconds;
+}
+
 double cost_at(const struct cost *cost, struct work work)
 {
     double amounts[COST_TERMS], seconds = 0;

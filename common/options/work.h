@@ -45,6 +45,9 @@ extern const char *const cost_terms[COST_TERMS];
 /* Give the amounts that the terms multiply: 1, samples, padded tokens, padded tokens x length. */
 void work_amounts(struct work work, double amounts[COST_TERMS]);
 
+/* Seconds for this work beyond the fixed term. */
+double cost_beyond_fixed(const struct cost *cost, struct work work);
+
 /* Seconds for this work, at least 0. */
 double cost_at(const struct cost *cost, struct work work);
 

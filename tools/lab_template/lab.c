@@ -34,11 +34,6 @@ static const struct variant variants[] = {
     { 0 },
 };
 
-static struct memory_estimate need(const struct options *o)
-{
-    return trainer_memory(&o->run, o->run.batch_size); /* add buffers that the lab opens itself */
-}
-
 static int culprit(const struct options *o)
 {
     return o->every > 0 ? 0 : -1;
@@ -52,11 +47,9 @@ static char *event(const struct options *o)
 static const struct lab_spec spec = {
     .lab = "@NAME@",
     .question = "@QUESTION@",
-    .workload = &workload_mlp,
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
-    .need = need,
     .predict = predict,
     .culprit = culprit,
     .asked = "fault",
@@ -66,32 +59,28 @@ static const struct lab_spec spec = {
 
 int main(int argc, char **argv)
 {
-    struct options base = { .run = run_published, .stall_ms = 20, .seldom = 4 };
+    struct options base = { .run = run_published, .model = published_mlp, .stall_ms = 20, .seldom = 4 };
     struct lab *lab = lab_open(&spec, &base, argc, argv);
+    struct trainer *t = lab_trainer(lab);
     int rank = world_rank(lab_world(lab));
-    struct trainer t = trainer_open(&base.run, base.run.batch_size);
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
-        trainer_restart_even(&t, &o.run, rank);
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
             bool is_late = rank == 0 && o.every > 0 && lab_every(lab, o.every);
             struct stall stall = { is_late ? STALL_SLEEP : STALL_NONE, o.stall_ms / 1e3 };
-            const struct batch *batch = trainer_next(&t, stall); /* <- the fault */
+            const struct batch *batch = trainer_next(t, stall); /* <- the fault */
             lab_phase(lab, SPAN_FORWARD);
-            trainer_forward(&t, batch);
+            trainer_forward(t, batch);
             lab_phase(lab, SPAN_BACKWARD);
-            trainer_backward(&t, batch);
-            collective_run(collective, all_reduce(TYPE_F32, t.gradients, t.gradients, t.count)); /* <- where all ranks meet */
+            trainer_backward(t, batch);
+            collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->gradients, t->count)); /* <- where all ranks meet */
             lab_phase(lab, SPAN_UPDATE);
-            trainer_update(&t);
+            trainer_update(t);
         }
-        lab_judge(lab, trainer_loss(&t, 1), o.run.batch_size, t.parameters, t.count);
     }
-
-    trainer_close(&t);
     return lab_close(lab);
 }

@@ -7,6 +7,7 @@
 
 struct options {
     struct run run;
+    struct workload model;
     double stall_ms; /* sleep before a fetch */
     int seldom;      /* the fix: this many times less often */
     /* Set by the variants: */

@@ -11,10 +11,10 @@ struct prediction predict(const struct options *o, const struct card *card)
     int ranks = o->run.ranks;
     struct load loads[RANKS_MOST] = { 0 };
     for (int rank = 0; rank < ranks; rank++)
-        loads[rank] = predict_load(card, ranks, o->run.batch_size);
+        loads[rank] = predict_load(card, ranks, workload_usual(&o->model, &o->run));
     double jitter = card_jitter(card, ranks, loads[0].cpu);
     if (o->every > 0)
         loads[0].data += card_sleep(card, o->stall_ms / 1e3) / o->every;
-    double transfer = card_allreduce(card, ranks, mlp_gradient_bytes(&o->run));
+    double transfer = card_allreduce(card, ranks, workload_gradient_bytes(&o->model));
     return predict_step(card, loads, ranks, jitter, transfer);
 }
