@@ -65,7 +65,7 @@ is_untouched()
 
 start() # start a run and return when its ranks train
 {
-    "$lab" "${toy[@]}" --seconds 3 --out "$results" </dev/null >"$folder/out" 2>"$folder/err" &
+    "$lab" "${toy[@]}" --seconds 2 --out "$results" </dev/null >"$folder/out" 2>"$folder/err" &
     running=$!
     while ! grep -q 'round 1 of' "$folder/err" && [[ -d /proc/$running ]]; do sleep 0.05; done
 }

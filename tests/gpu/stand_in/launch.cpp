@@ -454,13 +454,19 @@ static void fiber_main()
     }
 }
 
+/* True if two calls are in one place. The names of a file are mostly one string. */
+static bool is_place(const char *file, int line, const char *other_file, int other_line)
+{
+    return line == other_line && (file == other_file || strcmp(file, other_file) == 0);
+}
+
 int block_meet(int predicate, const char *file, int line)
 {
     runner &r = *current;
     if (!r.at_barrier) {
         r.barrier_file = file;
         r.barrier_line = line;
-    } else if (r.barrier_line != line || strcmp(r.barrier_file, file) != 0) {
+    } else if (!is_place(r.barrier_file, r.barrier_line, file, line)) {
         fail("%s: threads of a block are at different __syncthreads: %s:%d and %s:%d",
              launch_name(r.grid, r.block).c_str(), r.barrier_file, r.barrier_line, file, line);
     }
@@ -486,7 +492,7 @@ uint64_t warp_meet(meeting kind, unsigned int mask, uint64_t value, int argument
     auto g = std::find_if(gatherings.begin(), gatherings.end(), [mask](const gathering &o) { return o.mask == mask; });
     if (g == gatherings.end())
         g = gatherings.insert(g, gathering{ kind, mask, 0, file, line });
-    else if (g->kind != kind || g->line != line || strcmp(g->file, file) != 0)
+    else if (g->kind != kind || !is_place(g->file, g->line, file, line))
         fail("%s: lanes %08x of a warp are at different functions: %s:%d and %s:%d",
              launch_name(r.grid, r.block).c_str(), mask, g->file, g->line, file, line);
     g->here |= bit;

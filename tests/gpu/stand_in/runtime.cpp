@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
@@ -625,15 +626,18 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return cudaSuccess;
 }
 
+/* Wait a little before the answer "not ready": a caller that polls would take the core that the stream's thread needs. */
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     if (cudaError_t error = may_call())
         return report(error);
-    std::lock_guard<std::mutex> hold(all().lock);
+    std::unique_lock<std::mutex> hold(all().lock);
     const std::shared_ptr<CUstream_st> found = stream_find(stream);
     if (!found)
         return report(cudaErrorInvalidResourceHandle);
-    return report(found->done < found->queued ? cudaErrorNotReady : cudaSuccess);
+    const bool ready =
+        all().changed.wait_for(hold, std::chrono::microseconds(200), [&] { return found->done == found->queued; });
+    return report(ready ? cudaSuccess : cudaErrorNotReady);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int)
