@@ -4,8 +4,12 @@
  *
  *     step = max over ranks of (data + local) + transfer
  *
- * Four faults make one rank late in every step; up to three fixes are tried on each. The fifth, chance, delays each rank
- * with a small probability, so with more ranks fewer steps stay on time:
+ *     data       fetching a batch, with a stall before it
+ *     local      forward, backward, update
+ *     transfer   the all-reduce, once all ranks have arrived; the wait for the last one is `wait`
+ *
+ * 01_straggler_formula.c says what each fix changes. Four faults make one rank late in every step; up to three fixes are tried on
+ * each. The fifth, chance, delays each rank with a small probability, so with more ranks fewer steps stay on time:
  *
  *                       nothing    prefetch    smaller share    every k steps
  *     sleeps (skew)     skew_ws4   …_prefetch  …_share          …_every_k
@@ -14,13 +18,15 @@
  *     slow core         slow_core  …           …                …
  *     each by chance    chance     (not tried)
  *
- * Guess each cell before you run; notebooks-md/01_straggler.md holds the table to fill in.
+ * Guess each cell before you run; notebooks-md/01_straggler.md holds the table to fill in. skew_ws4 repeats a case of the two blog
+ * posts that README.md names; ws4 is their world size, and the name stays with other --ranks.
  *
  *     build/bin/01_straggler --ranks 4 --sleep-ms 40
  *
- * Look at: `wait` (on the ranks that are *not* late), `blamed` (the rank that arrived last and made the others wait), and formula
- * against measured. skew_ws4 is the published case.
- * Expect, with a core per rank: the stall lengthens every rank's step; prefetch hides a sleep behind the step, but no work. */
+ * Look at: `blamed` (the rank that arrived last and made the others wait), formula against measured, and wait_ms in ranks.csv,
+ * long on the ranks that are *not* late. (`wait` in the printed table is the mean over ranks.)
+ * Expect, with a core per rank: the stall lengthens every rank's step. Prefetch hides a sleep behind the step; busy work only
+ * while the core is free, as in a transfer that needs no core. */
 #include "01_straggler.h"
 
 static const struct option_row rows[] = {
@@ -69,6 +75,69 @@ static const struct variant variants[] = {
 };
 /* clang-format on */
 
+/* --- the training step ---------------------------------------------------------------------------------------- */
+
+static const struct lab_spec spec; /* below */
+
+/* Return true if this rank stalls in this step. Every rank must call this in every step: some answers are drawn. */
+static bool is_late(struct lab *lab, const struct options *o)
+{
+    int rank = world_rank(lab_world(lab));
+    if (o->chances)
+        return lab_chance(lab, o->chance);
+    return rank == (o->roams ? lab_draw(lab, o->run.ranks) : o->slow_rank);
+}
+
+int main(int argc, char **argv)
+{
+    struct options base = { .run = run_published,
+                            .model = published_mlp,
+                            .sleep_ms = 40,
+                            .slow_factor = 2,
+                            .every = 4,
+                            .chance = 0.05,
+                            .passes = 1 };
+    struct lab *lab = lab_open(&spec, &base, argc, argv);
+    struct trainer *t = lab_trainer(lab);
+    int rank = world_rank(lab_world(lab));
+
+    struct options o;
+    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
+        struct collective *collective = lab_collective(lab);
+        /* The frame has restarted model and data, and given this rank its share (deal()). */
+        bool meets_each_step = o.run.sync_every == 1;
+        if (!meets_each_step)
+            trainer_average_own_samples(t);
+
+        while (lab_next_step(lab)) {
+            struct stall stall = { is_late(lab, &o) ? o.stall : STALL_NONE, o.sleep_ms / 1e3 };
+            int passes = rank == o.slow_rank ? o.passes : 1;
+
+            lab_phase(lab, SPAN_DATA);
+            const struct batch *batch = trainer_next(t, stall); /* <- the fault: stall, then fetch, here or ahead */
+            lab_phase(lab, SPAN_FORWARD);
+            for (int pass = 0; pass < passes; pass++) /* <- another fault: a slow core repeats its passes */
+                trainer_forward(t, batch);
+            lab_phase(lab, SPAN_BACKWARD);
+            for (int pass = 0; pass < passes; pass++)
+                trainer_backward(t, batch);
+            if (meets_each_step) /* <- where all ranks meet: it counts as wait and transfer, not as local */
+                collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->gradients, t->count));
+            lab_phase(lab, SPAN_UPDATE);
+            trainer_update(t);
+            if (!meets_each_step && lab_every(lab, o.run.sync_every)) {
+                /* Local SGD: each rank trained alone; average the parameters, weighted by samples. */
+                float weight = (float)batch->samples / (float)run_global_batch(&o.run);
+                device_scale(t->gradients, t->parameters, weight, t->count);
+                collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->parameters, t->count));
+            }
+        }
+    }
+    return lab_close(lab);
+}
+
+/* --- what the frame must know of this lab (common/frame/lab_spec.h) ------------------------------------------------ */
+
 static void refuse(const struct options *o)
 {
     if (o->slow_rank >= o->run.ranks)
@@ -113,59 +182,3 @@ static const struct lab_spec spec = {
     .event = event,
     .drawn = (const char *const[]){ "baseline", "skew_ws4", "skew_prefetch", NULL },
 };
-
-/* all: true if this rank stalls in this step. */
-static bool is_late(struct lab *lab, const struct options *o)
-{
-    int rank = world_rank(lab_world(lab));
-    if (o->chances)
-        return lab_chance(lab, o->chance);
-    return rank == (o->roams ? lab_draw(lab, o->run.ranks) : o->slow_rank);
-}
-
-int main(int argc, char **argv)
-{
-    struct options base = { .run = run_published,
-                            .model = published_mlp,
-                            .sleep_ms = 40,
-                            .slow_factor = 2,
-                            .every = 4,
-                            .chance = 0.05,
-                            .passes = 1 };
-    struct lab *lab = lab_open(&spec, &base, argc, argv);
-    struct trainer *t = lab_trainer(lab);
-    int rank = world_rank(lab_world(lab));
-
-    struct options o;
-    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
-        struct collective *collective = lab_collective(lab);
-        bool meets_each_step = o.run.sync_every == 1;
-        if (!meets_each_step)
-            trainer_use_own_means(t);
-
-        while (lab_next_step(lab)) {
-            struct stall stall = { is_late(lab, &o) ? o.stall : STALL_NONE, o.sleep_ms / 1e3 };
-            int passes = rank == o.slow_rank ? o.passes : 1;
-
-            lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = trainer_next(t, stall); /* <- the fault: stall, then fetch */
-            lab_phase(lab, SPAN_FORWARD);
-            for (int pass = 0; pass < passes; pass++) /* <- the other one: a slow core repeats its passes */
-                trainer_forward(t, batch);
-            lab_phase(lab, SPAN_BACKWARD);
-            for (int pass = 0; pass < passes; pass++)
-                trainer_backward(t, batch);
-            if (meets_each_step) /* <- where all ranks meet */
-                collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->gradients, t->count));
-            lab_phase(lab, SPAN_UPDATE);
-            trainer_update(t);
-            if (!meets_each_step && lab_every(lab, o.run.sync_every)) {
-                /* Local SGD: each rank trained alone; average the parameters, weighted by samples. */
-                float weight = (float)batch->samples / (float)run_global_batch(&o.run);
-                device_scale(t->gradients, t->parameters, weight, t->count);
-                collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->parameters, t->count));
-            }
-        }
-    }
-    return lab_close(lab);
-}

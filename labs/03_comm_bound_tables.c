@@ -1,5 +1,5 @@
-/* 03_comm_bound_tables: two tables beside the cases of lab 03, measured and predicted. sweep.csv: all-reduces of many sizes. exposed.csv:
- * how much the message lengthens the passes, in buckets of many sizes. */
+/* 03_comm_bound_tables: two tables beside the cases of lab 03, measured and predicted. sweep.csv: all-reduces of many sizes alone.
+ * exposed.csv: by how much the message in buckets lengthens forward and backward, in buckets of many sizes. */
 #include "03_comm_bound.h"
 
 #include <math.h>

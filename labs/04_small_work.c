@@ -1,36 +1,37 @@
-/* 04_small_work: how many samples must a rank have before another rank pays?
+/* 04_small_work: how many samples must a rank have before adding a rank is worth it?
  *
  * A rank's step has a part that no smaller batch shortens, and the all-reduce does not depend on the batch:
  *
- *     step = a x (fixed + c x B) + update + transfer        B samples in each of a micro-batches
+ *     step = a x (fixed + c x B) + adding + update + transfer        B samples in each of a micro-batches; the trap: a x transfer
  *
- * so the less work a rank has, the larger the share of overhead. Three ways to see this, three things to try:
+ * so the less work a rank has, the larger the share of overhead. Two scalings as published; a small batch, and three things to try:
  *
  *     weak_ws1, _ws2, _ws4      every rank brings its own batch: more ranks, more samples
  *     strong_ws1, _ws2, _ws4    one global batch, dealt out: more ranks, less work for each
- *     small_ws4                 the batch of weak_ws1, dealt out to all
+ *     small_ws4                 a quarter of the batch on every rank (--micro-batches): with 4 ranks, that of weak_ws1 dealt out
  *     small_accumulate          … and several micro-batches before each sum
  *     small_sum_each            … and the classic trap: a sum after each micro-batch all the same
- *     larger_batch              more samples per rank
+ *     larger_batch              N times the samples per rank (--larger; its efficiency compares like with like if N = ranks)
  *
  * ws1, ws2, ws4: one rank, half of the ranks, all (4 as published); other ranks are parked asleep. Efficiency is X_n / (n X_1);
- * X is samples per second. strong_ws4 is weak_ws4 under another name, on purpose: a difference between the two is noise.
+ * X is samples per second. The baseline, with which all are compared, is weak_ws4; strong_ws4 is the same under another name, on
+ * purpose: a difference between the two is noise.
  *
  *     build/bin/04_small_work --ranks 4 --batch-size 128
  *
- * Look at: `efficiency`, and how `local` and `transfer` share the step. weak_ and strong_ are the published cases.
+ * Look at: `efficiency`, and how `local` and `transfer` share the step. weak_ and strong_ repeat cases of a blog post (README.md).
  * Expect: small_ws4 has a short step but low efficiency; one sum for several micro-batches improves that, the trap does not. */
 #include "04_small_work.h"
 
 static const struct option_row rows[] = {
     { "--micro-batches", OPTION_INTEGER, offsetof(struct options, micro_batches), 1, 256, "N",
-      "small batches: N per usual batch" },
+      "cut a batch into N micro-batches; small_ws4 trains on one of them" },
     { "--larger", OPTION_INTEGER, offsetof(struct options, times), 1, 64, "N",
       "the larger batch: N times the usual one" },
     { 0 },
 };
 
-static void deal_out(struct options *o, int ranks) /* keeps the global batch */
+static void keep_global_batch(struct options *o, int ranks)
 {
     o->run.batch_size = o->run.ranks * o->run.batch_size / ranks;
     o->run.ranks = ranks;
@@ -41,8 +42,8 @@ static void weak(struct options *o)       { o->per = "weak_ws1"; }
 static void weak_one(struct options *o)   { weak(o); o->run.ranks = 1; }
 static void weak_half(struct options *o)  { weak(o); o->run.ranks = (o->run.ranks + 1) / 2; }
 static void strong(struct options *o)     { o->per = "strong_ws1"; }
-static void strong_one(struct options *o) { strong(o); deal_out(o, 1); }
-static void strong_half(struct options *o){ strong(o); deal_out(o, (o->run.ranks + 1) / 2); }
+static void strong_one(struct options *o) { strong(o); keep_global_batch(o, 1); }
+static void strong_half(struct options *o){ strong(o); keep_global_batch(o, (o->run.ranks + 1) / 2); }
 static void small(struct options *o)      { weak(o); o->run.batch_size /= o->micro_batches; }
 
 static void larger(struct options *o)     { strong(o); o->run.batch_size *= o->times; }
@@ -57,7 +58,7 @@ static const struct variant variants[] = {
     { "strong_ws1", strong_one, NULL, "the global batch of all on one rank" },
     { "strong_ws2", strong_half, NULL, "… divided among half of the ranks" },
     { "strong_ws4", strong, NULL, "… among all: the same as weak_ws4, as a control" },
-    { "small_ws4", small, NULL, "the batch of one rank divided among all" },
+    { "small_ws4", small, NULL, "a part of the batch on every rank (--micro-batches)" },
     { "small_accumulate", small, accumulate, "… and several before each all-reduce" },
     { "small_sum_each", small, sum_each, "… the trap: still an all-reduce after each" },
     { "larger_batch", weak, larger, "more samples per rank" },
@@ -65,22 +66,9 @@ static const struct variant variants[] = {
 };
 /* clang-format on */
 
-static void refuse(const struct options *o)
-{
-    if (o->run.batch_size % o->micro_batches != 0) /* small_accumulate must train on the samples of strong_ws4 */
-        die(STATUS_USAGE, "--batch-size %d cannot be cut into --micro-batches %d of equal size; use a divisor of it",
-            o->run.batch_size, o->micro_batches);
-}
+/* --- the training step ---------------------------------------------------------------------------------------- */
 
-static int collectives(const struct options *o)
-{
-    return o->sums_each ? o->run.accumulate : 1;
-}
-
-static const char *per(const struct options *o)
-{
-    return o->per;
-}
+static const struct lab_spec spec; /* below */
 
 static void add_to(float *total, const float *gradients, size_t count, bool is_first)
 {
@@ -89,38 +77,6 @@ static void add_to(float *total, const float *gradients, size_t count, bool is_f
     else
         device_add(total, gradients, count);
 }
-
-static int most_samples(const struct options *o)
-{
-    return o->run.batch_size * (o->times > o->run.ranks ? o->times : o->run.ranks);
-}
-
-static struct memory_estimate need(const struct options *o)
-{
-    return (struct memory_estimate){ .of = { [MEMORY_MODEL] = workload_gradient_bytes(&o->model) } }; /* `total` */
-}
-
-static char *event(const struct options *o)
-{
-    return memory_text("the %d samples of one rank are divided among all %d ranks", o->run.batch_size, o->run.ranks);
-}
-
-static const struct lab_spec spec = {
-    .lab = "04_small_work",
-    .question = "How many samples must a rank have before another rank pays?",
-    .variants = variants,
-    .rows = rows,
-    .options_size = sizeof(struct options),
-    .refuse = refuse,
-    .most_samples = most_samples,
-    .need = need,
-    .predict = predict,
-    .collectives = collectives,
-    .per = per,
-    .asked = "small_ws4",
-    .event = event,
-    .drawn = (const char *const[]){ "weak_ws1", "small_ws4", "small_accumulate", NULL },
-};
 
 int main(int argc, char **argv)
 {
@@ -158,3 +114,55 @@ int main(int argc, char **argv)
     device_free(total);
     return lab_close(lab);
 }
+
+/* --- what the frame must know of this lab (common/frame/lab_spec.h) ------------------------------------------------ */
+
+static void refuse(const struct options *o)
+{
+    if (o->run.batch_size % o->micro_batches != 0) /* small_accumulate must train on the samples of strong_ws4 */
+        die(STATUS_USAGE, "--batch-size %d cannot be cut into --micro-batches %d of equal size; use a divisor of it",
+            o->run.batch_size, o->micro_batches);
+}
+
+static int collectives(const struct options *o)
+{
+    return o->sums_each ? o->run.accumulate : 1;
+}
+
+static const char *per(const struct options *o)
+{
+    return o->per;
+}
+
+static int most_samples(const struct options *o)
+{
+    return o->run.batch_size * (o->times > o->run.ranks ? o->times : o->run.ranks);
+}
+
+static struct memory_estimate need(const struct options *o)
+{
+    return (struct memory_estimate){ .of = { [MEMORY_MODEL] = workload_gradient_bytes(&o->model) } }; /* `total` */
+}
+
+static char *event(const struct options *o)
+{
+    return memory_text("each of the %d ranks trains on %d samples a step instead of %d", o->run.ranks,
+                       o->run.batch_size / o->micro_batches, o->run.batch_size);
+}
+
+static const struct lab_spec spec = {
+    .lab = "04_small_work",
+    .question = "How many samples must a rank have before adding a rank is worth it?",
+    .variants = variants,
+    .rows = rows,
+    .options_size = sizeof(struct options),
+    .refuse = refuse,
+    .most_samples = most_samples,
+    .need = need,
+    .predict = predict,
+    .collectives = collectives,
+    .per = per,
+    .asked = "small_ws4",
+    .event = event,
+    .drawn = (const char *const[]){ "weak_ws1", "small_ws4", "small_accumulate", NULL },
+};

@@ -3,27 +3,30 @@
  * Sequences (texts) differ in length. A batch is padded to its longest sequence, and attention's cost grows with length squared.
  * The ranks meet in every step, so the local term of the formula now depends on the data of that step:
  *
- *     step = mean over steps of max over ranks of (fixed + a x padded tokens + b x padded tokens x length) + transfer
+ *     step = mean over steps of max over ranks of (base + per_token x padded tokens + per_pair x padded tokens x length) + transfer
  *
  *     fixed_sample_ws4      sequences of one length: nothing to lose
  *     variable_sample_ws4   of many lengths, eight at a time as they come
- *     variable_bucket_ws4   … sorted by length, eight at a time, batches shuffled alike on all ranks
+ *     variable_bucket_ws4   … each rank's own share sorted by length, eight at a time, batches shuffled alike on all ranks
  *     bucket_independent    … shuffled by each rank in its own way: the trap
  *     variable_token_ws4    … sorted, as many as a budget of padded tokens allows
  *     token_independent     … shuffled by each rank in its own way
- *     token_weighted        … every sequence counts alike; an average of ranks' means favours small batches
+ *     token_weighted        … every sequence has the same weight; an average of the ranks' means favours those in small batches
  *     token_pairs           … a budget of padded tokens x length instead, the cost of attention
  *     global_bucket         … sorted across all ranks, so that a step has one length
- *     packed                the batches of variable_sample_ws4 laid end to end: no padding, the same loss
+ *     packed                the batches of variable_sample_ws4 laid end to end, each attending to itself: no padding, same loss
  *     packed_filled         … filled up to the budget
- *     epoch_…               the same over a whole epoch: the ten published steps are ten of 92 to 96
+ *     epoch_…               the same over a whole epoch, 92 to 96 steps; the published runs measured ten of them
  *
  *     build/bin/05_token_skew --ranks 4 --max-tokens-per-batch 1280
  *     build/bin/05_token_skew --print-batches --ranks 4
  *
- * Look at: `tokens/s` (not steps, not padded tokens), padding_ratio and rank_token_spread in summary.csv, and which rank waits in
- * which step. The cases ending in _ws4 are the published ones; their token numbers are the same to the last digit.
- * Expect: 39.5 % padding as they come (default flags); sorting removes it, but only ranks that shuffle alike stay balanced. */
+ * Look at: `tokens/s` (not steps, not padded tokens), padding_ratio (1 - useful / padded) and rank_token_spread (useful tokens of
+ * the rank with the most less those of the one with the fewest, per step) in summary.csv, and which rank waits in which step. The
+ * baseline is fixed_sample_ws4. Cases ending in _ws4 repeat a blog post (README.md); their token numbers are the same to the last
+ * digit.
+ * Expect: 39.5 % padding as they come (default flags); sorting removes nearly all of it, but only ranks that shuffle alike stay
+ * balanced. */
 #include "05_token_skew.h"
 
 static const struct option_row rows[] = {
@@ -37,24 +40,24 @@ static const struct option_row rows[] = {
 };
 
 /* clang-format off */
-static void deal(struct options *o, enum token_strategy s) { o->policy = batching_policies[s]; }
-static void fixed(struct options *o)         { deal(o, TOKENS_SAMPLE); o->is_fixed = true; }
-static void sample(struct options *o)        { deal(o, TOKENS_SAMPLE); }
-static void bucket(struct options *o)        { deal(o, TOKENS_BUCKET); }
-static void token(struct options *o)         { deal(o, TOKENS_BUDGET); }
-static void pairs(struct options *o)         { deal(o, TOKENS_PAIRS); }
-static void global_bucket(struct options *o) { deal(o, TOKENS_GLOBAL_BUCKET); }
-static void packed(struct options *o)        { deal(o, TOKENS_PACKED); }
-static void filled(struct options *o)        { deal(o, TOKENS_FILLED); }
+static void use_policy(struct options *o, enum token_strategy s) { o->policy = batching_policies[s]; }
+static void one_length(struct options *o)    { use_policy(o, TOKENS_SAMPLE); o->is_fixed = true; }
+static void sample(struct options *o)        { use_policy(o, TOKENS_SAMPLE); }
+static void bucket(struct options *o)        { use_policy(o, TOKENS_BUCKET); }
+static void token(struct options *o)         { use_policy(o, TOKENS_BUDGET); }
+static void pairs(struct options *o)         { use_policy(o, TOKENS_PAIRS); }
+static void global_bucket(struct options *o) { use_policy(o, TOKENS_GLOBAL_BUCKET); }
+static void packed(struct options *o)        { use_policy(o, TOKENS_PACKED); }
+static void filled(struct options *o)        { use_policy(o, TOKENS_FILLED); }
 
 static void independent(struct options *o)   { o->policy.is_independent = true; }
 static void weighted(struct options *o)      { o->weighs_by_texts = true; }
-static void epoch(struct options *o)         { o->run.once = 1; } /* complete() */
+static void epoch(struct options *o)         { o->run.once = 1; } /* complete() replaces 1 by the steps */
 static void epoch_independent(struct options *o) { independent(o); epoch(o); }
 
 static const struct variant variants[] = {
     /* case                       lengths, dealing  change  idea */
-    { "fixed_sample_ws4", fixed, NULL, "texts of one length" },
+    { "fixed_sample_ws4", one_length, NULL, "texts of one length" },
     { "variable_sample_ws4", sample, NULL, "texts of many lengths, unsorted" },
     { "variable_bucket_ws4", bucket, NULL, "… sorted; all ranks shuffle their batches in the same way" },
     { "bucket_independent", bucket, independent, "… the trap: each rank shuffles in its own way" },
@@ -75,6 +78,43 @@ static const struct variant variants[] = {
     { 0 },
 };
 /* clang-format on */
+
+/* --- the training step ---------------------------------------------------------------------------------------- */
+
+static const struct lab_spec spec; /* below */
+
+int main(int argc, char **argv)
+{
+    struct options base = { .run = run_published_texts, .model = published_transformer };
+    base.run.whole = true; /* steps differ, so every round measures all of them */
+    struct lab *lab = lab_open(&spec, &base, argc, argv);
+    struct trainer *t = lab_trainer(lab);
+    struct texts texts;
+    texts_open(&texts, &base, most_of(&base, variants));
+
+    struct options o;
+    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
+        struct collective *collective = lab_collective(lab);
+        /* This case's batches and weights: 05_token_skew_batches.c */
+        struct sequence_loader *loader = texts_deal(&texts, &o, world_rank(lab_world(lab)));
+
+        while (lab_next_step(lab)) {
+            lab_phase(lab, SPAN_DATA);
+            const struct batch *batch = sequence_loader_next(loader); /* <- which rank gets which sequences */
+            lab_phase(lab, SPAN_FORWARD);
+            trainer_forward(t, batch);
+            lab_phase(lab, SPAN_BACKWARD);
+            trainer_backward(t, batch);
+            collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->gradients, t->count));
+            lab_phase(lab, SPAN_UPDATE);
+            trainer_update(t);
+        }
+    }
+    texts_close(&texts);
+    return lab_close(lab);
+}
+
+/* --- what the frame must know of this lab (common/frame/lab_spec.h) ------------------------------------------------ */
 
 static void refuse(const struct options *o)
 {
@@ -126,33 +166,3 @@ static const struct lab_spec spec = {
     .drawn = (const char *const[]){ "fixed_sample_ws4", "variable_sample_ws4", "global_bucket", NULL },
     .tables = (const struct lab_table[]){ { "strategies.csv", NULL, strategies }, { 0 } },
 };
-
-int main(int argc, char **argv)
-{
-    struct options base = { .run = run_published_texts, .model = published_transformer };
-    base.run.whole = true; /* steps differ, so every round measures all of them */
-    struct lab *lab = lab_open(&spec, &base, argc, argv);
-    struct trainer *t = lab_trainer(lab);
-    struct texts texts;
-    texts_open(&texts, &base, own_batches(&base));
-
-    struct options o;
-    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
-        struct collective *collective = lab_collective(lab);
-        struct sequence_loader *loader = texts_deal(&texts, &o, world_rank(lab_world(lab)));
-
-        while (lab_next_step(lab)) {
-            lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = sequence_loader_next(loader); /* <- which rank gets which sequences */
-            lab_phase(lab, SPAN_FORWARD);
-            trainer_forward(t, batch);
-            lab_phase(lab, SPAN_BACKWARD);
-            trainer_backward(t, batch);
-            collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->gradients, t->count));
-            lab_phase(lab, SPAN_UPDATE);
-            trainer_update(t);
-        }
-    }
-    texts_close(&texts);
-    return lab_close(lab);
-}

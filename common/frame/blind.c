@@ -62,7 +62,7 @@ const struct variant *blind_drawn(const struct lab_spec *spec, const struct run 
     return lab_spec_find_variant(spec, run->cases.text[random_below(&random, (uint32_t)run->cases.count)]);
 }
 
-/* Return the address of the option that spec.hides names; NULL if the lab hides no rank. */
+/* Return the address of the option that lab_spec.hidden_option names; NULL if the lab hides no rank. */
 static int *hidden_rank(const struct lab_spec *spec, struct options *base)
 {
     for (const struct option_row *row = spec->rows; spec->hidden_option && row->flag; row++)

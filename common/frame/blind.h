@@ -18,7 +18,7 @@ void blind_take_seed(int *argc, char ***argv);
 void blind_refuse(const struct run *run);
 
 /* Draw one of the candidates in run.cases; fewer than two end the program with STATUS_USAGE. Also draw, into `base`, the rank
- * that spec.hides names, unless the user typed that option. */
+ * that lab_spec.hidden_option names, unless the user typed that option. */
 void blind_draw(const struct lab_spec *spec, struct options *base, int argc, char *const *argv);
 
 /* Return the drawn case: always the same for the same seed and run.cases. */

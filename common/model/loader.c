@@ -207,7 +207,7 @@ void loader_restart(struct loader *l, struct share share, int ahead, float scale
         async_helper_begin(l->helper, fetch, l);
 }
 
-void loader_use_own_means(struct loader *l)
+void loader_average_own_samples(struct loader *l)
 {
     l->batch[0].scale = l->batch[1].scale = 1.0f / (float)l->share.samples;
 }

@@ -36,7 +36,7 @@ struct batch_most loader_most(const struct workload *workload, int most_samples)
 void loader_restart(struct loader *loader, struct share share, int ahead, float scale);
 
 /* Until the next restart, scale each sample's gradient by 1 / samples of the share. */
-void loader_use_own_means(struct loader *loader);
+void loader_average_own_samples(struct loader *loader);
 
 /* Return the next batch, valid until the next call. A fetch begins with stall `held_up`, then gathers its samples. With
  * ahead = 0 this call fetches. With ahead = 1 this call takes the batch prefetched during the step before, and starts

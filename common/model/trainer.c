@@ -54,9 +54,9 @@ void trainer_restart(struct trainer *t, struct share share, int ahead, float sca
         loader_restart(t->loader, share, ahead, scale);
 }
 
-void trainer_use_own_means(struct trainer *t)
+void trainer_average_own_samples(struct trainer *t)
 {
-    loader_use_own_means(t->loader);
+    loader_average_own_samples(t->loader);
 }
 
 const struct batch *trainer_next(struct trainer *t, struct stall stall)

@@ -33,7 +33,7 @@ void trainer_close(struct trainer *trainer);
 void trainer_restart(struct trainer *trainer, struct share share, int ahead, float scale);
 
 /* Until the next restart, scale gradients to means over this rank's own samples: a rank that trains alone needs no sum. */
-void trainer_use_own_means(struct trainer *trainer);
+void trainer_average_own_samples(struct trainer *trainer);
 
 /* Train: the next batch (loader_next() with this stall), the passes, and the optimizer's step. */
 const struct batch *trainer_next(struct trainer *trainer, struct stall stall);

@@ -34,28 +34,9 @@ static const struct variant variants[] = {
     { 0 },
 };
 
-static int culprit(const struct options *o)
-{
-    return o->every > 0 ? 0 : -1;
-}
+/* --- the training step ---------------------------------------------------------------------------------------- */
 
-static char *event(const struct options *o)
-{
-    return memory_text("rank 0 sleeps %g ms before every fetch", o->stall_ms);
-}
-
-static const struct lab_spec spec = {
-    .lab = "@NAME@",
-    .question = "@QUESTION@",
-    .variants = variants,
-    .rows = rows,
-    .options_size = sizeof(struct options),
-    .predict = predict,
-    .culprit = culprit,
-    .asked = "fault",
-    .event = event,
-    .drawn = (const char *const[]){ "baseline", "fault", "seldom", NULL },
-};
+static const struct lab_spec spec; /* below */
 
 int main(int argc, char **argv)
 {
@@ -84,3 +65,28 @@ int main(int argc, char **argv)
     }
     return lab_close(lab);
 }
+
+/* --- what the frame must know of this lab (common/frame/lab_spec.h) ------------------------------------------------ */
+
+static int culprit(const struct options *o)
+{
+    return o->every > 0 ? 0 : -1;
+}
+
+static char *event(const struct options *o)
+{
+    return memory_text("rank 0 sleeps %g ms before every fetch", o->stall_ms);
+}
+
+static const struct lab_spec spec = {
+    .lab = "@NAME@",
+    .question = "@QUESTION@",
+    .variants = variants,
+    .rows = rows,
+    .options_size = sizeof(struct options),
+    .predict = predict,
+    .culprit = culprit,
+    .asked = "fault",
+    .event = event,
+    .drawn = (const char *const[]){ "baseline", "fault", "seldom", NULL },
+};
