@@ -150,30 +150,31 @@ HOT static void use_memory(struct mpi_stagings *m, struct mpi_staging *message, 
     }
 }
 
-HOT struct mpi_staging mpi_staging_begin(struct mpi_stagings *m, int slot, const struct collective_op *op)
+HOT void mpi_staging_begin(struct mpi_stagings *m, int slot, const struct operation *operation,
+                           struct mpi_staging *message)
 {
-    size_t bytes = op_bytes(op, m->ranks) * (op->kind == SEND_RECEIVE ? 2 : 1);
+    const struct collective_op *op = &operation->op;
+    size_t bytes = operation->call.bytes * (op->kind == SEND_RECEIVE ? 2 : 1);
     refuse_too_large(op, bytes);
     bool is_f32 = op->type == TYPE_F32;
-    struct mpi_staging message = { .kind = op->kind,
-                                   .count = (int)op->count,
-                                   .type = is_f32 ? MPI_FLOAT : MPI_UINT16_T,
-                                   .add = is_f32 ? MPI_SUM : m->add_bf16,
-                                   .to = op->to >= 0 ? op->to : MPI_PROC_NULL,
-                                   .from = op->from >= 0 ? op->from : MPI_PROC_NULL,
-                                   .sent = op->to >= 0 ? (int)op->count : 0,
-                                   .received = op->from >= 0 ? (int)op->count : 0 };
+    *message = (struct mpi_staging){ .kind = op->kind,
+                                     .count = (int)op->count,
+                                     .type = is_f32 ? MPI_FLOAT : MPI_UINT16_T,
+                                     .add = is_f32 ? MPI_SUM : m->add_bf16,
+                                     .to = op->to >= 0 ? op->to : MPI_PROC_NULL,
+                                     .from = op->from >= 0 ? op->from : MPI_PROC_NULL,
+                                     .sent = op->to >= 0 ? (int)op->count : 0,
+                                     .received = op->from >= 0 ? (int)op->count : 0 };
     void *fake = op->count > 0 ? device_fake_buffer(op->receive ? op->receive : op->send, bytes) : NULL;
     if (fake) {
-        use_buffer(m, &message, op, fake, true);
-        message.send = op->kind == ALL_REDUCE ? fake : message.send;
-        message.add = m->add_nothing;
+        use_buffer(m, message, op, fake, true);
+        message->send = op->kind == ALL_REDUCE ? fake : message->send;
+        message->add = m->add_nothing;
     } else if (!device_is_host_accessible() && op->kind != BARRIER) {
-        use_buffer(m, &message, op, stage_for(&m->stage[slot], bytes), false);
+        use_buffer(m, message, op, stage_for(&m->stage[slot], bytes), false);
     } else {
-        use_memory(m, &message, op);
+        use_memory(m, message, op);
     }
-    return message;
 }
 
 HOT void mpi_staging_end(struct mpi_stagings *m, const struct mpi_staging *message, const struct collective_op *op)

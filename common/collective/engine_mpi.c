@@ -48,7 +48,8 @@ HOT void engine_run(struct engine *engine, const struct operation *operation)
     const struct collective_op *op = &operation->op;
     if (op->kind == BARRIER)
         device_wait();
-    struct mpi_staging message = mpi_staging_begin(engine->messages, BLOCKING, op);
+    struct mpi_staging message;
+    mpi_staging_begin(engine->messages, BLOCKING, operation, &message);
     mpi_staging_run(&message, engine->world->comm);
     mpi_staging_end(engine->messages, &message, op);
 }
@@ -90,7 +91,7 @@ void engine_start(struct engine *engine, int slot, const struct operation *opera
         device_wait();
     struct started *s = &engine->started[slot];
     s->op = operation->op;
-    s->message = mpi_staging_begin(engine->messages, slot, &s->op);
+    mpi_staging_begin(engine->messages, slot, operation, &s->message);
     start(&s->message, engine->world->comm, s->request);
 }
 

@@ -101,7 +101,8 @@ void engine_close(struct engine *engine)
 void engine_run(struct engine *engine, const struct operation *operation)
 {
     const struct collective_op *op = &operation->op;
-    struct mpi_staging message = mpi_staging_begin(engine->messages, BLOCKING, op);
+    struct mpi_staging message;
+    mpi_staging_begin(engine->messages, BLOCKING, operation, &message);
     mpi_staging_run(&message, engine->world->comm);
     mpi_staging_end(engine->messages, &message, op);
 }
@@ -110,7 +111,7 @@ void engine_start(struct engine *engine, int slot, const struct operation *opera
 {
     struct order *order = &engine->order[slot];
     *order = (struct order){ .comm = engine->comm, .op = operation->op };
-    order->message = mpi_staging_begin(engine->messages, slot, &order->op);
+    mpi_staging_begin(engine->messages, slot, operation, &order->message);
     engine->job[slot] = side_process_begin(side_process_engine(), do_order, order);
 }
 

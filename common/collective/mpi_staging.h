@@ -23,9 +23,10 @@ struct mpi_stagings;
 struct mpi_stagings *mpi_staging_open(int rank, int ranks);
 void mpi_staging_close(struct mpi_stagings *messages);
 
-/* Give MPI's arguments for an operation in this slot, 0 … COLLECTIVE_STARTED_MOST. A slot serves one operation at a time. Waits until
- * the data to send is ready. */
-struct mpi_staging mpi_staging_begin(struct mpi_stagings *messages, int slot, const struct collective_op *op);
+/* Set `staging` to MPI's arguments for an operation in this slot, 0 … COLLECTIVE_STARTED_MOST. A slot serves one operation at a
+ * time. Waits until the data to send is ready. */
+void mpi_staging_begin(struct mpi_stagings *messages, int slot, const struct operation *operation,
+                       struct mpi_staging *staging);
 /* Call after MPI's exchange: starts to copy the result to op->receive if it lies elsewhere. */
 void mpi_staging_end(struct mpi_stagings *messages, const struct mpi_staging *staging, const struct collective_op *op);
 
