@@ -62,6 +62,13 @@ static int culprit(const struct options *o)
     return o->work == STALL_NONE || o->is_spread ? -1 : 0;
 }
 
+static void uses(const struct options *o, struct card_uses *uses)
+{
+    card_use(uses, ALL_REDUCE, first_ranks(o->run.ranks), 0);
+    if (o->has_barrier)
+        card_use(uses, BARRIER, first_ranks(o->run.ranks), 0);
+}
+
 static struct memory_estimate need(const struct options *o)
 {
     return trainer_memory(&o->run, o->run.batch_size);
@@ -81,6 +88,7 @@ static const struct lab_spec spec = {
     .rows = rows,
     .options_size = sizeof(struct options),
     .need = need,
+    .uses = uses,
     .predict = predict,
     .culprit = culprit,
     .asked = "barrier_ws4",

@@ -36,9 +36,9 @@ static bool read_card(struct card *card, const struct request *request)
     const struct platform *p = request->platform;
     char *folder = run_folder(request->run, p ? p->name : "here");
     char *key = p ? memory_text("%s", p->key) : key_of_real(request);
-    double largest = lab_spec_largest_message(request->spec, request->base);
+    const struct card_uses uses = lab_spec_uses(request->spec, request->base);
     bool is_there =
-        CARD_NONE != card_read(card, folder, request->spec->workload, request->run, largest, key, cores_of(request));
+        CARD_NONE != card_read(card, folder, request->spec->workload, request->run, &uses, key, cores_of(request));
     free(key);
     free(folder);
     return is_there;

@@ -34,6 +34,11 @@ static const struct variant variants[] = {
     { 0 },
 };
 
+static void uses(const struct options *o, struct card_uses *uses)
+{
+    card_use(uses, ALL_REDUCE, first_ranks(o->run.ranks), 0); /* what predict() takes from the card */
+}
+
 static struct memory_estimate need(const struct options *o)
 {
     return trainer_memory(&o->run, o->run.batch_size); /* add buffers that the lab opens itself */
@@ -57,6 +62,7 @@ static const struct lab_spec spec = {
     .rows = rows,
     .options_size = sizeof(struct options),
     .need = need,
+    .uses = uses,
     .predict = predict,
     .culprit = culprit,
     .asked = "fault",
