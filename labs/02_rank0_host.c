@@ -62,6 +62,13 @@ static int culprit(const struct options *o)
     return o->work == STALL_NONE || o->is_spread ? -1 : 0;
 }
 
+static void uses(const struct options *o, struct card_uses *uses)
+{
+    card_use(uses, ALL_REDUCE, first_ranks(o->run.ranks), 0);
+    if (o->has_barrier)
+        card_use(uses, BARRIER, first_ranks(o->run.ranks), 0);
+}
+
 static char *event(const struct options *o)
 {
     return memory_text("rank 0 sleeps %g ms on the host after every backward, then all ranks enter a barrier",
@@ -74,6 +81,7 @@ static const struct lab_spec spec = {
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
+    .uses = uses,
     .predict = predict,
     .culprit = culprit,
     .asked = "barrier_ws4",

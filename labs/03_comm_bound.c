@@ -69,10 +69,10 @@ static void refuse(const struct options *o)
             o->bucket_mb, o->comm_mb, count, BUCKETS_MOST);
 }
 
-/* Largest message that the card must measure. The sweep goes further, along the last line of the fit. */
-static double largest_message(const struct options *o)
+/* The sweep goes further than the card, along the last line of the fit. */
+static void uses(const struct options *o, struct card_uses *uses)
 {
-    return MIB * fmax(o->comm_mb, fmin(o->sweep_mb, 16));
+    card_use(uses, ALL_REDUCE, first_ranks(o->run.ranks), MIB * fmax(o->comm_mb, fmin(o->sweep_mb, 16)));
 }
 
 static struct memory_estimate need(const struct options *o)
@@ -101,7 +101,7 @@ static const struct lab_spec spec = {
     .refuse = refuse,
     .need = need,
     .predict = predict,
-    .largest_message = largest_message,
+    .uses = uses,
     .collectives = collectives,
     .asked = "comm_ws4",
     .event = event,

@@ -96,7 +96,8 @@ static bool wants_sweep(const struct options *base)
 static void write_sweep(struct lab *lab, const struct options *base, struct csv *csv)
 {
     const int mb = base->run.quick && base->sweep_mb > 16 ? 16 : base->sweep_mb;
-    sweep_table(csv, lab_world(lab), lab_card(lab), (double)MIB * mb, base->run.quick || base->run.takes_turns ? 3 : 5);
+    const int repeats = base->run.quick || base->run.takes_turns ? 3 : 5;
+    lab_add_wrong(lab, sweep_table(csv, lab_world(lab), lab_card(lab), (double)MIB * mb, repeats));
 }
 
 const struct lab_table tables[] = {

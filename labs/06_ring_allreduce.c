@@ -41,10 +41,11 @@ static const struct variant variants[] = {
 };
 /* clang-format on */
 
-/* Largest message that the card must measure. Predictions of larger ones follow the last line of the fit. */
-static double largest_message(const struct options *o)
+/* Predictions of larger all-reduces follow the last line of the fit. */
+static void uses(const struct options *o, struct card_uses *uses)
 {
-    return fmin(sweep_bytes(o), 16.0 * MIB);
+    card_use(uses, ALL_REDUCE, first_ranks(o->run.ranks), fmin(sweep_bytes(o), 16.0 * MIB));
+    uses->messages = true; /* the parts of an all-reduce by hand */
 }
 
 static struct memory_estimate need(const struct options *o)
@@ -66,7 +67,7 @@ static const struct lab_spec spec = {
     .options_size = sizeof(struct options),
     .need = need,
     .predict = predict,
-    .largest_message = largest_message,
+    .uses = uses,
     .asked = "by_gather",
     .event = event,
     .drawn = (const char *const[]){ "baseline", "by_gather", "by_ring", NULL },

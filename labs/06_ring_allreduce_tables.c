@@ -69,18 +69,20 @@ static void write_sweep(struct lab *lab, const struct options *o, struct csv *cs
     struct hands *hands = hands_open(lab_world(lab), o);
     double bytes[SWEEP_SIZES_MOST], seconds[WAYS][SWEEP_SIZES_MOST] = { 0 }, all[WAYS * SWEEP_SIZES_MOST];
     struct sweep_impl ways[WAYS];
-    for (enum way way = 0; way < WAYS; way++)
+    struct sweep_call calls[WAYS * SWEEP_SIZES_MOST]; /* all sizes of the first way, then all of the next */
+    int ranks = o->run.ranks, sizes = sweep_sizes(lab_world(lab), sweep_bytes(o), bytes), count = 0;
+    for (enum way way = 0; way < WAYS; way++) {
         ways[way] = (struct sweep_impl){ way_of(way), &hands[way] };
-    int ranks = o->run.ranks, sizes = sweep_sizes(lab_world(lab), sweep_bytes(o), bytes);
-    sweep_measure(lab_world(lab),
-                  &(struct sweep){ .bytes = bytes,
-                                   .sizes = sizes,
-                                   .way = ways,
-                                   .ways = WAYS,
-                                   .until_last = true,
-                                   .warmups = 1,
-                                   .repeats = o->run.quick || o->run.takes_turns ? 3 : 9 },
-                  all, NULL);
+        for (int i = 0; i < sizes; i++)
+            calls[count++] = (struct sweep_call){ ALL_REDUCE, bytes[i], &ways[way] };
+    }
+    lab_add_wrong(lab, sweep_measure(lab_world(lab),
+                                     &(struct sweep){ .calls = calls,
+                                                      .count = count,
+                                                      .until_last = true,
+                                                      .warmups = 1,
+                                                      .repeats = o->run.quick || o->run.takes_turns ? 3 : 9 },
+                                     all));
     hands_close(hands);
     struct csv *crossover = lab_table(lab, "crossover.csv");
     for (int i = 0; csv && i < sizes; i++)

@@ -1,11 +1,11 @@
-/* alpha_beta: cost model of an all-reduce of any size, fitted to a few measured sizes.
+/* alpha_beta: cost model of a collective or message of any size, fitted to a few measured sizes.
  *
  * seconds = alpha + beta x bytes in each of at most four ranges, by least squares of the *relative* error. A single line over
  * eight decades of bytes would follow its largest points until alpha is negative. */
 #ifndef LOCKSTEP_ALPHA_BETA_H
 #define LOCKSTEP_ALPHA_BETA_H
 
-enum { ALPHA_BETA_POINTS_MOST = 16, ALPHA_BETA_PIECES_MOST = 4 };
+enum { ALPHA_BETA_POINTS_MOST = 20, ALPHA_BETA_PIECES_MOST = 4 };
 
 struct alpha_beta {
     int ranks, points, pieces;
@@ -14,7 +14,6 @@ struct alpha_beta {
         double upto; /* bytes; infinite for the last piece */
         double alpha, beta;
     } piece[ALPHA_BETA_PIECES_MOST];
-    double barrier; /* seconds of a barrier */
 };
 
 /* Add a point; points beyond ALPHA_BETA_POINTS_MOST are ignored. */
@@ -26,7 +25,7 @@ void alpha_beta_fit(struct alpha_beta *link);
 /* Return the largest measured size. */
 double alpha_beta_max_bytes(const struct alpha_beta *link);
 
-/* Return the seconds of an all-reduce of `bytes`. */
+/* Return the seconds of a collective or message of `bytes`. */
 double alpha_beta_seconds(const struct alpha_beta *link, double bytes);
 
 #endif

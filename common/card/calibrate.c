@@ -6,30 +6,18 @@
 #include "base/memory.h"
 #include "base/stats.h"
 #include "card/machine_probes.h"
-#include "card/sweep.h"
 #include "device/device.h"
 #include "model/shape_bench.h"
 #include "world/world.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     WARMUP_STEPS = 1,
     MEASURED_STEPS = 5,
-    REDUCE_REPEATS = 5,
     SHAPES_MOST = 8,
 };
-
-/* Sizes of the measured all-reduces in bytes. At least USUAL_LEAST usual sizes are measured, and more until well beyond the
- * needed size: there the library may change its algorithm, or a cache may end. Sizes around a lab's largest are added as parts
- * of it, because a piece of the fit has at least three points. */
-enum { USUAL = 10, USUAL_LEAST = 4, PARTS = 4 };
-static const double usual_bytes[USUAL] = { 256,     4096,    32768,   262144,   1 << 20,
-                                           3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 };
-static const double BEYOND = 1.9; /* times the needed size */
-static const double parts_of_largest[PARTS] = { 0.5, 0.8, 1.25, 1.5 };
 
 static const double DRIFT = 0.15; /* a card further off is measured again: baselines are predicted within 15 % */
 
@@ -213,77 +201,42 @@ static void measure_steps(struct card *card, struct bench *bench)
     world_park(world);
 }
 
+static void choose_batch(void *argument)
+{
+    struct bench *bench = argument;
+    shape_bench_choose(bench->shapes, 0);
+    shape_bench_fetch(bench->shapes);
+}
+
 static void run_pass(void *argument)
 {
     struct bench *bench = argument;
     shape_bench_passes(bench->shapes);
 }
 
-/* Choose the all-reduce sizes from which those of the workload's gradients and of `largest` bytes are predicted. Sizes beyond
- * the usual ones have at most `fits` bytes. Return their number. */
-static int choose_sizes(const struct workload *workload, double largest, double fits,
-                        double sizes[ALPHA_BETA_POINTS_MOST])
+/* all: add what the card lacks. Each real collective follows a real backward, so that caches and arrival are as in training.
+ * Simulated collectives depend on neither. Then all ranks have the whole card. */
+static struct check_failures measure_uses(struct card *card, struct bench *bench, struct world *world,
+                                          const struct card_uses *uses)
 {
-    double needed = BEYOND * fmax(largest, workload_gradient_bytes(workload));
-    int count = 0;
-    while (count < USUAL && (count < USUAL_LEAST || sizes[count - 1] < needed)) {
-        sizes[count] = usual_bytes[count];
-        count++;
-    }
-    for (int i = 0; i < PARTS; i++) {
-        double bytes = floor(largest * parts_of_largest[i] / sizeof(float)) * sizeof(float);
-        if (bytes > usual_bytes[USUAL - 1] && bytes <= fits)
-            sizes[count++] = bytes;
-    }
-    return count;
-}
-
-/* all of a sub-world: measure all-reduces of growing size, each after a real backward, so that caches and arrival are as in
- * training. Simulated all-reduces depend on neither and need no repeats. The sizes that labs use (the gradients, `largest`) are
- * left out, because they are predicted. */
-static void measure_link(struct alpha_beta *link, struct bench *bench, struct world *world, double largest)
-{
-    double sizes[ALPHA_BETA_POINTS_MOST];
-    int count = choose_sizes(bench->workload, largest, sweep_largest(world), sizes);
-    bool is_real = !world_is_simulated();
-    struct sweep sweep = { .bytes = sizes,
-                           .sizes = count,
-                           .warmups = is_real,
-                           .repeats = is_real ? REDUCE_REPEATS : 1,
-                           .between = is_real ? run_pass : NULL,
-                           .argument = bench };
-    *link = (struct alpha_beta){ .ranks = world_size(world), .points = sweep.sizes };
-    memcpy(link->bytes, sizes, (size_t)link->points * sizeof *sizes);
-    shape_bench_choose(bench->shapes, 0);
-    shape_bench_fetch(bench->shapes);
-    sweep_measure(world, &sweep, link->seconds, &link->barrier);
-    if (world_rank(world) == 0)
-        alpha_beta_fit(link);
-}
-
-/* all: measure all-reduces of the whole world and of half of it, and messages of two ranks. Then all ranks have the whole card. */
-static void measure_links(struct card *card, struct bench *bench, struct world *world, double largest)
-{
-    int sizes[CARD_LINKS_MOST];
-    card->links = card_group_sizes(world_size(world), sizes);
-    for (int i = 0; i < card->links; i++) {
-        struct world *part = world_first(world, sizes[i]);
-        if (part) {
-            measure_link(&card->link[i], bench, part, i == 0 ? largest : 0);
-            world_leave(part);
-        }
-        world_park(world);
-    }
-    p2p_cost_measure(&card->p2p, world);
+    const struct collective_setting setting = { .gradient_bytes = workload_gradient_bytes(bench->workload),
+                                                .prepare = choose_batch,
+                                                .between = world_is_simulated() ? NULL : run_pass,
+                                                .argument = bench };
+    struct check_failures wrong = collective_costs_measure(&card->collectives, world, uses, &setting);
+    if (uses->messages && !p2p_cost_is_known(&card->p2p))
+        p2p_cost_measure(&card->p2p, world);
     world_broadcast(world, card, sizeof *card);
+    return wrong;
 }
 
-void calibrate_links(struct card *card, struct world *world, const struct workload *workload, const struct run *run,
-                     double largest)
+struct check_failures calibrate_uses(struct card *card, struct world *world, const struct workload *workload,
+                                     const struct run *run, const struct card_uses *uses)
 {
     struct bench bench = bench_open(workload, run, world);
-    measure_links(card, &bench, world, largest);
+    struct check_failures wrong = measure_uses(card, &bench, world, uses);
     bench_close(&bench);
+    return wrong;
 }
 
 static struct local_cost local_of(const struct device_costs *costs)
@@ -328,20 +281,19 @@ static void read_costs(struct card *card, struct world *world, const struct work
     free(all);
 }
 
-struct memory_estimate calibrate_memory(const struct workload *workload, const struct run *run, double largest)
+struct memory_estimate calibrate_memory(const struct workload *workload, const struct run *run,
+                                        const struct card_uses *uses)
 {
-    double sizes[ALPHA_BETA_POINTS_MOST];
-    double swept = sizes[choose_sizes(workload, largest, INFINITY, sizes) - 1];
-    double sums = run->ranks > 1 ? run->ranks * swept : 0,
+    double swept = run->ranks * collective_costs_memory(uses, workload_gradient_bytes(workload)),
            copies = run->ranks * machine_probes_bytes(); /* at most: only ranks with a core copy */
     struct memory_estimate steps =
         memory_estimate_times(shape_bench_memory(workload, run, shape_bench_shapes(workload)), run->ranks);
-    steps.of[MEMORY_MESSAGES] += sums;
+    steps.of[MEMORY_MESSAGES] += swept;
     return memory_estimate_most((struct memory_estimate){ .of = { [MEMORY_MESSAGES] = copies } }, steps);
 }
 
-void calibrate(struct card *card, struct world *world, const struct workload *workload, const struct run *run,
-               double largest)
+struct check_failures calibrate(struct card *card, struct world *world, const struct workload *workload,
+                                const struct run *run, const struct card_uses *uses)
 {
     refuse_many_shapes(workload);
     *card = (struct card){ .ranks = world_size(world),
@@ -367,8 +319,9 @@ void calibrate(struct card *card, struct world *world, const struct workload *wo
     } else {
         read_costs(card, world, workload, run);
     }
-    measure_links(card, &bench, world, largest);
+    struct check_failures wrong = measure_uses(card, &bench, world, uses);
     bench_close(&bench);
+    return wrong;
 }
 
 bool calibrate_agrees(const struct card *card, struct world *world, const struct workload *workload,

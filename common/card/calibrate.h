@@ -6,17 +6,18 @@
 
 struct world;
 
-/* all: measure for a few seconds; then every rank has the complete card. `largest`: bytes of a message larger than the
- * gradients, 0 for none. This size is held out: it lies between measured sizes. */
-void calibrate(struct card *card, struct world *world, const struct workload *workload, const struct run *run,
-               double largest);
+/* all: measure for a few seconds; then every rank has the card, with the collectives and messages of `uses`. Return the failed
+ * checks of all ranks on rank 0. */
+struct check_failures calibrate(struct card *card, struct world *world, const struct workload *workload,
+                                const struct run *run, const struct card_uses *uses);
 
 /* Return the memory estimate of calibrate(), for all ranks together. */
-struct memory_estimate calibrate_memory(const struct workload *workload, const struct run *run, double largest);
+struct memory_estimate calibrate_memory(const struct workload *workload, const struct run *run,
+                                        const struct card_uses *uses);
 
-/* all: measure only the card's all-reduces and messages again. */
-void calibrate_links(struct card *card, struct world *world, const struct workload *workload, const struct run *run,
-                     double largest);
+/* all: add the collectives and messages of `uses` that the card, which all ranks have, lacks. Return the failed checks likewise. */
+struct check_failures calibrate_uses(struct card *card, struct world *world, const struct workload *workload,
+                                     const struct run *run, const struct card_uses *uses);
 
 /* all: compare a few steps with a card measured earlier: of all ranks at once or, with more ranks than cores, of one alone.
  * False if they differ by more than 15 %: the machine or its other load has changed. */

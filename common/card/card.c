@@ -137,40 +137,47 @@ double card_sleep(const struct card *card, double seconds)
     return seconds * (1 + card->sleep_excess) + card->sleep_overshoot;
 }
 
-int card_group_sizes(int ranks, int sizes[CARD_LINKS_MOST])
-{
-    const int half = (ranks + 1) / 2;
-    int count = 0;
-    if (ranks > 1)
-        sizes[count++] = ranks;
-    if (half > 1)
-        sizes[count++] = half;
-    return count;
-}
+/* --- collectives ------------------------------------------------------------------------------------------------ */
 
-static const struct alpha_beta *find_link(const struct card *card, int ranks)
+double card_collective(const struct card *card, enum collective_kind kind, struct card_group group, double bytes)
 {
-    for (int i = 0; i < card->links; i++)
-        if (card->link[i].ranks == ranks)
-            return &card->link[i];
-    return NULL;
+    if (group.ranks == 1)
+        return 0;
+    const struct collective_cost *entry = collective_costs_find(&card->collectives, kind, group);
+    return entry ? alpha_beta_seconds(&entry->cost, bytes) : (double)NAN;
 }
 
 double card_allreduce(const struct card *card, int ranks, double bytes)
 {
-    if (ranks == 1)
-        return 0;
-    const struct alpha_beta *link = find_link(card, ranks);
-    return link ? alpha_beta_seconds(link, bytes) : (double)NAN;
+    return card_collective(card, ALL_REDUCE, first_ranks(ranks), bytes);
 }
 
 double card_barrier(const struct card *card, int ranks)
 {
-    if (ranks == 1)
-        return 0;
-    const struct alpha_beta *link = find_link(card, ranks);
-    return link ? link->barrier : (double)NAN;
+    return card_collective(card, BARRIER, first_ranks(ranks), 0);
 }
+
+bool card_covers(const struct card *card, const struct card_uses *uses)
+{
+    bool is_covered = !uses->messages || card->ranks == 1 || p2p_cost_is_known(&card->p2p);
+    for (int i = 0; i < uses->count; i++)
+        is_covered &= collective_costs_cover(&card->collectives, &uses->at[i]);
+    return is_covered;
+}
+
+int card_group_hosts(const struct card *card, struct card_group group)
+{
+    int hosts = 0;
+    for (int i = 0; i < group.ranks; i++) {
+        bool is_new = true;
+        for (int before = 0; before < i; before++)
+            is_new &= card_host(card, before * group.stride) != card_host(card, i * group.stride);
+        hosts += is_new;
+    }
+    return hosts;
+}
+
+/* --- text ------------------------------------------------------------------------------------------------------- */
 
 /* Print the terms in use, in milliseconds: "12.0 fixed + 0.140 per sample". */
 static void show_terms(FILE *out, const struct local_cost *cost)
@@ -204,6 +211,27 @@ static void show_interference(FILE *out, const struct card *card)
     fputs("); an idle machine would give another card\n", out);
 }
 
+/* Print the seconds of a collective whose larger buffer has the gradients' `bytes`. */
+static void show_collective(FILE *out, const struct card *card, const struct collective_cost *entry, double bytes)
+{
+    const struct card_group group = entry->group;
+    const bool is_split = entry->kind == ALL_GATHER || entry->kind == REDUCE_SCATTER;
+    const double seconds = alpha_beta_seconds(&entry->cost, is_split ? bytes / group.ranks : bytes);
+    const int hosts = card_group_hosts(card, group);
+    char what[40], on[40] = "", stride[40] = "";
+    if (entry->kind == BARRIER)
+        snprintf(what, sizeof what, "%s takes", collective_names[entry->kind]);
+    else
+        snprintf(what, sizeof what, "%s of %5.1f MB takes", collective_names[entry->kind], bytes / 1e6);
+    if (group.stride > 1)
+        snprintf(stride, sizeof stride, ", stride %d", group.stride);
+    if (hosts > 1)
+        snprintf(on, sizeof on, " on %d hosts", hosts);
+    fprintf(out, "  %-31s%8.*f ms   (%d ranks%s%s%s%s)\n", what, number_ms_decimals(seconds), 1e3 * seconds,
+            group.ranks, stride, on, group.with_siblings ? ", all such groups at once" : "",
+            entry->kind == BARRIER ? "" : ", predicted from other sizes");
+}
+
 void card_show(FILE *out, const struct card *card, const struct workload *workload, const struct run *run)
 {
     struct work work = workload_usual(workload, run);
@@ -227,11 +255,8 @@ void card_show(FILE *out, const struct card *card, const struct workload *worklo
         fputs(")\n", out);
     }
     show_interference(out, card);
-    if (card->ranks > 1) {
-        double sum = card_allreduce(card, card->ranks, bytes);
-        fprintf(out, "  all-reduce of %5.1f MB takes   %8.*f ms   (%d ranks, predicted from other sizes)\n",
-                bytes / 1e6, number_ms_decimals(sum), 1e3 * sum, card->ranks);
-    }
+    for (int i = 0; i < card->collectives.count; i++)
+        show_collective(out, card, &card->collectives.at[i], bytes);
     if (!world_is_simulated())
         fprintf(out, "  memory copy %.1f GB/s; a sleep lasts %.2f ms too long; a stamp costs %.0f ns\n",
                 card->copy_bandwidth / 1e9, 1e3 * card->sleep_overshoot, 1e9 * card->stamp_cost);

@@ -6,6 +6,7 @@
 #ifndef LOCKSTEP_CARD_H
 #define LOCKSTEP_CARD_H
 
+#include "card/collective_cost.h"
 #include "card/p2p_cost.h"
 #include "model/workload.h"
 #include "options/run.h"
@@ -23,7 +24,7 @@ struct local_cost {
     double update;      /* the optimizer */
 };
 
-enum { CARD_LINKS_MOST = 2, CARD_NAME = 128 };
+enum { CARD_NAME = 128 };
 
 struct card {
     char cpu[CARD_NAME];
@@ -49,9 +50,8 @@ struct card {
         float parallel_capacity; /* parallel capacity: ranks of its host that can train at full speed at once */
         float slowdown;          /* slowdown relative to the fastest host */
     } place[RANKS_MOST];
-    int links; /* see card_group_sizes() */
-    struct alpha_beta link[CARD_LINKS_MOST];
-    struct p2p_cost p2p; /* messages of two ranks */
+    struct collective_costs collectives; /* those that labs have asked for (collective_use.h) */
+    struct p2p_cost p2p;                 /* messages of two ranks, if a lab has asked for them */
 };
 
 /* Set the card to `gpus` GPUs that all ranks share; `about` begins with their name. The cores are still the host's. */
@@ -59,9 +59,6 @@ void card_on_gpus(struct card *card, const char *about, int gpus);
 
 /* Set the card to real ranks on several hosts: hosts (ranks). */
 void card_on_hosts(struct card *card, const struct host *hosts);
-
-/* Give the group sizes of a card's all-reduces: all `ranks`, and half of them, each if above 1. Return the number of sizes. */
-int card_group_sizes(int ranks, int sizes[CARD_LINKS_MOST]);
 
 /* Return what ranks of this world train on: "core", "simulated core" or "GPU". */
 const char *card_trains_on(void);
@@ -102,12 +99,21 @@ double card_jitter(const struct card *card, int ranks, double local);
 /* Return the real seconds of a sleep of `seconds`. */
 double card_sleep(const struct card *card, double seconds);
 
-/* Return the seconds of an all-reduce of `bytes` among `ranks`, in place; 0 for one rank. NaN if the card lacks this group
- * size. */
-double card_allreduce(const struct card *card, int ranks, double bytes);
+/* Return the seconds of a collective of a group: from the arrival of the last rank until the mean rank has the result, in place
+ * except for SEND_RECEIVE. `bytes` are those of `count` elements (struct collective_op), so that n ranks gather n times as much in
+ * an all-gather. In SEND_RECEIVE each rank sends to the next one of its group, round a ring; a broadcast comes from the group's
+ * first rank. 0 for one rank. NaN if the card lacks this kind in this group: then the lab's `uses` (lab_spec.h) lack it. */
+double card_collective(const struct card *card, enum collective_kind kind, struct card_group group, double bytes);
 
-/* Return the seconds of a barrier of `ranks` after the last rank's arrival. NaN if the card lacks this group size. */
+/* Likewise of an all-reduce and of a barrier of the first `ranks` ranks. */
+double card_allreduce(const struct card *card, int ranks, double bytes);
 double card_barrier(const struct card *card, int ranks);
+
+/* True if the card has all that a lab uses. */
+bool card_covers(const struct card *card, const struct card_uses *uses);
+
+/* Return the number of hosts that rank 0's group of this shape is on. With one, its messages stay within a host. */
+int card_group_hosts(const struct card *card, struct card_group group);
 
 /* Return the seconds of a whole local step. */
 double local_step(const struct local_cost *cost, struct work work);

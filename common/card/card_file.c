@@ -114,6 +114,56 @@ static void list_messages(struct card *c, struct named_link messages[CARD_MESSAG
     messages[2] = (struct named_link){ "add_s", &c->p2p.add };
 }
 
+/* --- collectives ------------------------------------------------------------------------------------------------ */
+
+static const char *const kind_words[COLLECTIVE_KINDS] = {
+    [ALL_REDUCE] = "allreduce", [ALL_GATHER] = "allgather",      [REDUCE_SCATTER] = "reduce_scatter",
+    [BROADCAST] = "broadcast",  [SEND_RECEIVE] = "send_receive", [BARRIER] = "barrier",
+};
+
+/* Write what the rows of a collective are called: "allreduce_s"; of another group than the first ranks,
+ * "allreduce_stride4_siblings_s". */
+enum { COLLECTIVE_NAME = 64 };
+static void name_collective(char name[COLLECTIVE_NAME], enum collective_kind kind, struct card_group group)
+{
+    char stride[24] = "";
+    if (group.stride > 1)
+        snprintf(stride, sizeof stride, "_stride%d", group.stride);
+    snprintf(name, COLLECTIVE_NAME, "%s%s%s_s", kind_words[kind], stride, group.with_siblings ? "_siblings" : "");
+}
+
+/* Find the kind and group that a row is of; false if it is of no collective. */
+static bool parse_collective(const char *name, int ranks, enum collective_kind *kind, struct card_group *group)
+{
+    for (*kind = 0; *kind < COLLECTIVE_KINDS; (*kind)++) {
+        const size_t length = strlen(kind_words[*kind]);
+        if (strncmp(name, kind_words[*kind], length) != 0)
+            continue;
+        *group = first_ranks(ranks);
+        sscanf(name + length, "_stride%4d", &group->stride);
+        group->with_siblings = strstr(name + length, "_siblings") != NULL;
+        char whole[COLLECTIVE_NAME];
+        name_collective(whole, *kind, *group);
+        if (group->stride > 0 && strcmp(name, whole) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void write_collectives(struct csv *csv, const struct collective_costs *costs)
+{
+    for (int i = 0; i < costs->count; i++) {
+        const struct collective_cost *entry = &costs->at[i];
+        char name[COLLECTIVE_NAME];
+        name_collective(name, entry->kind, entry->group);
+        for (int p = 0; p < entry->cost.points; p++)
+            write_row(csv, name, entry->group.ranks, entry->kind == BARRIER ? (double)NAN : entry->cost.bytes[p],
+                      entry->cost.seconds[p]);
+    }
+}
+
+/* --- writing ---------------------------------------------------------------------------------------------------- */
+
 void card_put(const struct card *card, FILE *out, const struct workload *workload, const struct run *run,
               const char *platform)
 {
@@ -128,12 +178,7 @@ void card_put(const struct card *card, FILE *out, const struct workload *workloa
     struct csv csv = { .out = out };
     for (int i = 0; i < CARD_ENTRIES; i++)
         write_row(&csv, entries[i].quantity, entries[i].ranks, NAN, *entries[i].value);
-    for (int i = 0; i < card->links; i++) {
-        const struct alpha_beta *link = &card->link[i];
-        for (int p = 0; p < link->points; p++)
-            write_row(&csv, "allreduce_s", link->ranks, link->bytes[p], link->seconds[p]);
-        write_row(&csv, "barrier_s", link->ranks, NAN, link->barrier);
-    }
+    write_collectives(&csv, &card->collectives);
     struct named_link messages[CARD_MESSAGES];
     list_messages(&copy, messages);
     for (int i = 0; i < CARD_MESSAGES; i++)
@@ -149,6 +194,8 @@ void card_write(const struct card *card, const char *folder, const struct worklo
     card_put(card, file.out, workload, run, platform);
     file_commit(&file);
 }
+
+/* --- reading ---------------------------------------------------------------------------------------------------- */
 
 static bool line_is(const char *line, const char *beginning, const char *rest)
 {
@@ -194,22 +241,22 @@ static void add_point(struct alpha_beta *link, double bytes, double seconds)
         alpha_beta_add(link, bytes, seconds);
 }
 
-static void add_allreduce(struct card *card, double of, double bytes, double seconds)
+/* Add a row of a collective, if it is one. Every entry in use has a point. */
+static void add_collective(struct card *card, const char *name, double ranks, double bytes, double seconds)
 {
-    const bool is_possible = of >= 2 && of <= RANKS_MOST && is_possible_point(bytes, seconds);
-    if (!is_possible)
-        return; /* every link in use has a point */
-    const int ranks = (int)of;
-    if (card->links == 0 || card->link[card->links - 1].ranks != ranks) {
-        if (card->links == CARD_LINKS_MOST)
-            return;
-        card->link[card->links++] = (struct alpha_beta){ .ranks = ranks };
-    }
-    add_point(&card->link[card->links - 1], bytes, seconds);
+    enum collective_kind kind;
+    struct card_group group;
+    if (!(ranks >= 2 && ranks <= card->ranks) || !parse_collective(name, (int)ranks, &kind, &group))
+        return;
+    if (!is_possible_point(kind == BARRIER ? 1 : bytes, seconds))
+        return;
+    struct collective_cost *entry = collective_costs_add(&card->collectives, kind, group);
+    if (entry)
+        alpha_beta_add(&entry->cost, kind == BARRIER ? 0 : bytes, seconds);
 }
 
 enum card_found card_read(struct card *card, const char *folder, const struct workload *workload, const struct run *run,
-                          double largest, const char *platform, int cores)
+                          const struct card_uses *uses, const char *platform, int cores)
 {
     *card = (struct card){ .ranks = run->ranks, .cores = cores };
     cores_name(card->cpu, CARD_NAME);
@@ -233,10 +280,7 @@ enum card_found card_read(struct card *card, const char *folder, const struct wo
         double value = csv_value(&table, row, "value");
         if (!quantity || !is_possible(value, platform))
             continue; /* a damaged file: missing numbers are measured again */
-        if (strcmp(quantity, "allreduce_s") == 0)
-            add_allreduce(card, csv_value(&table, row, "ranks"), csv_value(&table, row, "bytes"), value);
-        if (strcmp(quantity, "barrier_s") == 0 && card->links > 0)
-            card->link[card->links - 1].barrier = value; /* of the group size whose points precede this row */
+        add_collective(card, quantity, csv_value(&table, row, "ranks"), csv_value(&table, row, "bytes"), value);
         for (int i = 0; i < CARD_MESSAGES; i++)
             if (strcmp(quantity, messages[i].quantity) == 0)
                 add_point(messages[i].link, csv_value(&table, row, "bytes"), value);
@@ -248,15 +292,11 @@ enum card_found card_read(struct card *card, const char *folder, const struct wo
             }
     }
     csv_free(&table);
-    for (int i = 0; i < card->links; i++)
-        alpha_beta_fit(&card->link[i]);
+    for (int i = 0; i < card->collectives.count; i++)
+        alpha_beta_fit(&card->collectives.at[i].cost);
     if (p2p_cost_is_known(&card->p2p))
         p2p_cost_fit(&card->p2p);
     if (found != CARD_ENTRIES)
         return CARD_NONE;
-    int sizes[CARD_LINKS_MOST];
-    bool reaches =
-        run->ranks == 1 || (card->links == card_group_sizes(run->ranks, sizes) &&
-                            alpha_beta_max_bytes(&card->link[0]) >= largest && p2p_cost_is_known(&card->p2p));
-    return reaches ? CARD_WHOLE : CARD_SHORT;
+    return card_covers(card, uses) ? CARD_WHOLE : CARD_SHORT;
 }

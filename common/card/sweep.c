@@ -12,53 +12,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int sums_of(const struct sweep *sweep)
-{
-    return sweep->sizes * (sweep->way ? sweep->ways : 1);
-}
+/* --- sizes ------------------------------------------------------------------------------------------------------ */
 
-/* Make the n-th sum of a round: all sizes of the first way, then all of the next. */
-static void make_sum(struct collective *collective, const struct sweep *sweep, int n, float *terms)
+int sweep_parts(enum collective_kind kind, int ranks)
 {
-    if (sweep->way) {
-        const struct sweep_impl *way = &sweep->way[n / sweep->sizes];
-        collective_all_reduce_by(collective, way->sum, way->argument);
-    }
-    collective_run(collective, all_reduce(TYPE_F32, terms, terms, (size_t)sweep->bytes[n % sweep->sizes] / sizeof(float)));
-}
-
-/* Make all calls. Each is a step of its own: a phase with the collective in it. The last call of a round is a barrier. */
-static void make_calls(struct collective *collective, struct spans *spans, struct world *world,
-                       const struct sweep *sweep, float *terms)
-{
-    for (int round = 0; round < sweep->warmups + sweep->repeats; round++)
-        for (int call = 0; call <= sums_of(sweep); call++) {
-            if (!sweep->between)
-                world_barrier(world);
-            spans_phase(spans, SPAN_BACKWARD, device_record_event());
-            if (sweep->between)
-                sweep->between(sweep->argument);
-            if (call < sums_of(sweep))
-                make_sum(collective, sweep, call, terms);
-            else
-                collective_run(collective, barrier());
-            spans_end(spans, device_record_event());
-            spans->step++;
-        }
-}
-
-/* Return the median over repeats of the mean or last rank's transfer in a call; cells (repeats x calls, ranks). */
-static double typical_transfer(const struct cell *cells, int call, const struct sweep *sweep, int ranks)
-{
-    double *transfer = memory_new((size_t)sweep->repeats, sizeof *transfer);
-    for (int repeat = 0; repeat < sweep->repeats; repeat++)
-        for (int rank = 0; rank < ranks; rank++) {
-            double of_rank = cells[(repeat * (sums_of(sweep) + 1) + call) * ranks + rank].transfer;
-            transfer[repeat] = sweep->until_last ? fmax(transfer[repeat], of_rank) : transfer[repeat] + of_rank / ranks;
-        }
-    double typical = fmax(1e-9, stats_quantile(transfer, sweep->repeats, 0.5));
-    free(transfer);
-    return typical;
+    return kind == ALL_GATHER || kind == REDUCE_SCATTER ? ranks : 1;
 }
 
 double sweep_largest(struct world *world)
@@ -86,43 +44,201 @@ int sweep_sizes(struct world *world, double most, double *bytes)
     return sizes;
 }
 
-void sweep_measure(struct world *world, const struct sweep *sweep, double *seconds, double *barrier)
+/* --- calls ------------------------------------------------------------------------------------------------------ */
+
+/* A sweep that runs. The terms of messages lie apart from what is received; other kinds work in place. */
+struct running {
+    const struct sweep *sweep;
+    struct world *world;
+    struct collective *collective;
+    const struct group *group; /* NULL: all ranks */
+    int rank, ranks;           /* of the group */
+    char *buffer, *received;
+    size_t bytes; /* of the buffer */
+};
+
+/* Write values that differ between ranks to the buffer, or zeros. The zeros keep sums of sums finite. */
+static void fill(const struct running *r, bool with_zeros)
 {
-    int ranks = world_size(world), calls = sums_of(sweep) + 1;
-    double most = 0;
-    for (int i = 0; i < sweep->sizes; i++)
-        most = fmax(most, sweep->bytes[i]);
-    float *terms = device_new((size_t)most, 1); /* zeros, as are their sums */
+    enum { PIECE = 8191 }; /* a prime number: parts of the buffer differ */
+    float values[PIECE] = { 0 };
+    for (int i = 0; i < PIECE && !with_zeros; i++)
+        values[i] = (float)((i * 7 + r->rank * 5) % 31 - 15);
+    for (size_t from = 0; from < r->bytes; from += sizeof values)
+        device_put(r->buffer + from, values, r->bytes - from < sizeof values ? r->bytes - from : sizeof values);
+}
+
+static struct collective_op op_of(const struct running *r, const struct sweep_call *call)
+{
+    const size_t count = (size_t)(call->bytes / sizeof(float));
+    char *all = r->buffer, *own = all + (size_t)r->rank * count * sizeof(float);
+    const int next = (r->rank + 1) % r->ranks, before = (r->rank + r->ranks - 1) % r->ranks;
+    switch (call->kind) {
+    case ALL_REDUCE:
+        return all_reduce(TYPE_F32, all, all, count);
+    case ALL_GATHER:
+        return all_gather(TYPE_F32, own, all, count);
+    case REDUCE_SCATTER:
+        return reduce_scatter(TYPE_F32, all, own, count);
+    case BROADCAST:
+        return broadcast(TYPE_F32, 0, all, all, count);
+    case SEND_RECEIVE:
+        return send_receive(TYPE_F32, next, all, before, r->received, count);
+    default:
+        return barrier();
+    }
+}
+
+static void make_call(const struct running *r, const struct sweep_call *call)
+{
+    if (call->kind == ALL_REDUCE)
+        collective_all_reduce_by(r->collective, call->way ? call->way->sum : NULL,
+                                 call->way ? call->way->argument : NULL);
+    collective_run(r->collective, in_group(r->group, op_of(r, call)));
+}
+
+/* Let all ranks begin a call at nearly the same time. Simulated ranks leave a barrier one after another, by the latency of its
+ * messages. An all-reduce and a barrier end no earlier for it, because each rank needs something of every other. In other kinds,
+ * ranks that left first transfer before the last one arrives, or wait for it, so all begin at the same time of their common
+ * clock. */
+static void start_together(struct world *world, enum collective_kind kind)
+{
+    const double enough_s = 0.1; /* for every rank to hear of the time */
+    if (!world_is_simulated() || kind == ALL_REDUCE || kind == BARRIER) {
+        world_barrier(world);
+        return;
+    }
+    double when = world_now() + enough_s;
+    world_broadcast(world, &when, sizeof when);
+    world_sleep(when - world_now());
+}
+
+/* Make all calls. Each is a step of its own: a phase with the collective in it. The stamps are taken before a result is checked. */
+static void make_calls(const struct running *r, struct spans *spans)
+{
+    const struct sweep *sweep = r->sweep;
+    for (int round = 0; round < sweep->warmups + sweep->repeats; round++) {
+        const bool is_checked = device_computes() && round == 0;
+        collective_check(r->collective, is_checked ? CHECK_EACH : CHECK_NOTHING);
+        if (device_computes() && round == 1)
+            fill(r, true);
+        for (int call = 0; call < sweep->count; call++) {
+            if (is_checked)
+                fill(r, false);
+            if (!sweep->between)
+                start_together(r->world, sweep->calls[call].kind);
+            spans_phase(spans, SPAN_BACKWARD, device_record_event());
+            if (sweep->between)
+                sweep->between(sweep->argument);
+            make_call(r, &sweep->calls[call]);
+            spans_end(spans, device_record_event());
+            spans->step++;
+        }
+    }
+}
+
+/* --- results ---------------------------------------------------------------------------------------------------- */
+
+/* Return the median over repeats of the mean or last rank's transfer in a call; cells (repeats x calls, ranks). */
+static double typical_transfer(const struct cell *cells, int call, const struct sweep *sweep, int ranks)
+{
+    double *transfer = memory_new((size_t)sweep->repeats, sizeof *transfer);
+    for (int repeat = 0; repeat < sweep->repeats; repeat++)
+        for (int rank = 0; rank < ranks; rank++) {
+            double of_rank = cells[(repeat * sweep->count + call) * ranks + rank].transfer;
+            transfer[repeat] = sweep->until_last ? fmax(transfer[repeat], of_rank) : transfer[repeat] + of_rank / ranks;
+        }
+    double typical = fmax(1e-9, stats_quantile(transfer, sweep->repeats, 0.5));
+    free(transfer);
+    return typical;
+}
+
+/* What a rank found beside its spans. */
+struct findings {
+    struct check_failures wrong;
+    double clock_error; /* of its device */
+};
+
+/* all: return the failed checks of all ranks on rank 0, and raise *clock_error by that of the devices. */
+static struct check_failures gather_findings(struct world *world, struct collective *collective, double *clock_error)
+{
+    struct check_failures wrong = { 0 };
+    if (!device_computes())
+        return wrong; /* nothing was checked, and the clock is exact */
+    const struct findings mine = { collective_wrong(collective), device_clock_error() };
+    struct findings *all = memory_new((size_t)world_size(world), sizeof *all);
+    double device_error = 0;
+    world_gather(world, &mine, sizeof mine, all);
+    for (int rank = 0; rank < world_size(world); rank++) {
+        check_failures_join(&wrong, &all[rank].wrong, "rank %d, ", rank);
+        device_error = fmax(device_error, 2 * all[rank].clock_error); /* both of two compared ranks may be off */
+    }
+    free(all);
+    *clock_error += device_error;
+    return wrong;
+}
+
+static void split_calls(const struct sweep *sweep, const struct timeline *timeline, double *seconds,
+                        struct check_failures *wrong)
+{
+    struct cell *cells = memory_new((size_t)timeline->steps * (size_t)timeline->ranks, sizeof *cells);
+    struct check_failures found = timeline_split(timeline, cells);
+    check_failures_join(wrong, &found, "%s", "");
+    for (int call = 0; call < sweep->count; call++)
+        seconds[call] = typical_transfer(cells, call, sweep, timeline->ranks);
+    free(cells);
+}
+
+static struct running open_sweep(struct world *world, const struct sweep *sweep, struct spans *spans)
+{
+    struct running r = { .sweep = sweep, .world = world, .collective = collective_open(world, spans) };
+    if (sweep->in_groups)
+        r.group = collective_split(r.collective, sweep->group, world_rank(world));
+    r.rank = r.group ? group_rank(r.group) : world_rank(world);
+    r.ranks = r.group ? group_size(r.group) : world_size(world);
+    double most = sizeof(float), received = sizeof(float);
+    for (int i = 0; i < sweep->count; i++) {
+        const struct sweep_call *call = &sweep->calls[i];
+        most = fmax(most, sweep_parts(call->kind, r.ranks) * call->bytes);
+        received = fmax(received, call->kind == SEND_RECEIVE ? call->bytes : 0);
+    }
+    r.bytes = (size_t)most;
+    r.buffer = device_new(r.bytes, 1);
+    r.received = device_new((size_t)received, 1);
+    return r;
+}
+
+struct check_failures sweep_measure(struct world *world, const struct sweep *sweep, double *seconds)
+{
+    const int ranks = world_size(world);
     struct spans spans;
-    spans_open(&spans, 4 * calls * (sweep->warmups + sweep->repeats));
+    spans_open(&spans, 4 * sweep->count * (sweep->warmups + sweep->repeats));
     spans_restart(&spans, 0, 0);
-    struct collective *collective = collective_open(world, &spans);
+    struct running running = open_sweep(world, sweep, &spans);
     struct clocks clocks;
     clocks_begin(&clocks, world);
-    make_calls(collective, &spans, world, sweep, terms);
-    collective_close(collective);
-    device_free(terms);
-
+    make_calls(&running, &spans);
     spans_resolve(&spans);
     clocks_end(&clocks, world);
     spans_translate(&spans, &clocks);
+
+    double clock_error = clocks.disagree;
+    struct check_failures wrong = gather_findings(world, running.collective, &clock_error);
+    collective_close(running.collective);
+    device_free(running.buffer);
+    device_free(running.received);
     struct span *all = memory_new((size_t)spans.count * (size_t)ranks, sizeof *all);
     world_gather(world, spans.at, (size_t)spans.count * sizeof *spans.at, all);
-    if (world_rank(world) == 0) {
-        struct timeline timeline = { .ranks = ranks,
-                                     .clock_error = clocks.disagree,
-                                     .first_step = calls * sweep->warmups,
-                                     .steps = calls * sweep->repeats,
-                                     .count = spans.count,
-                                     .spans = all };
-        struct cell *cells = memory_new((size_t)timeline.steps * (size_t)ranks, sizeof *cells);
-        timeline_split(&timeline, cells);
-        for (int i = 0; i < sums_of(sweep); i++)
-            seconds[i] = typical_transfer(cells, i, sweep, ranks);
-        if (barrier)
-            *barrier = typical_transfer(cells, sums_of(sweep), sweep, ranks);
-        free(cells);
-    }
+    if (world_rank(world) == 0)
+        split_calls(sweep,
+                    &(struct timeline){ .ranks = ranks,
+                                        .clock_error = clock_error,
+                                        .first_step = sweep->count * sweep->warmups,
+                                        .steps = sweep->count * sweep->repeats,
+                                        .count = spans.count,
+                                        .spans = all },
+                    seconds, &wrong);
     free(all);
     spans_close(&spans);
+    return wrong;
 }

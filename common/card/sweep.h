@@ -1,4 +1,4 @@
-/* sweep: times of all-reduces of many sizes, all measured in the same way. */
+/* sweep: times of collectives of many kinds and sizes, all measured in the same way, and checked. */
 #ifndef LOCKSTEP_SWEEP_H
 #define LOCKSTEP_SWEEP_H
 
@@ -12,18 +12,31 @@ struct sweep_impl {
     void *argument;
 };
 
+/* A collective of floats; `bytes` are those of its `count` elements (collective.h): one rank's part of an all-gather and a
+ * reduce-scatter. All kinds work in place but SEND_RECEIVE, in which each rank sends to the next one of its group and receives from
+ * the one before, round a ring. A broadcast comes from the group's first rank. */
+struct sweep_call {
+    enum collective_kind kind;
+    double bytes;                 /* a multiple of 4 */
+    const struct sweep_impl *way; /* of an all-reduce; NULL: the library's */
+};
+
 struct sweep {
-    const double *bytes; /* (sizes), multiples of 4 */
-    int sizes;
-    const struct sweep_impl *way; /* (ways), or NULL: the library's only */
-    int ways;
-    bool until_last;                 /* measure until the last rank has the sum, not the mean rank */
-    int warmups, repeats;            /* per size */
+    const struct sweep_call *calls; /* (count) */
+    int count;
+    bool in_groups;  /* the world's ranks with the same `group` are a group, and all groups make each call at once */
+    int group;       /* this rank's, from 0 */
+    bool until_last; /* measure until the last rank has the result, not the mean rank */
+    int warmups, repeats;            /* of each call */
     void (*between)(void *argument); /* runs on each rank before each call; NULL: a barrier runs instead */
     void *argument;
 };
 
-/* all: return the bytes of the largest all-reduce that fits on every host: two buffers per rank, in half of the free memory. */
+/* Return how many times `bytes` the larger buffer of a call has, among n ranks: n for an all-gather and a reduce-scatter, else
+ * 1. */
+int sweep_parts(enum collective_kind kind, int ranks);
+
+/* all: return the bytes of the largest buffer that fits on every host: two buffers per rank, in half of the free memory. */
 double sweep_largest(struct world *world);
 
 /* all: write sizes 4 B, 16 B, 64 B … up to `most` bytes and as far as memory goes, at least 4 B, to bytes (SWEEP_SIZES_MOST).
@@ -31,9 +44,9 @@ double sweep_largest(struct world *world);
 enum { SWEEP_SIZES_MOST = 16 };
 int sweep_sizes(struct world *world, double most, double *bytes);
 
-/* all: measure the seconds from the last rank's arrival until the mean rank has the sum, as median over repeats. The result is
- * seconds (ways, sizes) on rank 0; `barrier` (may be NULL) receives a barrier's. Ways and sizes take turns, so that a slow moment
- * of the machine does not affect only one of them. */
-void sweep_measure(struct world *world, const struct sweep *sweep, double *seconds, double *barrier);
+/* all: measure the seconds from the arrival of the last rank that a rank waits for until the mean rank has the result, as median
+ * over repeats, in seconds (count) on rank 0. The calls take turns, so that a slow moment of the machine does not affect only one
+ * of them. The results of the first round are checked. Return the failed checks of all ranks on rank 0. */
+struct check_failures sweep_measure(struct world *world, const struct sweep *sweep, double *seconds);
 
 #endif

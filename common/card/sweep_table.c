@@ -4,7 +4,6 @@
 #include "world/world.h"
 
 #include <math.h>
-#include <stddef.h>
 
 static void write_row(struct csv *csv, const struct card *card, int ranks, double bytes, double seconds)
 {
@@ -20,12 +19,17 @@ static void write_row(struct csv *csv, const struct card *card, int ranks, doubl
     } while (csv_end_row(csv));
 }
 
-void sweep_table(struct csv *csv, struct world *world, const struct card *card, double most, int repeats)
+struct check_failures sweep_table(struct csv *csv, struct world *world, const struct card *card, double most,
+                                  int repeats)
 {
     double bytes[SWEEP_SIZES_MOST], seconds[SWEEP_SIZES_MOST];
+    struct sweep_call calls[SWEEP_SIZES_MOST];
     int ranks = world_size(world), sizes = sweep_sizes(world, most, bytes);
-    struct sweep sweep = { .bytes = bytes, .sizes = sizes, .warmups = 1, .repeats = repeats };
-    sweep_measure(world, &sweep, seconds, NULL);
+    for (int i = 0; i < sizes; i++)
+        calls[i] = (struct sweep_call){ .kind = ALL_REDUCE, .bytes = bytes[i] };
+    struct sweep sweep = { .calls = calls, .count = sizes, .warmups = 1, .repeats = repeats };
+    struct check_failures wrong = sweep_measure(world, &sweep, seconds);
     for (int i = 0; csv && i < sizes; i++)
         write_row(csv, card, ranks, bytes[i], seconds[i]);
+    return wrong;
 }

@@ -34,7 +34,8 @@ static struct memory_estimate memory_of_phases(const struct dry_run *p)
 {
     const struct run *run = (const struct run *)p->base;
     const struct workload *workload = workload_of(p->base);
-    struct memory_estimate card = calibrate_memory(workload, run, lab_spec_largest_message(p->spec, p->base));
+    const struct card_uses uses = lab_spec_uses(p->spec, p->base);
+    struct memory_estimate card = calibrate_memory(workload, run, &uses);
     struct memory_estimate rank = memory_estimate_most(gradcheck_memory(workload, run), memory_of_training(p));
     return memory_estimate_most(card, memory_estimate_times(rank, run->ranks));
 }

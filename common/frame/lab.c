@@ -58,3 +58,9 @@ struct csv *lab_table(struct lab *lab, const char *name)
         return NULL;
     return run_results_table(lab->results, name);
 }
+
+void lab_add_wrong(struct lab *lab, struct check_failures wrong)
+{
+    if (world_rank(lab->world) == 0)
+        run_results_add_wrong(lab->results, &wrong);
+}

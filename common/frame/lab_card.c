@@ -39,25 +39,25 @@ static void print_card(const struct lab *lab)
 void lab_get_card(struct lab *lab)
 {
     const struct workload *workload = workload_of(lab->base);
-    double largest = lab_spec_largest_message(lab->spec, lab->base);
+    const struct card_uses uses = lab_spec_uses(lab->spec, lab->base);
     bool is_first = world_rank(lab->world) == 0;
     bool may_read = is_first && !lab->run.card_only && device_computes();
     lab->card_key = card_key_of(lab);
     enum card_found found = CARD_NONE;
     if (may_read)
-        found =
-            card_read(&lab->card, lab->folder, workload, &lab->run, largest, lab->card_key, world_cores(lab->world));
+        found = card_read(&lab->card, lab->folder, workload, &lab->run, &uses, lab->card_key, world_cores(lab->world));
     world_broadcast(lab->world, &found, sizeof found);
-    world_broadcast(lab->world, &lab->card, sizeof lab->card);
+    if (found != CARD_NONE)
+        world_broadcast(lab->world, &lab->card, sizeof lab->card);
     if (found != CARD_NONE && !calibrate_agrees(&lab->card, lab->world, workload, &lab->run))
         found = CARD_NONE;
     if (is_first && found != CARD_WHOLE && device_computes())
         fputs("measuring the machine card, a few seconds ...\n", stderr);
     if (found == CARD_NONE)
-        calibrate(&lab->card, lab->world, workload, &lab->run, largest);
+        lab->tried = calibrate(&lab->card, lab->world, workload, &lab->run, &uses);
     else if (found == CARD_SHORT)
-        calibrate_links(&lab->card, lab->world, workload, &lab->run, largest);
-    if (is_first && found != CARD_WHOLE)
+        lab->tried = calibrate_uses(&lab->card, lab->world, workload, &lab->run, &uses);
+    if (is_first && found != CARD_WHOLE && lab->tried.count == 0)
         card_write(&lab->card, lab->folder, workload, &lab->run, lab->card_key);
     if (lab->hosts) {
         struct host *hosts = memory_new((size_t)world_size(lab->world), sizeof *hosts);

@@ -65,9 +65,8 @@ static void join_world(struct lab *lab, struct options *base)
     lab->hosts = hosts_text(lab->world);
 }
 
-/* all: open the results, which freezes the predictions before the first block. Timeouts use the predictions too. `tried`: checks
- * that failed before. */
-static void open_results(struct lab *lab, const struct check_failures *tried)
+/* all: open the results, which freezes the predictions before the first block. Timeouts use the predictions too. */
+static void open_results(struct lab *lab)
 {
     const bool is_first = world_rank(lab->world) == 0;
     if (is_first)
@@ -81,7 +80,7 @@ static void open_results(struct lab *lab, const struct check_failures *tried)
                                                                       .card_key = lab->card_key,
                                                                       .folder = lab->folder,
                                                                       .hosts = lab->hosts,
-                                                                      .tried = *tried });
+                                                                      .tried = lab->tried });
     for (int i = 0; i < lab->cases.count && is_first; i++)
         lab->expected[i] = run_results_expects(lab->results, i);
     world_broadcast(lab->world, lab->expected, sizeof lab->expected);
@@ -134,8 +133,9 @@ static void prepare_blocks(struct lab *lab)
         lab->run.rounds = cases_quick_rounds(&lab->cases);
     spans_open(&lab->spans, cases_most_spans(&lab->cases, lab->spec));
     const struct check_failures tried = gradcheck_run(lab->world, workload_of(lab->base), &lab->run);
+    check_failures_join(&lab->tried, &tried, "%s", "");
     process_groups_open(&lab->groups, lab->world, &lab->cases, &lab->spans);
-    open_results(lab, &tried);
+    open_results(lab);
     lab->terminal = job_terminal();
 }
 
@@ -169,6 +169,8 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     lab->memory.empty = rss_now().now;
     lab_get_card(lab);
     if (lab->run.card_only) {
+        if (lab->tried.count > 0)
+            die(STATUS_WRONG, "%d failed checks; the first: %s", lab->tried.count, lab->tried.first);
         if (world_rank(lab->world) == 0)
             flight_recorder_end(world_recorder(lab->world));
         world_exit(lab->world);

@@ -31,6 +31,7 @@ struct lab {
     struct spans spans;
     struct card card;
     struct trainer *trainer;
+    struct check_failures tried; /* on rank 0: checks that failed before the first block */
 
     struct process_groups groups;
     const struct process_group *group; /* group of the current block */
@@ -53,7 +54,7 @@ struct lab {
     struct terminal terminal;
 };
 
-/* all: read a fresh card from disk, or measure one. Rank 0 prints it. */
+/* all: read a fresh card from disk, add what this lab uses and the card lacks, or measure a card. Rank 0 prints it. */
 void lab_get_card(struct lab *lab);
 
 #endif

@@ -11,6 +11,7 @@
 #include "options/run.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct lab;
@@ -65,8 +66,10 @@ struct lab_spec {
     /* Memory that the lab itself opens in each rank that computes, beside the trainer; with own batches, also the trainer's. NULL:
      * none. */
     struct memory_estimate (*need)(const struct options *options);
-    /* Bytes of the lab's largest message; NULL if that is the gradients. */
-    double (*largest_message)(const struct options *options);
+    /* Add the collectives whose cost the formula of a case takes from the card, by kind, group and largest size (card_use()), and
+     * set `messages` if it needs those; the card then has them, and nothing else. The options are those of the case. NULL: each
+     * case sums its gradients among its ranks. */
+    void (*uses)(const struct options *options, struct card_uses *uses);
     /* Collectives of a step; NULL if there are never more than ten. */
     int (*collectives)(const struct options *options);
     /* Tokens and sequences of the measured steps; NULL if the lab does not train on sequences. */
@@ -122,12 +125,23 @@ static inline struct options *lab_spec_settings(const struct lab_spec *spec, con
     return settings;
 }
 
-/* Bytes of the largest message that the card must predict beside the gradients; 0 for none. */
-static inline double lab_spec_largest_message(const struct lab_spec *spec, const struct options *options)
+/* Return what all cases of the lab use, chosen or not: so the card does not depend on --cases, nor does it show which case --blind
+ * has drawn. --card-mb adds an all-reduce. */
+static inline struct card_uses lab_spec_uses(const struct lab_spec *spec, const struct options *base)
 {
-    double asked = (double)(1 << 20) * ((const struct run *)options)->card_mb;
-    double needed = spec->largest_message ? spec->largest_message(options) : 0;
-    return needed > asked ? needed : asked;
+    struct card_uses uses = { 0 };
+    const struct run *run = (const struct run *)base;
+    for (const struct variant *v = spec->variants; v->name; v++) {
+        struct options *settings = lab_spec_settings(spec, base, v);
+        if (spec->uses)
+            spec->uses(settings, &uses);
+        else
+            card_use(&uses, ALL_REDUCE, first_ranks(run_of(settings)->ranks), 0);
+        free(settings);
+    }
+    if (run->card_mb > 0)
+        card_use(&uses, ALL_REDUCE, first_ranks(run->ranks), (double)(1 << 20) * run->card_mb);
+    return uses;
 }
 
 #endif

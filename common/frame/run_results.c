@@ -254,6 +254,12 @@ static void add_line(struct report *report, const char *name, char *text)
     report->preamble = longer;
 }
 
+void run_results_add_wrong(struct run_results *a, const struct check_failures *wrong)
+{
+    for (int i = 0; i < a->report.cases; i++)
+        check_failures_join(&a->report.outcomes[i].stats.wrong, wrong, "after the last round, ");
+}
+
 void run_results_memory(struct run_results *a, struct rss_peaks most)
 {
     a->memory = most;

@@ -38,6 +38,9 @@ struct csv *run_results_table(struct run_results *results, const char *name);
 /* Add a block of a case. The results then own its spans. */
 void run_results_take(struct run_results *results, int chosen, int round, struct window window, struct block *block);
 
+/* Add failed checks that belong to no block. They make every case wrong. */
+void run_results_add_wrong(struct run_results *results, const struct check_failures *wrong);
+
 /* Set the largest resident memory of any rank. Not called if simulated ranks share one process. */
 void run_results_memory(struct run_results *results, struct rss_peaks most);
 

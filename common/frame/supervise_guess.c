@@ -36,9 +36,12 @@ static bool read_card(struct card *card, const struct request *request)
     const struct platform *p = request->platform;
     char *folder = run_folder(request->run, p ? p->name : "here");
     char *key = p ? memory_text("%s", p->key) : key_of_real(request);
-    double largest = lab_spec_largest_message(request->spec, request->base);
-    bool is_there =
-        CARD_NONE != card_read(card, folder, workload_of(request->base), request->run, largest, key, cores_of(request));
+    const struct card_uses uses = lab_spec_uses(request->spec, request->base);
+    enum card_found found =
+        card_read(card, folder, workload_of(request->base), request->run, &uses, key, cores_of(request));
+    /* a card that lacks large sizes is good enough for a question */
+    bool is_there = found == CARD_WHOLE ||
+                    (found == CARD_SHORT && !isnan(card_allreduce(card, request->run->ranks, sizeof(float))));
     free(key);
     free(folder);
     return is_there;
@@ -67,11 +70,14 @@ char *request_guess(const struct request *request)
     double step = local_step(&card.alone, workload_usual(workload, run)), bytes = workload_gradient_bytes(workload);
     double sum = card_allreduce(&card, run->ranks, bytes);
     char *event = request->spec->event(request->base);
-    char *question = memory_text("Alone, one rank steps in %.*f ms; an all-reduce of %.1f MB among %d takes %.*f ms.\n"
+    char *transfer = isnan(sum) ? memory_text("%s", "") /* the lab uses none */
+                                : memory_text("; an all-reduce of %.1f MB among %d takes %.*f ms", bytes / 1e6,
+                                              run->ranks, number_ms_decimals(sum), 1e3 * sum);
+    char *question = memory_text("Alone, one rank steps in %.*f ms%s.\n"
                                  "Now %s.\n"
                                  "A step of all %d will take ... ms? [Enter skips]",
-                                 number_ms_decimals(step), 1e3 * step, bytes / 1e6, run->ranks, number_ms_decimals(sum),
-                                 1e3 * sum, event, run->ranks);
+                                 number_ms_decimals(step), 1e3 * step, transfer, event, run->ranks);
+    free(transfer);
     double guess = guess_ask(question);
     free(question);
     free(event);

@@ -2,6 +2,7 @@
 #include "base/die.h"
 #include "base/memory.h"
 #include "card/card_file.h"
+#include "card/sweep.h"
 #include "frame/supervise_private.h"
 
 #include <inttypes.h>
@@ -47,15 +48,26 @@ static char **words_of_pair(const struct request *request, const char *folder, d
     return words;
 }
 
+/* Return the bytes of the largest buffer among the lab's uses. */
+static double largest_use(const struct request *request)
+{
+    const struct card_uses uses = lab_spec_uses(request->spec, request->base);
+    double largest = 0;
+    for (int i = 0; i < uses.count; i++)
+        largest = fmax(largest, sweep_parts(uses.at[i].kind, uses.at[i].group.ranks) * uses.at[i].bytes);
+    return largest;
+}
+
 struct alpha_beta request_pair(const struct request *request, const char *folder)
 {
     struct run run = *request->run;
     run.ranks = 2;
     struct card card;
     const struct workload *workload = workload_of(request->base);
-    double needed = lab_spec_largest_message(request->spec, request->base);
-    double largest = fmax(needed, PAIR_TIMES * workload_gradient_bytes(workload));
-    if (card_read(&card, folder, workload, &run, largest, "here", request->cores) != CARD_WHOLE) {
+    double largest = fmax(largest_use(request), PAIR_TIMES * workload_gradient_bytes(workload));
+    struct card_uses uses = { 0 };
+    card_use(&uses, ALL_REDUCE, first_ranks(2), largest);
+    if (card_read(&card, folder, workload, &run, &uses, "here", request->cores) != CARD_WHOLE) {
         char **words = words_of_pair(request, folder, largest);
         struct request pair = { .spec = request->spec,
                                 .base = request->base,
@@ -70,8 +82,9 @@ struct alpha_beta request_pair(const struct request *request, const char *folder
         free(words);
         if (status != STATUS_RIGHT)
             exit(status);
-        if (card_read(&card, folder, workload, &run, largest, "here", request->cores) == CARD_NONE)
+        card_read(&card, folder, workload, &run, &uses, "here", request->cores); /* short if memory is */
+        if (!collective_costs_find(&card.collectives, ALL_REDUCE, first_ranks(2)))
             die(STATUS_WRONG, "the card of two real ranks in %s cannot be read back", folder);
     }
-    return card.link[0];
+    return collective_costs_find(&card.collectives, ALL_REDUCE, first_ranks(2))->cost;
 }

@@ -66,6 +66,11 @@ wrong() { # PATTERN LAB CASE RANKS ROUNDS VARIABLE=VALUE...: check that the lab 
 one=(01_straggler baseline) # a single case, so that any printed time belongs to it
 trial='baseline, before anything was measured,'
 
+# Lose an all-reduce of the machine card. Its numbers are not kept for later runs.
+wrong "baseline, on the machine card, rank [01], step 2, all-reduce 1: element" "${one[@]}" 2 1 \
+    SABOTAGE=lost SABOTAGE_FLOATS=1024 SABOTAGE_CALL=0
+[ ! -e "$folder/machine.csv" ] || die "a wrong machine card is kept"
+
 # First all runs on two ranks, then those on three: runs with equal numbers of ranks share a machine card.
 right "${one[@]}" 2 3
 # An operation of the step does nothing, on one rank or on all.

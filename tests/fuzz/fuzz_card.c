@@ -46,20 +46,30 @@ static void write_card(const char *path, const struct run *run)
     free(name);
 }
 
+static bool are_finite(const struct collective_costs *costs)
+{
+    bool are = true;
+    for (int i = 0; i < costs->count; i++)
+        are &= isfinite(alpha_beta_seconds(&costs->at[i].cost, 12.5e6));
+    return are;
+}
+
 void fuzz_read(const char *path)
 {
     struct run run = run_published;
     run.ranks = 2;
     write_card(path, &run);
     struct card card;
-    enum card_found found = card_read(&card, folder_of_cards(), &published_mlp, &run, 1e6, "here", 2);
+    struct card_uses uses = { .messages = true };
+    card_use(&uses, ALL_REDUCE, first_ranks(2), 1e6);
+    enum card_found found = card_read(&card, folder_of_cards(), &published_mlp, &run, &uses, "here", 2);
     if (found != CARD_WHOLE)
         return; /* the lab would measure a new card */
     const struct p2p_cost *p = &card.p2p;
     double passed =
         alpha_beta_seconds(&p->send, 12.5e6) + alpha_beta_seconds(&p->exchange, 4) + alpha_beta_seconds(&p->add, 1e9);
     if (!isfinite(card_allreduce(&card, 2, 12.5e6)) || !isfinite(local_step(&card.alone, work_samples(128))) ||
-        !isfinite(passed)) {
+        !isfinite(passed) || !are_finite(&card.collectives)) {
         fprintf(stderr, "a card that cannot be is believed\n");
         abort();
     }

@@ -48,9 +48,10 @@ static struct card sloped_card(double alpha_ms)
 {
     struct card card = flat_card(4, 4);
     card.copy_bandwidth = 12e9;
-    for (int i = 0; i < card.link[0].points; i++)
-        card.link[0].seconds[i] = 1e-3 * (alpha_ms + card.link[0].bytes[i] / MIB);
-    alpha_beta_fit(&card.link[0]);
+    struct alpha_beta *cost = &collective_costs_add(&card.collectives, ALL_REDUCE, first_ranks(4))->cost;
+    for (int i = 0; i < cost->points; i++)
+        cost->seconds[i] = 1e-3 * (alpha_ms + cost->bytes[i] / MIB);
+    alpha_beta_fit(cost);
     return card;
 }
 

@@ -6,13 +6,13 @@
 
 #include "card/card.h"
 
-static inline void add_round_link(struct card *card, int ranks, double transfer)
+static inline void add_round_cost(struct card *card, enum collective_kind kind, int ranks, double seconds)
 {
-    struct alpha_beta *link = &card->link[card->links++];
-    *link = (struct alpha_beta){ .ranks = ranks, .points = 3, .bytes = { 1e3, 1e6, 1e8 }, .barrier = 0.5e-3 };
-    for (int i = 0; i < link->points; i++)
-        link->seconds[i] = transfer;
-    alpha_beta_fit(link);
+    struct alpha_beta *cost = &collective_costs_add(&card->collectives, kind, first_ranks(ranks))->cost;
+    const double bytes[] = { 1e3, 1e6, 1e8 };
+    for (int i = 0; i < 3; i++)
+        alpha_beta_add(cost, bytes[i], seconds);
+    alpha_beta_fit(cost);
 }
 
 static inline struct card round_card(int ranks, int cores)
@@ -20,10 +20,12 @@ static inline struct card round_card(int ranks, int cores)
     const struct local_cost cost = { { { 0.2e-3 } }, { { 3e-3, 0.1e-3 } }, 4e-3 };
     struct card card = { .ranks = ranks, .cores = cores, .alone = cost, .together = cost, .copy_bandwidth = 1e30 };
     card.transfer_core = 1;
-    if (ranks > 1)
-        add_round_link(&card, ranks, 10e-3);
+    if (ranks > 1) {
+        add_round_cost(&card, ALL_REDUCE, ranks, 10e-3);
+        add_round_cost(&card, BARRIER, ranks, 0.5e-3);
+    }
     if (ranks > 2)
-        add_round_link(&card, (ranks + 1) / 2, 6e-3);
+        add_round_cost(&card, ALL_REDUCE, (ranks + 1) / 2, 6e-3);
     return card;
 }
 

@@ -39,6 +39,23 @@ static struct run run_here(void)
     return run;
 }
 
+/* Every kind in four groups of four ranks. */
+static struct card_uses uses_here(double bytes)
+{
+    const struct card_group groups[] = { first_ranks(4), first_ranks(2), { 2, 2, false }, { 2, 2, true } };
+    struct card_uses uses = { .messages = true };
+    for (int group = 0; group < 4; group++)
+        for (enum collective_kind kind = 0; kind < COLLECTIVE_KINDS; kind++)
+            card_use(&uses, kind, groups[group], bytes);
+    return uses;
+}
+
+/* Seconds of use i of these. */
+static double line_of(int i, double bytes)
+{
+    return 1e-5 * (i + 1) + bytes * 3e-10;
+}
+
 static struct card card_here(void)
 {
     struct card card = { .ranks = 4,
@@ -52,21 +69,20 @@ static struct card card_here(void)
                          .transfer_core = 1,
                          .stamp_cost = 2.5e-8,
                          .queued_share = 0.3,
-                         .stolen_share = 0.001,
-                         .links = 2 };
+                         .stolen_share = 0.001 };
     cores_name(card.cpu, CARD_NAME);
-    for (int i = 0; i < card.links; i++) {
-        struct alpha_beta *link = &card.link[i];
-        link->ranks = i ? 2 : 4;
-        for (double bytes = 4; bytes < 3e7; bytes *= 8) {
-            link->bytes[link->points] = bytes;
-            link->seconds[link->points++] = 1e-5 * (i + 1) + bytes * 3e-10;
-        }
-        alpha_beta_fit(link);
+    const struct card_uses uses = uses_here(0);
+    for (int i = 0; i < uses.count; i++) {
+        struct alpha_beta *cost = &collective_costs_add(&card.collectives, uses.at[i].kind, uses.at[i].group)->cost;
+        for (double bytes = 4; bytes < 3e7 && uses.at[i].kind != BARRIER; bytes *= 8)
+            alpha_beta_add(cost, bytes, line_of(i, bytes));
+        if (uses.at[i].kind == BARRIER)
+            alpha_beta_add(cost, 0, line_of(i, 0));
+        alpha_beta_fit(cost);
     }
     struct alpha_beta *messages[] = { &card.p2p.send, &card.p2p.exchange, &card.p2p.add };
     for (int i = 0; i < 3; i++) {
-        *messages[i] = card.link[1];
+        *messages[i] = collective_costs_find(&card.collectives, ALL_REDUCE, first_ranks(2))->cost;
         messages[i]->ranks = i < 2 ? 2 : 1;
         for (int point = 0; point < messages[i]->points; point++)
             messages[i]->seconds[point] *= 3 + i;
@@ -75,11 +91,17 @@ static struct card card_here(void)
     return card;
 }
 
+static enum card_found found(struct card *read, const struct run *run, double largest, const char *platform, int cores)
+{
+    const struct card_uses uses = uses_here(largest);
+    return card_read(read, run->out, &published_mlp, run, &uses, platform, cores);
+}
+
 static struct card read_back(const struct card *written, const struct run *run)
 {
     struct card read;
     card_write(written, run->out, &published_mlp, run, "here");
-    assert_int_equal(card_read(&read, run->out, &published_mlp, run, 0, "here", 8), CARD_WHOLE);
+    assert_int_equal(found(&read, run, 0, "here", 8), CARD_WHOLE);
     return read;
 }
 
@@ -90,16 +112,22 @@ static void what_was_written_is_read(void **state)
     struct card written = card_here(), read = read_back(&written, &run);
     assert_memory_equal(&read.alone, &written.alone, sizeof read.alone);
     assert_memory_equal(&read.together, &written.together, sizeof read.together);
-    assert_int_equal(read.links, 2);
-    double bytes = 12496800, reach = alpha_beta_max_bytes(&read.link[0]);
-    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, reach, "here", 8), CARD_WHOLE);
-    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, reach + 4, "here", 8), CARD_SHORT);
-    for (int ranks = 2; ranks <= 4; ranks += 2)
-        assert_true(fabs(card_allreduce(&read, ranks, bytes) / card_allreduce(&written, ranks, bytes) - 1) < 1e-12);
-    assert_true(fabs(card_allreduce(&read, 4, bytes) / (1e-5 + bytes * 3e-10) - 1) < 1e-9);
+    const struct card_uses uses = uses_here(0);
+    double bytes = 12496800, reach = alpha_beta_max_bytes(&read.collectives.at[0].cost);
+    assert_int_equal(found(&read, &run, reach, "here", 8), CARD_WHOLE);
+    assert_int_equal(found(&read, &run, reach + 4, "here", 8), CARD_SHORT);
+    assert_int_equal(read.collectives.count, uses.count);
+    for (int i = 0; i < uses.count; i++) {
+        const struct collective_use *use = &uses.at[i];
+        double seconds = card_collective(&read, use->kind, use->group, bytes);
+        assert_true(fabs(seconds / line_of(i, use->kind == BARRIER ? 0 : bytes) - 1) < 1e-9);
+    }
+    assert_true(fabs(card_allreduce(&read, 4, bytes) / line_of(0, bytes) - 1) < 1e-9);
+    assert_true(fabs(card_barrier(&read, 4) / line_of(BARRIER, 0) - 1) < 1e-9);
     assert_true(isnan(card_allreduce(&read, 3, bytes)));
+    assert_true(isnan(card_collective(&read, ALL_REDUCE, (struct card_group){ 4, 1, true }, bytes)));
     const struct p2p_cost *p = &read.p2p;
-    double line = 2e-5 + bytes * 3e-10;
+    double line = line_of(COLLECTIVE_KINDS, bytes); /* two ranks come after all kinds of four */
     assert_true(fabs(alpha_beta_seconds(&p->send, bytes) / (3 * line) - 1) < 1e-9);
     assert_true(fabs(alpha_beta_seconds(&p->exchange, bytes) / (4 * line) - 1) < 1e-9);
     assert_true(fabs(alpha_beta_seconds(&p->add, bytes) / (5 * line) - 1) < 1e-9);
@@ -145,7 +173,72 @@ static void a_card_without_messages_is_short(void **state)
     struct card written = card_here(), read;
     written.p2p.exchange.points = 0;
     card_write(&written, run.out, &published_mlp, &run, "here");
-    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, 0, "here", 8), CARD_SHORT);
+    assert_int_equal(found(&read, &run, 0, "here", 8), CARD_SHORT);
+}
+
+static void a_card_without_a_collective_is_short(void **state)
+{
+    (void)state;
+    struct run run = run_here();
+    struct card card = card_here(), read;
+    for (int left_out = 0; left_out < card.collectives.count; left_out++) {
+        struct card written = card;
+        written.collectives.at[left_out].cost.points = 0;
+        card_write(&written, run.out, &published_mlp, &run, "here");
+        assert_int_equal(found(&read, &run, 0, "here", 8), CARD_SHORT);
+        const struct collective_cost *lost = &card.collectives.at[left_out];
+        assert_true(isnan(card_collective(&read, lost->kind, lost->group, 4)));
+    }
+}
+
+static void only_whole_groups_run(void **state)
+{
+    (void)state;
+    const struct card_group half = first_ranks(3), apart = { 2, 2, false }, apart_at_once = { 2, 2, true },
+                            beside_at_once = { 2, 1, true };
+    const int expected[][6] = { { 0, 0, 0, -1, -1, -1 },
+                                { 0, -1, 0, -1, -1, -1 },
+                                { 0, 1, 0, 1, -1, -1 }, /* ranks 4 and 5 have no partner two ranks away */
+                                { 0, 0, 1, 1, 2, 2 } };
+    for (int rank = 0; rank < 6; rank++) {
+        assert_int_equal(card_group_of(half, rank, 6), expected[0][rank]);
+        assert_int_equal(card_group_of(apart, rank, 6), expected[1][rank]);
+        assert_int_equal(card_group_of(apart_at_once, rank, 6), expected[2][rank]);
+        assert_int_equal(card_group_of(beside_at_once, rank, 6), expected[3][rank]);
+    }
+    assert_int_equal(card_group_of((struct card_group){ 3, 3, false }, 0, 6), -1); /* there is no rank 6 */
+}
+
+static void uses_are_kept_once_by_group(void **state)
+{
+    (void)state;
+    struct card_uses uses = { 0 };
+    card_use(&uses, BARRIER, first_ranks(4), 0);
+    card_use(&uses, ALL_REDUCE, first_ranks(2), 0);
+    card_use(&uses, ALL_REDUCE, first_ranks(1), 0); /* needs no collective */
+    card_use(&uses, ALL_REDUCE, first_ranks(4), 8e6);
+    card_use(&uses, ALL_REDUCE, first_ranks(4), 4e6);
+    card_use(&uses, ALL_REDUCE, (struct card_group){ 2, 1, true }, 0);
+    assert_int_equal(uses.count, 4);
+    assert_int_equal(uses.at[0].kind, ALL_REDUCE);
+    assert_int_equal((int)uses.at[0].bytes, 8000000);
+    assert_int_equal(uses.at[1].kind, BARRIER);
+    assert_int_equal(uses.at[2].group.ranks, 2);
+    assert_true(uses.at[3].group.with_siblings);
+}
+
+static void groups_use_the_links_of_their_hosts(void **state)
+{
+    (void)state;
+    struct card card = card_here();
+    card.place[2].host = card.place[3].host = 1; /* two hosts of two ranks */
+    assert_int_equal(card_group_hosts(&card, first_ranks(4)), 2);
+    assert_int_equal(card_group_hosts(&card, first_ranks(2)), 1);
+    assert_int_equal(card_group_hosts(&card, (struct card_group){ 2, 2, true }), 2);
+    char *text = shown(&card);
+    assert_non_null(strstr(text, "(4 ranks on 2 hosts, predicted from other sizes)"));
+    assert_non_null(strstr(text, "(2 ranks, stride 2 on 2 hosts, all such groups at once)\n"));
+    free(text);
 }
 
 static void another_job_or_machine_does_not_fit(void **state)
@@ -154,20 +247,21 @@ static void another_job_or_machine_does_not_fit(void **state)
     struct run run = run_here();
     struct card written = card_here(), read;
     card_write(&written, run.out, &published_mlp, &run, "here");
-    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, 0, "here", 2), CARD_NONE); /* not 8 cores */
-    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, 0, "dedicated-cores 0123", 8), CARD_NONE);
+    assert_int_equal(found(&read, &run, 0, "here", 2), CARD_NONE); /* not 8 cores */
+    assert_int_equal(found(&read, &run, 0, "dedicated-cores 0123", 8), CARD_NONE);
     struct run other = run;
     other.ranks = 2;
-    assert_int_equal(card_read(&read, other.out, &published_mlp, &other, 0, "here", 8), CARD_NONE);
+    assert_int_equal(found(&read, &other, 0, "here", 8), CARD_NONE);
     struct workload wider = published_mlp;
     wider.of.mlp.hidden_dim = 512;
-    assert_int_equal(card_read(&read, run.out, &wider, &run, 0, "here", 8), CARD_NONE);
+    const struct card_uses uses = uses_here(0);
+    assert_int_equal(card_read(&read, run.out, &wider, &run, &uses, "here", 8), CARD_NONE);
     other = run;
     other.batch_size = 64;
-    assert_int_equal(card_read(&read, other.out, &published_mlp, &other, 0, "here", 8), CARD_NONE);
+    assert_int_equal(found(&read, &other, 0, "here", 8), CARD_NONE);
     other = run;
     other.out = "/nonexistent";
-    assert_int_equal(card_read(&read, other.out, &published_mlp, &other, 0, "here", 8), CARD_NONE);
+    assert_int_equal(found(&read, &other, 0, "here", 8), CARD_NONE);
 }
 
 /* The key names every host of a cluster, so its line may be of any length. */
@@ -181,9 +275,9 @@ static void a_card_of_many_hosts_is_found_again(void **state)
         snprintf(hosts + strlen(hosts), sizeof hosts - strlen(hosts),
                  "; node-%02d.cluster.example: ranks %d on 8 cores", host, host);
     card_write(&written, run.out, &published_mlp, &run, hosts);
-    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, 0, hosts, 8), CARD_WHOLE);
+    assert_int_equal(found(&read, &run, 0, hosts, 8), CARD_WHOLE);
     hosts[strlen(hosts) - 1]++;
-    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, 0, hosts, 8), CARD_NONE);
+    assert_int_equal(found(&read, &run, 0, hosts, 8), CARD_NONE);
 }
 
 static void an_old_card_is_not_believed(void **state)
@@ -196,9 +290,9 @@ static void an_old_card_is_not_believed(void **state)
     snprintf(path, sizeof path, "%s/machine.csv", folder);
     time_t now = time(NULL);
     utime(path, &(struct utimbuf){ now - 3500, now - 3500 });
-    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, 0, "here", 8), CARD_WHOLE);
+    assert_int_equal(found(&read, &run, 0, "here", 8), CARD_WHOLE);
     utime(path, &(struct utimbuf){ now - 3700, now - 3700 });
-    assert_int_equal(card_read(&read, run.out, &published_mlp, &run, 0, "here", 8), CARD_NONE);
+    assert_int_equal(found(&read, &run, 0, "here", 8), CARD_NONE);
 }
 
 int main(void)
@@ -207,6 +301,10 @@ int main(void)
         cmocka_unit_test(what_was_written_is_read),
         cmocka_unit_test(a_card_says_who_disturbed_it),
         cmocka_unit_test(a_card_without_messages_is_short),
+        cmocka_unit_test(a_card_without_a_collective_is_short),
+        cmocka_unit_test(only_whole_groups_run),
+        cmocka_unit_test(uses_are_kept_once_by_group),
+        cmocka_unit_test(groups_use_the_links_of_their_hosts),
         cmocka_unit_test(another_job_or_machine_does_not_fit),
         cmocka_unit_test(a_card_of_many_hosts_is_found_again),
         cmocka_unit_test(an_old_card_is_not_believed),

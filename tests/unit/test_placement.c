@@ -57,7 +57,7 @@ static enum card_found found(const struct run *run, const char *label, int cores
 {
     struct card card;
     char *key = placement_key("here", label, run);
-    enum card_found found = card_read(&card, run->out, &published_mlp, run, 0, key, cores);
+    enum card_found found = card_read(&card, run->out, &published_mlp, run, &(struct card_uses){ 0 }, key, cores);
     free(key);
     return found;
 }

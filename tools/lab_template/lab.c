@@ -68,6 +68,11 @@ int main(int argc, char **argv)
 
 /* --- what the frame must know of this lab (common/frame/lab_spec.h) ------------------------------------------------ */
 
+static void uses(const struct options *o, struct card_uses *uses)
+{
+    card_use(uses, ALL_REDUCE, first_ranks(o->run.ranks), 0); /* what predict() takes from the card */
+}
+
 static int culprit(const struct options *o)
 {
     return o->every > 0 ? 0 : -1;
@@ -84,6 +89,7 @@ static const struct lab_spec spec = {
     .variants = variants,
     .rows = rows,
     .options_size = sizeof(struct options),
+    .uses = uses,
     .predict = predict,
     .culprit = culprit,
     .asked = "fault",
