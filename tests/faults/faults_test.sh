@@ -18,7 +18,7 @@ fi
 # For real ranks the flight recorder reports which rank is missing, and where the others wait.
 gone='rank 2 \(process [0-9]+\) is gone' first_gone='rank 0 \(process [0-9]+\) is gone' absent='rank 2 \(process [0-9]+\) is stopped'
 [[ $backend != sim ]] || gone='' first_gone='' absent=''
-deadline=$((5 * patience)) # seconds; longer than FLIGHT_RECORDER_PAUSE_S
+deadline=$((7 * patience)) short_deadline=$((5 * patience)) # seconds while ranks train, and before they have joined
 late="$deadline s.*$absent.*--deadline-s" died='signal 9'
 # Faults strike in the first steps of the first case, so one more case is enough for a whole run.
 job=(--backend "${backend/foreign/mpi}" --batch-size 8 --input-dim 64 --hidden-dim 64 --num-classes 10 --cases skew_ws4 --out "$results")
@@ -155,7 +155,7 @@ fi
 
 if [[ $backend == @(mpi|foreign) ]]; then
     fault="a rank hangs before it joins"
-    launch --deadline-s $deadline
+    launch --deadline-s $short_deadline
     began=$(now_ms)
     until find_ranks && ((${#ranks[@]} == processes_of_ranks)) || (($(now_ms) - began > 600000 * patience)); do :; done
     kill -STOP "${ranks[1]}"
@@ -165,7 +165,7 @@ if [[ $backend == @(mpi|foreign) ]]; then
     [[ $status == 1 || ($backend == foreign && $status == 137) ]] || complain "status $status, not 1"
     ! ranks_live || complain "ranks are still there"
     (($(now_ms) - struck_ms < 60000 * patience)) || complain "no end in time"
-    grep -q "$deadline s.*--deadline-s" "$folder/err" || complain "does not say so: $(<"$folder/err")"
+    grep -q "$short_deadline s.*--deadline-s" "$folder/err" || complain "does not say so: $(<"$folder/err")"
     nothing_is_left
 fi
 
@@ -175,7 +175,7 @@ if [[ $backend == foreign ]]; then
         ((OMPI_COMM_WORLD_RANK != 1)) || exec sleep "$asleep"
         "$@" 2> >(exec true)
         echo $? >"$out.$OMPI_COMM_WORLD_RANK"
-        exit 1' rank "$folder/status" $((3 * deadline)) "$lab" "${job[@]}" --deadline-s $deadline </dev/null >"$folder/out" 2>"$folder/err"
+        exit 1' rank "$folder/status" $((3 * short_deadline)) "$lab" "${job[@]}" --deadline-s $short_deadline </dev/null >"$folder/out" 2>"$folder/err"
     [[ "$(cat "$folder"/status.[02] 2>/dev/null)" =~ ^1($'\n'1)?$ ]] || complain "status $(cat "$folder"/status.*), not 1"
     nothing_is_left
 fi
@@ -183,13 +183,13 @@ fi
 if [[ ${4-} && ! ${ASAN_OPTIONS-}${TSAN_OPTIONS-} ]]; then # (a sanitizer's library must be loaded first)
     fault="a rank hangs at the end"
     began=$(now_ms)
-    LD_PRELOAD=$(realpath "$4") "${run[@]}" --rounds 1 --deadline-s $deadline </dev/null >"$folder/out" 2>"$folder/err" &
+    LD_PRELOAD=$(realpath "$4") "${run[@]}" --rounds 1 --deadline-s $short_deadline </dev/null >"$folder/out" 2>"$folder/err" &
     supervisor=$!
     until find_ranks && ((${#ranks[@]} == processes_of_ranks)) || (($(now_ms) - began > 60000 * patience)); do sleep 0.05; done
     end_launcher $((90 * patience))
     ! ranks_live || complain "ranks are still there"
     printf '%-24s %5d ms, status %d: %s\n' "$fault" $(($(now_ms) - began)) "$status" "$(grep 'no heartbeat' "$folder/err")"
-    grep -q "no heartbeat for $deadline s.*this run's results are whole and in place" "$folder/err" || complain "does not say so: $(<"$folder/err")"
+    grep -q "no heartbeat for $short_deadline s.*this run's results are whole and in place" "$folder/err" || complain "does not say so: $(<"$folder/err")"
     earlier=$(whole_files)
     nothing_is_left
 fi

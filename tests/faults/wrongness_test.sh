@@ -116,7 +116,7 @@ wrong "baseline, round 1, rank 1: its parameters differ" "${one[@]}" 3 1 \
     SABOTAGE=lost SABOTAGE_RANK=1 SABOTAGE_CALL=4
 # One rank skips an all-reduce: the error line names it and the ranks that wait.
 began=$SECONDS
-patience=(--deadline-s $((5 * ${LOCKSTEP_PATIENCE:-1})))
+patience=(--deadline-s $((8 * ${LOCKSTEP_PATIENCE:-1})))
 run "${one[@]}" 3 1 SABOTAGE=skip SABOTAGE_RANK=2 SABOTAGE_CALL=4
 [ "$status" -eq 1 ] || die "a skipped all-reduce: exit status $status"
 words='rank 2 \(process [0-9]+\) has not arrived, it left all-reduce 4 .*step 5.*; ranks 0 and 1 wait in all-reduce 5 .*step 5'
