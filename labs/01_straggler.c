@@ -50,7 +50,7 @@ static void slow_core(struct options *o) { o->passes = o->slow_factor; }
 
 static void prefetch(struct options *o)  { o->run.ahead = 1; }
 static void share(struct options *o)     { o->shares = true; }
-static void every_k(struct options *o)   { o->run.sync_every = o->every; }
+static void every_k(struct options *o)   { o->run.cycle = o->every; }
 
 static const struct variant variants[] = {
     /* case                 fault      fix       idea */
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
         /* The frame has restarted model and data, and given this rank its share (deal()). */
-        bool meets_each_step = o.run.sync_every == 1;
+        bool meets_each_step = o.run.cycle == 1;
         if (!meets_each_step)
             trainer_average_own_samples(t);
 
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
                 collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->gradients, t->count));
             lab_phase(lab, SPAN_UPDATE);
             trainer_update(t);
-            if (!meets_each_step && lab_every(lab, o.run.sync_every)) {
+            if (!meets_each_step && lab_every(lab, o.run.cycle)) {
                 /* Local SGD: each rank trained alone; average the parameters, weighted by samples. */
                 float weight = (float)batch->samples / (float)run_global_batch(&o.run);
                 device_scale(t->gradients, t->parameters, weight, t->count);

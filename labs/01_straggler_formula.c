@@ -61,14 +61,14 @@ static struct load load_of(const struct options *o, const struct card *card, int
     struct rank_cost rank_cost = rank_cost_of(o, card, rank);
     double averaging = 2 * workload_gradient_bytes(&o->model) / card->copy_bandwidth; /* of parameters, every k steps */
     double local = rank_cost.fixed + rank_cost.per_sample * samples;
-    local += o->run.sync_every > 1 ? averaging / o->run.sync_every : 0;
+    local += o->run.cycle > 1 ? averaging / o->run.cycle : 0;
     double all = rank_cost.fetch + rank_cost.stall, on_core = rank_cost.fetch;
     if (o->stall == STALL_BUSY && !card_is_fed_by_memory(card))
         on_core = all;
     if (o->run.ahead && card_helper(card) == HELPER_ON_ITS_OWN)
         on_core = 0;
-    struct load load = { .data = all, .local = local, .cpu = local + on_core, .laps = o->run.sync_every };
-    load.after = o->run.sync_every > 1 ? 0 : rank_cost.update;
+    struct load load = { .data = all, .local = local, .cpu = local + on_core, .laps = o->run.cycle };
+    load.after = o->run.cycle > 1 ? 0 : rank_cost.update;
     if (o->run.ahead) {
         double left = fmax(0, on_core - (local - rank_cost.update));
         load.local = local + on_core - (1 - card->transfer_core) * fmin(left, transfer);
@@ -93,7 +93,7 @@ static double roaming_excess(const struct options *o, const struct card *card, c
 
 struct prediction predict(const struct options *o, const struct card *card)
 {
-    int ranks = o->run.ranks, k = o->run.sync_every, samples[RANKS_MOST] = { 0 };
+    int ranks = o->run.ranks, k = o->run.cycle, samples[RANKS_MOST] = { 0 };
     double transfer = card_allreduce(card, ranks, workload_gradient_bytes(&o->model));
     struct load loads[RANKS_MOST] = { 0 };
     deal(o, card, samples);

@@ -3,7 +3,7 @@
  * Rank 0 logs, saves checkpoints and evaluates; the other ranks wait before they go on. Rank 0 is a straggler in another place, so
  * the formula gains a term:
  *
- *     step = max over ranks of (data + local) + transfer + host
+ *     step = max over ranks of (data + local) + transfer + host + barrier        host: of rank 0; the others wait meanwhile
  *
  * The wait moves from the all-reduce into the barrier, and the late rank's data time looks healthy. Two faults,
  * four fixes:
@@ -12,11 +12,13 @@
  *     asleep       barrier_ws4   sleep_no_barrier  sleep_every_n    sleep_helper       sleep_spread
  *     busy         barrier_busy  busy_no_barrier   busy_every_n     busy_helper        busy_spread
  *
- * Guess each cell before you run; notebooks-md/02_rank0_host.md holds the table to fill in.
+ * Guess each cell before you run; notebooks-md/02_rank0_host.md holds the table to fill in. barrier_ws4 repeats a case of the
+ * two blog posts that README.md names; ws4 is their world size.
  *
  *     build/bin/02_rank0_host --ranks 4 --barrier-sleep-ms 20
  *
- * Look at: `host` and `wait`, the lanes (where is the hatched part?), and what no_barrier saves. barrier_ws4 is the published case.
+ * Look at: the lanes, the picture of one step (╱ is wait, ▒ is host), host_ms in ranks.csv (long on rank 0 alone) and wait_ms
+ * (on the others), and what no_barrier saves. (The printed table has means over ranks.)
  * Expect, with a core per rank: the host work lengthens every rank's step, with the barrier and without. */
 #include "02_rank0_host.h"
 
@@ -30,32 +32,83 @@ static const struct option_row rows[] = {
 };
 
 /* clang-format off */
-static void calm(struct options *o)       { o->run.sync_every = o->every * o->seldom; } /* whole cycles, in all cases */
-static void disturb(struct options *o)    { calm(o); o->period = o->every; o->has_barrier = true; }
-static void sleeps(struct options *o)     { disturb(o); o->work = STALL_SLEEP; }
-static void works(struct options *o)      { disturb(o); o->work = STALL_BUSY; }
+static void cycles(struct options *o)     { o->run.cycle = o->every * o->seldom; } /* whole cycles, in all cases */
+static void host_work(struct options *o)  { cycles(o); o->period = o->every; o->has_barrier = true; }
+static void sleeps(struct options *o)     { host_work(o); o->work = STALL_SLEEP; }
+static void works(struct options *o)      { host_work(o); o->work = STALL_BUSY; }
 
 static void no_barrier(struct options *o) { o->has_barrier = false; }
 static void every_n(struct options *o)    { o->period *= o->seldom; }
-static void aside(struct options *o)      { o->is_aside = true; }
+static void in_helper(struct options *o)  { o->in_helper = true; }
 static void spread(struct options *o)     { o->is_spread = true; }
 
 static const struct variant variants[] = {
     /* case            fault     fix         idea */
-    { "baseline", calm, NULL, "no work on the host, no barrier" },
+    { "baseline", cycles, NULL, "no work on the host, no barrier" },
     { "barrier_ws4", sleeps, NULL, "rank 0 sleeps on the host, then a barrier" },
     { "sleep_no_barrier", sleeps, no_barrier, "… without a barrier: the ranks wait in the next all-reduce" },
     { "sleep_every_n", sleeps, every_n, "… but only every n steps" },
-    { "sleep_helper", sleeps, aside, "… in a thread beside the step" },
+    { "sleep_helper", sleeps, in_helper, "… in a helper thread beside the step" },
     { "sleep_spread", sleeps, spread, "… divided among all ranks" },
     { "barrier_busy", works, NULL, "rank 0 computes on the host, then a barrier" },
     { "busy_no_barrier", works, no_barrier, "… without a barrier: the ranks wait in the next all-reduce" },
     { "busy_every_n", works, every_n, "… but only every n steps" },
-    { "busy_helper", works, aside, "… in a thread beside the step, on the same core" },
+    { "busy_helper", works, in_helper, "… in a helper thread beside the step, on the same core" },
     { "busy_spread", works, spread, "… divided among all ranks" },
     { 0 },
 };
 /* clang-format on */
+
+/* --- the training step ---------------------------------------------------------------------------------------- */
+
+static const struct lab_spec spec; /* below */
+
+int main(int argc, char **argv)
+{
+    struct options base = {
+        .run = run_published, .model = published_mlp, .host_ms = 20, .every = 1, .seldom = 4, .period = 1
+    };
+    struct lab *lab = lab_open(&spec, &base, argc, argv);
+    struct trainer *t = lab_trainer(lab);
+    int rank = world_rank(lab_world(lab));
+    struct async_stall *helper = async_stall_open();
+
+    struct options o;
+    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
+        struct collective *collective = lab_collective(lab);
+        struct stall host = { host_seconds(&o, rank) > 0 ? o.work : STALL_NONE, host_seconds(&o, rank) };
+
+        while (lab_next_step(lab)) {
+            lab_phase(lab, SPAN_DATA);
+            const struct batch *batch = trainer_next(t, NO_STALL);
+            lab_phase(lab, SPAN_FORWARD);
+            trainer_forward(t, batch);
+            lab_phase(lab, SPAN_BACKWARD);
+            trainer_backward(t, batch);
+            collective_run(collective,
+                           all_reduce(TYPE_F32, t->gradients, t->gradients, t->count)); /* not part of local */
+            if (o.work != STALL_NONE && lab_every(lab, o.period)) {
+                lab_phase(lab, SPAN_HOST);
+                if (o.in_helper) {
+                    async_stall_wait(helper); /* the previous one */
+                    async_stall_begin(helper, host);
+                } else {
+                    stall(host); /* <- the fault */
+                }
+                if (o.has_barrier)
+                    collective_run(collective, barrier()); /* <- where all ranks wait for the host work */
+            }
+            lab_phase(lab, SPAN_UPDATE);
+            trainer_update(t);
+        }
+        async_stall_wait(helper);
+    }
+
+    async_stall_close(helper);
+    return lab_close(lab);
+}
+
+/* --- what the frame must know of this lab (common/frame/lab_spec.h) ------------------------------------------------ */
 
 static int culprit(const struct options *o)
 {
@@ -71,8 +124,8 @@ static void uses(const struct options *o, struct card_uses *uses)
 
 static char *event(const struct options *o)
 {
-    return memory_text("rank 0 sleeps %g ms on the host after every backward, then all ranks enter a barrier",
-                       o->host_ms);
+    return memory_text("rank 0 sleeps %g ms on the host after %s all-reduce, then all ranks enter a barrier",
+                       o->host_ms, o->every == 1 ? "every" : "some");
 }
 
 static const struct lab_spec spec = {
@@ -88,47 +141,3 @@ static const struct lab_spec spec = {
     .event = event,
     .drawn = (const char *const[]){ "baseline", "barrier_ws4", "sleep_helper", NULL },
 };
-
-int main(int argc, char **argv)
-{
-    struct options base = {
-        .run = run_published, .model = published_mlp, .host_ms = 20, .every = 1, .seldom = 4, .period = 1
-    };
-    struct lab *lab = lab_open(&spec, &base, argc, argv);
-    struct trainer *t = lab_trainer(lab);
-    int rank = world_rank(lab_world(lab));
-    struct aside *beside = stall_open();
-
-    struct options o;
-    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
-        struct collective *collective = lab_collective(lab);
-        struct stall host = { host_seconds(&o, rank) > 0 ? o.work : STALL_NONE, host_seconds(&o, rank) };
-
-        while (lab_next_step(lab)) {
-            lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = trainer_next(t, NO_STALL);
-            lab_phase(lab, SPAN_FORWARD);
-            trainer_forward(t, batch);
-            lab_phase(lab, SPAN_BACKWARD);
-            trainer_backward(t, batch);
-            collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->gradients, t->count));
-            if (o.work != STALL_NONE && lab_every(lab, o.period)) {
-                lab_phase(lab, SPAN_HOST);
-                if (o.is_aside) {
-                    stall_end(beside); /* the previous one */
-                    stall_begin(beside, host);
-                } else {
-                    stall(host); /* <- the fault */
-                }
-                if (o.has_barrier)
-                    collective_run(collective, barrier()); /* <- where all ranks wait for the host work */
-            }
-            lab_phase(lab, SPAN_UPDATE);
-            trainer_update(t);
-        }
-        stall_end(beside);
-    }
-
-    stall_close(beside);
-    return lab_close(lab);
-}

@@ -15,7 +15,7 @@ struct options {
     enum stall_kind work; /* asleep (a disk, a server) or busy (serialising, formatting) */
     int period;           /* steps from one host work to the next in this case */
     bool has_barrier;
-    bool is_aside; /* an async helper does the host work beside the step */
+    bool in_helper; /* an async helper does the host work beside the step */
     bool is_spread;
 };
 

@@ -33,16 +33,16 @@ struct prediction predict(const struct options *o, const struct card *card)
     double most = 0, sum = 0; /* host work per step during which other ranks wait at the barrier */
     for (int rank = 0; rank < ranks; rank++) {
         double host = host_seconds(o, rank);
-        host *= o->work == STALL_BUSY && o->has_barrier && !o->is_aside ? card_rank_slowdown(card, rank) : 1;
+        host *= o->work == STALL_BUSY && o->has_barrier && !o->in_helper ? card_rank_slowdown(card, rank) : 1;
         host = host > 0 && o->work == STALL_SLEEP ? card_sleep(card, host) : host;
         loads[rank] = (struct load){ .data = fetch, .local = local, .cpu = fetch + local, .after = cost.update };
-        if (o->is_aside && o->work == STALL_BUSY && card_helper(card) != HELPER_ON_ITS_OWN) {
+        if (o->in_helper && o->work == STALL_BUSY && card_helper(card) != HELPER_ON_ITS_OWN) {
             double left = fmax(0, host - barrier - fetch - local);
             double hidden = (1 - card->transfer_core) * (fmin(barrier, host) + fmin(transfer, left));
             loads[rank].local += (host - hidden) / period;
             loads[rank].cpu += (host - hidden) / period;
             host = 0;
-        } else if (o->is_aside) {
+        } else if (o->in_helper) {
             /* The sleep may last until the next one is due. */
             double beside = (fetch + local) * card_contention_slowdown(card, ranks) + transfer;
             host = fmax(0, host - barrier - period * beside);
@@ -55,7 +55,7 @@ struct prediction predict(const struct options *o, const struct card *card)
         sum += host / period;
     }
     struct prediction p = predict_step(card, loads, ranks, card_jitter(card, ranks, fetch + local), transfer);
-    if (o->is_aside && o->work == STALL_BUSY && card_helper(card) == HELPER_SOMEWHERE)
+    if (o->in_helper && o->work == STALL_BUSY && card_helper(card) == HELPER_SOMEWHERE)
         p.data = (double)NAN; /* unknown to the formula */
     p.host += sum / ranks;
     p.wait += most - sum / ranks;

@@ -5,20 +5,21 @@
  *
  *     step = max over ranks of (data + local + host) + sum over messages of (alpha + beta x bytes)
  *
- *     comm_ws4          the buffer is mapped, filled and released in every step (host), as in the post
+ *     alpha: seconds per message; beta: seconds per byte; both for this number of ranks and this size
+ *
+ *     comm_ws4          the buffer is mapped, filled and released in every step (host), as in a blog post (README.md)
  *     comm_kept_ws4     … kept: the first fix costs nothing
- *     comm_buckets      … cut into buckets, each started when backward has it: transfer beside work is hidden
+ *     comm_buckets      … cut into buckets, some started after each layer of backward: transfer beside work is hidden
  *     comm_no_progress  … without calls to the library meanwhile
- *     comm_bf16         … half the bytes on the wire, for both messages: 8 bits of mantissa, visible in the sum
+ *     comm_bf16         … half the bytes on the wire (beta, not alpha), for both messages: 8 bits of mantissa, visible in the sum
  *     comm_every_k      … sent only every k steps, as if k gradients were added up first
  *     one_bucket        the model's own gradients, started as one bucket
  *     ddp_buckets       … as two, as PyTorch's DDP cuts them
  *
  *     build/bin/03_comm_bound --ranks 4 --comm-mb 128
  *
- * Two tables follow. sweep.csv: time, algorithm and bus bandwidth of all-reduces of 4 B to 256 MiB alone, and the card's fit.
- * exposed.csv: how much the message lengthens the passes, in buckets of many sizes.
- * Look at: `transfer`, `host`, and the transfers in the lanes' second row. comm_ws4 is the published case.
+ * Two more tables: 03_comm_bound_tables.c. Buckets: 03_comm_bound_messages.c.
+ * Look at: `transfer`, host_ms in summary.csv, and the lanes' second row: started sums, beside the rank's own work.
  * Expect: a kept buffer removes `host`; buckets hide transfer only if a network, not the ranks' cores, moves the bytes. */
 #include "03_comm_bound.h"
 
@@ -38,12 +39,12 @@ static const struct option_row rows[] = {
 static void message(struct options *o)     { o->has_message = true; }
 static void fresh(struct options *o)       { message(o); o->is_fresh = true; }
 
-static void buckets(struct options *o)     { o->overlaps = o->progresses = true; }
+static void buckets(struct options *o)     { o->overlaps = o->calls_library = true; }
 static void no_progress(struct options *o) { o->overlaps = true; }
 static void bf16(struct options *o)        { o->wire = TYPE_BF16; }
-static void every_k(struct options *o)     { o->run.sync_every = o->every; }
-static void one_bucket(struct options *o)  { o->own_buckets = 1; o->progresses = true; }
-static void ddp(struct options *o)         { o->own_buckets = 2; o->progresses = true; }
+static void every_k(struct options *o)     { o->run.cycle = o->every; }
+static void one_bucket(struct options *o)  { o->gradient_buckets = 1; o->calls_library = true; }
+static void ddp(struct options *o)         { o->gradient_buckets = 2; o->calls_library = true; }
 
 static const struct variant variants[] = {
     /* case              fault        fix         idea */
@@ -59,6 +60,52 @@ static const struct variant variants[] = {
     { 0 },
 };
 /* clang-format on */
+
+/* --- the training step ---------------------------------------------------------------------------------------- */
+
+static const struct lab_spec spec; /* below */
+
+int main(int argc, char **argv)
+{
+    struct options base = {
+        .run = run_published, .model = published_mlp, .comm_mb = 128, .bucket_mb = 25, .every = 4, .sweep_mb = 256
+    };
+    struct lab *lab = lab_open(&spec, &base, argc, argv);
+    struct trainer *t = lab_trainer(lab);
+    size_t count = message_floats(&base);
+    struct buffers b = buffers_open(&base);
+
+    struct options o;
+    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
+        struct collective *collective = lab_collective(lab);
+        buffers_restart(&b, &o);
+
+        while (lab_next_step(lab)) {
+            lab_phase(lab, SPAN_DATA);
+            const struct batch *batch = trainer_next(t, NO_STALL);
+            lab_phase(lab, SPAN_FORWARD);
+            trainer_forward(t, batch);
+            lab_phase(lab, SPAN_BACKWARD);
+            backward_and_start_buckets(collective, &o, &b, t, batch); /* <- the fix: sums start after each layer */
+            buckets_finish(&b.started, collective);
+            if (!o.gradient_buckets)
+                sum_in_place(collective, o.wire, &b, t->gradients, t->count);
+            if (o.is_fresh) { /* <- the published fault: map, fill and sum a new buffer */
+                lab_phase(lab, SPAN_HOST);
+                b.fresh = renew(b.fresh, count);
+                collective_run(collective, all_reduce(TYPE_F32, b.fresh, b.fresh, count));
+            } else if (o.has_message && !o.overlaps && lab_every(lab, o.run.cycle)) {
+                sum_in_place(collective, o.wire, &b, next_message(&b, count, o.run.ranks), count);
+            }
+            lab_phase(lab, SPAN_UPDATE);
+            trainer_update(t);
+        }
+    }
+    buffers_close(&b, &base);
+    return lab_close(lab);
+}
+
+/* --- what the frame must know of this lab (common/frame/lab_spec.h) ------------------------------------------------ */
 
 static void refuse(const struct options *o)
 {
@@ -108,43 +155,3 @@ static const struct lab_spec spec = {
     .drawn = (const char *const[]){ "baseline", "comm_kept_ws4", "comm_buckets", NULL },
     .tables = tables,
 };
-
-int main(int argc, char **argv)
-{
-    struct options base = {
-        .run = run_published, .model = published_mlp, .comm_mb = 128, .bucket_mb = 25, .every = 4, .sweep_mb = 256
-    };
-    struct lab *lab = lab_open(&spec, &base, argc, argv);
-    struct trainer *t = lab_trainer(lab);
-    size_t count = message_floats(&base);
-    struct buffers b = buffers_open(&base);
-
-    struct options o;
-    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
-        struct collective *collective = lab_collective(lab);
-        buffers_restart(&b, &o);
-
-        while (lab_next_step(lab)) {
-            lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = trainer_next(t, NO_STALL);
-            lab_phase(lab, SPAN_FORWARD);
-            trainer_forward(t, batch);
-            lab_phase(lab, SPAN_BACKWARD);
-            backward(collective, &o, &b, t, batch);
-            buckets_finish(&b.started, collective);
-            if (!o.own_buckets)
-                sum_in_place(collective, o.wire, &b, t->gradients, t->count);
-            if (o.is_fresh) { /* <- the published fault: map, fill and sum a new buffer */
-                lab_phase(lab, SPAN_HOST);
-                b.fresh = renew(b.fresh, count);
-                collective_run(collective, all_reduce(TYPE_F32, b.fresh, b.fresh, count));
-            } else if (o.has_message && !o.overlaps && lab_every(lab, o.run.sync_every)) {
-                sum_in_place(collective, o.wire, &b, next_message(&b, count, o.run.ranks), count);
-            }
-            lab_phase(lab, SPAN_UPDATE);
-            trainer_update(t);
-        }
-    }
-    buffers_close(&b, &base);
-    return lab_close(lab);
-}

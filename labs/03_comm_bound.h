@@ -13,11 +13,11 @@ struct options {
     int every;     /* the k of the fix */
     int sweep_mb;  /* the largest message of the sweep */
     /* Set by the variants: */
-    bool has_message; /* the extra message */
-    bool is_fresh;    /* its buffer is mapped and filled in every step */
-    bool overlaps;    /* in buckets, started during backward */
-    bool progresses;  /* the library is called after each layer */
-    int own_buckets;  /* of the model's own gradients, started during backward; 0: one sum after backward */
+    bool has_message;     /* the extra message */
+    bool is_fresh;        /* its buffer is mapped and filled in every step */
+    bool overlaps;        /* in buckets, started during backward */
+    bool calls_library;   /* the library is called after each layer */
+    int gradient_buckets; /* of the model's own gradients, started during backward; 0: one sum after backward */
     enum element_type wire;
 };
 
@@ -58,8 +58,8 @@ float *renew(float *fresh, size_t count);
 void sum_in_place(struct collective *collective, enum element_type wire, struct buffers *b, float *terms, size_t count);
 
 /* Run backward, and start the buckets that each layer completes. */
-void backward(struct collective *collective, const struct options *o, struct buffers *b, struct trainer *t,
-              const struct batch *batch);
+void backward_and_start_buckets(struct collective *collective, const struct options *o, struct buffers *b,
+                                struct trainer *t, const struct batch *batch);
 
 /* Exposed seconds of all sums started during backward. `passes`: seconds of forward and backward, without contention. A network
  * that needs no core carries the sums meanwhile; ranks that must move the bytes themselves begin at the end. */

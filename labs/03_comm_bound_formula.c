@@ -33,10 +33,10 @@ static double predict_transfer(const struct options *o, const struct card *card,
 {
     int ranks = o->run.ranks;
     double half = o->wire == TYPE_BF16 ? 0.5 : 1, seconds = exposed_seconds(o, card, passes);
-    if (!o->own_buckets)
+    if (!o->gradient_buckets)
         seconds += card_allreduce(card, ranks, half * workload_gradient_bytes(&o->model));
     if (o->has_message && !o->overlaps)
-        seconds += card_allreduce(card, ranks, half * (double)MIB * o->comm_mb) / o->run.sync_every;
+        seconds += card_allreduce(card, ranks, half * (double)MIB * o->comm_mb) / o->run.cycle;
     return seconds;
 }
 

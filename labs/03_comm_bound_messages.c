@@ -23,7 +23,7 @@ struct buckets cut_own(const struct options *o)
 {
     const int layer = workload_layers(&o->model) - 1;
     size_t end = workload_parameters(&o->model), last = end - workload_layer_parameters(&o->model, layer);
-    struct buckets own = { .count = o->own_buckets };
+    struct buckets own = { .count = o->gradient_buckets };
     own.at[0] = (struct bucket){ .begin = 0, .count = end, .layer = 0 };
     if (own.count == 2) {
         own.at[0] = (struct bucket){ .begin = last, .count = end - last, .layer = layer };
@@ -99,12 +99,12 @@ static void start_ready(void *argument, int layer)
     struct starts *s = argument;
     buckets_start(&s->extra, layer, s->collective, s->message, s->message, s->started); /* <- the fix: transfer while */
     buckets_start(&s->own, layer, s->collective, s->gradients, s->gradients, s->started); /* backward goes on */
-    if (s->o->progresses)
+    if (s->o->calls_library)
         collective_progress(s->collective);
 }
 
-void backward(struct collective *collective, const struct options *o, struct buffers *b, struct trainer *t,
-              const struct batch *batch)
+void backward_and_start_buckets(struct collective *collective, const struct options *o, struct buffers *b,
+                                struct trainer *t, const struct batch *batch)
 {
     struct starts starts = { collective, o, cut_message(o), cut_own(o), NULL, t->gradients, &b->started };
     if (starts.extra.count > 0)

@@ -18,7 +18,7 @@ static double time_passes(struct world *world, struct collective *collective, co
     world_barrier(world);
     mine.begin = world_now();
     trainer_forward(t, batch);
-    backward(collective, o, b, t, batch);
+    backward_and_start_buckets(collective, o, b, t, batch);
     buckets_finish(&b->started, collective);
     device_wait();
     mine.end = world_now();
@@ -38,7 +38,7 @@ static double measure_exposed(struct world *world, const struct options *o, stru
 {
     enum { WARMUPS = 1, STEPS = 2 };
     struct options without = *o;
-    without.overlaps = without.progresses = false;
+    without.overlaps = without.calls_library = false;
     struct collective *collective = collective_open(world, NULL);
     double seconds = 0;
     for (int step = -WARMUPS; step < STEPS; step++) {
@@ -57,7 +57,7 @@ static void write_exposed(struct lab *lab, const struct options *base, struct cs
     struct local_cost cost = card_local(card, base->run.ranks);
     double passes = cost_at(&cost.passes, workload_usual(&base->model, &base->run));
     struct options o = *base; /* those of comm_buckets */
-    o.has_message = o.overlaps = o.progresses = true;
+    o.has_message = o.overlaps = o.calls_library = true;
     struct buffers b = buffers_open(&o);
     for (int mb = 1; mb < 4 * o.comm_mb; mb *= 4) {
         o.bucket_mb = mb < o.comm_mb ? mb : o.comm_mb;

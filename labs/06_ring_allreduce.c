@@ -1,21 +1,25 @@
 /* 06_ring_allreduce: which ranks add up the gradients, and which way is cheapest for which size?
  *
- * An all-reduce is messages and additions. Three all-reduces are written out in 06_ring_allreduce_ways.c. Each trains the step of lab 01,
- * and so does the library's own. Seconds with n ranks and S bytes:
+ * An all-reduce is messages and additions. Three all-reduces are written out in 06_ring_allreduce_ways.c. Each trains the step of
+ * lab 01, and so does the library's own: step = max over ranks of (data + local) + transfer. Transfer with n ranks and S bytes:
  *
- *     gather      all ranks send to rank 0, which adds, sends back  (n - 1) (2 m(S) + a(S))
- *     doubling    exchange all, with a partner twice as far each time  log2 n (x(S) + a(S))
- *     ring        n-th parts, round once to be added, once whole       2 (n - 1) x(S / n) + (n - 1) a(S / n)
+ *     gather      all ranks send to rank 0, which adds, sends back         (n - 1) (2 m(S) + a(S))
+ *     doubling    each rank swaps its whole sum with a partner 1, 2, 4 …
+ *                 ranks away, and adds                                     log2 n (x(S) + a(S)); else: + 2 m(S) + a(S)
+ *     ring        n equal parts; n - 1 turns add them up, n - 1 turns
+ *                 pass the sums on                                         2 (n - 1) x(S / n) + (n - 1) a(S / n)
  *
- * m(b), x(b): a message of b bytes one way, and both ways at once; a(b): adding b bytes. The machine card has all three, each as
- * alpha + beta x bytes per range of sizes. It never measures these three all-reduces.
+ * "else": n is not a power of two. m(b), x(b): a message of b bytes one way, and both ways at once; a(b): adding b bytes. The
+ * machine card (costs measured on this machine before any case) has all three, each as alpha + beta * bytes per range of sizes.
+ * It never holds these three all-reduces, so they are predictions.
  *
  *     build/bin/06_ring_allreduce --ranks 4
  *
  * Three tables follow. traffic.csv: what each rank sends, counted and by formula. sweep.csv: every way from 4 B on, measured and
  * predicted. crossover.csv: the size from which the ring is quicker than doubling, predicted and found.
  * Look at `transfer`: no rank is late, and still steps differ.
- * Expect, with four ranks: gather is slowest; doubling is quicker below the crossover, the ring above. */
+ * Expect, with four ranks: for the gradients gather is slowest. In the sweep doubling is quicker below the crossover, the ring
+ * above. */
 #include "06_ring_allreduce.h"
 
 #include <math.h>
@@ -41,6 +45,41 @@ static const struct variant variants[] = {
 };
 /* clang-format on */
 
+/* --- the training step ---------------------------------------------------------------------------------------- */
+
+static const struct lab_spec spec; /* below */
+
+int main(int argc, char **argv)
+{
+    struct options base = { .run = run_published, .model = published_mlp, .sweep_mb = 16 };
+    struct lab *lab = lab_open(&spec, &base, argc, argv);
+    struct trainer *t = lab_trainer(lab);
+    struct by_hand *by_hand = by_hand_open(lab_world(lab), &base);
+
+    struct options o;
+    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
+        struct collective *collective = lab_collective(lab);
+        collective_all_reduce_by(collective, implementation_of(o.way), &by_hand[o.way]); /* <- which way to add */
+
+        while (lab_next_step(lab)) {
+            lab_phase(lab, SPAN_DATA);
+            const struct batch *batch = trainer_next(t, NO_STALL);
+            lab_phase(lab, SPAN_FORWARD);
+            trainer_forward(t, batch);
+            lab_phase(lab, SPAN_BACKWARD);
+            trainer_backward(t, batch);
+            collective_run(collective,
+                           all_reduce(TYPE_F32, t->gradients, t->gradients, t->count)); /* <- where all ranks meet */
+            lab_phase(lab, SPAN_UPDATE);
+            trainer_update(t);
+        }
+    }
+    by_hand_close(by_hand);
+    return lab_close(lab);
+}
+
+/* --- what the frame must know of this lab (common/frame/lab_spec.h) ------------------------------------------------ */
+
 /* Predictions of larger all-reduces follow the last line of the fit. */
 static void uses(const struct options *o, struct card_uses *uses)
 {
@@ -50,7 +89,7 @@ static void uses(const struct options *o, struct card_uses *uses)
 
 static struct memory_estimate need(const struct options *o)
 {
-    return (struct memory_estimate){ .of = { [MEMORY_MESSAGES] = hands_bytes(o) + sweep_bytes(o) } };
+    return (struct memory_estimate){ .of = { [MEMORY_MESSAGES] = by_hand_bytes(o) + sweep_bytes(o) } };
 }
 
 static char *event(const struct options *o)
@@ -73,32 +112,3 @@ static const struct lab_spec spec = {
     .drawn = (const char *const[]){ "baseline", "by_gather", "by_ring", NULL },
     .tables = tables,
 };
-
-int main(int argc, char **argv)
-{
-    struct options base = { .run = run_published, .model = published_mlp, .sweep_mb = 16 };
-    struct lab *lab = lab_open(&spec, &base, argc, argv);
-    struct trainer *t = lab_trainer(lab);
-    struct hands *hands = hands_open(lab_world(lab), &base);
-
-    struct options o;
-    while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
-        struct collective *collective = lab_collective(lab);
-        collective_all_reduce_by(collective, way_of(o.way), &hands[o.way]); /* <- which way to add */
-
-        while (lab_next_step(lab)) {
-            lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = trainer_next(t, NO_STALL);
-            lab_phase(lab, SPAN_FORWARD);
-            trainer_forward(t, batch);
-            lab_phase(lab, SPAN_BACKWARD);
-            trainer_backward(t, batch);
-            collective_run(collective,
-                           all_reduce(TYPE_F32, t->gradients, t->gradients, t->count)); /* <- where all ranks meet */
-            lab_phase(lab, SPAN_UPDATE);
-            trainer_update(t);
-        }
-    }
-    hands_close(hands);
-    return lab_close(lab);
-}

@@ -23,7 +23,7 @@ summing sum_by_gather, sum_by_doubling, sum_by_ring;
 int power_of_two(int ranks);
 
 /* Arguments of an all-reduce by hand. */
-struct hands {
+struct by_hand {
     summing *sum;
     struct p2p *p2p;
     float *scratch;
@@ -31,13 +31,13 @@ struct hands {
 
 void sum_by_hand(void *argument, float *data, size_t count);
 
-/* Open the arguments of each way: hands (WAYS). */
-struct hands *hands_open(struct world *world, const struct options *o);
-void hands_close(struct hands *hands);
-double hands_bytes(const struct options *o);
+/* Open the arguments of each way: by_hand (WAYS). */
+struct by_hand *by_hand_open(struct world *world, const struct options *o);
+void by_hand_close(struct by_hand *by_hand);
+double by_hand_bytes(const struct options *o);
 
 /* Return sum_by_hand, or NULL for the library. */
-allreduce_impl *way_of(enum way way);
+allreduce_impl *implementation_of(enum way way);
 
 /* Ways with their formulas: seconds until the last rank has the sum; messages and bytes that a rank sends. */
 struct method {

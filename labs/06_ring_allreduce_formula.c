@@ -1,4 +1,4 @@
-/* 06_ring_allreduce_formula: what each way of lab 06 must cost, and why: seconds with n ranks and S bytes, and what each rank sends.
+/* 06_ring_allreduce_formula: what each way of lab 06 must cost, and why: seconds with n ranks and S bytes, and what a rank sends.
  *
  *     gather      rank 0 receives n - 1 messages, adds each, and sends n - 1   (n - 1) (2 m(S) + a(S))
  *     doubling    log2 n exchanges of all, an addition after each              log2 n (x(S) + a(S))

@@ -9,13 +9,13 @@ static void write_traffic(struct lab *lab, const struct options *base, struct cs
 {
     int ranks = world_size(lab_world(lab));
     struct traffic *all = memory_new((size_t)ranks, sizeof *all);
-    struct hands *hands = hands_open(lab_world(lab), base);
+    struct by_hand *by_hand = by_hand_open(lab_world(lab), base);
     float *data = lab_trainer(lab)->gradients;
     size_t count = lab_trainer(lab)->count;
     for (enum way way = GATHER; way < WAYS; way++) {
-        p2p_traffic(hands[way].p2p);
-        sum_by_hand(&hands[way], data, count);
-        struct traffic mine = p2p_traffic(hands[way].p2p);
+        p2p_traffic(by_hand[way].p2p);
+        sum_by_hand(&by_hand[way], data, count);
+        struct traffic mine = p2p_traffic(by_hand[way].p2p);
         world_gather(lab_world(lab), &mine, sizeof mine, all);
         for (int rank = 0; csv && rank < ranks; rank++) {
             const struct traffic formula = methods[way].sends(rank, ranks, (double)(count * sizeof *data));
@@ -32,7 +32,7 @@ static void write_traffic(struct lab *lab, const struct options *base, struct cs
             } while (csv_end_row(csv));
         }
     }
-    hands_close(hands);
+    by_hand_close(by_hand);
     free(all);
 }
 
@@ -66,13 +66,13 @@ static void write_crossover(struct csv *csv, int ranks, double predicted, double
 /* Every way at every size; and crossover.csv. */
 static void write_sweep(struct lab *lab, const struct options *o, struct csv *csv)
 {
-    struct hands *hands = hands_open(lab_world(lab), o);
+    struct by_hand *by_hand = by_hand_open(lab_world(lab), o);
     double bytes[SWEEP_SIZES_MOST], seconds[WAYS][SWEEP_SIZES_MOST] = { 0 }, all[WAYS * SWEEP_SIZES_MOST];
     struct sweep_impl ways[WAYS];
     struct sweep_call calls[WAYS * SWEEP_SIZES_MOST]; /* all sizes of the first way, then all of the next */
     int ranks = o->run.ranks, sizes = sweep_sizes(lab_world(lab), sweep_bytes(o), bytes), count = 0;
     for (enum way way = 0; way < WAYS; way++) {
-        ways[way] = (struct sweep_impl){ way_of(way), &hands[way] };
+        ways[way] = (struct sweep_impl){ implementation_of(way), &by_hand[way] };
         for (int i = 0; i < sizes; i++)
             calls[count++] = (struct sweep_call){ ALL_REDUCE, bytes[i], &ways[way] };
     }
@@ -83,7 +83,7 @@ static void write_sweep(struct lab *lab, const struct options *o, struct csv *cs
                                                       .warmups = 1,
                                                       .repeats = o->run.quick || o->run.takes_turns ? 3 : 9 },
                                      all));
-    hands_close(hands);
+    by_hand_close(by_hand);
     struct csv *crossover = lab_table(lab, "crossover.csv");
     for (int i = 0; csv && i < sizes; i++)
         do {

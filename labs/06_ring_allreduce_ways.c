@@ -84,33 +84,33 @@ void sum_by_ring(struct p2p *p2p, float *data, size_t count, float *scratch)
 
 void sum_by_hand(void *argument, float *data, size_t count)
 {
-    const struct hands *h = argument;
+    const struct by_hand *h = argument;
     h->sum(h->p2p, data, count, h->scratch);
 }
 
-double hands_bytes(const struct options *o)
+double by_hand_bytes(const struct options *o)
 {
     return fmax(workload_gradient_bytes(&o->model), sweep_bytes(o));
 }
 
-struct hands *hands_open(struct world *world, const struct options *o)
+struct by_hand *by_hand_open(struct world *world, const struct options *o)
 {
-    struct hands *hands = memory_new(WAYS, sizeof *hands);
+    struct by_hand *by_hand = memory_new(WAYS, sizeof *by_hand);
     struct p2p *p2p = p2p_open(world);
-    float *scratch = device_new((size_t)hands_bytes(o), 1);
+    float *scratch = device_new((size_t)by_hand_bytes(o), 1);
     for (enum way way = 0; way < WAYS; way++)
-        hands[way] = (struct hands){ methods[way].sum, p2p, scratch };
-    return hands;
+        by_hand[way] = (struct by_hand){ methods[way].sum, p2p, scratch };
+    return by_hand;
 }
 
-void hands_close(struct hands *hands)
+void by_hand_close(struct by_hand *by_hand)
 {
-    device_free(hands->scratch);
-    p2p_close(hands->p2p);
-    free(hands);
+    device_free(by_hand->scratch);
+    p2p_close(by_hand->p2p);
+    free(by_hand);
 }
 
-allreduce_impl *way_of(enum way way)
+allreduce_impl *implementation_of(enum way way)
 {
     return methods[way].sum ? sum_by_hand : NULL;
 }

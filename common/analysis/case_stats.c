@@ -17,7 +17,7 @@ const char *const numerics_names[] = {
 void case_stats_open(struct case_stats *stats, const struct run *run)
 {
     int ranks = run->ranks;
-    *stats = (struct case_stats){ .ranks = ranks, .every = run->sync_every, .is_long = run->once > 0 };
+    *stats = (struct case_stats){ .ranks = ranks, .every = run->cycle, .is_long = run->once > 0 };
     stats->sum = memory_new((size_t)ranks, sizeof *stats->sum);
     stats->foremost = memory_new((size_t)ranks, sizeof *stats->foremost);
     stats->loss = memory_new((size_t)ranks, sizeof *stats->loss);

@@ -49,7 +49,7 @@ struct case_stats {
     int lengths;       /* used entries of `ends` */
 };
 
-/* Open the statistics of a case with these settings. Measured steps come in multiples of run.sync_every. */
+/* Open the statistics of a case with these settings. Measured steps come in multiples of run.cycle. */
 void case_stats_open(struct case_stats *stats, const struct run *run);
 void case_stats_close(struct case_stats *stats);
 

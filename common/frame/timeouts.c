@@ -45,7 +45,7 @@ double timeout_for_card(const struct run *run, const struct workload *workload, 
 double timeout_for_block(const struct run *run, const struct workload *workload, double step, struct window window,
                          bool has_signs, bool is_simulated)
 {
-    int steps = has_signs ? run->sync_every : window.warmup + window.measured;
+    int steps = has_signs ? run->cycle : window.warmup + window.measured;
     if (!isfinite(step))
         step = stall + batch_seconds(run, workload);
     double expected = device_computes() ? step * steps : 0;

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-struct aside {
+struct async_stall {
     struct async_helper *helper;
     struct stall stall;
 };
@@ -27,30 +27,30 @@ void stall(struct stall stall)
 
 static void stall_aside(void *argument)
 {
-    const struct aside *aside = argument;
+    const struct async_stall *aside = argument;
     stall(aside->stall);
 }
 
-struct aside *stall_open(void)
+struct async_stall *async_stall_open(void)
 {
-    struct aside *aside = memory_new(1, sizeof *aside);
+    struct async_stall *aside = memory_new(1, sizeof *aside);
     aside->helper = async_helper_open();
     return aside;
 }
 
-void stall_close(struct aside *aside)
+void async_stall_close(struct async_stall *aside)
 {
     async_helper_close(aside->helper);
     free(aside);
 }
 
-void stall_begin(struct aside *aside, struct stall stall)
+void async_stall_begin(struct async_stall *aside, struct stall stall)
 {
     aside->stall = stall;
     async_helper_begin(aside->helper, stall_aside, aside);
 }
 
-void stall_end(struct aside *aside)
+void async_stall_wait(struct async_stall *aside)
 {
     async_helper_end(aside->helper);
 }

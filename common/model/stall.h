@@ -19,11 +19,11 @@ struct stall {
 void stall(struct stall stall);
 
 /* Stall concurrently with the rank's work, on an async helper of its own, one stall at a time. */
-struct aside;
-struct aside *stall_open(void);
-void stall_close(struct aside *aside);
-void stall_begin(struct aside *aside, struct stall stall);
+struct async_stall;
+struct async_stall *async_stall_open(void);
+void async_stall_close(struct async_stall *aside);
+void async_stall_begin(struct async_stall *aside, struct stall stall);
 /* Wait for the end of the stall that was begun; return at once if there is none. */
-void stall_end(struct aside *aside);
+void async_stall_wait(struct async_stall *aside);
 
 #endif

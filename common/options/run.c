@@ -26,7 +26,7 @@ const struct run run_published = {
     .batch_size = 128,
     .steps = 12,
     .skip_first_steps = 2,
-    .sync_every = 1,
+    .cycle = 1,
     .accumulate = 1,
     .seed = 2025,
     .seconds = 60,
@@ -38,7 +38,7 @@ const struct run run_published_texts = {
     .batch_size = 8,
     .steps = 12,
     .skip_first_steps = 2,
-    .sync_every = 1,
+    .cycle = 1,
     .accumulate = 1,
     .seed = 2026,
     .seconds = 60,
@@ -171,8 +171,8 @@ struct window run_window(const struct run *run, int round)
         int most = run->quick || run->takes_turns ? QUICK_WINDOW : SHORT_WINDOW;
         measured = measured < most ? measured : most;
     }
-    /* Measure whole windows of sync_every steps, at least one; leftover steps join the warm-up. */
-    int k = run->sync_every, whole = measured < k ? k : measured / k * k;
+    /* Measure whole cycles, at least one; leftover steps join the warm-up. */
+    int k = run->cycle, whole = measured < k ? k : measured / k * k;
     if (whole < measured)
         warmup += measured - whole;
     return (struct window){ .warmup = warmup, .measured = whole };

@@ -20,7 +20,7 @@ struct run {
     int batch_size;       /* samples per rank and micro-batch */
     int steps;            /* steps of a case in the first round, warm-up included */
     int skip_first_steps; /* warm-up steps of a case in every round, not measured */
-    int sync_every;       /* steps of a cycle: ranks synchronise, or a lab does its periodic
+    int cycle;            /* steps of a cycle: ranks synchronise, or a lab does its periodic
                                                work, once per cycle */
     int accumulate;       /* micro-batches of a step, whose gradients each rank adds up */
     uint64_t seed;
@@ -76,7 +76,7 @@ void run_refuse(const struct run *run);
 /* Make `out`; in a dry run only check that it can be made. Return 0, or an errno for file_refuse_out(). */
 int run_make_folder(const struct run *run);
 
-/* Steps of one block. Ranks synchronise at the end of the warm-up and every sync_every steps from there, so whole windows are
+/* Steps of one block. Ranks synchronise at the end of the warm-up and every `cycle` steps from there, so whole windows are
  * measured. The first round (0) runs all `steps`, later rounds a short window. At least 2 steps warm up; their
  * all-reduce results are checked. */
 struct window {

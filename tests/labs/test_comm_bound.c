@@ -31,7 +31,7 @@ static struct options ddp(void)
 {
     struct options o = kept(128, 25);
     o.has_message = false;
-    o.own_buckets = 2;
+    o.gradient_buckets = 2;
     return o;
 }
 

@@ -19,7 +19,7 @@ static void a_long_sleep_shows_beyond_the_steps_beside_it(void **state)
     (void)state;
     struct card card = round_card(4, 4), shared = round_card(4, 2);
     struct options o = host(STALL_SLEEP, 60);
-    o.is_aside = true;
+    o.in_helper = true;
     assert_predicted(&o, &card, 60);
     assert_predicted(&o, &shared, 60);
     o.host_ms = 45;
@@ -38,7 +38,7 @@ static void a_transfer_that_leaves_the_core_free_is_filled(void **state)
     (void)state;
     struct card card = round_card(4, 4);
     struct options o = host(STALL_BUSY, 60);
-    o.is_aside = true;
+    o.in_helper = true;
     assert_predicted(&o, &card, 20 + 60 + 10 + 0.5);
     card.transfer_core = 0;
     assert_predicted(&o, &card, 20 + 60);
@@ -70,7 +70,7 @@ static void one_rank_waits_for_nobody(void **state)
     o.is_spread = true;
     assert_predicted(&o, &card, 40);
     o.is_spread = false;
-    o.is_aside = true;
+    o.in_helper = true;
     assert_predicted(&o, &card, 20);
 }
 

@@ -37,7 +37,7 @@ static void expect_alike(struct world *part, const float *mine, size_t count)
     free(all);
 }
 
-static void expect_sum(struct hands *h, struct world *part, size_t count)
+static void expect_sum(struct by_hand *h, struct world *part, size_t count)
 {
     float data[MOST + 1];
     int ranks = world_size(part);
@@ -89,7 +89,7 @@ static void every_world_and_count_is_summed(void **state)
             struct p2p *p2p = p2p_open(part);
             for (enum way way = GATHER; way < WAYS; way++)
                 for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-                    struct hands h = { methods[way].sum, p2p, scratch };
+                    struct by_hand h = { methods[way].sum, p2p, scratch };
                     p2p_traffic(p2p);
                     expect_sum(&h, part, counts[i]);
                     expect_traffic(way, p2p, part, counts[i]);
@@ -169,7 +169,7 @@ static void a_wrong_sum_is_noticed(void **state)
     (void)state;
     float data[MOST], scratch[MOST];
     struct p2p *p2p = p2p_open(world);
-    struct hands right = { sum_by_ring, p2p, scratch }, wrong = { sum_but_one_turn, p2p, scratch };
+    struct by_hand right = { sum_by_ring, p2p, scratch }, wrong = { sum_but_one_turn, p2p, scratch };
     struct collective *c = collective_open(world, NULL);
     collective_check(c, CHECK_EACH);
     for (int is_wrong = 0; is_wrong <= 1; is_wrong++) {

@@ -95,7 +95,7 @@ static void one_rank_has_nobody_to_wait_for(void **state)
     assert_predicted(&o, &card, 60);
     o.shares = false;
     o.roams = true;
-    o.run.sync_every = 4;
+    o.run.cycle = 4;
     assert_predicted(&o, &card, 60);
 }
 

@@ -328,7 +328,7 @@ static void the_recorder_leaves_no_gap(void **state)
 static struct case_stats stats_of(const int late[3], double by)
 {
     struct case_stats stats;
-    case_stats_open(&stats, &(struct run){ .ranks = 3, .sync_every = 1 });
+    case_stats_open(&stats, &(struct run){ .ranks = 3, .cycle = 1 });
     for (int round = 0; round < 6; round++) {
         struct span spans[3 * 2];
         for (int rank = 0; rank < 3; rank++) {
@@ -396,7 +396,7 @@ static void luck_names_nobody(void **state)
     (void)state;
     struct case_stats baseline = stats_of((int[]){ 0, 1, 2 }, 1), stats;
     for (int rounds = 1; rounds <= 4; rounds++) {
-        case_stats_open(&stats, &(struct run){ .ranks = 3, .sync_every = 1 });
+        case_stats_open(&stats, &(struct run){ .ranks = 3, .cycle = 1 });
         for (int round = 0; round < rounds; round++) {
             struct span spans[6];
             for (int rank = 0; rank < 3; rank++) {
@@ -417,7 +417,7 @@ static void windows_are_compared_not_steps(void **state)
 {
     (void)state;
     struct case_stats stats;
-    case_stats_open(&stats, &(struct run){ .ranks = 2, .sync_every = 2 });
+    case_stats_open(&stats, &(struct run){ .ranks = 2, .cycle = 2 });
     struct span spans[] = {
         phase(SPAN_DATA, 0, 0, 30), phase(SPAN_DATA, 1, 30, 40), sum(1, 0, 38, 38, 40),
         phase(SPAN_DATA, 0, 0, 10), phase(SPAN_DATA, 1, 10, 40), sum(1, 0, 20, 20, 40),

@@ -93,7 +93,7 @@ static struct outcome outcome_of(const struct spans_case *of)
 {
     static const struct prediction none = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
     struct outcome o = { .name = of->name, .device = "", .prediction = none, .guess = NAN };
-    o.run = (struct run){ .ranks = of->ranks, .sync_every = of->blocks[0].every };
+    o.run = (struct run){ .ranks = of->ranks, .cycle = of->blocks[0].every };
     o.picture = of->blocks[0].timeline;
     case_stats_open(&o.stats, &o.run);
     for (int i = 0; i < of->count; i++)

@@ -21,7 +21,7 @@ static const struct option_row rows[] = {
 };
 
 /* clang-format off */
-static void cycles(struct options *o) { o->run.sync_every = o->seldom; } /* whole cycles, in all cases */
+static void cycles(struct options *o) { o->run.cycle = o->seldom; } /* whole cycles, in all cases */
 static void stalls(struct options *o) { cycles(o); o->every = 1; }
 static void seldom(struct options *o) { o->every = o->seldom; }
 /* clang-format on */
