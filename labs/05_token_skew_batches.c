@@ -1,4 +1,4 @@
-/* 05_token_skew_batches: the batches of every rank in lab 05, those that the command line selects, how large they get, and the table
+/* 05_token_skew_batches: the batches of every rank in lab 05, those that the command line selects, how large they get, and a table
  * of all strategies. */
 #include "05_token_skew.h"
 
