@@ -38,7 +38,7 @@ static const double worst_modelled = 0.05, typical_modelled = 0.02;
 /* Real ranks share this machine with other programs, so only a factor counts. A barrier takes a microsecond where no rank loses its
  * core meanwhile, so it must only be shorter than a few such losses. A disturbed comparison is repeated. */
 static const double typical_real = 3, barrier_real_s = 20e-3;
-enum { ATTEMPTS = 3 };
+enum { ATTEMPTS = 6 };
 
 static struct world *world;
 
@@ -65,15 +65,18 @@ struct stamps {
     double start, end;
 };
 
-/* Let all ranks begin at the same time of a simulated clock. Real ranks leave a barrier. */
+/* Let all ranks begin at the same time of a simulated clock. Real ranks train a little after a barrier, so that they arrive as in a
+ * training step, one a little later than the other. */
 static void start_together(void)
 {
     double when = world_now() + 0.1;
     world_broadcast(world, &when, sizeof when);
-    if (world_is_simulated())
+    if (world_is_simulated()) {
         world_sleep(when - world_now());
-    else
-        world_barrier(world);
+        return;
+    }
+    world_barrier(world);
+    shape_bench_passes(bench);
 }
 
 /* Return the seconds from the last start in a group to the mean rank's end, over the ranks of all groups; stamps (ranks). */
@@ -123,8 +126,6 @@ static double find_seconds(struct collective *c, const struct collective_use *us
     double seconds[REPEATS];
     struct stamps *all = memory_new((size_t)world_size(world), sizeof *all);
     for (int i = -!world_is_simulated(); i < repeats; i++) { /* real ranks warm up */
-        if (!world_is_simulated())
-            shape_bench_passes(bench);
         start_together();
         struct stamps mine = { .start = world_now() };
         if (group)
