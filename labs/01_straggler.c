@@ -26,7 +26,8 @@
  * Look at: `blamed` (the rank that arrived last and made the others wait), formula against measured, and wait_ms in ranks.csv,
  * long on the ranks that are *not* late. (`wait` in the printed table is the mean over ranks.)
  * Expect, with a core per rank: the stall lengthens every rank's step. Prefetch hides a sleep behind the step; busy work only
- * while the core is free, as in a transfer that needs no core. */
+ * while the core is free, as in a transfer that needs no core. Smaller shares let all ranks end together; every k steps saves
+ * transfer, but one rank's stall stays in each step. */
 #include "01_straggler.h"
 
 static const struct option_row rows[] = {

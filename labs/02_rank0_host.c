@@ -3,7 +3,10 @@
  * Rank 0 logs, saves checkpoints and evaluates; the other ranks wait before they go on. Rank 0 is a straggler in another place, so
  * the formula gains a term:
  *
- *     step = max over ranks of (data + local) + transfer + host + barrier        host: of rank 0; the others wait meanwhile
+ *     step = max over ranks of (data + local) + transfer + host + barrier
+ *
+ *     host       rank 0's work; the others wait for it at the barrier or, without one, in the next all-reduce
+ *     barrier    the barrier itself, once all ranks have arrived
  *
  * The wait moves from the all-reduce into the barrier, and the late rank's data time looks healthy. Two faults,
  * four fixes:
@@ -76,6 +79,7 @@ int main(int argc, char **argv)
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
+        /* Rank 0's work; spread: its n-th part, on every rank. */
         struct stall host = { host_seconds(&o, rank) > 0 ? o.work : STALL_NONE, host_seconds(&o, rank) };
 
         while (lab_next_step(lab)) {

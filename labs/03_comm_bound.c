@@ -3,14 +3,15 @@
  * Besides its gradients, each rank sums 128 MiB more in every step: the gradients of a model of 33.5 million parameters, without
  * its arithmetic. The formula's last term is no longer small:
  *
- *     step = max over ranks of (data + local + host) + sum over messages of (alpha + beta x bytes)
+ *     step = max over ranks of (data + local + host) + sum over messages of (alpha + beta x bytes) - hidden
  *
- *     alpha: seconds per message; beta: seconds per byte; both for this number of ranks and this size
+ *     alpha, beta   seconds per message and per byte, for this number of ranks and this size
+ *     hidden        what a network carries of the started sums while backward goes on; 0 if the ranks' cores move the bytes
  *
  *     comm_ws4          the buffer is mapped, filled and released in every step (host), as in a blog post (README.md)
  *     comm_kept_ws4     … kept: the first fix costs nothing
- *     comm_buckets      … cut into buckets, some started after each layer of backward: transfer beside work is hidden
- *     comm_no_progress  … without calls to the library meanwhile
+ *     comm_buckets      … cut into buckets, started layer by layer as if backward computed the message evenly: may hide transfer
+ *     comm_no_progress  … likewise, without calls to the library during backward: a control, not a fix
  *     comm_bf16         … half the bytes on the wire (beta, not alpha), for both messages: 8 bits of mantissa, visible in the sum
  *     comm_every_k      … sent only every k steps, as if k gradients were added up first
  *     one_bucket        the model's own gradients, started as one bucket
@@ -94,7 +95,8 @@ int main(int argc, char **argv)
                 lab_phase(lab, SPAN_HOST);
                 b.fresh = renew(b.fresh, count);
                 collective_run(collective, all_reduce(TYPE_F32, b.fresh, b.fresh, count));
-            } else if (o.has_message && !o.overlaps && lab_every(lab, o.run.cycle)) {
+            } else if (o.has_message && !o.overlaps &&
+                       lab_every(lab, o.run.cycle)) { /* <- the fault, from a kept buffer */
                 sum_in_place(collective, o.wire, &b, next_message(&b, count, o.run.ranks), count);
             }
             lab_phase(lab, SPAN_UPDATE);

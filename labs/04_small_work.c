@@ -2,7 +2,12 @@
  *
  * A rank's step has a part that no smaller batch shortens, and the all-reduce does not depend on the batch:
  *
- *     step = a x (fixed + c x B) + adding + update + transfer        B samples in each of a micro-batches; the trap: a x transfer
+ *     step = a x (fixed + c x B) + adding + update + transfer
+ *
+ *     a          micro-batches in a step, of B samples each
+ *     fixed, c   seconds per micro-batch of any size, and per sample: data, forward, backward
+ *     adding     adding up the micro-batches' gradients; 0 if a = 1
+ *     transfer   one all-reduce; in the trap, a of them
  *
  * so the less work a rank has, the larger the share of overhead. Two scalings as published; a small batch, and three things to try:
  *
@@ -14,13 +19,15 @@
  *     larger_batch              N times the samples per rank (--larger; its efficiency compares like with like if N = ranks)
  *
  * ws1, ws2, ws4: one rank, half of the ranks, all (4 as published); other ranks are parked asleep. Efficiency is X_n / (n X_1);
- * X is samples per second. The baseline, with which all are compared, is weak_ws4; strong_ws4 is the same under another name, on
- * purpose: a difference between the two is noise.
+ * X is samples per second; X_1 is that of weak_ws1 for weak_ and small_ws4, and of strong_ws1 for the others. The baseline, with
+ * which all are compared, is weak_ws4; strong_ws4 is the same under another name, on purpose: a difference between the two is
+ * noise.
  *
  *     build/bin/04_small_work --ranks 4 --batch-size 128
  *
  * Look at: `efficiency`, and how `local` and `transfer` share the step. weak_ and strong_ repeat cases of a blog post (README.md).
- * Expect: small_ws4 has a short step but low efficiency; one sum for several micro-batches improves that, the trap does not. */
+ * Expect: dealing one batch out to more ranks is worth it while c x B is large beside fixed + update + transfer. small_ws4 has a
+ * short step but low efficiency; one sum for several micro-batches improves that, the trap does not. */
 #include "04_small_work.h"
 
 static const struct option_row rows[] = {
@@ -93,7 +100,7 @@ int main(int argc, char **argv)
         while (lab_next_step(lab)) {
             for (int i = 0; i < micro_batches; i++) {
                 lab_phase(lab, SPAN_DATA);
-                const struct batch *batch = trainer_next(t, NO_STALL);
+                const struct batch *batch = trainer_next(t, NO_STALL); /* <- the fault: few samples */
                 lab_phase(lab, SPAN_FORWARD);
                 trainer_forward(t, batch);
                 lab_phase(lab, SPAN_BACKWARD);

@@ -3,13 +3,16 @@
  * Sequences (texts) differ in length. A batch is padded to its longest sequence, and attention's cost grows with length squared.
  * The ranks meet in every step, so the local term of the formula now depends on the data of that step:
  *
- *     step = mean over steps of max over ranks of (base + per_token x padded tokens + per_pair x padded tokens x length) + transfer
+ *     step = mean over steps of max over ranks of (fixed + per_token x padded + per_pair x padded x length) + transfer
+ *
+ *     fixed, per_token, per_pair   seconds per step, per padded token, and per pair of tokens in attention
+ *     padded, length               padded tokens of the rank's batch; tokens of its longest text, or if packed of each text
  *
  *     fixed_sample_ws4      sequences of one length: nothing to lose
  *     variable_sample_ws4   of many lengths, eight at a time as they come
  *     variable_bucket_ws4   … each rank's own share sorted by length, eight at a time, batches shuffled alike on all ranks
  *     bucket_independent    … shuffled by each rank in its own way: the trap
- *     variable_token_ws4    … sorted, as many as a budget of padded tokens allows
+ *     variable_token_ws4    … sorted, as many as a budget of padded tokens allows, shuffled alike on all ranks
  *     token_independent     … shuffled by each rank in its own way
  *     token_weighted        … every sequence has the same weight; an average of the ranks' means favours those in small batches
  *     token_pairs           … a budget of padded tokens x length instead, the cost of attention

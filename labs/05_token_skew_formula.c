@@ -1,6 +1,6 @@
 /* 05_token_skew_formula: what each case of lab 05 must cost, and why.
  *
- *     step = mean over steps of max over ranks of (base + per_token x padded tokens + per_pair x padded tokens x length) + transfer
+ *     step = mean over steps of max over ranks of (fixed + per_token x padded + per_pair x padded x length) + transfer
  *
  * All cases have this formula. They differ in the batch schedule, which decides how much work each rank has in which step. */
 #include "05_token_skew.h"

@@ -9,9 +9,10 @@
  *     ring        n equal parts; n - 1 turns add them up, n - 1 turns
  *                 pass the sums on                                         2 (n - 1) x(S / n) + (n - 1) a(S / n)
  *
- * "else": n is not a power of two. m(b), x(b): a message of b bytes one way, and both ways at once; a(b): adding b bytes. The
- * machine card (costs measured on this machine before any case) has all three, each as alpha + beta * bytes per range of sizes.
- * It never holds these three all-reduces, so they are predictions.
+ * "else": n is not a power of two; log2 n is then rounded down, and the ranks beyond send first and receive last. m(b), x(b): a
+ * message of b bytes one way, and both ways at once; a(b): adding b bytes. The machine card (costs measured on this machine
+ * before any case) has all three, each as alpha + beta * bytes per range of sizes. It never holds these three all-reduces, so
+ * they are predictions.
  *
  *     build/bin/06_ring_allreduce --ranks 4
  *
@@ -68,8 +69,8 @@ int main(int argc, char **argv)
             trainer_forward(t, batch);
             lab_phase(lab, SPAN_BACKWARD);
             trainer_backward(t, batch);
-            collective_run(collective,
-                           all_reduce(TYPE_F32, t->gradients, t->gradients, t->count)); /* <- where all ranks meet */
+            /* Where all ranks meet, and where the way chosen above is paid for: */
+            collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->gradients, t->count));
             lab_phase(lab, SPAN_UPDATE);
             trainer_update(t);
         }

@@ -161,7 +161,7 @@ if (of_this_run(exposed_csv)) {
     counts = column_of(exposed_csv, "buckets")
     left = 90
     right = 40
-    eval page(simulated ? "Too small a bucket pays latency, too large a one hides nothing" : "Real ranks move their buckets with their own cores", \
+    eval page(simulated ? "Too small a bucket pays latency, too large hides nothing" : "Real ranks move their buckets with their own cores", \
               "bucket size (MiB), and number of buckets in the message", 240)
     set border 3
     set logscale x
