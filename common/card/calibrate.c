@@ -24,15 +24,13 @@ static const double DRIFT = 0.15; /* a card further off is measured again: basel
 /* Steps of one rank without any collective. */
 struct bench {
     const struct workload *workload;
-    const struct run *run;
     struct world *world;
     struct shape_bench *shapes;
 };
 
 static struct bench bench_open(const struct workload *workload, const struct run *run, struct world *world)
 {
-    return (
-        struct bench){ .workload = workload, .run = run, .world = world, .shapes = shape_bench_open(workload, run) };
+    return (struct bench){ .workload = workload, .world = world, .shapes = shape_bench_open(workload, run) };
 }
 
 static void bench_close(struct bench *bench)

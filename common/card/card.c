@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/stats.h"
+#include "card/sweep.h"
 #include "device/device.h"
 #include "world/world.h"
 
@@ -215,8 +216,7 @@ static void show_interference(FILE *out, const struct card *card)
 static void show_collective(FILE *out, const struct card *card, const struct collective_cost *entry, double bytes)
 {
     const struct card_group group = entry->group;
-    const bool is_split = entry->kind == ALL_GATHER || entry->kind == REDUCE_SCATTER;
-    const double seconds = alpha_beta_seconds(&entry->cost, is_split ? bytes / group.ranks : bytes);
+    const double seconds = alpha_beta_seconds(&entry->cost, bytes / sweep_parts(entry->kind, group.ranks));
     const int hosts = card_group_hosts(card, group);
     char what[40], on[40] = "", stride[40] = "";
     if (entry->kind == BARRIER)

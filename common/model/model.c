@@ -90,13 +90,14 @@ static bool is_by_layer(const struct model *m, enum work_pass pass)
 }
 
 /* Let a simulated machine spend a layer's share of a pass; or the whole pass at its first layer, which is one event instead of many. */
-static void charge(const struct model *m, struct work work, int layer, enum work_pass pass)
+static void charge(const struct model *m, const struct batch *batch, int layer, enum work_pass pass)
 {
     const struct model_type *type = m->workload.type;
     const int first = pass == WORK_FORWARD ? 0 : m->layers - 1;
     double all = 0;
     if (device_computes())
         return;
+    const struct work work = batch_work(batch);
     for (int i = 0; i < m->layers; i++)
         all += type->flops(&m->workload.of, work, i, pass);
     if (is_by_layer(m, pass))
@@ -107,23 +108,21 @@ static void charge(const struct model *m, struct work work, int layer, enum work
 
 void model_forward(struct model *m, const struct batch *batch)
 {
-    const struct work work = batch_work(batch);
     device_draw_jitter(m->workload.type->costs);
     for (int layer = 0; layer < m->layers; layer++) {
         if (m->hooks.before_layer)
             m->hooks.before_layer(m->hooks.argument, layer);
-        charge(m, work, layer, WORK_FORWARD);
+        charge(m, batch, layer, WORK_FORWARD);
         m->workload.type->forward(m, batch, layer);
     }
 }
 
 void model_backward(struct model *m, const struct batch *batch)
 {
-    const struct work work = batch_work(batch);
     for (int layer = m->layers; layer-- > 0;) {
         if (m->hooks.before_layer)
             m->hooks.before_layer(m->hooks.argument, layer);
-        charge(m, work, layer, WORK_BACKWARD);
+        charge(m, batch, layer, WORK_BACKWARD);
         m->workload.type->backward(m, batch, layer);
         if (m->hooks.gradients_ready)
             m->hooks.gradients_ready(m->hooks.argument, layer);

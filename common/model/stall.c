@@ -25,32 +25,32 @@ void stall(struct stall stall)
     }
 }
 
-static void stall_aside(void *argument)
+static void run_stall(void *argument)
 {
-    const struct async_stall *aside = argument;
-    stall(aside->stall);
+    const struct async_stall *async = argument;
+    stall(async->stall);
 }
 
 struct async_stall *async_stall_open(void)
 {
-    struct async_stall *aside = memory_new(1, sizeof *aside);
-    aside->helper = async_helper_open();
-    return aside;
+    struct async_stall *async = memory_new(1, sizeof *async);
+    async->helper = async_helper_open();
+    return async;
 }
 
-void async_stall_close(struct async_stall *aside)
+void async_stall_close(struct async_stall *async)
 {
-    async_helper_close(aside->helper);
-    free(aside);
+    async_helper_close(async->helper);
+    free(async);
 }
 
-void async_stall_begin(struct async_stall *aside, struct stall stall)
+void async_stall_begin(struct async_stall *async, struct stall stall)
 {
-    aside->stall = stall;
-    async_helper_begin(aside->helper, stall_aside, aside);
+    async->stall = stall;
+    async_helper_begin(async->helper, run_stall, async);
 }
 
-void async_stall_wait(struct async_stall *aside)
+void async_stall_wait(struct async_stall *async)
 {
-    async_helper_end(aside->helper);
+    async_helper_end(async->helper);
 }

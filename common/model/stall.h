@@ -21,9 +21,9 @@ void stall(struct stall stall);
 /* Stall concurrently with the rank's work, on an async helper of its own, one stall at a time. */
 struct async_stall;
 struct async_stall *async_stall_open(void);
-void async_stall_close(struct async_stall *aside);
-void async_stall_begin(struct async_stall *aside, struct stall stall);
+void async_stall_close(struct async_stall *async);
+void async_stall_begin(struct async_stall *async, struct stall stall);
 /* Wait for the end of the stall that was begun; return at once if there is none. */
-void async_stall_wait(struct async_stall *aside);
+void async_stall_wait(struct async_stall *async);
 
 #endif

@@ -20,10 +20,11 @@ struct block {
 
 struct activations {
     struct transformer_settings of;
-    float *embedded;        /* (R,C) */
-    struct block *block;    /* (blocks) */
-    float *pooled, *logits; /* (B,C), (B,classes): the logits, then their gradient */
-    float *pooled_back;     /* (B,C) */
+    size_t offset[TRANSFORMER_GROUPS]; /* of each group within the parameters of its layer */
+    float *embedded;                   /* (R,C) */
+    struct block *block;               /* (blocks) */
+    float *pooled, *logits;            /* (B,C), (B,classes): the logits, then their gradient */
+    float *pooled_back;                /* (B,C) */
     float *back, *branch,
         *wide;      /* (R,C), (R,C), (R,3C): gradients on the main path and beside it; all blocks use them */
     float *scratch; /* scratch of device_attention() */
@@ -227,6 +228,8 @@ static void *open_activations(const union model_settings *settings, struct batch
         a->of.hidden_dim / a->of.num_heads > DEVICE_LANES)
         die(STATUS_WRONG, "%d heads cannot share a width of %d; choose heads of equal width, at most %d each",
             a->of.num_heads, a->of.hidden_dim, DEVICE_LANES);
+    for (enum transformer_group group = 0; group < TRANSFORMER_GROUPS; group++)
+        a->offset[group] = transformer_offset(&a->of, group);
     struct buffer shared[SHARED], of_block[OF_BLOCK];
     list_shared(shared, a, most);
     open_buffers(shared, SHARED);
@@ -301,12 +304,12 @@ static struct pass pass_of(struct model *model, int layer)
 
 static float *parameter(const struct pass *pass, enum transformer_group group)
 {
-    return pass->parameters + transformer_offset(&pass->a->of, group);
+    return pass->parameters + pass->a->offset[group];
 }
 
 static float *gradient(const struct pass *pass, enum transformer_group group)
 {
-    return pass->gradients + transformer_offset(&pass->a->of, group);
+    return pass->gradients + pass->a->offset[group];
 }
 
 static struct attention attention_of(const struct pass *pass, const struct batch *batch)
