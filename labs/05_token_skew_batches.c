@@ -137,7 +137,7 @@ struct sequence_loader *texts_deal(struct texts *t, const struct options *o, int
     t->schedule = batch_schedule_open(&recipe, t->corpus[kind], o->policy);
     sequence_loader_restart(t->loader[kind], (struct reading){ .schedule = t->schedule,
                                                                .rank = rank,
-                                                               .first = first_step(o) - run_window(&o->run, 0).warmup,
+                                                               .first = first_step(o) - run_window(&o->run).warmup,
                                                                .weighs_by_texts = o->weighs_by_texts });
     return t->loader[kind];
 }

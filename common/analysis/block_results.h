@@ -19,6 +19,8 @@ struct rank_result {
     int samples;        /* per step */
     double clock_error; /* of its device's clock, in seconds */
     double queued;      /* run-queue delay in the measured steps, in seconds; NaN: not known */
+    double taken;       /* seconds of the measured steps in which other programs had the rank's core; NaN: not known */
+    double lasted;      /* seconds of the measured steps, in real time */
     struct check_failures wrong;
 };
 

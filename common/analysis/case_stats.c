@@ -31,7 +31,7 @@ void case_stats_close(struct case_stats *stats)
     free(stats->slowest);
     free(stats->most_charged);
     free(stats->foremost);
-    free(stats->round_step);
+    free(stats->round);
     free(stats->loss);
     free(stats->samples);
     free(stats->queued);
@@ -97,22 +97,44 @@ static void add_window(struct case_stats *stats, const struct cell *cells, struc
     stats->spread += slowest - fastest;
 }
 
-void case_stats_repeat(struct case_stats *stats, int steps, uint64_t hash)
+void case_stats_repeat(struct case_stats *stats, uint64_t hash)
 {
-    for (int i = 0; i < stats->lengths; i++) {
-        const struct round_end *before = &stats->ends[i];
-        if (before->steps != steps)
-            continue;
-        if (before->hash != hash)
-            check_failures_add(&stats->wrong, "round %d: the same %d steps end with other parameters than in round %d",
-                               stats->rounds + 1, steps, before->round);
-        return;
-    }
-    if (stats->lengths < (int)(sizeof stats->ends / sizeof *stats->ends))
-        stats->ends[stats->lengths++] = (struct round_end){ stats->rounds + 1, steps, hash };
+    if (stats->rounds == 0)
+        stats->hash = hash;
+    else if (stats->hash != hash)
+        check_failures_add(&stats->wrong, "round %d: the same steps end with other parameters than in round 1",
+                           stats->rounds + 1);
 }
 
-void case_stats_add(struct case_stats *stats, const struct timeline *timeline)
+/* Return the means of a round; sums (ranks) over its steps. `spread`: sum over its windows. */
+static struct round_stats round_of(const struct cell *sums, int ranks, int steps, double spread)
+{
+    struct round_stats round = { 0 };
+    const double count = (double)steps * ranks;
+    for (int rank = 0; rank < ranks; rank++) {
+        const struct cell *sum = &sums[rank];
+        round.slowest_step = fmax(round.slowest_step, sum->step / steps);
+        round.data += sum->phase[SPAN_DATA] / count;
+        round.local += (sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE]) / count;
+        round.host += sum->phase[SPAN_HOST] / count;
+        round.wait += sum->wait / count;
+        round.transfer += sum->transfer / count;
+        round.exposed += sum->exposed / count;
+        round.blog_compute += (sum->step - sum->phase[SPAN_DATA]) / count;
+    }
+    round.rank_skew = spread;
+    return round;
+}
+
+void case_stats_check(struct case_stats *stats, const struct timeline *timeline)
+{
+    struct cell *cells = memory_new((size_t)timeline->steps * (size_t)stats->ranks, sizeof *cells);
+    struct check_failures wrong = timeline_split(timeline, cells);
+    check_failures_join(&stats->wrong, &wrong, "round %d, ", stats->rounds + 1);
+    free(cells);
+}
+
+void case_stats_add(struct case_stats *stats, const struct timeline *timeline, const struct conditions *conditions)
 {
     int ranks = stats->ranks, steps = timeline->steps, windows = steps / stats->every;
     struct cell *cells = memory_new((size_t)steps * (size_t)ranks, sizeof *cells);
@@ -121,17 +143,17 @@ void case_stats_add(struct case_stats *stats, const struct timeline *timeline)
     check_failures_join(&stats->wrong, &wrong, "round %d, ", stats->rounds + 1);
     stats->slowest = grown(stats->slowest, stats->windows, windows);
     stats->most_charged = grown(stats->most_charged, stats->windows, windows);
-    stats->round_step = grown(stats->round_step, stats->rounds, 1);
+    stats->round = memory_grow(stats->round, ((size_t)stats->rounds + 1) * sizeof *stats->round);
+    const double spread = stats->spread;
     for (int window = 0; window < windows; window++)
         add_window(stats, cells + window * stats->every * ranks, round);
-    double round_step = 0;
-    for (int rank = 0; rank < ranks; rank++) {
-        round_step = fmax(round_step, round[rank].step / steps);
+    for (int rank = 0; rank < ranks; rank++)
         add_cell(&stats->sum[rank], &round[rank]);
-    }
     if (stats->rounds == 0)
         stats->trained = timeline->first_step + steps;
-    stats->round_step[stats->rounds++] = round_step;
+    stats->round[stats->rounds] = round_of(round, ranks, steps, (stats->spread - spread) / windows);
+    stats->round[stats->rounds++].conditions =
+        conditions ? *conditions : (struct conditions){ .at = NAN, .taken_share = NAN };
     stats->what_if += timeline_what_if(timeline) * steps;
     stats->steps += steps;
     free(cells);
@@ -206,7 +228,7 @@ static struct ratio compare_steps(const struct case_stats *stats, const struct c
     int rounds = stats->rounds < baseline->rounds ? stats->rounds : baseline->rounds;
     double *logs = memory_new((size_t)rounds, sizeof *logs);
     for (int round = 0; round < rounds; round++)
-        logs[round] = log(stats->round_step[round] / baseline->round_step[round]);
+        logs[round] = log(stats->round[round].slowest_step / baseline->round[round].slowest_step);
     struct ratio ratio = stats_ratio(logs, rounds);
     free(logs);
     return ratio;

@@ -24,6 +24,22 @@ extern const char *const numerics_names[];
  * mean over hundreds of samples, so most roundings cancel; another computation differs by far more. */
 #define NUMERICS_TOLERANCE 1e-6
 
+/* What may have disturbed a block, and the machine's speed at that time. */
+struct conditions {
+    double at;          /* middle of the measured steps, in seconds of world_wall() */
+    double taken_share; /* share of these steps in which others had a rank's core; NaN: unknown */
+    bool is_disturbed;  /* that share is significant (base/interference.h), even after the repetitions */
+    int repetitions;    /* of this block, because others had disturbed it */
+};
+
+/* Means of one round in seconds per step; over ranks and steps unless noted otherwise. */
+struct round_stats {
+    double slowest_step; /* the blog posts' statistic: the largest of the ranks' mean steps */
+    double data, local, host, wait, transfer, exposed, rank_skew;
+    double blog_compute; /* step without data */
+    struct conditions conditions;
+};
+
 /* Statistics of one case; each round adds to them. case_stats_close() frees the arrays. */
 struct case_stats {
     int ranks, rounds, steps;    /* steps: measured, over all rounds */
@@ -34,7 +50,7 @@ struct case_stats {
     double *most_charged;        /* (windows) the largest `caused` of any rank, per step */
     int *foremost;               /* (ranks) steps in which the rank was charged most */
     int charged_steps;           /* steps in which any rank was charged */
-    double *round_step;          /* (rounds) the blog posts' statistic: the largest of the ranks' mean steps */
+    struct round_stats *round;   /* (rounds) */
     double spread;               /* sum over windows of slowest - fastest rank, per step */
     double what_if;              /* sum over steps */
     int trained;                 /* steps of the first round, warm-up included */
@@ -42,23 +58,22 @@ struct case_stats {
     int *samples;                /* (ranks) per step */
     double *queued;              /* (ranks) as in struct rank_result, over all measured steps */
     struct check_failures wrong; /* failed checks */
-    struct round_end {           /* of the first round of this length; later ones must end alike */
-        int round, steps;
-        uint64_t hash; /* of the parameters */
-    } ends[2];         /* the first round is long and later ones short, or all have one length */
-    int lengths;       /* used entries of `ends` */
+    uint64_t hash;               /* of the parameters after the first round; later ones must end alike */
 };
 
 /* Open the statistics of a case with these settings. Measured steps come in multiples of run.cycle. */
 void case_stats_open(struct case_stats *stats, const struct run *run);
 void case_stats_close(struct case_stats *stats);
 
-/* Check that a block of `steps` steps, warm-up included, ended with the same parameters as an earlier one of that length. Both
- * compute the same in the same order from the same start, so they are bit-equal. Call before case_stats_add(). */
-void case_stats_repeat(struct case_stats *stats, int steps, uint64_t hash);
+/* Check that a block ended with the same parameters as the first one. Both compute the same in the same order from the same start,
+ * so they are bit-equal. Call before case_stats_add(). */
+void case_stats_repeat(struct case_stats *stats, uint64_t hash);
 
-/* Add one round's spans. */
-void case_stats_add(struct case_stats *stats, const struct timeline *timeline);
+/* Add one round's spans. `conditions`: NULL if they are unknown. */
+void case_stats_add(struct case_stats *stats, const struct timeline *timeline, const struct conditions *conditions);
+
+/* Add only the failed checks of a block whose times are not used. */
+void case_stats_check(struct case_stats *stats, const struct timeline *timeline);
 
 /* Summary of a case. After a failed check there is no number, no blame and no comparison.
  *
@@ -73,7 +88,7 @@ struct case_summary {
     double blamed_wait;           /* wait of all other ranks together, per step */
     bool is_too_short;            /* too few steps for any rank to stand out */
     double what_if;
-    struct ratio vs_baseline; /* of round_step, paired by round; in a long run, of all steps */
+    struct ratio vs_baseline; /* of the rounds' slowest steps, paired; in a long run, of all steps */
     double loss;              /* mean over all samples */
     enum numerics numerics;
 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 double interference_run_queue_delay(void)
@@ -18,6 +19,21 @@ double interference_run_queue_delay(void)
     if (file)
         fclose(file);
     return 1e-9 * (double)waited;
+}
+
+/* Processor time of this process or thread (getrusage(2)). */
+static double cpu_seconds(int whose)
+{
+    struct rusage used = { 0 };
+    getrusage(whose, &used);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+double interference_by_others(void)
+{
+    const double own_threads = cpu_seconds(RUSAGE_SELF) - cpu_seconds(RUSAGE_THREAD);
+    return interference_run_queue_delay() - own_threads;
 }
 
 double interference_steal_time(const char *root)

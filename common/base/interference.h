@@ -11,6 +11,10 @@
 double interference_run_queue_delay(void);
 double interference_steal_time(const char *root);
 
+/* Seconds, from an arbitrary time, in which this thread was ready and threads of other programs ran instead: its run-queue delay
+ * without the processor time of this process's own other threads, which may have run meanwhile. */
+double interference_by_others(void);
+
 /* True if losing this share of the time is enough to show in measurements; false for NaN. */
 bool interference_is_significant(double share);
 

@@ -61,6 +61,7 @@ void cases_choose(struct cases *cases, const struct lab_spec *spec, const struct
     char *help = help_of(spec);
     options_parse(tables, base, help, argc, (char **)argv);
     free(help);
+    run_of(base)->whole |= options_name(argc, argv, "--steps");
     if (run_of(base)->blind)
         blind_refuse(run_of(base));
     if (spec->narrow)
@@ -115,7 +116,7 @@ int cases_quick_rounds(const struct cases *cases)
     enum { ENOUGH = 4 };
     int fewest = ENOUGH;
     for (int i = 0; i < cases->count; i++) {
-        int measured = run_window(run_of(cases->settings[i]), 0).measured;
+        int measured = run_window(run_of(cases->settings[i])).measured;
         fewest = measured < fewest ? measured : fewest;
     }
     return (ENOUGH + fewest - 1) / fewest;
@@ -132,12 +133,11 @@ static int spans_of_step(const struct cases *cases, const struct lab_spec *spec,
 int cases_most_spans(const struct cases *cases, const struct lab_spec *spec)
 {
     int most = 0;
-    for (int i = 0; i < cases->count; i++)
-        for (int round = 0; round < 2; round++) { /* all rounds after the first are alike */
-            struct window window = run_window(run_of(cases->settings[i]), round);
-            int spans = spans_of_step(cases, spec, i) * (window.warmup + window.measured);
-            most = spans > most ? spans : most;
-        }
+    for (int i = 0; i < cases->count; i++) {
+        struct window window = run_window(run_of(cases->settings[i]));
+        int spans = spans_of_step(cases, spec, i) * (window.warmup + window.measured);
+        most = spans > most ? spans : most;
+    }
     return most;
 }
 
@@ -146,7 +146,7 @@ double cases_record(const struct cases *cases, const struct lab_spec *spec)
     double ranks = 0, kept = 0, most = cases_most_spans(cases, spec), span = sizeof(struct span);
     for (int i = 0; i < cases->count; i++) {
         struct run *run = run_of(cases->settings[i]);
-        struct window window = run_window(run, 0);
+        struct window window = run_window(run);
         double made = spans_of_step(cases, spec, i) - FEW; /* a step records hardly more */
         kept += made * (window.warmup + window.measured) * run->ranks;
         ranks = fmax(ranks, run->ranks);

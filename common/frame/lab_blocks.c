@@ -22,32 +22,77 @@ static void judge_block(struct lab *lab)
     lab->result.clock_error = device_clock_error();
 }
 
+/* Return the share of the block's measured steps in which others had a rank's core: other programs that of any rank, the host of
+ * this virtual machine all of them. Where ranks have no core each, they wait for one another, and only the host counts. */
+static double taken_share(const struct lab *lab, const struct block *block)
+{
+    double share = 0;
+    for (int rank = 0; rank < block->timeline.ranks; rank++)
+        share = fmax(share, block->results[rank].taken / block->results[rank].lasted); /* without NaN */
+    const double lasted = world_wall() - lab->before.at;
+    return share + fmax(0, interference_steal_time("") - lab->before.stolen) / lasted;
+}
+
+/* On rank 0: add the block to the results. Return true if the block is repeated instead: others disturbed it. That depends on how long
+ * they had the core, and never on how long the steps took. */
+static bool take_block(struct lab *lab, const struct block *block)
+{
+    const int chosen = schedule_case(&lab->schedule);
+    const double share = device_computes() ? taken_share(lab, block) : (double)NAN;
+    const struct conditions conditions = { .at = lab->before.at + block->results[0].lasted / 2,
+                                           .taken_share = share,
+                                           .is_disturbed = interference_is_significant(share),
+                                           .repetitions = lab->schedule.repetitions[chosen] };
+    const bool is_repeated = conditions.is_disturbed && schedule_may_repeat(&lab->schedule);
+    run_results_take(lab->results, chosen, lab->schedule.round, block, is_repeated ? NULL : &conditions);
+    return is_repeated;
+}
+
 /* all: gather the block on rank 0 and wake the parked ranks. */
 static void finish_block(struct lab *lab)
 {
     struct block block;
+    int is_repeated = 0;
     if (lab->group->world)
         judge_block(lab);
     if (lab->group->world &&
         block_results_block(&block, lab->group->world, &lab->spans, &lab->clocks, &lab->result, lab->window)) {
-        run_results_take(lab->results, schedule_case(&lab->schedule), lab->schedule.round, lab->window, &block);
+        is_repeated = take_block(lab, &block);
         free(block.results);
     }
     if (lab->group->ranks < lab->run.ranks)
         world_park(lab->world);
+    if (device_computes()) {
+        world_broadcast(lab->world, &is_repeated, sizeof is_repeated);
+        if (is_repeated)
+            schedule_repeat(&lab->schedule);
+    }
     lab->group = NULL;
+}
+
+/* all: measure the machine's speed where a round begins, every few blocks, and after the last block. */
+static void follow_drift(struct lab *lab, bool is_due)
+{
+    enum { BLOCKS_BETWEEN = 4 };
+    if (!lab->probe || (!is_due && lab->blocks++ < BLOCKS_BETWEEN))
+        return;
+    lab->blocks = 1;
+    struct drift drift;
+    if (lab_probe(lab, &drift))
+        run_results_drift(lab->results, world_wall(), drift);
 }
 
 /* all: begin the next block; false after the last. */
 static bool begin_block(struct lab *lab, struct options *options)
 {
     int chosen = schedule_next(&lab->schedule, lab->world);
+    follow_drift(lab, chosen < 0 || lab->schedule.turn == 0);
     if (chosen < 0)
         return false;
     int round = lab->schedule.round;
     memcpy(options, lab->cases.settings[chosen], lab->spec->options_size);
     lab->group = process_groups_find(&lab->groups, run_of(options)->ranks);
-    lab->window = run_window(run_of(options), round);
+    lab->window = run_window(run_of(options));
     lab->step = -1;
     lab->result = (struct rank_result){ .loss = (double)NAN };
     random_seed(&lab->draws, lab->run.seed + 7919u * (uint64_t)(round + 1));
@@ -98,10 +143,24 @@ HOT static enum check check_in(const struct lab *lab, int step)
     return step == lab->window.warmup + lab->window.measured - 1 ? CHECK_KEPT : CHECK_NOTHING;
 }
 
-/* Run-queue delay of this rank so far; NaN for simulated ranks, which share one thread. */
-static double queued_so_far(void)
+/* Return what has kept this rank from its core so far. Simulated ranks share one thread, so only rank 0 looks, for all of them; the
+ * delay of each is unknown. Real ranks without a core each delay one another. */
+static struct interruptions interruptions_now(const struct lab *lab)
 {
-    return world_is_simulated() ? (double)NAN : interference_run_queue_delay();
+    const bool is_simulated = world_is_simulated(), is_first = world_rank(lab->world) == 0;
+    const bool shows_others = is_simulated ? is_first : !card_is_oversubscribed(&lab->card, lab->group->ranks);
+    return (struct interruptions){ .queued = is_simulated ? (double)NAN : interference_run_queue_delay(),
+                                   .taken = shows_others ? interference_by_others() : (double)NAN,
+                                   .at = world_wall() };
+}
+
+/* Note what kept this rank from its core in the measured steps. */
+static void note_interruptions(struct lab *lab)
+{
+    const struct interruptions now = interruptions_now(lab);
+    lab->result.queued = now.queued - lab->before.queued;
+    lab->result.taken = now.taken - lab->before.taken;
+    lab->result.lasted = now.at - lab->before.at;
 }
 
 HOT bool lab_next_step(struct lab *lab)
@@ -109,16 +168,20 @@ HOT bool lab_next_step(struct lab *lab)
     lab->step++;
     lab->spans.step = lab->step;
     if (lab->step == 0) {
+        lab->before.stolen = world_rank(lab->world) == 0 ? interference_steal_time("") : 0;
         clocks_begin(&lab->clocks, lab->group->world);
         world_barrier(lab->group->world); /* ranks finish the block's set-up at different times */
     }
     collective_check(lab->group->collective, check_in(lab, lab->step));
-    if (lab->step == lab->window.warmup)
-        lab->queued = queued_so_far();
+    if (lab->step == lab->window.warmup) {
+        const double stolen = lab->before.stolen;
+        lab->before = interruptions_now(lab);
+        lab->before.stolen = stolen;
+    }
     if (lab->step < lab->window.warmup + lab->window.measured)
         return true;
     spans_end(&lab->spans, device_record_event());
-    lab->result.queued = queued_so_far() - lab->queued;
+    note_interruptions(lab);
     spans_resolve(&lab->spans);
     clocks_end(&lab->clocks, lab->group->world);
     if (device_computes())

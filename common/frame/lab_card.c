@@ -70,3 +70,9 @@ void lab_get_card(struct lab *lab)
     if (is_first)
         print_card(lab);
 }
+
+bool lab_probe(struct lab *lab, struct drift *drift)
+{
+    *drift = (struct drift){ 1, 1 };
+    return world_rank(lab->world) == 0;
+}

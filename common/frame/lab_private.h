@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/rss.h"
 #include "card/card.h"
+#include "card/probe.h"
 #include "frame/cases.h"
 #include "frame/lab.h"
 #include "frame/process_groups.h"
@@ -43,7 +44,11 @@ struct lab {
     int step, micro_batches; /* of the block */
     struct random draws;
     struct rank_result result;
-    double queued; /* queued_so_far() when the measured steps began */
+    struct interruptions {
+        double queued, taken,
+            at;        /* run-queue delay, that by other programs, and real time, when the measured steps began */
+        double stolen; /* steal time when the block began; on rank 0 */
+    } before;
     struct clocks clocks;
     struct rss_peaks memory; /* of this rank */
 
@@ -51,10 +56,15 @@ struct lab {
     char *hosts;    /* hosts_text() */
     char *card_key; /* tells this card from others */
     struct run_results *results;
+    struct probe *probe; /* on all ranks; NULL if nothing computes */
+    int blocks;          /* since the last probe */
     struct terminal terminal;
 };
 
 /* all: read a fresh card from disk, add what this lab uses and the card lacks, or measure a card. Rank 0 prints it. */
 void lab_get_card(struct lab *lab);
+
+/* all: probe the speed of this machine and compare it with the card's. Return true on rank 0, which has the drift. */
+bool lab_probe(struct lab *lab, struct drift *drift);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/interference.h"
 #include "base/memory.h"
 #include "card/card_file.h"
+#include "card/probe.h"
 #include "collective/collective.h"
 #include "device/device.h"
 #include "frame/blind.h"
@@ -13,6 +14,7 @@
 #include "launch/job.h"
 #include "report/guess.h"
 #include "report/lanes.h"
+#include "report/rounds_table.h"
 #include "report/run_report.h"
 #include "report/terminal_tables.h"
 #include "report/trace.h"
@@ -37,6 +39,7 @@ struct run_results {
     int own_table_count;
     double clock_error; /* largest of any block */
     struct rss_peaks memory;
+    struct drift_points drift;
     double stolen_before; /* interference_steal_time() before the first block */
     double stolen_share;  /* steal time since then, as a share of the run */
 };
@@ -122,6 +125,7 @@ struct run_results *run_results_open(const struct run_results_inputs *of)
                           .stamp_cost = a->of.card->stamp_cost,
                           .is_oversubscribed = card_is_oversubscribed(a->of.card, a->of.run->ranks),
                           .is_simulated = world_is_simulated(),
+                          .keeps_rounds = a->of.run->add_rounds,
                           .is_modelled = !device_computes(),
                           .has_intervals = !a->of.run->quick && run_least_rounds(a->of.run) > 2,
                           .outcomes = memory_new((size_t)a->of.cases->count, sizeof *r->outcomes),
@@ -171,16 +175,22 @@ struct csv *run_results_table(struct run_results *a, const char *name)
 
 /* --- blocks ----------------------------------------------------------------------------------------------------- */
 
-void run_results_take(struct run_results *a, int chosen, int round, struct window window, struct block *block)
+void run_results_take(struct run_results *a, int chosen, int round, const struct block *block,
+                      const struct conditions *conditions)
 {
     struct outcome *o = &a->report.outcomes[chosen];
     a->clock_error = fmax(a->clock_error, block->timeline.clock_error);
     if (device_computes()) {
         struct check_failures wrong = block_results_wrong(block, o->tokens ? 0 : run_global_batch(&o->run));
         check_failures_join(&o->stats.wrong, &wrong, "round %d, ", round + 1);
-        case_stats_repeat(&o->stats, window.warmup + window.measured, block->results[0].hash);
+        case_stats_repeat(&o->stats, block->results[0].hash);
     }
-    case_stats_add(&o->stats, &block->timeline);
+    if (!conditions) {
+        case_stats_check(&o->stats, &block->timeline);
+        free((void *)block->timeline.spans);
+        return;
+    }
+    case_stats_add(&o->stats, &block->timeline, conditions);
     for (int rank = 0; rank < o->run.ranks; rank++)
         o->stats.queued[rank] += block->results[rank].queued;
     report_add_spans(&a->spans_so_far, &block->timeline, o->name);
@@ -193,6 +203,29 @@ void run_results_take(struct run_results *a, int chosen, int round, struct windo
         o->stats.loss[rank] = block->results[rank].loss;
         o->stats.samples[rank] = block->results[rank].samples;
     }
+}
+
+void run_results_drift(struct run_results *a, double at, struct drift drift)
+{
+    drift_add(&a->drift, at, drift);
+}
+
+/* Predict each round of a case again, from the card scaled by the machine's speed at that time. The formula and the card are those
+ * of the frozen prediction. */
+static void predict_rounds(const struct run_results *a, int chosen)
+{
+    struct outcome *o = &a->report.outcomes[chosen];
+    if (a->of.cases->variant[chosen] == &a->of.cases->hidden)
+        return;
+    o->then = memory_new((size_t)o->stats.rounds + 1, sizeof *o->then);
+    struct card *card = memory_new(1, sizeof *card);
+    for (int round = 0; round < o->stats.rounds; round++) {
+        const struct drift drift = drift_at(&a->drift, o->stats.round[round].conditions.at);
+        *card = card_drifted(a->of.card, drift.local, drift.transfer);
+        const struct prediction then = a->of.spec->predict(a->of.cases->settings[chosen], card);
+        o->then[round] = (struct drifted){ prediction_step(&then), drift.local, drift.transfer };
+    }
+    free(card);
 }
 
 /* --- closing ---------------------------------------------------------------------------------------------------- */
@@ -273,6 +306,7 @@ int run_results_print(struct run_results *a, double began)
     for (int i = 0; i < r->cases; i++) {
         struct outcome *o = &r->outcomes[i];
         o->summary = case_stats_summarise(&o->stats, &r->outcomes[0].stats);
+        predict_rounds(a, i);
         wrong += o->stats.wrong.count;
         first = first || !o->stats.wrong.count ? first : o;
     }
@@ -287,6 +321,7 @@ int run_results_print(struct run_results *a, double began)
     if (interference_is_significant(a->stolen_share))
         add_line(r, "disturbed", steal_text(a->stolen_share));
     report_write_tables(r);
+    rounds_table_write(r);
     lanes_write(r);
     int traced_steps = trace_write(r);
     put_card_copy(a);
@@ -306,9 +341,11 @@ void run_results_close(struct run_results *a)
         return;
     for (int i = 0; i < a->report.cases; i++) {
         case_stats_close(&a->report.outcomes[i].stats);
+        free(a->report.outcomes[i].then);
         token_count_close(a->report.outcomes[i].tokens);
         free((void *)a->report.outcomes[i].picture.spans);
     }
+    drift_close(&a->drift);
     free(a->report.outcomes);
     free((void *)a->report.folder);
     free((void *)a->report.preamble);

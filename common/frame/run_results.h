@@ -4,10 +4,12 @@
 #define LOCKSTEP_RUN_RESULTS_H
 
 #include "analysis/block_results.h"
+#include "analysis/case_stats.h"
 #include "base/check_failures.h"
 #include "base/csv.h"
 #include "base/rss.h"
 #include "frame/cases.h"
+#include "frame/drift.h"
 #include "frame/lab_spec.h"
 
 /* Inputs of the results. All pointers must stay valid as long as the results. */
@@ -35,8 +37,13 @@ double run_results_expects(const struct run_results *results, int chosen);
 /* Begin one of the lab's own tables, with the header lines of all tables. */
 struct csv *run_results_table(struct run_results *results, const char *name);
 
-/* Add a block of a case. The results then own its spans. */
-void run_results_take(struct run_results *results, int chosen, int round, struct window window, struct block *block);
+/* Add a block of a case, whose spans the results then own. Without `conditions` (NULL) add only its failed checks: the block is
+ * repeated. */
+void run_results_take(struct run_results *results, int chosen, int round, const struct block *block,
+                      const struct conditions *conditions);
+
+/* Add the drift that a probe found at `at` of world_wall(). */
+void run_results_drift(struct run_results *results, double at, struct drift drift);
 
 /* Add failed checks that belong to no block. They make every case wrong. */
 void run_results_add_wrong(struct run_results *results, const struct check_failures *wrong);

@@ -8,10 +8,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void schedule_begin(struct schedule *s, const struct run *run, const struct cases *cases)
 {
-    *s = (struct schedule){ .run = run, .chosen = cases, .cases = cases->count, .turn = -1, .began = world_wall() };
+    *s = (struct schedule){ .run = run, .chosen = cases, .blocks = cases->count, .turn = -1, .began = world_wall() };
     s->round_began = s->began;
 }
 
@@ -26,18 +27,19 @@ static bool is_open_ended(const struct run *run)
     return run_most_rounds(run) > run_least_rounds(run);
 }
 
+/* Steps of a round without repetitions. Only the first round (0) has the long cases. */
 static double steps_of(const struct cases *cases, int round)
 {
     double steps = 0;
     for (int i = 0; i < cases->count; i++) {
         const struct run *run = run_of(cases->settings[i]);
-        struct window window = run_window(run, round);
+        struct window window = run_window(run);
         steps += round > 0 && run->once ? 0 : window.warmup + window.measured;
     }
     return steps;
 }
 
-/* Expected seconds of the next round, from the one that just ended. The first round has more steps, so its time is scaled. */
+/* Expected seconds of the next round, from the one that just ended. The first round may have more steps, so its time is scaled. */
 static double next_round(const struct schedule *s, double now)
 {
     double last = now - s->round_began;
@@ -57,16 +59,17 @@ static void draw_order(struct schedule *s)
 {
     struct random random;
     random_seed(&random, s->run->seed + 1000003u * (uint64_t)(s->round + 1));
-    s->cases = 0;
+    s->blocks = 0;
+    memset(s->repetitions, 0, sizeof s->repetitions);
     for (int i = 0; i < s->chosen->count; i++)
         if (s->round == 0 || !run_of(s->chosen->settings[i])->once)
-            s->order[s->cases++] = (uint32_t)i;
-    random_shuffle(&random, s->order, (size_t)s->cases);
+            s->order[s->blocks++] = (uint32_t)i;
+    random_shuffle(&random, s->order, (size_t)s->blocks);
 }
 
 int schedule_next(struct schedule *s, struct world *world)
 {
-    if (s->turn == s->cases - 1) {
+    if (s->turn == s->blocks - 1) {
         int wanted = world_rank(world) == 0 && wants_round(s);
         world_broadcast(world, &wanted, sizeof wanted);
         if (!wanted)
@@ -80,6 +83,17 @@ int schedule_next(struct schedule *s, struct world *world)
     return schedule_case(s);
 }
 
+bool schedule_may_repeat(const struct schedule *s)
+{
+    return s->repetitions[schedule_case(s)] < REPETITIONS_MOST;
+}
+
+void schedule_repeat(struct schedule *s)
+{
+    s->repetitions[schedule_case(s)]++;
+    s->order[s->blocks++] = (uint32_t)schedule_case(s);
+}
+
 void schedule_show(struct schedule *s, const char *lab, const char *name, struct terminal terminal)
 {
     static const double interval = 2; /* least seconds between two lines that are not redrawn */
@@ -88,7 +102,7 @@ void schedule_show(struct schedule *s, const char *lab, const char *name, struct
     if (!terminal.is_live && (s->turn > 0 || is_soon))
         return;
     s->text = spent;
-    double done = s->round + (double)s->turn / s->cases; /* rounds */
+    double done = s->round + (double)s->turn / s->blocks; /* rounds */
     int least = run_least_rounds(s->run);
     char about[64] = "";
     if (done > 0.2) {
@@ -97,8 +111,8 @@ void schedule_show(struct schedule *s, const char *lab, const char *name, struct
                  is_open_ended(s->run) ? fmax(expected, run_budget(s->run)) : expected);
     }
     char *line =
-        memory_text("%s%s: round %d of %s%d, case %d of %d (%s), %.0f s%s%s", terminal.is_live ? "\r\033[K" : "", lab,
-                    s->round + 1, is_open_ended(s->run) ? "at least " : "", least, s->turn + 1, s->cases, name, spent,
+        memory_text("%s%s: round %d of %s%d, block %d of %d (%s), %.0f s%s%s", terminal.is_live ? "\r\033[K" : "", lab,
+                    s->round + 1, is_open_ended(s->run) ? "at least " : "", least, s->turn + 1, s->blocks, name, spent,
                     about, terminal.is_live ? "" : "\n");
     fputs(line, stderr); /* one write, which launchers forward in one piece */
     free(line);

@@ -12,10 +12,9 @@
 
 enum {
     LEAST_WARMUP = 2,
-    SHORT_WINDOW = 4, /* measured steps of the rounds after the first */
+    SHORT_WINDOW = 4, /* measured steps of a round */
     QUICK_WINDOW = 2,
     LEAST_ROUNDS = 6, /* Student's interval on 6 log ratios: 5 degrees of freedom */
-    TURNS_ROUNDS = 3, /* LEAST_ROUNDS if ranks compute in turns */
     QUICK_LEAST = 2,
     QUICK_MOST = 3,
     QUICK_SECONDS = 15,
@@ -49,12 +48,15 @@ const struct run run_published_texts = {
 const struct option_row run_option_rows[] = {
     { "--ranks", OPTION_INTEGER, AT(ranks), 1, RANKS_MOST, "N", "world size: how many ranks train together" },
     { "--batch-size", OPTION_INTEGER, AT(batch_size), 1, 65536, "N", "samples per rank and step" },
-    { "--steps", OPTION_INTEGER, AT(steps), 1, 100000, "N", "steps of the first round, warm-up included" },
+    { "--steps", OPTION_INTEGER, AT(steps), 1, 100000, "N",
+      "steps of a round, warm-up included; unless typed, a real round measures at most 4" },
     { "--skip-first-steps", OPTION_INTEGER, AT(skip_first_steps), 0, 100000, "N", "warm-up steps, not measured" },
     { "--noise-seed", OPTION_INTEGER, AT(noise_seed), 0, 1000000, "N", "seed of a modelled machine's jitter" },
     { "--seed", OPTION_SEED, AT(seed), 0, 0, "N", "seed of data, weights and orders" },
     { "--seconds", OPTION_NUMBER, AT(seconds), 0, 86400, "S", "budget for measuring; more time, more rounds" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 10000, "N", "exactly N rounds; 0: as many as the budget allows" },
+    { "--add-rounds", OPTION_SWITCH, AT(add_rounds), 0, 0, "",
+      "keep the rounds of earlier runs of this command in rounds.csv" },
     { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "two or three short rounds; ratios without interval" },
     { "--cases", OPTION_LIST, AT(cases), 0, 0, "CASE", "run only the baseline and this case; may be repeated" },
     { "--guess", OPTION_LIST, AT(guesses), 0, 0, "CASE=MS", "your guess of a case's step time; may be repeated" },
@@ -161,14 +163,14 @@ int run_make_folder(const struct run *run)
     return run->dry_run ? file_may_make_folder(run->out) : file_make_folder(run->out);
 }
 
-struct window run_window(const struct run *run, int round)
+struct window run_window(const struct run *run)
 {
     int warmup = run->skip_first_steps > LEAST_WARMUP ? run->skip_first_steps : LEAST_WARMUP;
     int measured = run->steps - run->skip_first_steps;
     if (run->once)
         return (struct window){ .warmup = warmup, .measured = run->once };
-    if ((round > 0 || run->quick) && !run->whole) {
-        int most = run->quick || run->takes_turns ? QUICK_WINDOW : SHORT_WINDOW;
+    if (!run->whole) {
+        int most = run->quick ? QUICK_WINDOW : SHORT_WINDOW;
         measured = measured < most ? measured : most;
     }
     /* Measure whole cycles, at least one; leftover steps join the warm-up. */
@@ -182,7 +184,7 @@ int run_least_rounds(const struct run *run)
 {
     if (run->rounds)
         return run->rounds;
-    return run->quick ? QUICK_LEAST : run->takes_turns ? TURNS_ROUNDS : LEAST_ROUNDS;
+    return run->quick ? QUICK_LEAST : LEAST_ROUNDS;
 }
 
 int run_most_rounds(const struct run *run)

@@ -18,7 +18,7 @@ enum device { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 struct run {
     int ranks;            /* world size */
     int batch_size;       /* samples per rank and micro-batch */
-    int steps;            /* steps of a case in the first round, warm-up included */
+    int steps;            /* steps of a case in a round, warm-up included, if `whole` */
     int skip_first_steps; /* warm-up steps of a case in every round, not measured */
     int cycle;            /* steps of a cycle: ranks synchronise, or a lab does its periodic
                                                work, once per cycle */
@@ -27,9 +27,10 @@ struct run {
     int noise_seed;       /* for a modelled machine's jitter: round r uses noise_seed + r */
     double seconds;       /* time budget for measuring; rounds are added until it is spent */
     int rounds;           /* exactly this many rounds; 0 = as many as the budget allows */
+    bool add_rounds;      /* rounds.csv keeps the rounds of earlier runs of the same command */
     bool quick;           /* two or three short rounds, ratios without interval */
     int ahead;            /* not an option: batches that each rank fetches early, 0 or 1 */
-    bool whole;           /* not an option: every round measures all steps, as they differ */
+    bool whole;           /* not an option: a round measures all steps, because they differ or --steps was typed */
     int once;             /* not an option: steps to measure, in the first round only; 0 = measure in every round */
     bool takes_turns;     /* not an option: ranks compute in turns (simulated or oversubscribed), so rounds are slow */
     int card_mb;          /* MiB; the card's all-reduces reach at least this size, or more if the lab needs it */
@@ -77,12 +78,12 @@ void run_refuse(const struct run *run);
 int run_make_folder(const struct run *run);
 
 /* Steps of one block. Ranks synchronise at the end of the warm-up and every `cycle` steps from there, so whole windows are
- * measured. The first round (0) runs all `steps`, later rounds a short window. At least 2 steps warm up; their
- * all-reduce results are checked. */
+ * measured. All rounds are equally long, so that each weighs the same in a mean: all `steps` if `whole`, else a short window. At
+ * least 2 steps warm up; their all-reduce results are checked. */
 struct window {
     int warmup, measured;
 };
-struct window run_window(const struct run *run, int round);
+struct window run_window(const struct run *run);
 
 /* Minimum and maximum rounds of a run, and its budget in seconds; rounds beyond the minimum must fit into the budget. */
 int run_least_rounds(const struct run *run);

@@ -27,16 +27,34 @@ double report_samples(const struct outcome *outcome)
     return outcome->run.batch_size ? run_global_batch(&outcome->run) : (double)NAN;
 }
 
-static double throughput_per_rank(const struct outcome *o)
+double report_throughput_per_rank(const struct outcome *o, double seconds)
 {
     double done = o->tokens ? o->tokens->means.useful : report_samples(o);
-    return done / csv_printed(o->summary.slowest_step) / o->run.ranks;
+    return done / csv_printed(seconds) / o->run.ranks;
 }
 
 double report_efficiency(const struct report *report, const struct outcome *outcome)
 {
     const struct outcome *per = outcome->per ? report_find_case(report, outcome->per) : NULL;
-    return per ? throughput_per_rank(outcome) / throughput_per_rank(per) : NAN;
+    if (!per)
+        return NAN;
+    return report_throughput_per_rank(outcome, outcome->summary.slowest_step) /
+           report_throughput_per_rank(per, per->summary.slowest_step);
+}
+
+/* Give the geometric means over rounds of the predictions and of the speeds at their time. */
+static struct drifted mean_drift(const struct outcome *o)
+{
+    struct drifted sum = { 0 };
+    const int rounds = o->then ? o->stats.rounds : 0;
+    for (int round = 0; round < rounds; round++) {
+        sum.predicted_step += log(o->then[round].predicted_step) / rounds;
+        sum.local += log(o->then[round].local) / rounds;
+        sum.transfer += log(o->then[round].transfer) / rounds;
+    }
+    if (rounds == 0)
+        return (struct drifted){ NAN, NAN, NAN };
+    return (struct drifted){ exp(sum.predicted_step), exp(sum.local), exp(sum.transfer) };
 }
 
 /* Write a row of summary.csv. All labs share columns and order; values that a lab lacks are blank. */
@@ -92,6 +110,10 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_text(csv, "numerics", numerics_names[report->is_modelled ? NUMERICS_UNKNOWN : s->numerics]);
     csv_index(csv, "oversubscribed", report->has_only_spans ? -1 : o->shares_cores);
     csv_index(csv, "wrong", report->is_modelled && !o->stats.wrong.count ? -1 : o->stats.wrong.count);
+    const struct drifted then = mean_drift(o);
+    csv_ms(csv, "predicted_then_ms", then.predicted_step);
+    csv_ratio(csv, "local_drift", then.local);
+    csv_ratio(csv, "transfer_drift", then.transfer);
 }
 
 static void put_rank(struct csv *csv, const struct outcome *o, int rank)
@@ -124,18 +146,6 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
     csv_number(csv, "padded_tokens", o->tokens ? o->tokens->padded_of[rank] : NAN);
 }
 
-/* Write a row of rounds.csv. The baseline of another program's job may have fewer rounds. */
-static void put_round(struct csv *csv, const struct report *report, const struct outcome *o, int round)
-{
-    const struct case_stats *baseline = &report->outcomes[0].stats;
-    double step = o->stats.wrong.count ? (double)NAN : o->stats.round_step[round];
-    double reference = round < baseline->rounds && !baseline->wrong.count ? baseline->round_step[round] : NAN;
-    csv_text(csv, "case", o->name);
-    csv_integer(csv, "round", round);
-    csv_ms(csv, "slowest_step_ms", step);
-    csv_number(csv, "vs_baseline", reference > 0 ? csv_printed(step) / csv_printed(reference) : NAN);
-}
-
 void report_write_tables(const struct report *report)
 {
     struct csv csv = report_begin_table(report, "summary.csv");
@@ -149,13 +159,6 @@ void report_write_tables(const struct report *report)
         for (int rank = 0; rank < report->outcomes[i].stats.ranks; rank++)
             do
                 put_rank(&csv, &report->outcomes[i], rank);
-            while (csv_end_row(&csv));
-
-    csv = report_begin_table(report, "rounds.csv");
-    for (int i = 0; i < report->cases; i++)
-        for (int round = 0; round < report->outcomes[i].stats.rounds; round++)
-            do
-                put_round(&csv, report, &report->outcomes[i], round);
             while (csv_end_row(&csv));
 }
 

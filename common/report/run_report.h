@@ -9,6 +9,11 @@
 #include "model/tokens.h"
 #include "options/run.h"
 
+/* Prediction of a round from the card scaled by the machine's speed at that time, and that speed as factors of the card's times. */
+struct drifted {
+    double predicted_step, local, transfer;
+};
+
 /* One case at the end of a run. */
 struct outcome {
     const char *name, *idea;
@@ -19,9 +24,10 @@ struct outcome {
     bool shares_cores;          /* card_is_oversubscribed() */
     struct case_stats stats;
     struct case_summary summary;
-    struct prediction prediction;
-    double guess;            /* seconds; NaN without a guess */
-    struct timeline picture; /* spans of the first round, for lanes and trace */
+    struct prediction prediction; /* made before the first round */
+    struct drifted *then;         /* (rounds); NULL if there is no prediction */
+    double guess;                 /* seconds; NaN without a guess */
+    struct timeline picture;      /* spans of the first round, for lanes and trace */
 };
 
 struct report {
@@ -34,6 +40,7 @@ struct report {
     int ranks, cores;               /* cores: cores or GPUs to train on */
     bool is_oversubscribed;         /* in the largest world size */
     bool is_simulated;
+    bool keeps_rounds;        /* rounds.csv keeps the rounds of earlier runs */
     bool is_modelled;         /* the run computed nothing, so it has no loss and no checks */
     bool has_only_spans;      /* spans of another program: settings, samples, loss and prediction are unknown */
     double stamp_cost;        /* seconds, from the card */
@@ -51,11 +58,13 @@ const struct outcome *report_find_case(const struct report *report, const char *
 /* Samples per step of all ranks; NaN if unknown. */
 double report_samples(const struct outcome *outcome);
 
+/* Throughput per rank of a step of `seconds`: useful tokens, or else samples, per second. */
+double report_throughput_per_rank(const struct outcome *outcome, double seconds);
+
 /* Throughput per rank, in useful tokens or else samples, over that of the reference case; NaN without a reference. */
 double report_efficiency(const struct report *report, const struct outcome *outcome);
 
-/* Write summary.csv (a row per case), ranks.csv (per case and rank) and rounds.csv (per case and round). Times of a case with a
- * failed check are blank. */
+/* Write summary.csv (a row per case) and ranks.csv (per case and rank). Times of a case with a failed check are blank. */
 void report_write_tables(const struct report *report);
 
 /* Append a block to spans.csv. The table grows block by block, so no run holds all of it in memory. */

@@ -3,6 +3,8 @@
 #include "base/memory.h"
 #include "support/folder.h"
 
+#include <math.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -54,11 +56,38 @@ static void who_shares_a_cpu_waits_for_it(void **state)
         _exit(0);
     }
     double began = now(), before = interference_run_queue_delay(); /* after the start time: the read may wait, too */
+    double taken = interference_by_others();
     spin(0.4);
+    taken = interference_by_others() - taken;
     double queued = interference_run_queue_delay() - before, took = now() - began;
     kill(other, SIGKILL);
     waitpid(other, NULL, 0);
     assert_true(queued > 0.1 * took && queued <= 1.01 * took);
+    assert_true(fabs(taken - queued) < 0.05 * took);
+}
+
+static void *spin_beside(void *unused)
+{
+    (void)unused;
+    spin(0.5);
+    return NULL;
+}
+
+/* A thread that this process started itself, such as an async helper, is no other program. */
+static void own_threads_are_no_others(void **state)
+{
+    (void)state;
+    if (access("/proc/thread-self/schedstat", R_OK) != 0)
+        skip();
+    keep_to_one_cpu();
+    pthread_t helper;
+    const double taken = interference_by_others(), queued = interference_run_queue_delay();
+    assert_int_equal(pthread_create(&helper, NULL, spin_beside, NULL), 0);
+    spin(0.4);
+    const double longest = interference_run_queue_delay() - queued, by_others = interference_by_others() - taken;
+    pthread_join(helper, NULL);
+    assert_true(longest > 0.1);
+    assert_true(by_others < longest - 0.09); /* other tests may run on this CPU, too */
 }
 
 static void who_sleeps_waits_for_nothing(void **state)
@@ -101,6 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_sleeps_waits_for_nothing),
         cmocka_unit_test(who_shares_a_cpu_waits_for_it),
+        cmocka_unit_test(own_threads_are_no_others),
         WITH_FOLDER(the_sum_of_all_cpus_is_no_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -336,7 +336,7 @@ static struct case_stats stats_of(const int late[3], double by)
             spans[2 * rank] = phase(SPAN_BACKWARD, 0, 0, 14 + by);
             spans[2 * rank + 1] = sum(0, round, start, start, 12 + by);
         }
-        case_stats_add(&stats, &(struct timeline){ .ranks = 3, .steps = 1, .count = 2, .spans = spans });
+        case_stats_add(&stats, &(struct timeline){ .ranks = 3, .steps = 1, .count = 2, .spans = spans }, NULL);
     }
     return stats;
 }
@@ -403,7 +403,7 @@ static void luck_names_nobody(void **state)
                 spans[2 * rank] = phase(SPAN_BACKWARD, 0, 0, 60);
                 spans[2 * rank + 1] = sum(0, round, rank == 1 ? 50 : 10, rank == 1 ? 50 : 10, 52);
             }
-            case_stats_add(&stats, &(struct timeline){ .ranks = 3, .steps = 1, .count = 2, .spans = spans });
+            case_stats_add(&stats, &(struct timeline){ .ranks = 3, .steps = 1, .count = 2, .spans = spans }, NULL);
         }
         /* 3 x (1/3)^rounds is below 5 % from four rounds on */
         assert_int_equal(case_stats_summarise(&stats, &baseline).blamed_rank, rounds >= 4 ? 1 : -1);
@@ -422,7 +422,7 @@ static void windows_are_compared_not_steps(void **state)
         phase(SPAN_DATA, 0, 0, 30), phase(SPAN_DATA, 1, 30, 40), sum(1, 0, 38, 38, 40),
         phase(SPAN_DATA, 0, 0, 10), phase(SPAN_DATA, 1, 10, 40), sum(1, 0, 20, 20, 40),
     };
-    case_stats_add(&stats, &(struct timeline){ .ranks = 2, .steps = 2, .count = 3, .spans = spans });
+    case_stats_add(&stats, &(struct timeline){ .ranks = 2, .steps = 2, .count = 3, .spans = spans }, NULL);
     struct case_summary s = case_stats_summarise(&stats, &stats);
     assert_int_equal(stats.windows, 1);
     assert_exactly(s.median_step, 20);

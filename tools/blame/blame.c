@@ -22,6 +22,7 @@
 #include "launch/job.h"
 #include "options/options.h"
 #include "report/lanes.h"
+#include "report/rounds_table.h"
 #include "report/run_report.h"
 #include "report/terminal_tables.h"
 #include "report/trace.h"
@@ -97,7 +98,7 @@ static struct outcome outcome_of(const struct spans_case *of)
     o.picture = of->blocks[0].timeline;
     case_stats_open(&o.stats, &o.run);
     for (int i = 0; i < of->count; i++)
-        case_stats_add(&o.stats, &of->blocks[i].timeline);
+        case_stats_add(&o.stats, &of->blocks[i].timeline, NULL);
     o.idea = memory_text("%d step%s of %d rank%s", o.stats.steps, o.stats.steps == 1 ? "" : "s", of->ranks,
                          of->ranks == 1 ? "" : "s");
     return o;
@@ -262,6 +263,7 @@ int main(int argc, char **argv)
     struct file_set files = { 0 };
     report.files = &files;
     report_write_tables(&report);
+    rounds_table_write(&report);
     lanes_write(&report);
     trace_write(&report);
     file_set_commit(&files);

@@ -1,0 +1,28 @@
+/* drift: follows the speed of this machine during a run. Between blocks of cases, probes repeat what the machine card was measured
+ * with: a usual step without collectives and an all-reduce. No probe sees a case, so predictions from the scaled card are still
+ * predictions. */
+#ifndef LOCKSTEP_DRIFT_H
+#define LOCKSTEP_DRIFT_H
+
+/* Factors of the card's times at one moment: of work on a core, and of collectives. 1 means as on the card. */
+struct drift {
+    double local, transfer;
+};
+
+struct drift_points {
+    int count;
+    struct drift_point {
+        double at; /* seconds of world_wall() */
+        struct drift drift;
+    } * point; /* (count), in the order of time */
+};
+
+void drift_add(struct drift_points *points, double at, struct drift drift);
+
+/* Return the drift at a time: between two probes their geometric interpolation, before the first probe and after the last one
+ * theirs. 1 without probes. */
+struct drift drift_at(const struct drift_points *points, double at);
+
+void drift_close(struct drift_points *points);
+
+#endif

@@ -1,0 +1,206 @@
+/* test_rounds.c: test rounds: their schedule with repetitions, the drift between probes, and rounds.csv of several launches. */
+#include "base/csv.h"
+#include "frame/drift.h"
+#include "frame/schedule.h"
+#include "report/rounds_table.h"
+#include "support/folder.h"
+#include "world/world.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* --- the schedule on one rank, on a clock of its own ------------------------------------------------------------------ */
+
+double __wrap_world_wall(void);
+int __wrap_world_rank(const struct world *world);
+void __wrap_world_broadcast(struct world *world, void *data, size_t bytes);
+
+static double seconds;
+
+double __wrap_world_wall(void)
+{
+    return seconds;
+}
+
+int __wrap_world_rank(const struct world *world)
+{
+    (void)world;
+    return 0;
+}
+
+void __wrap_world_broadcast(struct world *world, void *data, size_t bytes)
+{
+    (void)world, (void)data, (void)bytes;
+}
+
+enum { CASES = 3 };
+struct settings {
+    struct lab_options lab;
+};
+
+static void all_rounds_have_equally_many_steps(void **state)
+{
+    (void)state;
+    struct run run = run_published;
+    assert_int_equal(run_window(&run).measured, 4);
+    run.takes_turns = true; /* also where ranks take turns */
+    assert_int_equal(run_window(&run).measured, 4);
+    run.quick = true;
+    assert_int_equal(run_window(&run).measured, 2);
+    run.whole = true; /* --steps 12 --skip-first-steps 2, as published */
+    assert_int_equal(run_window(&run).measured, 10);
+    run.cycle = 4;
+    assert_int_equal(run_window(&run).measured, 8);
+    assert_int_equal(run_window(&run).warmup, 4);
+}
+
+/* Run two rounds in which case 1 is always disturbed. Count the blocks of each case, and return the case of the last block. */
+static int run_disturbed(const struct run *run, const struct cases *cases, int blocks[2][CASES])
+{
+    struct schedule schedule;
+    int last = -1;
+    schedule_begin(&schedule, run, cases);
+    for (int chosen = schedule_next(&schedule, NULL); chosen >= 0; chosen = schedule_next(&schedule, NULL)) {
+        seconds += 1;
+        last = chosen;
+        blocks[schedule.round][chosen]++;
+        if (chosen == 1 && schedule_may_repeat(&schedule))
+            schedule_repeat(&schedule);
+    }
+    return last;
+}
+
+static void a_disturbed_block_is_repeated_at_the_end_of_its_round(void **state)
+{
+    (void)state;
+    struct settings settings[CASES];
+    struct cases cases = { .count = CASES };
+    const struct run run = { .ranks = 1, .steps = 6, .skip_first_steps = 2, .cycle = 1, .rounds = 2, .seed = 7 };
+    for (int i = 0; i < CASES; i++) {
+        settings[i].lab.run = run;
+        cases.settings[i] = (struct options *)&settings[i];
+    }
+    int blocks[2][CASES] = { { 0 } };
+    const int last = run_disturbed(&run, &cases, blocks);
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(blocks[round][0], 1);
+        assert_int_equal(blocks[round][1], 1 + REPETITIONS_MOST);
+        assert_int_equal(blocks[round][2], 1);
+    }
+    assert_int_equal(last, 1);
+}
+
+/* --- drift ------------------------------------------------------------------------------------------------------------ */
+
+static void drift_is_interpolated_geometrically(void **state)
+{
+    (void)state;
+    struct drift_points points = { 0 };
+    assert_true(fabs(drift_at(&points, 5).local - 1) < 1e-12);
+    drift_add(&points, 10, (struct drift){ 1, 0.5 });
+    drift_add(&points, 20, (struct drift){ 4, 2 });
+    assert_true(fabs(drift_at(&points, 5).local - 1) < 1e-12);
+    assert_true(fabs(drift_at(&points, 15).local - 2) < 1e-12);
+    assert_true(fabs(drift_at(&points, 15).transfer - 1) < 1e-12);
+    assert_true(fabs(drift_at(&points, 12.5).local - sqrt(2)) < 1e-12);
+    assert_true(fabs(drift_at(&points, 99).local - 4) < 1e-12);
+    drift_close(&points);
+}
+
+/* --- rounds.csv ------------------------------------------------------------------------------------------------------- */
+
+/* Write a run of one case with two rounds, which took `step` and twice as long. */
+static void write_run(const char *folder, const char *command, double step, bool keeps)
+{
+    struct file_set files = { 0 };
+    struct drifted then[2] = { { .predicted_step = 0.02, .local = 1.25, .transfer = 1 },
+                               { .predicted_step = 0.04, .local = 2.5, .transfer = 1 } };
+    struct round_stats rounds[2] = { { .slowest_step = step, .conditions = { .taken_share = 0.01 } },
+                                     { .slowest_step = 2 * step,
+                                       .conditions = { .taken_share = 0.2, .is_disturbed = true, .repetitions = 2 } } };
+    struct outcome outcome = { .name = "baseline",
+                               .run = { .ranks = 2, .batch_size = 8, .accumulate = 1 },
+                               .stats = { .rounds = 2, .steps = 8, .round = rounds },
+                               .then = then };
+    char *preamble = memory_text("# command: %s\n", command);
+    struct report report = { .lab = "lab",
+                             .folder = folder,
+                             .files = &files,
+                             .preamble = preamble,
+                             .keeps_rounds = keeps,
+                             .outcomes = &outcome,
+                             .cases = 1 };
+    rounds_table_write(&report);
+    file_set_commit(&files);
+    free(preamble);
+}
+
+static struct csv_table read_rounds(const char *folder)
+{
+    char *path = memory_text("%s/rounds.csv", folder);
+    struct csv_table table = csv_open(path, (const char *const[]){ "case", "launch", "redone", NULL });
+    free(path);
+    return table;
+}
+
+static void a_round_has_its_prediction_and_what_disturbed_it(void **state)
+{
+    write_run(*state, "lab --seed 1", 0.01, false);
+    struct csv_table table = read_rounds(*state);
+    assert_int_equal(table.rows, 2);
+    assert_string_equal(csv_field(&table, 0, "slowest_step_ms"), "10.000000");
+    assert_string_equal(csv_field(&table, 1, "predicted_then_ms"), "40.000000");
+    assert_string_equal(csv_field(&table, 1, "local_drift"), "2.5");
+    assert_string_equal(csv_field(&table, 1, "is_disturbed"), "1");
+    assert_string_equal(csv_field(&table, 1, "redone"), "2");
+    assert_string_equal(csv_field(&table, 0, "steps"), "4");
+    assert_string_equal(csv_field(&table, 0, "samples_per_s"), "1600");
+    csv_free(&table);
+}
+
+static void launches_of_one_command_join(void **state)
+{
+    write_run(*state, "lab --seed 1 --seconds 60 --rounds 2", 0.01, true);
+    write_run(*state, "lab --seed 1 --seconds 9 --rounds 4 --add-rounds", 0.02, true);
+    write_run(*state, "lab --seed 1 --seconds 60 --rounds 0 --add-rounds", 0.03, true);
+    struct csv_table table = read_rounds(*state);
+    assert_int_equal(table.rows, 6);
+    for (int row = 0; row < table.rows; row++) {
+        assert_int_equal((int)csv_value(&table, row, "launch"), row / 2);
+        assert_int_equal((int)csv_value(&table, row, "round"), row % 2);
+        assert_int_equal(lround(csv_value(&table, row, "slowest_step_ms")), 10 * (row / 2 + 1) * (row % 2 + 1));
+    }
+    csv_free(&table);
+}
+
+static void rounds_of_another_command_are_dropped(void **state)
+{
+    write_run(*state, "lab --seed 1 --rounds 2", 0.01, true);
+    write_run(*state, "lab --seed 2 --rounds 2", 0.02, true);
+    struct csv_table table = read_rounds(*state);
+    assert_int_equal(table.rows, 2);
+    assert_string_equal(csv_field(&table, 0, "slowest_step_ms"), "20.000000");
+    csv_free(&table);
+    write_run(*state, "lab --seed 2 --rounds 2", 0.03, false); /* not asked to keep them */
+    table = read_rounds(*state);
+    assert_int_equal(table.rows, 2);
+    csv_free(&table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_rounds_have_equally_many_steps),
+        cmocka_unit_test(a_disturbed_block_is_repeated_at_the_end_of_its_round),
+        cmocka_unit_test(drift_is_interpolated_geometrically),
+        WITH_FOLDER(a_round_has_its_prediction_and_what_disturbed_it),
+        WITH_FOLDER(launches_of_one_command_join),
+        WITH_FOLDER(rounds_of_another_command_are_dropped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
