@@ -14,12 +14,13 @@ readonly option_rows=(
     "                | MPI, PyTorch and the peak of a GPU (a quarter of an hour). With the word  faults : break runs on purpose,"
     "                | some hundred times, and count failures (more than an hour)"
     "--report        | only make charts and pages again, from existing results"
-    "--quick         | fewer rounds: ratios without interval, in less than a minute per lab"
+    "--quick         | only the first pass: two or three short rounds of each lab, without intervals"
     "--only NN_name  | run this lab only"
     "--backend WORD  | where ranks run: mpi (cores of this machine), nccl (GPUs), sim (simulated cores), auto (each lab decides)"
     "--platform WORD | run the labs on this simulated machine only: a name from --list, or a SimGrid file"
     "--ranks N       | how many ranks train together [4]; for your own cluster, enough to fill more than one node"
-    "--seconds S     | time for measuring, per lab: more time, more rounds"
+    "--minutes M     | how long all labs together may measure: rounds are added while claims are undecided [10]"
+    "--seconds S     | instead, measure each lab once, for S seconds"
     "--out DIR       | folder of the results [results]"
     "--list          | show the labs with their questions, and the simulated machines"
     "--yes           | install missing packages without asking"
@@ -29,9 +30,12 @@ readonly option_rows=(
 # shellcheck source=tools/packages.sh
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/tools/packages.sh" # set_up
 
-# What to expect of a lab, in seconds: start, machine card and charts, and the measuring between them. Where ranks have no
-# core each, a lab runs twice, and each time for less; in --quick only on simulated cores. The blog's machine computes nothing.
-readonly overhead_seconds=10 measuring_seconds=60 crowded_seconds=18 quick_seconds=15 blog_seconds=3
+# What to expect of a lab at one place, in seconds: start, machine card and charts, and a quick look. Where ranks have no core each,
+# a lab has two places: simulated cores, and as many real ranks as there are cores. The blog's machine computes nothing.
+readonly overhead_seconds=6 quick_seconds=4 blog_seconds=3
+# A lab that goes on measuring does so for this long at a time, and stops where less is left.
+readonly longest_seconds=45 shortest_seconds=10
+readonly usual_minutes=10
 
 # The many ranks of --scale: a world size, and the steps of lab 01 there, of which two warm up. A straggler by chance needs
 # many for a mean, and what a step takes to simulate grows with the square of the ranks. Each run has a seed of its own: with
@@ -192,6 +196,7 @@ find_platform() # CALLER'S FOLDER
 refuse_nonsense()
 {
     local flag only=${value[--only]-} backend=${value[--backend]-auto} seconds=${value[--seconds]-0} ranks=${value[--ranks]-4}
+    local minutes=${value[--minutes]-$usual_minutes}
     if is_given --only; then
         [[ " ${labs[*]} " == *" $only "* ]] || die 2 "--only '$only' is not a lab; --list shows them"
         labs=("$only")
@@ -200,26 +205,29 @@ refuse_nonsense()
         die 2 "--backend takes mpi, nccl, sim or auto, not '$backend'; leave it out to let each lab decide"
     [[ $seconds =~ ^[0-9]{1,5}([.][0-9]{1,6})?$ && $((10#${seconds%.*})) -lt 86400 ]] ||
         die 2 "--seconds takes a number below 86400 (a day), not '$seconds'"
+    [[ $minutes =~ ^[0-9]{1,4}$ ]] || die 2 "--minutes takes a whole number up to 9999, not '$minutes'"
+    ! is_given --minutes || ! is_given --seconds || die 2 "--seconds measures each lab once; leave out --minutes"
+    ! is_given --minutes || ! is_given --quick || die 2 "--quick is only the first pass; leave out --minutes"
     [[ $ranks =~ ^[1-9][0-9]{0,3}$ && $ranks -le 1024 ]] ||
         die 2 "--ranks takes a whole number from 1 to 1024, not '$ranks'"
     if is_given --test; then
-        for flag in --scale --bench --quick --only --backend --platform --ranks --seconds --out; do
+        for flag in --scale --bench --quick --only --backend --platform --ranks --minutes --seconds --out; do
             ! is_given "$flag" || die 2 "--test runs every test; leave out $flag"
         done
     fi
     if is_given --scale; then
-        for flag in --quick --only --backend --platform --ranks --seconds --list; do
+        for flag in --quick --only --backend --platform --ranks --minutes --seconds --list; do
             ! is_given "$flag" || die 2 "--scale simulates what its charts need; leave out $flag"
         done
     fi
     if is_given --report; then
-        for flag in --test --scale --bench --quick --only --backend --platform --ranks --seconds --list; do
+        for flag in --test --scale --bench --quick --only --backend --platform --ranks --minutes --seconds --list; do
             ! is_given "$flag" || die 2 "--report runs nothing; leave out $flag"
         done
     fi
     if is_given --bench; then
         [[ ${value[--bench]} == @(|faults) ]] || die 2 "--bench takes only the word faults, not '${value[--bench]}'"
-        for flag in --scale --quick --only --backend --platform --ranks --seconds --list; do
+        for flag in --scale --quick --only --backend --platform --ranks --minutes --seconds --list; do
             ! is_given "$flag" || die 2 "--bench does not run labs as usual; leave out $flag"
         done
     fi
@@ -360,7 +368,7 @@ lab() # NAME OPTION...
     : >"$results/.complaints"
     ! is_given --backend || set -- "$@" --backend "${value[--backend]}"
     ! is_given --platform || set -- "$@" --platform "${value[--platform]}"
-    ! is_given --ranks || set -- "$@" --ranks "${value[--ranks]}"
+    ! is_given --ranks || [[ " $* " == *" --ranks "* ]] || set -- "$@" --ranks "${value[--ranks]}"
     LOCKSTEP_COMPLAINTS=$results/.complaints "build/bin/$name" "$@" </dev/null # asks nothing
 }
 
@@ -421,36 +429,48 @@ simulate_blog() # LAB OPTION...: for the column beside the published numbers
         problem "$1" "$1 failed on the blog's machine" "on the blog's machine: $(last_complaint)"
 }
 
-run_labs()
+# A place is where the ranks of a lab run. The options that choose it stand after a colon.
+places()
 {
-    local name began=$results/.began left=${#labs[@]} options=(--out "$results") each seconds=$measuring_seconds times=1
-    if is_crowded; then
-        seconds=$crowded_seconds
+    if ! is_crowded; then
+        echo "here:"
+    else
+        echo "simulated:--backend sim"
+        (($(nproc) < 2)) || echo "here:--backend mpi --ranks $(nproc)"
     fi
+}
+
+measures_on() # beyond the first pass
+{
+    ! is_given --quick && ! is_given --seconds && ! is_given --platform
+}
+
+# shellcheck disable=SC2086 # $where holds several options
+first_pass() # each lab at each place once: briefly, unless this is all
+{
+    local name place where began=$results/.began left=${#labs[@]} options=(--out "$results") seconds=$quick_seconds times each status
+    times=$(places | wc -l)
     if is_given --seconds; then
         seconds=${value[--seconds]}
-    fi
-    options+=(--seconds "$seconds")
-    if is_given --quick; then
+        options+=(--seconds "$seconds")
+        ! is_given --quick || options+=(--quick)
+    elif ! is_given --platform || is_given --quick; then
         options+=(--quick)
-        seconds=$quick_seconds
-    elif is_crowded; then
-        times=2
-    fi
-    if wants_blog && ! command -v smpirun >/dev/null; then
-        printf "\nWithout SimGrid (libsimgrid-dev) the blog's machine is not simulated.\n"
-        note "the blog's machine" skipped "SimGrid (libsimgrid-dev) is not installed"
     fi
     each=$((times * (10#${seconds%.*} + overhead_seconds)))
     ! wants_blog || each=$((each + blog_seconds))
     for name in "${labs[@]}"; do
         touch "$began"
         heading "$name: $(question_of "$name")"
-        printf '%d of %d labs left; elapsed %s, expected %s for this one and %s until the end\n\n' "$left" \
+        printf '%d of %d labs left; elapsed %s, expected %s for this one and %s until the end of this pass\n\n' "$left" \
             "${#labs[@]}" "$(clock "$SECONDS")" "$(clock "$each")" "$(clock $((each * left)))"
         left=$((left - 1))
-        attended lab "$name" "${options[@]}"
-        case $? in
+        status=0
+        while ((status == 0)) && IFS=: read -r place where; do
+            attended lab "$name" "${options[@]}" $where
+            status=$?
+        done < <(places)
+        case $status in
         0)
             finished+=("$name")
             simulate_blog "$name" "${options[@]}"
@@ -465,6 +485,71 @@ run_labs()
         *) problem "$name" "$name failed; results of earlier runs are still there" "$(last_complaint)" ;;
         esac
     done
+}
+
+# shellcheck disable=SC2086 # $where holds several options
+add_rounds() # LAB PLACE SECONDS
+{
+    local where began=$results/.began log=build/$1-$2.log
+    where=$(places | sed -n "s/^$2://p")
+    touch "$began"
+    : >"$log"
+    if quietly "$1, $2, about $(clock "$3")" "$log" lab "$1" --out "$results" --seconds "$3" --add-rounds $where; then
+        draw "$1" "$began" >/dev/null
+        write_report >/dev/null
+    else
+        problem "$1" "$1 failed ($2); results of earlier runs are still there" "$(last_complaint)"
+    fi
+}
+
+undecided() # LAB PLACE of each whose claims more rounds may decide
+{
+    build/bin/claims --results "$results" --expected expected --undecided 2>/dev/null | cut -d ' ' -f 1,2
+}
+
+everywhere() # LAB PLACE of all that ran
+{
+    local name
+    for name in "${finished[@]}"; do
+        places | sed "s/^\([a-z]*\):.*/$name \1/"
+    done
+}
+
+# Measure each LAB PLACE of standard input, in equal shares of these seconds. Fails if the time is too short for any.
+measure_again() # SECONDS
+{
+    local runs name place each ran=1
+    mapfile -t runs
+    ((${#runs[@]} > 0)) || return
+    each=$(($1 / ${#runs[@]} - overhead_seconds))
+    each=$((each > longest_seconds ? longest_seconds : each < shortest_seconds ? shortest_seconds : each))
+    for run in "${runs[@]}"; do
+        read -r name place <<<"$run"
+        ((until - SECONDS >= each + overhead_seconds)) || break
+        add_rounds "$name" "$place" "$each"
+        ran=0
+    done
+    return $ran
+}
+
+# Go round the labs again: first all of them, in equally long rounds, then those whose claims are undecided.
+more_passes()
+{
+    local until=$((labs_began + 60 * 10#${value[--minutes]-$usual_minutes})) run
+    heading "More rounds, until $(clock "$until") of this run or until every claim is decided; Ctrl-C keeps what is there"
+    measure_again $((2 * (until - SECONDS) / 3)) < <(everywhere) || return 0
+    while measure_again $((until - SECONDS)) < <(undecided); do :; done
+}
+
+run_labs()
+{
+    local labs_began=$SECONDS
+    if wants_blog && ! command -v smpirun >/dev/null; then
+        printf "\nWithout SimGrid (libsimgrid-dev) the blog's machine is not simulated.\n"
+        note "the blog's machine" skipped "SimGrid (libsimgrid-dev) is not installed"
+    fi
+    first_pass
+    ! measures_on || ((${#finished[@]} == 0)) || more_passes
 }
 
 # --- many ranks ----------------------------------------------------------------------------------------------------
@@ -542,7 +627,7 @@ compare_blog() # with what the posts printed
 keep_notes() # in runs.csv
 {
     ((gpus > 0)) || ! wants_gpus || note "GPUs" skipped "$no_gpus"
-    ! is_given --quick || ! is_crowded || note "real ranks" skipped "with fewer cores than ranks, --quick only simulates"
+    ! is_crowded || (($(nproc) > 1)) || note "real ranks" skipped "this machine has one core"
     { printf '%s\n' what,status,reason "${notes[@]}" >"$results/.runs.csv" && mv "$results/.runs.csv" "$results/runs.csv"; } 2>/dev/null ||
         problem "notes" "the notes of this run could not be saved in $results/runs.csv; is the disk full?"
 }

@@ -8,6 +8,7 @@
 #include "model/trainer.h"
 #include "options/memory_estimate.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +49,8 @@ static struct memory_estimate memory_of_all(const struct dry_run *p)
     struct memory_estimate memory = { 0 };
     if (!is_modelled && !p->on_gpus)
         memory = memory_of_phases(p);
-    memory.of[MEMORY_PROGRAM] = p->is_real ? LAUNCHER + ranks * PROCESS : SIMULATOR + ranks * SIMULATED;
+    memory.of[MEMORY_PROGRAM] = fmax(p->real_ranks ? LAUNCHER + p->real_ranks * PROCESS : 0,
+                                     p->is_simulated ? SIMULATOR + ranks * SIMULATED : 0);
     if (p->cases->count > 0 && p->cases->settings[0])
         memory.of[MEMORY_RECORD] = cases_record(p->cases, p->spec);
     return memory;
@@ -119,14 +121,14 @@ static void print_ranks(FILE *out, const struct dry_run *p)
                                          : "ranks compute one after the other");
     else if (p->is_simulated)
         fprintf(out, " on dedicated cores, simulated: ranks compute one after the other");
-    if (p->is_simulated && p->is_real)
-        fprintf(out, "; then real ranks");
-    if (p->is_real && p->on_gpus)
+    const int real = p->real_ranks, cores = p->cores < real ? p->cores : real;
+    if (p->is_simulated && real)
+        fprintf(out, "; then %d real ranks", real);
+    if (real && p->on_gpus)
         fprintf(out, " that train on %s", p->on_gpus);
-    else if (p->is_real)
-        fprintf(out, " on %s%d core%s of this machine%s", ranks > p->cores ? "the " : "",
-                p->cores < ranks ? p->cores : ranks, (p->cores < ranks ? p->cores : ranks) == 1 ? "" : "s",
-                ranks > p->cores ? ", which they share" : "");
+    else if (real)
+        fprintf(out, " on %s%d core%s of this machine%s", real > p->cores ? "the " : "", cores, cores == 1 ? "" : "s",
+                real > p->cores ? ", which they share" : "");
     fputc('\n', out);
 }
 
@@ -146,7 +148,7 @@ static void print_results(FILE *out, const struct dry_run *p)
     const char *places[] = { p->platform       ? p->platform->name
                              : p->is_simulated ? dedicated
                                                : NULL,
-                             p->is_real ? "here" : NULL };
+                             p->real_ranks ? "here" : NULL };
     const char *before = "  results   into ";
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (places[i]) {

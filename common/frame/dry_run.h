@@ -13,7 +13,8 @@ struct dry_run {
     const struct option_row *const *tables; /* rows of all options */
     struct cases *cases;                    /* chosen, their settings not yet made */
     int cores;                              /* of this machine */
-    bool is_simulated, is_real;             /* where ranks run; if both, simulated first */
+    bool is_simulated;                      /* ranks are simulated */
+    int real_ranks;                         /* real ranks that run, after the simulated ones if there are both; 0: none */
     const struct platform *platform;        /* --platform; NULL: none, so simulated ranks have dedicated cores */
     const char *on_gpus;                    /* device that real ranks train on ("cuda"); NULL: cores */
 };

@@ -18,10 +18,14 @@
 
 /* --- running ---------------------------------------------------------------------------------------------------- */
 
-/* Return the option that leaves out the real run after a simulated one; NULL for none. */
-static const char *left_out(const struct run *run)
+/* Return how many real ranks run after simulated ones: as many as have a core, unless --ranks was typed. Then they share the cores. */
+static int real_ranks(const struct request *request)
 {
-    return run->blind ? "--blind" : run->quick ? "--quick" : NULL;
+    int given = 0;
+    while (request->arguments[given])
+        given++;
+    const bool is_typed = options_name(given, request->arguments, "--ranks");
+    return is_typed || request->cores == 1 ? request->run->ranks : request->cores;
 }
 
 /* Run the ranks once. Ask for the guess before if a user can answer; play the quiz after a --blind run. */
@@ -74,19 +78,23 @@ static int simulate(struct request request)
     return status;
 }
 
-/* Run more ranks than cores: first simulated with a core each, then for real unless an option leaves that out. */
+/* Run more ranks than cores: first simulated with a core each, then real ones. --blind ends with the first. */
 static int run_twice(const struct request *request)
 {
-    int ranks = request->run->ranks, cores = request->cores;
-    const char *only = left_out(request->run);
-    int status = simulate(*request);
-    if (status == STATUS_RIGHT && only)
-        printf("\nReal ranks: %d would share %d core%s; %s skips them, --backend mpi runs them.\n", ranks, cores,
-               cores == 1 ? "" : "s", only);
-    if (status != STATUS_RIGHT || only)
+    const int ranks = real_ranks(request), cores = request->cores, status = simulate(*request);
+    if (status != STATUS_RIGHT || request->run->blind)
         return status;
     printf("\n--- Now real ranks: %d of them on %d core%s. ---\n", ranks, cores, cores == 1 ? "" : "s");
-    return request_start(request, NULL);
+    if (ranks == request->run->ranks)
+        return request_start(request, NULL);
+    struct run run = *request->run;
+    run.ranks = ranks;
+    struct request real = *request;
+    real.run = &run;
+    char *option = memory_text("--ranks=%d", ranks);
+    const int ended = request_start(&real, option);
+    free(option);
+    return ended;
 }
 
 static int run_there(const struct request *request)
@@ -137,14 +145,16 @@ static void refuse_free_work(const struct platform *platform, enum work_model mo
 static struct dry_run dry_run_of(const struct request *request, struct cases *cases,
                                  const struct option_row *const *tables)
 {
-    bool is_real = request->place == HERE || (request->place == BOTH && !left_out(request->run));
+    const bool is_both = request->place == BOTH && !request->run->blind;
     return (struct dry_run){ .spec = request->spec,
                              .base = request->base,
                              .tables = tables,
                              .cases = cases,
                              .cores = request->cores,
                              .is_simulated = request->place != HERE,
-                             .is_real = is_real,
+                             .real_ranks = is_both                  ? real_ranks(request)
+                                           : request->place == HERE ? request->run->ranks
+                                                                    : 0,
                              .platform = request->platform,
                              .on_gpus = request->mode == PLACEMENT_CORES ? NULL : placement_device(request->mode) };
 }

@@ -80,6 +80,7 @@ all="${*//\'\'/\'}" charts=${all#*charts=\'}
 echo chart,title,axis,cases >"${charts%%\'; *}/charts.csv"
 END
     stub "$folder/bin/smpirun" <<<'exit 0'
+    stub "$folder/bin/nproc" <<<'echo 4'
     stub "$folder/bin/ctest" <<<'echo "2 tests failed"; exit 8'
     stub "$folder/bin/dpkg-query" <<<'[[ -e $MISSING && $* == *libcmocka-dev* || -e $SPARED && $* == *libsimgrid-dev* ]] || echo "<installed>"'
     stub "$folder/bin/apt-get" <<<'[[ $* == *--print-uris*libsimgrid-dev* && -e $UNKNOWN ]] && exit 100; [[ $* != *--print-uris* ]] || printf "%s\n" "a b 2000000 c" "a b 3000000 c"; [[ $* == *--print-uris* ]] || rm -f "$MISSING" "$SPARED"'
@@ -106,6 +107,7 @@ for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 repo
             for place in "${places[@]}"; do
                 mkdir -p "$place/01_straggler" && touch "$place/01_straggler/summary.csv"
             done'
+        [[ $name != claims* ]] || echo '[[ ! -s $UNDECIDED || $* != *--undecided* ]] || { head -n 1 "$UNDECIDED"; sed -i 1d "$UNDECIDED"; }'
         [[ $name != 02_* ]] || echo 'echo "it went wrong, and why" >>"$LOCKSTEP_COMPLAINTS"'
         [[ $name != 03_* ]] || echo 'echo "this machine has no \"such\" thing" >>"$LOCKSTEP_COMPLAINTS"'
         echo '[[ ! -e $FAILING || $0 != */$(<"$FAILING") ]] || exit $(<"$FAILING.status")'
@@ -117,7 +119,7 @@ done
 END
     export PATH="$folder/bin:$PATH" CALLS="$calls" MISSING="$folder/missing" NO_SUDO="$folder/no_sudo"
     export SPARED="$folder/spared" UNKNOWN="$folder/unknown"
-    export NO_BLOG="$folder/no_blog"
+    export NO_BLOG="$folder/no_blog" UNDECIDED="$folder/undecided"
     export BROKEN="$folder/broken" SLOW="$folder/slow" FAILING="$folder/failing"
 }
 
@@ -137,6 +139,9 @@ test_usage()
     refuses "not '3x'" --seconds 3x
     refuses "not 'nan'" --seconds=nan
     refuses "not '86400'" --seconds 86400
+    refuses "--minutes takes a whole number up to 9999, not '1.5'" --minutes 1.5
+    refuses "leave out --minutes" --minutes 5 --seconds 5
+    refuses "leave out --minutes" --quick --minutes 5
     refuses "--ranks takes a whole number from 1 to 1024, not '0'" --ranks 0
     refuses "not '1025'" --ranks 1025
     refuses "not '2x'" --ranks=2x
@@ -170,7 +175,7 @@ test_telling()
 {
     local flag
     run 0 --help
-    for flag in --test --scale --bench --quick --only --backend --platform --ranks --seconds --out --list --yes --help; do
+    for flag in --test --scale --bench --quick --only --backend --platform --ranks --minutes --seconds --out --list --yes --help; do
         says "$flag"
     done
     run 0 --list
@@ -216,11 +221,49 @@ test_running()
     not_judged
 }
 
+test_passes()
+{
+    # A quick look at every lab, then equally long rounds of each; then those whose claims are undecided, until none is.
+    run 0 --only 01_straggler --out "$folder/passes"
+    [[ $(grep -E '^01_straggler' "$calls" | sed "s|--out $folder/passes *||") == $'01_straggler --quick\n01_straggler --seconds 45 --add-rounds' ]] ||
+        complain "not a quick look, then more rounds: $(<"$calls")"
+    called "claims --results $folder/passes --expected expected --undecided"
+    printf '%s\n' "01_straggler here 3 9" "01_straggler here 1 2" >"$UNDECIDED" # in two passes
+    run 0 --only 01_straggler --out "$folder/passes"
+    (($(grep -c -- '--add-rounds' "$calls") == 3)) || complain "not three times: $(<"$calls")"
+    run 0 --only 01_straggler --out "$folder/passes" --minutes 0 # not even for one more
+    not_called "--add-rounds"
+    run 0 --only 01_straggler --out "$folder/passes" --quick
+    not_called "--add-rounds"
+    run 0 --only 01_straggler --out "$folder/passes" --seconds 7
+    called "01_straggler --out $folder/passes --seconds 7"
+    not_called "--quick"
+    not_called "--add-rounds"
+
+    # With fewer cores than ranks: simulated cores, and as many real ranks as there are cores.
+    stub "$folder/bin/nproc" <<<'echo 2'
+    run 0 --only 01_straggler --out "$folder/passes"
+    called "01_straggler --out $folder/passes --quick --backend sim"
+    called "01_straggler --out $folder/passes --quick --backend mpi --ranks 2"
+    called "01_straggler --out $folder/passes --seconds 45 --add-rounds --backend sim"
+    called "01_straggler --out $folder/passes --seconds 45 --add-rounds --backend mpi --ranks 2"
+    run 0 --only 01_straggler --out "$folder/passes" --ranks 8 --quick
+    called "01_straggler --out $folder/passes --quick --backend sim --ranks 8"
+    called "01_straggler --out $folder/passes --quick --backend mpi --ranks 2"
+    not_called "--ranks 2 --ranks"
+    stub "$folder/bin/nproc" <<<'echo 1'
+    run 0 --only 01_straggler --out "$folder/passes" --quick
+    called "01_straggler --out $folder/passes --quick --backend sim"
+    not_called "--backend mpi"
+    grep -qF '"real ranks",skipped,"this machine has one core"' "$folder/passes/runs.csv" || complain "runs.csv: one core"
+    stub "$folder/bin/nproc" <<<'echo 4'
+}
+
 test_platforms()
 {
     # A single machine, by name or from a file of the caller.
     run 0 --only 01_straggler --platform small --out "$folder/one"
-    called "01_straggler --out $folder/one --seconds 60 --platform small"
+    called "01_straggler --out $folder/one --platform small"
     called "gnuplot -e results='$folder/one/platforms/small/01_straggler'"
     not_called "results='$folder/one/01_straggler'"
     not_judged
@@ -254,7 +297,7 @@ test_platforms()
     not_called "first-picture"
     says "no longer agrees with the published numbers"
     failing
-    not_called "02_wrong --out $folder/blog --seconds 60 --quick --platform"
+    not_called "02_wrong --out $folder/blog --quick --platform"
     run 0 --only 01_straggler --backend mpi
     not_called "--platform"
     run 0 --only 01_straggler --platform small
@@ -280,7 +323,7 @@ test_platforms()
 test_gpus()
 {
     run 0 --only 01_straggler --backend nccl
-    called "01_straggler --out results --seconds 60 --backend nccl"
+    called "01_straggler --out results --quick --backend nccl"
     [[ $said != *GPU* ]] || complain "a build without CUDA speaks of GPUs"
     LOCKSTEP_CUDA=OFF run 0 --only 01_straggler
     called "-DLOCKSTEP_CUDA=OFF"
@@ -292,8 +335,9 @@ test_gpus()
     stub "$built/describe_gpus" <<<'printf "%s\n" "0;A Fast One;1" "1;A Fast One;2" "2;B;3"'
     stub "$folder/bin/nproc" <<<'echo 2'
     run 0 --only 01_straggler
-    says "GPUs: 2 x A Fast One, 1 x B" "expected 1:10 for this one"
-    called "01_straggler --out results --seconds 60"
+    says "GPUs: 2 x A Fast One, 1 x B" "expected 0:10 for this one"
+    called "01_straggler --out results --quick"
+    not_called "--backend sim"
     run 0 --only 01_straggler --backend nccl
     says "GPUs: 2 x A Fast One, 1 x B"
     run 0 --only 01_straggler --backend mpi
@@ -302,8 +346,10 @@ test_gpus()
     not_called "describe_gpus"
     stub "$built/describe_gpus" <<<'echo "built with CUDA, no usable device (no driver)"; exit 77'
     run 0 --only 01_straggler
-    says "GPUs: none; built with CUDA, no usable device (no driver)" "expected 0:56 for this one"
-    rm -r "$built" "$folder/bin/nproc"
+    says "GPUs: none; built with CUDA, no usable device (no driver)" "expected 0:20 for this one"
+    called "01_straggler --out results --quick --backend sim"
+    rm -r "$built"
+    stub "$folder/bin/nproc" <<<'echo 4'
 }
 
 test_bench()
@@ -535,6 +581,7 @@ make_project
 test_usage
 test_telling
 test_running
+test_passes
 test_platforms
 test_gpus
 test_bench
