@@ -4,24 +4,21 @@
 #ifndef LOCKSTEP_DRIFT_H
 #define LOCKSTEP_DRIFT_H
 
-/* Factors of the card's times at one moment: of work on a core, and of collectives. 1 means as on the card. */
-struct drift {
-    double local, transfer;
-};
+#include "card/card.h"
 
 struct drift_points {
     int count;
     struct drift_point {
         double at; /* seconds of world_wall() */
-        struct drift drift;
+        struct card_drift drift;
     } * point; /* (count), in the order of time */
 };
 
-void drift_add(struct drift_points *points, double at, struct drift drift);
+void drift_add(struct drift_points *points, double at, struct card_drift drift);
 
 /* Return the drift at a time: between two probes their geometric interpolation, before the first probe and after the last one
  * theirs. 1 without probes. */
-struct drift drift_at(const struct drift_points *points, double at);
+struct card_drift drift_at(const struct drift_points *points, double at);
 
 void drift_close(struct drift_points *points);
 

@@ -77,7 +77,7 @@ static void follow_drift(struct lab *lab, bool is_due)
     if (!lab->probe || (!is_due && lab->blocks++ < BLOCKS_BETWEEN))
         return;
     lab->blocks = 1;
-    struct drift drift;
+    struct card_drift drift;
     if (lab_probe(lab, &drift))
         run_results_drift(lab->results, world_wall(), drift);
 }

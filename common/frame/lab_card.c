@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "card/calibrate.h"
 #include "card/card_file.h"
+#include "card/probe.h"
 #include "collective/collective.h"
 #include "device/device.h"
 #include "frame/lab_private.h"
@@ -71,8 +72,9 @@ void lab_get_card(struct lab *lab)
         print_card(lab);
 }
 
-bool lab_probe(struct lab *lab, struct drift *drift)
+bool lab_probe(struct lab *lab, struct card_drift *drift)
 {
-    *drift = (struct drift){ 1, 1 };
+    const struct card_probe now = probe_measure(lab->probe, PROBE_LAPS);
+    *drift = card_drift_of(&lab->card, &now);
     return world_rank(lab->world) == 0;
 }

@@ -65,6 +65,6 @@ struct lab {
 void lab_get_card(struct lab *lab);
 
 /* all: probe the speed of this machine and compare it with the card's. Return true on rank 0, which has the drift. */
-bool lab_probe(struct lab *lab, struct drift *drift);
+bool lab_probe(struct lab *lab, struct card_drift *drift);
 
 #endif

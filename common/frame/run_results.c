@@ -6,7 +6,6 @@
 #include "base/interference.h"
 #include "base/memory.h"
 #include "card/card_file.h"
-#include "card/probe.h"
 #include "collective/collective.h"
 #include "device/device.h"
 #include "frame/blind.h"
@@ -205,7 +204,7 @@ void run_results_take(struct run_results *a, int chosen, int round, const struct
     }
 }
 
-void run_results_drift(struct run_results *a, double at, struct drift drift)
+void run_results_drift(struct run_results *a, double at, struct card_drift drift)
 {
     drift_add(&a->drift, at, drift);
 }
@@ -220,8 +219,8 @@ static void predict_rounds(const struct run_results *a, int chosen)
     o->then = memory_new((size_t)o->stats.rounds + 1, sizeof *o->then);
     struct card *card = memory_new(1, sizeof *card);
     for (int round = 0; round < o->stats.rounds; round++) {
-        const struct drift drift = drift_at(&a->drift, o->stats.round[round].conditions.at);
-        *card = card_drifted(a->of.card, drift.local, drift.transfer);
+        const struct card_drift drift = drift_at(&a->drift, o->stats.round[round].conditions.at);
+        *card = card_drifted(a->of.card, drift);
         const struct prediction then = a->of.spec->predict(a->of.cases->settings[chosen], card);
         o->then[round] = (struct drifted){ prediction_step(&then), drift.local, drift.transfer };
     }

@@ -43,7 +43,7 @@ void run_results_take(struct run_results *results, int chosen, int round, const 
                       const struct conditions *conditions);
 
 /* Add the drift that a probe found at `at` of world_wall(). */
-void run_results_drift(struct run_results *results, double at, struct drift drift);
+void run_results_drift(struct run_results *results, double at, struct card_drift drift);
 
 /* Add failed checks that belong to no block. They make every case wrong. */
 void run_results_add_wrong(struct run_results *results, const struct check_failures *wrong);

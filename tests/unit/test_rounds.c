@@ -102,8 +102,8 @@ static void drift_is_interpolated_geometrically(void **state)
     (void)state;
     struct drift_points points = { 0 };
     assert_true(fabs(drift_at(&points, 5).local - 1) < 1e-12);
-    drift_add(&points, 10, (struct drift){ 1, 0.5 });
-    drift_add(&points, 20, (struct drift){ 4, 2 });
+    drift_add(&points, 10, (struct card_drift){ 1, 0.5 });
+    drift_add(&points, 20, (struct card_drift){ 4, 2 });
     assert_true(fabs(drift_at(&points, 5).local - 1) < 1e-12);
     assert_true(fabs(drift_at(&points, 15).local - 2) < 1e-12);
     assert_true(fabs(drift_at(&points, 15).transfer - 1) < 1e-12);
