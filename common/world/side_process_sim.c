@@ -7,6 +7,8 @@
 #include <smpi/smpi.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { JOBS_MOST = 512 }; /* submitted and unfinished; one per collective, more than can be started */
 
@@ -53,6 +55,14 @@ static void serve(struct side_process *side, MPI_Comm peers)
     }
 }
 
+/* SimGrid lets processes that are ready at the same time compute in the order of their numbers. With LOCKSTEP_TURNS=reversed the last
+ * rank computes first, to test that the order of turns does not matter. */
+static bool turns_are_reversed(void)
+{
+    const char *turns = getenv("LOCKSTEP_TURNS");
+    return turns && strcmp(turns, "reversed") == 0;
+}
+
 MPI_Comm side_process_start(void)
 {
     int process = 0, processes = 0;
@@ -60,7 +70,7 @@ MPI_Comm side_process_start(void)
     MPI_Comm_size(MPI_COMM_WORLD, &processes);
     int ranks = processes / (1 + PLATFORM_SIDE_PROCESSES), role = process / ranks;
     MPI_Comm peers = MPI_COMM_NULL;
-    MPI_Comm_split(MPI_COMM_WORLD, role, process, &peers);
+    MPI_Comm_split(MPI_COMM_WORLD, role, turns_are_reversed() ? -process : process, &peers);
     enum { GREETING = 1 };
     if (role == 0) {
         for (int k = 1; k <= PLATFORM_SIDE_PROCESSES; k++) {
