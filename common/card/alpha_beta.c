@@ -79,6 +79,16 @@ void alpha_beta_fit(struct alpha_beta *link)
     }
 }
 
+void alpha_beta_slow(struct alpha_beta *link, double times)
+{
+    for (int i = 0; i < link->points; i++)
+        link->seconds[i] *= times;
+    for (int i = 0; i < link->pieces; i++) {
+        link->piece[i].alpha *= times;
+        link->piece[i].beta *= times;
+    }
+}
+
 double alpha_beta_max_bytes(const struct alpha_beta *link)
 {
     return link->bytes[link->points - 1];

@@ -22,6 +22,9 @@ void alpha_beta_add(struct alpha_beta *link, double bytes, double seconds);
 /* Fit the pieces to the points. */
 void alpha_beta_fit(struct alpha_beta *link);
 
+/* Multiply all seconds, of points and pieces. */
+void alpha_beta_slow(struct alpha_beta *link, double times);
+
 /* Return the largest measured size. */
 double alpha_beta_max_bytes(const struct alpha_beta *link);
 

@@ -5,7 +5,9 @@
 #include "base/interference.h"
 #include "base/memory.h"
 #include "base/stats.h"
+#include "card/laps.h"
 #include "card/machine_probes.h"
+#include "card/probe.h"
 #include "device/device.h"
 #include "model/shape_bench.h"
 #include "world/world.h"
@@ -13,79 +15,29 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum {
-    WARMUP_STEPS = 1,
-    MEASURED_STEPS = 5,
-    SHAPES_MOST = 8,
-};
+/* Each shape gets at least so many laps, spread over as many turns, and at least so many seconds. */
+enum { TURNS = 5, LAPS_TO_AGREE = 5, PAIRS = 3 }; /* PAIRS: of all-reduces of the gradients */
+static const double SECONDS_OF_A_SHAPE = 0.3;
 
-static const double DRIFT = 0.15; /* a card further off is measured again: baselines are predicted within 15 % */
-
-/* Steps of one rank without any collective. */
+/* Ranks with a model, and all its batch shapes. */
 struct bench {
     const struct workload *workload;
+    const struct run *run;
     struct world *world;
     struct shape_bench *shapes;
 };
 
 static struct bench bench_open(const struct workload *workload, const struct run *run, struct world *world)
 {
-    return (struct bench){ .workload = workload, .world = world, .shapes = shape_bench_open(workload, run) };
+    const int shapes = device_computes() ? shape_bench_shapes(workload) + 1 : 1;
+    return (struct bench){
+        .workload = workload, .run = run, .world = world, .shapes = shape_bench_open(workload, run, 0, shapes, NULL)
+    };
 }
 
 static void bench_close(struct bench *bench)
 {
     shape_bench_close(bench->shapes);
-}
-
-struct lap {
-    double fetch, passes, update;
-};
-
-static struct lap one_step(struct bench *bench)
-{
-    double at[4];
-    world_heartbeat(bench->world);
-    device_clock_sync_begin();
-    at[0] = device_record_event();
-    shape_bench_fetch(bench->shapes);
-    at[1] = device_record_event();
-    shape_bench_passes(bench->shapes);
-    at[2] = device_record_event();
-    shape_bench_update(bench->shapes);
-    at[3] = device_record_event();
-    device_wait();
-    for (int i = 0; i < 4; i++)
-        at[i] = device_event_seconds(at[i]);
-    return (struct lap){ .fetch = at[1] - at[0], .passes = at[2] - at[1], .update = at[3] - at[2] };
-}
-
-/* Measure laps of one shape. If `sync` is not NULL (all), its ranks enter a barrier before each lap. */
-static struct work measure_laps(struct bench *bench, int shape, struct lap laps[MEASURED_STEPS], struct world *sync)
-{
-    struct work work = shape_bench_choose(bench->shapes, shape);
-    for (int i = -WARMUP_STEPS; i < MEASURED_STEPS; i++) {
-        if (sync)
-            world_barrier(sync);
-        struct lap lap = one_step(bench);
-        if (i >= 0)
-            laps[i] = lap;
-    }
-    return work;
-}
-
-/* Return the median lap, part by part. */
-static struct lap typical_lap(const struct lap *laps)
-{
-    double fetch[MEASURED_STEPS], passes[MEASURED_STEPS], update[MEASURED_STEPS];
-    for (int i = 0; i < MEASURED_STEPS; i++) {
-        fetch[i] = laps[i].fetch;
-        passes[i] = laps[i].passes;
-        update[i] = laps[i].update;
-    }
-    return (struct lap){ .fetch = stats_quantile(fetch, MEASURED_STEPS, 0.5),
-                         .passes = stats_quantile(passes, MEASURED_STEPS, 0.5),
-                         .update = stats_quantile(update, MEASURED_STEPS, 0.5) };
 }
 
 /* Fit a cost, in the workload's terms, to the times of batches of several shapes. */
@@ -99,98 +51,39 @@ static struct cost fit(const struct workload *workload, const struct work *works
     return cost;
 }
 
-static struct local_cost cost_of(const struct workload *workload, const struct work *works, const struct lap *laps)
+static struct local_cost cost_of(const struct workload *workload, const struct lap_times *times)
 {
     double fetch[SHAPES_MOST], passes[SHAPES_MOST], update = 0;
     for (int i = 0; i < shape_bench_shapes(workload); i++) {
-        fetch[i] = laps[i].fetch;
-        passes[i] = laps[i].passes;
-        update += laps[i].update / shape_bench_shapes(workload);
+        fetch[i] = times->mean[i].fetch;
+        passes[i] = times->mean[i].passes;
+        update += times->mean[i].update / shape_bench_shapes(workload);
     }
-    return (struct local_cost){ .fetch = fit(workload, works, fetch),
-                                .passes = fit(workload, works, passes),
+    return (struct local_cost){ .fetch = fit(workload, times->work, fetch),
+                                .passes = fit(workload, times->work, passes),
                                 .update = update };
-}
-
-static void refuse_many_shapes(const struct workload *workload)
-{
-    if (shape_bench_shapes(workload) > SHAPES_MOST)
-        die(STATUS_WRONG, "a workload has %d batch shapes and the card takes %d; raise SHAPES_MOST",
-            shape_bench_shapes(workload), SHAPES_MOST);
-}
-
-static void measure_alone(struct card *card, struct bench *bench)
-{
-    struct lap laps[MEASURED_STEPS], typical[SHAPES_MOST];
-    struct work works[SHAPES_MOST];
-    for (int shape = 0; shape < shape_bench_shapes(bench->workload); shape++) {
-        works[shape] = measure_laps(bench, shape, laps, NULL);
-        typical[shape] = typical_lap(laps);
-    }
-    card->alone = cost_of(bench->workload, works, typical);
-}
-
-/* Compute on rank 0, from laps (ranks, shapes, MEASURED_STEPS): the mean over ranks of each shape's typical lap, and for each
- * step of each shape the excess of the slowest rank over the mean. */
-static void compare_ranks(const struct lap *laps, int ranks, int shapes, struct lap *typical, double *above)
-{
-    for (int shape = 0; shape < shapes; shape++) {
-        typical[shape] = (struct lap){ 0 };
-        for (int rank = 0; rank < ranks; rank++) {
-            struct lap lap = typical_lap(laps + (shapes * rank + shape) * MEASURED_STEPS);
-            typical[shape].fetch += lap.fetch / ranks;
-            typical[shape].passes += lap.passes / ranks;
-            typical[shape].update += lap.update / ranks;
-        }
-        for (int i = 0; i < MEASURED_STEPS; i++) {
-            double sum = 0, most = 0;
-            for (int rank = 0; rank < ranks; rank++) {
-                const struct lap *lap = &laps[(shapes * rank + shape) * MEASURED_STEPS + i];
-                double step = lap->fetch + lap->passes + lap->update;
-                sum += step;
-                most = fmax(most, step);
-            }
-            above[shape * MEASURED_STEPS + i] = most - sum / ranks;
-        }
-    }
-}
-
-/* all of a sub-world: every rank makes its own steps, all at once. */
-static void measure_together(struct card *card, struct bench *bench, struct world *world)
-{
-    int ranks = world_size(world), shapes = shape_bench_shapes(bench->workload);
-    size_t mine_bytes = (size_t)(shapes * MEASURED_STEPS) * sizeof(struct lap);
-    struct lap mine[SHAPES_MOST * MEASURED_STEPS], *all = memory_new((size_t)ranks, mine_bytes);
-    struct work works[SHAPES_MOST];
-    /* Simulated ranks compute in turns, from barrier to barrier. Each finds a cache that other ranks have used meanwhile. */
-    struct world *sync = world_is_simulated() ? world : NULL;
-    for (int shape = 0; shape < shapes; shape++) {
-        world_barrier(world);
-        works[shape] = measure_laps(bench, shape, mine + shape * MEASURED_STEPS, sync);
-    }
-    world_gather(world, mine, mine_bytes, all);
-    if (world_rank(world) == 0) {
-        struct lap typical[SHAPES_MOST];
-        double above[SHAPES_MOST * MEASURED_STEPS];
-        compare_ranks(all, ranks, shapes, typical, above);
-        card->together = cost_of(bench->workload, works, typical);
-        card->jitter = stats_quantile(above, shapes * MEASURED_STEPS, 0.5);
-    }
-    free(all);
 }
 
 /* all: measure rank 0 alone, then all ranks that have a core. */
 static void measure_steps(struct card *card, struct bench *bench)
 {
     struct world *world = bench->world;
+    const int usual = shape_bench_shapes(bench->workload);
+    const struct lap_plan plan = { .count = usual + 1, .turns = TURNS, .seconds = SECONDS_OF_A_SHAPE / TURNS };
     world_park(world);
     const double queued = interference_run_queue_delay(), stolen = interference_steal_time(""), began = world_wall();
-    if (world_rank(world) == 0)
-        measure_alone(card, bench);
+    if (world_rank(world) == 0) {
+        const struct lap_times times = laps_measure(bench->shapes, world, NULL, &plan);
+        card->alone = cost_of(bench->workload, &times);
+        card->usual_alone = times.mean[usual];
+    }
     world_park(world);
     struct world *part = world_first(world, card_busy_ranks(card));
     if (part) {
-        measure_together(card, bench, part);
+        const struct lap_times times = laps_measure(bench->shapes, world, part, &plan);
+        card->together = cost_of(bench->workload, &times);
+        card->usual_together = times.mean[usual];
+        card->jitter = times.jitter;
         world_leave(part);
     }
     const double took = world_wall() - began;
@@ -212,6 +105,15 @@ static void run_pass(void *argument)
     shape_bench_passes(bench->shapes);
 }
 
+/* all: measure all-reduces of the gradients like a later probe. */
+static void measure_usual_transfer(struct card *card, struct bench *bench)
+{
+    struct probe *probe =
+        probe_open(card, bench->world, bench->workload, bench->run, shape_bench_trainer(bench->shapes));
+    card->usual_transfer = probe_transfer(probe, PAIRS);
+    probe_close(probe);
+}
+
 /* all: add what the card lacks. Each real collective follows a real backward, so that caches and arrival are as in training.
  * Simulated collectives depend on neither. Then all ranks have the whole card. */
 static struct check_failures measure_uses(struct card *card, struct bench *bench, struct world *world,
@@ -224,6 +126,10 @@ static struct check_failures measure_uses(struct card *card, struct bench *bench
     struct check_failures wrong = collective_costs_measure(&card->collectives, world, uses, &setting);
     if (uses->messages && !p2p_cost_is_known(&card->p2p))
         p2p_cost_measure(&card->p2p, world);
+    bool is_lacking = card_lacks_usual_transfer(card, uses); /* only rank 0 knows */
+    world_broadcast(world, &is_lacking, sizeof is_lacking);
+    if (is_lacking)
+        measure_usual_transfer(card, bench);
     world_broadcast(world, card, sizeof *card);
     return wrong;
 }
@@ -285,7 +191,7 @@ struct memory_estimate calibrate_memory(const struct workload *workload, const s
     double swept = run->ranks * collective_costs_memory(uses, workload_gradient_bytes(workload)),
            copies = run->ranks * machine_probes_bytes(); /* at most: only ranks with a core copy */
     struct memory_estimate steps =
-        memory_estimate_times(shape_bench_memory(workload, run, shape_bench_shapes(workload)), run->ranks);
+        memory_estimate_times(shape_bench_memory(workload, run, 0, shape_bench_shapes(workload) + 1), run->ranks);
     steps.of[MEMORY_MESSAGES] += swept;
     return memory_estimate_most((struct memory_estimate){ .of = { [MEMORY_MESSAGES] = copies } }, steps);
 }
@@ -293,7 +199,6 @@ struct memory_estimate calibrate_memory(const struct workload *workload, const s
 struct check_failures calibrate(struct card *card, struct world *world, const struct workload *workload,
                                 const struct run *run, const struct card_uses *uses)
 {
-    refuse_many_shapes(workload);
     *card = (struct card){ .ranks = world_size(world),
                            .cores = world_cores(world),
                            .transfer_core = world_is_simulated() ? 0 : 1 };
@@ -323,29 +228,12 @@ struct check_failures calibrate(struct card *card, struct world *world, const st
 }
 
 bool calibrate_agrees(const struct card *card, struct world *world, const struct workload *workload,
-                      const struct run *run)
+                      const struct run *run, char why[CARD_NAME])
 {
-    if (!device_computes())
+    struct probe *probe = probe_open(card, world, workload, run, NULL);
+    if (!probe)
         return true; /* the card was made from the platform file */
-    int ranks = world_size(world);
-    bool are_alone = ranks > card->cores; /* predictions then use the times of one rank alone */
-    double mine = 0, mean = 0;
-    world_park(world);
-    if (!are_alone || world_rank(world) == 0) {
-        struct bench bench = bench_open(workload, run, world);
-        struct lap laps[MEASURED_STEPS];
-        struct work work = measure_laps(&bench, 0, laps, world_is_simulated() && !are_alone ? world : NULL);
-        struct local_cost cost = card_local(card, ranks);
-        mine = typical_lap(laps).passes / cost_at(&cost.passes, work);
-        bench_close(&bench);
-    }
-    world_park(world);
-    double *all = memory_new((size_t)ranks, sizeof *all);
-    world_gather(world, &mine, sizeof mine, all);
-    for (int rank = 0; rank < ranks; rank++)
-        mean += all[rank] / (are_alone ? 1 : ranks);
-    free(all);
-    int agrees = fabs(mean - 1) <= DRIFT;
-    world_broadcast(world, &agrees, sizeof agrees);
-    return agrees;
+    const struct card_probe now = probe_measure(probe, LAPS_TO_AGREE);
+    probe_close(probe);
+    return card_agrees(card, &now, why);
 }

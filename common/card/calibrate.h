@@ -19,9 +19,9 @@ struct memory_estimate calibrate_memory(const struct workload *workload, const s
 struct check_failures calibrate_uses(struct card *card, struct world *world, const struct workload *workload,
                                      const struct run *run, const struct card_uses *uses);
 
-/* all: compare a few steps with a card measured earlier: of all ranks at once or, with more ranks than cores, of one alone.
- * False if they differ by more than 15 %: the machine or its other load has changed. */
+/* all: compare a probe with a card measured earlier. False if a part differs too much (card_agrees()): the machine or its other load has
+ * changed. `why` then names the part. */
 bool calibrate_agrees(const struct card *card, struct world *world, const struct workload *workload,
-                      const struct run *run);
+                      const struct run *run, char why[CARD_NAME]);
 
 #endif

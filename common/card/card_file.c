@@ -52,7 +52,11 @@ struct entry {
     int ranks; /* ranks it was measured on */
     double *value;
 };
-enum { CARD_ENTRIES = 2 * (2 * COST_TERMS + 1) + 9 };
+enum {
+    COST_ENTRIES = 2 * (2 * COST_TERMS + 1) + 9,
+    USUAL_ENTRIES = 2 * 3 + 1,
+    CARD_ENTRIES = COST_ENTRIES + USUAL_ENTRIES
+};
 
 static void add_entry(struct entry **next, int ranks, double *value, const char *where, const char *what,
                       const char *term)
@@ -74,7 +78,15 @@ static void add_local(struct entry **next, int ranks, struct local_cost *cost, c
     add_entry(next, ranks, &cost->update, where, "_update", "_s");
 }
 
-static void list_entries(struct card *c, struct entry entries[CARD_ENTRIES])
+static void add_usual(struct entry **next, int ranks, struct local_times *times, const char *where)
+{
+    add_entry(next, ranks, &times->fetch, "usual_", where, "_fetch_s");
+    add_entry(next, ranks, &times->passes, "usual_", where, "_forward_backward_s");
+    add_entry(next, ranks, &times->update, "usual_", where, "_update_s");
+}
+
+/* List the numbers, and return how many there are: on a modelled machine nothing is measured to compare the costs with. */
+static int list_entries(struct card *c, const char *platform, struct entry entries[CARD_ENTRIES])
 {
     struct entry *next = entries;
     add_local(&next, 1, &c->alone, "alone");
@@ -88,6 +100,10 @@ static void list_entries(struct card *c, struct entry entries[CARD_ENTRIES])
     add_entry(&next, 1, &c->stamp_cost, "stamp_cost", "", "_s");
     add_entry(&next, 1, &c->queued_share, "queued_share", "", "");
     add_entry(&next, 1, &c->stolen_share, "stolen_share", "", "");
+    add_usual(&next, 1, &c->usual_alone, "alone");
+    add_usual(&next, card_busy_ranks(c), &c->usual_together, "together");
+    add_entry(&next, c->ranks, &c->usual_transfer, "usual_allreduce", "", "_s");
+    return strstr(platform, JOB_MODELLED) ? COST_ENTRIES : CARD_ENTRIES;
 }
 
 static void write_row(struct csv *csv, const char *quantity, int ranks, double bytes, double value)
@@ -169,14 +185,14 @@ void card_put(const struct card *card, FILE *out, const struct workload *workloa
 {
     struct card copy = *card;
     struct entry entries[CARD_ENTRIES];
-    list_entries(&copy, entries);
+    const int count = list_entries(&copy, platform, entries);
     char *key = card_key(workload, run, platform, card->cpu, card->cores);
     fprintf(out, "# the machine card: what this machine does when nothing is wrong\n%s%s\n", key_line, key);
     free(key);
     if (is_of_gpus(platform))
         fprintf(out, "%s%s\n", kernel_line, device_kernel());
     struct csv csv = { .out = out };
-    for (int i = 0; i < CARD_ENTRIES; i++)
+    for (int i = 0; i < count; i++)
         write_row(&csv, entries[i].quantity, entries[i].ranks, NAN, *entries[i].value);
     write_collectives(&csv, &card->collectives);
     struct named_link messages[CARD_MESSAGES];
@@ -270,7 +286,7 @@ enum card_found card_read(struct card *card, const char *folder, const struct wo
     if (!is_usable)
         return CARD_NONE;
     struct entry entries[CARD_ENTRIES];
-    list_entries(card, entries);
+    const int count = list_entries(card, platform, entries);
     struct named_link messages[CARD_MESSAGES];
     list_messages(card, messages);
     bool is_there[CARD_ENTRIES] = { false };
@@ -284,7 +300,7 @@ enum card_found card_read(struct card *card, const char *folder, const struct wo
         for (int i = 0; i < CARD_MESSAGES; i++)
             if (strcmp(quantity, messages[i].quantity) == 0)
                 add_point(messages[i].link, csv_value(&table, row, "bytes"), value);
-        for (int i = 0; i < CARD_ENTRIES; i++)
+        for (int i = 0; i < count; i++)
             if (strcmp(quantity, entries[i].quantity) == 0) {
                 *entries[i].value = value;
                 found += !is_there[i];
@@ -296,7 +312,7 @@ enum card_found card_read(struct card *card, const char *folder, const struct wo
         alpha_beta_fit(&card->collectives.at[i].cost);
     if (p2p_cost_is_known(&card->p2p))
         p2p_cost_fit(&card->p2p);
-    if (found != CARD_ENTRIES)
+    if (found != count)
         return CARD_NONE;
     return card_covers(card, uses) ? CARD_WHOLE : CARD_SHORT;
 }

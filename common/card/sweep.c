@@ -46,8 +46,8 @@ int sweep_sizes(struct world *world, double most, double *bytes)
 
 /* --- calls ------------------------------------------------------------------------------------------------------ */
 
-/* A sweep that runs. The terms of messages lie apart from what is received; other kinds work in place. */
-struct running {
+/* An open sweep. The terms of messages lie apart from what is received; other kinds work in place. */
+struct sweep_bench {
     const struct sweep *sweep;
     struct world *world;
     struct collective *collective;
@@ -55,10 +55,11 @@ struct running {
     int rank, ranks;           /* of the group */
     char *buffer, *received;
     size_t bytes; /* of the buffer */
+    struct spans spans;
 };
 
 /* Write values that differ between ranks to the buffer, or zeros. The zeros keep sums of sums finite. */
-static void fill(const struct running *r, bool with_zeros)
+static void fill(const struct sweep_bench *r, bool with_zeros)
 {
     enum { PIECE = 8191 }; /* a prime number: parts of the buffer differ */
     float values[PIECE] = { 0 };
@@ -68,7 +69,7 @@ static void fill(const struct running *r, bool with_zeros)
         device_put(r->buffer + from, values, r->bytes - from < sizeof values ? r->bytes - from : sizeof values);
 }
 
-static struct collective_op op_of(const struct running *r, const struct sweep_call *call)
+static struct collective_op op_of(const struct sweep_bench *r, const struct sweep_call *call)
 {
     const size_t count = (size_t)(call->bytes / sizeof(float));
     char *all = r->buffer, *own = all + (size_t)r->rank * count * sizeof(float);
@@ -89,7 +90,7 @@ static struct collective_op op_of(const struct running *r, const struct sweep_ca
     }
 }
 
-static void make_call(const struct running *r, const struct sweep_call *call)
+static void make_call(const struct sweep_bench *r, const struct sweep_call *call)
 {
     if (call->kind == ALL_REDUCE)
         collective_all_reduce_by(r->collective, call->way ? call->way->sum : NULL,
@@ -114,13 +115,15 @@ static void start_together(struct world *world, enum collective_kind kind)
 }
 
 /* Make all calls. Each is a step of its own: a phase with the collective in it. The stamps are taken before a result is checked. */
-static void make_calls(const struct running *r, struct spans *spans)
+static void make_calls(struct sweep_bench *r)
 {
     const struct sweep *sweep = r->sweep;
+    struct spans *spans = &r->spans;
+    const bool is_own = !sweep->buffer;
     for (int round = 0; round < sweep->warmups + sweep->repeats; round++) {
-        const bool is_checked = device_computes() && round == 0;
+        const bool is_checked = is_own && device_computes() && round == 0;
         collective_check(r->collective, is_checked ? CHECK_EACH : CHECK_NOTHING);
-        if (device_computes() && round == 1)
+        if (is_own && device_computes() && round == 1)
             fill(r, true);
         for (int call = 0; call < sweep->count; call++) {
             if (is_checked)
@@ -139,7 +142,7 @@ static void make_calls(const struct running *r, struct spans *spans)
 
 /* --- results ---------------------------------------------------------------------------------------------------- */
 
-/* Return the median over repeats of the mean or last rank's transfer in a call; cells (repeats x calls, ranks). */
+/* Return the median or mean over repeats of the mean or last rank's transfer in a call; cells (repeats x calls, ranks). */
 static double typical_transfer(const struct cell *cells, int call, const struct sweep *sweep, int ranks)
 {
     double *transfer = memory_new((size_t)sweep->repeats, sizeof *transfer);
@@ -148,7 +151,8 @@ static double typical_transfer(const struct cell *cells, int call, const struct 
             double of_rank = cells[(repeat * sweep->count + call) * ranks + rank].transfer;
             transfer[repeat] = sweep->until_last ? fmax(transfer[repeat], of_rank) : transfer[repeat] + of_rank / ranks;
         }
-    double typical = fmax(1e-9, stats_quantile(transfer, sweep->repeats, 0.5));
+    double typical = fmax(1e-9, sweep->has_means ? stats_mean(transfer, sweep->repeats)
+                                                 : stats_quantile(transfer, sweep->repeats, 0.5));
     free(transfer);
     return typical;
 }
@@ -189,56 +193,79 @@ static void split_calls(const struct sweep *sweep, const struct timeline *timeli
     free(cells);
 }
 
-static struct running open_sweep(struct world *world, const struct sweep *sweep, struct spans *spans)
+/* Open buffers for the largest call. */
+static void open_buffers(struct sweep_bench *r)
 {
-    struct running r = { .sweep = sweep, .world = world, .collective = collective_open(world, spans) };
-    if (sweep->in_groups)
-        r.group = collective_split(r.collective, sweep->group, world_rank(world));
-    r.rank = r.group ? group_rank(r.group) : world_rank(world);
-    r.ranks = r.group ? group_size(r.group) : world_size(world);
+    const struct sweep *sweep = r->sweep;
     double most = sizeof(float), received = sizeof(float);
     for (int i = 0; i < sweep->count; i++) {
         const struct sweep_call *call = &sweep->calls[i];
-        most = fmax(most, sweep_parts(call->kind, r.ranks) * call->bytes);
+        most = fmax(most, sweep_parts(call->kind, r->ranks) * call->bytes);
         received = fmax(received, call->kind == SEND_RECEIVE ? call->bytes : 0);
     }
-    r.bytes = (size_t)most;
-    r.buffer = device_new(r.bytes, 1);
-    r.received = device_new((size_t)received, 1);
+    r->bytes = (size_t)most;
+    r->buffer = sweep->buffer ? sweep->buffer : device_new(r->bytes, 1);
+    r->received = device_new((size_t)received, 1);
+}
+
+struct sweep_bench *sweep_open(struct world *world, const struct sweep *sweep)
+{
+    struct sweep_bench *r = memory_new(1, sizeof *r);
+    *r = (struct sweep_bench){ .sweep = sweep, .world = world };
+    spans_open(&r->spans, 4 * sweep->count * (sweep->warmups + sweep->repeats));
+    r->collective = collective_open(world, &r->spans);
+    if (sweep->in_groups)
+        r->group = collective_split(r->collective, sweep->group, world_rank(world));
+    r->rank = r->group ? group_rank(r->group) : world_rank(world);
+    r->ranks = r->group ? group_size(r->group) : world_size(world);
+    open_buffers(r);
     return r;
 }
 
-struct check_failures sweep_measure(struct world *world, const struct sweep *sweep, double *seconds)
+void sweep_close(struct sweep_bench *r)
 {
-    const int ranks = world_size(world);
-    struct spans spans;
-    spans_open(&spans, 4 * sweep->count * (sweep->warmups + sweep->repeats));
-    spans_restart(&spans, 0, 0);
-    struct running running = open_sweep(world, sweep, &spans);
+    collective_close(r->collective);
+    if (!r->sweep->buffer)
+        device_free(r->buffer);
+    device_free(r->received);
+    spans_close(&r->spans);
+    free(r);
+}
+
+struct check_failures sweep_run(struct sweep_bench *r, double *seconds)
+{
+    const struct sweep *sweep = r->sweep;
+    struct spans *spans = &r->spans;
+    const int ranks = world_size(r->world);
     struct clocks clocks;
-    clocks_begin(&clocks, world);
-    make_calls(&running, &spans);
-    spans_resolve(&spans);
-    clocks_end(&clocks, world);
-    spans_translate(&spans, &clocks);
+    spans_restart(spans, 0, 0);
+    clocks_begin(&clocks, r->world);
+    make_calls(r);
+    spans_resolve(spans);
+    clocks_end(&clocks, r->world);
+    spans_translate(spans, &clocks);
 
     double clock_error = clocks.disagree;
-    struct check_failures wrong = gather_findings(world, running.collective, &clock_error);
-    collective_close(running.collective);
-    device_free(running.buffer);
-    device_free(running.received);
-    struct span *all = memory_new((size_t)spans.count * (size_t)ranks, sizeof *all);
-    world_gather(world, spans.at, (size_t)spans.count * sizeof *spans.at, all);
-    if (world_rank(world) == 0)
+    struct check_failures wrong = gather_findings(r->world, r->collective, &clock_error);
+    struct span *all = memory_new((size_t)spans->count * (size_t)ranks, sizeof *all);
+    world_gather(r->world, spans->at, (size_t)spans->count * sizeof *spans->at, all);
+    if (world_rank(r->world) == 0)
         split_calls(sweep,
                     &(struct timeline){ .ranks = ranks,
                                         .clock_error = clock_error,
                                         .first_step = sweep->count * sweep->warmups,
                                         .steps = sweep->count * sweep->repeats,
-                                        .count = spans.count,
+                                        .count = spans->count,
                                         .spans = all },
                     seconds, &wrong);
     free(all);
-    spans_close(&spans);
+    return wrong;
+}
+
+struct check_failures sweep_measure(struct world *world, const struct sweep *sweep, double *seconds)
+{
+    struct sweep_bench *bench = sweep_open(world, sweep);
+    const struct check_failures wrong = sweep_run(bench, seconds);
+    sweep_close(bench);
     return wrong;
 }

@@ -27,7 +27,9 @@ struct sweep {
     bool in_groups;  /* the world's ranks with the same `group` are a group, and all groups make each call at once */
     int group;       /* this rank's, from 0 */
     bool until_last; /* measure until the last rank has the result, not the mean rank */
-    int warmups, repeats;            /* of each call */
+    int warmups, repeats; /* of each call */
+    bool has_means;       /* seconds are the mean over repeats, not the median */
+    void *buffer;         /* device memory for in-place calls, whose results are not checked; NULL: the sweep's own */
     void (*between)(void *argument); /* runs on each rank before each call; NULL: a barrier runs instead */
     void *argument;
 };
@@ -48,5 +50,12 @@ int sweep_sizes(struct world *world, double most, double *bytes);
  * over repeats, in seconds (count) on rank 0. The calls take turns, so that a slow moment of the machine does not affect only one
  * of them. The results of the first round are checked. Return the failed checks of all ranks on rank 0. */
 struct check_failures sweep_measure(struct world *world, const struct sweep *sweep, double *seconds);
+
+/* Likewise in parts, to repeat the calls without opening the collectives each time. `sweep` must stay until the close.
+ * all: open, run, close. */
+struct sweep_bench;
+struct sweep_bench *sweep_open(struct world *world, const struct sweep *sweep);
+struct check_failures sweep_run(struct sweep_bench *bench, double *seconds);
+void sweep_close(struct sweep_bench *bench);
 
 #endif

@@ -50,8 +50,12 @@ void lab_get_card(struct lab *lab)
     world_broadcast(lab->world, &found, sizeof found);
     if (found != CARD_NONE)
         world_broadcast(lab->world, &lab->card, sizeof lab->card);
-    if (found != CARD_NONE && !calibrate_agrees(&lab->card, lab->world, workload, &lab->run))
+    char why[CARD_NAME] = "";
+    if (found != CARD_NONE && !calibrate_agrees(&lab->card, lab->world, workload, &lab->run, why)) {
         found = CARD_NONE;
+        if (is_first)
+            fprintf(stderr, "the machine card no longer fits: %s than on it\n", why);
+    }
     if (is_first && found != CARD_WHOLE && device_computes())
         fputs("measuring the machine card, a few seconds ...\n", stderr);
     if (found == CARD_NONE)

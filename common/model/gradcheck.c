@@ -75,8 +75,7 @@ static struct run small_run(const struct run *run)
 static void open_check(struct gradcheck *c, const struct workload *workload, const struct run *run)
 {
     struct run small = small_run(run);
-    *c = (struct gradcheck){ .bench = shape_bench_open(workload, &small) };
-    shape_bench_choose(c->bench, 0);
+    *c = (struct gradcheck){ .bench = shape_bench_open(workload, &small, 0, 1, NULL) };
     shape_bench_fetch(c->bench);
     c->trainer = shape_bench_trainer(c->bench);
     draw(c, run->seed);
@@ -85,7 +84,7 @@ static void open_check(struct gradcheck *c, const struct workload *workload, con
 struct memory_estimate gradcheck_memory(const struct workload *workload, const struct run *run)
 {
     struct run small = small_run(run);
-    return shape_bench_memory(workload, &small, 1); /* the moments are freed before keep_step() allocates */
+    return shape_bench_memory(workload, &small, 0, 1); /* the moments are freed before keep_step() allocates */
 }
 
 static void close_check(struct gradcheck *c)

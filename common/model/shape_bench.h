@@ -1,5 +1,6 @@
 /* shape_bench: training steps of one rank, without any collective, on batches of several shapes. The machine card fits costs to them,
- * and the gradient check differentiates one. Shapes are numbered from the smallest batch on; none of them is a lab's own. */
+ * and the gradient check differentiates one. Shapes are numbered from the smallest batch on; none of them is a lab's own. The number
+ * after the last is the usual batch of the run, which no cost is fitted to. */
 #ifndef LOCKSTEP_SHAPE_BENCH_H
 #define LOCKSTEP_SHAPE_BENCH_H
 
@@ -7,17 +8,24 @@
 
 struct shape_bench;
 
-/* Number of shapes, and the terms of their costs: bits 1 << COST_... */
+/* Number of shapes, which is also the number of the usual batch; and the terms of their costs: bits 1 << COST_... */
 int shape_bench_shapes(const struct workload *workload);
 unsigned shape_bench_terms(const struct workload *workload);
 
-struct shape_bench *shape_bench_open(const struct workload *workload, const struct run *run);
+enum { SHAPES_MOST = 8 };
+
+/* Open shapes `first` … first + count - 1. `trainer`: one of the same workload, whose buffers hold these batches and whose training is
+ * restarted before it goes on; its hooks do not run meanwhile. NULL: the bench opens a trainer of its own. */
+struct shape_bench *shape_bench_open(const struct workload *workload, const struct run *run, int first, int count,
+                                     struct trainer *trainer);
 void shape_bench_close(struct shape_bench *bench);
 
-/* Return the memory of a bench that opens the first `shapes` shapes. */
-struct memory_estimate shape_bench_memory(const struct workload *workload, const struct run *run, int shapes);
+/* Return the memory of a bench that opens these shapes, with a trainer of its own; and that of their data alone. */
+struct memory_estimate shape_bench_memory(const struct workload *workload, const struct run *run, int first, int count);
+struct memory_estimate shape_bench_data_memory(const struct workload *workload, const struct run *run, int first,
+                                               int count);
 
-/* Choose a shape for the calls below, and return the work of its batch. One shape is open at a time. */
+/* Choose an open shape for the calls below, and return the work of its batch. */
 struct work shape_bench_choose(struct shape_bench *bench, int shape);
 
 /* The parts of a step: the next batch, forward and backward, the optimizer. */
@@ -25,7 +33,7 @@ void shape_bench_fetch(struct shape_bench *bench);
 void shape_bench_passes(struct shape_bench *bench);
 void shape_bench_update(struct shape_bench *bench);
 
-/* Return the trainer of the chosen shape. */
+/* Return the trainer. */
 struct trainer *shape_bench_trainer(const struct shape_bench *bench);
 
 #endif

@@ -8,6 +8,7 @@
 struct trainer *trainer_open_for(const struct workload *workload, const struct run *run, struct batch_most most)
 {
     struct trainer *t = memory_new(1, sizeof *t);
+    t->most = most;
     t->model = model_open(workload, run->seed, most);
     t->count = t->model->count;
     t->parameters = t->model->parameters;

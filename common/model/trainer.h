@@ -14,9 +14,10 @@ struct trainer {
     struct model *model;
     struct adamw *optimizer; /* at the model's published learning rate */
     float *parameters;
-    float *gradients; /* this rank's own; after an all-reduce in place, the sum over ranks */
-    size_t count;     /* of each of them */
-    int samples;      /* of the last batch */
+    float *gradients;       /* this rank's own; after an all-reduce in place, the sum over ranks */
+    size_t count;           /* of each of them */
+    int samples;            /* of the last batch */
+    struct batch_most most; /* largest sizes of batches */
 };
 
 /* Open a trainer for batches of at most `most_samples` of the model's default data on this rank. */

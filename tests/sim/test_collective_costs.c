@@ -298,8 +298,7 @@ static void open_bench(void)
     run = run_published;
     run.ranks = world_size(world);
     run.batch_size = 4;
-    bench = shape_bench_open(&workload, &run);
-    shape_bench_choose(bench, 0);
+    bench = shape_bench_open(&workload, &run, 0, 1, NULL);
     shape_bench_fetch(bench);
 }
 

@@ -1,0 +1,34 @@
+/* probe: measures how fast the machine is now, to be compared with its card. A probe is a few steps with the run's usual batch, and a
+ * few all-reduces of the gradients. It never sees a case: call it between blocks.
+ *
+ * With more ranks than cores, rank 0 takes the steps while the others sleep; else all ranks take them at once. */
+#ifndef LOCKSTEP_PROBE_H
+#define LOCKSTEP_PROBE_H
+
+#include "card/card.h"
+#include "model/trainer.h"
+
+struct probe;
+struct world;
+
+/* all: open the probe and its collective. It trains this rank's `trainer`, which must be restarted before it goes on, and whose buffers
+ * must hold run->batch_size of the workload's default samples (loader_most()). NULL: the probe opens a trainer of its own. Return NULL
+ * on a machine that is only modelled, which never changes. */
+struct probe *probe_open(const struct card *card, struct world *world, const struct workload *workload,
+                         const struct run *run, struct trainer *trainer);
+
+/* all: measure at least `laps` steps and laps / 2 pairs of all-reduces. Every rank gets the means. */
+enum { PROBE_LAPS = 3 };
+struct card_probe probe_measure(struct probe *probe, int laps);
+
+/* all: the mean seconds of so many pairs of all-reduces alone, on rank 0; 0 for one rank. */
+double probe_transfer(struct probe *probe, int pairs);
+
+/* all: close a probe; NULL is allowed. */
+void probe_close(struct probe *probe);
+
+/* Return the memory of a probe on each rank: beside a given trainer; and with its own. */
+struct memory_estimate probe_memory(const struct workload *workload, const struct run *run);
+struct memory_estimate probe_memory_alone(const struct workload *workload, const struct run *run);
+
+#endif
