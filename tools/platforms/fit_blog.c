@@ -18,18 +18,17 @@
  *
  * The file goes to standard output, the parameters with their sources to standard error. Bad input ends the program with one
  * line. */
-#include "base/csv.h"
 #include "base/die.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "card/predict.h"
 #include "model/sequence_recipe.h"
 #include "options/options.h"
+#include "published.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { RANKS = 4, CORES = 12, DRAWS = 2000 };
 
@@ -40,77 +39,6 @@ static const struct option_row rows[] = {
     { "--expected", OPTION_TEXT, offsetof(struct options, expected), 0, 0, "DIR", "folder of the published numbers" },
     { 0 },
 };
-
-/* --- the published numbers -------------------------------------------------------------------------------------- */
-
-struct published {
-    struct csv_table steps, ranks, more; /* blog.csv, blog_ranks.csv, blog_fit.csv */
-};
-
-static struct csv_table read_table(const char *folder, const char *name, const char *const *columns)
-{
-    char *path = memory_text("%s/%s", folder, name);
-    struct csv_table table = csv_open(path, columns);
-    free(path);
-    return table;
-}
-
-/* Return the number in column `wanted` of the first row whose `column` is `name`. */
-static double value_of(const struct csv_table *table, const char *column, const char *name, const char *wanted)
-{
-    for (int row = 0; row < table->rows; row++) {
-        const char *field = csv_field(table, row, column);
-        double value = csv_value(table, row, wanted);
-        if (field && strcmp(field, name) == 0 && !isnan(value))
-            return value;
-    }
-    die(STATUS_USAGE, "the published numbers lack %s of %s", wanted, name);
-}
-
-static double step_ms(const struct published *p, const char *slug)
-{
-    return value_of(&p->steps, "slug", slug, "slowest_step_ms");
-}
-
-/* Return the data time, mean over ranks. */
-static double data_ms(const struct published *p, const char *slug)
-{
-    double sum = 0;
-    int ranks = 0;
-    for (int row = 0; row < p->ranks.rows; row++)
-        if (strcmp(csv_field(&p->ranks, row, "slug"), slug) == 0) {
-            sum += csv_value(&p->ranks, row, "data_ms");
-            ranks++;
-        }
-    if (!(sum > 0))
-        die(STATUS_USAGE, "the published numbers lack the data time of %s", slug);
-    return sum / ranks;
-}
-
-static double extra(const struct published *p, const char *quantity)
-{
-    return value_of(&p->more, "quantity", quantity, "value");
-}
-
-/* Return the variance of the steps after warm-up over their squared mean. */
-static double relative_variance(const struct published *p, const char *slug)
-{
-    enum { WARMUP = 2 };
-    double sum = 0, squares = 0, count = 0;
-    for (int row = 0; row < p->more.rows; row++) {
-        const char *of = csv_field(&p->more, row, "case");
-        if (!of || strcmp(of, slug) != 0 || csv_value(&p->more, row, "step") < WARMUP)
-            continue;
-        double value = csv_value(&p->more, row, "value");
-        sum += value;
-        squares += value * value;
-        count++;
-    }
-    if (count < 2)
-        die(STATUS_USAGE, "the published numbers lack the steps of %s", slug);
-    double mean = sum / count;
-    return (squares - sum * mean) / (count - 1) / (mean * mean);
-}
 
 /* --- the machine ------------------------------------------------------------------------------------------------ */
 
@@ -157,24 +85,26 @@ static double mean_step(const struct machine *m, double capacity, struct random 
 static void fit_alone(struct machine *m, const struct published *p, const struct run *run)
 {
     const double few = run->batch_size, many = RANKS * few; /* batch of weak_ws1 and strong_ws1 */
-    double data_few = data_ms(p, "weak_ws1"), data_many = data_ms(p, "strong_ws1");
-    double step_few = step_ms(p, "weak_ws1"), step_many = step_ms(p, "strong_ws1");
+    double data_few = published_rank_mean(p, "weak_ws1", "data_ms"),
+           data_many = published_rank_mean(p, "strong_ws1", "data_ms");
+    double step_few = published_step(p, "weak_ws1"), step_many = published_step(p, "strong_ws1");
     m->fetch_per_sample = (data_many - data_few) / (many - few);
     m->fetch_fixed = data_few - few * m->fetch_per_sample;
     m->per_sample = (step_many - step_few) / (many - few) - m->fetch_per_sample;
     double local = step_few - data_few;
     m->update = m->shares[WORK_MLP][WORK_UPDATE] * local;
     m->fixed = local - m->update - few * m->per_sample;
-    m->jitter = sqrt((relative_variance(p, "weak_ws1") + relative_variance(p, "strong_ws1")) / 2);
+    m->jitter = sqrt((published_relative_variance(p, "weak_ws1") + published_relative_variance(p, "strong_ws1")) / 2);
     /* the side run fetches the same number of samples */
-    m->sleep_excess = (extra(p, "side_data_ms") - data_few) / extra(p, "side_sleep_ms");
+    m->sleep_excess = (published_extra(p, "side_data_ms") - data_few) / published_extra(p, "side_sleep_ms");
 }
 
 /* Fit the link, then the memory bus. */
 static void fit_together(struct machine *m, const struct published *p, const struct run *run)
 {
     const double message = 128.0 * (1 << 20);
-    m->link = ring(&(struct machine){ .link = 1 }, RANKS, message) / (step_ms(p, "comm_ws4") - step_ms(p, "weak_ws4"));
+    m->link = ring(&(struct machine){ .link = 1 }, RANKS, message) /
+              (published_step(p, "comm_ws4") - published_step(p, "weak_ws4"));
     double work = m->fetch_fixed + m->fixed + run->batch_size * (m->fetch_per_sample + m->per_sample);
     double transfer = ring(m, RANKS, workload_gradient_bytes(&published_mlp)), low = 1, high = RANKS;
     for (int halving = 0; halving < 40; halving++) {
@@ -182,7 +112,7 @@ static void fit_together(struct machine *m, const struct published *p, const str
         random_seed(&draws, 1);
         m->bus = (low + high) / 2;
         double step = mean_step(m, m->bus, &draws, (double[RANKS]){ work, work, work, work }, m->update, transfer);
-        *(step > step_ms(p, "weak_ws4") ? &low : &high) = m->bus;
+        *(step > published_step(p, "weak_ws4") ? &low : &high) = m->bus;
     }
 }
 
@@ -209,9 +139,9 @@ static void fit_texts(struct machine *m, const struct published *p, const struct
 {
     const struct text_settings *lengths = &published_transformer.of.transformer.texts;
     const double length = lengths->fixed_length, longest = lengths->max_length, texts = run->batch_size;
-    double fixed = step_ms(p, "fixed_sample_ws4"), variable = step_ms(p, "variable_sample_ws4");
+    double fixed = published_step(p, "fixed_sample_ws4"), variable = published_step(p, "variable_sample_ws4");
     const double *share = m->shares[WORK_TRANSFORMER];
-    m->text_fetch = data_ms(p, "fixed_sample_ws4");
+    m->text_fetch = published_rank_mean(p, "fixed_sample_ws4", "data_ms");
     double local = 0;                       /* compute of fixed_sample_ws4 */
     for (int turn = 0; turn < 20; turn++) { /* both steps are almost linear in both unknowns */
         m->text_update = share[WORK_UPDATE] * local;
@@ -228,7 +158,7 @@ static void read_shares(struct machine *m, const struct published *p)
         double all = 0;
         for (int pass = WORK_FORWARD; pass < WORK_PASSES; pass++) {
             char *name = memory_text("share_%s_%s", work_models[model], work_passes[pass]);
-            all += m->shares[model][pass] = extra(p, name);
+            all += m->shares[model][pass] = published_extra(p, name);
             free(name);
         }
         for (int pass = WORK_FORWARD; pass < WORK_PASSES; pass++)
@@ -362,12 +292,7 @@ int main(int argc, char **argv)
     struct options o = { .expected = "expected" };
     options_parse((const struct option_row *const[]){ rows, NULL }, &o,
                   "fit_blog: the machine of the blog posts, as a platform file", argc, argv);
-    struct published p = {
-        .steps = read_table(o.expected, "blog.csv", (const char *const[]){ "slug", "slowest_step_ms", NULL }),
-        .ranks = read_table(o.expected, "blog_ranks.csv", (const char *const[]){ "slug", "data_ms", NULL }),
-        .more =
-            read_table(o.expected, "blog_fit.csv", (const char *const[]){ "quantity", "case", "step", "value", NULL })
-    };
+    struct published p = published_open(o.expected);
     struct machine m = { 0 };
     read_shares(&m, &p);
     fit_alone(&m, &p, &run_published);
@@ -377,8 +302,6 @@ int main(int argc, char **argv)
     write_host(&m);
     write_shared(&m);
     print_parameters(&m);
-    csv_free(&p.steps);
-    csv_free(&p.ranks);
-    csv_free(&p.more);
+    published_close(&p);
     return STATUS_RIGHT;
 }
