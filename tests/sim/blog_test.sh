@@ -88,6 +88,22 @@ grep -q "^Steps *of 6 predicted rows: mean error 3.0 %, worst 6.1 %; null model 
 grep -q "^Changes *of 6 predicted rows: mean error 10.5 %, worst 18.4 %; null model 18.4 %, worst 46.3 %; skill 43 %" said ||
     complain "mean, worst and skill of changes"
 
+# The link is fitted to 128 MiB among four ranks. By hand, what it says of 4 x 3124200 bytes between two, of which a ring of two
+# sends 2/3 as much as one of four; and what two ranks need beyond a lone rank, of which 256 samples are a third of the way.
+while read -r key value; do
+    wanted=$(awk "BEGIN { printf \"%.6f\", $value }")
+    grep -qx "# $key: $wanted" right/platforms/blog/blog.csv || complain "the held-out link" "$key is not $wanted"
+done <<END
+link_weak_ws2_predicted_ms 2 / 3 * 12.4968 / 134.217728 * (271.4609857997857 - $weak_ws4)
+link_strong_ws2_predicted_ms 2 / 3 * 12.4968 / 134.217728 * (271.4609857997857 - $weak_ws4)
+link_weak_ws2_ms 42.63799479958834 - $weak_ws1
+link_strong_ws2_ms 61.959514399495674 - (2 * $weak_ws1 + $strong_ws1) / 3
+END
+grep -q "^weak_ws2 *12.62 more than a lone rank's 30.02; predicted 12.49 (-1.0 %), with the wait .* 12.99 (+3.0 %)" said ||
+    complain "the link between two ranks"
+grep -q "^strong_ws2 *13.95 more than a lone rank's 48.01; predicted 12.49 (-10.5 %), with the wait .* 13.29 (-4.7 %)" said ||
+    complain "the link between two ranks at 256 samples"
+
 # The errors of this split in platforms/blog_splits.csv come from the formula. They are the simulated ones within half a percent.
 awk -F, '/^#/ { next } !names { for (i = 1; i <= NF; i++) at[$i] = i; names = 1; next }
     $at["role"] == "predicted" { print $1, $at["error"] }' right/platforms/blog/blog.csv | sort >simulated

@@ -15,7 +15,9 @@
  *
  *     skill       1 - mean error of the simulation / mean error of the null model; 0 is worth no more than a pencil
  *
- * The same goes to RESULTS/platforms/blog/blog.csv; means, worst and skill stand above its names. Fitted cases agree because
+ * A last block says what the fitted link makes of messages between two ranks (held_out_link.h).
+ *
+ * The same goes to RESULTS/platforms/blog/blog.csv; means, worst, skill and link stand above its names. Fitted cases agree because
  * they were fitted. That is consistency, no prediction, so no mean contains them.
  *
  * The limits were set before the machine was fitted. Predicted rows: within 10 % of the published ones (failure above 15 %),
@@ -27,6 +29,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/stats.h"
+#include "held_out_link.h"
 #include "null_model.h"
 #include "options/options.h"
 #include "published.h"
@@ -232,7 +235,7 @@ static void write_fidelity(FILE *out, const char *of, const struct fidelity *f)
                 of, f->mean, of, f->worst, of, f->null_mean, of, f->null_worst, of, f->skill);
 }
 
-static void write_table(const struct row *list, int count, const char *results)
+static void write_table(const struct row *list, int count, const struct held_out_link *links, const char *results)
 {
     char *folder = memory_text("%s/platforms/blog", results);
     struct file file = file_begin(folder, "blog.csv");
@@ -240,6 +243,7 @@ static void write_table(const struct row *list, int count, const char *results)
     struct fidelity steps = fidelity_of_steps(list, count), changes = fidelity_of_changes(list, count);
     write_fidelity(file.out, "step", &steps);
     write_fidelity(file.out, "change", &changes);
+    held_out_links_write(file.out, links);
     struct csv csv = { .out = file.out };
     for (int i = 0; i < count; i++) {
         const struct row *r = &list[i];
@@ -310,8 +314,11 @@ int main(int argc, char **argv)
     struct fidelity steps = fidelity_of_steps(list, count), changes = fidelity_of_changes(list, count);
     show_fidelity("Steps", &steps);
     show_fidelity("Changes", &changes);
+    struct held_out_link links[HELD_OUT_LINKS];
+    held_out_links(&published, links);
+    held_out_links_show(links);
     int wrong = judge(list, count);
-    write_table(list, count, o.results);
+    write_table(list, count, links, o.results);
     published_close(&published);
     return wrong ? STATUS_WRONG : STATUS_RIGHT;
 }

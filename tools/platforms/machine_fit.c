@@ -62,7 +62,7 @@ static void fit_alone(struct machine *m, const struct published *p)
     double local = step_few - data_few;
     m->update = m->shares[WORK_MLP][WORK_UPDATE] * local;
     m->fixed = local - m->update - few * m->per_sample;
-    m->jitter = sqrt((published_relative_variance(p, "weak_ws1") + published_relative_variance(p, "strong_ws1")) / 2);
+    m->jitter = published_jitter(p);
     /* the side run fetches the same number of samples */
     m->sleep_excess = (published_extra(p, "side_data_ms") - data_few) / published_extra(p, "side_sleep_ms");
 }
@@ -141,8 +141,7 @@ static double mean_step(const struct step_work *w, double (*factor)[RANKS])
     return sum / DRAWS;
 }
 
-/* Bytes that each rank sends in a ring all-reduce, one message after another. */
-static double ring_bytes(int ranks, double bytes)
+double machine_ring_bytes(int ranks, double bytes)
 {
     return 2 * (ranks - 1) * bytes / ranks;
 }
@@ -155,7 +154,8 @@ static int ranks_of(const struct machine_fit *f, const char *slug)
 static double mlp_bytes(const struct machine_fit *f, const char *slug)
 {
     double more = strcmp(slug, "comm_ws4") == 0 ? 128.0 * (1 << 20) : 0;
-    return ring_bytes(ranks_of(f, slug), workload_gradient_bytes(&published_mlp)) + ring_bytes(ranks_of(f, slug), more);
+    return machine_ring_bytes(ranks_of(f, slug), workload_gradient_bytes(&published_mlp)) +
+           machine_ring_bytes(ranks_of(f, slug), more);
 }
 
 /* Return the step of an MLP row without transfer if the bus feeds `bus` ranks. */
@@ -193,7 +193,7 @@ static double text_step(const struct machine_fit *f, const struct machine *m, in
         }
         sum += mean_step(&w, f->factor + (ptrdiff_t)step * DRAWS);
     }
-    return sum / f->steps + ring_bytes(RANKS, workload_gradient_bytes(&published_transformer)) / m->link;
+    return sum / f->steps + machine_ring_bytes(RANKS, workload_gradient_bytes(&published_transformer)) / m->link;
 }
 
 double machine_fit_step(const struct machine_fit *f, const struct machine *m, const char *slug)

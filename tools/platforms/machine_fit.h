@@ -40,6 +40,9 @@ struct machine {
     double per_pair;                            /* transformer: per padded token x length */
 };
 
+/* Return the bytes that each rank sends in a ring all-reduce, one message after another. */
+double machine_ring_bytes(int ranks, double bytes);
+
 /* A published row to be met: its name and its step in milliseconds. */
 struct fitted_row {
     const char *slug;

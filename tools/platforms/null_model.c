@@ -8,19 +8,14 @@ static double line(double x, double from_x, double from_y, double to_x, double t
     return from_y + (to_y - from_y) * (x - from_x) / (to_x - from_x);
 }
 
-/* Return the height of the line through the columns `name` (x) and the steps (y) of two cases. */
-static double line_of_steps(const struct published *p, double x, const char *name, const char *from, const char *to)
-{
-    return line(x, published_value(p, from, name), published_step(p, from), published_value(p, to, name),
-                published_step(p, to));
-}
-
 static double mlp_step(const struct published *p, const char *slug)
 {
-    double samples = published_value(p, slug, "batch_size"), ranks = published_value(p, slug, "ranks");
-    double alone = line_of_steps(p, samples, "batch_size", "weak_ws1", "strong_ws1");
-    double together = line_of_steps(p, ranks, "ranks", "weak_ws1", "weak_ws4") - published_step(p, "weak_ws1");
-    return alone + together + published_value(p, slug, "sleep_ms");
+    double ranks = published_value(p, slug, "ranks"), few = published_value(p, "weak_ws1", "ranks");
+    double alone = published_alone(p, published_value(p, slug, "batch_size"));
+    double beyond =
+        published_step(p, "weak_ws4") - published_step(p, "weak_ws1"); /* what four ranks need more than one */
+    return alone + line(ranks, few, 0, published_value(p, "weak_ws4", "ranks"), beyond) +
+           published_value(p, slug, "sleep_ms");
 }
 
 static double text_step(const struct published *p, const char *slug)

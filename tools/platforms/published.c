@@ -74,7 +74,15 @@ double published_extra(const struct published *p, const char *quantity)
     return value_of(&p->more, "quantity", quantity, "value");
 }
 
-double published_relative_variance(const struct published *p, const char *slug)
+double published_alone(const struct published *p, double samples)
+{
+    double few = published_value(p, "weak_ws1", "batch_size"), many = published_value(p, "strong_ws1", "batch_size");
+    double share = (samples - few) / (many - few);
+    return (1 - share) * published_step(p, "weak_ws1") + share * published_step(p, "strong_ws1");
+}
+
+/* Return the variance of the single steps of a case after warm-up over their squared mean. */
+static double relative_variance(const struct published *p, const char *slug)
 {
     enum { WARMUP = 2 };
     double sum = 0, squares = 0, count = 0;
@@ -91,4 +99,9 @@ double published_relative_variance(const struct published *p, const char *slug)
         die(STATUS_USAGE, "the published numbers lack the steps of %s", slug);
     double mean = sum / count;
     return (squares - sum * mean) / (count - 1) / (mean * mean);
+}
+
+double published_jitter(const struct published *p)
+{
+    return sqrt((relative_variance(p, "weak_ws1") + relative_variance(p, "strong_ws1")) / 2);
 }

@@ -24,7 +24,9 @@ double published_step(const struct published *p, const char *slug);
 double published_rank_mean(const struct published *p, const char *slug, const char *name);
 /* Return a number of blog_fit.csv. */
 double published_extra(const struct published *p, const char *quantity);
-/* Return the variance of the single steps of a case after warm-up over their squared mean. */
-double published_relative_variance(const struct published *p, const char *slug);
+/* Return the step of a lone rank with this batch, in milliseconds: on the line through weak_ws1 and strong_ws1. */
+double published_alone(const struct published *p, double samples);
+/* Return the standard deviation of a lone rank's step over its mean, from the single steps of weak_ws1 and strong_ws1. */
+double published_jitter(const struct published *p);
 
 #endif
