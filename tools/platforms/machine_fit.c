@@ -113,7 +113,7 @@ struct step_work {
 };
 
 /* Return the step without transfer for one draw of the jitter: the formula of the labs. Ranks that share nothing need no formula:
- * the slowest decides. Texts take this way, a hundred times as fast. */
+ * the slowest decides. Texts take this way, which is faster. */
 static double drawn_step(const struct step_work *w, const struct card *card, const double *factor)
 {
     struct load loads[RANKS];
