@@ -55,11 +55,11 @@ static const struct option_row rows[] = {
 
 struct row {
     const char *lab, *name, *slug;
-    bool is_fitted, has_texts; /* has_texts: of the post about sequences */
-    const struct row *first;   /* first row of the post */
+    const struct row *first; /* first row of the post */
     double published, simulated, least, most;
-    double null; /* milliseconds of the null model; NaN for a fitted row */
-    int rounds;  /* 0: not run */
+    double null;               /* milliseconds of the null model; NaN for a fitted row */
+    int rounds;                /* 0: not run */
+    bool is_fitted, has_texts; /* has_texts: of the post about sequences */
 };
 
 /* Fill in the simulated step from the rounds of the case. */
