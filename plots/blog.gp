@@ -3,9 +3,12 @@
 #     gnuplot -e "results='results/platforms/blog'" plots/blog.gp
 #
 # Draws blog_machine from blog.csv (columns: tools/platforms/blog_machine.c) into that folder: on the left the step of each
-# published case, on the right the error of the simulated one. Cases that were not run have no simulated mark.
+# published case, on the right the error of the simulated one and of the null model. Cases that were not run have no simulated mark.
+# Below them the mean error of every fit in platforms/blog_splits.csv, if that table is there: each choice of fitted rows a tick,
+# that of platforms/blog.xml a disc, the null model a cross. These means come from the formula, not from the simulation.
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("blog.gp")]."."
 if (!exists("results")) results = "results/platforms/blog"
+if (!exists("splits")) splits = plots."/../platforms/blog_splits.csv"
 summary_csv = results."/blog.csv"
 load plots."/style.gp"
 
@@ -15,31 +18,29 @@ roles = column_of(summary_csv, "role")
 published = column_of(summary_csv, "published_ms")
 simulations = column_of(summary_csv, "simulated_ms")
 errors = column_of(summary_csv, "error")
+null_errors = column_of(summary_csv, "null_error")
 rounds = column_of(summary_csv, "rounds")
 was_run(i) = number(word(simulations, i)) > 0
 is_fitted(i) = word(roles, i) eq "fitted"
 
 # ---- Title ----------------------------------------------------------------------------------
-fitted = 0; foreseen = 0; foreseen_run = 0; worst = 0; widest = 0; fewest_rounds = 0; most_rounds = 0
+summary(key) = number(preamble(key))        # NaN if no such row was run
+foreseen = 0; foreseen_run = 0; widest = 0; fewest_rounds = 0; most_rounds = 0
+widen(error) = error == error && abs(error) * 100 > widest ? (widest = abs(error) * 100) : widest
 do for [i = 1:words(slugs)] {
-    fitted = fitted + is_fitted(i)
     foreseen = foreseen + !is_fitted(i)
     if (was_run(i)) {
-        off = abs(number(word(errors, i))) * 100
-        widest = off > widest ? off : widest
-        if (!is_fitted(i)) {
-            foreseen_run = foreseen_run + 1
-            worst = off > worst ? off : worst
-        }
+        foreseen_run = foreseen_run + !is_fitted(i)
+        dummy = widen(number(word(errors, i))); dummy = widen(number(word(null_errors, i)))
         count = int(number(word(rounds, i)))
         fewest_rounds = fewest_rounds == 0 || count < fewest_rounds ? count : fewest_rounds
         most_rounds = count > most_rounds ? count : most_rounds
     }
 }
-in_words(n) = n > 0 && n <= 12 ? word("one two three four five six seven eight nine ten eleven twelve", n) : sprintf("%d", n)
-title = sprintf("Fitted to %s row%s, the machine predicts ", in_words(fitted), fitted == 1 ? "" : "s").\
-    (foreseen_run < foreseen ? in_words(foreseen_run)." of " : "").sprintf("the other %s within %.0f %%", in_words(foreseen), ceil(worst))
-if (foreseen_run == 0) { title = "Step times of the posts, and of a machine fitted to them" }
+means(of) = sprintf("%.1f %% (%s%.1f)", 100 * summary(of."_mean"), of eq "step" ? "worst " : "", 100 * summary(of."_worst"))
+title = foreseen_run == 0 ? "Step times of the posts, and of a machine fitted to them" \
+    : foreseen_run < foreseen ? sprintf("%d of %d predicted rows: steps miss by ", foreseen_run, foreseen).means("step") \
+    : "Predicted steps miss by ".means("step").", changes by ".means("change")
 
 # ---- The caption ----------------------------------------------------------------------------
 # The tables of the labs name the backend.
@@ -73,6 +74,7 @@ simulated_ms(role) = is(role) ? known("simulated_ms") : NaN
 percent(x) = abs(x) < 0.05 ? "0.0 %" : sprintf("%+.1f %%", x)
 off(role, name) = is(role) && !blank(name) ? 100 * (column(name) / column("published_ms") - 1) : NaN
 light(role) = role eq "fitted" ? "#FFFFFF" : "#DDDDDD"
+of_null = 2                                     # gnuplot's point 2 is a cross
 dark(role) = role eq "fitted" ? grey : "#000000"
 disc(role) = role eq "fitted" ? 6 : 7           # gnuplot's points: 6 is a ring, 7 a disc
 
@@ -83,10 +85,27 @@ ms_at = 582
 panel_2 = 606
 right = 104
 reach = widest > 11 ? 1.1 * widest : 12
+
+# Below them: pixels of the strip, of its plot alone, and where it ends; its numbers stand to the right.
+has_splits = there(splits)
+strip = has_splits ? 124 : 0
+strip_plot = 48
+below = below + 22      # the legend has three rows
+strip_end = 700
+strip_rows = "step change"
+kept(of) = strcol("verdict") eq "kept" ? 100 * column(of."_mean") : NaN
+ours(of) = column("ours") == 1 ? kept(of) : NaN
+skill(of) = summary(of."_skill") != summary(of."_skill") ? "" \
+    : sprintf("skill: 1 − %.1f / %.1f = %.0f %%", 100 * summary(of."_mean"), 100 * summary(of."_null_mean"), 100 * summary(of."_skill"))
+is_whole = foreseen_run == foreseen             # a cross over fewer rows would stand beside means of other rows
+others = has_splits ? sprintf("%d", int(number(head_of(splits, "kept"))) - 1) : ""
+
 do for [format in formats] {
-    eval page(title, "", 24 * (lowest + 0.8))
+    eval page(title, "", 24 * (lowest + 0.8) + strip)
     eval output("blog_machine", format)
     set multiplot
+    set key at screen 8. / width, 76. / height left center maxrows 3
+    set bmargin at screen 1. * (below + strip) / height
     set yrange [lowest : -0.6]
     set rmargin at screen 1. * panel_1 / width
     set xrange [0 : 1.05 * largest(published." ".simulations)]
@@ -111,7 +130,7 @@ do for [format in formats] {
     set lmargin at screen 1. * panel_2 / width
     set rmargin at screen 1 - 1. * right / width
     set xrange [-reach : reach]
-    set xlabel "error of the simulated step (%)"
+    set xlabel "error of the step (%)"
     set format x "%+h"
     set xtics add ("0" 0)
     set object 1 rectangle from -10, graph 0 to 10, graph 1 behind fillcolor rgb "#EFEFEF" fillstyle solid noborder
@@ -127,16 +146,44 @@ do for [format in formats] {
              with xerrorbars pointtype 0 linewidth 1.2 lc rgb dark(role), \
          summary_csv using (off("fitted", "simulated_ms")):(y(0)) with points pointtype 7 pointsize 0.8 lc rgb "white", \
          for [role in "predicted fitted"] summary_csv using (off(role, "simulated_ms")):(y(0)) \
-             with points pointtype disc(role) pointsize 0.9 linewidth 1.5 lc rgb dark(role)
+             with points pointtype disc(role) pointsize 0.9 linewidth 1.5 lc rgb dark(role), \
+         summary_csv using (blank("error") ? NaN : 100 * column("null_error")):(y(0)) with points pointtype of_null pointsize 1 linewidth 1.5 lc rgb "black"
+
+    if (has_splits) {
+        unset label; unset arrow; unset object
+        set tmargin at screen 1. * (below + strip_plot) / height
+        set bmargin at screen 1. * below / height
+        set lmargin at screen 1. * left / width
+        set rmargin at screen 1. * strip_end / width
+        set yrange [2.6 : 0.4]
+        set logscale x
+        set xrange [2 : 80]
+        set format x "%h"
+        set xtics (2, 3, 5, 10, 20, 30, 50)
+        set ytics () nomirror scale 0 textcolor rgb "black"
+        set xlabel "mean error of the rows that were not fitted (%)"
+        set label bold("Had other rows been fitted") at screen 16. / width, 1. * (below + strip_plot + 12) / height left
+        do for [i = 1:2] {
+            set ytics add (word(strip_rows, i)."s" i)
+            set label skill(word(strip_rows, i)) at screen 1. * (strip_end + 24) / width, first i left
+        }
+        plot for [i = 1:2] splits using (kept(word(strip_rows, i))):(i - 0.3):(0):(0.6) with vectors nohead linewidth 1 lc rgb "#777777", \
+             for [i = 1:2] splits using (ours(word(strip_rows, i))):(i) with points pointtype 7 pointsize 0.9 lc rgb "black", \
+             for [i = 1:2] "+" every ::0::0 using (is_whole ? 100 * summary(word(strip_rows, i)."_null_mean") : NaN):(i) \
+                 with points pointtype of_null pointsize 1 linewidth 1.5 lc rgb "black"
+        unset logscale x
+    }
 
     # The legend of both panels, as wide as the page: the legend of a panel would be only as wide as the panel.
-    unset label; unset arrow; unset object; unset xlabel; unset xtics; unset border
+    unset label; unset arrow; unset object; unset xlabel; unset xtics; unset ytics; unset border
     set key
     set lmargin at screen 0; set rmargin at screen 1
     plot for [role in "predicted fitted"] NaN \
              with boxes fs solid border lc rgb "#808080" lc rgb light(role) dashtype 2 title "simulated, ".role, \
          NaN with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog", \
          for [role in "predicted fitted"] NaN with points pointtype disc(role) pointsize 0.9 linewidth 1.5 lc rgb dark(role) title "error, ".role, \
+         NaN with points pointtype of_null pointsize 1 linewidth 1.5 lc rgb "black" title "error, null model", \
+         for [k = 1:has_splits] NaN with lines linewidth 1 lc rgb "#777777" title others." other choices of fitted rows", \
          summary_csv using (NaN):(NaN):(NaN):(NaN) with xerrorbars pointtype 0 lc rgb "black" title "least … most"
     unset multiplot
     unset output

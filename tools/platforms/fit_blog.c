@@ -3,35 +3,20 @@
  *     build/bin/fit_blog > platforms/blog.xml
  *
  * The fit uses six published rows only: weak_ws1, strong_ws1, weak_ws4, comm_ws4, fixed_sample_ws4 and variable_sample_ws4. The
- * other six rows test the simulation. There are as many published numbers as parameters. Each parameter follows from one number
- * and the parameters before it, so nothing is weighted:
- *
- *     fetch      data times of weak_ws1 and strong_ws1: fixed + per sample
- *     passes     step times of the same two minus data times, divided among passes as in a step of PyTorch
- *     jitter     their steps: standard deviation over mean
- *     sleep      side run: time that 20 ms of sleep took
- *     link       comm_ws4 minus weak_ws4: 128 MiB among four ranks in a ring
- *     memory bus weak_ws4 after the link is known: number of ranks that the bus feeds at full speed
- *     texts      fixed_sample_ws4 and variable_sample_ws4: fixed + per padded token x length. A cost per padded token instead
- *                is excluded: 16.3 ms at 1024 tokens and 38.0 ms at no more than 2048 would leave -5 ms for the fixed part.
- *                Sequences are assumed to fit into the caches and not to use the memory bus; no published row tests this.
+ * other six rows test the simulation. machine_fit.h says how each parameter follows from one number; blog_splits.c what other choices
+ * of fitted rows would have given.
  *
  * The file goes to standard output, the parameters with their sources to standard error. Bad input ends the program with one
  * line. */
-#include "base/csv.h"
 #include "base/die.h"
 #include "base/memory.h"
-#include "base/random.h"
-#include "card/predict.h"
-#include "model/sequence_recipe.h"
+#include "machine_fit.h"
 #include "options/options.h"
+#include "published.h"
 
-#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum { RANKS = 4, CORES = 12, DRAWS = 2000 };
 
 struct options {
     const char *expected;
@@ -40,201 +25,6 @@ static const struct option_row rows[] = {
     { "--expected", OPTION_TEXT, offsetof(struct options, expected), 0, 0, "DIR", "folder of the published numbers" },
     { 0 },
 };
-
-/* --- the published numbers -------------------------------------------------------------------------------------- */
-
-struct published {
-    struct csv_table steps, ranks, more; /* blog.csv, blog_ranks.csv, blog_fit.csv */
-};
-
-static struct csv_table read_table(const char *folder, const char *name, const char *const *columns)
-{
-    char *path = memory_text("%s/%s", folder, name);
-    struct csv_table table = csv_open(path, columns);
-    free(path);
-    return table;
-}
-
-/* Return the number in column `wanted` of the first row whose `column` is `name`. */
-static double value_of(const struct csv_table *table, const char *column, const char *name, const char *wanted)
-{
-    for (int row = 0; row < table->rows; row++) {
-        const char *field = csv_field(table, row, column);
-        double value = csv_value(table, row, wanted);
-        if (field && strcmp(field, name) == 0 && !isnan(value))
-            return value;
-    }
-    die(STATUS_USAGE, "the published numbers lack %s of %s", wanted, name);
-}
-
-static double step_ms(const struct published *p, const char *slug)
-{
-    return value_of(&p->steps, "slug", slug, "slowest_step_ms");
-}
-
-/* Return the data time, mean over ranks. */
-static double data_ms(const struct published *p, const char *slug)
-{
-    double sum = 0;
-    int ranks = 0;
-    for (int row = 0; row < p->ranks.rows; row++)
-        if (strcmp(csv_field(&p->ranks, row, "slug"), slug) == 0) {
-            sum += csv_value(&p->ranks, row, "data_ms");
-            ranks++;
-        }
-    if (!(sum > 0))
-        die(STATUS_USAGE, "the published numbers lack the data time of %s", slug);
-    return sum / ranks;
-}
-
-static double extra(const struct published *p, const char *quantity)
-{
-    return value_of(&p->more, "quantity", quantity, "value");
-}
-
-/* Return the variance of the steps after warm-up over their squared mean. */
-static double relative_variance(const struct published *p, const char *slug)
-{
-    enum { WARMUP = 2 };
-    double sum = 0, squares = 0, count = 0;
-    for (int row = 0; row < p->more.rows; row++) {
-        const char *of = csv_field(&p->more, row, "case");
-        if (!of || strcmp(of, slug) != 0 || csv_value(&p->more, row, "step") < WARMUP)
-            continue;
-        double value = csv_value(&p->more, row, "value");
-        sum += value;
-        squares += value * value;
-        count++;
-    }
-    if (count < 2)
-        die(STATUS_USAGE, "the published numbers lack the steps of %s", slug);
-    double mean = sum / count;
-    return (squares - sum * mean) / (count - 1) / (mean * mean);
-}
-
-/* --- the machine ------------------------------------------------------------------------------------------------ */
-
-struct machine {
-    double jitter, sleep_excess;
-    double link;                                /* bytes per millisecond */
-    double bus;                                 /* ranks that the memory bus feeds at full speed */
-    double shares[WORK_MODELS][WORK_PASSES];    /* shares of passes and update; 0 for the fetch */
-    double fetch_fixed, fetch_per_sample;       /* MLP, milliseconds */
-    double fixed, per_sample;                   /* MLP: forward and backward */
-    double update;                              /* MLP: optimizer */
-    double text_fetch, text_fixed, text_update; /* transformer */
-    double per_pair;                            /* transformer: per padded token x length */
-};
-
-/* Milliseconds of a ring all-reduce without contention between messages. */
-static double ring(const struct machine *m, int ranks, double bytes)
-{
-    return 2 * (ranks - 1) * bytes / ranks / m->link;
-}
-
-/* Milliseconds of the mean step of four ranks, by the formula of the labs, with random jitter of each rank's work. `work`
- * (ranks) and `update` are the work before and after the all-reduce. */
-static double mean_step(const struct machine *m, double capacity, struct random *draws, const double *work,
-                        double update, double transfer)
-{
-    struct card card = { .ranks = RANKS, .cores = CORES };
-    for (int rank = 0; rank < RANKS; rank++)
-        card.place[rank].parallel_capacity = (float)capacity;
-    struct load loads[RANKS];
-    double sum = 0;
-    for (int draw = 0; draw < DRAWS; draw++) {
-        for (int rank = 0; rank < RANKS; rank++) {
-            double factor = random_lognormal(draws, m->jitter);
-            double all = (work[rank] + update) * factor;
-            loads[rank] = (struct load){ .local = all, .cpu = all, .after = update * factor };
-        }
-        struct prediction p = predict_step(&card, loads, RANKS, 0, transfer);
-        sum += prediction_step(&p);
-    }
-    return sum / DRAWS;
-}
-
-static void fit_alone(struct machine *m, const struct published *p, const struct run *run)
-{
-    const double few = run->batch_size, many = RANKS * few; /* batch of weak_ws1 and strong_ws1 */
-    double data_few = data_ms(p, "weak_ws1"), data_many = data_ms(p, "strong_ws1");
-    double step_few = step_ms(p, "weak_ws1"), step_many = step_ms(p, "strong_ws1");
-    m->fetch_per_sample = (data_many - data_few) / (many - few);
-    m->fetch_fixed = data_few - few * m->fetch_per_sample;
-    m->per_sample = (step_many - step_few) / (many - few) - m->fetch_per_sample;
-    double local = step_few - data_few;
-    m->update = m->shares[WORK_MLP][WORK_UPDATE] * local;
-    m->fixed = local - m->update - few * m->per_sample;
-    m->jitter = sqrt((relative_variance(p, "weak_ws1") + relative_variance(p, "strong_ws1")) / 2);
-    /* the side run fetches the same number of samples */
-    m->sleep_excess = (extra(p, "side_data_ms") - data_few) / extra(p, "side_sleep_ms");
-}
-
-/* Fit the link, then the memory bus. */
-static void fit_together(struct machine *m, const struct published *p, const struct run *run)
-{
-    const double message = 128.0 * (1 << 20);
-    m->link = ring(&(struct machine){ .link = 1 }, RANKS, message) / (step_ms(p, "comm_ws4") - step_ms(p, "weak_ws4"));
-    double work = m->fetch_fixed + m->fixed + run->batch_size * (m->fetch_per_sample + m->per_sample);
-    double transfer = ring(m, RANKS, workload_gradient_bytes(&published_mlp)), low = 1, high = RANKS;
-    for (int halving = 0; halving < 40; halving++) {
-        struct random draws;
-        random_seed(&draws, 1);
-        m->bus = (low + high) / 2;
-        double step = mean_step(m, m->bus, &draws, (double[RANKS]){ work, work, work, work }, m->update, transfer);
-        *(step > step_ms(p, "weak_ws4") ? &low : &high) = m->bus;
-    }
-}
-
-/* Return the mean modelled step of the transformer in milliseconds, on the published batches. */
-static double text_step(const struct machine *m, const struct run *run, bool is_fixed)
-{
-    struct token_recipe recipe = sequence_recipe(&published_transformer.of.transformer, run, is_fixed);
-    struct batch_schedule *schedule = batch_schedule_open(&recipe, NULL, batching_policies[TOKENS_SAMPLE]);
-    double transfer = ring(m, RANKS, workload_gradient_bytes(&published_transformer)), sum = 0;
-    struct random draws;
-    random_seed(&draws, 1);
-    for (int step = run->skip_first_steps; step < run->steps; step++) {
-        double work[RANKS];
-        for (int rank = 0; rank < RANKS; rank++)
-            work[rank] =
-                m->text_fetch + m->text_fixed + m->per_pair * (double)batch_schedule_batch(schedule, rank, step)->pairs;
-        sum += mean_step(m, CORES, &draws, work, m->text_update, transfer);
-    }
-    batch_schedule_close(schedule);
-    return sum / (run->steps - run->skip_first_steps);
-}
-
-static void fit_texts(struct machine *m, const struct published *p, const struct run *run)
-{
-    const struct text_settings *lengths = &published_transformer.of.transformer.texts;
-    const double length = lengths->fixed_length, longest = lengths->max_length, texts = run->batch_size;
-    double fixed = step_ms(p, "fixed_sample_ws4"), variable = step_ms(p, "variable_sample_ws4");
-    const double *share = m->shares[WORK_TRANSFORMER];
-    m->text_fetch = data_ms(p, "fixed_sample_ws4");
-    double local = 0;                       /* compute of fixed_sample_ws4 */
-    for (int turn = 0; turn < 20; turn++) { /* both steps are almost linear in both unknowns */
-        m->text_update = share[WORK_UPDATE] * local;
-        double too_few = fixed - text_step(m, run, true), of_variable = variable - text_step(m, run, false);
-        m->per_pair += (of_variable - too_few) / (texts * (longest * longest - length * length));
-        m->text_fixed += too_few - (of_variable - too_few) * length * length / (longest * longest - length * length);
-        local = m->text_fixed + m->text_update + m->per_pair * texts * length * length;
-    }
-}
-
-static void read_shares(struct machine *m, const struct published *p)
-{
-    for (int model = 0; model < WORK_MODELS; model++) {
-        double all = 0;
-        for (int pass = WORK_FORWARD; pass < WORK_PASSES; pass++) {
-            char *name = memory_text("share_%s_%s", work_models[model], work_passes[pass]);
-            all += m->shares[model][pass] = extra(p, name);
-            free(name);
-        }
-        for (int pass = WORK_FORWARD; pass < WORK_PASSES; pass++)
-            m->shares[model][pass] /= all;
-    }
-}
 
 /* --- the file --------------------------------------------------------------------------------------------------- */
 
@@ -260,9 +50,10 @@ static void write_head(void)
     fputs(
         "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
         "<!-- The machine of the two blog posts (Ryzen 9 9900X, 12 cores, WSL2; PyTorch 2.10, gloo), written by\n"
-        "     build/bin/fit_blog from six of the twelve published rows; tools/platforms/fit_blog.c says how each "
-        "number follows\n"
-        "     from one of them, notebooks-md/simulated_machines.md how far to trust it. To change it, copy it.\n\n"
+        "     build/bin/fit_blog from six of the twelve published rows; tools/platforms/machine_fit.h says how "
+        "each number\n"
+        "     follows from one of them, notebooks-md/simulated_machines.md how far to trust it. To change it, copy "
+        "it.\n\n"
         "     Fitted:    weak_ws1, strong_ws1, weak_ws4, comm_ws4, fixed_sample_ws4, variable_sample_ws4.\n"
         "     Predicted: weak_ws2, strong_ws2, skew_ws4, barrier_ws4, variable_bucket_ws4, variable_token_ws4.\n\n"
         "     Nine parameters of the machine from nine numbers of those six rows (six step times, three data times),\n"
@@ -286,7 +77,7 @@ static void write_host(const struct machine *m)
            "      <prop id=\"about\" value=\"the machine of the blog posts, 12 cores, fitted to six of their twelve "
            "rows\"/>\n"
            "      <prop id=\"device\" value=\"model\"/>\n      <prop id=\"ranks\" value=\"%d\"/>\n",
-           CORES, CORES);
+           BLOG_CORES, BLOG_CORES);
     fputs("      <!-- Standard deviation of a rank's step over its mean: the steps of weak_ws1 and strong_ws1. -->\n",
           stdout);
     put("jitter", m->jitter);
@@ -357,28 +148,31 @@ static void print_parameters(const struct machine *m)
         100 * m->jitter, m->sleep_excess);
 }
 
+static struct fitted_row row(const struct published *p, const char *slug)
+{
+    return (struct fitted_row){ slug, published_step(p, slug) };
+}
+
 int main(int argc, char **argv)
 {
     struct options o = { .expected = "expected" };
     options_parse((const struct option_row *const[]){ rows, NULL }, &o,
                   "fit_blog: the machine of the blog posts, as a platform file", argc, argv);
-    struct published p = {
-        .steps = read_table(o.expected, "blog.csv", (const char *const[]){ "slug", "slowest_step_ms", NULL }),
-        .ranks = read_table(o.expected, "blog_ranks.csv", (const char *const[]){ "slug", "data_ms", NULL }),
-        .more =
-            read_table(o.expected, "blog_fit.csv", (const char *const[]){ "quantity", "case", "step", "value", NULL })
-    };
-    struct machine m = { 0 };
-    read_shares(&m, &p);
-    fit_alone(&m, &p, &run_published);
-    fit_together(&m, &p, &run_published);
-    fit_texts(&m, &p, &run_published_texts);
+    struct published p = published_open(o.expected);
+    struct machine_fit *fit = machine_fit_open(&p);
+    struct machine m = machine_fit_alone(fit);
+    bool is_met = machine_fit_shared(fit, &m, row(&p, "comm_ws4"), row(&p, "weak_ws4"));
+    is_met &= machine_fit_texts(fit, &m,
+                                (struct fitted_row[]){ row(&p, "fixed_sample_ws4"), row(&p, "variable_sample_ws4") });
+    if (!is_met)
+        die(STATUS_USAGE,
+            "no machine meets these rows: they want a bus for less than one rank or for more than four, or a "
+            "negative cost");
     write_head();
     write_host(&m);
     write_shared(&m);
     print_parameters(&m);
-    csv_free(&p.steps);
-    csv_free(&p.ranks);
-    csv_free(&p.more);
+    machine_fit_close(fit);
+    published_close(&p);
     return STATUS_RIGHT;
 }
