@@ -64,17 +64,67 @@ double stats_normal_most(int count)
     return sum;
 }
 
+/* Continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method. Converges fast for x < (a + 1) / (a + b + 2). */
+static double beta_fraction(double x, double a, double b)
+{
+    enum { TERMS_MOST = 10000 }; /* a few dozen are enough below 1000 degrees of freedom */
+    static const double tiny = 1e-300;
+    double c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), value = d;
+    for (int m = 1; m < TERMS_MOST; m++) {
+        double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        double before = value;
+        for (int i = 0; i < 2; i++) {
+            double term = i == 0 ? even : odd;
+            d = 1 + term * d;
+            c = 1 + term / c;
+            d = 1 / (fabs(d) > tiny ? d : tiny);
+            c = fabs(c) > tiny ? c : tiny;
+            value *= c * d;
+        }
+        if (fabs(value - before) <= 1e-15 * fabs(value))
+            break;
+    }
+    return value;
+}
+
+/* Regularised incomplete beta function I_x(a, b). `y` is 1 - x, which loses digits if computed from x near 1. */
+static double incomplete_beta(double x, double y, double a, double b)
+{
+    double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(y));
+    if (x < (a + 1) / (a + b + 2))
+        return front * beta_fraction(x, a, b) / a;
+    return 1 - front * beta_fraction(y, b, a) / b;
+}
+
+/* Probability that Student's t exceeds `t` > 0. */
+static double student_tail(double t, double freedom)
+{
+    double all = freedom + t * t;
+    return incomplete_beta(freedom / all, t * t / all, freedom / 2, 0.5) / 2;
+}
+
+double stats_student_quantile(double tail, double freedom)
+{
+    if (tail > 0.5)
+        return -stats_student_quantile(1 - tail, freedom);
+    if (tail == 0.5)
+        return 0;
+    double low = 0, high = 1;
+    while (student_tail(high, freedom) > tail) {
+        low = high;
+        high *= 2;
+    }
+    while (high - low > 1e-12 * high) {
+        double middle = (low + high) / 2;
+        *(student_tail(middle, freedom) > tail ? &low : &high) = middle;
+    }
+    return (low + high) / 2;
+}
+
 double stats_student(int freedom)
 {
-    static const double table[] = { 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-                                    2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-                                    2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042 };
-    int known = (int)(sizeof table / sizeof *table);
-    if (freedom <= known)
-        return table[freedom - 1];
-    /* Use the Cornish-Fisher expansion in 1/freedom around the normal quantile (Abramowitz and Stegun 26.7.5). */
-    double z = 1.959964, n = freedom;
-    return z + (pow(z, 3) + z) / (4 * n) + (5 * pow(z, 5) + 16 * pow(z, 3) + 3 * z) / (96 * n * n);
+    return stats_student_quantile(0.025, freedom);
 }
 
 struct ratio stats_ratio(const double *log_ratios, int count)

@@ -13,6 +13,10 @@ double stats_lower_median(const double *values, int count);
 /* Mean of the largest of `count` draws from the standard normal distribution. */
 double stats_normal_most(int count);
 
+/* Value that Student's t with `freedom` > 0 degrees of freedom (any real number) exceeds with probability `tail`, 0 < tail < 1.
+ * At least eight digits, also for tails of 1e-12. */
+double stats_student_quantile(double tail, double freedom);
+
 /* Two-sided 95 % quantile of Student's t with `freedom` >= 1 degrees of freedom. */
 double stats_student(int freedom);
 

@@ -28,7 +28,7 @@ struct card_drift drift_at(const struct drift_points *points, double at)
     const struct drift_point *a = &points->point[after - 1], *b = &points->point[after];
     const double share = (at - a->at) / (b->at - a->at);
     return (struct card_drift){ .local = between(a->drift.local, b->drift.local, share),
-                           .transfer = between(a->drift.transfer, b->drift.transfer, share) };
+                                .transfer = between(a->drift.transfer, b->drift.transfer, share) };
 }
 
 void drift_close(struct drift_points *points)

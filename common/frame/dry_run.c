@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "card/calibrate.h"
 #include "card/dedicated_cores.h"
+#include "card/probe.h"
 #include "model/gradcheck.h"
 #include "model/trainer.h"
 #include "options/memory_estimate.h"
@@ -22,12 +23,14 @@ static const double PROCESS = 20e6, LAUNCHER = 28e6, SIMULATED = 12e6, SIMULATOR
 static struct memory_estimate memory_of_training(const struct dry_run *p)
 {
     struct memory_estimate memory = { 0 };
+    const struct workload *workload = workload_of(p->base);
+    const struct run *run = (const struct run *)p->base;
     if (p->spec->need)
         memory = p->spec->need(p->base);
-    if (!p->spec->own_batches)
-        memory = memory_estimate_add(memory, trainer_memory(workload_of(p->base), (const struct run *)p->base,
-                                                            lab_spec_most_samples(p->spec, p->base)));
-    return memory;
+    if (p->spec->own_batches)
+        return memory_estimate_add(memory, probe_memory_alone(workload, run));
+    memory = memory_estimate_add(memory, trainer_memory(workload, run, lab_spec_most_samples(p->spec, p->base)));
+    return memory_estimate_add(memory, probe_memory(workload, run));
 }
 
 /* Estimate the most of the three phases, which follow one another: machine card, gradient check, training. */

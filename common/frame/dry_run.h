@@ -14,9 +14,9 @@ struct dry_run {
     struct cases *cases;                    /* chosen, their settings not yet made */
     int cores;                              /* of this machine */
     bool is_simulated;                      /* ranks are simulated */
-    int real_ranks;                         /* real ranks that run, after the simulated ones if there are both; 0: none */
-    const struct platform *platform;        /* --platform; NULL: none, so simulated ranks have dedicated cores */
-    const char *on_gpus;                    /* device that real ranks train on ("cuda"); NULL: cores */
+    int real_ranks;                  /* real ranks that run, after the simulated ones if there are both; 0: none */
+    const struct platform *platform; /* --platform; NULL: none, so simulated ranks have dedicated cores */
+    const char *on_gpus;             /* device that real ranks train on ("cuda"); NULL: cores */
 };
 
 /* End the program with STATUS_USAGE if all ranks together need more memory than this machine has free. Does not check GPU

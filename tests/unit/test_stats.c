@@ -76,14 +76,61 @@ static void students_t_is_the_textbooks(void **state)
         assert_true(stats_student(freedom + 1) < stats_student(freedom));
 }
 
-/* Use logarithms 0.1, 0.2, 0.3: mean 0.2, deviation 0.1, half width 4.303 x 0.1 / sqrt(3) = 0.248434. */
+/* One-sided points of published tables, to the printed digits. */
+static void quantiles_of_students_t_are_the_textbooks(void **state)
+{
+    (void)state;
+    static const struct {
+        double tail, freedom, t;
+    } table[] = { { 0.1, 3, 1.638 },    { 0.05, 5, 2.015 },    { 0.05, 13, 1.771 },   { 0.01, 10, 2.764 },
+                  { 0.005, 1, 63.657 }, { 0.005, 30, 2.750 },  { 0.001, 4, 7.173 },   { 0.001, 15, 3.733 },
+                  { 0.0005, 5, 6.869 }, { 0.0005, 10, 4.587 }, { 0.0005, 30, 3.646 }, { 0.0005, 120, 3.373 } };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        assert_near(stats_student_quantile(table[i].tail, table[i].freedom), table[i].t, 5.1e-4);
+}
+
+/* With 1, 2 and 4 degrees of freedom the quantile has a closed form (Shaw 2006, "Sampling Student's T distribution"). */
+static void far_tails_of_students_t_are_the_closed_forms(void **state)
+{
+    (void)state;
+    static const double tails[] = { 0.25, 0.01, 1e-4, 1e-5, 6.7e-5, 1e-7 };
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        double p = tails[i], a = 4 * p * (1 - p);
+        double q = cos(acos(sqrt(a)) / 3) / sqrt(a);
+        double closed[] = { 1 / tan(M_PI * p), (1 - 2 * p) * sqrt(2 / a), 2 * sqrt(q - 1) };
+        for (int n = 0; n < 3; n++)
+            assert_near(stats_student_quantile(p, 1 << n) / closed[n], 1, 1e-8);
+        assert_near(stats_student_quantile(1 - p, 2), -closed[1], 1e-6 * closed[1]);
+    }
+    assert_near(stats_student_quantile(0.5, 7), 0, EXACT);
+    assert_near(stats_student_quantile(1e-5, 1e8), 4.264890794, 1e-6); /* normal distribution */
+}
+
+/* The area beyond the quantile, by Simpson's rule on the density of t = sqrt(freedom) x sinh(u). */
+static void quantiles_of_students_t_take_any_freedom(void **state)
+{
+    (void)state;
+    static const double freedoms[] = { 1.5, 5.25, 8.5, 13, 26.75 };
+    for (size_t i = 0; i < sizeof freedoms / sizeof *freedoms; i++)
+        for (double tail = 0.05; tail > 1e-6; tail /= 7) {
+            enum { PARTS = 20000 };
+            double n = freedoms[i], begin = asinh(stats_student_quantile(tail, n) / sqrt(n)), width = 40.0 / PARTS,
+                   area = 0;
+            for (int part = 0; part <= PARTS; part++)
+                area += (part == 0 || part == PARTS ? 1 : part % 2 ? 4 : 2) * pow(cosh(begin + part * width), -n);
+            area *= width / 3 * exp(lgamma((n + 1) / 2) - lgamma(n / 2)) / sqrt(M_PI);
+            assert_near(area / tail, 1, 1e-6);
+        }
+}
+
+/* Use logarithms 0.1, 0.2, 0.3: mean 0.2, deviation 0.1, half width 4.302653 x 0.1 / sqrt(3) = 0.248414. */
 static void a_ratio_has_students_interval(void **state)
 {
     (void)state;
     struct ratio ratio = stats_ratio((double[]){ 0.3, 0.1, 0.2 }, 3);
     assert_near(ratio.value, 1.221403, 1e-6); /* exp(0.2) */
-    assert_near(ratio.low, 0.952720, 1e-6);   /* exp(-0.048434) */
-    assert_near(ratio.high, 1.565858, 1e-6);  /* exp(0.448434) */
+    assert_near(ratio.low, 0.952739, 1e-6);   /* exp(-0.048414) */
+    assert_near(ratio.high, 1.565827, 1e-6);  /* exp(0.448414) */
 }
 
 static void few_ratios_have_no_interval(void **state)
@@ -819,6 +866,9 @@ int main(void)
         cmocka_unit_test(the_lower_median_is_one_of_the_values),
         cmocka_unit_test(values_are_not_reordered),
         cmocka_unit_test(students_t_is_the_textbooks),
+        cmocka_unit_test(quantiles_of_students_t_are_the_textbooks),
+        cmocka_unit_test(far_tails_of_students_t_are_the_closed_forms),
+        cmocka_unit_test(quantiles_of_students_t_take_any_freedom),
         cmocka_unit_test(a_ratio_has_students_interval),
         cmocka_unit_test(few_ratios_have_no_interval),
         cmocka_unit_test(a_share_has_wilsons_interval),

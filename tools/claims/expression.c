@@ -37,27 +37,49 @@ static bool take(struct reader *r, char sign)
     return is_next;
 }
 
+/* Return the field of a column in the reading's round, for the case of `row` in the summary; NULL if the round has no such case. */
+static const char *read_round(struct reading *reading, int row, const char *column)
+{
+    const struct csv_table *table = &reading->rounds->table;
+    const char *name = csv_field(reading->table, row, "case");
+    int at = name ? rounds_row(reading->rounds, reading->round, name) : -1;
+    const char *field = csv_field(table, at, column);
+    if (!field)
+        return NULL;
+    double value = fabs(strtod(field, NULL));
+    reading->timed++;
+    if (value > reading->largest)
+        reading->largest = value;
+    if (csv_value(table, at, "is_disturbed") > 0) {
+        reading->is_disturbed = true;
+        reading->taken_share = fmax(reading->taken_share, csv_value(table, at, "taken_share"));
+    }
+    return field;
+}
+
 /* Read a cell name. Return its field; NULL or "" after an error. */
 static const char *read_cell(struct reader *r)
 {
-    const struct csv_table *table = r->reading->table;
+    struct reading *reading = r->reading;
+    const struct csv_table *table = reading->table;
     char words[2][EXPRESSION_TEXT], *column;
-    int count = 0, row = r->reading->row;
+    int count = 0, row = reading->row;
     do {
         size_t length = strspn(r->at, "abcdefghijklmnopqrstuvwxyz0123456789_");
         column = words[count++];
         snprintf(column, EXPRESSION_TEXT, "%.*s", (int)length, r->at);
         r->at += length;
     } while (count < 2 && take(r, '.'));
-    if (csv_column(table, column) < 0) {
+    bool is_timed = reading->rounds && csv_column(&reading->rounds->table, column) >= 0;
+    if (!is_timed && csv_column(table, column) < 0) {
         give_up(r, MALFORMED, "summary.csv has no column", *column ? column : r->at);
         return NULL;
     }
     if (count == 2)
         row = csv_find(table, "case", words[0]);
-    const char *field = csv_field(table, row, column);
+    const char *field = is_timed ? read_round(reading, row, column) : csv_field(table, row, column);
     if (!field)
-        give_up(r, CASE_NOT_RUN, "case not run:", words[0]);
+        give_up(r, CASE_NOT_RUN, "case not run:", count == 2 ? words[0] : row < 0 ? "" : csv_field(table, row, "case"));
     else if (!*field)
         give_up(r, BLANK_CELL, "blank:", column);
     return field;
@@ -155,14 +177,11 @@ static bool is_same(struct reading *reading, const char *cell, const char *text,
     return field && strcmp(field, text) == 0;
 }
 
-/* True if `v` lies in the measured interval of the row's milliseconds over the baseline; false without interval. */
-static bool is_within_interval(const struct reading *reading, double v)
+void expression_values(struct reading *reading, const char *quantity, const char *value, double *q, double *v)
 {
-    const struct csv_table *table = reading->table;
-    double base = csv_value(table, 0, "slowest_step_ms");
-    double low = (csv_value(table, reading->row, "vs_baseline_low") - 1) * base;
-    double high = (csv_value(table, reading->row, "vs_baseline_high") - 1) * base;
-    return low <= v && v <= high;
+    struct sides shown;
+    *q = read_expression(reading, quantity, shown.quantity);
+    *v = read_expression(reading, value, shown.value);
 }
 
 bool expression_holds(struct reading *reading, const char *quantity, enum relation relation, const char *value,
@@ -176,7 +195,7 @@ bool expression_holds(struct reading *reading, const char *quantity, enum relati
     bool holds[SAME];
     holds[EQUAL] = miss <= tolerance;
     holds[NEAR] = miss <= tolerance * fabs(v);
-    holds[EXTRA] = holds[NEAR] || is_within_interval(reading, v);
+    holds[EXTRA] = holds[NEAR];
     holds[LESS] = q < v;
     holds[AT_MOST] = q <= v;
     holds[MORE] = q > v;

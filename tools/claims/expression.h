@@ -8,11 +8,13 @@
  * setting.sleep_ms is the number after --sleep-ms in the table's preamble, on the line "# command: ".
  * NUMBER begins with a digit. Names consist of lowercase letters, digits and _. Blanks may precede a sign.
  *
- * An expression reads one table only, so numbers of two tables cannot be mixed. */
+ * An expression reads one run only, so numbers of two runs cannot be mixed. With a round given, a cell is read from the row of its
+ * case in that round, if rounds.csv has the column; else from summary.csv. */
 #ifndef LOCKSTEP_EXPRESSION_H
 #define LOCKSTEP_EXPRESSION_H
 
 #include "base/csv.h"
+#include "rounds.h"
 
 enum { EXPRESSION_TEXT = 160 };
 
@@ -24,13 +26,20 @@ enum trouble {
     MALFORMED,    /* unknown column or setting, or a syntax error: wrong for any run */
 };
 
-/* Where to read, and the errors found. Several expressions may share a reading. */
+/* Where to read, and what was found. Several expressions may share a reading. */
 struct reading {
-    const struct csv_table *table;
-    int row; /* row of a plain COLUMN; -1 if its case was not run */
+    const struct csv_table *table; /* summary.csv */
+    int row;                       /* row of a plain COLUMN; -1 if its case was not run */
+    const struct rounds *rounds;   /* NULL: read summary.csv only */
+    int round;                     /* index in `rounds` */
     /* The worst trouble so far, as code and as text. */
     enum trouble trouble;
     char why[EXPRESSION_TEXT];
+    /* Cells that were read from rounds.csv. */
+    int timed;          /* number */
+    double largest;     /* absolute value */
+    bool is_disturbed;  /* any row */
+    double taken_share; /* largest of the disturbed rows' */
 };
 
 /* Relation of quantity to value; tools/claims/claims.c defines each. */
@@ -41,8 +50,11 @@ struct sides {
     char quantity[EXPRESSION_TEXT], value[EXPRESSION_TEXT];
 };
 
-/* True if the relation holds between two sums (SAME: between a cell and a text). Always parses both. False if either is
- * not a number. Meaningless after MALFORMED. */
+/* Set q and v to the sums `quantity` and `value`; NaN if not a number. Meaningless after MALFORMED. */
+void expression_values(struct reading *reading, const char *quantity, const char *value, double *q, double *v);
+
+/* True if the relation holds between two sums (SAME: between a cell and a text; EXTRA: like NEAR). Always parses both. False if
+ * either is not a number. Meaningless after MALFORMED. */
 bool expression_holds(struct reading *reading, const char *quantity, enum relation relation, const char *value,
                       double tolerance, struct sides *shown);
 

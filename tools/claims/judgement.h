@@ -1,40 +1,41 @@
-/* judgement: verdicts on a lab's claims, place by place, for the terminal and for tables. */
+/* judgement: the claims of a lab and what each place says about them. */
 #ifndef LOCKSTEP_JUDGEMENT_H
 #define LOCKSTEP_JUDGEMENT_H
 
 #include "base/csv.h"
-#include "expression.h"
+#include "claim.h"
+#include "rounds.h"
+#include "verdict.h"
 
 #include <stdbool.h>
 
-enum needs { NEEDS_ANY, NEEDS_CORES, NEEDS_SIM, NEEDS_GPU, NEEDS_ARRIVALS, NEEDS_PUBLISHED };
-enum kind { EXACT, FORMULA, SIM, RATIO, SHAPE, EXAMPLE };
-extern const char *const relation_words[];
-extern const char *const kind_words[];
-
-struct claim {
-    const char *id, *quantity, *value, *why;
-    enum needs needs; /* column `needs` */
-    enum relation relation;
-    enum kind kind;
-    double tolerance;
-};
-
-enum verdict { HOLDS, FAILS, UNTESTABLE, VERDICTS };
+/* Of each text of a judgement. */
+enum { JUDGEMENT_TEXT = EXPRESSION_TEXT };
 
 struct judgement { /* one claim about one case */
     struct claim claim;
     int row; /* row of the case in summary.csv; -1 if not run */
     enum verdict verdict;
-    struct sides shown;
-    char reason[EXPRESSION_TEXT]; /* why a side has no value, or the claim cannot be tested */
+    struct sides shown;          /* by rounds: means */
+    char reason[JUDGEMENT_TEXT]; /* why a side has no value, or the claim cannot be tested or told */
+    /* Of claims that are judged round by round; else evidence.rounds is 0. */
+    struct evidence evidence; /* from undisturbed rounds */
+    struct distance distance;
+    int more_rounds;        /* too noisy or disturbed: further rounds that may decide; else 0 */
+    double disturbed_share; /* of all rounds */
+    double taken_share;     /* mean over disturbed rounds */
 };
 
 /* Sources of numbers, in the order of the columns. Places from JUDGED on are judged; the first of them leads. */
 enum { PUBLISHED, BLOG, DEDICATED, HERE, PLACES, JUDGED = DEDICATED };
 
-/* Name of a judged place within a sentence: "simulated", "here". */
-extern const char *const place_words[PLACES];
+/* A source for all labs. */
+struct source {
+    const char *folder;     /* of the labs, below --results; NULL: not read */
+    const char *word;       /* name within a sentence: "simulated", "here" */
+    const char *heading[2]; /* of its column, in two lines */
+    int width;
+};
 
 /* Reason "more ranks than cores", which the asterisk of the row also gives. */
 extern const char judgement_crowded[];
@@ -42,22 +43,35 @@ extern const char judgement_crowded[];
 struct place {
     bool is_there; /* if false, all else is zero */
     struct csv_table summary;
+    struct rounds rounds; /* of judged places */
     struct judgement *judgements;
     int count;
 };
 
 struct lab {
-    char *name, *path; /* path: file of its claims */
-    struct csv_table claims;
+    char *name;
+    const struct source *sources; /* (PLACES) */
+    struct claim_file claims;
     struct place places[PLACES];
 };
 
+/* Return "predicted_skew off +22 % ± 5" in new memory; the name alone for a claim not judged by rounds. */
+char *judgement_distance(const struct judgement *j);
+
+/* Return the worst verdict on the claims about a row of summary.csv; VERDICTS if there is none. Set `phrase`, in new memory, to the
+ * verdict in a few words. */
+enum verdict judgement_row(const struct place *place, int row, char **phrase);
+
+/* Return the worse of two verdicts; VERDICTS is none. */
+enum verdict judgement_worst(enum verdict a, enum verdict b);
+
 /* Row of the closing table: a case at one size, published and at each place. */
 struct closing {
-    char *name;        /* case; with its size if the first judged place ran another size */
-    double ms[PLACES]; /* step of the slowest rank; NaN if absent */
-    bool is_shared;    /* measured here, oversubscribed */
-    char *verdict;     /* failing claims, else why one is untestable, else if the prediction was met */
+    char *name;           /* case; with its size if the first judged place ran another size */
+    double ms[PLACES];    /* step of the slowest rank; NaN if absent */
+    bool is_shared;       /* measured here, oversubscribed */
+    enum verdict verdict; /* worst at all places */
+    char *details;        /* the verdict in a few words, by place if places differ */
 };
 
 /* Set `rows` to a row per case and size that was run at a judged place; the first such place leads the row. Return their
@@ -65,7 +79,7 @@ struct closing {
 int closing_open(struct closing **rows, const struct lab *lab);
 void closing_close(struct closing *rows, int count);
 
-/* Print the closing table; then the claims that fail and the published examples. */
+/* Print the closing table; then the claims that fail or are wrong, and the published examples. */
 void judgement_show_table(const struct lab *lab);
 void judgement_show_claims(const struct lab *lab);
 

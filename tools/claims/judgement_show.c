@@ -2,16 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
-
-static const struct {
-    int width; /* of the column */
-    const char *heading[2];
-} columns[PLACES] = {
-    [PUBLISHED] = { 10, { "blog,", "published" } },
-    [BLOG] = { 16, { "blog's machine", "(simulated)" } },
-    [DEDICATED] = { 17, { "dedicated cores", "(simulated)" } },
-    [HERE] = { 11, { "here,", "measured" } },
-};
+#include <stdlib.h>
 
 static void print_headings(const struct lab *lab)
 {
@@ -19,7 +10,7 @@ static void print_headings(const struct lab *lab)
         printf("%-24s", line == 0 ? lab->name : "step, in ms");
         for (int p = 0; p < PLACES; p++)
             if (lab->places[p].is_there)
-                printf("%*s", columns[p].width, columns[p].heading[line]);
+                printf("%*s", lab->sources[p].width, lab->sources[p].heading[line]);
         puts(line == 0 ? "" : "   verdict");
     }
 }
@@ -42,13 +33,26 @@ void judgement_show_table(const struct lab *lab)
         printf("%-24s", rows[i].name);
         for (int p = 0; p < PLACES; p++)
             if (lab->places[p].is_there)
-                print_ms(rows[i].ms[p], columns[p].width);
+                print_ms(rows[i].ms[p], lab->sources[p].width);
         has_mark |= rows[i].is_shared;
-        printf("%c  %s\n", rows[i].is_shared ? '*' : ' ', rows[i].verdict);
+        printf("%c  %s\n", rows[i].is_shared ? '*' : ' ', rows[i].details);
     }
     closing_close(rows, count);
     if (has_mark)
         puts("* more ranks than cores: they share time");
+}
+
+/* Print what a claim demands: "not ~ 50 within 10 %". */
+static void print_demand(const struct judgement *j)
+{
+    const struct claim *claim = &j->claim;
+    bool has_tolerance = claim->relation == NEAR || claim->relation == EXTRA;
+    if (claim->kind == EXAMPLE)
+        printf("published %s", j->shown.value);
+    else
+        printf("not %s %s", relation_words[claim->relation], j->shown.value);
+    if (has_tolerance && claim->kind != EXAMPLE)
+        printf(" within %g %%", 100 * claim->tolerance);
 }
 
 static void print_judgement(const struct place *place, const char *word, const struct judgement *j)
@@ -57,23 +61,30 @@ static void print_judgement(const struct place *place, const char *word, const s
     const char *name = csv_field(&place->summary, j->row, "case");
     printf("\n%s, %s, %s (%s): %s is %s, ", kind_words[claim->kind], name, claim->id, word, claim->quantity,
            j->shown.quantity);
-    if (claim->kind == EXAMPLE)
-        printf("published %s", j->shown.value);
-    else
-        printf("not %s %s", relation_words[claim->relation], j->shown.value);
-    if (claim->relation == NEAR && claim->kind != EXAMPLE)
-        printf(" within %g %%", 100 * claim->tolerance);
+    print_demand(j);
+    if (j->evidence.rounds > 0) {
+        char *distance = judgement_distance(j);
+        printf(": %s, in %d round%s", distance, j->evidence.rounds, j->evidence.rounds == 1 ? "" : "s");
+        free(distance);
+    }
     printf("%s%s\n    %s\n", *j->reason ? "; " : "", j->reason, claim->why);
 }
 
-/* Print the failures of all judged places, and the examples for the leading one. */
+static bool is_shown(const struct judgement *j, bool is_leading)
+{
+    if (j->claim.kind == EXAMPLE)
+        return is_leading && j->verdict != UNTESTABLE;
+    return j->verdict == FAILS || j->verdict == WRONG;
+}
+
+/* Print failures of all judged places, and the examples for the leading one. */
 void judgement_show_claims(const struct lab *lab)
 {
     int leading = lab->places[DEDICATED].is_there ? DEDICATED : HERE;
     for (int p = JUDGED; p < PLACES; p++) {
         const struct place *place = &lab->places[p];
         for (const struct judgement *j = place->judgements; j < place->judgements + place->count; j++)
-            if (j->claim.kind == EXAMPLE ? p == leading && j->verdict != UNTESTABLE : j->verdict == FAILS)
-                print_judgement(place, place_words[p], j);
+            if (is_shown(j, p == leading))
+                print_judgement(place, lab->sources[p].word, j);
     }
 }

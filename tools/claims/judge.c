@@ -1,0 +1,264 @@
+#include "judge.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char judgement_crowded[] = "more ranks than cores";
+
+/* --- what a claim needs ------------------------------------------------------------------------------------------ */
+
+/* True if the run has the settings of the lab's first row in blog.csv (column `settings`: "ranks=4 seed=2026"). */
+static bool has_published_settings(const struct lab *lab, const struct csv_table *summary)
+{
+    const struct csv_table *blog = &lab->places[PUBLISHED].summary;
+    const char *at = csv_field(blog, csv_find(blog, "lab", lab->name), "settings");
+    if (!at || !*at)
+        return false;
+    for (; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+        char name[EXPRESSION_TEXT], value[EXPRESSION_TEXT];
+        struct reading reading = { .table = summary, .row = 0 };
+        struct sides shown;
+        int length = (int)strcspn(at, "= "), end = (int)strcspn(at, " ");
+        snprintf(name, sizeof name, "setting.%.*s", length, at);
+        snprintf(value, sizeof value, "%.*s", end > length ? end - length - 1 : 0, at + length + 1);
+        if (!expression_holds(&reading, name, EQUAL, value, 0, &shown))
+            return false;
+    }
+    return true;
+}
+
+/* Return why the claim cannot be tested on this row; NULL if it can. */
+static const char *unmet_need(const struct lab *lab, const struct csv_table *summary, int row,
+                              const struct claim *claim)
+{
+    if (csv_value(summary, row, "wrong") > 0 && strcmp(claim->quantity, "wrong") != 0)
+        return "it failed its checks";
+    const enum needs needs = claim->needs;
+    const char *backend = csv_field(summary, row, "backend"), *device = csv_field(summary, row, "device");
+    bool is_shared_gpu = device && strstr(device, "correctness only");
+    if (is_shared_gpu && (needs == NEEDS_ARRIVALS || !claim_must_hold(claim)))
+        return "a shared GPU shows correctness only";
+    if (needs == NEEDS_CORES && csv_value(summary, row, "oversubscribed") > 0)
+        return judgement_crowded;
+    if (needs == NEEDS_SIM && (!backend || strcmp(backend, "sim") != 0))
+        return "needs the simulator";
+    if (needs == NEEDS_PUBLISHED && !has_published_settings(lab, summary))
+        return "needs the published settings";
+    bool is_of_gpus = device && strncmp(device, "cuda", strlen("cuda")) == 0;
+    return needs == NEEDS_GPU && !is_of_gpus ? "needs GPUs" : NULL;
+}
+
+/* --- rounds ------------------------------------------------------------------------------------------------------ */
+
+/* Rounds in which a claim was evaluated. */
+struct series {
+    double *q, *v; /* (count) undisturbed */
+    int count, disturbed;
+    double taken_share; /* sum over disturbed rounds */
+    double largest;     /* cell */
+};
+
+/* Evaluate the claim in each round that has all its cases. Return false if the claim reads nothing that varies by round. */
+static bool read_rounds(const struct place *place, const struct judgement *j, struct series *series)
+{
+    bool is_timed = false;
+    for (int round = 0; round < place->rounds.count; round++) {
+        struct reading reading = { .table = &place->summary, .row = j->row, .rounds = &place->rounds, .round = round };
+        double q, v;
+        expression_values(&reading, j->claim.quantity, j->claim.value, &q, &v);
+        is_timed |= reading.timed > 0;
+        if (reading.trouble != NO_TROUBLE || !isfinite(q) || !isfinite(v))
+            continue;
+        if (reading.is_disturbed) {
+            series->disturbed++;
+            series->taken_share += reading.taken_share;
+            continue;
+        }
+        series->q[series->count] = q;
+        series->v[series->count++] = v;
+        series->largest = fmax(series->largest, reading.largest);
+    }
+    return is_timed;
+}
+
+/* True if the claim reads a part of the step, whose noise differs from that of whole steps. */
+static bool reads_parts(const struct claim *claim)
+{
+    static const char *const parts[] = { "data_ms",     "local_ms",   "host_ms",     "wait_ms",
+                                         "transfer_ms", "exposed_ms", "rank_skew_ms" };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(claim->quantity, parts[i]))
+            return true;
+    return false;
+}
+
+/* Collect the evidence. Return false if the claim reads nothing that varies by round, such as the loss. */
+static bool judge_by_rounds(const struct place *place, struct judgement *j)
+{
+    const size_t most = (size_t)place->rounds.count + 1;
+    struct series series = { .q = memory_new(most, sizeof(double)), .v = memory_new(most, sizeof(double)) };
+    bool is_timed = read_rounds(place, j, &series);
+    if (is_timed && series.disturbed > 0) {
+        j->disturbed_share = (double)series.disturbed / (series.count + series.disturbed);
+        j->taken_share = series.taken_share / series.disturbed;
+    }
+    if (is_timed && series.count > 0) {
+        j->evidence =
+            evidence_of(j->claim.relation, j->claim.tolerance, series.q, series.v, series.count, series.largest);
+        j->evidence.pool = reads_parts(&j->claim);
+        snprintf(j->shown.quantity, sizeof j->shown.quantity, "%.6g", j->evidence.mean_quantity);
+        snprintf(j->shown.value, sizeof j->shown.value, "%.6g", j->evidence.mean_value);
+    }
+    free(series.q);
+    free(series.v);
+    return is_timed;
+}
+
+/* --- judging ----------------------------------------------------------------------------------------------------- */
+
+/* Verdict on a claim that must hold, or that reads no times. A blank cell fails a claim that must hold: the check was not made. */
+static enum verdict verdict_by_summary(const struct judgement *j, const struct reading *reading, bool is_true)
+{
+    bool must_hold = claim_must_hold(&j->claim);
+    if (reading->trouble == CASE_NOT_RUN || (reading->trouble == BLANK_CELL && !must_hold))
+        return UNTESTABLE;
+    if (must_hold || j->claim.kind == EXAMPLE)
+        return is_true ? HOLDS : FAILS;
+    return is_true ? AS_PREDICTED : WRONG;
+}
+
+/* Verdict on a claim about time before its noise is compared with that of others: UNTESTABLE, or final for claims that have no
+ * evidence. */
+static enum verdict begin_verdict(const struct place *place, struct judgement *j, const struct reading *reading,
+                                  bool is_true)
+{
+    if (claim_is_blame(&j->claim) && reading->trouble == BLANK_CELL) {
+        snprintf(j->reason, sizeof j->reason, "no rank stands out");
+        return TOO_NOISY;
+    }
+    bool is_by_rounds = reading->trouble != CASE_NOT_RUN && !claim_is_blame(&j->claim) && place->rounds.count > 0;
+    if (!is_by_rounds || !judge_by_rounds(place, j))
+        return verdict_by_summary(j, reading, is_true);
+    if (j->evidence.rounds > 0)
+        return TOO_NOISY;
+    if (j->disturbed_share > 0)
+        return DISTURBED;
+    if (!*j->reason)
+        snprintf(j->reason, sizeof j->reason, "no round has all its cases");
+    return UNTESTABLE;
+}
+
+static struct judgement judge(const struct lab *lab, int at, int claim_row, int row)
+{
+    const struct place *place = &lab->places[at];
+    struct judgement j = { .claim = claim_read(&lab->claims, claim_row), .row = row };
+    const struct claim *claim = &j.claim;
+    struct reading reading = { .table = &place->summary, .row = row, .trouble = row < 0 ? CASE_NOT_RUN : NO_TROUBLE };
+    bool is_true =
+        expression_holds(&reading, claim->quantity, claim->relation, claim->value, claim->tolerance, &j.shown);
+    if (reading.trouble == MALFORMED)
+        claim_die(&lab->claims, claim_row, memory_text("%s (%s): in claim", reading.why, lab->sources[at].word),
+                  claim->id, "correct its quantity or its value");
+    const char *lacks = unmet_need(lab, reading.table, row, claim);
+    snprintf(j.reason, sizeof j.reason, "%s", lacks ? lacks : reading.why);
+    bool is_about_time = !claim_must_hold(claim) && claim->kind != EXAMPLE;
+    if (lacks)
+        j.verdict = UNTESTABLE;
+    else if (is_about_time)
+        j.verdict = begin_verdict(place, &j, &reading, is_true);
+    else
+        j.verdict = verdict_by_summary(&j, &reading, is_true);
+    return j;
+}
+
+void judge_place(struct lab *lab, int at, bool gate)
+{
+    struct place *place = &lab->places[at];
+    const struct csv_table *summary = &place->summary, *claims = &lab->claims.table;
+    place->judgements = memory_new((size_t)(claims->rows * (summary->rows + 1)) + 1, sizeof *place->judgements);
+    for (int claim_row = 0; claim_row < claims->rows; claim_row++) {
+        struct claim claim = claim_read(&lab->claims, claim_row);
+        bool is_every = strcmp(claim.name, "*") == 0;
+        int first = is_every ? 0 : csv_find(summary, "case", claim.name);
+        int last = is_every ? summary->rows - 1 : first;
+        for (int row = first; row <= last; row++) {
+            struct judgement j = judge(lab, at, claim_row, row);
+            if (!gate || claim_must_hold(&claim))
+                place->judgements[place->count++] = j;
+        }
+    }
+}
+
+/* --- verdicts on time -------------------------------------------------------------------------------------------- */
+
+int judge_count_tests(const struct place *place)
+{
+    int count = 0;
+    for (int i = 0; i < place->count; i++)
+        count += place->judgements[i].evidence.rounds > 0;
+    return count;
+}
+
+/* Change the verdict to DISTURBED where other programs, the host or a change of speed may have caused it. */
+static void excuse(const struct place *place, struct judgement *j)
+{
+    static const double WIDEST_DRIFT = 1.5, LARGEST_SHARE = 0.25;
+    const bool is_wrong = j->verdict == WRONG;
+    const double drift = is_wrong ? rounds_drift(&place->rounds) : 1;
+    const int launch = place->rounds.count / place->rounds.launches; /* rounds that one more launch brings */
+    if (j->verdict == DISTURBED || (is_wrong && j->disturbed_share > LARGEST_SHARE)) {
+        j->verdict = DISTURBED;
+        j->more_rounds = launch;
+        snprintf(j->reason, sizeof j->reason, "other programs or the virtual machine's host had %.0f %% of the core",
+                 100 * j->taken_share);
+    } else if (drift > WIDEST_DRIFT) {
+        j->verdict = DISTURBED;
+        snprintf(j->reason, sizeof j->reason, "the machine's speed changed by a factor of %.1f", drift);
+    }
+}
+
+/* Return a number of rounds of the claim as rounds of the lab: disturbed rounds do not count for a claim, and a case may be
+ * measured once per launch. */
+static int rounds_of_lab(const struct place *place, const struct judgement *j, int more)
+{
+    if (more > VERDICT_ROUNDS_MOST)
+        return more;
+    double needed = ceil((double)more * place->rounds.count / j->evidence.rounds);
+    return (int)fmin(needed, VERDICT_ROUNDS_MOST + 1);
+}
+
+static void give_reason(const struct place *place, struct judgement *j, struct noise noise, struct quantiles *quantiles)
+{
+    j->more_rounds = rounds_of_lab(place, j, verdict_more_rounds(&j->evidence, noise, quantiles));
+    if (j->more_rounds > VERDICT_ROUNDS_MOST)
+        snprintf(j->reason, sizeof j->reason, "more than %d further rounds would tell", VERDICT_ROUNDS_MOST);
+    else
+        snprintf(j->reason, sizeof j->reason, "about %d more round%s would tell", j->more_rounds,
+                 j->more_rounds == 1 ? "" : "s");
+}
+
+void judge_decide(struct place *place, int tests)
+{
+    const struct evidence **all = memory_new((size_t)place->count + 1, sizeof *all);
+    int count = 0;
+    for (int i = 0; i < place->count; i++)
+        if (place->judgements[i].evidence.rounds > 0)
+            all[count++] = &place->judgements[i].evidence;
+    struct quantiles quantiles = { .tests = tests };
+    for (int i = 0; i < place->count; i++) {
+        struct judgement *j = &place->judgements[i];
+        if (j->evidence.rounds > 0) {
+            struct noise noise = verdict_noise(&j->evidence, all, count);
+            j->verdict = verdict_of(&j->evidence, noise, &quantiles, &j->distance);
+            if (j->verdict == TOO_NOISY)
+                give_reason(place, j, noise, &quantiles);
+        }
+        if (j->verdict == DISTURBED || j->evidence.rounds > 0)
+            excuse(place, j);
+    }
+    free(all);
+}

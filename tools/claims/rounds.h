@@ -1,0 +1,31 @@
+/* rounds: a lab's rounds.csv, by which claims about time are judged.
+ *
+ * A row is a case in a round of a launch. Several launches of a lab may share the file. Rows of the same launch and round were
+ * measured side by side, so only they are compared. */
+#ifndef LOCKSTEP_ROUNDS_H
+#define LOCKSTEP_ROUNDS_H
+
+#include "base/csv.h"
+
+struct rounds {
+    struct csv_table table;
+    int count;   /* rounds of all launches */
+    int *of_row; /* (table.rows): index of the row's round, 0 … count-1 */
+    int launches;
+};
+
+/* Read PATH. End the program if it is missing, or of a version that does not tell disturbed rounds from others; `lab` is the program
+ * to run again. */
+struct rounds rounds_open(const char *path, const char *lab);
+void rounds_close(struct rounds *rounds);
+
+/* Return the row of a case in round `index` (0 … count-1); -1 if it was not measured there. */
+int rounds_row(const struct rounds *rounds, int index, const char *name);
+
+/* Return the mean of a column over a case's undisturbed rounds; if there are none, over all; NaN if not measured. */
+double rounds_mean(const struct rounds *rounds, const char *name, const char *column);
+
+/* Return the largest local_drift of undisturbed rounds over the smallest: by how much the machine's speed changed. 1 if unknown. */
+double rounds_drift(const struct rounds *rounds);
+
+#endif

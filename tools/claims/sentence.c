@@ -1,0 +1,30 @@
+#include "sentence.h"
+
+#include "base/memory.h"
+
+#include <stdio.h>
+
+static const char *plural(int count)
+{
+    return count == 1 ? "" : "s";
+}
+
+char *sentence_of(const int count[VERDICTS])
+{
+    int undecided = count[TOO_NOISY] + count[DISTURBED];
+    int timed = count[AS_PREDICTED] + count[WRONG] + undecided;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = memory_stream(&text, &size);
+    if (timed > 0)
+        fprintf(out, "Of %d claim%s about time, %d came out as predicted, %d wrong, %d %s undecided", timed, plural(timed),
+                count[AS_PREDICTED], count[WRONG], undecided, undecided == 1 ? "is" : "are");
+    if (undecided > 0)
+        fprintf(out, " (%d too noisy, %d disturbed)", count[TOO_NOISY], count[DISTURBED]);
+    fprintf(out, "%s%d exact check%s hold%s, %d fail.", timed > 0 ? "; " : "", count[HOLDS], plural(count[HOLDS]),
+            count[HOLDS] == 1 ? "s" : "", count[FAILS]);
+    if (count[UNTESTABLE] > 0)
+        fprintf(out, " %d claim%s cannot be tested here.", count[UNTESTABLE], plural(count[UNTESTABLE]));
+    fclose(out);
+    return text;
+}

@@ -1,0 +1,90 @@
+/* verdict: what the rounds of a run say about a claim on time. Pure functions; tools/claims/judge.c supplies the numbers.
+ *
+ * A claim compares a quantity q with a value v in each round. d is what a round adds to the evidence:
+ *
+ *     ~                two-sided   d = ln(q / v)     margin ln(1 + tolerance)
+ *     extra            two-sided   d = q - v in ms   margin tolerance x |mean v|
+ *     < <= > >=        one-sided   d = ln(q / v)     margin 0; d > 0 contradicts the claim
+ *
+ * Where a logarithm does not exist in every round, ~ is tested like extra, and a one-sided claim by d = q - v.
+ *
+ * With m the mean of d, SE its standard error, and t(p) quantiles of Student's t (one-sided claims: m instead of |m|):
+ *
+ *     as predicted     |m| + t(0.95) SE < margin               two one-sided tests of equivalence
+ *     wrong            |m| - t(1 - a / M) SE > margin          M claims tested in one call
+ *     too noisy        otherwise
+ *
+ * So the effect is compared with the margin, never with the step, and noise alone makes neither verdict likely. A wide interval
+ * passes nothing.
+ *
+ * Variance: a few rounds estimate it badly, so it is moderated by the lab's other claims at the same place (same pool):
+ * s² = (p s₀² + (R - 1) s_c²) / (p + R - 1) with p + R - 1 degrees of freedom; s₀² is the variance of the others, weighted by R - 1, and
+ * p = 8, or their degrees of freedom if fewer. (Smyth 2004, "Linear models and empirical Bayes methods", estimates p.)
+ * If all rounds are equal, as on modelled machines, there is no noise, and |m| < margin decides.
+ *
+ * Looks: run_all.sh adds rounds until every claim is decided, so it looks again and again, and each look is a chance for a false
+ * red. With a = 1 % per look, up to ten looks at 150 claims whose truth lies exactly on their margin show a red in 2.2 % (6 to 24
+ * rounds) or 3.1 % (6 to 42 rounds) of runs; with a = 0.2 %, in 0.4 to 0.5 %; in 0.7 to 0.8 % if the claims' noise differs by a factor of
+ * eight. Rounds could also go on until the standard error alone is small, whatever the means: this needs only one look (0.1 % with
+ * a = 1 %), but at 5 to 10 % noise it always runs to the end, while right formulas are decided earlier. Hence a = 1 % / 5, and rounds
+ * end when all claims are decided. tests/unit/test_verdict.c simulates this rule. */
+#ifndef LOCKSTEP_VERDICT_H
+#define LOCKSTEP_VERDICT_H
+
+#include "expression.h"
+
+/* Claims that must hold (of kind exact, formula, sim) hold or fail. The next four are verdicts on claims about time. */
+enum verdict { HOLDS, FAILS, AS_PREDICTED, WRONG, TOO_NOISY, DISTURBED, UNTESTABLE, VERDICTS };
+extern const char *const verdict_words[VERDICTS];
+
+enum { VERDICT_ROUNDS_MOST = 100 }; /* further rounds; more are "more than 100" */
+
+/* A claim's rounds. */
+struct evidence {
+    int rounds;
+    double mean, variance; /* of d; variance NaN for a single round */
+    double margin;
+    double rounding;      /* |d| up to this may come from the digits printed in tables */
+    double mean_quantity; /* mean of q */
+    double mean_value;    /* mean of v */
+    bool is_log, is_one_sided, is_strict;
+    double sign; /* d times sign is positive if the quantity is larger than the value */
+    int pool; /* set by the caller: claims of one pool have similar noise; logarithms and differences are kept apart anyway */
+};
+
+/* Noise of the other claims in a pool; freedom 0 if unknown. */
+struct noise {
+    double variance;
+    int freedom;
+};
+
+/* Quantiles by degrees of freedom, which are whole numbers; computed when first used. Begin with { .tests = M }. */
+enum { VERDICT_FREEDOM_MOST = 127 }; /* more degrees of freedom are computed each time */
+struct quantiles {
+    int tests;
+    double green[VERDICT_FREEDOM_MOST + 1], red[VERDICT_FREEDOM_MOST + 1];
+};
+
+/* How far the quantity lies above the value, and half of the 90 % interval of that; in percent of the value, or in ms. */
+struct distance {
+    double off, plus_minus;
+    bool is_percent;
+};
+
+/* Return the evidence of rounds > 0 pairs (q, v). `relation` is NEAR, EXTRA or one-sided; `largest` is the largest cell that was read:
+ * tables have at least six digits of it. */
+struct evidence evidence_of(enum relation relation, double tolerance, const double *q, const double *v, int rounds,
+                            double largest);
+
+/* Return the noise of all claims of e's pool but e, which is one of `all`; entries without rounds are skipped. */
+struct noise verdict_noise(const struct evidence *e, const struct evidence *const *all, int count);
+
+/* Return AS_PREDICTED, WRONG or TOO_NOISY; set `distance`. */
+enum verdict verdict_of(const struct evidence *e, struct noise noise, struct quantiles *quantiles,
+                        struct distance *distance);
+
+/* Return after how many further rounds a claim that is too noisy is decided if mean and variance stay; VERDICT_ROUNDS_MOST + 1 if
+ * not within VERDICT_ROUNDS_MOST. */
+int verdict_more_rounds(const struct evidence *e, struct noise noise, struct quantiles *quantiles);
+
+#endif
