@@ -17,7 +17,7 @@ enum {
     LEAST_ROUNDS = 6, /* Student's interval on 6 log ratios: 5 degrees of freedom */
     TURNS_ROUNDS = 3, /* LEAST_ROUNDS if ranks compute in turns */
     QUICK_LEAST = 2,
-    QUICK_MOST = 3,
+    QUICK_MOST = 4, /* enough to blame one of three or four ranks (case_stats.h) */
     QUICK_SECONDS = 15,
 };
 
@@ -55,7 +55,7 @@ const struct option_row run_option_rows[] = {
     { "--seed", OPTION_SEED, AT(seed), 0, 0, "N", "seed of data, weights and orders" },
     { "--seconds", OPTION_NUMBER, AT(seconds), 0, 86400, "S", "budget for measuring; more time, more rounds" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 10000, "N", "exactly N rounds; 0: as many as the budget allows" },
-    { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "two or three short rounds; ratios without interval" },
+    { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "two to four short rounds; ratios without interval" },
     { "--cases", OPTION_LIST, AT(cases), 0, 0, "CASE", "run only the baseline and this case; may be repeated" },
     { "--guess", OPTION_LIST, AT(guesses), 0, 0, "CASE=MS", "your guess of a case's step time; may be repeated" },
     { "--blind", OPTION_SWITCH, AT(blind), 0, 0, "", "a quiz: one case, drawn by seed, runs without its name" },

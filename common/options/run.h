@@ -27,7 +27,7 @@ struct run {
     int noise_seed;       /* for a modelled machine's jitter: round r uses noise_seed + r */
     double seconds;       /* time budget for measuring; rounds are added until it is spent */
     int rounds;           /* exactly this many rounds; 0 = as many as the budget allows */
-    bool quick;           /* two or three short rounds, ratios without interval */
+    bool quick;           /* two to four short rounds, ratios without interval */
     int ahead;            /* not an option: batches that each rank fetches early, 0 or 1 */
     bool whole;           /* not an option: every round measures all steps, as they differ */
     int once;             /* not an option: steps to measure, in the first round only; 0 = measure in every round */
