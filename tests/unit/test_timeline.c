@@ -366,6 +366,43 @@ static void only_a_steady_culprit_is_named(void **state)
     case_stats_close(&roaming);
 }
 
+/* Return statistics of six rounds of one step with two all-reduces. Rank 2 is late by `by` at the first, rank 0 by `other` at the
+ * second, in every round. */
+static struct case_stats shared_blame(double by, double other)
+{
+    struct case_stats stats;
+    case_stats_open(&stats, &(struct run){ .ranks = 3, .cycle = 1 }, false);
+    for (int round = 0; round < 6; round++) {
+        struct span spans[3 * 3];
+        for (int rank = 0; rank < 3; rank++) {
+            double first = 10 + (rank == 2 ? by : 0), second = 60 + (rank == 0 ? other : 0);
+            spans[3 * rank] = phase(SPAN_BACKWARD, 0, 0, 100);
+            spans[3 * rank + 1] = sum(0, 2 * round, first, first, 50);
+            spans[3 * rank + 2] = sum(0, 2 * round + 1, second, second, 100);
+        }
+        case_stats_add(&stats, &(struct timeline){ .ranks = 3, .steps = 1, .count = 3, .spans = spans });
+    }
+    return stats;
+}
+
+/* A rank that is charged most in every round is blamed only if it is charged with more than three quarters of all waiting. */
+static void half_of_the_waiting_is_not_enough(void **state)
+{
+    (void)state;
+    static const struct {
+        double by, other;
+        int blamed;
+    } of[] = { { 20, 16, -1 }, { 30, 12, -1 }, { 30, 10, -1 }, { 31, 10, 2 }, { 30, 0, 2 } };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct case_stats stats = shared_blame(of[i].by, of[i].other);
+        assert_int_equal(stats.wrong.count, 0);
+        assert_exactly(stats.sum[2].caused, 6 * 2 * of[i].by);
+        assert_exactly(stats.sum[0].caused, 6 * 2 * of[i].other);
+        assert_int_equal(case_stats_summarise(&stats, NULL).blamed_rank, of[i].blamed);
+        case_stats_close(&stats);
+    }
+}
+
 /* Without a baseline, also blame a rank that causes less waiting than the baseline has. A culprit that changes from round
  * to round is still not blamed. */
 static void without_a_baseline_nothing_is_compared(void **state)
@@ -1142,6 +1179,7 @@ int main(void)
         cmocka_unit_test(stretches_cover_each_lane_without_gaps),
         cmocka_unit_test(the_recorder_leaves_no_gap),
         cmocka_unit_test(only_a_steady_culprit_is_named),
+        cmocka_unit_test(half_of_the_waiting_is_not_enough),
         cmocka_unit_test(without_a_baseline_nothing_is_compared),
         cmocka_unit_test(luck_names_nobody),
         cmocka_unit_test(luck_that_lasts_names_nobody),
