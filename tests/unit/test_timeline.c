@@ -10,6 +10,7 @@
 #include "launch/collective_call.h"
 #include "report/lanes.h"
 #include "report/run_report.h"
+#include "report/terminal_tables.h"
 #include "report/timeline_view.h"
 
 #include <math.h>
@@ -636,6 +637,47 @@ static void drifting_replicas_and_lost_numbers_are_wrong(void **state)
     assert_int_equal(block_results_wrong(&block, 0).count, 4);
 }
 
+/* Return what table_blame() prints about the second of two cases, whose baseline takes 0.1 s and would take `what_if`. */
+static char *told_beside(double what_if, bool is_wrong)
+{
+    struct outcome outcomes[] = {
+        { .name = "baseline", .stats = { .ranks = 2 }, .summary = { .step = 0.1, .what_if = what_if } },
+        { .name = "late",
+          .stats = { .ranks = 2 },
+          .summary = { .step = 0.2, .wait = 0.05, .what_if = 0.11, .blamed_rank = -1 } }
+    };
+    const struct report report = { .outcomes = outcomes, .cases = 2, .trains_on = "core" };
+    outcomes[0].stats.wrong.count = is_wrong;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = memory_stream(&text, &size);
+    table_blame(out, &report, &outcomes[1]);
+    fclose(out);
+    return text;
+}
+
+static void the_baselines_own_gain_stands_beside_what_if(void **state)
+{
+    (void)state;
+    static const struct {
+        double what_if;
+        bool is_wrong;
+        const char *end;
+    } of[] = { { 0.096, false, ";\nthe baseline took 100.0 ms and would gain 4.0 ms the same way.\n" },
+               { 0.1, false, ";\nthe baseline took 100.0 ms and would gain 0.0 ms the same way.\n" },
+               { 0.10001, false, ";\nthe baseline took 100.0 ms and would gain 0.0 ms the same way.\n" },
+               { 0.102, false, ";\nthe baseline took 100.0 ms and would lose 2.0 ms the same way.\n" },
+               { (double)NAN, false, ";\nthe baseline took 100.0 ms.\n" },
+               { 0.096, true, "(computed from late alone).\n" } };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        char *text = told_beside(of[i].what_if, of[i].is_wrong);
+        const char *found = strstr(text, of[i].end);
+        if (!found || found[strlen(of[i].end)])
+            fail_msg("does not end with \"%s\": %s", of[i].end, text);
+        free(text);
+    }
+}
+
 /* --- blame sentences --------------------------------------------------------------------------------------------- */
 
 static void assert_blame(const struct timeline *line, int step, const char *expected)
@@ -1210,6 +1252,7 @@ int main(void)
         cmocka_unit_test(windows_are_compared_not_steps),
         cmocka_unit_test(losses_tell_what_changed),
         cmocka_unit_test(drifting_replicas_and_lost_numbers_are_wrong),
+        cmocka_unit_test(the_baselines_own_gain_stands_beside_what_if),
         cmocka_unit_test(waiting_is_told_with_its_reason),
         cmocka_unit_test(only_a_reason_that_explains_is_told),
         cmocka_unit_test(groups_that_interleave_are_split_apart),
