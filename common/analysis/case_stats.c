@@ -14,12 +14,16 @@ const char *const numerics_names[] = {
     [NUMERICS_CHANGED] = "changed",
 };
 
-void case_stats_open(struct case_stats *stats, const struct run *run)
+void case_stats_open(struct case_stats *stats, const struct run *run, bool is_simulated)
 {
+    enum { STRETCH = 4 };
     int ranks = run->ranks;
-    *stats = (struct case_stats){ .ranks = ranks, .every = run->cycle, .is_long = run->once > 0 };
+    *stats = (struct case_stats){
+        .ranks = ranks, .every = run->cycle, .is_long = run->once > 0, .stretch = is_simulated ? 1 : STRETCH
+    };
     stats->sum = memory_new((size_t)ranks, sizeof *stats->sum);
-    stats->foremost = memory_new((size_t)ranks, sizeof *stats->foremost);
+    stats->by_stretch.foremost = memory_new((size_t)ranks, sizeof *stats->by_stretch.foremost);
+    stats->by_round.foremost = memory_new((size_t)ranks, sizeof *stats->by_round.foremost);
     stats->loss = memory_new((size_t)ranks, sizeof *stats->loss);
     stats->samples = memory_new((size_t)ranks, sizeof *stats->samples);
     stats->queued = memory_new((size_t)ranks, sizeof *stats->queued);
@@ -30,7 +34,8 @@ void case_stats_close(struct case_stats *stats)
     free(stats->sum);
     free(stats->slowest);
     free(stats->most_charged);
-    free(stats->foremost);
+    free(stats->by_stretch.foremost);
+    free(stats->by_round.foremost);
     free(stats->round);
     free(stats->loss);
     free(stats->samples);
@@ -61,16 +66,21 @@ static void add_cell(struct cell *sum, const struct cell *cell)
     sum->last += cell->last;
 }
 
-/* Count the rank that was charged most in a step; cells (ranks). */
-static void count_foremost(struct case_stats *stats, const struct cell *cells)
+/* Count the rank that was charged most in these steps; cells (steps, ranks). */
+static void count_foremost(struct culprits *culprits, const struct cell *cells, int steps, int ranks)
 {
     int foremost = 0;
-    for (int rank = 1; rank < stats->ranks; rank++)
-        if (cells[rank].caused > cells[foremost].caused)
-            foremost = rank;
-    if (cells[foremost].caused > 0) {
-        stats->foremost[foremost]++;
-        stats->charged_steps++;
+    double most = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        double caused = 0;
+        for (int step = 0; step < steps; step++)
+            caused += cells[step * ranks + rank].caused;
+        foremost = caused > most ? rank : foremost;
+        most = fmax(most, caused);
+    }
+    if (most > 0) {
+        culprits->foremost[foremost]++;
+        culprits->charged++;
     }
 }
 
@@ -78,8 +88,6 @@ static void count_foremost(struct case_stats *stats, const struct cell *cells)
 static void add_window(struct case_stats *stats, const struct cell *cells, struct cell *round)
 {
     double slowest = 0, fastest = INFINITY, charged = 0;
-    for (int i = 0; i < stats->every; i++)
-        count_foremost(stats, cells + i * stats->ranks);
     for (int rank = 0; rank < stats->ranks; rank++) {
         double step = 0, caused = 0;
         for (int i = 0; i < stats->every; i++) {
@@ -147,6 +155,10 @@ void case_stats_add(struct case_stats *stats, const struct timeline *timeline, c
     const double spread = stats->spread;
     for (int window = 0; window < windows; window++)
         add_window(stats, cells + window * stats->every * ranks, round);
+    for (int step = 0; step < steps; step += stats->stretch)
+        count_foremost(&stats->by_stretch, cells + step * ranks,
+                       steps - step < stats->stretch ? steps - step : stats->stretch, ranks);
+    count_foremost(&stats->by_round, cells, steps, ranks);
     for (int rank = 0; rank < ranks; rank++)
         add_cell(&stats->sum[rank], &round[rank]);
     if (stats->rounds == 0)
@@ -184,15 +196,20 @@ static enum numerics compare_losses(const struct case_stats *stats, const struct
     return fabs(ours - theirs) <= NUMERICS_TOLERANCE * fabs(theirs) ? NUMERICS_REORDERED : NUMERICS_CHANGED;
 }
 
-/* Upper bound of the probability that one of n equal ranks is charged most in at least `hits` of `steps`: n times the binomial
+/* Upper bound of the probability that one of n equal ranks is charged most at least `hits` times of `all`: n times the binomial
  * tail. */
-static double chance(int hits, int steps, int n)
+static double chance(int hits, int all, int n)
 {
     double p = 1.0 / n, tail = 0;
-    for (int i = hits; i <= steps; i++)
-        tail +=
-            exp(lgamma(steps + 1.0) - lgamma(i + 1.0) - lgamma(steps - i + 1.0) + i * log(p) + (steps - i) * log1p(-p));
+    for (int i = hits; i <= all; i++)
+        tail += exp(lgamma(all + 1.0) - lgamma(i + 1.0) - lgamma(all - i + 1.0) + i * log(p) + (all - i) * log1p(-p));
     return n * tail;
+}
+
+/* True if chance does not explain that the same rank is charged most every time. */
+static bool are_enough(const struct culprits *culprits, int ranks)
+{
+    return culprits->charged > 0 && chance(culprits->charged, culprits->charged, ranks) < 0.05;
 }
 
 static void choose_blamed(struct case_summary *s, const struct case_stats *stats, const struct case_stats *baseline)
@@ -210,13 +227,14 @@ static void choose_blamed(struct case_summary *s, const struct case_stats *stats
     static const double least_share = 0.01; /* share of all ranks' steps; less would print as 0 of every 100 */
     double per_step = most / stats->steps;
     double usual = baseline && baseline != stats ? stats_quantile(baseline->most_charged, baseline->windows, 0.95) : 0;
+    const bool by_round = stats->stretch > 1 && are_enough(&stats->by_round, stats->ranks);
+    const struct culprits *culprits = by_round ? &stats->by_round : &stats->by_stretch;
     bool is_worth_it = per_step >= least_share * s->step * stats->ranks;
     bool stands_out = stats->ranks > 1 && is_worth_it && per_step > usual && most > 0.75 * all &&
-                      chance(stats->foremost[charged_most], stats->charged_steps, stats->ranks) < 0.05;
+                      chance(culprits->foremost[charged_most], culprits->charged, stats->ranks) < 0.05;
     s->blamed_rank = stands_out ? charged_most : -1;
     s->blamed_wait = stands_out ? per_step : (double)NAN;
-    s->is_too_short =
-        stats->charged_steps > 0 && chance(stats->charged_steps, stats->charged_steps, stats->ranks) >= 0.05;
+    s->is_too_short = culprits->charged > 0 && !are_enough(culprits, stats->ranks);
 }
 
 static struct ratio compare_steps(const struct case_stats *stats, const struct case_stats *baseline)

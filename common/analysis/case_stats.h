@@ -42,14 +42,17 @@ struct round_stats {
 
 /* Statistics of one case; each round adds to them. case_stats_close() frees the arrays. */
 struct case_stats {
-    int ranks, rounds, steps;    /* steps: measured, over all rounds */
-    bool is_long;                /* run.once: compared with the baseline by steps, not by rounds */
-    int every, windows;          /* steps of a window, after which the ranks synchronise; number of windows */
-    struct cell *sum;            /* (ranks) over all measured steps */
-    double *slowest;             /* (windows) the slowest rank's window, per step */
-    double *most_charged;        /* (windows) the largest `caused` of any rank, per step */
-    int *foremost;               /* (ranks) steps in which the rank was charged most */
-    int charged_steps;           /* steps in which any rank was charged */
+    int ranks, rounds, steps; /* steps: measured, over all rounds */
+    bool is_long;             /* run.once: compared with the baseline by steps, not by rounds */
+    int every, windows;       /* steps of a window, after which the ranks synchronise; number of windows */
+    struct cell *sum;         /* (ranks) over all measured steps */
+    double *slowest;          /* (windows) the slowest rank's window, per step */
+    double *most_charged;     /* (windows) the largest `caused` of any rank, per step */
+    int stretch;              /* measured steps in a row, at most, that by_stretch counts once */
+    struct culprits {         /* how often a rank was charged most in a stretch, or in a round */
+        int *foremost;        /* (ranks) */
+        int charged;          /* stretches or rounds in which any rank was charged */
+    } by_stretch, by_round;
     struct round_stats *round;   /* (rounds) */
     double spread;               /* sum over windows of slowest - fastest rank, per step */
     double what_if;              /* sum over steps */
@@ -62,7 +65,7 @@ struct case_stats {
 };
 
 /* Open the statistics of a case with these settings. Measured steps come in multiples of run.cycle. */
-void case_stats_open(struct case_stats *stats, const struct run *run);
+void case_stats_open(struct case_stats *stats, const struct run *run, bool is_simulated);
 void case_stats_close(struct case_stats *stats);
 
 /* Check that a block ended with the same parameters as the first one. Both compute the same in the same order from the same start,
@@ -86,7 +89,7 @@ struct case_summary {
     double rank_skew;             /* mean over windows of slowest - fastest rank, per step */
     int blamed_rank;              /* -1 if no rank stands out */
     double blamed_wait;           /* wait of all other ranks together, per step */
-    bool is_too_short;            /* too few steps for any rank to stand out */
+    bool is_too_short;            /* too few rounds and steps for any rank to stand out */
     double what_if;
     struct ratio vs_baseline; /* of the rounds' slowest steps, paired; in a long run, of all steps */
     double loss;              /* mean over all samples */
@@ -97,10 +100,16 @@ struct case_summary {
  *
  *     1. The waiting charged to the rank exceeds the 95th percentile of the baseline's largest charge per window.
  *     2. It is more than three quarters of all charged waiting, and at least one in a hundred of the ranks' seconds.
- *     3. The rank was charged most in more steps than chance explains. (If each rank were charged most with probability 1/n,
- *        some rank would reach this number of steps with probability below 5 %.)
+ *     3. The rank was charged most in more rounds than chance explains. (If each rank were charged most with probability 1/n,
+ *        some rank would reach this number of rounds with probability below 5 %.)
  *
- * So no rank is blamed for a stall that moves between ranks, or in a run that is too short.
+ * So no rank is blamed for a stall that moves between ranks, or in a run that is too short: of 2 ranks one must be charged most in
+ * six of six rounds, of 3 or 4 ranks in four of four.
+ *
+ * Rounds are counted and not steps, because another program may keep a rank's core for several steps in a row. If the rounds are
+ * too few to tell, as in the spans of another job, they are cut into stretches of at most four steps; a disturbance that lasts
+ * longer may then be taken for a slow rank. Simulated ranks compute in turns, or not at all, so a lasting disturbance delays all of
+ * them alike: each step is a stretch.
  *
  * Without a baseline (NULL) the ratio is NaN and condition 1 is left out. Condition 1 is also left out for the baseline itself,
  * which may have a slow rank too. */

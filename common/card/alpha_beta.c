@@ -50,6 +50,19 @@ void alpha_beta_add(struct alpha_beta *link, double bytes, double seconds)
     link->seconds[link->points++] = seconds;
 }
 
+/* Return Akaike's criterion for few points (AICc; Hurvich and Tsai 1989), which is least for the best number of pieces; infinite
+ * for too few points to tell. A piece has two parameters; the variance is one more. A cut, chosen among many places, counts as
+ * three parameters (Ninomiya, "Change-point model selection via AIC", 2015). */
+static double criterion(double squares, int pieces, int points)
+{
+    static const double rounding = 1e-4; /* relative error that counts as none: a clock's nanosecond in 10 us */
+    const double parameters = 2 * pieces + 1, cuts = 3 * (pieces - 1), left = points - parameters - 1;
+    if (left <= 0)
+        return INFINITY;
+    return points * log(fmax(squares / points, rounding * rounding)) + 2 * (parameters + cuts) +
+           2 * parameters * (parameters + 1) / left;
+}
+
 void alpha_beta_fit(struct alpha_beta *link)
 {
     int n = link->points;
@@ -69,7 +82,7 @@ void alpha_beta_fit(struct alpha_beta *link)
         }
     link->pieces = 1;
     for (int pieces = 2; pieces <= ALPHA_BETA_PIECES_MOST; pieces++)
-        if (fits[pieces][n].squares < fits[link->pieces][n].squares)
+        if (criterion(fits[pieces][n].squares, pieces, n) < criterion(fits[link->pieces][n].squares, link->pieces, n))
             link->pieces = pieces;
     for (int p = link->pieces - 1, last = n; p >= 0; p--) {
         int first = fits[p + 1][last].cut;

@@ -1,7 +1,8 @@
 /* alpha_beta: cost model of a collective or message of any size, fitted to a few measured sizes.
  *
  * seconds = alpha + beta x bytes in each of at most four ranges, by least squares of the *relative* error. A single line over
- * eight decades of bytes would follow its largest points until alpha is negative. */
+ * eight decades of bytes would follow its largest points until alpha is negative. Another range must lower the error by more than
+ * it does for the noise of one line (AICc); two ranges take at least seven points. */
 #ifndef LOCKSTEP_ALPHA_BETA_H
 #define LOCKSTEP_ALPHA_BETA_H
 

@@ -65,8 +65,8 @@ void collective_costs_make_room(struct collective_costs *costs, const struct car
 
 /* Sizes that are measured, in bytes of a call (struct sweep_call): at least the first few, and more until well beyond the needed
  * size. There the library may change its algorithm, or a cache may end. Libraries send messages below a few KiB without waiting for
- * the receiver (4 KiB on a modelled machine, job_command.c), so the cost jumps there: a piece of the fit, which has at least three
- * points, ends on either side. An all-reduce sends parts, whose jump lies elsewhere for each number of ranks. */
+ * the receiver (4 KiB on a modelled machine, job_command.c), so the cost jumps there. Of nine points, four before the jump and five after it, the fit takes a
+ * factor of two for a jump, and not for noise. An all-reduce sends parts, whose jump lies elsewhere for each number of ranks. */
 enum { USUAL_MOST = 13, PARTS = 4 };
 struct usual {
     int least, count;
@@ -76,7 +76,7 @@ static const struct usual usual_of_sums = { 4,
                                             10,
                                             { 256, 4096, 32768, 262144, 1 << 20, 3 << 20, 6 << 20, 9 << 20, 16 << 20,
                                               24 << 20 } },
-                          usual_of_others = { 6,
+                          usual_of_others = { 9,
                                               13,
                                               { 256, 1024, 2048, 4096, 8192, 32768, 262144, 1 << 20, 3 << 20, 6 << 20,
                                                 9 << 20, 16 << 20, 24 << 20 } };

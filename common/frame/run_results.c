@@ -143,7 +143,7 @@ struct run_results *run_results_open(const struct run_results_inputs *of)
             .per = a->of.spec->per ? a->of.spec->per(a->of.cases->settings[i]) : NULL,
             .guess = guess_of(&a->of.run->guesses, a->of.cases->variant[i]->name)
         };
-        case_stats_open(&o->stats, &o->run);
+        case_stats_open(&o->stats, &o->run, r->is_simulated);
         o->stats.wrong = of->tried; /* a model that fails alone makes every case wrong */
     }
     a->terminal = job_terminal();

@@ -16,7 +16,7 @@ enum {
     QUICK_WINDOW = 2,
     LEAST_ROUNDS = 6, /* Student's interval on 6 log ratios: 5 degrees of freedom */
     QUICK_LEAST = 2,
-    QUICK_MOST = 3,
+    QUICK_MOST = 4, /* enough to blame one of three or four ranks (case_stats.h) */
     QUICK_SECONDS = 15,
 };
 
@@ -57,7 +57,7 @@ const struct option_row run_option_rows[] = {
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 10000, "N", "exactly N rounds; 0: as many as the budget allows" },
     { "--add-rounds", OPTION_SWITCH, AT(add_rounds), 0, 0, "",
       "keep the rounds of earlier runs of this command in rounds.csv" },
-    { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "two or three short rounds; ratios without interval" },
+    { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "two to four short rounds; ratios without interval" },
     { "--cases", OPTION_LIST, AT(cases), 0, 0, "CASE", "run only the baseline and this case; may be repeated" },
     { "--guess", OPTION_LIST, AT(guesses), 0, 0, "CASE=MS", "your guess of a case's step time; may be repeated" },
     { "--blind", OPTION_SWITCH, AT(blind), 0, 0, "", "a quiz: one case, drawn by seed, runs without its name" },

@@ -28,7 +28,7 @@ struct run {
     double seconds;       /* time budget for measuring; rounds are added until it is spent */
     int rounds;           /* exactly this many rounds; 0 = as many as the budget allows */
     bool add_rounds;      /* rounds.csv keeps the rounds of earlier runs of the same command */
-    bool quick;           /* two or three short rounds, ratios without interval */
+    bool quick;           /* two to four short rounds, ratios without interval */
     int ahead;            /* not an option: batches that each rank fetches early, 0 or 1 */
     bool whole;           /* not an option: a round measures all steps, because they differ or --steps was typed */
     int once;             /* not an option: steps to measure, in the first round only; 0 = measure in every round */

@@ -203,6 +203,17 @@ void table_explain(FILE *out, const struct report *report, const char *name)
         table_blame(out, report, o);
 }
 
+/* Print what the baseline would gain from ranks as fast as the median rank: noise alone makes a what-if step shorter. */
+static void put_own_gain(FILE *out, const struct case_summary *baseline)
+{
+    double gain = baseline->step - baseline->what_if;
+    int decimals = number_ms_decimals(baseline->step);
+    if (isnan(gain))
+        return;
+    gain = fabs(gain) < 0.5e-3 * pow(10, -decimals) ? 0 : gain; /* printed as 0, so without a sign */
+    fprintf(out, " and would %s %.*f ms the same way", gain < 0 ? "lose" : "gain", decimals, 1e3 * fabs(gain));
+}
+
 void table_blame(FILE *out, const struct report *report, const struct outcome *o)
 {
     const struct outcome *baseline = &report->outcomes[0];
@@ -221,12 +232,13 @@ void table_blame(FILE *out, const struct report *report, const struct outcome *o
                 s->is_too_short ? "too few steps to tell a cause from chance" : "no rank stands out as the cause");
     fprintf(out, "If every rank were as fast as the median rank, a step would take %.*f ms (computed from %s alone)",
             number_ms_decimals(s->what_if), 1e3 * s->what_if, o->name);
-    bool is_alone = o == baseline;   /* then the case is compared with itself */
-    if (baseline->stats.wrong.count) /* the baseline failed a check, so its speed is not shown */
-        fputs(".\n", out);
-    else
-        fprintf(out, ";\n%s took %.*f ms.\n", is_alone ? "a step" : "the baseline",
+    bool is_alone = o == baseline;    /* then the case is compared with itself */
+    if (!baseline->stats.wrong.count) /* else the baseline failed a check, so its speed is not shown */
+        fprintf(out, ";\n%s took %.*f ms", is_alone ? "a step" : "the baseline",
                 number_ms_decimals(baseline->summary.step), 1e3 * baseline->summary.step);
+    if (!baseline->stats.wrong.count && !is_alone)
+        put_own_gain(out, &baseline->summary);
+    fputs(".\n", out);
 }
 
 static int compare_caused(const void *a, const void *b, void *sums)

@@ -37,6 +37,10 @@ double clocks_first(const struct clocks *clocks, double here);
 /* Return the error of clocks_first() between the two comparisons, in seconds. */
 double clocks_error(const struct clocks *clocks);
 
+/* Return the largest possible difference between converted times of two hosts, from each host's clocks_error(): the sum of the two
+ * largest, because one may be too early and the other too late. */
+double clocks_disagreement(const double *errors, int hosts);
+
 /* Return "agree within 0.045 ms; shorter waits count as transfer". Free the text. */
 char *clocks_text(double error);
 

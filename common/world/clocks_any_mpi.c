@@ -58,16 +58,13 @@ void clocks_begin(struct clocks *clocks, struct world *world)
         clocks->before = clocks->after = compare(world);
 }
 
-/* Return the sum of the two largest errors, because the times of both hosts may be wrong. Valid on rank 0. */
-static double find_disagreement(MPI_Comm firsts, int hosts, double mine)
+double clocks_disagreement(const double *errors, int hosts)
 {
-    double *all = memory_new((size_t)hosts, sizeof *all), most = 0, second = 0;
-    MPI_Gather(&mine, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, 0, firsts);
+    double most = 0, second = 0;
     for (int host = 0; host < hosts; host++) {
-        second = fmax(second, fmin(most, all[host]));
-        most = fmax(most, all[host]);
+        second = fmax(second, fmin(most, errors[host]));
+        most = fmax(most, errors[host]);
     }
-    free(all);
     return most + second;
 }
 
@@ -76,8 +73,12 @@ void clocks_end(struct clocks *clocks, struct world *world)
     if (hosts_count(world) == 1)
         return;
     clocks->after = compare(world);
-    if (world->place == 0)
-        clocks->disagree = find_disagreement(world->firsts, world->hosts, clocks_error(clocks));
+    if (world->place > 0)
+        return;
+    double mine = clocks_error(clocks), *all = memory_new((size_t)world->hosts, sizeof *all);
+    MPI_Gather(&mine, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, 0, world->firsts);
+    clocks->disagree = world->rank == 0 ? clocks_disagreement(all, world->hosts) : 0;
+    free(all);
 }
 
 double clocks_first(const struct clocks *clocks, double here)

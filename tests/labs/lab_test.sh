@@ -68,7 +68,7 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform=
         if (gap > 1e-4 || gap < -1e-4) complain("terms do not add up, " gap)
         if (case_name !~ uneven && $at["global_batch_size"] != crew * $at["batch_size"] * (case_name ~ cut ? 4 : 1)) complain("global batch")
         turns = backend == "sim" || ranks > $at["cores"] # ranks take turns on cores, so rounds are slow
-        rounds = !turns ? ($at["rounds"] == 2 ? 2 : 3) : long == "." || window >= 4 ? 1 : 2 # at least four steps
+        rounds = !turns ? ($at["rounds"] ~ /^[23]$/ ? $at["rounds"] : 4) : long == "." || window >= 4 ? 1 : 2 # at least four steps
         if ($at["rounds"] != rounds) complain($at["rounds"] " rounds")
         numerics = $at["numerics"]
         if (cases == 1) steps = $at["steps"] # of the baseline; losses are only compared after equal numbers of steps

@@ -51,18 +51,18 @@ ln -s /usr/bin/* "$folder/bin/"
 rm -f "$folder/bin/gnuplot"
 cd "$folder" || exit 1
 
-# Print four steps of three ranks, 100 ms apart. Rank 0 arrives at the all-reduce at 70, the others at 31 and 33. Line 2 has the
-# column names; row k (data, forward, backward, all_reduce, update; from 0) of rank r, step s is in line 3 + 20 r + 5 s + k.
-good() # FIRST_STEP [CASE]
+# Print steps of three ranks, 100 ms apart. Rank 0 arrives at the all-reduce at 70, the others at 31 and 33. Line 2 has the column
+# names; of four steps, row k (data, forward, backward, all_reduce, update; from 0) of rank r, step s is in line 3 + 20 r + 5 s + k.
+good() # FIRST_STEP [CASE [STEPS]]
 {
-    awk -v from="$1" -v of="${2:-}" 'BEGIN {
+    awk -v from="$1" -v of="${2:-}" -v steps="${3:-4}" 'BEGIN {
         print "# machine: a test"
         print "rank,step,kind,start_ms,end_ms" (of == "" ? "" : ",case")
         split("0 41 50 75 80  0 1 11 76 79  0 2 12 75 81", at, " ")
         split("70 31 33", came, " ")
         split("data forward backward update", kind, " ")
         for (rank = 0; rank < 3; rank++)
-            for (step = 0; step < 4; step++)
+            for (step = 0; step < steps; step++)
                 for (k = 1; k <= 4; k++) {
                     start = at[5 * rank + k]; end = at[5 * rank + k + 1]
                     printf "%d,%d,%s,%d,%d%s\n", rank, from + step, kind[k], 100 * step + start, 100 * step + end, of == "" ? "" : "," of
@@ -76,8 +76,8 @@ good() # FIRST_STEP [CASE]
 # all-reduce, 5 transfer, 58 to the next all-reduce, 5 at the end.
 by_hand() # NAME
 {
-    cell "$1" summary.csv case=job blamed_rank 0
-    cell "$1" summary.csv case=job blamed_wait_ms 74
+    cell "$1" summary.csv case=job blamed_rank - # four steps in a row count once
+    cell "$1" ranks.csv "case=job rank=0" caused_wait_ms 74
     cell "$1" summary.csv case=job what_if_ms 58
     cell "$1" summary.csv case=job steps 4
     cell "$1" summary.csv case=job batch_size -
@@ -96,13 +96,23 @@ all=(--skip-first-steps 0)
 good 0 >good.csv
 told "by hand" 0 "of job 4 steps measured, from step 0 on" good.csv "${all[@]}"
 by_hand "by hand"
-for text in "rank 0 " "◀ last" "Of every 100 rank-seconds of job, 26 waited for rank 0." "would take 58.0 ms" "a step took 95.0 ms" \
-    "No other case to compare with" "Next: rank 0 is late in its data" "gnuplot is not installed" "Tables and trace: $folder/results"; do
+for text in "rank 0 " "◀ last" "Of every 100 rank-seconds of job, 27 were spent waiting; too few steps to tell a cause from chance." "would take 58.0 ms" "a step took 95.0 ms" \
+    "No other case to compare with" "in more rounds, or stretches of four steps, than" "gnuplot is not installed" "Tables and trace: $folder/results"; do
     grep -qF "$text" out || complain "by hand" "does not say \"$text\""
 done
 ! grep -q $'\033' out || complain "by hand" "colours in a file"
 for file in summary.csv ranks.csv rounds.csv lanes.csv trace.json; do [[ -s results/$file ]] || complain "by hand" "no $file"; done
 grep -qx '# machine: a test' results/summary.csv || complain "by hand" "the file's own head is lost"
+
+# Enough steps to blame a rank: sixteen are four stretches, and so are four steps of simulated ranks, whose steps count one by one.
+good 0 job 16 >long.csv
+told "sixteen steps" 0 "Of every 100 rank-seconds of job, 25 waited for rank 0." long.csv "${all[@]}"
+cell "sixteen steps" summary.csv case=job blamed_rank 0
+cell "sixteen steps" summary.csv case=job blamed_wait_ms 74
+grep -qF "Next: rank 0 is late in its data" out || complain "sixteen steps" "does not say in what rank 0 is late"
+{ echo "# simulated: platform example, a machine"; cat good.csv; } >simulated.csv
+told "simulated steps" 0 "core-seconds of job, 26 waited for rank 0." simulated.csv "${all[@]}"
+grep -qF "caused most of it in more steps than chance" out || complain "simulated steps" "does not count steps"
 
 # The same spans in other forms: rows in reverse order, all columns and an unknown one, column names before each rank, other first
 # steps.
@@ -148,10 +158,10 @@ cat better >>cases.csv
 awk -F, -v OFS=, '$1 == 0 && ($6 == "baseline" || $6 == "even") && $3 == "all_reduce" { $5 += 38 } $1 == 0 && ($6 == "baseline" || $6 == "even") && $3 == "backward" { $5 += 38 } $1 == 0 && ($6 == "baseline" || $6 == "even") && $3 == "update" { $4 += 38 } 1' cases.csv >cases && mv cases cases.csv
 awk -F, -v OFS=, '$1 == 0 && $6 == "even" && $3 == "all_reduce" { $5 += 38 } $1 == 0 && $6 == "even" && $3 == "backward" { $5 += 38 } $1 == 0 && $6 == "even" && $3 == "update" { $4 += 38 } 1' others.csv >others && mv others others.csv
 told "two cases" 0 "late                      95.2  1.00" cases.csv "${all[@]}"
-cell "two cases" summary.csv case=late blamed_rank 0
 cell "two cases" summary.csv case=baseline blamed_rank -
 cell "two cases" summary.csv case=late numerics -
-grep -qF "the baseline took 95.0 ms" out || complain "two cases" "not held against the baseline"
+# The baseline's what-if: 32 to the all-reduce, 42 transfer, 57 to the next all-reduce, 5 at the end: 376 in four steps.
+grep -qF "the baseline took 95.0 ms and would gain 1.0 ms the same way." out || complain "two cases" "not held against the baseline"
 told "the first is the baseline" 0 "late                      95.2  1 " others.csv "${all[@]}"
 told "asked for" 0 "even                      95.2  1 " others.csv "${all[@]}" --baseline even
 told "a case asked for" 0 "even, rank by rank" others.csv "${all[@]}" --case even

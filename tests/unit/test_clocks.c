@@ -48,6 +48,16 @@ static void drift_is_taken_to_be_even(void **state)
     assert_near(clocks_error(&clocks), 10e-6 + 150e-6);
 }
 
+/* Times of two hosts may be wrong in opposite directions, so the errors of both count. The first host converts nothing. */
+static void the_errors_of_two_hosts_add_up(void **state)
+{
+    (void)state;
+    assert_near(clocks_disagreement((double[]){ 0, 40e-6 }, 2), 40e-6);
+    assert_near(clocks_disagreement((double[]){ 0, 40e-6, 30e-6 }, 3), 70e-6);
+    assert_near(clocks_disagreement((double[]){ 0, 30e-6, 40e-6, 10e-6 }, 4), 70e-6);
+    assert_near(clocks_disagreement((double[]){ 0, 40e-6, 40e-6 }, 3), 80e-6);
+}
+
 static void the_error_is_told(void **state)
 {
     (void)state;
@@ -62,6 +72,7 @@ int main(void)
         cmocka_unit_test(a_host_by_itself_keeps_its_time),
         cmocka_unit_test(a_clock_that_is_behind_is_put_forward),
         cmocka_unit_test(drift_is_taken_to_be_even),
+        cmocka_unit_test(the_errors_of_two_hosts_add_up),
         cmocka_unit_test(the_error_is_told),
     };
     return cmocka_run_group_tests_name("clocks", tests, NULL, NULL);

@@ -134,7 +134,7 @@ static void a_round_that_ends_otherwise_is_wrong(void **state)
 {
     (void)state;
     struct case_stats stats;
-    case_stats_open(&stats, &(struct run){ .ranks = 1, .cycle = 1 });
+    case_stats_open(&stats, &(struct run){ .ranks = 1, .cycle = 1 }, false);
     case_stats_repeat(&stats, 43);
     stats.rounds = 1;
     case_stats_repeat(&stats, 43);

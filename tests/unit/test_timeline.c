@@ -5,10 +5,12 @@
 #include "analysis/case_stats.h"
 #include "analysis/timeline.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "collective/spans.h"
 #include "launch/collective_call.h"
 #include "report/lanes.h"
 #include "report/run_report.h"
+#include "report/terminal_tables.h"
 #include "report/timeline_view.h"
 
 #include <math.h>
@@ -328,7 +330,7 @@ static void the_recorder_leaves_no_gap(void **state)
 static struct case_stats stats_of(const int late[3], double by)
 {
     struct case_stats stats;
-    case_stats_open(&stats, &(struct run){ .ranks = 3, .cycle = 1 });
+    case_stats_open(&stats, &(struct run){ .ranks = 3, .cycle = 1 }, false);
     for (int round = 0; round < 6; round++) {
         struct span spans[3 * 2];
         for (int rank = 0; rank < 3; rank++) {
@@ -365,6 +367,43 @@ static void only_a_steady_culprit_is_named(void **state)
     case_stats_close(&roaming);
 }
 
+/* Return statistics of six rounds of one step with two all-reduces. Rank 2 is late by `by` at the first, rank 0 by `other` at the
+ * second, in every round. */
+static struct case_stats shared_blame(double by, double other)
+{
+    struct case_stats stats;
+    case_stats_open(&stats, &(struct run){ .ranks = 3, .cycle = 1 }, false);
+    for (int round = 0; round < 6; round++) {
+        struct span spans[3 * 3];
+        for (int rank = 0; rank < 3; rank++) {
+            double first = 10 + (rank == 2 ? by : 0), second = 60 + (rank == 0 ? other : 0);
+            spans[3 * rank] = phase(SPAN_BACKWARD, 0, 0, 100);
+            spans[3 * rank + 1] = sum(0, 2 * round, first, first, 50);
+            spans[3 * rank + 2] = sum(0, 2 * round + 1, second, second, 100);
+        }
+        case_stats_add(&stats, &(struct timeline){ .ranks = 3, .steps = 1, .count = 3, .spans = spans }, NULL);
+    }
+    return stats;
+}
+
+/* A rank that is charged most in every round is blamed only if it is charged with more than three quarters of all waiting. */
+static void half_of_the_waiting_is_not_enough(void **state)
+{
+    (void)state;
+    static const struct {
+        double by, other;
+        int blamed;
+    } of[] = { { 20, 16, -1 }, { 30, 12, -1 }, { 30, 10, -1 }, { 31, 10, 2 }, { 30, 0, 2 } };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct case_stats stats = shared_blame(of[i].by, of[i].other);
+        assert_int_equal(stats.wrong.count, 0);
+        assert_exactly(stats.sum[2].caused, 6 * 2 * of[i].by);
+        assert_exactly(stats.sum[0].caused, 6 * 2 * of[i].other);
+        assert_int_equal(case_stats_summarise(&stats, NULL).blamed_rank, of[i].blamed);
+        case_stats_close(&stats);
+    }
+}
+
 /* Without a baseline, also blame a rank that causes less waiting than the baseline has. A culprit that changes from round
  * to round is still not blamed. */
 static void without_a_baseline_nothing_is_compared(void **state)
@@ -396,7 +435,7 @@ static void luck_names_nobody(void **state)
     (void)state;
     struct case_stats baseline = stats_of((int[]){ 0, 1, 2 }, 1), stats;
     for (int rounds = 1; rounds <= 4; rounds++) {
-        case_stats_open(&stats, &(struct run){ .ranks = 3, .cycle = 1 });
+        case_stats_open(&stats, &(struct run){ .ranks = 3, .cycle = 1 }, false);
         for (int round = 0; round < rounds; round++) {
             struct span spans[6];
             for (int rank = 0; rank < 3; rank++) {
@@ -412,12 +451,141 @@ static void luck_names_nobody(void **state)
     case_stats_close(&baseline);
 }
 
+/* Luck of a machine that lasts: in each step one rank is late by a random time, and the next step has the same rank and time with
+ * probability 1 - 1/length. `slow` >= 0: that rank is late by 40 as well. */
+struct luck {
+    struct random random;
+    double length;
+    int slow;
+};
+
+static void add_lucky_round(struct case_stats *stats, struct luck *luck, int steps)
+{
+    const int ranks = stats->ranks, count = 2 * steps;
+    const double step_length = 100, longest = 45;
+    struct span *spans = memory_new((size_t)ranks * (size_t)count, sizeof *spans);
+    int late = 0;
+    double by = 0;
+    for (int step = 0; step < steps; step++) {
+        if (step == 0 || random_unit(&luck->random) < 1 / luck->length) {
+            late = (int)random_below(&luck->random, (uint32_t)ranks);
+            by = -10 * log1p(-random_unit(&luck->random));
+        }
+        for (int rank = 0; rank < ranks; rank++) {
+            double begin = step * step_length, start = begin + 10;
+            start += (rank == late ? fmin(by, longest) : 0) + (rank == luck->slow ? 40 : 0);
+            struct span *at = &spans[rank * count + 2 * step];
+            at[0] = phase(SPAN_BACKWARD, step, begin, begin + step_length);
+            at[1] = sum(step, step, start, start, begin + step_length);
+        }
+    }
+    case_stats_add(stats, &(struct timeline){ .ranks = ranks, .steps = steps, .count = count, .spans = spans });
+    free(spans);
+}
+
+/* Return in how many of `runs` runs a rank is blamed. A run has `first` steps in its first round and `later` in each other one. */
+static int blamed_runs(int runs, int ranks, int rounds, int first, int later, struct luck luck)
+{
+    int blamed = 0;
+    random_seed(&luck.random, 2026);
+    for (int run = 0; run < runs; run++) {
+        struct case_stats stats;
+        case_stats_open(&stats, &(struct run){ .ranks = ranks, .cycle = 1 }, false);
+        for (int round = 0; round < rounds; round++)
+            add_lucky_round(&stats, &luck, round ? later : first);
+        struct case_summary s = case_stats_summarise(&stats, NULL);
+        assert_int_equal(stats.wrong.count, 0);
+        if (luck.slow >= 0 && s.blamed_rank >= 0)
+            assert_int_equal(s.blamed_rank, luck.slow);
+        blamed += s.blamed_rank >= 0;
+        case_stats_close(&stats);
+    }
+    return blamed;
+}
+
+/* Luck that lasts one step, a few, or the whole round blames a rank in hardly more than 5 % of the runs. */
+static void luck_that_lasts_names_nobody(void **state)
+{
+    (void)state;
+    static const double lengths[] = { 1, 2, 4, 8, 1000 };
+    static const int ranks[] = { 2, 4 }, shapes[][3] = { { 6, 10, 4 }, { 3, 10, 2 }, { 4, 2, 2 }, { 12, 10, 4 } };
+    enum { RUNS = 1000, MOST = 65 }; /* 5 %, and twice the standard deviation of 1000 draws */
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (size_t j = 0; j < sizeof ranks / sizeof *ranks; j++)
+            for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+                const int *shape = shapes[k]; /* rounds, steps of the first and of the others */
+                int blamed = blamed_runs(RUNS, ranks[j], shape[0], shape[1], shape[2],
+                                         (struct luck){ .length = lengths[i], .slow = -1 });
+                if (blamed > MOST)
+                    fail_msg("%d ranks, %d rounds, luck of %g steps: %d of %d runs blame a rank", ranks[j], shape[0],
+                             lengths[i], blamed, RUNS);
+            }
+}
+
+/* A rank that is late by 40 in every step is named in spite of such luck, of 10 on average: in a usual run, in one long round, and
+ * in a --quick run of four ranks. */
+static void a_slow_rank_is_named_in_spite_of_luck(void **state)
+{
+    (void)state;
+    enum { RUNS = 200, LEAST = 190 };
+    const struct luck luck = { .length = 2, .slow = 1 };
+    assert_in_range(blamed_runs(RUNS, 2, 6, 10, 4, luck), LEAST, RUNS);
+    assert_in_range(blamed_runs(RUNS, 4, 6, 10, 4, luck), LEAST, RUNS);
+    assert_in_range(blamed_runs(RUNS, 2, 1, 28, 0, luck), LEAST, RUNS);
+    assert_in_range(blamed_runs(RUNS, 4, 4, 2, 2, luck), LEAST, RUNS);
+    assert_int_equal(blamed_runs(RUNS, 2, 4, 2, 2, luck), 0); /* chance: 2 x (1/2)^4 = 12 % */
+}
+
+/* Stretches are single steps of simulated ranks and four steps of real ranks, and end with their round. */
+static void steps_in_a_row_count_once(void **state)
+{
+    (void)state;
+    static const struct {
+        int steps, rounds;
+        bool is_simulated;
+        int stretches;
+    } of[] = { { 5, 1, false, 2 }, { 4, 1, false, 1 }, { 2, 3, false, 3 }, { 10, 2, false, 6 }, { 5, 2, true, 10 } };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct case_stats stats;
+        struct luck luck = { .length = 1, .slow = 2 };
+        random_seed(&luck.random, 1);
+        case_stats_open(&stats, &(struct run){ .ranks = 4, .cycle = 1 }, of[i].is_simulated);
+        for (int round = 0; round < of[i].rounds; round++)
+            add_lucky_round(&stats, &luck, of[i].steps);
+        assert_int_equal(stats.by_stretch.charged, of[i].stretches);
+        assert_int_equal(stats.by_round.charged, of[i].rounds);
+        assert_int_equal(case_stats_summarise(&stats, NULL).is_too_short, of[i].stretches < 4);
+        case_stats_close(&stats);
+    }
+}
+
+/* Rank 2 is late in four of six rounds, which happens by chance (4 ranks: 15 %), though in 12 of 14 stretches. */
+static void a_long_round_counts_once(void **state)
+{
+    (void)state;
+    static const int slow[] = { 2, 2, 2, 2, 0, 1 }, steps[] = { 10, 10, 10, 10, 4, 4 };
+    struct case_stats stats;
+    struct luck luck = { .length = 1 };
+    random_seed(&luck.random, 1);
+    case_stats_open(&stats, &(struct run){ .ranks = 4, .cycle = 1 }, false);
+    for (int round = 0; round < 6; round++) {
+        luck.slow = slow[round];
+        add_lucky_round(&stats, &luck, steps[round]);
+    }
+    assert_int_equal(stats.by_round.foremost[2], 4);
+    assert_int_equal(stats.by_stretch.foremost[2], 12);
+    const struct case_summary s = case_stats_summarise(&stats, NULL);
+    assert_int_equal(s.blamed_rank, -1);
+    assert_false(s.is_too_short);
+    case_stats_close(&stats);
+}
+
 /* Synchronize every second step: windows of all ranks are equally long even if their single steps differ. */
 static void windows_are_compared_not_steps(void **state)
 {
     (void)state;
     struct case_stats stats;
-    case_stats_open(&stats, &(struct run){ .ranks = 2, .cycle = 2 });
+    case_stats_open(&stats, &(struct run){ .ranks = 2, .cycle = 2 }, false);
     struct span spans[] = {
         phase(SPAN_DATA, 0, 0, 30), phase(SPAN_DATA, 1, 30, 40), sum(1, 0, 38, 38, 40),
         phase(SPAN_DATA, 0, 0, 10), phase(SPAN_DATA, 1, 10, 40), sum(1, 0, 20, 20, 40),
@@ -467,6 +635,47 @@ static void drifting_replicas_and_lost_numbers_are_wrong(void **state)
     results[1].loss = (double)NAN;
     results[1].wrong.count = 2;
     assert_int_equal(block_results_wrong(&block, 0).count, 4);
+}
+
+/* Return what table_blame() prints about the second of two cases, whose baseline takes 0.1 s and would take `what_if`. */
+static char *told_beside(double what_if, bool is_wrong)
+{
+    struct outcome outcomes[] = {
+        { .name = "baseline", .stats = { .ranks = 2 }, .summary = { .step = 0.1, .what_if = what_if } },
+        { .name = "late",
+          .stats = { .ranks = 2 },
+          .summary = { .step = 0.2, .wait = 0.05, .what_if = 0.11, .blamed_rank = -1 } }
+    };
+    const struct report report = { .outcomes = outcomes, .cases = 2, .trains_on = "core" };
+    outcomes[0].stats.wrong.count = is_wrong;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = memory_stream(&text, &size);
+    table_blame(out, &report, &outcomes[1]);
+    fclose(out);
+    return text;
+}
+
+static void the_baselines_own_gain_stands_beside_what_if(void **state)
+{
+    (void)state;
+    static const struct {
+        double what_if;
+        bool is_wrong;
+        const char *end;
+    } of[] = { { 0.096, false, ";\nthe baseline took 100.0 ms and would gain 4.0 ms the same way.\n" },
+               { 0.1, false, ";\nthe baseline took 100.0 ms and would gain 0.0 ms the same way.\n" },
+               { 0.10001, false, ";\nthe baseline took 100.0 ms and would gain 0.0 ms the same way.\n" },
+               { 0.102, false, ";\nthe baseline took 100.0 ms and would lose 2.0 ms the same way.\n" },
+               { (double)NAN, false, ";\nthe baseline took 100.0 ms.\n" },
+               { 0.096, true, "(computed from late alone).\n" } };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        char *text = told_beside(of[i].what_if, of[i].is_wrong);
+        const char *found = strstr(text, of[i].end);
+        if (!found || found[strlen(of[i].end)])
+            fail_msg("does not end with \"%s\": %s", of[i].end, text);
+        free(text);
+    }
 }
 
 /* --- blame sentences --------------------------------------------------------------------------------------------- */
@@ -1033,11 +1242,17 @@ int main(void)
         cmocka_unit_test(stretches_cover_each_lane_without_gaps),
         cmocka_unit_test(the_recorder_leaves_no_gap),
         cmocka_unit_test(only_a_steady_culprit_is_named),
+        cmocka_unit_test(half_of_the_waiting_is_not_enough),
         cmocka_unit_test(without_a_baseline_nothing_is_compared),
         cmocka_unit_test(luck_names_nobody),
+        cmocka_unit_test(luck_that_lasts_names_nobody),
+        cmocka_unit_test(a_slow_rank_is_named_in_spite_of_luck),
+        cmocka_unit_test(steps_in_a_row_count_once),
+        cmocka_unit_test(a_long_round_counts_once),
         cmocka_unit_test(windows_are_compared_not_steps),
         cmocka_unit_test(losses_tell_what_changed),
         cmocka_unit_test(drifting_replicas_and_lost_numbers_are_wrong),
+        cmocka_unit_test(the_baselines_own_gain_stands_beside_what_if),
         cmocka_unit_test(waiting_is_told_with_its_reason),
         cmocka_unit_test(only_a_reason_that_explains_is_told),
         cmocka_unit_test(groups_that_interleave_are_split_apart),

@@ -90,13 +90,13 @@ static int index_of_case(const struct spans_file *file, const char *flag, const 
     return 0;
 }
 
-static struct outcome outcome_of(const struct spans_case *of)
+static struct outcome outcome_of(const struct spans_case *of, bool is_simulated)
 {
     static const struct prediction none = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
     struct outcome o = { .name = of->name, .device = "", .prediction = none, .guess = NAN };
     o.run = (struct run){ .ranks = of->ranks, .cycle = of->blocks[0].every };
     o.picture = of->blocks[0].timeline;
-    case_stats_open(&o.stats, &o.run);
+    case_stats_open(&o.stats, &o.run, is_simulated);
     for (int i = 0; i < of->count; i++)
         case_stats_add(&o.stats, &of->blocks[i].timeline, NULL);
     o.idea = memory_text("%d step%s of %d rank%s", o.stats.steps, o.stats.steps == 1 ? "" : "s", of->ranks,
@@ -120,10 +120,10 @@ static struct report report_of(const struct spans_file *file, const struct optio
     r.outcomes = memory_new((size_t)r.cases, sizeof *r.outcomes);
     int baseline = index_of_case(file, options->baseline ? "--baseline" : NULL,
                                  options->baseline ? options->baseline : "baseline");
-    r.outcomes[0] = outcome_of(&file->cases[baseline]);
+    r.outcomes[0] = outcome_of(&file->cases[baseline], r.is_simulated);
     for (int i = 0, next = 1; i < file->count; i++)
         if (i != baseline)
-            r.outcomes[next++] = outcome_of(&file->cases[i]);
+            r.outcomes[next++] = outcome_of(&file->cases[i], r.is_simulated);
     for (int i = 0; i < r.cases; i++) {
         struct outcome *o = &r.outcomes[i];
         o->summary = case_stats_summarise(&o->stats, r.cases > 1 ? &r.outcomes[0].stats : NULL);
@@ -193,7 +193,8 @@ static void print_report(const struct report *r, const struct spans_file *file, 
     table_blame(stdout, r, shown);
     if (r->cases == 1)
         printf("No other case to compare with: a rank is blamed if it caused more than three quarters of the "
-               "waiting,\nand caused most of it in more steps than chance explains.\n");
+               "waiting,\nand caused most of it in more %s than chance explains.\n",
+               shown->stats.stretch > 1 ? "rounds, or stretches of four steps," : "steps");
     hint_tell(stdout, shown);
 }
 
