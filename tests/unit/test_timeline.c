@@ -479,7 +479,7 @@ static void add_lucky_round(struct case_stats *stats, struct luck *luck, int ste
             at[1] = sum(step, step, start, start, begin + step_length);
         }
     }
-    case_stats_add(stats, &(struct timeline){ .ranks = ranks, .steps = steps, .count = count, .spans = spans });
+    case_stats_add(stats, &(struct timeline){ .ranks = ranks, .steps = steps, .count = count, .spans = spans }, NULL);
     free(spans);
 }
 
