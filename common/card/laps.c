@@ -7,13 +7,18 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { LAPS_MOST = 64, TIMES_AS_MANY = 2 };
+/* LAPS_MOST: of a visit. More turns than the plan's laps follow one another faster, but steal is counted in ticks, so a turn must not be
+ * too short. */
+enum { LAPS_MOST = 64, TURNS_MOST = 10, TIMES_AS_MANY = 2 };
+static const double TICK_S = 0.01;
 
-/* A visit of one rank: mean lap, seconds of its last lap, and the share of its time in which the rank's core was taken. */
+/* A visit of one rank: mean lap, seconds of its last lap, and the shares of time in which other programs had the rank's core in this
+ * visit, and the virtual machine's host in this turn. */
 struct visit {
     struct local_times mean;
-    double last, taken;
+    double last, queued, stolen;
 };
 
 /* Laps of a rank, with the others if they are to measure at once. */
@@ -22,9 +27,11 @@ struct series {
     struct world *world, *together;
     const struct lap_plan *plan;
     int ranks;
+    int turns;                 /* planned */
     int laps[SHAPES_MOST + 1]; /* (count) of a visit */
-    int turns_most;
-    struct visit *visits; /* (turns_most, count, ranks) */
+    struct visit *visits;      /* (TIMES_AS_MANY x turns, ranks, count) */
+    double stolen, took;       /* so far, on this rank */
+    bool is_stolen;            /* steal is significant so far, on any rank */
 };
 
 static struct local_times one_lap(struct series *s)
@@ -71,22 +78,28 @@ static struct visit visit_shape(struct series *s, int shape)
         add_lap(&visit.mean, lap, 1.0 / s->laps[shape]);
         visit.last = lap_seconds(lap);
     }
-    visit.taken = (interference_run_queue_delay() - queued) / (world_wall() - began);
+    visit.queued = (interference_run_queue_delay() - queued) / (world_wall() - began);
     return visit;
 }
 
-/* Run one lap of each shape, which warms up, and choose how many fill a visit. Simulated ranks compute one after another, so they fill it
- * together. */
+/* Run one lap of each shape, which warms up, and choose the number of turns and of laps in a visit. Simulated ranks compute one after
+ * another, so they fill a visit together. */
 static void choose_laps(struct series *s, struct lap_times *times)
 {
     const int at_once = s->together && world_is_simulated() ? s->ranks : 1;
+    double seconds[SHAPES_MOST + 1], longest = 0;
     for (int shape = 0; shape < s->plan->count; shape++) {
         times->work[shape] = shape_bench_choose(s->bench, s->plan->first + shape);
-        const double lap = at_once * lap_seconds(one_lap(s));
-        s->laps[shape] = (int)fmin(LAPS_MOST, fmax(1, ceil(s->plan->seconds / lap)));
+        seconds[shape] = at_once * lap_seconds(one_lap(s));
+        longest = fmax(longest, seconds[shape]);
     }
-    if (s->together)
+    s->turns = (int)fmax(s->plan->laps, fmin(TURNS_MOST, s->plan->seconds / longest));
+    for (int shape = 0; shape < s->plan->count; shape++)
+        s->laps[shape] = (int)fmin(LAPS_MOST, fmax(1, ceil(s->plan->seconds / s->turns / seconds[shape])));
+    if (s->together) {
+        world_broadcast(s->together, &s->turns, sizeof s->turns);
         world_broadcast(s->together, s->laps, sizeof s->laps);
+    }
 }
 
 /* Return the visit of a rank: ranks send theirs shape after shape. */
@@ -99,8 +112,10 @@ static const struct visit *visit_at(const struct series *s, int turn, int rank, 
 static double taken_in(const struct series *s, int turn, int shape)
 {
     double most = 0;
-    for (int rank = 0; rank < s->ranks; rank++)
-        most = fmax(most, visit_at(s, turn, rank, shape)->taken);
+    for (int rank = 0; rank < s->ranks; rank++) {
+        const struct visit *visit = visit_at(s, turn, rank, shape);
+        most = fmax(most, fmax(visit->queued, s->is_stolen ? visit->stolen : 0));
+    }
     return most;
 }
 
@@ -113,31 +128,45 @@ static int quiet_visits(const struct series *s, int turns, int shape)
     return quiet;
 }
 
-/* Visit every shape that still lacks quiet visits. Steal is counted in clock ticks of 10 ms, so a whole turn is judged by it. Then all
- * ranks know all visits. */
+/* all: decide whether the series so far was disturbed by steal. Its count may have had nearly a tick before the series began. */
+static void judge_steal(struct series *s)
+{
+    bool is_mine = interference_is_significant((s->stolen - TICK_S) / s->took), *all = memory_new((size_t)s->ranks, 1);
+    all[0] = is_mine;
+    if (s->together)
+        world_allgather(s->together, &is_mine, sizeof is_mine, all);
+    s->is_stolen = false;
+    for (int rank = 0; rank < s->ranks; rank++)
+        s->is_stolen |= all[rank];
+    free(all);
+}
+
+/* Visit every shape that still lacks quiet visits. Then all ranks know all visits. */
 static void take_turn(struct series *s, int turn)
 {
     const int count = s->plan->count;
-    struct visit mine[SHAPES_MOST + 1], *turns = s->visits + (size_t)turn * (size_t)(count * s->ranks), *all = turns;
+    struct visit mine[SHAPES_MOST + 1], *all = s->visits + (size_t)turn * (size_t)(count * s->ranks);
     const double stolen = interference_steal_time(""), began = world_wall();
     for (int shape = 0; shape < count; shape++)
         mine[shape] =
-            quiet_visits(s, turn, shape) < s->plan->turns ? visit_shape(s, shape) : (struct visit){ .taken = INFINITY };
-    const double share = (interference_steal_time("") - stolen) / (world_wall() - began);
+            quiet_visits(s, turn, shape) < s->turns ? visit_shape(s, shape) : (struct visit){ .queued = INFINITY };
+    const double lost = interference_steal_time("") - stolen, took = world_wall() - began;
     for (int shape = 0; shape < count; shape++)
-        mine[shape].taken = fmax(mine[shape].taken, share);
+        mine[shape].stolen = lost / took;
+    s->stolen += lost;
+    s->took += took;
     if (s->together)
         world_allgather(s->together, mine, (size_t)count * sizeof *mine, all);
     else
-        for (int shape = 0; shape < count; shape++)
-            all[shape] = mine[shape];
+        memcpy(all, mine, (size_t)count * sizeof *mine);
+    judge_steal(s);
 }
 
 static bool needs_turn(const struct series *s, int turns)
 {
-    bool needs = turns < s->plan->turns;
-    for (int shape = 0; shape < s->plan->count && turns < s->turns_most; shape++)
-        needs |= quiet_visits(s, turns, shape) < s->plan->turns;
+    bool needs = turns < s->turns;
+    for (int shape = 0; shape < s->plan->count && turns < TIMES_AS_MANY * s->turns; shape++)
+        needs |= quiet_visits(s, turns, shape) < s->turns;
     return needs;
 }
 
@@ -153,12 +182,12 @@ static int place_of(const struct series *s, int turns, int turn, int shape)
     return place;
 }
 
-/* Take the means over the undisturbed visits; or over the least disturbed ones, as many as there are turns in the plan. */
+/* Take the means over the undisturbed visits; or over the least disturbed ones, as many as there are planned turns. */
 static void average(const struct series *s, int turns, struct lap_times *times)
 {
     int jitters = 0;
     for (int shape = 0; shape < s->plan->count; shape++) {
-        const int quiet = quiet_visits(s, turns, shape), kept = quiet > s->plan->turns ? quiet : s->plan->turns;
+        const int quiet = quiet_visits(s, turns, shape), kept = quiet > s->turns ? quiet : s->turns;
         for (int turn = 0; turn < turns; turn++) {
             if (place_of(s, turns, turn, shape) >= kept)
                 continue;
@@ -180,16 +209,11 @@ struct lap_times laps_measure(struct shape_bench *bench, struct world *world, st
                               const struct lap_plan *plan)
 {
     struct lap_times times = { 0 };
-    struct series s = { .bench = bench,
-                        .world = world,
-                        .together = together,
-                        .plan = plan,
-                        .ranks = together ? world_size(together) : 1,
-                        .turns_most = TIMES_AS_MANY * plan->turns };
-    s.visits = memory_new((size_t)(s.turns_most * plan->count * s.ranks), sizeof *s.visits);
-    if (together)
-        world_barrier(together);
+    struct series s = {
+        .bench = bench, .world = world, .together = together, .plan = plan, .ranks = together ? world_size(together) : 1
+    };
     choose_laps(&s, &times);
+    s.visits = memory_new((size_t)(TIMES_AS_MANY * s.turns * plan->count * s.ranks), sizeof *s.visits);
     int turns = 0;
     while (needs_turn(&s, turns))
         take_turn(&s, turns++);

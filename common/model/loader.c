@@ -27,7 +27,7 @@ struct loader {
     union word *words; /* (set, sample.words); these three are NULL if nothing is computed */
     int32_t *labels;   /* (set) */
     uint32_t *order;   /* (set) */
-    struct async_helper *helper;
+    struct async_helper *helper; /* NULL until a restart asks for prefetching: a simulated rank has few */
 
     struct share share;
     int batches; /* global batches of the share's size in the set */
@@ -136,13 +136,13 @@ struct loader *loader_open(const struct workload *workload, const struct run *ru
         l->staging[i] = device_staging_buffer_open(l->head + (size_t)most_samples * sample, 1);
         place_batch(l, i);
     }
-    l->helper = async_helper_open();
     return l;
 }
 
 void loader_close(struct loader *l)
 {
-    async_helper_close(l->helper);
+    if (l->helper)
+        async_helper_close(l->helper);
     for (int i = 0; i < 2; i++)
         device_staging_buffer_close(&l->staging[i]);
     if (l->sample.vocab)
@@ -192,7 +192,10 @@ struct share share_dealt(const int *samples, int ranks, int rank)
 
 void loader_restart(struct loader *l, struct share share, int ahead, float scale)
 {
-    async_helper_end(l->helper);
+    if (l->helper)
+        async_helper_end(l->helper);
+    else if (ahead)
+        l->helper = async_helper_open();
     l->share = share;
     l->batches = (int)(l->set / (size_t)share.global_batch);
     l->ahead = ahead;
