@@ -6,32 +6,19 @@
 #include "world/world.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* LAPS_MOST: of a visit. More turns than the plan's laps follow one another faster, but steal is counted in ticks, so a turn must not be
- * too short. */
-enum { LAPS_MOST = 64, TURNS_MOST = 10, TIMES_AS_MANY = 2 };
-static const double TICK_S = 0.01;
-
-/* A visit of one rank: mean lap, seconds of its last lap, and the shares of time in which other programs had the rank's core in this
- * visit, and the virtual machine's host in this turn. */
-struct visit {
-    struct local_times mean;
-    double last, queued, stolen;
-};
+/* LAPS_MOST: of a visit. More turns follow one another faster; but steal is counted in ticks, so a turn must not be too short. */
+enum { LAPS_MOST = 64, TURNS_MOST = 10 };
 
 /* Laps of a rank, with the others if they are to measure at once. */
 struct series {
     struct shape_bench *bench;
     struct world *world, *together;
     const struct lap_plan *plan;
-    int ranks;
-    int turns;                 /* planned */
-    int laps[SHAPES_MOST + 1]; /* (count) of a visit */
-    struct visit *visits;      /* (TIMES_AS_MANY x turns, ranks, count) */
-    double stolen, took;       /* so far, on this rank */
-    bool is_stolen;            /* steal is significant so far, on any rank */
+    int ranks, turns;            /* planned turns */
+    int laps[SHAPES_MOST + 1];   /* (count) of a visit */
+    bool lacks[SHAPES_MOST + 1]; /* (count) the shape needs another visit */
 };
 
 static struct local_times one_lap(struct series *s)
@@ -59,13 +46,6 @@ static double lap_seconds(struct local_times lap)
     return lap.fetch + lap.passes + lap.update;
 }
 
-static void add_lap(struct local_times *sum, struct local_times lap, double share)
-{
-    sum->fetch += lap.fetch * share;
-    sum->passes += lap.passes * share;
-    sum->update += lap.update * share;
-}
-
 static struct visit visit_shape(struct series *s, int shape)
 {
     struct visit visit = { 0 };
@@ -75,10 +55,13 @@ static struct visit visit_shape(struct series *s, int shape)
     const double queued = interference_run_queue_delay(), began = world_wall();
     for (int i = 0; i < s->laps[shape]; i++) {
         const struct local_times lap = one_lap(s);
-        add_lap(&visit.mean, lap, 1.0 / s->laps[shape]);
+        visit.mean.fetch += lap.fetch / s->laps[shape];
+        visit.mean.passes += lap.passes / s->laps[shape];
+        visit.mean.update += lap.update / s->laps[shape];
         visit.last = lap_seconds(lap);
     }
-    visit.queued = (interference_run_queue_delay() - queued) / (world_wall() - began);
+    visit.queued = interference_run_queue_delay() - queued;
+    visit.took = world_wall() - began;
     return visit;
 }
 
@@ -102,107 +85,37 @@ static void choose_laps(struct series *s, struct lap_times *times)
     }
 }
 
-/* Return the visit of a rank: ranks send theirs shape after shape. */
-static const struct visit *visit_at(const struct series *s, int turn, int rank, int shape)
-{
-    return &s->visits[(turn * s->ranks + rank) * s->plan->count + shape];
-}
-
-/* Return the largest share of a visit's time in which a rank's core was taken. */
-static double taken_in(const struct series *s, int turn, int shape)
-{
-    double most = 0;
-    for (int rank = 0; rank < s->ranks; rank++) {
-        const struct visit *visit = visit_at(s, turn, rank, shape);
-        most = fmax(most, fmax(visit->queued, s->is_stolen ? visit->stolen : 0));
-    }
-    return most;
-}
-
-/* Return how many visits of a shape nothing disturbed. */
-static int quiet_visits(const struct series *s, int turns, int shape)
-{
-    int quiet = 0;
-    for (int turn = 0; turn < turns; turn++)
-        quiet += !interference_is_significant(taken_in(s, turn, shape));
-    return quiet;
-}
-
-/* all: decide whether the series so far was disturbed by steal. Its count may have had nearly a tick before the series began. */
-static void judge_steal(struct series *s)
-{
-    bool is_mine = interference_is_significant((s->stolen - TICK_S) / s->took), *all = memory_new((size_t)s->ranks, 1);
-    all[0] = is_mine;
-    if (s->together)
-        world_allgather(s->together, &is_mine, sizeof is_mine, all);
-    s->is_stolen = false;
-    for (int rank = 0; rank < s->ranks; rank++)
-        s->is_stolen |= all[rank];
-    free(all);
-}
-
-/* Visit every shape that still lacks quiet visits. Then all ranks know all visits. */
-static void take_turn(struct series *s, int turn)
+/* all: visit every shape that lacks visits. Rank 0 gets those of all ranks in `all`. */
+static void take_turn(struct series *s, struct visit *all)
 {
     const int count = s->plan->count;
-    struct visit mine[SHAPES_MOST + 1], *all = s->visits + (size_t)turn * (size_t)(count * s->ranks);
+    struct visit mine[SHAPES_MOST + 1] = { { .took = 0 } };
     const double stolen = interference_steal_time(""), began = world_wall();
     for (int shape = 0; shape < count; shape++)
-        mine[shape] =
-            quiet_visits(s, turn, shape) < s->turns ? visit_shape(s, shape) : (struct visit){ .queued = INFINITY };
-    const double lost = interference_steal_time("") - stolen, took = world_wall() - began;
-    for (int shape = 0; shape < count; shape++)
-        mine[shape].stolen = lost / took;
-    s->stolen += lost;
-    s->took += took;
+        if (s->lacks[shape])
+            mine[shape] = visit_shape(s, shape);
+    const double turn_stolen = interference_steal_time("") - stolen, turn_took = world_wall() - began;
+    for (int shape = 0; shape < count; shape++) {
+        mine[shape].turn_stolen = turn_stolen;
+        mine[shape].turn_took = turn_took;
+    }
     if (s->together)
-        world_allgather(s->together, mine, (size_t)count * sizeof *mine, all);
+        world_gather(s->together, mine, (size_t)count * sizeof *mine, all);
     else
         memcpy(all, mine, (size_t)count * sizeof *mine);
-    judge_steal(s);
 }
 
-static bool needs_turn(const struct series *s, int turns)
+/* all: let rank 0 decide which shapes need another visit. Return true if any. */
+static bool needs_turn(struct series *s, const struct visits *visits)
 {
-    bool needs = turns < s->turns;
-    for (int shape = 0; shape < s->plan->count && turns < TIMES_AS_MANY * s->turns; shape++)
-        needs |= quiet_visits(s, turns, shape) < s->turns;
+    bool needs = false;
+    for (int shape = 0; shape < s->plan->count; shape++)
+        s->lacks[shape] = visits_lack(visits, shape);
+    if (s->together)
+        world_broadcast(s->together, s->lacks, sizeof s->lacks);
+    for (int shape = 0; shape < s->plan->count; shape++)
+        needs |= s->lacks[shape];
     return needs;
-}
-
-/* Return how many visits of the shape were disturbed less than that of `turn`. */
-static int place_of(const struct series *s, int turns, int turn, int shape)
-{
-    const double mine = taken_in(s, turn, shape);
-    int place = 0;
-    for (int other = 0; other < turns; other++) {
-        const double share = taken_in(s, other, shape);
-        place += share < mine || (other < turn && share <= mine);
-    }
-    return place;
-}
-
-/* Take the means over the undisturbed visits; or over the least disturbed ones, as many as there are planned turns. */
-static void average(const struct series *s, int turns, struct lap_times *times)
-{
-    int jitters = 0;
-    for (int shape = 0; shape < s->plan->count; shape++) {
-        const int quiet = quiet_visits(s, turns, shape), kept = quiet > s->turns ? quiet : s->turns;
-        for (int turn = 0; turn < turns; turn++) {
-            if (place_of(s, turns, turn, shape) >= kept)
-                continue;
-            double sum = 0, most = 0;
-            for (int rank = 0; rank < s->ranks; rank++) {
-                const struct visit *visit = visit_at(s, turn, rank, shape);
-                add_lap(&times->mean[shape], visit->mean, 1.0 / (kept * s->ranks));
-                sum += visit->last;
-                most = fmax(most, visit->last);
-            }
-            times->jitter += most - sum / s->ranks;
-            jitters++;
-        }
-    }
-    times->jitter /= jitters;
 }
 
 struct lap_times laps_measure(struct shape_bench *bench, struct world *world, struct world *together,
@@ -213,11 +126,14 @@ struct lap_times laps_measure(struct shape_bench *bench, struct world *world, st
         .bench = bench, .world = world, .together = together, .plan = plan, .ranks = together ? world_size(together) : 1
     };
     choose_laps(&s, &times);
-    s.visits = memory_new((size_t)(TIMES_AS_MANY * s.turns * plan->count * s.ranks), sizeof *s.visits);
-    int turns = 0;
-    while (needs_turn(&s, turns))
-        take_turn(&s, turns++);
-    average(&s, turns, &times);
-    free(s.visits);
+    const bool is_first = !together || world_rank(together) == 0;
+    struct visits visits = visits_open(is_first ? s.ranks : 1, plan->count, s.turns);
+    while (needs_turn(&s, &visits)) {
+        take_turn(&s, visits.at + visits.turns * visits.ranks * visits.shapes);
+        visits.turns++;
+    }
+    if (is_first)
+        visits_average(&visits, &times);
+    visits_close(&visits);
     return times;
 }

@@ -4,14 +4,11 @@
  * step (published models, CPU time, means of 80 laps, 2026-11-23).
  *
  * A visit is what a shape gets in a turn: one lap, or as many short ones as fill the visit's time. A visit that other programs or the
- * virtual machine's host disturbed is repeated, within twice as many turns. Only that disturbance decides, never the time of a lap. */
+ * virtual machine's host disturbed is repeated, within twice as many turns (visits.h). Only that decides, never the time of a lap. */
 #ifndef LOCKSTEP_LAPS_H
 #define LOCKSTEP_LAPS_H
 
-#include "card/card.h"
-#include "model/shape_bench.h"
-
-#include <stdbool.h>
+#include "card/visits.h"
 
 struct world;
 
@@ -20,12 +17,6 @@ struct lap_plan {
     int first, count;
     int laps;
     double seconds;
-};
-
-struct lap_times {
-    struct work work[SHAPES_MOST + 1];        /* (count) */
-    struct local_times mean[SHAPES_MOST + 1]; /* (count) over the laps of all ranks */
-    double jitter;                            /* mean over laps of (slowest rank - mean rank) */
 };
 
 /* all of `together`, or one rank alone with NULL: run laps on every rank at once. `world` gets heartbeats. The times are on rank 0. */

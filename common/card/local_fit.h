@@ -2,7 +2,7 @@
 #ifndef LOCKSTEP_LOCAL_FIT_H
 #define LOCKSTEP_LOCAL_FIT_H
 
-#include "card/laps.h"
+#include "card/visits.h"
 
 /* Return the cost fitted to the first `shapes` shapes of these times; `terms`: bits 1 << COST_... */
 struct local_cost local_fit(const struct lap_times *times, int shapes, unsigned terms);

@@ -1,10 +1,9 @@
-/* test_card.c: test that a machine card is read back as written, and only where it fits the job and machine; that it says
+/* test_card.c: test that a machine card is read back as written, and only where it fits the job and machine; that it shows
  * how well it predicts, and is compared and scaled part by part. */
 #include "base/cores.h"
 #include "card/card.h"
 #include "card/card_file.h"
 #include "card/drift.h"
-#include "card/local_fit.h"
 #include "card/predict.h"
 #include "launch/job.h"
 
@@ -466,38 +465,6 @@ static void a_drifted_card_is_slower_but_sleeps_as_long(void **state)
     assert_true(is_close(found_again.local, 1.25) && is_close(found_again.transfer, 0.8));
 }
 
-/* --- fit -------------------------------------------------------------------------------------------------------- */
-
-/* Times of three shapes of 64, 192 and 384 samples and of the usual 128, in milliseconds. */
-static struct lap_times times_of(const double *passes)
-{
-    static const double samples[] = { 64, 192, 384, 128 };
-    struct lap_times times = { 0 };
-    for (int i = 0; i < 4; i++) {
-        times.work[i] = work_samples(samples[i]);
-        times.mean[i] = (struct local_times){ 1e-6 * samples[i], 1e-3 * passes[i], 2e-3 };
-    }
-    return times;
-}
-
-static void a_fit_says_how_well_it_predicts(void **state)
-{
-    (void)state;
-    const unsigned terms = 1u << COST_FIXED | 1u << COST_PER_SAMPLE;
-    const struct lap_times line = times_of((const double[]){ 20, 46, 85, 33 }), /* 7 + 0.203125 x samples */
-        bent = times_of((const double[]){ 19, 45, 84, 30 }), off = times_of((const double[]){ 20, 46, 170, 33 });
-    struct fit_error error = local_fit_error(&line, 3, terms);
-    const struct local_cost cost = local_fit(&line, 3, terms);
-    assert_true(fabs(error.usual) < 1e-9 && error.left_out < 1e-9);
-    assert_true(is_close(cost.update, 2e-3));
-    assert_true(is_close(cost.fetch.term[COST_PER_SAMPLE], 1e-6));
-    error = local_fit_error(&bent, 3, terms); /* 32 ms of passes predicted, 30 measured */
-    assert_true(fabs(error.usual - (34.128 / 32.128 - 1)) < 1e-9 && error.left_out < 1e-9);
-    error = local_fit_error(&off, 3, terms); /* the last two give less than nothing for the first */
-    assert_true(fabs(error.left_out - (1 - 2.064 / 22.064)) < 1e-9);
-    assert_true(local_fit_error(&line, 2, terms).left_out <= 0); /* a line goes through two */
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -517,7 +484,6 @@ int main(void)
         cmocka_unit_test(a_card_agrees_part_by_part),
         cmocka_unit_test(a_card_of_shared_cores_is_compared_alone),
         cmocka_unit_test(a_drifted_card_is_slower_but_sleeps_as_long),
-        cmocka_unit_test(a_fit_says_how_well_it_predicts),
     };
     return cmocka_run_group_tests_name("card", tests, make_folder, drop_folder);
 }
