@@ -1,23 +1,21 @@
 #include "card/calibrate.h"
 
 #include "base/cores.h"
-#include "base/die.h"
 #include "base/interference.h"
 #include "base/memory.h"
-#include "base/stats.h"
 #include "card/laps.h"
+#include "card/local_fit.h"
 #include "card/machine_probes.h"
 #include "card/probe.h"
 #include "device/device.h"
 #include "model/shape_bench.h"
 #include "world/world.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-/* Each shape gets at least so many laps, spread over as many turns, and at least so many seconds. */
-enum { TURNS = 5, LAPS_TO_AGREE = 5, PAIRS = 3 }; /* PAIRS: of all-reduces of the gradients */
-static const double SECONDS_OF_A_SHAPE = 0.3;
+/* Least laps and seconds of each shape; laps of a probe that decides about an earlier card; pairs of all-reduces of the gradients. */
+enum { LAPS = 5, LAPS_TO_AGREE = 5, PAIRS = 3 };
+static const double SECONDS = 0.3;
 
 /* Ranks with a model, and all its batch shapes. */
 struct bench {
@@ -40,48 +38,27 @@ static void bench_close(struct bench *bench)
     shape_bench_close(bench->shapes);
 }
 
-/* Fit a cost, in the workload's terms, to the times of batches of several shapes. */
-static struct cost fit(const struct workload *workload, const struct work *works, const double *seconds)
-{
-    double amounts[SHAPES_MOST * COST_TERMS];
-    for (int i = 0; i < shape_bench_shapes(workload); i++)
-        work_amounts(works[i], amounts + i * COST_TERMS);
-    struct cost cost;
-    stats_fit(cost.term, amounts, seconds, shape_bench_shapes(workload), COST_TERMS, shape_bench_terms(workload));
-    return cost;
-}
-
-static struct local_cost cost_of(const struct workload *workload, const struct lap_times *times)
-{
-    double fetch[SHAPES_MOST], passes[SHAPES_MOST], update = 0;
-    for (int i = 0; i < shape_bench_shapes(workload); i++) {
-        fetch[i] = times->mean[i].fetch;
-        passes[i] = times->mean[i].passes;
-        update += times->mean[i].update / shape_bench_shapes(workload);
-    }
-    return (struct local_cost){ .fetch = fit(workload, times->work, fetch),
-                                .passes = fit(workload, times->work, passes),
-                                .update = update };
-}
-
 /* all: measure rank 0 alone, then all ranks that have a core. */
 static void measure_steps(struct card *card, struct bench *bench)
 {
     struct world *world = bench->world;
     const int usual = shape_bench_shapes(bench->workload);
-    const struct lap_plan plan = { .count = usual + 1, .turns = TURNS, .seconds = SECONDS_OF_A_SHAPE / TURNS };
+    const unsigned terms = shape_bench_terms(bench->workload);
+    const struct lap_plan plan = { .count = usual + 1, .laps = LAPS, .seconds = SECONDS };
     world_park(world);
     const double queued = interference_run_queue_delay(), stolen = interference_steal_time(""), began = world_wall();
     if (world_rank(world) == 0) {
         const struct lap_times times = laps_measure(bench->shapes, world, NULL, &plan);
-        card->alone = cost_of(bench->workload, &times);
+        card->alone = local_fit(&times, usual, terms);
+        card->alone_error = local_fit_error(&times, usual, terms);
         card->usual_alone = times.mean[usual];
     }
     world_park(world);
     struct world *part = world_first(world, card_busy_ranks(card));
     if (part) {
         const struct lap_times times = laps_measure(bench->shapes, world, part, &plan);
-        card->together = cost_of(bench->workload, &times);
+        card->together = local_fit(&times, usual, terms);
+        card->together_error = local_fit_error(&times, usual, terms);
         card->usual_together = times.mean[usual];
         card->jitter = times.jitter;
         world_leave(part);
@@ -190,8 +167,10 @@ struct memory_estimate calibrate_memory(const struct workload *workload, const s
 {
     double swept = run->ranks * collective_costs_memory(uses, workload_gradient_bytes(workload)),
            copies = run->ranks * machine_probes_bytes(); /* at most: only ranks with a core copy */
-    struct memory_estimate steps =
-        memory_estimate_times(shape_bench_memory(workload, run, 0, shape_bench_shapes(workload) + 1), run->ranks);
+    struct memory_estimate steps = memory_estimate_times(
+        memory_estimate_add(shape_bench_memory(workload, run, 0, shape_bench_shapes(workload) + 1),
+                            probe_memory(workload, run)),
+        run->ranks);
     steps.of[MEMORY_MESSAGES] += swept;
     return memory_estimate_most((struct memory_estimate){ .of = { [MEMORY_MESSAGES] = copies } }, steps);
 }

@@ -29,15 +29,10 @@ struct local_times {
     double fetch, passes, update;
 };
 
-/* Mean seconds of what all labs do with the run's usual batch: the parts of a local step, over the ranks that train, and an all-reduce
- * of the gradients by all ranks (0: one rank, or not measured). */
-struct card_probe {
-    double fetch, passes, update, transfer;
-};
-
-/* A probe relative to the card: local step and transfer, each now / then. */
-struct card_drift {
-    double local, transfer;
+/* How far local costs predict steps with batches that were not fitted: predicted / measured - 1 of the usual batch; and the largest
+ * such error, without sign, of a fitted shape when the fit leaves it out. */
+struct fit_error {
+    double usual, left_out;
 };
 
 enum { CARD_NAME = 128 };
@@ -51,6 +46,7 @@ struct card {
      * together, and an all-reduce of the gradients by all ranks (0: none). All zero on a modelled machine. */
     struct local_times usual_alone, usual_together;
     double usual_transfer;
+    struct fit_error alone_error, together_error; /* of the two local costs; likewise */
     double jitter;          /* mean over steps of (slowest rank - mean rank), with as many ranks at once */
     double copy_bandwidth;  /* bytes read plus written per second, of each of as many ranks at once */
     double fresh_bandwidth; /* bytes per second of mapping, filling and releasing memory, likewise */
@@ -93,23 +89,11 @@ int card_busy_ranks(const struct card *card);
  * more ranks than cores it is the cost of one alone; predict_step() adds their time sharing. */
 struct local_cost card_local(const struct card *card, int ranks);
 
-/* Return the card's own measurement that a probe repeats: of one rank alone if there are more ranks than cores, else of all at once.
- */
-struct card_probe card_usual(const struct card *card);
-
-/* Return how far a probe is from the card. 1 for what either did not measure. */
-struct card_drift card_drift_of(const struct card *card, const struct card_probe *probe);
-
-/* True if each part of a probe is within 5 % of the card's, or, for a part below 2 % of the step, within 1 % of the step. Else `why`
- * names the part furthest off: "forward and backward take 12 % longer". */
-bool card_agrees(const struct card *card, const struct card_probe *probe, char why[CARD_NAME]);
+/* True if the card's local steps were measured, and are not from a platform file. */
+bool card_is_measured(const struct card *card);
 
 /* True if the lab sums gradients among all ranks, and the card does not have the time that a probe is compared with. */
 bool card_lacks_usual_transfer(const struct card *card, const struct card_uses *uses);
-
-/* Return the card of a machine on which local steps take `drift.local` times as long, with the memory behind them, and collectives and
- * messages `drift.transfer` times. A sleep, a stamp and the shares of disturbed time stay as they are. */
-struct card card_drifted(const struct card *card, struct card_drift drift);
 
 /* Return the index of a rank's host; and its parallel capacity: how many of its ranks can train at full speed at once, one for
  * each core or as many as memory feeds. */

@@ -54,7 +54,7 @@ struct entry {
 };
 enum {
     COST_ENTRIES = 2 * (2 * COST_TERMS + 1) + 9,
-    USUAL_ENTRIES = 2 * 3 + 1,
+    USUAL_ENTRIES = 2 * (3 + 2) + 1,
     CARD_ENTRIES = COST_ENTRIES + USUAL_ENTRIES
 };
 
@@ -78,11 +78,14 @@ static void add_local(struct entry **next, int ranks, struct local_cost *cost, c
     add_entry(next, ranks, &cost->update, where, "_update", "_s");
 }
 
-static void add_usual(struct entry **next, int ranks, struct local_times *times, const char *where)
+static void add_usual(struct entry **next, int ranks, struct local_times *times, struct fit_error *error,
+                      const char *where)
 {
     add_entry(next, ranks, &times->fetch, "usual_", where, "_fetch_s");
     add_entry(next, ranks, &times->passes, "usual_", where, "_forward_backward_s");
     add_entry(next, ranks, &times->update, "usual_", where, "_update_s");
+    add_entry(next, ranks, &error->usual, "fit_error_", where, "_usual_share");
+    add_entry(next, ranks, &error->left_out, "fit_error_", where, "_left_out_share");
 }
 
 /* List the numbers, and return how many there are: on a modelled machine nothing is measured to compare the costs with. */
@@ -100,8 +103,8 @@ static int list_entries(struct card *c, const char *platform, struct entry entri
     add_entry(&next, 1, &c->stamp_cost, "stamp_cost", "", "_s");
     add_entry(&next, 1, &c->queued_share, "queued_share", "", "");
     add_entry(&next, 1, &c->stolen_share, "stolen_share", "", "");
-    add_usual(&next, 1, &c->usual_alone, "alone");
-    add_usual(&next, card_busy_ranks(c), &c->usual_together, "together");
+    add_usual(&next, 1, &c->usual_alone, &c->alone_error, "alone");
+    add_usual(&next, card_busy_ranks(c), &c->usual_together, &c->together_error, "together");
     add_entry(&next, c->ranks, &c->usual_transfer, "usual_allreduce", "", "_s");
     return strstr(platform, JOB_MODELLED) ? COST_ENTRIES : CARD_ENTRIES;
 }
@@ -312,7 +315,7 @@ enum card_found card_read(struct card *card, const char *folder, const struct wo
         alpha_beta_fit(&card->collectives.at[i].cost);
     if (p2p_cost_is_known(&card->p2p))
         p2p_cost_fit(&card->p2p);
-    if (found != count)
+    if (found != count || (count == CARD_ENTRIES && !card_is_measured(card)))
         return CARD_NONE;
     return card_covers(card, uses) ? CARD_WHOLE : CARD_SHORT;
 }

@@ -6,25 +6,19 @@
 #include "world/world.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
-enum { LAPS_MOST = 64, TIMES_AS_MANY = 2 };
-
-/* A visit of one rank: mean lap, seconds of its last lap, and the share of its time in which the rank's core was taken. */
-struct visit {
-    struct local_times mean;
-    double last, taken;
-};
+/* LAPS_MOST: of a visit. More turns follow one another faster; but steal is counted in ticks, so a turn must not be too short. */
+enum { LAPS_MOST = 64, TURNS_MOST = 10 };
 
 /* Laps of a rank, with the others if they are to measure at once. */
 struct series {
     struct shape_bench *bench;
     struct world *world, *together;
     const struct lap_plan *plan;
-    int ranks;
-    int laps[SHAPES_MOST + 1]; /* (count) of a visit */
-    int turns_most;
-    struct visit *visits; /* (turns_most, count, ranks) */
+    int ranks, turns;            /* planned turns */
+    int laps[SHAPES_MOST + 1];   /* (count) of a visit */
+    bool lacks[SHAPES_MOST + 1]; /* (count) the shape needs another visit */
 };
 
 static struct local_times one_lap(struct series *s)
@@ -52,13 +46,6 @@ static double lap_seconds(struct local_times lap)
     return lap.fetch + lap.passes + lap.update;
 }
 
-static void add_lap(struct local_times *sum, struct local_times lap, double share)
-{
-    sum->fetch += lap.fetch * share;
-    sum->passes += lap.passes * share;
-    sum->update += lap.update * share;
-}
-
 static struct visit visit_shape(struct series *s, int shape)
 {
     struct visit visit = { 0 };
@@ -68,132 +55,85 @@ static struct visit visit_shape(struct series *s, int shape)
     const double queued = interference_run_queue_delay(), began = world_wall();
     for (int i = 0; i < s->laps[shape]; i++) {
         const struct local_times lap = one_lap(s);
-        add_lap(&visit.mean, lap, 1.0 / s->laps[shape]);
+        visit.mean.fetch += lap.fetch / s->laps[shape];
+        visit.mean.passes += lap.passes / s->laps[shape];
+        visit.mean.update += lap.update / s->laps[shape];
         visit.last = lap_seconds(lap);
     }
-    visit.taken = (interference_run_queue_delay() - queued) / (world_wall() - began);
+    visit.queued = interference_run_queue_delay() - queued;
+    visit.took = world_wall() - began;
     return visit;
 }
 
-/* Run one lap of each shape, which warms up, and choose how many fill a visit. Simulated ranks compute one after another, so they fill it
- * together. */
+/* Run one lap of each shape, which warms up, and choose the number of turns and of laps in a visit. Simulated ranks compute one after
+ * another, so they fill a visit together. */
 static void choose_laps(struct series *s, struct lap_times *times)
 {
     const int at_once = s->together && world_is_simulated() ? s->ranks : 1;
+    double seconds[SHAPES_MOST + 1], longest = 0;
     for (int shape = 0; shape < s->plan->count; shape++) {
         times->work[shape] = shape_bench_choose(s->bench, s->plan->first + shape);
-        const double lap = at_once * lap_seconds(one_lap(s));
-        s->laps[shape] = (int)fmin(LAPS_MOST, fmax(1, ceil(s->plan->seconds / lap)));
+        seconds[shape] = at_once * lap_seconds(one_lap(s));
+        longest = fmax(longest, seconds[shape]);
     }
-    if (s->together)
+    s->turns = (int)fmax(s->plan->laps, fmin(TURNS_MOST, s->plan->seconds / longest));
+    for (int shape = 0; shape < s->plan->count; shape++)
+        s->laps[shape] = (int)fmin(LAPS_MOST, fmax(1, ceil(s->plan->seconds / s->turns / seconds[shape])));
+    if (s->together) {
+        world_broadcast(s->together, &s->turns, sizeof s->turns);
         world_broadcast(s->together, s->laps, sizeof s->laps);
+    }
 }
 
-/* Return the visit of a rank: ranks send theirs shape after shape. */
-static const struct visit *visit_at(const struct series *s, int turn, int rank, int shape)
-{
-    return &s->visits[(turn * s->ranks + rank) * s->plan->count + shape];
-}
-
-/* Return the largest share of a visit's time in which a rank's core was taken. */
-static double taken_in(const struct series *s, int turn, int shape)
-{
-    double most = 0;
-    for (int rank = 0; rank < s->ranks; rank++)
-        most = fmax(most, visit_at(s, turn, rank, shape)->taken);
-    return most;
-}
-
-/* Return how many visits of a shape nothing disturbed. */
-static int quiet_visits(const struct series *s, int turns, int shape)
-{
-    int quiet = 0;
-    for (int turn = 0; turn < turns; turn++)
-        quiet += !interference_is_significant(taken_in(s, turn, shape));
-    return quiet;
-}
-
-/* Visit every shape that still lacks quiet visits. Steal is counted in clock ticks of 10 ms, so a whole turn is judged by it. Then all
- * ranks know all visits. */
-static void take_turn(struct series *s, int turn)
+/* all: visit every shape that lacks visits. Rank 0 gets those of all ranks in `all`. */
+static void take_turn(struct series *s, struct visit *all)
 {
     const int count = s->plan->count;
-    struct visit mine[SHAPES_MOST + 1], *turns = s->visits + (size_t)turn * (size_t)(count * s->ranks), *all = turns;
+    struct visit mine[SHAPES_MOST + 1] = { { .took = 0 } };
     const double stolen = interference_steal_time(""), began = world_wall();
     for (int shape = 0; shape < count; shape++)
-        mine[shape] =
-            quiet_visits(s, turn, shape) < s->plan->turns ? visit_shape(s, shape) : (struct visit){ .taken = INFINITY };
-    const double share = (interference_steal_time("") - stolen) / (world_wall() - began);
-    for (int shape = 0; shape < count; shape++)
-        mine[shape].taken = fmax(mine[shape].taken, share);
+        if (s->lacks[shape])
+            mine[shape] = visit_shape(s, shape);
+    const double turn_stolen = interference_steal_time("") - stolen, turn_took = world_wall() - began;
+    for (int shape = 0; shape < count; shape++) {
+        mine[shape].turn_stolen = turn_stolen;
+        mine[shape].turn_took = turn_took;
+    }
     if (s->together)
-        world_allgather(s->together, mine, (size_t)count * sizeof *mine, all);
+        world_gather(s->together, mine, (size_t)count * sizeof *mine, all);
     else
-        for (int shape = 0; shape < count; shape++)
-            all[shape] = mine[shape];
+        memcpy(all, mine, (size_t)count * sizeof *mine);
 }
 
-static bool needs_turn(const struct series *s, int turns)
+/* all: let rank 0 decide which shapes need another visit. Return true if any. */
+static bool needs_turn(struct series *s, const struct visits *visits)
 {
-    bool needs = turns < s->plan->turns;
-    for (int shape = 0; shape < s->plan->count && turns < s->turns_most; shape++)
-        needs |= quiet_visits(s, turns, shape) < s->plan->turns;
+    bool needs = false;
+    for (int shape = 0; shape < s->plan->count; shape++)
+        s->lacks[shape] = visits_lack(visits, shape);
+    if (s->together)
+        world_broadcast(s->together, s->lacks, sizeof s->lacks);
+    for (int shape = 0; shape < s->plan->count; shape++)
+        needs |= s->lacks[shape];
     return needs;
-}
-
-/* Return how many visits of the shape were disturbed less than that of `turn`. */
-static int place_of(const struct series *s, int turns, int turn, int shape)
-{
-    const double mine = taken_in(s, turn, shape);
-    int place = 0;
-    for (int other = 0; other < turns; other++) {
-        const double share = taken_in(s, other, shape);
-        place += share < mine || (other < turn && share <= mine);
-    }
-    return place;
-}
-
-/* Take the means over the undisturbed visits; or over the least disturbed ones, as many as there are turns in the plan. */
-static void average(const struct series *s, int turns, struct lap_times *times)
-{
-    int jitters = 0;
-    for (int shape = 0; shape < s->plan->count; shape++) {
-        const int quiet = quiet_visits(s, turns, shape), kept = quiet > s->plan->turns ? quiet : s->plan->turns;
-        for (int turn = 0; turn < turns; turn++) {
-            if (place_of(s, turns, turn, shape) >= kept)
-                continue;
-            double sum = 0, most = 0;
-            for (int rank = 0; rank < s->ranks; rank++) {
-                const struct visit *visit = visit_at(s, turn, rank, shape);
-                add_lap(&times->mean[shape], visit->mean, 1.0 / (kept * s->ranks));
-                sum += visit->last;
-                most = fmax(most, visit->last);
-            }
-            times->jitter += most - sum / s->ranks;
-            jitters++;
-        }
-    }
-    times->jitter /= jitters;
 }
 
 struct lap_times laps_measure(struct shape_bench *bench, struct world *world, struct world *together,
                               const struct lap_plan *plan)
 {
     struct lap_times times = { 0 };
-    struct series s = { .bench = bench,
-                        .world = world,
-                        .together = together,
-                        .plan = plan,
-                        .ranks = together ? world_size(together) : 1,
-                        .turns_most = TIMES_AS_MANY * plan->turns };
-    s.visits = memory_new((size_t)(s.turns_most * plan->count * s.ranks), sizeof *s.visits);
-    if (together)
-        world_barrier(together);
+    struct series s = {
+        .bench = bench, .world = world, .together = together, .plan = plan, .ranks = together ? world_size(together) : 1
+    };
     choose_laps(&s, &times);
-    int turns = 0;
-    while (needs_turn(&s, turns))
-        take_turn(&s, turns++);
-    average(&s, turns, &times);
-    free(s.visits);
+    const bool is_first = !together || world_rank(together) == 0;
+    struct visits visits = visits_open(is_first ? s.ranks : 1, plan->count, s.turns);
+    while (needs_turn(&s, &visits)) {
+        take_turn(&s, visits.at + visits.turns * visits.ranks * visits.shapes);
+        visits.turns++;
+    }
+    if (is_first)
+        visits_average(&visits, &times);
+    visits_close(&visits);
     return times;
 }

@@ -84,7 +84,7 @@ double probe_transfer(struct probe *p, int pairs)
 struct card_probe probe_measure(struct probe *p, int laps)
 {
     struct lap_times times = { 0 };
-    p->plan.turns = laps;
+    p->plan.laps = laps;
     world_park(p->world);
     if (!p->is_alone || world_rank(p->world) == 0)
         times = laps_measure(p->bench, p->world, p->is_alone ? NULL : p->world, &p->plan);

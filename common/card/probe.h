@@ -5,7 +5,7 @@
 #ifndef LOCKSTEP_PROBE_H
 #define LOCKSTEP_PROBE_H
 
-#include "card/card.h"
+#include "card/drift.h"
 #include "model/trainer.h"
 
 struct probe;

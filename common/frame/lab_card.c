@@ -54,7 +54,7 @@ void lab_get_card(struct lab *lab)
     if (found != CARD_NONE && !calibrate_agrees(&lab->card, lab->world, workload, &lab->run, why)) {
         found = CARD_NONE;
         if (is_first)
-            fprintf(stderr, "the machine card no longer fits: %s than on it\n", why);
+            fprintf(stderr, "the machine card no longer fits: %s than it says\n", why);
     }
     if (is_first && found != CARD_WHOLE && device_computes())
         fputs("measuring the machine card, a few seconds ...\n", stderr);

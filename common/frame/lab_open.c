@@ -180,7 +180,7 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     rss_restart_peak();
     schedule_begin(&lab->schedule, &lab->run, &lab->cases);
     lab->trainer = open_trainer(lab);
-    lab->probe = probe_open(&lab->card, lab->world, workload_of(base), &lab->run,
-                            spec->own_batches ? NULL : lab->trainer);
+    lab->probe =
+        probe_open(&lab->card, lab->world, workload_of(base), &lab->run, spec->own_batches ? NULL : lab->trainer);
     return lab;
 }

@@ -9,7 +9,7 @@
 #include "base/csv.h"
 #include "base/rss.h"
 #include "frame/cases.h"
-#include "frame/drift.h"
+#include "frame/drift_series.h"
 #include "frame/lab_spec.h"
 
 /* Inputs of the results. All pointers must stay valid as long as the results. */

@@ -14,9 +14,9 @@ static const double disk = 20e6;     /* bytes/s */
 static const double sweep = 4e-4;    /* simulated card, per pair of ranks: 256 ranks take 25 s */
 static const double exchange = 4e-5; /* simulated step, per pair of ranks: 256 ranks take 13 s for 5 steps */
 
-/* Work of the card before the ranks synchronise, in batches of the run: each shape of the workload six times alone and six times
- * together (calibrate.c). */
-enum { CARD_BATCHES = 60 };
+/* Work of the card before the ranks synchronise, in batches of the run: all shapes of a workload are about seven, eleven times alone and
+ * eleven times together if every lap is disturbed (laps.h). */
+enum { CARD_BATCHES = 150 };
 
 static double timeout(const struct run *run, double expected)
 {

@@ -27,7 +27,7 @@ struct loader {
     union word *words;           /* (set, sample.words); these three are NULL if nothing is computed */
     int32_t *labels;             /* (set) */
     uint32_t *order;             /* (set) */
-    struct async_helper *helper; /* from the first restart that fetches ahead; NULL before */
+    struct async_helper *helper; /* NULL until a restart asks for prefetching: a simulated rank has few */
 
     struct share share;
     int batches; /* global batches of the share's size in the set */

@@ -1,7 +1,11 @@
-/* test_card.c: test that a machine card is read back as written, and only where it fits the job and machine. */
+/* test_card.c: test that a machine card is read back as written, and only where it fits the job and machine; that it shows
+ * how well it predicts, and is compared and scaled part by part. */
 #include "base/cores.h"
 #include "card/card.h"
 #include "card/card_file.h"
+#include "card/drift.h"
+#include "card/predict.h"
+#include "launch/job.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -62,7 +66,13 @@ static struct card card_here(void)
                          .cores = 8,
                          .alone = { { { 1e-6, 2e-7 } }, { { 3e-3, 0.1234567890123e-3, 2e-9 } }, 4e-3 },
                          .together = { { { 1.5e-6, 2.5e-7 } }, { { 3.5e-3, 0.15e-3, 0, 5e-12 } }, 4.5e-3 },
+                         .usual_alone = { 2.6e-5, 19e-3, 4.1e-3 },
+                         .usual_together = { 3.2e-5, 23e-3, 4.6e-3 },
+                         .usual_transfer = 4e-3,
+                         .alone_error = { 0.012, 0.034 },
+                         .together_error = { -0.021, 0.02 },
                          .jitter = 1e-4,
+                         .fresh_bandwidth = 1e9,
                          .copy_bandwidth = 12.5e9,
                          .sleep_overshoot = 6e-5,
                          .sleep_excess = 0.002,
@@ -112,6 +122,11 @@ static void what_was_written_is_read(void **state)
     struct card written = card_here(), read = read_back(&written, &run);
     assert_memory_equal(&read.alone, &written.alone, sizeof read.alone);
     assert_memory_equal(&read.together, &written.together, sizeof read.together);
+    assert_memory_equal(&read.usual_alone, &written.usual_alone, sizeof read.usual_alone);
+    assert_memory_equal(&read.usual_together, &written.usual_together, sizeof read.usual_together);
+    assert_memory_equal(&read.alone_error, &written.alone_error, sizeof read.alone_error);
+    assert_memory_equal(&read.together_error, &written.together_error, sizeof read.together_error);
+    assert_memory_equal(&read.usual_transfer, &written.usual_transfer, sizeof read.usual_transfer);
     const struct card_uses uses = uses_here(0);
     double bytes = 12496800, reach = alpha_beta_max_bytes(&read.collectives.at[0].cost);
     assert_int_equal(found(&read, &run, reach, "here", 8), CARD_WHOLE);
@@ -164,6 +179,56 @@ static void a_card_says_who_disturbed_it(void **state)
     text = shown(&card);
     assert_null(strstr(text, "disturbed"));
     free(text);
+}
+
+static void a_card_shows_how_well_it_predicts(void **state)
+{
+    (void)state;
+    struct card card = card_here();
+    card.usual_transfer = line_of(0, 12496800) / 0.9;
+    char *text = shown(&card);
+    assert_non_null(strstr(
+        text, "  fit: usual batch predicted +1.2 % alone, -2.1 % at once; other shapes within 3.4 % when left out\n"));
+    assert_non_null(strstr(text, "(4 ranks, predicted from other sizes: -10.0 % off)\n"));
+    free(text);
+    card = (struct card){ .ranks = 4, .cores = 8 }; /* of a platform file */
+    text = shown(&card);
+    assert_null(strstr(text, "fit"));
+    free(text);
+}
+
+/* Cards of earlier versions lack the usual batch, and are measured again. */
+static void a_card_without_a_reference_does_not_fit(void **state)
+{
+    (void)state;
+    struct run run = run_here();
+    struct card written = card_here(), read;
+    written.usual_together.passes = (double)NAN; /* a row without a value */
+    card_write(&written, run.out, &published_mlp, &run, "here");
+    assert_int_equal(found(&read, &run, 0, "here", 8), CARD_NONE);
+    written = card_here();
+    written.usual_alone.passes = 0;
+    card_write(&written, run.out, &published_mlp, &run, "here");
+    assert_int_equal(found(&read, &run, 0, "here", 8), CARD_NONE);
+    written = card_here();
+    written.usual_transfer = 0;
+    card_write(&written, run.out, &published_mlp, &run, "here");
+    assert_int_equal(found(&read, &run, 0, "here", 8), CARD_SHORT);
+}
+
+/* On a modelled machine nothing is measured, so its card needs no reference, and its file has no such rows. */
+static void a_modelled_card_has_no_reference(void **state)
+{
+    (void)state;
+    struct run run = run_here();
+    struct card written = card_here(), read;
+    const char *platform = "x 0123" JOB_MODELLED;
+    card_write(&written, run.out, &published_mlp, &run, platform);
+    assert_int_equal(found(&read, &run, 0, platform, 8), CARD_WHOLE);
+    assert_false(card_is_measured(&read));
+    const struct card_probe now = { 1, 1, 1, 1 };
+    const struct card_drift drift = card_drift_of(&read, &now);
+    assert_true(fabs(drift.local - 1) <= 0 && fabs(drift.transfer - 1) <= 0);
 }
 
 static void a_card_without_messages_is_short(void **state)
@@ -295,11 +360,119 @@ static void an_old_card_is_not_believed(void **state)
     assert_int_equal(found(&read, &run, 0, "here", 8), CARD_NONE);
 }
 
+/* --- drift ------------------------------------------------------------------------------------------------------ */
+
+static bool agrees(const struct card *card, struct card_probe probe, char why[CARD_NAME])
+{
+    why[0] = '\0';
+    return card_agrees(card, &probe, why);
+}
+
+static void a_card_agrees_part_by_part(void **state)
+{
+    (void)state;
+    const struct card card = card_here();
+    const struct card_probe usual = card_usual(&card);
+    char why[CARD_NAME];
+    assert_true(usual.passes >= 23e-3 && usual.passes <= 23e-3); /* all four ranks have a core */
+    assert_true(agrees(&card, usual, why));
+    struct card_probe probe = usual;
+    probe.passes *= 1.049;
+    probe.update *= 0.951;
+    probe.transfer *= 1.049;
+    assert_true(agrees(&card, probe, why));
+    probe.passes = usual.passes * 1.06;
+    assert_false(agrees(&card, probe, why));
+    assert_string_equal(why, "forward and backward take 6 % longer");
+    probe.update = usual.update * 0.9;
+    assert_false(agrees(&card, probe, why));
+    assert_string_equal(why, "the update takes 10 % less");
+    probe = usual;
+    probe.transfer *= 1.2;
+    assert_false(agrees(&card, probe, why));
+    assert_string_equal(why, "an all-reduce of the gradients takes 20 % longer");
+    probe = usual;
+    probe.fetch *= 5; /* fetching is 0.1 % of the step */
+    assert_true(agrees(&card, probe, why));
+    probe.fetch = usual.fetch + 0.4e-3; /* above 1 % of it */
+    assert_false(agrees(&card, probe, why));
+    assert_string_equal(why, "fetching a batch takes 1250 % longer");
+    probe = usual;
+    probe.update = (double)NAN;
+    assert_false(agrees(&card, probe, why));
+    probe = usual;
+    struct card unknown = card;
+    unknown.usual_transfer = 0; /* not measured: cannot disagree */
+    assert_true(agrees(&unknown, probe, why));
+}
+
+/* With more ranks than cores a probe is of one rank alone. */
+static void a_card_of_shared_cores_is_compared_alone(void **state)
+{
+    (void)state;
+    struct card card = card_here();
+    card.cores = 2;
+    const struct card_probe usual = card_usual(&card);
+    assert_true(fabs(usual.passes - card.usual_alone.passes) <= 0);
+    const struct card_probe probe = { 2 * usual.fetch, 2 * usual.passes, 2 * usual.update, 3 * usual.transfer };
+    const struct card_drift drift = card_drift_of(&card, &probe);
+    assert_true(fabs(drift.local - 2) < 1e-12 && fabs(drift.transfer - 3) < 1e-12);
+}
+
+/* Predict a step with a sleep of 40 ms on rank 0. */
+static struct prediction predicted(const struct card *card, double sleep, double *local)
+{
+    struct load loads[4];
+    for (int rank = 0; rank < 4; rank++)
+        loads[rank] = predict_load(card, 4, work_samples(128));
+    *local = loads[0].data + loads[0].local;
+    loads[0].data += sleep > 0 ? card_sleep(card, sleep) : 0;
+    return predict_step(card, loads, 4, card_jitter(card, 4, *local), card_allreduce(card, 4, 12496800));
+}
+
+static bool is_close(double a, double b)
+{
+    return fabs(a - b) < 1e-9 * fabs(b);
+}
+
+static void a_drifted_card_is_slower_but_sleeps_as_long(void **state)
+{
+    (void)state;
+    const struct card card = card_here(), drifted = card_drifted(&card, (struct card_drift){ 1.25, 0.8 });
+    double local, local_then;
+    const struct prediction now = predicted(&card, 0.04, &local), then = predicted(&drifted, 0.04, &local_then);
+    const struct prediction quick = predicted(&card, 0, &local), quick_then = predicted(&drifted, 0, &local_then);
+    assert_true(is_close(local_then, 1.25 * local));
+    assert_true(is_close(then.transfer, 0.8 * now.transfer));
+    assert_true(is_close(prediction_step(&quick_then) - quick_then.transfer,
+                         1.25 * (prediction_step(&quick) - quick.transfer)));
+    /* The slowest rank's step grows by its sleep, then as now. */
+    const double sleep = card_sleep(&card, 0.04);
+    assert_true(is_close(prediction_step(&now) - now.transfer, local + sleep));
+    assert_true(is_close(prediction_step(&then) - then.transfer, local_then + sleep));
+    assert_true(is_close(drifted.copy_bandwidth, card.copy_bandwidth / 1.25));
+    assert_true(is_close(drifted.fresh_bandwidth, card.fresh_bandwidth / 1.25));
+    assert_true(is_close(drifted.jitter, card.jitter * 1.25));
+    assert_true(is_close(card_barrier(&drifted, 4), 0.8 * card_barrier(&card, 4)));
+    assert_true(is_close(alpha_beta_seconds(&drifted.p2p.send, 1e6), 0.8 * alpha_beta_seconds(&card.p2p.send, 1e6)));
+    assert_true(
+        is_close(alpha_beta_seconds(&drifted.p2p.exchange, 1e6), 0.8 * alpha_beta_seconds(&card.p2p.exchange, 1e6)));
+    assert_true(is_close(alpha_beta_seconds(&drifted.p2p.add, 1e6), 1.25 * alpha_beta_seconds(&card.p2p.add, 1e6)));
+    assert_true(fabs(drifted.stamp_cost - card.stamp_cost) <= 0);
+    /* A probe of the drifted machine finds this drift. */
+    const struct card_probe probe = card_usual(&drifted);
+    const struct card_drift found_again = card_drift_of(&card, &probe);
+    assert_true(is_close(found_again.local, 1.25) && is_close(found_again.transfer, 0.8));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_written_is_read),
         cmocka_unit_test(a_card_says_who_disturbed_it),
+        cmocka_unit_test(a_card_shows_how_well_it_predicts),
+        cmocka_unit_test(a_card_without_a_reference_does_not_fit),
+        cmocka_unit_test(a_modelled_card_has_no_reference),
         cmocka_unit_test(a_card_without_messages_is_short),
         cmocka_unit_test(a_card_without_a_collective_is_short),
         cmocka_unit_test(only_whole_groups_run),
@@ -308,6 +481,9 @@ int main(void)
         cmocka_unit_test(another_job_or_machine_does_not_fit),
         cmocka_unit_test(a_card_of_many_hosts_is_found_again),
         cmocka_unit_test(an_old_card_is_not_believed),
+        cmocka_unit_test(a_card_agrees_part_by_part),
+        cmocka_unit_test(a_card_of_shared_cores_is_compared_alone),
+        cmocka_unit_test(a_drifted_card_is_slower_but_sleeps_as_long),
     };
     return cmocka_run_group_tests_name("card", tests, make_folder, drop_folder);
 }

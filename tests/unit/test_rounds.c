@@ -1,6 +1,6 @@
 /* test_rounds.c: test rounds: their schedule with repetitions, the drift between probes, and rounds.csv of several launches. */
 #include "base/csv.h"
-#include "frame/drift.h"
+#include "frame/drift_series.h"
 #include "frame/schedule.h"
 #include "report/rounds_table.h"
 #include "support/folder.h"

@@ -1,4 +1,4 @@
-#include "frame/drift.h"
+#include "frame/drift_series.h"
 
 #include "base/memory.h"
 

@@ -1,10 +1,10 @@
-/* drift: follows the speed of this machine during a run. Between blocks of cases, probes repeat what the machine card was measured
+/* drift_series: follows the speed of this machine during a run. Between blocks of cases, probes repeat what the machine card was measured
  * with: a usual step without collectives and an all-reduce. No probe sees a case, so predictions from the scaled card are still
  * predictions. */
-#ifndef LOCKSTEP_DRIFT_H
-#define LOCKSTEP_DRIFT_H
+#ifndef LOCKSTEP_DRIFT_SERIES_H
+#define LOCKSTEP_DRIFT_SERIES_H
 
-#include "card/card.h"
+#include "card/drift.h"
 
 struct drift_points {
     int count;

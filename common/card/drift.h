@@ -1,0 +1,33 @@
+/* drift: how far the machine is now from its card, according to a probe (probe.h), and the card of such a machine. */
+#ifndef LOCKSTEP_DRIFT_H
+#define LOCKSTEP_DRIFT_H
+
+#include "card/card.h"
+
+/* Mean seconds of what all labs do with the run's usual batch: the parts of a local step, over the ranks that train, and an all-reduce
+ * of the gradients by all ranks (0: one rank, or not measured). */
+struct card_probe {
+    double fetch, passes, update, transfer;
+};
+
+/* A probe relative to the card: local step and transfer, each now / then. */
+struct card_drift {
+    double local, transfer;
+};
+
+/* Return the card's own measurement that a probe repeats: of one rank alone if there are more ranks than cores, else of all at once.
+ */
+struct card_probe card_usual(const struct card *card);
+
+/* Return how far a probe is from the card. 1 for what either did not measure. */
+struct card_drift card_drift_of(const struct card *card, const struct card_probe *probe);
+
+/* True if each part of a probe is within 5 % of the card's, or, for a part below 2 % of the step, within 1 % of the step. Else `why`
+ * names the part furthest off: "forward and backward take 12 % longer". */
+bool card_agrees(const struct card *card, const struct card_probe *probe, char why[CARD_NAME]);
+
+/* Return the card of a machine on which local steps take `drift.local` times as long, with the memory behind them, and collectives and
+ * messages `drift.transfer` times. A sleep, a stamp and the shares of disturbed time stay as they are. */
+struct card card_drifted(const struct card *card, struct card_drift drift);
+
+#endif

@@ -1,0 +1,42 @@
+/* visits: the laps of all ranks and shapes, turn by turn (laps.h), which of them count, and their means. A visit is one shape's part of a
+ * turn. Other programs or the virtual machine's host disturb it if they have a rank's core for 5 % of its time. */
+#ifndef LOCKSTEP_VISITS_H
+#define LOCKSTEP_VISITS_H
+
+#include "card/card.h"
+#include "model/shape_bench.h"
+
+#include <stdbool.h>
+
+/* A visit of a rank. Steal is counted in ticks, so it is of the whole turn. All in seconds. */
+struct visit {
+    struct local_times mean; /* lap */
+    double last;             /* lap, whole */
+    double queued, took;     /* run-queue delay in the visit, and its time; 0: the turn left this shape out */
+    double turn_stolen, turn_took;
+};
+
+struct visits {
+    int ranks, shapes, planned; /* planned: turns */
+    int turns;                  /* taken, at most VISITS_TIMES as many as planned */
+    struct visit *at;           /* (turns, ranks, shapes) */
+};
+enum { VISITS_TIMES = 2 };
+
+/* Means over the laps of all ranks, by shape. */
+struct lap_times {
+    struct work work[SHAPES_MOST + 1];
+    struct local_times mean[SHAPES_MOST + 1];
+    double jitter; /* mean over visits' last laps of (slowest rank - mean rank) */
+};
+
+struct visits visits_open(int ranks, int shapes, int planned);
+void visits_close(struct visits *visits);
+
+/* True if a shape has fewer visits than planned, or fewer undisturbed ones and not yet VISITS_TIMES as many turns. */
+bool visits_lack(const struct visits *visits, int shape);
+
+/* Write the means over each shape's undisturbed visits; or, if these are fewer than planned, over as many of the least disturbed. */
+void visits_average(const struct visits *visits, struct lap_times *times);
+
+#endif

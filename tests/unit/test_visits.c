@@ -1,0 +1,151 @@
+/* test_visits.c: test which laps of the machine card count, and what is said of the fit to them. */
+#include "card/local_fit.h"
+#include "card/visits.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+enum { RANKS = 2, SHAPES = 2, PLANNED = 5 };
+
+static bool is_close(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fabs(b);
+}
+
+static struct visit *visit_of(struct visits *v, int turn, int rank, int shape)
+{
+    return &v->at[(turn * RANKS + rank) * SHAPES + shape];
+}
+
+/* Add a turn in which laps take `ms` on rank 0 and 2 ms more on rank 1. */
+static void add_turn(struct visits *v, double ms)
+{
+    for (int rank = 0; rank < RANKS; rank++)
+        for (int shape = 0; shape < SHAPES; shape++)
+            *visit_of(v, v->turns, rank, shape) = (struct visit){ .mean = { 0.1e-3, 1e-3 * (ms + 2 * rank), 0.5e-3 },
+                                                                  .last = 1e-3 * (ms + 2 * rank),
+                                                                  .took = 0.06,
+                                                                  .turn_took = 0.2 };
+    v->turns++;
+}
+
+static double passes_of(const struct visits *v, int shape)
+{
+    struct lap_times times = { 0 };
+    visits_average(v, &times);
+    assert_true(is_close(times.mean[shape].fetch, 0.1e-3) && is_close(times.mean[shape].update, 0.5e-3));
+    assert_true(is_close(times.jitter, 1e-3)); /* the slower rank is 1 ms above the mean in every visit */
+    return 1e3 * times.mean[shape].passes;
+}
+
+static void quiet_turns_are_enough(void **state)
+{
+    (void)state;
+    struct visits v = visits_open(RANKS, SHAPES, PLANNED);
+    for (int turn = 0; turn < PLANNED; turn++) {
+        assert_true(visits_lack(&v, 0) && visits_lack(&v, 1));
+        add_turn(&v, 10 + turn);
+        visit_of(&v, turn, 1, 0)->queued = 0.049 * 0.06;
+    }
+    assert_false(visits_lack(&v, 0) || visits_lack(&v, 1));
+    assert_true(is_close(passes_of(&v, 0), 13)); /* mean of 10 … 14 and 12 … 16 */
+    visits_close(&v);
+}
+
+/* A rank that lost its core makes the shape's visit of all ranks repeat, and that of no other shape. */
+static void a_disturbed_visit_is_repeated(void **state)
+{
+    (void)state;
+    struct visits v = visits_open(RANKS, SHAPES, PLANNED);
+    for (int turn = 0; turn < PLANNED; turn++)
+        add_turn(&v, turn == 2 ? 100 : 10);
+    visit_of(&v, 2, 1, 0)->queued = 0.051 * 0.06;
+    assert_true(visits_lack(&v, 0));
+    assert_false(visits_lack(&v, 1));
+    add_turn(&v, 10);
+    for (int rank = 0; rank < RANKS; rank++)
+        visit_of(&v, PLANNED, rank, 1)->took = 0; /* left out */
+    assert_false(visits_lack(&v, 0));
+    assert_true(is_close(passes_of(&v, 0), 11));                       /* without the disturbed visit */
+    assert_true(is_close(passes_of(&v, 1), 1 + (4 * 10 + 100) / 5.0)); /* slow, but not disturbed: it counts */
+    visits_close(&v);
+}
+
+/* On a machine that is never quiet, the least disturbed visits count, fast or slow, after twice as many turns. */
+static void the_least_disturbed_visits_count(void **state)
+{
+    (void)state;
+    struct visits v = visits_open(RANKS, SHAPES, PLANNED);
+    for (int turn = 0; turn < VISITS_TIMES * PLANNED; turn++) {
+        assert_true(visits_lack(&v, 0));
+        add_turn(&v, turn % 2 ? 30 : 10);
+        for (int shape = 0; shape < SHAPES; shape++)
+            visit_of(&v, turn, 0, shape)->queued = (turn % 2 ? 0.1 : 0.2) * 0.06;
+    }
+    assert_false(visits_lack(&v, 0));
+    assert_true(is_close(passes_of(&v, 0), 31));
+    visits_close(&v);
+}
+
+/* Steal is counted in ticks of 10 ms, the first of which says nothing. */
+static void steal_disturbs_beyond_a_tick(void **state)
+{
+    (void)state;
+    struct visits v = visits_open(RANKS, SHAPES, PLANNED);
+    for (int turn = 0; turn < PLANNED; turn++)
+        add_turn(&v, 10);
+    for (int shape = 0; shape < SHAPES; shape++)
+        visit_of(&v, 1, 1, shape)->turn_stolen = 0.05; /* 4 % of the second, without a tick */
+    assert_false(visits_lack(&v, 0));
+    for (int shape = 0; shape < SHAPES; shape++)
+        visit_of(&v, 1, 1, shape)->turn_stolen = 0.07; /* 6 % */
+    assert_true(visits_lack(&v, 0) && visits_lack(&v, 1));
+    for (int turn = 0; turn < 2; turn++)
+        add_turn(&v, 10);
+    assert_false(visits_lack(&v, 0) || visits_lack(&v, 1));
+    visits_close(&v);
+}
+
+/* Times of three shapes of 64, 192 and 384 samples and of the usual 128, in milliseconds. */
+static struct lap_times times_of(const double *passes)
+{
+    static const double samples[] = { 64, 192, 384, 128 };
+    struct lap_times times = { 0 };
+    for (int i = 0; i < 4; i++) {
+        times.work[i] = work_samples(samples[i]);
+        times.mean[i] = (struct local_times){ 1e-6 * samples[i], 1e-3 * passes[i], 2e-3 };
+    }
+    return times;
+}
+
+static void a_fit_says_how_well_it_predicts(void **state)
+{
+    (void)state;
+    const unsigned terms = 1u << COST_FIXED | 1u << COST_PER_SAMPLE;
+    const struct lap_times line = times_of((const double[]){ 20, 46, 85, 33 }), /* 7 + 0.203125 x samples */
+        bent = times_of((const double[]){ 19, 45, 84, 30 }), off = times_of((const double[]){ 20, 46, 170, 33 });
+    struct fit_error error = local_fit_error(&line, 3, terms);
+    const struct local_cost cost = local_fit(&line, 3, terms);
+    assert_true(fabs(error.usual) < 1e-9 && error.left_out < 1e-9);
+    assert_true(is_close(cost.update, 2e-3));
+    assert_true(is_close(cost.fetch.term[COST_PER_SAMPLE], 1e-6));
+    error = local_fit_error(&bent, 3, terms); /* 32 ms of passes predicted, 30 measured */
+    assert_true(fabs(error.usual - (34.128 / 32.128 - 1)) < 1e-9 && error.left_out < 1e-9);
+    error = local_fit_error(&off, 3, terms); /* the last two give less than nothing for the first */
+    assert_true(fabs(error.left_out - (1 - 2.064 / 22.064)) < 1e-9);
+    assert_true(local_fit_error(&line, 2, terms).left_out <= 0); /* a line goes through two */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quiet_turns_are_enough),           cmocka_unit_test(a_disturbed_visit_is_repeated),
+        cmocka_unit_test(the_least_disturbed_visits_count), cmocka_unit_test(steal_disturbs_beyond_a_tick),
+        cmocka_unit_test(a_fit_says_how_well_it_predicts),
+    };
+    return cmocka_run_group_tests_name("visits", tests, NULL, NULL);
+}
