@@ -249,6 +249,7 @@ late                             -               -            30.00          -  
 extra                            -               -                -       9.00   no claim
 late, 2 x 8                      -               -                -      33.00   no claim
 * more ranks than cores: they share time
+dedicated cores: agreement about transfers shows consistency, not more; links and predictions both come from this machine's all-reduces
 
 Of 1 claim about time, 1 came out as predicted, 0 wrong, 0 are undecided; 0 exact checks hold, 0 fail. 1 claim cannot be tested here.
 "
@@ -485,12 +486,14 @@ check "no blog's machine" 0 "
 07_test                      blog,  dedicated cores      here,
 step, in ms              published      (simulated)   measured   verdict
 base                         70.50            20.00      80.00   WRONG: it
+dedicated cores: agreement about transfers shows consistency, not more; links and predictions both come from this machine's all-reduces
 "
 clear .
 check "dedicated cores alone" 0 "
 07_test                      blog,  dedicated cores
 step, in ms              published      (simulated)   verdict
 base                         70.50            20.00   WRONG: it
+dedicated cores: agreement about transfers shows consistency, not more; links and predictions both come from this machine's all-reduces
 
 ratio, base, it (simulated): 1 is 1, not ~ 2 within 10 %
 "

@@ -103,18 +103,25 @@ static bool is_wanted(const char *file, const char *only)
 /* Set the places. With --platform, that platform takes the place of the dedicated cores. */
 static void name_sources(struct labs *labs, const char *platform)
 {
+    static const char consistency[] =
+        "dedicated cores: agreement about transfers shows consistency, not more; links and "
+        "predictions both come from this machine's all-reduces";
     static const struct source usual[PLACES] = {
-        [PUBLISHED] = { NULL, "published", { "blog,", "published" }, 10 },
-        [BLOG] = { "platforms/blog/", "blog's machine", { "blog's machine", "(simulated)" }, 16 },
-        [DEDICATED] = { "platforms/dedicated-cores/", "simulated", { "dedicated cores", "(simulated)" }, 17 },
-        [HERE] = { "", "here", { "here,", "measured" }, 11 },
+        [PUBLISHED] = { NULL, "published", { "blog,", "published" }, 10, NULL },
+        [BLOG] = { "platforms/blog/", "blog's machine", { "blog's machine", "(simulated)" }, 16, NULL },
+        [DEDICATED] = { "platforms/dedicated-cores/",
+                        "simulated",
+                        { "dedicated cores", "(simulated)" },
+                        17,
+                        consistency },
+        [HERE] = { "", "here", { "here,", "measured" }, 11, NULL },
     };
     memcpy(labs->sources, usual, sizeof usual);
     if (!platform)
         return;
     labs->folder = memory_text("platforms/%s/", platform);
     labs->sources[BLOG].folder = labs->sources[HERE].folder = NULL;
-    labs->sources[DEDICATED] = (struct source){ labs->folder, platform, { platform, "(simulated)" }, 17 };
+    labs->sources[DEDICATED] = (struct source){ labs->folder, platform, { platform, "(simulated)" }, 17, NULL };
 }
 
 /* Read the tables of a place. Claims about time need its rounds. */

@@ -52,6 +52,13 @@ static const char *unmet_need(const struct lab *lab, const struct csv_table *sum
     return needs == NEEDS_GPU && !is_of_gpus ? "needs GPUs" : NULL;
 }
 
+/* True for a modelled machine, which computes nothing: checks of sums and losses are blank. */
+static bool is_modelled(const struct csv_table *summary, int row)
+{
+    const char *device = csv_field(summary, row, "device");
+    return device && strcmp(device, "model") == 0;
+}
+
 /* --- rounds ------------------------------------------------------------------------------------------------------ */
 
 /* Rounds in which a claim was evaluated. */
@@ -120,11 +127,12 @@ static bool judge_by_rounds(const struct place *place, struct judgement *j)
 
 /* --- judging ----------------------------------------------------------------------------------------------------- */
 
-/* Verdict on a claim that must hold, or that reads no times. A blank cell fails a claim that must hold: the check was not made. */
+/* Verdict on a claim that must hold, or that reads no times. A blank cell fails a claim that must hold: the check was not made. Only
+ * modelled machines make no checks. */
 static enum verdict verdict_by_summary(const struct judgement *j, const struct reading *reading, bool is_true)
 {
-    bool must_hold = claim_must_hold(&j->claim);
-    if (reading->trouble == CASE_NOT_RUN || (reading->trouble == BLANK_CELL && !must_hold))
+    bool must_hold = claim_must_hold(&j->claim), may_be_blank = !must_hold || is_modelled(reading->table, j->row);
+    if (reading->trouble == CASE_NOT_RUN || (reading->trouble == BLANK_CELL && may_be_blank))
         return UNTESTABLE;
     if (must_hold || j->claim.kind == EXAMPLE)
         return is_true ? HOLDS : FAILS;

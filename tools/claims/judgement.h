@@ -35,6 +35,7 @@ struct source {
     const char *word;       /* name within a sentence: "simulated", "here" */
     const char *heading[2]; /* of its column, in two lines */
     int width;
+    const char *legend; /* below the table; NULL: none */
 };
 
 /* Reason "more ranks than cores", which the asterisk of the row also gives. */

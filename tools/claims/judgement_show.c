@@ -40,6 +40,9 @@ void judgement_show_table(const struct lab *lab)
     closing_close(rows, count);
     if (has_mark)
         puts("* more ranks than cores: they share time");
+    for (int p = 0; p < PLACES; p++)
+        if (lab->places[p].is_there && lab->sources[p].legend)
+            puts(lab->sources[p].legend);
 }
 
 /* Print what a claim demands: "not ~ 50 within 10 %". */

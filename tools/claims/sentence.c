@@ -17,8 +17,8 @@ char *sentence_of(const int count[VERDICTS])
     size_t size = 0;
     FILE *out = memory_stream(&text, &size);
     if (timed > 0)
-        fprintf(out, "Of %d claim%s about time, %d came out as predicted, %d wrong, %d %s undecided", timed, plural(timed),
-                count[AS_PREDICTED], count[WRONG], undecided, undecided == 1 ? "is" : "are");
+        fprintf(out, "Of %d claim%s about time, %d came out as predicted, %d wrong, %d %s undecided", timed,
+                plural(timed), count[AS_PREDICTED], count[WRONG], undecided, undecided == 1 ? "is" : "are");
     if (undecided > 0)
         fprintf(out, " (%d too noisy, %d disturbed)", count[TOO_NOISY], count[DISTURBED]);
     fprintf(out, "%s%d exact check%s hold%s, %d fail.", timed > 0 ? "; " : "", count[HOLDS], plural(count[HOLDS]),

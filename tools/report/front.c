@@ -4,6 +4,7 @@
 #include "base/number.h"
 #include "figure.h"
 #include "tables.h"
+#include "verdicts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -66,7 +67,7 @@ static void put_runs(FILE *out, const struct book *book)
         fputs("Every sum, loss and replica that was checked is right.</p>\n", out);
     else
         fputs("Nothing was computed, so nothing was checked.</p>\n", out);
-    tables_claims(out, &book->claims, NULL);
+    verdicts_failures(out, &book->claims, NULL);
     fputs("<details><summary>Each run: where, how much, when</summary>\n", out);
     html_table(out, "Each run: where, how much, when");
     html_heads(out, heads, sizeof heads / sizeof *heads);
@@ -261,8 +262,9 @@ long front_write(struct book *book)
 {
     struct figures figures = { .results = book->results };
     FILE *out = html_begin(&book->site, 0);
-    fputs("<h1>Why is my distributed training job slow?</h1>\n<p class=\"lead\">Each lab trains a network on several "
-          "ranks, "
+    fputs("<h1>Why is my distributed training job slow?</h1>\n", out);
+    verdicts_sentence(out, &book->claims, NULL);
+    fputs("<p class=\"lead\">Each lab trains a network on several ranks, "
           "breaks it in one well-known way at a time, predicts what that must cost, and measures or simulates it. This "
           "page shows the results; each lab's page has its lesson with this run's charts and tables.</p>\n"
           "<h2>What ran</h2>\n",

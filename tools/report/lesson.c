@@ -5,6 +5,7 @@
 #include "html.h"
 #include "svg.h"
 #include "tables.h"
+#include "verdicts.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -201,7 +202,7 @@ static bool put_table(FILE *out, const struct lesson *lesson, const struct lab_f
                       const struct csv_table *claims, struct figures *figures, const char *asked)
 {
     if (strcmp(asked, "claims") == 0)
-        return tables_claims(out, claims, lesson->stem);
+        return verdicts_of_lab(out, claims, lesson->stem);
     for (int i = 0; findings && i < findings->count; i++) {
         const struct finding *finding = &findings->at[i];
         bool are_cases = strcmp(asked, "cases") == 0;

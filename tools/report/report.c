@@ -98,9 +98,9 @@ static struct csv_table open_table(const char *results, const char *name, const 
     return table;
 }
 
-static const char *const claim_columns[] = { "lab",      "place",   "case",     "id",    "verdict",
-                                             "quantity", "came_to", "relation", "value", "tolerance",
-                                             "reason",   "why",     NULL };
+static const char *const claim_columns[] = { "lab",     "place",    "case",       "id",        "verdict", "quantity",
+                                             "came_to", "relation", "value",      "tolerance", "reason",  "why",
+                                             "rounds",  "off",      "plus_minus", "unit",      NULL };
 
 static void open_tables(struct book *book)
 {

@@ -3,12 +3,13 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "html.h"
+#include "verdicts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum column_kind { TEXT, NUMBER, RATIO, SHARED }; /* SHARED: a number, marked if its ranks shared cores */
+enum column_kind { TEXT, NUMBER, RATIO, SHARED, VERDICT }; /* SHARED: a number, marked if its ranks shared cores */
 
 struct column {
     const char *name, *heading; /* in the CSV; on the page */
@@ -17,9 +18,9 @@ struct column {
     bool is_minor; /* omitted if equal in all rows */
 };
 
-/* Rows to show: of a lab, with a verdict, with a nonblank column. NULL: any. */
+/* Rows to show: of a lab, with a nonblank column. NULL: any. */
 struct choice {
-    const char *lab, *verdict, *filled;
+    const char *lab, *filled;
 };
 
 static bool says(const struct csv_table *table, int row, const char *column, const char *text)
@@ -31,7 +32,6 @@ static bool says(const struct csv_table *table, int row, const char *column, con
 static bool is_chosen(const struct csv_table *table, int row, struct choice choice)
 {
     return (!choice.lab || says(table, row, "lab", choice.lab)) &&
-           (!choice.verdict || says(table, row, "verdict", choice.verdict)) &&
            (!choice.filled || !says(table, row, choice.filled, ""));
 }
 
@@ -93,6 +93,8 @@ static void put_field(FILE *out, const struct csv_table *table, int row, const s
     double value = csv_value(table, row, column->name);
     if (is_withheld(table, row, column))
         html_cell(out, "");
+    else if (column->kind == VERDICT)
+        verdicts_cell(out, field, csv_field(table, row, "details"));
     else if (column->kind == RATIO)
         put_ratio(out, table, row, column->name);
     else if (column->kind == SHARED && !isnan(value) && csv_value(table, row, "oversubscribed") > 0)
@@ -223,7 +225,7 @@ bool tables_closing(FILE *out, const struct csv_table *closing, const char *lab,
         { "blog_machine_ms", "blog's machine, simulated", NUMBER, 2, false },
         { "dedicated_cores_ms", "dedicated cores, simulated", NUMBER, 2, false },
         { "here_ms", "here, measured", SHARED, 2, false },
-        { "verdict", "verdict", TEXT, 0, false },
+        { "verdict", "verdict", VERDICT, 0, false },
         { 0 },
     };
     struct choice choice = { .lab = lab, .filled = published_only ? "published_ms" : NULL };
@@ -237,68 +239,10 @@ bool tables_closing(FILE *out, const struct csv_table *closing, const char *lab,
         has_mark |= is_chosen(closing, row, choice) && csv_value(closing, row, "oversubscribed") > 0;
     if (has_mark)
         fputs("<p class=\"note\">* more ranks than cores: they share time.</p>\n", out);
-    return true;
-}
-
-/* Return a field, rounded to four digits if a fraction. Free it. */
-static char *short_of(const struct csv_table *table, int row, const char *column)
-{
-    double value = csv_value(table, row, column);
-    const char *field = csv_field(table, row, column);
-    return isnan(value) || value == floor(value) ? memory_text("%s", field) : memory_text("%.4g", value);
-}
-
-/* Write the row of a claim: "slowest_step_ms is 53.54, must be ~ 65.87 within 0.15", and why. */
-static void put_claim(FILE *out, const struct csv_table *claims, int row)
-{
-    static const char *const words[] = { "verdict", "lab", "case", "place", "id" };
-    const char *reason = csv_field(claims, row, "reason");
-    double tolerance = csv_value(claims, row, "tolerance");
-    html_row(out);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        html_cell(out, csv_field(claims, row, words[i]));
-    char *came_to = short_of(claims, row, "came_to"), *value = short_of(claims, row, "value");
-    char *within = tolerance > 0 ? memory_text(" within %g", tolerance) : memory_text("%s", "");
-    char *text = memory_text("%s is %s, must be %s %s%s%s%s", csv_field(claims, row, "quantity"), came_to,
-                             csv_field(claims, row, "relation"), value, within, *reason ? "; " : "", reason);
-    html_long_cell(out, text);
-    html_long_cell(out, csv_field(claims, row, "why"));
-    free(text);
-    free(within);
-    free(came_to);
-    free(value);
-}
-
-static void put_claims(FILE *out, const char *caption, const struct csv_table *claims, struct choice choice)
-{
-    static const char *const heads[] = { "verdict", "lab", "case", "place", "claim", "result", "why" };
-    html_table(out, caption);
-    html_heads(out, heads, sizeof heads / sizeof *heads);
-    for (int row = 0; row < claims->rows; row++)
-        if (is_chosen(claims, row, choice))
-            put_claim(out, claims, row);
-    html_table_end(out);
-}
-
-bool tables_claims(FILE *out, const struct csv_table *claims, const char *lab)
-{
-    int holds = count_chosen(claims, (struct choice){ .lab = lab, .verdict = "holds" });
-    int fails = count_chosen(claims, (struct choice){ .lab = lab, .verdict = "fails" });
-    int open = count_chosen(claims, (struct choice){ .lab = lab, .verdict = "not testable" });
-    if (holds + fails + open == 0)
-        return false;
-    fprintf(out, "<p>Claims about this run, derived beforehand: %d hold, %d fail, %d cannot be tested here.</p>\n",
-            holds, fails, open);
-    if (fails > 0) {
-        fputs("<details><summary>Those that fail, each with its result and why it should hold</summary>\n", out);
-        put_claims(out, "Claims that fail", claims, (struct choice){ .lab = lab, .verdict = "fails" });
-        fputs("</details>\n", out);
-    }
-    if (!lab)
-        return true;
-    fputs("<details><summary>All of them</summary>\n", out);
-    put_claims(out, "Claims and their verdicts", claims, (struct choice){ .lab = lab });
-    fputs("</details>\n", out);
+    if (says_something(closing, &(struct column){ .name = "dedicated_cores_ms" }, choice))
+        fputs("<p class=\"note\">Dedicated cores: agreement about transfers shows consistency, not more. Links and "
+              "predictions both come from this machine's all-reduces.</p>\n",
+              out);
     return true;
 }
 

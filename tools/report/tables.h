@@ -17,10 +17,6 @@ bool tables_other(FILE *out, const struct finding *finding, const char *stem);
  * Return false if there is no row. */
 bool tables_closing(FILE *out, const struct csv_table *closing, const char *lab, bool published_only);
 
-/* Write claims.csv: counts of verdicts and the claims that fail; for one lab also every claim (`lab` NULL: all labs). Return
- * false if there are no claims. */
-bool tables_claims(FILE *out, const struct csv_table *claims, const char *lab);
-
 /* Write guesses.csv and blind.csv: the user's answers. */
 void tables_guesses(FILE *out, const struct csv_table *guesses);
 void tables_blind(FILE *out, const struct csv_table *games);
