@@ -506,15 +506,16 @@ run_faults()
 
 run_bench()
 {
-    local program=${LOCKSTEP_GPU_PROGRAMS:-build/lib}/nccl/bench_gpu
+    local program=${LOCKSTEP_GPU_PROGRAMS:-build/lib}/nccl/bench_gpu id
+    id=$(date +%Y%m%d-%H%M%S)-$$ # the same in both tables
     heading "How close to the limit"
-    attended build/bin/bench --out "$results" </dev/null || problem "bench" "bench ended with status $?"
+    attended build/bin/bench --out "$results" --run "$id" </dev/null || problem "bench" "bench ended with status $?"
     if ((gpus == 0)); then
         printf '\nNo step on a GPU: %s\n' "$no_gpus"
         return
     fi
     heading "A step on a GPU"
-    attended "$program" --out "$results" </dev/null || problem "bench_gpu" "bench_gpu ended with status $?"
+    attended "$program" --out "$results" --run "$id" </dev/null || problem "bench_gpu" "bench_gpu ended with status $?"
 }
 
 # --- the end -------------------------------------------------------------------------------------------------------

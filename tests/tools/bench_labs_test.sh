@@ -7,6 +7,8 @@ set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
 source "$(dirname "$0")/../support/frame.sh"
+# shellcheck source=tests/support/bench_table.sh
+source "$(dirname "$0")/../support/bench_table.sh"
 
 bin=$(realpath "$1")
 script=$(realpath "$(dirname "$0")/../../tools/bench/torch_labs.py")
@@ -88,10 +90,12 @@ test_beside()
 {
     local question wanted=
     fake_torch beside "ready a fake" 'echo "$line,$parameters,100"'
-    run --rounds 2 --torch ./beside
+    run --rounds 2 --torch ./beside --run 20261123-a
     says "beside a fake"
+    expect "run" "20261123-a" "$(column results/bench.csv run | sort -u)"
     expect "rows" "$(wanted_names)" "$(rows | cut -d, -f1)"
-    expect "of the cases" ",50,100,0.5,0.5,0.5,1,yes" "$(rows | head -n 24 | sed 's/^[^,]*//' | sort -u)"
+    is_one_run results/bench.csv
+    expect "of the cases" ",50,100,0.5,0.5,0.5,1,yes" "$(rows | head -n 24 | cut -d, -f2-8 | sed 's/^/,/' | sort -u)"
     rows | tail -n 2 | awk -F, '{ for (i = 2; i < 4; i++) { x = $i / (i == 2 ? 50 : 100) - 1; if (x * x > 1e-12) exit 1 } if ($7 != 0.5) exit 1 }' ||
         complain "not the mean: $(rows | tail -n 2)"
     grep -qx '# torch: a fake' results/bench.csv || complain "the table does not name PyTorch"

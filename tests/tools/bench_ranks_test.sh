@@ -5,6 +5,8 @@ set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
 source "$(dirname "$0")/../support/frame.sh"
+# shellcheck source=tests/support/bench_table.sh
+source "$(dirname "$0")/../support/bench_table.sh"
 
 bench=$(realpath "$1")
 folder=$(realpath -m "$2")/bench_ranks
@@ -22,8 +24,9 @@ rows() # ROW...: check names and limits of all rows; measured columns must not b
         { name = $0; sub(/^"/, "", name); sub(/".*/, "", name); sub(/^.*",/, "", $0); split($0, value, ",")
           for (i = 1; i <= 5; i++) if (value[i] !~ /^[-0-9.e+]+$/) name = name ", with the blank " i
           print name (value[6] == "" && value[7] == "" ? "" : " <= " value[6]) }' results/bench.csv | grep -v '^#')
-    wanted=$(printf '%s\n' what,ours,reference,ratio,low,high,goal,holds "$@")
+    wanted=$(printf '%s\n' "what,ours,reference,ratio,low,high,goal,holds,run,date,commit" "$@")
     [[ $got == "$wanted" ]] || complain "rows:"$'\n'"$got"$'\n'"where there should be"$'\n'"$wanted"
+    is_one_run results/bench.csv
 }
 
 test_harness()

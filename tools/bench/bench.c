@@ -20,7 +20,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define PART_WORDS "steps harness sums waiting start memory simulated labs" /* in the order of parts[] */
 static void (*const parts[])(struct bench *bench) = {
@@ -34,6 +33,7 @@ static const struct option_row option_rows[] = {
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N", "turns of each pair; 0: as many as the pair needs" },
     { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON",
       "a Python that has PyTorch, if not python3; none: no PyTorch" },
+    { "--run", OPTION_TEXT, AT(run), 0, 0, "ID", "name of this run in every row, if not made from date and time" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { 0 },
 };
@@ -45,18 +45,17 @@ int bench_rounds(const struct bench *bench, int usual)
     return bench->options.rounds ? bench->options.rounds : usual;
 }
 
-static char *preamble_of(const struct bench_options *options)
+static char *preamble_of(const struct bench_options *options, const struct provenance *provenance)
 {
-    char *text = NULL, cpu[CARD_NAME], when[32];
+    char *text = NULL, cpu[CARD_NAME];
     size_t size = 0;
-    time_t now = time(NULL);
-    struct tm local;
     FILE *out = memory_stream(&text, &size);
     cores_name(cpu, CARD_NAME);
-    strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&now, &local));
     fprintf(out, "# lockstep: %s\n# command: bench ", LOCKSTEP_VERSION);
     options_echo(out, tables, options);
-    fprintf(out, "\n# when: %s\n# machine: %s\n# cores: %d\n# kernel: %s\n", when, cpu, cores_here(), device_kernel());
+    fputc('\n', out);
+    provenance_head(provenance, out);
+    fprintf(out, "# machine: %s\n# cores: %d\n# kernel: %s\n", cpu, cores_here(), device_kernel());
     fclose(out);
     return text;
 }
@@ -70,8 +69,9 @@ int main(int argc, char **argv)
     if (error)
         die(STATUS_USAGE, "--out %s cannot be written: %s; name a folder that can", folder, strerror(error));
     blas_kernel_choose(argv);
-    char *preamble = preamble_of(&bench.options);
-    rows_open(&bench.rows, folder, preamble);
+    const struct provenance provenance = provenance_new(bench.options.run);
+    char *preamble = preamble_of(&bench.options, &provenance);
+    rows_open(&bench.rows, folder, preamble, &provenance);
     free(preamble);
     for (int i = 0; i < PARTS; i++)
         if (bench.options.part == 0 || bench.options.part == i + 1)

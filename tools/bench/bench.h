@@ -10,6 +10,7 @@ struct bench_options {
     int rounds;        /* 0: each part's default */
     int part;          /* 0: all, else 1 + index in the list of parts */
     const char *torch; /* Python with PyTorch; NULL: look in the usual places */
+    const char *run;   /* id of this run; NULL: make one */
     const char *out;
 };
 

@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void rows_open(struct rows *rows, const char *folder, const char *preamble)
+void rows_open(struct rows *rows, const char *folder, const char *preamble, const struct provenance *provenance)
 {
-    *rows = (struct rows){ .folder = memory_text("%s", folder), .preamble = memory_text("%s", preamble) };
+    *rows = (struct rows){ .folder = memory_text("%s", folder),
+                           .preamble = memory_text("%s", preamble),
+                           .provenance = *provenance };
 }
 
 void rows_close(struct rows *rows)
@@ -54,6 +56,7 @@ static void write_all(const struct rows *rows)
             csv_ratio(&csv, "high", row->ratio.high);
             csv_number(&csv, "goal", row->goal);
             csv_text(&csv, "holds", holds(row));
+            provenance_columns(&rows->provenance, &csv);
         } while (csv_end_row(&csv));
     }
     file_commit(&file);

@@ -7,11 +7,13 @@
  *                        after a single round. The medians of noisy rounds may have another ratio. The reference of memory
  *                        is a computed number of bytes, so no turns
  *     goal, holds        upper limit of the ratio. yes: high does not exceed it; no: low exceeds it; else not resolved.
- *                        Blank if there is no goal */
+ *                        Blank if there is no goal
+ *     run, date, commit  the same in all rows (provenance.h) */
 #ifndef LOCKSTEP_BENCH_ROWS_H
 #define LOCKSTEP_BENCH_ROWS_H
 
 #include "base/stats.h"
+#include "bench/provenance.h"
 
 struct bench_row {
     char *what;
@@ -22,11 +24,12 @@ struct bench_row {
 
 struct rows {
     char *folder, *preamble; /* bench.csv: its folder, and its first lines */
+    struct provenance provenance;
     struct bench_row *row;
     int count;
 };
 
-void rows_open(struct rows *rows, const char *folder, const char *preamble);
+void rows_open(struct rows *rows, const char *folder, const char *preamble, const struct provenance *provenance);
 void rows_close(struct rows *rows);
 
 /* Add a line "# key: value" to the preamble of bench.csv. */
