@@ -13,6 +13,7 @@ folder=$(realpath -m "$2")/bench_ranks
 
 run() # STATUS ARGUMENT...: run the benchmark and check its exit status; set `said` to its output
 {
+    starts=2 # that each row should have
     rm -rf results
     exits "$1" timeout $((100 * patience)) "$bench" --out results --rounds 2 "${@:2}"
 }
@@ -24,9 +25,26 @@ rows() # ROW...: check names and limits of all rows; measured columns must not b
         { name = $0; sub(/^"/, "", name); sub(/".*/, "", name); sub(/^.*",/, "", $0); split($0, value, ",")
           for (i = 1; i <= 5; i++) if (value[i] !~ /^[-0-9.e+]+$/) name = name ", with the blank " i
           print name (value[6] == "" && value[7] == "" ? "" : " <= " value[6]) }' results/bench.csv | grep -v '^#')
-    wanted=$(printf '%s\n' "what,ours,reference,ratio,low,high,goal,holds,run,date,commit" "$@")
+    wanted=$(printf '%s\n' "what,ours,reference,ratio,low,high,goal,holds,run,date,commit,starts,beside" "$@")
     [[ $got == "$wanted" ]] || complain "rows:"$'\n'"$got"$'\n'"where there should be"$'\n'"$wanted"
     is_one_run results/bench.csv
+    [[ $(column results/bench.csv starts | sort -u) == "$starts" ]] ||
+        complain "not $starts starts in each row" "$(column results/bench.csv starts | sort | uniq -c)"
+}
+
+test_steps() # in a single start: first the fastest products are looked for
+{
+    local step wanted=() blank=", with the blank 4, with the blank 5"
+    run 0 --part steps --rounds 1
+    starts=1
+    [[ $said != *"needs OpenBLAS"* ]] || return
+    for step in "MLP step, batch 128|1.1" "MLP step, batch 512|1.05" "transformer step, 8x128|2" "transformer step, 8x256|2" \
+        "transformer step, 8 packed of 128 to 256|2"; do
+        wanted+=("${step%|*}, against its floor, ms$blank <= ${step#*|}"
+            "  its products, against kernel and layout best for each, ms$blank"
+            "  the step against a floor of its products in their order, ms$blank")
+    done
+    rows "${wanted[@]}"
 }
 
 test_harness()
@@ -74,6 +92,7 @@ test_start()
 test_simulated() # with a single round there is no interval
 {
     run 0 --part simulated --rounds 1
+    starts=1
     [[ $said != *"none here"* ]] || return
     local blank=", with the blank 4, with the blank 5"
     rows "a step of one of 64 simulated ranks, against SMPI alone, us$blank" \
@@ -95,6 +114,7 @@ rm -rf "$folder"
 mkdir -p "$folder" && cd "$folder" || exit 1
 "$bench" --part start --rounds 1 --out results &>/dev/null
 cores=$(sed -n 's/^# cores: //p' results/bench.csv)
+test_steps
 test_harness
 test_sums
 test_waiting

@@ -3,8 +3,9 @@
  *     bench --out results        (build/bin/; ./run_all.sh --bench builds and starts it)
  *
  * Each part compares our code with a limit or with another program. Both take turns in one run, so that noise of the machine
- * affects both. A line shows the ratio ours / reference of paired rounds, its interval and the goal. bench.csv (rows.h) is
- * rewritten after each line, so a stopped benchmark keeps its results.
+ * affects both. Each pair has twelve starts, every one of them in new processes; every second begins with the reference. A start
+ * counts by one number per side. A line shows the ratio ours / reference of paired starts, its interval and the goal. bench.csv
+ * (rows.h) is rewritten after each line, so a stopped benchmark keeps its results.
  *
  * Exit status: 0 measured, with any result; 1 an error; 2 bad usage. */
 #include "bench.h"
@@ -30,9 +31,11 @@ enum { PARTS = sizeof parts / sizeof *parts };
 #define AT(member) offsetof(struct bench_options, member)
 static const struct option_row option_rows[] = {
     { "--part", OPTION_CHOICE, AT(part), 0, 0, "all " PART_WORDS, "what is measured" },
-    { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N", "turns of each pair; 0: as many as the pair needs" },
+    { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N",
+      "starts of each pair, and turns in each; 0: 12, and as many turns as the pair needs" },
     { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON",
-      "a Python that has PyTorch, if not python3; none: no PyTorch" },
+      "a Python with a current PyTorch, measured beside the system's; none: no PyTorch" },
+    { "--system", OPTION_TEXT, AT(system), 0, 0, "PYTHON", "the system's Python, if not python3; none: leave it out" },
     { "--run", OPTION_TEXT, AT(run), 0, 0, "ID", "name of this run in every row, if not made from date and time" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { 0 },
@@ -40,9 +43,9 @@ static const struct option_row option_rows[] = {
 #undef AT
 static const struct option_row *const tables[] = { option_rows, NULL };
 
-int bench_rounds(const struct bench *bench, int usual)
+int bench_starts(const struct bench *bench)
 {
-    return bench->options.rounds ? bench->options.rounds : usual;
+    return bench->options.rounds ? bench->options.rounds : BENCH_STARTS;
 }
 
 static char *preamble_of(const struct bench_options *options, const struct provenance *provenance)

@@ -1,7 +1,8 @@
 /* reference: another program that trains the same models, window by window, on request. Between requests the program is idle.
  * tools/bench/torch_step.py is one.
  *
- * The protocol consists of lines. The program begins with "ready PyTorch 2.5 on NVIDIA H200" or with "absent REASON". Then the
+ * The protocol consists of lines. The program begins with "ready PyTorch 2.5 on NVIDIA H200" or with "absent REASON";
+ * torch_labs.py prints "ready VERSION, BLAS, …", which tables name. Then the
  * benchmark asks
  *     mlp,PRECISION,SAMPLES                     mlp,fp32,512
  *     transformer,PRECISION,TEXTS,TOKENS        transformer,fp32,8,128

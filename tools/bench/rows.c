@@ -17,8 +17,10 @@ void rows_open(struct rows *rows, const char *folder, const char *preamble, cons
 
 void rows_close(struct rows *rows)
 {
-    for (int i = 0; i < rows->count; i++)
+    for (int i = 0; i < rows->count; i++) {
         free(rows->row[i].what);
+        free(rows->row[i].beside);
+    }
     free(rows->row);
     free(rows->folder);
     free(rows->preamble);
@@ -57,6 +59,8 @@ static void write_all(const struct rows *rows)
             csv_number(&csv, "goal", row->goal);
             csv_text(&csv, "holds", holds(row));
             provenance_columns(&rows->provenance, &csv);
+            csv_integer(&csv, "starts", row->starts);
+            csv_text(&csv, "beside", row->beside);
         } while (csv_end_row(&csv));
     }
     file_commit(&file);
@@ -97,26 +101,27 @@ static void add(struct rows *rows, struct bench_row row)
     write_all(rows);
 }
 
-void rows_add_rounds(struct rows *rows, char *what, double per_second, const double *ours, const double *reference,
-                     int count, double goal)
+void rows_add_starts(struct rows *rows, const struct compared *c)
 {
-    double *values = memory_new(3 * (size_t)count + 1, sizeof *values);
-    double *mine = values, *theirs = values + count, *logs = values + 2 * (ptrdiff_t)count;
+    double *values = memory_new(3 * (size_t)c->count + 1, sizeof *values);
+    double *mine = values, *theirs = values + c->count, *logs = values + 2 * (ptrdiff_t)c->count;
     int kept = 0;
-    for (int i = 0; i < count; i++) {
-        if (isnan(ours[i]) || isnan(reference[i]))
+    for (int i = 0; i < c->count; i++) {
+        if (isnan(c->ours[i]) || isnan(c->reference[i]))
             continue;
-        mine[kept] = ours[i];
-        theirs[kept] = reference[i];
-        logs[kept++] = log(ours[i] / reference[i]);
+        mine[kept] = c->ours[i];
+        theirs[kept] = c->reference[i];
+        logs[kept++] = log(c->ours[i] / c->reference[i]);
     }
     if (kept > 0)
-        add(rows, (struct bench_row){ .what = what,
-                                      .ours = per_second * stats_lower_median(mine, kept),
-                                      .reference = per_second * stats_lower_median(theirs, kept),
+        add(rows, (struct bench_row){ .what = c->what,
+                                      .beside = memory_text("%s", c->beside ? c->beside : ""),
+                                      .ours = c->per_second * stats_lower_median(mine, kept),
+                                      .reference = c->per_second * stats_lower_median(theirs, kept),
                                       .ratio = stats_ratio(logs, kept),
-                                      .goal = goal });
+                                      .goal = c->goal,
+                                      .starts = kept });
     else
-        free(what);
+        free(c->what);
     free(values);
 }

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 5, RANKS = 64, FEW = 4, MORE = 44, SCRATCH_BYTES = 32 << 20 };
+enum { RANKS = 64, FEW = 4, MORE = 24, SCRATCH_BYTES = 32 << 20 };
 static const char PLATFORM[] = "gpu_cluster_400g", LAB[] = "01_straggler";
 
 static struct ending run_lab(const char *folder, int steps)
@@ -28,12 +28,32 @@ static struct ending run_lab(const char *folder, int steps)
 
 static struct ending run_plain(int steps)
 {
-    return jobs_run(&(struct ranks_job){ .name = "plain", .ranks = RANKS, .steps = steps, .platform = PLATFORM });
+    return jobs_run(&(struct ranks_job){ .name = "plain", .ranks = RANKS, .steps = steps, .platform = PLATFORM }, 0);
 }
 
 static double per_step(const struct ending *few, const struct ending *more)
 {
     return (more->busy - few->busy) / (MORE - FEW) / RANKS;
+}
+
+/* Both sides of a start: the lab and SMPI alone, with few steps and with more. */
+struct both {
+    struct ending few, more, plain_few, plain_more;
+};
+
+static struct both run_both(const char *folder, int start)
+{
+    struct both b = { 0 };
+    bool is_ours_first = start % 2 == 0;
+    for (int turn = 0; turn < 2; turn++)
+        if ((turn == 0) == is_ours_first) {
+            b.few = run_lab(folder, FEW);
+            b.more = run_lab(folder, MORE);
+        } else {
+            b.plain_few = run_plain(FEW);
+            b.plain_more = run_plain(MORE);
+        }
+    return b;
 }
 
 void bench_simulated(struct bench *bench)
@@ -46,28 +66,43 @@ void bench_simulated(struct bench *bench)
     }
     struct scratch scratch = scratch_open(SCRATCH_BYTES);
     enum { STEP, START, MEMORY, QUANTITIES };
-    int rounds = bench_rounds(bench, ROUNDS);
-    double *values = memory_new(2 * QUANTITIES * (size_t)rounds, sizeof *values), *ours[QUANTITIES], *alone[QUANTITIES];
+    int starts = bench_starts(bench);
+    double *values = memory_new(2 * QUANTITIES * (size_t)starts, sizeof *values), *ours[QUANTITIES], *alone[QUANTITIES];
     for (int i = 0; i < QUANTITIES; i++) {
-        ours[i] = values + 2 * (ptrdiff_t)i * rounds;
-        alone[i] = ours[i] + rounds;
+        ours[i] = values + 2 * (ptrdiff_t)i * starts;
+        alone[i] = ours[i] + starts;
     }
-    for (int i = 0; i < rounds; i++) {
-        struct ending few = run_lab(scratch.folder, FEW), plain_few = run_plain(FEW);
-        struct ending more = run_lab(scratch.folder, MORE), plain_more = run_plain(MORE);
-        ours[STEP][i] = per_step(&few, &more);
-        alone[STEP][i] = per_step(&plain_few, &plain_more);
-        ours[START][i] = few.busy;
-        alone[START][i] = plain_few.busy;
-        ours[MEMORY][i] = more.most_bytes / RANKS;
-        alone[MEMORY][i] = plain_more.most_bytes / RANKS;
+    for (int i = 0; i < starts; i++) {
+        const struct both b = run_both(scratch.folder, i);
+        ours[STEP][i] = per_step(&b.few, &b.more);
+        alone[STEP][i] = per_step(&b.plain_few, &b.plain_more);
+        ours[START][i] = b.few.busy;
+        alone[START][i] = b.plain_few.busy;
+        ours[MEMORY][i] = b.more.most_bytes / RANKS;
+        alone[MEMORY][i] = b.plain_more.most_bytes / RANKS;
     }
-    rows_add_rounds(&bench->rows, memory_text("a step of one of %d simulated ranks, against SMPI alone, us", RANKS),
-                    1e6, ours[STEP], alone[STEP], rounds, (double)NAN);
-    rows_add_rounds(&bench->rows, memory_text("a lab of %d such steps, against SMPI alone, s", FEW), 1, ours[START],
-                    alone[START], rounds, (double)NAN);
-    rows_add_rounds(&bench->rows, memory_text("memory of one of %d simulated ranks, MB", RANKS), 1e-6, ours[MEMORY],
-                    alone[MEMORY], rounds, (double)NAN);
+    rows_add_starts(
+        &bench->rows,
+        &(struct compared){ .what = memory_text("a step of one of %d simulated ranks, against SMPI alone, us", RANKS),
+                            .per_second = 1e6,
+                            .ours = ours[STEP],
+                            .reference = alone[STEP],
+                            .count = starts,
+                            .goal = (double)NAN });
+    rows_add_starts(&bench->rows,
+                    &(struct compared){ .what = memory_text("a lab of %d such steps, against SMPI alone, s", FEW),
+                                        .per_second = 1,
+                                        .ours = ours[START],
+                                        .reference = alone[START],
+                                        .count = starts,
+                                        .goal = (double)NAN });
+    rows_add_starts(&bench->rows,
+                    &(struct compared){ .what = memory_text("memory of one of %d simulated ranks, MB", RANKS),
+                                        .per_second = 1e-6,
+                                        .ours = ours[MEMORY],
+                                        .reference = alone[MEMORY],
+                                        .count = starts,
+                                        .goal = (double)NAN });
     free(values);
     scratch_close(&scratch);
 }

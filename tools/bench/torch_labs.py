@@ -33,6 +33,7 @@ import math
 import multiprocessing
 import multiprocessing.connection
 import pathlib
+import re
 import resource
 import signal
 import sys
@@ -117,6 +118,23 @@ class Texts:
 
 
 # --- a rank ---------------------------------------------------------------------------------------------------------------
+
+
+def blas():
+    """Name the BLAS that PyTorch calls; of OpenBLAS also the kernel, which OPENBLAS_CORETYPE sets. No commas."""
+    found = re.search(r"Math Kernel Library Version ([\d.]+)", torch.__config__.show())
+    if found:
+        return f"MKL {found[1]} (its own kernel)"
+    with open("/proc/self/maps") as lines:
+        paths = {line.split()[-1] for line in lines if re.search(r"/[^/ ]*openblas[^/ ]*\.so", line)}
+    for path in sorted(path for path in paths if "numpy" not in path):  # NumPy's wheel brings its own
+        try:
+            config, kernel = (getattr(ctypes.CDLL(path), f"openblas_get_{word}") for word in ("config", "corename"))
+        except (AttributeError, OSError):
+            continue
+        config.restype = kernel.restype = ctypes.c_char_p
+        return f"OpenBLAS {config().decode().split()[1]} {kernel().decode()}"
+    return "another BLAS"
 
 
 class Rank:
@@ -290,7 +308,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:  # needed only until all ranks have connected
             workers = Workers(o, f"{folder}/meet")
             about = workers.hear(PROCESSES)[0]
-        print(f"ready PyTorch {torch.__version__}, gloo, {PROCESSES} processes, {about}", flush=True)
+        print(f"ready PyTorch {torch.__version__}, {blas()}, gloo, {PROCESSES} processes, {about}", flush=True)
         for line in sys.stdin:
             answer(o, cases, workers, line.strip())
     except (OSError, ValueError) as error:
