@@ -11,7 +11,7 @@ readonly option_rows=(
     "--test          | set up, build, run every test"
     "--scale         | many ranks instead: up to 256 on simulated GPU clusters, up to 16384 by formula"
     "--bench [WORD]  | measure how close to the limit the labs are: training steps, all-reduces and the harness, beside raw"
-    "                | MPI, PyTorch and the peak of a GPU (a quarter of an hour). With the word  faults : break runs on purpose,"
+    "                | MPI, PyTorch and the peak of a GPU (about 25 minutes). With the word  faults : break runs on purpose,"
     "                | some hundred times, and count failures (more than an hour)"
     "--report        | only make charts and pages again, from existing results"
     "--quick         | fewer rounds: ratios without interval, in less than a minute per lab"

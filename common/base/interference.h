@@ -11,6 +11,12 @@
 double interference_run_queue_delay(void);
 double interference_steal_time(const char *root);
 
+/* Seconds in which all processes of this machine used a CPU, averaged over the CPUs that this process may use; includes interrupts.
+ * And seconds in which some thread of this machine was ready and had no CPU; NaN if the kernel does not report them (proc(5):
+ * pressure/cpu). `root` as above. */
+double interference_busy_time(const char *root);
+double interference_pressure_time(const char *root);
+
 /* True if losing this share of the time is enough to show in measurements; false for NaN. */
 bool interference_is_significant(double share);
 

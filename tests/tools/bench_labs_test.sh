@@ -12,6 +12,7 @@ source "$(dirname "$0")/../support/bench_table.sh"
 
 bin=$(realpath "$1")
 script=$(realpath "$(dirname "$0")/../../tools/bench/torch_labs.py")
+support=$(realpath "$(dirname "$0")/../support/bench_table.sh")
 folder=$(realpath -m "$2")
 
 expect() # WHAT WANTED GOT
@@ -42,7 +43,7 @@ readonly means="12 cases
 8 cases of 4 ranks
 6 cases of 4 ranks without a sleep"
 
-# Create a fake lab with the options of a real one. Its steps take 50 ms.
+# Create a fake lab with the options of a real one. Its steps take 50 ms. The file `disturb`, if there, is part of it.
 fake_lab() # NAME
 {
     cat >"bin/$1" <<END
@@ -54,7 +55,9 @@ while ((\$# > 0)); do
     [[ \$1 != --out ]] || out=\$2
     shift
 done
-mkdir -p "\$out/$1" && printf 'case,slowest_step_ms\nbaseline,1\n%s,50\n' "\$case" >"\$out/$1/summary.csv"
+ms=50
+[[ ! -e disturb ]] || . ./disturb
+mkdir -p "\$out/$1" && printf 'case,slowest_step_ms\nbaseline,1\n%s,%s\n' "\$case" "\$ms" >"\$out/$1/summary.csv"
 END
     chmod +x "bin/$1"
 }
@@ -71,7 +74,7 @@ fake_torch() # NAME FIRST-LINE REST: create the script; in REST, `line` is the q
 run_to() # STATUS ARGUMENT...: run bench without the system's PyTorch, check its exit status; set `said` to its output
 {
     rm -rf results order told starts
-    exits "$1" timeout $((100 * patience)) bin/bench --part labs --out results --system none "${@:2}"
+    exits "$1" timeout $((100 * patience)) bin/bench --part labs --out results --system none --root quiet "${@:2}"
 }
 
 run() # ARGUMENT...
@@ -144,6 +147,52 @@ test_twelve()
     expect "starts of PyTorch" "12 start beside kept Haswell"$'\n'"12 start beside theirs " "$(sort starts | uniq -c | sed 's/^ *//')"
     expect "starts of labs" "$(for question in $questions; do echo "ours ${question%,*}"; done | sort | uniq -c | awk '{ print 12 * $1, $3 }')" \
         "$(grep '^ours' order | sort | uniq -c | awk '{ print $1, $3 }')"
+}
+
+# What others take of a start decides whether it is repeated, and its time does not.
+test_guard()
+{
+    local times
+    guarded() # STARTS LINES: run with `disturb`; check the column of one case, of the others, of the means, and the case's runs
+    {
+        quiet_machine noisy
+        rm -f count
+        printf '%s\n' 'if [[ $case == comm_ws4 ]]; then echo >>count; count=$(wc -l <count)' "$2" 'fi' >disturb
+        run --rounds 3 --torch ./beside --root noisy
+        rm disturb
+        expect "runs of the case" "$1" "$(grep -c "^ours 03_comm_bound" order)"
+        expect "runs of another case" 3 "$(grep -c "^ours 02_rank0_host" order)"
+        times=$(rows | grep "^comm_ws4.*fake; ms" | cut -d, -f2)
+    }
+    disturbed() # WHAT: print the column `disturbed` of these rows
+    {
+        paste -d '|' <(column results/bench.csv what) <(column results/bench.csv disturbed) | grep "^[^|]*$1" | sed 's/.*|//' | sort -u | tr '\n' ' '
+    }
+    local tell="source '$support'; machine noisy"
+    # Always: twice repeated, and still disturbed.
+    guarded 9 "$tell \$((100000 * count)) 0 0"
+    expect "disturbed" "3 ; 0 ; 3 ; 0 " "$(disturbed comm_ws4); $(disturbed weak_ws); $(disturbed '8 cases'); $(disturbed 'mean of 2 cases')"
+    says "(3 of 3 disturbed)"
+    # Once: the repeated start counts, whose time is another one.
+    guarded 4 "((count != 2)) || { $tell 100000 0 0; ms=900; }"
+    expect "disturbed once" "0 50" "$(disturbed comm_ws4)$times"
+    # A slow start without a disturbance stays.
+    guarded 3 "ms=900"
+    expect "slow" "0 900" "$(disturbed comm_ws4)$times"
+    # Others computed all the time, but only on CPUs that were free; then the ranks waited for them.
+    guarded 3 "$tell 0 \$((100000 * count)) 0"
+    expect "load elsewhere" "0 " "$(disturbed comm_ws4)"
+    guarded 9 "$tell 0 \$((100000 * count)) \$((100000 * count))"
+    expect "load here" "3 " "$(disturbed comm_ws4)"
+    # Ranks that wait for each other take nothing from each other's program.
+    guarded 3 "$tell 0 0 \$((100000 * count))"
+    expect "its own load" "0 " "$(disturbed comm_ws4)"
+    # CPU seconds that PyTorch reports are not those of others.
+    fake_torch busy "ready a fake, its BLAS" 'echo "$line,$parameters,100,1e9"'
+    mv beside kept && mv busy beside
+    guarded 3 "$tell 0 \$((100000 * count)) \$((100000 * count))"
+    expect "the load of PyTorch" "0 " "$(disturbed comm_ws4)"
+    mv kept beside
 }
 
 # The system's PyTorch and another one: both take part, plain and tuned, and each row names version and BLAS.
@@ -336,10 +385,12 @@ if [[ $3 == torch ]]; then
     test_processes
 else
     cp "$bin/bench" bin/
+    quiet_machine quiet
     for lab in "${labs[@]}"; do fake_lab "$lab"; done
     test_beside
     test_means
     test_twelve
+    test_guard
     test_two
     test_without
     test_broken

@@ -13,9 +13,9 @@ folder=$(realpath -m "$2")/bench_ranks
 
 run() # STATUS ARGUMENT...: run the benchmark and check its exit status; set `said` to its output
 {
-    starts=2 # that each row should have
+    starts=2 disturbed=0 # that each row should have
     rm -rf results
-    exits "$1" timeout $((100 * patience)) "$bench" --out results --rounds 2 "${@:2}"
+    exits "$1" timeout $((100 * patience)) "$bench" --out results --root quiet --rounds 2 "${@:2}"
 }
 
 rows() # ROW...: check names and limits of all rows; measured columns must not be blank
@@ -25,11 +25,13 @@ rows() # ROW...: check names and limits of all rows; measured columns must not b
         { name = $0; sub(/^"/, "", name); sub(/".*/, "", name); sub(/^.*",/, "", $0); split($0, value, ",")
           for (i = 1; i <= 5; i++) if (value[i] !~ /^[-0-9.e+]+$/) name = name ", with the blank " i
           print name (value[6] == "" && value[7] == "" ? "" : " <= " value[6]) }' results/bench.csv | grep -v '^#')
-    wanted=$(printf '%s\n' "what,ours,reference,ratio,low,high,goal,holds,run,date,commit,starts,beside" "$@")
+    wanted=$(printf '%s\n' "what,ours,reference,ratio,low,high,goal,holds,run,date,commit,starts,disturbed,beside" "$@")
     [[ $got == "$wanted" ]] || complain "rows:"$'\n'"$got"$'\n'"where there should be"$'\n'"$wanted"
     is_one_run results/bench.csv
     [[ $(column results/bench.csv starts | sort -u) == "$starts" ]] ||
         complain "not $starts starts in each row" "$(column results/bench.csv starts | sort | uniq -c)"
+    [[ $(column results/bench.csv disturbed | sort -u) == "$disturbed" ]] ||
+        complain "not $disturbed disturbed starts in each row" "$(column results/bench.csv disturbed | sort | uniq -c)"
 }
 
 test_steps() # in a single start: first the fastest products are looked for
@@ -89,6 +91,21 @@ test_start()
     rows "a lab of 4 steps, $((cores < 2 ? 1 : 2)) ranks, card kept, against MPI that starts and ends, s"
 }
 
+# While somebody steals all the time, each start of a job is made three times, and its rows say so.
+test_disturbed()
+{
+    local stolen=0 thief
+    quiet_machine stolen
+    while sleep 0.02; do machine stolen $((stolen += 1000)) 0 0; done &
+    thief=$!
+    run 0 --part start --root stolen
+    kill "$thief"
+    wait "$thief" 2>/dev/null
+    disturbed=2
+    rows "a lab of 4 steps, $((cores < 2 ? 1 : 2)) ranks, card kept, against MPI that starts and ends, s"
+    says "(2 of 2 disturbed)"
+}
+
 test_simulated() # with a single round there is no interval
 {
     run 0 --part simulated --rounds 1
@@ -113,12 +130,14 @@ test_failure()
 rm -rf "$folder"
 mkdir -p "$folder" && cd "$folder" || exit 1
 "$bench" --part start --rounds 1 --out results &>/dev/null
+quiet_machine quiet
 cores=$(sed -n 's/^# cores: //p' results/bench.csv)
 test_steps
 test_harness
 test_sums
 test_waiting
 test_start
+test_disturbed
 test_simulated
 test_failure
 exit "$failed"

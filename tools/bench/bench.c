@@ -4,8 +4,9 @@
  *
  * Each part compares our code with a limit or with another program. Both take turns in one run, so that noise of the machine
  * affects both. Each pair has twelve starts, every one of them in new processes; every second begins with the reference. A start
- * counts by one number per side. A line shows the ratio ours / reference of paired starts, its interval and the goal. bench.csv
- * (rows.h) is rewritten after each line, so a stopped benchmark keeps its results.
+ * counts by one number per side. A start of which other programs took 5 % or more is repeated, at most twice (guard.h). A line
+ * shows the ratio ours / reference of paired starts, its interval and the goal. bench.csv (rows.h) is rewritten after each line,
+ * so a stopped benchmark keeps its results.
  *
  * Exit status: 0 measured, with any result; 1 an error; 2 bad usage. */
 #include "bench.h"
@@ -36,6 +37,7 @@ static const struct option_row option_rows[] = {
     { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON",
       "a Python with a current PyTorch, measured beside the system's; none: no PyTorch" },
     { "--system", OPTION_TEXT, AT(system), 0, 0, "PYTHON", "the system's Python, if not python3; none: leave it out" },
+    { "--root", OPTION_TEXT, AT(root), 0, 0, "DIR", "folder whose proc/ shows steal time and load, for tests" },
     { "--run", OPTION_TEXT, AT(run), 0, 0, "ID", "name of this run in every row, if not made from date and time" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { 0 },
@@ -65,7 +67,7 @@ static char *preamble_of(const struct bench_options *options, const struct prove
 
 int main(int argc, char **argv)
 {
-    struct bench bench = { .options = { .out = "results" } };
+    struct bench bench = { .options = { .root = "", .out = "results" } };
     options_parse(tables, &bench.options, "bench: what we measure with, beside the limits of the machine", argc, argv);
     const char *folder = bench.options.out;
     int error = file_make_folder(folder);

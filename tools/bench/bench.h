@@ -11,6 +11,7 @@ struct bench_options {
     int part;   /* 0: all, else 1 + index in the list of parts */
     const char *torch;  /* another Python with PyTorch; NULL: none; "none": no PyTorch at all */
     const char *system; /* the system's Python; NULL: look in the usual places; "none": leave it out */
+    const char *root;   /* folder whose proc/ shows what others took; "": this machine's */
     const char *run;    /* id of this run; NULL: make one */
     const char *out;
 };

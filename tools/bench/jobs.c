@@ -1,5 +1,7 @@
 #include "jobs.h"
 
+#include "guard.h"
+
 #include "base/cores.h"
 #include "base/csv.h"
 #include "base/die.h"
@@ -147,7 +149,7 @@ static int take_rounds(struct pair *pair, const struct csv_table *found, int fir
 }
 
 /* Add a row per pair, of the medians of each start. */
-static void add_rows(struct bench *bench, const struct csv_table *found, int starts)
+static void add_rows(struct bench *bench, const struct csv_table *found, const bool *is_disturbed, int starts)
 {
     double *ours = memory_new((size_t)starts + (size_t)found->rows, sizeof *ours); /* and the rounds of a start */
     double *reference = memory_new((size_t)starts + (size_t)found->rows, sizeof *reference);
@@ -163,6 +165,7 @@ static void add_rows(struct bench *bench, const struct csv_table *found, int sta
                                                           .ours = ours,
                                                           .reference = reference,
                                                           .count = starts,
+                                                          .is_disturbed = is_disturbed,
                                                           .goal = csv_value(found, first, "goal") });
     }
     free(ours);
@@ -182,17 +185,43 @@ static bool run_and_read(struct csv_table *found, const struct bench *bench, con
     return ending.status != STATUS_CANNOT;
 }
 
+/* A start, and its table. */
+struct job_start {
+    const struct bench *bench;
+    const struct ranks_job *job;
+    struct csv_table found;
+    bool has_table;
+};
+
+static bool start_job(void *argument)
+{
+    struct job_start *start = argument;
+    if (start->has_table) /* repeated */
+        csv_free(&start->found);
+    start->has_table = run_and_read(&start->found, start->bench, start->job);
+    return start->has_table;
+}
+
 void jobs_add_rows(struct bench *bench, const struct ranks_job *job)
 {
     int starts = bench_starts(bench), done = 0;
     struct csv_table *found = memory_new((size_t)starts, sizeof *found);
-    while (done < starts && run_and_read(&found[done], bench, job))
-        done++;
+    bool *is_disturbed = memory_new((size_t)starts, sizeof *is_disturbed);
+    const struct guard guard = { .root = bench->options.root, .ranks = job->ranks };
+    struct job_start start = { .bench = bench, .job = job };
+    for (; done < starts; done++) {
+        start.has_table = false;
+        is_disturbed[done] = guard_run(&guard, start_job, &start);
+        if (!start.has_table)
+            break;
+        found[done] = start.found;
+    }
     if (done < starts)
         printf("not here, for the reason above\n");
     else
-        add_rows(bench, found, starts);
+        add_rows(bench, found, is_disturbed, starts);
     while (done-- > 0)
         csv_free(&found[done]);
     free(found);
+    free(is_disturbed);
 }

@@ -3,12 +3,12 @@
  *
  * The system's PyTorch takes part, and that of --torch beside it. Each takes part twice: as it is, and tuned by its environment:
  * with the OpenBLAS kernel that our labs use, and with pages kept. MKL, which the wheels for x86-64 contain, chooses its kernel
- * itself and ignores ours. With malloc's defaults a step may need new pages from the kernel for memory that the step before returned;
- * with pages kept, only arithmetic and messages are compared.
+ * itself and ignores ours. With malloc's defaults a step may need new pages from the kernel for memory that the step before
+ * returned; with pages kept, only arithmetic and messages are compared.
  *
- * A start begins new PyTorch programs and then runs every case once in each program; our lab is a new process for each case. Only one
- * program runs at a time: the PyTorch processes sleep until asked. Means over cases are given for 1, 2 and 4 ranks apart, as four
- * ranks may share fewer cores, and also without the cases with a sleep, which is equally long in every program. */
+ * A start begins new PyTorch programs and then runs every case once in each program; our lab is a new process for each case. Only
+ * one program runs at a time: the PyTorch processes sleep until asked. Means over cases are given for 1, 2 and 4 ranks apart, as
+ * four ranks may share fewer cores, and also without the cases with a sleep, which is equally long in every program. */
 #include "bench.h"
 
 #include "base/csv.h"
@@ -16,6 +16,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "bench/reference.h"
+#include "guard.h"
 #include "jobs.h"
 #include "launch/blas_kernel.h"
 #include "launch/scratch.h"
@@ -60,7 +61,9 @@ struct contest {
     struct scratch scratch;
     int starts, cases, peers;
     struct published published[CASES_MOST];
-    double *seconds; /* (case, start) per step of our labs */
+    double *seconds;    /* (case, start) per step of our labs */
+    bool *is_disturbed; /* (case, start) */
+    double busy;        /* CPU seconds of all windows of PyTorch */
     struct peer peer[PEERS_MOST];
 };
 
@@ -171,7 +174,7 @@ static double parameters(const struct published *p)
 }
 
 /* Return seconds per step in PyTorch; NaN if the program stopped. Restart it for the next window, unless it cannot start. */
-static double their_window(const struct contest *c, struct peer *peer, const struct published *p, int start)
+static double their_window(struct contest *c, struct peer *peer, const struct published *p, int start)
 {
     char *when = memory_text("%s, start %d of %d", p->name, start + 1, c->starts);
     char *question = memory_text("%s,%s", p->lab, p->name);
@@ -182,7 +185,9 @@ static double their_window(const struct contest *c, struct peer *peer, const str
             print_peer_stopped(peer, when);
     }
     if (!peer->is_gone) {
+        double before = peer->reference.busy;
         seconds = reference_window(&peer->reference, question, parameters(p));
+        c->busy += peer->reference.busy - before;
         if (isnan(seconds))
             print_peer_stopped(peer, when);
     }
@@ -232,7 +237,10 @@ static bool add_peer(struct contest *c, const char *python, bool is_tuned)
 
 static bool add_python(struct contest *c, const char *python)
 {
-    return add_peer(c, python, false) && add_peer(c, python, true);
+    if (!add_peer(c, python, false))
+        return false;
+    add_peer(c, python, true);
+    return true;
 }
 
 static bool is_none(const char *option)
@@ -273,9 +281,18 @@ static void restart_peers(struct contest *c)
 
 /* --- all in turns ---------------------------------------------------------------------------------------------------- */
 
-/* Run a case once in each program, in an order that alternates from start to start. */
-static void run_case(struct contest *c, int number, int start)
+/* A case in a start. */
+struct turn {
+    struct contest *contest;
+    int number, start;
+};
+
+/* Run the case once in each program, in an order that alternates from start to start. */
+static bool run_once(void *argument)
 {
+    const struct turn *t = argument;
+    struct contest *c = t->contest;
+    const int number = t->number, start = t->start;
     const struct published *p = &c->published[number];
     int at = number * c->starts + start;
     for (int turn = 0; turn <= c->peers; turn++) {
@@ -285,6 +302,16 @@ static void run_case(struct contest *c, int number, int start)
         else
             c->seconds[at] = our_window(c, p, start);
     }
+    return true;
+}
+
+static void run_case(struct contest *c, int number, int start)
+{
+    const struct guard guard = { .root = c->bench->options.root,
+                                 .ranks = c->published[number].ranks,
+                                 .living = &c->busy };
+    c->is_disturbed[number * c->starts + start] =
+        guard_run(&guard, run_once, &(struct turn){ .contest = c, .number = number, .start = start });
 }
 
 static void add_case_rows(struct contest *c, int number)
@@ -299,6 +326,7 @@ static void add_case_rows(struct contest *c, int number)
                                                              .ours = c->seconds + at,
                                                              .reference = c->peer[i].seconds + at,
                                                              .count = c->starts,
+                                                             .is_disturbed = c->is_disturbed + at,
                                                              .goal = 1 });
 }
 
@@ -324,9 +352,13 @@ static double mean_of(const struct contest *c, const struct group *group, const 
 static void add_means(struct contest *c, const struct group *group)
 {
     double *ours = memory_new(2 * (size_t)c->starts, sizeof *ours), *theirs = ours + c->starts;
+    bool *is_disturbed = memory_new((size_t)c->starts, sizeof *is_disturbed); /* one of the cases was */
     int cases = 0;
-    for (int i = 0; i < c->cases; i++)
+    for (int i = 0; i < c->cases; i++) {
         cases += has(group, &c->published[i]);
+        for (int start = 0; start < c->starts && has(group, &c->published[i]); start++)
+            is_disturbed[start] |= c->is_disturbed[i * c->starts + start];
+    }
     for (int i = 0; i < c->peers; i++) {
         for (int start = 0; start < c->starts; start++) {
             ours[start] = mean_of(c, group, c->seconds, start);
@@ -340,9 +372,11 @@ static void add_means(struct contest *c, const struct group *group)
                                             .ours = ours,
                                             .reference = theirs,
                                             .count = c->starts,
+                                            .is_disturbed = is_disturbed,
                                             .goal = group->goal });
     }
     free(ours);
+    free(is_disturbed);
 }
 
 /* List each published case once. If several labs have the case, take the lab that uses the post's name for it. */
@@ -385,6 +419,7 @@ void bench_labs(struct bench *bench)
     struct contest c = { .bench = bench, .starts = bench_starts(bench) };
     list_cases(&c, &blog);
     c.seconds = memory_new((size_t)(c.cases * c.starts), sizeof *c.seconds);
+    c.is_disturbed = memory_new((size_t)(c.cases * c.starts), sizeof *c.is_disturbed);
     rows_heading("The published cases, a step");
     if (open_peers(&c))
         run_all(&c);
@@ -395,5 +430,6 @@ void bench_labs(struct bench *bench)
         free(c.peer[i].seconds);
     }
     free(c.seconds);
+    free(c.is_disturbed);
     csv_free(&blog);
 }

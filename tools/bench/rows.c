@@ -60,6 +60,7 @@ static void write_all(const struct rows *rows)
             csv_text(&csv, "holds", holds(row));
             provenance_columns(&rows->provenance, &csv);
             csv_integer(&csv, "starts", row->starts);
+            csv_index(&csv, "disturbed", row->disturbed);
             csv_text(&csv, "beside", row->beside);
         } while (csv_end_row(&csv));
     }
@@ -83,13 +84,16 @@ static int decimals(double ratio)
 static void show(const struct bench_row *row)
 {
     const struct ratio *r = &row->ratio;
-    char interval[48] = "", goal[16] = "";
+    char interval[48] = "", goal[16] = "", disturbed[48] = "";
     if (!isnan(r->low))
         snprintf(interval, sizeof interval, "[%.*f %.*f]", decimals(r->low), r->low, decimals(r->low), r->high);
     if (!isnan(row->goal))
         snprintf(goal, sizeof goal, "%g", row->goal);
-    printf("%-*s%12.5g%12.5g%9.*f  %-17s%7s  %s\n", WHAT_WIDTH, row->what, row->ours, row->reference,
-           decimals(r->value), r->value, interval, goal, holds(row));
+    if (row->disturbed > 0)
+        snprintf(disturbed, sizeof disturbed, "%s(%d of %d disturbed)", *holds(row) ? " " : "", row->disturbed,
+                 row->starts);
+    printf("%-*s%12.5g%12.5g%9.*f  %-17s%7s  %s%s\n", WHAT_WIDTH, row->what, row->ours, row->reference,
+           decimals(r->value), r->value, interval, goal, holds(row), disturbed);
     fflush(stdout);
 }
 
@@ -105,10 +109,11 @@ void rows_add_starts(struct rows *rows, const struct compared *c)
 {
     double *values = memory_new(3 * (size_t)c->count + 1, sizeof *values);
     double *mine = values, *theirs = values + c->count, *logs = values + 2 * (ptrdiff_t)c->count;
-    int kept = 0;
+    int kept = 0, disturbed = 0;
     for (int i = 0; i < c->count; i++) {
         if (isnan(c->ours[i]) || isnan(c->reference[i]))
             continue;
+        disturbed += c->is_disturbed && c->is_disturbed[i];
         mine[kept] = c->ours[i];
         theirs[kept] = c->reference[i];
         logs[kept++] = log(c->ours[i] / c->reference[i]);
@@ -120,7 +125,8 @@ void rows_add_starts(struct rows *rows, const struct compared *c)
                                       .reference = c->per_second * stats_lower_median(theirs, kept),
                                       .ratio = stats_ratio(logs, kept),
                                       .goal = c->goal,
-                                      .starts = kept });
+                                      .starts = kept,
+                                      .disturbed = c->is_disturbed ? disturbed : -1 });
     else
         free(c->what);
     free(values);

@@ -10,6 +10,7 @@
  *                        Blank if there is no goal
  *     run, date, commit  the same in all rows (provenance.h)
  *     starts             starts that count; one that failed does not
+ * disturbed          of these, starts of which others took 5 % or more, also when repeated (guard.h); blank for bytes
  *     beside             the reference, where its version matters: PyTorch's, its BLAS, and what the environment sets */
 #ifndef LOCKSTEP_BENCH_ROWS_H
 #define LOCKSTEP_BENCH_ROWS_H
@@ -17,12 +18,14 @@
 #include "base/stats.h"
 #include "bench/provenance.h"
 
+#include <stdbool.h>
+
 struct bench_row {
     char *what, *beside;
     double ours, reference;
     struct ratio ratio;
-    double goal; /* NaN: none */
-    int starts;
+    double goal;           /* NaN: none */
+    int starts, disturbed; /* disturbed: -1 if not guarded */
 };
 
 struct rows {
@@ -48,7 +51,8 @@ struct compared {
     double per_second;  /* the unit: 1e3 for milliseconds */
     const double *ours, *reference;
     int count;
-    double goal; /* NaN: none */
+    const bool *is_disturbed; /* (count) others took too much of the start; NULL: not guarded */
+    double goal;              /* NaN: none */
 };
 
 /* Print a row, and save it to disk at once, so that a stopped benchmark loses nothing. Takes ownership of `what`. Starts with a NaN

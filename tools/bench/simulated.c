@@ -4,6 +4,8 @@
  * machine does not add to them. */
 #include "jobs.h"
 
+#include "guard.h"
+
 #include "base/memory.h"
 #include "launch/platform.h"
 #include "launch/scratch.h"
@@ -38,22 +40,23 @@ static double per_step(const struct ending *few, const struct ending *more)
 
 /* Both sides of a start: the lab and SMPI alone, with few steps and with more. */
 struct both {
+    const char *folder;
+    bool is_plain_first;
     struct ending few, more, plain_few, plain_more;
 };
 
-static struct both run_both(const char *folder, int start)
+static bool run_both(void *argument)
 {
-    struct both b = { 0 };
-    bool is_ours_first = start % 2 == 0;
+    struct both *b = argument;
     for (int turn = 0; turn < 2; turn++)
-        if ((turn == 0) == is_ours_first) {
-            b.few = run_lab(folder, FEW);
-            b.more = run_lab(folder, MORE);
+        if ((turn == 0) == b->is_plain_first) {
+            b->plain_few = run_plain(FEW);
+            b->plain_more = run_plain(MORE);
         } else {
-            b.plain_few = run_plain(FEW);
-            b.plain_more = run_plain(MORE);
+            b->few = run_lab(b->folder, FEW);
+            b->more = run_lab(b->folder, MORE);
         }
-    return b;
+    return true;
 }
 
 void bench_simulated(struct bench *bench)
@@ -67,13 +70,16 @@ void bench_simulated(struct bench *bench)
     struct scratch scratch = scratch_open(SCRATCH_BYTES);
     enum { STEP, START, MEMORY, QUANTITIES };
     int starts = bench_starts(bench);
+    bool *is_disturbed = memory_new((size_t)starts, sizeof *is_disturbed);
+    const struct guard guard = { .root = bench->options.root, .ranks = 1 }; /* simulated ranks are one thread */
     double *values = memory_new(2 * QUANTITIES * (size_t)starts, sizeof *values), *ours[QUANTITIES], *alone[QUANTITIES];
     for (int i = 0; i < QUANTITIES; i++) {
         ours[i] = values + 2 * (ptrdiff_t)i * starts;
         alone[i] = ours[i] + starts;
     }
     for (int i = 0; i < starts; i++) {
-        const struct both b = run_both(scratch.folder, i);
+        struct both b = { .folder = scratch.folder, .is_plain_first = i % 2 };
+        is_disturbed[i] = guard_run(&guard, run_both, &b);
         ours[STEP][i] = per_step(&b.few, &b.more);
         alone[STEP][i] = per_step(&b.plain_few, &b.plain_more);
         ours[START][i] = b.few.busy;
@@ -88,6 +94,7 @@ void bench_simulated(struct bench *bench)
                             .ours = ours[STEP],
                             .reference = alone[STEP],
                             .count = starts,
+                            .is_disturbed = is_disturbed,
                             .goal = (double)NAN });
     rows_add_starts(&bench->rows,
                     &(struct compared){ .what = memory_text("a lab of %d such steps, against SMPI alone, s", FEW),
@@ -95,6 +102,7 @@ void bench_simulated(struct bench *bench)
                                         .ours = ours[START],
                                         .reference = alone[START],
                                         .count = starts,
+                                        .is_disturbed = is_disturbed,
                                         .goal = (double)NAN });
     rows_add_starts(&bench->rows,
                     &(struct compared){ .what = memory_text("memory of one of %d simulated ranks, MB", RANKS),
@@ -102,7 +110,9 @@ void bench_simulated(struct bench *bench)
                                         .ours = ours[MEMORY],
                                         .reference = alone[MEMORY],
                                         .count = starts,
+                                        .is_disturbed = is_disturbed,
                                         .goal = (double)NAN });
     free(values);
+    free(is_disturbed);
     scratch_close(&scratch);
 }

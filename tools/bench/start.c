@@ -2,6 +2,8 @@
  * same command. */
 #include "jobs.h"
 
+#include "guard.h"
+
 #include "base/cores.h"
 #include "base/die.h"
 #include "base/files.h"
@@ -29,6 +31,26 @@ static double time_lab(const char *const *words, const char *said)
         free(text);
     }
     return seconds;
+}
+
+/* Both sides of a start. */
+struct both {
+    const struct ranks_job *plain;
+    const char *const *words;
+    const char *said;
+    bool is_plain_first;
+    double ours, alone;
+};
+
+static bool start_both(void *argument)
+{
+    struct both *both = argument;
+    if (both->is_plain_first)
+        both->alone = jobs_run(both->plain, 0).seconds;
+    both->ours = time_lab(both->words, both->said);
+    if (!both->is_plain_first)
+        both->alone = jobs_run(both->plain, 0).seconds;
+    return true;
 }
 
 void bench_start(struct bench *bench)
@@ -59,14 +81,15 @@ void bench_start(struct bench *bench)
                             scratch.folder,
                             NULL };
     double *ours = memory_new((size_t)starts, sizeof *ours), *alone = memory_new((size_t)starts, sizeof *alone);
+    bool *is_disturbed = memory_new((size_t)starts, sizeof *is_disturbed);
+    const struct guard guard = { .root = bench->options.root, .ranks = ranks };
     rows_heading("Start and end");
     jobs_try_lab("01_straggler", words, said); /* measures and keeps the card */
     for (int i = 0; i < starts; i++) {
-        if (i % 2)
-            alone[i] = jobs_run(&plain, 0).seconds;
-        ours[i] = time_lab(words, said);
-        if (i % 2 == 0)
-            alone[i] = jobs_run(&plain, 0).seconds;
+        struct both both = { .plain = &plain, .words = words, .said = said, .is_plain_first = i % 2 };
+        is_disturbed[i] = guard_run(&guard, start_both, &both);
+        ours[i] = both.ours;
+        alone[i] = both.alone;
     }
     rows_add_starts(
         &bench->rows,
@@ -76,9 +99,11 @@ void bench_start(struct bench *bench)
             .ours = ours,
             .reference = alone,
             .count = starts,
+            .is_disturbed = is_disturbed,
             .goal = (double)NAN });
     free(ours);
     free(alone);
+    free(is_disturbed);
     free(said);
     free(count);
     scratch_close(&scratch);

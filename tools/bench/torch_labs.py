@@ -5,7 +5,7 @@
 
 tools/bench/labs.c starts this program and asks for one window at a time, in the protocol of tools/bench/reference.h. A question
 is lab and case as in expected/blog.csv, whose rows also give ranks and batch size. The answer is the slowest rank's mean step in
-milliseconds, as published: 12 steps, the first 2 skipped, with new weights and optimizer.
+milliseconds, as published: 12 steps, the first 2 skipped, with new weights and optimizer. The CPU seconds of all ranks follow.
 
     step = stall, fetch + zero_grad, forward, loss, backward with DDP's all-reduces + extra sum or barrier + optimizer
 
@@ -201,6 +201,11 @@ class Rank:
         )  # fmt: skip
 
 
+def cpu_seconds():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
 def die_with_parent(parent):
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     if os.getppid() != parent:
@@ -216,7 +221,10 @@ def work(o, rank, meet, pipe, parent):
         me = Rank(o, rank, meet)
         pipe.send(me.about())
         while True:
-            pipe.send(me.window(pipe.recv()))
+            case, began = pipe.recv(), cpu_seconds()
+            result = me.window(case)
+            result.busy = cpu_seconds() - began
+            pipe.send(result)
     except Exception as error:  # the parent must learn of any error
         pipe.send(ValueError(str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__))
     finally:
@@ -297,7 +305,8 @@ def answer(o, cases, workers, question):
     if o.tell:
         each = ", ".join(f"{r.seconds * 1e3:.3f} ms, {r.faults:.1f} page faults, loss {r.loss:.3f}" for r in results)
         print(f"{question}: {each}", file=sys.stderr, flush=True)
-    print(f"{question},{results[0].parameters},{max(r.seconds for r in results) * 1e3:.6f}", flush=True)
+    slowest, busy = max(r.seconds for r in results) * 1e3, sum(r.busy for r in results)
+    print(f"{question},{results[0].parameters},{slowest:.6f},{busy:.3f}", flush=True)
 
 
 def main():
