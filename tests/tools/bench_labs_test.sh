@@ -321,10 +321,12 @@ test_answers()
 {
     said=$("$python" "$script" --steps 2 --skip-first-steps 1 --tell <<<"$questions"$'\nresnet' 2>told)
     expect "answers" "$(awk -F, '{ print $0 (/^05/ ? ",412960" : ",3124200") }' <<<"$questions")" \
-        "$(sed -n '2,13s/,[0-9.]*$//p' <<<"$said")"
+        "$(sed -n '2,13s/,[0-9.]*,[0-9.]*$//p' <<<"$said")"
     says "ready PyTorch "
     says "absent 'resnet' is no question"
-    awk -F, '/^0/ && !($4 > 0.5) { exit 1 }' <<<"$said" || complain "a time that is none"
+    awk -F, '/^0/ && !($4 > 0.5 && $5 > 0) { exit 1 }' <<<"$said" || complain "a time that is none, or no CPU seconds"
+    [[ $said =~ ^ready\ PyTorch\ [^,]+,\ (MKL\ [0-9.]+\ \(its\ own\ kernel\)|OpenBLAS\ [0-9.]+\ [A-Za-z0-9]+|another\ BLAS),\ gloo ]] ||
+        complain "it does not name its BLAS"
     # Nearly untrained: losses of about ln 1000 and ln 16.
     awk -F'loss ' '/^0/ { most = /^05/ ? 4 : 8; for (i = 2; i <= NF; i++) n += $i + 0 > 1.5 && $i + 0 < most }
         END { exit n != 8 * 4 + 2 * 2 + 2 * 1 }' told || complain "losses: $(<told)"
