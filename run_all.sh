@@ -11,7 +11,7 @@ readonly option_rows=(
     "--test          | set up, build, run every test"
     "--scale         | many ranks instead: up to 256 on simulated GPU clusters, up to 16384 by formula"
     "--bench [WORD]  | measure how close to the limit the labs are: training steps, all-reduces and the harness, beside raw"
-    "                | MPI, PyTorch and the peak of a GPU (a quarter of an hour). With the word  faults : break runs on purpose,"
+    "                | MPI, PyTorch and the peak of a GPU (about 25 minutes). With the word  faults : break runs on purpose,"
     "                | some hundred times, and count failures (more than an hour)"
     "--report        | only make charts and pages again, from existing results"
     "--quick         | only the first pass: two or three short rounds of each lab, without intervals"
@@ -591,15 +591,16 @@ run_faults()
 
 run_bench()
 {
-    local program=${LOCKSTEP_GPU_PROGRAMS:-build/lib}/nccl/bench_gpu
+    local program=${LOCKSTEP_GPU_PROGRAMS:-build/lib}/nccl/bench_gpu id
+    id=$(date +%Y%m%d-%H%M%S)-$$ # the same in both tables
     heading "How close to the limit"
-    attended build/bin/bench --out "$results" </dev/null || problem "bench" "bench ended with status $?"
+    attended build/bin/bench --out "$results" --run "$id" </dev/null || problem "bench" "bench ended with status $?"
     if ((gpus == 0)); then
         printf '\nNo step on a GPU: %s\n' "$no_gpus"
         return
     fi
     heading "A step on a GPU"
-    attended "$program" --out "$results" </dev/null || problem "bench_gpu" "bench_gpu ended with status $?"
+    attended "$program" --out "$results" --run "$id" </dev/null || problem "bench_gpu" "bench_gpu ended with status $?"
 }
 
 # --- the end -------------------------------------------------------------------------------------------------------

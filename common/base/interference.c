@@ -3,6 +3,7 @@
 #include "base/memory.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,27 @@ double interference_by_others(void)
     return interference_run_queue_delay() - own_threads;
 }
 
-double interference_steal_time(const char *root)
+/* Seconds, averaged over the CPUs that this process may use. */
+struct cpu_times {
+    double busy, stolen;
+};
+
+/* Add one line of proc/stat. Return false if it is not that of a CPU in the mask; "cpu " is the sum of all. */
+static bool add_cpu(struct cpu_times *ticks, const char *line, const cpu_set_t *mask)
+{
+    size_t cpu = 0;
+    unsigned long long user, nice, system, irq, softirq, steal;
+    if (strncmp(line, "cpu", 3) != 0 || !isdigit((unsigned char)line[3]) ||
+        sscanf(line, "cpu%zu %llu %llu %llu %*u %*u %llu %llu %llu", &cpu, &user, &nice, &system, &irq, &softirq,
+               &steal) != 7 ||
+        cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, mask))
+        return false;
+    ticks->busy += (double)(user + nice + system + irq + softirq);
+    ticks->stolen += (double)steal;
+    return true;
+}
+
+static struct cpu_times read_cpu_times(const char *root)
 {
     cpu_set_t mask;
     CPU_ZERO(&mask);
@@ -44,21 +65,36 @@ double interference_steal_time(const char *root)
     FILE *file = sched_getaffinity(0, sizeof mask, &mask) == 0 ? fopen(path, "r") : NULL;
     free(path);
     char line[1024];
-    double ticks = 0;
+    struct cpu_times ticks = { 0 };
     int cpus = 0;
-    while (file && fgets(line, sizeof line, file)) {
-        size_t cpu = 0;
-        unsigned long long steal = 0; /* the eighth number of a CPU's line */
-        bool is_one_cpu = strncmp(line, "cpu", 3) == 0 && isdigit((unsigned char)line[3]); /* "cpu " is their sum */
-        int read = !is_one_cpu ? 0 : sscanf(line, "cpu%zu %*u %*u %*u %*u %*u %*u %*u %llu", &cpu, &steal);
-        if (read == 2 && cpu < CPU_SETSIZE && CPU_ISSET(cpu, &mask)) {
-            ticks += (double)steal;
-            cpus++;
-        }
-    }
+    while (file && fgets(line, sizeof line, file))
+        cpus += add_cpu(&ticks, line, &mask);
     if (file)
         fclose(file);
-    return cpus > 0 ? ticks / cpus / (double)sysconf(_SC_CLK_TCK) : 0;
+    double all = fmax(1, cpus) * (double)sysconf(_SC_CLK_TCK);
+    return (struct cpu_times){ ticks.busy / all, ticks.stolen / all };
+}
+
+double interference_steal_time(const char *root)
+{
+    return read_cpu_times(root).stolen;
+}
+
+double interference_busy_time(const char *root)
+{
+    return read_cpu_times(root).busy;
+}
+
+double interference_pressure_time(const char *root)
+{
+    char *path = memory_text("%s/proc/pressure/cpu", root);
+    FILE *file = fopen(path, "r");
+    free(path);
+    unsigned long long total = 0; /* microseconds */
+    bool is_read = file && fscanf(file, "some %*s %*s %*s total=%llu", &total) == 1;
+    if (file)
+        fclose(file);
+    return is_read ? 1e-6 * (double)total : (double)NAN;
 }
 
 bool interference_is_significant(double share)

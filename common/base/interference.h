@@ -14,6 +14,11 @@ double interference_steal_time(const char *root);
 /* Seconds, from an arbitrary time, in which this thread was ready and threads of other programs ran instead: its run-queue delay
  * without the processor time of this process's own other threads, which may have run meanwhile. */
 double interference_by_others(void);
+/* Seconds in which all processes of this machine used a CPU, averaged over the CPUs that this process may use; includes interrupts.
+ * And seconds in which some thread of this machine was ready and had no CPU; NaN if the kernel does not report them (proc(5):
+ * pressure/cpu). `root` as above. */
+double interference_busy_time(const char *root);
+double interference_pressure_time(const char *root);
 
 /* True if losing this share of the time is enough to show in measurements; false for NaN. */
 bool interference_is_significant(double share);

@@ -5,14 +5,17 @@ set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
 source "$(dirname "$0")/../support/frame.sh"
+# shellcheck source=tests/support/bench_table.sh
+source "$(dirname "$0")/../support/bench_table.sh"
 
 bench=$(realpath "$1")
 folder=$(realpath -m "$2")/bench_ranks
 
 run() # STATUS ARGUMENT...: run the benchmark and check its exit status; set `said` to its output
 {
+    starts=2 disturbed=0 # that each row should have
     rm -rf results
-    exits "$1" timeout $((100 * patience)) "$bench" --out results --rounds 2 "${@:2}"
+    exits "$1" timeout $((100 * patience)) "$bench" --out results --root quiet --rounds 2 "${@:2}"
 }
 
 rows() # ROW...: check names and limits of all rows; measured columns must not be blank
@@ -22,8 +25,28 @@ rows() # ROW...: check names and limits of all rows; measured columns must not b
         { name = $0; sub(/^"/, "", name); sub(/".*/, "", name); sub(/^.*",/, "", $0); split($0, value, ",")
           for (i = 1; i <= 5; i++) if (value[i] !~ /^[-0-9.e+]+$/) name = name ", with the blank " i
           print name (value[6] == "" && value[7] == "" ? "" : " <= " value[6]) }' results/bench.csv | grep -v '^#')
-    wanted=$(printf '%s\n' what,ours,reference,ratio,low,high,goal,holds "$@")
+    wanted=$(printf '%s\n' "what,ours,reference,ratio,low,high,goal,holds,run,date,commit,starts,disturbed,beside" "$@")
     [[ $got == "$wanted" ]] || complain "rows:"$'\n'"$got"$'\n'"where there should be"$'\n'"$wanted"
+    is_one_run results/bench.csv
+    [[ $(column results/bench.csv starts | sort -u) == "$starts" ]] ||
+        complain "not $starts starts in each row" "$(column results/bench.csv starts | sort | uniq -c)"
+    [[ $(column results/bench.csv disturbed | sort -u) == "$disturbed" ]] ||
+        complain "not $disturbed disturbed starts in each row" "$(column results/bench.csv disturbed | sort | uniq -c)"
+}
+
+test_steps() # in a single start: first the fastest products are looked for
+{
+    local step wanted=() blank=", with the blank 4, with the blank 5"
+    run 0 --part steps --rounds 1
+    starts=1
+    [[ $said != *"needs OpenBLAS"* ]] || return
+    for step in "MLP step, batch 128|1.1" "MLP step, batch 512|1.05" "transformer step, 8x128|2" "transformer step, 8x256|2" \
+        "transformer step, 8 packed of 128 to 256|2"; do
+        wanted+=("${step%|*}, against its floor, ms$blank <= ${step#*|}"
+            "  its products, against kernel and layout best for each, ms$blank"
+            "  the step against a floor of its products in their order, ms$blank")
+    done
+    rows "${wanted[@]}"
 }
 
 test_harness()
@@ -68,9 +91,25 @@ test_start()
     rows "a lab of 4 steps, $((cores < 2 ? 1 : 2)) ranks, card kept, against MPI that starts and ends, s"
 }
 
+# While somebody steals all the time, each start of a job is made three times, and its rows say so.
+test_disturbed()
+{
+    local stolen=0 thief
+    quiet_machine stolen
+    while sleep 0.02; do machine stolen $((stolen += 1000)) 0 0; done &
+    thief=$!
+    run 0 --part start --root stolen
+    kill "$thief"
+    wait "$thief" 2>/dev/null
+    disturbed=2
+    rows "a lab of 4 steps, $((cores < 2 ? 1 : 2)) ranks, card kept, against MPI that starts and ends, s"
+    says "(2 of 2 disturbed)"
+}
+
 test_simulated() # with a single round there is no interval
 {
     run 0 --part simulated --rounds 1
+    starts=1
     [[ $said != *"none here"* ]] || return
     local blank=", with the blank 4, with the blank 5"
     rows "a step of one of 64 simulated ranks, against SMPI alone, us$blank" \
@@ -91,11 +130,14 @@ test_failure()
 rm -rf "$folder"
 mkdir -p "$folder" && cd "$folder" || exit 1
 "$bench" --part start --rounds 1 --out results &>/dev/null
+quiet_machine quiet
 cores=$(sed -n 's/^# cores: //p' results/bench.csv)
+test_steps
 test_harness
 test_sums
 test_waiting
 test_start
+test_disturbed
 test_simulated
 test_failure
 exit "$failed"

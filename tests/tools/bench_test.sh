@@ -5,6 +5,8 @@ set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
 source "$(dirname "$0")/../support/frame.sh"
+# shellcheck source=tests/support/bench_table.sh
+source "$(dirname "$0")/../support/bench_table.sh"
 
 bench=$(realpath "$1")
 torch_step=$(realpath "$2")
@@ -90,6 +92,7 @@ toy=("${shape[@]}" --steps 4 --warm-up 2 --windows 3 --copy-mb 1 --batch-size 16
 test_alone()
 {
     run 0 "${toy[@]}" --torch none
+    is_one_run results/bench_gpu.csv
     says "beside   nothing: --torch none"
     expect "cases" "mlp fp32 16 -
 transformer fp32 1 10

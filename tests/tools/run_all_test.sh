@@ -371,6 +371,8 @@ test_bench()
     run 0 --bench --out "one GPU"
     called "bench --out $elsewhere/one GPU"
     called "bench_gpu --out $elsewhere/one GPU"
+    (($(grep -oE -- 'bench(_gpu)? .*--run [-0-9]+$' "$calls" | sed 's/.*--run //' | sort | uniq -d | wc -l) == 1)) ||
+        complain "both benchmarks should have got the same --run: $(<"$calls")"
     says "bench     $elsewhere/one GPU/bench.csv" "on a GPU  $elsewhere/one GPU/bench_gpu.csv"
     not_called "01_straggler"
     not_judged

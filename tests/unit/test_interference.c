@@ -117,21 +117,41 @@ static void the_sum_of_all_cpus_is_no_cpu(void **state)
     assert_int_equal(mkdir(folder, 0700), 0);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    fprintf(file, "cpu  %d 0 0 0 0 0 0 0 1000000 0\ncpu%d 0 0 0 0 0 0 0 300 0 0\nintr 5\n", cpu, cpu);
+    fprintf(file, "cpu  %d 0 0 0 0 0 0 0 1000000 0\ncpu%d 100 20 30 5000 6000 7 3 300 0 0\nintr 5\n", cpu, cpu);
     fclose(file);
     double found = interference_steal_time(*state), right = 300 / (double)sysconf(_SC_CLK_TCK);
     assert_true(found >= right && found <= right);
+    double busy = interference_busy_time(*state), work = (100 + 20 + 30 + 7 + 3) / (double)sysconf(_SC_CLK_TCK);
+    assert_true(busy >= work && busy <= work); /* without idle, iowait and steal */
     free(folder);
+    free(path);
+}
+
+static void pressure_is_read_where_there_is_some(void **state)
+{
+    char *folder = memory_text("%s/proc", (const char *)*state), *pressure = memory_text("%s/pressure", folder),
+         *path = memory_text("%s/cpu", pressure);
+    assert_true(isnan(interference_pressure_time(*state)));
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(mkdir(pressure, 0700), 0);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("some avg10=1.00 avg60=2.00 avg300=3.00 total=4500000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n",
+          file);
+    fclose(file);
+    double found = interference_pressure_time(*state);
+    assert_true(found >= 4.4999 && found <= 4.5001);
+    free(folder);
+    free(pressure);
     free(path);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_sleeps_waits_for_nothing),
-        cmocka_unit_test(who_shares_a_cpu_waits_for_it),
-        cmocka_unit_test(own_threads_are_no_others),
-        WITH_FOLDER(the_sum_of_all_cpus_is_no_cpu),
+        cmocka_unit_test(who_sleeps_waits_for_nothing),    cmocka_unit_test(who_shares_a_cpu_waits_for_it),
+        cmocka_unit_test(own_threads_are_no_others),       WITH_FOLDER(the_sum_of_all_cpus_is_no_cpu),
+        WITH_FOLDER(pressure_is_read_where_there_is_some),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

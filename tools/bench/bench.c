@@ -3,8 +3,10 @@
  *     bench --out results        (build/bin/; ./run_all.sh --bench builds and starts it)
  *
  * Each part compares our code with a limit or with another program. Both take turns in one run, so that noise of the machine
- * affects both. A line shows the ratio ours / reference of paired rounds, its interval and the goal. bench.csv (rows.h) is
- * rewritten after each line, so a stopped benchmark keeps its results.
+ * affects both. Each pair has twelve starts, every one of them in new processes; every second begins with the reference. A start
+ * counts by one number per side. A start of which other programs took 5 % or more is repeated, at most twice (guard.h). A line
+ * shows the ratio ours / reference of paired starts, its interval and the goal. bench.csv (rows.h) is rewritten after each line,
+ * so a stopped benchmark keeps its results.
  *
  * Exit status: 0 measured, with any result; 1 an error; 2 bad usage. */
 #include "bench.h"
@@ -20,7 +22,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define PART_WORDS "steps harness sums waiting start memory simulated labs" /* in the order of parts[] */
 static void (*const parts[])(struct bench *bench) = {
@@ -31,47 +32,51 @@ enum { PARTS = sizeof parts / sizeof *parts };
 #define AT(member) offsetof(struct bench_options, member)
 static const struct option_row option_rows[] = {
     { "--part", OPTION_CHOICE, AT(part), 0, 0, "all " PART_WORDS, "what is measured" },
-    { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N", "turns of each pair; 0: as many as the pair needs" },
+    { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N",
+      "starts of each pair, and turns in each; 0: 12, and as many turns as the pair needs" },
     { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON",
-      "a Python that has PyTorch, if not python3; none: no PyTorch" },
+      "a Python with a current PyTorch, measured beside the system's; none: no PyTorch" },
+    { "--system", OPTION_TEXT, AT(system), 0, 0, "PYTHON", "the system's Python, if not python3; none: leave it out" },
+    { "--root", OPTION_TEXT, AT(root), 0, 0, "DIR", "folder whose proc/ shows steal time and load, for tests" },
+    { "--run", OPTION_TEXT, AT(run), 0, 0, "ID", "name of this run in every row, if not made from date and time" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { 0 },
 };
 #undef AT
 static const struct option_row *const tables[] = { option_rows, NULL };
 
-int bench_rounds(const struct bench *bench, int usual)
+int bench_starts(const struct bench *bench)
 {
-    return bench->options.rounds ? bench->options.rounds : usual;
+    return bench->options.rounds ? bench->options.rounds : BENCH_STARTS;
 }
 
-static char *preamble_of(const struct bench_options *options)
+static char *preamble_of(const struct bench_options *options, const struct provenance *provenance)
 {
-    char *text = NULL, cpu[CARD_NAME], when[32];
+    char *text = NULL, cpu[CARD_NAME];
     size_t size = 0;
-    time_t now = time(NULL);
-    struct tm local;
     FILE *out = memory_stream(&text, &size);
     cores_name(cpu, CARD_NAME);
-    strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&now, &local));
     fprintf(out, "# lockstep: %s\n# command: bench ", LOCKSTEP_VERSION);
     options_echo(out, tables, options);
-    fprintf(out, "\n# when: %s\n# machine: %s\n# cores: %d\n# kernel: %s\n", when, cpu, cores_here(), device_kernel());
+    fputc('\n', out);
+    provenance_head(provenance, out);
+    fprintf(out, "# machine: %s\n# cores: %d\n# kernel: %s\n", cpu, cores_here(), device_kernel());
     fclose(out);
     return text;
 }
 
 int main(int argc, char **argv)
 {
-    struct bench bench = { .options = { .out = "results" } };
+    struct bench bench = { .options = { .root = "", .out = "results" } };
     options_parse(tables, &bench.options, "bench: what we measure with, beside the limits of the machine", argc, argv);
     const char *folder = bench.options.out;
     int error = file_make_folder(folder);
     if (error)
         die(STATUS_USAGE, "--out %s cannot be written: %s; name a folder that can", folder, strerror(error));
     blas_kernel_choose(argv);
-    char *preamble = preamble_of(&bench.options);
-    rows_open(&bench.rows, folder, preamble);
+    const struct provenance provenance = provenance_new(bench.options.run);
+    char *preamble = preamble_of(&bench.options, &provenance);
+    rows_open(&bench.rows, folder, preamble, &provenance);
     free(preamble);
     for (int i = 0; i < PARTS; i++)
         if (bench.options.part == 0 || bench.options.part == i + 1)

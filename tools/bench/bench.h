@@ -7,9 +7,12 @@
 #include <stdbool.h>
 
 struct bench_options {
-    int rounds;        /* 0: each part's default */
-    int part;          /* 0: all, else 1 + index in the list of parts */
-    const char *torch; /* Python with PyTorch; NULL: look in the usual places */
+    int rounds; /* starts of each pair, and turns within a start; 0: BENCH_STARTS, and as many turns as the pair needs */
+    int part;   /* 0: all, else 1 + index in the list of parts */
+    const char *torch;  /* another Python with PyTorch; NULL: none; "none": no PyTorch at all */
+    const char *system; /* the system's Python; NULL: look in the usual places; "none": leave it out */
+    const char *root;   /* folder whose proc/ shows what others took; "": this machine's */
+    const char *run;    /* id of this run; NULL: make one */
     const char *out;
 };
 
@@ -19,8 +22,12 @@ struct bench {
     bool went_wrong; /* a lab failed in a round, perhaps the slowest; its rows lack that round */
 };
 
-/* Return the number of rounds: --rounds, or else `usual`. */
-int bench_rounds(const struct bench *bench, int usual);
+/* Starts of each pair. A start is a new process of ours and a new one of the reference (ranks/ranks.h: where one process has both).
+ * Turns within a process are autocorrelated, so that their interval would be too narrow; starts are independent. */
+enum { BENCH_STARTS = 12 };
+
+/* Return the number of starts: --rounds, or else BENCH_STARTS. */
+int bench_starts(const struct bench *bench);
 
 /* The parts, in the order in which they run. Each compares two things in turns and begins with rows_heading(). A part that cannot
  * run here prints the reason on one line and adds no row. */

@@ -5,7 +5,8 @@
  * One rank on one GPU, without MPI. A case is a model and a batch that stays on the GPU; a step is forward, backward and AdamW.
  * Windows of --steps steps with one synchronisation take turns: ours, PyTorch's (tools/bench/torch_step.py; first in every
  * second round), and the step's matrix products alone. Before each window weights are reset and --warm-up steps run untimed.
- * Results are medians over --windows rounds.
+ * Results are medians over --windows rounds. All rounds are of one start, unlike those of bench: no GPU has run
+ * this yet, so what a start costs there is not known. The interval does not show how starts differ.
  *
  * The limit of a case is the time of its work at rates measured in the same run: its floating-point operations at the rate of
  * its own matrix products back to back, plus the bytes of all other operations at the rate of a large copy. The two add up
@@ -24,6 +25,7 @@
  *     reference_ms                      time of a step in PyTorch, by the host's clock; blank without PyTorch
  *     ratio, ratio_low, ratio_high      reference_ms / ours_host_ms of paired windows: geometric mean, Student's 95 % interval
  *     goal, holds                       intended ratio at the labs' sizes; yes, no, or not resolved
+ *     run, date, commit                 the same in all rows (provenance.h)
  *
  * Exit status: 0 measured, with any result; 1 a model did not learn, or the GPU failed; 2 bad usage; 77 no GPU. */
 #include "base/csv.h"
@@ -34,6 +36,7 @@
 #include "base/number.h"
 #include "base/random.h"
 #include "base/stats.h"
+#include "bench/provenance.h"
 #include "bench/reference.h"
 #include "bench/step_counts.h"
 #include "bench/step_work.h"
@@ -59,7 +62,7 @@ struct options {
     int precision; /* enum precision, or ALL_PRECISIONS */
     int copy_mb;
     bool count_only;
-    const char *torch, *torch_step, *out;
+    const char *torch, *torch_step, *run, *out;
 };
 
 #define AT(member) offsetof(struct options, member)
@@ -88,6 +91,7 @@ static const struct option_row own_rows[] = {
       "print the bytes and operations of steps, measure nothing" },
     { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON", "a Python that has PyTorch; none: no PyTorch" },
     { "--torch-step", OPTION_TEXT, AT(torch_step), 0, 0, "FILE", "program that it runs" },
+    { "--run", OPTION_TEXT, AT(run), 0, 0, "ID", "name of this run in every row, if not made from date and time" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { 0 },
 };
@@ -278,7 +282,7 @@ static void write_step(struct csv *csv, const struct step *step)
     csv_number(csv, "tokens", step->tokens ? step->tokens : (double)NAN);
 }
 
-static void write_result(struct csv *csv, const struct result *r)
+static void write_result(struct csv *csv, const struct result *r, const struct provenance *provenance)
 {
     const struct step_counts *counts = &r->counts;
     do {
@@ -303,6 +307,7 @@ static void write_result(struct csv *csv, const struct result *r)
         csv_ratio(csv, "ratio_high", r->ratio.high);
         csv_number(csv, "goal", r->goal);
         csv_text(csv, "holds", holds(r));
+        provenance_columns(provenance, csv);
     } while (csv_end_row(csv));
 }
 
@@ -365,6 +370,7 @@ static void print_counts(const struct options *o)
 
 struct bench {
     struct options options;
+    struct provenance provenance;
     struct reference reference;
     struct result results[PRECISIONS * CASES_MOST];
     int count;
@@ -457,7 +463,9 @@ static void write_table(const struct bench *bench)
     struct csv csv = { .out = file.out };
     fprintf(file.out, "# lockstep: %s\n# command: bench_gpu ", LOCKSTEP_VERSION);
     options_echo(file.out, tables, &bench->options);
-    fprintf(file.out, "\n# device: %s\n%s", bench->about, bench->kernel);
+    fputc('\n', file.out);
+    provenance_head(&bench->provenance, file.out);
+    fprintf(file.out, "# device: %s\n%s", bench->about, bench->kernel);
     if (bench->is_stand_in)
         fprintf(file.out, "# stand-in: the CPU stands in for a GPU; no time below is that of a GPU\n");
     if (*reference->about)
@@ -465,7 +473,7 @@ static void write_table(const struct bench *bench)
     if (*reference->lacks)
         fprintf(file.out, "# no reference: %s\n", reference->lacks);
     for (int i = 0; i < bench->count; i++)
-        write_result(&csv, &bench->results[i]);
+        write_result(&csv, &bench->results[i], &bench->provenance);
     file_commit(&file);
 }
 
@@ -474,7 +482,7 @@ int main(int argc, char **argv)
     struct bench bench = { .options = { .sizes = step_sizes_published(),
                                         .steps = 200,
                                         .warmup = 20,
-                                        .windows = 7,
+                                        .windows = 12,
                                         .texts = run_published_texts.batch_size,
                                         .precision = ALL_PRECISIONS,
                                         .copy_mb = 256,
@@ -487,6 +495,7 @@ int main(int argc, char **argv)
         print_counts(&bench.options);
         return STATUS_RIGHT;
     }
+    bench.provenance = provenance_new(bench.options.run);
     measure_all(&bench);
     write_table(&bench);
     if (*bench.reference.about && *bench.reference.lacks)

@@ -1,5 +1,7 @@
 #include "jobs.h"
 
+#include "guard.h"
+
 #include "base/cores.h"
 #include "base/csv.h"
 #include "base/die.h"
@@ -83,14 +85,18 @@ static struct ending run(const struct ranks_job *job, int rounds, const char *ou
     pid_t child = start(&began);
     if (child > 0)
         return ended_well(job->name, wait_for(child, began));
-    const char *words[] = { memory_text("--job=%s", job->name), memory_text("--rounds=%d", rounds),
-                            memory_text("--steps=%d", job->steps), memory_text("--out=%s", out), NULL };
+    const char *words[] = { memory_text("--job=%s", job->name),
+                            memory_text("--rounds=%d", rounds),
+                            memory_text("--steps=%d", job->steps),
+                            memory_text("--out=%s", out),
+                            memory_text("--products=%s", job->products ? job->products : "/dev/null"),
+                            NULL };
     launch(job, words);
 }
 
-struct ending jobs_run(const struct ranks_job *job)
+struct ending jobs_run(const struct ranks_job *job, int turns)
 {
-    return run(job, 0, "/dev/null");
+    return run(job, turns, "/dev/null");
 }
 
 struct ending jobs_run_lab(const char *lab, const char *const *words)
@@ -123,7 +129,7 @@ struct ending jobs_try_lab(const char *lab, const char *const *words, const char
 
 /* --- results of the ranks ---------------------------------------------------------------------------------------------- */
 
-/* Rounds of one pair, from all tables. */
+/* Rounds of one pair in one start. */
 struct pair {
     double *ours, *reference;
     int count;
@@ -142,27 +148,25 @@ static int take_rounds(struct pair *pair, const struct csv_table *found, int fir
     return next;
 }
 
-/* Add a row per pair: of one start its rounds, of several starts the medians of each. Rounds within a process are more alike
- * than processes, whose code and memory have other addresses. */
-static void add_rows(struct bench *bench, const struct csv_table *found, int starts)
+/* Add a row per pair, of the medians of each start. */
+static void add_rows(struct bench *bench, const struct csv_table *found, const bool *is_disturbed, int starts)
 {
-    double *ours = memory_new((size_t)starts + (size_t)found->rows, sizeof *ours);
+    double *ours = memory_new((size_t)starts + (size_t)found->rows, sizeof *ours); /* and the rounds of a start */
     double *reference = memory_new((size_t)starts + (size_t)found->rows, sizeof *reference);
     for (int first = 0, next = 0; first < found->rows; first = next) {
-        struct pair all = { .ours = ours, .reference = reference };
         for (int start = 0; start < starts; start++) {
-            struct pair one = { .ours = ours + all.count, .reference = reference + all.count };
+            struct pair one = { .ours = ours + start, .reference = reference + start };
             next = take_rounds(&one, &found[start], first);
-            if (starts > 1) {
-                *one.ours = stats_lower_median(one.ours, one.count);
-                *one.reference = stats_lower_median(one.reference, one.count);
-                one.count = 1;
-            }
-            all.count += one.count;
+            *one.ours = stats_lower_median(one.ours, one.count);
+            *one.reference = stats_lower_median(one.reference, one.count);
         }
-        rows_add_rounds(&bench->rows, memory_text("%s", csv_field(found, first, "what")),
-                        csv_value(found, first, "per_second"), ours, reference, all.count,
-                        csv_value(found, first, "goal"));
+        rows_add_starts(&bench->rows, &(struct compared){ .what = memory_text("%s", csv_field(found, first, "what")),
+                                                          .per_second = csv_value(found, first, "per_second"),
+                                                          .ours = ours,
+                                                          .reference = reference,
+                                                          .count = starts,
+                                                          .is_disturbed = is_disturbed,
+                                                          .goal = csv_value(found, first, "goal") });
     }
     free(ours);
     free(reference);
@@ -181,17 +185,43 @@ static bool run_and_read(struct csv_table *found, const struct bench *bench, con
     return ending.status != STATUS_CANNOT;
 }
 
+/* A start, and its table. */
+struct job_start {
+    const struct bench *bench;
+    const struct ranks_job *job;
+    struct csv_table found;
+    bool has_table;
+};
+
+static bool start_job(void *argument)
+{
+    struct job_start *start = argument;
+    if (start->has_table) /* repeated */
+        csv_free(&start->found);
+    start->has_table = run_and_read(&start->found, start->bench, start->job);
+    return start->has_table;
+}
+
 void jobs_add_rows(struct bench *bench, const struct ranks_job *job)
 {
-    struct csv_table found[JOBS_STARTS_MOST];
-    int starts = job->starts > 0 ? bench_rounds(bench, job->starts) : 1, done = 0;
-    starts = starts < JOBS_STARTS_MOST ? starts : JOBS_STARTS_MOST;
-    while (done < starts && run_and_read(&found[done], bench, job))
-        done++;
+    int starts = bench_starts(bench), done = 0;
+    struct csv_table *found = memory_new((size_t)starts, sizeof *found);
+    bool *is_disturbed = memory_new((size_t)starts, sizeof *is_disturbed);
+    const struct guard guard = { .root = bench->options.root, .ranks = job->ranks };
+    struct job_start start = { .bench = bench, .job = job };
+    for (; done < starts; done++) {
+        start.has_table = false;
+        is_disturbed[done] = guard_run(&guard, start_job, &start);
+        if (!start.has_table)
+            break;
+        found[done] = start.found;
+    }
     if (done < starts)
         printf("not here, for the reason above\n");
     else
-        add_rows(bench, found, starts);
+        add_rows(bench, found, is_disturbed, starts);
     while (done-- > 0)
         csv_free(&found[done]);
+    free(found);
+    free(is_disturbed);
 }

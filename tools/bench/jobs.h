@@ -5,18 +5,17 @@
 
 #include "bench.h"
 
-enum { JOBS_STARTS_MOST = 20 };
-
 /* A job of bench_ranks, on this machine or on a simulated one. */
 struct ranks_job {
     const char *name; /* value of --job */
     int ranks, steps;
-    int starts; /* usual number of starts, at most JOBS_STARTS_MOST; --rounds overrides; each counts by its medians. 0: one start */
+    const char *products; /* file of the fastest products, for the jobs `products` and `steps`; else NULL */
     const char *platform; /* simulated machine, for the job `plain` only; NULL: this machine */
 };
 
-/* Run the job and add a row per pair that it measured; none if it cannot run here. All functions of this header except
- * jobs_try_lab() end the program with STATUS_WRONG if a process fails. */
+/* Run the job bench_starts() times, each in new processes, and add a row per pair that it measured; none if it cannot run here. A
+ * start counts by its medians: turns within a process are more alike than processes, whose code and memory have other addresses.
+ * All functions of this header except jobs_try_lab() end the program with STATUS_WRONG if a process fails. */
 void jobs_add_rows(struct bench *bench, const struct ranks_job *job);
 
 /* Resources used by a process and all its children, from start to end. */
@@ -26,7 +25,8 @@ struct ending {
     double busy;       /* CPU seconds of all processes */
     double most_bytes; /* peak resident memory of the largest process */
 };
-struct ending jobs_run(const struct ranks_job *job);
+/* Run the job once, with `turns` turns (0: as many as it needs), and discard its results. */
+struct ending jobs_run(const struct ranks_job *job, int turns);
 
 /* Run a lab of build/bin with these arguments (NULL-terminated); discard its output. */
 struct ending jobs_run_lab(const char *lab, const char *const *words);

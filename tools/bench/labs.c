@@ -1,9 +1,14 @@
 /* The labs against PyTorch: each published case in our lab and in tools/bench/torch_labs.py, in turns, with the published
  * settings: 12 steps, 2 of them skipped, mean of the slowest rank.
  *
- * PyTorch takes part twice. With malloc's defaults a step may need new pages from the kernel for memory that the step before
- * returned. With pages kept, only arithmetic and messages are compared. Only one program runs at a time: our lab is started for
- * its turn, and the PyTorch processes sleep until asked. */
+ * The system's PyTorch takes part, and that of --torch beside it. Each takes part twice: as it is, and tuned by its environment:
+ * with the OpenBLAS kernel that our labs use, and with pages kept. MKL, which the wheels for x86-64 contain, chooses its kernel
+ * itself and ignores ours. With malloc's defaults a step may need new pages from the kernel for memory that the step before
+ * returned; with pages kept, only arithmetic and messages are compared.
+ *
+ * A start begins new PyTorch programs and then runs every case once in each program; our lab is a new process for each case. Only
+ * one program runs at a time: the PyTorch processes sleep until asked. Means over cases are given for 1, 2 and 4 ranks apart, as
+ * four ranks may share fewer cores, and also without the cases with a sleep, which is equally long in every program. */
 #include "bench.h"
 
 #include "base/csv.h"
@@ -11,6 +16,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "bench/reference.h"
+#include "guard.h"
 #include "jobs.h"
 #include "launch/blas_kernel.h"
 #include "launch/scratch.h"
@@ -21,53 +27,70 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 5, SCRATCH_BYTES = 64 << 20 }; /* tables, spans and trace of two labs take about 10 MB */
+enum {
+    SCRATCH_BYTES = 64 << 20,
+    CASES_MOST = 24,
+    PEERS_MOST = 4
+}; /* tables, spans and trace of two labs take about 10 MB */
 
 /* A published case. */
 struct published {
     const char *lab, *name;
+    int ranks;
     bool has_texts; /* trains on sequences */
+    bool sleeps;    /* a rank sleeps in each step */
 };
 
-/* Where to look for PyTorch without --torch: on many machines another Python precedes Debian's in PATH. */
+/* Where to look for the system's PyTorch: on many machines another Python precedes Debian's in PATH. */
 static const char *const pythons[] = { "python3", "/usr/bin/python3" };
 enum { PYTHONS = sizeof pythons / sizeof *pythons };
 
-/* One PyTorch program, and the command that precedes its command line. */
+/* One PyTorch program. */
 struct peer {
-    const char *kind, *const *before;
+    const char *python;
+    bool is_tuned; /* our kernel, pages kept */
     struct reference reference;
-    bool is_gone; /* cannot be started */
-    double *logs; /* (rounds) log seconds, summed over the cases */
+    bool is_gone;    /* cannot be started */
+    char *name;      /* such as "PyTorch 2.15.0, tuned" */
+    char *beside;    /* version, BLAS and settings, for bench.csv */
+    double *seconds; /* (case, start) per step */
 };
 
 struct contest {
     struct bench *bench;
     struct scratch scratch;
-    const char *python;
-    int rounds, cases;
-    double *logs; /* (rounds) log seconds of our labs, summed over the cases */
-    struct peer peers[2];
+    int starts, cases, peers;
+    struct published published[CASES_MOST];
+    double *seconds;    /* (case, start) per step of our labs */
+    bool *is_disturbed; /* (case, start) */
+    double busy;        /* CPU seconds of all windows of PyTorch */
+    struct peer peer[PEERS_MOST];
 };
-enum { PEERS = sizeof((struct contest *)0)->peers / sizeof(struct peer) };
 
-static const char *const as_it_is[] = { NULL };
-static const char *const keeping_pages[] = { "env",
-                                             "MALLOC_MMAP_MAX_=0",
-                                             "MALLOC_TRIM_THRESHOLD_=17179869184",
-                                             "MALLOC_TOP_PAD_=268435456",
-                                             "MALLOC_ARENA_MAX=1",
-                                             NULL };
+/* Cases whose geometric mean is a row; ranks 0: of any number. */
+static const struct group {
+    const char *of;
+    int ranks;
+    bool without_sleep;
+    double goal;
+} groups[] = {
+    { "cases", 0, false, 0.5 },
+    { "cases without a sleep", 0, true, (double)NAN },
+    { "cases of 1 rank", 1, false, (double)NAN },
+    { "cases of 2 ranks", 2, false, (double)NAN },
+    { "cases of 4 ranks", 4, false, (double)NAN },
+    { "cases of 4 ranks without a sleep", 4, true, (double)NAN },
+};
 
 /* --- ours -------------------------------------------------------------------------------------------------------- */
 
 /* Print the last line of a failed lab's output: its error message, if any. */
-static void print_failure(const struct contest *c, const struct published *p, int round, int status, const char *said)
+static void print_failure(const struct contest *c, const struct published *p, int start, int status, const char *said)
 {
     char *text = file_read(said, NULL), *last = text;
     for (char *line = text ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n"))
         last = line;
-    printf("  %s, round %d of %d: our lab ended with status %d: %s\n", p->name, round + 1, c->rounds, status,
+    printf("  %s, start %d of %d: our lab ended with status %d: %s\n", p->name, start + 1, c->starts, status,
            last && *last ? last : "it printed nothing");
     fflush(stdout);
     free(text);
@@ -88,7 +111,7 @@ static double read_summary(const char *path, const struct published *p)
 }
 
 /* Return seconds per step in our lab; NaN if the lab failed. Labs that train the same model share a machine card. */
-static double our_window(const struct contest *c, const struct published *p, int round)
+static double our_window(const struct contest *c, const struct published *p, int start)
 {
     char *out = memory_text("%s/%s", c->scratch.folder, p->has_texts ? "texts" : "samples");
     char *said = memory_text("%s/said", c->scratch.folder), *summary = memory_text("%s/%s/summary.csv", out, p->lab);
@@ -98,7 +121,7 @@ static double our_window(const struct contest *c, const struct published *p, int
     if (status == STATUS_RIGHT)
         seconds = read_summary(summary, p) * 1e-3;
     else
-        print_failure(c, p, round, status, said);
+        print_failure(c, p, start, status, said);
     c->bench->went_wrong |= status != STATUS_RIGHT && status != STATUS_CANNOT;
     free(summary);
     free(said);
@@ -108,14 +131,27 @@ static double our_window(const struct contest *c, const struct published *p, int
 
 /* --- theirs ------------------------------------------------------------------------------------------------------ */
 
-/* Start a PyTorch program, without our choice of OpenBLAS kernel in its environment. */
-static void start_peer(const struct contest *c, struct peer *peer)
+/* Return our choice of OpenBLAS kernel as a setting; NULL if there was none to make. */
+static char *our_kernel(void)
 {
-    char *words[REFERENCE_WORDS_MOST] = { 0 };
+    const char *kernel = getenv("OPENBLAS_CORETYPE");
+    return kernel && *kernel ? memory_text("OPENBLAS_CORETYPE=%s", kernel) : NULL;
+}
+
+/* Start a PyTorch program: a tuned one with our choices in its environment, the other one without. */
+static void start_peer(struct peer *peer)
+{
+    static const char *const keeping_pages[] = { "MALLOC_MMAP_MAX_=0", "MALLOC_TRIM_THRESHOLD_=17179869184",
+                                                 "MALLOC_TOP_PAD_=268435456", "MALLOC_ARENA_MAX=1" };
+    char *words[REFERENCE_WORDS_MOST] = { 0 }, *kernel = peer->is_tuned ? our_kernel() : NULL;
     int count = 0;
-    for (int i = 0; peer->before[i]; i++)
-        words[count++] = memory_text("%s", peer->before[i]);
-    words[count++] = memory_text("%s", c->python);
+    if (peer->is_tuned)
+        words[count++] = memory_text("env");
+    if (kernel)
+        words[count++] = kernel;
+    for (size_t i = 0; peer->is_tuned && i < sizeof keeping_pages / sizeof *keeping_pages; i++)
+        words[count++] = memory_text("%s", keeping_pages[i]);
+    words[count++] = memory_text("%s", peer->python);
     words[count++] = memory_text("%s", LOCKSTEP_SOURCE "/tools/bench/torch_labs.py");
     char *before = blas_kernel_set(NULL);
     reference_open(&peer->reference, words);
@@ -128,7 +164,7 @@ static void start_peer(const struct contest *c, struct peer *peer)
 
 static void print_peer_stopped(const struct peer *peer, const char *when)
 {
-    printf("  %s%s: PyTorch stopped: %s\n", when, peer->kind, peer->reference.lacks);
+    printf("  %s: %s stopped: %s\n", when, peer->name, peer->reference.lacks);
     fflush(stdout);
 }
 
@@ -138,18 +174,20 @@ static double parameters(const struct published *p)
 }
 
 /* Return seconds per step in PyTorch; NaN if the program stopped. Restart it for the next window, unless it cannot start. */
-static double their_window(const struct contest *c, struct peer *peer, const struct published *p, int round)
+static double their_window(struct contest *c, struct peer *peer, const struct published *p, int start)
 {
-    char *when = memory_text("%s, round %d of %d", p->name, round + 1, c->rounds);
+    char *when = memory_text("%s, start %d of %d", p->name, start + 1, c->starts);
     char *question = memory_text("%s,%s", p->lab, p->name);
     double seconds = (double)NAN;
     if (!peer->is_gone && peer->reference.process == 0) {
-        start_peer(c, peer);
+        start_peer(peer);
         if (peer->is_gone)
             print_peer_stopped(peer, when);
     }
     if (!peer->is_gone) {
+        double before = peer->reference.busy;
         seconds = reference_window(&peer->reference, question, parameters(p));
+        c->busy += peer->reference.busy - before;
         if (isnan(seconds))
             print_peer_stopped(peer, when);
     }
@@ -158,100 +196,240 @@ static double their_window(const struct contest *c, struct peer *peer, const str
     return seconds;
 }
 
-/* Start both PyTorch programs. Return false, and print the reason, if there is no PyTorch. */
+/* Name a peer by what it printed: "PyTorch 2.15.0, MKL 2024.2 (its own kernel), gloo, …". */
+static void name_peer(struct peer *peer)
+{
+    const char *about = peer->reference.about;
+    int version = (int)strcspn(about, ","), blas = version + (about[version] ? 1 : 0);
+    blas += (int)strcspn(about + blas, ",");
+    char *kernel = peer->is_tuned ? our_kernel() : NULL;
+    peer->name = memory_text("%.*s%s", version, about, peer->is_tuned ? ", tuned" : "");
+    peer->beside = memory_text("%.*s%s%s%s", blas, about, kernel ? ", " : "", kernel ? kernel : "",
+                               peer->is_tuned ? ", pages kept" : "");
+    free(kernel);
+}
+
+/* Add a peer if its program starts. Otherwise print the reason and return false. */
+static bool add_peer(struct contest *c, const char *python, bool is_tuned)
+{
+    struct peer *peer = &c->peer[c->peers];
+    *peer = (struct peer){ .python = python, .is_tuned = is_tuned };
+    start_peer(peer);
+    if (peer->is_gone) {
+        printf("%s: %s\n", python, peer->reference.lacks);
+        return false;
+    }
+    name_peer(peer);
+    for (int i = 0; i < c->peers; i++)
+        if (strcmp(c->peer[i].beside, peer->beside) == 0) {
+            printf("%s has the same PyTorch as %s, which takes part once\n", python, c->peer[i].python);
+            reference_close(&peer->reference);
+            free(peer->name);
+            free(peer->beside);
+            return false;
+        }
+    peer->seconds = memory_new((size_t)(c->cases * c->starts), sizeof *peer->seconds);
+    printf("beside %s%s\n", peer->reference.about, is_tuned ? ", tuned: our kernel, pages kept" : "");
+    rows_tell(&c->bench->rows, "torch", peer->beside);
+    c->peers++;
+    return true;
+}
+
+static bool add_python(struct contest *c, const char *python)
+{
+    if (!add_peer(c, python, false))
+        return false;
+    add_peer(c, python, true);
+    return true;
+}
+
+static bool is_none(const char *option)
+{
+    return option && strcmp(option, "none") == 0;
+}
+
+/* Start all PyTorch programs. Return false, and print the reason, if there is no PyTorch. */
 static bool open_peers(struct contest *c)
 {
-    struct peer *first = &c->peers[0];
-    const char *option = c->bench->options.torch;
-    if (option && strcmp(option, "none") == 0) {
+    const struct bench_options *o = &c->bench->options;
+    if (is_none(o->torch)) {
         printf("not measured: --torch none\n");
         return false;
     }
-    first->is_gone = true;
-    for (int i = 0; i < (option ? 1 : PYTHONS) && first->is_gone; i++) {
-        c->python = option ? option : pythons[i];
-        start_peer(c, first);
-        if (first->is_gone)
-            printf("%s: %s\n", c->python, first->reference.lacks);
-    }
-    if (first->is_gone) {
+    bool is_found = is_none(o->system);
+    for (int i = 0; i < (o->system ? 1 : PYTHONS) && !is_found; i++)
+        is_found = add_python(c, o->system ? o->system : pythons[i]);
+    if (o->torch)
+        add_python(c, o->torch);
+    if (c->peers == 0)
         printf("not measured: no PyTorch; name a Python that has it with --torch\n");
-        return false;
+    return c->peers > 0;
+}
+
+/* End the programs; start them anew for the next start. */
+static void restart_peers(struct contest *c)
+{
+    for (int i = 0; i < c->peers; i++) {
+        struct peer *peer = &c->peer[i];
+        reference_close(&peer->reference);
+        if (!peer->is_gone)
+            start_peer(peer);
+        if (peer->is_gone)
+            print_peer_stopped(peer, "between starts");
     }
-    start_peer(c, &c->peers[1]);
-    printf("beside %s\n", first->reference.about);
-    rows_tell(&c->bench->rows, "torch", first->reference.about);
-    return true;
 }
 
 /* --- all in turns ---------------------------------------------------------------------------------------------------- */
 
-static void run_case(struct contest *c, const struct published *p)
+/* A case in a start. */
+struct turn {
+    struct contest *contest;
+    int number, start;
+};
+
+/* Run the case once in each program, in an order that alternates from start to start. */
+static bool run_once(void *argument)
 {
-    double *seconds = memory_new((1 + PEERS) * (size_t)c->rounds, sizeof *seconds); /* (side, round), ours first */
-    for (int round = 0; round < c->rounds; round++)
-        for (int turn = 0; turn <= PEERS; turn++) {
-            int side = round % 2 ? PEERS - turn : turn;
-            double took = side ? their_window(c, &c->peers[side - 1], p, round) : our_window(c, p, round);
-            seconds[side * c->rounds + round] = took;
-            *(side ? &c->peers[side - 1].logs[round] : &c->logs[round]) += log(took);
-        }
-    for (int i = 0; i < PEERS; i++)
-        rows_add_rounds(&c->bench->rows,
-                        memory_text("%s (%s) against PyTorch DDP%s, ms", p->name, p->lab, c->peers[i].kind), 1e3,
-                        seconds, seconds + (ptrdiff_t)(1 + i) * c->rounds, c->rounds, 1);
-    free(seconds);
+    const struct turn *t = argument;
+    struct contest *c = t->contest;
+    const int number = t->number, start = t->start;
+    const struct published *p = &c->published[number];
+    int at = number * c->starts + start;
+    for (int turn = 0; turn <= c->peers; turn++) {
+        int side = start % 2 ? c->peers - turn : turn; /* 0: ours */
+        if (side)
+            c->peer[side - 1].seconds[at] = their_window(c, &c->peer[side - 1], p, start);
+        else
+            c->seconds[at] = our_window(c, p, start);
+    }
+    return true;
 }
 
-/* Add a row per PyTorch program: geometric mean of each round over the cases, NaN if a case failed. */
-static void add_means(struct contest *c)
+static void run_case(struct contest *c, int number, int start)
 {
-    double *ours = memory_new(2 * (size_t)c->rounds, sizeof *ours), *theirs = ours + c->rounds;
-    for (int i = 0; i < PEERS; i++) {
-        for (int round = 0; round < c->rounds; round++) {
-            ours[round] = exp(c->logs[round] / c->cases);
-            theirs[round] = exp(c->peers[i].logs[round] / c->cases);
+    const struct guard guard = { .root = c->bench->options.root,
+                                 .ranks = c->published[number].ranks,
+                                 .living = &c->busy };
+    c->is_disturbed[number * c->starts + start] =
+        guard_run(&guard, run_once, &(struct turn){ .contest = c, .number = number, .start = start });
+}
+
+static void add_case_rows(struct contest *c, int number)
+{
+    const struct published *p = &c->published[number];
+    const ptrdiff_t at = (ptrdiff_t)number * c->starts;
+    for (int i = 0; i < c->peers; i++)
+        rows_add_starts(&c->bench->rows, &(struct compared){ .what = memory_text("%s (%s) against %s, ms", p->name,
+                                                                                 p->lab, c->peer[i].name),
+                                                             .beside = c->peer[i].beside,
+                                                             .per_second = 1e3,
+                                                             .ours = c->seconds + at,
+                                                             .reference = c->peer[i].seconds + at,
+                                                             .count = c->starts,
+                                                             .is_disturbed = c->is_disturbed + at,
+                                                             .goal = 1 });
+}
+
+static bool has(const struct group *group, const struct published *p)
+{
+    return (group->ranks == 0 || p->ranks == group->ranks) && !(group->without_sleep && p->sleeps);
+}
+
+/* Return the geometric mean of seconds (case, start) over the cases of a group; NaN if one of them failed. */
+static double mean_of(const struct contest *c, const struct group *group, const double *seconds, int start)
+{
+    double sum = 0;
+    int count = 0;
+    for (int i = 0; i < c->cases; i++)
+        if (has(group, &c->published[i])) {
+            sum += log(seconds[i * c->starts + start]);
+            count++;
         }
-        rows_add_rounds(&c->bench->rows,
-                        memory_text("geometric mean of %d cases against PyTorch DDP%s, ms", c->cases, c->peers[i].kind),
-                        1e3, ours, theirs, c->rounds, 0.5);
+    return exp(sum / count);
+}
+
+/* Add a row per group and PyTorch program: geometric mean of each start over the cases. */
+static void add_means(struct contest *c, const struct group *group)
+{
+    double *ours = memory_new(2 * (size_t)c->starts, sizeof *ours), *theirs = ours + c->starts;
+    bool *is_disturbed = memory_new((size_t)c->starts, sizeof *is_disturbed); /* one of the cases was */
+    int cases = 0;
+    for (int i = 0; i < c->cases; i++) {
+        cases += has(group, &c->published[i]);
+        for (int start = 0; start < c->starts && has(group, &c->published[i]); start++)
+            is_disturbed[start] |= c->is_disturbed[i * c->starts + start];
+    }
+    for (int i = 0; i < c->peers; i++) {
+        for (int start = 0; start < c->starts; start++) {
+            ours[start] = mean_of(c, group, c->seconds, start);
+            theirs[start] = mean_of(c, group, c->peer[i].seconds, start);
+        }
+        rows_add_starts(&c->bench->rows,
+                        &(struct compared){ .what = memory_text("geometric mean of %d %s against %s, ms", cases,
+                                                                group->of, c->peer[i].name),
+                                            .beside = c->peer[i].beside,
+                                            .per_second = 1e3,
+                                            .ours = ours,
+                                            .reference = theirs,
+                                            .count = c->starts,
+                                            .is_disturbed = is_disturbed,
+                                            .goal = group->goal });
     }
     free(ours);
+    free(is_disturbed);
 }
 
-/* Run each published case once. If several labs have the case, take the lab that uses the post's name for it. */
-static void run_all_cases(struct contest *c)
+/* List each published case once. If several labs have the case, take the lab that uses the post's name for it. */
+static void list_cases(struct contest *c, const struct csv_table *blog)
 {
-    struct csv_table blog = csv_open(LOCKSTEP_SOURCE "/expected/blog.csv",
-                                     (const char *const[]){ "lab", "case", "slug", "useful_tokens_per_s", NULL });
-    for (int row = 0; row < blog.rows; row++) {
-        struct published p = { .lab = csv_field(&blog, row, "lab"),
-                               .name = csv_field(&blog, row, "case"),
-                               .has_texts = !isnan(csv_value(&blog, row, "useful_tokens_per_s")) };
-        if (strcmp(p.name, csv_field(&blog, row, "slug")) != 0)
+    for (int row = 0; row < blog->rows; row++) {
+        if (strcmp(csv_field(blog, row, "case"), csv_field(blog, row, "slug")) != 0)
             continue;
-        c->cases++;
-        run_case(c, &p);
+        if (c->cases == CASES_MOST)
+            die(STATUS_WRONG, "expected/blog.csv has more than %d cases", CASES_MOST);
+        c->published[c->cases++] = (struct published){ .lab = csv_field(blog, row, "lab"),
+                                                       .name = csv_field(blog, row, "case"),
+                                                       .ranks = (int)csv_value(blog, row, "ranks"),
+                                                       .has_texts = !isnan(csv_value(blog, row, "useful_tokens_per_s")),
+                                                       .sleeps = csv_value(blog, row, "sleep_ms") > 0 };
     }
-    add_means(c);
-    csv_free(&blog);
+}
+
+static void run_all(struct contest *c)
+{
+    c->scratch = scratch_open(SCRATCH_BYTES);
+    for (int start = 0; start < c->starts; start++) {
+        if (start > 0)
+            restart_peers(c);
+        for (int i = 0; i < c->cases; i++)
+            run_case(c, i, start);
+    }
+    for (int i = 0; i < c->cases; i++)
+        add_case_rows(c, i);
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        add_means(c, &groups[i]);
+    scratch_close(&c->scratch);
 }
 
 void bench_labs(struct bench *bench)
 {
-    struct contest c = { .bench = bench, .rounds = bench_rounds(bench, ROUNDS) };
-    c.peers[0] = (struct peer){ .kind = "", .before = as_it_is };
-    c.peers[1] = (struct peer){ .kind = ", pages kept", .before = keeping_pages };
-    c.logs = memory_new((1 + PEERS) * (size_t)c.rounds, sizeof *c.logs);
-    for (int i = 0; i < PEERS; i++)
-        c.peers[i].logs = c.logs + (ptrdiff_t)(1 + i) * c.rounds;
+    struct csv_table blog =
+        csv_open(LOCKSTEP_SOURCE "/expected/blog.csv",
+                 (const char *const[]){ "lab", "case", "slug", "ranks", "sleep_ms", "useful_tokens_per_s", NULL });
+    struct contest c = { .bench = bench, .starts = bench_starts(bench) };
+    list_cases(&c, &blog);
+    c.seconds = memory_new((size_t)(c.cases * c.starts), sizeof *c.seconds);
+    c.is_disturbed = memory_new((size_t)(c.cases * c.starts), sizeof *c.is_disturbed);
     rows_heading("The published cases, a step");
-    if (open_peers(&c)) {
-        c.scratch = scratch_open(SCRATCH_BYTES);
-        run_all_cases(&c);
-        scratch_close(&c.scratch);
+    if (open_peers(&c))
+        run_all(&c);
+    for (int i = 0; i < c.peers; i++) {
+        reference_close(&c.peer[i].reference);
+        free(c.peer[i].name);
+        free(c.peer[i].beside);
+        free(c.peer[i].seconds);
     }
-    for (int i = 0; i < PEERS; i++)
-        reference_close(&c.peers[i].reference);
-    free(c.logs);
+    free(c.seconds);
+    free(c.is_disturbed);
+    csv_free(&blog);
 }

@@ -1,5 +1,5 @@
 /* Resident memory of a rank that trains, libraries included, against the minimum: 16 bytes per parameter (parameter, gradient,
- * AdamW's two moments) and the activations of a batch. */
+ * AdamW's two moments) and the activations of a batch. Each start is a run of a lab. */
 #include "bench.h"
 
 #include "base/die.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { ROUNDS = 3, RANKS = 2, SCRATCH_BYTES = 32 << 20 };
+enum { RANKS = 2, SCRATCH_BYTES = 32 << 20 };
 static const double GOAL = 1.1;
 
 /* A lab that trains one case on RANKS ranks. */
@@ -86,23 +86,27 @@ static bool train(const struct trained *t, const char *bin, const char *folder, 
 
 /* Add a row in MB. */
 static void add(struct bench *bench, const struct trained *t, const char *what, const double *bytes, double needed,
-                int rounds, double goal)
+                int starts, double goal)
 {
-    double *reference = memory_new((size_t)rounds, sizeof *reference);
-    for (int i = 0; i < rounds; i++)
+    double *reference = memory_new((size_t)starts, sizeof *reference);
+    for (int i = 0; i < starts; i++)
         reference[i] = needed;
-    rows_add_rounds(&bench->rows, memory_text("%s %d%s, MB", t->name, t->hidden_dim, what), 1e-6, bytes, reference,
-                    rounds, goal);
+    rows_add_starts(&bench->rows, &(struct compared){ .what = memory_text("%s %d%s, MB", t->name, t->hidden_dim, what),
+                                                      .per_second = 1e-6,
+                                                      .ours = bytes,
+                                                      .reference = reference,
+                                                      .count = starts,
+                                                      .goal = goal });
     free(reference);
 }
 
 static void measure(struct bench *bench, const struct trained *t, const char *bin, const char *folder)
 {
-    int rounds = bench_rounds(bench, ROUNDS);
+    int starts = bench_starts(bench);
     const struct counted counted = count(t);
-    double *bytes = memory_new(3 * (size_t)rounds, sizeof *bytes), before = 0;
-    double *whole = bytes, *own = whole + rounds, *bare = own + rounds;
-    for (int i = 0; i < rounds; i++) {
+    double *bytes = memory_new(3 * (size_t)starts, sizeof *bytes), before = 0;
+    double *whole = bytes, *own = whole + starts, *bare = own + starts;
+    for (int i = 0; i < starts; i++) {
         struct rss_peaks p = { (double)NAN, (double)NAN, (double)NAN };
         if (!train(t, bin, folder, &p))
             p = (struct rss_peaks){ (double)NAN, (double)NAN, (double)NAN };
@@ -111,10 +115,10 @@ static void measure(struct bench *bench, const struct trained *t, const char *bi
         bare[i] = own[i] - counted.data;
         before = fmax(before, p.prepared);
     }
-    add(bench, t, ": a rank while it trains", whole, counted.needed, rounds, GOAL);
-    add(bench, t, ": … less the same with nothing open", own, counted.needed, rounds, (double)NAN);
-    add(bench, t, ": … and less its data set", bare, counted.needed, rounds, (double)NAN);
-    if (before > 0) /* the first round measures the card, the others may read it */
+    add(bench, t, ": a rank while it trains", whole, counted.needed, starts, GOAL);
+    add(bench, t, ": … less the same with nothing open", own, counted.needed, starts, (double)NAN);
+    add(bench, t, ": … and less its data set", bare, counted.needed, starts, (double)NAN);
+    if (before > 0) /* the first start measures the card, the others may read it */
         add(bench, t, ": before, for the card and the trial", &before, counted.needed, 1, (double)NAN);
     free(bytes);
 }

@@ -117,7 +117,7 @@ void reference_close(struct reference *r)
 double reference_window(struct reference *r, const char *question, double parameters)
 {
     char line[REFERENCE_LINE];
-    double has = 0, milliseconds = 0;
+    double has = 0, milliseconds = 0, busy = 0;
     if (r->process == 0)
         return (double)NAN;
     int length = snprintf(line, sizeof line, "%s\n", question);
@@ -128,10 +128,11 @@ double reference_window(struct reference *r, const char *question, double parame
     const char *lacks = after(line, "absent "), *numbers = after(line, question);
     if (lacks)
         return give_up(r, memory_text("%.200s", lacks));
-    if (!numbers || sscanf(numbers, ",%lf,%lf", &has, &milliseconds) != 2 || !(milliseconds > 0))
+    if (!numbers || sscanf(numbers, ",%lf,%lf,%lf", &has, &milliseconds, &busy) < 2 || !(milliseconds > 0))
         return give_up(r, memory_text("asked for %.60s, it answered %.120s", question, line));
     if (has < parameters || has > parameters)
         return give_up(
             r, memory_text("its model has %.0f parameters for %.60s, but ours %.0f", has, question, parameters));
+    r->busy += busy;
     return milliseconds * 1e-3;
 }

@@ -8,15 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void rows_open(struct rows *rows, const char *folder, const char *preamble)
+void rows_open(struct rows *rows, const char *folder, const char *preamble, const struct provenance *provenance)
 {
-    *rows = (struct rows){ .folder = memory_text("%s", folder), .preamble = memory_text("%s", preamble) };
+    *rows = (struct rows){ .folder = memory_text("%s", folder),
+                           .preamble = memory_text("%s", preamble),
+                           .provenance = *provenance };
 }
 
 void rows_close(struct rows *rows)
 {
-    for (int i = 0; i < rows->count; i++)
+    for (int i = 0; i < rows->count; i++) {
         free(rows->row[i].what);
+        free(rows->row[i].beside);
+    }
     free(rows->row);
     free(rows->folder);
     free(rows->preamble);
@@ -54,6 +58,10 @@ static void write_all(const struct rows *rows)
             csv_ratio(&csv, "high", row->ratio.high);
             csv_number(&csv, "goal", row->goal);
             csv_text(&csv, "holds", holds(row));
+            provenance_columns(&rows->provenance, &csv);
+            csv_integer(&csv, "starts", row->starts);
+            csv_index(&csv, "disturbed", row->disturbed);
+            csv_text(&csv, "beside", row->beside);
         } while (csv_end_row(&csv));
     }
     file_commit(&file);
@@ -76,13 +84,16 @@ static int decimals(double ratio)
 static void show(const struct bench_row *row)
 {
     const struct ratio *r = &row->ratio;
-    char interval[48] = "", goal[16] = "";
+    char interval[48] = "", goal[16] = "", disturbed[48] = "";
     if (!isnan(r->low))
         snprintf(interval, sizeof interval, "[%.*f %.*f]", decimals(r->low), r->low, decimals(r->low), r->high);
     if (!isnan(row->goal))
         snprintf(goal, sizeof goal, "%g", row->goal);
-    printf("%-*s%12.5g%12.5g%9.*f  %-17s%7s  %s\n", WHAT_WIDTH, row->what, row->ours, row->reference,
-           decimals(r->value), r->value, interval, goal, holds(row));
+    if (row->disturbed > 0)
+        snprintf(disturbed, sizeof disturbed, "%s(%d of %d disturbed)", *holds(row) ? " " : "", row->disturbed,
+                 row->starts);
+    printf("%-*s%12.5g%12.5g%9.*f  %-17s%7s  %s%s\n", WHAT_WIDTH, row->what, row->ours, row->reference,
+           decimals(r->value), r->value, interval, goal, holds(row), disturbed);
     fflush(stdout);
 }
 
@@ -94,26 +105,29 @@ static void add(struct rows *rows, struct bench_row row)
     write_all(rows);
 }
 
-void rows_add_rounds(struct rows *rows, char *what, double per_second, const double *ours, const double *reference,
-                     int count, double goal)
+void rows_add_starts(struct rows *rows, const struct compared *c)
 {
-    double *values = memory_new(3 * (size_t)count + 1, sizeof *values);
-    double *mine = values, *theirs = values + count, *logs = values + 2 * (ptrdiff_t)count;
-    int kept = 0;
-    for (int i = 0; i < count; i++) {
-        if (isnan(ours[i]) || isnan(reference[i]))
+    double *values = memory_new(3 * (size_t)c->count + 1, sizeof *values);
+    double *mine = values, *theirs = values + c->count, *logs = values + 2 * (ptrdiff_t)c->count;
+    int kept = 0, disturbed = 0;
+    for (int i = 0; i < c->count; i++) {
+        if (isnan(c->ours[i]) || isnan(c->reference[i]))
             continue;
-        mine[kept] = ours[i];
-        theirs[kept] = reference[i];
-        logs[kept++] = log(ours[i] / reference[i]);
+        disturbed += c->is_disturbed && c->is_disturbed[i];
+        mine[kept] = c->ours[i];
+        theirs[kept] = c->reference[i];
+        logs[kept++] = log(c->ours[i] / c->reference[i]);
     }
     if (kept > 0)
-        add(rows, (struct bench_row){ .what = what,
-                                      .ours = per_second * stats_lower_median(mine, kept),
-                                      .reference = per_second * stats_lower_median(theirs, kept),
+        add(rows, (struct bench_row){ .what = c->what,
+                                      .beside = memory_text("%s", c->beside ? c->beside : ""),
+                                      .ours = c->per_second * stats_lower_median(mine, kept),
+                                      .reference = c->per_second * stats_lower_median(theirs, kept),
                                       .ratio = stats_ratio(logs, kept),
-                                      .goal = goal });
+                                      .goal = c->goal,
+                                      .starts = kept,
+                                      .disturbed = c->is_disturbed ? disturbed : -1 });
     else
-        free(what);
+        free(c->what);
     free(values);
 }

@@ -4,6 +4,8 @@
  * machine does not add to them. */
 #include "jobs.h"
 
+#include "guard.h"
+
 #include "base/memory.h"
 #include "launch/platform.h"
 #include "launch/scratch.h"
@@ -12,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 5, RANKS = 64, FEW = 4, MORE = 44, SCRATCH_BYTES = 32 << 20 };
+enum { RANKS = 64, FEW = 4, MORE = 24, SCRATCH_BYTES = 32 << 20 };
 static const char PLATFORM[] = "gpu_cluster_400g", LAB[] = "01_straggler";
 
 static struct ending run_lab(const char *folder, int steps)
@@ -28,12 +30,33 @@ static struct ending run_lab(const char *folder, int steps)
 
 static struct ending run_plain(int steps)
 {
-    return jobs_run(&(struct ranks_job){ .name = "plain", .ranks = RANKS, .steps = steps, .platform = PLATFORM });
+    return jobs_run(&(struct ranks_job){ .name = "plain", .ranks = RANKS, .steps = steps, .platform = PLATFORM }, 0);
 }
 
 static double per_step(const struct ending *few, const struct ending *more)
 {
     return (more->busy - few->busy) / (MORE - FEW) / RANKS;
+}
+
+/* Both sides of a start: the lab and SMPI alone, with few steps and with more. */
+struct both {
+    const char *folder;
+    bool is_plain_first;
+    struct ending few, more, plain_few, plain_more;
+};
+
+static bool run_both(void *argument)
+{
+    struct both *b = argument;
+    for (int turn = 0; turn < 2; turn++)
+        if ((turn == 0) == b->is_plain_first) {
+            b->plain_few = run_plain(FEW);
+            b->plain_more = run_plain(MORE);
+        } else {
+            b->few = run_lab(b->folder, FEW);
+            b->more = run_lab(b->folder, MORE);
+        }
+    return true;
 }
 
 void bench_simulated(struct bench *bench)
@@ -46,28 +69,50 @@ void bench_simulated(struct bench *bench)
     }
     struct scratch scratch = scratch_open(SCRATCH_BYTES);
     enum { STEP, START, MEMORY, QUANTITIES };
-    int rounds = bench_rounds(bench, ROUNDS);
-    double *values = memory_new(2 * QUANTITIES * (size_t)rounds, sizeof *values), *ours[QUANTITIES], *alone[QUANTITIES];
+    int starts = bench_starts(bench);
+    bool *is_disturbed = memory_new((size_t)starts, sizeof *is_disturbed);
+    const struct guard guard = { .root = bench->options.root, .ranks = 1 }; /* simulated ranks are one thread */
+    double *values = memory_new(2 * QUANTITIES * (size_t)starts, sizeof *values), *ours[QUANTITIES], *alone[QUANTITIES];
     for (int i = 0; i < QUANTITIES; i++) {
-        ours[i] = values + 2 * (ptrdiff_t)i * rounds;
-        alone[i] = ours[i] + rounds;
+        ours[i] = values + 2 * (ptrdiff_t)i * starts;
+        alone[i] = ours[i] + starts;
     }
-    for (int i = 0; i < rounds; i++) {
-        struct ending few = run_lab(scratch.folder, FEW), plain_few = run_plain(FEW);
-        struct ending more = run_lab(scratch.folder, MORE), plain_more = run_plain(MORE);
-        ours[STEP][i] = per_step(&few, &more);
-        alone[STEP][i] = per_step(&plain_few, &plain_more);
-        ours[START][i] = few.busy;
-        alone[START][i] = plain_few.busy;
-        ours[MEMORY][i] = more.most_bytes / RANKS;
-        alone[MEMORY][i] = plain_more.most_bytes / RANKS;
+    for (int i = 0; i < starts; i++) {
+        struct both b = { .folder = scratch.folder, .is_plain_first = i % 2 };
+        is_disturbed[i] = guard_run(&guard, run_both, &b);
+        ours[STEP][i] = per_step(&b.few, &b.more);
+        alone[STEP][i] = per_step(&b.plain_few, &b.plain_more);
+        ours[START][i] = b.few.busy;
+        alone[START][i] = b.plain_few.busy;
+        ours[MEMORY][i] = b.more.most_bytes / RANKS;
+        alone[MEMORY][i] = b.plain_more.most_bytes / RANKS;
     }
-    rows_add_rounds(&bench->rows, memory_text("a step of one of %d simulated ranks, against SMPI alone, us", RANKS),
-                    1e6, ours[STEP], alone[STEP], rounds, (double)NAN);
-    rows_add_rounds(&bench->rows, memory_text("a lab of %d such steps, against SMPI alone, s", FEW), 1, ours[START],
-                    alone[START], rounds, (double)NAN);
-    rows_add_rounds(&bench->rows, memory_text("memory of one of %d simulated ranks, MB", RANKS), 1e-6, ours[MEMORY],
-                    alone[MEMORY], rounds, (double)NAN);
+    rows_add_starts(
+        &bench->rows,
+        &(struct compared){ .what = memory_text("a step of one of %d simulated ranks, against SMPI alone, us", RANKS),
+                            .per_second = 1e6,
+                            .ours = ours[STEP],
+                            .reference = alone[STEP],
+                            .count = starts,
+                            .is_disturbed = is_disturbed,
+                            .goal = (double)NAN });
+    rows_add_starts(&bench->rows,
+                    &(struct compared){ .what = memory_text("a lab of %d such steps, against SMPI alone, s", FEW),
+                                        .per_second = 1,
+                                        .ours = ours[START],
+                                        .reference = alone[START],
+                                        .count = starts,
+                                        .is_disturbed = is_disturbed,
+                                        .goal = (double)NAN });
+    rows_add_starts(&bench->rows,
+                    &(struct compared){ .what = memory_text("memory of one of %d simulated ranks, MB", RANKS),
+                                        .per_second = 1e-6,
+                                        .ours = ours[MEMORY],
+                                        .reference = alone[MEMORY],
+                                        .count = starts,
+                                        .is_disturbed = is_disturbed,
+                                        .goal = (double)NAN });
     free(values);
+    free(is_disturbed);
     scratch_close(&scratch);
 }

@@ -2,6 +2,8 @@
  * same command. */
 #include "jobs.h"
 
+#include "guard.h"
+
 #include "base/cores.h"
 #include "base/die.h"
 #include "base/files.h"
@@ -12,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 10, TRIES = 10, SCRATCH_BYTES = 16 << 20 };
+enum { TRIES = 10, SCRATCH_BYTES = 16 << 20 };
 
 /* Seconds of a lab run that used its kept card. Steps this short are sometimes so far off that the lab measures the card
  * again; such a run is repeated. */
@@ -31,9 +33,29 @@ static double time_lab(const char *const *words, const char *said)
     return seconds;
 }
 
+/* Both sides of a start. */
+struct both {
+    const struct ranks_job *plain;
+    const char *const *words;
+    const char *said;
+    bool is_plain_first;
+    double ours, alone;
+};
+
+static bool start_both(void *argument)
+{
+    struct both *both = argument;
+    if (both->is_plain_first)
+        both->alone = jobs_run(both->plain, 0).seconds;
+    both->ours = time_lab(both->words, both->said);
+    if (!both->is_plain_first)
+        both->alone = jobs_run(both->plain, 0).seconds;
+    return true;
+}
+
 void bench_start(struct bench *bench)
 {
-    int rounds = bench_rounds(bench, ROUNDS), ranks = cores_here() < 2 ? 1 : 2;
+    int starts = bench_starts(bench), ranks = cores_here() < 2 ? 1 : 2;
     const struct ranks_job plain = { .name = "plain", .ranks = ranks };
     struct scratch scratch = scratch_open(SCRATCH_BYTES);
     char *said = memory_text("%s/said", scratch.folder), *count = memory_text("%d", ranks);
@@ -58,18 +80,30 @@ void bench_start(struct bench *bench)
                             "--out",
                             scratch.folder,
                             NULL };
-    double *ours = memory_new((size_t)rounds, sizeof *ours), *alone = memory_new((size_t)rounds, sizeof *alone);
+    double *ours = memory_new((size_t)starts, sizeof *ours), *alone = memory_new((size_t)starts, sizeof *alone);
+    bool *is_disturbed = memory_new((size_t)starts, sizeof *is_disturbed);
+    const struct guard guard = { .root = bench->options.root, .ranks = ranks };
     rows_heading("Start and end");
     jobs_try_lab("01_straggler", words, said); /* measures and keeps the card */
-    for (int i = 0; i < rounds; i++) {
-        ours[i] = time_lab(words, said);
-        alone[i] = jobs_run(&plain).seconds;
+    for (int i = 0; i < starts; i++) {
+        struct both both = { .plain = &plain, .words = words, .said = said, .is_plain_first = i % 2 };
+        is_disturbed[i] = guard_run(&guard, start_both, &both);
+        ours[i] = both.ours;
+        alone[i] = both.alone;
     }
-    rows_add_rounds(&bench->rows,
-                    memory_text("a lab of 4 steps, %d ranks, card kept, against MPI that starts and ends, s", ranks), 1,
-                    ours, alone, rounds, (double)NAN);
+    rows_add_starts(
+        &bench->rows,
+        &(struct compared){
+            .what = memory_text("a lab of 4 steps, %d ranks, card kept, against MPI that starts and ends, s", ranks),
+            .per_second = 1,
+            .ours = ours,
+            .reference = alone,
+            .count = starts,
+            .is_disturbed = is_disturbed,
+            .goal = (double)NAN });
     free(ours);
     free(alone);
+    free(is_disturbed);
     free(said);
     free(count);
     scratch_close(&scratch);

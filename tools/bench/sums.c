@@ -3,13 +3,11 @@
 
 #include "base/cores.h"
 
-enum { STARTS = 12 };
-
 void bench_sums(struct bench *bench)
 {
     int cores = cores_here();
     rows_heading("Sums");
     for (int ranks = cores < 2 ? cores : 2; ranks <= cores;
          ranks = ranks < cores && 2 * ranks > cores ? cores : 2 * ranks)
-        jobs_add_rows(bench, &(struct ranks_job){ .name = "sums", .ranks = ranks, .starts = STARTS });
+        jobs_add_rows(bench, &(struct ranks_job){ .name = "sums", .ranks = ranks });
 }

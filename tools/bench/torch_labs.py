@@ -5,7 +5,7 @@
 
 tools/bench/labs.c starts this program and asks for one window at a time, in the protocol of tools/bench/reference.h. A question
 is lab and case as in expected/blog.csv, whose rows also give ranks and batch size. The answer is the slowest rank's mean step in
-milliseconds, as published: 12 steps, the first 2 skipped, with new weights and optimizer.
+milliseconds, as published: 12 steps, the first 2 skipped, with new weights and optimizer. The CPU seconds of all ranks follow.
 
     step = stall, fetch + zero_grad, forward, loss, backward with DDP's all-reduces + extra sum or barrier + optimizer
 
@@ -33,6 +33,7 @@ import math
 import multiprocessing
 import multiprocessing.connection
 import pathlib
+import re
 import resource
 import signal
 import sys
@@ -119,6 +120,23 @@ class Texts:
 # --- a rank ---------------------------------------------------------------------------------------------------------------
 
 
+def blas():
+    """Name the BLAS that PyTorch calls; of OpenBLAS also the kernel, which OPENBLAS_CORETYPE sets. No commas."""
+    found = re.search(r"Math Kernel Library Version ([\d.]+)", torch.__config__.show())
+    if found:
+        return f"MKL {found[1]} (its own kernel)"
+    with open("/proc/self/maps") as lines:
+        paths = {line.split()[-1] for line in lines if re.search(r"/[^/ ]*openblas[^/ ]*\.so", line)}
+    for path in sorted(path for path in paths if "numpy" not in path):  # NumPy's wheel brings its own
+        try:
+            config, kernel = (getattr(ctypes.CDLL(path), f"openblas_get_{word}") for word in ("config", "corename"))
+        except (AttributeError, OSError):
+            continue
+        config.restype = kernel.restype = ctypes.c_char_p
+        return f"OpenBLAS {config().decode().split()[1]} {kernel().decode()}"
+    return "another BLAS"
+
+
 class Rank:
     def __init__(self, o, rank, meet):
         self.o, self.rank, self.sets = o, rank, {}
@@ -183,6 +201,11 @@ class Rank:
         )  # fmt: skip
 
 
+def cpu_seconds():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
 def die_with_parent(parent):
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     if os.getppid() != parent:
@@ -198,7 +221,10 @@ def work(o, rank, meet, pipe, parent):
         me = Rank(o, rank, meet)
         pipe.send(me.about())
         while True:
-            pipe.send(me.window(pipe.recv()))
+            case, began = pipe.recv(), cpu_seconds()
+            result = me.window(case)
+            result.busy = cpu_seconds() - began
+            pipe.send(result)
     except Exception as error:  # the parent must learn of any error
         pipe.send(ValueError(str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__))
     finally:
@@ -279,7 +305,8 @@ def answer(o, cases, workers, question):
     if o.tell:
         each = ", ".join(f"{r.seconds * 1e3:.3f} ms, {r.faults:.1f} page faults, loss {r.loss:.3f}" for r in results)
         print(f"{question}: {each}", file=sys.stderr, flush=True)
-    print(f"{question},{results[0].parameters},{max(r.seconds for r in results) * 1e3:.6f}", flush=True)
+    slowest, busy = max(r.seconds for r in results) * 1e3, sum(r.busy for r in results)
+    print(f"{question},{results[0].parameters},{slowest:.6f},{busy:.3f}", flush=True)
 
 
 def main():
@@ -290,7 +317,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:  # needed only until all ranks have connected
             workers = Workers(o, f"{folder}/meet")
             about = workers.hear(PROCESSES)[0]
-        print(f"ready PyTorch {torch.__version__}, gloo, {PROCESSES} processes, {about}", flush=True)
+        print(f"ready PyTorch {torch.__version__}, {blas()}, gloo, {PROCESSES} processes, {about}", flush=True)
         for line in sys.stdin:
             answer(o, cases, workers, line.strip())
     except (OSError, ValueError) as error:

@@ -1,5 +1,6 @@
 /* bench_ranks: measures among ranks, for the benchmark. Only build/bin/bench starts this program; bench reads the file given by
- * --out: a row per round, in seconds. */
+ * --out: a row per round, in seconds. The benchmark starts each job a dozen times; ranks.h says why both sides of a pair are in one
+ * process. */
 #include "ranks.h"
 
 #include "base/die.h"
@@ -23,19 +24,21 @@ enum { ALLOWED_S = 600 }; /* timeout without a heartbeat */
 static const struct {
     const char *name;
     void (*run)(struct ranks *ranks);
-} jobs[] = { { "sums", ranks_sums }, { "waiting", ranks_waiting }, { "share", ranks_share } };
+} jobs[] = { { "sums", ranks_sums },     { "waiting", ranks_waiting },   { "share", ranks_share },
+             { "clocks", ranks_clocks }, { "products", ranks_products }, { "steps", ranks_steps } };
 enum { JOBS = sizeof jobs / sizeof *jobs, PLAIN = JOBS };
 
 struct options {
     int job, rounds, steps;
-    const char *out;
+    const char *products, *out;
 };
 
 #define AT(member) offsetof(struct options, member)
 static const struct option_row rows[] = {
-    { "--job", OPTION_CHOICE, AT(job), 0, 0, "sums waiting share plain", "what is measured" },
+    { "--job", OPTION_CHOICE, AT(job), 0, 0, "sums waiting share clocks products steps plain", "what is measured" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N", "turns of each pair; 0: as many as the pair needs" },
     { "--steps", OPTION_INTEGER, AT(steps), 0, 1000000, "N", "steps, for a job that has steps" },
+    { "--products", OPTION_TEXT, AT(products), 0, 0, "FILE", "file of the fastest products of a step" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "FILE", "file of the results" },
     { 0 },
 };
@@ -90,7 +93,9 @@ void ranks_found_difference(struct ranks *ranks, const char *what, double per_se
 
 static void measure(const struct options *o)
 {
-    struct ranks ranks = { .world = world_open(ALLOWED_S), .rounds = o->rounds, .steps = o->steps };
+    struct ranks ranks = {
+        .world = world_open(ALLOWED_S), .rounds = o->rounds, .steps = o->steps, .products = o->products
+    };
     device_open(world_rank(ranks.world), PRECISION_FP32);
     collective_begin(ranks.world, false, 0);
     world_set_timeout(ranks.world, ALLOWED_S);
@@ -109,7 +114,7 @@ static void measure(const struct options *o)
 int main(int argc, char **argv)
 {
     static const struct option_row *const tables[] = { rows, NULL };
-    struct options o = { .out = "/dev/null" };
+    struct options o = { .products = "/dev/null", .out = "/dev/null" };
     job_arguments(&argc, &argv);
     options_parse(tables, &o, "bench_ranks: what the benchmark measures among ranks", argc, argv);
     if (!job_is_rank())

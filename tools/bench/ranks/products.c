@@ -60,13 +60,13 @@ static double flops(const struct best_product *p)
     return 2.0 * p->M * p->N * p->K;
 }
 
-/* Find the fastest kernel and layout, best of TURNS windows. Layouts: either factor stored transposed or not, for the product
+/* Find the fastest kernel and layout, best of `turns` windows. Layouts: either factor stored transposed or not, for the product
  * and for the transposed product, which swaps the factors. */
-static void find(struct best_product *p, struct makers *makers)
+static void find(struct best_product *p, struct makers *makers, int turns)
 {
-    enum { TURNS = 2, LAYOUTS = 8 };
+    enum { LAYOUTS = 8 };
     double fastest = INFINITY;
-    for (int turn = 0; turn < TURNS; turn++)
+    for (int turn = 0; turn < turns; turn++)
         for (int i = 0; i < makers->count * LAYOUTS; i++) {
             char words[PRODUCT_WORDS];
             int layout = i % LAYOUTS, is_transposed = layout & 1;
@@ -82,7 +82,7 @@ static void find(struct best_product *p, struct makers *makers)
         }
 }
 
-struct best_products products_find(struct makers *makers, const struct step_sizes *sizes, const struct step *step)
+struct best_products products_list(const struct step_sizes *sizes, const struct step *step)
 {
     struct best_products best = { .count = 0 };
     const struct step_layers layers = step_layers(sizes, step);
@@ -93,9 +93,41 @@ struct best_products products_find(struct makers *makers, const struct step_size
         if (l->dx != STEP_NO_ARRAY)
             add(&best, l->B, l->K, l->N, "nt");
     }
-    for (int i = 0; i < best.count; i++)
-        find(&best.of[i], makers);
     return best;
+}
+
+void products_find(struct best_products *best, struct makers *makers, int turns)
+{
+    for (int i = 0; i < best->count; i++)
+        find(&best->of[i], makers, turns);
+}
+
+void products_write(const struct best_products *best, const char *name, struct csv *csv)
+{
+    for (int i = 0; i < best->count; i++)
+        do {
+            csv_text(csv, "case", name);
+            csv_text(csv, "maker", best->of[i].maker ? best->of[i].maker->about : "none");
+            csv_text(csv, "words", best->of[i].words);
+        } while (csv_end_row(csv));
+}
+
+bool products_read(struct best_products *best, struct makers *makers, const char *name, const struct csv_table *table)
+{
+    int row = csv_find(table, "case", name);
+    for (int i = 0; i < best->count; i++, row++) {
+        const char *of = csv_field(table, row, "case"), *about = csv_field(table, row, "maker");
+        if (!of || strcmp(of, name) != 0)
+            return false;
+        struct best_product *p = &best->of[i];
+        snprintf(p->words, sizeof p->words, "%s", csv_field(table, row, "words"));
+        for (int m = 0; m < makers->count; m++)
+            if (strcmp(makers->maker[m].about, about) == 0)
+                p->maker = &makers->maker[m];
+        if (!p->maker)
+            return false;
+    }
+    return true;
 }
 
 double products_flops(const struct best_products *best)

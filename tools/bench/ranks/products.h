@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_BENCH_PRODUCTS_H
 #define LOCKSTEP_BENCH_PRODUCTS_H
 
+#include "base/csv.h"
 #include "bench/reference.h"
 #include "bench/step_counts.h"
 
@@ -28,8 +29,16 @@ struct best_products {
     int count;
 };
 
-/* Find the fastest kernel and layout of each product. */
-struct best_products products_find(struct makers *makers, const struct step_sizes *sizes, const struct step *step);
+/* List the products of a step, without kernels and layouts. */
+struct best_products products_list(const struct step_sizes *sizes, const struct step *step);
+
+/* Find the fastest kernel and layout of each product, best of `turns` windows. */
+void products_find(struct best_products *best, struct makers *makers, int turns);
+
+/* Write them, a row per product of the case called `name`; read them in another process. False if a product's row is missing or
+ * its kernel is not among the makers. */
+void products_write(const struct best_products *best, const char *name, struct csv *csv);
+bool products_read(struct best_products *best, struct makers *makers, const char *name, const struct csv_table *table);
 
 /* Floating-point operations of all products of a step. */
 double products_flops(const struct best_products *best);
