@@ -24,10 +24,10 @@
  *     build/bin/01_straggler --ranks 4 --sleep-ms 40
  *
  * Look at: `blamed` (the rank that arrived last and made the others wait), formula against measured, and wait_ms in ranks.csv,
- * long on the ranks that are *not* late. (`wait` in the printed table is the mean over ranks.)
+ * long on the ranks that are *not* late (printed: the mean over ranks). What must hold: expected/01_straggler.csv.
  * Expect, with a core per rank: the stall lengthens every rank's step. Prefetch hides a sleep behind the step; busy work only
- * while the core is free, as in a transfer that needs no core. Smaller shares let all ranks end together; every k steps saves
- * transfer, but one rank's stall stays in each step. */
+ * while the core is free, as in a transfer that needs no core. Smaller shares help until the late rank has one sample left. Every
+ * k steps saves transfer, but not the stall of one rank; only a roaming one costs less. */
 #include "01_straggler.h"
 
 static const struct option_row rows[] = {
@@ -178,8 +178,8 @@ static const struct lab_spec spec = {
     .deal = deal,
     .predict = predict,
     .hidden_option = "--slow-rank",
-    .culprit = culprit,
-    .asked = "skew_ws4",
+    .culprit = culprit,  /* the rank that the case delays */
+    .asked = "skew_ws4", /* the case to guess, whose fault `event` describes */
     .event = event,
-    .drawn = (const char *const[]){ "baseline", "skew_ws4", "skew_prefetch", NULL },
+    .drawn = (const char *const[]){ "baseline", "skew_ws4", "skew_prefetch", NULL }, /* as lanes */
 };

@@ -24,7 +24,7 @@ struct options {
 /* Deal out the global batch: evenly, or by the speeds on the card so that all ranks end together. samples (ranks). */
 void deal(const struct options *o, const struct card *card, int *samples);
 
-/* Predict a step of a case from its settings and the machine card. */
+/* Predict a step of a case from its settings and the machine card: costs measured before any case runs. */
 struct prediction predict(const struct options *o, const struct card *card);
 
 #endif

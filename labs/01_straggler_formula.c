@@ -5,8 +5,9 @@
  * A stall S before the fetch lengthens the data term of one rank, a slow core its local term. The fixes:
  *
  *     prefetch         a sleep runs beside the step: max(S + fetch, local + transfer). Busy work needs the core of the passes.
- *     smaller share    shares such that all ranks end together; at least one sample each
- *     every k steps    transfer / k, S in every step. If the stall roams, S x predict_fullest(k, n) / k.
+ *     smaller share    shares such that all ranks end together; a rank that is late even with one sample keeps one
+ *     every k steps    transfer / k, S in every step. If the stall roams, S x f / k: of the k stalls between two sums, f =
+ *                      predict_fullest(k, n) hit the rank that is hit most often, on average.
  *
  * By chance p each: S in a share 1 - (1 - p)^n of the steps. */
 #include "01_straggler.h"
@@ -55,7 +56,8 @@ void deal(const struct options *o, const struct card *card, int *samples)
 
 /* Work of a rank per step. With prefetch, copying and a busy stall move to the async helper, which shares this core unless it has
  * its own. A sleep then runs beside the step and shows only where it is longer: max(stall, local + transfer), not their sum. The
- * helper and the passes take equal turns on the core. Helper work left after them fills a transfer that leaves the core free. */
+ * helper and the passes take equal turns on the core. Helper work left after them fills a transfer that leaves the core free.
+ * `laps`: steps from one sum to the next. */
 static struct load load_of(const struct options *o, const struct card *card, int rank, int samples, double transfer)
 {
     struct rank_cost rank_cost = rank_cost_of(o, card, rank);
@@ -101,9 +103,9 @@ struct prediction predict(const struct options *o, const struct card *card)
         loads[rank] = load_of(o, card, rank, samples[rank], transfer);
     double jitter = card_jitter(card, ranks, rank_cost_of(o, card, 0).fetch + loads[0].local) / sqrt(k);
     struct prediction spared = predict_step(card, loads, ranks, jitter, transfer / k);
-    double any = o->chances ? predict_any(o->chance, ranks) : o->roams; /* share of steps with a stall */
+    double any = o->chances ? predict_any(o->chance, ranks) : o->roams; /* share of steps hit at random, not spared */
     if (o->stall == STALL_BUSY && o->run.ahead && card_helper(card) == HELPER_SOMEWHERE)
-        spared.data = (double)NAN; /* unknown to the formula */
+        spared.data = (double)NAN; /* on which core the helper computes is unknown, so the step is, too */
     if (any == 0)
         return spared;
     /* Give the first rank the most stalls, by symmetry. Of k roaming stalls, the rank hit most often has predict_fullest(k, ranks);

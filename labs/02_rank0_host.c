@@ -21,8 +21,9 @@
  *     build/bin/02_rank0_host --ranks 4 --barrier-sleep-ms 20
  *
  * Look at: the lanes, the picture of one step (╱ is wait, ▒ is host), host_ms in ranks.csv (long on rank 0 alone) and wait_ms
- * (on the others), and what no_barrier saves. (The printed table has means over ranks.)
- * Expect, with a core per rank: the host work lengthens every rank's step, with the barrier and without. */
+ * (on the others), and what no_barrier saves. (The printed table has means over ranks.) What must hold: expected/02_rank0_host.csv.
+ * Expect, with a core per rank: the host work lengthens every rank's step, barrier or not. A helper hides a sleep, but busy work
+ * only where a core is free. */
 #include "02_rank0_host.h"
 
 static const struct option_row rows[] = {

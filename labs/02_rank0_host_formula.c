@@ -56,7 +56,7 @@ struct prediction predict(const struct options *o, const struct card *card)
     }
     struct prediction p = predict_step(card, loads, ranks, card_jitter(card, ranks, fetch + local), transfer);
     if (o->in_helper && o->work == STALL_BUSY && card_helper(card) == HELPER_SOMEWHERE)
-        p.data = (double)NAN; /* unknown to the formula */
+        p.data = (double)NAN; /* on which core the helper computes is unknown, so the step is, too */
     p.host += sum / ranks;
     p.wait += most - sum / ranks;
     p.transfer += barrier / period;

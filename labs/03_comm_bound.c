@@ -1,7 +1,7 @@
 /* 03_comm_bound: when is a step bound by communication, and what makes that cheaper?
  *
  * Besides its gradients, each rank sums 128 MiB more in every step: the gradients of a model of 33.5 million parameters, without
- * its arithmetic. The formula's last term is no longer small:
+ * its arithmetic. The formula's sum is no longer small:
  *
  *     step = max over ranks of (data + local + host) + sum over messages of (alpha + beta x bytes) - hidden
  *
@@ -9,9 +9,9 @@
  *     hidden        what a network carries of the started sums while backward goes on; 0 if the ranks' cores move the bytes
  *
  *     comm_ws4          the buffer is mapped, filled and released in every step (host), as in a blog post (README.md)
- *     comm_kept_ws4     … kept: the first fix costs nothing
+ *     comm_kept_ws4     … kept, the first fix: no host time
  *     comm_buckets      … cut into buckets, started layer by layer as if backward computed the message evenly: may hide transfer
- *     comm_no_progress  … likewise, without calls to the library during backward: a control, not a fix
+ *     comm_no_progress  … likewise, without calls to the library during backward: a control; a network needs none
  *     comm_bf16         … half the bytes on the wire (beta, not alpha), for both messages: 8 bits of mantissa, visible in the sum
  *     comm_every_k      … sent only every k steps, as if k gradients were added up first
  *     one_bucket        the model's own gradients, started as one bucket
@@ -20,7 +20,7 @@
  *     build/bin/03_comm_bound --ranks 4 --comm-mb 128
  *
  * Two more tables: 03_comm_bound_tables.c. Buckets: 03_comm_bound_messages.c.
- * Look at: `transfer`, host_ms in summary.csv, and the lanes' second row: started sums, beside the rank's own work.
+ * Look at: `transfer`, `host`, and the lanes' second row: started sums. What must hold: expected/03_comm_bound.csv.
  * Expect: a kept buffer removes `host`; buckets hide transfer only if a network, not the ranks' cores, moves the bytes. */
 #include "03_comm_bound.h"
 
@@ -118,7 +118,7 @@ static void refuse(const struct options *o)
             o->bucket_mb, o->comm_mb, count, BUCKETS_MOST);
 }
 
-/* The sweep goes further than the card, along the last line of the fit. */
+/* The sweep goes further than the machine card, along the last line of its fit. */
 static void uses(const struct options *o, struct card_uses *uses)
 {
     card_use(uses, ALL_REDUCE, first_ranks(o->run.ranks), MIB * fmax(o->comm_mb, fmin(o->sweep_mb, 16)));

@@ -1,6 +1,6 @@
 /* 03_comm_bound_formula: what each case of lab 03 must cost, and why.
  *
- *     step = max over ranks of (data + local + host) + sum over messages of (alpha + beta x bytes)
+ *     step = max over ranks of (data + local + host) + sum over messages of (alpha + beta x bytes) - hidden
  *
  *     comm_ws4                  host: the bytes of a new buffer / the rate of first writes
  *     comm_kept_ws4             one more message

@@ -25,7 +25,8 @@
  *
  *     build/bin/04_small_work --ranks 4 --batch-size 128
  *
- * Look at: `efficiency`, and how `local` and `transfer` share the step. weak_ and strong_ repeat cases of a blog post (README.md).
+ * Look at: `efficiency`, and how `local` and `transfer` share the step. What must hold: expected/04_small_work.csv. weak_ and
+ * strong_ repeat cases of a blog post (README.md).
  * Expect: dealing one batch out to more ranks is worth it while c x B is large beside fixed + update + transfer. small_ws4 has a
  * short step but low efficiency; one sum for several micro-batches improves that, the trap does not. */
 #include "04_small_work.h"

@@ -27,9 +27,9 @@
  * Look at: `tokens/s` (not steps, not padded tokens), padding_ratio (1 - useful / padded) and rank_token_spread (useful tokens of
  * the rank with the most less those of the one with the fewest, per step) in summary.csv, and which rank waits in which step. The
  * baseline is fixed_sample_ws4. Cases ending in _ws4 repeat a blog post (README.md); their token numbers are the same to the last
- * digit.
- * Expect: 39.5 % padding as they come (default flags); sorting removes nearly all of it, but only ranks that shuffle alike stay
- * balanced. */
+ * digit. What must hold: expected/05_token_skew.csv.
+ * Expect: 39.5 % padding as they come (default flags); sorting removes nearly all of it. Shuffled independently, sorted batches
+ * unbalance the ranks; batches of a token budget hardly. */
 #include "05_token_skew.h"
 
 static const struct option_row rows[] = {

@@ -87,9 +87,9 @@ ran_on = counted("ranks", "rank").(told("cores") eq "" ? "" : " on ".counted("co
 caption = ran_on.also(counted("steps", "step")).also(counted("rounds", "round"))
 
 # ---- A page ---------------------------------------------------------------------------------
-# eval page("Title", "axis (unit)", 300) (no apostrophes) lays out a chart with 300 pixels of height for the data. Then, for each
-# format, eval output("breakdown", format) begins results/breakdown.svg. Axis, legend and caption lie below the data at fixed
-# heights, so that they never cover the data.
+# eval page("Title", "axis (unit)", 300) lays out a chart with 300 pixels of height for the data. Then, for each format,
+# eval output("breakdown", format) begins results/breakdown.svg. Axis, legend and caption lie below the data at fixed heights, so
+# that they never cover the data.
 if (!exists("formats")) formats = "svg png"
 width = 960
 left = 90           # margins in pixels; charts with long names or numbers at the side set others
@@ -103,15 +103,20 @@ set print charts_csv
 print "chart,title,axis,cases"
 set print
 
+# Quote any text: for eval, where 'it''s' is one; as a cell of a table, where quotes are doubled, too.
+doubled(text, mark) = strstrt(text, mark) ? text[:strstrt(text, mark)].mark.doubled(text[strstrt(text, mark) + 1:], mark) : text
+in_eval(text) = "'".doubled(text, "'")."'"
+in_table(text) = '"'.doubled(text, '"').'"'
+
 page(title, axis, body) = \
-    sprintf("height = %d; title_of_page = '%s'; axis_of_page = '%s';", above + body + below, title, axis).\
+    sprintf("height = %d; title_of_page = %s; axis_of_page = %s;", above + body + below, in_eval(title), in_eval(axis)).\
     "cases_of_page = exists('shown') ? shown : '';".\
     "unset label; unset arrow;".\
-    sprintf("set label 1 bold('%s') at screen 16. / width, 1 - 24. / height font 'sans-serif,15';", title).\
+    "set label 1 bold(title_of_page) at screen 16. / width, 1 - 24. / height font 'sans-serif,15';".\
     (simulated ? "set label 4 'simulated' at screen 1 - 24. / width, 1 - 24. / height right "."font 'sans-serif:Bold,11'"." textcolor rgb '#555555' boxed;" : "").\
     "set label 2 machine at screen 16. / width, 30. / height font 'sans-serif,9' textcolor rgb grey noenhanced;".\
     "set label 3 caption at screen 16. / width, 14. / height font 'sans-serif,9' textcolor rgb grey noenhanced;".\
-    sprintf("set xlabel '%s';", axis).\
+    "set xlabel axis_of_page;".\
     "set lmargin at screen 1. * left / width; set rmargin at screen 1 - 1. * right / width;".\
     "set tmargin at screen 1 - 1. * above / height; set bmargin at screen 1. * below / height;".\
     "set key at screen 8. / width, 66. / height left center"
@@ -119,7 +124,7 @@ page(title, axis, body) = \
 # A PNG has twice the pixels, to stay sharp. The svg terminal does not know that a point is 4/3 pixels, nor the width of letters, so
 # its legend gets more space.
 output(name, format) = (format eq "svg" \
-    ? "set print charts_csv append; print '".name.",\"'.title_of_page.'\",\"'.axis_of_page.'\",'.cases_of_page; set print;".\
+    ? "set print charts_csv append; print '".name.",'.in_table(title_of_page).','.in_table(axis_of_page).','.cases_of_page; set print;".\
       "set key width 2 spacing 1.2;".\
       sprintf("set terminal svg size %d,%d background 'white' font 'sans-serif,10' fontscale 1.333;", width, height) \
     : "set key width -1;".sprintf("set terminal pngcairo size %d,%d background 'white' font 'sans-serif,10'", 2 * width, 2 * height).\

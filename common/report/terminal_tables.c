@@ -36,8 +36,8 @@ static void put_ratio(FILE *out, const struct report *report, const struct outco
 
 /* Columns that have values and fit the terminal. */
 struct layout {
-    bool has_guess, has_formula, has_rate, has_terms; /* rate: throughput and efficiency */
-    int decimals;                                     /* of all milliseconds, as many as the shortest step needs */
+    bool has_guess, has_formula, has_rate, has_terms, has_host; /* rate: throughput and efficiency */
+    int decimals; /* of all milliseconds, as many as the shortest step needs */
 };
 
 static void put_case(FILE *out, const struct report *report, const struct outcome *o, struct layout layout)
@@ -70,6 +70,8 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
     }
     put_ms(out, 6, layout.decimals, s->data);
     put_ms(out, 6, layout.decimals, s->local);
+    if (layout.has_host)
+        put_ms(out, 6, layout.decimals, s->host);
     put_ms(out, 6, layout.decimals, s->wait);
     put_ms(out, 8, layout.decimals, s->transfer);
     if (s->blamed_rank >= 0)
@@ -79,23 +81,34 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
     fprintf(out, "  %s\n", report->is_modelled ? "" : numerics_names[s->numerics]);
 }
 
-void table_show(FILE *out, const struct report *report, int columns)
+static struct layout layout_of(const struct report *report, int columns)
 {
     enum {
         TERMS_WIDTH = 98,
         FORMULA_WIDTH = 9,
-        RATE_WIDTH = 17
+        RATE_WIDTH = 17,
+        HOST_WIDTH = 7
     }; /* columns of a row with terms, and of its optional parts */
     struct layout layout = { 0 };
+    double host = 0;
     for (int i = 0; i < report->cases; i++) {
         int decimals = number_ms_decimals(report->outcomes[i].summary.slowest_step);
         layout.decimals = decimals > layout.decimals ? decimals : layout.decimals;
         layout.has_guess |= !isnan(report->outcomes[i].guess);
         layout.has_formula |= !isnan(prediction_step(&report->outcomes[i].prediction));
         layout.has_rate |= !isnan(report_efficiency(report, &report->outcomes[i]));
+        host = fmax(host, report->outcomes[i].summary.host);
     }
-    layout.has_terms =
-        columns >= TERMS_WIDTH + (layout.has_formula ? FORMULA_WIDTH : 0) + (layout.has_rate ? RATE_WIDTH : 0);
+    layout.has_host = 1e3 * host >= 0.5 * pow(10, -layout.decimals); /* any case prints more than 0.0 */
+    layout.has_terms = columns >= TERMS_WIDTH + (layout.has_formula ? FORMULA_WIDTH : 0) +
+                                      (layout.has_rate ? RATE_WIDTH : 0) + (layout.has_host ? HOST_WIDTH : 0);
+    return layout;
+}
+
+void table_show(FILE *out, const struct report *report, int columns)
+{
+    const struct layout layout = layout_of(report, columns);
+    const char *host = layout.has_host ? "   host" : "", *named = layout.has_host ? "host, " : "";
     fprintf(out, "\n%-20s", "milliseconds a step");
     if (layout.has_guess)
         fprintf(out, " %7s", "you");
@@ -106,13 +119,13 @@ void table_show(FILE *out, const struct report *report, int columns)
     if (layout.has_rate)
         fprintf(out, " %9s %6s", report->outcomes[0].tokens ? "tokens/s" : "samples/s", "effic.");
     if (layout.has_terms)
-        fprintf(out, " %6s %6s %6s %8s  %-7s  %s", "data", "local", "wait", "transfer", "blamed",
+        fprintf(out, " %6s %6s%s %6s %8s  %-7s  %s", "data", "local", host, "wait", "transfer", "blamed",
                 report->has_only_spans ? "" : "numerics");
     fputc('\n', out);
     for (int i = 0; i < report->cases; i++)
         put_case(out, report, &report->outcomes[i], layout);
     if (layout.has_terms)
-        fputs("data, local, wait, transfer: means over ranks; local = forward, backward, update\n", out);
+        fprintf(out, "data, local, %swait, transfer: means over ranks; local = forward, backward, update\n", named);
     if (report->is_simulated)
         fprintf(out, "simulated on platform %s, not measured on this machine\n", report->platform);
     const char *plural = report->cores == 1 ? "" : "s";
@@ -124,7 +137,7 @@ void table_show(FILE *out, const struct report *report, int columns)
 }
 
 /* Print "+11.0 ms against the formula: +9.0 local, +2.0 transfer", with the terms that make up most of the gap and as many decimals
- * as the step has. */
+ * as the step has. Print nothing if the formula cannot predict the case. */
 static void explain_gap(FILE *out, const struct outcome *o)
 {
     const struct case_summary *s = &o->summary;
@@ -140,8 +153,10 @@ static void explain_gap(FILE *out, const struct outcome *o)
     int decimals = number_ms_decimals(s->step);
     double last_digit = 1e-3 * pow(10, -decimals), gap = s->step - prediction_step(p);
     gap = fabs(gap) < last_digit / 2 ? 0 : gap; /* printed as 0, so without a sign */
-    fprintf(out, "%s: %+.*f ms against the formula (%+.0f %%)", o->name, decimals, 1e3 * gap,
-            100 * gap / prediction_step(p));
+    double percent = 100 * gap / prediction_step(p);
+    if (isnan(percent))
+        return;
+    fprintf(out, "%s: %+.*f ms against the formula (%+.0f %%)", o->name, decimals, 1e3 * gap, percent);
     const char *before = ": ";
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
         if (fabs(terms[i].gap) >= 5 * last_digit) {

@@ -4,12 +4,12 @@
 
 #include "report/run_report.h"
 
-/* Print a row per case: guess and prediction, if any, and the measurement. A wide terminal also shows the terms of the step and the
- * blamed rank. */
+/* Print a row per case: guess and prediction, if any, and the measurement. A wide terminal also shows the blamed rank and the terms
+ * of the step, which add up to it; `host` is left out where it is 0 in all cases. */
 void table_show(FILE *out, const struct report *report, int columns);
 
-/* Print the sentences below the table: the gap between prediction and measurement, the cost of the stamps, the run-queue delay, and
- * table_blame() of the case `name`. */
+/* Print the sentences below the table: the gap between prediction, if any, and measurement, the cost of the stamps, the run-queue
+ * delay, and table_blame() of the case `name`. */
 void table_explain(FILE *out, const struct report *report, const char *name);
 
 /* Print what spans alone give: the cost of waiting in this case, and its step without that waiting. Compared with the baseline,

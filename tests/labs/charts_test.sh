@@ -15,6 +15,15 @@ try() # NAME PLATFORM OPTION...: run the lab with these options and draw its cha
     draw "$1/platforms/$2/$name" "$name" "${formats[$1]-svg}"
 }
 
+# The script of the charts names cases that the lab has.
+script=$source/plots/$name.gp
+told_best=$(sed -nE 's/^told_best = "(.*)"$/\1/p' "$script")
+[[ -n $told_best ]] || complain "$script sets no told_best"
+known=" $("$lab" --help | sed -nE '1,/^usage/s/^  ([a-z0-9_]+) .*/\1/p' | tr '\n' ' ')"
+for case in $told_best $(grep -oE '\bcase("\])? (eq|==) "[a-z0-9_]+"' "$script" | sed 's/.* "\(.*\)"/\1/'); do
+    [[ $known == *" $case "* ]] || complain "$script names the case $case, which the lab does not have"
+done
+
 declare -A formats=([published]='svg png')
 # shellcheck source=tests/labs/facts.sh
 source "$source/tests/labs/facts.sh"

@@ -23,6 +23,17 @@ for chart in "$results"/{timeline,step_time,breakdown}.svg; do
     cmp -s "$chart" "$odd/${chart##*/}" || complain "$chart is another one in a folder with an odd name"
 done
 
+# Titles may have quotes of both kinds.
+cp -r "$source/plots" "$source/expected" .
+cp -r "$results" quotes
+rm -f quotes/*.svg quotes/*.png
+sed -i "s/^step_time_title = .*/step_time_title = \"One rank's stall is \\\\\"everyone's\\\\\"\"/" "plots/$name.gp"
+exits 0 plots/draw.sh "$name" quotes "formats = 'svg'"
+[[ -z $said ]] || complain "titles with quotes"
+grep -qE 'One rank.{1,6}s stall is .{1,6}everyone.{1,6}s' quotes/step_time.svg || complain "a title with quotes is not drawn"
+grep -qF "step_time,\"One rank's stall is \"\"everyone's\"\"\"," quotes/charts.csv || complain "a title with quotes breaks charts.csv"
+said=
+
 # Case names are not patterns: the sentence about base-line is not used for base.line.
 cp -r "$results" alike
 rm -f alike/*.svg alike/*.png

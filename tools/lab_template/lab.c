@@ -10,7 +10,7 @@
  *
  *     build/bin/@NAME@ --ranks 4 --stall-ms 20
  *
- * Look at: `wait` on the ranks that are not late, and `blamed`.
+ * Look at: `wait` on the ranks that are not late, and `blamed`. What must hold: expected/@NAME@.csv.
  * Expect, with a core per rank: the stall lengthens the step of every rank; seldom, an n-th of it. */
 #include "@NAME@.h"
 
@@ -91,8 +91,8 @@ static const struct lab_spec spec = {
     .options_size = sizeof(struct options),
     .uses = uses,
     .predict = predict,
-    .culprit = culprit,
-    .asked = "fault",
+    .culprit = culprit, /* the rank that the case delays */
+    .asked = "fault",   /* the case to guess, whose fault `event` describes */
     .event = event,
-    .drawn = (const char *const[]){ "baseline", "fault", "seldom", NULL },
+    .drawn = (const char *const[]){ "baseline", "fault", "seldom", NULL }, /* as lanes */
 };

@@ -14,7 +14,7 @@ struct options {
     int every; /* steps from one stall to the next; 0: none */
 };
 
-/* Predict a step of a case from its settings and the machine card. */
+/* Predict a step of a case from its settings and the machine card: costs measured before any case runs. */
 struct prediction predict(const struct options *o, const struct card *card);
 
 #endif
