@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # usage: mutants_test.sh BUILD FOLDER LAB: make the lab's formula wrong in each of the ways of tests/labs/mutants/LAB.txt, run the lab on
-# the modelled machine of the posts, and judge its claims. Each wrong formula must be found wrong; the right one must not.
+# two modelled machines, and judge its claims. One machine has round numbers, and all claims hold there; the other is that of the
+# posts, whose ranks share memory bandwidth. Each wrong formula must turn at least one claim wrong that the right one does not.
 set -uo pipefail
 
 here=$(dirname "$(readlink -f "$0")")
@@ -24,43 +25,65 @@ cp "$build/bin/$lab" "$folder/bin/"
 ln -s "$build"/lib/* "$folder/lib/"
 rm "$folder/lib/model"
 mkdir "$folder/lib/model"
-object=$(grep -oE 'CMakeFiles/formula_[^ ]*_formula\.c\.o' "$link")
-compiler=$(grep -F '"command"' "$build/compile_commands.json" | grep -F " $object " | head -n 1 | sed 's/.*"command": "//; s/",*$//; s/\\\\\\"/\\"/g')
 
-make_lab() # FORMULA: as a model
+compile() # SOURCE FILE, and the file of this project whose compiler options it takes
 {
-    (cd "$build" && eval "${compiler%% -o *}" -I "$source/labs" -o "$folder/formula.o" -c "$1" &&
-        eval "$(sed "s|$object|$folder/formula.o|; s|-o lib/model/|-o $folder/lib/model/|" "$link")")
+    local command
+    command=$(grep -F '"command"' "$build/compile_commands.json" | grep -F -- "-c $2\"" | head -n 1 |
+        sed 's/.*"command": "//; s/",*$//; s/\\\\\\"/\\"/g')
+    (cd "$build" && eval "${command%% -o *}" -Wno-error -I "$source/labs" -o "$folder/$(basename "$2").o" -c "$1")
 }
 
-count_wrong() # sets wrong to the number of claims about time that are found wrong, of at least one that was judged
+# Link the lab as a model: with this object in place of the formula, or, if it is of the harness, before its library.
+link_lab() # SOURCE FILE
 {
-    local said
+    local made its
+    made="$folder/$(basename "$1").o"
+    its=$(grep -oE 'CMakeFiles/formula_[^ ]*_formula\.c\.o' "$link")
+    if [[ $1 == "$formula" ]]; then
+        (cd "$build" && eval "$(sed "s|$its|$made|; s|-o lib/model/|-o $folder/lib/model/|" "$link")")
+    else
+        (cd "$build" && eval "$(sed "s|$its|$its $made|; s|-o lib/model/|-o $folder/lib/model/|" "$link")")
+    fi
+}
+
+judge() # WHAT: set `wrong` to the claims about time that are found wrong on the two machines
+{
+    local machine said
+    wrong=''
     rm -rf "$folder/results"
-    "$folder/bin/$lab" --platform blog --out "$folder/results" >"$folder/log" 2>&1 </dev/null ||
-        { complain "$1: the lab failed: $(tail -n 1 "$folder/log")"; return 1; }
-    said=$("$build/bin/claims" --results "$folder/results" --expected "$source/expected" --platform blog --only "$lab" 2>&1)
-    wrong=$(sed -n 's/^Of [0-9]* claims about time, [0-9]* came out as predicted, \([0-9]*\) wrong.*/\1/p' <<<"$said")
-    [[ -n $wrong ]] || { complain "$1: not judged: $(tail -n 2 <<<"$said")"; return 1; }
+    for machine in "$source/tests/sim/round_numbers.xml" blog; do
+        "$folder/bin/$lab" --platform "$machine" --rounds 2 --out "$folder/results" >"$folder/log" 2>&1 </dev/null ||
+            { complain "$1: the lab failed: $(tail -n 1 "$folder/log")"; return 1; }
+        machine=$(basename "$machine" .xml)
+        said=$("$build/bin/claims" --results "$folder/results" --expected "$source/expected" --platform "$machine" --only "$lab" 2>&1)
+        grep -q '^Of [0-9]* claims about time' <<<"$said" || { complain "$1: not judged: $(tail -n 2 <<<"$said")"; return 1; }
+        wrong+=$(sed -nE "s/^(ratio|shape), ([a-z_0-9]+), ([a-z_0-9]+) \\($machine\\): .*/\\3 of \\2 on $machine/p" <<<"$said")$'\n'
+    done
+    wrong=$(sort -u <<<"$wrong" | sed '/^$/d')
 }
 
-make_lab "$formula" || exit 1
-wrong=''
-count_wrong "the right formula" || exit 1
-((wrong == 0)) || complain "the right formula: $wrong claims are found wrong"
+compile "$formula" "$formula" && link_lab "$formula" && judge "the right formula" || exit 1
+right=$wrong
+! grep 'on round_numbers' <<<"$right" || complain "the right formula: these claims are found wrong"
 mutants=0
-while IFS='|' read -r what script; do
+while IFS='|' read -r what file script; do
     [[ -n $what && $what != '#'* ]] || continue
     what=${what%"${what##*[! ]}"}
-    sed "$script" "$formula" >"$folder/${lab}_formula.c"
-    if cmp -s "$formula" "$folder/${lab}_formula.c"; then
-        complain "$what: the formula has no such line any more; adapt tests/labs/mutants/$lab.txt"
+    case ${file// /} in
+    formula) file=$formula ;;
+    *) file=$source/common/card/${file// /}.c ;;
+    esac
+    sed "$script" "$file" >"$folder/wrong.c"
+    if cmp -s "$file" "$folder/wrong.c"; then
+        complain "$what: $file has no such line any more; adapt tests/labs/mutants/$lab.txt"
         continue
     fi
-    make_lab "$folder/${lab}_formula.c" >"$folder/log" 2>&1 || { complain "$what: $(grep -m 1 error "$folder/log")"; continue; }
-    count_wrong "$what" || continue
-    printf '%-60s %3d claims found wrong\n' "$what" "$wrong"
-    ((wrong > 0)) || complain "$what: no claim finds it wrong"
+    compile "$folder/wrong.c" "$file" >"$folder/log" 2>&1 || { complain "$what: $(grep -m 1 error "$folder/log")"; continue; }
+    { link_lab "$file" && judge "$what"; } || continue
+    found=$(comm -13 <(printf '%s\n' "$right") <(printf '%s\n' "$wrong") | sed '/^$/d')
+    printf '%-60s %s\n' "$what" "${found//$'\n'/, }"
+    [[ -n $found ]] || complain "$what: no claim finds it wrong"
     mutants=$((mutants + 1))
 done <"$here/mutants/$lab.txt"
 ((mutants > 0)) || complain "no wrong formula was tried"
