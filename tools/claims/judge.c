@@ -225,6 +225,7 @@ static void excuse(const struct place *place, struct judgement *j)
                  100 * j->taken_share);
     } else if (drift > WIDEST_DRIFT) {
         j->verdict = DISTURBED;
+        j->drift = drift;
         snprintf(j->reason, sizeof j->reason, "the machine's speed changed by a factor of %.1f", drift);
     }
 }

@@ -24,6 +24,7 @@ struct judgement { /* one claim about one case */
     int more_rounds;        /* too noisy or disturbed: further rounds that may decide; else 0 */
     double disturbed_share; /* of all rounds */
     double taken_share;     /* mean over disturbed rounds */
+    double drift;           /* by what factor the machine's speed changed, if this made the claim disturbed; else 0 */
 };
 
 /* Sources of numbers, in the order of the columns. Places from JUDGED on are judged; the first of them leads. */

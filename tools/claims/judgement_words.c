@@ -111,7 +111,10 @@ enum verdict judgement_row(const struct place *place, int row, char **phrase)
         put_list(out, place, row, WRONG, "WRONG: ");
         break;
     case DISTURBED:
-        fprintf(out, "disturbed: %s", j->reason);
+        if (j->drift > 0)
+            fprintf(out, "disturbed: %s", j->reason);
+        else
+            fprintf(out, "disturbed: others had %.0f %% of the core", 100 * j->taken_share);
         break;
     case TOO_NOISY: {
         char *distance = judgement_distance(j);
