@@ -392,7 +392,7 @@ static void a_card_agrees_part_by_part(void **state)
     assert_false(agrees(&card, probe, why));
     assert_string_equal(why, "an all-reduce of the gradients takes 20 % longer");
     probe = usual;
-    probe.fetch *= 5; /* fetching is 0.1 % of the step */
+    probe.fetch = usual.fetch + 0.3e-3; /* fetching is 0.1 % of the step of 31.6 ms */
     assert_true(agrees(&card, probe, why));
     probe.fetch = usual.fetch + 0.4e-3; /* above 1 % of it */
     assert_false(agrees(&card, probe, why));
