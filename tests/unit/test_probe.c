@@ -96,8 +96,8 @@ static void a_card_of_another_machine_is_found_out(void **state)
     (void)state;
     const struct run run = run_of_world();
     struct card card = card_of_world();
-    card.usual_alone = card.usual_together = (struct local_times){ 1, 1, 1 };
-    card.usual_transfer = 1;
+    card.reference.alone = card.reference.together = (struct local_times){ 1, 1, 1 };
+    card.reference.transfer = 1;
     char why[CARD_NAME] = "";
     assert_false(calibrate_agrees(&card, world, &workload, &run, why));
     assert_non_null(strstr(why, "100 % less"));
@@ -118,8 +118,8 @@ static void a_card_has_its_reference(void **state)
     assert_true(usual.fetch > 0 && usual.passes > 0 && usual.update > 0 && card.jitter >= 0);
     assert_true((usual.transfer > 0) == (world_size(world) > 1));
     const double step = local_step(&card.alone, workload_usual(&workload, &run)),
-                 measured = card.usual_alone.fetch + card.usual_alone.passes + card.usual_alone.update,
-                 off = card.alone_error.usual - (step / measured - 1);
+                 measured = card.reference.alone.fetch + card.reference.alone.passes + card.reference.alone.update,
+                 off = card.reference.alone_error.usual - (step / measured - 1);
     assert_true(off > -1e-9 && off < 1e-9);
 }
 
