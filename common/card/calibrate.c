@@ -11,6 +11,7 @@
 #include "model/shape_bench.h"
 #include "world/world.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 /* Least laps and seconds of each shape; laps of a probe that decides about an earlier card; pairs of all-reduces of the gradients. */
@@ -50,16 +51,16 @@ static void measure_steps(struct card *card, struct bench *bench)
     if (world_rank(world) == 0) {
         const struct lap_times times = laps_measure(bench->shapes, world, NULL, &plan);
         card->alone = local_fit(&times, usual, terms);
-        card->alone_error = local_fit_error(&times, usual, terms);
-        card->usual_alone = times.mean[usual];
+        card->reference.alone_error = local_fit_error(&times, usual, terms);
+        card->reference.alone = times.mean[usual];
     }
     world_park(world);
     struct world *part = world_first(world, card_busy_ranks(card));
     if (part) {
         const struct lap_times times = laps_measure(bench->shapes, world, part, &plan);
         card->together = local_fit(&times, usual, terms);
-        card->together_error = local_fit_error(&times, usual, terms);
-        card->usual_together = times.mean[usual];
+        card->reference.together_error = local_fit_error(&times, usual, terms);
+        card->reference.together = times.mean[usual];
         card->jitter = times.jitter;
         world_leave(part);
     }
@@ -82,12 +83,26 @@ static void run_pass(void *argument)
     shape_bench_passes(bench->shapes);
 }
 
-/* all: measure all-reduces of the gradients like a later probe. */
-static void measure_usual_transfer(struct card *card, struct bench *bench)
+/* all: give every rank the card of rank 0. The reference of a modelled machine is empty, and would take simulated time. */
+static void share_card(struct card *card, struct world *world)
 {
+    world_broadcast(world, card, offsetof(struct card, reference));
+    if (device_computes())
+        world_broadcast(world, &card->reference, sizeof card->reference);
+}
+
+/* all: measure all-reduces of the gradients like a later probe, if the lab's probes will. A modelled machine has no probes. */
+static void measure_transfer(struct card *card, struct bench *bench, const struct card_uses *uses)
+{
+    if (!device_computes())
+        return;
+    bool is_lacking = card_lacks_transfer(card, uses); /* only rank 0 has all of the card */
+    world_broadcast(bench->world, &is_lacking, sizeof is_lacking);
+    if (!is_lacking)
+        return;
     struct probe *probe =
         probe_open(card, bench->world, bench->workload, bench->run, shape_bench_trainer(bench->shapes));
-    card->usual_transfer = probe_transfer(probe, PAIRS);
+    card->reference.transfer = probe_transfer(probe, PAIRS);
     probe_close(probe);
 }
 
@@ -103,11 +118,8 @@ static struct check_failures measure_uses(struct card *card, struct bench *bench
     struct check_failures wrong = collective_costs_measure(&card->collectives, world, uses, &setting);
     if (uses->messages && !p2p_cost_is_known(&card->p2p))
         p2p_cost_measure(&card->p2p, world);
-    bool is_lacking = card_lacks_usual_transfer(card, uses); /* only rank 0 knows */
-    world_broadcast(world, &is_lacking, sizeof is_lacking);
-    if (is_lacking)
-        measure_usual_transfer(card, bench);
-    world_broadcast(world, card, sizeof *card);
+    measure_transfer(card, bench, uses);
+    share_card(card, world);
     return wrong;
 }
 

@@ -78,15 +78,15 @@ struct local_cost card_local(const struct card *card, int ranks)
 
 bool card_is_measured(const struct card *card)
 {
-    return card->usual_alone.passes > 0 && card->usual_together.passes > 0;
+    return card->reference.alone.passes > 0 && card->reference.together.passes > 0;
 }
 
-bool card_lacks_usual_transfer(const struct card *card, const struct card_uses *uses)
+bool card_lacks_transfer(const struct card *card, const struct card_uses *uses)
 {
     bool is_used = false;
     for (int i = 0; i < uses->count; i++)
         is_used |= uses->at[i].kind == ALL_REDUCE && card_group_equals(uses->at[i].group, first_ranks(card->ranks));
-    return is_used && card_is_measured(card) && !(card->usual_transfer > 0);
+    return is_used && card_is_measured(card) && !(card->reference.transfer > 0);
 }
 
 int card_host(const struct card *card, int rank)
@@ -170,7 +170,7 @@ double card_barrier(const struct card *card, int ranks)
 
 bool card_covers(const struct card *card, const struct card_uses *uses)
 {
-    bool is_covered = !card_lacks_usual_transfer(card, uses);
+    bool is_covered = !card_lacks_transfer(card, uses);
     is_covered &= !uses->messages || card->ranks == 1 || p2p_cost_is_known(&card->p2p);
     for (int i = 0; i < uses->count; i++)
         is_covered &= collective_costs_cover(&card->collectives, &uses->at[i]);

@@ -35,6 +35,14 @@ struct fit_error {
     double usual, left_out;
 };
 
+/* Steps with the run's usual batch, measured in the same turns as the shapes that costs are fitted to, and all-reduces of the gradients
+ * by all ranks (0: none). Nothing is predicted from them: they tell how good the fits are, and what later probes (drift.h) repeat. */
+struct card_reference {
+    struct local_times alone, together;
+    double transfer;
+    struct fit_error alone_error, together_error; /* of the two local costs */
+};
+
 enum { CARD_NAME = 128 };
 
 struct card {
@@ -42,19 +50,14 @@ struct card {
     int ranks, cores;
     struct local_cost alone;    /* one rank works, the others are parked */
     struct local_cost together; /* all ranks that have a core at once, without a collective */
-    /* Measured in the same turns, but predicted from no measurement and used by no fit: steps with the usual batch, alone and
-     * together, and an all-reduce of the gradients by all ranks (0: none). All zero on a modelled machine. */
-    struct local_times usual_alone, usual_together;
-    double usual_transfer;
-    struct fit_error alone_error, together_error; /* of the two local costs; likewise */
-    double jitter;          /* mean over steps of (slowest rank - mean rank), with as many ranks at once */
-    double copy_bandwidth;  /* bytes read plus written per second, of each of as many ranks at once */
-    double fresh_bandwidth; /* bytes per second of mapping, filling and releasing memory, likewise */
-    double sleep_overshoot; /* seconds by which a sleep exceeds the request, */
-    double sleep_excess;    /* plus this much for each second requested */
-    double transfer_core;   /* share of a transfer that keeps the core busy: 1 if cores copy the messages; 0 if a
+    double jitter;              /* mean over steps of (slowest rank - mean rank), with as many ranks at once */
+    double copy_bandwidth;      /* bytes read plus written per second, of each of as many ranks at once */
+    double fresh_bandwidth;     /* bytes per second of mapping, filling and releasing memory, likewise */
+    double sleep_overshoot;     /* seconds by which a sleep exceeds the request, */
+    double sleep_excess;        /* plus this much for each second requested */
+    double transfer_core;       /* share of a transfer that keeps the core busy: 1 if cores copy the messages; 0 if a
                                    (simulated) network does, and an async helper may use the core */
-    double stamp_cost;      /* of taking and storing one stamp */
+    double stamp_cost;          /* of taking and storing one stamp */
     /* Shares of the time of measuring local steps in which rank 0's core was taken: */
     double queued_share; /* run-queue delay: by other programs of this machine */
     double stolen_share; /* steal time: by the host of this virtual machine */
@@ -68,6 +71,7 @@ struct card {
     } place[RANKS_MOST];
     struct collective_costs collectives; /* those that labs have asked for (collective_use.h) */
     struct p2p_cost p2p;                 /* messages of two ranks, if a lab has asked for them */
+    struct card_reference reference;     /* all zero on a modelled machine */
 };
 
 /* Set the card to `gpus` GPUs that all ranks share; `about` begins with their name. The cores are still the host's. */
@@ -93,7 +97,7 @@ struct local_cost card_local(const struct card *card, int ranks);
 bool card_is_measured(const struct card *card);
 
 /* True if the lab sums gradients among all ranks, and the card does not have the time that a probe is compared with. */
-bool card_lacks_usual_transfer(const struct card *card, const struct card_uses *uses);
+bool card_lacks_transfer(const struct card *card, const struct card_uses *uses);
 
 /* Return the index of a rank's host; and its parallel capacity: how many of its ranks can train at full speed at once, one for
  * each core or as many as memory feeds. */

@@ -103,9 +103,9 @@ static int list_entries(struct card *c, const char *platform, struct entry entri
     add_entry(&next, 1, &c->stamp_cost, "stamp_cost", "", "_s");
     add_entry(&next, 1, &c->queued_share, "queued_share", "", "");
     add_entry(&next, 1, &c->stolen_share, "stolen_share", "", "");
-    add_usual(&next, 1, &c->usual_alone, &c->alone_error, "alone");
-    add_usual(&next, card_busy_ranks(c), &c->usual_together, &c->together_error, "together");
-    add_entry(&next, c->ranks, &c->usual_transfer, "usual_allreduce", "", "_s");
+    add_usual(&next, 1, &c->reference.alone, &c->reference.alone_error, "alone");
+    add_usual(&next, card_busy_ranks(c), &c->reference.together, &c->reference.together_error, "together");
+    add_entry(&next, c->ranks, &c->reference.transfer, "usual_allreduce", "", "_s");
     return strstr(platform, JOB_MODELLED) ? COST_ENTRIES : CARD_ENTRIES;
 }
 

@@ -43,7 +43,7 @@ static void show_interference(FILE *out, const struct card *card)
 /* Print how far the costs predict steps with batches that no cost was fitted to. */
 static void show_fit(FILE *out, const struct card *card)
 {
-    const struct fit_error *alone = &card->alone_error, *together = &card->together_error;
+    const struct fit_error *alone = &card->reference.alone_error, *together = &card->reference.together_error;
     if (!card_is_measured(card))
         return;
     fprintf(out, "  fit: usual batch predicted %+.1f %%", 100 * alone->usual);
@@ -67,8 +67,8 @@ static void show_collective(FILE *out, const struct card *card, const struct col
         snprintf(stride, sizeof stride, ", stride %d", group.stride);
     if (hosts > 1)
         snprintf(on, sizeof on, " on %d hosts", hosts);
-    if (entry->kind == ALL_REDUCE && card_group_equals(group, first_ranks(card->ranks)) && card->usual_transfer > 0)
-        snprintf(error, sizeof error, ": %+.1f %% off", 100 * (seconds / card->usual_transfer - 1));
+    if (entry->kind == ALL_REDUCE && card_group_equals(group, first_ranks(card->ranks)) && card->reference.transfer > 0)
+        snprintf(error, sizeof error, ": %+.1f %% off", 100 * (seconds / card->reference.transfer - 1));
     fprintf(out, "  %-31s%8.*f ms   (%d ranks%s%s%s%s%s)\n", what, number_ms_decimals(seconds), 1e3 * seconds,
             group.ranks, stride, on, group.with_siblings ? ", all such groups at once" : "",
             entry->kind == BARRIER ? "" : ", predicted from other sizes", error);

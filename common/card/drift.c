@@ -5,8 +5,8 @@
 
 struct card_probe card_usual(const struct card *card)
 {
-    const struct local_times *lap = card->ranks > card->cores ? &card->usual_alone : &card->usual_together;
-    return (struct card_probe){ lap->fetch, lap->passes, lap->update, card->usual_transfer };
+    const struct local_times *lap = card->ranks > card->cores ? &card->reference.alone : &card->reference.together;
+    return (struct card_probe){ lap->fetch, lap->passes, lap->update, card->reference.transfer };
 }
 
 static double relative_to(double now, double then)
@@ -66,8 +66,8 @@ static void slow_local(struct local_cost *cost, struct local_times *usual, doubl
 struct card card_drifted(const struct card *card, struct card_drift drift)
 {
     struct card c = *card;
-    slow_local(&c.alone, &c.usual_alone, drift.local);
-    slow_local(&c.together, &c.usual_together, drift.local);
+    slow_local(&c.alone, &c.reference.alone, drift.local);
+    slow_local(&c.together, &c.reference.together, drift.local);
     c.jitter *= drift.local;
     c.copy_bandwidth /= drift.local;
     c.fresh_bandwidth /= drift.local;
@@ -76,6 +76,6 @@ struct card card_drifted(const struct card *card, struct card_drift drift)
     alpha_beta_slow(&c.p2p.send, drift.transfer);
     alpha_beta_slow(&c.p2p.exchange, drift.transfer);
     alpha_beta_slow(&c.p2p.add, drift.local);
-    c.usual_transfer *= drift.transfer;
+    c.reference.transfer *= drift.transfer;
     return c;
 }

@@ -222,31 +222,47 @@ struct sweep_bench *sweep_open(struct world *world, const struct sweep *sweep)
     return r;
 }
 
-void sweep_close(struct sweep_bench *r)
+/* Close all but the spans. */
+static void close_calls(struct sweep_bench *r)
 {
     collective_close(r->collective);
     if (!r->sweep->buffer)
         device_free(r->buffer);
     device_free(r->received);
+}
+
+static void close_spans(struct sweep_bench *r)
+{
     spans_close(&r->spans);
     free(r);
 }
 
-struct check_failures sweep_run(struct sweep_bench *r, double *seconds)
+void sweep_close(struct sweep_bench *r)
 {
-    const struct sweep *sweep = r->sweep;
-    struct spans *spans = &r->spans;
-    const int ranks = world_size(r->world);
+    close_calls(r);
+    close_spans(r);
+}
+
+/* all: make all calls. Return the failed checks of all ranks on rank 0, and there the error of the clocks. */
+static struct check_failures run_calls(struct sweep_bench *r, double *clock_error)
+{
     struct clocks clocks;
-    spans_restart(spans, 0, 0);
+    spans_restart(&r->spans, 0, 0);
     clocks_begin(&clocks, r->world);
     make_calls(r);
-    spans_resolve(spans);
+    spans_resolve(&r->spans);
     clocks_end(&clocks, r->world);
-    spans_translate(spans, &clocks);
+    spans_translate(&r->spans, &clocks);
+    *clock_error = clocks.disagree;
+    return gather_findings(r->world, r->collective, clock_error);
+}
 
-    double clock_error = clocks.disagree;
-    struct check_failures wrong = gather_findings(r->world, r->collective, &clock_error);
+/* all: gather the spans on rank 0 and write the seconds there. */
+static void gather_seconds(struct sweep_bench *r, double clock_error, double *seconds, struct check_failures *wrong)
+{
+    const struct sweep *sweep = r->sweep;
+    const struct spans *spans = &r->spans;
+    const int ranks = world_size(r->world);
     struct span *all = memory_new((size_t)spans->count * (size_t)ranks, sizeof *all);
     world_gather(r->world, spans->at, (size_t)spans->count * sizeof *spans->at, all);
     if (world_rank(r->world) == 0)
@@ -257,15 +273,25 @@ struct check_failures sweep_run(struct sweep_bench *r, double *seconds)
                                         .steps = sweep->count * sweep->repeats,
                                         .count = spans->count,
                                         .spans = all },
-                    seconds, &wrong);
+                    seconds, wrong);
     free(all);
+}
+
+struct check_failures sweep_run(struct sweep_bench *r, double *seconds)
+{
+    double clock_error;
+    struct check_failures wrong = run_calls(r, &clock_error);
+    gather_seconds(r, clock_error, seconds, &wrong);
     return wrong;
 }
 
 struct check_failures sweep_measure(struct world *world, const struct sweep *sweep, double *seconds)
 {
-    struct sweep_bench *bench = sweep_open(world, sweep);
-    const struct check_failures wrong = sweep_run(bench, seconds);
-    sweep_close(bench);
+    double clock_error;
+    struct sweep_bench *r = sweep_open(world, sweep);
+    struct check_failures wrong = run_calls(r, &clock_error);
+    close_calls(r); /* frees the buffers before rank 0 takes memory for all spans */
+    gather_seconds(r, clock_error, seconds, &wrong);
+    close_spans(r);
     return wrong;
 }
