@@ -222,7 +222,10 @@ static void predict_rounds(const struct run_results *a, int chosen)
         const struct card_drift drift = drift_at(&a->drift, o->stats.round[round].conditions.at);
         *card = card_drifted(a->of.card, drift);
         const struct prediction then = a->of.spec->predict(a->of.cases->settings[chosen], card);
-        o->then[round] = (struct drifted){ prediction_step(&then), drift.local, drift.transfer };
+        o->then[round] = (struct drifted){ .predicted_step = prediction_step(&then),
+                                           .local = drift.local,
+                                           .transfer = drift.transfer,
+                                           .terms = then };
     }
     free(card);
 }

@@ -43,8 +43,7 @@ static void put_times(struct csv *csv, const struct round_stats *s)
 static void put_round(struct csv *csv, const struct report *report, const struct outcome *o, int round, int launch)
 {
     const struct round_stats s = round_of(o, round), reference = round_of(&report->outcomes[0], round);
-    const struct drifted then =
-        o->then ? o->then[round] : (struct drifted){ .predicted_step = NAN, .local = NAN, .transfer = NAN };
+    const struct drifted then = o->then ? o->then[round] : drifted_unknown;
     const struct token_means *tokens = o->tokens ? &o->tokens->means : NULL;
     const double step = csv_printed(s.slowest_step);
     csv_text(csv, "case", o->name);
@@ -66,6 +65,7 @@ static void put_round(struct csv *csv, const struct report *report, const struct
     csv_ratio(csv, "taken_share", s.conditions.taken_share);
     csv_integer(csv, "is_disturbed", s.conditions.is_disturbed);
     csv_integer(csv, "redone", s.conditions.repetitions);
+    report_put_terms(csv, &then.terms);
 }
 
 /* --- rows of earlier runs --------------------------------------------------------------------------------------- */
@@ -125,7 +125,7 @@ static struct earlier_rounds read_earlier(const struct report *report)
         return (struct earlier_rounds){ 0 }; /* there are none, or another program wrote the file */
     }
     const char *differs = difference(&earlier.table, &ours);
-    if (csv_column(&earlier.table, "redone") != earlier.table.columns - 1)
+    if (csv_column(&earlier.table, "predicted_transfer_ms") != earlier.table.columns - 1)
         differs = "version";
     if (differs) {
         warn("--add-rounds begins anew: %s is of a run with another %s", path, differs);

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+const struct drifted drifted_unknown = { NAN, NAN, NAN, { NAN, NAN, NAN, NAN, NAN, false } };
+
 struct csv report_begin_table(const struct report *report, const char *name)
 {
     struct csv csv = { .out = file_set_begin(report->files, report->folder, name) };
@@ -42,19 +44,37 @@ double report_efficiency(const struct report *report, const struct outcome *outc
            report_throughput_per_rank(per, per->summary.slowest_step);
 }
 
-/* Give the geometric means over rounds of the predictions and of the speeds at their time. */
+/* Means over rounds: geometric of the predicted step and of the speeds, arithmetic of the terms. */
 static struct drifted mean_drift(const struct outcome *o)
 {
-    struct drifted sum = { 0 };
     const int rounds = o->then ? o->stats.rounds : 0;
-    for (int round = 0; round < rounds; round++) {
-        sum.predicted_step += log(o->then[round].predicted_step) / rounds;
-        sum.local += log(o->then[round].local) / rounds;
-        sum.transfer += log(o->then[round].transfer) / rounds;
-    }
     if (rounds == 0)
-        return (struct drifted){ NAN, NAN, NAN };
-    return (struct drifted){ exp(sum.predicted_step), exp(sum.local), exp(sum.transfer) };
+        return drifted_unknown;
+    struct drifted sum = { 0 };
+    for (int round = 0; round < rounds; round++) {
+        const struct drifted *then = &o->then[round];
+        sum.predicted_step += log(then->predicted_step) / rounds;
+        sum.local += log(then->local) / rounds;
+        sum.transfer += log(then->transfer) / rounds;
+        sum.terms.data += then->terms.data / rounds;
+        sum.terms.local += then->terms.local / rounds;
+        sum.terms.host += then->terms.host / rounds;
+        sum.terms.wait += then->terms.wait / rounds;
+        sum.terms.transfer += then->terms.transfer / rounds;
+    }
+    sum.predicted_step = exp(sum.predicted_step);
+    sum.local = exp(sum.local);
+    sum.transfer = exp(sum.transfer);
+    return sum;
+}
+
+void report_put_terms(struct csv *csv, const struct prediction *p)
+{
+    csv_ms(csv, "predicted_data_ms", p->data);
+    csv_ms(csv, "predicted_local_ms", p->local);
+    csv_ms(csv, "predicted_host_ms", p->host);
+    csv_ms(csv, "predicted_wait_ms", p->wait);
+    csv_ms(csv, "predicted_transfer_ms", p->transfer);
 }
 
 /* Write a row of summary.csv. All labs share columns and order; values that a lab lacks are blank. */
@@ -114,6 +134,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_ms(csv, "predicted_then_ms", then.predicted_step);
     csv_ratio(csv, "local_drift", then.local);
     csv_ratio(csv, "transfer_drift", then.transfer);
+    report_put_terms(csv, &then.terms);
 }
 
 static void put_rank(struct csv *csv, const struct outcome *o, int rank)

@@ -12,7 +12,9 @@
 /* Prediction of a round from the card scaled by the machine's speed at that time, and that speed as factors of the card's times. */
 struct drifted {
     double predicted_step, local, transfer;
+    struct prediction terms; /* of predicted_step */
 };
+extern const struct drifted drifted_unknown; /* NaN */
 
 /* One case at the end of a run. */
 struct outcome {
@@ -69,6 +71,9 @@ void report_write_tables(const struct report *report);
 
 /* Append a block to spans.csv. The table grows block by block, so no run holds all of it in memory. */
 void report_add_spans(struct csv *csv, const struct timeline *timeline, const char *name);
+
+/* Write the terms of a prediction as columns. */
+void report_put_terms(struct csv *csv, const struct prediction *prediction);
 
 /* Return the step of the first round that is closest to the case's median, among those in which the ranks synchronise. */
 int report_typical_step(const struct outcome *outcome);

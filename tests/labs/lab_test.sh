@@ -41,7 +41,8 @@ expected=lab,case,backend,platform,device,precision,ranks,cores,batch_size,globa
 slowest_step_ms,median_step_ms,p95_step_ms,samples_per_s,useful_tokens_per_s,padded_tokens_per_s,padding_ratio,\
 rank_skew_ms,rank_token_spread,data_ms,local_ms,host_ms,wait_ms,transfer_ms,exposed_ms,blog_compute_ms,blamed_rank,\
 blamed_wait_ms,what_if_ms,efficiency,predicted_step_ms,predicted_kind,vs_baseline,vs_baseline_low,vs_baseline_high,loss,numerics,\
-oversubscribed,wrong,predicted_then_ms,local_drift,transfer_drift
+oversubscribed,wrong,predicted_then_ms,local_drift,transfer_drift,predicted_data_ms,predicted_local_ms,predicted_host_ms,\
+predicted_wait_ms,predicted_transfer_ms
 [ "$(grep -v '^#' "$folder/summary.csv" | head -n 1)" = "$expected" ] || die "summary.csv has other columns"
 
 # Every case ran on its ranks, without failed checks, and its terms add up. Cases that only shift time keep every bit of the loss.
@@ -228,7 +229,7 @@ else
     "${both[@]}" >"$scratch/stdout" 2>"$scratch/stderr" || { cat "$scratch"/std*; die "two ranks on one core"; }
     grep -q "^$name,$baseline,sim,dedicated-cores," "$out/both/platforms/dedicated-cores/$name/summary.csv" ||
         die "two ranks on one core: not simulated"
-    grep -q "^$name,$baseline,mpi,here,.*,1,0,[0-9.]*,[0-9.]*,[0-9.]*$" "$out/both/$name/summary.csv" || die "two ranks on one core: not marked"
+    grep -q "^$name,$baseline,mpi,here,.*,1,0\(,[0-9.]*\)\{8\}$" "$out/both/$name/summary.csv" || die "two ranks on one core: not marked"
     [ "$(grep -c "^$baseline" "$scratch/stdout")" -ge 2 ] || die "two ranks on one core: not two tables"
     # Real ranks that share a core have run-queue delay; simulated ranks have none.
     queued() { # FOLDER CONDITION: check that it holds for all ranks of the baseline there
