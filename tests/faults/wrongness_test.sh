@@ -80,7 +80,7 @@ wrong "$trial rank 1: [0-9]+ of 8970 gradients are not numbers" "${one[@]}" 2 1 
 wrong "$trial rank 0: the update changes" "${one[@]}" 2 1 SABOTAGE=no-update
 # Flip one bit of one rank's gradient before the all-reduce, in a measured step of the first round. All ranks get the same wrong
 # sum; only repeating the steps in the next round shows it.
-wrong "baseline, round 2: the same 6 steps end with other parameters than in round 1" "${one[@]}" 2 3 \
+wrong "baseline, round 2: the same steps end with other parameters than in round 1" "${one[@]}" 2 3 \
     SABOTAGE=flip-gradient SABOTAGE_RANK=1 SABOTAGE_CALL=4
 # Lose all-reduces. The last one of a block is checked afterwards with the data that is still in memory.
 wrong "baseline, round 1, rank [01], step 6, all-reduce 5: element" "${one[@]}" 2 1 SABOTAGE=lost SABOTAGE_CALL=5
