@@ -23,10 +23,10 @@ union word {
 struct loader {
     struct workload workload;
     struct sample_words sample;
-    size_t set;        /* samples */
-    union word *words; /* (set, sample.words); these three are NULL if nothing is computed */
-    int32_t *labels;   /* (set) */
-    uint32_t *order;   /* (set) */
+    size_t set;                  /* samples */
+    union word *words;           /* (set, sample.words); these three are NULL if nothing is computed */
+    int32_t *labels;             /* (set) */
+    uint32_t *order;             /* (set) */
     struct async_helper *helper; /* NULL until a restart asks for prefetching: a simulated rank has few */
 
     struct share share;
