@@ -39,30 +39,42 @@ static void bench_close(struct bench *bench)
     shape_bench_close(bench->shapes);
 }
 
+/* all of `together`, or this rank alone with NULL: measure the cost of a local step, and the usual batch beside it. The results are on
+ * rank 0, with the times. */
+static struct lap_times measure_cost(struct bench *bench, struct world *together, struct local_cost *cost,
+                                     struct local_times *usual, struct fit_error *error)
+{
+    const int shapes = shape_bench_shapes(bench->workload);
+    const unsigned terms = shape_bench_terms(bench->workload);
+    const struct lap_plan plan = { .count = shapes + 1, .laps = LAPS, .seconds = SECONDS };
+    const struct lap_times times = laps_measure(bench->shapes, bench->world, together, &plan);
+    if (world_rank(bench->world) == 0) {
+        *cost = local_fit(&times, shapes, terms);
+        *error = local_fit_error(&times, shapes, terms);
+        *usual = times.mean[shapes];
+    }
+    return times;
+}
+
 /* all: measure rank 0 alone, then all ranks that have a core. */
 static void measure_steps(struct card *card, struct bench *bench)
 {
     struct world *world = bench->world;
-    const int usual = shape_bench_shapes(bench->workload);
-    const unsigned terms = shape_bench_terms(bench->workload);
-    const struct lap_plan plan = { .count = usual + 1, .laps = LAPS, .seconds = SECONDS };
+    struct card_reference *reference = &card->reference;
     world_park(world);
     const double queued = interference_run_queue_delay(), stolen = interference_steal_time(""), began = world_wall();
-    if (world_rank(world) == 0) {
-        const struct lap_times times = laps_measure(bench->shapes, world, NULL, &plan);
-        card->alone = local_fit(&times, usual, terms);
-        card->reference.alone_error = local_fit_error(&times, usual, terms);
-        card->reference.alone = times.mean[usual];
-    }
+    if (world_rank(world) == 0)
+        measure_cost(bench, NULL, &card->alone, &reference->alone, &reference->alone_error);
     world_park(world);
-    struct world *part = world_first(world, card_busy_ranks(card));
+    struct world *part = card_busy_ranks(card) > 1 ? world_first(world, card_busy_ranks(card)) : NULL;
     if (part) {
-        const struct lap_times times = laps_measure(bench->shapes, world, part, &plan);
-        card->together = local_fit(&times, usual, terms);
-        card->reference.together_error = local_fit_error(&times, usual, terms);
-        card->reference.together = times.mean[usual];
-        card->jitter = times.jitter;
+        card->jitter =
+            measure_cost(bench, part, &card->together, &reference->together, &reference->together_error).jitter;
         world_leave(part);
+    } else if (card_busy_ranks(card) == 1) {
+        card->together = card->alone;
+        reference->together = reference->alone;
+        reference->together_error = reference->alone_error;
     }
     const double took = world_wall() - began;
     card->queued_share = (interference_run_queue_delay() - queued) / took;
@@ -102,7 +114,7 @@ static void measure_transfer(struct card *card, struct bench *bench, const struc
         return;
     struct probe *probe =
         probe_open(card, bench->world, bench->workload, bench->run, shape_bench_trainer(bench->shapes));
-    card->reference.transfer = probe_transfer(probe, PAIRS);
+    card->reference.transfer = probe_transfer(probe, world_is_simulated() ? 1 : PAIRS);
     probe_close(probe);
 }
 
