@@ -71,7 +71,10 @@ static void a_card_of_gpus_is_of_these_gpus(void **state)
     run.ranks = 1;
     run.out = folder;
     const char *staged = placement_label("mpi", "cuda", 1, 1), *alone = placement_label("nccl", "cuda", 1, 1);
-    const struct card written = { .cpu = "what computes", .ranks = 1, .cores = 1 };
+    const struct local_times times = { .fetch = 1e-4, .passes = 1e-2, .update = 1e-3 };
+    const struct card written = {
+        .cpu = "what computes", .ranks = 1, .cores = 1, .reference = { .alone = times, .together = times }
+    };
 
     char *key = placement_key("here", alone, &run);
     card_write(&written, folder, &published_mlp, &run, key);
