@@ -70,7 +70,7 @@ static struct visit visit_shape(struct series *s, int shape)
 static void choose_laps(struct series *s, struct lap_times *times)
 {
     const int at_once = s->together && world_is_simulated() ? s->ranks : 1;
-    double seconds[SHAPES_MOST + 1], longest = 0;
+    double seconds[SHAPES_MOST + 1] = { 0 }, longest = 0;
     for (int shape = 0; shape < s->plan->count; shape++) {
         times->work[shape] = shape_bench_choose(s->bench, s->plan->first + shape);
         seconds[shape] = at_once * lap_seconds(one_lap(s));

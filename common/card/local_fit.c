@@ -7,7 +7,7 @@
 /* Fit a cost to rows of amounts (rows, COST_TERMS). */
 static struct cost fit(const double *amounts, const double *seconds, int rows, unsigned terms)
 {
-    struct cost cost;
+    struct cost cost = { { 0 } };
     stats_fit(cost.term, amounts, seconds, rows, COST_TERMS, terms);
     return cost;
 }
