@@ -123,8 +123,3 @@ struct memory_estimate probe_memory(const struct workload *workload, const struc
 {
     return shape_bench_data_memory(workload, run, shape_bench_shapes(workload), 1);
 }
-
-struct memory_estimate probe_memory_alone(const struct workload *workload, const struct run *run)
-{
-    return shape_bench_memory(workload, run, shape_bench_shapes(workload), 1);
-}

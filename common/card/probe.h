@@ -28,8 +28,7 @@ double probe_transfer(struct probe *probe, int pairs);
 /* all: close a probe; NULL is allowed. */
 void probe_close(struct probe *probe);
 
-/* Return the memory of a probe on each rank: beside a given trainer; and with its own. */
+/* Return the memory of a probe on each rank, beside that of its trainer. */
 struct memory_estimate probe_memory(const struct workload *workload, const struct run *run);
-struct memory_estimate probe_memory_alone(const struct workload *workload, const struct run *run);
 
 #endif
