@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Least laps and seconds of each shape; laps of a probe that decides about an earlier card; pairs of all-reduces of the gradients. */
-enum { LAPS = 5, LAPS_TO_AGREE = 5, PAIRS = 3 };
-static const double SECONDS = 0.3;
+/* Turns in which the shapes are visited, so that each gets at least 5 laps and 0.3 s; visits of a probe that decides about an earlier card;
+ * pairs of all-reduces of the gradients. */
+enum { TURNS = 5, VISITS_TO_AGREE = 5, PAIRS = 3 };
 
 /* Ranks with a model, and all its batch shapes. */
 struct bench {
@@ -46,7 +46,7 @@ static struct lap_times measure_cost(struct bench *bench, struct world *together
 {
     const int shapes = shape_bench_shapes(bench->workload);
     const unsigned terms = shape_bench_terms(bench->workload);
-    const struct lap_plan plan = { .count = shapes + 1, .laps = LAPS, .seconds = SECONDS };
+    const struct lap_plan plan = { .count = shapes + 1, .turns = TURNS };
     const struct lap_times times = laps_measure(bench->shapes, bench->world, together, &plan);
     if (world_rank(bench->world) == 0) {
         *cost = local_fit(&times, shapes, terms);
@@ -236,7 +236,7 @@ bool calibrate_agrees(const struct card *card, struct world *world, const struct
     struct probe *probe = probe_open(card, world, workload, run, NULL);
     if (!probe)
         return true; /* the card was made from the platform file */
-    const struct card_probe now = probe_measure(probe, LAPS_TO_AGREE);
+    const struct card_probe now = probe_measure(probe, VISITS_TO_AGREE);
     probe_close(probe);
     return card_agrees(card, &now, why);
 }

@@ -8,15 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-/* LAPS_MOST: of a visit. More turns follow one another faster; but steal is counted in ticks, so a turn must not be too short. */
-enum { LAPS_MOST = 64, TURNS_MOST = 10 };
+enum { LAPS_MOST = 64 }; /* of a visit */
 
 /* Laps of a rank, with the others if they are to measure at once. */
 struct series {
     struct shape_bench *bench;
     struct world *world, *together;
     const struct lap_plan *plan;
-    int ranks, turns;            /* planned turns */
+    int ranks;
     int laps[SHAPES_MOST + 1];   /* (count) of a visit */
     bool lacks[SHAPES_MOST + 1]; /* (count) the shape needs another visit */
 };
@@ -65,24 +64,18 @@ static struct visit visit_shape(struct series *s, int shape)
     return visit;
 }
 
-/* Run one lap of each shape, which warms up, and choose the number of turns and of laps in a visit. Simulated ranks compute one after
- * another, so they fill a visit together. */
+/* Run one lap of each shape, which warms up, and choose how many fill a visit. Simulated ranks compute one after another, so they fill it
+ * together. */
 static void choose_laps(struct series *s, struct lap_times *times)
 {
     const int at_once = s->together && world_is_simulated() ? s->ranks : 1;
-    double seconds[SHAPES_MOST + 1] = { 0 }, longest = 0;
     for (int shape = 0; shape < s->plan->count; shape++) {
         times->work[shape] = shape_bench_choose(s->bench, s->plan->first + shape);
-        seconds[shape] = at_once * lap_seconds(one_lap(s));
-        longest = fmax(longest, seconds[shape]);
+        const double lap = at_once * lap_seconds(one_lap(s));
+        s->laps[shape] = (int)fmin(LAPS_MOST, fmax(1, ceil(VISIT_S / lap)));
     }
-    s->turns = (int)fmax(s->plan->laps, fmin(TURNS_MOST, s->plan->seconds / longest));
-    for (int shape = 0; shape < s->plan->count; shape++)
-        s->laps[shape] = (int)fmin(LAPS_MOST, fmax(1, ceil(s->plan->seconds / s->turns / seconds[shape])));
-    if (s->together) {
-        world_broadcast(s->together, &s->turns, sizeof s->turns);
+    if (s->together)
         world_broadcast(s->together, s->laps, sizeof s->laps);
-    }
 }
 
 /* all: visit every shape that lacks visits. Rank 0 gets those of all ranks in `all`. */
@@ -127,7 +120,7 @@ struct lap_times laps_measure(struct shape_bench *bench, struct world *world, st
     };
     choose_laps(&s, &times);
     const bool is_first = !together || world_rank(together) == 0;
-    struct visits visits = visits_open(is_first ? s.ranks : 1, plan->count, s.turns);
+    struct visits visits = visits_open(is_first ? s.ranks : 1, plan->count, plan->turns);
     while (needs_turn(&s, &visits)) {
         take_turn(&s, visits.at + visits.turns * visits.ranks * visits.shapes);
         visits.turns++;

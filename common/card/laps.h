@@ -12,11 +12,13 @@
 
 struct world;
 
-/* Laps of each of `count` shapes of the bench: at least so many, and at least so many seconds if a few hundred laps fill them. */
+/* Least time of a visit, filled by at most a few dozen laps. It is the same for all laps that are compared: shorter visits would more
+ * often miss what disturbs the machine all the time, and seem faster. */
+#define VISIT_S 0.06
+
+/* Turns in which `count` shapes of the bench are visited, from `first` on. */
 struct lap_plan {
-    int first, count;
-    int laps;
-    double seconds;
+    int first, count, turns;
 };
 
 /* all of `together`, or one rank alone with NULL: run laps on every rank at once. `world` gets heartbeats. The times are on rank 0. */

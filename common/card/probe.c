@@ -1,5 +1,6 @@
 #include "card/probe.h"
 
+#include "base/interference.h"
 #include "base/memory.h"
 #include "card/laps.h"
 #include "card/sweep.h"
@@ -69,28 +70,50 @@ void probe_close(struct probe *p)
     free(p);
 }
 
-double probe_transfer(struct probe *p, int pairs)
+/* all: run a pair of all-reduces. Ranks that share cores always wait for them, so that does not count as a disturbance. */
+static struct visit visit_sums(struct probe *p)
 {
-    double transfer = 0;
-    shape_bench_fetch(p->bench);
-    for (int i = 0; i < pairs && p->sums; i++) {
-        double seconds = 0;
-        sweep_run(p->sums, &seconds);
-        transfer += seconds / pairs;
-    }
-    return transfer;
+    const double queued = interference_run_queue_delay(), stolen = interference_steal_time(""), began = world_wall();
+    double seconds = 0;
+    sweep_run(p->sums, &seconds);
+    const double took = world_wall() - began;
+    return (struct visit){ .mean.passes = seconds, /* on rank 0 */
+                           .queued = p->is_alone ? 0 : interference_run_queue_delay() - queued,
+                           .took = took,
+                           .turn_stolen = interference_steal_time("") - stolen,
+                           .turn_took = took };
 }
 
-struct card_probe probe_measure(struct probe *p, int laps)
+double probe_transfer(struct probe *p, int pairs)
+{
+    const int ranks = world_size(p->world);
+    if (!p->sums)
+        return 0;
+    struct visits visits = visits_open(ranks, 1, pairs);
+    shape_bench_fetch(p->bench);
+    for (bool lacks = true; lacks;) {
+        const struct visit mine = visit_sums(p);
+        world_gather(p->world, &mine, sizeof mine, visits.at + visits.turns * ranks);
+        visits.turns++;
+        lacks = visits_lack(&visits, 0);
+        world_broadcast(p->world, &lacks, sizeof lacks);
+    }
+    struct lap_times times = { 0 };
+    visits_average(&visits, &times);
+    visits_close(&visits);
+    return times.mean[0].passes * ranks; /* the other ranks' are 0 */
+}
+
+struct card_probe probe_measure(struct probe *p, int visits)
 {
     struct lap_times times = { 0 };
-    p->plan.laps = laps;
+    p->plan.turns = visits;
     world_park(p->world);
     if (!p->is_alone || world_rank(p->world) == 0)
         times = laps_measure(p->bench, p->world, p->is_alone ? NULL : p->world, &p->plan);
     if (p->is_alone)
         world_park(p->world);
-    const double transfer = probe_transfer(p, laps / PAIR);
+    const double transfer = probe_transfer(p, visits / PAIR);
     struct card_probe probe = { times.mean[0].fetch, times.mean[0].passes, times.mean[0].update, transfer };
     world_broadcast(p->world, &probe, sizeof probe);
     return probe;
@@ -99,9 +122,4 @@ struct card_probe probe_measure(struct probe *p, int laps)
 struct memory_estimate probe_memory(const struct workload *workload, const struct run *run)
 {
     return shape_bench_data_memory(workload, run, shape_bench_shapes(workload), 1);
-}
-
-struct memory_estimate probe_memory_alone(const struct workload *workload, const struct run *run)
-{
-    return shape_bench_memory(workload, run, shape_bench_shapes(workload), 1);
 }

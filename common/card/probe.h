@@ -17,9 +17,10 @@ struct world;
 struct probe *probe_open(const struct card *card, struct world *world, const struct workload *workload,
                          const struct run *run, struct trainer *trainer);
 
-/* all: measure at least `laps` steps and laps / 2 pairs of all-reduces. Every rank gets the means. */
-enum { PROBE_LAPS = 3 };
-struct card_probe probe_measure(struct probe *probe, int laps);
+/* all: visit the usual batch so often (laps.h), and run half as many pairs of all-reduces. What other programs disturb is repeated, at
+ * most as often again. Every rank gets the means. */
+enum { PROBE_VISITS = 2 };
+struct card_probe probe_measure(struct probe *probe, int visits);
 
 /* all: the mean seconds of so many pairs of all-reduces alone, on rank 0; 0 for one rank. */
 double probe_transfer(struct probe *probe, int pairs);
@@ -27,8 +28,7 @@ double probe_transfer(struct probe *probe, int pairs);
 /* all: close a probe; NULL is allowed. */
 void probe_close(struct probe *probe);
 
-/* Return the memory of a probe on each rank: beside a given trainer; and with its own. */
+/* Return the memory of a probe on each rank, beside that of its trainer. */
 struct memory_estimate probe_memory(const struct workload *workload, const struct run *run);
-struct memory_estimate probe_memory_alone(const struct workload *workload, const struct run *run);
 
 #endif

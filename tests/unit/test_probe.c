@@ -66,7 +66,7 @@ static void a_probe_leaves_training_as_it_was(void **state)
     float *before = train(t, &run);
     const int calls_before = calls;
     for (int i = 0; i < 2; i++)
-        probe_measure(probe, PROBE_LAPS);
+        probe_measure(probe, PROBE_VISITS);
     assert_int_equal(calls, calls_before); /* a lab's hooks do not run in a probe, */
     float *after = train(t, &run);
     assert_int_equal(calls, 2 * calls_before); /* and do afterwards */
@@ -83,7 +83,7 @@ static void every_rank_gets_the_means(void **state)
     const struct run run = run_of_world();
     const struct card card = card_of_world();
     struct probe *probe = probe_open(&card, world, &workload, &run, NULL);
-    struct card_probe mine = probe_measure(probe, PROBE_LAPS), first = mine;
+    struct card_probe mine = probe_measure(probe, PROBE_VISITS), first = mine;
     probe_close(probe);
     world_broadcast(world, &first, sizeof first);
     assert_memory_equal(&mine, &first, sizeof mine);
