@@ -28,7 +28,8 @@ static struct memory_estimate memory_of_training(const struct dry_run *p)
     if (p->spec->need)
         memory = p->spec->need(p->base);
     if (p->spec->own_batches)
-        return memory_estimate_add(memory, probe_memory_alone(workload, run));
+        return memory_estimate_add(memory_estimate_add(memory, trainer_memory(workload, run, run->batch_size)),
+                                   probe_memory(workload, run));
     memory = memory_estimate_add(memory, trainer_memory(workload, run, lab_spec_most_samples(p->spec, p->base)));
     return memory_estimate_add(memory, probe_memory(workload, run));
 }

@@ -78,7 +78,7 @@ void lab_get_card(struct lab *lab)
 
 bool lab_probe(struct lab *lab, struct card_drift *drift)
 {
-    const struct card_probe now = probe_measure(lab->probe, PROBE_LAPS);
+    const struct card_probe now = probe_measure(lab->probe, PROBE_VISITS);
     *drift = card_drift_of(&lab->card, &now);
     return world_rank(lab->world) == 0;
 }

@@ -174,7 +174,7 @@ right() # NAME SUMMARY: check for status 0, no failed checks, and terms that add
 sleeps_far_away() # HOSTS RANKS_EACH SLEEPER
 {
     local name="$1 hosts" ranks=$(($1 * $2)) results=$folder/of_$1/01_straggler slept=20
-    spread "$1" "$2" "$straggler" "${toy[@]}" --rounds 2 --cases skew_ws4 --sleep-ms $slept --slow-rank "$3" --out "of_$1"
+    spread "$1" "$2" "$straggler" "${toy[@]}" --steps 12 --rounds 2 --cases skew_ws4 --sleep-ms $slept --slow-rank "$3" --out "of_$1"
     right "$name" "$results/summary.csv"
     file_says "$name" "$results/summary.csv" "^# hosts: $1 \\(${names[0]}: ranks? 0[-0-9]* on [0-9]+ cores?; ${names[1]}: "
     file_says "$name" "$results/summary.csv" '^# clocks: agree within [0-9.]+ ms; shorter waits count as transfer$'

@@ -5,6 +5,7 @@
  *     SABOTAGE_RANK=R       only on this rank; unset: on all ranks
  *     SABOTAGE_CALL=N       at the n-th all-reduce of the gradients, from 0 on; for `early`, the n-th that is started
  *     SABOTAGE_FLOATS=N     number of elements of an all-reduce of the gradients */
+#include "card/probe.h"
 #include "collective/engine.h"
 #include "device/device.h"
 
@@ -17,6 +18,7 @@
 static struct {
     int rank;
     int sums, started; /* all-reduces of gradients so far, blocking and started */
+    bool probes;       /* a probe measures; its all-reduces do not count */
 } here;
 
 static bool is_asked(const char *what)
@@ -52,7 +54,7 @@ static void spoil(const void *memory)
 static bool is_gradients(const struct operation *operation)
 {
     const char *floats = getenv("SABOTAGE_FLOATS");
-    return floats && operation->call.step >= 0 && operation->op.count == (size_t)atol(floats);
+    return !here.probes && floats && operation->call.step >= 0 && operation->op.count == (size_t)atol(floats);
 }
 
 /* Spare array; one is enough for all uses. */
@@ -121,11 +123,33 @@ void __wrap_collective_run(struct collective *collective, struct collective_op o
 {
     static int calls;
     const char *floats = getenv("SABOTAGE_FLOATS");
-    bool is_hit = floats && op.count == (size_t)atol(floats) && is_call(calls++);
+    bool is_hit = !here.probes && floats && op.count == (size_t)atol(floats) && is_call(calls++);
     if (is_hit && is_asked("other"))
         op = barrier();
     if (!is_hit || !is_asked("skip"))
         __real_collective_run(collective, op);
+}
+
+/* --- probes ------------------------------------------------------------------------------------------------------ */
+
+struct card_probe __real_probe_measure(struct probe *probe, int visits);
+struct card_probe __wrap_probe_measure(struct probe *probe, int visits);
+struct card_probe __wrap_probe_measure(struct probe *probe, int visits)
+{
+    here.probes = true;
+    const struct card_probe measured = __real_probe_measure(probe, visits);
+    here.probes = false;
+    return measured;
+}
+
+double __real_probe_transfer(struct probe *probe, int pairs);
+double __wrap_probe_transfer(struct probe *probe, int pairs);
+double __wrap_probe_transfer(struct probe *probe, int pairs)
+{
+    here.probes = true;
+    const double seconds = __real_probe_transfer(probe, pairs);
+    here.probes = false;
+    return seconds;
 }
 
 /* --- kernels ---------------------------------------------------------------------------------------------------- */
