@@ -126,7 +126,6 @@ struct run_results *run_results_open(const struct run_results_inputs *of)
                           .is_simulated = world_is_simulated(),
                           .keeps_rounds = a->of.run->add_rounds,
                           .is_modelled = !device_computes(),
-                          .has_intervals = !a->of.run->quick && run_least_rounds(a->of.run) > 2,
                           .outcomes = memory_new((size_t)a->of.cases->count, sizeof *r->outcomes),
                           .cases = a->of.cases->count };
     for (int i = 0; i < a->of.cases->count; i++) {
@@ -303,6 +302,7 @@ void run_results_memory(struct run_results *a, struct rss_peaks most)
 int run_results_print(struct run_results *a, double began)
 {
     struct report *r = &a->report;
+    r->has_intervals = !a->of.run->quick && r->outcomes[0].stats.rounds > 2;
     int wrong = 0;
     const struct outcome *first = NULL; /* first case with a failed check */
     for (int i = 0; i < r->cases; i++) {

@@ -184,6 +184,8 @@ int run_least_rounds(const struct run *run)
 {
     if (run->rounds)
         return run->rounds;
+    if (run->add_rounds)
+        return 1; /* others join them */
     return run->quick ? QUICK_LEAST : LEAST_ROUNDS;
 }
 

@@ -50,6 +50,9 @@ static void all_rounds_have_equally_many_steps(void **state)
     assert_int_equal(run_window(&run).measured, 4);
     run.takes_turns = true; /* also where ranks take turns */
     assert_int_equal(run_window(&run).measured, 4);
+    assert_int_equal(run_least_rounds(&run), 6);
+    run.add_rounds = true; /* of which one may be all that fits */
+    assert_int_equal(run_least_rounds(&run), 1);
     run.quick = true;
     assert_int_equal(run_window(&run).measured, 2);
     run.whole = true; /* --steps 12 --skip-first-steps 2, as published */
