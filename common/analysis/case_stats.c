@@ -107,11 +107,12 @@ static void add_window(struct case_stats *stats, const struct cell *cells, struc
 
 void case_stats_repeat(struct case_stats *stats, uint64_t hash)
 {
-    if (stats->rounds == 0)
+    if (!stats->has_hash)
         stats->hash = hash;
     else if (stats->hash != hash)
-        check_failures_add(&stats->wrong, "round %d: the same steps end with other parameters than in round 1",
+        check_failures_add(&stats->wrong, "round %d: the same steps end with other parameters than in an earlier block",
                            stats->rounds + 1);
+    stats->has_hash = true;
 }
 
 /* Return the means of a round; sums (ranks) over its steps. `spread`: sum over its windows. */

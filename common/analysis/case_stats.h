@@ -61,7 +61,8 @@ struct case_stats {
     int *samples;                /* (ranks) per step */
     double *queued;              /* (ranks) as in struct rank_result, over all measured steps */
     struct check_failures wrong; /* failed checks */
-    uint64_t hash;               /* of the parameters after the first round; later ones must end alike */
+    bool has_hash;
+    uint64_t hash; /* of the parameters after the first block; later ones, repeated ones too, must end alike */
 };
 
 /* Open the statistics of a case with these settings. Measured steps come in multiples of run.cycle. */

@@ -80,11 +80,11 @@ wrong "$trial rank 1: [0-9]+ of 8970 gradients are not numbers" "${one[@]}" 2 1 
 wrong "$trial rank 0: the update changes" "${one[@]}" 2 1 SABOTAGE=no-update
 # Flip one bit of one rank's gradient before the all-reduce, in a measured step of the first round. All ranks get the same wrong
 # sum; only repeating the steps in the next round shows it.
-wrong "baseline, round 2: the same steps end with other parameters than in round 1" "${one[@]}" 2 3 \
+wrong "baseline, round [12]: the same steps end with other parameters than in an earlier block" "${one[@]}" 2 3 \
     SABOTAGE=flip-gradient SABOTAGE_RANK=1 SABOTAGE_CALL=4
 # Lose all-reduces. The last one of a block is checked afterwards with the data that is still in memory.
 wrong "baseline, round 1, rank [01], step 6, all-reduce 5: element" "${one[@]}" 2 1 SABOTAGE=lost SABOTAGE_CALL=5
-wrong "baseline, round 2, rank 1: its parameters differ" "${one[@]}" 2 2 \
+wrong "baseline, round [12], rank 1: its parameters differ" "${one[@]}" 2 2 \
     SABOTAGE=flip-sum SABOTAGE_RANK=1 SABOTAGE_CALL=9
 
 if [ "$backend" = mpi ]; then # these checks do not depend on the backend
@@ -99,7 +99,7 @@ if [ "$backend" = mpi ]; then # these checks do not depend on the backend
     # A wrong baseline: the other case keeps its times, but has no ratio to the baseline.
     run 01_straggler busy 2 1 SABOTAGE=drift SABOTAGE_RANK=1 SABOTAGE_CALL=4
     [ "$status" -eq 1 ] || die "a wrong baseline: exit status $status"
-    [ "$(cell baseline wrong) $(cell busy wrong)" = "1 0" ] || die "not the baseline, or not it alone"
+    [ "$(cell baseline wrong)" -ge 1 ] && [ "$(cell busy wrong)" -eq 0 ] || die "not the baseline, or not it alone"
     [ -n "$(cell busy slowest_step_ms)" ] || die "the other case has no speed"
     [ -z "$(cell busy vs_baseline)" ] || die "the other case is held against a wrong baseline"
     # Nonblocking all-reduces.
