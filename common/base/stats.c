@@ -64,7 +64,8 @@ double stats_normal_most(int count)
     return sum;
 }
 
-/* Continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method. Converges fast for x < (a + 1) / (a + b + 2). */
+/* Continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method. Converges fast for
+ * x < (a + 1) / (a + b + 2). */
 static double beta_fraction(double x, double a, double b)
 {
     enum { TERMS_MOST = 10000 }; /* a few dozen are enough below 1000 degrees of freedom */

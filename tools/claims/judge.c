@@ -127,8 +127,8 @@ static bool judge_by_rounds(const struct place *place, struct judgement *j)
 
 /* --- judging ----------------------------------------------------------------------------------------------------- */
 
-/* Verdict on a claim that must hold, or that reads no times. A blank cell fails a claim that must hold: the check was not made. Only
- * modelled machines make no checks. */
+/* Verdict on a claim that must hold, or that reads no times. A blank cell fails a claim that must hold: the check was not made.
+ * Only modelled machines make no checks. */
 static enum verdict verdict_by_summary(const struct judgement *j, const struct reading *reading, bool is_true)
 {
     bool must_hold = claim_must_hold(&j->claim), may_be_blank = !must_hold || is_modelled(reading->table, j->row);

@@ -14,8 +14,8 @@ struct rounds {
     int launches;
 };
 
-/* Read PATH. End the program if it is missing, or of a version that does not tell disturbed rounds from others; `lab` is the program
- * to run again. */
+/* Read PATH. End the program if it is missing, or of a version that does not mark disturbed rounds; `lab` is the program to run
+ * again. */
 struct rounds rounds_open(const char *path, const char *lab);
 void rounds_close(struct rounds *rounds);
 

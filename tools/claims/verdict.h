@@ -18,16 +18,16 @@
  * passes nothing.
  *
  * Variance: a few rounds estimate it badly, so it is moderated by the lab's other claims at the same place (same pool):
- * s² = (p s₀² + (R - 1) s_c²) / (p + R - 1) with p + R - 1 degrees of freedom; s₀² is the variance of the others, weighted by R - 1, and
- * p = 8, or their degrees of freedom if fewer. (Smyth 2004, "Linear models and empirical Bayes methods", estimates p.)
+ * s² = (p s₀² + (R - 1) s_c²) / (p + R - 1) with p + R - 1 degrees of freedom; s₀² is the variance of the others, weighted by R - 1,
+ * and p = 8, or their degrees of freedom if fewer. (Smyth 2004, "Linear models and empirical Bayes methods", estimates p.)
  * If all rounds are equal, as on modelled machines, there is no noise, and |m| < margin decides.
  *
  * Looks: run_all.sh adds rounds until every claim is decided, so it looks again and again, and each look is a chance for a false
- * red. With a = 1 % per look, up to ten looks at 150 claims whose truth lies exactly on their margin show a red in 2.2 % (6 to 24
- * rounds) or 3.1 % (6 to 42 rounds) of runs; with a = 0.2 %, in 0.4 to 0.5 %; in 0.7 to 0.8 % if the claims' noise differs by a factor of
- * eight. Rounds could also go on until the standard error alone is small, whatever the means: this needs only one look (0.1 % with
- * a = 1 %), but at 5 to 10 % noise it always runs to the end, while right formulas are decided earlier. Hence a = 1 % / 5, and rounds
- * end when all claims are decided. tests/unit/test_verdict.c simulates this rule. */
+ * red. Simulated with ten looks at 150 claims whose truth lies exactly on their margin, the worst case: with a = 1 %, 2.2 % of runs
+ * show a red at some look (6 to 24 rounds; 3.1 % for 6 to 42); with a = 0.2 %, 0.4 % (0.5 %). Hence a = 1 % / 5. Rounds could also
+ * go on until the standard error alone is small, whatever the means. Then one look would do, but right formulas would take longer:
+ * at 5 to 7 % noise, a lab of 25 claims takes 10 rounds until all are decided, and 14 until the standard error is small.
+ * tests/unit/test_verdict.c simulates the rule. */
 #ifndef LOCKSTEP_VERDICT_H
 #define LOCKSTEP_VERDICT_H
 
@@ -71,8 +71,8 @@ struct distance {
     bool is_percent;
 };
 
-/* Return the evidence of rounds > 0 pairs (q, v). `relation` is NEAR, EXTRA or one-sided; `largest` is the largest cell that was read:
- * tables have at least six digits of it. */
+/* Return the evidence of rounds > 0 pairs (q, v). `relation` is NEAR, EXTRA or one-sided; `largest` is the largest cell that was
+ * read: tables have at least six digits of it. */
 struct evidence evidence_of(enum relation relation, double tolerance, const double *q, const double *v, int rounds,
                             double largest);
 
