@@ -15,7 +15,7 @@ run() # STATUS ARGUMENT...: run the benchmark and check its exit status; set `sa
 {
     starts=2 disturbed=0 # that each row should have
     rm -rf results
-    exits "$1" timeout $((100 * patience)) "$bench" --out results --root quiet --rounds 2 "${@:2}"
+    exits "$1" timeout $((300 * patience)) "$bench" --out results --root quiet --rounds 2 "${@:2}"
 }
 
 rows() # ROW...: check names and limits of all rows; measured columns must not be blank
