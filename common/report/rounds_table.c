@@ -89,6 +89,7 @@ static char *comparable(char *command)
         cut_option(command, " --seconds", true);
         cut_option(command, " --rounds", true);
         cut_option(command, " --add-rounds", false);
+        cut_option(command, " --keep-card", false);
     }
     return command;
 }
