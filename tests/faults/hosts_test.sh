@@ -113,9 +113,7 @@ done
 tools=$(mktemp -d /tmp/lockstep-hosts.XXXXXX) # mpirun does not accept an agent with blanks in its path
 trap tear_down EXIT
 trap 'exit 1' INT TERM HUP
-rm -rf "$folder"
-mkdir -p "$folder"
-cd "$folder" || exit 1
+work_in "$folder"
 make_hosts
 
 # --- runs -------------------------------------------------------------------------------------------------------------

@@ -122,9 +122,8 @@ recomputed()
 END
 }
 
-rm -rf "$folder"
-mkdir -p "$folder/none"
-cd "$folder" || exit 1
+work_in "$folder"
+mkdir none
 case $part in
 published) published ;;
 recomputed) recomputed ;;

@@ -37,9 +37,8 @@ refused() # NAME WORD CURE ARGUMENT...: check for exit status 2 and one line tha
     rm -rf called results
 }
 
-rm -rf "$folder"
-mkdir -p "$folder/bin"
-cd "$folder" || exit 1
+work_in "$folder"
+mkdir bin
 # shellcheck disable=SC2016 # the scripts' variables, not ours
 printf '#!/bin/sh\necho "$@" >"%s/called"\nprintf %%s "$LOCKSTEP_ARGUMENTS" | tr "\\037" " " >>"%s/called"\n' "$folder" \
     "$folder" >bin/mpirun

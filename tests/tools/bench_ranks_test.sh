@@ -127,8 +127,7 @@ test_failure()
     [[ $said == *"bench: sums ended with status 1"* ]] || complain "ranks that fail are not named"
 }
 
-rm -rf "$folder"
-mkdir -p "$folder" && cd "$folder" || exit 1
+work_in "$folder"
 "$bench" --part start --rounds 1 --out results &>/dev/null
 quiet_machine quiet
 cores=$(sed -n 's/^# cores: //p' results/bench.csv)
