@@ -106,7 +106,7 @@ EOF
     chmod +x "$tools/agent"
 }
 
-((EUID == 0)) || skip "not root, who alone may make network and time namespaces"
+((EUID == 0)) || skip "only root may make network and time namespaces"
 for program in ip tc unshare nsenter mpirun; do
     command -v "$program" >/dev/null || skip "there is no $program (Debian, Ubuntu: iproute2, util-linux, openmpi-bin)"
 done

@@ -90,7 +90,7 @@ recomputed()
 {
     local python flags status
     if ! python=$(command -v python3) || ! "$python" -c 'import random' 2>err; then
-        echo "skipped: no python3 that runs, so nobody to compare with"
+        echo "skipped: no python3 that runs, so there is nothing to compare with"
         exit 77
     fi
     while read -r -a flags; do

@@ -266,7 +266,7 @@ static void what_is_shorter_than_the_clocks_error_is_nothing(void **state)
     free(text);
 }
 
-static void one_rank_waits_for_nobody(void **state)
+static void one_rank_does_not_wait(void **state)
 {
     (void)state;
     struct span spans[] = { phase(SPAN_BACKWARD, 0, 0, 20), sum(0, 0, 10, 10, 12) };
@@ -430,7 +430,7 @@ static void without_a_baseline_nothing_is_compared(void **state)
 }
 
 /* Check that a few collectives are not enough for blame: one rank may arrive last in all of them by chance. */
-static void luck_names_nobody(void **state)
+static void luck_names_no_rank(void **state)
 {
     (void)state;
     struct case_stats baseline = stats_of((int[]){ 0, 1, 2 }, 1), stats;
@@ -504,7 +504,7 @@ static int blamed_runs(int runs, int ranks, int rounds, int first, int later, st
 }
 
 /* Luck that lasts one step, a few, or the whole round blames a rank in hardly more than 5 % of the runs. */
-static void luck_that_lasts_names_nobody(void **state)
+static void luck_that_lasts_names_no_rank(void **state)
 {
     (void)state;
     static const double lengths[] = { 1, 2, 4, 8, 1000 };
@@ -1266,14 +1266,14 @@ int main(void)
         cmocka_unit_test(ranks_may_differ_in_phases_but_not_in_collectives),
         cmocka_unit_test(leaving_before_the_last_came_is_wrong),
         cmocka_unit_test(what_is_shorter_than_the_clocks_error_is_nothing),
-        cmocka_unit_test(one_rank_waits_for_nobody),
+        cmocka_unit_test(one_rank_does_not_wait),
         cmocka_unit_test(stretches_cover_each_lane_without_gaps),
         cmocka_unit_test(the_recorder_leaves_no_gap),
         cmocka_unit_test(only_a_steady_culprit_is_named),
         cmocka_unit_test(half_of_the_waiting_is_not_enough),
         cmocka_unit_test(without_a_baseline_nothing_is_compared),
-        cmocka_unit_test(luck_names_nobody),
-        cmocka_unit_test(luck_that_lasts_names_nobody),
+        cmocka_unit_test(luck_names_no_rank),
+        cmocka_unit_test(luck_that_lasts_names_no_rank),
         cmocka_unit_test(a_slow_rank_is_named_in_spite_of_luck),
         cmocka_unit_test(steps_in_a_row_count_once),
         cmocka_unit_test(a_long_round_counts_once),
