@@ -28,7 +28,7 @@ refused() # NAME WORD CURE ARGUMENT...: check for exit status 2 and one line tha
     printf '%-40s %4d ms  %s\n' "$name" "$elapsed_ms" "$said"
     ((status == 2)) || complain "$name" "status $status, not 2"
     (($(wc -l <err) == 1)) || complain "$name" "$(wc -l <err) lines on standard error, not 1"
-    [[ $said == "01_straggler: "* ]] || complain "$name" "the program does not say who it is"
+    [[ $said == "01_straggler: "* ]] || complain "$name" "the message does not begin with the lab"
     [[ $said == *"$word"* ]] || complain "$name" "does not name '$word'"
     [[ $said == *"$cure"* ]] || complain "$name" "shows no cure: '$cure'"
     [[ ! -s out ]] || complain "$name" "speaks on standard output: $(head -3 out)"
@@ -37,9 +37,8 @@ refused() # NAME WORD CURE ARGUMENT...: check for exit status 2 and one line tha
     rm -rf called results
 }
 
-rm -rf "$folder"
-mkdir -p "$folder/bin"
-cd "$folder" || exit 1
+work_in "$folder"
+mkdir bin
 # shellcheck disable=SC2016 # the scripts' variables, not ours
 printf '#!/bin/sh\necho "$@" >"%s/called"\nprintf %%s "$LOCKSTEP_ARGUMENTS" | tr "\\037" " " >>"%s/called"\n' "$folder" \
     "$folder" >bin/mpirun
@@ -115,7 +114,7 @@ rm called
 export LOCKSTEP_LOCK=$PWD/own.lock
 run 60 --quick --seed 8 --backend mpi
 wait
-[[ $(<err) == *"it holds $PWD/own.lock"* ]] || complain "the lock" "does not say who holds it: $(<err)"
+[[ $(<err) == *"it holds $PWD/own.lock"* ]] || complain "the lock" "does not name the program that holds it: $(<err)"
 [[ $(cat called 2>/dev/null) == *"--quick --seed 8"* ]] || complain "the lock" "did not start mpirun after it: $(<err)"
 
 ((failed)) || echo "All bad usage was refused."

@@ -91,7 +91,7 @@ test_start()
     rows "a lab of 4 steps, $((cores < 2 ? 1 : 2)) ranks, card kept, against MPI that starts and ends, s"
 }
 
-# While somebody steals all the time, each start of a job is made three times, and its rows say so.
+# While the host steals all the time, each start of a job is made three times, and its rows say so.
 test_disturbed()
 {
     local stolen=0 thief
@@ -127,8 +127,7 @@ test_failure()
     [[ $said == *"bench: sums ended with status 1"* ]] || complain "ranks that fail are not named"
 }
 
-rm -rf "$folder"
-mkdir -p "$folder" && cd "$folder" || exit 1
+work_in "$folder"
 "$bench" --part start --rounds 1 --out results &>/dev/null
 quiet_machine quiet
 cores=$(sed -n 's/^# cores: //p' results/bench.csv)
