@@ -102,6 +102,12 @@ for file in labs/[0-9][0-9]_*.c tools/lab_template/lab_formula.c; do
     [[ -z $found ]] || complain "letters that $table does not have: $(paste -sd ';' <<<"$found")"
 done
 
+# Titles, axes and labels of charts, as far as they are written out, without gnuplot's formats (%g).
+for file in plots/*.gp; do
+    found=$(grep -oE '(title|label|page\() *=? *"[^"]*"(, *"[^"]*")?' "$file" | sed -E 's/%[-+0-9.]*[a-z]//g' | strange_letters "$file")
+    [[ -z $found ]] || complain "letters that $table does not have: $(paste -sd ';' <<<"$found")"
+done
+
 lessons=0
 for file in notebooks-md/*.md; do
     [[ $file != "$table" ]] || continue
