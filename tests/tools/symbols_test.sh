@@ -2,6 +2,7 @@
 # usage: symbols_test.sh SOURCE: check that the table of notebooks-md/symbols.md gives each letter one meaning, and that formulas of
 # labs (comments at the head of their sources) and lessons use only these letters. A lesson's own table of symbols repeats the
 # meanings. Lessons without a line "<!-- run: … -->" are not written to this table yet and are not read.
+# shellcheck disable=SC2016 # backticks are those of Markdown
 set -uo pipefail
 
 cd "$1" || exit 1
