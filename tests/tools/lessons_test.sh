@@ -280,10 +280,50 @@ test_plan()
     (($(grep -c ^table <<<"$said") == 4)) || complain "four tables wanted"
 }
 
+foreign_pictures() # PROJECT: print the pictures of its lessons that are not of the runs whose numbers stand in the text
+{
+    local file lab picture place when sum summary
+    for file in "$1"/notebooks-md/[0-9][0-9]_*.md; do
+        lab=$(basename "$file" .md)
+        ! grep -q '^<!-- run:' "$file" || grep -oE "img/${lab}_[a-z0-9_]+\.png" "$file" | sort -u | while read -r picture; do
+            place='' when='' sum=''
+            IFS=, read -r _ place when sum < <(grep "^${picture#img/}," "$1/notebooks-md/runs/pictures.csv")
+            summary=$1/notebooks-md/runs/platforms/$place/$lab/summary.csv
+            [[ $place != here ]] || summary=$1/notebooks-md/runs/$lab/summary.csv
+            [[ -n $sum && $(cksum <"$1/notebooks-md/$picture") == "$sum "* ]] || echo "$picture is not as --lesson-figures drew it"
+            grep -qxF "# when: $when" "$summary" || echo "$picture is of another run than the numbers"
+        done
+    done
+}
+
+test_pictures()
+{
+    local runs=$project/notebooks-md/runs picture
+    right
+    mkdir -p "$project/notebooks-md/img"
+    {
+        echo picture,place,when,checksum
+        for picture in step_time,here timeline,blog; do
+            echo "$picture" >"$project/notebooks-md/img/01_late_${picture%,*}.png"
+            echo "01_late_${picture%,*}.png,${picture#*,},2026-11-23 09:00,$(echo "$picture" | cksum | cut -d ' ' -f 1)"
+        done
+    } >"$runs/pictures.csv"
+    said=$(foreign_pictures "$project")
+    [[ -z $said ]] || complain "pictures of the run are named"
+    echo another >"$project/notebooks-md/img/01_late_step_time.png"
+    sed -i 's|^# when.*|# when: 2026-11-23 10:00|' "$runs/platforms/blog/01_late/summary.csv"
+    said=$(foreign_pictures "$project")
+    [[ $said == $'img/01_late_step_time.png is not as --lesson-figures drew it\nimg/01_late_timeline.png is of another run than the numbers' ]] ||
+        complain "pictures of other runs are not named"
+    make_project
+}
+
 # The lessons themselves; texts without markers are not checked.
 test_lessons()
 {
     exits 0 "$program" --sources "$source" --style
+    said=$(foreign_pictures "$source")
+    [[ -z $said ]] || complain "pictures and numbers are of different runs"
 }
 
 make_project
@@ -294,5 +334,6 @@ test_write
 test_refused
 test_style
 test_plan
+test_pictures
 test_lessons
 exit "$failed"
