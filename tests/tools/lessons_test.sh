@@ -71,7 +71,7 @@ were published, within 10<!-- claims: its_cost.tolerance * 100 --> %.
 A sum takes 0.5<!-- sweep.csv bytes=2048: ring_ms --> ms, 75<!-- 25 + 40 + 10 --> in all; −2.5<!-- 10 - 12.5 --> less.
 
 The sleep of 40 ms is a setting, `77.7` is code, **step = 33.3 + 44 ms** a formula. 4 ranks, bf16, 25 MiB, 2026-11-21, Open MPI 4.1,
-version 4.1.4, lab 03, in 2009.
+version 4.1.4, lab 03, in 2009, 95 % intervals.
 
 <!-- example -->
 Suppose 25 ms and 1.5 GB.
@@ -168,6 +168,7 @@ test_unexplained()
     planted 1 'Do this.' 'Wait 5 ms.' "5 has no source"
     planted 1 'Do this.' 'Wait 5 to 40 ms.' "5 has no source"
     planted 1 'From one run' 'After 57 s' "57 has no source"
+    planted 1 'Do this.' 'Do 95 % of this.' "95 has no source"
     planted 1 'Do this.' 'It is **33.3**.' "33.3 has no source"
     planted 1 'Do this.' 'Take 12,496,800 bytes.' "12,496,800 has no source"
     planted 1 '(\[issue #252\](https://example.org/99))' '(somebody)' "marked as quoted"
@@ -191,6 +192,9 @@ test_write()
         grep -qF -- "$wanted" "$project/$lesson" || complain "--write left out: $wanted" "$(<"$project/$lesson")"
     done
     ! grep -q ' $' "$project/$lesson" || complain "--write left blanks at a line end"
+    sed -i 's/^<!-- lanes late -->$/<!-- lanes\nrow: late | Rank 0 sleeps\n-->/' "$project/$lesson"
+    run 0 --write
+    says "'  late' is now '  Rank 0 sleeps'"
     run 0
     summary 01_late 1067 # another run
     run 1
@@ -218,6 +222,7 @@ test_refused()
     refused 'late.transfer_ms < ' 'late.transfer_ms + ' "is no relation"
     refused '^column: asked.*' 'column: asked' "write column: HEAD"
     refused '^column: asked | 0 ms' 'column: asked | many ms' "is no format"
+    refused '^<!-- this run: cases' '<!-- lanes\nlate\n-->\n<!-- end' "in lanes; write row"
     refused '^head: fault' 'title: fault' "in a table"
     refused 'run: here step_time' 'run: ranks=2' "write run: PLACE"
     right
@@ -245,7 +250,7 @@ test_style()
     run 0 --style
     printf '\nHello. %s\n' "$(words 31)" >>"$project/$lesson"
     run 1 --style
-    says "$lesson:$(($(wc -l <"$project/$lesson"))): a sentence of 31 words, 30 at most: Word word"
+    says "$lesson:$(($(wc -l <"$project/$lesson"))): a sentence of 31 words, 30 at most: Word word word word word word …"
     right
     printf '\nTake 40 ms, 128 samples, 40 ms, 4 ranks.\n' >>"$project/$lesson"
     run 0 --style

@@ -110,7 +110,8 @@ static struct number describe(const char *raw, size_t begin, size_t end)
 {
     struct number number = { .begin = begin_with_sign(raw, begin), .end = end, .has_unit = has_unit_at(raw + end) };
     char *digits = memory_text("%.*s", (int)(end - begin), raw + begin);
-    number.is_name = is_year(digits, end - begin, number.has_unit) || follows_program(raw, begin) ||
+    bool is_level = strncmp(raw + end, " % interval", 11) == 0; /* 95 % interval */
+    number.is_name = is_level || is_year(digits, end - begin, number.has_unit) || follows_program(raw, begin) ||
                      (begin > 0 && raw[begin - 1] == '#');
     bool is_small = atof(digits) <= 12 && !number.has_unit && number.begin == begin;
     number.is_count = !strpbrk(digits, ".,") && (is_small || is_binary_size(raw + end));
