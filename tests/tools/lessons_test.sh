@@ -262,6 +262,7 @@ test_style()
     for _ in $(seq 45); do printf '%s\n\n' "$(words 20)"; done >>"$project/$lesson"
     run 1 --style
     says "$lesson:1: 3 pictures above the rule, 2 at most"
+    [[ $said != *"words above"* ]] || complain "words below the rule are counted"
     sed -i 's|^---$||' "$project/$lesson"
     run 1 --style
     says " words above the rule, 900 at most"
