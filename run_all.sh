@@ -606,6 +606,12 @@ run_folder() # LAB PLACE: the folder of its tables
     fi
 }
 
+say_disturbed() # ROUNDS: how many of them, if any; a lesson is better made on an idle machine
+{
+    awk -F, '/^#/ { next } !names { names = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } { all++; disturbed += $at["is_disturbed"] }
+        END { if (disturbed) printf "other programs had the cores in %d of %d rounds\n", disturbed, all }' "$1" 2>/dev/null
+}
+
 run_of_lesson() # LAB PLACE OPTION...
 {
     local name=$1 place=$2 words=("${@:3}")
@@ -614,9 +620,12 @@ run_of_lesson() # LAB PLACE OPTION...
     [[ $place != @(here|dedicated-cores) || " ${words[*]} " == *" --"@(seconds|rounds)" "* ]] ||
         words+=(--seconds "${value[--seconds]-$lesson_seconds}")
     : >"build/$name-lesson.log"
-    quietly "$name, $place" "build/$name-lesson.log" lab "$name" --out "$results/lessons/$place" "${words[@]}" && return
-    problem "$name" "$name failed ($place); its lesson stays as it is" "$(last_complaint)"
-    return 1
+    quietly "$name, $place" "build/$name-lesson.log" lab "$name" --out "$results/lessons/$place" "${words[@]}" || {
+        problem "$name" "$name failed ($place); its lesson stays as it is" "$(last_complaint)"
+        return 1
+    }
+    [[ $place != here ]] || say_disturbed "$(run_folder "$name" here)/rounds.csv"
+    return 0
 }
 
 draw_lesson() # LAB: its pictures, and whose they are

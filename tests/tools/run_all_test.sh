@@ -107,6 +107,7 @@ for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 repo
             [[ -n $platform ]] || places=("$out" "$out/platforms/dedicated-cores")
             for place in "${places[@]}"; do
                 mkdir -p "$place/01_straggler" && touch "$place/01_straggler/summary.csv"
+                printf "%s\n" "# a head" case,is_disturbed,x a,1,1 b,0,1 c,0,1 >"$place/01_straggler/rounds.csv"
             done'
         [[ $name != claims* ]] || echo '[[ ! -s $UNDECIDED || $* != *--undecided* ]] || { head -n 1 "$UNDECIDED"; sed -i 1d "$UNDECIDED"; }'
         [[ $name != lesson_numbers* ]] || echo '[[ $* != *--plan* || ! -e $PLAN ]] || cat "$PLAN"'
@@ -335,6 +336,7 @@ test_lessons()
     run 2 --lesson-figures --only 02_wrong
     says "02_wrong lacks a <!-- run: --> line"
     run 0 --lesson-figures --out "$folder/figures"
+    says "other programs had the cores in 1 of 3 rounds"
     called "01_straggler --out $folder/figures/lessons/here --backend mpi --ranks 4 --seconds 60"
     called "01_straggler --out $folder/figures/lessons/own --rounds 3 --platform small"
     called "plots/01_straggler.gp"
