@@ -293,11 +293,11 @@ foreign_pictures() # PROJECT: print the pictures of its lessons that are not of 
         lab=$(basename "$file" .md)
         ! grep -q '^<!-- run:' "$file" || grep -oE "img/${lab}_[a-z0-9_]+\.png" "$file" | sort -u | while read -r picture; do
             place='' when='' sum=''
-            IFS=, read -r _ place when sum < <(grep "^${picture#img/}," "$1/notebooks-md/runs/pictures.csv")
+            IFS=, read -r _ place when sum < <(grep "^${picture#img/}," "$1/notebooks-md/runs/pictures.csv" 2>/dev/null)
             summary=$1/notebooks-md/runs/platforms/$place/$lab/summary.csv
             [[ $place != here ]] || summary=$1/notebooks-md/runs/$lab/summary.csv
             [[ -n $sum && $(cksum <"$1/notebooks-md/$picture") == "$sum "* ]] || echo "$picture is not as --lesson-figures drew it"
-            grep -qxF "# when: $when" "$summary" || echo "$picture is of another run than the numbers"
+            grep -qxF "# when: $when" "$summary" 2>/dev/null || echo "$picture is of another run than the numbers"
         done
     done
 }
