@@ -33,6 +33,8 @@ make_project()
     summary 01_late 1066.654
     summary platforms/blog/01_late 1054
     summary platforms/twice/01_late 1054
+    sed -i '2s|^|# simulated: platform own, two copies of a core, each with a bus: an upper bound\n|' \
+        "$project/notebooks-md/runs/platforms/twice/01_late/summary.csv"
     printf 'bytes,ring_ms\n1024,0.25\n2048,0.5\n' >"$project/notebooks-md/runs/01_late/sweep.csv"
     cat >"$project/notebooks-md/runs/01_late/lanes.csv" <<TABLE
 # told of late: rank 1 waits 40.0 ms for rank 0
@@ -103,6 +105,8 @@ column: ring | 2 ms | ring_ms
 <!-- end -->
 
 <!-- run: twice platform=blog ranks=8 -->
+
+On <!-- machine twice -->2 simulated ranks on two copies of a core, each with a bus (Some CPU), 9 rounds, 2026-11-23<!-- end -->.
 
 ![Lanes](img/01_late_timeline.png)
 ![Steps](img/01_late_step_time.png)
