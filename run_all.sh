@@ -523,10 +523,11 @@ everywhere() # LAB PLACE of all that ran
     done
 }
 
-# Measure each LAB PLACE of standard input, in equal shares of these seconds. Fails if the time is too short for any.
-measure_again() # SECONDS
+# Measure each LAB PLACE of standard input, in equal shares of these seconds, and none that would end after UNTIL (SECONDS of this
+# script). Fails if the time is too short for any.
+measure_again() # SECONDS UNTIL
 {
-    local runs name place each ran=1
+    local until=$2 runs run name place each ran=1
     mapfile -t runs
     ((${#runs[@]} > 0)) || return
     each=$(($1 / ${#runs[@]} - overhead_seconds))
@@ -541,12 +542,12 @@ measure_again() # SECONDS
 }
 
 # Go round the labs again: first all of them, in equally long rounds, then those whose claims are undecided.
-more_passes()
+more_passes() # SINCE: when the first pass began
 {
-    local until=$((labs_began + 60 * 10#${value[--minutes]-$usual_minutes})) run
+    local until=$(($1 + 60 * 10#${value[--minutes]-$usual_minutes}))
     heading "More rounds, until $(clock "$until") of this run or until every claim is decided; Ctrl-C keeps what is there"
-    measure_again $((2 * (until - SECONDS) / 3)) < <(everywhere) || return 0
-    while measure_again $((until - SECONDS)) < <(undecided); do :; done
+    measure_again $((2 * (until - SECONDS) / 3)) "$until" < <(everywhere) || return 0
+    while measure_again $((until - SECONDS)) "$until" < <(undecided); do :; done
 }
 
 run_labs()
@@ -557,7 +558,7 @@ run_labs()
         note "the blog's machine" skipped "SimGrid (libsimgrid-dev) is not installed"
     fi
     first_pass
-    ! measures_on || ((${#finished[@]} == 0)) || more_passes
+    ! measures_on || ((${#finished[@]} == 0)) || more_passes "$labs_began"
 }
 
 # --- many ranks ----------------------------------------------------------------------------------------------------

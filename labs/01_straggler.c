@@ -2,11 +2,11 @@
  *
  * Data-parallel ranks meet in the all-reduce of every step, so the slowest rank sets the pace:
  *
- *     step = max over ranks of (data + local) + transfer
+ *     step = max over ranks of (data + local) + T
  *
  *     data       fetching a batch, with a stall before it
  *     local      forward, backward, update
- *     transfer   the all-reduce, once all ranks have arrived; the wait for the last one is `wait`
+ *     T          transfer: the all-reduce, once all ranks have arrived; the wait for the last one is `wait`
  *
  * 01_straggler_formula.c says what each fix changes. Four faults make one rank late in every step; up to three fixes are tried on
  * each. The fifth, chance, delays each rank with a small probability, so with more ranks fewer steps stay on time:

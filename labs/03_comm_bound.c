@@ -3,16 +3,16 @@
  * Besides its gradients, each rank sums 128 MiB more in every step: the gradients of a model of 33.5 million parameters, without
  * its arithmetic. The formula's sum is no longer small:
  *
- *     step = max over ranks of (data + local + host) + sum over messages of (alpha + beta x bytes) - hidden
+ *     step = max over ranks of (data + local + host) + sum over messages of (α + β × M) - hidden
  *
- *     alpha, beta   seconds per message and per byte, for this number of ranks and this size
- *     hidden        what a network carries of the started sums while backward goes on; 0 if the ranks' cores move the bytes
+ *     M, α, β   bytes of a message; seconds per message and per byte, for this number of ranks and this size
+ *     hidden    what a network carries of the started sums while backward goes on; 0 if the ranks' cores move the bytes
  *
  *     comm_ws4          the buffer is mapped, filled and released in every step (host), as in a blog post (README.md)
  *     comm_kept_ws4     … kept, the first fix: no host time
  *     comm_buckets      … cut into buckets, started layer by layer as if backward computed the message evenly: may hide transfer
  *     comm_no_progress  … likewise, without calls to the library during backward: a control; a network needs none
- *     comm_bf16         … half the bytes on the wire (beta, not alpha), for both messages: 8 bits of mantissa, visible in the sum
+ *     comm_bf16         … half the bytes on the wire (β, not α), for both messages: 8 bits of mantissa, visible in the sum
  *     comm_every_k      … sent only every k steps, as if k gradients were added up first
  *     one_bucket        the model's own gradients, started as one bucket
  *     ddp_buckets       … as two, as PyTorch's DDP cuts them

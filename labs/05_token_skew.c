@@ -3,10 +3,12 @@
  * Sequences (texts) differ in length. A batch is padded to its longest sequence, and attention's cost grows with length squared.
  * The ranks meet in every step, so the local term of the formula now depends on the data of that step:
  *
- *     step = mean over steps of max over ranks of (fixed + per_token x padded + per_pair x padded x length) + transfer
+ *     step  = mean over steps of max over ranks of (data + local) + T
+ *     local = f + per_token × padded + per_pair × padded × length + u
  *
- *     fixed, per_token, per_pair   seconds per step, per padded token, and per pair of tokens in attention
- *     padded, length               padded tokens of the rank's batch; tokens of its longest text, or if packed of each text
+ *     f, per_token, per_pair   forward and backward: seconds per step, per padded token, and per pair of tokens in attention
+ *     u, T                     the update, the all-reduce (transfer)
+ *     padded, length           padded tokens of the rank's batch; tokens of its longest text, or if packed of each text
  *
  *     fixed_sample_ws4      sequences of one length: nothing to lose
  *     variable_sample_ws4   of many lengths, eight at a time as they come
@@ -15,7 +17,7 @@
  *     variable_token_ws4    … sorted, as many as a budget of padded tokens allows, shuffled alike on all ranks
  *     token_independent     … shuffled by each rank in its own way
  *     token_weighted        … every sequence has the same weight; an average of the ranks' means favours those in small batches
- *     token_pairs           … a budget of padded tokens x length instead, the cost of attention
+ *     token_pairs           … a budget of padded tokens × length instead, the cost of attention
  *     global_bucket         … sorted across all ranks, so that a step has one length
  *     packed                the batches of variable_sample_ws4 laid end to end, each attending to itself: no padding, same loss
  *     packed_filled         … filled up to the budget

@@ -32,11 +32,20 @@ struct conditions {
     int repetitions;    /* of this block, because others had disturbed it */
 };
 
-/* Means of one round in seconds per step; over ranks and steps unless noted otherwise. */
+/* Means over ranks and steps, in seconds. data + local + host + wait + transfer = step. */
+struct step_means {
+    double step, data, local, host, wait, transfer, exposed;
+};
+extern const struct step_means step_means_unknown; /* NaN */
+
+/* Return the means of sums (ranks) over `steps` steps. */
+struct step_means step_means_of(const struct cell *sums, int ranks, int steps);
+
+/* Statistics of one round, in seconds per step. */
 struct round_stats {
     double slowest_step; /* the blog posts' statistic: the largest of the ranks' mean steps */
-    double data, local, host, wait, transfer, exposed, rank_skew;
-    double blog_compute; /* step without data */
+    double rank_skew;    /* mean over windows, as in struct case_summary */
+    struct step_means mean;
     struct conditions conditions;
 };
 
@@ -79,11 +88,9 @@ void case_stats_add(struct case_stats *stats, const struct timeline *timeline, c
 /* Add only the failed checks of a block whose times are not used. */
 void case_stats_check(struct case_stats *stats, const struct timeline *timeline);
 
-/* Summary of a case. After a failed check there is no number, no blame and no comparison.
- *
- * Seconds; means over ranks and steps unless noted otherwise. data + local + host + wait + transfer = step. */
+/* Summary of a case, in seconds per step. After a failed check there is no number, no blame and no comparison. */
 struct case_summary {
-    double step, data, local, host, wait, transfer, exposed;
+    struct step_means mean;
     int slowest_rank;             /* -1 for none */
     double slowest_step;          /* the largest of the ranks' mean steps */
     double median_step, p95_step; /* over windows, of the slowest rank's mean step */

@@ -68,6 +68,21 @@ static struct drifted mean_drift(const struct outcome *o)
     return sum;
 }
 
+void report_put_means(struct csv *csv, const struct step_means *mean)
+{
+    csv_ms(csv, "data_ms", mean->data);
+    csv_ms(csv, "local_ms", mean->local);
+    csv_ms(csv, "host_ms", mean->host);
+    csv_ms(csv, "wait_ms", mean->wait);
+    csv_ms(csv, "transfer_ms", mean->transfer);
+    csv_ms(csv, "exposed_ms", mean->exposed);
+}
+
+double report_blog_compute(const struct step_means *mean)
+{
+    return mean->step - mean->data;
+}
+
 void report_put_terms(struct csv *csv, const struct prediction *p)
 {
     csv_ms(csv, "predicted_data_ms", p->data);
@@ -106,13 +121,8 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_number(csv, "padding_ratio", tokens ? tokens->padding_ratio : NAN);
     csv_ms(csv, "rank_skew_ms", s->rank_skew);
     csv_number(csv, "rank_token_spread", tokens ? tokens->spread : NAN);
-    csv_ms(csv, "data_ms", s->data);
-    csv_ms(csv, "local_ms", s->local);
-    csv_ms(csv, "host_ms", s->host);
-    csv_ms(csv, "wait_ms", s->wait);
-    csv_ms(csv, "transfer_ms", s->transfer);
-    csv_ms(csv, "exposed_ms", s->exposed);
-    csv_ms(csv, "blog_compute_ms", s->step - s->data);
+    report_put_means(csv, &s->mean);
+    csv_ms(csv, "blog_compute_ms", report_blog_compute(&s->mean));
     csv_index(csv, "blamed_rank", s->blamed_rank);
     csv_ms(csv, "blamed_wait_ms", s->blamed_wait);
     csv_ms(csv, "what_if_ms", s->what_if);
@@ -141,22 +151,18 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
 {
     const struct case_stats *t = &o->stats;
     const struct cell *sum = &t->sum[rank];
+    const struct step_means mean = t->wrong.count ? step_means_unknown : step_means_of(sum, 1, t->steps);
     double steps = t->wrong.count ? (double)NAN : t->steps; /* NaN leaves all times blank */
     double last = 0;
     for (int r = 0; r < t->ranks; r++)
         last += t->wrong.count ? 0 : t->sum[r].last;
     csv_text(csv, "case", o->name);
     csv_integer(csv, "rank", rank);
-    csv_ms(csv, "step_ms", sum->step / steps);
-    csv_ms(csv, "data_ms", sum->phase[SPAN_DATA] / steps);
-    csv_ms(csv, "local_ms", (sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE]) / steps);
-    csv_ms(csv, "host_ms", sum->phase[SPAN_HOST] / steps);
-    csv_ms(csv, "wait_ms", sum->wait / steps);
-    csv_ms(csv, "transfer_ms", sum->transfer / steps);
-    csv_ms(csv, "exposed_ms", sum->exposed / steps);
+    csv_ms(csv, "step_ms", mean.step);
+    report_put_means(csv, &mean);
     csv_ms(csv, "caused_wait_ms", sum->caused / steps);
     csv_ms(csv, "queued_ms", o->run.batch_size ? t->queued[rank] / steps : (double)NAN);
-    csv_ms(csv, "blog_compute_ms", (sum->step - sum->phase[SPAN_DATA]) / steps);
+    csv_ms(csv, "blog_compute_ms", report_blog_compute(&mean));
     csv_ratio(csv, "last_share", last > 0 ? sum->last / last : NAN);
     csv_number(csv, "loss", o->run.batch_size ? t->loss[rank] : (double)NAN);
     csv_number(csv, "tokens", o->tokens ? o->tokens->useful_of[rank] : NAN);

@@ -72,6 +72,12 @@ void report_write_tables(const struct report *report);
 /* Append a block to spans.csv. The table grows block by block, so no run holds all of it in memory. */
 void report_add_spans(struct csv *csv, const struct timeline *timeline, const char *name);
 
+/* Write the terms of a step as columns, from data_ms to exposed_ms. */
+void report_put_means(struct csv *csv, const struct step_means *mean);
+
+/* Seconds that the blog posts call compute: the step without data. */
+double report_blog_compute(const struct step_means *mean);
+
 /* Write the terms of a prediction as columns. */
 void report_put_terms(struct csv *csv, const struct prediction *prediction);
 

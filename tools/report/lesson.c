@@ -33,26 +33,6 @@ void lesson_close(struct lesson *lesson)
     free(lesson->title);
 }
 
-char *lesson_section(const struct lesson *lesson, int n)
-{
-    cmark_node *node = cmark_node_first_child(lesson->document);
-    for (; node; node = cmark_node_next(node))
-        if (markdown_is_heading(node, 2) && --n == 0)
-            break;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = memory_stream(&text, &size);
-    for (node = node ? cmark_node_next(node) : NULL; node && !markdown_is_heading(node, 2);
-         node = cmark_node_next(node))
-        if (cmark_node_get_type(node) == CMARK_NODE_PARAGRAPH) {
-            char *html = markdown_html(node);
-            fputs(html, out);
-            free(html);
-        }
-    fclose(out);
-    return text;
-}
-
 /* --- pictures ---------------------------------------------------------------------------------------------------- */
 
 /* Return "01_straggler_timeline" for img/01_straggler_timeline.png, in new memory; NULL for other pictures. */
