@@ -73,7 +73,7 @@ were published, within 10<!-- claims: its_cost.tolerance * 100 --> %.
 A sum takes 0.5<!-- sweep.csv bytes=2048: ring_ms --> ms, 75<!-- 25 + 40 + 10 --> in all; −2.5<!-- 10 - 12.5 --> less.
 
 The sleep of 40 ms is a setting, `77.7` is code, **step = 33.3 + 44 ms** a formula. 4 ranks, bf16, 25 MiB, 2026-11-21, Open MPI 4.1,
-version 4.1.4, lab 03, in 2009, 95 % intervals.
+Debian 12 or 13, version 4.1.4, lab 03, in 2009, 95 % intervals.
 
 <!-- example -->
 Suppose 25 ms and 1.5 GB.
@@ -172,6 +172,7 @@ test_unexplained()
     planted 1 'Do this.' 'Wait 5 ms.' "5 has no source"
     planted 1 'Do this.' 'Wait 5 to 40 ms.' "5 has no source"
     planted 1 'From one run' 'After 57 s' "57 has no source"
+    planted 1 'Do this.' 'Do 12 or 13 of this.' "13 has no source"
     planted 1 'Do this.' 'Do 95 % of this.' "95 has no source"
     planted 1 'Do this.' 'It is **33.3**.' "33.3 has no source"
     planted 1 'Do this.' 'Take 12,496,800 bytes.' "12,496,800 has no source"
