@@ -33,6 +33,7 @@ void case_stats_close(struct case_stats *stats)
 {
     free(stats->sum);
     free(stats->slowest);
+    free(stats->last);
     free(stats->most_charged);
     free(stats->by_stretch.foremost);
     free(stats->by_round.foremost);
@@ -84,6 +85,22 @@ static void count_foremost(struct culprits *culprits, const struct cell *cells, 
     }
 }
 
+struct step_means step_means_of(const struct cell *cells, int ranks)
+{
+    struct step_means step = { 0 };
+    for (int rank = 0; rank < ranks; rank++) {
+        const double *phase = cells[rank].phase;
+        step.slowest = fmax(step.slowest, cells[rank].step);
+        step.data += phase[SPAN_DATA] / ranks;
+        step.local += (phase[SPAN_FORWARD] + phase[SPAN_BACKWARD] + phase[SPAN_UPDATE]) / ranks;
+        step.host += phase[SPAN_HOST] / ranks;
+        step.wait += cells[rank].wait / ranks;
+        step.transfer += cells[rank].transfer / ranks;
+        step.exposed += cells[rank].exposed / ranks;
+    }
+    return step;
+}
+
 /* Add one window's steps of all ranks, cells (every, ranks), to the case statistics and to the round's sums (ranks). */
 static void add_window(struct case_stats *stats, const struct cell *cells, struct cell *round)
 {
@@ -101,6 +118,7 @@ static void add_window(struct case_stats *stats, const struct cell *cells, struc
         charged = fmax(charged, caused);
     }
     stats->slowest[stats->windows] = slowest;
+    stats->last[stats->windows] = step_means_of(cells + (stats->every - 1) * stats->ranks, stats->ranks);
     stats->most_charged[stats->windows++] = charged;
     stats->spread += slowest - fastest;
 }
@@ -152,6 +170,7 @@ void case_stats_add(struct case_stats *stats, const struct timeline *timeline, c
     check_failures_join(&stats->wrong, &wrong, "round %d, ", stats->rounds + 1);
     stats->slowest = grown(stats->slowest, stats->windows, windows);
     stats->most_charged = grown(stats->most_charged, stats->windows, windows);
+    stats->last = memory_grow(stats->last, ((size_t)stats->windows + (size_t)windows) * sizeof *stats->last);
     stats->round = memory_grow(stats->round, ((size_t)stats->rounds + 1) * sizeof *stats->round);
     const double spread = stats->spread;
     for (int window = 0; window < windows; window++)
@@ -253,6 +272,31 @@ static struct ratio compare_steps(const struct case_stats *stats, const struct c
     return ratio;
 }
 
+/* Return the median over windows of a member of struct step_means, given by its offset; NaN if any window lacks it. */
+static double median_of(const struct case_stats *stats, size_t member)
+{
+    double *values = memory_new((size_t)stats->windows, sizeof *values);
+    bool is_known = true;
+    for (int window = 0; window < stats->windows; window++) {
+        values[window] = *(const double *)((const char *)&stats->last[window] + member);
+        is_known &= !isnan(values[window]);
+    }
+    double median = is_known ? stats_quantile(values, stats->windows, 0.5) : (double)NAN;
+    free(values);
+    return median;
+}
+
+static struct step_means medians_of(const struct case_stats *stats)
+{
+    return (struct step_means){ .slowest = median_of(stats, offsetof(struct step_means, slowest)),
+                                .data = median_of(stats, offsetof(struct step_means, data)),
+                                .local = median_of(stats, offsetof(struct step_means, local)),
+                                .host = median_of(stats, offsetof(struct step_means, host)),
+                                .wait = median_of(stats, offsetof(struct step_means, wait)),
+                                .transfer = median_of(stats, offsetof(struct step_means, transfer)),
+                                .exposed = median_of(stats, offsetof(struct step_means, exposed)) };
+}
+
 static struct case_summary withheld(void)
 {
     return (struct case_summary){ .step = NAN,
@@ -298,6 +342,7 @@ struct case_summary case_stats_summarise(const struct case_stats *stats, const s
         s.exposed += sum->exposed / count;
     }
     s.median_step = stats_quantile(stats->slowest, stats->windows, 0.5);
+    s.median_last = medians_of(stats);
     s.p95_step = stats_quantile(stats->slowest, stats->windows, 0.95);
     s.rank_skew = stats->spread / stats->windows;
     s.what_if = stats->what_if / steps;

@@ -40,6 +40,14 @@ struct round_stats {
     struct conditions conditions;
 };
 
+/* A step: its slowest rank, and means over ranks, in seconds. Wait and transfer are NaN if they cannot be separated. */
+struct step_means {
+    double slowest, data, local, host, wait, transfer, exposed;
+};
+
+/* Summarise a step; cells (ranks). */
+struct step_means step_means_of(const struct cell *cells, int ranks);
+
 /* Statistics of one case; each round adds to them. case_stats_close() frees the arrays. */
 struct case_stats {
     int ranks, rounds, steps; /* steps: measured, over all rounds */
@@ -47,6 +55,7 @@ struct case_stats {
     int every, windows;       /* steps of a window, after which the ranks synchronise; number of windows */
     struct cell *sum;         /* (ranks) over all measured steps */
     double *slowest;          /* (windows) the slowest rank's window, per step */
+    struct step_means *last;  /* (windows) the window's last step, in which the ranks synchronise */
     double *most_charged;     /* (windows) the largest `caused` of any rank, per step */
     int stretch;              /* measured steps in a row, at most, that by_stretch counts once */
     struct culprits {         /* how often a rank was charged most in a stretch, or in a round */
@@ -84,13 +93,14 @@ void case_stats_check(struct case_stats *stats, const struct timeline *timeline)
  * Seconds; means over ranks and steps unless noted otherwise. data + local + host + wait + transfer = step. */
 struct case_summary {
     double step, data, local, host, wait, transfer, exposed;
-    int slowest_rank;             /* -1 for none */
-    double slowest_step;          /* the largest of the ranks' mean steps */
-    double median_step, p95_step; /* over windows, of the slowest rank's mean step */
-    double rank_skew;             /* mean over windows of slowest - fastest rank, per step */
-    int blamed_rank;              /* -1 if no rank stands out */
-    double blamed_wait;           /* wait of all other ranks together, per step */
-    bool is_too_short;            /* too few rounds and steps for any rank to stand out */
+    int slowest_rank;              /* -1 for none */
+    double slowest_step;           /* the largest of the ranks' mean steps */
+    double median_step, p95_step;  /* over windows, of the slowest rank's mean step */
+    struct step_means median_last; /* over windows, each member by itself */
+    double rank_skew;              /* mean over windows of slowest - fastest rank, per step */
+    int blamed_rank;               /* -1 if no rank stands out */
+    double blamed_wait;            /* wait of all other ranks together, per step */
+    bool is_too_short;             /* too few rounds and steps for any rank to stand out */
     double what_if;
     struct ratio vs_baseline; /* of the rounds' slowest steps, paired; in a long run, of all steps */
     double loss;              /* mean over all samples */
