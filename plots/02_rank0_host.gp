@@ -8,7 +8,7 @@ if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
 told_best = "baseline barrier_ws4 sleep_helper"
 pathology_word = "rank 0 on the host"
-pathology(case) = case eq "baseline" ? "none" : case eq "barrier_ws4" ? "sleep" : case eq "barrier_busy" ? "busy" : case[1:4] eq "busy" ? "busy" : "sleep"
+pathology(case) = case eq "baseline" ? "none" : case eq "barrier_ws4" ? "sleep" : case eq "barrier_busy" ? "busy" : case[1:4] eq "busy" ? "busy" : strstrt(case, "two_late") ? "two late" : "sleep"
 breakdown_title = "One rank works, all others wait"
 timeline_title = "The wait moves from the all-reduce into the barrier"
 step_time_title = "What the work of rank 0 costs, and what each fix saves"
