@@ -1,6 +1,7 @@
 #include "report/run_report.h"
 
 #include "analysis/matched_collectives.h"
+#include "model/token_table.h"
 
 #include <math.h>
 #include <string.h>
@@ -106,6 +107,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_number(csv, "padding_ratio", tokens ? tokens->padding_ratio : NAN);
     csv_ms(csv, "rank_skew_ms", s->rank_skew);
     csv_number(csv, "rank_token_spread", tokens ? tokens->spread : NAN);
+    token_table_epoch(csv, o->tokens ? &o->tokens->epoch : NULL);
     csv_ms(csv, "data_ms", s->data);
     csv_ms(csv, "local_ms", s->local);
     csv_ms(csv, "host_ms", s->host);
@@ -165,6 +167,7 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
                : o->run.batch_size ? t->samples[rank]
                                    : (double)NAN);
     csv_number(csv, "padded_tokens", o->tokens ? o->tokens->padded_of[rank] : NAN);
+    csv_index(csv, "batches", o->tokens ? o->tokens->batches_of[rank] : -1);
 }
 
 void report_write_tables(const struct report *report)
