@@ -30,6 +30,8 @@
  * the rank with the most less those of the one with the fewest, per step) in summary.csv, and which rank waits in which step. The
  * baseline is fixed_sample_ws4. Cases ending in _ws4 repeat a blog post (README.md); their token numbers are the same to the last
  * digit. What must hold: expected/05_token_skew.csv.
+ * A budget deals unequal numbers of batches (`batches` in ranks.csv). A step needs a batch from every rank, so an epoch ends with the
+ * rank that has the fewest, and the rest is dropped (dropped_tokens in summary.csv). DDP drops nothing: ranks with batches left hang.
  * Expect: 39.5 % padding as they come (default flags); sorting removes nearly all of it. Shuffled independently, sorted batches
  * unbalance the ranks; batches of a token budget hardly. */
 #include "05_token_skew.h"

@@ -2,6 +2,7 @@
 
 #include "analysis/matched_collectives.h"
 #include "base/memory.h"
+#include "model/token_table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -123,6 +124,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_number(csv, "padding_ratio", tokens ? tokens->padding_ratio : NAN);
     csv_ms(csv, "rank_skew_ms", s->rank_skew);
     csv_number(csv, "rank_token_spread", tokens ? tokens->spread : NAN);
+    token_table_epoch(csv, o->tokens ? &o->tokens->epoch : NULL);
     report_put_means(csv, &s->mean);
     csv_ms(csv, "blog_compute_ms", report_blog_compute(&s->mean));
     csv_index(csv, "blamed_rank", s->blamed_rank);
@@ -174,6 +176,7 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
                : o->run.batch_size ? t->samples[rank]
                                    : (double)NAN);
     csv_number(csv, "padded_tokens", o->tokens ? o->tokens->padded_of[rank] : NAN);
+    csv_index(csv, "batches", o->tokens ? o->tokens->batches_of[rank] : -1);
 }
 
 void report_write_tables(const struct report *report)
