@@ -121,7 +121,7 @@ struct view runs_view(struct runs *runs, const struct where *where)
                          .path = from->path,
                          .is_there = from->is_there };
     from->is_used = true;
-    if (!from->is_there)
+    if (!from->is_there || !table->cell)
         return view;
     size_t columns = (size_t)table->columns;
     view.table.cell = memory_new(((size_t)table->rows + 1) * columns, sizeof *table->cell);
