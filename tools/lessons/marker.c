@@ -9,33 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *print_to_memory(const char *format, va_list list)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = memory_stream(&text, &size);
-    vfprintf(out, format, list);
-    fclose(out);
-    return text;
-}
-
 void complain(struct check *check, size_t at, const char *format, ...)
 {
+    check->complaints++;
+    if (check->runs->are_planned)
+        return;
+    printf("%s:%d: ", check->text->path, lesson_text_line(check->text, at));
     va_list list;
     va_start(list, format);
-    char *text = print_to_memory(format, list);
+    vprintf(format, list);
     va_end(list);
-    if (!check->runs->are_planned)
-        printf("%s:%d: %s\n", check->text->path, lesson_text_line(check->text, at), text);
-    free(text);
-    check->complaints++;
+    putchar('\n');
 }
 
 _Noreturn void refuse(const struct check *check, size_t at, const char *format, ...)
 {
+    char text[400];
     va_list list;
     va_start(list, format);
-    char *text = print_to_memory(format, list);
+    vsnprintf(text, sizeof text, format, list);
     va_end(list);
     die(STATUS_USAGE, "%s:%d: %s; docs/lessons.md explains markers", check->text->path,
         lesson_text_line(check->text, at), text);
@@ -57,6 +49,27 @@ const char *marker_where(const struct check *check, size_t at, const char *text,
     if (!where_read(where, text, (size_t)(colon - text), bad))
         refuse(check, at, "'%s' is no place, table or column=value", bad);
     return colon + 1 + strspn(colon + 1, " ");
+}
+
+char *marker_trimmed(const char *from, const char *to)
+{
+    while (from < to && *from == ' ')
+        from++;
+    while (to > from && (to[-1] == ' ' || to[-1] == '\r'))
+        to--;
+    return memory_text("%.*s", (int)(to - from), from);
+}
+
+int marker_cut(const char *line, char **parts, int most)
+{
+    int count = 0;
+    for (const char *at = line;;) {
+        const char *end = count + 1 < most ? strchr(at, '|') : NULL;
+        parts[count++] = marker_trimmed(at, end ? end : at + strlen(at));
+        if (!end)
+            return count;
+        at = end + 1;
+    }
 }
 
 bool marker_view(struct check *check, size_t at, const struct where *where, struct view *view)
