@@ -1,13 +1,14 @@
 /* 01_straggler_formula: what each case of lab 01 must cost, and why.
  *
- *     step = max over ranks of (data + local) + transfer
+ *     step = max over ranks of (data + local) + T
  *
- * A stall S before the fetch lengthens the data term of one rank, a slow core its local term. The fixes:
+ * A stall S before the fetch lengthens the data term of one rank, a slow core its local term: r times the passes. The letters are
+ * those of notebooks-md/symbols.md. The fixes:
  *
- *     prefetch         a sleep runs beside the step: max(S + fetch, local + transfer). Busy work needs the core of the passes.
+ *     prefetch         a sleep runs beside the step: max(data + S, local + T). Busy work needs the core of the passes.
  *     smaller share    shares such that all ranks end together; a rank that is late even with one sample keeps one
- *     every k steps    transfer / k, S in every step. If the stall roams, S x f / k: of the k stalls between two sums, f =
- *                      predict_fullest(k, n) hit the rank that is hit most often, on average.
+ *     every k steps    T / k, and S in every step. If the stall roams, S × hits / k: of the k stalls between two sums,
+ *                      hits = predict_fullest(k, n) delay the rank that is delayed most often, on average.
  *
  * By chance p each: S in a share 1 - (1 - p)^n of the steps. */
 #include "01_straggler.h"

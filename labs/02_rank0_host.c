@@ -47,18 +47,18 @@ static void in_helper(struct options *o)  { o->in_helper = true; }
 static void spread(struct options *o)     { o->is_spread = true; }
 
 static const struct variant variants[] = {
-    /* case            fault     fix         idea */
-    { "baseline", cycles, NULL, "no work on the host, no barrier" },
-    { "barrier_ws4", sleeps, NULL, "rank 0 sleeps on the host, then a barrier" },
-    { "sleep_no_barrier", sleeps, no_barrier, "… without a barrier: the ranks wait in the next all-reduce" },
-    { "sleep_every_n", sleeps, every_n, "… but only every n steps" },
-    { "sleep_helper", sleeps, in_helper, "… in a helper thread beside the step" },
-    { "sleep_spread", sleeps, spread, "… divided among all ranks" },
-    { "barrier_busy", works, NULL, "rank 0 computes on the host, then a barrier" },
-    { "busy_no_barrier", works, no_barrier, "… without a barrier: the ranks wait in the next all-reduce" },
-    { "busy_every_n", works, every_n, "… but only every n steps" },
-    { "busy_helper", works, in_helper, "… in a helper thread beside the step, on the same core" },
-    { "busy_spread", works, spread, "… divided among all ranks" },
+    /* case            fault     fix         idea, label */
+    { "baseline", cycles, NULL, "no work on the host, no barrier", "baseline" },
+    { "barrier_ws4", sleeps, NULL, "rank 0 sleeps on the host, then a barrier", "rank 0 sleeps" },
+    { "sleep_no_barrier", sleeps, no_barrier, "… without a barrier: the ranks wait in the next all-reduce", "rank 0 sleeps + no barrier" },
+    { "sleep_every_n", sleeps, every_n, "… but only every n steps", "rank 0 sleeps + every n steps" },
+    { "sleep_helper", sleeps, in_helper, "… in a helper thread beside the step", "rank 0 sleeps + helper thread" },
+    { "sleep_spread", sleeps, spread, "… divided among all ranks", "rank 0 sleeps + spread over ranks" },
+    { "barrier_busy", works, NULL, "rank 0 computes on the host, then a barrier", "rank 0 busy" },
+    { "busy_no_barrier", works, no_barrier, "… without a barrier: the ranks wait in the next all-reduce", "rank 0 busy + no barrier" },
+    { "busy_every_n", works, every_n, "… but only every n steps", "rank 0 busy + every n steps" },
+    { "busy_helper", works, in_helper, "… in a helper thread beside the step, on the same core", "rank 0 busy + helper thread" },
+    { "busy_spread", works, spread, "… divided among all ranks", "rank 0 busy + spread over ranks" },
     { 0 },
 };
 /* clang-format on */

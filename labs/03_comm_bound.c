@@ -3,16 +3,16 @@
  * Besides its gradients, each rank sums 128 MiB more in every step: the gradients of a model of 33.5 million parameters, without
  * its arithmetic. The formula's sum is no longer small:
  *
- *     step = max over ranks of (data + local + host) + sum over messages of (alpha + beta x bytes) - hidden
+ *     step = max over ranks of (data + local + host) + sum over messages of (α + β × M) - hidden
  *
- *     alpha, beta   seconds per message and per byte, for this number of ranks and this size
- *     hidden        what a network carries of the started sums while backward goes on; 0 if the ranks' cores move the bytes
+ *     M, α, β   bytes of a message; seconds per message and per byte, for this number of ranks and this size
+ *     hidden    what a network carries of the started sums while backward goes on; 0 if the ranks' cores move the bytes
  *
  *     comm_ws4          the buffer is mapped, filled and released in every step (host), as in a blog post (README.md)
  *     comm_kept_ws4     … kept, the first fix: no host time
  *     comm_buckets      … cut into buckets, started layer by layer as if backward computed the message evenly: may hide transfer
  *     comm_no_progress  … likewise, without calls to the library during backward: a control; a network needs none
- *     comm_bf16         … half the bytes on the wire (beta, not alpha), for both messages: 8 bits of mantissa, visible in the sum
+ *     comm_bf16         … half the bytes on the wire (β, not α), for both messages: 8 bits of mantissa, visible in the sum
  *     comm_every_k      … sent only every k steps, as if k gradients were added up first
  *     one_bucket        the model's own gradients, started as one bucket
  *     ddp_buckets       … as two, as PyTorch's DDP cuts them
@@ -48,16 +48,16 @@ static void one_bucket(struct options *o)  { o->gradient_buckets = 1; o->calls_l
 static void ddp(struct options *o)         { o->gradient_buckets = 2; o->calls_library = true; }
 
 static const struct variant variants[] = {
-    /* case              fault        fix         idea */
-    { "baseline", NULL, NULL, "only the model's own gradients" },
-    { "comm_ws4", fresh, NULL, "one more message, its buffer allocated in each step" },
-    { "comm_kept_ws4", message, NULL, "one more message, its buffer reused" },
-    { "comm_buckets", message, buckets, "… in buckets, started during backward" },
-    { "comm_no_progress", message, no_progress, "… but no library calls during backward" },
-    { "comm_bf16", message, bf16, "… half the bytes on the wire" },
-    { "comm_every_k", message, every_k, "… only every k steps" },
-    { "one_bucket", NULL, one_bucket, "no extra message; own gradients in one bucket" },
-    { "ddp_buckets", NULL, ddp, "… in two buckets, as DDP; the first starts early" },
+    /* case              fault        fix         idea, label */
+    { "baseline", NULL, NULL, "only the model's own gradients", "baseline" },
+    { "comm_ws4", fresh, NULL, "one more message, its buffer allocated in each step", "extra message" },
+    { "comm_kept_ws4", message, NULL, "one more message, its buffer reused", "extra message + kept buffer" },
+    { "comm_buckets", message, buckets, "… in buckets, started during backward", "extra message + buckets" },
+    { "comm_no_progress", message, no_progress, "… but no library calls during backward", "extra message + buckets (no calls)" },
+    { "comm_bf16", message, bf16, "… half the bytes on the wire", "extra message + bf16" },
+    { "comm_every_k", message, every_k, "… only every k steps", "extra message + every k steps" },
+    { "one_bucket", NULL, one_bucket, "no extra message; own gradients in one bucket", "own gradients in one bucket" },
+    { "ddp_buckets", NULL, ddp, "… in two buckets, as DDP; the first starts early", "own gradients in two buckets" },
     { 0 },
 };
 /* clang-format on */

@@ -1,13 +1,15 @@
 /* 03_comm_bound_formula: what each case of lab 03 must cost, and why.
  *
- *     step = max over ranks of (data + local + host) + sum over messages of (alpha + beta x bytes) - hidden
+ *     step = max over ranks of (data + local + host) + sum over messages of (α + β × M) - hidden
  *
- *     comm_ws4                  host: the bytes of a new buffer / the rate of first writes
- *     comm_kept_ws4             one more message
- *     comm_buckets, own ones    an alpha per bucket. A network that needs no core carries them while backward goes on; ranks that
+ *     comm_ws4                  host = fill: the M bytes of a new buffer / the rate of first writes
+ *     comm_kept_ws4             T(G) + T(M): one more message
+ *     comm_buckets, own ones    an α per bucket. A network that needs no core carries them while backward goes on; ranks that
  *                               must move the bytes themselves begin at the end.
- *     comm_bf16                 half the bytes of each message; rounding adds to local
- *     comm_every_k              the message / k */
+ *     comm_bf16                 T(G / 2) + T(M / 2); rounding (convert) adds to local
+ *     comm_every_k              T(G) + T(M) / k
+ *
+ * Letters: notebooks-md/symbols.md. */
 #include "03_comm_bound.h"
 
 double exposed_seconds(const struct options *o, const struct card *card, double passes)

@@ -2,12 +2,13 @@
  *
  * A rank's step has a part that no smaller batch shortens, and the all-reduce does not depend on the batch:
  *
- *     step = a x (fixed + c x B) + adding + update + transfer
+ *     step = A × (data + f + c × B) + adding + u + T
  *
- *     a          micro-batches in a step, of B samples each
- *     fixed, c   seconds per micro-batch of any size, and per sample: data, forward, backward
- *     adding     adding up the micro-batches' gradients; 0 if a = 1
- *     transfer   one all-reduce; in the trap, a of them
+ *     A          micro-batches in a step, of B samples each
+ *     data       fetching a micro-batch
+ *     f, c       forward and backward: seconds per micro-batch of any size, and per sample
+ *     adding     adding up the micro-batches' gradients; 0 if A = 1
+ *     u, T       the update; one all-reduce (transfer), in the trap A of them
  *
  * so the less work a rank has, the larger the share of overhead. Two scalings as published; a small batch, and three things to try:
  *
@@ -16,19 +17,19 @@
  *     small_ws4                 a quarter of the batch on every rank (--micro-batches): with 4 ranks, that of weak_ws1 dealt out
  *     small_accumulate          … and several micro-batches before each sum
  *     small_sum_each            … and the classic trap: a sum after each micro-batch all the same
- *     larger_batch              N times the samples per rank (--larger; its efficiency compares like with like if N = ranks)
+ *     larger_batch              more samples per rank, by --larger (its efficiency compares like with like if that equals --ranks)
  *
- * ws1, ws2, ws4: one rank, half of the ranks, all (4 as published); other ranks are parked asleep. Efficiency is X_n / (n X_1);
- * X is samples per second; X_1 is that of weak_ws1 for weak_ and small_ws4, and of strong_ws1 for the others. The baseline, with
- * which all are compared, is weak_ws4; strong_ws4 is the same under another name, on purpose: a difference between the two is
- * noise.
+ * ws1, ws2, ws4: one rank, half of the ranks, all (4 as published); other ranks are parked asleep. Efficiency is
+ * throughput(n) / (n × throughput(1)), in samples per second; throughput(1) is that of weak_ws1 for weak_ and small_ws4, and of
+ * strong_ws1 for the others. The baseline, with which all are compared, is weak_ws4; strong_ws4 is the same under another name, on
+ * purpose: a difference between the two is noise.
  *
  *     build/bin/04_small_work --ranks 4 --batch-size 128
  *
  * Look at: `efficiency`, and how `local` and `transfer` share the step. What must hold: expected/04_small_work.csv. weak_ and
  * strong_ repeat cases of a blog post (README.md).
- * Expect: dealing one batch out to more ranks is worth it while c x B is large beside fixed + update + transfer. small_ws4 has a
- * short step but low efficiency; one sum for several micro-batches improves that, the trap does not. */
+ * Expect: dealing one batch out to more ranks is worth it while c × B is large beside f + u + T. small_ws4 has a short step
+ * but low efficiency; one sum for several micro-batches improves that, the trap does not. */
 #include "04_small_work.h"
 
 static const struct option_row rows[] = {
@@ -59,17 +60,17 @@ static void accumulate(struct options *o) { strong(o); o->run.accumulate = o->mi
 static void sum_each(struct options *o)   { accumulate(o); o->sums_each = true; }
 
 static const struct variant variants[] = {
-    /* case              fault        fix         idea */
-    { "weak_ws4", weak, NULL, "all ranks, each with its own batch" },
-    { "weak_ws1", weak_one, NULL, "one rank alone" },
-    { "weak_ws2", weak_half, NULL, "half of the ranks" },
-    { "strong_ws1", strong_one, NULL, "the global batch of all on one rank" },
-    { "strong_ws2", strong_half, NULL, "… divided among half of the ranks" },
-    { "strong_ws4", strong, NULL, "… among all: the same as weak_ws4, as a control" },
-    { "small_ws4", small, NULL, "a part of the batch on every rank (--micro-batches)" },
-    { "small_accumulate", small, accumulate, "… and several before each all-reduce" },
-    { "small_sum_each", small, sum_each, "… the trap: still an all-reduce after each" },
-    { "larger_batch", weak, larger, "more samples per rank" },
+    /* case              fault        fix         idea, label */
+    { "weak_ws4", weak, NULL, "all ranks, each with its own batch", "all ranks" },
+    { "weak_ws1", weak_one, NULL, "one rank alone", "one rank alone" },
+    { "weak_ws2", weak_half, NULL, "half of the ranks", "half of the ranks" },
+    { "strong_ws1", strong_one, NULL, "the global batch of all on one rank", "global batch on one rank" },
+    { "strong_ws2", strong_half, NULL, "… divided among half of the ranks", "global batch on half of the ranks" },
+    { "strong_ws4", strong, NULL, "… among all: the same as weak_ws4, as a control", "global batch on all ranks" },
+    { "small_ws4", small, NULL, "a part of the batch on every rank (--micro-batches)", "small batch" },
+    { "small_accumulate", small, accumulate, "… and several before each all-reduce", "small batch + accumulation" },
+    { "small_sum_each", small, sum_each, "… the trap: still an all-reduce after each", "small batch + a sum after each" },
+    { "larger_batch", weak, larger, "more samples per rank", "large batch" },
     { 0 },
 };
 /* clang-format on */

@@ -1,9 +1,9 @@
 /* 04_small_work_formula: what each case of lab 04 must cost, and why.
  *
- *     step = a x (fixed + c x B) + adding + update + transfer        B samples in each of a micro-batches
+ *     step = A × (data + f + c × B) + adding + u + T        B samples in each of A micro-batches
  *
- * Only c x B depends on the batch. Costs and transfer are those of the case's ranks. A sum after each micro-batch pays a x transfer
- * instead. Adding up gradients costs nothing for a single micro-batch. */
+ * Only data and c × B depend on the batch. Costs and T are those of the case's n ranks. A sum after each micro-batch pays A × T
+ * instead. Adding up gradients costs nothing for a single micro-batch. Letters: notebooks-md/symbols.md. */
 #include "04_small_work.h"
 
 /* Seconds to add up the gradients of `run.accumulate` micro-batches. The first is copied. */

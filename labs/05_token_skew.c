@@ -3,10 +3,12 @@
  * Sequences (texts) differ in length. A batch is padded to its longest sequence, and attention's cost grows with length squared.
  * The ranks meet in every step, so the local term of the formula now depends on the data of that step:
  *
- *     step = mean over steps of max over ranks of (fixed + per_token x padded + per_pair x padded x length) + transfer
+ *     step  = mean over steps of max over ranks of (data + local) + T
+ *     local = f + per_token × padded + per_pair × padded × length + u
  *
- *     fixed, per_token, per_pair   seconds per step, per padded token, and per pair of tokens in attention
- *     padded, length               padded tokens of the rank's batch; tokens of its longest text, or if packed of each text
+ *     f, per_token, per_pair   forward and backward: seconds per step, per padded token, and per pair of tokens in attention
+ *     u, T                     the update, the all-reduce (transfer)
+ *     padded, length           padded tokens of the rank's batch; tokens of its longest text, or if packed of each text
  *
  *     fixed_sample_ws4      sequences of one length: nothing to lose
  *     variable_sample_ws4   of many lengths, eight at a time as they come
@@ -15,7 +17,7 @@
  *     variable_token_ws4    … sorted, as many as a budget of padded tokens allows, shuffled alike on all ranks
  *     token_independent     … shuffled by each rank in its own way
  *     token_weighted        … every sequence has the same weight; an average of the ranks' means favours those in small batches
- *     token_pairs           … a budget of padded tokens x length instead, the cost of attention
+ *     token_pairs           … a budget of padded tokens × length instead, the cost of attention
  *     global_bucket         … sorted across all ranks, so that a step has one length
  *     packed                the batches of variable_sample_ws4 laid end to end, each attending to itself: no padding, same loss
  *     packed_filled         … filled up to the budget
@@ -59,25 +61,25 @@ static void epoch(struct options *o)         { o->run.once = 1; } /* complete() 
 static void epoch_independent(struct options *o) { independent(o); epoch(o); }
 
 static const struct variant variants[] = {
-    /* case                       lengths, dealing  change  idea */
-    { "fixed_sample_ws4", one_length, NULL, "texts of one length" },
-    { "variable_sample_ws4", sample, NULL, "texts of many lengths, unsorted" },
-    { "variable_bucket_ws4", bucket, NULL, "… sorted; all ranks shuffle their batches in the same way" },
-    { "bucket_independent", bucket, independent, "… the trap: each rank shuffles in its own way" },
-    { "variable_token_ws4", token, NULL, "… sorted, up to a budget of padded tokens" },
-    { "token_independent", token, independent, "… each rank shuffles in its own way" },
-    { "token_weighted", token, weighted, "… and every text has the same weight" },
-    { "token_pairs", pairs, NULL, "… up to a budget of padded tokens x length" },
-    { "global_bucket", global_bucket, NULL, "… sorted across the ranks" },
-    { "packed", packed, NULL, "unsorted, packed end to end" },
-    { "packed_filled", filled, NULL, "… up to the budget" },
-    { "epoch_sample", sample, epoch, "a whole epoch: unsorted" },
-    { "epoch_bucket", bucket, epoch, "… sorted, shuffled in the same way" },
-    { "epoch_bucket_indep", bucket, epoch_independent, "… sorted, each rank shuffles in its own way" },
-    { "epoch_token", token, epoch, "… a budget of tokens" },
-    { "epoch_token_indep", token, epoch_independent, "… each rank shuffles in its own way" },
-    { "epoch_global_bucket", global_bucket, epoch, "… sorted across the ranks" },
-    { "epoch_packed_filled", filled, epoch, "… packed up to the budget" },
+    /* case                       lengths, dealing  change  idea, label */
+    { "fixed_sample_ws4", one_length, NULL, "texts of one length", "sequences of one length" },
+    { "variable_sample_ws4", sample, NULL, "texts of many lengths, unsorted", "many lengths" },
+    { "variable_bucket_ws4", bucket, NULL, "… sorted; all ranks shuffle their batches in the same way", "sorted by length" },
+    { "bucket_independent", bucket, independent, "… the trap: each rank shuffles in its own way", "sorted + own shuffle per rank" },
+    { "variable_token_ws4", token, NULL, "… sorted, up to a budget of padded tokens", "token budget" },
+    { "token_independent", token, independent, "… each rank shuffles in its own way", "token budget + own shuffle" },
+    { "token_weighted", token, weighted, "… and every text has the same weight", "token budget + equal weights" },
+    { "token_pairs", pairs, NULL, "… up to a budget of padded tokens x length", "budget of tokens × length" },
+    { "global_bucket", global_bucket, NULL, "… sorted across the ranks", "sorted across all ranks" },
+    { "packed", packed, NULL, "unsorted, packed end to end", "packed" },
+    { "packed_filled", filled, NULL, "… up to the budget", "packed + filled to the budget" },
+    { "epoch_sample", sample, epoch, "a whole epoch: unsorted", "epoch: many lengths" },
+    { "epoch_bucket", bucket, epoch, "… sorted, shuffled in the same way", "epoch: sorted by length" },
+    { "epoch_bucket_indep", bucket, epoch_independent, "… sorted, each rank shuffles in its own way", "epoch: sorted + own shuffle" },
+    { "epoch_token", token, epoch, "… a budget of tokens", "epoch: token budget" },
+    { "epoch_token_indep", token, epoch_independent, "… each rank shuffles in its own way", "epoch: budget + own shuffle" },
+    { "epoch_global_bucket", global_bucket, epoch, "… sorted across the ranks", "epoch: sorted across all ranks" },
+    { "epoch_packed_filled", filled, epoch, "… packed up to the budget", "epoch: packed + filled" },
     { 0 },
 };
 /* clang-format on */

@@ -1,8 +1,10 @@
 /* 05_token_skew_formula: what each case of lab 05 must cost, and why.
  *
- *     step = mean over steps of max over ranks of (fixed + per_token x padded + per_pair x padded x length) + transfer
+ *     step  = mean over steps of max over ranks of (data + local) + T
+ *     local = f + per_token × padded + per_pair × padded × length + u
  *
- * All cases have this formula. They differ in the batch schedule, which decides how much work each rank has in which step. */
+ * All cases have this formula. They differ in the batch schedule, which decides how much work each rank has in which step. Letters:
+ * notebooks-md/symbols.md. */
 #include "05_token_skew.h"
 
 int first_step(const struct options *o)
@@ -46,12 +48,12 @@ struct prediction predict(const struct options *o, const struct card *card)
     struct prediction mean = { 0 };
     int steps = last_step(o) - first_step(o);
     for (int step = first_step(o); step < last_step(o); step++) {
-        struct prediction p = predict_one(o, card, schedule, step);
-        mean.data += p.data / steps;
-        mean.local += p.local / steps;
-        mean.wait += p.wait / steps;
-        mean.transfer += p.transfer / steps;
-        mean.is_timeshared = p.is_timeshared;
+        struct prediction one = predict_one(o, card, schedule, step);
+        mean.data += one.data / steps;
+        mean.local += one.local / steps;
+        mean.wait += one.wait / steps;
+        mean.transfer += one.transfer / steps;
+        mean.is_timeshared = one.is_timeshared;
     }
     batch_schedule_close(schedule);
     return mean;

@@ -1,17 +1,19 @@
 /* 06_ring_allreduce: which ranks add up the gradients, and which way is cheapest for which size?
  *
  * An all-reduce is messages and additions. Three all-reduces are written out in 06_ring_allreduce_ways.c. Each trains the step of
- * lab 01, and so does the library's own: step = max over ranks of (data + local) + transfer. Transfer with n ranks and S bytes:
+ * lab 01, and so does the library's own: step = max over ranks of (data + local) + transfer. T(M, n), the transfer of M bytes
+ * among n ranks:
  *
- *     gather      all ranks send to rank 0, which adds, sends back         (n - 1) (2 m(S) + a(S))
+ *     gather      all ranks send to rank 0, which adds, sends back         (n - 1) × (2 send(M) + add(M))
  *     doubling    each rank swaps its whole sum with a partner 1, 2, 4 …
- *                 ranks away, and adds                                     log2 n (x(S) + a(S)); else: + 2 m(S) + a(S)
+ *                 ranks away, and adds                                     log2 n × (exchange(M) + add(M)),
+ *                                                                          else + 2 send(M) + add(M)
  *     ring        n equal parts; n - 1 turns add them up, n - 1 turns
- *                 pass the sums on                                         2 (n - 1) x(S / n) + (n - 1) a(S / n)
+ *                 pass the sums on                                         2 (n - 1) exchange(M / n) + (n - 1) add(M / n)
  *
- * "else": n is not a power of two; log2 n is then rounded down, and the ranks beyond send first and receive last. m(b), x(b): a
- * message of b bytes one way, and both ways at once; a(b): adding b bytes. The machine card (costs measured on this machine
- * before any case) has all three, each as alpha + beta * bytes per range of sizes. It never holds these three all-reduces, so
+ * "else": n is not a power of two; log2 n is then rounded down, and the ranks beyond send first and receive last. send(M),
+ * exchange(M): a message of M bytes one way, and both ways at once; add(M): adding M bytes. The machine card (costs measured on
+ * this machine before any case) has all three, each as α + β × M per range of sizes. It never holds these three all-reduces, so
  * they are predictions.
  *
  *     build/bin/06_ring_allreduce --ranks 4
@@ -37,11 +39,11 @@ static void doubling(struct options *o) { o->way = DOUBLING; }
 static void ring(struct options *o)     { o->way = RING; }
 
 static const struct variant variants[] = {
-    /* case        fault      fix       idea */
-    { "baseline", NULL, NULL, "the library's own all-reduce" },
-    { "by_gather", gather, NULL, "all ranks send to rank 0, which adds and sends back" },
-    { "by_doubling", gather, doubling, "… with a partner, twice as far away each time" },
-    { "by_ring", gather, ring, "… in parts round a ring: once to add, once to share the sum" },
+    /* case        fault      fix       idea, label */
+    { "baseline", NULL, NULL, "the library's own all-reduce", "library's all-reduce" },
+    { "by_gather", gather, NULL, "all ranks send to rank 0, which adds and sends back", "gather at rank 0" },
+    { "by_doubling", gather, doubling, "… with a partner, twice as far away each time", "recursive doubling" },
+    { "by_ring", gather, ring, "… in parts round a ring: once to add, once to share the sum", "ring by hand" },
     { 0 },
 };
 /* clang-format on */

@@ -1,11 +1,12 @@
-/* 06_ring_allreduce_formula: what each way of lab 06 must cost, and why: seconds with n ranks and S bytes, and what a rank sends.
+/* 06_ring_allreduce_formula: what each way of lab 06 must cost, and why: T(M, n) of M bytes among n ranks, and what a rank sends.
  *
- *     gather      rank 0 receives n - 1 messages, adds each, and sends n - 1   (n - 1) (2 m(S) + a(S))
- *     doubling    log2 n exchanges of all, an addition after each              log2 n (x(S) + a(S))
- *                 ranks beyond a power of two send first and receive last      + 2 m(S) + a(S)
- *     ring        n-th parts, round once to be added, once whole               2 (n - 1) x(S / n) + (n - 1) a(S / n)
+ *     gather      rank 0 receives n - 1 messages, adds each, and sends n - 1   (n - 1) × (2 send(M) + add(M))
+ *     doubling    log2 n exchanges of all, an addition after each              log2 n × (exchange(M) + add(M))
+ *                 ranks beyond a power of two send first and receive last      + 2 send(M) + add(M)
+ *     ring        n-th parts, round once to be added, once whole               2 (n - 1) exchange(M / n) + (n - 1) add(M / n)
  *
- * m(b), x(b): a message of b bytes one way, and both ways at once; a(b): adding b bytes. The machine card measured all three. */
+ * send(M), exchange(M): a message of M bytes one way, and both ways at once; add(M): adding M bytes. The machine card measured all
+ * three. Letters: notebooks-md/symbols.md. */
 #include "06_ring_allreduce.h"
 
 #include <math.h>
@@ -13,25 +14,25 @@
 /* Seconds until the last rank has the sum of `bytes`. All links are taken to cost what the card measured between two ranks. */
 static double gather_seconds(const struct card *card, int ranks, double bytes)
 {
-    const struct p2p_cost *p = &card->p2p;
-    return (ranks - 1) * (2 * alpha_beta_seconds(&p->send, bytes) + alpha_beta_seconds(&p->add, bytes));
+    const struct p2p_cost *cost = &card->p2p;
+    return (ranks - 1) * (2 * alpha_beta_seconds(&cost->send, bytes) + alpha_beta_seconds(&cost->add, bytes));
 }
 
 static double doubling_seconds(const struct card *card, int ranks, double bytes)
 {
-    const struct p2p_cost *p = &card->p2p;
+    const struct p2p_cost *cost = &card->p2p;
     int power = power_of_two(ranks);
-    double add = alpha_beta_seconds(&p->add, bytes), seconds = 0;
+    double add = alpha_beta_seconds(&cost->add, bytes), seconds = 0;
     for (int distance = 1; distance < power; distance *= 2)
-        seconds += alpha_beta_seconds(&p->exchange, bytes) + add;
-    return seconds + (power < ranks ? 2 * alpha_beta_seconds(&p->send, bytes) + add : 0);
+        seconds += alpha_beta_seconds(&cost->exchange, bytes) + add;
+    return seconds + (power < ranks ? 2 * alpha_beta_seconds(&cost->send, bytes) + add : 0);
 }
 
 static double ring_seconds(const struct card *card, int ranks, double bytes)
 {
-    const struct p2p_cost *p = &card->p2p;
+    const struct p2p_cost *cost = &card->p2p;
     double part = fmax(bytes / ranks, sizeof(float));
-    return (ranks - 1) * (2 * alpha_beta_seconds(&p->exchange, part) + alpha_beta_seconds(&p->add, part));
+    return (ranks - 1) * (2 * alpha_beta_seconds(&cost->exchange, part) + alpha_beta_seconds(&cost->add, part));
 }
 
 /* Messages and bytes that a rank sends to sum `bytes`. */

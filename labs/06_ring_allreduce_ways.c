@@ -30,8 +30,8 @@ int power_of_two(int ranks)
 }
 
 /* Sum by exchanges with partners. Before an exchange, the ranks of a group hold equal sums, and their partners are another group.
- * a + b has the same bits as b + a, so both groups hold equal sums afterwards. Ranks beyond a power of two send their terms to a
- * rank that takes part, and receive the sum from it. */
+ * own + received has the same bits as received + own, so both groups hold equal sums afterwards. Ranks beyond a
+ * power of two send their terms to a rank that takes part, and receive the sum from it. */
 void sum_by_doubling(struct p2p *p2p, float *data, size_t count, float *scratch)
 {
     int rank = p2p_rank(p2p), ranks = p2p_count(p2p), power = power_of_two(ranks);
@@ -65,8 +65,8 @@ static struct part part_of(int i, int ranks, size_t count)
     return (struct part){ begin, count * (at + 1) / n - begin };
 }
 
-/* Sum round a ring. In the reduce-scatter each part goes round, and every rank but its first adds its own terms; rank r then has
- * the whole sum of part r + 1. In the all-gather the sums go round. Each sum is finished on one rank, so all have the same bits. */
+/* Sum round a ring. In the reduce-scatter each part goes round, and every rank but its first adds its own terms; rank i then has
+ * the whole sum of part i + 1. In the all-gather the sums go round. Each sum is finished on one rank, so all have the same bits. */
 void sum_by_ring(struct p2p *p2p, float *data, size_t count, float *scratch)
 {
     int rank = p2p_rank(p2p), ranks = p2p_count(p2p);

@@ -14,6 +14,25 @@ const char *const numerics_names[] = {
     [NUMERICS_CHANGED] = "changed",
 };
 
+const struct step_means step_means_unknown = { NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+
+struct step_means step_means_of(const struct cell *sums, int ranks, int steps)
+{
+    struct step_means mean = { 0 };
+    const double count = (double)steps * ranks;
+    for (int rank = 0; rank < ranks; rank++) {
+        const struct cell *sum = &sums[rank];
+        mean.step += sum->step / count;
+        mean.data += sum->phase[SPAN_DATA] / count;
+        mean.local += (sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE]) / count;
+        mean.host += sum->phase[SPAN_HOST] / count;
+        mean.wait += sum->wait / count;
+        mean.transfer += sum->transfer / count;
+        mean.exposed += sum->exposed / count;
+    }
+    return mean;
+}
+
 void case_stats_open(struct case_stats *stats, const struct run *run, bool is_simulated)
 {
     enum { STRETCH = 4 };
@@ -33,6 +52,7 @@ void case_stats_close(struct case_stats *stats)
 {
     free(stats->sum);
     free(stats->slowest);
+    free(stats->last);
     free(stats->most_charged);
     free(stats->by_stretch.foremost);
     free(stats->by_round.foremost);
@@ -84,6 +104,14 @@ static void count_foremost(struct culprits *culprits, const struct cell *cells, 
     }
 }
 
+struct step_profile step_profile_of(const struct cell *cells, int ranks)
+{
+    struct step_profile step = { .mean = step_means_of(cells, ranks, 1) };
+    for (int rank = 0; rank < ranks; rank++)
+        step.slowest = fmax(step.slowest, cells[rank].step);
+    return step;
+}
+
 /* Add one window's steps of all ranks, cells (every, ranks), to the case statistics and to the round's sums (ranks). */
 static void add_window(struct case_stats *stats, const struct cell *cells, struct cell *round)
 {
@@ -101,6 +129,7 @@ static void add_window(struct case_stats *stats, const struct cell *cells, struc
         charged = fmax(charged, caused);
     }
     stats->slowest[stats->windows] = slowest;
+    stats->last[stats->windows] = step_profile_of(cells + (stats->every - 1) * stats->ranks, stats->ranks);
     stats->most_charged[stats->windows++] = charged;
     stats->spread += slowest - fastest;
 }
@@ -115,24 +144,13 @@ void case_stats_repeat(struct case_stats *stats, uint64_t hash)
     stats->has_hash = true;
 }
 
-/* Return the means of a round; sums (ranks) over its steps. `spread`: sum over its windows. */
-static struct round_stats round_of(const struct cell *sums, int ranks, int steps, double spread)
+/* Return the first rank with the largest step. */
+static int slowest_of(const struct cell *sums, int ranks)
 {
-    struct round_stats round = { 0 };
-    const double count = (double)steps * ranks;
-    for (int rank = 0; rank < ranks; rank++) {
-        const struct cell *sum = &sums[rank];
-        round.slowest_step = fmax(round.slowest_step, sum->step / steps);
-        round.data += sum->phase[SPAN_DATA] / count;
-        round.local += (sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE]) / count;
-        round.host += sum->phase[SPAN_HOST] / count;
-        round.wait += sum->wait / count;
-        round.transfer += sum->transfer / count;
-        round.exposed += sum->exposed / count;
-        round.blog_compute += (sum->step - sum->phase[SPAN_DATA]) / count;
-    }
-    round.rank_skew = spread;
-    return round;
+    int slowest = 0;
+    for (int rank = 1; rank < ranks; rank++)
+        slowest = sums[rank].step > sums[slowest].step ? rank : slowest;
+    return slowest;
 }
 
 void case_stats_check(struct case_stats *stats, const struct timeline *timeline)
@@ -147,30 +165,34 @@ void case_stats_add(struct case_stats *stats, const struct timeline *timeline, c
 {
     int ranks = stats->ranks, steps = timeline->steps, windows = steps / stats->every;
     struct cell *cells = memory_new((size_t)steps * (size_t)ranks, sizeof *cells);
-    struct cell *round = memory_new((size_t)ranks, sizeof *round);
+    struct cell *sums = memory_new((size_t)ranks, sizeof *sums); /* of the round */
     struct check_failures wrong = timeline_split(timeline, cells);
     check_failures_join(&stats->wrong, &wrong, "round %d, ", stats->rounds + 1);
     stats->slowest = grown(stats->slowest, stats->windows, windows);
     stats->most_charged = grown(stats->most_charged, stats->windows, windows);
+    stats->last = memory_grow(stats->last, ((size_t)stats->windows + (size_t)windows) * sizeof *stats->last);
     stats->round = memory_grow(stats->round, ((size_t)stats->rounds + 1) * sizeof *stats->round);
     const double spread = stats->spread;
     for (int window = 0; window < windows; window++)
-        add_window(stats, cells + window * stats->every * ranks, round);
+        add_window(stats, cells + window * stats->every * ranks, sums);
     for (int step = 0; step < steps; step += stats->stretch)
         count_foremost(&stats->by_stretch, cells + step * ranks,
                        steps - step < stats->stretch ? steps - step : stats->stretch, ranks);
     count_foremost(&stats->by_round, cells, steps, ranks);
     for (int rank = 0; rank < ranks; rank++)
-        add_cell(&stats->sum[rank], &round[rank]);
+        add_cell(&stats->sum[rank], &sums[rank]);
     if (stats->rounds == 0)
         stats->trained = timeline->first_step + steps;
-    stats->round[stats->rounds] = round_of(round, ranks, steps, (stats->spread - spread) / windows);
-    stats->round[stats->rounds++].conditions =
-        conditions ? *conditions : (struct conditions){ .at = NAN, .taken_share = NAN };
+    stats->round[stats->rounds++] = (struct round_stats){
+        .slowest_step = sums[slowest_of(sums, ranks)].step / steps,
+        .rank_skew = (stats->spread - spread) / windows,
+        .mean = step_means_of(sums, ranks, steps),
+        .conditions = conditions ? *conditions : (struct conditions){ .at = NAN, .taken_share = NAN },
+    };
     stats->what_if += timeline_what_if(timeline) * steps;
     stats->steps += steps;
     free(cells);
-    free(round);
+    free(sums);
 }
 
 static double mean_loss(const struct case_stats *stats)
@@ -230,7 +252,7 @@ static void choose_blamed(struct case_summary *s, const struct case_stats *stats
     double usual = baseline && baseline != stats ? stats_quantile(baseline->most_charged, baseline->windows, 0.95) : 0;
     const bool by_round = stats->stretch > 1 && are_enough(&stats->by_round, stats->ranks);
     const struct culprits *culprits = by_round ? &stats->by_round : &stats->by_stretch;
-    bool is_worth_it = per_step >= least_share * s->step * stats->ranks;
+    bool is_worth_it = per_step >= least_share * s->mean.step * stats->ranks;
     bool stands_out = stats->ranks > 1 && is_worth_it && per_step > usual && most > 0.75 * all &&
                       chance(culprits->foremost[charged_most], culprits->charged, stats->ranks) < 0.05;
     s->blamed_rank = stands_out ? charged_most : -1;
@@ -253,15 +275,37 @@ static struct ratio compare_steps(const struct case_stats *stats, const struct c
     return ratio;
 }
 
+/* Return the median over windows of a member of struct step_profile, given by its offset; NaN if any window lacks it. */
+static double median_of(const struct case_stats *stats, size_t member)
+{
+    double *values = memory_new((size_t)stats->windows, sizeof *values);
+    bool is_known = true;
+    for (int window = 0; window < stats->windows; window++) {
+        values[window] = *(const double *)((const char *)&stats->last[window] + member);
+        is_known &= !isnan(values[window]);
+    }
+    double median = is_known ? stats_quantile(values, stats->windows, 0.5) : (double)NAN;
+    free(values);
+    return median;
+}
+
+static struct step_profile medians_of(const struct case_stats *stats)
+{
+#define MEDIAN(member) median_of(stats, offsetof(struct step_profile, member))
+    return (struct step_profile){ .slowest = MEDIAN(slowest),
+                                  .mean = { .step = MEDIAN(mean.step),
+                                            .data = MEDIAN(mean.data),
+                                            .local = MEDIAN(mean.local),
+                                            .host = MEDIAN(mean.host),
+                                            .wait = MEDIAN(mean.wait),
+                                            .transfer = MEDIAN(mean.transfer),
+                                            .exposed = MEDIAN(mean.exposed) } };
+#undef MEDIAN
+}
+
 static struct case_summary withheld(void)
 {
-    return (struct case_summary){ .step = NAN,
-                                  .data = NAN,
-                                  .local = NAN,
-                                  .host = NAN,
-                                  .wait = NAN,
-                                  .transfer = NAN,
-                                  .exposed = NAN,
+    return (struct case_summary){ .mean = step_means_unknown,
                                   .slowest_rank = -1,
                                   .slowest_step = NAN,
                                   .median_step = NAN,
@@ -280,27 +324,14 @@ struct case_summary case_stats_summarise(const struct case_stats *stats, const s
         return withheld();
     if (baseline && baseline->wrong.count)
         baseline = NULL;
-    struct case_summary s = { .slowest_step = -1 };
-    int steps = stats->steps, ranks = stats->ranks;
-    double count = (double)steps * ranks;
-    for (int rank = 0; rank < ranks; rank++) {
-        const struct cell *sum = &stats->sum[rank];
-        if (sum->step / steps > s.slowest_step) {
-            s.slowest_step = sum->step / steps;
-            s.slowest_rank = rank;
-        }
-        s.step += sum->step / count;
-        s.data += sum->phase[SPAN_DATA] / count;
-        s.local += (sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE]) / count;
-        s.host += sum->phase[SPAN_HOST] / count;
-        s.wait += sum->wait / count;
-        s.transfer += sum->transfer / count;
-        s.exposed += sum->exposed / count;
-    }
+    struct case_summary s = { .mean = step_means_of(stats->sum, stats->ranks, stats->steps) };
+    s.slowest_rank = slowest_of(stats->sum, stats->ranks);
+    s.slowest_step = stats->sum[s.slowest_rank].step / stats->steps;
     s.median_step = stats_quantile(stats->slowest, stats->windows, 0.5);
+    s.median_last = medians_of(stats);
     s.p95_step = stats_quantile(stats->slowest, stats->windows, 0.95);
     s.rank_skew = stats->spread / stats->windows;
-    s.what_if = stats->what_if / steps;
+    s.what_if = stats->what_if / stats->steps;
     s.loss = mean_loss(stats);
     s.numerics = compare_losses(stats, baseline);
     s.vs_baseline = compare_steps(stats, baseline);

@@ -80,6 +80,16 @@ double interference_steal_time(const char *root)
     return read_cpu_times(root).stolen;
 }
 
+struct steal_reading interference_read_steal(const char *root, double now)
+{
+    return (struct steal_reading){ .stolen = interference_steal_time(root), .at = now };
+}
+
+double interference_steal_share(const char *root, struct steal_reading first, double now)
+{
+    return fmax(0, interference_steal_time(root) - first.stolen) / (now - first.at);
+}
+
 double interference_busy_time(const char *root)
 {
     return read_cpu_times(root).busy;

@@ -11,6 +11,13 @@
 double interference_run_queue_delay(void);
 double interference_steal_time(const char *root);
 
+/* Steal time, read at time `now` of world_wall(); and steal time since a first reading as a share of the time since then. */
+struct steal_reading {
+    double stolen, at;
+};
+struct steal_reading interference_read_steal(const char *root, double now);
+double interference_steal_share(const char *root, struct steal_reading first, double now);
+
 /* Seconds, from an arbitrary time, in which this thread was ready and threads of other programs ran instead: its run-queue delay
  * without the processor time of this process's own other threads, which may have run meanwhile. */
 double interference_by_others(void);

@@ -108,6 +108,7 @@ struct card_probe probe_measure(struct probe *p, int visits)
 {
     struct lap_times times = { 0 };
     p->plan.turns = visits;
+    trainer_settle(shape_bench_trainer(p->bench));
     world_park(p->world);
     if (!p->is_alone || world_rank(p->world) == 0)
         times = laps_measure(p->bench, p->world, p->is_alone ? NULL : p->world, &p->plan);

@@ -20,18 +20,18 @@
  * OpenBLAS 0.3.21 and SimGrid 3.32. */
 static const double PROCESS = 20e6, LAUNCHER = 28e6, SIMULATED = 12e6, SIMULATOR = 60e6;
 
+/* Estimate the memory of one rank's training: the trainer, the data of the probes and what the lab opens itself. In a lab with own
+ * batches the trainer here is the probes' own; the lab states that of its batches. */
 static struct memory_estimate memory_of_training(const struct dry_run *p)
 {
-    struct memory_estimate memory = { 0 };
     const struct workload *workload = workload_of(p->base);
     const struct run *run = (const struct run *)p->base;
-    if (p->spec->need)
-        memory = p->spec->need(p->base);
-    if (p->spec->own_batches)
-        return memory_estimate_add(memory_estimate_add(memory, trainer_memory(workload, run, run->batch_size)),
-                                   probe_memory(workload, run));
-    memory = memory_estimate_add(memory, trainer_memory(workload, run, lab_spec_most_samples(p->spec, p->base)));
-    return memory_estimate_add(memory, probe_memory(workload, run));
+    const int samples = lab_spec_most_samples(p->spec, p->base);
+    const struct memory_estimate trainer = p->spec->own_batches
+                                               ? trainer_memory_for(workload, loader_most(workload, samples))
+                                               : trainer_memory(workload, run, samples);
+    const struct memory_estimate memory = memory_estimate_add(trainer, probe_memory(workload, run));
+    return p->spec->need ? memory_estimate_add(memory, p->spec->need(p->base)) : memory;
 }
 
 /* Estimate the most of the three phases, which follow one another: machine card, gradient check, training. */

@@ -22,15 +22,15 @@ static void judge_block(struct lab *lab)
     lab->result.clock_error = device_clock_error();
 }
 
-/* Return the share of the block's measured steps in which others had a rank's core: other programs that of any rank, the host of
- * this virtual machine all of them. Where ranks have no core each, they wait for one another, and only the host counts. */
+/* Return the share of the time in which others had a rank's core: other programs that of any rank in the measured steps, the host of
+ * this virtual machine all of them in the whole block, because steal is counted in ticks. Where ranks have no core each, they wait for
+ * one another, and only the host counts. */
 static double taken_share(const struct lab *lab, const struct block *block)
 {
     double share = 0;
     for (int rank = 0; rank < block->timeline.ranks; rank++)
         share = fmax(share, block->results[rank].taken / block->results[rank].lasted); /* without NaN */
-    const double lasted = world_wall() - lab->before.at;
-    return share + fmax(0, interference_steal_time("") - lab->before.stolen) / lasted;
+    return share + interference_steal_share("", lab->stolen, world_wall());
 }
 
 /* On rank 0: add the block to the results. Return true if the block is repeated instead: others disturbed it. That depends on how long
@@ -168,16 +168,14 @@ HOT bool lab_next_step(struct lab *lab)
     lab->step++;
     lab->spans.step = lab->step;
     if (lab->step == 0) {
-        lab->before.stolen = world_rank(lab->world) == 0 ? interference_steal_time("") : 0;
+        if (world_rank(lab->world) == 0)
+            lab->stolen = interference_read_steal("", world_wall());
         clocks_begin(&lab->clocks, lab->group->world);
         world_barrier(lab->group->world); /* ranks finish the block's set-up at different times */
     }
     collective_check(lab->group->collective, check_in(lab, lab->step));
-    if (lab->step == lab->window.warmup) {
-        const double stolen = lab->before.stolen;
+    if (lab->step == lab->window.warmup)
         lab->before = interruptions_now(lab);
-        lab->before.stolen = stolen;
-    }
     if (lab->step < lab->window.warmup + lab->window.measured)
         return true;
     spans_end(&lab->spans, device_record_event());

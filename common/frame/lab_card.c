@@ -51,7 +51,8 @@ void lab_get_card(struct lab *lab)
     if (found != CARD_NONE)
         world_broadcast(lab->world, &lab->card, sizeof lab->card);
     char why[CARD_NAME] = "";
-    if (found != CARD_NONE && !calibrate_agrees(&lab->card, lab->world, workload, &lab->run, why)) {
+    if (found != CARD_NONE && !lab->run.keep_card &&
+        !calibrate_agrees(&lab->card, lab->world, workload, &lab->run, why)) {
         found = CARD_NONE;
         if (is_first)
             fprintf(stderr, "the machine card no longer fits: %s than it says\n", why);

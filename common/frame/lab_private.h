@@ -6,6 +6,7 @@
 #define LOCKSTEP_LAB_PRIVATE_H
 
 #include "analysis/block_results.h"
+#include "base/interference.h"
 #include "base/random.h"
 #include "base/rss.h"
 #include "card/card.h"
@@ -45,10 +46,11 @@ struct lab {
     struct random draws;
     struct rank_result result;
     struct interruptions {
-        double queued, taken,
-            at;        /* run-queue delay, that by other programs, and real time, when the measured steps began */
-        double stolen; /* steal time when the block began; on rank 0 */
-    } before;
+        double queued;           /* run-queue delay */
+        double taken;            /* of it, by other programs */
+        double at;               /* real time */
+    } before;                    /* when the measured steps began */
+    struct steal_reading stolen; /* when the block began; on rank 0 */
     struct clocks clocks;
     struct rss_peaks memory; /* of this rank */
 

@@ -39,8 +39,8 @@ struct run_results {
     double clock_error; /* largest of any block */
     struct rss_peaks memory;
     struct drift_points drift;
-    double stolen_before; /* interference_steal_time() before the first block */
-    double stolen_share;  /* steal time since then, as a share of the run */
+    struct steal_reading stolen; /* before the first block */
+    double stolen_share;         /* since then */
 };
 
 const char *run_results_label(int ranks)
@@ -108,7 +108,7 @@ struct run_results *run_results_open(const struct run_results_inputs *of)
 {
     struct run_results *a = memory_new(1, sizeof *a);
     a->of = *of;
-    a->stolen_before = interference_steal_time("");
+    a->stolen = interference_read_steal("", world_wall());
     struct report *r = &a->report;
     const struct prediction unknown = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
     *r = (struct report){ .lab = a->of.spec->lab,
@@ -134,6 +134,7 @@ struct run_results *run_results_open(const struct run_results_inputs *of)
         *o = (struct outcome){
             .name = a->of.cases->variant[i]->name,
             .idea = a->of.cases->variant[i]->idea,
+            .label = a->of.cases->variant[i]->label,
             .device = run_results_label(run_of(a->of.cases->settings[i])->ranks == 1 ? 1 : a->of.run->ranks),
             .run = *run_of(a->of.cases->settings[i]),
             .shares_cores = card_is_oversubscribed(a->of.card, run_of(a->of.cases->settings[i])->ranks),
@@ -221,10 +222,9 @@ static void predict_rounds(const struct run_results *a, int chosen)
         const struct card_drift drift = drift_at(&a->drift, o->stats.round[round].conditions.at);
         *card = card_drifted(a->of.card, drift);
         const struct prediction then = a->of.spec->predict(a->of.cases->settings[chosen], card);
-        o->then[round] = (struct drifted){ .predicted_step = prediction_step(&then),
-                                           .local = drift.local,
-                                           .transfer = drift.transfer,
-                                           .terms = then };
+        o->then[round] = (struct drifted){
+            .predicted_step = prediction_step(&then), .local = drift.local, .transfer = drift.transfer, .terms = then
+        };
     }
     free(card);
 }
@@ -319,7 +319,7 @@ int run_results_print(struct run_results *a, double began)
     if (a->memory.trained > 0)
         add_line(r, "memory", rss_peaks_text(&a->memory));
     if (device_computes())
-        a->stolen_share = (interference_steal_time("") - a->stolen_before) / (world_wall() - began);
+        a->stolen_share = interference_steal_share("", a->stolen, world_wall());
     if (interference_is_significant(a->stolen_share))
         add_line(r, "disturbed", steal_text(a->stolen_share));
     report_write_tables(r);

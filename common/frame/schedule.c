@@ -85,7 +85,7 @@ int schedule_next(struct schedule *s, struct world *world)
 
 bool schedule_may_repeat(const struct schedule *s)
 {
-    return s->repetitions[schedule_case(s)] < REPETITIONS_MOST;
+    return !s->run->quick && s->repetitions[schedule_case(s)] < REPETITIONS_MOST;
 }
 
 void schedule_repeat(struct schedule *s)

@@ -30,7 +30,7 @@ void schedule_begin(struct schedule *schedule, const struct run *run, const stru
 /* all: move on to the next case and return it; -1 after the last round. Rank 0's clock decides if another round fits. */
 int schedule_next(struct schedule *schedule, struct world *world);
 
-/* all: run the current case once more in this round. Only if schedule_may_repeat(). */
+/* all: run the current case once more in this round. Only if schedule_may_repeat(), which a quick run never does. */
 void schedule_repeat(struct schedule *schedule);
 bool schedule_may_repeat(const struct schedule *schedule);
 

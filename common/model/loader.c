@@ -190,11 +190,16 @@ struct share share_dealt(const int *samples, int ranks, int rank)
     return share;
 }
 
-void loader_restart(struct loader *l, struct share share, int ahead, float scale)
+void loader_settle(struct loader *l)
 {
     if (l->helper)
         async_helper_end(l->helper);
-    else if (ahead)
+}
+
+void loader_restart(struct loader *l, struct share share, int ahead, float scale)
+{
+    loader_settle(l);
+    if (ahead && !l->helper)
         l->helper = async_helper_open();
     l->share = share;
     l->batches = (int)(l->set / (size_t)share.global_batch);

@@ -35,6 +35,9 @@ struct batch_most loader_most(const struct workload *workload, int most_samples)
  * sample's gradient by `scale`. */
 void loader_restart(struct loader *loader, struct share share, int ahead, float scale);
 
+/* Wait until no fetch runs ahead. */
+void loader_settle(struct loader *loader);
+
 /* Until the next restart, scale each sample's gradient by 1 / samples of the share. */
 void loader_average_own_samples(struct loader *loader);
 

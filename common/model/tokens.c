@@ -339,6 +339,10 @@ struct token_count *token_count_open(const struct batch_schedule *schedule, int 
     count->samples_of = memory_new(ranks, sizeof(double));
     count->useful_of = memory_new(ranks, sizeof(double));
     count->padded_of = memory_new(ranks, sizeof(double));
+    count->steps = last - first;
+    count->ranks = schedule->ranks;
+    count->useful_at = memory_new((size_t)count->steps * ranks, sizeof(long));
+    count->padded_at = memory_new((size_t)count->steps * ranks, sizeof(long));
     double steps = last - first, texts = 0; /* sums of whole numbers are exact: divide only once */
     for (int rank = 0; rank < schedule->ranks; rank++) {
         double samples = 0, useful = 0, padded = 0;
@@ -347,6 +351,8 @@ struct token_count *token_count_open(const struct batch_schedule *schedule, int 
             samples += batch->samples;
             useful += (double)batch->useful;
             padded += (double)batch->padded;
+            count->useful_at[(step - first) * schedule->ranks + rank] = batch->useful;
+            count->padded_at[(step - first) * schedule->ranks + rank] = batch->padded;
         }
         count->samples_of[rank] = samples / steps;
         count->useful_of[rank] = useful / steps;
@@ -364,6 +370,8 @@ void token_count_close(struct token_count *count)
     free(count->samples_of);
     free(count->useful_of);
     free(count->padded_of);
+    free(count->useful_at);
+    free(count->padded_at);
     free(count);
 }
 

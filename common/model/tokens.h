@@ -128,11 +128,13 @@ struct token_means {
 /* Return the means over steps first … last-1. */
 struct token_means batch_schedule_means(const struct batch_schedule *schedule, int first, int last);
 
-/* Means over steps, and means per step of each rank: arrays (ranks). */
+/* Means over steps, and means per step of each rank: arrays (ranks). And every step by itself: arrays (steps, ranks). */
 struct token_count {
     struct token_means means;
     double samples; /* per step, all ranks together */
     double *samples_of, *useful_of, *padded_of;
+    int steps, ranks;
+    long *useful_at, *padded_at;
 };
 struct token_count *token_count_open(const struct batch_schedule *schedule, int first, int last);
 void token_count_close(struct token_count *count);

@@ -55,6 +55,12 @@ void trainer_restart(struct trainer *t, struct share share, int ahead, float sca
         loader_restart(t->loader, share, ahead, scale);
 }
 
+void trainer_settle(struct trainer *t)
+{
+    if (t->loader)
+        loader_settle(t->loader);
+}
+
 void trainer_average_own_samples(struct trainer *t)
 {
     loader_average_own_samples(t->loader);

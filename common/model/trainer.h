@@ -33,6 +33,9 @@ void trainer_close(struct trainer *trainer);
 /* Reset model and optimizer to their initial state, and the loader as loader_restart() does. */
 void trainer_restart(struct trainer *trainer, struct share share, int ahead, float scale);
 
+/* Wait until the loader fetches nothing ahead. Its last fetch of a block is one that no step waits for. */
+void trainer_settle(struct trainer *trainer);
+
 /* Until the next restart, scale gradients to means over this rank's own samples: a rank that trains alone needs no sum. */
 void trainer_average_own_samples(struct trainer *trainer);
 

@@ -77,6 +77,8 @@ const struct option_row run_option_rows[] = {
     { "--dry-run", OPTION_SWITCH, AT(dry_run), 0, 0, "", "check everything, print what would run, start nothing" },
     { "--card-mb", OPTION_INTEGER, AT(card_mb), 0, 4096, "MiB",
       "largest all-reduce on the machine card; 0: as the lab needs" },
+    { "--keep-card", OPTION_SWITCH, AT(keep_card), 0, 0, "",
+      "use a card of the last hour even if the machine has drifted from it" },
     { "--card-only", OPTION_SWITCH, AT(card_only), 0, 0, "", "measure the machine card, show it, stop" },
     { 0 },
 };
@@ -154,6 +156,8 @@ void run_refuse(const struct run *run)
     if (global_batch > INT_MAX)
         die(STATUS_USAGE, "a global batch of %.4g samples is more than %d; choose a smaller --batch-size", global_batch,
             INT_MAX);
+    if (run->keep_card && run->card_only)
+        die(STATUS_USAGE, "--card-only measures a card and --keep-card does not; leave one out");
     if (run->ranks > RANKS_MOST)
         die(STATUS_USAGE, "%d ranks are more than this lab can run; start at most %d", run->ranks, RANKS_MOST);
 }

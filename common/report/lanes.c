@@ -1,7 +1,6 @@
 #include "report/lanes.h"
 
 #include "base/memory.h"
-#include "report/timeline_view.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -116,13 +115,11 @@ static void draw_rank(const struct canvas *c, const struct timeline_view *p, con
     fputc('\n', c->out);
 }
 
-static void draw_case(const struct canvas *c, const struct outcome *o, const struct timeline_view *p)
+static void draw_case(const struct canvas *c, const char *title, const struct timeline_view *p)
 {
     int width = c->label + c->columns + MARK;
-    char *title = memory_text("%s: %s", o->name, o->idea);
     fputs("\n  ", c->out);
     write_wrapped(c->out, title, 2, width);
-    free(title);
     for (int i = 0; i < p->collapsed_count; i++)
         draw_rank(c, p, &p->collapsed[i]);
     if (p->text) {
@@ -201,45 +198,65 @@ static void print_collapsed(const struct canvas *c, const struct timeline_view *
     free(text);
 }
 
+void lanes_draw_views(FILE *out, const struct timeline_view *views, char *const *titles, int count,
+                      struct terminal terminal)
+{
+    enum { LABEL = 11, LEAST = 20, MOST = 160 };
+    struct canvas canvas = { .out = out, .label = LABEL, .has_color = terminal.has_color };
+    double longest = 0;
+    for (int i = 0; i < count; i++) {
+        int label = widest_label(&views[i]);
+        canvas.label = label > canvas.label ? label : canvas.label;
+        longest = fmax(longest, views[i].end);
+    }
+    int columns = terminal.columns - canvas.label - MARK;
+    canvas.columns = columns < LEAST ? LEAST : columns > MOST ? MOST : columns;
+    canvas.scale = longest / canvas.columns;
+    for (int i = 0; i < count; i++)
+        draw_case(&canvas, titles[i], &views[i]);
+    draw_axis(&canvas);
+    draw_legend(&canvas, views, count);
+    print_collapsed(&canvas, views, count);
+}
+
 void lanes_draw(FILE *out, const struct report *report, const char *const *names, struct terminal terminal)
 {
-    enum { VIEWS_MOST = 8, LABEL = 11, LEAST = 20, MOST = 160 };
-    const struct outcome *shown[VIEWS_MOST];
+    enum { VIEWS_MOST = 8 };
+    char *titles[VIEWS_MOST];
     struct timeline_view views[VIEWS_MOST];
-    struct canvas canvas = { .out = out, .label = LABEL, .has_color = terminal.has_color };
     int count = 0;
-    double longest = 0;
     for (; *names && count < VIEWS_MOST; names++) {
         const struct outcome *o = report_find_case(report, *names);
         if (!o || o->stats.wrong.count)
             continue;
-        shown[count] = o;
-        views[count] = timeline_view_take(o);
-        int label = widest_label(&views[count]);
-        canvas.label = label > canvas.label ? label : canvas.label;
-        longest = fmax(longest, views[count++].end);
+        titles[count] = memory_text("%s: %s", o->name, o->idea);
+        views[count++] = timeline_view_take(o);
     }
     if (count == 0)
         return;
-    int columns = terminal.columns - canvas.label - MARK;
-    canvas.columns = columns < LEAST ? LEAST : columns > MOST ? MOST : columns;
-    canvas.scale = longest / canvas.columns;
     fprintf(out, "\nA typical step, one line per rank%s:\n",
             report->is_simulated        ? " (simulated)"
             : report->is_oversubscribed ? " (more ranks than cores or GPUs: ranks share time)"
                                         : "");
-    for (int i = 0; i < count; i++)
-        draw_case(&canvas, shown[i], &views[i]);
-    draw_axis(&canvas);
-    draw_legend(&canvas, views, count);
-    print_collapsed(&canvas, views, count);
-    for (int i = 0; i < count; i++)
+    lanes_draw_views(out, views, titles, count, terminal);
+    for (int i = 0; i < count; i++) {
         timeline_view_drop(&views[i]);
+        free(titles[i]);
+    }
 }
 
-static void put_segment(struct csv *csv, const char *name, int step, const struct segment *s, int last)
+/* Write the tokens that a rank trains on in forward and backward, and how many it computes with padding; else blanks. */
+static void put_tokens(struct csv *csv, const struct outcome *o, int step, const struct segment *s)
 {
-    csv_text(csv, "case", name);
+    const bool is_pass = s->kind == SPAN_FORWARD || s->kind == SPAN_BACKWARD;
+    const int at = o->tokens ? (step - o->picture.first_step) * o->tokens->ranks + s->rank : 0;
+    csv_index(csv, "tokens", o->tokens && is_pass ? o->tokens->useful_at[at] : -1);
+    csv_index(csv, "padded_tokens", o->tokens && is_pass ? o->tokens->padded_at[at] : -1);
+}
+
+static void put_segment(struct csv *csv, const struct outcome *o, int step, const struct segment *s, int last)
+{
+    csv_text(csv, "case", o->name);
     csv_integer(csv, "step", step);
     csv_integer(csv, "rank", s->rank);
     csv_integer(csv, "to_rank", last);
@@ -248,6 +265,7 @@ static void put_segment(struct csv *csv, const char *name, int step, const struc
     csv_ms(csv, "start_ms", s->start);
     csv_ms(csv, "end_ms", s->end);
     csv_integer(csv, "arrived_last", s->late > 0);
+    put_tokens(csv, o, step, s);
 }
 
 static void write_segments(struct csv *csv, const struct outcome *o, const struct timeline_view *p)
@@ -257,7 +275,7 @@ static void write_segments(struct csv *csv, const struct outcome *o, const struc
         while (p->collapsed[at].first != s->rank)
             at++;
         do
-            put_segment(csv, o->name, p->step, s, p->collapsed[at].last);
+            put_segment(csv, o, p->step, s, p->collapsed[at].last);
         while (csv_end_row(csv));
     }
 }
@@ -278,7 +296,7 @@ void lanes_write(const struct report *report)
     }
     free(views);
     if (!csv.is_named) { /* no case has segments: write the column names alone */
-        put_segment(&csv, "", 0, &(struct segment){ 0 }, 0);
+        put_segment(&csv, &(struct outcome){ .name = "" }, 0, &(struct segment){ 0 }, 0);
         csv_end_row(&csv);
     }
 }

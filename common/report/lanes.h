@@ -5,9 +5,14 @@
 
 #include "launch/job.h"
 #include "report/run_report.h"
+#include "report/timeline_view.h"
 
 /* Draw the named cases below one another. NULL ends the list; unknown names are skipped. */
 void lanes_draw(FILE *out, const struct report *report, const char *const *names, struct terminal terminal);
+
+/* Draw views below one another, each under its title. */
+void lanes_draw_views(FILE *out, const struct timeline_view *views, char *const *titles, int count,
+                      struct terminal terminal);
 
 /* Write lanes.csv for the charts: the segments of each case's typical step, below the blame sentences. Ranks `rank` to `to_rank`
  * look like the first of them (timeline_view.h). */

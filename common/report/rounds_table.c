@@ -15,7 +15,10 @@ static struct round_stats round_of(const struct outcome *o, int round)
 {
     if (!o->stats.wrong.count && round < o->stats.rounds)
         return o->stats.round[round];
-    return (struct round_stats){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, { .at = NAN, .taken_share = NAN } };
+    return (struct round_stats){ .slowest_step = NAN,
+                                 .rank_skew = NAN,
+                                 .mean = step_means_unknown,
+                                 .conditions = { .at = NAN, .taken_share = NAN } };
 }
 
 /* Throughput per rank of a round over that of the reference case in the same round; NaN without a reference. */
@@ -26,18 +29,6 @@ static double efficiency_of(const struct report *report, const struct outcome *o
         return NAN;
     return report_throughput_per_rank(o, round_of(o, round).slowest_step) /
            report_throughput_per_rank(per, round_of(per, round).slowest_step);
-}
-
-static void put_times(struct csv *csv, const struct round_stats *s)
-{
-    csv_ms(csv, "rank_skew_ms", s->rank_skew);
-    csv_ms(csv, "data_ms", s->data);
-    csv_ms(csv, "local_ms", s->local);
-    csv_ms(csv, "host_ms", s->host);
-    csv_ms(csv, "wait_ms", s->wait);
-    csv_ms(csv, "transfer_ms", s->transfer);
-    csv_ms(csv, "exposed_ms", s->exposed);
-    csv_ms(csv, "blog_compute_ms", s->blog_compute);
 }
 
 static void put_round(struct csv *csv, const struct report *report, const struct outcome *o, int round, int launch)
@@ -57,7 +48,9 @@ static void put_round(struct csv *csv, const struct report *report, const struct
     csv_number(csv, "useful_tokens_per_s", tokens ? tokens->useful / step : (double)NAN);
     csv_number(csv, "padded_tokens_per_s", tokens ? tokens->padded / step : (double)NAN);
     csv_number(csv, "efficiency", efficiency_of(report, o, round));
-    put_times(csv, &s);
+    csv_ms(csv, "rank_skew_ms", s.rank_skew);
+    report_put_means(csv, &s.mean);
+    csv_ms(csv, "blog_compute_ms", report_blog_compute(&s.mean));
     csv_ms(csv, "predicted_step_ms", prediction_step(&o->prediction));
     csv_ms(csv, "predicted_then_ms", then.predicted_step);
     csv_ratio(csv, "local_drift", then.local);
@@ -89,6 +82,7 @@ static char *comparable(char *command)
         cut_option(command, " --seconds", true);
         cut_option(command, " --rounds", true);
         cut_option(command, " --add-rounds", false);
+        cut_option(command, " --keep-card", false);
     }
     return command;
 }

@@ -19,6 +19,7 @@ extern const struct drifted drifted_unknown; /* NaN */
 /* One case at the end of a run. */
 struct outcome {
     const char *name, *idea;
+    const char *label;          /* in charts; NULL: the name */
     struct run run;             /* its settings */
     struct token_count *tokens; /* per measured step; NULL if the lab reads no tokens */
     const char *per;            /* reference case of the efficiency, or NULL */
@@ -72,10 +73,18 @@ void report_write_tables(const struct report *report);
 /* Append a block to spans.csv. The table grows block by block, so no run holds all of it in memory. */
 void report_add_spans(struct csv *csv, const struct timeline *timeline, const char *name);
 
+/* Write the terms of a step as columns, from data_ms to exposed_ms. */
+void report_put_means(struct csv *csv, const struct step_means *mean);
+
+/* Seconds that the blog posts call compute: the step without data. */
+double report_blog_compute(const struct step_means *mean);
+
 /* Write the terms of a prediction as columns. */
 void report_put_terms(struct csv *csv, const struct prediction *prediction);
 
-/* Return the step of the first round that is closest to the case's median, among those in which the ranks synchronise. */
+/* Return the step of the first round that is nearest the case's medians of the step and of every phase (means, if steps differ on
+ * purpose), so that a picture of it agrees with the tables. Steps that ranks begin together are preferred. Only steps in which the
+ * ranks synchronise count. */
 int report_typical_step(const struct outcome *outcome);
 
 #endif

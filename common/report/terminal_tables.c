@@ -68,12 +68,12 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
         fputc('\n', out);
         return;
     }
-    put_ms(out, 6, layout.decimals, s->data);
-    put_ms(out, 6, layout.decimals, s->local);
+    put_ms(out, 6, layout.decimals, s->mean.data);
+    put_ms(out, 6, layout.decimals, s->mean.local);
     if (layout.has_host)
-        put_ms(out, 6, layout.decimals, s->host);
-    put_ms(out, 6, layout.decimals, s->wait);
-    put_ms(out, 8, layout.decimals, s->transfer);
+        put_ms(out, 6, layout.decimals, s->mean.host);
+    put_ms(out, 6, layout.decimals, s->mean.wait);
+    put_ms(out, 8, layout.decimals, s->mean.transfer);
     if (s->blamed_rank >= 0)
         fprintf(out, "  rank %-2d", s->blamed_rank);
     else
@@ -97,7 +97,7 @@ static struct layout layout_of(const struct report *report, int columns)
         layout.has_guess |= !isnan(report->outcomes[i].guess);
         layout.has_formula |= !isnan(prediction_step(&report->outcomes[i].prediction));
         layout.has_rate |= !isnan(report_efficiency(report, &report->outcomes[i]));
-        host = fmax(host, report->outcomes[i].summary.host);
+        host = fmax(host, report->outcomes[i].summary.mean.host);
     }
     layout.has_host = 1e3 * host >= 0.5 * pow(10, -layout.decimals); /* any case prints more than 0.0 */
     layout.has_terms = columns >= TERMS_WIDTH + (layout.has_formula ? FORMULA_WIDTH : 0) +
@@ -140,18 +140,18 @@ void table_show(FILE *out, const struct report *report, int columns)
  * as the step has. Print nothing if the formula cannot predict the case. */
 static void explain_gap(FILE *out, const struct outcome *o)
 {
-    const struct case_summary *s = &o->summary;
+    const struct step_means *mean = &o->summary.mean;
     const struct prediction *p = &o->prediction;
     const struct {
         const char *name;
         double gap;
-    } terms[] = { { "data", s->data - p->data },
-                  { "local", s->local - p->local },
-                  { "host", s->host - p->host },
-                  { "wait", s->wait - p->wait },
-                  { "transfer", s->transfer - p->transfer } };
-    int decimals = number_ms_decimals(s->step);
-    double last_digit = 1e-3 * pow(10, -decimals), gap = s->step - prediction_step(p);
+    } terms[] = { { "data", mean->data - p->data },
+                  { "local", mean->local - p->local },
+                  { "host", mean->host - p->host },
+                  { "wait", mean->wait - p->wait },
+                  { "transfer", mean->transfer - p->transfer } };
+    int decimals = number_ms_decimals(mean->step);
+    double last_digit = 1e-3 * pow(10, -decimals), gap = mean->step - prediction_step(p);
     gap = fabs(gap) < last_digit / 2 ? 0 : gap; /* printed as 0, so without a sign */
     double percent = 100 * gap / prediction_step(p);
     if (isnan(percent))
@@ -178,7 +178,7 @@ static void explain_stamps(FILE *out, const struct report *report)
     }
     double per_step = (double)stamps / o->picture.steps;
     fprintf(out, "Measuring took %.1f time stamps a step at %.0f ns each: %.4f %% of the step.\n", per_step,
-            1e9 * report->stamp_cost, 100 * per_step * report->stamp_cost / o->summary.step);
+            1e9 * report->stamp_cost, 100 * per_step * report->stamp_cost / o->summary.mean.step);
 }
 
 /* Print the largest run-queue delay of the baseline, where no rank has an async helper. Ranks that outnumber the cores queue for
@@ -221,8 +221,8 @@ void table_explain(FILE *out, const struct report *report, const char *name)
 /* Print what the baseline would gain from ranks as fast as the median rank: noise alone makes a what-if step shorter. */
 static void put_own_gain(FILE *out, const struct case_summary *baseline)
 {
-    double gain = baseline->step - baseline->what_if;
-    int decimals = number_ms_decimals(baseline->step);
+    double gain = baseline->mean.step - baseline->what_if;
+    int decimals = number_ms_decimals(baseline->mean.step);
     if (isnan(gain))
         return;
     gain = fabs(gain) < 0.5e-3 * pow(10, -decimals) ? 0 : gain; /* printed as 0, so without a sign */
@@ -233,15 +233,15 @@ void table_blame(FILE *out, const struct report *report, const struct outcome *o
 {
     const struct outcome *baseline = &report->outcomes[0];
     const struct case_summary *s = &o->summary;
-    if (isnan(s->wait)) {
+    if (isnan(s->mean.wait)) {
         fputs("Which rank waited for which is not known here.\n", out);
         return;
     }
-    double share = s->step > 0 ? s->wait / s->step : 0; /* a step may take no time */
+    double share = s->mean.step > 0 ? s->mean.wait / s->mean.step : 0; /* a step may take no time */
     const char *word = report->is_simulated ? "core" : report->trains_on;
     if (s->blamed_rank >= 0)
         fprintf(out, "Of every 100 %s-seconds of %s, %.0f waited for rank %d.\n", word, o->name,
-                100 * s->blamed_wait / (s->step * o->stats.ranks), s->blamed_rank);
+                100 * s->blamed_wait / (s->mean.step * o->stats.ranks), s->blamed_rank);
     else
         fprintf(out, "Of every 100 %s-seconds of %s, %.0f were spent waiting; %s.\n", word, o->name, 100 * share,
                 s->is_too_short ? "too few steps to tell a cause from chance" : "no rank stands out as the cause");
@@ -250,7 +250,7 @@ void table_blame(FILE *out, const struct report *report, const struct outcome *o
     bool is_alone = o == baseline;    /* then the case is compared with itself */
     if (!baseline->stats.wrong.count) /* else the baseline failed a check, so its speed is not shown */
         fprintf(out, ";\n%s took %.*f ms", is_alone ? "a step" : "the baseline",
-                number_ms_decimals(baseline->summary.step), 1e3 * baseline->summary.step);
+                number_ms_decimals(baseline->summary.mean.step), 1e3 * baseline->summary.mean.step);
     if (!baseline->stats.wrong.count && !is_alone)
         put_own_gain(out, &baseline->summary);
     fputs(".\n", out);

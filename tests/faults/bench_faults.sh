@@ -35,7 +35,7 @@ lab=$build/bin/01_straggler
 work=$folder/bench_faults
 results=$work/results
 table=$folder/bench_faults.csv
-backend=mpi supervisor=nobody
+backend=mpi supervisor=none
 bad=0
 RANDOM=$seed
 # shellcheck source=tests/faults/faults.sh disable=SC1091

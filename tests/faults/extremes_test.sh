@@ -12,9 +12,7 @@ source=$(cd "$(dirname "$0")/../.." && pwd)
 where=${3:-simulated}
 folder=$(realpath -m "$2")/extremes
 tried=0
-rm -rf "$folder"
-mkdir -p "$folder"
-cd "$folder" || exit 1
+work_in "$folder"
 
 judge() # NAME FOLDER: check that each row of the table is finite, without failed checks
 {

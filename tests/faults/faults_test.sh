@@ -170,7 +170,7 @@ if [[ $backend == @(mpi|foreign) ]]; then
 fi
 
 if [[ $backend == foreign ]]; then
-    fault="nobody hears a rank" # its standard error is a closed pipe: it must end in the same way
+    fault="a rank has no listener" # its standard error is a closed pipe: it must end in the same way
     timeout -k 5 $((60 * patience)) mpirun --oversubscribe --bind-to none -np 3 bash -c 'out=$1 asleep=$2 && shift 2
         ((OMPI_COMM_WORLD_RANK != 1)) || exec sleep "$asleep"
         "$@" 2> >(exec true)
@@ -223,7 +223,7 @@ if start; then
         sleep 0.05
     done
     printf '%-24s %5d ms\n' "$fault" $(($(now_ms) - struck_ms))
-    killed_supervisor=$supervisor supervisor=nobody # the next run removes its shared memory
+    killed_supervisor=$supervisor supervisor=none # the next run removes its shared memory
     nothing_is_left
 fi
 

@@ -106,16 +106,14 @@ EOF
     chmod +x "$tools/agent"
 }
 
-((EUID == 0)) || skip "not root, who alone may make network and time namespaces"
+((EUID == 0)) || skip "only root may make network and time namespaces"
 for program in ip tc unshare nsenter mpirun; do
     command -v "$program" >/dev/null || skip "there is no $program (Debian, Ubuntu: iproute2, util-linux, openmpi-bin)"
 done
 tools=$(mktemp -d /tmp/lockstep-hosts.XXXXXX) # mpirun does not accept an agent with blanks in its path
 trap tear_down EXIT
 trap 'exit 1' INT TERM HUP
-rm -rf "$folder"
-mkdir -p "$folder"
-cd "$folder" || exit 1
+work_in "$folder"
 make_hosts
 
 # --- runs -------------------------------------------------------------------------------------------------------------

@@ -617,7 +617,7 @@ int main(int argc, char **argv)
 {
     struct options o = { .count = 1500, .seed = 1, .only = -1, .jobs = 2 };
     const struct option_row *const tables[] = { option_rows, NULL };
-    options_parse(tables, &o, "fuzz_flags: command lines that nobody thought of", argc, argv);
+    options_parse(tables, &o, "fuzz_flags: random command lines", argc, argv);
     if (o.programs.count == 0)
         die(STATUS_USAGE, "--program names what to try; name one at least");
     setenv("OPENBLAS_NUM_THREADS", "1", 1);

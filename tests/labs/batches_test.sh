@@ -90,7 +90,7 @@ recomputed()
 {
     local python flags status
     if ! python=$(command -v python3) || ! "$python" -c 'import random' 2>err; then
-        echo "skipped: no python3 that runs, so nobody to compare with"
+        echo "skipped: no python3 that runs, so there is nothing to compare with"
         exit 77
     fi
     while read -r -a flags; do
@@ -122,9 +122,8 @@ recomputed()
 END
 }
 
-rm -rf "$folder"
-mkdir -p "$folder/none"
-cd "$folder" || exit 1
+work_in "$folder"
+mkdir none
 case $part in
 published) published ;;
 recomputed) recomputed ;;

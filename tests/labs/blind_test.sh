@@ -38,9 +38,7 @@ refused() # WORD CURE OPTION...: check for exit status 2 and one line that holds
     [[ ! -e refused && ! -s out ]] || complain "${*:3}: does something before it refuses"
 }
 
-rm -rf "$folder"
-mkdir -p "$folder"
-cd "$folder" || exit 1
+work_in "$folder"
 mapfile -t cases < <("$lab" --help | sed -nE '1,/^usage/s/^  ([a-z0-9_]+) .*/\1/p')
 ((${#cases[@]} > 2)) || complain "--help names too few cases: ${cases[*]}"
 any=$(IFS='|' && echo "${cases[*]:1}") # as a pattern of grep

@@ -6,9 +6,7 @@ lab=$(realpath "$1")
 name=$(basename "$lab")
 folder=$(realpath -m "$2")/charts
 export LC_ALL=C.UTF-8
-rm -rf "$folder"
-mkdir -p "$folder"
-cd "$folder" || exit 1
+work_in "$folder"
 
 # Texts of one chart that lie on another, or nothing.
 overlaps() # SVG

@@ -41,11 +41,8 @@ link_lab() # SOURCE FILE
     local made its
     made="$folder/$(basename "$1").o"
     its=$(grep -oE 'CMakeFiles/formula_[^ ]*_formula\.c\.o' "$link")
-    if [[ $1 == "$formula" ]]; then
-        (cd "$build" && eval "$(sed "s|$its|$made|; s|-o lib/model/|-o $folder/lib/model/|" "$link")")
-    else
-        (cd "$build" && eval "$(sed "s|$its|$its $made|; s|-o lib/model/|-o $folder/lib/model/|" "$link")")
-    fi
+    [[ $1 == "$formula" ]] || made="$its $made"
+    (cd "$build" && eval "$(sed "s|$its|$made|; s|-o lib/model/|-o $folder/lib/model/|" "$link")")
 }
 
 judge() # WHAT: set `wrong` to the claims about time that are found wrong on the two machines

@@ -113,7 +113,7 @@ static void the_last_bucket_always_shows(void **state)
     assert_predicted(&two, &card, base - last_layer);
 }
 
-static void one_rank_has_nobody_to_send_to(void **state)
+static void one_rank_sends_nothing(void **state)
 {
     (void)state;
     struct card card = flat_card(1, 4);
@@ -143,7 +143,7 @@ int main(void)
         cmocka_unit_test(cores_that_carry_a_transfer_hide_nothing),
         cmocka_unit_test(rounding_and_new_memory_cost_time),
         cmocka_unit_test(the_last_bucket_always_shows),
-        cmocka_unit_test(one_rank_has_nobody_to_send_to),
+        cmocka_unit_test(one_rank_sends_nothing),
         cmocka_unit_test(ranks_that_share_cores_fill_in_turns),
     };
     return cmocka_run_group_tests_name("comm_bound", tests, NULL, NULL);

@@ -60,7 +60,7 @@ static void sharing_cores_hides_a_sleep_only_without_the_barrier(void **state)
     assert_predicted(&o, &card, 40 + 10);
 }
 
-static void one_rank_waits_for_nobody(void **state)
+static void one_rank_does_not_wait(void **state)
 {
     (void)state;
     struct card card = round_card(1, 4);
@@ -80,7 +80,7 @@ int main(void)
         cmocka_unit_test(a_long_sleep_shows_beyond_the_steps_beside_it),
         cmocka_unit_test(a_transfer_that_leaves_the_core_free_is_filled),
         cmocka_unit_test(sharing_cores_hides_a_sleep_only_without_the_barrier),
-        cmocka_unit_test(one_rank_waits_for_nobody),
+        cmocka_unit_test(one_rank_does_not_wait),
     };
     return cmocka_run_group_tests_name("rank0_host", tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ static void memory_is_shared_by_those_who_train(void **state)
     assert_predicted(&busy, &card, 19.8 * 1.6 + 10);
 }
 
-static void one_rank_has_nobody_to_wait_for(void **state)
+static void one_rank_does_not_wait(void **state)
 {
     (void)state;
     struct card card = round_card(1, 4);
@@ -120,7 +120,7 @@ int main(void)
         cmocka_unit_test(a_transfer_that_leaves_the_core_free_is_filled),
         cmocka_unit_test(a_chance_hits_more_steps_the_more_ranks_there_are),
         cmocka_unit_test(memory_is_shared_by_those_who_train),
-        cmocka_unit_test(one_rank_has_nobody_to_wait_for),
+        cmocka_unit_test(one_rank_does_not_wait),
         cmocka_unit_test(sharing_cores_hides_part_of_the_stall),
     };
     return cmocka_run_group_tests_name("straggler", tests, NULL, NULL);

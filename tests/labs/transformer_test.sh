@@ -25,9 +25,7 @@ check() # SUMMARY CASES CONDITION: complain unless the table has so many cases, 
         END { if (cases != wanted) { print cases + 0 " cases"; bad = 1 } exit bad }' "$1") || complain "$1: not $3"
 }
 
-rm -rf "$2"
-mkdir -p "$2"
-cd "$2" || exit 1
+work_in "$2"
 exits 0 "$lab" "${tiny[@]}" "${own[@]}" --backend mpi --device cpu --ranks 2 --quick --out real
 check "real/$name/summary.csv" "$cases" 'wrong "" == "0" && loss > 0 && loss < 5'
 if [[ -n ${3-} ]]; then

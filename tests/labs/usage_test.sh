@@ -28,7 +28,7 @@ refused() # NAME WORD CURE ARGUMENT...: check for exit status 2 and one line tha
     printf '%-40s %4d ms  %s\n' "$name" "$elapsed_ms" "$said"
     ((status == 2)) || complain "$name" "status $status, not 2"
     (($(wc -l <err) == 1)) || complain "$name" "$(wc -l <err) lines on standard error, not 1"
-    [[ $said == "01_straggler: "* ]] || complain "$name" "the program does not say who it is"
+    [[ $said == "01_straggler: "* ]] || complain "$name" "the message does not begin with the lab"
     [[ $said == *"$word"* ]] || complain "$name" "does not name '$word'"
     [[ $said == *"$cure"* ]] || complain "$name" "shows no cure: '$cure'"
     [[ ! -s out ]] || complain "$name" "speaks on standard output: $(head -3 out)"
@@ -37,9 +37,8 @@ refused() # NAME WORD CURE ARGUMENT...: check for exit status 2 and one line tha
     rm -rf called results
 }
 
-rm -rf "$folder"
-mkdir -p "$folder/bin"
-cd "$folder" || exit 1
+work_in "$folder"
+mkdir bin
 # shellcheck disable=SC2016 # the scripts' variables, not ours
 printf '#!/bin/sh\necho "$@" >"%s/called"\nprintf %%s "$LOCKSTEP_ARGUMENTS" | tr "\\037" " " >>"%s/called"\n' "$folder" \
     "$folder" >bin/mpirun
@@ -66,6 +65,7 @@ refused "results below a regular file" "file/results" "name a folder" --out file
 refused "results into a regular file" "--out file" "name a folder" --out file
 refused "nothing left to measure" "--skip-first-steps 12" "fewer" --steps 12 --skip-first-steps 12
 refused "less than nothing left" "--skip-first-steps 13" "fewer" --steps 12 --skip-first-steps 13
+refused "a kept card and a new one" "--keep-card" "leave one out" --keep-card --card-only
 refused "a guess without a case" "'nonsense'" "CASE=MS" --guess nonsense
 refused "a guess without a number" "'skew_ws4=abc'" "CASE=MS" --guess skew_ws4=abc
 refused "a guess below zero" "'skew_ws4=-3'" "CASE=MS" --guess skew_ws4=-3
@@ -91,7 +91,7 @@ run 5 --help
 [[ ! -s err ]] || complain "--help" "complains: $(<err)"
 [[ ! -e called ]] || complain "--help" "started mpirun"
 for flag in ranks batch-size steps skip-first-steps input-dim hidden-dim num-classes seed seconds rounds quick cases \
-    guess blind backend device precision share-gpu platform membus out deadline-s card-only slow-rank sleep-ms slow-factor sync-every chance help; do
+    guess blind backend device precision share-gpu platform membus out deadline-s keep-card card-only slow-rank sleep-ms slow-factor sync-every chance help; do
     grep -qE -- "^ +--$flag( |$)" out || complain "--help" "does not name --$flag"
 done
 for name in baseline skew_ws4 skew_prefetch skew_share skew_every_k busy busy_prefetch busy_share busy_every_k roaming \
@@ -114,7 +114,7 @@ rm called
 export LOCKSTEP_LOCK=$PWD/own.lock
 run 60 --quick --seed 8 --backend mpi
 wait
-[[ $(<err) == *"it holds $PWD/own.lock"* ]] || complain "the lock" "does not say who holds it: $(<err)"
+[[ $(<err) == *"it holds $PWD/own.lock"* ]] || complain "the lock" "does not name the program that holds it: $(<err)"
 [[ $(cat called 2>/dev/null) == *"--quick --seed 8"* ]] || complain "the lock" "did not start mpirun after it: $(<err)"
 
 ((failed)) || echo "All bad usage was refused."

@@ -10,9 +10,7 @@ source "$(dirname "$0")/../support/frame.sh"
 bin=$1
 source=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$2/blog
-rm -rf "$folder"
-mkdir -p "$folder"
-cd "$folder" || exit 1
+work_in "$folder"
 
 published() # RESULTS PLATFORM: run the twelve cases, 20 rounds
 {

@@ -24,9 +24,7 @@ costs() # FILE: print the lines with costs of work
     grep -E '<prop id="[a-z_]+_s"' "$1"
 }
 
-rm -rf "$folder"
-mkdir -p "$folder"
-cd "$folder" || exit 1
+work_in "$folder"
 for file in "$platforms"/*.xml; do
     name=$(basename "$file" .xml)
     for i in 0 1; do

@@ -24,7 +24,6 @@ judge() # RESULTS: check the claims in the folder `expected`
     "$claims" --results "$1/platforms/round_numbers" --expected "$folder/expected" --gate || complain "see above"
 }
 
-rm -rf "$folder"
-mkdir -p "$folder/expected"
-cd "$folder" || exit 1
+work_in "$folder"
+mkdir expected
 cp "$tests/../../expected/blog.csv" expected/

@@ -5,6 +5,7 @@
 #                                 program, if set
 #     exits STATUS COMMAND...     run the command, store its output in `said`, complain about any other exit status
 #     says TEXT...                complain about each text that `said` does not contain
+#     work_in FOLDER              delete the folder, make it anew and go there
 #     $patience                   factor on time limits of an idle machine (LOCKSTEP_PATIENCE), used by CMake for timeouts of
 #                                 tests and by scripts for limits of their own
 failed=0
@@ -32,4 +33,11 @@ says()
     for text in "$@"; do
         [[ $said == *"$text"* ]] || complain "it should have said: $text"
     done
+}
+
+work_in()
+{
+    rm -rf "$1"
+    mkdir -p "$1"
+    cd "$1" || exit 1
 }

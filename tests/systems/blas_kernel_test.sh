@@ -80,9 +80,8 @@ for word in 8x8,nn 8x8x8 8x8x8,nx 0x8x8,nn 8x8x8,nnn 8x8x99999999,nn; do
     says "time_products: '$word' is not a product"
 done
 
-rm -rf "$folder"
-mkdir -p "$folder"/bin "$folder"/lib/cores
-cd "$folder" || exit 1
+work_in "$folder"
+mkdir -p bin lib/cores
 cp "$lab" bin/
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 RES_OPTIONS="timeout:1 attempts:1"
 

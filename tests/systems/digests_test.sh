@@ -49,9 +49,7 @@ all()
     batches --outlier-prob 0.5 --num-classes 17 --max-tokens-per-batch 100 --seed 123456789
 }
 
-rm -rf "$folder"
-mkdir -p "$folder"
-cd "$folder" || exit 1
+work_in "$folder"
 all >found
 if [[ ${4-} == write ]]; then
     cp found "$here/digests.txt"

@@ -30,9 +30,8 @@ one_line() # check that standard error is one line
     (($(wc -l <err) == 1)) || complain "$(wc -l <err) lines, not 1"
 }
 
-rm -rf "$folder"
-mkdir -p "$folder/bin"
-cd "$folder" || exit 1
+work_in "$folder"
+mkdir bin
 
 # Message of Open MPI 5.0.7 about an unknown option.
 launcher 'mpirun (Open MPI) 9.9.9' <<END

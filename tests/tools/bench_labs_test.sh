@@ -374,9 +374,8 @@ test_processes()
     all_gone "${pids[@]}" || complain "ranks outlived whom they belong to"
 }
 
-rm -rf "$folder"
-mkdir -p "$folder/bin"
-cd "$folder" || exit 1
+work_in "$folder"
+mkdir bin
 if [[ $3 == torch ]]; then
     if ! "$python" -c 'import torch.distributed as d; raise SystemExit(not d.is_available())' 2>why; then
         echo "bench_labs_test: skipped, $python has no torch.distributed: $(tail -n 1 why)"

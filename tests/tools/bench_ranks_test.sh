@@ -25,7 +25,7 @@ rows() # ROW...: check names and limits of all rows; measured columns must not b
         { name = $0; sub(/^"/, "", name); sub(/".*/, "", name); sub(/^.*",/, "", $0); split($0, value, ",")
           for (i = 1; i <= 5; i++) if (value[i] !~ /^[-0-9.e+]+$/) name = name ", with the blank " i
           print name (value[6] == "" && value[7] == "" ? "" : " <= " value[6]) }' results/bench.csv | grep -v '^#')
-    wanted=$(printf '%s\n' "what,ours,reference,ratio,low,high,goal,holds,run,date,commit,starts,disturbed,beside" "$@")
+    wanted=$(printf '%s\n' "what,ours,reference,ratio,low,high,goal,holds,run,date,commit,starts,disturbed,beside,least" "$@")
     [[ $got == "$wanted" ]] || complain "rows:"$'\n'"$got"$'\n'"where there should be"$'\n'"$wanted"
     is_one_run results/bench.csv
     [[ $(column results/bench.csv starts | sort -u) == "$starts" ]] ||
@@ -91,7 +91,7 @@ test_start()
     rows "a lab of 4 steps, $((cores < 2 ? 1 : 2)) ranks, card kept, against MPI that starts and ends, s"
 }
 
-# While somebody steals all the time, each start of a job is made three times, and its rows say so.
+# While the host steals all the time, each start of a job is made three times, and its rows say so.
 test_disturbed()
 {
     local stolen=0 thief
@@ -127,8 +127,7 @@ test_failure()
     [[ $said == *"bench: sums ended with status 1"* ]] || complain "ranks that fail are not named"
 }
 
-rm -rf "$folder"
-mkdir -p "$folder" && cd "$folder" || exit 1
+work_in "$folder"
 "$bench" --part start --rounds 1 --out results &>/dev/null
 quiet_machine quiet
 cores=$(sed -n 's/^# cores: //p' results/bench.csv)

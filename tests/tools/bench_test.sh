@@ -206,9 +206,7 @@ transformer,tf32,2,16,412960,ms
 absent 'resnet,fp32,1' is no question" "$(sed 's/^ready .*/ready/; s/,[0-9.]*$/,ms/; t; s/^absent/absent/' <<<"$said" | sed "s/'resnet,fp32,ms/'resnet,fp32,1/")"
 }
 
-rm -rf "$folder"
-mkdir -p "$folder"
-cd "$folder" || exit 1
+work_in "$folder"
 test_counts
 test_usage
 test_torch

@@ -236,8 +236,8 @@ told "a wrong baseline" 1 "(computed from late alone)." wrong.csv "${all[@]}"
 ! grep -q "the baseline took" out || complain "a wrong baseline" "a speed is shown of it"
 told "clocks differ" 0 "Clocks may differ by 1 ms" early.csv --clock-error-ms 1
 [[ ! -s err ]] || complain "clocks differ" "complains of it: $(<err)"
-told "nobody knows who came when" 0 "so wait and transfer are n/a" good.csv --hides-arrivals
-cell "nobody knows who came when" summary.csv case=job wait_ms -
+told "hidden arrivals" 0 "so wait and transfer are n/a" good.csv --hides-arrivals
+cell "hidden arrivals" summary.csv case=job wait_ms -
 { echo "# wait and transfer: n/a, NCCL"; cat good.csv; } >nccl.csv
 told "the file says so" 0 "so wait and transfer are n/a" nccl.csv
 

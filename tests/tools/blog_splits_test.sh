@@ -10,9 +10,7 @@ source "$(dirname "$0")/../support/frame.sh"
 bin=$1
 source=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$2/blog_splits
-rm -rf "$folder"
-mkdir -p "$folder"
-cd "$folder" || exit 1
+work_in "$folder"
 
 "$bin/blog_splits" --expected "$source/expected" >splits.csv 2>words || complain "blog_splits" "$(<words)"
 diff "$source/platforms/blog_splits.csv" splits.csv || complain "platforms/blog_splits.csv is not what blog_splits writes now"

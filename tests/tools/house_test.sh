@@ -77,12 +77,6 @@ for stem in "${labs[@]}"; do
     done
 done
 
-# Links of the texts point to existing files.
-while IFS=: read -r text target; do
-    case "$target" in http | https) continue ;; esac
-    [ -e "$(dirname "$text")/$target" ] || complain "links point to something" "$text -> $target"
-done < <(grep -oHE '\]\([^)#:]+' README.md CONTRIBUTING.md notebooks-md/*.md docs/*.md | sed 's/](//')
-
 # Each column of the tables that all labs write is documented.
 for column in $(grep -ohE 'csv_[a-z]+\(csv, "[a-z0-9_]+"' common/report/run_report.c common/report/lanes.c | sed 's/.*"\(.*\)"/\1/' | sort -u); do
     grep -q "\`$column\`" notebooks-md/{tables,your_own_job}.md || complain "notebooks-md/tables.md explains every column" "$column"

@@ -26,6 +26,7 @@ exits 0 tools/new_lab "$name" "What does one late rank cost?"
 says "labs/$name.c" "add_lab($name)" "--target ${name}_all" "build/bin/$name --platform blog"
 exits 2 tools/new_lab "$name" "What does one late rank cost?"
 exits 0 tests/tools/house_test.sh .
+exits 0 tests/tools/symbols_test.sh .
 exits 0 ./run_all.sh --list
 says "$name           what does one late rank cost?"
 

@@ -23,7 +23,7 @@ cat said
 grep -q '^spans.csv: 2 ranks, 1 case; of job 3 steps measured, from step 2 on, in 1 round' said || die "other steps"
 [ "$(grep -vc '^#' results/ranks.csv)" -eq 3 ] || die "ranks.csv"
 for what in machine cores date command backend; do
-    grep -q "^# $what: ." results/summary.csv || die "nobody knows the $what"
+    grep -q "^# $what: ." results/summary.csv || die "summary.csv has no $what"
 done
 [ "$(grep -c ',all_reduce,' spans.csv)" -eq 20 ] || die "not two sums of two ranks in five steps"
 echo "blame understands the job"

@@ -44,9 +44,12 @@ static const struct option_row rows[] = {
 };
 
 static const struct variant variants[] = {
-    { "calm", NULL, NULL, "nothing is wrong" },      { "late", late, NULL, "one rank is late" },
-    { "late_cured", late, cure, "… and is cured" },  { "slow", slow, NULL, "all are slow" },
-    { "slow_cured", slow, cure, "… and are cured" }, { 0 },
+    { "calm", NULL, NULL, "nothing is wrong", "calm" },
+    { "late", late, NULL, "one rank is late", "late" },
+    { "late_cured", late, cure, "… and is cured", "late + cure" },
+    { "slow", slow, NULL, "all are slow", "slow" },
+    { "slow_cured", slow, cure, "… and are cured", "slow + cure" },
+    { 0 },
 };
 
 static const struct lab_spec spec = {
@@ -286,7 +289,7 @@ static void ranks_that_changed_as_much_are_alike(void **state)
                       "  wait grew: 12.0 ms on every rank (calm: 0.0 ms)\n");
 }
 
-static void what_is_nobodys_is_told_as_a_range(void **state)
+static void values_that_differ_on_all_ranks_are_a_range(void **state)
 {
     (void)state;
     assert_comparison(
@@ -328,7 +331,7 @@ int main(void)
         cmocka_unit_test(of_two_ranks_that_both_changed_none_is_named),
         cmocka_unit_test(what_all_ranks_share_is_told_once_and_the_largest_first),
         cmocka_unit_test(ranks_that_changed_as_much_are_alike),
-        cmocka_unit_test(what_is_nobodys_is_told_as_a_range),
+        cmocka_unit_test(values_that_differ_on_all_ranks_are_a_range),
         cmocka_unit_test(where_arrivals_are_hidden_ranks_stand_still),
         cmocka_unit_test(small_differences_are_none),
     };

@@ -424,7 +424,7 @@ static void a_sum_whose_terms_are_gone_is_wrong(void **state)
 
 /* --- all kinds ---------------------------------------------------------------------------------------------------- */
 
-static struct trial_members everyone(void)
+static struct trial_members all_ranks(void)
 {
     struct trial_members m = { .rank = world_rank(world), .ranks = world_size(world) };
     for (int rank = 0; rank < m.ranks; rank++)
@@ -464,7 +464,7 @@ static void every_kind_gives_exact_results(void **state)
     (void)state;
     static const size_t counts[] = { 1, 1000, 33000 }; /* 258 KiB of two ranks are long for Open MPI */
     struct collective *c = collective_open(world, NULL);
-    struct trial_members m = everyone();
+    struct trial_members m = all_ranks();
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         for (enum element_type type = TYPE_F32; type <= TYPE_BF16; type++)
             run_trials(c, NULL, &m, type, counts[i]);
@@ -474,7 +474,7 @@ static void every_kind_gives_exact_results(void **state)
 /* Return the failed checks of a trial on this rank. */
 static int failures_of(struct collective *c, struct collective_op op, int seed, bool in_place, bool is_started)
 {
-    struct trial_members m = everyone();
+    struct trial_members m = all_ranks();
     struct trial t = trial_open(op, &m, seed, in_place);
     trial_run(&t, c, is_started);
     collective_check_last(c);
@@ -488,7 +488,7 @@ static void a_wrong_result_of_any_kind_is_noticed(void **state)
 {
     (void)state;
     struct collective *c = collective_open(world, NULL);
-    struct trial_members m = everyone();
+    struct trial_members m = all_ranks();
     struct collective_op ops[TRIAL_OPS];
     int count = trial_list(ops, &m, TYPE_F32, SABOTAGED) - 1, turns = 2 * (m.ranks + 1),
         seed = 0; /* all but the barrier */
@@ -564,7 +564,7 @@ static void groups_work_for_themselves(void **state)
     const struct group *first = collective_split(c, is_in ? 0 : -1, 0);
     assert_int_equal(first != NULL, is_in);
     if (is_in) {
-        struct trial_members m = everyone();
+        struct trial_members m = all_ranks();
         m.ranks--;
         run_trials(c, first, &m, TYPE_F32, 1000);
     }

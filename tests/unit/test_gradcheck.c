@@ -168,7 +168,7 @@ static void faults_keep_the_first_in_words(void **state)
 {
     (void)state;
     struct check_failures rank = { 0 }, all = { 0 };
-    check_failures_join(&all, &rank, "nobody, ");
+    check_failures_join(&all, &rank, "no rank, ");
     assert_int_equal(all.count, 0);
     assert_string_equal(all.first, "");
     check_failures_add(&rank, "element %d", 7);

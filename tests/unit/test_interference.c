@@ -103,28 +103,53 @@ static void who_sleeps_waits_for_nothing(void **state)
     assert_true(stolen >= 0 && stolen <= 1.1 * took + 0.02);
 }
 
-/* The kernel's first line sums all CPUs; "cpu%zu" would read its first number as a CPU's index. */
-static void the_sum_of_all_cpus_is_no_cpu(void **state)
+/* Write proc/stat in a folder, with a single CPU, the one that this process is pinned to, and these ticks of steal. */
+static void write_steal(const char *root, int ticks)
 {
-    keep_to_one_cpu();
     cpu_set_t mask;
     assert_int_equal(sched_getaffinity(0, sizeof mask, &mask), 0);
     int cpu = 0;
     while (!CPU_ISSET((size_t)cpu, &mask))
         cpu++;
-    char *folder = memory_text("%s/proc", (const char *)*state),
-         *path = memory_text("%s/proc/stat", (const char *)*state);
-    assert_int_equal(mkdir(folder, 0700), 0);
+    char *path = memory_text("%s/proc/stat", root);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    fprintf(file, "cpu  %d 0 0 0 0 0 0 0 1000000 0\ncpu%d 100 20 30 5000 6000 7 3 300 0 0\nintr 5\n", cpu, cpu);
+    fprintf(file, "cpu  %d 0 0 0 0 0 0 0 1000000 0\ncpu%d 100 20 30 5000 6000 7 3 %d 0 0\nintr 5\n", cpu, cpu, ticks);
     fclose(file);
+    free(path);
+}
+
+static void make_proc(const char *root)
+{
+    char *folder = memory_text("%s/proc", root);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    free(folder);
+}
+
+/* The kernel's first line sums all CPUs; "cpu%zu" would read its first number as a CPU's index. */
+static void the_sum_of_all_cpus_is_no_cpu(void **state)
+{
+    keep_to_one_cpu();
+    make_proc(*state);
+    write_steal(*state, 300);
     double found = interference_steal_time(*state), right = 300 / (double)sysconf(_SC_CLK_TCK);
     assert_true(found >= right && found <= right);
     double busy = interference_busy_time(*state), work = (100 + 20 + 30 + 7 + 3) / (double)sysconf(_SC_CLK_TCK);
     assert_true(busy >= work && busy <= work); /* without idle, iowait and steal */
-    free(folder);
-    free(path);
+}
+
+static void steal_is_a_share_of_the_time_since_its_reading(void **state)
+{
+    keep_to_one_cpu();
+    make_proc(*state);
+    write_steal(*state, 300);
+    const struct steal_reading first = interference_read_steal(*state, 10);
+    write_steal(*state, 310);
+    const double share = interference_steal_share(*state, first, 12), stolen = 10 / (double)sysconf(_SC_CLK_TCK);
+    assert_true(fabs(share - stolen / 2) < 1e-9);
+    write_steal(*state, 290); /* the kernel's count may step back */
+    const double none = interference_steal_share(*state, first, 12);
+    assert_true(none >= 0 && none <= 0);
 }
 
 static void pressure_is_read_where_there_is_some(void **state)
@@ -149,8 +174,11 @@ static void pressure_is_read_where_there_is_some(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_sleeps_waits_for_nothing),    cmocka_unit_test(who_shares_a_cpu_waits_for_it),
-        cmocka_unit_test(own_threads_are_no_others),       WITH_FOLDER(the_sum_of_all_cpus_is_no_cpu),
+        cmocka_unit_test(who_sleeps_waits_for_nothing),
+        cmocka_unit_test(who_shares_a_cpu_waits_for_it),
+        cmocka_unit_test(own_threads_are_no_others),
+        WITH_FOLDER(the_sum_of_all_cpus_is_no_cpu),
+        WITH_FOLDER(steal_is_a_share_of_the_time_since_its_reading),
         WITH_FOLDER(pressure_is_read_where_there_is_some),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,7 +280,7 @@ static void what_is_told_can_be_read(void **state)
     assert_true(rss_peaks_read(&read, text));
     assert_true(fabs(read.empty - phases.empty) < 1 && fabs(read.prepared - phases.prepared) < 1 &&
                 fabs(read.trained - phases.trained) < 1);
-    assert_false(rss_peaks_read(&read, "of nobody"));
+    assert_false(rss_peaks_read(&read, "of no rank"));
     free(text);
 }
 

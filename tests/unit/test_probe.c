@@ -77,6 +77,26 @@ static void a_probe_leaves_training_as_it_was(void **state)
     free(after);
 }
 
+/* The fetch that a block leaves behind may have a stall, and a busy one would share the probe's core. */
+static void a_probe_waits_for_a_prefetch(void **state)
+{
+    (void)state;
+    static const struct stall stall = { STALL_SLEEP, 0.5 };
+    const struct run run = run_of_world();
+    const struct card card = card_of_world();
+    struct trainer *t = trainer_open(&workload, &run, BATCH);
+    struct probe *probe = probe_open(&card, world, &workload, &run, t);
+    trainer_restart(t, share_even(&run, world_rank(world)), 1, 1.0f / BATCH);
+    const double began = world_wall();
+    trainer_next(t, stall); /* the fetch after this one stalls */
+    const double left = world_wall();
+    probe_measure(probe, PROBE_VISITS);
+    assert_true(world_wall() - began >= stall.seconds);
+    assert_true(left - began < stall.seconds); /* the wait was the probe's */
+    probe_close(probe);
+    trainer_close(t);
+}
+
 static void every_rank_gets_the_means(void **state)
 {
     (void)state;
@@ -130,9 +150,8 @@ int main(void)
     device_open(world_rank(world), PRECISION_FP32);
     collective_begin(world, false, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_probe_leaves_training_as_it_was),
-        cmocka_unit_test(every_rank_gets_the_means),
-        cmocka_unit_test(a_card_of_another_machine_is_found_out),
+        cmocka_unit_test(a_probe_leaves_training_as_it_was), cmocka_unit_test(a_probe_waits_for_a_prefetch),
+        cmocka_unit_test(every_rank_gets_the_means),         cmocka_unit_test(a_card_of_another_machine_is_found_out),
         cmocka_unit_test(a_card_has_its_reference),
     };
     int failed = cmocka_run_group_tests_name("probe", tests, NULL, NULL);

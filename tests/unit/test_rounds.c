@@ -63,11 +63,17 @@ static void all_rounds_have_equally_many_steps(void **state)
 }
 
 /* Run two rounds in which case 1 is always disturbed. Count the blocks of each case, and return the case of the last block. */
-static int run_disturbed(const struct run *run, const struct cases *cases, int blocks[2][CASES])
+static int run_disturbed(const struct run *run, int blocks[2][CASES])
 {
+    struct settings settings[CASES];
+    struct cases cases = { .count = CASES };
+    for (int i = 0; i < CASES; i++) {
+        settings[i].lab.run = *run;
+        cases.settings[i] = (struct options *)&settings[i];
+    }
     struct schedule schedule;
     int last = -1;
-    schedule_begin(&schedule, run, cases);
+    schedule_begin(&schedule, run, &cases);
     for (int chosen = schedule_next(&schedule, NULL); chosen >= 0; chosen = schedule_next(&schedule, NULL)) {
         seconds += 1;
         last = chosen;
@@ -81,21 +87,28 @@ static int run_disturbed(const struct run *run, const struct cases *cases, int b
 static void a_disturbed_block_is_repeated_at_the_end_of_its_round(void **state)
 {
     (void)state;
-    struct settings settings[CASES];
-    struct cases cases = { .count = CASES };
     const struct run run = { .ranks = 1, .steps = 6, .skip_first_steps = 2, .cycle = 1, .rounds = 2, .seed = 7 };
-    for (int i = 0; i < CASES; i++) {
-        settings[i].lab.run = run;
-        cases.settings[i] = (struct options *)&settings[i];
-    }
     int blocks[2][CASES] = { { 0 } };
-    const int last = run_disturbed(&run, &cases, blocks);
+    const int last = run_disturbed(&run, blocks);
     for (int round = 0; round < 2; round++) {
         assert_int_equal(blocks[round][0], 1);
         assert_int_equal(blocks[round][1], 1 + REPETITIONS_MOST);
         assert_int_equal(blocks[round][2], 1);
     }
     assert_int_equal(last, 1);
+}
+
+static void a_quick_run_repeats_no_block(void **state)
+{
+    (void)state;
+    const struct run run = {
+        .ranks = 1, .steps = 6, .skip_first_steps = 2, .cycle = 1, .rounds = 2, .seed = 7, .quick = true
+    };
+    int blocks[2][CASES] = { { 0 } };
+    run_disturbed(&run, blocks);
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < CASES; i++)
+            assert_int_equal(blocks[round][i], 1);
 }
 
 /* --- drift ------------------------------------------------------------------------------------------------------------ */
@@ -200,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_rounds_have_equally_many_steps),
         cmocka_unit_test(a_disturbed_block_is_repeated_at_the_end_of_its_round),
+        cmocka_unit_test(a_quick_run_repeats_no_block),
         cmocka_unit_test(drift_is_interpolated_geometrically),
         WITH_FOLDER(a_round_has_its_prediction_and_what_disturbed_it),
         WITH_FOLDER(launches_of_one_command_join),

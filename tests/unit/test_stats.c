@@ -691,7 +691,7 @@ static const struct card *of_cores(int cores)
     return &card;
 }
 
-static void ranks_alike_wait_for_nobody(void **state)
+static void ranks_alike_do_not_wait(void **state)
 {
     (void)state;
     struct load loads[RANKS];
@@ -937,7 +937,7 @@ int main(void)
         cmocka_unit_test(a_constant_stall_is_clamped_at_one_sample),
         cmocka_unit_test(fewer_samples_than_ranks_is_one_each),
         cmocka_unit_test(no_other_deal_ends_earlier),
-        cmocka_unit_test(ranks_alike_wait_for_nobody),
+        cmocka_unit_test(ranks_alike_do_not_wait),
         cmocka_unit_test(a_stall_is_waited_for),
         cmocka_unit_test(the_slowest_counts_by_the_sum_of_its_terms),
         cmocka_unit_test(spread_is_waited_for_where_no_rank_is_slower),

@@ -24,8 +24,8 @@ static struct outcome outcome_of(const char *name, double host)
     static double queued[RANKS]; /* no rank was ready without a core */
     static struct cell sum[RANKS] = { { .step = 1 }, { .step = 1 } };
     o.stats = (struct case_stats){ .ranks = RANKS, .steps = 4, .rounds = 1, .queued = queued, .sum = sum };
-    o.summary = (struct case_summary){ .data = 1e-3, .local = 20e-3, .host = host, .wait = 2e-3, .transfer = 7e-3 };
-    o.summary.step = o.summary.slowest_step = o.summary.what_if = 30e-3 + host;
+    o.summary.mean = (struct step_means){ .data = 1e-3, .local = 20e-3, .host = host, .wait = 2e-3, .transfer = 7e-3 };
+    o.summary.mean.step = o.summary.slowest_step = o.summary.what_if = 30e-3 + host;
     o.summary.blamed_rank = o.summary.slowest_rank = -1;
     o.prediction = (struct prediction){ .data = 0.5e-3, .local = 20e-3, .host = host, .wait = 2e-3, .transfer = 7e-3 };
     return o;

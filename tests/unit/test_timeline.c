@@ -266,7 +266,7 @@ static void what_is_shorter_than_the_clocks_error_is_nothing(void **state)
     free(text);
 }
 
-static void one_rank_waits_for_nobody(void **state)
+static void one_rank_does_not_wait(void **state)
 {
     (void)state;
     struct span spans[] = { phase(SPAN_BACKWARD, 0, 0, 20), sum(0, 0, 10, 10, 12) };
@@ -358,7 +358,7 @@ static void only_a_steady_culprit_is_named(void **state)
                      2); /* the baseline may have a slow rank, too */
 
     assert_exactly(s.slowest_step, 54);
-    assert_exactly(s.step, s.data + s.local + s.host + s.wait + s.transfer);
+    assert_exactly(s.mean.step, s.mean.data + s.mean.local + s.mean.host + s.mean.wait + s.mean.transfer);
     assert_true(fabs(s.vs_baseline.value - 54.0 / 15) < 1e-12);
     assert_true(fabs(s.vs_baseline.low - s.vs_baseline.high) < 1e-12); /* all rounds are equal */
     assert_int_equal(steady.wrong.count, 0);
@@ -430,7 +430,7 @@ static void without_a_baseline_nothing_is_compared(void **state)
 }
 
 /* Check that a few collectives are not enough for blame: one rank may arrive last in all of them by chance. */
-static void luck_names_nobody(void **state)
+static void luck_names_no_rank(void **state)
 {
     (void)state;
     struct case_stats baseline = stats_of((int[]){ 0, 1, 2 }, 1), stats;
@@ -504,7 +504,7 @@ static int blamed_runs(int runs, int ranks, int rounds, int first, int later, st
 }
 
 /* Luck that lasts one step, a few, or the whole round blames a rank in hardly more than 5 % of the runs. */
-static void luck_that_lasts_names_nobody(void **state)
+static void luck_that_lasts_names_no_rank(void **state)
 {
     (void)state;
     static const double lengths[] = { 1, 2, 4, 8, 1000 };
@@ -580,6 +580,31 @@ static void a_long_round_counts_once(void **state)
     case_stats_close(&stats);
 }
 
+/* Two ranks in two steps, of which the second takes three times as long in each: the mean of a step is what the first one's sum is. */
+static void terms_of_a_step_are_means_over_ranks_and_steps(void **state)
+{
+    (void)state;
+    struct cell sums[2] = { 0 };
+    for (int rank = 0; rank < 2; rank++) {
+        const double times = rank ? 3 : 1;
+        sums[rank] =
+            (struct cell){ .step = 508 * times, .wait = 128 * times, .transfer = 256 * times, .exposed = 384 * times };
+        sums[rank].phase[SPAN_DATA] = 4 * times;
+        sums[rank].phase[SPAN_FORWARD] = 8 * times;
+        sums[rank].phase[SPAN_BACKWARD] = 16 * times;
+        sums[rank].phase[SPAN_UPDATE] = 32 * times;
+        sums[rank].phase[SPAN_HOST] = 64 * times;
+    }
+    const struct step_means mean = step_means_of(sums, 2, 2);
+    assert_exactly(mean.step, 508);
+    assert_exactly(mean.data, 4);
+    assert_exactly(mean.local, 8 + 16 + 32);
+    assert_exactly(mean.host, 64);
+    assert_exactly(mean.wait, 128);
+    assert_exactly(mean.transfer, 256);
+    assert_exactly(mean.exposed, 384);
+}
+
 /* Synchronize every second step: windows of all ranks are equally long even if their single steps differ. */
 static void windows_are_compared_not_steps(void **state)
 {
@@ -597,6 +622,9 @@ static void windows_are_compared_not_steps(void **state)
     assert_exactly(s.p95_step, 20);
     assert_exactly(s.rank_skew, 0);
     assert_exactly(s.slowest_step, 20);
+    assert_exactly(s.mean.step, 20);
+    assert_exactly(s.mean.data, 14.5); /* up to the sum: (30 + 8 + 10 + 10) of four steps */
+    assert_memory_equal(&stats.round[0].mean, &s.mean, sizeof s.mean); /* the only round */
     case_stats_close(&stats);
 }
 
@@ -641,10 +669,10 @@ static void drifting_replicas_and_lost_numbers_are_wrong(void **state)
 static char *told_beside(double what_if, bool is_wrong)
 {
     struct outcome outcomes[] = {
-        { .name = "baseline", .stats = { .ranks = 2 }, .summary = { .step = 0.1, .what_if = what_if } },
+        { .name = "baseline", .stats = { .ranks = 2 }, .summary = { .mean.step = 0.1, .what_if = what_if } },
         { .name = "late",
           .stats = { .ranks = 2 },
-          .summary = { .step = 0.2, .wait = 0.05, .what_if = 0.11, .blamed_rank = -1 } }
+          .summary = { .mean = { .step = 0.2, .wait = 0.05 }, .what_if = 0.11, .blamed_rank = -1 } }
     };
     const struct report report = { .outcomes = outcomes, .cases = 2, .trains_on = "core" };
     outcomes[0].stats.wrong.count = is_wrong;
@@ -1238,17 +1266,18 @@ int main(void)
         cmocka_unit_test(ranks_may_differ_in_phases_but_not_in_collectives),
         cmocka_unit_test(leaving_before_the_last_came_is_wrong),
         cmocka_unit_test(what_is_shorter_than_the_clocks_error_is_nothing),
-        cmocka_unit_test(one_rank_waits_for_nobody),
+        cmocka_unit_test(one_rank_does_not_wait),
         cmocka_unit_test(stretches_cover_each_lane_without_gaps),
         cmocka_unit_test(the_recorder_leaves_no_gap),
         cmocka_unit_test(only_a_steady_culprit_is_named),
         cmocka_unit_test(half_of_the_waiting_is_not_enough),
         cmocka_unit_test(without_a_baseline_nothing_is_compared),
-        cmocka_unit_test(luck_names_nobody),
-        cmocka_unit_test(luck_that_lasts_names_nobody),
+        cmocka_unit_test(luck_names_no_rank),
+        cmocka_unit_test(luck_that_lasts_names_no_rank),
         cmocka_unit_test(a_slow_rank_is_named_in_spite_of_luck),
         cmocka_unit_test(steps_in_a_row_count_once),
         cmocka_unit_test(a_long_round_counts_once),
+        cmocka_unit_test(terms_of_a_step_are_means_over_ranks_and_steps),
         cmocka_unit_test(windows_are_compared_not_steps),
         cmocka_unit_test(losses_tell_what_changed),
         cmocka_unit_test(drifting_replicas_and_lost_numbers_are_wrong),

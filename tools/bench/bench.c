@@ -23,9 +23,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_WORDS "steps harness sums waiting start memory simulated labs" /* in the order of parts[] */
+#define PART_WORDS "steps harness sums waiting start memory simulated dedicated labs" /* in the order of parts[] */
 static void (*const parts[])(struct bench *bench) = {
-    bench_steps, bench_harness, bench_sums, bench_waiting, bench_start, bench_memory, bench_simulated, bench_labs,
+    bench_steps,  bench_harness,   bench_sums,      bench_waiting, bench_start,
+    bench_memory, bench_simulated, bench_dedicated, bench_labs,
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 

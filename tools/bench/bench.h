@@ -38,6 +38,7 @@ void bench_waiting(struct bench *bench);   /* a step while other ranks wait agai
 void bench_start(struct bench *bench);     /* a whole run of a lab against MPI alone */
 void bench_memory(struct bench *bench);    /* resident memory of a rank */
 void bench_simulated(struct bench *bench); /* time and memory of a simulated rank */
+void bench_dedicated(struct bench *bench); /* labs on simulated dedicated cores against real ones */
 void bench_labs(struct bench *bench);      /* the published cases against PyTorch */
 
 #endif

@@ -37,9 +37,10 @@ static const char *holds(const struct bench_row *row)
 {
     if (isnan(row->goal))
         return "";
-    return row->ratio.high <= row->goal ? "yes"
-           : row->ratio.low > row->goal ? "no"
-                                        : "not resolved"; /* also without interval */
+    const struct ratio *ratio = &row->ratio;
+    return ratio->high <= row->goal && ratio->low >= row->least ? "yes"
+           : ratio->low > row->goal || ratio->high < row->least ? "no"
+                                                                : "not resolved"; /* also without interval */
 }
 
 static void write_all(const struct rows *rows)
@@ -62,6 +63,7 @@ static void write_all(const struct rows *rows)
             csv_integer(&csv, "starts", row->starts);
             csv_index(&csv, "disturbed", row->disturbed);
             csv_text(&csv, "beside", row->beside);
+            csv_number(&csv, "least", row->least > 0 ? row->least : (double)NAN);
         } while (csv_end_row(&csv));
     }
     file_commit(&file);
@@ -71,7 +73,7 @@ enum { WHAT_WIDTH = 68 };
 
 void rows_heading(const char *title)
 {
-    printf("\n%-*s%12s%12s%9s  %-17s%7s\n", WHAT_WIDTH, title, "ours", "reference", "ratio", "95 %", "goal");
+    printf("\n%-*s%12s%12s%9s  %-17s%10s\n", WHAT_WIDTH, title, "ours", "reference", "ratio", "95 %", "goal");
     fflush(stdout);
 }
 
@@ -84,15 +86,17 @@ static int decimals(double ratio)
 static void show(const struct bench_row *row)
 {
     const struct ratio *r = &row->ratio;
-    char interval[48] = "", goal[16] = "", disturbed[48] = "";
+    char interval[48] = "", goal[32] = "", disturbed[48] = "";
     if (!isnan(r->low))
         snprintf(interval, sizeof interval, "[%.*f %.*f]", decimals(r->low), r->low, decimals(r->low), r->high);
     if (!isnan(row->goal))
         snprintf(goal, sizeof goal, "%g", row->goal);
+    if (!isnan(row->goal) && row->least > 0)
+        snprintf(goal, sizeof goal, "%.3g-%.3g", row->least, row->goal);
     if (row->disturbed > 0)
         snprintf(disturbed, sizeof disturbed, "%s(%d of %d disturbed)", *holds(row) ? " " : "", row->disturbed,
                  row->starts);
-    printf("%-*s%12.5g%12.5g%9.*f  %-17s%7s  %s%s\n", WHAT_WIDTH, row->what, row->ours, row->reference,
+    printf("%-*s%12.5g%12.5g%9.*f  %-17s%10s  %s%s\n", WHAT_WIDTH, row->what, row->ours, row->reference,
            decimals(r->value), r->value, interval, goal, holds(row), disturbed);
     fflush(stdout);
 }
@@ -124,6 +128,7 @@ void rows_add_starts(struct rows *rows, const struct compared *c)
                                       .ours = c->per_second * stats_lower_median(mine, kept),
                                       .reference = c->per_second * stats_lower_median(theirs, kept),
                                       .ratio = stats_ratio(logs, kept),
+                                      .least = c->least,
                                       .goal = c->goal,
                                       .starts = kept,
                                       .disturbed = c->is_disturbed ? disturbed : -1 });

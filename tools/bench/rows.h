@@ -7,11 +7,13 @@
  *                        after a single start. The medians of noisy starts may have another ratio. The reference of memory
  *                        is a computed number of bytes, so nothing takes turns
  *     goal, holds        upper limit of the ratio. yes: high does not exceed it; no: low exceeds it; else not resolved.
- *                        Blank if there is no goal
+ *                        Blank if there is no goal. Two values that should be equal also have a lower limit, `least`, which
+ *                        the interval must exceed likewise
  *     run, date, commit  the same in all rows (provenance.h)
  *     starts             starts that count; one that failed does not
- * disturbed          of these, starts of which others took 5 % or more, also when repeated (guard.h); blank for bytes
- *     beside             the reference, where its version matters: PyTorch's, its BLAS, and what the environment sets */
+ *     disturbed          of these, starts of which others took 5 % or more, also when repeated (guard.h); blank for bytes
+ *     beside             the reference, where its version matters: PyTorch's, its BLAS, and what the environment sets
+ *     least              lower limit of the ratio; blank: none */
 #ifndef LOCKSTEP_BENCH_ROWS_H
 #define LOCKSTEP_BENCH_ROWS_H
 
@@ -24,7 +26,7 @@ struct bench_row {
     char *what, *beside;
     double ours, reference;
     struct ratio ratio;
-    double goal;           /* NaN: none */
+    double least, goal;    /* limits of the ratio; least 0: none, goal NaN: none */
     int starts, disturbed; /* disturbed: -1 if not guarded */
 };
 
@@ -52,7 +54,7 @@ struct compared {
     const double *ours, *reference;
     int count;
     const bool *is_disturbed; /* (count) others took too much of the start; NULL: not guarded */
-    double goal;              /* NaN: none */
+    double least, goal;       /* limits of the ratio; least 0: none, goal NaN: none */
 };
 
 /* Print a row, and save it to disk at once, so that a stopped benchmark loses nothing. Takes ownership of `what`. Starts with a NaN

@@ -87,31 +87,22 @@ void bench_simulated(struct bench *bench)
         ours[MEMORY][i] = b.more.most_bytes / RANKS;
         alone[MEMORY][i] = b.plain_more.most_bytes / RANKS;
     }
-    rows_add_starts(
-        &bench->rows,
-        &(struct compared){ .what = memory_text("a step of one of %d simulated ranks, against SMPI alone, us", RANKS),
-                            .per_second = 1e6,
-                            .ours = ours[STEP],
-                            .reference = alone[STEP],
-                            .count = starts,
-                            .is_disturbed = is_disturbed,
-                            .goal = (double)NAN });
-    rows_add_starts(&bench->rows,
-                    &(struct compared){ .what = memory_text("a lab of %d such steps, against SMPI alone, s", FEW),
-                                        .per_second = 1,
-                                        .ours = ours[START],
-                                        .reference = alone[START],
-                                        .count = starts,
-                                        .is_disturbed = is_disturbed,
-                                        .goal = (double)NAN });
-    rows_add_starts(&bench->rows,
-                    &(struct compared){ .what = memory_text("memory of one of %d simulated ranks, MB", RANKS),
-                                        .per_second = 1e-6,
-                                        .ours = ours[MEMORY],
-                                        .reference = alone[MEMORY],
-                                        .count = starts,
-                                        .is_disturbed = is_disturbed,
-                                        .goal = (double)NAN });
+    const struct {
+        char *what;
+        double per_second;
+    } quantities[QUANTITIES] = {
+        [STEP] = { memory_text("a step of one of %d simulated ranks, against SMPI alone, us", RANKS), 1e6 },
+        [START] = { memory_text("a lab of %d such steps, against SMPI alone, s", FEW), 1 },
+        [MEMORY] = { memory_text("memory of one of %d simulated ranks, MB", RANKS), 1e-6 },
+    };
+    for (int i = 0; i < QUANTITIES; i++)
+        rows_add_starts(&bench->rows, &(struct compared){ .what = quantities[i].what,
+                                                          .per_second = quantities[i].per_second,
+                                                          .ours = ours[i],
+                                                          .reference = alone[i],
+                                                          .count = starts,
+                                                          .is_disturbed = is_disturbed,
+                                                          .goal = (double)NAN });
     free(values);
     free(is_disturbed);
     scratch_close(&scratch);

@@ -150,8 +150,8 @@ static const struct outcome *choose_shown(const struct report *r, const char *na
         return report_find_case(r, name);
     const struct outcome *shown = &r->outcomes[r->cases > 1];
     for (int i = 1; i < r->cases; i++)
-        if (r->outcomes[i].summary.exposed - fmax(0, r->outcomes[i].summary.transfer) >
-            shown->summary.exposed - fmax(0, shown->summary.transfer))
+        if (r->outcomes[i].summary.mean.exposed - fmax(0, r->outcomes[i].summary.mean.transfer) >
+            shown->summary.mean.exposed - fmax(0, shown->summary.mean.transfer))
             shown = &r->outcomes[i];
     return shown;
 }

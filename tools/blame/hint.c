@@ -48,6 +48,7 @@ void hint_tell(FILE *out, const struct outcome *o)
 {
     static const double much = 0.15; /* share of a step; less is hardly worth a lesson */
     const struct case_summary *s = &o->summary;
+    const struct step_means *mean = &s->mean;
     fprintf(out, "\nNext: ");
     const bool has_any_collective = has_collectives(&o->picture);
     if (o->stats.ranks == 1 && has_any_collective) {
@@ -56,30 +57,30 @@ void hint_tell(FILE *out, const struct outcome *o)
     } else if (o->stats.ranks > 1 && !has_any_collective) {
         fprintf(out, "add a row for each collective (%s …): without them waits cannot be computed.\n",
                 span_names[SPAN_PHASES]);
-    } else if (isnan(s->wait)) {
+    } else if (isnan(mean->wait)) {
         fprintf(out, "record when each rank arrives, as notebooks-md/your_own_job.md explains.\n");
-    } else if (s->blamed_rank >= 0 && s->wait > much * s->step) {
+    } else if (s->blamed_rank >= 0 && mean->wait > much * mean->step) {
         enum span_kind kind = excess_of(&o->stats, s->blamed_rank);
         fprintf(out, "rank %d is late in its %s; notebooks-md/%s.md tries what helps.\n", s->blamed_rank,
                 span_names[kind], kind == SPAN_HOST ? "02_rank0_host" : "01_straggler");
-    } else if (s->wait > much * s->step && suspect_of(&o->stats) >= 0) {
+    } else if (mean->wait > much * mean->step && suspect_of(&o->stats) >= 0) {
         fprintf(out,
                 "most of the waiting is for rank %d, but chance or the baseline explain as much; record more than %d "
                 "steps.\n",
                 suspect_of(&o->stats), o->stats.steps);
-    } else if (s->wait > much * s->step && s->wait >= s->transfer) {
+    } else if (mean->wait > much * mean->step && mean->wait >= mean->transfer) {
         fprintf(out, "a different rank is late each time, as with unequal batches; notebooks-md/05_token_skew.md evens "
                      "them out.\n");
-    } else if (s->transfer > much * s->step) {
+    } else if (mean->transfer > much * mean->step) {
         fprintf(out, "transfer is %.0f %% of a step; notebooks-md/03_comm_bound.md asks what makes it cheaper.\n",
-                100 * s->transfer / s->step);
-    } else if (s->host > much * s->step) {
+                100 * mean->transfer / mean->step);
+    } else if (mean->host > much * mean->step) {
         fprintf(out,
                 "all ranks work on the host for %.0f %% of a step; notebooks-md/02_rank0_host.md tries what helps.\n",
-                100 * s->host / s->step);
-    } else if (s->data > much * s->step) {
+                100 * mean->host / mean->step);
+    } else if (mean->data > much * mean->step) {
         fprintf(out, "all ranks fetch for %.0f %% of a step; notebooks-md/01_straggler.md tries fetching ahead.\n",
-                100 * s->data / s->step);
+                100 * mean->data / mean->step);
     } else {
         fprintf(out, "ranks wait little: most of a step is each rank's own work (notebooks-md/04_small_work.md).\n");
     }

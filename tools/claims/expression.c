@@ -76,7 +76,7 @@ static const char *read_cell(struct reader *r)
         return NULL;
     }
     if (count == 2)
-        row = csv_find(table, "case", words[0]);
+        row = csv_find(table, reading->key ? reading->key : "case", words[0]);
     const char *field = is_timed ? read_round(reading, row, column) : csv_field(table, row, column);
     if (!field)
         give_up(r, CASE_NOT_RUN, "case not run:", count == 2 ? words[0] : row < 0 ? "" : csv_field(table, row, "case"));
@@ -177,11 +177,16 @@ static bool is_same(struct reading *reading, const char *cell, const char *text,
     return field && strcmp(field, text) == 0;
 }
 
+double expression_value(struct reading *reading, const char *text)
+{
+    char shown[EXPRESSION_TEXT];
+    return read_expression(reading, text, shown);
+}
+
 void expression_values(struct reading *reading, const char *quantity, const char *value, double *q, double *v)
 {
-    struct sides shown;
-    *q = read_expression(reading, quantity, shown.quantity);
-    *v = read_expression(reading, value, shown.value);
+    *q = expression_value(reading, quantity);
+    *v = expression_value(reading, value);
 }
 
 bool expression_holds(struct reading *reading, const char *quantity, enum relation relation, const char *value,

@@ -31,6 +31,7 @@ struct reading {
     const struct csv_table *table; /* summary.csv */
     int row;                       /* row of a plain COLUMN; -1 if its case was not run */
     const struct rounds *rounds;   /* NULL: read summary.csv only */
+    const char *key;               /* column in which CASE is looked up; NULL: "case" */
     int round;                     /* index in `rounds` */
     /* The worst trouble so far, as code and as text. */
     enum trouble trouble;
@@ -52,6 +53,9 @@ struct sides {
 
 /* Set q and v to the sums `quantity` and `value`; NaN if not a number. Meaningless after MALFORMED. */
 void expression_values(struct reading *reading, const char *quantity, const char *value, double *q, double *v);
+
+/* Return the value of a sum; NaN if not a number. Meaningless after MALFORMED. */
+double expression_value(struct reading *reading, const char *text);
 
 /* True if the relation holds between two sums (SAME: between a cell and a text; EXTRA: like NEAR). Always parses both. False if
  * either is not a number. Meaningless after MALFORMED. */

@@ -2,16 +2,16 @@
  *
  * As an example, one rank stalls before its fetches: replace fault and fix by your own.
  *
- *     step = max over ranks of (data + local) + transfer
+ *     step = max over ranks of (data + local) + T
  *
  *     baseline   all ranks do the same
  *     fault      rank 0 sleeps before each fetch
- *     seldom     … only before every n-th
+ *     seldom     … only before every k-th
  *
  *     build/bin/@NAME@ --ranks 4 --stall-ms 20
  *
  * Look at: `wait` on the ranks that are not late, and `blamed`. What must hold: expected/@NAME@.csv.
- * Expect, with a core per rank: the stall lengthens the step of every rank; seldom, an n-th of it. */
+ * Expect, with a core per rank: the stall lengthens the step of every rank; seldom, a k-th of it. */
 #include "@NAME@.h"
 
 static const struct option_row rows[] = {
@@ -27,10 +27,10 @@ static void seldom(struct options *o) { o->every = o->seldom; }
 /* clang-format on */
 
 static const struct variant variants[] = {
-    /* case       fault   fix     idea */
-    { "baseline", cycles, NULL, "all ranks do the same" },
-    { "fault", stalls, NULL, "rank 0 sleeps before each fetch" },
-    { "seldom", stalls, seldom, "… only before every n-th" },
+    /* case       fault   fix     idea, label */
+    { "baseline", cycles, NULL, "all ranks do the same", "baseline" },
+    { "fault", stalls, NULL, "rank 0 sleeps before each fetch", "rank 0 sleeps" },
+    { "seldom", stalls, seldom, "… only before every k-th", "rank 0 sleeps + only seldom" },
     { 0 },
 };
 

@@ -1,9 +1,9 @@
 /* @NAME@_formula: what each case of lab @NN@ must cost, and why.
  *
- *     step = max over ranks of (data + local) + transfer
+ *     step = max over ranks of (data + local) + T
  *
- * The stall lengthens the data term of one rank, and all ranks wait for it in the all-reduce: S, or S / n if it comes in every n-th
- * step. */
+ * The stall lengthens the data term of one rank, and all ranks wait for it in the all-reduce: S, or S / k if it comes in every k-th
+ * step (letters: notebooks-md/symbols.md). */
 #include "@NAME@.h"
 
 struct prediction predict(const struct options *o, const struct card *card)

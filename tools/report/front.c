@@ -1,8 +1,7 @@
 #include "front.h"
 
 #include "base/memory.h"
-#include "base/number.h"
-#include "figure.h"
+#include "front_lab.h"
 #include "tables.h"
 #include "verdicts.h"
 
@@ -41,10 +40,9 @@ static void put_run(FILE *out, const struct book *book, int lab, const struct fi
     html_cell(out, when);
 }
 
-/* Write a summary sentence and a collapsed table of all runs. */
-static void put_runs(FILE *out, const struct book *book)
+/* Write in one sentence what ran and if the checks hold, and the claims that fail. */
+static void put_checks(FILE *out, const struct book *book)
 {
-    static const char *const heads[] = { "lab", "where", "ranks", "cases", "rounds", "failed checks", "when" };
     int labs = 0, runs = 0, checked = 0;
     double wrong = 0;
     for (int lab = 0; lab < book->labs; lab++) {
@@ -56,51 +54,57 @@ static void put_runs(FILE *out, const struct book *book)
             wrong += isnan(failed) ? 0 : failed;
         }
     }
-    if (runs == 0) {
-        fputs("<p class=\"note\">Nothing yet: <code>./run_all.sh</code> runs every lab.</p>\n", out);
+    if (runs == 0)
         return;
-    }
     fprintf(out, "<p>%d of %d labs ran, %d times in all, here and on simulated machines. ", labs, book->labs, runs);
     if (checked > 0 && wrong > 0)
         fprintf(out, "<strong>%.0f checks of sums, losses and replicas failed</strong>.</p>\n", wrong);
     else if (checked > 0)
-        fputs("Every sum, loss and replica that was checked is right.</p>\n", out);
+        fputs("All checked sums, losses and replicas are right.</p>\n", out);
     else
         fputs("Nothing was computed, so nothing was checked.</p>\n", out);
     verdicts_failures(out, &book->claims, NULL);
-    fputs("<details><summary>Each run: where, how much, when</summary>\n", out);
-    html_table(out, "Each run: where, how much, when");
-    html_heads(out, heads, sizeof heads / sizeof *heads);
-    for (int lab = 0; lab < book->labs; lab++)
-        for (int i = 0; i < book->findings[lab].count; i++)
-            put_run(out, book, lab, &book->findings[lab].at[i]);
-    html_table_end(out);
-    fputs("</details>\n", out);
 }
 
-/* Write what failed and what was skipped in the last run_all.sh, with reasons. */
-static void put_trouble(FILE *out, const struct book *book)
+/* Write a row for each run. */
+static void put_runs(FILE *out, const struct book *book)
 {
-    static const struct {
-        const char *status, *heading, *look;
-    } kinds[] = { { "failed", "What failed", "bad" }, { "skipped", "What was skipped", "note" } };
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        bool has_any = false;
-        for (int row = 0; row < book->runs.rows; row++) {
-            if (strcmp(csv_field(&book->runs, row, "status"), kinds[k].status) != 0)
-                continue;
-            if (!has_any)
-                fprintf(out, "<section class=\"%s\">\n<h3>%s</h3>\n<ul>\n", kinds[k].look, kinds[k].heading);
+    static const char *const heads[] = { "lab", "where", "ranks", "cases", "rounds", "failed checks", "when" };
+    bool has_any = false;
+    for (int lab = 0; lab < book->labs; lab++)
+        for (int i = 0; i < book->findings[lab].count; i++) {
+            if (!has_any) {
+                html_table(out, "Each run: where, how much, when");
+                html_heads(out, heads, sizeof heads / sizeof *heads);
+            }
             has_any = true;
-            fputs("<li><strong>", out);
-            html_text(out, csv_field(&book->runs, row, "what"));
-            fputs("</strong>: ", out);
-            html_text(out, csv_field(&book->runs, row, "reason"));
-            fputs("</li>\n", out);
+            put_run(out, book, lab, &book->findings[lab].at[i]);
         }
-        if (has_any)
-            fputs("</ul>\n</section>\n", out);
+    if (has_any)
+        html_table_end(out);
+    else
+        fputs("<p class=\"note\">Nothing yet: <code>./run_all.sh</code> runs every lab.</p>\n", out);
+}
+
+/* Write what has this status in the last run_all.sh, "failed" or "skipped", with reasons. */
+static void put_trouble(FILE *out, const struct book *book, const char *status)
+{
+    bool has_any = false, is_failed = strcmp(status, "failed") == 0;
+    for (int row = 0; row < book->runs.rows; row++) {
+        if (strcmp(csv_field(&book->runs, row, "status"), status) != 0)
+            continue;
+        if (!has_any)
+            fprintf(out, "<section class=\"%s\">\n<h3>What %s</h3>\n<ul>\n", is_failed ? "bad" : "note",
+                    is_failed ? "failed" : "was skipped");
+        has_any = true;
+        fputs("<li><strong>", out);
+        html_text(out, csv_field(&book->runs, row, "what"));
+        fputs("</strong>: ", out);
+        html_text(out, csv_field(&book->runs, row, "reason"));
+        fputs("</li>\n", out);
     }
+    if (has_any)
+        fputs("</ul>\n</section>\n", out);
 }
 
 /* --- the machine ------------------------------------------------------------------------------------------------- */
@@ -139,99 +143,6 @@ static void put_cards(FILE *out, const struct book *book)
                 put_card(out, &book->findings[lab].at[i]);
 }
 
-/* --- the labs ---------------------------------------------------------------------------------------------------- */
-
-/* Parts of a step, means over ranks; they add up to the mean step. */
-static const struct {
-    const char *column, *word;
-} terms[] = { { "data_ms", "data" },
-              { "local_ms", "compute" },
-              { "host_ms", "host" },
-              { "wait_ms", "waiting" },
-              { "transfer_ms", "transfer" } };
-enum { TERMS = sizeof terms / sizeof *terms };
-
-static double mean_step(const struct csv_table *summary, int row)
-{
-    double step = 0;
-    for (int i = 0; i < TERMS; i++)
-        step += csv_value(summary, row, terms[i].column);
-    return step;
-}
-
-/* Write "skew_ws4 takes 84.3 ms a step, baseline 47.3: +9.6 data, +27.4 waiting." Parts below a tenth of the difference are
- * omitted. */
-static void put_difference(FILE *out, const struct csv_table *summary, int row)
-{
-    double step = mean_step(summary, row), before = mean_step(summary, 0);
-    int decimals = number_ms_decimals(1e-3 * step);
-    fputs("<code>", out);
-    html_text(out, csv_field(summary, row, "case"));
-    fprintf(out, "</code> takes %.*f ms a step, <code>", decimals, step);
-    html_text(out, csv_field(summary, 0, "case"));
-    fprintf(out, "</code> %.*f", decimals, before);
-    const char *between = ": ";
-    for (int i = 0; i < TERMS; i++) {
-        double more = csv_value(summary, row, terms[i].column) - csv_value(summary, 0, terms[i].column);
-        if (fabs(more) < 0.1 * fabs(step - before))
-            continue;
-        fprintf(out, "%s%+.*f %s", between, decimals, more, terms[i].word);
-        between = ", ";
-    }
-    fputs(". ", out);
-}
-
-/* Write a sentence about the case that the prompt asks about. `says_where` adds the place, if no chart above names it. */
-static void put_sentence(FILE *out, const struct finding *f, bool says_where)
-{
-    char *asked = finding_told(f, "asked", 0);
-    int row = asked ? csv_find(&f->summary, "case", asked) : -1;
-    bool is_usable = row > 0 && !isnan(mean_step(&f->summary, row)) && !isnan(mean_step(&f->summary, 0)) &&
-                     !finding_is_wrong(f, row) && !finding_is_wrong(f, 0);
-    free(asked);
-    if (!is_usable)
-        return;
-    fputs("<p class=\"quote\">", out);
-    if (says_where) {
-        html_text(out, f->place);
-        fputs(": ", out);
-    }
-    put_difference(out, &f->summary, row);
-    double waited = csv_value(&f->summary, row, "blamed_wait_ms") / mean_step(&f->summary, row);
-    double share = 100 * waited / csv_value(&f->summary, row, "ranks");
-    double blamed = csv_value(&f->summary, row, "blamed_rank");
-    char *gpus = finding_told(f, "GPUs", 0);
-    if (share >= 0.5 && !isnan(blamed)) /* false for NaN */
-        fprintf(out, "Of every 100 %s-seconds, %.0f waited for rank %.0f.",
-                gpus              ? "GPU"
-                : f->is_simulated ? "simulated core"
-                                  : "core",
-                share, blamed);
-    free(gpus);
-    fputs("</p>\n", out);
-}
-
-static void put_lab(FILE *out, const struct book *book, int lab, struct figures *figures)
-{
-    const struct lesson *lesson = &book->lessons[lab];
-    const struct lab_findings *findings = &book->findings[lab];
-    fputs("<section>\n<h3>", out);
-    html_link(out, book->site.links[lab + 1].file, lesson->title);
-    fputs("</h3>\n", out);
-    char *question = lesson_section(lesson, 1), *chart = lesson_first_chart(lesson);
-    fputs(question, out);
-    const struct finding *shown = NULL; /* first place that has the chart: a lab started by hand draws none */
-    for (int i = 0; chart && i < findings->count && !shown; i++)
-        shown = figure_put(out, figures, &findings->at[i], chart, true) ? &findings->at[i] : NULL;
-    if (findings->count == 0)
-        fputs("<p class=\"note\">Not run yet.</p>\n", out);
-    else
-        put_sentence(out, shown ? shown : &findings->at[0], !shown);
-    fputs("</section>\n", out);
-    free(question);
-    free(chart);
-}
-
 /* --- the page ---------------------------------------------------------------------------------------------------- */
 
 static void put_closing(FILE *out, const struct book *book)
@@ -264,23 +175,26 @@ long front_write(struct book *book)
     FILE *out = html_begin(&book->site, 0);
     fputs("<h1>Why is my distributed training job slow?</h1>\n", out);
     verdicts_sentence(out, &book->claims, NULL);
-    fputs("<p class=\"lead\">Each lab trains a network on several ranks, "
-          "breaks it in one well-known way at a time, predicts what that must cost, and measures or simulates it. This "
-          "page shows the results; each lab's page has its lesson with this run's charts and tables.</p>\n"
-          "<h2>What ran</h2>\n",
+    fputs("<p class=\"lead\">Each lab trains a network on several ranks, breaks it in one known way, predicts the "
+          "cost, measures "
+          "or simulates it, and tries fixes. A lab's name leads to its lesson, with all charts and tables of this "
+          "run.</p>\n",
           out);
-    put_runs(out, book);
-    put_trouble(out, book);
-    fputs("<h2>The labs</h2>\n", out);
+    put_checks(out, book);
+    put_trouble(out, book, "failed");
+    fputs("<h2>What was asked, and what was found</h2>\n", out);
     for (int lab = 0; lab < book->labs; lab++)
-        put_lab(out, book, lab, &figures);
+        front_lab(out, book, lab, &figures);
     fputs("<h2>The published numbers, and this machine's</h2>\n", out);
     put_closing(out, book);
     fputs("<h2>Your guesses</h2>\n", out);
     put_guesses(out, book);
-    fputs("<h2>The machine card</h2>\n<p>What each machine does when nothing is wrong. Predictions see this, and never "
-          "the "
-          "run that they predict.</p>\n",
+    fputs("<h2>What ran</h2>\n", out);
+    put_runs(out, book);
+    put_trouble(out, book, "skipped");
+    fputs("<h2>The machine card</h2>\n<p>What each machine does without a fault. Predictions are computed from it, and "
+          "never from "
+          "the run that they predict.</p>\n",
           out);
     put_cards(out, book);
     figures_close(&figures);

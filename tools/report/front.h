@@ -8,7 +8,7 @@
 
 /* Everything that the report uses. */
 struct book {
-    const char *results;
+    const char *results, *sources; /* folders of the results and of the project */
     struct html_site site;
     int labs;                                               /* number of labs; their lessons come first */
     struct lesson *lessons;                                 /* lesson i is page i + 1 of the site */

@@ -33,26 +33,6 @@ void lesson_close(struct lesson *lesson)
     free(lesson->title);
 }
 
-char *lesson_section(const struct lesson *lesson, int n)
-{
-    cmark_node *node = cmark_node_first_child(lesson->document);
-    for (; node; node = cmark_node_next(node))
-        if (markdown_is_heading(node, 2) && --n == 0)
-            break;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = memory_stream(&text, &size);
-    for (node = node ? cmark_node_next(node) : NULL; node && !markdown_is_heading(node, 2);
-         node = cmark_node_next(node))
-        if (cmark_node_get_type(node) == CMARK_NODE_PARAGRAPH) {
-            char *html = markdown_html(node);
-            fputs(html, out);
-            free(html);
-        }
-    fclose(out);
-    return text;
-}
-
 /* --- pictures ---------------------------------------------------------------------------------------------------- */
 
 /* Return "01_straggler_timeline" for img/01_straggler_timeline.png, in new memory; NULL for other pictures. */
@@ -152,9 +132,7 @@ static bool fill_pictures(struct lesson *lesson, const struct lab_findings *find
                        markdown_holds_only(caption, CMARK_NODE_EMPH);
     if (has_caption) {
         char *said = markdown_text(caption);
-        fputs(
-            "<p class=\"note\">Numbers in the text below that name no source are those of the lesson's own pictures: ",
-            out);
+        fputs("<p class=\"note\">Numbers in the text below are those of the lesson's own run: ", out);
         html_text(out, said);
         fputs("</p>\n", out);
         free(said);

@@ -30,9 +30,6 @@ void lesson_close(struct lesson *lesson);
  * per lesson, before the functions below. */
 void lesson_link(struct lesson *lesson, const struct lesson *all, int count);
 
-/* Return the paragraphs of the n-th section (from 1) as HTML; "" if none. Free it. */
-char *lesson_section(const struct lesson *lesson, int n);
-
 /* Return the chart of the first picture: "timeline" for img/01_straggler_timeline.png; NULL if none. Free it. */
 char *lesson_first_chart(const struct lesson *lesson);
 

@@ -115,7 +115,9 @@ static void open_tables(struct book *book)
 
 static struct book open_book(const struct options *o)
 {
-    struct book book = { .results = o->results, .site = { .folder = o->results, .look = read_look(o->sources) } };
+    struct book book = { .results = o->results,
+                         .sources = o->sources,
+                         .site = { .folder = o->results, .look = read_look(o->sources) } };
     char *folder = memory_text("%s/notebooks-md", o->sources);
     open_lessons(&book, folder);
     free(folder);

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""How often would a wrong formula be noticed? Simulates full runs from recorded rounds and judges each with a wrong prediction.
+
+usage: verdict_power.py CLAIMS EXPECTED RESULTS [RUNS [FACTOR]]
+
+A simulated run of a lab draws as many rounds as were recorded, with replacement; all cases of a round stay together, so noise that they
+share stays shared. In each simulated run one term of every predicted step (data, local, host, wait or transfer) is multiplied by FACTOR
+(default 1.2) and, in another, divided by it, if the term is a tenth or more of the step that it belongs to in some case. The claims
+program then judges the run. Prints, per lab, place and term: in how many of RUNS (default 100) runs any claim is wrong; and for
+comparison in how many it is wrong when nothing was changed. Not a test: it takes minutes and needs the results of a full run.
+"""
+import csv
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TERMS = ["data", "local", "host", "wait", "transfer"]
+
+
+def read(path):
+    """Return the head lines, the column names and the rows of a table."""
+    lines = path.read_text().splitlines(keepends=True)
+    head = [line for line in lines if line.startswith("#")]
+    table = csv.DictReader(line for line in lines if not line.startswith("#"))
+    return head, table.fieldnames, list(table)
+
+
+def write(path, head, names, rows):
+    with path.open("w", newline="") as out:
+        out.writelines(head)
+        table = csv.DictWriter(out, names, lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+
+
+def number(text):
+    return float(text) if text else 0.0
+
+
+def scale(rows, term, factor):
+    """Multiply one predicted term in place, and correct the predicted steps by the difference."""
+    for row in rows:
+        column = f"predicted_{term}_ms"
+        if not row.get(column):
+            continue
+        added = (factor - 1) * number(row[column])
+        row[column] = repr(factor * number(row[column]))
+        for step in ("predicted_step_ms", "predicted_then_ms"):
+            if row.get(step):
+                row[step] = repr(number(row[step]) + added)
+
+
+def matters(rows, term):
+    return any(number(row.get(f"predicted_{term}_ms")) >= 0.1 * number(row.get("predicted_then_ms")) > 0 for row in rows)
+
+
+def resample(rows, draw):
+    """Return as many rounds, drawn with replacement, renumbered."""
+    rounds = {}
+    for row in rows:
+        rounds.setdefault((row["launch"], row["round"]), []).append(row)
+    picked = [draw.choice(list(rounds.values())) for _ in rounds]
+    return [{**row, "launch": "0", "round": str(i)} for i, group in enumerate(picked) for row in group]
+
+
+def count_wrong(claims, expected, results, lab, place):
+    command = [claims, "--results", str(results), "--expected", expected, "--only", lab]
+    if place != "here":
+        command += ["--platform", place]
+    said = subprocess.run(command, capture_output=True, text=True).stdout
+    found = re.search(r"^Of \d+ claims? about time.*?, (\d+) wrong", said, re.M)
+    if not found:
+        sys.exit(f"verdict_power.py: {' '.join(command)} judged nothing:\n{said[-500:]}")
+    return int(found.group(1))
+
+
+def main():
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    claims, expected, results = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+    runs = int(sys.argv[4]) if len(sys.argv) > 4 else 100
+    factor = float(sys.argv[5]) if len(sys.argv) > 5 else 1.2
+    folders = [("here", folder) for folder in sorted(results.glob("[0-9][0-9]_*"))]
+    folders += [("dedicated-cores", folder) for folder in sorted(results.glob("platforms/dedicated-cores/[0-9][0-9]_*"))]
+    print("lab,place,rounds,term,factor,runs,runs_with_a_wrong_claim")
+    for place, folder in folders:
+        head, names, rows = read(folder / "rounds.csv")
+        summary = read(folder / "summary.csv")
+        rounds = len({(row["launch"], row["round"]) for row in rows})
+        changes = [("none", 1.0)] + [(term, by) for term in TERMS if matters(rows, term) for by in (factor, 1 / factor)]
+        for term, by in changes:
+            draw = random.Random(f"{folder.name} {place}")  # the same runs for every change
+            red = 0
+            for _ in range(runs):
+                with tempfile.TemporaryDirectory() as scratch:
+                    there = pathlib.Path(scratch) / folder.relative_to(results)
+                    shutil.copytree(folder, there, ignore=shutil.ignore_patterns("spans.csv", "trace.json", "*.png", "*.svg"))
+                    changed = resample(rows, draw)
+                    means = [dict(row) for row in summary[2]]
+                    scale(changed, term, by)
+                    scale(means, term, by)
+                    write(there / "rounds.csv", head, names, changed)
+                    write(there / "summary.csv", summary[0], summary[1], means)
+                    red += count_wrong(claims, expected, scratch, folder.name, place) > 0
+            print(f"{folder.name},{place},{rounds},{term},{by:.3f},{runs},{red}", flush=True)
+
+
+main()
