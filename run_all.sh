@@ -13,6 +13,8 @@ readonly option_rows=(
     "--bench [WORD]  | measure how close to the limit the labs are: training steps, all-reduces and the harness, beside raw"
     "                | MPI, PyTorch and the peak of a GPU (about 25 minutes). With the word  faults : break runs on purpose,"
     "                | some hundred times, and count failures (more than an hour)"
+    "--lesson-figures| run what the lessons show (notebooks-md/, a minute of real ranks per lab), and put its pictures and"
+    "                | numbers into them"
     "--report        | only make charts and pages again, from existing results"
     "--quick         | only the first pass: two or three short rounds of each lab, without intervals"
     "--only NN_name  | run this lab only"
@@ -35,6 +37,7 @@ source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/tools/packages.sh" # set
 readonly overhead_seconds=6 quick_seconds=4 blog_seconds=3
 # A lab that goes on measuring does so for this long at a time, and stops where less is left.
 readonly longest_seconds=45 shortest_seconds=10
+readonly lesson_seconds=60 # of a lab on real ranks, for --lesson-figures
 readonly usual_minutes=10
 
 # The many ranks of --scale: a world size, and the steps of lab 01 there, of which two warm up. A straggler by chance needs
@@ -225,6 +228,11 @@ refuse_nonsense()
             ! is_given "$flag" || die 2 "--report runs nothing; leave out $flag"
         done
     fi
+    if is_given --lesson-figures; then
+        for flag in --test --scale --bench --report --quick --backend --platform --ranks --minutes --list; do
+            ! is_given "$flag" || die 2 "--lesson-figures runs what the lessons name; leave out $flag"
+        done
+    fi
     if is_given --bench; then
         [[ ${value[--bench]} == @(|faults) ]] || die 2 "--bench takes only the word faults, not '${value[--bench]}'"
         for flag in --scale --quick --only --backend --platform --ranks --minutes --seconds --list; do
@@ -334,7 +342,7 @@ build_all()
 
 wants_gpus() # if there are some
 {
-    ! breaks_things && ! is_given --scale && ! is_given --report && ! is_given --platform && [[ ${value[--backend]-auto} == @(auto|nccl) ]]
+    ! breaks_things && ! is_given --scale && ! is_given --report && ! is_given --lesson-figures && ! is_given --platform && [[ ${value[--backend]-auto} == @(auto|nccl) ]]
 }
 
 # The program that looks for them is there in a build with CUDA only.
@@ -381,7 +389,7 @@ is_crowded() # ranks have no core each, so that labs that decide run twice
 wants_first_picture()
 {
     [[ -e labs/01_straggler.c && -e platforms/blog.xml ]] && command -v smpirun >/dev/null && ! is_given --scale && ! is_given --report &&
-        ! is_given --only && ! is_given --platform
+        ! is_given --only && ! is_given --platform && ! is_given --lesson-figures
 }
 
 # One slow rank beside its baseline and its fix, on a modelled machine, where a step costs what a file says and is computed at once.
@@ -582,6 +590,103 @@ run_scale()
     chart scale "$results/scale"
 }
 
+# --- pictures and numbers of the lessons -----------------------------------------------------------------------------
+
+# What the lessons need, as build/bin/lesson_numbers --plan prints it: rows of run, picture and table.
+plan_of() # KIND LAB
+{
+    sed -n "s/^$1 $2 //p" <<<"$plan"
+}
+
+run_folder() # LAB PLACE: the folder of its tables
+{
+    if [[ $2 == here ]]; then
+        printf '%s\n' "$results/lessons/here/$1"
+    else
+        find "$results/lessons/$2/platforms" -path "*/$1/summary.csv" -printf '%h\n' 2>/dev/null | head -n 1
+    fi
+}
+
+say_disturbed() # ROUNDS: how many of them, if any; a lesson is better made on an idle machine
+{
+    awk -F, '/^#/ { next } !names { names = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } { all++; disturbed += $at["is_disturbed"] }
+        END { if (disturbed) printf "other programs had the cores in %d of %d rounds\n", disturbed, all }' "$1" 2>/dev/null
+}
+
+run_of_lesson() # LAB PLACE OPTION...
+{
+    local name=$1 place=$2 words=("${@:3}")
+    rm -rf "$results/lessons/$place"/{,platforms/*/}"$name"
+    [[ $place != here ]] || words=(--backend mpi --ranks "$(nproc)" "${words[@]}")
+    [[ $place != @(here|dedicated-cores) || " ${words[*]} " == *" --"@(seconds|rounds)" "* ]] ||
+        words+=(--seconds "${value[--seconds]-$lesson_seconds}")
+    : >"build/$name-lesson.log"
+    quietly "$name, $place" "build/$name-lesson.log" lab "$name" --out "$results/lessons/$place" "${words[@]}" || {
+        problem "$name" "$name failed ($place); its lesson stays as it is" "$(last_complaint)"
+        return 1
+    }
+    [[ $place != here ]] || say_disturbed "$(run_folder "$name" here)/rounds.csv"
+    return 0
+}
+
+draw_lesson() # LAB: its pictures, and whose they are
+{
+    local place chart folder picture drawn=notebooks-md/runs/pictures.csv
+    mkdir -p notebooks-md/runs
+    { grep -v "^$1_" "$drawn" 2>/dev/null || echo "picture,place,when,checksum"; } >"$drawn.new"
+    while read -r place chart; do
+        folder=$(run_folder "$1" "$place")
+        picture=$1_$chart.png
+        [[ " ${drawn_folders[*]} " == *" $folder "* ]] || chart "$1" "$folder"
+        drawn_folders+=("$folder")
+        cp "$folder/$chart.png" "notebooks-md/img/$picture" 2>/dev/null ||
+            problem "$1" "$1: its lesson shows $chart of $place, which was not drawn"
+        printf '%s,%s,%s,%s\n' "$picture" "$place" "$(sed -n 's/^# when: //p' "$folder/summary.csv")" \
+            "$(cksum <"notebooks-md/img/$picture" | cut -d ' ' -f 1)" >>"$drawn.new"
+    done < <(plan_of picture "$1")
+    mv "$drawn.new" "$drawn"
+}
+
+keep_tables() # LAB: those that markers read
+{
+    local place=here file from path
+    rm -rf "notebooks-md/runs/$1" notebooks-md/runs/platforms/*/"$1"
+    while read -r path; do
+        place=here file=${path##*/}
+        [[ $path != platforms/* ]] || { place=${path#platforms/}; place=${place%%/*}; }
+        from=$(run_folder "$1" "$place")
+        mkdir -p "notebooks-md/runs/${path%/*}"
+        cp "$from/$file" "notebooks-md/runs/$path" 2>/dev/null ||
+            problem "$1" "$1: a text reads $file of $place, which no <!-- run: --> line of its lesson makes"
+    done < <(sed -n "s/^table //p" <<<"$plan" | grep -E "(^|/)$1/" | sort -u)
+}
+
+make_lesson() # LAB
+{
+    local drawn_folders=()
+    local -a words
+    while read -ra words; do
+        run_of_lesson "$1" "${words[@]}" || return
+    done < <(plan_of run "$1")
+    draw_lesson "$1"
+    keep_tables "$1"
+    finished+=("$1")
+}
+
+run_lessons()
+{
+    local name plan
+    plan=$(build/bin/lesson_numbers --sources . --plan) || die 1 "the texts cannot be read, for the reason above"
+    for name in "${labs[@]}"; do
+        [[ -n $(plan_of run "$name") ]] || continue
+        heading "$name: $(question_of "$name")"
+        make_lesson "$name"
+    done
+    ((${#finished[@]} > 0 || ${#problems[@]} > 0)) || die 2 "${value[--only]-every lesson} lacks a <!-- run: --> line; see docs/lessons.md"
+    heading "The numbers of the texts"
+    build/bin/lesson_numbers --sources . --write || problem "lessons" "the texts do not agree with their runs, see above"
+}
+
 # --- benchmarks -------------------------------------------------------------------------------------------------------
 
 run_faults()
@@ -715,7 +820,7 @@ say_where()
 {
     heading "Results"
     printf 'results   %s\n' "$results"
-    is_given --bench || printf 'report    %s (open it in a browser)\n' "$results/index.html"
+    is_given --bench || is_given --lesson-figures || printf 'report    %s (open it in a browser)\n' "$results/index.html"
     ! is_given --scale || printf 'scale     %s\n' "$results/scale"
     ! is_given --bench || breaks_things || printf 'bench     %s\n' "$results/bench.csv"
     ! is_given --bench || breaks_things || ((gpus == 0)) || printf 'on a GPU  %s\n' "$results/bench_gpu.csv"
@@ -757,6 +862,8 @@ main()
         run_faults
     elif is_given --bench; then
         run_bench
+    elif is_given --lesson-figures; then
+        run_lessons
     elif is_given --report; then
         draw_again
         write_report

@@ -54,24 +54,24 @@ static void share(struct options *o)     { o->shares = true; }
 static void every_k(struct options *o)   { o->run.cycle = o->every; }
 
 static const struct variant variants[] = {
-    /* case                 fault      fix       idea */
-    { "baseline", NULL, NULL, "all ranks do the same" },
-    { "skew_ws4", sleeps, NULL, "one rank sleeps before each fetch" },
-    { "skew_prefetch", sleeps, prefetch, "… and fetches one batch ahead" },
-    { "skew_share", sleeps, share, "… and gets fewer samples" },
-    { "skew_every_k", sleeps, every_k, "… and all synchronize only every k steps" },
-    { "busy", works, NULL, "one rank computes on the host before each fetch" },
-    { "busy_prefetch", works, prefetch, "… and fetches one batch ahead, on the same core" },
-    { "busy_share", works, share, "… and gets fewer samples" },
-    { "busy_every_k", works, every_k, "… and all synchronize only every k steps" },
-    { "roaming", roams, NULL, "a random rank sleeps before its fetch, a different one in each step" },
-    { "roaming_prefetch", roams, prefetch, "… and all fetch one batch ahead" },
-    { "roaming_every_k", roams, every_k, "… and all synchronize only every k steps" },
-    { "chance", chances, NULL, "each rank sleeps with a small probability, in each step" },
-    { "slow_core", slow_core, NULL, "one rank's passes take longer" },
-    { "slow_core_prefetch", slow_core, prefetch, "… and all fetch one batch ahead" },
-    { "slow_core_share", slow_core, share, "… and it gets fewer samples" },
-    { "slow_core_every_k", slow_core, every_k, "… and all synchronize only every k steps" },
+    /* case                 fault      fix       idea, label */
+    { "baseline", NULL, NULL, "all ranks do the same", "baseline" },
+    { "skew_ws4", sleeps, NULL, "one rank sleeps before each fetch", "one rank sleeps" },
+    { "skew_prefetch", sleeps, prefetch, "… and fetches one batch ahead", "one rank sleeps + prefetch" },
+    { "skew_share", sleeps, share, "… and gets fewer samples", "one rank sleeps + smaller share" },
+    { "skew_every_k", sleeps, every_k, "… and all synchronize only every k steps", "one rank sleeps + sync every k" },
+    { "busy", works, NULL, "one rank computes on the host before each fetch", "one rank busy" },
+    { "busy_prefetch", works, prefetch, "… and fetches one batch ahead, on the same core", "one rank busy + prefetch" },
+    { "busy_share", works, share, "… and gets fewer samples", "one rank busy + smaller share" },
+    { "busy_every_k", works, every_k, "… and all synchronize only every k steps", "one rank busy + sync every k" },
+    { "roaming", roams, NULL, "a random rank sleeps before its fetch, a different one in each step", "random rank sleeps" },
+    { "roaming_prefetch", roams, prefetch, "… and all fetch one batch ahead", "random rank sleeps + prefetch" },
+    { "roaming_every_k", roams, every_k, "… and all synchronize only every k steps", "random rank sleeps + sync every k" },
+    { "chance", chances, NULL, "each rank sleeps with a small probability, in each step", "each rank sleeps by chance" },
+    { "slow_core", slow_core, NULL, "one rank's passes take longer", "slow core" },
+    { "slow_core_prefetch", slow_core, prefetch, "… and all fetch one batch ahead", "slow core + prefetch" },
+    { "slow_core_share", slow_core, share, "… and it gets fewer samples", "slow core + smaller share" },
+    { "slow_core_every_k", slow_core, every_k, "… and all synchronize only every k steps", "slow core + sync every k" },
     { 0 },
 };
 /* clang-format on */

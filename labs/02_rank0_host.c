@@ -3,7 +3,8 @@
  * Rank 0 logs, saves checkpoints and evaluates; the other ranks wait before they go on. Rank 0 is a straggler in another place, so
  * the formula gains a term:
  *
- *     step = max over ranks of (data + local) + transfer + host + barrier
+ *     barrier       step = max over ranks of (data + local) + transfer + max over ranks of host + barrier
+ *     no barrier    step = max over ranks of (data + local + host) + transfer
  *
  *     host       rank 0's work; the others wait for it at the barrier or, without one, in the next all-reduce
  *     barrier    the barrier itself, once all ranks have arrived
@@ -15,6 +16,9 @@
  *     asleep       barrier_ws4   sleep_no_barrier  sleep_every_n    sleep_helper       sleep_spread
  *     busy         barrier_busy  busy_no_barrier   busy_every_n     busy_helper        busy_spread
  *
+ * While rank 0 alone is late, deleting the barrier saves nothing. In barrier_two_late rank 1 is late, too: it sleeps as long before
+ * each fetch. All ranks wait twice, at the barrier and in the all-reduce. In two_late_no_barrier both delays pass side by side.
+ *
  * Guess each cell before you run; notebooks-md/02_rank0_host.md holds the table to fill in. barrier_ws4 repeats a case of the
  * two blog posts that README.md names; ws4 is their world size.
  *
@@ -22,13 +26,13 @@
  *
  * Look at: the lanes, the picture of one step (╱ is wait, ▒ is host), host_ms in ranks.csv (long on rank 0 alone) and wait_ms
  * (on the others), and what no_barrier saves. (The printed table has means over ranks.) What must hold: expected/02_rank0_host.csv.
- * Expect, with a core per rank: the host work lengthens every rank's step, barrier or not. A helper hides a sleep, but busy work
- * only where a core is free. */
+ * Expect, with a core per rank: the host work lengthens every rank's step, barrier or not; with a second late rank the barrier
+ * doubles the loss. A helper hides a sleep, but busy work only where a core is free. */
 #include "02_rank0_host.h"
 
 static const struct option_row rows[] = {
     { "--barrier-sleep-ms", OPTION_NUMBER, offsetof(struct options, host_ms), 0, 60000, "MS",
-      "duration of rank 0's work on the host" },
+      "duration of rank 0's work on the host, and of rank 1's sleep in two_late" },
     { "--barrier-every", OPTION_INTEGER, offsetof(struct options, every), 1, 1000, "N",
       "steps from one host work to the next" },
     { "--seldom", OPTION_INTEGER, offsetof(struct options, seldom), 1, 1000, "N", "the fix: N times less often" },
@@ -40,6 +44,7 @@ static void cycles(struct options *o)     { o->run.cycle = o->every * o->seldom;
 static void host_work(struct options *o)  { cycles(o); o->period = o->every; o->has_barrier = true; }
 static void sleeps(struct options *o)     { host_work(o); o->work = STALL_SLEEP; }
 static void works(struct options *o)      { host_work(o); o->work = STALL_BUSY; }
+static void two_late(struct options *o)   { sleeps(o); o->has_straggler = true; }
 
 static void no_barrier(struct options *o) { o->has_barrier = false; }
 static void every_n(struct options *o)    { o->period *= o->seldom; }
@@ -47,18 +52,20 @@ static void in_helper(struct options *o)  { o->in_helper = true; }
 static void spread(struct options *o)     { o->is_spread = true; }
 
 static const struct variant variants[] = {
-    /* case            fault     fix         idea */
-    { "baseline", cycles, NULL, "no work on the host, no barrier" },
-    { "barrier_ws4", sleeps, NULL, "rank 0 sleeps on the host, then a barrier" },
-    { "sleep_no_barrier", sleeps, no_barrier, "… without a barrier: the ranks wait in the next all-reduce" },
-    { "sleep_every_n", sleeps, every_n, "… but only every n steps" },
-    { "sleep_helper", sleeps, in_helper, "… in a helper thread beside the step" },
-    { "sleep_spread", sleeps, spread, "… divided among all ranks" },
-    { "barrier_busy", works, NULL, "rank 0 computes on the host, then a barrier" },
-    { "busy_no_barrier", works, no_barrier, "… without a barrier: the ranks wait in the next all-reduce" },
-    { "busy_every_n", works, every_n, "… but only every n steps" },
-    { "busy_helper", works, in_helper, "… in a helper thread beside the step, on the same core" },
-    { "busy_spread", works, spread, "… divided among all ranks" },
+    /* case            fault     fix         idea, label */
+    { "baseline", cycles, NULL, "no work on the host, no barrier", "baseline" },
+    { "barrier_ws4", sleeps, NULL, "rank 0 sleeps on the host, then a barrier", "rank 0 sleeps" },
+    { "sleep_no_barrier", sleeps, no_barrier, "… without a barrier: the ranks wait in the next all-reduce", "rank 0 sleeps + no barrier" },
+    { "sleep_every_n", sleeps, every_n, "… but only every n steps", "rank 0 sleeps + every n steps" },
+    { "sleep_helper", sleeps, in_helper, "… in a helper thread beside the step", "rank 0 sleeps + helper thread" },
+    { "sleep_spread", sleeps, spread, "… divided among all ranks", "rank 0 sleeps + spread over ranks" },
+    { "barrier_busy", works, NULL, "rank 0 computes on the host, then a barrier", "rank 0 busy" },
+    { "busy_no_barrier", works, no_barrier, "… without a barrier: the ranks wait in the next all-reduce", "rank 0 busy + no barrier" },
+    { "busy_every_n", works, every_n, "… but only every n steps", "rank 0 busy + every n steps" },
+    { "busy_helper", works, in_helper, "… in a helper thread beside the step, on the same core", "rank 0 busy + helper thread" },
+    { "busy_spread", works, spread, "… divided among all ranks", "rank 0 busy + spread over ranks" },
+    { "barrier_two_late", two_late, NULL, "rank 0 sleeps on the host, then a barrier; rank 1 sleeps before each fetch", "two ranks late" },
+    { "two_late_no_barrier", two_late, no_barrier, "… without a barrier: both delays pass side by side", "two ranks late + no barrier" },
     { 0 },
 };
 /* clang-format on */
@@ -80,12 +87,13 @@ int main(int argc, char **argv)
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
+        struct stall late = { data_seconds(&o, rank) > 0 ? STALL_SLEEP : STALL_NONE, data_seconds(&o, rank) };
         /* Rank 0's work; spread: its n-th part, on every rank. */
         struct stall host = { host_seconds(&o, rank) > 0 ? o.work : STALL_NONE, host_seconds(&o, rank) };
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
-            const struct batch *batch = trainer_next(t, NO_STALL);
+            const struct batch *batch = trainer_next(t, late); /* <- the second fault: a straggler */
             lab_phase(lab, SPAN_FORWARD);
             trainer_forward(t, batch);
             lab_phase(lab, SPAN_BACKWARD);
@@ -117,7 +125,7 @@ int main(int argc, char **argv)
 
 static int culprit(const struct options *o)
 {
-    return o->work == STALL_NONE || o->is_spread ? -1 : 0;
+    return o->work == STALL_NONE || o->is_spread || o->has_straggler ? -1 : 0;
 }
 
 static void uses(const struct options *o, struct card_uses *uses)

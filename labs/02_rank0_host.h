@@ -17,10 +17,14 @@ struct options {
     bool has_barrier;
     bool in_helper; /* an async helper does the host work beside the step */
     bool is_spread;
+    bool has_straggler; /* rank 1 sleeps host_ms before each fetch */
 };
 
 /* Seconds of host work of `rank` each time it is due. */
 double host_seconds(const struct options *o, int rank);
+
+/* Seconds that `rank` sleeps before each fetch. The straggler is rank 1; a lone rank is its own straggler. */
+double data_seconds(const struct options *o, int rank);
 
 /* Predict a step of a case from its settings and the machine card. */
 struct prediction predict(const struct options *o, const struct card *card);

@@ -1,6 +1,7 @@
 /* 02_rank0_host_formula: what each case of lab 02 must cost, and why.
  *
- *     step = max over ranks of (data + local) + transfer + host + barrier
+ *     barrier       step = max over ranks of (data + local) + transfer + max over ranks of host + barrier
+ *     no barrier    step = max over ranks of (data + local + host) + transfer
  *
  * Rank 0 works H on the host while the other ranks wait at the barrier. The fixes:
  *
@@ -8,7 +9,10 @@
  *     every n steps     (H + barrier) / n
  *     beside the step   a sleep shows only where it is longer than the steps until the next one is due. Busy work takes time from
  *                       the rank's core; busy work left after the passes fills a transfer that leaves the core free.
- *     spread            H / ranks on every rank, side by side */
+ *     spread            H / ranks on every rank, side by side
+ *
+ * If rank 1 sleeps D before each fetch as well, the two delays cost D + H with the barrier: all ranks wait for rank 1 in the
+ * all-reduce, then for rank 0 at the barrier. Without it they cost max(D, H): rank 1 sleeps while rank 0 works. */
 #include "02_rank0_host.h"
 
 #include <math.h>
@@ -18,6 +22,11 @@ double host_seconds(const struct options *o, int rank)
     if (o->work == STALL_NONE || (rank > 0 && !o->is_spread))
         return 0;
     return o->host_ms / 1e3 / (o->is_spread ? o->run.ranks : 1);
+}
+
+double data_seconds(const struct options *o, int rank)
+{
+    return o->has_straggler && rank == (o->run.ranks > 1 ? 1 : 0) ? o->host_ms / 1e3 : 0;
 }
 
 struct prediction predict(const struct options *o, const struct card *card)
@@ -35,7 +44,8 @@ struct prediction predict(const struct options *o, const struct card *card)
         double host = host_seconds(o, rank);
         host *= o->work == STALL_BUSY && o->has_barrier && !o->in_helper ? card_rank_slowdown(card, rank) : 1;
         host = host > 0 && o->work == STALL_SLEEP ? card_sleep(card, host) : host;
-        loads[rank] = (struct load){ .data = fetch, .local = local, .cpu = fetch + local, .after = cost.update };
+        double late = data_seconds(o, rank) > 0 ? card_sleep(card, data_seconds(o, rank)) : 0;
+        loads[rank] = (struct load){ .data = late + fetch, .local = local, .cpu = fetch + local, .after = cost.update };
         if (o->in_helper && o->work == STALL_BUSY && card_helper(card) != HELPER_ON_ITS_OWN) {
             double left = fmax(0, host - barrier - fetch - local);
             double hidden = (1 - card->transfer_core) * (fmin(barrier, host) + fmin(transfer, left));

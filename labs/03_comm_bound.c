@@ -48,16 +48,16 @@ static void one_bucket(struct options *o)  { o->gradient_buckets = 1; o->calls_l
 static void ddp(struct options *o)         { o->gradient_buckets = 2; o->calls_library = true; }
 
 static const struct variant variants[] = {
-    /* case              fault        fix         idea */
-    { "baseline", NULL, NULL, "only the model's own gradients" },
-    { "comm_ws4", fresh, NULL, "one more message, its buffer allocated in each step" },
-    { "comm_kept_ws4", message, NULL, "one more message, its buffer reused" },
-    { "comm_buckets", message, buckets, "… in buckets, started during backward" },
-    { "comm_no_progress", message, no_progress, "… but no library calls during backward" },
-    { "comm_bf16", message, bf16, "… half the bytes on the wire" },
-    { "comm_every_k", message, every_k, "… only every k steps" },
-    { "one_bucket", NULL, one_bucket, "no extra message; own gradients in one bucket" },
-    { "ddp_buckets", NULL, ddp, "… in two buckets, as DDP; the first starts early" },
+    /* case              fault        fix         idea, label */
+    { "baseline", NULL, NULL, "only the model's own gradients", "baseline" },
+    { "comm_ws4", fresh, NULL, "one more message, its buffer allocated in each step", "extra message" },
+    { "comm_kept_ws4", message, NULL, "one more message, its buffer reused", "extra message + kept buffer" },
+    { "comm_buckets", message, buckets, "… in buckets, started during backward", "extra message + buckets" },
+    { "comm_no_progress", message, no_progress, "… but no library calls during backward", "extra message + buckets (no calls)" },
+    { "comm_bf16", message, bf16, "… half the bytes on the wire", "extra message + bf16" },
+    { "comm_every_k", message, every_k, "… only every k steps", "extra message + every k steps" },
+    { "one_bucket", NULL, one_bucket, "no extra message; own gradients in one bucket", "own gradients in one bucket" },
+    { "ddp_buckets", NULL, ddp, "… in two buckets, as DDP; the first starts early", "own gradients in two buckets" },
     { 0 },
 };
 /* clang-format on */

@@ -60,17 +60,17 @@ static void accumulate(struct options *o) { strong(o); o->run.accumulate = o->mi
 static void sum_each(struct options *o)   { accumulate(o); o->sums_each = true; }
 
 static const struct variant variants[] = {
-    /* case              fault        fix         idea */
-    { "weak_ws4", weak, NULL, "all ranks, each with its own batch" },
-    { "weak_ws1", weak_one, NULL, "one rank alone" },
-    { "weak_ws2", weak_half, NULL, "half of the ranks" },
-    { "strong_ws1", strong_one, NULL, "the global batch of all on one rank" },
-    { "strong_ws2", strong_half, NULL, "… divided among half of the ranks" },
-    { "strong_ws4", strong, NULL, "… among all: the same as weak_ws4, as a control" },
-    { "small_ws4", small, NULL, "a part of the batch on every rank (--micro-batches)" },
-    { "small_accumulate", small, accumulate, "… and several before each all-reduce" },
-    { "small_sum_each", small, sum_each, "… the trap: still an all-reduce after each" },
-    { "larger_batch", weak, larger, "more samples per rank" },
+    /* case              fault        fix         idea, label */
+    { "weak_ws4", weak, NULL, "all ranks, each with its own batch", "all ranks" },
+    { "weak_ws1", weak_one, NULL, "one rank alone", "one rank alone" },
+    { "weak_ws2", weak_half, NULL, "half of the ranks", "half of the ranks" },
+    { "strong_ws1", strong_one, NULL, "the global batch of all on one rank", "global batch on one rank" },
+    { "strong_ws2", strong_half, NULL, "… divided among half of the ranks", "global batch on half of the ranks" },
+    { "strong_ws4", strong, NULL, "… among all: the same as weak_ws4, as a control", "global batch on all ranks" },
+    { "small_ws4", small, NULL, "a part of the batch on every rank (--micro-batches)", "small batch" },
+    { "small_accumulate", small, accumulate, "… and several before each all-reduce", "small batch + accumulation" },
+    { "small_sum_each", small, sum_each, "… the trap: still an all-reduce after each", "small batch + a sum after each" },
+    { "larger_batch", weak, larger, "more samples per rank", "large batch" },
     { 0 },
 };
 /* clang-format on */

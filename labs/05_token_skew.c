@@ -30,6 +30,8 @@
  * the rank with the most less those of the one with the fewest, per step) in summary.csv, and which rank waits in which step. The
  * baseline is fixed_sample_ws4. Cases ending in _ws4 repeat a blog post (README.md); their token numbers are the same to the last
  * digit. What must hold: expected/05_token_skew.csv.
+ * A budget deals unequal numbers of batches (`batches` in ranks.csv). A step needs a batch from every rank, so an epoch ends with the
+ * rank that has the fewest, and the rest is dropped (dropped_tokens in summary.csv). DDP drops nothing: ranks with batches left hang.
  * Expect: 39.5 % padding as they come (default flags); sorting removes nearly all of it. Shuffled independently, sorted batches
  * unbalance the ranks; batches of a token budget hardly. */
 #include "05_token_skew.h"
@@ -61,25 +63,25 @@ static void epoch(struct options *o)         { o->run.once = 1; } /* complete() 
 static void epoch_independent(struct options *o) { independent(o); epoch(o); }
 
 static const struct variant variants[] = {
-    /* case                       lengths, dealing  change  idea */
-    { "fixed_sample_ws4", one_length, NULL, "texts of one length" },
-    { "variable_sample_ws4", sample, NULL, "texts of many lengths, unsorted" },
-    { "variable_bucket_ws4", bucket, NULL, "… sorted; all ranks shuffle their batches in the same way" },
-    { "bucket_independent", bucket, independent, "… the trap: each rank shuffles in its own way" },
-    { "variable_token_ws4", token, NULL, "… sorted, up to a budget of padded tokens" },
-    { "token_independent", token, independent, "… each rank shuffles in its own way" },
-    { "token_weighted", token, weighted, "… and every text has the same weight" },
-    { "token_pairs", pairs, NULL, "… up to a budget of padded tokens x length" },
-    { "global_bucket", global_bucket, NULL, "… sorted across the ranks" },
-    { "packed", packed, NULL, "unsorted, packed end to end" },
-    { "packed_filled", filled, NULL, "… up to the budget" },
-    { "epoch_sample", sample, epoch, "a whole epoch: unsorted" },
-    { "epoch_bucket", bucket, epoch, "… sorted, shuffled in the same way" },
-    { "epoch_bucket_indep", bucket, epoch_independent, "… sorted, each rank shuffles in its own way" },
-    { "epoch_token", token, epoch, "… a budget of tokens" },
-    { "epoch_token_indep", token, epoch_independent, "… each rank shuffles in its own way" },
-    { "epoch_global_bucket", global_bucket, epoch, "… sorted across the ranks" },
-    { "epoch_packed_filled", filled, epoch, "… packed up to the budget" },
+    /* case                       lengths, dealing  change  idea, label */
+    { "fixed_sample_ws4", one_length, NULL, "texts of one length", "sequences of one length" },
+    { "variable_sample_ws4", sample, NULL, "texts of many lengths, unsorted", "many lengths" },
+    { "variable_bucket_ws4", bucket, NULL, "… sorted; all ranks shuffle their batches in the same way", "sorted by length" },
+    { "bucket_independent", bucket, independent, "… the trap: each rank shuffles in its own way", "sorted + own shuffle per rank" },
+    { "variable_token_ws4", token, NULL, "… sorted, up to a budget of padded tokens", "token budget" },
+    { "token_independent", token, independent, "… each rank shuffles in its own way", "token budget + own shuffle" },
+    { "token_weighted", token, weighted, "… and every text has the same weight", "token budget + equal weights" },
+    { "token_pairs", pairs, NULL, "… up to a budget of padded tokens x length", "budget of tokens × length" },
+    { "global_bucket", global_bucket, NULL, "… sorted across the ranks", "sorted across all ranks" },
+    { "packed", packed, NULL, "unsorted, packed end to end", "packed" },
+    { "packed_filled", filled, NULL, "… up to the budget", "packed + filled to the budget" },
+    { "epoch_sample", sample, epoch, "a whole epoch: unsorted", "epoch: many lengths" },
+    { "epoch_bucket", bucket, epoch, "… sorted, shuffled in the same way", "epoch: sorted by length" },
+    { "epoch_bucket_indep", bucket, epoch_independent, "… sorted, each rank shuffles in its own way", "epoch: sorted + own shuffle" },
+    { "epoch_token", token, epoch, "… a budget of tokens", "epoch: token budget" },
+    { "epoch_token_indep", token, epoch_independent, "… each rank shuffles in its own way", "epoch: budget + own shuffle" },
+    { "epoch_global_bucket", global_bucket, epoch, "… sorted across the ranks", "epoch: sorted across all ranks" },
+    { "epoch_packed_filled", filled, epoch, "… packed up to the budget", "epoch: packed + filled" },
     { 0 },
 };
 /* clang-format on */

@@ -170,7 +170,7 @@ void write_strategies(struct lab *lab, const struct options *base, const struct 
         double useful = batch_schedule_means(schedule, 0, o.run.once).useful;
         do {
             csv_text(csv, "case", v->name);
-            token_table_means(csv, schedule, o.run.once);
+            token_table_means(csv, schedule);
             csv_integer(csv, "weighs_by_texts", o.weighs_by_texts);
             csv_ms(csv, "predicted_step_ms", prediction_step(&p));
             csv_ratio(csv, "predicted_tokens_per_s", useful / prediction_step(&p));

@@ -39,11 +39,11 @@ static void doubling(struct options *o) { o->way = DOUBLING; }
 static void ring(struct options *o)     { o->way = RING; }
 
 static const struct variant variants[] = {
-    /* case        fault      fix       idea */
-    { "baseline", NULL, NULL, "the library's own all-reduce" },
-    { "by_gather", gather, NULL, "all ranks send to rank 0, which adds and sends back" },
-    { "by_doubling", gather, doubling, "… with a partner, twice as far away each time" },
-    { "by_ring", gather, ring, "… in parts round a ring: once to add, once to share the sum" },
+    /* case        fault      fix       idea, label */
+    { "baseline", NULL, NULL, "the library's own all-reduce", "library's all-reduce" },
+    { "by_gather", gather, NULL, "all ranks send to rank 0, which adds and sends back", "gather at rank 0" },
+    { "by_doubling", gather, doubling, "… with a partner, twice as far away each time", "recursive doubling" },
+    { "by_ring", gather, ring, "… in parts round a ring: once to add, once to share the sum", "ring by hand" },
     { 0 },
 };
 /* clang-format on */

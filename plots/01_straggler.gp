@@ -7,8 +7,7 @@ lab = "01_straggler"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
 told_best = "baseline skew_ws4 skew_prefetch"
-pathology_word = "straggler"
-pathology(case) = case[1:4]             # first letters of the names: base, skew, busy, roam, slow
+pathology(case) = root(case)
 breakdown_title = "One slow rank makes all others wait"
 timeline_title = "No rank leaves the collective before the last rank arrives"
 step_time_title = "What each straggler costs, and what each fix saves"

@@ -6,9 +6,8 @@
 lab = "02_rank0_host"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
-told_best = "baseline barrier_ws4 sleep_helper"
-pathology_word = "rank 0 on the host"
-pathology(case) = case eq "baseline" ? "none" : case eq "barrier_ws4" ? "sleep" : case eq "barrier_busy" ? "busy" : case[1:4] eq "busy" ? "busy" : "sleep"
+told_best = "baseline barrier_ws4 sleep_no_barrier sleep_helper"
+pathology(case) = root(case)
 breakdown_title = "One rank works, all others wait"
 timeline_title = "The wait moves from the all-reduce into the barrier"
 step_time_title = "What the work of rank 0 costs, and what each fix saves"

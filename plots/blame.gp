@@ -8,7 +8,6 @@ if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("blame.gp")]."."
 
 lab = "blame"
 if (!exists("told_best")) told_best = ""
-pathology_word = "shown"
 pathology(case) = case
 breakdown_title = "Where the step of each rank goes"
 timeline_title = "Which rank waited for which, in a typical step"

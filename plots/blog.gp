@@ -2,8 +2,8 @@
 #
 #     gnuplot -e "results='results/platforms/blog'" plots/blog.gp
 #
-# Draws blog_machine from blog.csv (columns: tools/platforms/blog_machine.c) into that folder: on the left the step of each
-# published case, on the right the error of the simulated one and of the null model. Cases that were not run have no simulated mark.
+# Draws blog_machine from blog.csv (columns: tools/platforms/blog_machine.c) into that folder: the error of each published case's
+# simulated step, and of the null model. Cases that were not run have no simulated mark.
 # Below them the mean error of every fit in platforms/blog_splits.csv, if that table is there: each choice of fitted rows a tick,
 # that of platforms/blog.xml a disc, the null model a cross. These means come from the formula, not from the simulation.
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen("blog.gp")]."."
@@ -67,23 +67,24 @@ do for [k = 1:2] {
     do for [i = 1:words(slugs)] { if (post_of(word(labs, i)) == k) { at = at + 1; row[i] = at } }
     at = at == heading[k] ? at : at + 1.5       # a post without rows takes no space
 }
-lowest = at - 0.8
+lowest = at - 0.7
 y(offset) = row[place(strcol("slug"), slugs)] + offset
 is(role) = strcol("role") eq role
-simulated_ms(role) = is(role) ? known("simulated_ms") : NaN
 percent(x) = abs(x) < 0.05 ? "0.0 %" : sprintf("%+.1f %%", x)
 off(role, name) = is(role) && !blank(name) ? 100 * (column(name) / column("published_ms") - 1) : NaN
-light(role) = role eq "fitted" ? "#FFFFFF" : "#DDDDDD"
 of_null = 2                                     # gnuplot's point 2 is a cross
 dark(role) = role eq "fitted" ? grey : "#000000"
 disc(role) = role eq "fitted" ? 6 : 7           # gnuplot's points: 6 is a ring, 7 a disc
 
-# ---- Two panels -----------------------------------------------------------------------------
-left = 190
-panel_1 = 500           # pixels: end of the left panel, its numbers, start and right margin of the right panel
-ms_at = 582
-panel_2 = 606
-right = 104
+# A case's label is that of its lab.
+case_names = column_of(summary_csv, "case")
+label_of(lab, case) = there(results."/".lab."/summary.csv") ? spaced(labelled(column_of(results."/".lab."/summary.csv", "case"), column_of(results."/".lab."/summary.csv", "label"), case)) : ""
+labelled(cases, labels, case) = has(case, cases) && words(labels) ? word(labels, place(case, cases)) : ""
+
+# ---- The panel ------------------------------------------------------------------------------
+left = 250
+ms_at = 120             # pixels from the right where the simulated steps end
+right = 210
 reach = widest > 11 ? 1.1 * widest : 12
 
 # Below them: pixels of the strip, of its plot alone, and where it ends; its numbers stand to the right.
@@ -101,47 +102,34 @@ is_whole = foreseen_run == foreseen             # a cross over fewer rows would 
 others = has_splits ? sprintf("%d", int(number(head_of(splits, "kept"))) - 1) : ""
 
 do for [format in formats] {
-    eval page(title, "", 24 * (lowest + 0.8) + strip)
+    eval page(title, "", 30 * (lowest + 0.8) + strip)
     eval output("blog_machine", format)
     set multiplot
     set key at screen 8. / width, 76. / height left center maxrows 3
     set bmargin at screen 1. * (below + strip) / height
     set yrange [lowest : -0.6]
-    set rmargin at screen 1. * panel_1 / width
-    set xrange [0 : 1.05 * largest(published." ".simulations)]
-    set xlabel "step time of the slowest rank (ms)"
-    set ytics ()
+    unset ytics
     do for [k = 1:2] { if (strstrt(" ".labs, k == 2 ? " 05_" : " 0")) { set label bold(post[k]) at screen 16. / width, first heading[k] left } }
+    set label "error" at screen 1 - 24. / width, first -0.25 right font "sans-serif,9" textcolor rgb grey
+    set label "simulated step" at screen 1 - 1. * ms_at / width, first -0.25 right font "sans-serif,9" textcolor rgb grey
     do for [i = 1:words(slugs)] {
-        set ytics add (word(slugs, i) row[i])
-        set label was_run(i) ? in_ms(number(word(simulations, i))) : "not run" at screen 1. * ms_at / width, first row[i] right \
+        said = label_of(word(labs, i), word(case_names, i))
+        set label (said eq "" ? word(slugs, i) : said) at screen 1. * (left - 12) / width, first row[i] - (said eq "" ? 0 : 0.12) right noenhanced
+        if (said ne "") { set label word(slugs, i) at screen 1. * (left - 12) / width, first row[i] + 0.28 right noenhanced font "sans-serif,8" textcolor rgb grey }
+        set label was_run(i) ? in_ms(number(word(simulations, i))) : "not run" at screen 1 - 1. * ms_at / width, first row[i] right \
             textcolor rgb was_run(i) ? dark(word(roles, i)) : grey
-    }
-    unset key
-    plot for [role in "predicted fitted"] summary_csv \
-             using (0):(y(0)):(0):(simulated_ms(role)):(y(-0.32)):(y(0.32)) \
-             with boxxyerror fs solid border lc rgb "#808080" lc rgb light(role) dashtype 2, \
-         summary_csv using (known("simulated_ms")):(y(0)):(known("least_ms")):(known("most_ms")) \
-             with xerrorbars pointtype 0 lc rgb "black", \
-         summary_csv using (column("published_ms")):(y(0)) with points pointtype 13 pointsize 1.2 lc rgb "white", \
-         summary_csv using (column("published_ms")):(y(0)) with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black"
-
-    unset label; unset arrow; unset ytics
-    set lmargin at screen 1. * panel_2 / width
-    set rmargin at screen 1 - 1. * right / width
-    set xrange [-reach : reach]
-    set xlabel "error of the step (%)"
-    set format x "%+h"
-    set xtics add ("0" 0)
-    set object 1 rectangle from -10, graph 0 to 10, graph 1 behind fillcolor rgb "#EFEFEF" fillstyle solid noborder
-    set arrow 1 from 0, graph 0 to 0, graph 1 nohead lc rgb grey
-    set label "within 10 %" at -10, graph 1 offset 0.5, 0.5 left font "sans-serif,9" textcolor rgb grey
-    do for [i = 1:words(slugs)] {
         if (was_run(i)) {
-            set label percent(100 * number(word(errors, i))) at screen 1 - 24. / width, first row[i] right \
-                textcolor rgb dark(word(roles, i))
+            set label percent(100 * number(word(errors, i))) at screen 1 - 24. / width, first row[i] right textcolor rgb dark(word(roles, i))
         }
     }
+    set xrange [-reach : reach]
+    set xlabel "simulated step against the published one (%)"
+    set format x "%+h"
+    set xtics add ("0" 0)
+    set object 1 rectangle from -10, graph 0 to 10, graph 1 behind fillcolor rgb rule fillstyle solid noborder
+    set arrow 1 from 0, graph 0 to 0, graph 1 nohead lc rgb grey
+    set label "within 10 %" at -10, graph 1 offset 0.5, 0.5 left font "sans-serif,9" textcolor rgb grey
+    unset key
     plot for [role in "predicted fitted"] summary_csv using (off(role, "simulated_ms")):(y(0)):(off(role, "least_ms")):(off(role, "most_ms")) \
              with xerrorbars pointtype 0 linewidth 1.2 lc rgb dark(role), \
          summary_csv using (off("fitted", "simulated_ms")):(y(0)) with points pointtype 7 pointsize 0.8 lc rgb "white", \
@@ -167,24 +155,21 @@ do for [format in formats] {
             set ytics add (word(strip_rows, i)."s" i)
             set label skill(word(strip_rows, i)) at screen 1. * (strip_end + 24) / width, first i left
         }
-        plot for [i = 1:2] splits using (kept(word(strip_rows, i))):(i - 0.3):(0):(0.6) with vectors nohead linewidth 1 lc rgb "#777777", \
+        plot for [i = 1:2] splits using (kept(word(strip_rows, i))):(i - 0.3):(0):(0.6) with vectors nohead linewidth 1 lc rgb "#808080", \
              for [i = 1:2] splits using (ours(word(strip_rows, i))):(i) with points pointtype 7 pointsize 0.9 lc rgb "black", \
              for [i = 1:2] "+" every ::0::0 using (is_whole ? 100 * summary(word(strip_rows, i)."_null_mean") : NaN):(i) \
                  with points pointtype of_null pointsize 1 linewidth 1.5 lc rgb "black"
         unset logscale x
     }
 
-    # The legend of both panels, as wide as the page: the legend of a panel would be only as wide as the panel.
+    # The legend, as wide as the page: that of a panel would be only as wide as the panel.
     unset label; unset arrow; unset object; unset xlabel; unset xtics; unset ytics; unset border
     set key
     set lmargin at screen 0; set rmargin at screen 1
-    plot for [role in "predicted fitted"] NaN \
-             with boxes fs solid border lc rgb "#808080" lc rgb light(role) dashtype 2 title "simulated, ".role, \
-         NaN with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog", \
-         for [role in "predicted fitted"] NaN with points pointtype disc(role) pointsize 0.9 linewidth 1.5 lc rgb dark(role) title "error, ".role, \
-         NaN with points pointtype of_null pointsize 1 linewidth 1.5 lc rgb "black" title "error, null model", \
-         for [k = 1:has_splits] NaN with lines linewidth 1 lc rgb "#777777" title others." other choices of fitted rows", \
-         summary_csv using (NaN):(NaN):(NaN):(NaN) with xerrorbars pointtype 0 lc rgb "black" title "least … most"
+    plot for [role in "predicted fitted"] NaN with points pointtype disc(role) pointsize 0.9 linewidth 1.5 lc rgb dark(role) title role." row", \
+         summary_csv using (NaN):(NaN):(NaN):(NaN) with xerrorbars pointtype 0 lc rgb "black" title "least … most of the rounds", \
+         NaN with points pointtype of_null pointsize 1 linewidth 1.5 lc rgb "black" title "null model", \
+         for [k = 1:has_splits] NaN with lines linewidth 1 lc rgb "#808080" title others." other choices of fitted rows"
     unset multiplot
     unset output
     set border 1 lc rgb grey; set format x "%h"

@@ -2,17 +2,23 @@
 # ranks (timeline), and the step of each case (step_time). The script of a lab sets these variables, then loads this file:
 #
 #     lab               "01_straggler"
-#     told_best         the three cases to show first: baseline, pathology, fix
-#     pathology_word    label of the pathology
+#     told_best         the cases of the timeline: baseline, fault, fix; the first two are those of the breakdown
 #     pathology(case)   the group of a case; step_time leaves a gap between groups
 #     breakdown_title, timeline_title, step_time_title
+#     shows_more        0 if a longer step is no loss, because it trains on more samples; default 1
+#     timeline_note     what else the caption of the timeline says
+#     beside_name       the lane of collectives that run beside the step; default "in flight"
 #
-# The baseline is the first case of the results. Cases may use only some of the ranks.
+# The baseline is the first case of the results. Cases may use only some of the ranks. A case appears by its label; its name, which
+# the option --cases takes, stands beside it in small print.
 #
 # results and blog: see the lab's script. Each chart is drawn as SVG and PNG into the folder of the results.
 
 if (!exists("results")) results = "results/".lab
 if (!exists("blog")) blog = plots."/../expected/blog.csv"
+if (!exists("shows_more")) shows_more = 1
+if (!exists("timeline_note")) timeline_note = ""
+if (!exists("beside_name")) beside_name = "in flight"
 load plots."/style.gp"
 
 cases = column_of(summary_csv, "case")
@@ -20,31 +26,41 @@ cases = column_of(summary_csv, "case")
 of(case, list) = word(list, place(case, cases))
 case_ranks = column_of(summary_csv, "ranks")
 case_batch = column_of(summary_csv, "batch_size")
+global_batch = column_of(summary_csv, "global_batch_size")
 ranks = int(largest(case_ranks))         # ranks started
 ranks_of(case) = has(case, cases) ? int(of(case, case_ranks)) : 0
-name(case) = case eq word(told_best, 2) ? pathology_word." (".case.")" : case eq word(told_best, 3) ? "fix (".case.")" : case
+
+# Labels: "fault" or "fault + fix". Tables of an earlier version have none.
+labels = column_of(summary_csv, "label")
+label(case) = words(labels) ? spaced(of(case, labels)) : case
+plus_in(text) = strstrt(text, " + ")
+root(case) = plus_in(label(case)) ? label(case)[:plus_in(label(case)) - 1] : label(case)
+fix(case) = plus_in(label(case)) ? label(case)[plus_in(label(case)) + 1:] : ""
 
 # ---- The published values ------------------------------------------------------------------
-# A published value is shown only if ranks and batch size equal those of the case.
+# A published value is shown only if ranks and batch size equal those of the case. It comes from another machine, so charts show its
+# ratio to the published baseline and never its milliseconds.
 alike(which, case, ranks, batch) = which eq lab && has(case, cases) && of(case, case_ranks) eq ranks && of(case, case_batch) eq batch
 is_alike(unused) = alike(strcol("lab"), strcol("case"), strcol("ranks"), strcol("batch_size"))     # for the drawn row
 published = ""                  # cases with a published value
+published_at(case, name) = NaN  # this value, if known
 if (there(blog)) {
     blog_lab = column_of(blog, "lab"); blog_case = column_of(blog, "case")
     blog_ranks = column_of(blog, "ranks"); blog_batch = column_of(blog, "batch_size")
     do for [i = 1:words(blog_lab)] {
         if (alike(word(blog_lab, i), word(blog_case, i), word(blog_ranks, i), word(blog_batch, i))) { published = published." ".word(blog_case, i) }
     }
+    blog_row(case) = sum [i = 1:words(blog_lab)] (word(blog_case, i) eq case && alike(word(blog_lab, i), case, word(blog_ranks, i), word(blog_batch, i)) ? i : 0)
+    published_at(case, list) = blog_row(case) ? number(word(list, blog_row(case))) : NaN
 }
 if (words(published) == 0) { blog = summary_csv }  # gnuplot opens a file even if it is plotted zero times
-# Published values of single ranks.
-blog_ranks_csv = plots."/../expected/blog_ranks.csv"
-is_rank_published(unused) = strcol("lab") eq lab && has(strcol("case"), shown) && has(strcol("case"), published)
+# Ratio of a published value to that of the baseline; `list` is the column of the table.
+published_ratio(case, list) = published_at(case, list) / published_at(word(cases, 1), list)
 
 # ---- Lanes: a block per shown case, downwards: lines for its name, then a lane per rank ---------
-story = ""                      # up to three cases: told_best first, then others
+story = ""                      # the cases of told_best, filled up to three with others
 do for [case in told_best." ".cases] {
-    if (has(case, cases) && !has(case, story) && words(story) < 3) { story = story." ".case }
+    if (has(case, cases) && !has(case, story) && (has(case, told_best) || words(story) < 3)) { story = story." ".case }
 }
 # Among many ranks, those that look alike share a lane, as in lanes.csv; the lane shows the first of them. A case without lanes
 # there (its ranks made different calls) has one per rank.
@@ -72,14 +88,20 @@ do for [i = 1:words(cases)] { if (drawn[i] ne drawn_to[i]) { left_of_lanes = 130
 shared = left_of_lanes > 90 ? " · a lane of several equal ranks shows the first of them" : ""
 
 head = 1                        # lines above the lanes of a case
-above_lanes(n) = sum [i = 1:n] (lanes_of(word(shown, i)) + 0.4 + head)      # lines above case n + 1
+beside = ""                     # cases whose ranks have a second lane each
+stride(case) = has(case, beside) ? 1.7 : 1                              # from a rank's lane to the next one
+height_of(case) = lanes_of(case) * stride(case)
+above_lanes(n) = sum [i = 1:n] (height_of(word(shown, i)) + 0.4 + head)      # lines above case n + 1
 first_lane(case) = has(case, shown) ? above_lanes(place(case, shown) - 1) : NaN
 is_drawn(case, rank) = has(case, shown) && has(sprintf("%d", rank), drawn[place(case, cases)])
-lane(case, rank) = is_drawn(case, rank) ? first_lane(case) + place(sprintf("%d", rank), drawn[place(case, cases)]) - 1 : NaN
+lane(case, rank) = is_drawn(case, rank) ? first_lane(case) + stride(case) * (place(sprintf("%d", rank), drawn[place(case, cases)]) - 1) : NaN
 y(offset) = lane(strcol("case"), column("rank")) + offset       # for the drawn row of the CSV file
 lines(shown) = above_lanes(words(shown)) + 0.2
 blocks = "set yrange [lines(shown) - 0.6 - head : -0.6 - head]; set ytics ();".\
-    "set for [case in shown] for [n = 1:lanes_of(case)] ytics add (lane_name(case, n) first_lane(case) + n - 1)"
+    "set for [case in shown] for [n = 1:lanes_of(case)] ytics add (lane_name(case, n) first_lane(case) + stride(case) * (n - 1))"
+# The head of a block: the label in bold, text after it, and at the right the name in small print.
+heading(case, text, line) = "set label ".in_eval(bold(label(case)).literal(text))." at graph 0, first ".sprintf("%g", line).";".\
+    (label(case) eq case ? "" : "set label ".in_eval(case)." at screen 1 - 24. / width, first ".sprintf("%g", line)." right noenhanced font 'sans-serif,8' textcolor rgb grey;")
 
 # breakdown: the mean step, stacked. Waiting comes last, whenever it occurred, to show its length.
 shown = word(story, 1)." ".word(story, 2)
@@ -96,16 +118,6 @@ ends = column_of(ranks_csv, "step_ms")
 do for [i = 1:words(rows)] {
     if (has(word(rows, i), shown) && number(word(ends, i)) > longest) { longest = number(word(ends, i)) }
 }
-ranks_published = 0             # 1 if the shown cases have published ranks
-if (there(blog_ranks_csv)) {
-    rows = column_of(blog_ranks_csv, "case"); ends = column_of(blog_ranks_csv, "step_ms"); labs = column_of(blog_ranks_csv, "lab")
-    do for [i = 1:words(rows)] {
-        if (word(labs, i) eq lab && has(word(rows, i), shown) && has(word(rows, i), published)) {
-            ranks_published = 1
-            if (number(word(ends, i)) > longest) { longest = number(word(ends, i)) }
-        }
-    }
-}
 ms(part) = blank(column_name(part)) || (part eq "exposed" && !blank("wait_ms")) ? 0 : column(column_name(part))
 before_ms(n) = sum [i = 1:n - 1] ms(word(parts, i))
 start_ms(part) = ms(part) > 0 ? before_ms(place(part, parts)) : NaN            # NaN: nothing to draw
@@ -117,144 +129,219 @@ caption = caption.shared
 eval page(breakdown_title, "mean step of each rank (ms)", 26 * lines(shown))
 eval blocks
 set xrange [0 : longest > 0 ? longest * 1.04 : 1]
-rows = column_of(ranks_csv, "case"); ends = column_of(ranks_csv, "step_ms"); ranks_of_rows = column_of(ranks_csv, "rank")
-do for [i = 1:words(rows)] {    # in a separate column: at the end of a bar they would overlap the marks
+ranks_of_rows = column_of(ranks_csv, "rank")
+do for [i = 1:words(rows)] {    # the whole step in a column of its own
     if (is_drawn(word(rows, i), int(word(ranks_of_rows, i)))) {
         set label in_ms(number(word(ends, i))) at screen 1 - 24. / width, first lane(word(rows, i), int(word(ranks_of_rows, i))) right
     }
 }
-do for [case in shown] { set label bold(name(case)) at graph 0, first first_lane(case) - 1 }
+do for [case in shown] { eval heading(case, "", first_lane(case) - 1) }
 do for [format in formats] {
     eval output("breakdown", format)
     plot for [part in parts] ranks_csv \
              using (0):(y(0)):(start_ms(part)):(start_ms(part) + ms(part)):(y(-0.38)):(y(0.38)) \
-             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) dashtype is_hatched(part) ? 1 : dashes \
-             title part eq "compute" ? "compute, update" : said_of(part), \
+             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) \
+             title part eq "compute" ? "compute and update" : said_of(part), \
          for [part in parts] for [k = 1:!is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(ms_digits(ms(part))) \
              with labels font "sans-serif,9" textcolor rgb ink(part) notitle, \
          for [part in parts] for [k = 1:is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(ms_digits(ms(part))) \
-             with labels boxed font "sans-serif,9" notitle, \
-         for [k = 1:ranks_published] blog_ranks_csv using (is_rank_published(0) ? column("step_ms") : NaN):(y(0)) \
-             with points pointtype 13 pointsize 1.6 lc rgb "white" notitle, \
-         for [k = 1:ranks_published] blog_ranks_csv using (is_rank_published(0) ? column("step_ms") : NaN):(y(0)) \
-             with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog, step", \
-         for [k = 1:ranks_published] blog_ranks_csv using (is_rank_published(0) ? column("data_ms") : NaN):(y(0)) \
-             with points pointtype 13 pointsize 1.1 lc rgb "white" notitle, \
-         for [k = 1:ranks_published] blog_ranks_csv using (is_rank_published(0) ? column("data_ms") : NaN):(y(0)) \
-             with points pointtype 12 pointsize 0.8 linewidth 1.2 lc rgb "black" title "its data"
+             with labels boxed font "sans-serif,9" notitle
     unset output
 }
 
-# timeline: one step of each case, on one scale. Hidden transfer is a strip below its lane. A sentence above the lanes names the
-# ranks that waited and the rank they waited for. Each segment with enough room has a label, so that the legend is not needed.
+# ---- timeline: one step of each case, on one scale ---------------------------------------------------------
+# Collectives that run beside the step have a lane of their own below that of their rank. A sentence above the lanes names the ranks
+# that waited and the rank they waited for. Each segment with enough room says what it is, or at least how long; the legend has the
+# rest. If a step has tokens, the part of a pass that is padding is hatched, and the number of tokens stands at the right.
 shown = story
 told_of(case) = head_of(lanes_csv, "told of ".case)
 of_shown(what) = system('awk -F, -v shown='.in_shell(shown." ").' ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
-    index(shown, " " $at["case"] " ") { end = $at["end_ms"] + 0; if (end > most[$at["case"]]) most[$at["case"]] = end; \
-    if (!done[$at["kind"]]++) kinds = kinds " " $at["kind"] } \
-    END { count = split(shown, cases, " "); for (i = 1; i <= count; i++) ends = ends " " most[cases[i]] + 0; \
+    index(shown, " " $at["case"] " ") { rank = $at["case"] " " $at["rank"]; end = $at["end_ms"] + 0; if (end > most) most = end; \
+    if (!begun[rank]++) begin[rank] = $at["start_ms"]; \
+    if (end - begin[rank] > own[$at["case"]]) own[$at["case"]] = end - begin[rank]; \
+    if (!done[$at["kind"]]++) kinds = kinds " " $at["kind"]; \
+    if ($at["lane"] > 0 && !second[$at["case"]]++) beside = beside " " $at["case"]; \
+    if ("tokens" in at && $at["tokens"] != "" && !told[$at["case"], $at["rank"]]++) \
+        tokens = tokens " " $at["case"] " " $at["rank"] " " $at["tokens"] " " $at["padded_tokens"] } \
+    END { count = split(shown, cases, " "); for (i = 1; i <= count; i++) steps = steps " " own[cases[i]] + 0; \
     print '.what.' }'' <'.in_shell(lanes_csv))
 
-right = 24
-ends = of_shown("ends")         # end of the step of each shown case, in ms
-longest = largest(ends)
+beside = of_shown("beside")
+tokens = of_shown("tokens")     # case, rank, tokens, tokens with padding
+steps = of_shown("steps")       # the slowest rank's step in each shown case, in ms
+longest = number(of_shown("most + 0"))
 seen = ""                       # phases that occurred: only these go into the legend
 do for [kind in of_shown("kinds")] { if (!has(phase(kind), seen)) { seen = seen." ".phase(kind) } }
+do for [k = 1:words(tokens):4] { if (word(tokens, k + 2) ne word(tokens, k + 3) && !has("padding", seen)) { seen = seen." padding" } }
+left = left_of_lanes
+right = words(tokens) ? 190 : 24
 do for [case in shown] { if (told_of(case) ne "") { head = 1.75 } }
+timeline_caption = caption
+caption = caption.(timeline_note eq "" ? "" : " · ".timeline_note)
 eval page(timeline_title, "time since the step began (ms)", 28 * lines(shown))
 eval blocks
+# Cases that train on different numbers of samples say how many.
+batches_of_shown = ""
+do for [case in shown] { if (!has(of(case, global_batch), batches_of_shown)) { batches_of_shown = batches_of_shown." ".of(case, global_batch) } }
+samples_of(case) = words(batches_of_shown) > 1 && words(tokens) == 0 ? " for ".of(case, global_batch)." samples on ".of(case, case_ranks)." rank".(of(case, case_ranks) eq "1" ? "" : "s") : ""
+mean_ms = column_of(summary_csv, "slowest_step_ms")
+mean_said(case) = number(of(case, mean_ms)) > 0 ? " (mean of all steps: ".in_ms(number(of(case, mean_ms))).")" : ""
 do for [case in shown] {
-    last = number(word(ends, place(case, shown)))
-    set label bold(name(case)).(last > 0 ? ", ".in_ms(last) : "") at graph 0, first first_lane(case) - head
+    last = number(word(steps, place(case, shown)))
+    eval heading(case, (last > 0 ? ", ".in_ms(last).samples_of(case).mean_said(case) : ""), first_lane(case) - head)
     set label told_of(case) at graph 0, first first_lane(case) - 0.95 noenhanced font "sans-serif,9"
+    do for [n = 1:has(case, beside) ? lanes_of(case) : 0] { set ytics add (beside_name first_lane(case) + stride(case) * (n - 1) + 0.72) }
+}
+if (words(tokens)) { set label "tokens of this step" at screen 1 - 24. / width, first -0.95 right font "sans-serif,9" textcolor rgb grey }
+do for [k = 1:words(tokens):4] {
+    padding = int(word(tokens, k + 3)) - int(word(tokens, k + 2))
+    if (is_drawn(word(tokens, k), int(word(tokens, k + 1)))) {
+        set label word(tokens, k + 2).(padding > 0 ? sprintf(" + %d padding", padding) : "") \
+            at screen 1 - 24. / width, first lane(word(tokens, k), int(word(tokens, k + 1))) right font "sans-serif,9"
+    }
 }
 set xrange [0 : longest > 0 ? longest * 1.02 : 1]
 
-strips = has("1", column_of(lanes_csv, "lane"))
-from(part) = phase(strcol("kind")) eq part && column("end_ms") > column("start_ms") ? column("start_ms") : NaN
-top(track) = y(track == 1 ? 0.2 : -0.38)
-bottom(track) = y(track == 1 || !strips ? 0.38 : 0.16)
-arrival(when) = strcol("arrived_last") eq "1" && strcol("kind") eq "transfer" ? column(when) : NaN
-# Label "wait 39.8" if the segment is wide enough: a letter takes 7 pixels.
+track(unused) = strcol("lane") eq "1"
 stretch_ms(unused) = column("end_ms") - column("start_ms")
-stretch_text(unused) = said_of(strcol("kind"))." ".ms_digits(stretch_ms(0))
-has_room(unused) = stretch_ms(0) / (1.02 * longest) * (width - left - right) > 7 * strlen(stretch_text(0)) + 8
-middle(part) = strcol("lane") eq "0" && phase(strcol("kind")) eq part && has_room(0) ? column("start_ms") + stretch_ms(0) / 2 : NaN
+# Share of a pass that is padding. Tokens cost about the same, useful or not.
+padded(unused) = !words(tokens) || blank("tokens") || column("padded_tokens") == 0 ? 0 : 1 - column("tokens") / column("padded_tokens")
+is_part(part) = stretch_ms(0) > 0 && (part eq "padding" ? padded(0) > 0 : phase(strcol("kind")) eq part)
+start_of(part) = part eq "padding" ? column("end_ms") - padded(0) * stretch_ms(0) : column("start_ms")
+end_of(part) = part eq "compute" ? column("end_ms") - padded(0) * stretch_ms(0) : column("end_ms")
+from(part) = is_part(part) ? start_of(part) : NaN
+top(part) = y(track(0) ? 0.46 : -0.38)
+bottom(part) = y(track(0) ? 0.98 : 0.38)
+# Where collectives run beside the step, arrivals would only mark the start of each.
+arrival(when) = strcol("arrived_last") eq "1" && strcol("kind") eq "transfer" && !has(strcol("case"), beside) ? column(when) : NaN
+# Say "wait 39.8" if the segment is wide enough, or else 39.8: a letter takes 7 pixels.
+part_ms(part) = end_of(part) - start_of(part)
+long_text(part) = part eq "padding" ? sprintf("padding %.0f %%", 100 * padded(0)) : track(0) ? short_text(part) : said_of(strcol("kind"))." ".ms_digits(stretch_ms(0))
+short_text(part) = part eq "padding" ? sprintf("%.0f %%", 100 * padded(0)) : ms_digits(stretch_ms(0))
+has_room(part, text) = part_ms(part) / (1.02 * longest) * (width - left - right) > 6.6 * strlen(text) + 6
+text_of(part) = has_room(part, long_text(part)) ? long_text(part) : short_text(part)
+middle(part) = is_part(part) && has_room(part, text_of(part)) ? (start_of(part) + end_of(part)) / 2 : NaN
 do for [format in formats] {
     eval output("timeline", format)
     plot for [part in phases] for [k = 1:has(part, seen)] lanes_csv \
-             using (from(part)):(y(0)):(column("start_ms")):(column("end_ms")):(top(column("lane"))):(bottom(column("lane"))) \
-             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) dashtype is_hatched(part) ? 1 : dashes title said_of(part), \
-         lanes_csv using (arrival("start_ms")):(first_lane(strcol("case")) - 0.5):(0):(lanes_of(strcol("case"))) \
+             using (from(part)):(y(0)):(start_of(part)):(end_of(part)):(top(part)):(bottom(part)) \
+             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) title said_of(part), \
+         lanes_csv using (arrival("start_ms")):(first_lane(strcol("case")) - 0.5):(0):(height_of(strcol("case"))) \
              with vectors nohead dashtype 3 lc rgb "black" notitle, \
          for [part in phases] for [k = 1:has(part, seen) && !is_hatched(part)] lanes_csv \
-             using (middle(part)):((top(0) + bottom(0)) / 2):(stretch_text(0)) \
+             using (middle(part)):((top(part) + bottom(part)) / 2):(text_of(part)) \
              with labels font "sans-serif,9" textcolor rgb ink(part) notitle, \
          for [part in phases] for [k = 1:has(part, seen) && is_hatched(part)] lanes_csv \
-             using (middle(part)):((top(0) + bottom(0)) / 2):(stretch_text(0)) \
+             using (middle(part)):((top(part) + bottom(part)) / 2):(text_of(part)) \
              with labels boxed font "sans-serif,9" notitle, \
          for [k = 1:has("1", column_of(lanes_csv, "arrived_last"))] lanes_csv using (arrival("start_ms")):(y(-0.42)) \
-             with points pointtype 11 pointsize 1.1 lc rgb "black" title "last rank"
+             with points pointtype 11 pointsize 1.1 lc rgb "black" title "last arrival"
     unset output
 }
+caption = timeline_caption
+beside = ""
 
-# ---- step_time: a row per case, with a gap between pathologies ----------------------------------
+# ---- step_time: a row per case, with a gap between groups ----------------------------------------
+# The bar is the mean step, dark beyond the baseline's. Below it, on the scale at the top: the ratio to the baseline in each round, its
+# 95 % interval, and the published ratio.
 step_ms = column_of(summary_csv, "slowest_step_ms")
 ratio = column_of(summary_csv, "vs_baseline")
+foreseen_ms = column_of(summary_csv, "predicted_step_ms")
 baseline = word(cases, 1)
 baseline_ms = number(word(step_ms, 1))
 intervals = largest(column_of(summary_csv, "vs_baseline_low")) > 0
-predictions = largest(column_of(summary_csv, "predicted_step_ms")) > 0
-
-# "× 1.78"; if the interval contains 1, "±12 %": the largest change that it allows.
+predictions = largest(foreseen_ms) > 0
 low = column_of(summary_csv, "vs_baseline_low"); high = column_of(summary_csv, "vs_baseline_high")
-is_open(i) = i > 1 && number(word(low, i)) <= 1 && number(word(high, i)) >= 1
-beyond(low, high) = 1 - low > high - 1 ? 1 - low : high - 1
-ratio_said(i) = is_open(i) ? sprintf("±%.0f %%", 100 * beyond(number(word(low, i)), number(word(high, i)))) : \
-    sprintf(number(word(ratio, i)) < 99.995 ? "× %.2f" : "× %.0f", number(word(ratio, i)))
+is_open(i) = i > 1 && number(word(low, i)) <= 1 && number(word(high, i)) >= 1      # the interval contains 1
+of_baseline(x) = intervals && sprintf("%.3f", x) eq "1.000" ? "equal" : intervals && sprintf("%.2f", x) eq "1.00" ? sprintf("× %.3f", x) : sprintf(x < 99.995 ? "× %.2f" : "× %.0f", x)
+ratio_said(i) = i == 1 ? "" : is_open(i) ? "not resolved" : of_baseline(number(word(ratio, i)))
+more_said(i) = i == 1 || is_open(i) || ratio_said(i) eq "equal" ? "" : sprintf("%s%s ms", number(word(step_ms, i)) < baseline_ms ? "−" : "+", ms_digits(abs(number(word(step_ms, i)) - baseline_ms)))
+blog_step = words(published) ? column_of(blog, "slowest_step_ms") : ""
+compared = words(published) && has(baseline, published) ? published : ""            # cases with a published ratio
+last_launch = largest(column_of(rounds_csv, "launch"))
 array row[words(cases)]
 do for [i = 1:words(cases)] {
     row[i] = 1
-    if (i > 1) { row[i] = row[i - 1] + (pathology(word(cases, i)) eq pathology(word(cases, i - 1)) ? 1 : 1.5) }
+    if (i > 1) { row[i] = row[i - 1] + (pathology(word(cases, i)) eq pathology(word(cases, i - 1)) ? 1 : 1.4) }
 }
 y(offset) = has(strcol("case"), cases) ? row[place(strcol("case"), cases)] + offset : NaN
+# A fix stands below its fault, as "+ fix".
+row_label(i) = i > 1 && fix(word(cases, i)) ne "" && root(word(cases, i)) eq root(word(cases, i - 1)) ? fix(word(cases, i)) : label(word(cases, i))
 
-left = 150
-do for [case in cases] { if (8.7 * strlen(case) > left) { left = 8.7 * strlen(case) } }
-right = 160
-lowest = row[words(cases)] + 0.75
+longest = 0
+do for [i = 1:words(cases)] {
+    longest = number(word(step_ms, i)) > longest ? number(word(step_ms, i)) : longest
+    longest = number(word(foreseen_ms, i)) > longest ? number(word(foreseen_ms, i)) : longest
+    longest = baseline_ms * number(word(high, i)) > longest ? baseline_ms * number(word(high, i)) : longest
+    longest = i > 1 && has(word(cases, i), compared) && baseline_ms * published_ratio(word(cases, i), blog_step) > longest ? \
+        baseline_ms * published_ratio(word(cases, i), blog_step) : longest
+}
+longest = longest > 0 ? longest * 1.03 : 1
+left = 110
+do for [i = 1:words(cases)] {
+    left = 7.6 * strlen(row_label(i)) + 30 > left ? 7.6 * strlen(row_label(i)) + 30 : left
+    left = 6.2 * strlen(word(cases, i)) + 30 > left ? 6.2 * strlen(word(cases, i)) + 30 : left
+}
+ms_at = shows_more ? 192 : 122      # pixels from the right: ends of the columns
+more_at = 110
+right = ms_at + 78
+lowest = row[words(cases)] + 0.6
 shown = ""                              # all cases
 caption = caption[1:strlen(caption) - strlen(shared)]
-eval page(step_time_title, "step time of the slowest rank (ms)", 28 * (lowest - 0.25))
-set yrange [lowest : 0.25]
-set xrange [0:*]
-set ytics ()
+above = 92
+eval page(step_time_title, "step time of the slowest rank (ms)", 34 * (lowest - 0.4))
+set yrange [lowest : 0.4]
+set xrange [0 : longest]
+unset ytics
+set key maxrows 2
+in_column(x, text, y, look) = "set label ".in_eval(text)." at screen 1 - ".sprintf("%.1f", x)." / width, first ".sprintf("%g", y)." right ".look.";"
 do for [i = 1:words(cases)] {
-    set ytics add (word(cases, i) row[i])
-    # Numbers in a separate column: at the end of a bar they would overlap the marks.
-    set label in_ms(number(word(step_ms, i))) at screen 1 - 84. / width, first row[i] right
-    if (number(word(ratio, i)) > 0) { set label ratio_said(i) at screen 1 - 24. / width, first row[i] right }
+    is_named = row_label(i) ne word(cases, i)
+    set label row_label(i) at screen 1. * (left - 10) / width, first row[i] - (is_named ? 0.12 : 0) right noenhanced
+    if (is_named) { set label word(cases, i) at screen 1. * (left - 10) / width, first row[i] + 0.28 right noenhanced font "sans-serif,8" textcolor rgb grey }
+    eval in_column(ms_at, in_ms(number(word(step_ms, i))), row[i] - 0.1, "")
+    if (number(word(ratio, i)) > 0) {
+        eval in_column(24, ratio_said(i), row[i] - 0.1, is_open(i) ? "textcolor rgb grey" : "")
+        if (shows_more) { eval in_column(more_at, more_said(i), row[i] - 0.1, "") }
+    }
 }
+column_head(x, text) = "set label ".in_eval(text)." at screen 1 - ".sprintf("%.1f", x)." / width, screen 1 - 72. / height right font 'sans-serif,9' textcolor rgb grey;"
+eval column_head(ms_at, "step")
+dark = 0                                # 1 if a part of a bar lies beyond the baseline
 if (baseline_ms > 0) {
-    set label "vs ".baseline at screen 1 - 24. / width, first 0.25 right noenhanced font "sans-serif,9" textcolor rgb grey
+    if (shows_more) { eval column_head(more_at, "more") }
+    eval column_head(24, "× baseline")
     set arrow from baseline_ms, graph 0 to baseline_ms, graph 1 nohead dashtype 2 lc rgb grey
+    set x2range [0 : longest / baseline_ms]
+    set x2tics tick_of(longest / baseline_ms, 6) format "× %g" scale 0.5 textcolor rgb grey
+    set label "ratio to the baseline, by rounds" at screen 1. * left / width, screen 1 - 55. / height left font "sans-serif,9" textcolor rgb grey
+    do for [i = 2:words(cases)] { if (shows_more && number(word(step_ms, i)) > baseline_ms) { dark = 1 } }
 }
+baseline_end(unused) = shows_more && baseline_ms > 0 && column("slowest_step_ms") > baseline_ms ? baseline_ms : column("slowest_step_ms")
+beyond(unused) = column("slowest_step_ms") > baseline_ms && strcol("case") ne baseline ? column("slowest_step_ms") : NaN
+round_ratio(unused) = blank("vs_baseline") || strcol("case") eq baseline || (last_launch > 0 && column("launch") != last_launch) ? -1 : baseline_ms * column("vs_baseline")
+interval(name) = baseline_ms * known(name)
 do for [format in formats] {
     eval output("step_time", format)
-    plot summary_csv using (0):(y(0)):(0):(column("slowest_step_ms")):(y(-0.32)):(y(0.32)) \
-             with boxxyerror fs solid border lc rgb "#808080" lc rgb simulated ? "#EEEEEE" : "#D0D0D0" \
-             dashtype simulated ? 2 : 1 title simulated ? "simulated" : "measured", \
-         rounds_csv using (column("slowest_step_ms")):(y(0.16)) \
-             with points pointtype 7 pointsize 0.4 lc rgb "#444444" title "rounds", \
-         for [k = 1:intervals] summary_csv \
-             using (blank("vs_baseline_low") ? -1 : column("slowest_step_ms")):(y(-0.12)) \
-                  :(baseline_ms * known("vs_baseline_low")):(baseline_ms * known("vs_baseline_high")) \
-             with xerrorbars pointtype 0 lc rgb "black" title "ratio, 95 %", \
-         for [k = 1:predictions] summary_csv using (known("predicted_step_ms")):(y(-0.45)):(0):(0.9) \
+    plot summary_csv using (0):(y(0)):(0):(baseline_end(0)):(y(-0.34)):(y(0.14)) \
+             with boxxyerror fs solid noborder lc rgb bar title observed." step", \
+         for [k = 1:dark] summary_csv using (beyond(0)):(y(0)):(baseline_ms):(beyond(0)):(y(-0.34)):(y(0.14)) \
+             with boxxyerror fs solid noborder lc rgb more title "beyond baseline", \
+         for [k = 1:predictions] summary_csv using (known("predicted_step_ms")):(y(-0.44)):(0):(0.68) \
              with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
-         for [k = 1:words(published) > 0] blog using (is_alike(0) ? column("slowest_step_ms") : NaN):(y(0)) \
+         for [k = 1:baseline_ms > 0] rounds_csv using (round_ratio(0)):(y(0.32)) \
+             with points pointtype 7 pointsize 0.35 lc rgb more title "ratio by round", \
+         for [k = 1:intervals] summary_csv \
+             using (blank("vs_baseline_low") || strcol("case") eq baseline ? -1 : interval("vs_baseline")):(y(0.32)):(interval("vs_baseline_low")):(interval("vs_baseline_high")) \
+             with xerrorbars pointtype 0 lc rgb more title "95 % interval", \
+         for [k = 1:words(compared) > 1] blog using (is_alike(0) && strcol("case") ne baseline ? baseline_ms * published_ratio(strcol("case"), blog_step) : NaN):(y(0.32)) \
              with points pointtype 13 pointsize 1.2 lc rgb "white" notitle, \
-         for [k = 1:words(published) > 0] blog using (is_alike(0) ? column("slowest_step_ms") : NaN):(y(0)) \
-             with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "the blog"
+         for [k = 1:words(compared) > 1] blog using (is_alike(0) && strcol("case") ne baseline ? baseline_ms * published_ratio(strcol("case"), blog_step) : NaN):(y(0.32)) \
+             with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "published ratio"
     unset output
 }
+above = 52
+unset x2tics
+set x2range [*:*]
+set ytics nomirror scale 0 textcolor rgb "black" noenhanced
+set key maxrows 1

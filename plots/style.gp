@@ -2,7 +2,9 @@
 # this file. Charts go to the same folder unless `charts` gives another.
 #
 # Each phase has a fixed colour of the Okabe-Ito set, the same in every chart. Waiting is also hatched, so that it stands out in
-# grey print and for colour-blind readers. Exposed time that may be waiting or transfer is green and hatched the other way.
+# grey print and for colour-blind readers. Exposed time that may be waiting or transfer is green and hatched the other way, and so
+# is padding, in the colour of compute. Simulated charts have the same ink; a badge and the caption say that they are simulated.
+# Greys are those that the report knows (tools/report/svg.c), so that charts suit dark pages, too.
 
 set encoding utf8
 set datafile separator comma
@@ -25,10 +27,11 @@ if (!there(summary_csv)) {
 }
 
 # ---- Reading the results --------------------------------------------------------------------
-# A list is a string of words; "-" in it is a blank cell.
+# A list is a string of words; "-" in it is a blank cell, and "~" a blank in a cell, which spaced() puts back.
 column_of(csv, name) = system('awk -F, ''/^#/ { next } \
     !header { header = 1; for (i = 1; i <= NF; i++) if ($i == "'.name.'") at = i; next } \
-    at { printf "%s ", $at == "" ? "-" : $at }'' <'.in_shell(csv))
+    at { gsub(/ /, "~", $at); printf "%s ", $at == "" ? "-" : $at }'' <'.in_shell(csv))
+spaced(word) = strstrt(word, "~") ? word[:strstrt(word, "~") - 1]." ".spaced(word[strstrt(word, "~") + 1:]) : word
 # Return the text after "# key: " above the names; "" if absent. The key is no pattern: a case may be called v1.0.
 head_of(csv, key) = system('awk -v key='.in_shell("# ".key.":").' ''!/^#/ { exit } \
     index($0, key) == 1 { $0 = substr($0, length(key) + 1); sub(/^ */, ""); print; exit }'' <'.in_shell(csv))
@@ -48,18 +51,19 @@ command_of(csv) = there(csv) ? head_of(csv, "command") : ""
 of_this_run(csv) = command_of(csv) ne "" && command_of(csv) eq command_of(summary_csv)
 
 # ---- Colours, fills, words ------------------------------------------------------------------
-phases = "data compute host transfer update wait exposed"
+phases = "data compute host transfer update padding wait exposed"
 phase(kind) = has(kind, "forward backward local") ? "compute" : kind eq "travel" ? "transfer" : kind
-# Simulated values are lighter, with a dashed outline.
-colour(phase) = word(simulated ? "#DDDDDD #9AD2F2 #66AAD1 #F0C566 #8CD2BE #E0AFCA #D55E00 #009E73" : \
-    "#BBBBBB #56B4E9 #0072B2 #E69F00 #009E73 #CC79A7 #D55E00 #009E73", 1 + place(phase, phases))
-is_hatched(phase) = has(phase, "wait exposed")
-fill(phase) = phase eq "wait" ? 4 : phase eq "exposed" ? 5 : 3      # gnuplot's patterns: 4 and 5 are hatched, 3 is solid
-edge(phase) = is_hatched(phase) ? colour(phase) : simulated ? "#666666" : "#FFFFFF"
-said_of(phase) = phase eq "exposed" ? "wait or transfer" : phase
+colour(phase) = word("#A6A6A6 #56B4E9 #0072B2 #E69F00 #009E73 #CC79A7 #0072B2 #D55E00 #009E73", 1 + place(phase, phases))
+is_hatched(phase) = has(phase, "padding wait exposed")
+fill(phase) = phase eq "wait" ? 4 : is_hatched(phase) ? 5 : 3       # gnuplot's patterns: 4 and 5 are hatched, 3 is solid
+edge(phase) = is_hatched(phase) ? colour(phase) : "#FFFFFF"
+said_of(phase) = phase eq "exposed" ? "wait or transfer" : phase eq "travel" ? "all-reduce" : phase
 # Text colour on a phase. Almost white and almost black: the report inverts pure black and white on a dark page, but not these.
-ink(phase) = has(phase, "compute transfer") && !simulated ? "#FEFEFE" : "#010101"
+ink(phase) = has(phase, "compute transfer") ? "#FEFEFE" : "#010101"
 grey = "#666666"
+bar = "#A6A6A6"                 # a step up to the baseline's
+more = "#444444"                # what it has beyond; also curves of measured values
+rule = "#E4E4E4"                # grid lines
 
 # Three digits and no more than three decimals: steps of a GPU are shorter than a millisecond. 0.043, 0.427, 4.27, 42.7, 427.3
 digits(x) = sprintf(x < 1 ? "%.3f" : x < 10 ? "%.2f" : x < 1000 ? "%.1f" : "%.0f", x)
@@ -67,6 +71,11 @@ digits(x) = sprintf(x < 1 ? "%.3f" : x < 10 ? "%.2f" : x < 1000 ? "%.1f" : "%.0f
 ms_digits(x) = sprintf(x < 0.0005 ? "%.1f" : x < 0.9995 ? "%.3f" : x < 9.995 ? "%.2f" : "%.1f", x)
 size_word(bytes) = bytes < 1024 ? sprintf("%.0f B", bytes) : bytes < 1048576 ? sprintf("%.0f KiB", bytes / 1024) : sprintf("%.0f MiB", bytes / 1048576)
 in_ms(x) = x == x ? ms_digits(x)." ms" : ""
+in_time(ms) = ms < 0.1 ? digits(1e3 * ms)." µs" : digits(ms)." ms"
+# Distance of ticks: 1, 2 or 5 times a power of ten, so that a range has about `count` of them.
+ten_below(x) = 10 ** floor(log10(x))
+nice(x) = x <= ten_below(x) ? ten_below(x) : x <= 2 * ten_below(x) ? 2 * ten_below(x) : x <= 5 * ten_below(x) ? 5 * ten_below(x) : 10 * ten_below(x)
+tick_of(range, count) = range > 0 ? nice(1.0 * range / count) : 1
 literal(text) = strstrt(text, "_") ? text[:strstrt(text, "_") - 1]."\\_".literal(text[strstrt(text, "_") + 1:]) : text
 bold(text) = "{/:Bold ".literal(text)."}"           # in enhanced text a bare _ begins a subscript
 
@@ -76,7 +85,7 @@ told(key) = preamble(key) ne "" ? preamble(key) : cell(key) eq "-" ? "" : cell(k
 counted(key, noun) = told(key) eq "" ? "" : told(key)." ".noun.(told(key) eq "1" ? "" : "s")
 also(text) = text eq "" ? "" : " · ".text
 simulated = !has(cell("platform"), "here -")
-dashes = simulated ? 2 : 1      # dash type of an outline
+observed = simulated ? "simulated" : "measured"
 of_gpus = preamble("GPUs") ne ""
 unit = of_gpus ? "GPU" : "core"
 trained_on = of_gpus ? system('awk -F, ''/^#/ { next } !at { for (i = 1; i <= NF; i++) if ($i == "device") at = i; next } \
@@ -85,6 +94,19 @@ machine = (simulated ? "platform ".cell("platform").", simulated · " : "").told
 ran_on = counted("ranks", "rank").(told("cores") eq "" ? "" : " on ".counted("cores", unit)).\
     also(told("oversubscribed") eq "1" ? "more ranks than ".unit."s" : "").also(trained_on).also(told("backend"))
 caption = ran_on.also(counted("steps", "step")).also(counted("rounds", "round"))
+
+# ---- Names at the ends of lines ---------------------------------------------------------------
+# Lines are named where they end, at the right of the chart. ends = 0; for each line ends_add(name, pixels above the bottom axis, colour);
+# then eval ends_labels(x): labels at x pixels from the left, at least 15 pixels apart.
+array end_name[12]; array end_y[12]; array end_colour[12]
+ends_add(name, y, colour) = (ends = ends + 1, end_name[ends] = name, end_y[ends] = y, end_colour[ends] = colour, ends)
+# The highest line not yet labelled, of those below `limit`; 0 for none.
+highest_below(limit, skip) = (found_end = 0, sum [i = 1:ends] (!has(sprintf("%d", i), skip) && (found_end == 0 || end_y[i] > end_y[found_end]) ? (found_end = i, 0) : 0), found_end)
+place_end(y, limit) = y > limit - 15 ? limit - 15 : y
+end_label(i, x, y) = sprintf("set label %s at screen %g, %g left front font 'sans-serif,9' textcolor rgb '%s' noenhanced;", in_eval(end_name[i]), 1. * x / width, 1. * (below + y) / height, end_colour[i])
+ends_from(x, limit, done) = words(done) == ends ? "" : \
+    (next_end = highest_below(limit, done), end_label(next_end, x, place_end(end_y[next_end], limit)).ends_from(x, place_end(end_y[next_end], limit), done.sprintf(" %d", next_end)))
+ends_labels(x) = ends_from(x, 1e9, "")
 
 # ---- A page ---------------------------------------------------------------------------------
 # eval page("Title", "axis (unit)", 300) lays out a chart with 300 pixels of height for the data. Then, for each format,
@@ -136,5 +158,5 @@ set border 1 lc rgb grey
 set tics nomirror scale 0.5 textcolor rgb "black"
 set ytics scale 0 noenhanced
 set format x "%h"               # the default begins with a blank for the sign, which shifts the label off its tick
-set grid x lt 1 lc rgb "#E4E4E4"
+set grid x lt 1 lc rgb rule
 set key horizontal maxrows 1 Left reverse samplen 1.5 font "sans-serif,9"

@@ -52,6 +52,7 @@ void case_stats_close(struct case_stats *stats)
 {
     free(stats->sum);
     free(stats->slowest);
+    free(stats->last);
     free(stats->most_charged);
     free(stats->by_stretch.foremost);
     free(stats->by_round.foremost);
@@ -103,6 +104,14 @@ static void count_foremost(struct culprits *culprits, const struct cell *cells, 
     }
 }
 
+struct step_profile step_profile_of(const struct cell *cells, int ranks)
+{
+    struct step_profile step = { .mean = step_means_of(cells, ranks, 1) };
+    for (int rank = 0; rank < ranks; rank++)
+        step.slowest = fmax(step.slowest, cells[rank].step);
+    return step;
+}
+
 /* Add one window's steps of all ranks, cells (every, ranks), to the case statistics and to the round's sums (ranks). */
 static void add_window(struct case_stats *stats, const struct cell *cells, struct cell *round)
 {
@@ -120,6 +129,7 @@ static void add_window(struct case_stats *stats, const struct cell *cells, struc
         charged = fmax(charged, caused);
     }
     stats->slowest[stats->windows] = slowest;
+    stats->last[stats->windows] = step_profile_of(cells + (stats->every - 1) * stats->ranks, stats->ranks);
     stats->most_charged[stats->windows++] = charged;
     stats->spread += slowest - fastest;
 }
@@ -160,6 +170,7 @@ void case_stats_add(struct case_stats *stats, const struct timeline *timeline, c
     check_failures_join(&stats->wrong, &wrong, "round %d, ", stats->rounds + 1);
     stats->slowest = grown(stats->slowest, stats->windows, windows);
     stats->most_charged = grown(stats->most_charged, stats->windows, windows);
+    stats->last = memory_grow(stats->last, ((size_t)stats->windows + (size_t)windows) * sizeof *stats->last);
     stats->round = memory_grow(stats->round, ((size_t)stats->rounds + 1) * sizeof *stats->round);
     const double spread = stats->spread;
     for (int window = 0; window < windows; window++)
@@ -264,6 +275,34 @@ static struct ratio compare_steps(const struct case_stats *stats, const struct c
     return ratio;
 }
 
+/* Return the median over windows of a member of struct step_profile, given by its offset; NaN if any window lacks it. */
+static double median_of(const struct case_stats *stats, size_t member)
+{
+    double *values = memory_new((size_t)stats->windows, sizeof *values);
+    bool is_known = true;
+    for (int window = 0; window < stats->windows; window++) {
+        values[window] = *(const double *)((const char *)&stats->last[window] + member);
+        is_known &= !isnan(values[window]);
+    }
+    double median = is_known ? stats_quantile(values, stats->windows, 0.5) : (double)NAN;
+    free(values);
+    return median;
+}
+
+static struct step_profile medians_of(const struct case_stats *stats)
+{
+#define MEDIAN(member) median_of(stats, offsetof(struct step_profile, member))
+    return (struct step_profile){ .slowest = MEDIAN(slowest),
+                                  .mean = { .step = MEDIAN(mean.step),
+                                            .data = MEDIAN(mean.data),
+                                            .local = MEDIAN(mean.local),
+                                            .host = MEDIAN(mean.host),
+                                            .wait = MEDIAN(mean.wait),
+                                            .transfer = MEDIAN(mean.transfer),
+                                            .exposed = MEDIAN(mean.exposed) } };
+#undef MEDIAN
+}
+
 static struct case_summary withheld(void)
 {
     return (struct case_summary){ .mean = step_means_unknown,
@@ -289,6 +328,7 @@ struct case_summary case_stats_summarise(const struct case_stats *stats, const s
     s.slowest_rank = slowest_of(stats->sum, stats->ranks);
     s.slowest_step = stats->sum[s.slowest_rank].step / stats->steps;
     s.median_step = stats_quantile(stats->slowest, stats->windows, 0.5);
+    s.median_last = medians_of(stats);
     s.p95_step = stats_quantile(stats->slowest, stats->windows, 0.95);
     s.rank_skew = stats->spread / stats->windows;
     s.what_if = stats->what_if / stats->steps;

@@ -49,18 +49,28 @@ struct round_stats {
     struct conditions conditions;
 };
 
+/* A step as it is drawn: its slowest rank, and means over ranks. Wait and transfer are NaN if they cannot be separated. */
+struct step_profile {
+    double slowest;
+    struct step_means mean;
+};
+
+/* Summarise a step; cells (ranks). */
+struct step_profile step_profile_of(const struct cell *cells, int ranks);
+
 /* Statistics of one case; each round adds to them. case_stats_close() frees the arrays. */
 struct case_stats {
-    int ranks, rounds, steps; /* steps: measured, over all rounds */
-    bool is_long;             /* run.once: compared with the baseline by steps, not by rounds */
-    int every, windows;       /* steps of a window, after which the ranks synchronise; number of windows */
-    struct cell *sum;         /* (ranks) over all measured steps */
-    double *slowest;          /* (windows) the slowest rank's window, per step */
-    double *most_charged;     /* (windows) the largest `caused` of any rank, per step */
-    int stretch;              /* measured steps in a row, at most, that by_stretch counts once */
-    struct culprits {         /* how often a rank was charged most in a stretch, or in a round */
-        int *foremost;        /* (ranks) */
-        int charged;          /* stretches or rounds in which any rank was charged */
+    int ranks, rounds, steps;  /* steps: measured, over all rounds */
+    bool is_long;              /* run.once: compared with the baseline by steps, not by rounds */
+    int every, windows;        /* steps of a window, after which the ranks synchronise; number of windows */
+    struct cell *sum;          /* (ranks) over all measured steps */
+    double *slowest;           /* (windows) the slowest rank's window, per step */
+    struct step_profile *last; /* (windows) the window's last step, in which the ranks synchronise */
+    double *most_charged;      /* (windows) the largest `caused` of any rank, per step */
+    int stretch;               /* measured steps in a row, at most, that by_stretch counts once */
+    struct culprits {          /* how often a rank was charged most in a stretch, or in a round */
+        int *foremost;         /* (ranks) */
+        int charged;           /* stretches or rounds in which any rank was charged */
     } by_stretch, by_round;
     struct round_stats *round;   /* (rounds) */
     double spread;               /* sum over windows of slowest - fastest rank, per step */
@@ -91,13 +101,14 @@ void case_stats_check(struct case_stats *stats, const struct timeline *timeline)
 /* Summary of a case, in seconds per step. After a failed check there is no number, no blame and no comparison. */
 struct case_summary {
     struct step_means mean;
-    int slowest_rank;             /* -1 for none */
-    double slowest_step;          /* the largest of the ranks' mean steps */
-    double median_step, p95_step; /* over windows, of the slowest rank's mean step */
-    double rank_skew;             /* mean over windows of slowest - fastest rank, per step */
-    int blamed_rank;              /* -1 if no rank stands out */
-    double blamed_wait;           /* wait of all other ranks together, per step */
-    bool is_too_short;            /* too few rounds and steps for any rank to stand out */
+    int slowest_rank;                /* -1 for none */
+    double slowest_step;             /* the largest of the ranks' mean steps */
+    double median_step, p95_step;    /* over windows, of the slowest rank's mean step */
+    struct step_profile median_last; /* over windows, each member by itself */
+    double rank_skew;                /* mean over windows of slowest - fastest rank, per step */
+    int blamed_rank;                 /* -1 if no rank stands out */
+    double blamed_wait;              /* wait of all other ranks together, per step */
+    bool is_too_short;               /* too few rounds and steps for any rank to stand out */
     double what_if;
     struct ratio vs_baseline; /* of the rounds' slowest steps, paired; in a long run, of all steps */
     double loss;              /* mean over all samples */

@@ -294,6 +294,7 @@ struct segment_list {
     struct segment *at;
     int count, most;
     double origin;
+    double travelled; /* end of the last started collective of the rank */
 };
 
 static void add_segment(struct segment_list *list, struct segment segment)
@@ -323,7 +324,10 @@ static void add_call(struct segment_list *list, const struct timeline *t, struct
     } else {
         add_segment(list, (struct segment){ rank, 0, SEGMENT_EXPOSED, c->entered, c->end, 0 });
     }
-    add_segment(list, (struct segment){ rank, 1, SEGMENT_TRAVEL, c->start, c->entered, 0 });
+    if (c->start < c->entered) { /* one after another, as a link carries them; the first may still be on its way */
+        add_segment(list, (struct segment){ rank, 1, SEGMENT_TRAVEL, fmax(c->start, list->travelled), c->end, 0 });
+        list->travelled = c->end;
+    }
 }
 
 /* Add a phase, interrupted by the exposed parts of its collectives: calls (count) of the rank, by time of entering. */
@@ -352,6 +356,7 @@ int timeline_segments(const struct timeline *t, int step, struct segment **segme
             list.origin = fmin(list.origin, t->spans[i].start);
     for (int rank = 0; matched.are_alike && rank < t->ranks; rank++) {
         int count = matched_calls_of(&matched, t, rank, calls);
+        list.travelled = -INFINITY;
         for (int i = 0; i < t->count; i++) {
             const struct span *span = &spans_of(t, rank)[i];
             if (span->step == step && span_is_phase(span))

@@ -64,7 +64,7 @@ enum segment_kind {
     SEGMENT_WAIT = SPAN_PHASES, /* kinds below are phases */
     SEGMENT_TRANSFER,
     SEGMENT_EXPOSED, /* wait and transfer that cannot be separated */
-    SEGMENT_TRAVEL,  /* hidden: on the second lane */
+    SEGMENT_TRAVEL,  /* second lane: a started collective, from its start or the end of the one before to its own end */
     SEGMENT_KINDS
 };
 extern const char *const segment_names[SEGMENT_KINDS];

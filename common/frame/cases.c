@@ -51,6 +51,7 @@ static void hide(struct cases *cases, const struct lab_spec *spec, struct option
     cases->hidden = *blind_drawn(spec, run_of(base));
     cases->hidden.name = BLIND_NAME;
     cases->hidden.idea = "which case is this?";
+    cases->hidden.label = "the hidden case";
     cases->variant[1] = &cases->hidden;
     cases->count = 2;
 }

@@ -29,7 +29,8 @@ struct variant {
     const char *name;
     void (*fault)(struct options *options);
     void (*fix)(struct options *options);
-    const char *idea; /* a few words */
+    const char *idea;  /* a few words */
+    const char *label; /* its name in charts and reports, without comma: the fault, or "fault + fix" */
 };
 
 /* A table beside summary.csv that only this lab has. */

@@ -134,6 +134,7 @@ struct run_results *run_results_open(const struct run_results_inputs *of)
         *o = (struct outcome){
             .name = a->of.cases->variant[i]->name,
             .idea = a->of.cases->variant[i]->idea,
+            .label = a->of.cases->variant[i]->label,
             .device = run_results_label(run_of(a->of.cases->settings[i])->ranks == 1 ? 1 : a->of.run->ranks),
             .run = *run_of(a->of.cases->settings[i]),
             .shares_cores = card_is_oversubscribed(a->of.card, run_of(a->of.cases->settings[i])->ranks),

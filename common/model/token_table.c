@@ -17,10 +17,19 @@ void token_table_batches(struct csv *csv, const char *name, const struct batch_s
         }
 }
 
-void token_table_means(struct csv *csv, const struct batch_schedule *schedule, int steps)
+void token_table_epoch(struct csv *csv, const struct token_epoch *epoch)
 {
-    struct token_means means = batch_schedule_means(schedule, 0, steps);
-    csv_integer(csv, "epoch_steps", steps);
+    csv_index(csv, "epoch_steps", epoch ? epoch->steps : -1);
+    csv_index(csv, "most_batches", epoch ? epoch->most_batches : -1);
+    csv_index(csv, "dropped_samples", epoch ? epoch->dropped_texts : -1);
+    csv_index(csv, "dropped_tokens", epoch ? epoch->dropped_tokens : -1);
+}
+
+void token_table_means(struct csv *csv, const struct batch_schedule *schedule)
+{
+    const struct token_epoch epoch = token_epoch_of(schedule);
+    struct token_means means = batch_schedule_means(schedule, 0, epoch.steps);
+    token_table_epoch(csv, &epoch);
     csv_number(csv, "useful_tokens", means.useful);
     csv_number(csv, "padded_tokens", means.padded);
     csv_number(csv, "padding_ratio", means.padding_ratio);

@@ -8,7 +8,10 @@
 /* Write a row per step and rank: case, step, rank, useful_tokens, padded_tokens, samples, max_len. */
 void token_table_batches(struct csv *csv, const char *name, const struct batch_schedule *schedule, int steps);
 
-/* Write cells with the means over the first `steps` steps of a schedule; the caller ends the row. */
-void token_table_means(struct csv *csv, const struct batch_schedule *schedule, int steps);
+/* Write cells with the length of an epoch, what it drops, and the means over its steps; the caller ends the row. */
+void token_table_means(struct csv *csv, const struct batch_schedule *schedule);
+
+/* Write cells with the length of an epoch and what it drops; blank if `epoch` is NULL. */
+void token_table_epoch(struct csv *csv, const struct token_epoch *epoch);
 
 #endif

@@ -241,6 +241,9 @@ struct batch_schedule *batch_schedule_open(const struct token_recipe *recipe, co
     schedule->batches = memory_new(ranks, sizeof *schedule->batches);
     schedule->batch = memory_new(ranks, sizeof *schedule->batch);
     schedule->example = memory_new((size_t)corpus->count, sizeof *schedule->example);
+    schedule->texts = corpus->count;
+    for (int i = 0; i < corpus->count; i++)
+        schedule->tokens += corpus->length[i];
     struct scheduler scheduler = { .recipe = recipe, .corpus = corpus, .policy = policy };
     uint32_t *texts = shuffle_texts(&scheduler);
     if (policy.order == ORDER_GLOBAL)
@@ -275,6 +278,24 @@ int batch_schedule_epoch(const struct batch_schedule *schedule)
     for (int rank = 1; rank < schedule->ranks; rank++)
         fewest = schedule->batches[rank] < fewest ? schedule->batches[rank] : fewest;
     return fewest;
+}
+
+struct token_epoch token_epoch_of(const struct batch_schedule *schedule)
+{
+    struct token_epoch epoch = { .steps = batch_schedule_epoch(schedule),
+                                 .texts = schedule->texts,
+                                 .dropped_texts = schedule->texts,
+                                 .tokens = schedule->tokens,
+                                 .dropped_tokens = schedule->tokens };
+    for (int rank = 0; rank < schedule->ranks; rank++) {
+        int batches = schedule->batches[rank];
+        epoch.most_batches = batches > epoch.most_batches ? batches : epoch.most_batches;
+        for (int step = 0; step < epoch.steps; step++) {
+            epoch.dropped_texts -= schedule->batch[rank][step].samples;
+            epoch.dropped_tokens -= schedule->batch[rank][step].useful;
+        }
+    }
+    return epoch;
 }
 
 /* Sum and extremes over the ranks in one step. */
@@ -339,6 +360,12 @@ struct token_count *token_count_open(const struct batch_schedule *schedule, int 
     count->samples_of = memory_new(ranks, sizeof(double));
     count->useful_of = memory_new(ranks, sizeof(double));
     count->padded_of = memory_new(ranks, sizeof(double));
+    count->steps = last - first;
+    count->ranks = schedule->ranks;
+    count->useful_at = memory_new((size_t)count->steps * ranks, sizeof(long));
+    count->padded_at = memory_new((size_t)count->steps * ranks, sizeof(long));
+    count->batches_of = memory_new(ranks, sizeof(int));
+    count->epoch = token_epoch_of(schedule);
     double steps = last - first, texts = 0; /* sums of whole numbers are exact: divide only once */
     for (int rank = 0; rank < schedule->ranks; rank++) {
         double samples = 0, useful = 0, padded = 0;
@@ -347,10 +374,13 @@ struct token_count *token_count_open(const struct batch_schedule *schedule, int 
             samples += batch->samples;
             useful += (double)batch->useful;
             padded += (double)batch->padded;
+            count->useful_at[(step - first) * schedule->ranks + rank] = batch->useful;
+            count->padded_at[(step - first) * schedule->ranks + rank] = batch->padded;
         }
         count->samples_of[rank] = samples / steps;
         count->useful_of[rank] = useful / steps;
         count->padded_of[rank] = padded / steps;
+        count->batches_of[rank] = schedule->batches[rank];
         texts += samples;
     }
     count->samples = texts / steps;
@@ -364,6 +394,9 @@ void token_count_close(struct token_count *count)
     free(count->samples_of);
     free(count->useful_of);
     free(count->padded_of);
+    free(count->useful_at);
+    free(count->padded_at);
+    free(count->batches_of);
     free(count);
 }
 

@@ -100,6 +100,8 @@ struct batch_schedule {
     int *batches;               /* (ranks) number of batches */
     struct token_batch **batch; /* (ranks, batches of that rank) */
     uint32_t *example;          /* memory that the batches point to */
+    int texts;                  /* sequences of the corpus, */
+    long tokens;                /* and their tokens */
     struct token_corpus *drawn; /* corpus that the schedule owns, or NULL */
 };
 /* Build a batch schedule. With a NULL corpus, draw the recipe's for this schedule alone. */
@@ -110,8 +112,17 @@ void batch_schedule_close(struct batch_schedule *schedule);
 /* Return a rank's batch in a step. After its last batch a rank starts over at its first; step -1 is its last batch. */
 const struct token_batch *batch_schedule_batch(const struct batch_schedule *schedule, int rank, int step);
 
-/* Return the steps until the first rank starts over: an epoch, if all ranks have equally many batches. */
+/* Return the steps until the first rank starts over: an epoch. */
 int batch_schedule_epoch(const struct batch_schedule *schedule);
+
+/* An epoch ends with the last batch of the rank that has the fewest, because a step needs a batch from every rank. Further batches
+ * of other ranks are dropped, and so are sequences that are in no batch (ORDER_GLOBAL). */
+struct token_epoch {
+    int steps, most_batches; /* batches of the rank with the fewest, and of the rank with the most */
+    int texts, dropped_texts;
+    long tokens, dropped_tokens;
+};
+struct token_epoch token_epoch_of(const struct batch_schedule *schedule);
 
 /* Means over steps; NaN without steps. */
 struct token_means {
@@ -128,11 +139,16 @@ struct token_means {
 /* Return the means over steps first … last-1. */
 struct token_means batch_schedule_means(const struct batch_schedule *schedule, int first, int last);
 
-/* Means over steps, and means per step of each rank: arrays (ranks). */
+/* Means over steps, and means per step of each rank: arrays (ranks). And every step by itself: arrays (steps, ranks). The last two
+ * members count the whole schedule. */
 struct token_count {
     struct token_means means;
     double samples; /* per step, all ranks together */
     double *samples_of, *useful_of, *padded_of;
+    int steps, ranks;
+    long *useful_at, *padded_at;
+    struct token_epoch epoch;
+    int *batches_of;
 };
 struct token_count *token_count_open(const struct batch_schedule *schedule, int first, int last);
 void token_count_close(struct token_count *count);

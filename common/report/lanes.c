@@ -245,9 +245,18 @@ void lanes_draw(FILE *out, const struct report *report, const char *const *names
     }
 }
 
-static void put_segment(struct csv *csv, const char *name, int step, const struct segment *s, int last)
+/* Write the tokens that a rank trains on in forward and backward, and how many it computes with padding; else blanks. */
+static void put_tokens(struct csv *csv, const struct outcome *o, int step, const struct segment *s)
 {
-    csv_text(csv, "case", name);
+    const bool is_pass = s->kind == SPAN_FORWARD || s->kind == SPAN_BACKWARD;
+    const int at = o->tokens ? (step - o->picture.first_step) * o->tokens->ranks + s->rank : 0;
+    csv_index(csv, "tokens", o->tokens && is_pass ? o->tokens->useful_at[at] : -1);
+    csv_index(csv, "padded_tokens", o->tokens && is_pass ? o->tokens->padded_at[at] : -1);
+}
+
+static void put_segment(struct csv *csv, const struct outcome *o, int step, const struct segment *s, int last)
+{
+    csv_text(csv, "case", o->name);
     csv_integer(csv, "step", step);
     csv_integer(csv, "rank", s->rank);
     csv_integer(csv, "to_rank", last);
@@ -256,6 +265,7 @@ static void put_segment(struct csv *csv, const char *name, int step, const struc
     csv_ms(csv, "start_ms", s->start);
     csv_ms(csv, "end_ms", s->end);
     csv_integer(csv, "arrived_last", s->late > 0);
+    put_tokens(csv, o, step, s);
 }
 
 static void write_segments(struct csv *csv, const struct outcome *o, const struct timeline_view *p)
@@ -265,7 +275,7 @@ static void write_segments(struct csv *csv, const struct outcome *o, const struc
         while (p->collapsed[at].first != s->rank)
             at++;
         do
-            put_segment(csv, o->name, p->step, s, p->collapsed[at].last);
+            put_segment(csv, o, p->step, s, p->collapsed[at].last);
         while (csv_end_row(csv));
     }
 }
@@ -286,7 +296,7 @@ void lanes_write(const struct report *report)
     }
     free(views);
     if (!csv.is_named) { /* no case has segments: write the column names alone */
-        put_segment(&csv, "", 0, &(struct segment){ 0 }, 0);
+        put_segment(&csv, &(struct outcome){ .name = "" }, 0, &(struct segment){ 0 }, 0);
         csv_end_row(&csv);
     }
 }

@@ -1,8 +1,11 @@
 #include "report/run_report.h"
 
 #include "analysis/matched_collectives.h"
+#include "base/memory.h"
+#include "model/token_table.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct drifted drifted_unknown = { NAN, NAN, NAN, { NAN, NAN, NAN, NAN, NAN, false } };
@@ -121,6 +124,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_number(csv, "padding_ratio", tokens ? tokens->padding_ratio : NAN);
     csv_ms(csv, "rank_skew_ms", s->rank_skew);
     csv_number(csv, "rank_token_spread", tokens ? tokens->spread : NAN);
+    token_table_epoch(csv, o->tokens ? &o->tokens->epoch : NULL);
     report_put_means(csv, &s->mean);
     csv_ms(csv, "blog_compute_ms", report_blog_compute(&s->mean));
     csv_index(csv, "blamed_rank", s->blamed_rank);
@@ -145,6 +149,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_ratio(csv, "local_drift", then.local);
     csv_ratio(csv, "transfer_drift", then.transfer);
     report_put_terms(csv, &then.terms);
+    csv_text(csv, "label", o->label ? o->label : o->name);
 }
 
 static void put_rank(struct csv *csv, const struct outcome *o, int rank)
@@ -171,6 +176,7 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
                : o->run.batch_size ? t->samples[rank]
                                    : (double)NAN);
     csv_number(csv, "padded_tokens", o->tokens ? o->tokens->padded_of[rank] : NAN);
+    csv_index(csv, "batches", o->tokens ? o->tokens->batches_of[rank] : -1);
 }
 
 void report_write_tables(const struct report *report)
@@ -228,12 +234,76 @@ void report_add_spans(struct csv *csv, const struct timeline *timeline, const ch
     matched_collectives_close(&matched);
 }
 
+/* --- the step to draw ------------------------------------------------------------------------------------------- */
+
+/* What decides if a step is typical: when the first and the last rank begin it, and how many collectives rank 0 calls in it. */
+struct step_shape {
+    double first_begin, last_begin;
+    int calls;
+};
+
+static struct step_shape *step_shapes(const struct timeline *t)
+{
+    struct step_shape *shapes = memory_new((size_t)t->steps, sizeof *shapes);
+    double *begin = memory_new((size_t)t->steps, sizeof *begin); /* of the rank */
+    for (int rank = 0; rank < t->ranks; rank++) {
+        for (int i = 0; i < t->steps; i++)
+            begin[i] = INFINITY;
+        for (int i = 0; i < t->count; i++) {
+            const struct span *span = &t->spans[(size_t)rank * (size_t)t->count + (size_t)i];
+            const int step = span->step - t->first_step;
+            if (step < 0 || step >= t->steps)
+                continue;
+            begin[step] = fmin(begin[step], span->start);
+            shapes[step].calls += rank == 0 && !span_is_phase(span);
+        }
+        for (int i = 0; i < t->steps; i++) {
+            shapes[i].first_begin = rank == 0 ? begin[i] : fmin(shapes[i].first_begin, begin[i]);
+            shapes[i].last_begin = rank == 0 ? begin[i] : fmax(shapes[i].last_begin, begin[i]);
+        }
+    }
+    free(begin);
+    return shapes;
+}
+
+static double distance_of(const struct step_profile *a, const struct step_profile *b)
+{
+    const struct step_means *one = &a->mean, *other = &b->mean;
+    const bool is_split = !isnan(one->wait) && !isnan(other->wait);
+    const double collectives = is_split ? fabs(one->wait - other->wait) + fabs(one->transfer - other->transfer)
+                                        : fabs(one->exposed - other->exposed);
+    return fabs(a->slowest - b->slowest) + fabs(one->data - other->data) + fabs(one->local - other->local) +
+           fabs(one->host - other->host) + collectives;
+}
+
+/* Return what a typical step is near: medians, which noise hardly moves; or means, if steps differ on purpose. */
+static struct step_profile typical_of(const struct outcome *o)
+{
+    const struct case_summary *s = &o->summary;
+    return o->run.whole ? (struct step_profile){ s->slowest_step, s->mean } : s->median_last;
+}
+
 int report_typical_step(const struct outcome *o)
 {
-    int every = o->stats.every, windows = o->picture.steps / every, best = 0;
-    for (int window = 1; window < windows; window++) /* the first round is the first windows of the statistics */
-        if (fabs(o->stats.slowest[window] - o->summary.median_step) <
-            fabs(o->stats.slowest[best] - o->summary.median_step))
-            best = window;
-    return o->picture.first_step + best * every + every - 1; /* the step of the window in which the ranks synchronise */
+    const struct step_profile typical = typical_of(o);
+    const struct timeline *t = &o->picture;
+    struct cell *cells = memory_new((size_t)t->steps * (size_t)t->ranks, sizeof *cells);
+    struct check_failures wrong = timeline_split(t, cells); /* already counted */
+    (void)wrong;
+    struct step_shape *shapes = step_shapes(t);
+    int synchronised =
+        o->stats.every - 1; /* the ranks synchronise in a window's last step, and in steps with as many calls */
+    int best = synchronised;
+    double nearest = INFINITY;
+    for (int step = 0; step < t->steps; step++) {
+        const struct step_profile profile = step_profile_of(cells + step * t->ranks, t->ranks);
+        double distance = distance_of(&profile, &typical) + shapes[step].last_begin - shapes[step].first_begin;
+        if (shapes[step].calls == shapes[synchronised].calls && distance < nearest) {
+            nearest = distance;
+            best = step;
+        }
+    }
+    free(shapes);
+    free(cells);
+    return t->first_step + best;
 }

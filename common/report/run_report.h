@@ -19,6 +19,7 @@ extern const struct drifted drifted_unknown; /* NaN */
 /* One case at the end of a run. */
 struct outcome {
     const char *name, *idea;
+    const char *label;          /* in charts; NULL: the name */
     struct run run;             /* its settings */
     struct token_count *tokens; /* per measured step; NULL if the lab reads no tokens */
     const char *per;            /* reference case of the efficiency, or NULL */
@@ -81,7 +82,9 @@ double report_blog_compute(const struct step_means *mean);
 /* Write the terms of a prediction as columns. */
 void report_put_terms(struct csv *csv, const struct prediction *prediction);
 
-/* Return the step of the first round that is closest to the case's median, among those in which the ranks synchronise. */
+/* Return the step of the first round that is nearest the case's medians of the step and of every phase (means, if steps differ on
+ * purpose), so that a picture of it agrees with the tables. Steps that ranks begin together are preferred. Only steps in which the
+ * ranks synchronise count. */
 int report_typical_step(const struct outcome *outcome);
 
 #endif

@@ -105,6 +105,26 @@ static struct layout layout_of(const struct report *report, int columns)
     return layout;
 }
 
+/* Print the tokens that an epoch drops: for cases that train a whole epoch, or for all if none does. */
+static void put_dropped(FILE *out, const struct report *report)
+{
+    bool has_epochs = false, has_begun = false;
+    for (int i = 0; i < report->cases; i++)
+        has_epochs |= report->outcomes[i].run.once > 0;
+    for (int i = 0; i < report->cases; i++) {
+        const struct outcome *o = &report->outcomes[i];
+        const struct token_epoch *epoch = o->tokens ? &o->tokens->epoch : NULL;
+        if (!epoch || epoch->dropped_tokens == 0 || (has_epochs && !o->run.once))
+            continue;
+        if (!has_begun)
+            fputs("An epoch ends when one rank has no batch left; further batches of other ranks are dropped:\n", out);
+        has_begun = true;
+        fprintf(out, "  %-20s %d to %d batches a rank, so %ld of %ld tokens (%.1f %%) are not trained\n", o->name,
+                epoch->steps, epoch->most_batches, epoch->dropped_tokens, epoch->tokens,
+                100.0 * (double)epoch->dropped_tokens / (double)epoch->tokens);
+    }
+}
+
 void table_show(FILE *out, const struct report *report, int columns)
 {
     const struct layout layout = layout_of(report, columns);
@@ -126,6 +146,7 @@ void table_show(FILE *out, const struct report *report, int columns)
         put_case(out, report, &report->outcomes[i], layout);
     if (layout.has_terms)
         fprintf(out, "data, local, %swait, transfer: means over ranks; local = forward, backward, update\n", named);
+    put_dropped(out, report);
     if (report->is_simulated)
         fprintf(out, "simulated on platform %s, not measured on this machine\n", report->platform);
     const char *plural = report->cores == 1 ? "" : "s";

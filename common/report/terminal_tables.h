@@ -5,7 +5,7 @@
 #include "report/run_report.h"
 
 /* Print a row per case: guess and prediction, if any, and the measurement. A wide terminal also shows the blamed rank and the terms
- * of the step, which add up to it; `host` is left out where it is 0 in all cases. */
+ * of the step, which add up to it; `host` is left out where it is 0 in all cases. Below: the tokens that an epoch drops. */
 void table_show(FILE *out, const struct report *report, int columns);
 
 /* Print the sentences below the table: the gap between prediction, if any, and measurement, the cost of the stamps, the run-queue

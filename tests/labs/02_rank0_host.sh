@@ -1,6 +1,6 @@
 # Facts for tests (facts.sh) about lab 02.
 # shellcheck shell=bash disable=SC2034
-cases=11 asked=barrier_ws4 other=barrier_busy
+cases=13 asked=barrier_ws4 other=barrier_busy
 long_window=.
 refused=(--barrier-every 0)
 toy+=(--barrier-sleep-ms 2)

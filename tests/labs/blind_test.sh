@@ -130,6 +130,11 @@ case $name in
     play alone --ranks 1 --seed 1 </dev/null # no rank waits, so the quiz asks for none
     ! grep -q "Which rank" out || complain "a rank alone is asked for"
     ;;
+02_rank0_host) # two ranks are late, so none is the cause
+    play two --cases barrier_two_late --cases two_late_no_barrier --quick </dev/null
+    [[ $(kept two rank) == none ]] || complain "one of two late ranks is kept as the cause"
+    grep -qx "No single rank is the cause." out || complain "one of two late ranks is the cause"
+    ;;
 05_token_skew) refused "--blind" "leave out --blind" --blind --print-batches ;;
 esac
 

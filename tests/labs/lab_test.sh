@@ -38,11 +38,11 @@ place=$out platform=here
 folder="$place/$name"
 
 expected=lab,case,backend,platform,device,precision,ranks,cores,batch_size,global_batch_size,steps,rounds,slowest_rank,\
-slowest_step_ms,median_step_ms,p95_step_ms,samples_per_s,useful_tokens_per_s,padded_tokens_per_s,padding_ratio,\
-rank_skew_ms,rank_token_spread,data_ms,local_ms,host_ms,wait_ms,transfer_ms,exposed_ms,blog_compute_ms,blamed_rank,\
-blamed_wait_ms,what_if_ms,efficiency,predicted_step_ms,predicted_kind,vs_baseline,vs_baseline_low,vs_baseline_high,loss,numerics,\
-oversubscribed,wrong,predicted_then_ms,local_drift,transfer_drift,predicted_data_ms,predicted_local_ms,predicted_host_ms,\
-predicted_wait_ms,predicted_transfer_ms
+slowest_step_ms,median_step_ms,p95_step_ms,samples_per_s,useful_tokens_per_s,padded_tokens_per_s,padding_ratio,rank_skew_ms,\
+rank_token_spread,epoch_steps,most_batches,dropped_samples,dropped_tokens,data_ms,local_ms,host_ms,wait_ms,transfer_ms,\
+exposed_ms,blog_compute_ms,blamed_rank,blamed_wait_ms,what_if_ms,efficiency,predicted_step_ms,predicted_kind,vs_baseline,\
+vs_baseline_low,vs_baseline_high,loss,numerics,oversubscribed,wrong,predicted_then_ms,local_drift,transfer_drift,\
+predicted_data_ms,predicted_local_ms,predicted_host_ms,predicted_wait_ms,predicted_transfer_ms
 [ "$(grep -v '^#' "$folder/summary.csv" | head -n 1)" = "$expected" ] || die "summary.csv has other columns"
 
 # Every case ran on its ranks, without failed checks, and its terms add up. Cases that only shift time keep every bit of the loss.
@@ -94,7 +94,8 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform=
         exit bad
     }' "$folder/summary.csv" || die "summary.csv"
 
-# ranks.csv has a row per case and rank. Samples and tokens of the ranks add up to those of the summary.
+# ranks.csv has a row per case and rank. Samples and tokens of the ranks add up to those of the summary, which has the fewest and
+# the most batches.
 awk -F, '
     /^#/ { next }
     $1 == "lab" || $1 == "case" { delete at; for (i = 1; i <= NF; i++) at[$i] = i; next }
@@ -103,13 +104,20 @@ awk -F, '
         ranks[$at["case"]] = $at["ranks"]
         global[$at["case"]] = $at["global_batch_size"]
         useful[$at["case"]] = $at["useful_tokens_per_s"] * $at["slowest_step_ms"] / 1000
+        batches[$at["case"]] = $at["epoch_steps"] " to " $at["most_batches"]
         next
     }
-    { rows[$at["case"]]++; samples[$at["case"]] += $at["samples"]; tokens[$at["case"]] += $at["tokens"] }
+    {
+        c = $at["case"]
+        rows[c]++; samples[c] += $at["samples"]; tokens[c] += $at["tokens"]
+        if (rows[c] == 1 || $at["batches"] < fewest[c]) fewest[c] = $at["batches"]
+        if (rows[c] == 1 || $at["batches"] > most[c]) most[c] = $at["batches"]
+    }
     END {
         for (c in ranks) {
             if (rows[c] != ranks[c]) { print c ": " rows[c] " rows"; bad = 1 }
             if (differ(samples[c], global[c], 1e-9)) { print c ": " samples[c] " samples"; bad = 1 }
+            if (fewest[c] " to " most[c] != batches[c]) { print c ": " fewest[c] " to " most[c] " batches"; bad = 1 }
             if (differ(tokens[c], useful[c], 1e-3)) { print c ": " tokens[c] " tokens"; bad = 1 }
         }
         for (c in rows)

@@ -60,6 +60,38 @@ static void sharing_cores_hides_a_sleep_only_without_the_barrier(void **state)
     assert_predicted(&o, &card, 40 + 10);
 }
 
+/* Rank 0 is late on the host, rank 1 in its fetch, both by 20. A barrier makes all ranks wait for one after the other. Without it
+ * rank 1 sleeps while rank 0 does. */
+static void two_late_ranks_cost_twice_only_with_the_barrier(void **state)
+{
+    (void)state;
+    struct card card = round_card(4, 4);
+    struct options o = host(STALL_SLEEP, 20);
+    o.has_straggler = true;
+    assert_predicted(&o, &card, 20 + 20 + 10 + 20 + 0.5);
+    o.period = 4; /* the straggler sleeps in each step, rank 0 in every fourth */
+    assert_predicted(&o, &card, 20 + 20 + 10 + 20.5 / 4);
+    o.has_barrier = false;
+    assert_predicted(&o, &card, 20 + 20 + 10);
+    o.period = 1;
+    assert_predicted(&o, &card, 20 + 20 + 10);
+    o.host_ms = 0;
+    assert_predicted(&o, &card, 20 + 10);
+}
+
+/* Run four ranks on two cores. Without a barrier ranks 2 and 3 have them first, for 16, then ranks 0 and 1, from 20 to 36; the update
+ * of all takes 8. With it ranks 0, 2 and 3 share them while rank 1 sleeps; it needs one until 38.7. */
+static void two_late_ranks_share_cores_with_the_others(void **state)
+{
+    (void)state;
+    struct card card = round_card(4, 2);
+    struct options o = host(STALL_SLEEP, 20);
+    o.has_straggler = true;
+    assert_predicted(&o, &card, 20 + 2 / 3.0 * 20 + 40 / 3.0 + 10 + 20 + 0.5);
+    o.has_barrier = false;
+    assert_predicted(&o, &card, 36 + 8 + 10);
+}
+
 static void one_rank_does_not_wait(void **state)
 {
     (void)state;
@@ -72,6 +104,11 @@ static void one_rank_does_not_wait(void **state)
     o.is_spread = false;
     o.in_helper = true;
     assert_predicted(&o, &card, 20);
+    o.in_helper = false;
+    o.has_straggler = true; /* both are the same rank's */
+    assert_predicted(&o, &card, 60);
+    o.has_barrier = false;
+    assert_predicted(&o, &card, 60);
 }
 
 int main(void)
@@ -80,6 +117,8 @@ int main(void)
         cmocka_unit_test(a_long_sleep_shows_beyond_the_steps_beside_it),
         cmocka_unit_test(a_transfer_that_leaves_the_core_free_is_filled),
         cmocka_unit_test(sharing_cores_hides_a_sleep_only_without_the_barrier),
+        cmocka_unit_test(two_late_ranks_cost_twice_only_with_the_barrier),
+        cmocka_unit_test(two_late_ranks_share_cores_with_the_others),
         cmocka_unit_test(one_rank_does_not_wait),
     };
     return cmocka_run_group_tests_name("rank0_host", tests, NULL, NULL);

@@ -56,6 +56,21 @@ static void a_window_is_the_published_steps(void **state)
     token_count_close(count);
 }
 
+/* A budget deals unequal numbers of batches to the ranks. They are those of an epoch, whatever steps are measured. */
+static void a_count_has_the_batches_of_each_rank(void **state)
+{
+    (void)state;
+    struct options o = { .run = run_published_texts,
+                         .model = published_transformer,
+                         .policy = batching_policies[TOKENS_BUDGET] };
+    o.run.ranks = 4;
+    struct token_count *count = tokens(&o);
+    const int batches[] = { 94, 93, 92, 93 };
+    assert_memory_equal(count->batches_of, batches, sizeof batches);
+    assert_int_equal(count->epoch.dropped_tokens, 4876);
+    token_count_close(count);
+}
+
 static void assert_narrowed(int strategy, int length_mode, const char *names)
 {
     struct options o = { .strategy = strategy, .length_mode = length_mode };
@@ -83,6 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_without_a_core_take_turns),
         cmocka_unit_test(a_window_is_the_published_steps),
+        cmocka_unit_test(a_count_has_the_batches_of_each_rank),
         cmocka_unit_test(flags_name_the_published_cases),
     };
     return cmocka_run_group_tests_name("token_skew", tests, NULL, NULL);

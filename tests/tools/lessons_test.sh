@@ -33,6 +33,8 @@ make_project()
     summary 01_late 1066.654
     summary platforms/blog/01_late 1054
     summary platforms/twice/01_late 1054
+    sed -i '2s|^|# simulated: platform own, two copies of a core, each with a bus: an upper bound\n|' \
+        "$project/notebooks-md/runs/platforms/twice/01_late/summary.csv"
     printf 'bytes,ring_ms\n1024,0.25\n2048,0.5\n' >"$project/notebooks-md/runs/01_late/sweep.csv"
     cat >"$project/notebooks-md/runs/01_late/lanes.csv" <<TABLE
 # told of late: rank 1 waits 40.0 ms for rank 0
@@ -71,7 +73,7 @@ were published, within 10<!-- claims: its_cost.tolerance * 100 --> %.
 A sum takes 0.5<!-- sweep.csv bytes=2048: ring_ms --> ms, 75<!-- 25 + 40 + 10 --> in all; −2.5<!-- 10 - 12.5 --> less.
 
 The sleep of 40 ms is a setting, `77.7` is code, **step = 33.3 + 44 ms** a formula. 4 ranks, bf16, 25 MiB, 2026-11-21, Open MPI 4.1,
-version 4.1.4, lab 03, in 2009.
+Debian 12 or 13, version 4.1.4, lab 03, in 2009, 95 % intervals.
 
 <!-- example -->
 Suppose 25 ms and 1.5 GB.
@@ -103,6 +105,8 @@ column: ring | 2 ms | ring_ms
 <!-- end -->
 
 <!-- run: twice platform=blog ranks=8 -->
+
+On <!-- machine twice -->2 simulated ranks on two copies of a core, each with a bus (Some CPU), 9 rounds, 2026-11-23<!-- end -->.
 
 ![Lanes](img/01_late_timeline.png)
 ![Steps](img/01_late_step_time.png)
@@ -153,7 +157,7 @@ test_planted()
     planted 1 '75<' '76<' "the run '75'"
     planted 1 '−2.5<' '−3.5<' "the text has '−3.5', the run '−2.5'"
     planted 1 '1,026<' '1,027<' "the run '1,026'"
-    planted 1 '9 rounds' '8 rounds' "$lesson:6: "
+    planted 1 '<!-- machine -->2 ranks' '<!-- machine -->3 ranks' "$lesson:6: "
     planted 1 '+40.4 ms' '+40.3 ms' "$lesson:$(line_of '| One rank sleeps | 40'): " \
         "the run '| One rank sleeps | 40 ms | +40.4 ms | 1,054 | same |'"
     planted 1 '1.1 \* ' '1.001 * ' "does not hold: 8.6 and 8.5085"
@@ -168,6 +172,8 @@ test_unexplained()
     planted 1 'Do this.' 'Wait 5 ms.' "5 has no source"
     planted 1 'Do this.' 'Wait 5 to 40 ms.' "5 has no source"
     planted 1 'From one run' 'After 57 s' "57 has no source"
+    planted 1 'Do this.' 'Do 12 or 13 of this.' "13 has no source"
+    planted 1 'Do this.' 'Do 95 % of this.' "95 has no source"
     planted 1 'Do this.' 'It is **33.3**.' "33.3 has no source"
     planted 1 'Do this.' 'Take 12,496,800 bytes.' "12,496,800 has no source"
     planted 1 '(\[issue #252\](https://example.org/99))' '(somebody)' "marked as quoted"
@@ -191,6 +197,9 @@ test_write()
         grep -qF -- "$wanted" "$project/$lesson" || complain "--write left out: $wanted" "$(<"$project/$lesson")"
     done
     ! grep -q ' $' "$project/$lesson" || complain "--write left blanks at a line end"
+    sed -i 's/^<!-- lanes late -->$/<!-- lanes\nrow: late | Rank 0 sleeps\n-->/' "$project/$lesson"
+    run 0 --write
+    says "'  late' is now '  Rank 0 sleeps'"
     run 0
     summary 01_late 1067 # another run
     run 1
@@ -218,6 +227,7 @@ test_refused()
     refused 'late.transfer_ms < ' 'late.transfer_ms + ' "is no relation"
     refused '^column: asked.*' 'column: asked' "write column: HEAD"
     refused '^column: asked | 0 ms' 'column: asked | many ms' "is no format"
+    refused '^<!-- this run: cases' '<!-- lanes\nlate\n-->\n<!-- end' "in lanes; write row"
     refused '^head: fault' 'title: fault' "in a table"
     refused 'run: here step_time' 'run: ranks=2' "write run: PLACE"
     right
@@ -245,7 +255,7 @@ test_style()
     run 0 --style
     printf '\nHello. %s\n' "$(words 31)" >>"$project/$lesson"
     run 1 --style
-    says "$lesson:$(($(wc -l <"$project/$lesson"))): a sentence of 31 words, 30 at most: Word word"
+    says "$lesson:$(($(wc -l <"$project/$lesson"))): a sentence of 31 words, 30 at most: Word word word word word word …"
     right
     printf '\nTake 40 ms, 128 samples, 40 ms, 4 ranks.\n' >>"$project/$lesson"
     run 0 --style
@@ -257,6 +267,7 @@ test_style()
     for _ in $(seq 45); do printf '%s\n\n' "$(words 20)"; done >>"$project/$lesson"
     run 1 --style
     says "$lesson:1: 3 pictures above the rule, 2 at most"
+    [[ $said != *"words above"* ]] || complain "words below the rule are counted"
     sed -i 's|^---$||' "$project/$lesson"
     run 1 --style
     says " words above the rule, 900 at most"
@@ -280,10 +291,50 @@ test_plan()
     (($(grep -c ^table <<<"$said") == 4)) || complain "four tables wanted"
 }
 
+foreign_pictures() # PROJECT: print the pictures of its lessons that are not of the runs whose numbers stand in the text
+{
+    local file lab picture place when sum summary
+    for file in "$1"/notebooks-md/[0-9][0-9]_*.md; do
+        lab=$(basename "$file" .md)
+        ! grep -q '^<!-- run:' "$file" || grep -oE "img/${lab}_[a-z0-9_]+\.png" "$file" | sort -u | while read -r picture; do
+            place='' when='' sum=''
+            IFS=, read -r _ place when sum < <(grep "^${picture#img/}," "$1/notebooks-md/runs/pictures.csv" 2>/dev/null)
+            summary=$1/notebooks-md/runs/platforms/$place/$lab/summary.csv
+            [[ $place != here ]] || summary=$1/notebooks-md/runs/$lab/summary.csv
+            [[ -n $sum && $(cksum <"$1/notebooks-md/$picture") == "$sum "* ]] || echo "$picture is not as --lesson-figures drew it"
+            grep -qxF "# when: $when" "$summary" 2>/dev/null || echo "$picture is of another run than the numbers"
+        done
+    done
+}
+
+test_pictures()
+{
+    local runs=$project/notebooks-md/runs picture
+    right
+    mkdir -p "$project/notebooks-md/img"
+    {
+        echo picture,place,when,checksum
+        for picture in step_time,here timeline,blog; do
+            echo "$picture" >"$project/notebooks-md/img/01_late_${picture%,*}.png"
+            echo "01_late_${picture%,*}.png,${picture#*,},2026-11-23 09:00,$(echo "$picture" | cksum | cut -d ' ' -f 1)"
+        done
+    } >"$runs/pictures.csv"
+    said=$(foreign_pictures "$project")
+    [[ -z $said ]] || complain "pictures of the run are named"
+    echo another >"$project/notebooks-md/img/01_late_step_time.png"
+    sed -i 's|^# when.*|# when: 2026-11-23 10:00|' "$runs/platforms/blog/01_late/summary.csv"
+    said=$(foreign_pictures "$project")
+    [[ $said == $'img/01_late_step_time.png is not as --lesson-figures drew it\nimg/01_late_timeline.png is of another run than the numbers' ]] ||
+        complain "pictures of other runs are not named"
+    make_project
+}
+
 # The lessons themselves; texts without markers are not checked.
 test_lessons()
 {
     exits 0 "$program" --sources "$source" --style
+    said=$(foreign_pictures "$source")
+    [[ -z $said ]] || complain "pictures and numbers are of different runs"
 }
 
 make_project
@@ -294,5 +345,6 @@ test_write
 test_refused
 test_style
 test_plan
+test_pictures
 test_lessons
 exit "$failed"

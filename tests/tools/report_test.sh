@@ -279,6 +279,36 @@ lacks 01_straggler "of another run"
 has 00-intro 'id="part-1"' 'alt="small" />' 'src="data:image/png' "and badge more" "of elsewhere"
 lacks 00-intro "example.org"
 has index '<a href="01_straggler.html">A lab</a></h3>'
+
+# Markers of docs/lessons.md are comments: they change nothing that is shown, nor what is a caption or a table of this run.
+cat >"$folder/sources/notebooks-md/01_straggler.md" <<'END'
+# A lab
+
+<!-- run: here timeline -->
+<!-- run: blog -->
+
+![Steps](img/01_straggler_timeline.png)
+
+*Taken: <!-- machine -->2 ranks, 2026-11-23<!-- end -->.*
+
+It costs **40.4<!-- skew_ws4.slowest_step_ms - baseline.slowest_step_ms -->** ms.
+
+<!-- table
+row: skew_ws4
+column: asked | 0 | setting.sleep_ms
+-->
+| | asked |
+|---|---:|
+| `skew_ws4` | 40 |
+<!-- end -->
+
+<!-- this run: cases -->
+END
+run 0 --results "$results" --sources "$folder/sources"
+has 01_straggler "of the lesson's own run: Taken: 2 ranks, 2026-11-23.</p>" '<td><code>skew_ws4</code></td>' '<td align="right">40</td>' \
+    '<strong>40.4<!-- skew_ws4.slowest_step_ms - baseline.slowest_step_ms --></strong> ms.'
+lacks 01_straggler "&lt;!--"
+lacks 01_straggler "<!-- this run"
 run 0 --results "$results" --sources "$source"
 
 # Files that cannot be read are named.

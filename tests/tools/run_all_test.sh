@@ -78,6 +78,7 @@ make_project()
     stub "$folder/bin/gnuplot" <<'END'
 all="${*//\'\'/\'}" charts=${all#*charts=\'}
 echo chart,title,axis,cases >"${charts%%\'; *}/charts.csv"
+[[ ! -e $PLAN ]] || printf '%s' "a picture of $charts" IEND.... >"${charts%%\'; *}/timeline.png"
 END
     stub "$folder/bin/smpirun" <<<'exit 0'
     stub "$folder/bin/nproc" <<<'echo 4'
@@ -91,7 +92,7 @@ if [[ -e $BROKEN ]]; then echo "error: no such thing"; exit 1; fi
 if [[ $1 == -S ]]; then echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" >build/CMakeCache.txt; exit; fi
 mkdir -p build/bin build/lib/model
 touch build/lib/model/01_straggler.so
-for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 report:0 scale:0 blog_machine:0; do
+for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 report:0 scale:0 blog_machine:0 lesson_numbers:0; do
     {
         echo '#!/usr/bin/env bash'
         echo "printf '%s\n' \"${name%:*} \$*\" >>\"$CALLS\""
@@ -106,8 +107,10 @@ for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 repo
             [[ -n $platform ]] || places=("$out" "$out/platforms/dedicated-cores")
             for place in "${places[@]}"; do
                 mkdir -p "$place/01_straggler" && touch "$place/01_straggler/summary.csv"
+                printf "%s\n" "# a head" case,is_disturbed,x a,1,1 b,0,1 c,0,1 >"$place/01_straggler/rounds.csv"
             done'
         [[ $name != claims* ]] || echo '[[ ! -s $UNDECIDED || $* != *--undecided* ]] || { head -n 1 "$UNDECIDED"; sed -i 1d "$UNDECIDED"; }'
+        [[ $name != lesson_numbers* ]] || echo '[[ $* != *--plan* || ! -e $PLAN ]] || cat "$PLAN"'
         [[ $name != 02_* ]] || echo 'echo "it went wrong, and why" >>"$LOCKSTEP_COMPLAINTS"'
         [[ $name != 03_* ]] || echo 'echo "this machine has no \"such\" thing" >>"$LOCKSTEP_COMPLAINTS"'
         echo '[[ ! -e $FAILING || $0 != */$(<"$FAILING") ]] || exit $(<"$FAILING.status")'
@@ -119,7 +122,7 @@ done
 END
     export PATH="$folder/bin:$PATH" CALLS="$calls" MISSING="$folder/missing" NO_SUDO="$folder/no_sudo"
     export SPARED="$folder/spared" UNKNOWN="$folder/unknown"
-    export NO_BLOG="$folder/no_blog" UNDECIDED="$folder/undecided"
+    export PLAN="$folder/plan" NO_BLOG="$folder/no_blog" UNDECIDED="$folder/undecided"
     export BROKEN="$folder/broken" SLOW="$folder/slow" FAILING="$folder/failing"
 }
 
@@ -166,6 +169,8 @@ test_usage()
     refuses "leave out --quick" --bench --quick
     refuses "leave out --only" --only 01_straggler --bench
     refuses "leave out --platform" --bench --platform small
+    refuses "leave out --quick" --lesson-figures --quick
+    refuses "leave out --platform" --platform small --lesson-figures
     refuses "--bench takes only the word faults" --bench=fast
     touch "$folder/file"
     refuses "'$folder/file/results' cannot be written" --out "$folder/file/results"
@@ -175,7 +180,7 @@ test_telling()
 {
     local flag
     run 0 --help
-    for flag in --test --scale --bench --quick --only --backend --platform --ranks --minutes --seconds --out --list --yes --help; do
+    for flag in --test --scale --bench --lesson-figures --quick --only --backend --platform --ranks --minutes --seconds --out --list --yes --help; do
         says "$flag"
     done
     run 0 --list
@@ -318,6 +323,49 @@ test_platforms()
     before=()
     mv "$folder/smpirun" "$folder/bin/smpirun"
     rm "$project/platforms/blog.xml"
+}
+
+test_lessons()
+{
+    local runs="$project/notebooks-md/runs"
+    mkdir -p "$project/notebooks-md/img"
+    run 2 --lesson-figures
+    says "every lesson lacks a <!-- run: --> line"
+    printf '%s\n' "run 01_straggler here " "run 01_straggler own --rounds 3 --platform small" "picture 01_straggler own timeline" \
+        "table 01_straggler/summary.csv" "table platforms/own/01_straggler/summary.csv" "table 03_cannot/summary.csv" >"$PLAN"
+    run 2 --lesson-figures --only 02_wrong
+    says "02_wrong lacks a <!-- run: --> line"
+    run 0 --lesson-figures --out "$folder/figures"
+    says "other programs had the cores in 1 of 3 rounds"
+    called "01_straggler --out $folder/figures/lessons/here --backend mpi --ranks 4 --seconds 60"
+    called "01_straggler --out $folder/figures/lessons/own --rounds 3 --platform small"
+    called "plots/01_straggler.gp"
+    not_called "results='$folder/figures/lessons/here" # its pictures are of the other run
+    called "lesson_numbers --sources . --write"
+    not_called "report --results"
+    [[ -e $runs/01_straggler/summary.csv && -e $runs/platforms/own/01_straggler/summary.csv ]] || complain "tables are not kept"
+    [[ $(<"$project/notebooks-md/img/01_straggler_timeline.png") == *lessons/own/platforms/small* ]] || complain "another picture"
+    [[ $(<"$runs/pictures.csv") == $'picture,place,when,checksum\n01_straggler_timeline.png,own,,'[1-9]* ]] ||
+        complain "pictures.csv" "$(<"$runs/pictures.csv")"
+    printf '02_wrong_timeline.png,here,,1\n' >>"$runs/pictures.csv"
+    touch "$runs/01_straggler/old.csv"
+    run 0 --lesson-figures --only 01_straggler --seconds 7 --out "$folder/figures"
+    called "--backend mpi --ranks 4 --seconds 7"
+    [[ ! -e $runs/01_straggler/old.csv ]] || complain "a table of an older run stayed"
+    (($(grep -c . "$runs/pictures.csv") == 3)) || complain "pictures.csv has not three lines" "$(<"$runs/pictures.csv")"
+    printf '%s\n' "table 01_straggler/sweep.csv" "picture 01_straggler own sweep" >>"$PLAN"
+    run 1 --lesson-figures --out "$folder/figures"
+    says "a text reads sweep.csv of here" "its lesson shows sweep of own"
+    failing 01_straggler 1
+    touch "$runs/01_straggler/old.csv"
+    run 1 --lesson-figures --out "$folder/figures"
+    says "01_straggler failed (here); its lesson stays as it is"
+    [[ -e $runs/01_straggler/old.csv ]] || complain "a failed lab took the tables away"
+    failing lesson_numbers 1
+    run 1 --lesson-figures --out "$folder/figures"
+    says "the texts cannot be read"
+    failing
+    rm -r "$PLAN" "$project/notebooks-md"
 }
 
 test_gpus()
@@ -585,6 +633,7 @@ test_telling
 test_running
 test_passes
 test_platforms
+test_lessons
 test_gpus
 test_bench
 test_scale

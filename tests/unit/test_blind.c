@@ -44,9 +44,12 @@ static const struct option_row rows[] = {
 };
 
 static const struct variant variants[] = {
-    { "calm", NULL, NULL, "nothing is wrong" },      { "late", late, NULL, "one rank is late" },
-    { "late_cured", late, cure, "… and is cured" },  { "slow", slow, NULL, "all are slow" },
-    { "slow_cured", slow, cure, "… and are cured" }, { 0 },
+    { "calm", NULL, NULL, "nothing is wrong", "calm" },
+    { "late", late, NULL, "one rank is late", "late" },
+    { "late_cured", late, cure, "… and is cured", "late + cure" },
+    { "slow", slow, NULL, "all are slow", "slow" },
+    { "slow_cured", slow, cure, "… and are cured", "slow + cure" },
+    { 0 },
 };
 
 static const struct lab_spec spec = {

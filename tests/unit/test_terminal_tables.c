@@ -117,6 +117,37 @@ static void terms_need_a_terminal_that_holds_all_of_them(void **state)
     free(fits_with);
 }
 
+/* Only cases that drop tokens have a line; if some train a whole epoch, only those. */
+static void an_epoch_that_drops_tokens_says_so(void **state)
+{
+    (void)state;
+    struct token_count all = { .epoch = { .steps = 96, .most_batches = 96, .tokens = 448584 } };
+    struct token_count uneven = { .epoch = {
+                                      .steps = 92, .most_batches = 94, .tokens = 448584, .dropped_tokens = 4876 } };
+    struct outcome outcomes[] = { outcome_of("sample", 0), outcome_of("token", 0), outcome_of("epoch_token", 0) };
+    struct report none = report_of(outcomes, 1), window = report_of(outcomes, 2), report = report_of(outcomes, 3);
+    char *text = printed(&report, WIDE);
+    assert_has(text, "An epoch ends", false); /* these cases read no tokens */
+    free(text);
+    outcomes[0].tokens = &all;
+    outcomes[1].tokens = outcomes[2].tokens = &uneven;
+    outcomes[2].run.once = 92;
+    text = printed(&none, WIDE);
+    assert_has(text, "An epoch ends", false);
+    free(text);
+    text = printed(&window, 80);
+    assert_has(text, "An epoch ends when one rank has no batch left", true);
+    assert_has(text,
+               "\n  token                92 to 94 batches a rank, so 4876 of 448584 tokens (1.1 %) are not trained\n",
+               true);
+    free(text);
+    text = printed(&report, 80);
+    assert_has(text, "\n  epoch_token          92 to 94 batches a rank", true);
+    assert_has(text, "\n  token ", false);
+    assert_has(text, "\n  sample", false);
+    free(text);
+}
+
 static void a_case_without_prediction_has_no_gap(void **state)
 {
     (void)state;
@@ -141,6 +172,7 @@ int main(void)
         cmocka_unit_test(the_printed_terms_add_up_to_the_step),
         cmocka_unit_test(a_host_column_of_zeros_is_left_out),
         cmocka_unit_test(terms_need_a_terminal_that_holds_all_of_them),
+        cmocka_unit_test(an_epoch_that_drops_tokens_says_so),
         cmocka_unit_test(a_case_without_prediction_has_no_gap),
     };
     return cmocka_run_group_tests_name("terminal_tables", tests, NULL, NULL);

@@ -271,27 +271,28 @@ static void epochs_are_pythons(void **state)
         bool is_independent;
         int steps;
         double useful, padded, spread, most_padded, most_pairs, padded_balance, pairs_balance;
+        int most_batches, dropped_texts, dropped_tokens;
     } epochs[] = {
         { TOKENS_SAMPLE, false, 96, 4672.75, 7648.5, 381.7708333333333, 2044.75, 522652.75, 0.9351387700207849,
-          0.8842583181025389 },
+          0.8842583181025389, 96, 0, 0 },
         { TOKENS_BUCKET, false, 96, 4672.75, 4700.333333333333, 40.625, 1195.75, 210221.91666666666, 0.9827165656143284,
-          0.9669733927995932 },
+          0.9669733927995932, 96, 0, 0 },
         { TOKENS_BUCKET, true, 96, 4672.75, 4700.333333333333, 1048.9166666666667, 1736.5, 390104.5, 0.6766964200019195,
-          0.5210885801112266 },
+          0.5210885801112266, 96, 0, 0 },
         { TOKENS_BUDGET, false, 92, 4822.913043478261, 4853.728260869565, 109.34782608695652, 1260.5869565217392,
-          268986.152173913, 0.9625929087554106, 0.7826048080057136 },
+          268986.152173913, 0.9625929087554106, 0.7826048080057136, 94, 57, 4876 },
         { TOKENS_BUDGET, true, 92, 4824.717391304348, 4855.641304347826, 123.04347826086956, 1268.75,
-          292335.72826086957, 0.956776611694153, 0.7173968884866481 },
+          292335.72826086957, 0.956776611694153, 0.7173968884866481, 94, 36, 4710 },
         { TOKENS_PAIRS, false, 101, 4314.792079207921, 4351.475247524752, 534.6633663366337, 1376.019801980198,
-          197676.47524752477, 0.7905909568420901, 0.9534873438567788 },
+          197676.47524752477, 0.7905909568420901, 0.9534873438567788, 105, 112, 12790 },
         { TOKENS_PAIRS, true, 101, 4326.297029702971, 4363.891089108911, 845.039603960396, 1624.5940594059407,
-          199428.900990099, 0.6715356159040491, 0.9468025628032204 },
+          199428.900990099, 0.6715356159040491, 0.9468025628032204, 105, 103, 11628 },
         { TOKENS_GLOBAL_BUCKET, false, 96, 4672.75, 4699.833333333333, 1.4479166666666667, 1175.5, 203425.66666666666,
-          0.9995392031759535, 0.9991970859134459 },
+          0.9995392031759535, 0.9991970859134459, 96, 0, 0 },
         { TOKENS_PACKED, false, 96, 4672.75, 4672.75, 381.7708333333333, 1360.5729166666667, 262684.5729166667,
-          0.8585997014125483, 0.7654648305027112 },
+          0.8585997014125483, 0.7654648305027112, 96, 0, 0 },
         { TOKENS_FILLED, false, 94, 4759.244680851064, 4759.244680851064, 138.56382978723406, 1251.1702127659576,
-          235121.37234042553, 0.9509586769832497, 0.8706490952680891 },
+          235121.37234042553, 0.9509586769832497, 0.8706490952680891, 95, 7, 1215 },
     };
     for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++) {
         struct batching_policy policy = batching_policies[epochs[i].strategy];
@@ -307,6 +308,13 @@ static void epochs_are_pythons(void **state)
         assert_near(means.most_pairs, epochs[i].most_pairs);
         assert_near(means.padded_balance, epochs[i].padded_balance);
         assert_near(means.pairs_balance, epochs[i].pairs_balance);
+        struct token_epoch epoch = token_epoch_of(d.schedule);
+        assert_int_equal(epoch.steps, epochs[i].steps);
+        assert_int_equal(epoch.most_batches, epochs[i].most_batches);
+        assert_int_equal(epoch.texts, 3072);
+        assert_int_equal(epoch.tokens, 448584);
+        assert_int_equal(epoch.dropped_texts, epochs[i].dropped_texts);
+        assert_int_equal(epoch.dropped_tokens, epochs[i].dropped_tokens);
         close_scheduled(d);
     }
 }
@@ -686,6 +694,8 @@ static void counts_are_these(void **state)
     assert_near(count->useful_of[1], 20);
     assert_near(count->padded_of[0], 21);
     assert_near(count->padded_of[1], 23);
+    assert_int_equal(count->batches_of[0], 2);
+    assert_int_equal(count->epoch.steps, 2);
     token_count_close(count);
 
     count = token_count_open(&made_up_schedule, 1, 2);
@@ -699,6 +709,34 @@ static void counts_are_these(void **state)
     assert_near(count->useful_of[1], (24 + 16 + 24) / 3.0);
     token_count_close(count);
     token_count_close(NULL);
+}
+
+/* Deal 25 texts to three ranks, a text in each batch. Rank 0 has 9 batches, the others 8; dealt across the ranks, one text is in no
+ * batch. Either way an epoch drops one. */
+static void what_an_epoch_drops(void **state)
+{
+    (void)state;
+    struct token_recipe recipe = recipe_published();
+    recipe.steps = 1;
+    recipe.batch_size = 1;
+    recipe.ranks = 3;
+    recipe.max_tokens = 267; /* 25 texts: 267 x 3 / 32 */
+    const struct {
+        enum token_strategy strategy;
+        int steps, most_batches;
+    } drops[] = { { TOKENS_SAMPLE, 8, 9 }, { TOKENS_GLOBAL_BUCKET, 8, 8 } };
+    for (size_t i = 0; i < sizeof drops / sizeof *drops; i++) {
+        struct scheduled d = schedule_recipe(recipe, batching_policies[drops[i].strategy]);
+        struct token_epoch epoch = token_epoch_of(d.schedule);
+        assert_int_equal(d.corpus->count, 25);
+        assert_int_equal(epoch.texts, 25);
+        assert_int_equal(epoch.steps, drops[i].steps);
+        assert_int_equal(epoch.most_batches, drops[i].most_batches);
+        assert_int_equal(epoch.dropped_texts, 1);
+        assert_near((double)(epoch.tokens - epoch.dropped_tokens),
+                    drops[i].steps * batch_schedule_means(d.schedule, 0, drops[i].steps).useful);
+        close_scheduled(d);
+    }
 }
 
 /* Check the maxima of the schedule. Each may come from another batch. */
@@ -735,6 +773,7 @@ int main(void)
         cmocka_unit_test(batches_of_a_budget_are_unequal),
         cmocka_unit_test(means_are_these),
         cmocka_unit_test(counts_are_these),
+        cmocka_unit_test(what_an_epoch_drops),
         cmocka_unit_test(buffers_hold_every_batch),
     };
     return cmocka_run_group_tests_name("tokens", tests, NULL, NULL);

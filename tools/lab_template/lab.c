@@ -27,10 +27,10 @@ static void seldom(struct options *o) { o->every = o->seldom; }
 /* clang-format on */
 
 static const struct variant variants[] = {
-    /* case       fault   fix     idea */
-    { "baseline", cycles, NULL, "all ranks do the same" },
-    { "fault", stalls, NULL, "rank 0 sleeps before each fetch" },
-    { "seldom", stalls, seldom, "… only before every k-th" },
+    /* case       fault   fix     idea, label */
+    { "baseline", cycles, NULL, "all ranks do the same", "baseline" },
+    { "fault", stalls, NULL, "rank 0 sleeps before each fetch", "rank 0 sleeps" },
+    { "seldom", stalls, seldom, "… only before every k-th", "rank 0 sleeps + only seldom" },
     { 0 },
 };
 

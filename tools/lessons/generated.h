@@ -5,7 +5,8 @@
  *                           row: CASE [| LABEL]                        or row: KEY=VALUE… | LABEL, a row of another table
  *                           column: HEAD | FORMAT | [WHERE:] EXPRESSION
  *                       FORMAT is the number of decimals, perhaps + before it and a unit behind it ("+1 ms"), or `text`
- *     lanes [WHERE:] CASE [CASE]…     the text lanes of these cases, in a code block
+ *     lanes [WHERE:] CASE [CASE]…     the text lanes of these cases, in a code block; or lanes [WHERE], and below it rows
+ *                           row: CASE [| TITLE]
  *     machine [WHERE]   the ranks, the machine, the rounds and the day of a run, within a line */
 #ifndef LOCKSTEP_LESSONS_GENERATED_H
 #define LOCKSTEP_LESSONS_GENERATED_H

@@ -51,23 +51,71 @@ static struct timeline_view read_view(const struct csv_table *table, const char 
     return view;
 }
 
-/* Draw the cases named in `names`. Return false, after a complaint, if one was not run. Changes `names`. */
-static bool draw(FILE *out, struct check *check, size_t at, const struct view *table, char *names)
+struct lanes {
+    struct where where;
+    char *names[CASES_MOST], *titles[CASES_MOST];
+    int count;
+};
+
+static void add_case(const struct check *check, size_t at, struct lanes *lanes, char *name, char *title)
+{
+    if (lanes->count == CASES_MOST)
+        refuse(check, at, "lanes of more than %d cases", CASES_MOST);
+    lanes->names[lanes->count] = name;
+    lanes->titles[lanes->count++] = title;
+}
+
+/* Read "lanes [WHERE:] CASE…", or "lanes [WHERE]" with rows below. Both end up in `lanes`. */
+static struct lanes read_lanes(const struct check *check, const struct comment *comment)
+{
+    struct lanes lanes = { .where = marker_defaults(check) };
+    snprintf(lanes.where.file, sizeof lanes.where.file, "lanes.csv");
+    char *text = memory_text("%s", comment->text + strlen("lanes")), *rest = text, *line = strsep(&rest, "\n"),
+         bad[WHERE_WORD];
+    if (rest && !where_read(&lanes.where, line, strlen(line), bad))
+        refuse(check, comment->begin, "'%s' is no place", bad);
+    if (!rest) {
+        const char *cases = marker_where(check, comment->begin, line, &lanes.where);
+        char *words = memory_text("%s", cases), *more = NULL;
+        for (char *name = strtok_r(words, " ", &more); name; name = strtok_r(NULL, " ", &more))
+            add_case(check, comment->begin, &lanes, memory_text("%s", name), memory_text("%s", name));
+        free(words);
+    }
+    while ((line = strsep(&rest, "\n"))) {
+        char *parts[2] = { NULL, NULL };
+        if (strncmp(line, "row:", 4) != 0)
+            refuse(check, comment->begin, "'%s' in lanes; write row: CASE | LABEL", line);
+        int count = marker_cut(line + 4, parts, 2);
+        add_case(check, comment->begin, &lanes, parts[0], count > 1 ? parts[1] : memory_text("%s", parts[0]));
+    }
+    free(text);
+    if (lanes.count == 0)
+        refuse(check, comment->begin, "'lanes' needs the name of a case");
+    return lanes;
+}
+
+static void free_lanes(struct lanes *lanes)
+{
+    for (int i = 0; i < lanes->count; i++) {
+        free(lanes->names[i]);
+        free(lanes->titles[i]);
+    }
+}
+
+/* Draw the cases. Return false, after a complaint, if one was not run. */
+static bool draw(FILE *out, struct check *check, size_t at, const struct view *table, const struct lanes *lanes)
 {
     struct timeline_view views[CASES_MOST];
-    char *titles[CASES_MOST], *rest = NULL;
-    int count = 0;
     bool is_whole = true;
-    for (char *name = strtok_r(names, " ", &rest); name && count < CASES_MOST; name = strtok_r(NULL, " ", &rest)) {
-        titles[count] = name;
-        views[count++] = read_view(&table->table, name);
-        if (views[count - 1].count == 0)
-            complain(check, at, "%s is not in %s", name, table->path);
-        is_whole &= views[count - 1].count > 0;
+    for (int i = 0; i < lanes->count; i++) {
+        views[i] = read_view(&table->table, lanes->names[i]);
+        if (views[i].count == 0)
+            complain(check, at, "%s is not in %s", lanes->names[i], table->path);
+        is_whole &= views[i].count > 0;
     }
     if (is_whole)
-        lanes_draw_views(out, views, titles, count, (struct terminal){ .columns = WIDTH });
-    for (int i = 0; i < count; i++)
+        lanes_draw_views(out, views, lanes->titles, lanes->count, (struct terminal){ .columns = WIDTH });
+    for (int i = 0; i < lanes->count; i++)
         timeline_view_drop(&views[i]);
     return is_whole;
 }
@@ -86,28 +134,25 @@ static void trim_lines(char *text)
 
 char *generated_lanes(struct check *check, const struct comment *comment)
 {
-    struct where where = marker_defaults(check);
-    snprintf(where.file, sizeof where.file, "lanes.csv");
-    const char *cases = marker_where(check, comment->begin, comment_after(comment, "lanes"), &where);
+    struct lanes lanes = read_lanes(check, comment);
     struct view view;
-    if (!*cases)
-        refuse(check, comment->begin, "'lanes' needs the name of a case");
-    if (!marker_view(check, comment->begin, &where, &view))
-        return NULL;
-    char *text = NULL, *names = memory_text("%s", cases);
+    char *text = NULL;
     size_t size = 0;
-    FILE *out = memory_stream(&text, &size);
-    fputs("\n```text", out);
-    bool is_whole = draw(out, check, comment->begin, &view, names);
-    fputs("```\n", out);
-    fclose(out);
-    view_close(&view);
-    free(names);
-    trim_lines(text);
-    if (is_whole)
-        return text;
-    free(text);
-    return NULL;
+    if (marker_view(check, comment->begin, &lanes.where, &view)) {
+        FILE *out = memory_stream(&text, &size);
+        fputs("\n```text", out);
+        bool is_whole = draw(out, check, comment->begin, &view, &lanes);
+        fputs("```\n", out);
+        fclose(out);
+        view_close(&view);
+        trim_lines(text);
+        if (!is_whole) {
+            free(text);
+            text = NULL;
+        }
+    }
+    free_lanes(&lanes);
+    return text;
 }
 
 char *generated_machine(struct check *check, const struct comment *comment)

@@ -59,6 +59,27 @@ const char *marker_where(const struct check *check, size_t at, const char *text,
     return colon + 1 + strspn(colon + 1, " ");
 }
 
+char *marker_trimmed(const char *from, const char *to)
+{
+    while (from < to && *from == ' ')
+        from++;
+    while (to > from && (to[-1] == ' ' || to[-1] == '\r'))
+        to--;
+    return memory_text("%.*s", (int)(to - from), from);
+}
+
+int marker_cut(const char *line, char **parts, int most)
+{
+    int count = 0;
+    for (const char *at = line;;) {
+        const char *end = count + 1 < most ? strchr(at, '|') : NULL;
+        parts[count++] = marker_trimmed(at, end ? end : at + strlen(at));
+        if (!end)
+            return count;
+        at = end + 1;
+    }
+}
+
 bool marker_view(struct check *check, size_t at, const struct where *where, struct view *view)
 {
     if (!*where->lab)

@@ -33,6 +33,12 @@ const char *marker_where(const struct check *check, size_t at, const char *text,
 bool marker_value(struct check *check, size_t at, const struct where *where, const char *name, const char *expression,
                   double *value);
 
+/* Return the text between two pointers without blanks at its ends. Free it. */
+char *marker_trimmed(const char *from, const char *to);
+
+/* Cut a line of a marker at |, into at most `most` parts without blanks at their ends. Return their number. Free the parts. */
+int marker_cut(const char *line, char **parts, int most);
+
 /* Return the view of a table that exists; complain and return false if its run is missing. */
 bool marker_view(struct check *check, size_t at, const struct where *where, struct view *view);
 

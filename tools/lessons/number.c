@@ -76,7 +76,7 @@ static bool has_unit_at(const char *at)
     return false;
 }
 
-/* True if one of the programs whose versions we name stands before. */
+/* True if one of the programs whose versions we name stands before, also before "12 or " and the like. */
 static bool follows_program(const char *raw, size_t begin)
 {
     static const char *const programs[] = { "MPI",    "PyTorch", "SimGrid", "NCCL",     "CUDA", "Python",
@@ -85,6 +85,15 @@ static bool follows_program(const char *raw, size_t begin)
         size_t length = strlen(programs[i]) + 1;
         if (begin >= length && raw[begin - 1] == ' ' && strncmp(raw + begin - length, programs[i], length - 1) == 0)
             return true;
+    }
+    static const char *const joints[] = { " or ", " and ", NULL };
+    for (int i = 0; joints[i]; i++) {
+        size_t length = strlen(joints[i]), first = begin - length;
+        if (begin <= length || strncmp(raw + first, joints[i], length) != 0 || !is_digit(raw[first - 1]))
+            continue;
+        while (first > 0 && (is_digit(raw[first - 1]) || raw[first - 1] == '.'))
+            first--;
+        return follows_program(raw, first);
     }
     return false;
 }
@@ -110,7 +119,8 @@ static struct number describe(const char *raw, size_t begin, size_t end)
 {
     struct number number = { .begin = begin_with_sign(raw, begin), .end = end, .has_unit = has_unit_at(raw + end) };
     char *digits = memory_text("%.*s", (int)(end - begin), raw + begin);
-    number.is_name = is_year(digits, end - begin, number.has_unit) || follows_program(raw, begin) ||
+    bool is_level = strncmp(raw + end, " % interval", 11) == 0; /* 95 % interval */
+    number.is_name = is_level || is_year(digits, end - begin, number.has_unit) || follows_program(raw, begin) ||
                      (begin > 0 && raw[begin - 1] == '#');
     bool is_small = atof(digits) <= 12 && !number.has_unit && number.begin == begin;
     number.is_count = !strpbrk(digits, ".,") && (is_small || is_binary_size(raw + end));

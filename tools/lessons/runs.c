@@ -199,8 +199,10 @@ char *runs_machine(const struct view *view)
     char *machine = csv_comment(table, "machine", 0), *when = csv_comment(table, "when", 0);
     char *simulated = csv_comment(table, "simulated", 0), *place = NULL;
     const char *about = simulated ? strchr(simulated, ',') : NULL;
-    if (about)
-        place = memory_text("simulated ranks on %s", about + 2);
+    bool is_modelled = machine && strncmp(machine, "costs of", 8) == 0;
+    if (about) /* up to a colon, behind which it says how far to trust it */
+        place = memory_text("simulated ranks on %.*s%s%s%s", (int)strcspn(about + 2, ":"), about + 2,
+                            is_modelled ? "" : " (", is_modelled || !machine ? "" : machine, is_modelled ? "" : ")");
     else
         place = memory_text("ranks on %s cores (%s)", cores ? cores : "?", machine ? machine : "?");
     char *text =

@@ -71,11 +71,22 @@ static int words_of(const struct lesson_text *text, const struct block *block)
     return count;
 }
 
+/* Return the bytes from `begin` that make some six words, on the same line. */
+static int length_of_opening(const char *raw, size_t begin)
+{
+    const char *from = raw + begin;
+    int length = 0, most = (int)strcspn(from, "\n"), words = 0;
+    for (; length < most; length++)
+        if (from[length] == ' ' && ++words == 6)
+            break;
+    return length;
+}
+
 static void end_sentence(struct check *check, size_t begin, int words)
 {
     if (words > STYLE_SENTENCE_WORDS)
-        complain(check, begin, "a sentence of %d words, %d at most: %.40s…", words, STYLE_SENTENCE_WORDS,
-                 check->text->raw + begin);
+        complain(check, begin, "a sentence of %d words, %d at most: %.*s …", words, STYLE_SENTENCE_WORDS,
+                 length_of_opening(check->text->raw, begin), check->text->raw + begin);
 }
 
 static void check_sentences(struct check *check, const struct block *block)

@@ -29,33 +29,10 @@ struct table {
 
 /* --- read ----------------------------------------------------------------------------------------------------------- */
 
-/* Return the text between two pointers without blanks at its ends. Free it. */
-static char *trimmed(const char *from, const char *to)
-{
-    while (from < to && *from == ' ')
-        from++;
-    while (to > from && (to[-1] == ' ' || to[-1] == '\r'))
-        to--;
-    return memory_text("%.*s", (int)(to - from), from);
-}
-
-/* Cut a line at |, into at most `most` parts. Return their number. */
-static int cut(const char *line, char **parts, int most)
-{
-    int count = 0;
-    for (const char *at = line;;) {
-        const char *end = count + 1 < most ? strchr(at, '|') : NULL;
-        parts[count++] = trimmed(at, end ? end : at + strlen(at));
-        if (!end)
-            return count;
-        at = end + 1;
-    }
-}
-
 static void read_row(const struct check *check, size_t at, struct table *table, const char *line)
 {
     char *parts[2] = { NULL, NULL };
-    int count = cut(line, parts, 2);
+    int count = marker_cut(line, parts, 2);
     bool is_filter = strchr(parts[0], '=') != NULL;
     if (table->row_count == ROWS_MOST || !*parts[0] || (is_filter && count < 2))
         refuse(check, at, "'row: %s': write row: CASE | LABEL, at most %d times", line, ROWS_MOST);
@@ -69,7 +46,7 @@ static void read_row(const struct check *check, size_t at, struct table *table, 
 static void read_column(const struct check *check, size_t at, struct table *table, const char *line)
 {
     char *parts[3] = { NULL, NULL, NULL };
-    if (cut(line, parts, 3) < 3 || table->column_count == COLUMNS_MOST)
+    if (marker_cut(line, parts, 3) < 3 || table->column_count == COLUMNS_MOST)
         refuse(check, at, "'column: %s': write column: HEAD | DECIMALS UNIT | EXPRESSION, at most %d times", line,
                COLUMNS_MOST);
     table->columns[table->column_count++] = (struct column){ parts[0], parts[1], parts[2] };
@@ -82,7 +59,7 @@ static void read_line(const struct check *check, size_t at, struct table *table,
     else if (strncmp(line, "column:", 7) == 0)
         read_column(check, at, table, line + 7);
     else if (strncmp(line, "head:", 5) == 0 && !table->head)
-        table->head = trimmed(line + 5, line + strlen(line));
+        table->head = marker_trimmed(line + 5, line + strlen(line));
     else if (*line)
         refuse(check, at, "'%s' in a table; its lines begin with head:, row: or column:", line);
 }
@@ -98,7 +75,7 @@ static struct table read_table(const struct check *check, const struct comment *
     while (text[length]) {
         text += length + 1;
         length = strcspn(text, "\n");
-        char *line = trimmed(text, text + length);
+        char *line = marker_trimmed(text, text + length);
         read_line(check, comment->begin, &table, line);
         free(line);
     }

@@ -24,7 +24,7 @@ static bool opens_heading(const struct lesson_text *text, const struct block *bl
 
 static bool has_link(const struct lesson_text *text, const struct block *block)
 {
-    const char *link = strstr(text->raw + block->begin, "](http");
+    const char *link = strstr(text->raw + block->begin, "](");
     return link && link < text->raw + block->end;
 }
 

@@ -132,9 +132,7 @@ static bool fill_pictures(struct lesson *lesson, const struct lab_findings *find
                        markdown_holds_only(caption, CMARK_NODE_EMPH);
     if (has_caption) {
         char *said = markdown_text(caption);
-        fputs(
-            "<p class=\"note\">Numbers in the text below that name no source are those of the lesson's own pictures: ",
-            out);
+        fputs("<p class=\"note\">Numbers in the text below are those of the lesson's own run: ", out);
         html_text(out, said);
         fputs("</p>\n", out);
         free(said);

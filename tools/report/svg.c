@@ -19,9 +19,8 @@ static bool begins(const char *at, const char *word)
 static const struct {
     unsigned level; /* value of red, green and blue */
     const char *name;
-} neutrals[] = { { 0, "var(--ink)" },    { 68, "var(--ink)" },   { 85, "var(--soft)" },
-                 { 102, "var(--soft)" }, { 128, "var(--soft)" }, { 208, "var(--bar)" },
-                 { 228, "var(--line)" }, { 238, "var(--pale)" }, { 255, "var(--paper)" } };
+} neutrals[] = { { 0, "var(--ink)" },    { 68, "var(--ink)" },  { 85, "var(--soft)" },  { 102, "var(--soft)" },
+                 { 128, "var(--soft)" }, { 166, "var(--bar)" }, { 228, "var(--line)" }, { 255, "var(--paper)" } };
 
 static const char *neutral_of(unsigned level)
 {
