@@ -213,8 +213,13 @@ sed '/^#/!{ s/^case,.*/&,label/; s/^baseline,.*/&,all well/; s/^skew_ws4,.*/&,on
     "$folder/summary.csv" >"$summary"
 touch "$results/platforms/dedicated-cores/01_straggler/charts.csv"
 run 0 --results "$results" --sources "$source"
+# shellcheck disable=SC1111
 has index "with “one rank &lt;sleeps&gt;” a step takes 69.6 ms" \
     "<p><strong>Helps most:</strong> a &lt;fix&gt;, with which a step takes 31.0 ms.</p>"
+sed -i '/^unclear/s/,31,31,/,131,31,/' "$summary" # a fix that does not help
+touch "$results/platforms/dedicated-cores/01_straggler/charts.csv"
+run 0 --results "$results" --sources "$source"
+lacks index "Helps most"
 cp "$folder/summary.csv" "$summary"
 touch "$results/platforms/dedicated-cores/01_straggler/charts.csv"
 

@@ -2,6 +2,7 @@
 # usage: symbols_test.sh SOURCE: check that the table of notebooks-md/symbols.md gives each letter one meaning, and that formulas of
 # labs (comments at the head of their sources) and lessons use only these letters. A lesson's own table of symbols repeats the
 # meanings. Lessons without a line "<!-- run: … -->" are not written to this table yet and are not read.
+# shellcheck disable=SC2016 # backticks are those of Markdown
 set -uo pipefail
 
 cd "$1" || exit 1
@@ -99,6 +100,12 @@ head_comment() # FILE
 
 for file in labs/[0-9][0-9]_*.c tools/lab_template/lab_formula.c; do
     found=$(head_comment "$file" | strange_letters "$file")
+    [[ -z $found ]] || complain "letters that $table does not have: $(paste -sd ';' <<<"$found")"
+done
+
+# Titles, axes and labels of charts, as far as they are written out, without gnuplot's formats (%g).
+for file in plots/*.gp; do
+    found=$(grep -oE '(title|label|page\() *=? *"[^"]*"(, *"[^"]*")?' "$file" | sed -E 's/%[-+0-9.]*[a-z]//g' | strange_letters "$file")
     [[ -z $found ]] || complain "letters that $table does not have: $(paste -sd ';' <<<"$found")"
 done
 

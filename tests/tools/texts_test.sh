@@ -2,6 +2,7 @@
 # usage: texts_test.sh BIN SOURCE FOLDER: check the texts that are not lessons. The README and the guide to a new lab keep to their
 # lengths; links lead to files and headings; labs accept the commands that the texts show (--dry-run, which starts nothing), and
 # run_all.sh knows the options. Works in FOLDER/texts.
+# shellcheck disable=SC2016 # backticks are those of Markdown
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh

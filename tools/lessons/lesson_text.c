@@ -114,12 +114,12 @@ static void mark_block(struct parse *p, size_t begin, size_t end, int block)
     struct lesson_text *text = p->text;
     set_role(text, begin, end, ROLE_PROSE);
     for (size_t at = begin; at < end;) {
-        size_t to = at;
-        enum role role = ROLE_HIDDEN;
         if (text->raw[at] == '\\') {
             at += 2;
             continue;
         }
+        size_t to;
+        enum role role = ROLE_HIDDEN;
         if (strncmp(text->raw + at, "<!--", 4) == 0) {
             const char *close = strstr(text->raw + at + 4, "-->");
             to = close && close < text->raw + end ? (size_t)(close - text->raw) + 3 : at;

@@ -9,33 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *print_to_memory(const char *format, va_list list)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = memory_stream(&text, &size);
-    vfprintf(out, format, list);
-    fclose(out);
-    return text;
-}
-
 void complain(struct check *check, size_t at, const char *format, ...)
 {
+    check->complaints++;
+    if (check->runs->are_planned)
+        return;
+    printf("%s:%d: ", check->text->path, lesson_text_line(check->text, at));
     va_list list;
     va_start(list, format);
-    char *text = print_to_memory(format, list);
+    vprintf(format, list);
     va_end(list);
-    if (!check->runs->are_planned)
-        printf("%s:%d: %s\n", check->text->path, lesson_text_line(check->text, at), text);
-    free(text);
-    check->complaints++;
+    putchar('\n');
 }
 
 _Noreturn void refuse(const struct check *check, size_t at, const char *format, ...)
 {
+    char text[400];
     va_list list;
     va_start(list, format);
-    char *text = print_to_memory(format, list);
+    vsnprintf(text, sizeof text, format, list);
     va_end(list);
     die(STATUS_USAGE, "%s:%d: %s; docs/lessons.md explains markers", check->text->path,
         lesson_text_line(check->text, at), text);

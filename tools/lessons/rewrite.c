@@ -109,12 +109,10 @@ static char *generated(struct check *check, const struct comment *comment)
     return comment_after(comment, "lanes") ? generated_lanes(check, comment) : generated_machine(check, comment);
 }
 
-/* Put what belongs between the i-th comment and its <!-- end -->. */
-static void put_generated(struct copy *copy, int i)
+/* Put what belongs between a comment and its <!-- end -->, which is the next one. */
+static void put_generated(struct copy *copy, const struct comment *comment, const struct comment *end)
 {
-    const struct lesson_text *text = copy->check->text;
-    const struct comment *comment = &text->comments[i], *end = i + 1 < text->comment_count ? comment + 1 : NULL;
-    if (!end || !comment_after(end, "end"))
+    if (!comment_after(end, "end"))
         refuse(copy->check, comment->begin, "'%.20s' has no <!-- end -->", comment->text);
     char *right = generated(copy->check, comment);
     if (right)
@@ -152,7 +150,7 @@ char *rewrite(struct check *check, bool writes)
         const struct comment *comment = &text->comments[i];
         struct number number;
         if (is_generated(comment))
-            put_generated(&copy, i);
+            put_generated(&copy, comment, i + 1 < text->comment_count ? comment + 1 : comment);
         else if (comment_after(comment, "holds:"))
             check_relation(check, comment);
         else if (!is_word(comment) && comment->block >= 0 && number_before(text->raw, comment->begin, &number))
