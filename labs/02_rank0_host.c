@@ -3,8 +3,8 @@
  * Rank 0 logs, saves checkpoints and evaluates; the other ranks wait before they go on. Rank 0 is a straggler in another place, so
  * the formula gains a term:
  *
- *     barrier       step = max over ranks of (data + local) + transfer + max over ranks of host + barrier
- *     no barrier    step = max over ranks of (data + local + host) + transfer
+ *     barrier       step = max over ranks of (data + local) + T + max over ranks of host + barrier
+ *     no barrier    step = max over ranks of (data + local + host) + T
  *
  *     host       rank 0's work; the others wait for it at the barrier or, without one, in the next all-reduce
  *     barrier    the barrier itself, once all ranks have arrived
@@ -12,7 +12,7 @@
  * The wait moves from the all-reduce into the barrier, and the late rank's data time looks healthy. Two faults,
  * four fixes:
  *
- *                  nothing       no barrier        every n steps    beside the step    spread over ranks
+ *                  nothing       no barrier        every k steps    beside the step    spread over ranks
  *     asleep       barrier_ws4   sleep_no_barrier  sleep_every_n    sleep_helper       sleep_spread
  *     busy         barrier_busy  busy_no_barrier   busy_every_n     busy_helper        busy_spread
  *
@@ -56,12 +56,12 @@ static const struct variant variants[] = {
     { "baseline", cycles, NULL, "no work on the host, no barrier", "baseline" },
     { "barrier_ws4", sleeps, NULL, "rank 0 sleeps on the host, then a barrier", "rank 0 sleeps" },
     { "sleep_no_barrier", sleeps, no_barrier, "… without a barrier: the ranks wait in the next all-reduce", "rank 0 sleeps + no barrier" },
-    { "sleep_every_n", sleeps, every_n, "… but only every n steps", "rank 0 sleeps + every n steps" },
+    { "sleep_every_n", sleeps, every_n, "… but only every k steps", "rank 0 sleeps + every k steps" },
     { "sleep_helper", sleeps, in_helper, "… in a helper thread beside the step", "rank 0 sleeps + helper thread" },
     { "sleep_spread", sleeps, spread, "… divided among all ranks", "rank 0 sleeps + spread over ranks" },
     { "barrier_busy", works, NULL, "rank 0 computes on the host, then a barrier", "rank 0 busy" },
     { "busy_no_barrier", works, no_barrier, "… without a barrier: the ranks wait in the next all-reduce", "rank 0 busy + no barrier" },
-    { "busy_every_n", works, every_n, "… but only every n steps", "rank 0 busy + every n steps" },
+    { "busy_every_n", works, every_n, "… but only every k steps", "rank 0 busy + every k steps" },
     { "busy_helper", works, in_helper, "… in a helper thread beside the step, on the same core", "rank 0 busy + helper thread" },
     { "busy_spread", works, spread, "… divided among all ranks", "rank 0 busy + spread over ranks" },
     { "barrier_two_late", two_late, NULL, "rank 0 sleeps on the host, then a barrier; rank 1 sleeps before each fetch", "two ranks late" },

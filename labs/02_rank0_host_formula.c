@@ -1,18 +1,18 @@
 /* 02_rank0_host_formula: what each case of lab 02 must cost, and why.
  *
- *     barrier       step = max over ranks of (data + local) + transfer + max over ranks of host + barrier
- *     no barrier    step = max over ranks of (data + local + host) + transfer
+ *     barrier       step = max over ranks of (data + local) + T + max over ranks of host + barrier
+ *     no barrier    step = max over ranks of (data + local + host) + T
  *
- * Rank 0 works H on the host while the other ranks wait at the barrier. The fixes:
+ * Rank 0 works H on the host while the other ranks wait at the barrier (letters: notebooks-md/symbols.md). The fixes:
  *
  *     no barrier        H, without the barrier: the next all-reduce waits instead
- *     every n steps     (H + barrier) / n
+ *     every k steps     (H + barrier) / k
  *     beside the step   a sleep shows only where it is longer than the steps until the next one is due. Busy work takes time from
  *                       the rank's core; busy work left after the passes fills a transfer that leaves the core free.
- *     spread            H / ranks on every rank, side by side
+ *     spread            H / n on every rank, side by side
  *
- * If rank 1 sleeps D before each fetch as well, the two delays cost D + H with the barrier: all ranks wait for rank 1 in the
- * all-reduce, then for rank 0 at the barrier. Without it they cost max(D, H): rank 1 sleeps while rank 0 works. */
+ * If rank 1 sleeps S before each fetch as well, the two delays cost S + H with the barrier: all ranks wait for rank 1 in the
+ * all-reduce, then for rank 0 at the barrier. Without it they cost max(S, H): rank 1 sleeps while rank 0 works. */
 #include "02_rank0_host.h"
 
 #include <math.h>
@@ -64,11 +64,11 @@ struct prediction predict(const struct options *o, const struct card *card)
         most = fmax(most, host / period);
         sum += host / period;
     }
-    struct prediction p = predict_step(card, loads, ranks, card_jitter(card, ranks, fetch + local), transfer);
+    struct prediction prediction = predict_step(card, loads, ranks, card_jitter(card, ranks, fetch + local), transfer);
     if (o->in_helper && o->work == STALL_BUSY && card_helper(card) == HELPER_SOMEWHERE)
-        p.data = (double)NAN; /* on which core the helper computes is unknown, so the step is, too */
-    p.host += sum / ranks;
-    p.wait += most - sum / ranks;
-    p.transfer += barrier / period;
-    return p;
+        prediction.data = (double)NAN; /* on which core the helper computes is unknown, so the step is, too */
+    prediction.host += sum / ranks;
+    prediction.wait += most - sum / ranks;
+    prediction.transfer += barrier / period;
+    return prediction;
 }

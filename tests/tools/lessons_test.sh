@@ -46,6 +46,8 @@ late,3,1,1,0,transfer,40,50,0
 TABLE
     printf 'lab,case,slowest_step_ms\n02_other,late,7\n01_late,late,102.539\n01_late,baseline,70.241\n' >"$project/expected/blog.csv"
     printf 'id,case,tolerance\nits_cost,late,0.1\n' >"$project/expected/01_late.csv"
+    mkdir -p "$project/notebooks-md/runs/torch"
+    printf 'case,rank,wait_ms\nslow_loader,0,0.5\nslow_loader,1,43.21\n' >"$project/notebooks-md/runs/torch/ddp_faults.csv"
     printf '# Project\n\nNo marker, so any number: 123.4.\n' >"$project/README.md"
 }
 
@@ -69,6 +71,8 @@ in a step of 1,026<!-- baseline.slowest_step_ms --> ms. <!-- holds: late.transfe
 
 There it takes 1054.0<!-- blog: late.slowest_step_ms --> ms, and 32.3<!-- published: late.slowest_step_ms - baseline.slowest_step_ms -->
 were published, within 10<!-- claims: its_cost.tolerance * 100 --> %.
+
+In PyTorch rank 1 waits 43.2<!-- torch rank=1: slow_loader.wait_ms --> ms.
 
 A sum takes 0.5<!-- sweep.csv bytes=2048: ring_ms --> ms, 75<!-- 25 + 40 + 10 --> in all; −2.5<!-- 10 - 12.5 --> less.
 

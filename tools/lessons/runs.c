@@ -75,10 +75,19 @@ static char *path_of(const struct runs *runs, const struct where *where)
         return memory_text("%s/%s.csv", runs->expected, where->lab);
     if (strcmp(where->place, "published") == 0)
         return memory_text("%s/%s", runs->expected, is_named ? where->file : "blog.csv");
+    if (strcmp(where->place, "torch") == 0)
+        return memory_text("%s/torch/%s", runs->runs, is_named ? where->file : "ddp_faults.csv");
     const char *file = is_named ? where->file : "summary.csv";
     if (strcmp(where->place, "here") == 0)
         return memory_text("%s/%s/%s", runs->runs, where->lab, file);
     return memory_text("%s/platforms/%s/%s/%s", runs->runs, where->place, where->lab, file);
+}
+
+/* True if --lesson-figures makes the table. It does not make those of PyTorch jobs. */
+static bool path_is_of_run(const struct runs *runs, const char *path)
+{
+    size_t length = strlen(runs->runs);
+    return strncmp(path, runs->runs, length) == 0 && path[length] == '/' && strncmp(path + length, "/torch/", 7) != 0;
 }
 
 /* Return the table, read if this is its first use. Takes `path`. */
@@ -92,8 +101,7 @@ static struct run_table *open_table(struct runs *runs, char *path)
         }
     runs->at = memory_grow(runs->at, ((size_t)runs->count + 1) * sizeof *runs->at);
     struct run_table *table = &runs->at[runs->count++];
-    size_t length = strlen(runs->runs);
-    bool is_of_run = strncmp(path, runs->runs, length) == 0 && path[length] == '/';
+    bool is_of_run = path_is_of_run(runs, path);
     bool is_there = !(is_of_run && runs->are_planned) && access(path, F_OK) == 0;
     *table = (struct run_table){ .path = path, .is_of_run = is_of_run, .is_there = is_there };
     if (table->is_there)

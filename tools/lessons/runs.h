@@ -6,6 +6,7 @@
  *                      KEY=VALUE   only rows with this text in that column
  *                      published   expected/blog.csv, rows of this lab (or expected/FILE.csv)
  *                      claims      expected/LAB.csv; a case is a claim's id
+ *                      torch       RUNS/torch/ddp_faults.csv (or FILE.csv), of tools/torch; add rank=N
  *
  * Runs lie as run_all.sh --lesson-figures leaves them: RUNS/LAB/FILE.csv, and RUNS/platforms/PLACE/LAB/FILE.csv. */
 #ifndef LOCKSTEP_RUNS_H
