@@ -14,7 +14,7 @@ beside_name = "buckets"
 breakdown_title = "All ranks are equally slow, none of them late"
 timeline_title = "Buckets start while backward runs; the rest is exposed"
 step_time_title = "What one more message costs, and what each fix saves"
-timeline_note = "buckets: all-reduces in flight, drawn one after another"
+timeline_note = "buckets: all-reduces in flight"
 if (!exists("blog")) blog = plots."/../expected/blog.csv"
 published_csv = blog                    # charts.gp replaces `blog` if it has no value for these cases
 load plots."/charts.gp"

@@ -23,6 +23,9 @@ shared(case) = number(of(case, global_batch)) / ranks                   # the sa
 many = ""; single = ""                   # cases of the two lines
 do for [case in "small_ws4 weak_ws4 larger_batch"] { if (has(case, cases) && ranks > 1) { many = many." ".case } }
 do for [case in "weak_ws1 strong_ws1"] { if (has(case, cases) && ranks > 1) { single = single." ".case } }
+# Only cases that have times.
+timed(cases_of) = (kept = "", sum [i = 1:words(cases_of)] (number(of(word(cases_of, i), step_ms)) > 0 && number(of(word(cases_of, i), predicted_ms)) > 0 ? (kept = kept." ".word(cases_of, i), 0) : 0), kept)
+many = timed(many); single = timed(single)
 # A line through the first two cases: its slope, its value at 0, and where two lines cross; NaN if they do not.
 x_of(case) = has(case, single) ? shared(case) : each(case)
 ms_of(list, case) = number(of(case, list))

@@ -192,7 +192,7 @@ do for [case in shown] {
     set label told_of(case) at graph 0, first first_lane(case) - 0.95 noenhanced font "sans-serif,9"
     do for [n = 1:has(case, beside) ? lanes_of(case) : 0] { set ytics add (beside_name first_lane(case) + stride(case) * (n - 1) + 0.72) }
 }
-if (words(tokens)) { set label "tokens of this step" at screen 1 - 24. / width, first -0.95 right font "sans-serif,9" textcolor rgb grey }
+if (words(tokens)) { set label "tokens of this step" at screen 1 - 24. / width, screen 1. * (below - 22) / height right font "sans-serif,9" textcolor rgb grey }
 do for [k = 1:words(tokens):4] {
     padding = int(word(tokens, k + 3)) - int(word(tokens, k + 2))
     if (is_drawn(word(tokens, k), int(word(tokens, k + 1)))) {

@@ -11,3 +11,4 @@ smallest=(--cases variable_token_ws4 --cases packed --num-heads 1 --vocab-size 2
 largest=(--vocab-size 1048576)
 drawn=(variable_sample_ws4 global_bucket) shortest=(--batch-size 1) longest=(--batch-size 64) few_steps=(--quick)
 what_if_ms=28.5 # from the median rank's batches
+charted=('timeline padding' 'timeline tokens of this step' 'timeline + [0-9]* padding' 'strategies_epoch token budget')

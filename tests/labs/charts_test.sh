@@ -38,6 +38,53 @@ awk -F, '!/^#/ && $4 + 0 > $3 + 0 { shared = 1 } END { exit !shared }' "many-ran
     complain "many ranks share no lane"
 grep -q '>ranks [0-9]' "many-ranks/platforms/gpu_cluster_400g/$name/timeline.svg" || complain "a shared lane has no name"
 
+# Every case has a label of its own: short, and without signs that tables or lists of words would have to escape.
+results=published/platforms/blog/$name
+column() # NAME: this column of summary.csv
+{
+    awk -F, -v name="$1" '/^#/ { next } !at { for (i = 1; i <= NF; i++) if ($i == name) at = i; next } { print $at }' "$results/summary.csv"
+}
+mapfile -t names < <(column case)
+mapfile -t labels < <(column label)
+[[ -z $(printf '%s\n' "${labels[@]}" | sort | uniq -d) ]] || complain "two cases have one label"
+steps=$(<"$results/step_time.svg") lanes=$(<"$results/timeline.svg")
+for i in "${!names[@]}"; do
+    label=${labels[i]}
+    [[ -n $label && $label != *[,_~\"]* && ${#label} -le 36 ]] || complain "${names[i]} has the label '$label'"
+    # step_time has all cases, each with its name in small print, and fixes below their fault.
+    [[ $steps == *">${names[i]}<"* ]] || complain "step_time.svg does not name ${names[i]}"
+    [[ $steps == *">$label<"* || $steps == *">+ ${label#* + }<"* ]] || complain "step_time.svg lacks the label $label"
+    [[ " $told_best " != *" ${names[i]} "* || $lanes == *"bold\" >$label<"* ]] || complain "timeline.svg lacks the label $label"
+done
+for text in "${charted[@]}"; do
+    grep -qe "${text#* }" "$results/${text%% *}.svg" || complain "${text%% *}.svg does not say '${text#* }'"
+done
+
+# The report has a colour on dark pages for every grey of a chart.
+known_greys=" 1 254 $(grep -oE '\{ [0-9]+, "var' "$source/tools/report/svg.c" | tr -dc '0-9\n' | tr '\n' ' ')"
+for grey in $(cat "$results"/*.svg | grep -oE 'rgb\( *([0-9]+), *\1, *\1 *\)' | tr -dc '0-9,\n' | cut -d , -f 1 | sort -u); do
+    [[ $known_greys == *" $grey "* ]] || complain "a chart has the grey $grey, which tools/report/svg.c does not know"
+done
+
+# Published times are another machine's: charts hold only their ratios, so a machine ten times as slow gives the same charts.
+cp -r "$results" slower
+awk -F, -v OFS=, '/^#/ { print; next }
+    !seen { seen = 1; for (i = 1; i <= NF; i++) if ($i == "slowest_step_ms" || $i == "samples_per_s" || $i == "useful_tokens_per_s") scale[i] = 1; print; next }
+    { for (i in scale) if ($i != "") $i = $i "e1"; print }' "$source/expected/blog.csv" >slower.csv
+said=$("$source/plots/draw.sh" "$name" slower "formats = 'svg'; blog = '$PWD/slower.csv'" 2>&1) || complain "slower: $said"
+for chart in "$results"/*.svg; do
+    cmp -s "$chart" "slower/${chart##*/}" || complain "${chart##*/} shows published milliseconds"
+done
+said=
+
+# A ratio whose interval contains 1 is not resolved.
+cp -r "$results" unresolved
+awk -F, -v OFS=, -v one="$asked" '/^#/ { print; next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; print; next }
+    $at["case"] == one { $at["vs_baseline_low"] = 0.9; $at["vs_baseline_high"] = 1.1 } { print }' "$results/summary.csv" >unresolved/summary.csv
+draw unresolved "$name" svg
+[[ $(grep -c '>not resolved<' unresolved/step_time.svg) == $((1 + $(grep -c '>not resolved<' "$results/step_time.svg"))) ]] ||
+    complain "an interval that contains 1 is not called 'not resolved'"
+
 # A case with failed checks has no numbers. If arrivals are hidden, wait and transfer are blank.
 cp -r "published/platforms/blog/$name" blanks
 for table in summary ranks rounds; do

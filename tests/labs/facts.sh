@@ -29,6 +29,7 @@ table=() # if ranks communicate, a table of this lab only: file, a rising column
 
 # Charts.
 drawn=()                 # cases, for charts of many ranks
+charted=()               # texts that charts of all cases must hold: "timeline padding"
 shortest=() longest=()   # short and long steps
 few_steps=(--steps 6)
 

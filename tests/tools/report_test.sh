@@ -67,11 +67,11 @@ place() # FOLDER PLATFORM STEP: write a lab's tables there; STEP is the time of 
 # asked: skew_ws4
 # card: machine card   A <fast> machine, 2 cores
 # card:   one rank steps alone in           24.0 ms
-case,backend,platform,ranks,rounds,slowest_step_ms,predicted_step_ms,data_ms,local_ms,host_ms,wait_ms,transfer_ms,blamed_rank,blamed_wait_ms,vs_baseline,vs_baseline_low,vs_baseline_high,wrong
-baseline,mpi,$2,4,6,30,31,1,19,0,0,10,,,1,,,0
-skew_ws4,mpi,$2,4,6,$3,71,11,20,0,30,9,2,84,2.33,2.2,2.5,0
-unclear,mpi,$2,4,6,31,31,1,19,0,1,10,,,1.03,0.9,1.2,0
-"<b>odd</b>",mpi,$2,4,6,77.77,31,1,19,0,1,10,,,1.03,0.9,1.2,1
+case,backend,platform,ranks,rounds,slowest_step_ms,predicted_step_ms,data_ms,local_ms,host_ms,wait_ms,transfer_ms,blamed_rank,blamed_wait_ms,vs_baseline,vs_baseline_low,vs_baseline_high,wrong,label
+baseline,mpi,$2,4,6,30,31,1,19,0,0,10,,,1,,,0,baseline
+skew_ws4,mpi,$2,4,6,$3,71,11,20,0,30,9,2,84,2.33,2.2,2.5,0,one rank sleeps
+unclear,mpi,$2,4,6,31,31,1,19,0,1,10,,,1.03,0.9,1.2,0,
+"<b>odd</b>",mpi,$2,4,6,77.77,31,1,19,0,1,10,,,1.03,0.9,1.2,1,
 END
     printf '# command: 01_straggler --ranks 4\na,b\n1.25,of this run\n' >"$1/sweep.csv"
     printf '# command: 01_straggler --ranks 8\na,b\n1.25,of another run\n' >"$1/exposed.csv"
@@ -157,8 +157,9 @@ first=$(grep -n "timeline of 69.6" "$results/01_straggler.html" | head -n 1 | cu
 second=$(grep -n "timeline of 70.4" "$results/01_straggler.html" | head -n 1 | cut -d : -f 1)
 ((first < second)) || complain "the place to learn from does not come first"
 (($(grep -c "timeline of 69.6" "$results/01_straggler.html") == 1)) || complain "a chart is there twice"
-has 01_straggler "A typical step, dedicated cores, simulated: baseline 30.0 ms; skew_ws4: ranks 0, 1 and 3 wait 30 ms for rank 2."
-has 01_straggler 'aria-label="Title of the &quot;timeline&quot;. Shown: axis (ms).' "skew_ws4 69.6 ms, of which waiting 30.0 ms in the mean, for rank 2" \
+has 01_straggler "A typical step, dedicated cores, simulated: baseline 30.0 ms; one rank sleeps (skew_ws4): ranks 0, 1 and 3 wait 30 ms for rank 2." \
+    "<td>one rank sleeps</td>"
+has 01_straggler 'aria-label="Title of the &quot;timeline&quot;. Shown: axis (ms).' "one rank sleeps (skew_ws4) 69.6 ms, of which waiting 30.0 ms in the mean, for rank 2" \
     'stroke="var(--soft)"' 'color="var(--ink)"' 'fill="#010101"'
 lacks 01_straggler ">Gnuplot<"
 

@@ -301,6 +301,28 @@ static void stretches_cover_each_lane_without_gaps(void **state)
     free(segments);
 }
 
+/* Three sums are started at 10, 10 and 15; the rank waits for them from 20 on, one after another. */
+static void started_sums_fly_one_after_another(void **state)
+{
+    (void)state;
+    struct span spans[4] = { phase(SPAN_BACKWARD, 0, 0, 40), sum(0, 0, 10, 20, 24), sum(0, 1, 10, 24, 31),
+                             sum(0, 2, 15, 31, 33) };
+    struct timeline line = { .ranks = 1, .steps = 1, .count = 4, .spans = spans };
+    struct segment *segments = NULL;
+    int count = timeline_segments(&line, 0, &segments), seen = 0;
+    static const double expected[][2] = { { 10, 24 }, { 24, 31 }, { 31, 33 } };
+    for (int i = 0; i < count; i++) {
+        if (segments[i].lane == 0)
+            continue;
+        assert_int_equal(segments[i].kind, SEGMENT_TRAVEL);
+        assert_true(seen < 3);
+        assert_exactly(segments[i].start, expected[seen][0]);
+        assert_exactly(segments[i].end, expected[seen++][1]);
+    }
+    assert_int_equal(seen, 3);
+    free(segments);
+}
+
 static void the_recorder_leaves_no_gap(void **state)
 {
     (void)state;
@@ -1114,6 +1136,46 @@ static void the_lane_that_is_marked_is_the_one_that_is_told(void **state)
     timeline_view_drop(&p);
 }
 
+/* Add a step of two ranks: `data` and then `local` on each, rank 0 beginning `later`; all-reduce and end after all have arrived. */
+static void add_step(struct span *spans, int count, int step, double data, double local, double later)
+{
+    double begin = 100 * step, end = begin + later + data + local;
+    for (int rank = 0; rank < 2; rank++) {
+        struct span *at = spans + rank * count + 3 * step;
+        double start = begin + (rank == 0 ? later : 0), entered = start + data + local;
+        at[0] = phase(SPAN_DATA, step, start, start + data);
+        at[1] = phase(SPAN_BACKWARD, step, start + data, end + 4);
+        at[2] = sum(step, step, entered, entered, end + 4);
+    }
+}
+
+/* Step 1 has the median length, but its phases are odd. In step 2 one rank begins late, step 3 is longer, step 0 is typical. If steps
+ * differ on purpose, the means decide, here those of step 3. */
+static void the_drawn_step_is_typical_in_every_phase(void **state)
+{
+    (void)state;
+    enum { STEPS = 4, COUNT = 3 * STEPS };
+    static struct span spans[2 * COUNT];
+    add_step(spans, COUNT, 0, 2, 20, 0);
+    add_step(spans, COUNT, 1, 14, 9, 0);
+    add_step(spans, COUNT, 2, 2, 20, 3);
+    add_step(spans, COUNT, 3, 2, 50, 0);
+    struct outcome o = { .name = "some_ws4",
+                         .run = { .ranks = 2, .cycle = 1 },
+                         .picture = { .ranks = 2, .steps = STEPS, .count = COUNT, .spans = spans } };
+    case_stats_open(&o.stats, &o.run, true);
+    case_stats_add(&o.stats, &o.picture, NULL);
+    o.summary = case_stats_summarise(&o.stats, NULL);
+    assert_exactly(o.summary.median_last.data, 2);
+    assert_exactly(o.summary.median_last.local, 20);
+    assert_int_equal(report_typical_step(&o), 0);
+    o.summary.slowest_step = 56;
+    o.summary.local = 50;
+    o.run.whole = true;
+    assert_int_equal(report_typical_step(&o), 3);
+    case_stats_close(&o.stats);
+}
+
 /* Return a step in which rank `late` arrives 40 ms late. Each rank arrives 0.01 ms later than the rank before, and odd
  * ranks arrive `spread` seconds later. */
 static struct outcome outcome_spread(int ranks, int late, double spread, double *slowest)
@@ -1268,6 +1330,7 @@ int main(void)
         cmocka_unit_test(what_is_shorter_than_the_clocks_error_is_nothing),
         cmocka_unit_test(one_rank_does_not_wait),
         cmocka_unit_test(stretches_cover_each_lane_without_gaps),
+        cmocka_unit_test(started_sums_fly_one_after_another),
         cmocka_unit_test(the_recorder_leaves_no_gap),
         cmocka_unit_test(only_a_steady_culprit_is_named),
         cmocka_unit_test(half_of_the_waiting_is_not_enough),
@@ -1297,6 +1360,7 @@ int main(void)
         cmocka_unit_test(the_table_of_spans_names_group_and_traffic),
         cmocka_unit_test(many_ranks_share_lanes_but_not_the_last),
         cmocka_unit_test(the_lane_that_is_marked_is_the_one_that_is_told),
+        cmocka_unit_test(the_drawn_step_is_typical_in_every_phase),
         cmocka_unit_test(lanes_fit_the_terminal),
         cmocka_unit_test(what_takes_no_time_is_drawn_without_an_axis),
     };

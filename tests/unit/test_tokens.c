@@ -707,6 +707,10 @@ static void counts_are_these(void **state)
     count = token_count_open(&made_up_schedule, 1, 4); /* steps 1, 0, 1 */
     assert_same(count->samples, (3 + 7 + 3) / 3.0);    /* one division: 32.7, not 32.699999999999996 */
     assert_near(count->useful_of[1], (24 + 16 + 24) / 3.0);
+    assert_int_equal(count->steps, 3);
+    assert_int_equal(count->useful_at[0 * 2 + 1], 24);
+    assert_int_equal(count->useful_at[1 * 2 + 1], 16);
+    assert_int_equal(count->padded_at[2 * 2 + 1], 26);
     token_count_close(count);
     token_count_close(NULL);
 }

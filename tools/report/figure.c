@@ -93,8 +93,16 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* Print a case: "baseline 47.3 ms, of which waiting 2.7 ms in the mean"; for one step: "skew_ws4: ranks 1 to 3 wait 39.8 ms for
- * rank 0: its data took 40.3 ms, theirs 0.50 ms". */
+/* Return "one rank sleeps (skew_ws4)", or the name of a case without label. Free it. */
+static char *title_of_case(const struct csv_table *summary, int row)
+{
+    const char *name = csv_field(summary, row, "case"), *label = csv_field(summary, row, "label");
+    const bool has_label = label && *label && strcmp(label, name) != 0;
+    return has_label ? memory_text("%s (%s)", label, name) : memory_text("%s", name);
+}
+
+/* Print a case: "baseline 47.3 ms, of which waiting 2.7 ms in the mean"; for one step: "one rank sleeps (skew_ws4): ranks 1 to 3
+ * wait 39.8 ms for rank 0: its data took 40.3 ms, theirs 0.50 ms". */
 static void print_case(FILE *out, const struct finding *finding, int row, bool is_one_step)
 {
     const struct csv_table *summary = &finding->summary;
@@ -102,21 +110,20 @@ static void print_case(FILE *out, const struct finding *finding, int row, bool i
     double step = csv_value(summary, row, "slowest_step_ms"), wait = csv_value(summary, row, "wait_ms");
     double blamed = csv_value(summary, row, "blamed_rank");
     int decimals = number_ms_decimals(1e-3 * step);
+    char *title = title_of_case(summary, row), *waiting = is_one_step ? finding_waiting(finding, name) : NULL;
     if (finding_is_wrong(finding, row)) {
-        fprintf(out, "%s: failed its checks", name);
-        return;
+        fprintf(out, "%s: failed its checks", title);
+    } else if (waiting) {
+        fprintf(out, "%s: %s", title, waiting);
+    } else {
+        fprintf(out, "%s %.*f ms", title, decimals, step);
+        if (wait > 0)
+            fprintf(out, ", of which waiting %.*f ms in the mean", decimals, wait);
+        if (!isnan(blamed))
+            fprintf(out, ", for rank %.0f", blamed);
     }
-    char *waiting = is_one_step ? finding_waiting(finding, name) : NULL;
-    if (waiting) {
-        fprintf(out, "%s: %s", name, waiting);
-        free(waiting);
-        return;
-    }
-    fprintf(out, "%s %.*f ms", name, decimals, step);
-    if (wait > 0)
-        fprintf(out, ", of which waiting %.*f ms in the mean", decimals, wait);
-    if (!isnan(blamed))
-        fprintf(out, ", for rank %.0f", blamed);
+    free(waiting);
+    free(title);
 }
 
 /* Print the cases that the chart shows, at most CASES_MOST. */

@@ -143,7 +143,8 @@ void tables_cases(FILE *out, const struct finding *finding)
     int ms = decimals_of(&finding->summary, "slowest_step_ms");
     bool counts_tokens = !isnan(csv_value(&finding->summary, 0, "useful_tokens_per_s"));
     const struct column columns[] = {
-        { "case", "case", TEXT, 0, false },
+        { "label", "case", TEXT, 0, false },
+        { "case", "its name", TEXT, 0, false },
         { "ranks", "ranks", NUMBER, 0, true },
         { "batch_size", "batch", NUMBER, 0, true },
         { "predicted_step_ms", "formula", NUMBER, ms, false },

@@ -68,9 +68,10 @@ JOBS = [
     # lab, fault, switch, description, settings
     ("-", "none", "", "a healthy job", dict()),
     ("01", "slow_loader", "", "rank 0's data set sleeps 40 ms before each batch", dict(loader_sleep_ms={0: 40})),
-    ("01", "slow_loader", "workers", "num_workers=1, prefetch_factor=2", dict(workers=1)),
+    ("01", "slow_loader", "worker", "num_workers=1, prefetch_factor=2", dict(workers=1)),
+    ("01", "slow_loader", "workers", "num_workers=4, prefetch_factor=2", dict(workers=4)),
     ("01", "busy_loader", "", "rank 0's data set computes for 40 ms before each batch", dict(loader_busy_ms={0: 40})),
-    ("01", "busy_loader", "workers", "num_workers=1, prefetch_factor=2", dict(workers=1)),
+    ("01", "busy_loader", "workers", "num_workers=4, prefetch_factor=2", dict(workers=4)),
     ("01", "slow_rank", "", "rank 0 computes forward and backward twice", dict(batch=64, repeat={0: 2})),
     ("01", "slow_rank", "share", "rank 0 gets 40 of 128 samples, and loss is weighed by samples", dict(batches={0: 40, 1: 88})),
     ("01", "hidden_broadcast", "", "slow_loader with BatchNorm, whose buffers DDP broadcasts in each forward",
@@ -315,8 +316,8 @@ def main():
     for _ in range(o.rounds):
         for (_, fault, switch, _, _), rounds in results:
             rounds.append(run_undisturbed(fault, switch, o))
-        if o.csv:
-            write_csv(o.csv, results, o)
+            if o.csv:
+                write_csv(o.csv, results, o)
     for (lab, fault, switch, text, _), rounds in results:
         print_job(lab, fault, switch, text, rounds, o)
     return 0

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import datetime
 import inspect
+import json
 import os
 import random
 import signal
@@ -259,6 +260,15 @@ class Rank:
         )
 
 
+def last_collective():
+    """Return the last entry of PyTorch's flight recorder. gloo fills it in newer versions; nothing else dumps it."""
+    try:
+        entries = json.loads(torch._C._distributed_c10d._dump_fr_trace_json())["entries"]
+    except (AttributeError, KeyError, RuntimeError):
+        return ""
+    return "; flight recorder: collective {collective_seq_id} is {profiling_name} of {input_sizes}".format_map(entries[-1])
+
+
 def work(s, o, rank, pipe, parent):
     """Run a rank's process: send a result, or the text of an error."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: end with the parent
@@ -270,6 +280,7 @@ def work(s, o, rank, pipe, parent):
         me = Rank(s, o, rank)
         pipe.send(me.run())
     except Exception as error:
-        pipe.send(f"{type(error).__name__} in step {me.at if me else 0} of an epoch: {' '.join(str(error).split())}")
+        text = " ".join(str(error).split())
+        pipe.send(f"{type(error).__name__} in step {me.at if me else 0} of an epoch: {text}{last_collective()}")
     pipe.recv()  # stay until all ranks have reported: leaving would break the peers' connections
     os._exit(0)  # skip gloo's shutdown, in which PyTorch 1.13 may hang
