@@ -24,7 +24,6 @@ most() # WORDS FILE
 }
 most 500 README.md
 most 800 docs/adding_a_lab.md
-if [[ -e notebooks-md/cheat_sheet.md ]]; then most 700 notebooks-md/cheat_sheet.md; fi # a page of paper
 ((($(grep -c '^| ' <(sed -n '/^## The words/,$p' notebooks-md/README.md)) - 1) <= 40)) || complain "the glossary has at most 40 words"
 
 # --- links ---------------------------------------------------------------------------------------------------------------

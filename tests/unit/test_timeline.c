@@ -1166,11 +1166,11 @@ static void the_drawn_step_is_typical_in_every_phase(void **state)
     case_stats_open(&o.stats, &o.run, true);
     case_stats_add(&o.stats, &o.picture, NULL);
     o.summary = case_stats_summarise(&o.stats, NULL);
-    assert_exactly(o.summary.median_last.data, 2);
-    assert_exactly(o.summary.median_last.local, 20);
+    assert_exactly(o.summary.median_last.mean.data, 2);
+    assert_exactly(o.summary.median_last.mean.local, 20);
     assert_int_equal(report_typical_step(&o), 0);
     o.summary.slowest_step = 56;
-    o.summary.local = 50;
+    o.summary.mean.local = 50;
     o.run.whole = true;
     assert_int_equal(report_typical_step(&o), 3);
     case_stats_close(&o.stats);

@@ -76,18 +76,25 @@ static bool put_blame(FILE *out, const struct finding *f, int row)
     return true;
 }
 
+/* Return a case's name for learners; NULL if the table has none. */
+static const char *label_of(const struct csv_table *summary, int row)
+{
+    const char *label = csv_field(summary, row, "label");
+    return label && *label ? label : NULL;
+}
+
 /* Write which fix helps most: of the cases whose label is that of `row`, " + " and a fix, the one with the shortest step. Nothing if
  * none is shorter than `row`. */
 static void put_best_fix(FILE *out, const struct finding *f, int row, int decimals)
 {
     const struct csv_table *summary = &f->summary;
-    const char *label = csv_field(summary, row, "label"), *best = NULL;
+    const char *label = label_of(summary, row), *best = NULL;
     char *prefix = memory_text("%s + ", label ? label : "");
     double shortest = csv_value(summary, row, "slowest_step_ms");
     for (int other = 0; label && other < summary->rows; other++) {
-        const char *its = csv_field(summary, other, "label");
+        const char *its = label_of(summary, other);
         double step = csv_value(summary, other, "slowest_step_ms");
-        if (strncmp(its, prefix, strlen(prefix)) == 0 && step < shortest && !finding_is_wrong(f, other)) {
+        if (its && strncmp(its, prefix, strlen(prefix)) == 0 && step < shortest && !finding_is_wrong(f, other)) {
             best = its + strlen(prefix);
             shortest = step;
         }
@@ -113,7 +120,7 @@ static void put_found(FILE *out, const struct finding *f)
         return;
     int decimals = number_ms_decimals(1e-3 * step);
     double predicted = csv_value(summary, row, "predicted_step_ms"), efficiency = csv_value(summary, row, "efficiency");
-    const char *label = csv_field(summary, row, "label");
+    const char *label = label_of(summary, row);
     fputs("<p><strong>Found</strong> (", out);
     html_text(out, f->place);
     fputs(label ? "): with “" : "): with <code>", out);
