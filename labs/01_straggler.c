@@ -18,7 +18,7 @@
  *     slow core         slow_core  …           …                …
  *     each by chance    chance     (not tried)
  *
- * Guess each cell before you run; notebooks-md/01_straggler.md holds the table to fill in. skew_ws4 repeats a case of the two blog
+ * Guess each cell before you run; notebooks-md/01_straggler.md has the formula of each. skew_ws4 repeats a case of the two blog
  * posts that README.md names; ws4 is their world size, and the name stays with other --ranks.
  *
  *     build/bin/01_straggler --ranks 4 --sleep-ms 40

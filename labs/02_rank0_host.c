@@ -19,7 +19,7 @@
  * While rank 0 alone is late, deleting the barrier saves nothing. In barrier_two_late rank 1 is late, too: it sleeps as long before
  * each fetch. All ranks wait twice, at the barrier and in the all-reduce. In two_late_no_barrier both delays pass side by side.
  *
- * Guess each cell before you run; notebooks-md/02_rank0_host.md holds the table to fill in. barrier_ws4 repeats a case of the
+ * Guess each cell before you run; notebooks-md/02_rank0_host.md has the formula of each. barrier_ws4 repeats a case of the
  * two blog posts that README.md names; ws4 is their world size.
  *
  *     build/bin/02_rank0_host --ranks 4 --barrier-sleep-ms 20

@@ -93,6 +93,7 @@ if (of_this_run(sweep_csv)) {
     times = column_of(sweep_csv, "time_ms")
     fitted = column_of(sweep_csv, "card_ms")
     last = words(sizes)
+    largest_shown = largest(sizes." ".own_sizes)
     # alpha: the prediction of the smallest message; beta: what a byte adds among the largest.
     alpha = number(word(fitted, 1))
     beta = last > 1 ? (number(word(fitted, last)) - number(word(fitted, last - 1))) / (number(word(sizes, last)) - number(word(sizes, last - 1))) : NaN
@@ -101,6 +102,7 @@ if (of_this_run(sweep_csv)) {
     do for [time in times." ".fitted] { if (number(time) > 0 && number(time) < least) { least = number(time) } }
     highest = largest(times." ".fitted)
     low_end = least > 0 ? 10 ** floor(log10(least)) : 0.001
+    highest = beta * largest_shown > highest ? beta * largest_shown : highest
     high_end = highest > 0 ? 10 ** ceil(log10(highest * 1.01)) : 1
     time_height = 270
     band_height = 170
@@ -123,7 +125,7 @@ if (of_this_run(sweep_csv)) {
         eval output("sweep", format)
         set multiplot
         set logscale xy
-        set xrange [2 : largest(sizes) * 2]
+        set xrange [2 : largest_shown * 2]
         set yrange [low_end : high_end]
         set tmargin at screen top_of(1); set bmargin at screen bottom_of(1)
         set xtics ()
@@ -138,12 +140,12 @@ if (of_this_run(sweep_csv)) {
             set label (i <= 2 ? own_name[i].", " : "").size_word(at) at first at, graph 0.34 - 0.09 * i right offset -0.5, 0 font "sans-serif,9" textcolor rgb grey boxed
         }
         if (has_terms) {
-            set arrow from first 2, first alpha to first largest(sizes) * 2, first alpha nohead dashtype 2 lc rgb more
-            set arrow from first (low_end > 2 * beta ? low_end / beta : 2), first (low_end > 2 * beta ? low_end : 2 * beta) to first largest(sizes), first beta * largest(sizes) nohead dashtype 2 lc rgb more
+            set arrow from first 2, first alpha to first largest_shown * 2, first alpha nohead dashtype 2 lc rgb more
+            set arrow from first (low_end > 2 * beta ? low_end / beta : 2), first (low_end > 2 * beta ? low_end : 2 * beta) to first largest_shown, first beta * largest_shown nohead dashtype 2 lc rgb more
             height_in(ms) = panel_y(1, (log10(ms) - log10(low_end)) / (log10(high_end) - log10(low_end)))
             ends = 0
             dummy = ends_add(sprintf("α = %s per message", in_time(alpha)), height_in(alpha), more)
-            dummy = ends_add(sprintf("β = %s per MiB", in_time(beta * 1048576)), height_in(beta * largest(sizes)), more)
+            dummy = ends_add(sprintf("β = %s per MiB", in_time(beta * 1048576)), height_in(beta * largest_shown), more)
             eval ends_labels(width - right + 8)
         }
         set key at screen 8. / width, 66. / height left center

@@ -10,7 +10,7 @@ if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 told_best = "fixed_sample_ws4 variable_sample_ws4 global_bucket"
 pathology(case) = case eq "fixed_sample_ws4" ? "none" : strstrt(case, "epoch") ? "epoch" : strstrt(case, "packed") ? "packed" : "padded"
 breakdown_title = "Padding is computed, not waited for: it is part of compute"
-timeline_title = "Padding costs as much as tokens, and the longest batch delays all"
+timeline_title = "Padding costs time, and the longest batch delays all ranks"
 step_time_title = "What a step costs, by the sequences that each rank gets"
 shows_more = 0                          # a longer step may train on more tokens
 load plots."/charts.gp"

@@ -26,10 +26,13 @@ holders=()         # sleeping processes that keep the namespaces alive: first th
 # shellcheck disable=SC2317 # a trap calls it
 residents() # print the ids of all processes in the network namespaces of the holders
 {
-    local holder process
+    local holder process network ours
+    ours=$(readlink /proc/self/ns/net)
     for holder in "${holders[@]}"; do
+        network=$(readlink "/proc/$holder/ns/net" 2>/dev/null)
+        [[ -n $network && $network != "$ours" ]] || continue # it ended, and another process may have its id
         for process in /proc/[0-9]*; do
-            [[ $(readlink "$process/ns/net" 2>/dev/null) == "$(readlink "/proc/$holder/ns/net")" ]] && basename "$process"
+            [[ $(readlink "$process/ns/net" 2>/dev/null) == "$network" ]] && basename "$process"
         done
     done
 }

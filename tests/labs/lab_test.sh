@@ -42,7 +42,7 @@ slowest_step_ms,median_step_ms,p95_step_ms,samples_per_s,useful_tokens_per_s,pad
 rank_token_spread,epoch_steps,most_batches,dropped_samples,dropped_tokens,data_ms,local_ms,host_ms,wait_ms,transfer_ms,\
 exposed_ms,blog_compute_ms,blamed_rank,blamed_wait_ms,what_if_ms,efficiency,predicted_step_ms,predicted_kind,vs_baseline,\
 vs_baseline_low,vs_baseline_high,loss,numerics,oversubscribed,wrong,predicted_then_ms,local_drift,transfer_drift,\
-predicted_data_ms,predicted_local_ms,predicted_host_ms,predicted_wait_ms,predicted_transfer_ms
+predicted_data_ms,predicted_local_ms,predicted_host_ms,predicted_wait_ms,predicted_transfer_ms,label
 [ "$(grep -v '^#' "$folder/summary.csv" | head -n 1)" = "$expected" ] || die "summary.csv has other columns"
 
 # Every case ran on its ranks, without failed checks, and its terms add up. Cases that only shift time keep every bit of the loss.

@@ -37,6 +37,7 @@ quiet_machine() # FOLDER
 
 machine() # FOLDER STOLEN BUSY QUEUED: clock ticks of each CPU, and seconds
 {
-    awk -v steal="$2" -v busy="$3" 'BEGIN { for (i = -1; i < 1024; i++) print "cpu" (i < 0 ? " " : i), busy, 0, 0, 5, 5, 0, 0, steal, 0, 0 }' >"$1/proc/stat"
+    awk -v steal="$2" -v busy="$3" 'BEGIN { for (i = -1; i < 1024; i++) print "cpu" (i < 0 ? " " : i), busy, 0, 0, 5, 5, 0, 0, steal, 0, 0 }' >"$1/stat.new"
+    mv "$1/stat.new" "$1/proc/stat" # at once: bench may be reading
     printf 'some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n' "$(($4 * 1000000))" >"$1/proc/pressure/cpu"
 }

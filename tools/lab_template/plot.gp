@@ -7,8 +7,7 @@ lab = "@NAME@"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
 told_best = "baseline fault seldom"
-pathology_word = "fault"
-pathology(case) = case eq "baseline" ? "none" : "sleep"
+pathology(case) = root(case)
 breakdown_title = "All other ranks wait for the late rank"
 timeline_title = "A typical step with and without the fault"
 step_time_title = "The cost of the fault"
