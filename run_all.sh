@@ -16,7 +16,7 @@ readonly option_rows=(
     "--lesson-figures| run what the lessons show (notebooks-md/, a minute of real ranks per lab), and put its pictures and"
     "                | numbers into them"
     "--report        | only make charts and pages again, from existing results"
-    "--quick         | only the first pass: two or three short rounds of each lab, without intervals"
+    "--quick         | only a look: two or three short rounds of each lab, without intervals"
     "--only NN_name  | run this lab only"
     "--backend WORD  | where ranks run: mpi (cores of this machine), nccl (GPUs), sim (simulated cores), auto (each lab decides)"
     "--platform WORD | run the labs on this simulated machine only: a name from --list, or a SimGrid file"
@@ -210,7 +210,7 @@ refuse_nonsense()
         die 2 "--seconds takes a number below 86400 (a day), not '$seconds'"
     [[ $minutes =~ ^[0-9]{1,4}$ ]] || die 2 "--minutes takes a whole number up to 9999, not '$minutes'"
     ! is_given --minutes || ! is_given --seconds || die 2 "--seconds measures each lab once; leave out --minutes"
-    ! is_given --minutes || ! is_given --quick || die 2 "--quick is only the first pass; leave out --minutes"
+    ! is_given --minutes || ! is_given --quick || die 2 "--quick is only a look; leave out --minutes"
     [[ $ranks =~ ^[1-9][0-9]{0,3}$ && $ranks -le 1024 ]] ||
         die 2 "--ranks takes a whole number from 1 to 1024, not '$ranks'"
     if is_given --test; then
@@ -454,16 +454,18 @@ measures_on() # beyond the first pass
 }
 
 # shellcheck disable=SC2086 # $where holds several options
-first_pass() # each lab at each place once: briefly, unless this is all
+first_pass() # each lab at each place once: one round, which later ones join, unless this is all
 {
-    local name place where began=$results/.began left=${#labs[@]} options=(--out "$results") seconds=$quick_seconds times each status
+    local name place where began=$results/.began left=${#labs[@]} options=(--out "$results") round=() seconds=$quick_seconds times each status
     times=$(places | wc -l)
     if is_given --seconds; then
         seconds=${value[--seconds]}
         options+=(--seconds "$seconds")
         ! is_given --quick || options+=(--quick)
-    elif ! is_given --platform || is_given --quick; then
+    elif is_given --quick; then
         options+=(--quick)
+    elif measures_on; then
+        round=(--rounds 1)
     fi
     each=$((times * (10#${seconds%.*} + overhead_seconds)))
     ! wants_blog || each=$((each + blog_seconds))
@@ -475,7 +477,7 @@ first_pass() # each lab at each place once: briefly, unless this is all
         left=$((left - 1))
         status=0
         while ((status == 0)) && IFS=: read -r place where; do
-            attended lab "$name" "${options[@]}" $where
+            attended lab "$name" "${options[@]}" "${round[@]}" $where
             status=$?
         done < <(places)
         case $status in

@@ -228,10 +228,10 @@ test_running()
 
 test_passes()
 {
-    # A quick look at every lab, then equally long rounds of each; then those whose claims are undecided, until none is.
+    # One round of every lab, then more rounds of each; then those whose claims are undecided, until none is.
     run 0 --only 01_straggler --out "$folder/passes"
-    [[ $(grep -E '^01_straggler' "$calls" | sed "s|--out $folder/passes *||") == $'01_straggler --quick\n01_straggler --seconds 45 --add-rounds' ]] ||
-        complain "not a quick look, then more rounds: $(<"$calls")"
+    [[ $(grep -E '^01_straggler' "$calls" | sed "s|--out $folder/passes *||") == $'01_straggler --rounds 1\n01_straggler --seconds 45 --add-rounds' ]] ||
+        complain "not one round, then more: $(<"$calls")"
     called "claims --results $folder/passes --expected expected --undecided"
     printf '%s\n' "01_straggler here 3 9" "01_straggler here 1 2" >"$UNDECIDED" # in two passes
     run 0 --only 01_straggler --out "$folder/passes"
@@ -248,8 +248,8 @@ test_passes()
     # With fewer cores than ranks: simulated cores, and as many real ranks as there are cores.
     stub "$folder/bin/nproc" <<<'echo 2'
     run 0 --only 01_straggler --out "$folder/passes"
-    called "01_straggler --out $folder/passes --quick --backend sim"
-    called "01_straggler --out $folder/passes --quick --backend mpi --ranks 2"
+    called "01_straggler --out $folder/passes --rounds 1 --backend sim"
+    called "01_straggler --out $folder/passes --rounds 1 --backend mpi --ranks 2"
     called "01_straggler --out $folder/passes --seconds 45 --add-rounds --backend sim"
     called "01_straggler --out $folder/passes --seconds 45 --add-rounds --backend mpi --ranks 2"
     run 0 --only 01_straggler --out "$folder/passes" --ranks 8 --quick
@@ -371,7 +371,7 @@ test_lessons()
 test_gpus()
 {
     run 0 --only 01_straggler --backend nccl
-    called "01_straggler --out results --quick --backend nccl"
+    called "01_straggler --out results --rounds 1 --backend nccl"
     [[ $said != *GPU* ]] || complain "a build without CUDA speaks of GPUs"
     LOCKSTEP_CUDA=OFF run 0 --only 01_straggler
     called "-DLOCKSTEP_CUDA=OFF"
@@ -384,7 +384,7 @@ test_gpus()
     stub "$folder/bin/nproc" <<<'echo 2'
     run 0 --only 01_straggler
     says "GPUs: 2 x A Fast One, 1 x B" "expected 0:10 for this one"
-    called "01_straggler --out results --quick"
+    called "01_straggler --out results --rounds 1"
     not_called "--backend sim"
     run 0 --only 01_straggler --backend nccl
     says "GPUs: 2 x A Fast One, 1 x B"
@@ -395,7 +395,7 @@ test_gpus()
     stub "$built/describe_gpus" <<<'echo "built with CUDA, no usable device (no driver)"; exit 77'
     run 0 --only 01_straggler
     says "GPUs: none; built with CUDA, no usable device (no driver)" "expected 0:20 for this one"
-    called "01_straggler --out results --quick --backend sim"
+    called "01_straggler --out results --rounds 1 --backend sim"
     rm -r "$built"
     stub "$folder/bin/nproc" <<<'echo 4'
 }
