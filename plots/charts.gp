@@ -321,13 +321,21 @@ baseline_end(unused) = shows_more && baseline_ms > 0 && column("slowest_step_ms"
 beyond(unused) = column("slowest_step_ms") > baseline_ms && strcol("case") ne baseline ? column("slowest_step_ms") : NaN
 round_ratio(unused) = blank("vs_baseline") || strcol("case") eq baseline || (last_launch > 0 && column("launch") != last_launch) ? -1 : baseline_ms * column("vs_baseline")
 interval(name) = baseline_ms * known(name)
+# The prediction, scaled by the machine's speed in the case's rounds; and as it was before the run, where that is another.
+predicted_then(unused) = blank("predicted_then_ms") ? known("predicted_step_ms") : column("predicted_then_ms")
+is_drifted(unused) = !blank("predicted_then_ms") && !blank("predicted_step_ms") && abs(column("predicted_then_ms") / column("predicted_step_ms") - 1) > 0.01
+then_ms = column_of(summary_csv, "predicted_then_ms")
+drifted = 0
+do for [i = 1:words(cases)] { if (number(word(foreseen_ms, i)) > 0 && number(word(then_ms, i)) > 0 && abs(number(word(then_ms, i)) / number(word(foreseen_ms, i)) - 1) > 0.01) { drifted = 1 } }
 do for [format in formats] {
     eval output("step_time", format)
     plot summary_csv using (0):(y(0)):(0):(baseline_end(0)):(y(-0.34)):(y(0.14)) \
              with boxxyerror fs solid noborder lc rgb bar title observed." step", \
          for [k = 1:dark] summary_csv using (beyond(0)):(y(0)):(baseline_ms):(beyond(0)):(y(-0.34)):(y(0.14)) \
              with boxxyerror fs solid noborder lc rgb more title "beyond baseline", \
-         for [k = 1:predictions] summary_csv using (known("predicted_step_ms")):(y(-0.44)):(0):(0.68) \
+         for [k = 1:drifted] summary_csv using (is_drifted(0) ? column("predicted_step_ms") : NaN):(y(-0.44)):(0):(0.68) \
+             with vectors nohead linewidth 1.2 dashtype 3 lc rgb "black" title "… before the run", \
+         for [k = 1:predictions] summary_csv using (predicted_then(0)):(y(-0.44)):(0):(0.68) \
              with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
          for [k = 1:baseline_ms > 0] rounds_csv using (round_ratio(0)):(y(0.32)) \
              with points pointtype 7 pointsize 0.35 lc rgb more title "ratio by round", \
