@@ -280,6 +280,11 @@ test_style()
     for _ in $(seq 25); do printf '%s\n\n' "$(words 20)"; done >>"$project/README.md"
     run 1 --style --only README
     says "README.md:1: 508 words above the rule, 500 at most" "README.md:3: 123.4 has no source"
+    printf '# Project\n\nRank 1 waits 43.2<!-- torch rank=1: slow_loader.wait_ms --> ms, in no lab of ours.\n' >"$project/README.md"
+    run 0 --only README
+    rm "$project/notebooks-md/runs/torch/ddp_faults.csv"
+    run 1 --only README
+    says "torch/ddp_faults.csv is missing; tools/torch/ddp_faults.py makes it"
     make_project
 }
 

@@ -74,10 +74,13 @@ int marker_cut(const char *line, char **parts, int most)
 
 bool marker_view(struct check *check, size_t at, const struct where *where, struct view *view)
 {
-    if (!*where->lab)
+    bool is_torch = strcmp(where->place, "torch") == 0; /* one table of all labs */
+    if (!*where->lab && !is_torch)
         refuse(check, at, "the marker does not say of which lab; write 01_straggler: before the expression");
     *view = runs_view(check->runs, where);
-    if (!view->is_there)
+    if (!view->is_there && is_torch)
+        complain(check, at, "%s is missing; tools/torch/ddp_faults.py makes it", view->path);
+    else if (!view->is_there)
         complain(check, at, "%s is missing; ./run_all.sh --lesson-figures --only %s makes it", view->path, where->lab);
     return view->is_there;
 }
