@@ -334,9 +334,9 @@ do for [format in formats] {
          for [k = 1:dark] summary_csv using (beyond(0)):(y(0)):(baseline_ms):(beyond(0)):(y(-0.34)):(y(0.14)) \
              with boxxyerror fs solid noborder lc rgb more title "beyond baseline", \
          for [k = 1:drifted] summary_csv using (is_drifted(0) ? column("predicted_step_ms") : NaN):(y(-0.44)):(0):(0.68) \
-             with vectors nohead linewidth 1.2 dashtype 3 lc rgb "black" title "predicted before the run", \
+             with vectors nohead linewidth 1.2 dashtype 3 lc rgb "black" notitle, \
          for [k = 1:predictions] summary_csv using (predicted_then(0)):(y(-0.44)):(0):(0.68) \
-             with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
+             with vectors nohead linewidth 2.5 lc rgb "black" title drifted ? "predicted (⋮ frozen)" : "predicted", \
          for [k = 1:baseline_ms > 0] rounds_csv using (round_ratio(0)):(y(0.32)) \
              with points pointtype 7 pointsize 0.35 lc rgb more title "ratio by round", \
          for [k = 1:intervals] summary_csv \
