@@ -108,7 +108,7 @@ if (of_this_run(sweep_csv)) {
     band_height = 170
     between = 26
     left = 90
-    right = 170
+    right = 185
     title = "Small messages cost their latency, large ones their bytes"
     eval page(title, "size of the message", time_height + between + band_height)
     set border 3
@@ -136,7 +136,7 @@ if (of_this_run(sweep_csv)) {
         set ylabel "time (ms)"
         do for [i = 1:words(own_sizes)] {
             at = number(word(own_sizes, i))
-            set arrow from first at, graph 0 to first at, graph 1 nohead dashtype 3 lc rgb grey
+            set arrow from first at, graph 0 to first at, graph 1 nohead dashtype 3 lc rgb guide
             set label (i <= 2 ? own_name[i].", " : "").size_word(at) at first at, graph 0.34 - 0.09 * i right offset -0.5, 0 font "sans-serif,9" textcolor rgb grey boxed
         }
         if (has_terms) {
@@ -144,8 +144,8 @@ if (of_this_run(sweep_csv)) {
             set arrow from first (low_end > 2 * beta ? low_end / beta : 2), first (low_end > 2 * beta ? low_end : 2 * beta) to first largest_shown, first beta * largest_shown nohead dashtype 2 lc rgb more
             height_in(ms) = panel_y(1, (log10(ms) - log10(low_end)) / (log10(high_end) - log10(low_end)))
             ends = 0
-            dummy = ends_add(sprintf("α = %s per message", in_time(alpha)), height_in(alpha), more)
-            dummy = ends_add(sprintf("β = %s per MiB", in_time(beta * 1048576)), height_in(beta * largest_shown), more)
+            dummy = ends_add(sprintf("α = %s per message", in_time(alpha)), height_in(alpha), "")
+            dummy = ends_add(sprintf("β = %s per MiB", in_time(beta * 1048576)), height_in(beta * largest_shown), "")
             eval ends_labels(width - right + 8)
         }
         set key at screen 8. / width, 66. / height left center
@@ -157,7 +157,7 @@ if (of_this_run(sweep_csv)) {
         unset label; unset arrow
         set tmargin at screen top_of(2); set bmargin at screen bottom_of(2)
         do for [i = 1:words(own_sizes)] {
-            set arrow from first number(word(own_sizes, i)), graph 0 to first number(word(own_sizes, i)), graph 1 nohead dashtype 3 lc rgb grey
+            set arrow from first number(word(own_sizes, i)), graph 0 to first number(word(own_sizes, i)), graph 1 nohead dashtype 3 lc rgb guide
         }
         set xtics ()
         do for [i = 1:words(sizes):2] { set xtics add (size_word(number(word(sizes, i))) number(word(sizes, i))) }
@@ -169,8 +169,8 @@ if (of_this_run(sweep_csv)) {
         unset key
         if (has_bandwidth) {
             ends = 0
-            dummy = ends_add("bus bandwidth", panel_y(2, end_of_line(bus, most_bandwidth)), "black")
-            dummy = ends_add("algorithm bandwidth", panel_y(2, end_of_line(algorithm, most_bandwidth)), "black")
+            dummy = ends_add("bus bandwidth", panel_y(2, end_of_line(bus, most_bandwidth)), "7 ".colour("transfer"))
+            dummy = ends_add("algorithm bandwidth", panel_y(2, end_of_line(algorithm, most_bandwidth)), "6 ".colour("transfer"))
             eval ends_labels(width - right + 8)
         } else { set label 99 "none: ranks share a GPU" at graph 0.5, 0.5 center }
         plot sweep_csv using "bytes":"busbw_GB_per_s" with linespoints pointtype 7 pointsize 0.8 lc rgb colour("transfer"), \

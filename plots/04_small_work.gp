@@ -57,7 +57,7 @@ if (has_lines && predictions) {
     last_b = 2.5 * highest_b
     line(list, cases_of, b) = origin(list, cases_of) + slope(list, cases_of) * b
     left = 90
-    right = 230
+    right = 245
     body = 330
     eval page("Below the crossover, one rank alone is faster than all", "samples per rank, B", body)
     set border 3
@@ -76,11 +76,11 @@ if (has_lines && predictions) {
     set ylabel "step time (ms)"
     height_in(ms) = body * (log10(ms) - log10(bottom_ms)) / (log10(top_ms) - log10(bottom_ms))
     ends = 0
-    dummy = ends_add(sprintf("one rank alone, %d × B samples", ranks), height_in(line(predicted_ms, single, last_b)), more)
-    dummy = ends_add(sprintf("%d ranks, B samples each", ranks), height_in(line(predicted_ms, many, last_b)), colour("compute"))
+    dummy = ends_add(sprintf("one rank alone, %d × B samples", ranks), height_in(line(predicted_ms, single, last_b)), "5 ".more)
+    dummy = ends_add(sprintf("%d ranks, B samples each", ranks), height_in(line(predicted_ms, many, last_b)), "7 ".colour("compute"))
     eval ends_labels(width - right + 8)
     if (foreseen == foreseen) { set arrow from foreseen, graph 0 to foreseen, graph 1 nohead linewidth 1.5 lc rgb "black" }
-    if (seen_at == seen_at) { set arrow from seen_at, graph 0 to seen_at, graph 1 nohead dashtype 3 linewidth 1.5 lc rgb "black" }
+    if (seen_at == seen_at) { set arrow from seen_at, graph 0 to seen_at, graph 1 nohead dashtype 3 linewidth 1.5 lc rgb guide }
     said_b(b) = b == b ? sprintf(b < 10 ? "%.1f" : "%.0f", b) : "none"
     at = foreseen == foreseen ? (seen_at > foreseen ? seen_at : foreseen) : seen_at
     if (at == at) {
@@ -91,7 +91,7 @@ if (has_lines && predictions) {
     do for [case in many.single] {
         is_upper = has(case, many) == (line(predicted_ms, many, x_of(case)) > line(predicted_ms, single, x_of(case)))
         eval "set label ".in_eval(label(case)).sprintf(" at first %g, first %g offset %g, %g ", x_of(case), ms_of(step_ms, case), is_upper ? -0.7 : 0.7, is_upper ? 0.8 : -0.8).\
-            (is_upper ? "right" : "left")." noenhanced front font 'sans-serif,9' boxed textcolor rgb '".(has(case, many) ? colour("compute") : more)."'"
+            (is_upper ? "right" : "left")." noenhanced front font 'sans-serif,9' boxed"
     }
     b_of(cases_of) = has(strcol("case"), cases_of) ? x_of(strcol("case")) : NaN
     do for [format in formats] {
@@ -139,7 +139,7 @@ if (pace_alone == pace_alone) {
     set xtics ()
     set ytics auto
     set grid noxtics ytics
-    set arrow from 1, pace_alone / 1e3 to most, most * pace_alone / 1e3 nohead dashtype 2 lc rgb grey
+    set arrow from 1, pace_alone / 1e3 to most, most * pace_alone / 1e3 nohead dashtype 2 lc rgb guide
     set label "ideal" at 0.5 * (1 + most), 0.5 * (1 + most) * pace_alone / 1e3 right offset -0.5, 0.6 textcolor rgb grey font "sans-serif,9"
     seen = ""
     do for [case in cases] {

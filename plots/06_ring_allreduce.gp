@@ -49,11 +49,11 @@ if (of_this_run(sweep_csv) && of_this_run(crossover_csv)) {
     set ylabel "time (ms)"
     ends = 0
     do for [way in ways] {
-        if (number(last_of(way)) > 0) { dummy = ends_add(way, body * log10(number(last_of(way)) / least) / log10(highest / least), shade(way)) }
+        if (number(last_of(way)) > 0) { dummy = ends_add(way, body * log10(number(last_of(way)) / least) / log10(highest / least), shape(way)." ".shade(way)) }
     }
     eval ends_labels(width - right + 8)
     if (predicted_at == predicted_at) { set arrow 10 from predicted_at, graph 0 to predicted_at, graph 1 nohead linewidth 1.5 lc rgb "black" }
-    if (found_at == found_at) { set arrow 11 from found_at, graph 0 to found_at, graph 1 nohead dashtype 3 linewidth 1.5 lc rgb "black" }
+    if (found_at == found_at) { set arrow 11 from found_at, graph 0 to found_at, graph 1 nohead dashtype 3 linewidth 1.5 lc rgb guide }
     said_size(bytes) = bytes == bytes ? size_word(bytes) : "none"
     at = predicted_at == predicted_at ? (found_at < predicted_at ? found_at : predicted_at) : found_at
     if (at == at) {

@@ -141,7 +141,7 @@ do for [format in formats] {
     plot for [part in parts] ranks_csv \
              using (0):(y(0)):(start_ms(part)):(start_ms(part) + ms(part)):(y(-0.38)):(y(0.38)) \
              with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) \
-             title part eq "compute" ? "compute and update" : said_of(part), \
+             title part eq "compute" ? "compute, update" : said_of(part), \
          for [part in parts] for [k = 1:!is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(ms_digits(ms(part))) \
              with labels font "sans-serif,9" textcolor rgb ink(part) notitle, \
          for [part in parts] for [k = 1:is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(ms_digits(ms(part))) \
@@ -308,10 +308,11 @@ do for [i = 1:words(cases)] {
 column_head(x, text) = "set label ".in_eval(text)." at screen 1 - ".sprintf("%.1f", x)." / width, screen 1 - 72. / height right font 'sans-serif,9' textcolor rgb grey;"
 eval column_head(ms_at, "step")
 dark = 0                                # 1 if a part of a bar lies beyond the baseline
-if (baseline_ms > 0) {
+compares = baseline_ms > 0 && words(cases) > 1
+if (compares) {
     if (shows_more) { eval column_head(more_at, "more") }
     eval column_head(24, "× baseline")
-    set arrow from baseline_ms, graph 0 to baseline_ms, graph 1 nohead dashtype 2 lc rgb grey
+    set arrow from baseline_ms, graph 0 to baseline_ms, graph 1 nohead dashtype 2 lc rgb guide
     set x2range [0 : longest / baseline_ms]
     set x2tics tick_of(longest / baseline_ms, 6) format "× %g" scale 0.5 textcolor rgb grey
     set label "ratio to the baseline, by rounds" at screen 1. * left / width, screen 1 - 55. / height left font "sans-serif,9" textcolor rgb grey
@@ -337,7 +338,7 @@ do for [format in formats] {
              with vectors nohead linewidth 1.2 dashtype 3 lc rgb "black" notitle, \
          for [k = 1:predictions] summary_csv using (predicted_then(0)):(y(-0.44)):(0):(0.68) \
              with vectors nohead linewidth 2.5 lc rgb "black" title drifted ? "predicted (⋮ frozen)" : "predicted", \
-         for [k = 1:baseline_ms > 0] rounds_csv using (round_ratio(0)):(y(0.32)) \
+         for [k = 1:compares] rounds_csv using (round_ratio(0)):(y(0.32)) \
              with points pointtype 7 pointsize 0.35 lc rgb more title "ratio by round", \
          for [k = 1:intervals] summary_csv \
              using (blank("vs_baseline_low") || strcol("case") eq baseline ? -1 : interval("vs_baseline")):(y(0.32)):(interval("vs_baseline_low")):(interval("vs_baseline_high")) \

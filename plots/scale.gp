@@ -58,7 +58,7 @@ last_of(pattern, name) = number(system('awk -F, ''/^#/ { next } !seen { seen = 1
 # ---- scale_efficiency: weak scaling ------------------------------------------------------------
 efficiency = column_of(summary_csv, "efficiency")
 if (largest(efficiency) > 0) {
-    right = 250
+    right = 262
     caption = "A model, not hardware: one ring over all ranks, whose latency grows with their number, and a CPU core that fetches every batch (lab 04, weak_ws4)"
     eval page("In this model, the all-reduce takes longer with every node (simulated)", "ranks", body)
     eval world_axis(most_simulated)
@@ -67,12 +67,12 @@ if (largest(efficiency) > 0) {
     ends = 0
     node = 0
     do for [platform in platforms] {
-        dummy = ends_add(about(platform), body / 105. * 100 * last_of('$at["platform"] == "'.platform.'" && $at["case"] == "weak_ws4" && $at["kind"] == "formula"', "efficiency"), "#000000")
+        dummy = ends_add(about(platform), body / 105. * 100 * last_of('$at["platform"] == "'.platform.'" && $at["case"] == "weak_ws4" && $at["kind"] == "formula"', "efficiency"), "")
         node = node == 0 || ranks_of_node(platform) == node ? ranks_of_node(platform) : -1     # -1: nodes of several sizes
     }
     eval ends_labels(width - right + 8)
     if (node > 1 && node < most_simulated) {
-        set arrow from node * sqrt(2), graph 0 to node * sqrt(2), graph 1 nohead dashtype 3 lc rgb grey
+        set arrow from node * sqrt(2), graph 0 to node * sqrt(2), graph 1 nohead dashtype 3 lc rgb guide
         set label "one node" at node * sqrt(2), graph 0.06 right offset -0.7, 0 font "sans-serif,9" textcolor rgb grey
         set label "more nodes" at node * sqrt(2), graph 0.06 left offset 0.7, 0 font "sans-serif,9" textcolor rgb grey
     }
@@ -99,7 +99,7 @@ eval page("Rare stalls, many ranks: in the end every step has one (simulated)", 
 eval world_axis(most_by_formula)
 set ylabel "added to the mean step (% of the stall)"
 set yrange [0 : 112]
-set arrow from graph 0, first 100 to graph 1, first 100 nohead dashtype 3 lc rgb grey
+set arrow from graph 0, first 100 to graph 1, first 100 nohead dashtype 3 lc rgb guide
 set label "the whole stall" at graph 0.01, first 100 offset 0, 0.6 textcolor rgb grey font "sans-serif,9"
 # Both curves end at 100 %, so their names stand where they pass 50 %.
 half_at(p) = log(0.5) / log(1 - p)
@@ -123,7 +123,7 @@ eval world_axis(most_simulated)
 set ylabel "added to the step of every rank (ms)"
 set yrange [0 : stall_ms * 1.2]
 ends = 0
-dummy = ends_add("the whole stall", body / 1.2, "#000000")
+dummy = ends_add("the whole stall", body / 1.2, "")
 eval ends_labels(width - right + 8)
 do for [format in formats] {
     eval output("scale_straggler", format)

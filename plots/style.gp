@@ -64,6 +64,8 @@ grey = "#666666"
 bar = "#A6A6A6"                 # a step up to the baseline's
 more = "#444444"                # what it has beyond; also curves of measured values
 rule = "#E4E4E4"                # grid lines
+# Guides: of their own grey, because the svg terminal forgets the dashes of a line that has colour and width of the one before.
+guide = "#808080"
 
 # Three digits and no more than three decimals: steps of a GPU are shorter than a millisecond. 0.043, 0.427, 4.27, 42.7, 427.3
 digits(x) = sprintf(x < 1 ? "%.3f" : x < 10 ? "%.2f" : x < 1000 ? "%.1f" : "%.0f", x)
@@ -96,14 +98,16 @@ ran_on = counted("ranks", "rank").(told("cores") eq "" ? "" : " on ".counted("co
 caption = ran_on.also(counted("steps", "step")).also(counted("rounds", "round"))
 
 # ---- Names at the ends of lines ---------------------------------------------------------------
-# Lines are named where they end, at the right of the chart. ends = 0; for each line ends_add(name, pixels above the bottom axis, colour);
-# then eval ends_labels(x): labels at x pixels from the left, at least 15 pixels apart.
-array end_name[12]; array end_y[12]; array end_colour[12]
-ends_add(name, y, colour) = (ends = ends + 1, end_name[ends] = name, end_y[ends] = y, end_colour[ends] = colour, ends)
+# Lines are named where they end, at the right of the chart. ends = 0; for each line ends_add(name, pixels above the bottom axis,
+# "type colour" of its points or ""); then eval ends_labels(x): labels at x pixels from the left, at least 15 pixels apart. Names are black,
+# which can be read on every page; the point before them has the line's colour.
+array end_name[12]; array end_y[12]; array end_point[12]
+ends_add(name, y, point) = (ends = ends + 1, end_name[ends] = name, end_y[ends] = y, end_point[ends] = point, ends)
 # The highest line not yet labelled, of those below `limit`; 0 for none.
 highest_below(limit, skip) = (found_end = 0, sum [i = 1:ends] (!has(sprintf("%d", i), skip) && (found_end == 0 || end_y[i] > end_y[found_end]) ? (found_end = i, 0) : 0), found_end)
 place_end(y, limit) = y > limit - 15 ? limit - 15 : y
-end_label(i, x, y) = sprintf("set label %s at screen %g, %g left front font 'sans-serif,9' textcolor rgb '%s' noenhanced;", in_eval(end_name[i]), 1. * x / width, 1. * (below + y) / height, end_colour[i])
+end_label(i, x, y) = sprintf("set label %s at screen %g, %g left front font 'sans-serif,9' noenhanced%s;", in_eval(end_name[i]), 1. * x / width, 1. * (below + y) / height, \
+    end_point[i] eq "" ? "" : sprintf(" point pointtype %s pointsize 0.9 lc rgb '%s' offset 1, -0.25", word(end_point[i], 1), word(end_point[i], 2)))
 ends_from(x, limit, done) = words(done) == ends ? "" : \
     (next_end = highest_below(limit, done), end_label(next_end, x, place_end(end_y[next_end], limit)).ends_from(x, place_end(end_y[next_end], limit), done.sprintf(" %d", next_end)))
 ends_labels(x) = ends_from(x, 1e9, "")

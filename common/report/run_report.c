@@ -2,6 +2,7 @@
 
 #include "analysis/matched_collectives.h"
 #include "base/memory.h"
+#include "base/stats.h"
 #include "model/token_table.h"
 
 #include <math.h>
@@ -236,34 +237,43 @@ void report_add_spans(struct csv *csv, const struct timeline *timeline, const ch
 
 /* --- the step to draw ------------------------------------------------------------------------------------------- */
 
-/* What decides if a step is typical: when the first and the last rank begin it, and how many collectives rank 0 calls in it. */
+/* Seconds from the first to the last rank's begin of each step (steps), and the collectives that rank 0 calls in it. */
 struct step_shape {
-    double first_begin, last_begin;
+    double spread;
     int calls;
 };
 
 static struct step_shape *step_shapes(const struct timeline *t)
 {
     struct step_shape *shapes = memory_new((size_t)t->steps, sizeof *shapes);
-    double *begin = memory_new((size_t)t->steps, sizeof *begin); /* of the rank */
-    for (int rank = 0; rank < t->ranks; rank++) {
-        for (int i = 0; i < t->steps; i++)
-            begin[i] = INFINITY;
+    double *begin = memory_new((size_t)t->steps * (size_t)t->ranks, sizeof *begin); /* (steps, ranks) */
+    for (int i = 0; i < t->steps * t->ranks; i++)
+        begin[i] = INFINITY;
+    for (int rank = 0; rank < t->ranks; rank++)
         for (int i = 0; i < t->count; i++) {
             const struct span *span = &t->spans[(size_t)rank * (size_t)t->count + (size_t)i];
             const int step = span->step - t->first_step;
             if (step < 0 || step >= t->steps)
                 continue;
-            begin[step] = fmin(begin[step], span->start);
+            begin[step * t->ranks + rank] = fmin(begin[step * t->ranks + rank], span->start);
             shapes[step].calls += rank == 0 && !span_is_phase(span);
         }
-        for (int i = 0; i < t->steps; i++) {
-            shapes[i].first_begin = rank == 0 ? begin[i] : fmin(shapes[i].first_begin, begin[i]);
-            shapes[i].last_begin = rank == 0 ? begin[i] : fmax(shapes[i].last_begin, begin[i]);
-        }
+    for (int step = 0; step < t->steps; step++) {
+        const double *begins = begin + step * t->ranks;
+        shapes[step].spread = stats_quantile(begins, t->ranks, 1) - stats_quantile(begins, t->ranks, 0);
     }
     free(begin);
     return shapes;
+}
+
+static double median_spread(const struct step_shape *shapes, int steps)
+{
+    double *spreads = memory_new((size_t)steps, sizeof *spreads);
+    for (int step = 0; step < steps; step++)
+        spreads[step] = shapes[step].spread;
+    double median = stats_quantile(spreads, steps, 0.5);
+    free(spreads);
+    return median;
 }
 
 static double distance_of(const struct step_profile *a, const struct step_profile *b)
@@ -291,13 +301,14 @@ int report_typical_step(const struct outcome *o)
     struct check_failures wrong = timeline_split(t, cells); /* already counted */
     (void)wrong;
     struct step_shape *shapes = step_shapes(t);
+    const double spread = median_spread(shapes, t->steps);
     int synchronised =
         o->stats.every - 1; /* the ranks synchronise in a window's last step, and in steps with as many calls */
     int best = synchronised;
     double nearest = INFINITY;
     for (int step = 0; step < t->steps; step++) {
         const struct step_profile profile = step_profile_of(cells + step * t->ranks, t->ranks);
-        double distance = distance_of(&profile, &typical) + shapes[step].last_begin - shapes[step].first_begin;
+        double distance = distance_of(&profile, &typical) + fabs(shapes[step].spread - spread);
         if (shapes[step].calls == shapes[synchronised].calls && distance < nearest) {
             nearest = distance;
             best = step;

@@ -82,8 +82,8 @@ double report_blog_compute(const struct step_means *mean);
 /* Write the terms of a prediction as columns. */
 void report_put_terms(struct csv *csv, const struct prediction *prediction);
 
-/* Return the step of the first round that is nearest the case's medians of the step and of every phase (means, if steps differ on
- * purpose), so that a picture of it agrees with the tables. Steps that ranks begin together are preferred. Only steps in which the
+/* Return the step of the first round that is nearest the case's medians of the step, of every phase, and of the spread of the ranks'
+ * begins, so that a picture of it agrees with the tables (nearest the means, if steps differ on purpose). Only steps in which the
  * ranks synchronise count. */
 int report_typical_step(const struct outcome *outcome);
 
