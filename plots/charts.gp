@@ -282,7 +282,7 @@ do for [i = 1:words(cases)] {
     left = 7.6 * strlen(row_label(i)) + 30 > left ? 7.6 * strlen(row_label(i)) + 30 : left
     left = 6.2 * strlen(word(cases, i)) + 30 > left ? 6.2 * strlen(word(cases, i)) + 30 : left
 }
-ms_at = shows_more ? 192 : 122      # pixels from the right: ends of the columns
+ms_at = shows_more ? 204 : 122      # pixels from the right: ends of the columns
 more_at = 110
 right = ms_at + 78
 lowest = row[words(cases)] + 0.6
