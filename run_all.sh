@@ -18,6 +18,7 @@ readonly option_rows=(
     "--report        | only make charts and pages again, from existing results"
     "--quick         | only a look: two or three short rounds of each lab, without intervals"
     "--only NN_name  | run this lab only"
+    "--all-cases     | measure all cases of a lab, not only those that its lesson shows; simulated machines always run all"
     "--backend WORD  | where ranks run: mpi (cores of this machine), nccl (GPUs), sim (simulated cores), auto (each lab decides)"
     "--platform WORD | run the labs on this simulated machine only: a name from --list, or a SimGrid file"
     "--ranks N       | how many ranks train together [4]; for your own cluster, enough to fill more than one node"
@@ -214,28 +215,28 @@ refuse_nonsense()
     [[ $ranks =~ ^[1-9][0-9]{0,3}$ && $ranks -le 1024 ]] ||
         die 2 "--ranks takes a whole number from 1 to 1024, not '$ranks'"
     if is_given --test; then
-        for flag in --scale --bench --quick --only --backend --platform --ranks --minutes --seconds --out; do
+        for flag in --scale --bench --quick --only --all-cases --backend --platform --ranks --minutes --seconds --out; do
             ! is_given "$flag" || die 2 "--test runs every test; leave out $flag"
         done
     fi
     if is_given --scale; then
-        for flag in --quick --only --backend --platform --ranks --minutes --seconds --list; do
+        for flag in --quick --only --all-cases --backend --platform --ranks --minutes --seconds --list; do
             ! is_given "$flag" || die 2 "--scale simulates what its charts need; leave out $flag"
         done
     fi
     if is_given --report; then
-        for flag in --test --scale --bench --quick --only --backend --platform --ranks --minutes --seconds --list; do
+        for flag in --test --scale --bench --quick --only --all-cases --backend --platform --ranks --minutes --seconds --list; do
             ! is_given "$flag" || die 2 "--report runs nothing; leave out $flag"
         done
     fi
     if is_given --lesson-figures; then
-        for flag in --test --scale --bench --report --quick --backend --platform --ranks --minutes --list; do
+        for flag in --test --scale --bench --report --quick --all-cases --backend --platform --ranks --minutes --list; do
             ! is_given "$flag" || die 2 "--lesson-figures runs what the lessons name; leave out $flag"
         done
     fi
     if is_given --bench; then
         [[ ${value[--bench]} == @(|faults) ]] || die 2 "--bench takes only the word faults, not '${value[--bench]}'"
-        for flag in --scale --quick --only --backend --platform --ranks --minutes --seconds --list; do
+        for flag in --scale --quick --only --all-cases --backend --platform --ranks --minutes --seconds --list; do
             ! is_given "$flag" || die 2 "--bench does not run labs as usual; leave out $flag"
         done
     fi
@@ -448,15 +449,22 @@ places()
     fi
 }
 
+# What a lab measures in each of these passes. Fewer cases have more rounds, and more rounds decide more claims.
+cases_of_run()
+{
+    is_given --platform || is_given --all-cases || echo "--lesson-cases"
+}
+
 measures_on() # beyond the first pass
 {
     ! is_given --quick && ! is_given --seconds && ! is_given --platform
 }
 
-# shellcheck disable=SC2086 # $where holds several options
+# shellcheck disable=SC2086,SC2046 # $where and cases_of_run hold several options
 first_pass() # each lab at each place once: one round, which later ones join, unless this is all
 {
-    local name place where began=$results/.began left=${#labs[@]} options=(--out "$results") round=() seconds=$quick_seconds times each status
+    local name place where began=$results/.began left=${#labs[@]} options=(--out "$results") seconds=$quick_seconds times each status
+    local round=()
     times=$(places | wc -l)
     if is_given --seconds; then
         seconds=${value[--seconds]}
@@ -477,13 +485,13 @@ first_pass() # each lab at each place once: one round, which later ones join, un
         left=$((left - 1))
         status=0
         while ((status == 0)) && IFS=: read -r place where; do
-            attended lab "$name" "${options[@]}" "${round[@]}" $where
+            attended lab "$name" "${options[@]}" "${round[@]}" $(cases_of_run) $where
             status=$?
         done < <(places)
         case $status in
         0)
             finished+=("$name")
-            simulate_blog "$name" "${options[@]}"
+            simulate_blog "$name" "${options[@]}" # all cases: they cost nothing
             draw "$name" "$began"
             write_report
             printf 'So far: %s (open it in a browser)\n' "$results/index.html"
@@ -497,14 +505,14 @@ first_pass() # each lab at each place once: one round, which later ones join, un
     done
 }
 
-# shellcheck disable=SC2086 # $where holds several options
+# shellcheck disable=SC2086,SC2046 # $where and cases_of_run hold several options
 add_rounds() # LAB PLACE SECONDS
 {
     local where began=$results/.began log=build/$1-$2.log
     where=$(places | sed -n "s/^$2://p")
     touch "$began"
     : >"$log"
-    if quietly "$1, $2, about $(clock "$3")" "$log" lab "$1" --out "$results" --seconds "$3" --add-rounds $where; then
+    if quietly "$1, $2, about $(clock "$3")" "$log" lab "$1" --out "$results" --seconds "$3" --add-rounds $(cases_of_run) $where; then
         draw "$1" "$began" >/dev/null
         write_report >/dev/null
     else

@@ -182,4 +182,5 @@ static const struct lab_spec spec = {
     .asked = "skew_ws4", /* the case to guess, whose fault `event` describes */
     .event = event,
     .drawn = (const char *const[]){ "baseline", "skew_ws4", "skew_prefetch", NULL }, /* as lanes */
+    .lesson = (const char *const[]){ "skew_ws4", "skew_prefetch", "skew_share", "slow_core", "slow_core_share", NULL },
 };

@@ -153,4 +153,6 @@ static const struct lab_spec spec = {
     .asked = "barrier_ws4",
     .event = event,
     .drawn = (const char *const[]){ "baseline", "barrier_ws4", "sleep_helper", NULL },
+    .lesson = (const char *const[]){ "barrier_ws4", "sleep_no_barrier", "sleep_helper", "barrier_two_late",
+                                     "two_late_no_barrier", NULL },
 };

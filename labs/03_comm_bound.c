@@ -155,5 +155,6 @@ static const struct lab_spec spec = {
     .asked = "comm_ws4",
     .event = event,
     .drawn = (const char *const[]){ "baseline", "comm_kept_ws4", "comm_buckets", NULL },
+    .lesson = (const char *const[]){ "comm_ws4", "comm_kept_ws4", "comm_buckets", "comm_bf16", "comm_every_k", NULL },
     .tables = tables,
 };

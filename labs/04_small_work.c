@@ -174,4 +174,6 @@ static const struct lab_spec spec = {
     .asked = "small_ws4",
     .event = event,
     .drawn = (const char *const[]){ "weak_ws1", "small_ws4", "small_accumulate", NULL },
+    .lesson = (const char *const[]){ "weak_ws1", "weak_ws2", "strong_ws1", "strong_ws2", "small_ws4",
+                                     "small_accumulate", "small_sum_each", NULL },
 };

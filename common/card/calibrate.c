@@ -230,13 +230,16 @@ struct check_failures calibrate(struct card *card, struct world *world, const st
     return wrong;
 }
 
-bool calibrate_agrees(const struct card *card, struct world *world, const struct workload *workload,
-                      const struct run *run, char why[CARD_NAME])
+enum card_fit calibrate_again(struct card *card, struct world *world, const struct workload *workload,
+                              const struct run *run, char why[CARD_NAME])
 {
     struct probe *probe = probe_open(card, world, workload, run, NULL);
     if (!probe)
-        return true; /* the card was made from the platform file */
+        return CARD_FITS; /* the card was made from the platform file */
     const struct card_probe now = probe_measure(probe, VISITS_TO_AGREE);
     probe_close(probe);
-    return card_agrees(card, &now, why);
+    const enum card_fit fit = card_fit_of(card, &now, why);
+    if (fit == CARD_SCALES)
+        *card = card_scaled(card, &now);
+    return fit;
 }

@@ -2,7 +2,7 @@
 #ifndef LOCKSTEP_CALIBRATE_H
 #define LOCKSTEP_CALIBRATE_H
 
-#include "card/card.h"
+#include "card/drift.h"
 
 struct world;
 
@@ -19,9 +19,9 @@ struct memory_estimate calibrate_memory(const struct workload *workload, const s
 struct check_failures calibrate_uses(struct card *card, struct world *world, const struct workload *workload,
                                      const struct run *run, const struct card_uses *uses);
 
-/* all: compare a probe with a card measured earlier. False if a part differs too much (card_agrees()): the machine or its other load has
- * changed. `why` then names the part. */
-bool calibrate_agrees(const struct card *card, struct world *world, const struct workload *workload,
-                      const struct run *run, char why[CARD_NAME]);
+/* all: compare a probe with a card measured earlier, and scale the card to the probe if that suffices (card_fit_of()). If not, the
+ * machine or its other load has changed too much. Unless the card fits, `why` names the part furthest off. */
+enum card_fit calibrate_again(struct card *card, struct world *world, const struct workload *workload,
+                              const struct run *run, char why[CARD_NAME]);
 
 #endif

@@ -22,31 +22,55 @@ struct card_drift card_drift_of(const struct card *card, const struct card_probe
                                 .transfer = relative_to(probe->transfer, then.transfer) };
 }
 
-bool card_agrees(const struct card *card, const struct card_probe *probe, char why[CARD_NAME])
+/* A part of a step, on the card and by a probe, in seconds. */
+struct part {
+    const char *name;
+    double then, now;
+};
+enum { PARTS = 4 };
+
+static void list_parts(const struct card *card, const struct card_probe *probe, struct part part[PARTS])
+{
+    const struct card_probe then = card_usual(card);
+    part[0] = (struct part){ "fetching a batch takes", then.fetch, probe->fetch };
+    part[1] = (struct part){ "forward and backward take", then.passes, probe->passes };
+    part[2] = (struct part){ "the update takes", then.update, probe->update };
+    part[3] = (struct part){ "an all-reduce of the gradients takes", then.transfer, probe->transfer };
+}
+
+/* Return how far a part is off, relative to what is allowed; 0 for a part that the card lacks. */
+static double excess_of(const struct part *part, double step)
 {
     static const double most = 0.05, small_part = 0.02, of_step = 0.01;
-    const struct card_probe then = card_usual(card);
-    const struct {
-        const char *name;
-        double then, now;
-    } parts[] = { { "fetching a batch takes", then.fetch, probe->fetch },
-                  { "forward and backward take", then.passes, probe->passes },
-                  { "the update takes", then.update, probe->update },
-                  { "an all-reduce of the gradients takes", then.transfer, probe->transfer } };
-    const double step = then.fetch + then.passes + then.update + then.transfer;
-    double worst = 1; /* relative to what is allowed */
-    bool agrees = true;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        const double allowed = parts[i].then < small_part * step ? of_step * step : most * parts[i].then;
-        const double off = parts[i].now - parts[i].then;
-        if (!(parts[i].then > 0) || fabs(off) <= worst * allowed)
-            continue; /* 0: the card has none */
-        worst = fabs(off) / allowed;
-        agrees = false;
-        snprintf(why, CARD_NAME, "%s %.0f %% %s", parts[i].name, 100 * fabs(off) / parts[i].then,
-                 off > 0 ? "longer" : "less");
+    if (!(part->then > 0))
+        return 0;
+    const double allowed = part->then < small_part * step ? of_step * step : most * part->then;
+    return fabs(part->now - part->then) / allowed;
+}
+
+enum card_fit card_fit_of(const struct card *card, const struct card_probe *probe, char why[CARD_NAME])
+{
+    static const double most = 2;
+    struct part part[PARTS];
+    list_parts(card, probe, part);
+    const double step = part[0].then + part[1].then + part[2].then + part[3].then;
+    double worst = 1;
+    enum card_fit fit = CARD_FITS;
+    for (int i = 0; i < PARTS; i++) {
+        const double excess = excess_of(&part[i], step);
+        if (excess <= 1)
+            continue;
+        const double times = part[i].now / part[i].then;
+        if (!(times < most && times > 1 / most))
+            fit = CARD_OUTDATED;
+        else if (fit == CARD_FITS)
+            fit = CARD_SCALES;
+        if (excess <= worst)
+            continue;
+        worst = excess;
+        snprintf(why, CARD_NAME, "%s %.0f %% %s", part[i].name, 100 * fabs(times - 1), times > 1 ? "longer" : "less");
     }
-    return agrees;
+    return fit;
 }
 
 static void slow_cost(struct cost *cost, double times)
@@ -55,27 +79,48 @@ static void slow_cost(struct cost *cost, double times)
         cost->term[term] *= times;
 }
 
-static void slow_local(struct local_cost *cost, struct local_times *usual, double times)
+/* Factors of a local step's parts. */
+struct local_factors {
+    double fetch, passes, update;
+};
+
+static void slow_local(struct local_cost *cost, struct local_times *usual, struct local_factors times)
 {
-    slow_cost(&cost->fetch, times);
-    slow_cost(&cost->passes, times);
-    cost->update *= times;
-    *usual = (struct local_times){ usual->fetch * times, usual->passes * times, usual->update * times };
+    slow_cost(&cost->fetch, times.fetch);
+    slow_cost(&cost->passes, times.passes);
+    cost->update *= times.update;
+    *usual =
+        (struct local_times){ usual->fetch * times.fetch, usual->passes * times.passes, usual->update * times.update };
+}
+
+static struct card slowed(const struct card *card, struct local_factors parts, struct card_drift whole)
+{
+    struct card c = *card;
+    slow_local(&c.alone, &c.reference.alone, parts);
+    slow_local(&c.together, &c.reference.together, parts);
+    c.jitter *= whole.local;
+    c.copy_bandwidth /= whole.local;
+    c.fresh_bandwidth /= whole.local;
+    for (int i = 0; i < c.collectives.count; i++)
+        alpha_beta_slow(&c.collectives.at[i].cost, whole.transfer);
+    alpha_beta_slow(&c.p2p.send, whole.transfer);
+    alpha_beta_slow(&c.p2p.exchange, whole.transfer);
+    alpha_beta_slow(&c.p2p.add, whole.local);
+    c.reference.transfer *= whole.transfer;
+    return c;
 }
 
 struct card card_drifted(const struct card *card, struct card_drift drift)
 {
-    struct card c = *card;
-    slow_local(&c.alone, &c.reference.alone, drift.local);
-    slow_local(&c.together, &c.reference.together, drift.local);
-    c.jitter *= drift.local;
-    c.copy_bandwidth /= drift.local;
-    c.fresh_bandwidth /= drift.local;
-    for (int i = 0; i < c.collectives.count; i++)
-        alpha_beta_slow(&c.collectives.at[i].cost, drift.transfer);
-    alpha_beta_slow(&c.p2p.send, drift.transfer);
-    alpha_beta_slow(&c.p2p.exchange, drift.transfer);
-    alpha_beta_slow(&c.p2p.add, drift.local);
-    c.reference.transfer *= drift.transfer;
-    return c;
+    return slowed(card, (struct local_factors){ drift.local, drift.local, drift.local }, drift);
+}
+
+struct card card_scaled(const struct card *card, const struct card_probe *probe)
+{
+    const struct card_probe then = card_usual(card);
+    return slowed(card,
+                  (struct local_factors){ relative_to(probe->fetch, then.fetch),
+                                          relative_to(probe->passes, then.passes),
+                                          relative_to(probe->update, then.update) },
+                  card_drift_of(card, probe));
 }

@@ -22,9 +22,19 @@ struct card_probe card_usual(const struct card *card);
 /* Return how far a probe is from the card. 1 for what either did not measure. */
 struct card_drift card_drift_of(const struct card *card, const struct card_probe *probe);
 
-/* True if each part of a probe is within 5 % of the card's, or, for a part below 2 % of the step, within 1 % of the step. Else `why`
- * names the part furthest off: "forward and backward take 12 % longer". */
-bool card_agrees(const struct card *card, const struct card_probe *probe, char why[CARD_NAME]);
+enum card_fit {
+    CARD_FITS,
+    CARD_SCALES, /* each part is off by less than a factor of 2: card_scaled() fits */
+    CARD_OUTDATED
+};
+
+/* Compare a card with a probe. It fits if each part is within 5 %, or, for a part below 2 % of the step, within 1 % of the step. Else
+ * `why` names the part furthest off: "forward and backward take 12 % longer". */
+enum card_fit card_fit_of(const struct card *card, const struct card_probe *probe, char why[CARD_NAME]);
+
+/* Return the card with each part scaled to a probe that it does not fit. Fetch, passes and update have a factor each, collectives and
+ * messages one, and memory bandwidth and jitter that of the whole local step. So the shapes of its fits stay. */
+struct card card_scaled(const struct card *card, const struct card_probe *probe);
 
 /* Return the card of a machine on which local steps take `drift.local` times as long, with the memory behind them, and collectives and
  * messages `drift.transfer` times. A sleep, a stamp and the shares of disturbed time stay as they are. */

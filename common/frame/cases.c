@@ -72,8 +72,8 @@ void cases_choose(struct cases *cases, const struct lab_spec *spec, const struct
     refuse_unknown(wanted, spec);
     const char *names[CASES_MOST + 1] = { NULL };
     for (const struct variant *v = spec->variants; v->name; v++)
-        if (v == spec->variants || (wanted->count == 0 && !(is_short && is_long(spec, base, v))) ||
-            option_list_has(wanted, v->name)) {
+        if (lab_spec_wants(spec, run_of(base), v) &&
+            (v == spec->variants || !is_short || option_list_has(wanted, v->name) || !is_long(spec, base, v))) {
             if (cases->count == CASES_MOST)
                 die(STATUS_WRONG, "%s has more than %d cases; raise CASES_MOST", spec->lab, CASES_MOST);
             names[cases->count] = v->name;

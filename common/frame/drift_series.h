@@ -16,8 +16,8 @@ struct drift_points {
 
 void drift_add(struct drift_points *points, double at, struct card_drift drift);
 
-/* Return the drift at a time: between two probes their geometric interpolation, before the first probe and after the last one
- * theirs. 1 without probes. */
+/* Return the drift at a time: the geometric mean of all probes, whose weights fall with their distance in time, over a few seconds for
+ * local steps and about one for transfers. 1 without probes. */
 struct card_drift drift_at(const struct drift_points *points, double at);
 
 void drift_close(struct drift_points *points);

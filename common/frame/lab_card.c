@@ -37,6 +37,17 @@ static void print_card(const struct lab *lab)
     fflush(stdout);
 }
 
+/* all: scale an earlier card to the machine as it is now. False if that does not suffice. */
+static bool is_up_to_date(struct lab *lab)
+{
+    char why[CARD_NAME] = "";
+    const enum card_fit fit = calibrate_again(&lab->card, lab->world, workload_of(lab->base), &lab->run, why);
+    if (fit != CARD_FITS && world_rank(lab->world) == 0)
+        fprintf(stderr, "the machine card %s: %s than it says\n",
+                fit == CARD_SCALES ? "is scaled to this moment" : "no longer fits", why);
+    return fit != CARD_OUTDATED;
+}
+
 void lab_get_card(struct lab *lab)
 {
     const struct workload *workload = workload_of(lab->base);
@@ -50,13 +61,8 @@ void lab_get_card(struct lab *lab)
     world_broadcast(lab->world, &found, sizeof found);
     if (found != CARD_NONE)
         world_broadcast(lab->world, &lab->card, sizeof lab->card);
-    char why[CARD_NAME] = "";
-    if (found != CARD_NONE && !lab->run.keep_card &&
-        !calibrate_agrees(&lab->card, lab->world, workload, &lab->run, why)) {
+    if (found != CARD_NONE && !lab->run.keep_card && !is_up_to_date(lab))
         found = CARD_NONE;
-        if (is_first)
-            fprintf(stderr, "the machine card no longer fits: %s than it says\n", why);
-    }
     if (is_first && found != CARD_WHOLE && device_computes())
         fputs("measuring the machine card, a few seconds ...\n", stderr);
     if (found == CARD_NONE)

@@ -84,7 +84,8 @@ struct lab_spec {
     const char *asked;                             /* case that the user guesses and the report explains */
     char *(*event)(const struct options *options); /* text for the question: "rank 0 sleeps 40 ms before …" */
     const char *const *drawn;                      /* cases drawn as lanes, NULL-terminated */
-    const struct lab_table *tables;                /* ended by a row without name; NULL: none */
+    const char *const *lesson;      /* cases that the lesson shows, beside the baseline, likewise; NULL: all */
+    const struct lab_table *tables; /* ended by a row without name; NULL: none */
 };
 
 /* Return the members with which every lab's options begin. */
@@ -111,6 +112,19 @@ static inline const struct variant *lab_spec_find_variant(const struct lab_spec 
         if (strcmp(v->name, name) == 0)
             return v;
     return NULL;
+}
+
+/* True if a variant is among those that --cases names, that --lesson-cases means, or, without either, of all. The baseline always is. */
+static inline bool lab_spec_wants(const struct lab_spec *spec, const struct run *run, const struct variant *variant)
+{
+    if (variant == spec->variants)
+        return true;
+    if (!run->lesson_cases)
+        return run->cases.count == 0 || option_list_has(&run->cases, variant->name);
+    bool is_shown = !spec->lesson;
+    for (const char *const *name = spec->lesson; name && *name; name++)
+        is_shown |= strcmp(*name, variant->name) == 0;
+    return is_shown;
 }
 
 /* Return the base settings with the variant's change. Free them. */

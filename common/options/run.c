@@ -59,6 +59,7 @@ const struct option_row run_option_rows[] = {
       "keep the rounds of earlier runs of this command in rounds.csv" },
     { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "two to four short rounds; ratios without interval" },
     { "--cases", OPTION_LIST, AT(cases), 0, 0, "CASE", "run only the baseline and this case; may be repeated" },
+    { "--lesson-cases", OPTION_SWITCH, AT(lesson_cases), 0, 0, "", "run only the cases that the lab's lesson shows" },
     { "--guess", OPTION_LIST, AT(guesses), 0, 0, "CASE=MS", "your guess of a case's step time; may be repeated" },
     { "--blind", OPTION_SWITCH, AT(blind), 0, 0, "", "a quiz: one case, drawn by seed, runs without its name" },
     { "--backend", OPTION_CHOICE, AT(backend), 0, 0, "auto mpi sim nccl", "where ranks run" },
@@ -156,6 +157,10 @@ void run_refuse(const struct run *run)
     if (global_batch > INT_MAX)
         die(STATUS_USAGE, "a global batch of %.4g samples is more than %d; choose a smaller --batch-size", global_batch,
             INT_MAX);
+    if (run->lesson_cases && run->cases.count > 0)
+        die(STATUS_USAGE,
+            "--lesson-cases already chooses the cases, and %s would be one more; leave out --lesson-cases",
+            run->cases.text[0]);
     if (run->keep_card && run->card_only)
         die(STATUS_USAGE, "--card-only measures a card and --keep-card does not; leave one out");
     if (run->ranks > RANKS_MOST)

@@ -65,6 +65,7 @@ refused "results below a regular file" "file/results" "name a folder" --out file
 refused "results into a regular file" "--out file" "name a folder" --out file
 refused "nothing left to measure" "--skip-first-steps 12" "fewer" --steps 12 --skip-first-steps 12
 refused "less than nothing left" "--skip-first-steps 13" "fewer" --steps 12 --skip-first-steps 13
+refused "cases of the lesson and others" "skew_ws4" "leave out --lesson-cases" --lesson-cases --cases skew_ws4
 refused "a kept card and a new one" "--keep-card" "leave one out" --keep-card --card-only
 refused "a guess without a case" "'nonsense'" "CASE=MS" --guess nonsense
 refused "a guess without a number" "'skew_ws4=abc'" "CASE=MS" --guess skew_ws4=abc
@@ -91,7 +92,7 @@ run 5 --help
 [[ ! -s err ]] || complain "--help" "complains: $(<err)"
 [[ ! -e called ]] || complain "--help" "started mpirun"
 for flag in ranks batch-size steps skip-first-steps input-dim hidden-dim num-classes seed seconds rounds quick cases \
-    guess blind backend device precision share-gpu platform membus out deadline-s keep-card card-only slow-rank sleep-ms slow-factor sync-every chance help; do
+    guess blind backend device precision share-gpu platform membus out deadline-s lesson-cases keep-card card-only slow-rank sleep-ms slow-factor sync-every chance help; do
     grep -qE -- "^ +--$flag( |$)" out || complain "--help" "does not name --$flag"
 done
 for name in baseline skew_ws4 skew_prefetch skew_share skew_every_k busy busy_prefetch busy_share busy_every_k roaming \

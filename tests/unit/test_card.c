@@ -366,7 +366,7 @@ static void an_old_card_is_not_believed(void **state)
 static bool agrees(const struct card *card, struct card_probe probe, char why[CARD_NAME])
 {
     why[0] = '\0';
-    return card_agrees(card, &probe, why);
+    return card_fit_of(card, &probe, why) == CARD_FITS;
 }
 
 static void a_card_agrees_part_by_part(void **state)
@@ -405,6 +405,29 @@ static void a_card_agrees_part_by_part(void **state)
     struct card unknown = card;
     unknown.reference.transfer = 0; /* not measured: cannot disagree */
     assert_true(agrees(&unknown, probe, why));
+}
+
+/* A probe within a factor of 2 scales the card part by part, and then fits it. */
+static void a_card_is_scaled_to_a_probe(void **state)
+{
+    (void)state;
+    const struct card card = card_here();
+    const struct card_probe usual = card_usual(&card);
+    struct card_probe probe = { 1.5 * usual.fetch, 1.2 * usual.passes, 0.6 * usual.update, 1.9 * usual.transfer };
+    char why[CARD_NAME];
+    assert_int_equal(card_fit_of(&card, &probe, why), CARD_SCALES);
+    const struct card scaled = card_scaled(&card, &probe);
+    assert_int_equal(card_fit_of(&scaled, &probe, why), CARD_FITS);
+    assert_true(fabs(scaled.together.update - 0.6 * card.together.update) < 1e-12);
+    for (int term = 0; term < COST_TERMS; term++)
+        assert_true(fabs(scaled.alone.passes.term[term] - 1.2 * card.alone.passes.term[term]) < 1e-12);
+    for (int i = 0; i < card.collectives.count; i++)
+        assert_true(fabs(alpha_beta_seconds(&scaled.collectives.at[i].cost, 1e6) -
+                         1.9 * alpha_beta_seconds(&card.collectives.at[i].cost, 1e6)) < 1e-12);
+    probe.update = 0.4 * usual.update;
+    assert_int_equal(card_fit_of(&card, &probe, why), CARD_OUTDATED);
+    probe.update = (double)NAN;
+    assert_int_equal(card_fit_of(&card, &probe, why), CARD_OUTDATED);
 }
 
 /* With more ranks than cores a probe is of one rank alone. */
@@ -483,6 +506,7 @@ int main(void)
         cmocka_unit_test(a_card_of_many_hosts_is_found_again),
         cmocka_unit_test(an_old_card_is_not_believed),
         cmocka_unit_test(a_card_agrees_part_by_part),
+        cmocka_unit_test(a_card_is_scaled_to_a_probe),
         cmocka_unit_test(a_card_of_shared_cores_is_compared_alone),
         cmocka_unit_test(a_drifted_card_is_slower_but_sleeps_as_long),
     };

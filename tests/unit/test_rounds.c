@@ -113,18 +113,23 @@ static void a_quick_run_repeats_no_block(void **state)
 
 /* --- drift ------------------------------------------------------------------------------------------------------------ */
 
-static void drift_is_interpolated_geometrically(void **state)
+/* Probes a second and less away count about alike, those of another minute not at all; of a transfer only the nearest do. */
+static void drift_is_a_mean_of_the_probes_around(void **state)
 {
     (void)state;
     struct drift_points points = { 0 };
     assert_true(fabs(drift_at(&points, 5).local - 1) < 1e-12);
     drift_add(&points, 10, (struct card_drift){ 1, 0.5 });
-    drift_add(&points, 20, (struct card_drift){ 4, 2 });
-    assert_true(fabs(drift_at(&points, 5).local - 1) < 1e-12);
-    assert_true(fabs(drift_at(&points, 15).local - 2) < 1e-12);
-    assert_true(fabs(drift_at(&points, 15).transfer - 1) < 1e-12);
-    assert_true(fabs(drift_at(&points, 12.5).local - sqrt(2)) < 1e-12);
-    assert_true(fabs(drift_at(&points, 99).local - 4) < 1e-12);
+    drift_add(&points, 12, (struct card_drift){ 4, 2 });
+    assert_true(fabs(drift_at(&points, 11).local - 2) < 1e-12);
+    assert_true(fabs(drift_at(&points, 11).transfer - 1) < 1e-12);
+    const double earlier = drift_at(&points, 10).local;
+    assert_true(fabs(earlier - exp(log(4) / (1 + exp(0.5)))) < 1e-12);
+    assert_true(fabs(drift_at(&points, -1e6).local - earlier) < 1e-9); /* however far both are */
+    assert_true(fabs(drift_at(&points, 10).transfer - 0.5) < 0.2);
+    drift_add(&points, 80, (struct card_drift){ 9, 9 });
+    assert_true(fabs(drift_at(&points, 80).local - 9) < 1e-6);
+    assert_true(fabs(drift_at(&points, 11).local - 2) < 1e-6);
     drift_close(&points);
 }
 
@@ -214,7 +219,7 @@ int main(void)
         cmocka_unit_test(all_rounds_have_equally_many_steps),
         cmocka_unit_test(a_disturbed_block_is_repeated_at_the_end_of_its_round),
         cmocka_unit_test(a_quick_run_repeats_no_block),
-        cmocka_unit_test(drift_is_interpolated_geometrically),
+        cmocka_unit_test(drift_is_a_mean_of_the_probes_around),
         WITH_FOLDER(a_round_has_its_prediction_and_what_disturbed_it),
         WITH_FOLDER(launches_of_one_command_join),
         WITH_FOLDER(rounds_of_another_command_are_dropped),
