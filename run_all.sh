@@ -473,7 +473,7 @@ first_pass() # each lab at each place once: one round, which later ones join, un
     elif is_given --quick; then
         options+=(--quick)
     elif measures_on; then
-        round=(--rounds 1)
+        round=(--rounds 1 --without-tables)
     fi
     each=$((times * (10#${seconds%.*} + overhead_seconds)))
     ! wants_blog || each=$((each + blog_seconds))

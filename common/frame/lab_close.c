@@ -41,11 +41,26 @@ static void gather_memory(struct lab *lab)
     free(all);
 }
 
+static bool is_wanted(const struct lab *lab, const struct lab_table *table)
+{
+    if (lab->run.without_tables)
+        return false;
+    return table->is_wanted ? table->is_wanted(lab->base) : lab->run.cases.count == 0;
+}
+
+/* all: true if an earlier run, to which this one adds rounds, left the table. */
+static bool is_there(struct lab *lab, const struct lab_table *table)
+{
+    bool is = lab->run.add_rounds && world_rank(lab->world) == 0 && run_results_has_table(lab->results, table->name);
+    world_broadcast(lab->world, &is, sizeof is);
+    return is;
+}
+
 /* all: measure and write the tables that only this lab has. */
 static void write_own_tables(struct lab *lab)
 {
     for (const struct lab_table *table = lab->spec->tables; table && table->name; table++)
-        if (table->is_wanted ? table->is_wanted(lab->base) : lab->run.cases.count == 0)
+        if (is_wanted(lab, table) && !is_there(lab, table))
             table->write(lab, lab->base, lab_table(lab, table->name));
 }
 

@@ -163,6 +163,11 @@ double run_results_expects(const struct run_results *a, int chosen)
     return prediction_step(&prediction);
 }
 
+bool run_results_has_table(const struct run_results *a, const char *name)
+{
+    return a->report.keeps_rounds && rounds_table_has_alike(&a->report, name);
+}
+
 struct csv *run_results_table(struct run_results *a, const char *name)
 {
     if (a->own_table_count == OWN_TABLES_MOST)

@@ -34,6 +34,9 @@ void run_results_close(struct run_results *results); /* `account` may be NULL */
 /* Predicted seconds per step of a case; also of the hidden case, whose prediction the report leaves out. */
 double run_results_expects(const struct run_results *results, int chosen);
 
+/* True if the folder has this table of the lab's own from an earlier run, to which this one adds rounds. */
+bool run_results_has_table(const struct run_results *results, const char *name);
+
 /* Begin one of the lab's own tables, with the header lines of all tables. */
 struct csv *run_results_table(struct run_results *results, const char *name);
 

@@ -57,6 +57,8 @@ const struct option_row run_option_rows[] = {
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 10000, "N", "exactly N rounds; 0: as many as the budget allows" },
     { "--add-rounds", OPTION_SWITCH, AT(add_rounds), 0, 0, "",
       "keep the rounds of earlier runs of this command in rounds.csv" },
+    { "--without-tables", OPTION_SWITCH, AT(without_tables), 0, 0, "",
+      "leave out the tables that only this lab has, such as sweep.csv" },
     { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "two to four short rounds; ratios without interval" },
     { "--cases", OPTION_LIST, AT(cases), 0, 0, "CASE", "run only the baseline and this case; may be repeated" },
     { "--lesson-cases", OPTION_SWITCH, AT(lesson_cases), 0, 0, "", "run only the cases that the lab's lesson shows" },

@@ -35,6 +35,7 @@ struct run {
     bool takes_turns;     /* not an option: ranks compute in turns (simulated or oversubscribed), so rounds are slow */
     int card_mb;          /* MiB; the card's all-reduces reach at least this size, or more if the lab needs it */
     bool dry_run;         /* print what would run, and start nothing */
+    bool without_tables;  /* leave out the tables that only this lab has */
     bool lesson_cases;    /* run those of the lesson; else those of `cases`, or all if these are none */
     bool keep_card;       /* use a kept card even if the machine has drifted from it */
     bool card_only;       /* measure the machine card, show it, stop */

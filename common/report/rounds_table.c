@@ -83,6 +83,7 @@ static char *comparable(char *command)
         cut_option(command, " --rounds", true);
         cut_option(command, " --add-rounds", false);
         cut_option(command, " --keep-card", false);
+        cut_option(command, " --without-tables", false);
     }
     return command;
 }
@@ -101,6 +102,18 @@ static const char *difference(const struct csv_table *earlier, const struct csv_
         free(now);
     }
     return found;
+}
+
+bool rounds_table_has_alike(const struct report *report, const char *name)
+{
+    char *path = memory_text("%s/%s", report->folder, name), why[256];
+    struct csv_table table, ours = { .text = (char *)report->preamble };
+    const bool is_there = csv_read(path, &table, why, sizeof why);
+    const bool is_alike = is_there && !difference(&table, &ours);
+    if (is_there)
+        csv_free(&table);
+    free(path);
+    return is_alike;
 }
 
 /* Rows that earlier launches of the same command left. */

@@ -9,4 +9,7 @@
  * differ. Otherwise print why they are dropped. */
 void rounds_table_write(const struct report *report);
 
+/* Return true if the report's folder holds a table of this name from such a run. */
+bool rounds_table_has_alike(const struct report *report, const char *name);
+
 #endif

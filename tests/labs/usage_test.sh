@@ -92,7 +92,7 @@ run 5 --help
 [[ ! -s err ]] || complain "--help" "complains: $(<err)"
 [[ ! -e called ]] || complain "--help" "started mpirun"
 for flag in ranks batch-size steps skip-first-steps input-dim hidden-dim num-classes seed seconds rounds quick cases \
-    guess blind backend device precision share-gpu platform membus out deadline-s lesson-cases keep-card card-only slow-rank sleep-ms slow-factor sync-every chance help; do
+    guess blind backend device precision share-gpu platform membus out deadline-s lesson-cases without-tables keep-card card-only slow-rank sleep-ms slow-factor sync-every chance help; do
     grep -qE -- "^ +--$flag( |$)" out || complain "--help" "does not name --$flag"
 done
 for name in baseline skew_ws4 skew_prefetch skew_share skew_every_k busy busy_prefetch busy_share busy_every_k roaming \
