@@ -127,16 +127,16 @@ published() # NAME STATUS TEXT VALUE
     expect "it,slow,published,slowest_step_ms,=,$4,,exact,because"
     check "$1" "$2" "$3"
 }
-published "no published settings" 0 "0 exact checks hold, 0 fail. 1 claim cannot be tested here." 61
+published "no published settings" 0 "0 exact checks hold, 0 fail. 1 claim is not tested: of cases left out, or for another machine." 61
 with_settings "sleep_ms=2.5 ranks=4"
 published "published settings, holds" 0 "1 exact check holds, 0 fail." 60
 published "published settings, fails" 1 "0 exact checks hold, 1 fail." 61
 with_settings "sleep_ms=2.5 ranks=5"
-published "other settings" 0 "0 exact checks hold, 0 fail. 1 claim cannot be tested here." 61
+published "other settings" 0 "0 exact checks hold, 0 fail. 1 claim is not tested: of cases left out, or for another machine." 61
 with_settings "seed=3"
-published "a setting that the run does not tell" 0 "0 exact checks hold, 0 fail. 1 claim cannot be tested here." 61
+published "a setting that the run does not tell" 0 "0 exact checks hold, 0 fail. 1 claim is not tested: of cases left out, or for another machine." 61
 with_settings "ranks"
-published "a setting without a value" 0 "0 exact checks hold, 0 fail. 1 claim cannot be tested here." 61
+published "a setting without a value" 0 "0 exact checks hold, 0 fail. 1 claim is not tested: of cases left out, or for another machine." 61
 cp "$folder/blog_before.csv" "$folder/expected/blog.csv"
 
 # Malformed files.
@@ -169,13 +169,13 @@ check "columns missing" 2 "no column 'needs'"
 expect "it,shared,cores>=ranks,slowest_step_ms,<,1,,ratio,w"
 check "more ranks than cores" 0 $'60.00*  more ranks than cores\n'
 expect "it,base,sim,1,=,2,,sim,w"
-check "no simulator" 0 "0 exact checks hold, 0 fail. 1 claim cannot be tested here."
+check "no simulator" 0 "0 exact checks hold, 0 fail. 1 claim is not tested: of cases left out, or for another machine."
 expect "it,base,gpu,1,=,2,,exact,w"
-check "no GPU" 0 "0 exact checks hold, 0 fail. 1 claim cannot be tested here."
+check "no GPU" 0 "0 exact checks hold, 0 fail. 1 claim is not tested: of cases left out, or for another machine."
 expect "it,other,any,1,=,2,,exact,w"
-check "case not run" 0 "0 exact checks hold, 0 fail. 1 claim cannot be tested here."
+check "case not run" 0 "0 exact checks hold, 0 fail. 1 claim is not tested: of cases left out, or for another machine."
 expect "it,slow,any,other.wrong,=,2,,exact,w"
-check "case beside it not run" 0 "0 exact checks hold, 0 fail. 1 claim cannot be tested here."
+check "case beside it not run" 0 "0 exact checks hold, 0 fail. 1 claim is not tested: of cases left out, or for another machine."
 expect "it,base,any,wait_ms,<,2,,ratio,w"
 check "blank, about time" 0 $'20.00   blank: wait_ms\n'
 
@@ -198,7 +198,7 @@ sed 's/^slow,4,8,60,80,3,n.a,changed,0,0/slow,4,8,,80,3,n\/a,changed,0,1/' "$fol
 expect "it,*,any,wrong,=,0,,exact,w"
 check "every case" 1 "2 exact checks hold, 1 fail."
 expect "it,slow,any,slowest_step_ms,<,100,,exact,w" "at,slow,any,predicted_step_ms,=,80,,exact,w"
-check "a wrong case shows nothing" 0 "0 exact checks hold, 0 fail. 2 claims cannot be tested here."
+check "a wrong case shows nothing" 0 "0 exact checks hold, 0 fail. 2 claims are not tested: of cases left out, or for another machine."
 row "… and says why" "slow - - it failed its checks"
 mv "$folder/right.csv" "$results/07_test/summary.csv"
 expect "it,base,any,slowest_step_ms,~,predicted_step_ms,0.2,ratio,w" "at,base,any,wrong,=,0,,exact,w"
@@ -251,7 +251,7 @@ late, 2 x 8                      -               -                -      33.00  
 * more ranks than cores: they share time
 dedicated cores: agreement about transfers shows consistency, not more; links and predictions both come from this machine's all-reduces
 
-Of 1 claim about time, 1 came out as predicted, 0 wrong, 0 are undecided; 0 exact checks hold, 0 fail. 1 claim cannot be tested here.
+Of 1 claim about time, 1 came out as predicted, 0 wrong, 0 are undecided; 0 exact checks hold, 0 fail. 1 claim is not tested: of cases left out, or for another machine.
 "
 expect "it,*,any,wrong,=,0,,exact,w" "own,*,any,1,=,1,,exact,w"
 check "every case of both is judged, the blog's machine not" 0 "14 exact checks hold, 0 fail."
@@ -280,19 +280,19 @@ expect "it,base,any,setting.sleep_ms,>=,40,,ratio,w"
 check "a setting of each place" 0 "ratio, base, it (here): setting.sleep_ms is 30, not >= 40"
 lines "  … only" 1 "ratio, base, it"
 expect "it,base,any,extra.slowest_step_ms,=,9,,exact,w"
-check "a case that was run here only" 0 "1 exact check holds, 0 fail. 1 claim cannot be tested here."
+check "a case that was run here only" 0 "1 exact check holds, 0 fail. 1 claim is not tested: of cases left out, or for another machine."
 row "  … is missing in the simulation" "base 70.50 71.00 20.00 80.00* simulated: case not run: extra; here: holds"
 expect "it,base,any,1,=,no_such,,exact,w"
 check "malformed, and where" 2 "summary.csv has no column no_such (simulated): in claim 'it'"
 
 # Claims that only apply to simulated runs.
 expect "it,base,sim,slowest_step_ms,=,20,,sim,w"
-check "simulated rows are tested" 0 "1 exact check holds, 0 fail. 1 claim cannot be tested here."
+check "simulated rows are tested" 0 "1 exact check holds, 0 fail. 1 claim is not tested: of cases left out, or for another machine."
 row "  … measured ones are not" "base 70.50 71.00 20.00 80.00* simulated: holds; here: no claim"
 expect "it,base,sim,slowest_step_ms,=,21,,sim,w"
-check "a simulated row fails" 1 "0 exact checks hold, 1 fail. 1 claim cannot be tested here."
+check "a simulated row fails" 1 "0 exact checks hold, 1 fail. 1 claim is not tested: of cases left out, or for another machine."
 place $simulated 40 base,mpi,4,8,0,20,20,0
-check "the folder makes no simulation" 0 "0 exact checks hold, 0 fail. 2 claims cannot be tested here."
+check "the folder makes no simulation" 0 "0 exact checks hold, 0 fail. 2 claims are not tested: of cases left out, or for another machine."
 
 # A row shows numbers of other places only for the same ranks and batch size.
 place . 30 base,mpi,4,8,1,80,90,0
@@ -461,7 +461,7 @@ expect "it,slow,any,slowest_step_ms-base.slowest_step_ms,extra,predicted_then_ms
 row "no noise, beyond by the rounding of the tables" "slow - 155.00 as predicted, within 10 %"
 expect "it,base,any,wrong,=,0,,exact,w"
 sed -i 's/,wrong$/,wrong,device/; s/,1.5,0$/,1.5,,model/' "$results/07_test/summary.csv"
-check "modelled machines check nothing" 0 "0 exact checks hold, 0 fail. 1 claim cannot be tested here."
+check "modelled machines check nothing" 0 "0 exact checks hold, 0 fail. 1 claim is not tested: of cases left out, or for another machine."
 
 # --undecided lists where further rounds may decide, --platform judges one machine.
 clear .

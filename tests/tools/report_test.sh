@@ -128,7 +128,7 @@ has index "02_rank0_host</strong>: a rank was ended by signal 9 (Killed): rank 2
     "A &lt;fast&gt; &quot;machine&quot; &amp; more" "<p><strong>Asked:</strong> One rank is late. What does it cost the others, and what helps?</p>" \
     "<p><strong>Found</strong> (dedicated cores, simulated): with “one rank sleeps” a step takes 69.6 ms instead of 30.0 (predicted: 71.0); of every 100 core-seconds, 30 waited for rank 2.</p>"
 has 01_straggler "&lt;b&gt;odd&lt;/b&gt;" "2.33 [2.20, 2.50]" "not resolved ± 20 %" \
-    "Of 4 claims about time, 1 came out as predicted, 1 wrong, 2 are undecided (1 too noisy, 1 disturbed); 1 exact check holds, 1 fail. 1 claim cannot" \
+    "Of 4 claims about time, 1 came out as predicted, 1 wrong, 2 are undecided (1 too noisy, 1 disturbed); 1 exact check holds, 1 fail. 1 claim is not tested" \
     "must be &lt; 29; off +3.45 % ± 1.2 in 6 rounds" "must be ~ 30 within 0.1; off +0.4 % in 1 round<" "Because &lt;so&gt;." 'href="platforms/dedicated-cores/01_straggler/trace.json"'
 lacks 01_straggler "<b>odd"
 lacks 01_straggler "other_lab"
@@ -138,7 +138,7 @@ lacks 02_rank0_host "Claims that fail"
 # The front page begins with all verdicts. A verdict is a mark and words; only failures are red.
 [[ $(grep -A 1 '</h1>' "$results/index.html" | tail -n 1) == '<p class="verdicts">Of 4 claims about time, 1 came out as predicted, '* ]] ||
     complain "the front page does not begin with the verdicts"
-has index '1 wrong, 2 are undecided (1 too noisy, 1 disturbed); 2 exact checks hold, 1 fail. 1 claim cannot be tested here.</p>' \
+has index '1 wrong, 2 are undecided (1 too noisy, 1 disturbed); 2 exact checks hold, 1 fail. 1 claim is not tested: of cases left out, or for another machine.</p>' \
     '<td class="long right"><span aria-hidden="true">✓</span> as predicted, within 4 % ± 3</td>' \
     '<td class="long wrong"><span aria-hidden="true">✗</span> simulated: as predicted; here: WRONG: &lt;id&gt; off +22 % ± 5</td>' \
     '<td class="long open"><span aria-hidden="true">≈</span> disturbed: others had 31 % of the core</td>' \

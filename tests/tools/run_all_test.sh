@@ -202,7 +202,7 @@ test_running()
     says "3 of 3 labs left" "1 of 3 labs left" "01_straggler: what about straggler?" "03_cannot: skipped" "02_wrong failed" \
         "$elsewhere/my results" "notebooks-md/01_straggler.md"
     [[ $said != *"it could ask"* ]] || complain "a lab could ask"
-    called "01_straggler --out $elsewhere/my results --seconds 3.5 --quick --backend mpi"
+    called "01_straggler --out $elsewhere/my results --seconds 3.5 --quick --lesson-cases --backend mpi"
     called "02_wrong --out"
     called "gnuplot -e results='$elsewhere/my results/01_straggler' -e charts='$elsewhere/my results/01_straggler/.charts.tmp';  plots/01_straggler.gp"
     called "gnuplot -e results='$elsewhere/my results/platforms/dedicated-cores/01_straggler' -e charts="
@@ -230,7 +230,7 @@ test_passes()
 {
     # One round of every lab, then more rounds of each; then those whose claims are undecided, until none is.
     run 0 --only 01_straggler --out "$folder/passes"
-    [[ $(grep -E '^01_straggler' "$calls" | sed "s|--out $folder/passes *||") == $'01_straggler --rounds 1\n01_straggler --seconds 45 --add-rounds' ]] ||
+    [[ $(grep -E '^01_straggler' "$calls" | sed "s|--out $folder/passes *||") == $'01_straggler --rounds 1 --without-tables --lesson-cases\n01_straggler --seconds 45 --add-rounds --lesson-cases' ]] ||
         complain "not one round, then more: $(<"$calls")"
     called "claims --results $folder/passes --expected expected --undecided"
     printf '%s\n' "01_straggler here 3 9" "01_straggler here 1 2" >"$UNDECIDED" # in two passes
@@ -241,24 +241,24 @@ test_passes()
     run 0 --only 01_straggler --out "$folder/passes" --quick
     not_called "--add-rounds"
     run 0 --only 01_straggler --out "$folder/passes" --seconds 7
-    called "01_straggler --out $folder/passes --seconds 7"
+    called "01_straggler --out $folder/passes --seconds 7 --lesson-cases"
     not_called "--quick"
     not_called "--add-rounds"
 
     # With fewer cores than ranks: simulated cores, and as many real ranks as there are cores.
     stub "$folder/bin/nproc" <<<'echo 2'
     run 0 --only 01_straggler --out "$folder/passes"
-    called "01_straggler --out $folder/passes --rounds 1 --backend sim"
-    called "01_straggler --out $folder/passes --rounds 1 --backend mpi --ranks 2"
-    called "01_straggler --out $folder/passes --seconds 45 --add-rounds --backend sim"
-    called "01_straggler --out $folder/passes --seconds 45 --add-rounds --backend mpi --ranks 2"
+    called "01_straggler --out $folder/passes --rounds 1 --without-tables --lesson-cases --backend sim"
+    called "01_straggler --out $folder/passes --rounds 1 --without-tables --lesson-cases --backend mpi --ranks 2"
+    called "01_straggler --out $folder/passes --seconds 45 --add-rounds --lesson-cases --backend sim"
+    called "01_straggler --out $folder/passes --seconds 45 --add-rounds --lesson-cases --backend mpi --ranks 2"
     run 0 --only 01_straggler --out "$folder/passes" --ranks 8 --quick
-    called "01_straggler --out $folder/passes --quick --backend sim --ranks 8"
-    called "01_straggler --out $folder/passes --quick --backend mpi --ranks 2"
+    called "01_straggler --out $folder/passes --quick --lesson-cases --backend sim --ranks 8"
+    called "01_straggler --out $folder/passes --quick --lesson-cases --backend mpi --ranks 2"
     not_called "--ranks 2 --ranks"
     stub "$folder/bin/nproc" <<<'echo 1'
     run 0 --only 01_straggler --out "$folder/passes" --quick
-    called "01_straggler --out $folder/passes --quick --backend sim"
+    called "01_straggler --out $folder/passes --quick --lesson-cases --backend sim"
     not_called "--backend mpi"
     grep -qF '"real ranks",skipped,"this machine has one core"' "$folder/passes/runs.csv" || complain "runs.csv: one core"
     stub "$folder/bin/nproc" <<<'echo 4'
@@ -308,7 +308,7 @@ test_platforms()
     run 0 --only 01_straggler --platform small
     not_called "--platform blog"
     run 0 --only 01_straggler --ranks 2 --quick # the posts used four ranks
-    called "--quick --ranks 2"
+    called "--quick --lesson-cases --ranks 2"
     not_called "--platform blog"
     touch "$NO_BLOG"
     run 1 --only 01_straggler --quick
@@ -371,7 +371,7 @@ test_lessons()
 test_gpus()
 {
     run 0 --only 01_straggler --backend nccl
-    called "01_straggler --out results --rounds 1 --backend nccl"
+    called "01_straggler --out results --rounds 1 --without-tables --lesson-cases --backend nccl"
     [[ $said != *GPU* ]] || complain "a build without CUDA speaks of GPUs"
     LOCKSTEP_CUDA=OFF run 0 --only 01_straggler
     called "-DLOCKSTEP_CUDA=OFF"
@@ -384,7 +384,7 @@ test_gpus()
     stub "$folder/bin/nproc" <<<'echo 2'
     run 0 --only 01_straggler
     says "GPUs: 2 x A Fast One, 1 x B" "expected 0:10 for this one"
-    called "01_straggler --out results --rounds 1"
+    called "01_straggler --out results --rounds 1 --without-tables --lesson-cases"
     not_called "--backend sim"
     run 0 --only 01_straggler --backend nccl
     says "GPUs: 2 x A Fast One, 1 x B"
@@ -395,7 +395,7 @@ test_gpus()
     stub "$built/describe_gpus" <<<'echo "built with CUDA, no usable device (no driver)"; exit 77'
     run 0 --only 01_straggler
     says "GPUs: none; built with CUDA, no usable device (no driver)" "expected 0:20 for this one"
-    called "01_straggler --out results --rounds 1 --backend sim"
+    called "01_straggler --out results --rounds 1 --without-tables --lesson-cases --backend sim"
     rm -r "$built"
     stub "$folder/bin/nproc" <<<'echo 4'
 }

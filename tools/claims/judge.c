@@ -172,7 +172,7 @@ static struct judgement judge(const struct lab *lab, int at, int claim_row, int 
         claim_die(&lab->claims, claim_row, memory_text("%s (%s): in claim", reading.why, lab->sources[at].word),
                   claim->id, "correct its quantity or its value");
     const char *lacks = unmet_need(lab, reading.table, row, claim);
-    snprintf(j.reason, sizeof j.reason, "%s", lacks ? lacks : reading.why);
+    snprintf(j.reason, sizeof j.reason, "%s", lacks ? lacks : row < 0 ? "case not run" : reading.why);
     bool is_about_time = !claim_must_hold(claim) && claim->kind != EXAMPLE;
     if (lacks)
         j.verdict = UNTESTABLE;

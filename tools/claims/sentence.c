@@ -24,7 +24,8 @@ char *sentence_of(const int count[VERDICTS])
     fprintf(out, "%s%d exact check%s hold%s, %d fail.", timed > 0 ? "; " : "", count[HOLDS], plural(count[HOLDS]),
             count[HOLDS] == 1 ? "s" : "", count[FAILS]);
     if (count[UNTESTABLE] > 0)
-        fprintf(out, " %d claim%s cannot be tested here.", count[UNTESTABLE], plural(count[UNTESTABLE]));
+        fprintf(out, " %d claim%s not tested: of cases left out, or for another machine.", count[UNTESTABLE],
+                count[UNTESTABLE] == 1 ? " is" : "s are");
     fclose(out);
     return text;
 }
