@@ -140,7 +140,7 @@ double card_rank_slowdown(const struct card *card, int rank)
 
 double card_jitter(const struct card *card, int ranks, double local)
 {
-    return card->jitter * share_of(card, ranks) + card->relative_jitter * local * stats_normal_most(ranks);
+    return local * (card->jitter * share_of(card, ranks) + card->relative_jitter * stats_normal_most(ranks));
 }
 
 double card_sleep(const struct card *card, double seconds)

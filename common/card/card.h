@@ -50,7 +50,7 @@ struct card {
     int ranks, cores;
     struct local_cost alone;    /* one rank works, the others are parked */
     struct local_cost together; /* all ranks that have a core at once, without a collective */
-    double jitter;              /* mean over steps of (slowest rank - mean rank), with as many ranks at once */
+    double jitter;              /* mean over local steps of (slowest rank - mean rank) / mean rank, with as many at once */
     double copy_bandwidth;      /* bytes read plus written per second, of each of as many ranks at once */
     double fresh_bandwidth;     /* bytes per second of mapping, filling and releasing memory, likewise */
     double sleep_overshoot;     /* seconds by which a sleep exceeds the request, */

@@ -94,7 +94,7 @@ static int list_entries(struct card *c, const char *platform, struct entry entri
     struct entry *next = entries;
     add_local(&next, 1, &c->alone, "alone");
     add_local(&next, card_busy_ranks(c), &c->together, "together");
-    add_entry(&next, card_busy_ranks(c), &c->jitter, "jitter", "", "_s");
+    add_entry(&next, card_busy_ranks(c), &c->jitter, "jitter", "", "_share");
     add_entry(&next, 1, &c->copy_bandwidth, "copy_bandwidth", "", "_bytes_per_s");
     add_entry(&next, 1, &c->fresh_bandwidth, "fresh_bandwidth", "", "_bytes_per_s");
     add_entry(&next, 1, &c->sleep_overshoot, "sleep_overshoot", "", "_s");

@@ -1,5 +1,7 @@
 #include "card/drift.h"
 
+#include "model/workload.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -14,12 +16,22 @@ static double relative_to(double now, double then)
     return now > 0 && then > 0 ? now / then : 1;
 }
 
-struct card_drift card_drift_of(const struct card *card, const struct card_probe *probe)
+struct card_probe card_predicts(const struct card *card, const struct workload *workload, const struct run *run)
 {
-    const struct card_probe then = card_usual(card);
-    return (struct card_drift){ .local = relative_to(probe->fetch + probe->passes + probe->update,
+    const struct local_cost *cost = card->ranks > card->cores ? &card->alone : &card->together;
+    const struct work usual = workload_usual(workload, run);
+    const double transfer = card_allreduce(card, card->ranks, workload_gradient_bytes(workload));
+    return (struct card_probe){ .fetch = cost_at(&cost->fetch, usual),
+                                .passes = cost_at(&cost->passes, usual),
+                                .update = cost->update,
+                                .transfer = isnan(transfer) ? card->reference.transfer : transfer };
+}
+
+struct card_drift card_drift_of(struct card_probe then, struct card_probe now)
+{
+    return (struct card_drift){ .local = relative_to(now.fetch + now.passes + now.update,
                                                      then.fetch + then.passes + then.update),
-                                .transfer = relative_to(probe->transfer, then.transfer) };
+                                .transfer = relative_to(now.transfer, then.transfer) };
 }
 
 /* A part of a step, on the card and by a probe, in seconds. */
@@ -98,7 +110,6 @@ static struct card slowed(const struct card *card, struct local_factors parts, s
     struct card c = *card;
     slow_local(&c.alone, &c.reference.alone, parts);
     slow_local(&c.together, &c.reference.together, parts);
-    c.jitter *= whole.local;
     c.copy_bandwidth /= whole.local;
     c.fresh_bandwidth /= whole.local;
     for (int i = 0; i < c.collectives.count; i++)
@@ -122,5 +133,5 @@ struct card card_scaled(const struct card *card, const struct card_probe *probe)
                   (struct local_factors){ relative_to(probe->fetch, then.fetch),
                                           relative_to(probe->passes, then.passes),
                                           relative_to(probe->update, then.update) },
-                  card_drift_of(card, probe));
+                  card_drift_of(then, *probe));
 }

@@ -10,7 +10,10 @@ struct card_probe {
     double fetch, passes, update, transfer;
 };
 
-/* A probe relative to the card: local step and transfer, each now / then. */
+struct workload;
+struct run;
+
+/* A probe relative to what it is compared with: local step and transfer, each now / then. */
 struct card_drift {
     double local, transfer;
 };
@@ -19,8 +22,12 @@ struct card_drift {
  */
 struct card_probe card_usual(const struct card *card);
 
-/* Return how far a probe is from the card. 1 for what either did not measure. */
-struct card_drift card_drift_of(const struct card *card, const struct card_probe *probe);
+/* Return what the card's fits say of a probe. Predictions scaled by a probe relative to this are exact for the usual batch, whatever the
+ * error of the fits there. */
+struct card_probe card_predicts(const struct card *card, const struct workload *workload, const struct run *run);
+
+/* Return a probe relative to another or to the card. 1 for what either lacks. */
+struct card_drift card_drift_of(struct card_probe then, struct card_probe now);
 
 enum card_fit {
     CARD_FITS,
@@ -33,7 +40,7 @@ enum card_fit {
 enum card_fit card_fit_of(const struct card *card, const struct card_probe *probe, char why[CARD_NAME]);
 
 /* Return the card with each part scaled to a probe that it does not fit. Fetch, passes and update have a factor each, collectives and
- * messages one, and memory bandwidth and jitter that of the whole local step. So the shapes of its fits stay. */
+ * messages one, and memory bandwidth that of the whole local step. So the shapes of its fits stay. */
 struct card card_scaled(const struct card *card, const struct card_probe *probe);
 
 /* Return the card of a machine on which local steps take `drift.local` times as long, with the memory behind them, and collectives and

@@ -82,7 +82,7 @@ static int place_of(const struct visits *v, int turn, int shape)
     return place;
 }
 
-/* Add a visit of all ranks as one of `kept`. Return the seconds by which the slowest rank's last lap exceeds the mean rank's. */
+/* Add a visit of all ranks as one of `kept`. Return the share by which the slowest rank's last lap exceeds the mean rank's. */
 static double add_visit(const struct visits *v, int turn, int shape, int kept, struct local_times *mean)
 {
     double sum = 0, most = 0;
@@ -94,7 +94,7 @@ static double add_visit(const struct visits *v, int turn, int shape, int kept, s
         sum += visit->last;
         most = fmax(most, visit->last);
     }
-    return most - sum / v->ranks;
+    return most / (sum / v->ranks) - 1;
 }
 
 void visits_average(const struct visits *v, struct lap_times *times)

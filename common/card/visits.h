@@ -27,7 +27,7 @@ enum { VISITS_TIMES = 2 };
 struct lap_times {
     struct work work[SHAPES_MOST + 1];
     struct local_times mean[SHAPES_MOST + 1];
-    double jitter; /* mean over visits' last laps of (slowest rank - mean rank) */
+    double jitter; /* mean over visits' last laps of (slowest rank - mean rank) / mean rank */
 };
 
 struct visits visits_open(int ranks, int shapes, int planned);

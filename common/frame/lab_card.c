@@ -86,6 +86,6 @@ void lab_get_card(struct lab *lab)
 bool lab_probe(struct lab *lab, struct card_drift *drift)
 {
     const struct card_probe now = probe_measure(lab->probe, PROBE_VISITS);
-    *drift = card_drift_of(&lab->card, &now);
+    *drift = card_drift_of(card_predicts(&lab->card, workload_of(lab->base), &lab->run), now);
     return world_rank(lab->world) == 0;
 }
