@@ -8,7 +8,9 @@
 struct card_probe card_usual(const struct card *card)
 {
     const struct local_times *lap = card->ranks > card->cores ? &card->reference.alone : &card->reference.together;
-    return (struct card_probe){ lap->fetch, lap->passes, lap->update, card->reference.transfer };
+    return (struct card_probe){
+        .fetch = lap->fetch, .passes = lap->passes, .update = lap->update, .transfer = card->reference.transfer
+    };
 }
 
 static double relative_to(double now, double then)
@@ -24,14 +26,16 @@ struct card_probe card_predicts(const struct card *card, const struct workload *
     return (struct card_probe){ .fetch = cost_at(&cost->fetch, usual),
                                 .passes = cost_at(&cost->passes, usual),
                                 .update = cost->update,
-                                .transfer = isnan(transfer) ? card->reference.transfer : transfer };
+                                .transfer = isnan(transfer) ? card->reference.transfer : transfer,
+                                .alone = local_step(&card->alone, usual) };
 }
 
 struct card_drift card_drift_of(struct card_probe then, struct card_probe now)
 {
     return (struct card_drift){ .local = relative_to(now.fetch + now.passes + now.update,
                                                      then.fetch + then.passes + then.update),
-                                .transfer = relative_to(now.transfer, then.transfer) };
+                                .transfer = relative_to(now.transfer, then.transfer),
+                                .alone = now.alone > 0 && then.alone > 0 ? now.alone / then.alone : 0 };
 }
 
 /* A part of a step, on the card and by a probe, in seconds. */
@@ -105,11 +109,12 @@ static void slow_local(struct local_cost *cost, struct local_times *usual, struc
         (struct local_times){ usual->fetch * times.fetch, usual->passes * times.passes, usual->update * times.update };
 }
 
-static struct card slowed(const struct card *card, struct local_factors parts, struct card_drift whole)
+static struct card slowed(const struct card *card, struct local_factors alone, struct local_factors together,
+                          struct card_drift whole)
 {
     struct card c = *card;
-    slow_local(&c.alone, &c.reference.alone, parts);
-    slow_local(&c.together, &c.reference.together, parts);
+    slow_local(&c.alone, &c.reference.alone, alone);
+    slow_local(&c.together, &c.reference.together, together);
     c.copy_bandwidth /= whole.local;
     c.fresh_bandwidth /= whole.local;
     for (int i = 0; i < c.collectives.count; i++)
@@ -123,15 +128,15 @@ static struct card slowed(const struct card *card, struct local_factors parts, s
 
 struct card card_drifted(const struct card *card, struct card_drift drift)
 {
-    return slowed(card, (struct local_factors){ drift.local, drift.local, drift.local }, drift);
+    const double alone = drift.alone > 0 ? drift.alone : drift.local;
+    return slowed(card, (struct local_factors){ alone, alone, alone },
+                  (struct local_factors){ drift.local, drift.local, drift.local }, drift);
 }
 
 struct card card_scaled(const struct card *card, const struct card_probe *probe)
 {
     const struct card_probe then = card_usual(card);
-    return slowed(card,
-                  (struct local_factors){ relative_to(probe->fetch, then.fetch),
-                                          relative_to(probe->passes, then.passes),
-                                          relative_to(probe->update, then.update) },
-                  card_drift_of(then, *probe));
+    const struct local_factors parts = { relative_to(probe->fetch, then.fetch), relative_to(probe->passes, then.passes),
+                                         relative_to(probe->update, then.update) };
+    return slowed(card, parts, parts, card_drift_of(then, *probe));
 }

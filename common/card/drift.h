@@ -8,6 +8,7 @@
  * of the gradients by all ranks (0: one rank, or not measured). */
 struct card_probe {
     double fetch, passes, update, transfer;
+    double alone; /* a whole local step of rank 0 while the others sleep; 0: not measured */
 };
 
 struct workload;
@@ -16,6 +17,7 @@ struct run;
 /* A probe relative to what it is compared with: local step and transfer, each now / then. */
 struct card_drift {
     double local, transfer;
+    double alone; /* of a rank alone; 0: as `local` */
 };
 
 /* Return the card's own measurement that a probe repeats: of one rank alone if there are more ranks than cores, else of all at once.
@@ -43,8 +45,8 @@ enum card_fit card_fit_of(const struct card *card, const struct card_probe *prob
  * messages one, and memory bandwidth that of the whole local step. So the shapes of its fits stay. */
 struct card card_scaled(const struct card *card, const struct card_probe *probe);
 
-/* Return the card of a machine on which local steps take `drift.local` times as long, with the memory behind them, and collectives and
- * messages `drift.transfer` times. A sleep, a stamp and the shares of disturbed time stay as they are. */
+/* Return the card of a machine on which local steps take `drift.local` times as long, with the memory behind them, those of a rank alone
+ * `drift.alone` times, and collectives and messages `drift.transfer` times. A sleep, a stamp and the shares of disturbed time stay as they are. */
 struct card card_drifted(const struct card *card, struct card_drift drift);
 
 #endif

@@ -15,7 +15,8 @@ struct probe {
     struct world *world;
     struct shape_bench *bench;
     struct lap_plan plan;
-    bool is_alone; /* rank 0 takes the steps while the other ranks sleep */
+    bool is_alone;  /* rank 0 takes the steps while the other ranks sleep */
+    bool has_alone; /* it takes some alone, before all ranks take theirs */
     struct sweep_call call;
     struct sweep sweep;
     struct sweep_bench *sums; /* NULL: one rank */
@@ -58,6 +59,12 @@ struct probe *probe_open(const struct card *card, struct world *world, const str
     if (world_size(world) > 1)
         open_sums(p, workload);
     return p;
+}
+
+void probe_rank_alone(struct probe *p)
+{
+    if (p)
+        p->has_alone = !p->is_alone && world_size(p->world) > 1;
 }
 
 void probe_close(struct probe *p)
@@ -104,18 +111,32 @@ double probe_transfer(struct probe *p, int pairs)
     return times.mean[0].passes * ranks; /* the other ranks' are 0 */
 }
 
+/* all: run the laps of rank 0 while the others sleep. The times are on rank 0. */
+static struct local_times measure_alone(struct probe *p)
+{
+    struct lap_times times = { 0 };
+    if (world_rank(p->world) == 0)
+        times = laps_measure(p->bench, p->world, NULL, &p->plan);
+    world_park(p->world);
+    return times.mean[0];
+}
+
 struct card_probe probe_measure(struct probe *p, int visits)
 {
     struct lap_times times = { 0 };
+    struct local_times alone = { 0 };
     p->plan.turns = visits;
     trainer_settle(shape_bench_trainer(p->bench));
     world_park(p->world);
-    if (!p->is_alone || world_rank(p->world) == 0)
-        times = laps_measure(p->bench, p->world, p->is_alone ? NULL : p->world, &p->plan);
+    if (p->is_alone || p->has_alone)
+        alone = measure_alone(p);
     if (p->is_alone)
-        world_park(p->world);
+        times.mean[0] = alone;
+    else
+        times = laps_measure(p->bench, p->world, p->world, &p->plan);
     const double transfer = probe_transfer(p, visits / PAIR);
-    struct card_probe probe = { times.mean[0].fetch, times.mean[0].passes, times.mean[0].update, transfer };
+    struct card_probe probe = { times.mean[0].fetch, times.mean[0].passes, times.mean[0].update, transfer,
+                                p->has_alone ? alone.fetch + alone.passes + alone.update : 0 };
     world_broadcast(p->world, &probe, sizeof probe);
     return probe;
 }

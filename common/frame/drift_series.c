@@ -27,19 +27,22 @@ static double seconds_to_nearest(const struct drift_points *points, double at)
 struct card_drift drift_at(const struct drift_points *points, double at)
 {
     if (points->count == 0)
-        return (struct card_drift){ 1, 1 };
+        return (struct card_drift){ .local = 1, .transfer = 1 };
     const double nearest = seconds_to_nearest(points, at);
-    double local = 0, transfer = 0, local_weights = 0, transfer_weights = 0;
+    double local = 0, transfer = 0, alone = 0, local_weights = 0, transfer_weights = 0;
     for (int i = 0; i < points->count; i++) {
         const struct drift_point *p = &points->point[i];
         const double farther = fabs(p->at - at) - nearest; /* so that the nearest weighs 1, however far it is */
         const double of_local = exp(-farther / LOCAL_S), of_transfer = exp(-farther / TRANSFER_S);
         local += of_local * log(p->drift.local);
         transfer += of_transfer * log(p->drift.transfer);
+        alone += of_local * log(p->drift.alone); /* -infinity, where it was not measured */
         local_weights += of_local;
         transfer_weights += of_transfer;
     }
-    return (struct card_drift){ .local = exp(local / local_weights), .transfer = exp(transfer / transfer_weights) };
+    return (struct card_drift){ .local = exp(local / local_weights),
+                                .transfer = exp(transfer / transfer_weights),
+                                .alone = exp(alone / local_weights) };
 }
 
 void drift_close(struct drift_points *points)

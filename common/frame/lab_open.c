@@ -182,5 +182,8 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     lab->trainer = open_trainer(lab);
     lab->probe =
         probe_open(&lab->card, lab->world, workload_of(base), &lab->run, spec->own_batches ? NULL : lab->trainer);
+    for (int i = 0; i < lab->cases.count; i++)
+        if (run_of(lab->cases.settings[i])->ranks < lab->run.ranks)
+            probe_rank_alone(lab->probe);
     return lab;
 }

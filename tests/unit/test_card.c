@@ -227,7 +227,7 @@ static void a_modelled_card_has_no_reference(void **state)
     card_write(&written, run.out, &published_mlp, &run, platform);
     assert_int_equal(found(&read, &run, 0, platform, 8), CARD_WHOLE);
     assert_false(card_is_measured(&read));
-    const struct card_probe now = { 1, 1, 1, 1 };
+    const struct card_probe now = { 1, 1, 1, 1, 0 };
     const struct card_drift drift = card_drift_of(card_usual(&read), now);
     assert_true(fabs(drift.local - 1) <= 0 && fabs(drift.transfer - 1) <= 0);
 }
@@ -413,7 +413,10 @@ static void a_card_is_scaled_to_a_probe(void **state)
     (void)state;
     const struct card card = card_here();
     const struct card_probe usual = card_usual(&card);
-    struct card_probe probe = { 1.5 * usual.fetch, 1.2 * usual.passes, 0.6 * usual.update, 1.9 * usual.transfer };
+    struct card_probe probe = { .fetch = 1.5 * usual.fetch,
+                                .passes = 1.2 * usual.passes,
+                                .update = 0.6 * usual.update,
+                                .transfer = 1.9 * usual.transfer };
     char why[CARD_NAME];
     assert_int_equal(card_fit_of(&card, &probe, why), CARD_SCALES);
     const struct card scaled = card_scaled(&card, &probe);
@@ -438,7 +441,9 @@ static void a_card_of_shared_cores_is_compared_alone(void **state)
     card.cores = 2;
     const struct card_probe usual = card_usual(&card);
     assert_true(fabs(usual.passes - card.reference.alone.passes) <= 0);
-    const struct card_probe probe = { 2 * usual.fetch, 2 * usual.passes, 2 * usual.update, 3 * usual.transfer };
+    const struct card_probe probe = {
+        .fetch = 2 * usual.fetch, .passes = 2 * usual.passes, .update = 2 * usual.update, .transfer = 3 * usual.transfer
+    };
     const struct card_drift drift = card_drift_of(usual, probe);
     assert_true(fabs(drift.local - 2) < 1e-12 && fabs(drift.transfer - 3) < 1e-12);
 }
@@ -449,11 +454,13 @@ static void a_drifted_card_predicts_the_probe(void **state)
     (void)state;
     const struct card card = card_here();
     const struct run run = run_here();
-    const struct card_probe probe = { 1e-5, 31e-3, 5e-3, 7e-3 };
+    const struct card_probe probe = {
+        .fetch = 1e-5, .passes = 31e-3, .update = 5e-3, .transfer = 7e-3, .alone = 33e-3
+    };
     const struct card drifted = card_drifted(&card, card_drift_of(card_predicts(&card, &published_mlp, &run), probe));
     const struct card_probe then = card_predicts(&drifted, &published_mlp, &run);
     assert_true(fabs(then.fetch + then.passes + then.update - 36.01e-3) < 1e-9);
-    assert_true(fabs(then.transfer - 7e-3) < 1e-9);
+    assert_true(fabs(then.transfer - 7e-3) < 1e-9 && fabs(then.alone - 33e-3) < 1e-9);
 }
 
 /* Predict a step with a sleep of 40 ms on rank 0. */
@@ -475,7 +482,8 @@ static bool is_close(double a, double b)
 static void a_drifted_card_is_slower_but_sleeps_as_long(void **state)
 {
     (void)state;
-    const struct card card = card_here(), drifted = card_drifted(&card, (struct card_drift){ 1.25, 0.8 });
+    const struct card card = card_here(),
+                      drifted = card_drifted(&card, (struct card_drift){ .local = 1.25, .transfer = 0.8 });
     double local, local_then;
     const struct prediction now = predicted(&card, 0.04, &local), then = predicted(&drifted, 0.04, &local_then);
     const struct prediction quick = predicted(&card, 0, &local), quick_then = predicted(&drifted, 0, &local_then);

@@ -119,15 +119,15 @@ static void drift_is_a_mean_of_the_probes_around(void **state)
     (void)state;
     struct drift_points points = { 0 };
     assert_true(fabs(drift_at(&points, 5).local - 1) < 1e-12);
-    drift_add(&points, 10, (struct card_drift){ 1, 0.5 });
-    drift_add(&points, 12, (struct card_drift){ 4, 2 });
+    drift_add(&points, 10, (struct card_drift){ .local = 1, .transfer = 0.5 });
+    drift_add(&points, 12, (struct card_drift){ .local = 4, .transfer = 2 });
     assert_true(fabs(drift_at(&points, 11).local - 2) < 1e-12);
     assert_true(fabs(drift_at(&points, 11).transfer - 1) < 1e-12);
     const double earlier = drift_at(&points, 10).local;
     assert_true(fabs(earlier - exp(log(4) / (1 + exp(0.5)))) < 1e-12);
     assert_true(fabs(drift_at(&points, -1e6).local - earlier) < 1e-9); /* however far both are */
     assert_true(fabs(drift_at(&points, 10).transfer - 0.5) < 0.2);
-    drift_add(&points, 80, (struct card_drift){ 9, 9 });
+    drift_add(&points, 80, (struct card_drift){ .local = 9, .transfer = 9 });
     assert_true(fabs(drift_at(&points, 80).local - 9) < 1e-6);
     assert_true(fabs(drift_at(&points, 11).local - 2) < 1e-6);
     drift_close(&points);
