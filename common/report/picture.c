@@ -5,6 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Steps nearer each other than a nanosecond are alike: simulated ones differ in their last bits, by processor. */
+static const double alike = 1e-9;
+
 /* A step of a round, and how far it is from a typical one, in seconds. */
 struct candidate {
     int step;
@@ -33,7 +36,7 @@ static struct candidate nearest(const struct outcome *o, const struct timeline *
         const struct cell *of_step = cells + step * t->ranks;
         const struct step_profile profile = step_profile_of(of_step, t->ranks);
         const double distance = distance_of(&profile, typical);
-        if (of_step[0].calls == cells[synchronised * t->ranks].calls && distance < best.distance)
+        if (of_step[0].calls == cells[synchronised * t->ranks].calls && distance < best.distance - alike)
             best = (struct candidate){ step, distance };
     }
     free(cells);
@@ -44,7 +47,8 @@ static struct candidate nearest(const struct outcome *o, const struct timeline *
 bool picture_is_nearer(const struct outcome *o, const struct timeline *round)
 {
     const struct step_profile typical = case_stats_typical(&o->stats);
-    return !o->picture.spans || nearest(o, round, &typical).distance < nearest(o, &o->picture, &typical).distance;
+    return !o->picture.spans ||
+           nearest(o, round, &typical).distance < nearest(o, &o->picture, &typical).distance - alike;
 }
 
 int picture_step(const struct outcome *o)

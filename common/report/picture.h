@@ -8,8 +8,8 @@
 
 #include "report/run_report.h"
 
-/* True if a step of `round` is nearer the typical step so far than all steps of the picture, or if there is no picture. Call after
- * case_stats_add() of that round. */
+/* True if a step of `round` is nearer the typical step so far than all steps of the picture, or if there is no picture. Of steps that
+ * are equally near, the first is drawn. Call after case_stats_add() of that round. */
 bool picture_is_nearer(const struct outcome *outcome, const struct timeline *round);
 
 /* Return the picture's step to draw. */

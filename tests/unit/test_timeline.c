@@ -1206,6 +1206,7 @@ static void the_drawn_round_is_typical_of_all(void **state)
     assert_int_equal(round_drawn((const double[]){ 20 }, 1), 0);
     assert_int_equal(round_drawn((const double[]){ 90, 20, 20, 21 }, 4), 2);
     assert_int_equal(round_drawn((const double[]){ 20, 20, 20, 90 }, 4), 0);
+    assert_int_equal(round_drawn((const double[]){ 20 + 1e-10, 20, 20, 20 }, 4), 0); /* as simulated clocks round */
 }
 
 /* Return a step in which rank `late` arrives 40 ms late. Each rank arrives 0.01 ms later than the rank before, and odd
