@@ -10,7 +10,7 @@
  *     u, T                     the update, the all-reduce (transfer)
  *     padded, length           padded tokens of the rank's batch; tokens of its longest text, or if packed of each text
  *
- *     fixed_sample_ws4      sequences of one length: nothing to lose
+ *     fixed_sample_ws4      texts of one length: nothing to lose
  *     variable_sample_ws4   of many lengths, eight at a time as they come
  *     variable_bucket_ws4   … each rank's own share sorted by length, eight at a time, batches shuffled alike on all ranks
  *     bucket_independent    … shuffled by each rank in its own way: the trap
@@ -64,7 +64,7 @@ static void epoch_independent(struct options *o) { independent(o); epoch(o); }
 
 static const struct variant variants[] = {
     /* case                       lengths, dealing  change  idea, label */
-    { "fixed_sample_ws4", one_length, NULL, "texts of one length", "sequences of one length" },
+    { "fixed_sample_ws4", one_length, NULL, "texts of one length", "texts of one length" },
     { "variable_sample_ws4", sample, NULL, "texts of many lengths, unsorted", "many lengths" },
     { "variable_bucket_ws4", bucket, NULL, "… sorted; all ranks shuffle their batches in the same way", "sorted by length" },
     { "bucket_independent", bucket, independent, "… the trap: each rank shuffles in its own way", "sorted + own shuffle per rank" },

@@ -9,6 +9,6 @@ if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 told_best = "baseline skew_ws4 skew_prefetch"
 pathology(case) = root(case)
 breakdown_title = "One slow rank makes all others wait"
-timeline_title = "No rank leaves the collective before the last rank arrives"
+timeline_title = "No rank leaves the all-reduce before the last rank arrives"
 step_time_title = "What each straggler costs, and what each fix saves"
 load plots."/charts.gp"

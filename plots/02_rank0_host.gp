@@ -6,9 +6,9 @@
 lab = "02_rank0_host"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
-told_best = "baseline barrier_ws4 sleep_no_barrier sleep_helper"
+told_best = "baseline barrier_ws4 sleep_no_barrier barrier_two_late two_late_no_barrier sleep_helper"
 pathology(case) = root(case)
 breakdown_title = "One rank works, all others wait"
-timeline_title = "The wait moves from the all-reduce into the barrier"
+timeline_title = "Without the barrier, the wait moves into the next all-reduce"
 step_time_title = "What the work of rank 0 costs, and what each fix saves"
 load plots."/charts.gp"

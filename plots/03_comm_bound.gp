@@ -110,7 +110,7 @@ if (of_this_run(sweep_csv)) {
     left = 90
     right = 185
     title = "Small messages cost their latency, large ones their bytes"
-    eval page(title, "size of the message", time_height + between + band_height)
+    eval page(title, "size of the message (log scale)", time_height + between + band_height)
     set border 3
     set grid y lt 1 lc rgb rule
     top_of(panel) = 1 - 1. * (above + (panel == 1 ? 0 : time_height + between)) / height
@@ -121,7 +121,7 @@ if (of_this_run(sweep_csv)) {
     panel_y(panel, share) = (panel == 1 ? band_height + between + share * time_height : share * band_height)
     end_of_line(list, most) = number(word(list, words(list))) / most
     do for [format in formats] {
-        eval page(title, "size of the message", time_height + between + band_height)
+        eval page(title, "size of the message (log scale)", time_height + between + band_height)
         eval output("sweep", format)
         set multiplot
         set logscale xy
@@ -133,52 +133,54 @@ if (of_this_run(sweep_csv)) {
         set format y "%g"
         set ytics (0.0001, 0.001, 0.01, 0.1, 1, 10, 100, 1000)
         unset xlabel
-        set ylabel "time (ms)"
+        set ylabel "time (ms, log scale)"
         do for [i = 1:words(own_sizes)] {
             at = number(word(own_sizes, i))
-            set arrow from first at, graph 0 to first at, graph 1 nohead dashtype 3 lc rgb guide
-            set label (i <= 2 ? own_name[i].", " : "").size_word(at) at first at, graph 0.34 - 0.09 * i right offset -0.5, 0 font "sans-serif,9" textcolor rgb grey boxed
+            set arrow from first at, graph 0 to first at, graph 1 nohead lc rgb guide
+            # Upright along its line: beside it there is no room for both.
+            set label (i <= 2 ? own_name[i].", " : "").size_word(at) at first at, graph 0.03 left rotate by 90 offset -0.8, 0 font "sans-serif,9"
         }
         if (has_terms) {
             set arrow from first 2, first alpha to first largest_shown * 2, first alpha nohead dashtype 2 lc rgb more
             set arrow from first (low_end > 2 * beta ? low_end / beta : 2), first (low_end > 2 * beta ? low_end : 2 * beta) to first largest_shown, first beta * largest_shown nohead dashtype 2 lc rgb more
             height_in(ms) = panel_y(1, (log10(ms) - log10(low_end)) / (log10(high_end) - log10(low_end)))
             ends = 0
-            dummy = ends_add(sprintf("α = %s per message", in_time(alpha)), height_in(alpha), "")
+            dummy = ends_add(sprintf("α = %.2g ms per message", alpha), height_in(alpha), "")
             dummy = ends_add(sprintf("β = %s per MiB", in_time(beta * 1048576)), height_in(beta * largest_shown), "")
             eval ends_labels(width - right + 8)
         }
-        set key at screen 8. / width, 66. / height left center
-        plot sweep_csv using "bytes":"card_ms" with lines linewidth 1.5 lc rgb "black" title "predicted, α + β × bytes in ranges of sizes", \
+        eval key_clear
+        eval key_entry("lying", "nohead linewidth 1.5 lc rgb 'black'", "predicted, α + β × bytes in ranges of sizes")
+        if (has_card) { eval key_entry("point", "pointtype 2 pointsize 0.8 lc rgb 'black'", "fitted points") }
+        eval key_entry("point", "pointtype 7 pointsize 0.9 lc rgb colour('transfer')", observed)
+        plot sweep_csv using "bytes":"card_ms" with lines linewidth 1.5 lc rgb "black" notitle, \
              for [k = 1:has_card] card_of_run \
                  using (has_card && strcol("quantity") eq "allreduce_s" && column("ranks") == ranks ? column("bytes") : NaN):(has_card ? 1e3 * column("value") : NaN) \
-                 with points pointtype 2 pointsize 0.8 lc rgb "black" title "fitted points", \
-             sweep_csv using "bytes":"time_ms" with points pointtype 7 pointsize 0.9 lc rgb colour("transfer") title observed
+                 with points pointtype 2 pointsize 0.8 lc rgb "black" notitle, \
+             sweep_csv using "bytes":"time_ms" with points pointtype 7 pointsize 0.9 lc rgb colour("transfer") notitle
         unset label; unset arrow
         set tmargin at screen top_of(2); set bmargin at screen bottom_of(2)
         do for [i = 1:words(own_sizes)] {
-            set arrow from first number(word(own_sizes, i)), graph 0 to first number(word(own_sizes, i)), graph 1 nohead dashtype 3 lc rgb guide
+            set arrow from first number(word(own_sizes, i)), graph 0 to first number(word(own_sizes, i)), graph 1 nohead lc rgb guide
         }
         set xtics ()
         do for [i = 1:words(sizes):2] { set xtics add (size_word(number(word(sizes, i))) number(word(sizes, i))) }
         unset logscale y
         set ytics autofreq
-        set xlabel "size of the message"
+        set xlabel "size of the message (log scale)"
         set ylabel "bandwidth (GB/s)"
         set yrange [0 : most_bandwidth]
-        unset key
         if (has_bandwidth) {
             ends = 0
-            dummy = ends_add("bus bandwidth", panel_y(2, end_of_line(bus, most_bandwidth)), "7 ".colour("transfer"))
-            dummy = ends_add("algorithm bandwidth", panel_y(2, end_of_line(algorithm, most_bandwidth)), "6 ".colour("transfer"))
+            dummy = ends_add("busbw", panel_y(2, end_of_line(bus, most_bandwidth)), "7 ".colour("transfer"))
+            dummy = ends_add("algbw", panel_y(2, end_of_line(algorithm, most_bandwidth)), "6 ".colour("transfer"))
             eval ends_labels(width - right + 8)
         } else { set label 99 "none: ranks share a GPU" at graph 0.5, 0.5 center }
-        plot sweep_csv using "bytes":"busbw_GB_per_s" with linespoints pointtype 7 pointsize 0.8 lc rgb colour("transfer"), \
-             sweep_csv using "bytes":"algbw_GB_per_s" with linespoints pointtype 6 pointsize 0.8 dashtype 2 lc rgb colour("transfer"), \
+        plot sweep_csv using "bytes":"busbw_GB_per_s" with linespoints pointtype 7 pointsize 0.8 lc rgb colour("transfer") notitle, \
+             sweep_csv using "bytes":"algbw_GB_per_s" with linespoints pointtype 6 pointsize 1.2 dashtype 2 lc rgb colour("transfer") notitle, \
              has_bandwidth ? NaN : 1 with lines lc rgb "white" notitle
         unset multiplot
         unset output
-        set key
     }
     unset logscale
     unset ylabel

@@ -19,6 +19,7 @@ load plots."/charts.gp"
 # Both steps are straight lines over B. Where they cross, adding the ranks begins to pay.
 predicted_ms = column_of(summary_csv, "predicted_step_ms")
 each(case) = number(of(case, global_batch)) / ranks_of(case)            # samples per rank between two updates
+ranks_by_samples(case) = sprintf("%d × %.0f", ranks_of(case), each(case))
 shared(case) = number(of(case, global_batch)) / ranks                   # the same samples, divided among all ranks
 many = ""; single = ""                   # cases of the two lines
 do for [case in "small_ws4 weak_ws4 larger_batch"] { if (has(case, cases) && ranks > 1) { many = many." ".case } }
@@ -59,7 +60,7 @@ if (has_lines && predictions) {
     left = 90
     right = 245
     body = 330
-    eval page("Below the crossover, one rank alone is faster than all", "samples per rank, B", body)
+    eval page("Below the crossover, one rank alone is faster than all", "samples per rank, B (log scale)", body)
     set border 3
     set logscale xy
     set xrange [first_b : last_b]
@@ -73,24 +74,19 @@ if (has_lines && predictions) {
     set ytics ()
     do for [k = floor(log10(bottom_ms)) : ceil(log10(top_ms))] { do for [m in "1 2 5"] { if (10.0 ** k * m >= bottom_ms && 10.0 ** k * m <= top_ms) { set ytics add (sprintf("%g", 10.0 ** k * m) 10.0 ** k * m) } } }
     set grid y lt 1 lc rgb rule
-    set ylabel "step time (ms)"
+    set ylabel "step time (ms, log scale)"
     height_in(ms) = body * (log10(ms) - log10(bottom_ms)) / (log10(top_ms) - log10(bottom_ms))
     ends = 0
-    dummy = ends_add(sprintf("one rank alone, %d × B samples", ranks), height_in(line(predicted_ms, single, last_b)), "5 ".more)
+    dummy = ends_add(sprintf("one rank, %d × B samples", ranks), height_in(line(predicted_ms, single, last_b)), "5 ".more)
     dummy = ends_add(sprintf("%d ranks, B samples each", ranks), height_in(line(predicted_ms, many, last_b)), "7 ".colour("compute"))
     eval ends_labels(width - right + 8)
-    if (foreseen == foreseen) { set arrow from foreseen, graph 0 to foreseen, graph 1 nohead linewidth 1.5 lc rgb "black" }
-    if (seen_at == seen_at) { set arrow from seen_at, graph 0 to seen_at, graph 1 nohead dashtype 3 linewidth 1.5 lc rgb guide }
-    said_b(b) = b == b ? sprintf(b < 10 ? "%.1f" : "%.0f", b) : "none"
-    at = foreseen == foreseen ? (seen_at > foreseen ? seen_at : foreseen) : seen_at
-    if (at == at) {
-        set label "crossover (samples per rank)" at at, graph 0.13 left offset 0.7, 0 font "sans-serif,9" boxed
-        set label sprintf("predicted %s, %s %s", said_b(foreseen), observed, said_b(seen_at)) at at, graph 0.07 left offset 0.7, 0 font "sans-serif,9" boxed
-    } else { set label "no crossover" at graph 0.02, graph 0.07 left font "sans-serif,9" }
+    said_b(b) = sprintf(b < 10 ? "B = %.1f" : "B = %.0f", b)
+    eval crossover(foreseen, said_b(foreseen), seen_at, said_b(seen_at), first_b, last_b, 0.07)
+    if (foreseen != foreseen && seen_at != seen_at) { set label "no crossover" at graph 0.02, graph 0.07 left font "sans-serif,9" }
     # Names of the cases: above the upper line, below the lower one.
     do for [case in many.single] {
         is_upper = has(case, many) == (line(predicted_ms, many, x_of(case)) > line(predicted_ms, single, x_of(case)))
-        eval "set label ".in_eval(label(case)).sprintf(" at first %g, first %g offset %g, %g ", x_of(case), ms_of(step_ms, case), is_upper ? -0.7 : 0.7, is_upper ? 0.8 : -0.8).\
+        eval "set label ".in_eval(label(case).": ".ranks_by_samples(case)).sprintf(" at first %g, first %g offset %g, %g ", x_of(case), ms_of(step_ms, case), is_upper ? -0.7 : 0.7, is_upper ? 0.8 : -0.8).\
             (is_upper ? "right" : "left")." noenhanced front font 'sans-serif,9' boxed"
     }
     b_of(cases_of) = has(strcol("case"), cases_of) ? x_of(strcol("case")) : NaN
@@ -185,17 +181,21 @@ if (has("strong_ws1", cases)) {
         set label sprintf("%.1f %%", 100 * number(of(case, efficiency))) at graph 1.08, first i right
     }
     ideal(unused) = number(of("strong_ws1", predicted_ms)) / ranks_of(strcol("case"))
+    eval key_clear
+    eval key_entry("box", solid_look(bar), observed)
+    if (predictions) { eval key_entry("standing", mark_look, "predicted") }
+    if (knows("strong")) { eval key_entry("point", "pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb 'black'", "published") }
     do for [format in formats] {
         eval output("strong_scaling_efficiency", format)
         plot summary_csv using (0):(strong(0)):(0):(100 * column("efficiency")):(strong(-0.3)):(strong(0.3)) \
-                 with boxxyerror fs solid noborder lc rgb bar title observed, \
+                 with boxxyerror fs solid noborder lc rgb bar notitle, \
              for [k = 1:predictions] summary_csv \
                  using (100 * ideal(0) / column("predicted_step_ms")):(strong(-0.42)):(0):(0.84) \
-                 with vectors nohead linewidth 2.5 lc rgb "black" title "predicted", \
+                 with vectors nohead linewidth 2.5 lc rgb "black" notitle, \
              for [k = 1:knows("strong")] blog using (is_alike(0) ? 100 * column("efficiency") : NaN):(strong(0)) \
                  with points pointtype 13 pointsize 1.2 lc rgb "white" notitle, \
              for [k = 1:knows("strong")] blog using (is_alike(0) ? 100 * column("efficiency") : NaN):(strong(0)) \
-                 with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "published"
+                 with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" notitle
         unset output
     }
 }

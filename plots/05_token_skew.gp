@@ -1,4 +1,4 @@
-# 05_token_skew: charts of lab 05, sequences of different length
+# 05_token_skew: charts of lab 05, texts of different length
 #
 #     gnuplot -e "results='results/05_token_skew'" plots/05_token_skew.gp
 #
@@ -7,11 +7,11 @@
 lab = "05_token_skew"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
-told_best = "fixed_sample_ws4 variable_sample_ws4 global_bucket"
+told_best = "fixed_sample_ws4 epoch_sample epoch_bucket"
 pathology(case) = case eq "fixed_sample_ws4" ? "none" : strstrt(case, "epoch") ? "epoch" : strstrt(case, "packed") ? "packed" : "padded"
 breakdown_title = "Padding is computed, not waited for: it is part of compute"
 timeline_title = "Padding costs time, and the longest batch delays all ranks"
-step_time_title = "What a step costs, by the sequences that each rank gets"
+step_time_title = "What a step costs, by the texts that each rank gets"
 shows_more = 0                          # a longer step may train on more tokens
 load plots."/charts.gp"
 
@@ -28,8 +28,8 @@ do for [case in told_cases] { if (has(case, cases)) { bars = bars." ".case } }
 array of_bars[4] = ["strategy_step_time", "strategy_useful_tokens_per_s", "strategy_padding_ratio", "strategy_token_spread"]
 array bar_column[4] = ["slowest_step_ms", "useful_tokens_per_s", "padding_ratio", "rank_token_spread"]
 array bar_scale[4] = [1, 0.001, 100, 1]
-array bar_title[4] = ["Unequal sequences cost time; better batches save it", "Useful tokens per second", \
-    "Padding is computed and trains nothing", "Equal numbers of sequences are not equal work"]
+array bar_title[4] = ["Unequal texts cost time; better batches save it", "Useful tokens per second", \
+    "Padding is computed and trains nothing", "Equal numbers of texts are not equal work"]
 array bar_axis[4] = ["step time of the slowest rank (ms)", "useful tokens per second (thousands)", \
     "padding (% of the tokens that are computed)", "useful tokens per step: the most of a rank less the fewest"]
 thousands(x) = sprintf(x < 10000 ? "%.0f thousand" : "%.0f", x)          # GPUs reach millions; the axis names the unit
@@ -79,7 +79,7 @@ y(offset) = has(strcol("case"), pair) ? (place(strcol("case"), pair) - 1) * (ran
 right = 24
 left = 90
 useful_colour = "#0072B2"      # counted, hence equal on every machine: the colour of measured values
-eval page("Much of eight sequences is padding; under a token budget, little", "tokens of each rank, mean step", \
+eval page("Much of eight texts is padding; under a token budget, little", "tokens of each rank, mean step", \
     24 * (words(pair) * (ranks + 1.4) + 0.2))
 set yrange [words(pair) * (ranks + 1.4) - 1.4 : -1.6]
 set ytics ()
@@ -129,7 +129,7 @@ fewest_steps = largest(epoch_steps)
 do for [steps in epoch_steps] { if (number(steps) < fewest_steps) { fewest_steps = number(steps) } }
 caption = ran_on.sprintf(" · an epoch of each: %d to %d steps", fewest_steps, largest(epoch_steps))
 if (words(rows)) {
-    eval page(were_run ? "Useful tokens/s, and what padding and waiting took" : \
+    eval page(were_run ? "Useful tokens/s, and what padding and wait took" : \
         "Useful tokens/s over an epoch, predicted (this run measured none)", "tokens per second (thousands)", 34 * words(rows))
     eval fresh_rows(words(rows))
     unset ytics
@@ -142,21 +142,29 @@ if (words(rows)) {
         at = place(word(epoch_cases, i), cases)
         eval number_at_the_end(thousands((at ? number(word(rates, at)) : number(word(foreseen, place(word(rows, i), epochs)))) / 1000), i)
     }
+    eval key_clear
+    if (were_run) {
+        eval key_entry("box", solid_look(useful_colour), "useful")
+        eval key_entry("box", phase_look("padding"), "padding")
+        eval key_entry("box", phase_look("wait"), "wait")
+    } else { eval key_entry("box", solid_look(bar), "useful, predicted") }
+    if (were_run && intervals) { eval key_entry("lying", whisker_look, "95 % interval") }
+    if (were_run) { eval key_entry("standing", mark_look, "predicted") }
     do for [format in formats] {
         eval output("strategies_epoch", format)
         plot for [k = 1:were_run] summary_csv using (0):(y(0)):(0):(useful(0)):(y(-0.3)):(y(0.3)) \
-                 with boxxyerror fs pattern 3 border lc rgb edge("compute") lc rgb useful_colour title "useful", \
+                 with boxxyerror fs pattern 3 border lc rgb edge("compute") lc rgb useful_colour notitle, \
              for [k = 1:were_run] summary_csv using (0):(y(0)):(useful(0)):(padded_rate(0)):(y(-0.3)):(y(0.3)) \
-                 with boxxyerror fs pattern fill("padding") border lc rgb useful_colour lc rgb useful_colour title "padding", \
+                 with boxxyerror fs pattern fill("padding") border lc rgb useful_colour lc rgb useful_colour notitle, \
              for [k = 1:were_run] summary_csv using (0):(y(0)):(padded_rate(0)):(without_waiting(0)):(y(-0.3)):(y(0.3)) \
-                 with boxxyerror fs pattern fill("wait") border lc rgb colour("wait") lc rgb colour("wait") title "waiting", \
+                 with boxxyerror fs pattern fill("wait") border lc rgb colour("wait") lc rgb colour("wait") notitle, \
              for [k = 1:!were_run] strategies_csv using (0):(row_of(strcol("case"), 0)):(0):(column("predicted_tokens_per_s") / 1000):(row_of(strcol("case"), -0.3)):(row_of(strcol("case"), 0.3)) \
-                 with boxxyerror fs solid noborder lc rgb bar title "useful, predicted", \
+                 with boxxyerror fs solid noborder lc rgb bar notitle, \
              for [k = 1:were_run && intervals] summary_csv \
                  using (blank("vs_baseline_low") ? -1 : useful(0)):(y(0.38)):(at_ratio("vs_baseline_high")):(at_ratio("vs_baseline_low")) \
-                 with xerrorbars pointtype 0 lc rgb more title "95 % interval", \
+                 with xerrorbars pointtype 0 lc rgb more notitle, \
              for [k = 1:were_run] strategies_csv using (column("predicted_tokens_per_s") / 1000):(row_of(strcol("case"), -0.4)):(0):(0.8) \
-                 with vectors nohead linewidth 2.5 lc rgb "black" title "predicted"
+                 with vectors nohead linewidth 2.5 lc rgb "black" notitle
         unset output
     }
 }

@@ -18,8 +18,12 @@ sweep_csv = results."/sweep.csv"
 crossover_csv = results."/crossover.csv"
 if (of_this_run(sweep_csv) && of_this_run(crossover_csv)) {
     sizes = column_of(sweep_csv, "bytes")
-    ways = "gather doubling ring library"       # the library is drawn on top: it may use one of the others
-    shape(way) = word("9 5 7 6", place(way, ways))
+    # One way may hide another: the library may use one of the others, and small messages through rank 0 cost as much as in a ring. So
+    # later ways are drawn on top, with marks and lines that leave the earlier ones visible.
+    ways = "gather doubling ring library"
+    shape(way) = word("9 5 7 2", place(way, ways))
+    thickness(way) = way eq "gather" ? 4 : 1.2
+    tint(way) = way eq "gather" ? "#F7D08A" : shade(way)
     shade(way) = word("#E69F00 #0072B2 #009E73 #000000", place(way, ways))
     predicted_at = number(word(column_of(crossover_csv, "predicted_bytes"), 1))
     found_at = number(word(column_of(crossover_csv, "found_bytes"), 1))
@@ -36,7 +40,7 @@ if (of_this_run(sweep_csv) && of_this_run(crossover_csv)) {
     body = 330
     left = 90
     right = 130
-    eval page("Doubling saves latencies, the ring saves bytes", "size of the message", body)
+    eval page("Doubling saves latencies, the ring saves bytes", "size of the message (log scale)", body)
     set border 3
     set logscale xy
     set xrange [2 : largest(sizes) * 2]
@@ -46,29 +50,20 @@ if (of_this_run(sweep_csv) && of_this_run(crossover_csv)) {
     do for [i = 1:words(sizes):2] { set xtics add (size_word(number(word(sizes, i))) number(word(sizes, i))) }
     set format y "%g"
     set ytics (1e-4, 0.001, 0.01, 0.1, 1, 10, 100, 1000)
-    set ylabel "time (ms)"
+    set ylabel "time (ms, log scale)"
     ends = 0
     do for [way in ways] {
         if (number(last_of(way)) > 0) { dummy = ends_add(way, body * log10(number(last_of(way)) / least) / log10(highest / least), shape(way)." ".shade(way)) }
     }
     eval ends_labels(width - right + 8)
-    if (predicted_at == predicted_at) { set arrow 10 from predicted_at, graph 0 to predicted_at, graph 1 nohead linewidth 1.5 lc rgb "black" }
-    if (found_at == found_at) { set arrow 11 from found_at, graph 0 to found_at, graph 1 nohead dashtype 3 linewidth 1.5 lc rgb guide }
-    said_size(bytes) = bytes == bytes ? size_word(bytes) : "none"
-    at = predicted_at == predicted_at ? (found_at < predicted_at ? found_at : predicted_at) : found_at
-    if (at == at) {
-        # Above the curves at the left; if it lies far to the left itself, the text begins behind it.
-        is_far_left = at < 16384
-        behind = predicted_at > found_at ? predicted_at : found_at == found_at ? found_at : predicted_at
-        eval "set label 'crossover of doubling and ring' at first ".sprintf("%g", is_far_left ? behind : at).", graph 0.95 ".(is_far_left ? "left offset 0.7, 0" : "right offset -0.7, 0")." front boxed font 'sans-serif,9'"
-        eval "set label ".in_eval(sprintf("predicted %s, %s %s", said_size(predicted_at), observed, said_size(found_at)))." at first ".sprintf("%g", is_far_left ? behind : at).", graph 0.89 ".(is_far_left ? "left offset 0.7, 0" : "right offset -0.7, 0")." front boxed font 'sans-serif,9'"
-    } else { set label "doubling and ring have no crossover" at graph 0.02, graph 0.95 left font "sans-serif,9" }
+    eval crossover(predicted_at, size_word(predicted_at), found_at, size_word(found_at), 2, largest(sizes) * 2, 0.95)
+    if (predicted_at != predicted_at && found_at != found_at) { set label "doubling and ring have no crossover" at graph 0.02, graph 0.95 left font "sans-serif,9" }
     do for [format in formats] {
         eval output("sweep", format)
-        plot for [way in ways] sweep_csv using "bytes":(column(way."_predicted_ms")) with lines linewidth 1.2 \
-                 dashtype way eq "library" ? 2 : 1 lc rgb shade(way) notitle, \
+        plot for [way in ways] sweep_csv using "bytes":(column(way."_predicted_ms")) with lines linewidth thickness(way) \
+                 dashtype way eq "library" ? 2 : 1 lc rgb tint(way) notitle, \
              for [way in ways] sweep_csv using "bytes":(column(way."_ms")) with points pointtype int(shape(way)) \
-                 pointsize (way eq "library" ? 1.3 : 0.9) lc rgb shade(way) notitle, \
+                 pointsize (way eq "library" ? 1.1 : 1) lc rgb shade(way) notitle, \
              NaN with points pointtype 7 pointsize 0.9 lc rgb more title observed, \
              NaN with lines linewidth 1.2 lc rgb more title "predicted"
         unset output

@@ -51,10 +51,10 @@ do for [lab in labs] {
     }
 }
 simulated = 1
-machine = "platform blog, simulated · least … most: of ".\
+machine = "platform blog, simulated".by_library(backend)." · least … most: of ".\
     (fewest_rounds < most_rounds ? sprintf("%d to %d rounds", fewest_rounds, most_rounds) : sprintf("%d round%s", most_rounds, most_rounds == 1 ? "" : "s")).\
     ", each of as many steps as the posts measured, with a jitter of its own"
-caption = "ws4, ws2, ws1: 4, 2, 1 ranks".also(backend)." · fitted rows set the costs in platforms/blog.xml, predicted rows did not"
+caption = "ws4, ws2, ws1: 4, 2, 1 ranks · fitted rows set the costs in platforms/blog.xml, predicted rows did not"
 
 # ---- Rows: one per case, downwards, with a heading per post ----------------------------------
 post_of(lab) = lab eq "05_token_skew" ? 2 : 1

@@ -136,12 +136,13 @@ do for [i = 1:words(rows)] {    # the whole step in a column of its own
     }
 }
 do for [case in shown] { eval heading(case, "", first_lane(case) - 1) }
+eval key_clear
+do for [part in parts] { eval key_entry("box", phase_look(part), part eq "compute" ? "compute, update" : said_of(part)) }
 do for [format in formats] {
     eval output("breakdown", format)
     plot for [part in parts] ranks_csv \
              using (0):(y(0)):(start_ms(part)):(start_ms(part) + ms(part)):(y(-0.38)):(y(0.38)) \
-             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) \
-             title part eq "compute" ? "compute, update" : said_of(part), \
+             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) notitle, \
          for [part in parts] for [k = 1:!is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(ms_digits(ms(part))) \
              with labels font "sans-serif,9" textcolor rgb ink(part) notitle, \
          for [part in parts] for [k = 1:is_hatched(part)] ranks_csv using (middle_ms(part)):(y(0)):(ms_digits(ms(part))) \
@@ -214,18 +215,24 @@ top(part) = y(track(0) ? 0.46 : -0.38)
 bottom(part) = y(track(0) ? 0.98 : 0.38)
 # Where collectives run beside the step, arrivals would only mark the start of each.
 arrival(when) = strcol("arrived_last") eq "1" && strcol("kind") eq "transfer" && !has(strcol("case"), beside) ? column(when) : NaN
-# Say "wait 39.8" if the segment is wide enough, or else 39.8: a letter takes 7 pixels.
+# Say "wait 3.98" if the segment is wide enough, or else 3.98, or 4.0: a letter takes 7 pixels.
 part_ms(part) = end_of(part) - start_of(part)
 long_text(part) = part eq "padding" ? sprintf("padding %.0f %%", 100 * padded(0)) : track(0) ? short_text(part) : said_of(strcol("kind"))." ".ms_digits(stretch_ms(0))
 short_text(part) = part eq "padding" ? sprintf("%.0f %%", 100 * padded(0)) : ms_digits(stretch_ms(0))
-has_room(part, text) = part_ms(part) / (1.02 * longest) * (width - left - right) > 6.6 * strlen(text) + 6
-text_of(part) = has_room(part, long_text(part)) ? long_text(part) : short_text(part)
+shortest_text(part) = part eq "padding" || stretch_ms(0) >= 9.95 ? short_text(part) : sprintf("%.1f", stretch_ms(0))
+is_number(text) = strstrt(text, " ") == 0           # digits are wider than letters, but of one width
+has_room(part, text) = part_ms(part) / (1.02 * longest) * (width - left - right) > (is_number(text) ? 7.7 * strlen(text) - 2 : 6.6 * strlen(text) + 6)
+of_tokens(part, text) = part eq "padding" && has_room(part, text." of tokens") ? text." of tokens" : text
+text_of(part) = has_room(part, long_text(part)) ? of_tokens(part, long_text(part)) : has_room(part, short_text(part)) ? short_text(part) : shortest_text(part)
 middle(part) = is_part(part) && has_room(part, text_of(part)) ? (start_of(part) + end_of(part)) / 2 : NaN
+eval key_clear
+do for [part in phases] { if (has(part, seen)) { eval key_entry("box", phase_look(part), part eq "padding" ? "padding, % of tokens" : said_of(part)) } }
+if (has("1", column_of(lanes_csv, "arrived_last"))) { eval key_entry("point", "pointtype 11 pointsize 1.1 lc rgb 'black'", "last arrival") }
 do for [format in formats] {
     eval output("timeline", format)
     plot for [part in phases] for [k = 1:has(part, seen)] lanes_csv \
              using (from(part)):(y(0)):(start_of(part)):(end_of(part)):(top(part)):(bottom(part)) \
-             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) title said_of(part), \
+             with boxxyerror fs pattern fill(part) border lc rgb edge(part) lc rgb colour(part) notitle, \
          lanes_csv using (arrival("start_ms")):(first_lane(strcol("case")) - 0.5):(0):(height_of(strcol("case"))) \
              with vectors nohead dashtype 3 lc rgb "black" notitle, \
          for [part in phases] for [k = 1:has(part, seen) && !is_hatched(part)] lanes_csv \
@@ -235,15 +242,16 @@ do for [format in formats] {
              using (middle(part)):((top(part) + bottom(part)) / 2):(text_of(part)) \
              with labels boxed font "sans-serif,9" notitle, \
          for [k = 1:has("1", column_of(lanes_csv, "arrived_last"))] lanes_csv using (arrival("start_ms")):(y(-0.42)) \
-             with points pointtype 11 pointsize 1.1 lc rgb "black" title "last arrival"
+             with points pointtype 11 pointsize 1.1 lc rgb "black" notitle
     unset output
 }
 caption = timeline_caption
 beside = ""
 
 # ---- step_time: a row per case, with a gap between groups ----------------------------------------
-# The bar is the mean step, dark beyond the baseline's. Below it, on the scale at the top: the ratio to the baseline in each round, its
-# 95 % interval, and the published ratio.
+# All marks share the scale in ms. The bar is the mean step, dark beyond the baseline's. What was compared in rounds, as ratios to
+# the baseline of the same round, is drawn times the baseline's mean: a point per round, the 95 % interval, the published ratio. The
+# ratio itself is a number at the right; it may differ from the ratio of the bars.
 step_ms = column_of(summary_csv, "slowest_step_ms")
 ratio = column_of(summary_csv, "vs_baseline")
 foreseen_ms = column_of(summary_csv, "predicted_step_ms")
@@ -258,7 +266,14 @@ ratio_said(i) = i == 1 ? "" : is_open(i) ? "not resolved" : of_baseline(number(w
 more_said(i) = i == 1 || is_open(i) || ratio_said(i) eq "equal" ? "" : sprintf("%s%s ms", number(word(step_ms, i)) < baseline_ms ? "−" : "+", ms_digits(abs(number(word(step_ms, i)) - baseline_ms)))
 blog_step = words(published) ? column_of(blog, "slowest_step_ms") : ""
 compared = words(published) && has(baseline, published) ? published : ""            # cases with a published ratio
-last_launch = largest(column_of(rounds_csv, "launch"))
+# The last launch (a run with --add-rounds is one more), and the largest ratio of its rounds.
+of_rounds = system('awk -F, ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
+    { launch = "launch" in at ? $at["launch"] + 0 : 0; if (launch > last) { last = launch; most = 0 } \
+    if (launch == last && $at["vs_baseline"] + 0 > most) most = $at["vs_baseline"] + 0 } END { print last + 0, most + 0 }'' <'.in_shell(rounds_csv))
+last_launch = number(word(of_rounds, 1))
+repeated = ""                           # cases other than the baseline with several rounds: of a single one the ratio is no news
+rounds_of = column_of(summary_csv, "rounds")
+do for [i = 2:words(cases)] { if (number(word(rounds_of, i)) > 1) { repeated = repeated." ".word(cases, i) } }
 array row[words(cases)]
 do for [i = 1:words(cases)] {
     row[i] = 1
@@ -268,7 +283,8 @@ y(offset) = has(strcol("case"), cases) ? row[place(strcol("case"), cases)] + off
 # A fix stands below its fault, as "+ fix".
 row_label(i) = i > 1 && fix(word(cases, i)) ne "" && root(word(cases, i)) eq root(word(cases, i - 1)) ? fix(word(cases, i)) : label(word(cases, i))
 
-longest = 0
+longest = baseline_ms * number(word(of_rounds, 2))
+longest = longest > 0 ? longest : 0
 do for [i = 1:words(cases)] {
     longest = number(word(step_ms, i)) > longest ? number(word(step_ms, i)) : longest
     longest = number(word(foreseen_ms, i)) > longest ? number(word(foreseen_ms, i)) : longest
@@ -282,18 +298,17 @@ do for [i = 1:words(cases)] {
     left = 7.6 * strlen(row_label(i)) + 30 > left ? 7.6 * strlen(row_label(i)) + 30 : left
     left = 6.2 * strlen(word(cases, i)) + 30 > left ? 6.2 * strlen(word(cases, i)) + 30 : left
 }
-ms_at = shows_more ? 204 : 122      # pixels from the right: ends of the columns
-more_at = 110
+ms_at = shows_more ? 226 : 144      # pixels from the right: ends of the columns
+more_at = 132
 right = ms_at + 78
 lowest = row[words(cases)] + 0.6
 shown = ""                              # all cases
 caption = caption[1:strlen(caption) - strlen(shared)]
-above = 92
+above = 76
 eval page(step_time_title, "step time of the slowest rank (ms)", 34 * (lowest - 0.4))
 set yrange [lowest : 0.4]
 set xrange [0 : longest]
 unset ytics
-set key maxrows 2
 in_column(x, text, y, look) = "set label ".in_eval(text)." at screen 1 - ".sprintf("%.1f", x)." / width, first ".sprintf("%g", y)." right ".look.";"
 do for [i = 1:words(cases)] {
     is_named = row_label(i) ne word(cases, i)
@@ -305,52 +320,61 @@ do for [i = 1:words(cases)] {
         if (shows_more) { eval in_column(more_at, more_said(i), row[i] - 0.1, "") }
     }
 }
-column_head(x, text) = "set label ".in_eval(text)." at screen 1 - ".sprintf("%.1f", x)." / width, screen 1 - 72. / height right font 'sans-serif,9' textcolor rgb grey;"
-eval column_head(ms_at, "step")
+column_head(x, text) = "set label ".in_eval(text)." at screen 1 - ".sprintf("%.1f", x)." / width, screen 1 - 60. / height right font 'sans-serif,9' textcolor rgb grey;"
+eval column_head(ms_at, "mean step")
 dark = 0                                # 1 if a part of a bar lies beyond the baseline
 compares = baseline_ms > 0 && words(cases) > 1
 if (compares) {
     if (shows_more) { eval column_head(more_at, "more") }
-    eval column_head(24, "× baseline")
+    eval column_head(24, "ratio by rounds")
     set arrow from baseline_ms, graph 0 to baseline_ms, graph 1 nohead dashtype 2 lc rgb guide
-    set x2range [0 : longest / baseline_ms]
-    set x2tics tick_of(longest / baseline_ms, 6) format "× %g" scale 0.5 textcolor rgb grey
-    set label "ratio to the baseline, by rounds" at screen 1. * left / width, screen 1 - 55. / height left font "sans-serif,9" textcolor rgb grey
     do for [i = 2:words(cases)] { if (shows_more && number(word(step_ms, i)) > baseline_ms) { dark = 1 } }
 }
 baseline_end(unused) = shows_more && baseline_ms > 0 && column("slowest_step_ms") > baseline_ms ? baseline_ms : column("slowest_step_ms")
 beyond(unused) = column("slowest_step_ms") > baseline_ms && strcol("case") ne baseline ? column("slowest_step_ms") : NaN
-round_ratio(unused) = blank("vs_baseline") || strcol("case") eq baseline || (last_launch > 0 && column("launch") != last_launch) ? -1 : baseline_ms * column("vs_baseline")
-interval(name) = baseline_ms * known(name)
-# The prediction, scaled by the machine's speed in the case's rounds; and as it was before the run, where that is another.
+round_ratio(unused) = blank("vs_baseline") || !has(strcol("case"), repeated) || (last_launch > 0 && column("launch") != last_launch) ? -1 : baseline_ms * column("vs_baseline")
+interval(name) = strcol("case") eq baseline ? -1 : baseline_ms * known(name)
+# The prediction, scaled by the machine's speed in the case's rounds; and as it was before the run, where that is another. That mark
+# is taller, so that none hides the other. A light edge sets both off a dark bar.
 predicted_then(unused) = blank("predicted_then_ms") ? known("predicted_step_ms") : column("predicted_then_ms")
-is_drifted(unused) = !blank("predicted_then_ms") && !blank("predicted_step_ms") && abs(column("predicted_then_ms") / column("predicted_step_ms") - 1) > 0.01
+is_drifted(then, frozen) = abs(then / frozen - 1) > 0.01       # false for NaN
+frozen_at(unused) = !blank("predicted_then_ms") && !blank("predicted_step_ms") && is_drifted(column("predicted_then_ms"), column("predicted_step_ms")) ? column("predicted_step_ms") : NaN
 then_ms = column_of(summary_csv, "predicted_then_ms")
 drifted = 0
-do for [i = 1:words(cases)] { if (number(word(foreseen_ms, i)) > 0 && number(word(then_ms, i)) > 0 && abs(number(word(then_ms, i)) / number(word(foreseen_ms, i)) - 1) > 0.01) { drifted = 1 } }
+do for [i = 1:words(cases)] { if (is_drifted(number(word(then_ms, i)), number(word(foreseen_ms, i)))) { drifted = 1 } }
+frozen_look = "nohead linewidth 1.2 dashtype 3 lc rgb 'black'"
+round_look = "pointtype 7 pointsize 0.35 lc rgb more"
+eval key_clear
+eval key_entry("box", solid_look(bar), observed." mean")
+if (dark) { eval key_entry("box", solid_look(more), "beyond the baseline") }
+if (predictions) { eval key_entry("standing", mark_look, "predicted") }
+if (drifted) { eval key_entry("standing", frozen_look, "predicted, unscaled") }
+if (compares && words(repeated)) { eval key_entry("point", round_look, "a round: ratio × the baseline's mean") }
+if (compares && intervals) { eval key_entry("lying", whisker_look, "95 % interval of the ratio") }
+if (words(compared) > 1) { eval key_entry("point", "pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb 'black'", "published ratio") }
 do for [format in formats] {
     eval output("step_time", format)
     plot summary_csv using (0):(y(0)):(0):(baseline_end(0)):(y(-0.34)):(y(0.14)) \
-             with boxxyerror fs solid noborder lc rgb bar title observed." step", \
+             with boxxyerror fs solid noborder lc rgb bar notitle, \
          for [k = 1:dark] summary_csv using (beyond(0)):(y(0)):(baseline_ms):(beyond(0)):(y(-0.34)):(y(0.14)) \
-             with boxxyerror fs solid noborder lc rgb more title "beyond baseline", \
-         for [k = 1:drifted] summary_csv using (is_drifted(0) ? column("predicted_step_ms") : NaN):(y(-0.44)):(0):(0.68) \
+             with boxxyerror fs solid noborder lc rgb more notitle, \
+         for [k = 1:drifted] summary_csv using (frozen_at(0)):(y(-0.34)):(0):(0.48) with vectors nohead linewidth 3 lc rgb "white" notitle, \
+         for [k = 1:drifted] summary_csv using (frozen_at(0)):(y(-0.62)):(0):(0.84) \
              with vectors nohead linewidth 1.2 dashtype 3 lc rgb "black" notitle, \
-         for [k = 1:predictions] summary_csv using (predicted_then(0)):(y(-0.44)):(0):(0.68) \
-             with vectors nohead linewidth 2.5 lc rgb "black" title drifted ? "predicted (⋮ frozen)" : "predicted", \
+         for [k = 1:predictions] summary_csv using (predicted_then(0)):(y(-0.34)):(0):(0.48) with vectors nohead linewidth 4 lc rgb "white" notitle, \
+         for [k = 1:predictions] summary_csv using (predicted_then(0)):(y(-0.42)):(0):(0.64) \
+             with vectors nohead linewidth 2.5 lc rgb "black" notitle, \
          for [k = 1:compares] rounds_csv using (round_ratio(0)):(y(0.32)) \
-             with points pointtype 7 pointsize 0.35 lc rgb more title "ratio by round", \
+             with points pointtype 7 pointsize 0.35 lc rgb more notitle, \
          for [k = 1:intervals] summary_csv \
-             using (blank("vs_baseline_low") || strcol("case") eq baseline ? -1 : interval("vs_baseline")):(y(0.32)):(interval("vs_baseline_low")):(interval("vs_baseline_high")) \
-             with xerrorbars pointtype 0 lc rgb more title "95 % interval", \
+             using (blank("vs_baseline_low") ? -1 : interval("vs_baseline")):(y(0.32)):(interval("vs_baseline_low")):(interval("vs_baseline_high")) \
+             with xerrorbars pointtype 0 lc rgb more notitle, \
          for [k = 1:words(compared) > 1] blog using (is_alike(0) && strcol("case") ne baseline ? baseline_ms * published_ratio(strcol("case"), blog_step) : NaN):(y(0.32)) \
              with points pointtype 13 pointsize 1.2 lc rgb "white" notitle, \
          for [k = 1:words(compared) > 1] blog using (is_alike(0) && strcol("case") ne baseline ? baseline_ms * published_ratio(strcol("case"), blog_step) : NaN):(y(0.32)) \
-             with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" title "published ratio"
+             with points pointtype 12 pointsize 1.3 linewidth 1.5 lc rgb "black" notitle
     unset output
 }
 above = 52
-unset x2tics
-set x2range [*:*]
 set ytics nomirror scale 0 textcolor rgb "black" noenhanced
 set key maxrows 1

@@ -94,7 +94,7 @@ if (largest(efficiency) > 0) {
 share(p) = sprintf("%g", p)
 percent_of_stall(name) = 100 * column(name) / stall_ms
 right = 36
-caption = sprintf("simulated up to %d ranks, sim (SimGrid) · lab 01, chance: ", most_simulated).stall.", of each rank, in each step, with probability p"
+caption = sprintf("up to %d ranks simulated by SimGrid · lab 01, chance: ", most_simulated).stall.", of each rank, in each step, with probability p"
 eval page("Rare stalls, many ranks: in the end every step has one (simulated)", "ranks", body)
 eval world_axis(most_by_formula)
 set ylabel "added to the mean step (% of the stall)"
@@ -117,7 +117,7 @@ do for [format in formats] {
 
 # ---- scale_straggler: one rank stalls in every step -------------------------------------------------
 right = 150
-caption = sprintf("1 to %d ranks · sim (SimGrid) · lab 01, skew_ws4: ", most_simulated).stall.", of rank 0, in each step"
+caption = sprintf("1 to %d ranks · simulated by SimGrid · lab 01, skew_ws4: ", most_simulated).stall.", of rank 0, in each step"
 eval page("One slow rank costs each rank of many as much as each of few (simulated)", "ranks", body)
 eval world_axis(most_simulated)
 set ylabel "added to the step of every rank (ms)"

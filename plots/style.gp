@@ -92,9 +92,15 @@ of_gpus = preamble("GPUs") ne ""
 unit = of_gpus ? "GPU" : "core"
 trained_on = of_gpus ? system('awk -F, ''/^#/ { next } !at { for (i = 1; i <= NF; i++) if ($i == "device") at = i; next } \
     { print $at; exit }'' <'.in_shell(summary_csv)) : ""
-machine = (simulated ? "platform ".cell("platform").", simulated · " : "").told("machine").also(preamble("device"))
-ran_on = counted("ranks", "rank").(told("cores") eq "" ? "" : " on ".counted("cores", unit)).\
-    also(told("oversubscribed") eq "1" ? "more ranks than ".unit."s" : "").also(trained_on).also(told("backend"))
+# Tables name the backend "mpi (Open MPI v4.1.4)", "nccl (NCCL 2.21.5, Open MPI v4.1.4)" or "sim (SimGrid 3.32)".
+without_v(text) = strstrt(text, " v") ? text[:strstrt(text, " v")].text[strstrt(text, " v") + 2:] : text
+library_in(backend) = strstrt(backend, " (") ? without_v(backend[strstrt(backend, " (") + 2:strlen(backend) - 1]) : ""
+by_library(backend) = library_in(backend) eq "" ? "" : " by ".(backend[:3] eq "mpi" ? "MPI (".library_in(backend).")" : library_in(backend))
+# A modelled machine has no processor; its tables say "costs of platform blog" instead.
+processor = told("machine")[:9] eq "costs of " ? "" : told("machine")
+machine = (simulated ? "platform ".cell("platform").", simulated".by_library(told("backend")).also(processor) : processor).also(preamble("device"))
+ran_on = counted("ranks", "rank").(simulated ? "" : by_library(told("backend"))).(told("cores") eq "" ? "" : " on ".counted("cores", unit)).\
+    also(told("oversubscribed") eq "1" ? "more ranks than ".unit."s" : "").also(trained_on)
 caption = ran_on.also(counted("steps", "step")).also(counted("rounds", "round"))
 
 # ---- Names at the ends of lines ---------------------------------------------------------------
@@ -111,6 +117,42 @@ end_label(i, x, y) = sprintf("set label %s at screen %g, %g left front font 'san
 ends_from(x, limit, done) = words(done) == ends ? "" : \
     (next_end = highest_below(limit, done), end_label(next_end, x, place_end(end_y[next_end], limit)).ends_from(x, place_end(end_y[next_end], limit), done.sprintf(" %d", next_end)))
 ends_labels(x) = ends_from(x, 1e9, "")
+
+# ---- Where two lines cross ----------------------------------------------------------------------
+# A standing line where the crossover was predicted and one where it was found, each named beside itself: the left one at its left,
+# if the text has room there. eval crossover(predicted, its text, found, its text, first and last x of a logarithmic axis, height).
+cross_text(when, said) = "crossover ".when." at ".said
+cross_pixels(x, first_x, last_x) = (log(x) - log(first_x)) / (log(last_x) - log(first_x)) * (width - left - right)
+cross_is_wider(pixels, text) = pixels > 6.9 * strlen(text) + 12
+cross_has_room(x, text, first_x, last_x) = cross_is_wider(cross_pixels(x, first_x, last_x), text)
+cross_mark(x, text, look, y, is_left) = sprintf("set arrow from first %g, graph 0 to first %g, graph 1 nohead linewidth 1.5 lc rgb '%s';", x, x, look).\
+    sprintf("set label %s at first %g, graph %g %s front boxed noenhanced font 'sans-serif,9';", in_eval(text), x, y, is_left ? "right offset -0.7, 0" : "left offset 0.7, 0")
+# Of two lines a is the left one; b is NaN if there is only one. Where b's text would lie on a's, it stands a line nearer the middle.
+cross_is_free(a, text_a, b, first_x, last_x) = cross_has_room(a, text_a, first_x, last_x) || cross_is_wider(cross_pixels(b, first_x, last_x) - cross_pixels(a, first_x, last_x), text_a)
+crossover_of(a, text_a, look_a, b, text_b, look_b, first_x, last_x, y) = a != a ? "" : \
+    cross_mark(a, text_a, look_a, y, cross_has_room(a, text_a, first_x, last_x)).(b != b ? "" : \
+    cross_mark(b, text_b, look_b, cross_is_free(a, text_a, b, first_x, last_x) ? y : y + (y > 0.5 ? -0.06 : 0.06), 0))
+crossover(p, said_p, f, said_f, first_x, last_x, y) = p <= f || f != f ? \
+    crossover_of(p, cross_text("predicted", said_p), "black", f, cross_text(observed, said_f), guide, first_x, last_x, y) : \
+    crossover_of(f, cross_text(observed, said_f), guide, p, cross_text("predicted", said_p), "black", first_x, last_x, y)
+
+# ---- A key by hand ----------------------------------------------------------------------------
+# gnuplot's key draws a standing mark as a lying line, and breaks lines where it likes. eval key_clear, then for each entry
+# eval key_entry(kind, look, text): a "box", a "point", a "standing" or a "lying" line with the options `look`.
+# Entries stand side by side, at most two lines of them, below the axis title.
+key_clear = "key_next = 16; key_y = 73"
+key_px(x, y) = sprintf("screen %g, screen %g", 1. * x / width, 1. * y / height)
+solid_look(colour) = "fillstyle solid noborder fillcolor rgb '".colour."'"
+phase_look(phase) = is_hatched(phase) ? sprintf("fillstyle pattern %d border lc rgb '%s' fillcolor rgb '%s'", fill(phase), edge(phase), colour(phase)) : solid_look(colour(phase))
+mark_look = "nohead linewidth 2.5 lc rgb 'black'"       # a prediction
+whisker_look = "heads size screen 0.003, 90 lc rgb more"
+key_width(text) = 28 + 6.9 * strlen(text) + 20
+key_mark(kind, look) = kind eq "box" ? "set object rectangle from ".key_px(key_x, key_y - 5)." to ".key_px(key_x + 20, key_y + 5)." noclip ".look.";" : \
+    kind eq "point" ? "set label '' at ".key_px(key_x + 10, key_y)." point ".look.";" : \
+    kind eq "standing" ? "set arrow from ".key_px(key_x + 10, key_y - 8)." to ".key_px(key_x + 10, key_y + 8)." ".look.";" : \
+    "set arrow from ".key_px(key_x, key_y)." to ".key_px(key_x + 20, key_y)." ".look.";"
+key_place(text) = (key_x = key_next > 16 && key_next + key_width(text) - 20 > width - 16 ? (key_y = key_y - 18, 16) : key_next, key_next = key_x + key_width(text), "")
+key_entry(kind, look, text) = key_place(text).key_mark(kind, look)."set label ".in_eval(text)." at ".key_px(key_x + 28, key_y)." left noenhanced font 'sans-serif,9';"
 
 # ---- A page ---------------------------------------------------------------------------------
 # eval page("Title", "axis (unit)", 300) lays out a chart with 300 pixels of height for the data. Then, for each format,
@@ -137,7 +179,7 @@ in_table(text) = '"'.doubled(text, '"').'"'
 page(title, axis, body) = \
     sprintf("height = %d; title_of_page = %s; axis_of_page = %s;", above + body + below, in_eval(title), in_eval(axis)).\
     "cases_of_page = exists('shown') ? shown : '';".\
-    "unset label; unset arrow;".\
+    "unset label; unset arrow; unset object;".\
     "set label 1 bold(title_of_page) at screen 16. / width, 1 - 24. / height font 'sans-serif,15';".\
     (simulated ? "set label 4 'simulated' at screen 1 - 24. / width, 1 - 24. / height right "."font 'sans-serif:Bold,11'"." textcolor rgb '#555555' boxed;" : "").\
     "set label 2 machine at screen 16. / width, 30. / height font 'sans-serif,9' textcolor rgb grey noenhanced;".\

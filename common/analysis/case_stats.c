@@ -37,9 +37,11 @@ void case_stats_open(struct case_stats *stats, const struct run *run, bool is_si
 {
     enum { STRETCH = 4 };
     int ranks = run->ranks;
-    *stats = (struct case_stats){
-        .ranks = ranks, .every = run->cycle, .is_long = run->once > 0, .stretch = is_simulated ? 1 : STRETCH
-    };
+    *stats = (struct case_stats){ .ranks = ranks,
+                                  .every = run->cycle,
+                                  .is_long = run->once > 0,
+                                  .is_whole = run->whole,
+                                  .stretch = is_simulated ? 1 : STRETCH };
     stats->sum = memory_new((size_t)ranks, sizeof *stats->sum);
     stats->by_stretch.foremost = memory_new((size_t)ranks, sizeof *stats->by_stretch.foremost);
     stats->by_round.foremost = memory_new((size_t)ranks, sizeof *stats->by_round.foremost);
@@ -107,8 +109,13 @@ static void count_foremost(struct culprits *culprits, const struct cell *cells, 
 struct step_profile step_profile_of(const struct cell *cells, int ranks)
 {
     struct step_profile step = { .mean = step_means_of(cells, ranks, 1) };
-    for (int rank = 0; rank < ranks; rank++)
+    double first = INFINITY, last = -INFINITY;
+    for (int rank = 0; rank < ranks; rank++) {
         step.slowest = fmax(step.slowest, cells[rank].step);
+        first = fmin(first, cells[rank].begin);
+        last = fmax(last, cells[rank].begin);
+    }
+    step.spread = last - first;
     return step;
 }
 
@@ -279,7 +286,7 @@ static struct ratio compare_steps(const struct case_stats *stats, const struct c
 static double median_of(const struct case_stats *stats, size_t member)
 {
     double *values = memory_new((size_t)stats->windows, sizeof *values);
-    bool is_known = true;
+    bool is_known = stats->windows > 0;
     for (int window = 0; window < stats->windows; window++) {
         values[window] = *(const double *)((const char *)&stats->last[window] + member);
         is_known &= !isnan(values[window]);
@@ -293,6 +300,7 @@ static struct step_profile medians_of(const struct case_stats *stats)
 {
 #define MEDIAN(member) median_of(stats, offsetof(struct step_profile, member))
     return (struct step_profile){ .slowest = MEDIAN(slowest),
+                                  .spread = MEDIAN(spread),
                                   .mean = { .step = MEDIAN(mean.step),
                                             .data = MEDIAN(mean.data),
                                             .local = MEDIAN(mean.local),
@@ -301,6 +309,16 @@ static struct step_profile medians_of(const struct case_stats *stats)
                                             .transfer = MEDIAN(mean.transfer),
                                             .exposed = MEDIAN(mean.exposed) } };
 #undef MEDIAN
+}
+
+struct step_profile case_stats_typical(const struct case_stats *stats)
+{
+    struct step_profile typical = medians_of(stats);
+    if (stats->is_whole) {
+        typical.slowest = stats->sum[slowest_of(stats->sum, stats->ranks)].step / stats->steps;
+        typical.mean = step_means_of(stats->sum, stats->ranks, stats->steps);
+    }
+    return typical;
 }
 
 static struct case_summary withheld(void)
@@ -328,7 +346,6 @@ struct case_summary case_stats_summarise(const struct case_stats *stats, const s
     s.slowest_rank = slowest_of(stats->sum, stats->ranks);
     s.slowest_step = stats->sum[s.slowest_rank].step / stats->steps;
     s.median_step = stats_quantile(stats->slowest, stats->windows, 0.5);
-    s.median_last = medians_of(stats);
     s.p95_step = stats_quantile(stats->slowest, stats->windows, 0.95);
     s.rank_skew = stats->spread / stats->windows;
     s.what_if = stats->what_if / stats->steps;

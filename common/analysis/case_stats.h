@@ -49,9 +49,10 @@ struct round_stats {
     struct conditions conditions;
 };
 
-/* A step as it is drawn: its slowest rank, and means over ranks. Wait and transfer are NaN if they cannot be separated. */
+/* A step as it is drawn: its slowest rank, the time from the first to the last rank's begin, and means over ranks. Wait and transfer
+ * are NaN if they cannot be separated. */
 struct step_profile {
-    double slowest;
+    double slowest, spread;
     struct step_means mean;
 };
 
@@ -62,6 +63,7 @@ struct step_profile step_profile_of(const struct cell *cells, int ranks);
 struct case_stats {
     int ranks, rounds, steps;  /* steps: measured, over all rounds */
     bool is_long;              /* run.once: compared with the baseline by steps, not by rounds */
+    bool is_whole;             /* run.whole: steps differ on purpose */
     int every, windows;        /* steps of a window, after which the ranks synchronise; number of windows */
     struct cell *sum;          /* (ranks) over all measured steps */
     double *slowest;           /* (windows) the slowest rank's window, per step */
@@ -98,17 +100,20 @@ void case_stats_add(struct case_stats *stats, const struct timeline *timeline, c
 /* Add only the failed checks of a block whose times are not used. */
 void case_stats_check(struct case_stats *stats, const struct timeline *timeline);
 
+/* Return what a typical step is near, of the steps added so far: medians of the windows' last steps, each member by itself, because
+ * noise hardly moves them; or means, if steps differ on purpose. NaN without steps. */
+struct step_profile case_stats_typical(const struct case_stats *stats);
+
 /* Summary of a case, in seconds per step. After a failed check there is no number, no blame and no comparison. */
 struct case_summary {
     struct step_means mean;
-    int slowest_rank;                /* -1 for none */
-    double slowest_step;             /* the largest of the ranks' mean steps */
-    double median_step, p95_step;    /* over windows, of the slowest rank's mean step */
-    struct step_profile median_last; /* over windows, each member by itself */
-    double rank_skew;                /* mean over windows of slowest - fastest rank, per step */
-    int blamed_rank;                 /* -1 if no rank stands out */
-    double blamed_wait;              /* wait of all other ranks together, per step */
-    bool is_too_short;               /* too few rounds and steps for any rank to stand out */
+    int slowest_rank;             /* -1 for none */
+    double slowest_step;          /* the largest of the ranks' mean steps */
+    double median_step, p95_step; /* over windows, of the slowest rank's mean step */
+    double rank_skew;             /* mean over windows of slowest - fastest rank, per step */
+    int blamed_rank;              /* -1 if no rank stands out */
+    double blamed_wait;           /* wait of all other ranks together, per step */
+    bool is_too_short;            /* too few rounds and steps for any rank to stand out */
     double what_if;
     struct ratio vs_baseline; /* of the rounds' slowest steps, paired; in a long run, of all steps */
     double loss;              /* mean over all samples */

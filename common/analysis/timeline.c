@@ -121,23 +121,34 @@ static void add_mismatch(struct check_failures *wrong, const struct mismatch *m)
     free(text);
 }
 
+/* Add the phases of a rank to its cells, with the collectives inside them. */
+static void add_phases(const struct timeline *t, int rank, struct cell *cells, struct check_failures *wrong)
+{
+    const struct span *spans = spans_of(t, rank);
+    for (int step = t->first_step; step < t->first_step + t->steps; step++)
+        cell_at(t, cells, step, rank)->begin = INFINITY;
+    for (int i = 0; i < t->count; i++) {
+        if (!is_measured(t, spans[i].step))
+            continue;
+        struct cell *cell = cell_at(t, cells, spans[i].step, rank);
+        cell->begin = fmin(cell->begin, spans[i].start);
+        cell->calls += !span_is_phase(&spans[i]);
+        if (!span_is_phase(&spans[i]))
+            continue;
+        if (!(spans[i].start <= spans[i].end))
+            check_failures_add(wrong, "rank %d: its clock goes back in %s of step %d", rank, span_names[spans[i].kind],
+                               spans[i].step + 1);
+        cell->phase[spans[i].kind] += spans[i].end - spans[i].start;
+        cell->step += spans[i].end - spans[i].start;
+    }
+}
+
 struct check_failures timeline_split(const struct timeline *t, struct cell *cells)
 {
     struct check_failures wrong = { 0 };
     memset(cells, 0, (size_t)t->steps * (size_t)t->ranks * sizeof *cells);
-    for (int rank = 0; rank < t->ranks; rank++) {
-        const struct span *spans = spans_of(t, rank);
-        for (int i = 0; i < t->count; i++) {
-            if (!span_is_phase(&spans[i]) || !is_measured(t, spans[i].step))
-                continue;
-            if (!(spans[i].start <= spans[i].end))
-                check_failures_add(&wrong, "rank %d: its clock goes back in %s of step %d", rank,
-                                   span_names[spans[i].kind], spans[i].step + 1);
-            struct cell *cell = cell_at(t, cells, spans[i].step, rank);
-            cell->phase[spans[i].kind] += spans[i].end - spans[i].start;
-            cell->step += spans[i].end - spans[i].start;
-        }
-    }
+    for (int rank = 0; rank < t->ranks; rank++)
+        add_phases(t, rank, cells, &wrong);
     struct matched_collectives matched = matched_collectives_find(t);
     if (!matched.are_alike)
         add_mismatch(&wrong, &matched.mismatch);

@@ -49,6 +49,8 @@ struct cell {
     double hidden;
     double caused; /* waiting of others charged to this rank */
     int last;      /* collectives of this step at which this rank arrived last */
+    double begin;  /* when the rank began the step; no part of sums */
+    int calls;     /* collectives that it called in the step; no part of sums */
 };
 
 /* Fill cells (steps, ranks). Return the failed checks: ranks of a group that made different calls, a rank that left a collective

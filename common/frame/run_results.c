@@ -13,6 +13,7 @@
 #include "launch/job.h"
 #include "report/guess.h"
 #include "report/lanes.h"
+#include "report/picture.h"
 #include "report/rounds_table.h"
 #include "report/run_report.h"
 #include "report/terminal_tables.h"
@@ -179,6 +180,15 @@ struct csv *run_results_table(struct run_results *a, const char *name)
 
 /* --- blocks ----------------------------------------------------------------------------------------------------- */
 
+/* Keep the spans of this block or those of an earlier one as the picture; free the others. */
+static void keep_nearer(struct outcome *o, const struct timeline *block)
+{
+    const bool is_nearer = picture_is_nearer(o, block);
+    free((void *)(is_nearer ? o->picture.spans : block->spans));
+    if (is_nearer)
+        o->picture = *block;
+}
+
 void run_results_take(struct run_results *a, int chosen, int round, const struct block *block,
                       const struct conditions *conditions)
 {
@@ -198,12 +208,8 @@ void run_results_take(struct run_results *a, int chosen, int round, const struct
     for (int rank = 0; rank < o->run.ranks; rank++)
         o->stats.queued[rank] += block->results[rank].queued;
     report_add_spans(&a->spans_so_far, &block->timeline, o->name);
-    if (round > 0) {
-        free((void *)block->timeline.spans);
-        return;
-    }
-    o->picture = block->timeline;
-    for (int rank = 0; rank < o->run.ranks; rank++) {
+    keep_nearer(o, &block->timeline);
+    for (int rank = 0; round == 0 && rank < o->run.ranks; rank++) {
         o->stats.loss[rank] = block->results[rank].loss;
         o->stats.samples[rank] = block->results[rank].samples;
     }

@@ -2,7 +2,6 @@
 
 #include "analysis/matched_collectives.h"
 #include "base/memory.h"
-#include "base/stats.h"
 #include "model/token_table.h"
 
 #include <math.h>
@@ -233,88 +232,4 @@ void report_add_spans(struct csv *csv, const struct timeline *timeline, const ch
             while (csv_end_row(csv));
         }
     matched_collectives_close(&matched);
-}
-
-/* --- the step to draw ------------------------------------------------------------------------------------------- */
-
-/* Seconds from the first to the last rank's begin of each step (steps), and the collectives that rank 0 calls in it. */
-struct step_shape {
-    double spread;
-    int calls;
-};
-
-static struct step_shape *step_shapes(const struct timeline *t)
-{
-    struct step_shape *shapes = memory_new((size_t)t->steps, sizeof *shapes);
-    double *begin = memory_new((size_t)t->steps * (size_t)t->ranks, sizeof *begin); /* (steps, ranks) */
-    for (int i = 0; i < t->steps * t->ranks; i++)
-        begin[i] = INFINITY;
-    for (int rank = 0; rank < t->ranks; rank++)
-        for (int i = 0; i < t->count; i++) {
-            const struct span *span = &t->spans[(size_t)rank * (size_t)t->count + (size_t)i];
-            const int step = span->step - t->first_step;
-            if (step < 0 || step >= t->steps)
-                continue;
-            begin[step * t->ranks + rank] = fmin(begin[step * t->ranks + rank], span->start);
-            shapes[step].calls += rank == 0 && !span_is_phase(span);
-        }
-    for (int step = 0; step < t->steps; step++) {
-        const double *begins = begin + step * t->ranks;
-        shapes[step].spread = stats_quantile(begins, t->ranks, 1) - stats_quantile(begins, t->ranks, 0);
-    }
-    free(begin);
-    return shapes;
-}
-
-static double median_spread(const struct step_shape *shapes, int steps)
-{
-    double *spreads = memory_new((size_t)steps, sizeof *spreads);
-    for (int step = 0; step < steps; step++)
-        spreads[step] = shapes[step].spread;
-    double median = stats_quantile(spreads, steps, 0.5);
-    free(spreads);
-    return median;
-}
-
-static double distance_of(const struct step_profile *a, const struct step_profile *b)
-{
-    const struct step_means *one = &a->mean, *other = &b->mean;
-    const bool is_split = !isnan(one->wait) && !isnan(other->wait);
-    const double collectives = is_split ? fabs(one->wait - other->wait) + fabs(one->transfer - other->transfer)
-                                        : fabs(one->exposed - other->exposed);
-    return fabs(a->slowest - b->slowest) + fabs(one->data - other->data) + fabs(one->local - other->local) +
-           fabs(one->host - other->host) + collectives;
-}
-
-/* Return what a typical step is near: medians, which noise hardly moves; or means, if steps differ on purpose. */
-static struct step_profile typical_of(const struct outcome *o)
-{
-    const struct case_summary *s = &o->summary;
-    return o->run.whole ? (struct step_profile){ s->slowest_step, s->mean } : s->median_last;
-}
-
-int report_typical_step(const struct outcome *o)
-{
-    const struct step_profile typical = typical_of(o);
-    const struct timeline *t = &o->picture;
-    struct cell *cells = memory_new((size_t)t->steps * (size_t)t->ranks, sizeof *cells);
-    struct check_failures wrong = timeline_split(t, cells); /* already counted */
-    (void)wrong;
-    struct step_shape *shapes = step_shapes(t);
-    const double spread = median_spread(shapes, t->steps);
-    int synchronised =
-        o->stats.every - 1; /* the ranks synchronise in a window's last step, and in steps with as many calls */
-    int best = synchronised;
-    double nearest = INFINITY;
-    for (int step = 0; step < t->steps; step++) {
-        const struct step_profile profile = step_profile_of(cells + step * t->ranks, t->ranks);
-        double distance = distance_of(&profile, &typical) + fabs(shapes[step].spread - spread);
-        if (shapes[step].calls == shapes[synchronised].calls && distance < nearest) {
-            nearest = distance;
-            best = step;
-        }
-    }
-    free(shapes);
-    free(cells);
-    return t->first_step + best;
 }

@@ -30,7 +30,7 @@ struct outcome {
     struct prediction prediction; /* made before the first round */
     struct drifted *then;         /* (rounds); NULL if there is no prediction */
     double guess;                 /* seconds; NaN without a guess */
-    struct timeline picture;      /* spans of the first round, for lanes and trace */
+    struct timeline picture;      /* spans of one round, for lanes and trace (picture.h) */
 };
 
 struct report {
@@ -81,10 +81,5 @@ double report_blog_compute(const struct step_means *mean);
 
 /* Write the terms of a prediction as columns. */
 void report_put_terms(struct csv *csv, const struct prediction *prediction);
-
-/* Return the step of the first round that is nearest the case's medians of the step, of every phase, and of the spread of the ranks'
- * begins, so that a picture of it agrees with the tables (nearest the means, if steps differ on purpose). Only steps in which the
- * ranks synchronise count. */
-int report_typical_step(const struct outcome *outcome);
 
 #endif

@@ -3,6 +3,7 @@
 #include "analysis/matched_collectives.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "report/picture.h"
 
 #include <limits.h>
 #include <math.h>
@@ -299,7 +300,7 @@ static void choose_window(struct traced_case *s, const struct outcome *o, int ca
     double most = TRACE_EVENTS_MOST / (double)cases / (3 * spans / s->step_count);
     s->steps = most < 1 ? 1 : most < TRACE_STEPS_MOST ? (int)most : TRACE_STEPS_MOST;
     s->steps = s->steps < s->step_count ? s->steps : s->step_count;
-    int left_out = s->step_count - s->steps, before = report_typical_step(o) - s->steps / 2 - s->begin;
+    int left_out = s->step_count - s->steps, before = picture_step(o) - s->steps / 2 - s->begin;
     s->first = s->begin + (before < 0 ? 0 : before > left_out ? left_out : before);
 }
 
@@ -347,7 +348,7 @@ int trace_write(const struct report *report)
     fprintf(out, "\n],\"displayTimeUnit\":\"ms\",\"otherData\":{\"lab\":\"%s\",\"backend\":\"%s\",\"platform\":",
             report->lab, report->backend);
     write_text(out, report->platform);
-    fprintf(out, ",\"window\":\"the first round of each case%s\"}\n}\n",
+    fprintf(out, ",\"window\":\"a typical round of each case%s\"}\n}\n",
             kept ? "; of a long case, the steps in its name, around the step in lanes.csv" : ", all steps");
     return kept;
 }

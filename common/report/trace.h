@@ -13,7 +13,7 @@
  * many events as a browser takes easily (some 30 MB). With many ranks the window has fewer steps, but at least one. */
 enum { TRACE_STEPS_MOST = 32, TRACE_EVENTS_MOST = 200000 };
 
-/* Write the first round of every case in the Trace Event Format: whole, or a window around the step that lanes show. The file
+/* Write a round of every case (picture.h) in the Trace Event Format: whole, or a window around the step that lanes show. The file
  * names the window (otherData, process name). Returns the fewest steps kept of any shortened case; 0 if every case is whole. */
 int trace_write(const struct report *report);
 

@@ -8,4 +8,4 @@ toy+=(--comm-mb 1 --bucket-mb 1 --sweep-mb 1)
 smallest=(--cases comm_ws4 --cases comm_buckets --input-dim 1 --comm-mb 1 --bucket-mb 1 --sweep-mb 0)
 drawn=(comm_ws4 comm_buckets) shortest=(--comm-mb 1) longest=(--comm-mb 256)
 what_if_ms=70.0
-charted=('timeline buckets' 'sweep α = ' 'sweep β = ' 'sweep gradients, ' 'sweep extra message, ' 'sweep bus bandwidth')
+charted=('timeline buckets' 'sweep α = ' 'sweep β = ' 'sweep gradients, ' 'sweep extra message, ' 'sweep busbw')

@@ -7,5 +7,5 @@ refused=(--micro-batches 3)
 smallest=(--cases small_ws4 --cases larger_batch --input-dim 1 --micro-batches 1 --larger 1)
 drawn=(weak_ws1 weak_ws2 small_ws4) shortest=(--batch-size 4) longest=(--batch-size 4096)
 what_if_ms=22.4
-charted=('step_over_batch crossover (samples per rank)' 'step_over_batch 4 ranks, B samples each'
-    'step_over_batch one rank alone, 4 × B samples' 'timeline  for 512 samples on 4 ranks')
+charted=('step_over_batch crossover predicted at B = ' 'step_over_batch 4 ranks, B samples each'
+    'step_over_batch one rank, 4 × B samples' 'timeline  for 512 samples on 4 ranks')

@@ -8,4 +8,4 @@ toy+=(--sweep-mb 1)
 smallest=(--cases by_gather --cases by_ring --input-dim 1 --sweep-mb 0)
 drawn=(by_gather by_ring) shortest=(--sweep-mb 1) longest=(--sweep-mb 64)
 what_if_ms=45.0 # all ranks are alike: the case's own step
-charted=('sweep gather' 'sweep doubling' 'sweep ring' 'sweep library' 'sweep crossover of doubling and ring')
+charted=('sweep gather' 'sweep doubling' 'sweep ring' 'sweep library' 'sweep crossover predicted at ')

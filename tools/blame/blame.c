@@ -22,6 +22,7 @@
 #include "launch/job.h"
 #include "options/options.h"
 #include "report/lanes.h"
+#include "report/picture.h"
 #include "report/rounds_table.h"
 #include "report/run_report.h"
 #include "report/terminal_tables.h"
@@ -95,10 +96,13 @@ static struct outcome outcome_of(const struct spans_case *of, bool is_simulated)
     static const struct prediction none = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
     struct outcome o = { .name = of->name, .device = "", .prediction = none, .guess = NAN };
     o.run = (struct run){ .ranks = of->ranks, .cycle = of->blocks[0].every };
-    o.picture = of->blocks[0].timeline;
     case_stats_open(&o.stats, &o.run, is_simulated);
-    for (int i = 0; i < of->count; i++)
-        case_stats_add(&o.stats, &of->blocks[i].timeline, NULL);
+    for (int i = 0; i < of->count; i++) {
+        const struct timeline *round = &of->blocks[i].timeline;
+        case_stats_add(&o.stats, round, NULL);
+        if (picture_is_nearer(&o, round))
+            o.picture = *round;
+    }
     o.idea = memory_text("%d step%s of %d rank%s", o.stats.steps, o.stats.steps == 1 ? "" : "s", of->ranks,
                          of->ranks == 1 ? "" : "s");
     return o;
@@ -161,7 +165,7 @@ static const struct outcome *choose_shown(const struct report *r, const char *na
 static void print_summary(const struct report *r, const struct spans_file *file, double clock_error_ms)
 {
     const struct outcome *first = &r->outcomes[0];
-    const struct timeline *t = &first->picture;
+    const struct timeline *t = &file->cases[index_of_case(file, NULL, first->name)].blocks[0].timeline;
     printf("%s: %d rank%s, %d case%s; of %s %d step%s measured, from step %d on, in %d round%s.\n", file->path,
            r->ranks, r->ranks == 1 ? "" : "s", r->cases, r->cases == 1 ? "" : "s", first->name, first->stats.steps,
            first->stats.steps == 1 ? "" : "s", t->first_step, first->stats.rounds, first->stats.rounds == 1 ? "" : "s");
