@@ -108,7 +108,7 @@ if (of_this_run(sweep_csv)) {
     band_height = 170
     between = 26
     left = 90
-    right = 185
+    right = 205
     title = "Small messages cost their latency, large ones their bytes"
     eval page(title, "size of the message (log scale)", time_height + between + band_height)
     set border 3
@@ -137,8 +137,9 @@ if (of_this_run(sweep_csv)) {
         do for [i = 1:words(own_sizes)] {
             at = number(word(own_sizes, i))
             set arrow from first at, graph 0 to first at, graph 1 nohead lc rgb guide
-            # Upright along its line: beside it there is no room for both.
-            set label (i <= 2 ? own_name[i].", " : "").size_word(at) at first at, graph 0.03 left rotate by 90 offset -0.8, 0 font "sans-serif,9"
+            # Upright along its line, the largest one at its right: sizes may be close to each other.
+            beside_line = words(own_sizes) > 1 && at >= largest(own_sizes) ? 0.9 : -0.8
+            set label (i <= 2 ? own_name[i].", " : "").size_word(at) at first at, graph 0.03 left rotate by 90 offset beside_line, 0 font "sans-serif,9"
         }
         if (has_terms) {
             set arrow from first 2, first alpha to first largest_shown * 2, first alpha nohead dashtype 2 lc rgb more
