@@ -33,20 +33,19 @@ static void adding_up_is_paid_for(void **state)
     assert_predicted(&single, &card, 7.2 + 3.2 + 10); /* a single micro-batch needs no copy or addition */
 }
 
-/* Interpolate costs between one rank alone and all four at once: two ranks are a third of the way. Jitter costs waiting at
- * each all-reduce. */
+/* Interpolate costs between one rank alone and all four at once: two ranks are a third of the way, in jitter too. */
 static void ranks_at_once_disturb_each_other(void **state)
 {
     (void)state;
     struct card card = round_card(4, 4);
     card.together.update += 3e-3;
-    card.jitter = 1.5e-3;
+    card.jitter = 0.06; /* of a local step */
     struct options one = work(1, 128), two = work(2, 128), four = work(4, 128), once = micro(false), each = micro(true);
     assert_predicted(&one, &card, 20);
-    assert_predicted(&two, &card, 20 + 1 + 0.5 + 6);
-    assert_predicted(&four, &card, 20 + 3 + 1.5 + 10);
-    assert_predicted(&once, &card, 4 * (3.2 + 3.2) + 4 + 3 + 1.5 + 10);
-    assert_predicted(&each, &card, 4 * (3.2 + 3.2) + 4 + 3 + 4 * (1.5 + 10));
+    assert_predicted(&two, &card, 21 * 1.02 + 6);
+    assert_predicted(&four, &card, 23 * 1.06 + 10);
+    assert_predicted(&once, &card, (4 * (3.2 + 3.2) + 4 + 3) * 1.06 + 10);
+    assert_predicted(&each, &card, (4 * (3.2 + 3.2) + 4 + 3) * 1.06 + 4 * 10);
 }
 
 /* On two cores four ranks take twice as long; two ranks or one have a core each. */
