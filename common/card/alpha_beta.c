@@ -1,6 +1,8 @@
 #include "card/alpha_beta.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <string.h>
 
 /* Fit alpha and beta by least squares of (alpha + beta x - y) / y over points first … last-1. Neither may be negative: a message
  * has a cost, and more bytes do not make it cheaper. Return the sum of squares. */
@@ -92,13 +94,31 @@ void alpha_beta_fit(struct alpha_beta *link)
     }
 }
 
-void alpha_beta_slow(struct alpha_beta *link, double times)
+/* Cut the piece that reaches beyond so many bytes in two there. It stays whole if there is no room for another piece. */
+static void cut_at(struct alpha_beta *link, double bytes)
 {
+    int p = 0;
+    while (p < link->pieces - 1 && link->piece[p].upto < bytes)
+        p++;
+    if (link->pieces == ALPHA_BETA_PIECES_MOST)
+        return;
+    memmove(&link->piece[p + 1], &link->piece[p], (size_t)(link->pieces - p) * sizeof *link->piece);
+    link->piece[p].upto = bytes;
+    link->pieces++;
+}
+
+void alpha_beta_slow(struct alpha_beta *link, double times, double bytes)
+{
+    const double limit = bytes > 0 ? bytes : INFINITY;
+    const double more = bytes > 0 ? (times - 1) * alpha_beta_seconds(link, bytes) : 0;
     for (int i = 0; i < link->points; i++)
-        link->seconds[i] *= times;
+        link->seconds[i] = link->bytes[i] <= limit ? link->seconds[i] * times : link->seconds[i] + more;
+    if (bytes > 0)
+        cut_at(link, bytes);
     for (int i = 0; i < link->pieces; i++) {
-        link->piece[i].alpha *= times;
-        link->piece[i].beta *= times;
+        const bool is_above = i > 0 && link->piece[i - 1].upto >= limit;
+        link->piece[i].alpha = is_above ? link->piece[i].alpha + more : link->piece[i].alpha * times;
+        link->piece[i].beta *= is_above ? 1 : times;
     }
 }
 

@@ -23,8 +23,8 @@ void alpha_beta_add(struct alpha_beta *link, double bytes, double seconds);
 /* Fit the pieces to the points. */
 void alpha_beta_fit(struct alpha_beta *link);
 
-/* Multiply all seconds, of points and pieces. */
-void alpha_beta_slow(struct alpha_beta *link, double times);
+/* Multiply the seconds of points and pieces up to this many bytes, and add as much to larger ones as that adds there. 0: multiply all. */
+void alpha_beta_slow(struct alpha_beta *link, double times, double bytes);
 
 /* Return the largest measured size. */
 double alpha_beta_max_bytes(const struct alpha_beta *link);

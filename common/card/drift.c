@@ -118,10 +118,10 @@ static struct card slowed(const struct card *card, struct local_factors alone, s
     c.copy_bandwidth /= whole.local;
     c.fresh_bandwidth /= whole.local;
     for (int i = 0; i < c.collectives.count; i++)
-        alpha_beta_slow(&c.collectives.at[i].cost, whole.transfer);
-    alpha_beta_slow(&c.p2p.send, whole.transfer);
-    alpha_beta_slow(&c.p2p.exchange, whole.transfer);
-    alpha_beta_slow(&c.p2p.add, whole.local);
+        alpha_beta_slow(&c.collectives.at[i].cost, whole.transfer, whole.bytes);
+    alpha_beta_slow(&c.p2p.send, whole.transfer, whole.bytes);
+    alpha_beta_slow(&c.p2p.exchange, whole.transfer, whole.bytes);
+    alpha_beta_slow(&c.p2p.add, whole.local, 0);
     c.reference.transfer *= whole.transfer;
     return c;
 }

@@ -18,6 +18,7 @@ struct run;
 struct card_drift {
     double local, transfer;
     double alone; /* of a rank alone; 0: as `local` */
+    double bytes; /* of the transfer: larger ones take only so many seconds longer as this one does; 0: all are scaled */
 };
 
 /* Return the card's own measurement that a probe repeats: of one rank alone if there are more ranks than cores, else of all at once.
@@ -46,7 +47,7 @@ enum card_fit card_fit_of(const struct card *card, const struct card_probe *prob
 struct card card_scaled(const struct card *card, const struct card_probe *probe);
 
 /* Return the card of a machine on which local steps take `drift.local` times as long, with the memory behind them, those of a rank alone
- * `drift.alone` times, and collectives and messages `drift.transfer` times. A sleep, a stamp and the shares of disturbed time stay as they are. */
+ * `drift.alone` times, and collectives and messages `drift.transfer` times, up to drift.bytes. A sleep, a stamp and the shares of disturbed time stay as they are. */
 struct card card_drifted(const struct card *card, struct card_drift drift);
 
 #endif

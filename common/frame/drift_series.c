@@ -42,7 +42,8 @@ struct card_drift drift_at(const struct drift_points *points, double at)
     }
     return (struct card_drift){ .local = exp(local / local_weights),
                                 .transfer = exp(transfer / transfer_weights),
-                                .alone = exp(alone / local_weights) };
+                                .alone = exp(alone / local_weights),
+                                .bytes = points->point[0].drift.bytes };
 }
 
 void drift_close(struct drift_points *points)

@@ -463,6 +463,19 @@ static void a_drifted_card_predicts_the_probe(void **state)
     assert_true(fabs(then.transfer - 7e-3) < 1e-9 && fabs(then.alone - 33e-3) < 1e-9);
 }
 
+/* A probe says nothing of transfers larger than its own: they are slower by the same time. */
+static void larger_transfers_are_not_scaled(void **state)
+{
+    (void)state;
+    const struct card card = card_here();
+    const double probed = 1e6, larger = 8e6, small = 1e4, before = card_allreduce(&card, 4, probed);
+    const struct card drifted =
+        card_drifted(&card, (struct card_drift){ .local = 1, .transfer = 1.5, .bytes = probed });
+    assert_true(fabs(card_allreduce(&drifted, 4, small) - 1.5 * card_allreduce(&card, 4, small)) < 1e-12);
+    assert_true(fabs(card_allreduce(&drifted, 4, probed) - 1.5 * before) < 1e-12);
+    assert_true(fabs(card_allreduce(&drifted, 4, larger) - card_allreduce(&card, 4, larger) - 0.5 * before) < 1e-12);
+}
+
 /* Predict a step with a sleep of 40 ms on rank 0. */
 static struct prediction predicted(const struct card *card, double sleep, double *local)
 {
@@ -528,6 +541,7 @@ int main(void)
         cmocka_unit_test(an_old_card_is_not_believed),
         cmocka_unit_test(a_card_agrees_part_by_part),
         cmocka_unit_test(a_card_is_scaled_to_a_probe),
+        cmocka_unit_test(larger_transfers_are_not_scaled),
         cmocka_unit_test(a_drifted_card_predicts_the_probe),
         cmocka_unit_test(a_card_of_shared_cores_is_compared_alone),
         cmocka_unit_test(a_drifted_card_is_slower_but_sleeps_as_long),
