@@ -68,7 +68,7 @@ struct spans_file *sources_open(const struct sources *s, const struct trace_opti
         traces++;
     if (traces == s->count)
         return trace_case_open((const char *const *)s->path, s->count, options, wishes);
-    if (s->count > 1 && access(s->path[traces], R_OK) != 0)
+    if (s->count > 1 && traces > 0 && access(s->path[traces], R_OK) != 0)
         die(STATUS_USAGE, "%s: cannot be read: %s; name an existing file", s->path[traces], strerror(errno));
     if (s->count > 1 && traces == 0)
         die(STATUS_USAGE,
