@@ -65,7 +65,7 @@ void hint_tell(FILE *out, const struct outcome *o)
         enum span_kind kind = excess_of(&o->stats, s->blamed_rank);
         fprintf(out, "rank %d is late in its %s; notebooks-md/%s.md tries what helps.\n",
                 timeline_rank(&o->picture, s->blamed_rank), span_names[kind],
-                kind == SPAN_HOST ? "02_rank0_host" : "01_straggler");
+                kind == SPAN_HOST || kind == SPAN_OTHER ? "02_rank0_host" : "01_straggler");
     } else if (mean->wait > much * mean->step && suspect_of(&o->stats) >= 0) {
         fprintf(out,
                 "most of the waiting is for rank %d, but chance or the baseline explain as much; record more than %d "
