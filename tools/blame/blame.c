@@ -1,9 +1,10 @@
 /* blame: finds which rank the others waited for, in the spans of any job.
  *
  *     blame spans.csv
+ *     blame rank0.json.gz rank1.json.gz ...       or the folder that has them
  *
- * Reads the time spans of all ranks of a job. notebooks-md/your_own_job.md has the format and ten lines that write it; a lab's
- * spans.csv also works. Prints what a lab prints about its own run: the split of every collective into wait and transfer, the
+ * Reads the time spans of all ranks of a job: a spans.csv, of which notebooks-md/your_own_job.md has the format and ten lines that
+ * write it, and a lab's own; or the Chrome traces of torch.profiler, one per rank (trace_case.h). Prints what a lab prints about its own run: the split of every collective into wait and transfer, the
  * waiting that each rank caused, the blamed rank if there is one, and the step time had all ranks been as fast as the median
  * rank. Writes below --out:
  *     summary.csv, ranks.csv, rounds.csv, lanes.csv, trace.json   as in a lab's folder
@@ -21,13 +22,14 @@
 #include "hint.h"
 #include "launch/job.h"
 #include "options/options.h"
+#include "partial.h"
 #include "report/lanes.h"
 #include "report/picture.h"
 #include "report/rounds_table.h"
 #include "report/run_report.h"
 #include "report/terminal_tables.h"
 #include "report/trace.h"
-#include "spans_file.h"
+#include "sources.h"
 
 #include <errno.h>
 #include <math.h>
@@ -42,21 +44,26 @@ struct options {
     double clock_error_ms;
     int skip_first_steps;
     bool hides_arrivals;
+    struct trace_options trace;
 };
 
 #define AT(member) offsetof(struct options, member)
 static const struct option_row option_rows[] = {
-    { "--spans", OPTION_TEXT, AT(spans), 0, 0, "FILE", "spans of all ranks; a first word without a flag is the same" },
+    { "--spans", OPTION_TEXT, AT(spans), 0, 0, "FILE",
+      "spans of all ranks, or a folder of traces; first words without a flag are the same" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of tables, trace and charts" },
     { "--baseline", OPTION_TEXT, AT(baseline), 0, 0, "CASE",
       "case to compare with; else `baseline`, or the first case" },
     { "--case", OPTION_TEXT, AT(shown), 0, 0, "CASE", "case to explain; else the case with the longest waits" },
     { "--skip-first-steps", OPTION_INTEGER, AT(skip_first_steps), -1, 1e9, "N",
       "warm-up steps; -1: by the column `measured`, or 2 of at least 4" },
-    { "--clock-error-ms", OPTION_NUMBER, AT(clock_error_ms), 0, 1e6, "MS",
-      "by how much the clocks of two ranks may differ" },
+    { "--clock-error-ms", OPTION_NUMBER, AT(clock_error_ms), -1, 1e6, "MS",
+      "by how much the clocks of two ranks may differ; -1: 0, or estimated from traces" },
     { "--hides-arrivals", OPTION_SWITCH, AT(hides_arrivals), 0, 0, "",
       "spans do not show when a rank arrived: no wait, no blame" },
+    { "--step-name", OPTION_TEXT, AT(trace.step_name), 0, 0, "NAME",
+      "of traces: the annotation around a step; else ProfilerStep" },
+    { "--partial", OPTION_SWITCH, AT(trace.is_partial), 0, 0, "", "of traces: some ranks are missing" },
     { 0 },
 };
 #undef AT
@@ -91,12 +98,23 @@ static int index_of_case(const struct spans_file *file, const char *flag, const 
     return 0;
 }
 
-static struct outcome outcome_of(const struct spans_case *of, bool is_simulated)
+/* Return how many steps in a row count once; 0: as in labs. A profiler records few steps, so of a short trace each step counts:
+ * what disturbs a rank for all of them then looks like the rank's own fault. */
+static int stretch_of(const struct spans_file *file)
+{
+    enum { STRETCHES = 8, STRETCH = 4 };
+    int steps = file->rank_numbers ? file->cases[0].blocks[0].timeline.steps : 0;
+    return steps == 0 ? 0 : steps < 2 * STRETCHES ? 1 : steps < STRETCH * STRETCHES ? steps / STRETCHES : STRETCH;
+}
+
+static struct outcome outcome_of(const struct spans_case *of, bool is_simulated, int stretch)
 {
     static const struct prediction none = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
     struct outcome o = { .name = of->name, .device = "", .prediction = none, .guess = NAN };
     o.run = (struct run){ .ranks = of->ranks, .cycle = of->blocks[0].every };
     case_stats_open(&o.stats, &o.run, is_simulated);
+    if (stretch > 0)
+        o.stats.stretch = stretch;
     for (int i = 0; i < of->count; i++) {
         const struct timeline *round = &of->blocks[i].timeline;
         case_stats_add(&o.stats, round, NULL);
@@ -124,10 +142,10 @@ static struct report report_of(const struct spans_file *file, const struct optio
     r.outcomes = memory_new((size_t)r.cases, sizeof *r.outcomes);
     int baseline = index_of_case(file, options->baseline ? "--baseline" : NULL,
                                  options->baseline ? options->baseline : "baseline");
-    r.outcomes[0] = outcome_of(&file->cases[baseline], r.is_simulated);
+    r.outcomes[0] = outcome_of(&file->cases[baseline], r.is_simulated, stretch_of(file));
     for (int i = 0, next = 1; i < file->count; i++)
         if (i != baseline)
-            r.outcomes[next++] = outcome_of(&file->cases[i], r.is_simulated);
+            r.outcomes[next++] = outcome_of(&file->cases[i], r.is_simulated, stretch_of(file));
     for (int i = 0; i < r.cases; i++) {
         struct outcome *o = &r.outcomes[i];
         o->summary = case_stats_summarise(&o->stats, r.cases > 1 ? &r.outcomes[0].stats : NULL);
@@ -162,7 +180,7 @@ static const struct outcome *choose_shown(const struct report *r, const char *na
 
 /* --- printing ---------------------------------------------------------------------------------------------------- */
 
-static void print_summary(const struct report *r, const struct spans_file *file, double clock_error_ms)
+static void print_summary(const struct report *r, const struct spans_file *file)
 {
     const struct outcome *first = &r->outcomes[0];
     const struct timeline *t = &file->cases[index_of_case(file, NULL, first->name)].blocks[0].timeline;
@@ -171,18 +189,23 @@ static void print_summary(const struct report *r, const struct spans_file *file,
            first->stats.steps == 1 ? "" : "s", t->first_step, first->stats.rounds, first->stats.rounds == 1 ? "" : "s");
     if (first->stats.every > 1)
         printf("The steps repeat in cycles of %d.\n", first->stats.every);
-    if (clock_error_ms > 0)
-        printf("Clocks may differ by %g ms: shorter waits count as transfer.\n", clock_error_ms);
+    if (t->clock_error > 0)
+        printf("Clocks may differ by %.3g ms: shorter waits count as transfer.\n", 1e3 * t->clock_error);
+    if (file->missing_ranks > 0)
+        printf("%d of %d ranks have no trace here, so waits are lower bounds.\n", file->missing_ranks,
+               file->missing_ranks + r->ranks);
     if (t->hides_arrivals)
         printf("The spans do not show when a rank arrived, so wait and transfer are n/a.\n");
 }
 
-static void print_report(const struct report *r, const struct spans_file *file, const struct options *options)
+/* `why_withdrawn`: why no rank is named; or NULL */
+static void print_report(const struct report *r, const struct spans_file *file, const struct options *options,
+                         const char *why_withdrawn)
 {
     const struct outcome *shown = choose_shown(r, options->shown);
     const struct terminal terminal = job_terminal();
     const char *names[] = { r->outcomes[0].name, shown == r->outcomes ? NULL : shown->name, NULL };
-    print_summary(r, file, options->clock_error_ms);
+    print_summary(r, file);
     lanes_draw(stdout, r, names, terminal);
     if (r->cases > 1)
         table_show(stdout, r, terminal.columns);
@@ -194,11 +217,15 @@ static void print_report(const struct report *r, const struct spans_file *file, 
         printf("\n%s, rank by rank:", shown->name);
     table_ranks(stdout, shown);
     putchar('\n');
+    if (why_withdrawn)
+        puts(why_withdrawn);
     table_blame(stdout, r, shown);
     if (r->cases == 1)
         printf("No other case to compare with: a rank is blamed if it caused more than three quarters of the "
                "waiting,\nand caused most of it in more %s than chance explains.\n",
-               shown->stats.stretch > 1 ? "rounds, or stretches of four steps," : "steps");
+               shown->stats.stretch == 1 ? "steps"
+               : file->rank_numbers      ? "stretches of steps"
+                                         : "rounds, or stretches of four steps,");
     hint_tell(stdout, shown);
 }
 
@@ -235,27 +262,22 @@ static bool draw(const struct report *r, const struct outcome *shown)
 
 int main(int argc, char **argv)
 {
-    struct options options = { .out = "results/blame", .skip_first_steps = -1 };
+    struct options options = { .out = "results/blame", .skip_first_steps = -1, .clock_error_ms = -1 };
     const struct option_row *const tables[] = { option_rows, NULL };
-    bool has_bare = argc > 1 && argv[1][0] != '-';
-    if (has_bare) { /* take the file name; options_parse() sees the rest */
-        if (argc > 2 && argv[2][0] != '-')
-            die(STATUS_USAGE,
-                "%s and %s: blame takes one file; put the spans of all ranks into one, as in  cat spans-*.csv > "
-                "spans.csv",
-                argv[1], argv[2]);
-        options.spans = argv[1];
-        argv[1] = argv[0];
+    struct sources sources = sources_take(&argc, &argv);
+    options_parse(tables, &options, "blame: which rank waited for which, from the spans or traces of any job", argc,
+                  argv);
+    if (options.spans) { /* the last value of a repeated option counts */
+        sources_close(&sources);
+        sources_add(&sources, options.spans);
     }
-    options_parse(tables, &options, "blame: which rank waited for which, from the spans of any job", argc - has_bare,
-                  argv + has_bare);
-    if (!options.spans)
+    if (sources.count == 0)
         die(STATUS_USAGE,
             "no file of spans; name one, as in blame results/01_straggler/spans.csv; --help lists the options");
     struct spans_wishes wishes = { .skip_first_steps = options.skip_first_steps,
-                                   .clock_error = 1e-3 * options.clock_error_ms,
+                                   .clock_error = options.clock_error_ms < 0 ? NAN : 1e-3 * options.clock_error_ms,
                                    .hides_arrivals = options.hides_arrivals };
-    struct spans_file *file = spans_file_open(options.spans, &wishes);
+    struct spans_file *file = sources_open(&sources, &options.trace, &wishes);
     if (options.shown)
         index_of_case(file, "--case", options.shown);
     struct origin origin = origin_of(file);
@@ -264,7 +286,9 @@ int main(int argc, char **argv)
     int wrong = 0;
     for (int i = 0; i < report.cases; i++)
         wrong += report.outcomes[i].stats.wrong.count;
-    print_report(&report, file, &options);
+    char *why_withdrawn = file->missing_ranks > 0 ? partial_withdraw(&report.outcomes[0]) : NULL;
+    print_report(&report, file, &options, why_withdrawn);
+    free(why_withdrawn);
     struct file_set files = { 0 };
     report.files = &files;
     report_write_tables(&report);
@@ -279,5 +303,6 @@ int main(int argc, char **argv)
     free(origin.head);
     free(origin.platform);
     spans_file_close(file);
+    sources_close(&sources);
     return wrong ? STATUS_WRONG : STATUS_RIGHT;
 }

@@ -237,10 +237,17 @@ static int warn_early(const struct spans_lanes *b, const struct timeline *t, con
         const struct spans_row *row = row_of(b, t, c->at[member]), *last = row_of(b, t, c->at[c->cause]);
         if (!(row->span.end < last->span.start - t->clock_error) || early++ >= WARNINGS_MOST)
             continue;
-        warn("%s:%d: rank %d leaves %s %d of step %d at %.6f ms, before rank %d (line %d) arrives at %.6f: the "
-             "clocks differ, or these calls do not belong together; --clock-error-ms allows clocks to differ",
-             b->file->path, row->line, row->rank, word(row), row->span.sequence, row->span.step, 1e3 * row->span.end,
-             last->rank, last->line, 1e3 * last->span.start);
+        if (row->line == 0)
+            warn("%s: rank %d leaves %s %d of step %d %.3f ms before rank %d arrives: the clocks differ, or these "
+                 "calls do "
+                 "not belong together; --clock-error-ms allows clocks to differ",
+                 b->file->path, row->rank, word(row), row->span.sequence, row->span.step,
+                 1e3 * (last->span.start - row->span.end), last->rank);
+        else
+            warn("%s:%d: rank %d leaves %s %d of step %d at %.6f ms, before rank %d (line %d) arrives at %.6f: the "
+                 "clocks differ, or these calls do not belong together; --clock-error-ms allows clocks to differ",
+                 b->file->path, row->line, row->rank, word(row), row->span.sequence, row->span.step,
+                 1e3 * row->span.end, last->rank, last->line, 1e3 * last->span.start);
     }
     return early;
 }
@@ -278,7 +285,7 @@ struct spans_block spans_block_of(const struct spans_file *file, const struct sp
                                               .spans = lay_out(&b, most),
                                               .clock_error = wishes->clock_error,
                                               .hides_arrivals = wishes->hides_arrivals,
-                                              .hides_peers = true } };
+                                              .hides_peers = !wishes->shows_peers } };
     struct matched_collectives matched = matched_collectives_find(&made.timeline);
     if (!matched.are_alike)
         refuse_mismatch(&b, &made.timeline, &matched.mismatch);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "spans_parts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,7 @@ struct spans_file *spans_file_open(const char *path, const struct spans_wishes *
         die(STATUS_USAGE, "%s", why);
     bool has_measured = false;
     struct spans_wishes effective = *wishes;
+    effective.clock_error = isnan(wishes->clock_error) ? 0 : wishes->clock_error;
     char *split = csv_comment(&file->table, "wait and transfer", 0); /* set by labs whose ranks share a GPU */
     effective.hides_arrivals |= split && strncmp(split, "n/a", 3) == 0;
     free(split);
@@ -78,5 +80,7 @@ void spans_file_close(struct spans_file *file)
         free(file->cases[i].blocks);
     }
     csv_free(&file->table);
+    free(file->own_path);
+    free(file->rank_numbers);
     free(file);
 }

@@ -22,8 +22,9 @@
 
 struct spans_wishes {
     int skip_first_steps; /* per round; -1: by the column `measured`, else 2 if a round has four or more steps */
-    double clock_error;   /* seconds by which the clocks of two ranks may differ */
+    double clock_error;   /* seconds by which the clocks of two ranks may differ; NaN: 0, or estimated from traces */
     bool hides_arrivals;  /* stamps do not show when a rank arrived at a collective */
+    bool shows_peers;     /* spans name the root of a broadcast and the ranks of a message; a spans.csv never does */
 };
 
 /* One round of a case. */
@@ -43,7 +44,10 @@ enum { SPANS_CASES_MOST = 64 };
 
 struct spans_file {
     const char *path;
+    char *own_path;         /* memory of `path`, or NULL */
     struct csv_table table; /* owns the names */
+    int missing_ranks;      /* of traces: ranks of the job without one */
+    int *rank_numbers;      /* of traces: (ranks of the case) what the job calls them; NULL: 0, 1, 2 … */
     int count;
     struct spans_case cases[SPANS_CASES_MOST]; /* by first appearance */
 };

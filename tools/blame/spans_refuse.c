@@ -6,11 +6,14 @@
 
 void spans_file_refuse(const struct spans_file *file, int line, const char *format, ...)
 {
-    char *reason = NULL;
+    char *text = NULL;
     va_list words;
     va_start(words, format);
-    if (vasprintf(&reason, format, words) < 0)
-        reason = NULL;
+    if (vasprintf(&text, format, words) < 0)
+        text = NULL;
     va_end(words);
-    die(STATUS_USAGE, "%s:%d: %s", file->path, line, reason ? reason : "cannot be understood");
+    const char *reason = text ? text : "cannot be understood";
+    if (line == 0)
+        die(STATUS_USAGE, "%s: %s", file->path, reason);
+    die(STATUS_USAGE, "%s:%d: %s", file->path, line, reason);
 }

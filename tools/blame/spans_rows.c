@@ -215,6 +215,12 @@ static bool is_ordered(const struct spans_row *rows, int count)
     return true;
 }
 
+void spans_rows_sort(struct spans_row *rows, int count)
+{
+    if (!is_ordered(rows, count))
+        qsort(rows, (size_t)count, sizeof *rows, compare_times);
+}
+
 struct spans_row *spans_rows_read(struct spans_file *file, int *count, bool *has_measured)
 {
     struct reader reader = { .file = file };
@@ -237,8 +243,7 @@ struct spans_row *spans_rows_read(struct spans_file *file, int *count, bool *has
     for (int begin = 0, end; begin < read; begin = end) {
         for (end = begin + 1; end < read && compare_places(&rows[begin], &rows[end]) == 0;)
             end++;
-        if (!is_ordered(rows + begin, end - begin))
-            qsort(rows + begin, (size_t)(end - begin), sizeof *rows, compare_times);
+        spans_rows_sort(rows + begin, end - begin);
     }
     *count = read;
     return rows;

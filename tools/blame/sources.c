@@ -1,0 +1,92 @@
+#include "sources.h"
+
+#include "base/die.h"
+#include "base/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void append(struct sources *s, char *path)
+{
+    if ((s->count & (s->count - 1)) == 0) /* room for the next power of two */
+        s->path = memory_grow(s->path, (size_t)(s->count ? 2 * s->count : 1) * sizeof *s->path);
+    s->path[s->count++] = path;
+}
+
+static bool ends(const char *text, const char *with)
+{
+    size_t length = strlen(text), end = strlen(with);
+    return length > end && strcmp(text + length - end, with) == 0;
+}
+
+static int is_trace_name(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && (ends(entry->d_name, ".json") || ends(entry->d_name, ".json.gz"));
+}
+
+void sources_add(struct sources *s, const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        append(s, memory_text("%s", path));
+        return;
+    }
+    struct dirent **entries = NULL;
+    int count = scandir(path, &entries, is_trace_name, versionsort);
+    if (count < 0)
+        die(STATUS_USAGE, "%s: the folder cannot be read: %s", path, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        append(s, memory_text("%s/%s", path, entries[i]->d_name));
+        free(entries[i]);
+    }
+    free(entries);
+    if (count == 0)
+        die(STATUS_USAGE, "%s: the folder has no *.json or *.json.gz; name a folder of torch.profiler's traces", path);
+}
+
+struct sources sources_take(int *argc, char ***argv)
+{
+    struct sources sources = { 0 };
+    while (*argc > 1 && (*argv)[1][0] != '-') {
+        sources_add(&sources, (*argv)[1]);
+        (*argv)[1] = (*argv)[0];
+        ++*argv;
+        --*argc;
+    }
+    return sources;
+}
+
+struct spans_file *sources_open(const struct sources *s, const struct trace_options *options,
+                                const struct spans_wishes *wishes)
+{
+    int traces = 0;
+    while (traces < s->count && trace_is_trace(s->path[traces]))
+        traces++;
+    if (traces == s->count)
+        return trace_case_open((const char *const *)s->path, s->count, options, wishes);
+    if (s->count > 1 && traces > 0 && access(s->path[traces], R_OK) != 0)
+        die(STATUS_USAGE, "%s: cannot be read: %s; name an existing file", s->path[traces], strerror(errno));
+    if (s->count > 1 && traces == 0)
+        die(STATUS_USAGE,
+            "%s and %s: blame takes one file of spans; put the spans of all ranks into one, as in  cat spans-*.csv > "
+            "spans.csv",
+            s->path[0], s->path[1]);
+    if (s->count > 1)
+        die(STATUS_USAGE, "%s: not a trace of torch.profiler, but %s is one; give the traces of one job",
+            s->path[traces], s->path[0]);
+    if (options->is_partial || options->step_name)
+        die(STATUS_USAGE, "%s: --partial and --step-name are for traces of torch.profiler; leave them out", s->path[0]);
+    return spans_file_open(s->path[0], wishes);
+}
+
+void sources_close(struct sources *s)
+{
+    for (int i = 0; i < s->count; i++)
+        free(s->path[i]);
+    free(s->path);
+    *s = (struct sources){ 0 };
+}
