@@ -5,8 +5,8 @@
     python3 tests/tools/spans_job.py --cost 40                                         # what recording costs a step
 
 Without --late all ranks are alike. With --cost every rank has two equal models in one process, one of them recorded. They take
-turns: a block of --steps steps each, in ABBA order. Printed are the steps of both, in ms, and the mean ratio of neighbouring blocks
-with its 95 % interval; blocks are averaged over ranks.
+turns: a block of --steps steps each, in ABBA order. Printed are the steps of both, in ms, and the geometric mean of neighbouring
+blocks' ratios with its 95 % interval; blocks are averaged over ranks.
 """
 import os
 
@@ -15,6 +15,7 @@ os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # enough on one host
 
 import argparse
 import contextlib
+import math
 import pathlib
 import statistics
 import sys
@@ -87,12 +88,12 @@ def compare(arguments, rank):
         second = block(turn % 2 == 0)
         pairs.append((first, second) if turn % 2 == 0 else (second, first))
     if rank == 0:
-        ratios = [with_ / without for without, with_ in pairs]
-        mean, error = statistics.mean(ratios), 2 * statistics.stdev(ratios) / len(ratios) ** 0.5
+        logs = [math.log(with_ / without) for without, with_ in pairs]  # ratios are skewed, logarithms are not
+        mean, error = statistics.mean(logs), 2 * statistics.stdev(logs) / len(logs) ** 0.5
         without, with_ = (statistics.median(column) for column in zip(*pairs))
         print(f"width {arguments.width}, {arguments.layers} layers, batch {arguments.batch}, {arguments.ranks} ranks: "
-              f"{without:.2f} ms a step, recorded {with_:.2f}; ratio {mean:.3f}, "
-              f"{mean - error:.3f} to {mean + error:.3f}")  # fmt: skip
+              f"{without:.2f} ms a step, recorded {with_:.2f}; ratio {math.exp(mean):.3f}, "
+              f"{math.exp(mean - error):.3f} to {math.exp(mean + error):.3f}")  # fmt: skip
 
 
 def work(rank, arguments, folder):
@@ -103,7 +104,7 @@ def work(rank, arguments, folder):
     else:
         record(arguments, rank, folder)
     dist.barrier()
-    dist.destroy_process_group()
+    os._exit(0)  # without gloo's shutdown
 
 
 def main():
@@ -120,7 +121,7 @@ def main():
     parser.add_argument("--out", default="spans.csv")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(work, (arguments, folder), arguments.ranks)
+        torch.multiprocessing.start_processes(work, (arguments, folder), arguments.ranks, start_method="fork")
         parts = [pathlib.Path(folder, f"spans-{rank}.csv") for rank in range(0 if arguments.cost else arguments.ranks)]
         if parts:
             pathlib.Path(arguments.out).write_text("".join(part.read_text() for part in parts))

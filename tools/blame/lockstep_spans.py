@@ -37,7 +37,6 @@ import time
 
 import torch
 import torch.distributed as dist
-from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
 PHASES = ("data", "forward", "backward", "host", "update")
 COLUMNS = "rank,host,step,kind,start_ms,entered_ms,end_ms,sequence,bytes,progressed,group"
@@ -103,10 +102,11 @@ class Spans:
         process_group = model.process_group
         members = dist.get_process_group_ranks(process_group)
         self.group = (0 if len(members) == dist.get_world_size() else 1 + min(members)) if group is None else group
-        self.hook, self.hook_state = hook or default_hooks.allreduce_hook, hook_state if hook else process_group
+        self.hook, self.hook_state = hook or all_reduce, hook_state if hook else process_group
         self.clock = CudaClock() if next(model.parameters()).is_cuda else HostClock()
         self.phases = []  # (step, kind, stamp): each lasts until the next one
-        self.collectives = []  # [step, kind, start, end, bytes, group, is a bucket, is the step's last bucket]
+        self.collectives = []  # [step, kind, start, end, bytes, group, is a bucket]
+        self.entered = {}  # step: the stamp at which its last bucket was under way
         self.step, self.is_open = 0, True
         self._register(model)
         self.handles = [
@@ -147,14 +147,18 @@ class Spans:
         self._before_backward()  # if the model's output showed no gradient
         buffer = bucket.buffer()
         size = buffer.numel() * buffer.element_size()
-        row = [self.step, "all_reduce", self.clock.stamp(), None, size, self.group, True, bucket.is_last()]
+        row = [self.step, "all_reduce", self.clock.stamp(), None, size, self.group, True]
         self.collectives.append(row)
 
         def ended(future):
             row[3] = self.clock.stamp()
-            return future.value()
+            value = future.value()
+            return value[0] if isinstance(value, list) else value
 
-        return self.hook(self.hook_state, bucket).then(ended)
+        future = self.hook(self.hook_state, bucket).then(ended)
+        if bucket.is_last():
+            self.entered[row[0]] = self.clock.stamp()
+        return future
 
     def _after_update(self, *_):
         self.step += 1
@@ -170,7 +174,7 @@ class Spans:
             self._begin(before)
         else:
             yield
-            self.collectives.append([self.step, kind, start, self.clock.stamp(), size, group, False, False])
+            self.collectives.append([self.step, kind, start, self.clock.stamp(), size, group, False])
 
     def close(self):
         self.is_open = False
@@ -187,20 +191,16 @@ class Spans:
                 yield step, kind, self.read(stamp), None, self.read(next_stamp), None, None, None, None
 
     def collective_rows(self):
-        """Yield the same for collectives. A rank begins to wait for its buckets when the last of a step is under way, and takes
-        them in order: one that overtakes ends with the one before."""
-        last_start = {row[0]: self.read(row[2]) for row in self.collectives if row[7]}
+        """Yield the same for collectives. DDP begins to wait when a step's last bucket is under way, and takes the sums in order: a
+        sum that was ready before ends, for this rank, when it is taken."""
         until, counts = float("-inf"), {}
-        for step, kind, start, end, size, group, is_bucket, _ in self.collectives:
+        for step, kind, start, end, size, group, is_bucket in self.collectives:
             sequence = counts[group] = counts.get(group, -1) + 1
             if step >= self.step or end is None:  # the job stopped in this step
                 continue
             start, end = self.read(start), self.read(end)
-            entered = start
-            if is_bucket:
-                end = max(end, until)
-                entered = min(end, max(last_start.get(step, start), until))
-            until = end
+            entered = max(start, self.read(self.entered[step]), until) if is_bucket else start
+            until = end = max(end, entered)
             yield step, kind, start, entered, end, sequence, size, int(is_bucket), group
 
     def write(self, path):
@@ -211,6 +211,12 @@ class Spans:
                 entered = "" if entered is None else f"{entered:.6f}"
                 rest = ",".join("" if value is None else str(value) for value in rest)
                 out.write(f"{rank},{host},{step},{kind},{start:.6f},{entered},{end:.6f},{rest}\n")
+
+
+def all_reduce(process_group, bucket):
+    """What DDP does without a hook: start to average the bucket over ranks."""
+    buffer = bucket.buffer().div_(process_group.size())
+    return dist.all_reduce(buffer, group=process_group, async_op=True).get_future()
 
 
 def tensors_of(output):
