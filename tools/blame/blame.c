@@ -18,6 +18,7 @@
 #include "base/folders.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "flight.h"
 #include "hint.h"
 #include "launch/job.h"
 #include "options/options.h"
@@ -231,6 +232,8 @@ static bool draw(const struct report *r, const struct outcome *shown)
 
 int main(int argc, char **argv)
 {
+    if (flight_is_meant(argc, argv))
+        return flight_main(argc, argv);
     struct options options = { .out = "results/blame", .skip_first_steps = -1 };
     const struct option_row *const tables[] = { option_rows, NULL };
     bool has_bare = argc > 1 && argv[1][0] != '-';
