@@ -49,7 +49,7 @@ told healthy 0 "All of them called the same" "rank 1         100 %" "group 0: 2 
 grep -qE 'rank 1 +100 % +38\.000' <<<"$said" || complain "healthy" "rank 1 is 38 ms after rank 2: $said"
 
 for rank in 0 1 2; do printf '%s\n' "$done_0" "$open_0" | dump $rank; done
-told stalled 0 "All members have called all_reduce 2"
+told stalled 0 "ranks 0, 1 and 2, all members, have called all_reduce 2"
 echo "$done_0" | dump 1
 told missing 10 "rank 1 is missing in all_reduce 2 of 1000 Float" "ranks 0 and 2 called it at"
 printf '%s\n' "$done_0" "0 2 all_reduce 500 scheduled" | dump 1
@@ -126,7 +126,7 @@ if "$python" -c 'import torch; raise SystemExit(not hasattr(torch._C._distribute
             healthy) says "All of them called the same" ;;
             missing) says "rank 2 is missing in all_reduce 5 of 1000 Float" "ranks 0 and 1 called it" ;;
             kinds) says "rank 0 makes another call than all_reduce 5" "rank 0 called broadcast 5" ;;
-            groups) says "rank 0 waits elsewhere itself" ;;
+            groups) says "ranks 0 and 2 are missing in all_reduce 5" "rank 0 waits elsewhere itself, in all_reduce 1 of 1000 Float" ;;
         esac
     done
     ((failed)) || echo "… also of jobs that hang now"

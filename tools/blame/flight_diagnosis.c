@@ -172,13 +172,18 @@ static bool has_rank(const int *ranks, int count, int rank)
     return count > 0 && bsearch(&rank, ranks, (size_t)count, sizeof *ranks, compare_ranks);
 }
 
+/* True if ranks wait for one that has not come, which may be unknown. */
+static bool is_lacking(const struct finding *f)
+{
+    return f->kind == MISSING || f->kind == NO_DUMP || (f->kind == STALLED && !f->team->is_listed);
+}
+
 /* Return the finding of another group in which this rank waits; NULL if there is none. */
 static const struct finding *waits_elsewhere(const struct finding *all, int count, const struct finding *missing,
                                              int rank)
 {
     for (int i = 0; i < count; i++)
-        if (&all[i] != missing && (all[i].kind == MISSING || all[i].kind == NO_DUMP) &&
-            has_rank(all[i].waiting, all[i].waits, rank))
+        if (&all[i] != missing && is_lacking(&all[i]) && has_rank(all[i].waiting, all[i].waits, rank))
             return &all[i];
     return NULL;
 }
@@ -269,7 +274,8 @@ static void print_finding(FILE *out, const struct finding *f)
         [CONTRADICTION] = { " has not called what ended on others: ", " have not called what ended on others: " },
     };
     if (f->kind == STALLED) {
-        fputs("All members have called ", out);
+        rank_list_print(out, f->waiting, f->waits);
+        fputs(f->team->is_listed ? ", all members, have called " : " called ", out);
     } else {
         rank_list_print(out, f->at_fault, f->faults);
         fputs(f->is_tie ? " make other calls than " : words[f->kind][f->faults > 1], out);

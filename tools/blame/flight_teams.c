@@ -55,6 +55,7 @@ static void settle_members(const struct flight_job *job, struct flight_team *tea
     if (!list && is_world)
         list =
             listed(job, ""); /* gloo's blank group: after other groups were made it may be a part, but it starts at 0 */
+    team->is_listed = list || is_world;
     if (list)
         add_members(team, list->rank, list->count);
     for (int i = 0; i < job->dumps; i++) {

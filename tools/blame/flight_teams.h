@@ -15,6 +15,7 @@ struct flight_member {
  * and else the ranks that called in the group. */
 struct flight_team {
     const char *name, *description;
+    bool is_listed; /* all members are known */
     int members;
     struct flight_member *member; /* (members) by rank */
     int64_t lowest, highest;      /* sequence of any member's first and last call */
