@@ -1,5 +1,6 @@
 /* Write text about missing and waiting ranks from a flight recorder. */
 #include "base/memory.h"
+#include "base/rank_list.h"
 #include "launch/flight_recorder_private.h"
 #include "options/run.h"
 
@@ -127,17 +128,6 @@ static void list_waiting(struct rank_list *waiting, const struct flight_recorder
             waiting->rank[waiting->count++] = rank;
 }
 
-/* Print "rank 1" or "ranks 0, 2 and 3"; of many ranks only the first few. */
-static void print_ranks(FILE *out, const struct rank_list *list)
-{
-    enum { SHOWN = 6 };
-    fputs(list->count == 1 ? "rank " : "ranks ", out);
-    for (int i = 0; i < list->count && i < SHOWN; i++)
-        fprintf(out, "%s%d", i == 0 ? "" : i == list->count - 1 ? " and " : ", ", list->rank[i]);
-    if (list->count > SHOWN)
-        fprintf(out, " and %d more", list->count - SHOWN);
-}
-
 static void print_absent(FILE *out, const struct flight_recorder *recorder, enum absence why,
                          const struct rank_list *absent)
 {
@@ -146,7 +136,7 @@ static void print_absent(FILE *out, const struct flight_recorder *recorder, enum
         [STOPPED] = { "is stopped", "are stopped" },
         [ELSEWHERE] = { "has not arrived", "have not arrived" },
     };
-    print_ranks(out, absent);
+    rank_list_print(out, absent->rank, absent->count);
     int first = absent->rank[0];
     if (absent->count == 1)
         fprintf(out, " (process %d)", flight_recorder_process(recorder, first));
@@ -177,7 +167,7 @@ char *flight_recorder_text(const struct flight_recorder *recorder)
         print_absent(out, recorder, why, &absent);
     if (absent.count > 0 && waiting.count > 0) {
         fputs("; ", out);
-        print_ranks(out, &waiting);
+        rank_list_print(out, waiting.rank, waiting.count);
         fputs(waiting.count == 1 ? " waits in " : " wait in ", out);
         collective_call_print(out, collective);
     } else if (waiting.count > 0) {

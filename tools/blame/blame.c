@@ -19,6 +19,7 @@
 #include "base/folders.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "flight.h"
 #include "hint.h"
 #include "launch/job.h"
 #include "options/options.h"
@@ -262,6 +263,8 @@ static bool draw(const struct report *r, const struct outcome *shown)
 
 int main(int argc, char **argv)
 {
+    if (flight_is_meant(argc, argv))
+        return flight_main(argc, argv);
     struct options options = { .out = "results/blame", .skip_first_steps = -1, .clock_error_ms = -1 };
     const struct option_row *const tables[] = { option_rows, NULL };
     struct sources sources = sources_take(&argc, &argv);
