@@ -147,7 +147,7 @@ static void print_reason(FILE *out, const struct timeline *t, const struct scene
     }
     fprintf(out, ": its %s took %s ms", work_names[most], in_ms(own[most]).text);
     if (typical[most] > 0 && others == 1)
-        fprintf(out, ", rank %d's %s ms", other, in_ms(typical[most]).text);
+        fprintf(out, ", rank %d's %s ms", timeline_rank(t, other), in_ms(typical[most]).text);
     else if (typical[most] > 0)
         fprintf(out, ", theirs %s ms", in_ms(typical[most]).text);
 }
@@ -159,7 +159,7 @@ static bool is_named(const struct scene *scene, int member)
 }
 
 /* Print the named members: "ranks 1 to 3", "ranks 0, 2 and 3". Return the shortest of their waits. */
-static double print_ranks(FILE *out, const struct scene *scene)
+static double print_ranks(FILE *out, const struct timeline *t, const struct scene *scene)
 {
     enum { NAMED_MOST = 4 };
     const struct matched *c = scene->collective;
@@ -168,8 +168,8 @@ static double print_ranks(FILE *out, const struct scene *scene)
     for (int member = 0; member < c->members; member++)
         if (is_named(scene, member)) {
             if (count < NAMED_MOST)
-                named[count] = c->rank[member];
-            last = c->rank[member];
+                named[count] = timeline_rank(t, c->rank[member]);
+            last = timeline_rank(t, c->rank[member]);
             count++;
             least = fmin(least, scene->waits[member]);
         }
@@ -195,9 +195,9 @@ static double print_ranks(FILE *out, const struct scene *scene)
     return least;
 }
 
-static void print_waits(FILE *out, const struct scene *scene)
+static void print_waits(FILE *out, const struct timeline *t, const struct scene *scene)
 {
-    struct number from = in_ms(print_ranks(out, scene)), to = in_ms(scene->longest);
+    struct number from = in_ms(print_ranks(out, t, scene)), to = in_ms(scene->longest);
     if (strcmp(from.text, to.text) != 0)
         fprintf(out, "%s to ", from.text);
     fprintf(out, "%s ms", to.text);
@@ -228,10 +228,10 @@ static char *describe(const struct timeline *t, const struct scene *scene)
     if (scene->longest < scene->length / 20)
         return memory_text("no rank waits longer than %s ms", in_ms(scene->longest).text);
     FILE *out = memory_stream(&text, &size);
-    print_waits(out, scene);
+    print_waits(out, t, scene);
     int awaited = awaited_by_all(scene);
     if (awaited >= 0)
-        fprintf(out, " for rank %d", awaited);
+        fprintf(out, " for rank %d", timeline_rank(t, awaited));
     else if (span_has_peers(scene->collective->at[0]))
         fputs(" for the ranks with which they exchange messages", out);
     else

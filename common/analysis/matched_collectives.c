@@ -154,10 +154,19 @@ static int last_member(const struct matched *c)
     return last;
 }
 
+/* Return the part of a member's wait that would vanish if the last rank had come with the one before it, at `second`. A blocked member
+ * has waited since then; of a started collective, what was hidden is no wait. */
+static double vanishing(const struct matched *c, const struct span *at, double second)
+{
+    if (!at->progressed || !(at->entered > at->start))
+        return c->latest - second;
+    return fmax(0, fmin(at->end, c->latest) - fmax(at->entered, second));
+}
+
 /* Charge the waiting for `cause`. `shortest`: times below it cannot be measured. */
 static void charge(struct matched *c, double shortest)
 {
-    double second = -INFINITY, all = 0;
+    double second = -INFINITY, all = 0, late = 0;
     int others = 0;
     for (int i = 0; i < c->members; i++) {
         double before = c->latest - c->at[i]->start;
@@ -168,8 +177,10 @@ static void charge(struct matched *c, double shortest)
         others++;
     }
     bool is_broadcast = c->at[0]->kind == SPAN_BROADCAST;
+    for (int i = 0; i < c->members; i++)
+        late += i == c->cause || c->latest - c->at[i]->start < 0 ? 0 : vanishing(c, c->at[i], second);
     c->late = c->latest - second;
-    c->caused = is_broadcast ? all : c->late * others;
+    c->caused = is_broadcast ? all : late;
     if (others > 0 && (is_broadcast ? all > 0 : !(c->late < shortest)))
         c->last = c->rank[c->cause];
 }

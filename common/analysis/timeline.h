@@ -11,7 +11,8 @@
  * exposed is known.
  *
  * Blame: a rank is charged with the waiting that would vanish if it alone had been on time. In a group of n ranks this is
- * (L - second-latest start) x (n - 1), charged to the last rank. In a broadcast no other rank can be the cause: the root is charged
+ * (L - second-latest start) x (n - 1), charged to the last rank; of collectives that progressed while a rank worked, only the part of
+ * its wait after the second-latest start counts. In a broadcast no other rank can be the cause: the root is charged
  * with L - s of every rank that came before it. Send-receives charge no rank, and neither does the rest of the waiting.
  *
  * Clock error: shorter times cannot be measured. A wait below the error is 0, and all of `exposed` is then transfer. If the last
@@ -37,8 +38,15 @@ struct timeline {
     const struct span *spans; /* (ranks, count), each rank's in order of recording */
     double clock_error;       /* seconds by which stamps of two ranks may disagree */
     bool hides_arrivals;      /* arrival times are unknown: only `exposed` is known */
+    const int *numbers;       /* (ranks) what the job calls its ranks, if some are not here; NULL: 0, 1, 2 … */
     bool hides_peers;         /* `to` and `from` are unknown: of broadcasts and send-receives only `exposed` is known */
 };
+
+/* Return the number under which the job knows a rank: what a reader sees. -1 stays -1. */
+static inline int timeline_rank(const struct timeline *timeline, int rank)
+{
+    return timeline->numbers && rank >= 0 ? timeline->numbers[rank] : rank;
+}
 
 /* One rank in one step, in seconds: step = sum of phase + exposed, exposed = wait + transfer. */
 struct cell {

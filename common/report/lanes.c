@@ -83,17 +83,17 @@ static bool has_lane(const struct timeline_view *p, int rank, int lane)
 }
 
 /* Return "  rank 3 " or "  rank 100-1023 ". Free it. */
-static char *label_of(const struct collapsed_ranks *lane_ranks)
+static char *label_of(const struct timeline_view *p, const struct collapsed_ranks *lane_ranks)
 {
-    return lane_ranks->last > lane_ranks->first ? memory_text("  rank %d-%d ", lane_ranks->first, lane_ranks->last)
-                                                : memory_text("  rank %d ", lane_ranks->first);
+    int first = timeline_rank(p->of, lane_ranks->first), last = timeline_rank(p->of, lane_ranks->last);
+    return last > first ? memory_text("  rank %d-%d ", first, last) : memory_text("  rank %d ", first);
 }
 
 static int widest_label(const struct timeline_view *p)
 {
     int widest = 0;
     for (int i = 0; i < p->collapsed_count; i++) {
-        char *label = label_of(&p->collapsed[i]);
+        char *label = label_of(p, &p->collapsed[i]);
         int width = (int)strlen(label);
         widest = width > widest ? width : widest;
         free(label);
@@ -103,7 +103,7 @@ static int widest_label(const struct timeline_view *p)
 
 static void draw_rank(const struct canvas *c, const struct timeline_view *p, const struct collapsed_ranks *lane_ranks)
 {
-    char *label = label_of(lane_ranks);
+    char *label = label_of(p, lane_ranks);
     fprintf(c->out, "%-*s", c->label, label);
     free(label);
     draw_lane(c, p, lane_ranks->first, 0);
@@ -258,8 +258,8 @@ static void put_segment(struct csv *csv, const struct outcome *o, int step, cons
 {
     csv_text(csv, "case", o->name);
     csv_integer(csv, "step", step);
-    csv_integer(csv, "rank", s->rank);
-    csv_integer(csv, "to_rank", last);
+    csv_integer(csv, "rank", timeline_rank(&o->picture, s->rank));
+    csv_integer(csv, "to_rank", timeline_rank(&o->picture, last));
     csv_integer(csv, "lane", s->lane);
     csv_text(csv, "kind", segment_names[s->kind]);
     csv_ms(csv, "start_ms", s->start);

@@ -113,7 +113,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_number(csv, "global_batch_size", report_samples(o));
     csv_integer(csv, "steps", o->stats.steps);
     csv_integer(csv, "rounds", o->stats.rounds);
-    csv_index(csv, "slowest_rank", s->slowest_rank);
+    csv_index(csv, "slowest_rank", timeline_rank(&o->picture, s->slowest_rank));
     csv_ms(csv, "slowest_step_ms", s->slowest_step);
     csv_ms(csv, "median_step_ms", s->median_step);
     csv_ms(csv, "p95_step_ms", s->p95_step);
@@ -128,7 +128,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     token_table_epoch(csv, o->tokens ? &o->tokens->epoch : NULL);
     report_put_means(csv, &s->mean);
     csv_ms(csv, "blog_compute_ms", report_blog_compute(&s->mean));
-    csv_index(csv, "blamed_rank", s->blamed_rank);
+    csv_index(csv, "blamed_rank", timeline_rank(&o->picture, s->blamed_rank));
     csv_ms(csv, "blamed_wait_ms", s->blamed_wait);
     csv_ms(csv, "what_if_ms", s->what_if);
     csv_number(csv, "efficiency", report_efficiency(report, o));
@@ -163,7 +163,7 @@ static void put_rank(struct csv *csv, const struct outcome *o, int rank)
     for (int r = 0; r < t->ranks; r++)
         last += t->wrong.count ? 0 : t->sum[r].last;
     csv_text(csv, "case", o->name);
-    csv_integer(csv, "rank", rank);
+    csv_integer(csv, "rank", timeline_rank(&o->picture, rank));
     csv_ms(csv, "step_ms", mean.step);
     report_put_means(csv, &mean);
     csv_ms(csv, "caused_wait_ms", sum->caused / steps);

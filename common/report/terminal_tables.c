@@ -75,7 +75,7 @@ static void put_case(FILE *out, const struct report *report, const struct outcom
     put_ms(out, 6, layout.decimals, s->mean.wait);
     put_ms(out, 8, layout.decimals, s->mean.transfer);
     if (s->blamed_rank >= 0)
-        fprintf(out, "  rank %-2d", s->blamed_rank);
+        fprintf(out, "  rank %-2d", timeline_rank(&o->picture, s->blamed_rank));
     else
         fprintf(out, "  %-7s", "-");
     fprintf(out, "  %s\n", report->is_modelled ? "" : numerics_names[s->numerics]);
@@ -262,12 +262,16 @@ void table_blame(FILE *out, const struct report *report, const struct outcome *o
     const char *word = report->is_simulated ? "core" : report->trains_on;
     if (s->blamed_rank >= 0)
         fprintf(out, "Of every 100 %s-seconds of %s, %.0f waited for rank %d.\n", word, o->name,
-                100 * s->blamed_wait / (s->mean.step * o->stats.ranks), s->blamed_rank);
+                100 * s->blamed_wait / (s->mean.step * o->stats.ranks), timeline_rank(&o->picture, s->blamed_rank));
     else
         fprintf(out, "Of every 100 %s-seconds of %s, %.0f were spent waiting; %s.\n", word, o->name, 100 * share,
                 s->is_too_short ? "too few steps to tell a cause from chance" : "no rank stands out as the cause");
-    fprintf(out, "If every rank were as fast as the median rank, a step would take %.*f ms (computed from %s alone)",
-            number_ms_decimals(s->what_if), 1e3 * s->what_if, o->name);
+    if (isnan(s->what_if)) /* the ranks' waits do not come in one order */
+        fputs("How long a step would take if every rank were as fast as the median rank is not known here", out);
+    else
+        fprintf(out,
+                "If every rank were as fast as the median rank, a step would take %.*f ms (computed from %s alone)",
+                number_ms_decimals(s->what_if), 1e3 * s->what_if, o->name);
     bool is_alone = o == baseline;    /* then the case is compared with itself */
     if (!baseline->stats.wrong.count) /* else the baseline failed a check, so its speed is not shown */
         fprintf(out, ";\n%s took %.*f ms", is_alone ? "a step" : "the baseline",
@@ -286,13 +290,14 @@ static int compare_caused(const void *a, const void *b, void *sums)
     return *(const int *)a - *(const int *)b;
 }
 
-static void put_rank(FILE *out, const struct case_stats *t, int rank, double collectives, int decimals)
+static void put_rank(FILE *out, const struct outcome *o, int rank, double collectives, int decimals)
 {
+    const struct case_stats *t = &o->stats;
     const struct cell *sum = &t->sum[rank];
     double local = sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE];
     const double terms[] = { sum->step, sum->phase[SPAN_DATA], local,      sum->phase[SPAN_HOST],
                              sum->wait, sum->transfer,         sum->caused };
-    fprintf(out, "rank %-4d", rank);
+    fprintf(out, "rank %-4d", timeline_rank(&o->picture, rank));
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
         put_ms(out, 8, decimals, terms[i] / t->steps);
     if (collectives > 0)
@@ -319,7 +324,7 @@ void table_ranks(FILE *out, const struct outcome *o)
     fprintf(out, "\n%-9s %8s %8s %8s %8s %8s %8s %8s %6s\n", "ms a step", "step", "data", "local", "host", "wait",
             "transfer", "caused", "last");
     for (int i = 0; i < shown; i++)
-        put_rank(out, t, order[i], collectives, number_ms_decimals(o->summary.slowest_step));
+        put_rank(out, o, order[i], collectives, number_ms_decimals(o->summary.slowest_step));
     if (shown < t->ranks)
         fprintf(out, "… and %d more ranks, for which the others waited less (ranks.csv)\n", t->ranks - shown);
     fputs("local: forward, backward, update; caused: waiting of all other ranks, charged to this rank;\nlast: share of "

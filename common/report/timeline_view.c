@@ -90,7 +90,7 @@ static void keep_drawn(struct timeline_view *p)
 
 struct timeline_view timeline_view_take(const struct outcome *o)
 {
-    struct timeline_view p = { .step = report_typical_step(o) };
+    struct timeline_view p = { .step = report_typical_step(o), .of = &o->picture };
     p.count = timeline_segments(&o->picture, p.step, &p.segments);
     for (int i = 0; i < p.count; i++)
         p.end = fmax(p.end, p.segments[i].end);

@@ -10,6 +10,7 @@ enum { TIMELINE_VIEW_LANES_MOST = 16 };
 struct timeline_view {
     struct segment *segments; /* (count) of the drawn ranks */
     int count, step;
+    const struct timeline *of; /* what is drawn */
     double end;          /* seconds */
     char *text;          /* blame_sentence(): which ranks waited for which; NULL for none */
     int last;            /* rank that arrived last; -1 for none or unknown */

@@ -170,8 +170,8 @@ static void name_threads(const struct traced_case *s)
 {
     for (int rank = 0; rank < s->timeline->ranks; rank++)
         for (int lane = 0; lane < s->lanes; lane++) {
-            int thread = thread_of(s, rank, lane);
-            char *name = lane ? memory_text("rank %d, in transit", rank) : memory_text("rank %d", rank);
+            int thread = thread_of(s, rank, lane), number = timeline_rank(s->timeline, rank);
+            char *name = lane ? memory_text("rank %d, in transit", number) : memory_text("rank %d", number);
             write_name(s->trace, "thread_name", s->process, thread, "name", name);
             write_place(s->trace, "thread_sort_index", s->process, thread, thread);
             free(name);

@@ -22,6 +22,7 @@
 #include "hint.h"
 #include "launch/job.h"
 #include "options/options.h"
+#include "partial.h"
 #include "report/lanes.h"
 #include "report/rounds_table.h"
 #include "report/run_report.h"
@@ -96,13 +97,24 @@ static int index_of_case(const struct spans_file *file, const char *flag, const 
     return 0;
 }
 
-static struct outcome outcome_of(const struct spans_case *of, bool is_simulated)
+/* Return how many steps in a row count once; 0: as in labs. A profiler records few steps, so of a short trace each step counts:
+ * what disturbs a rank for all of them then looks like the rank's own fault. */
+static int stretch_of(const struct spans_file *file)
+{
+    enum { STRETCHES = 8, STRETCH = 4 };
+    int steps = file->rank_numbers ? file->cases[0].blocks[0].timeline.steps : 0;
+    return steps == 0 ? 0 : steps < 2 * STRETCHES ? 1 : steps < STRETCH * STRETCHES ? steps / STRETCHES : STRETCH;
+}
+
+static struct outcome outcome_of(const struct spans_case *of, bool is_simulated, int stretch)
 {
     static const struct prediction none = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
     struct outcome o = { .name = of->name, .device = "", .prediction = none, .guess = NAN };
     o.run = (struct run){ .ranks = of->ranks, .cycle = of->blocks[0].every };
     o.picture = of->blocks[0].timeline;
     case_stats_open(&o.stats, &o.run, is_simulated);
+    if (stretch > 0)
+        o.stats.stretch = stretch;
     for (int i = 0; i < of->count; i++)
         case_stats_add(&o.stats, &of->blocks[i].timeline, NULL);
     o.idea = memory_text("%d step%s of %d rank%s", o.stats.steps, o.stats.steps == 1 ? "" : "s", of->ranks,
@@ -126,10 +138,10 @@ static struct report report_of(const struct spans_file *file, const struct optio
     r.outcomes = memory_new((size_t)r.cases, sizeof *r.outcomes);
     int baseline = index_of_case(file, options->baseline ? "--baseline" : NULL,
                                  options->baseline ? options->baseline : "baseline");
-    r.outcomes[0] = outcome_of(&file->cases[baseline], r.is_simulated);
+    r.outcomes[0] = outcome_of(&file->cases[baseline], r.is_simulated, stretch_of(file));
     for (int i = 0, next = 1; i < file->count; i++)
         if (i != baseline)
-            r.outcomes[next++] = outcome_of(&file->cases[i], r.is_simulated);
+            r.outcomes[next++] = outcome_of(&file->cases[i], r.is_simulated, stretch_of(file));
     for (int i = 0; i < r.cases; i++) {
         struct outcome *o = &r.outcomes[i];
         o->summary = case_stats_summarise(&o->stats, r.cases > 1 ? &r.outcomes[0].stats : NULL);
@@ -175,11 +187,16 @@ static void print_summary(const struct report *r, const struct spans_file *file)
         printf("The steps repeat in cycles of %d.\n", first->stats.every);
     if (t->clock_error > 0)
         printf("Clocks may differ by %.3g ms: shorter waits count as transfer.\n", 1e3 * t->clock_error);
+    if (file->missing_ranks > 0)
+        printf("%d of %d ranks have no trace here, so waits are lower bounds.\n", file->missing_ranks,
+               file->missing_ranks + r->ranks);
     if (t->hides_arrivals)
         printf("The spans do not show when a rank arrived, so wait and transfer are n/a.\n");
 }
 
-static void print_report(const struct report *r, const struct spans_file *file, const struct options *options)
+/* `why_withdrawn`: why no rank is named; or NULL */
+static void print_report(const struct report *r, const struct spans_file *file, const struct options *options,
+                         const char *why_withdrawn)
 {
     const struct outcome *shown = choose_shown(r, options->shown);
     const struct terminal terminal = job_terminal();
@@ -196,11 +213,15 @@ static void print_report(const struct report *r, const struct spans_file *file, 
         printf("\n%s, rank by rank:", shown->name);
     table_ranks(stdout, shown);
     putchar('\n');
+    if (why_withdrawn)
+        puts(why_withdrawn);
     table_blame(stdout, r, shown);
     if (r->cases == 1)
         printf("No other case to compare with: a rank is blamed if it caused more than three quarters of the "
                "waiting,\nand caused most of it in more %s than chance explains.\n",
-               shown->stats.stretch > 1 ? "rounds, or stretches of four steps," : "steps");
+               shown->stats.stretch == 1 ? "steps"
+               : file->rank_numbers      ? "stretches of steps"
+                                         : "rounds, or stretches of four steps,");
     hint_tell(stdout, shown);
 }
 
@@ -259,7 +280,9 @@ int main(int argc, char **argv)
     int wrong = 0;
     for (int i = 0; i < report.cases; i++)
         wrong += report.outcomes[i].stats.wrong.count;
-    print_report(&report, file, &options);
+    char *why_withdrawn = file->missing_ranks > 0 ? partial_withdraw(&report.outcomes[0]) : NULL;
+    print_report(&report, file, &options, why_withdrawn);
+    free(why_withdrawn);
     struct file_set files = { 0 };
     report.files = &files;
     report_write_tables(&report);

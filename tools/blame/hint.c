@@ -51,7 +51,9 @@ void hint_tell(FILE *out, const struct outcome *o)
     const struct step_means *mean = &s->mean;
     fprintf(out, "\nNext: ");
     const bool has_any_collective = has_collectives(&o->picture);
-    if (o->stats.ranks == 1 && has_any_collective) {
+    if (o->stats.ranks == 1 && o->picture.numbers) {
+        fprintf(out, "give the traces of the other ranks too: one rank's trace does not show waits.\n");
+    } else if (o->stats.ranks == 1 && has_any_collective) {
         fprintf(out, "add the spans of the other ranks: one rank's spans do not show waits. Put all ranks of a job "
                      "into one\nfile, as in  cat spans-*.csv > spans.csv\n");
     } else if (o->stats.ranks > 1 && !has_any_collective) {
@@ -61,13 +63,14 @@ void hint_tell(FILE *out, const struct outcome *o)
         fprintf(out, "record when each rank arrives, as notebooks-md/your_own_job.md explains.\n");
     } else if (s->blamed_rank >= 0 && mean->wait > much * mean->step) {
         enum span_kind kind = excess_of(&o->stats, s->blamed_rank);
-        fprintf(out, "rank %d is late in its %s; notebooks-md/%s.md tries what helps.\n", s->blamed_rank,
-                span_names[kind], kind == SPAN_HOST ? "02_rank0_host" : "01_straggler");
+        fprintf(out, "rank %d is late in its %s; notebooks-md/%s.md tries what helps.\n",
+                timeline_rank(&o->picture, s->blamed_rank), span_names[kind],
+                kind == SPAN_HOST ? "02_rank0_host" : "01_straggler");
     } else if (mean->wait > much * mean->step && suspect_of(&o->stats) >= 0) {
         fprintf(out,
                 "most of the waiting is for rank %d, but chance or the baseline explain as much; record more than %d "
                 "steps.\n",
-                suspect_of(&o->stats), o->stats.steps);
+                timeline_rank(&o->picture, suspect_of(&o->stats)), o->stats.steps);
     } else if (mean->wait > much * mean->step && mean->wait >= mean->transfer) {
         fprintf(out, "a different rank is late each time, as with unequal batches; notebooks-md/05_token_skew.md evens "
                      "them out.\n");

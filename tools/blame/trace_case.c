@@ -231,7 +231,9 @@ static char *head_of(const struct trace_job *job, const struct trace_clocks *clo
 
 static char *file_names(const char *const *paths, int count)
 {
-    return count == 1 ? memory_text("%s", paths[0]) : memory_text("%s … %s", paths[0], paths[count - 1]);
+    const char *last = strrchr(paths[count - 1], '/');
+    return count == 1 ? memory_text("%s", paths[0])
+                      : memory_text("%s … %s", paths[0], last ? last + 1 : paths[count - 1]);
 }
 
 struct spans_file *trace_case_open(const char *const *paths, int count, const struct trace_options *options,
@@ -257,6 +259,7 @@ struct spans_file *trace_case_open(const char *const *paths, int count, const st
     file->rank_numbers = memory_new((size_t)job.count, sizeof *file->rank_numbers);
     for (int r = 0; r < job.count; r++)
         file->rank_numbers[r] = trace_job_rank(&job, r);
+    made->blocks[0].timeline.numbers = file->rank_numbers;
     free(rows.at);
     free(clocks.offsets);
     trace_job_close(&job);

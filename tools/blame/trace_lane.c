@@ -88,15 +88,15 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int compare_ranges(const void *a, const void *b)
+static int compare_work(const void *a, const void *b)
 {
-    const struct trace_range *x = a, *y = b;
+    const struct trace_work *x = a, *y = b;
     return (x->start > y->start) - (x->start < y->start);
 }
 
 /* The operators of the threads that are not gloo's: starts in rising order, and ends in rising order. */
 struct work {
-    struct trace_range *at;
+    struct trace_work *at;
     int64_t *ends;
     size_t count;
 };
@@ -114,10 +114,10 @@ static struct work work_of(struct trace_rank *rank)
     free(is_gloos);
     if (work.count == 0)
         return work;
-    qsort(work.at, work.count, sizeof *work.at, compare_ranges);
+    qsort(work.at, work.count, sizeof *work.at, compare_work);
     work.ends = memory_grow(NULL, work.count * sizeof *work.ends);
     for (size_t i = 0; i < work.count; i++)
-        work.ends[i] = work.at[i].end;
+        work.ends[i] = trace_work_end(&work.at[i]);
     qsort(work.ends, work.count, sizeof *work.ends, compare_times);
     return work;
 }
@@ -148,7 +148,7 @@ static int64_t first_outlasting(const struct work *work, const struct trace_wait
             high = middle;
     }
     for (; low < work->count && work->at[low].start < wait->end; low++)
-        if (work->at[low].end > wait->end)
+        if (trace_work_end(&work->at[low]) > wait->end)
             return work->at[low].start;
     return wait->end;
 }

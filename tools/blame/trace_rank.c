@@ -153,8 +153,9 @@ static void take_range_of_cpu(const struct reader *reader, const struct trace_ev
     if (phase != SPAN_PHASES)
         take_range(rank, e, phase);
     if (is_operator && is_work(e->name)) {
-        struct trace_range *work = trace_list_add(&rank->work, sizeof *work);
-        *work = (struct trace_range){ .start = e->start, .end = e->start + e->duration, .thread = thread_of(rank, e) };
+        const int64_t units = e->duration / 16;
+        struct trace_work *work = trace_list_add(&rank->work, sizeof *work);
+        *work = (struct trace_work){ e->start, units < UINT32_MAX ? (uint32_t)units : UINT32_MAX, thread_of(rank, e) };
     }
 }
 
@@ -189,7 +190,7 @@ static void add_base(struct trace_rank *rank)
     struct trace_step *steps = rank->steps.at;
     for (size_t i = 0; i < rank->steps.count; i++)
         steps[i] = (struct trace_step){ steps[i].start + base, steps[i].end + base, steps[i].number };
-    struct trace_list *const ranges[] = { &rank->ranges, &rank->work, &rank->syncs };
+    struct trace_list *const ranges[] = { &rank->ranges, &rank->syncs };
     for (size_t n = 0; n < sizeof ranges / sizeof *ranges; n++)
         for (struct trace_range *r = ranges[n]->at, *end = r + ranges[n]->count; r < end; r++) {
             r->start += base;
@@ -205,6 +206,8 @@ static void add_base(struct trace_rank *rank)
         k->start += base;
         k->end += base;
     }
+    for (struct trace_work *w = rank->work.at, *end = w + rank->work.count; w < end; w++)
+        w->start += base;
     for (struct trace_launch *l = rank->launches.at, *end = l + rank->launches.count; l < end; l++)
         l->start += base;
 }

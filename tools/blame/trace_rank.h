@@ -25,6 +25,18 @@ struct trace_range {
     uint8_t phase;  /* enum span_kind */
 };
 
+/* An operator, in 16 bytes: there are millions. Its duration is in units of 16 ns, and 68 s at most. */
+struct trace_work {
+    int64_t start;
+    uint32_t duration;
+    int32_t thread; /* index */
+};
+
+static inline int64_t trace_work_end(const struct trace_work *work)
+{
+    return work->start + 16 * (int64_t)work->duration;
+}
+
 /* A call from the CPU that started a kernel. */
 struct trace_launch {
     int64_t start;
@@ -63,7 +75,7 @@ struct trace_rank {
     struct trace_head head;
     struct trace_list steps;    /* struct trace_step */
     struct trace_list ranges;   /* struct trace_range: with a phase */
-    struct trace_list work;     /* struct trace_range: operators, of which the CPU's work consists */
+    struct trace_list work;     /* struct trace_work: operators, of which the CPU's work consists */
     struct trace_list syncs;    /* struct trace_range: the CPU waits for the GPU */
     struct trace_list launches; /* struct trace_launch */
     struct trace_list kernels;  /* struct trace_kernel: of computation */
