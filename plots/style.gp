@@ -51,9 +51,9 @@ command_of(csv) = there(csv) ? head_of(csv, "command") : ""
 of_this_run(csv) = command_of(csv) ne "" && command_of(csv) eq command_of(summary_csv)
 
 # ---- Colours, fills, words ------------------------------------------------------------------
-phases = "data compute host transfer update padding wait exposed"
+phases = "data compute host transfer update padding wait exposed other"
 phase(kind) = has(kind, "forward backward local") ? "compute" : kind eq "travel" ? "transfer" : kind
-colour(phase) = word("#A6A6A6 #56B4E9 #0072B2 #E69F00 #009E73 #CC79A7 #0072B2 #D55E00 #009E73", 1 + place(phase, phases))
+colour(phase) = word("#A6A6A6 #56B4E9 #0072B2 #E69F00 #009E73 #CC79A7 #0072B2 #D55E00 #009E73 #A6A6A6", 1 + place(phase, phases))
 is_hatched(phase) = has(phase, "padding wait exposed")
 fill(phase) = phase eq "wait" ? 4 : is_hatched(phase) ? 5 : 3       # gnuplot's patterns: 4 and 5 are hatched, 3 is solid
 edge(phase) = is_hatched(phase) ? colour(phase) : "#FFFFFF"

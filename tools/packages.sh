@@ -17,6 +17,8 @@ readonly package_rows=(
     "libopenblas-dev                     -          multiplies matrices"
     "libcmocka-dev                       -          unit tests"
     "libjansson-dev                      -          reads traces as JSON, to test them"
+    "libyajl-dev                         -          reads profilers' traces"
+    "zlib1g-dev                          -          … that are compressed"
     "gnuplot-nox|gnuplot-qt|gnuplot-x11  gnuplot    draws the charts"
     "fonts-dejavu-core                   -          font of the charts"
     "libcmark-gfm-dev                    -          reads the lessons, for the report"

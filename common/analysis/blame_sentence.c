@@ -11,8 +11,8 @@
 #include <string.h>
 
 /* Reasons for a late arrival: a kind of work (forward and backward count as one), or a late beginning of the step. */
-enum { DATA, COMPUTE, HOST, UPDATE, WORKS, BEGINNING = WORKS, REASONS };
-static const char *const work_names[WORKS] = { "data", "compute", "host work", "update" };
+enum { DATA, COMPUTE, HOST, UPDATE, OTHER, WORKS, BEGINNING = WORKS, REASONS };
+static const char *const work_names[WORKS] = { "data", "compute", "host work", "update", "other work" };
 
 static int work_of(const struct span *phase)
 {
@@ -23,6 +23,8 @@ static int work_of(const struct span *phase)
         return HOST;
     case SPAN_UPDATE:
         return UPDATE;
+    case SPAN_OTHER:
+        return OTHER;
     default:
         return COMPUTE;
     }

@@ -25,7 +25,7 @@ struct step_means step_means_of(const struct cell *sums, int ranks, int steps)
         mean.step += sum->step / count;
         mean.data += sum->phase[SPAN_DATA] / count;
         mean.local += (sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE]) / count;
-        mean.host += sum->phase[SPAN_HOST] / count;
+        mean.host += (sum->phase[SPAN_HOST] + sum->phase[SPAN_OTHER]) / count;
         mean.wait += sum->wait / count;
         mean.transfer += sum->transfer / count;
         mean.exposed += sum->exposed / count;

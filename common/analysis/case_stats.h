@@ -33,7 +33,7 @@ struct conditions {
     int repetitions;    /* of this block, because others had disturbed it */
 };
 
-/* Means over ranks and steps, in seconds. data + local + host + wait + transfer = step. */
+/* Means over ranks and steps, in seconds. data + local + host + wait + transfer = step; host includes SPAN_OTHER. */
 struct step_means {
     double step, data, local, host, wait, transfer, exposed;
 };

@@ -16,6 +16,7 @@ const char *const segment_names[SEGMENT_KINDS] = {
     [SPAN_BACKWARD] = "backward",
     [SPAN_HOST] = "host",
     [SPAN_UPDATE] = "update",
+    [SPAN_OTHER] = "other",
     [SEGMENT_WAIT] = "wait",
     [SEGMENT_TRANSFER] = "transfer",
     [SEGMENT_EXPOSED] = "exposed",

@@ -16,6 +16,7 @@ const char *const span_names[SPAN_KINDS] = {
     [SPAN_BACKWARD] = "backward",
     [SPAN_HOST] = "host",
     [SPAN_UPDATE] = "update",
+    [SPAN_OTHER] = "other",
     [SPAN_ALL_REDUCE] = "all_reduce",
     [SPAN_ALL_GATHER] = "all_gather",
     [SPAN_REDUCE_SCATTER] = "reduce_scatter",

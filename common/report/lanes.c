@@ -20,6 +20,8 @@ static struct look look_of(int kind)
         return (struct look){ "▒", "38;2;230;159;0", "host" };
     case SPAN_UPDATE:
         return (struct look){ "▓", "38;2;204;121;167", "update" };
+    case SPAN_OTHER:
+        return (struct look){ "·", "38;2;166;166;166", "other" };
     case SEGMENT_WAIT:
         return (struct look){ "╱", "38;2;213;94;0", "wait" };
     case SEGMENT_TRANSFER:
@@ -159,8 +161,8 @@ static void draw_axis(const struct canvas *c)
 
 static void draw_legend(const struct canvas *c, const struct timeline_view *views, int count)
 {
-    static const int order[] = { SPAN_DATA,        SPAN_FORWARD,    SPAN_HOST,      SEGMENT_WAIT,
-                                 SEGMENT_TRANSFER, SEGMENT_EXPOSED, SEGMENT_TRAVEL, SPAN_UPDATE };
+    static const int order[] = { SPAN_DATA,       SPAN_FORWARD,   SPAN_HOST,   SEGMENT_WAIT, SEGMENT_TRANSFER,
+                                 SEGMENT_EXPOSED, SEGMENT_TRAVEL, SPAN_UPDATE, SPAN_OTHER };
     int at = 0;
     for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
         bool is_used = false;

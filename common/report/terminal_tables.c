@@ -295,8 +295,10 @@ static void put_rank(FILE *out, const struct outcome *o, int rank, double collec
     const struct case_stats *t = &o->stats;
     const struct cell *sum = &t->sum[rank];
     double local = sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE];
-    const double terms[] = { sum->step, sum->phase[SPAN_DATA], local,      sum->phase[SPAN_HOST],
-                             sum->wait, sum->transfer,         sum->caused };
+    const double terms[] = { sum->step,  sum->phase[SPAN_DATA],
+                             local,      sum->phase[SPAN_HOST] + sum->phase[SPAN_OTHER],
+                             sum->wait,  sum->transfer,
+                             sum->caused };
     fprintf(out, "rank %-4d", timeline_rank(&o->picture, rank));
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
         put_ms(out, 8, decimals, terms[i] / t->steps);

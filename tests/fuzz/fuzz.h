@@ -6,11 +6,15 @@
 #ifndef LOCKSTEP_FUZZ_H
 #define LOCKSTEP_FUZZ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Read the file and use its contents. Each target defines this function. */
 void fuzz_read(const char *path);
+
+/* A target sets it if files may contradict one another, which ends the program with STATUS_WRONG. */
+extern bool fuzz_may_contradict;
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

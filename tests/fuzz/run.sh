@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 seconds=${1:?usage: tests/fuzz/run.sh SECONDS [TARGET...]}
 shift
 targets=("${@:-}")
-[[ -n ${targets[0]} ]] || targets=(csv spans claims card)
+[[ -n ${targets[0]} ]] || targets=(csv spans trace claims card)
 build=${LOCKSTEP_FUZZ_BUILD:-build/fuzz}
 mkdir -p "$build"
 

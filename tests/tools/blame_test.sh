@@ -335,7 +335,7 @@ bad "a blank rank" '23s/^1//' "23: rank is blank"
 bad "a step between two" '23s/^1,0/1,0.5/' "23: step is 0.5"
 bad "a step below 0" '23s/^1,0/1,-3/' "23: step is -3"
 bad "a far step" '23s/^1,0/1,9999999999/' "23: step is 9999999999, not from 0 to 1000000000"
-bad "a kind that is none" '6s/all_reduce/sum/' "6: kind is 'sum'; write one of data, forward, backward, host, update, all_reduce, all_gather, reduce_scatter, broadcast, send_receive, barrier"
+bad "a kind that is none" '6s/all_reduce/sum/' "6: kind is 'sum'; write one of data, forward, backward, host, update, other, all_reduce, all_gather, reduce_scatter, broadcast, send_receive, barrier"
 bad "not a number" '24s/,11$/,nan/' "24: end_ms is 'nan', which is not a number"
 bad "infinite" '24s/,11$/,inf/' "24: end_ms is 'inf', which is not a number"
 bad "hexadecimal" '24s/,11$/,0xb/' "24: end_ms is '0xb', which is not a number"
@@ -395,13 +395,13 @@ refused "half measured" "3: measured is 2, not from 0 to 1; write 0 or 1"
 : >bad.csv
 told "an empty file" 2 "bad.csv: no header line" bad.csv
 told "no file" 2 "nowhere.csv: No such file or directory" nowhere.csv
-told "a folder" 2 "Is a directory" .
+told "a folder" 2 "has no *.json" .
 grep -v all_reduce good.csv >none.csv
 told "no collective" 0 "Next: add a row for each collective" none.csv
 told "too few steps to tell" 0 "Next: most of the waiting is for rank 0, but chance or the baseline explain as much; record more than 2 steps." good.csv
 sed '23,$d' good.csv >rank0.csv
 told "one rank of several" 0 "Next: add the spans of the other ranks" rank0.csv
-told "a file per rank" 2 "good.csv and none.csv: blame takes one file; put the spans of all ranks into one" good.csv none.csv
+told "a file per rank" 2 "good.csv and none.csv: blame takes one file of spans; put the spans of all ranks into one" good.csv none.csv
 status=0
 "$blame" good.csv --out none.csv/results >out 2>err </dev/null || status=$?
 ((status == 2)) && [[ ! -s out && $(<err) == "blame: --out none.csv/results cannot be written: Not a directory; "* ]] ||

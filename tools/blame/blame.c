@@ -114,8 +114,10 @@ int main(int argc, char **argv)
     struct sources sources = sources_take(&argc, &argv);
     options_parse(tables, &options, "blame: which rank waited for which, from the spans or traces of any job", argc,
                   argv);
-    if (options.spans)
+    if (options.spans) { /* the last value of a repeated option counts */
+        sources_close(&sources);
         sources_add(&sources, options.spans);
+    }
     if (sources.count == 0)
         die(STATUS_USAGE,
             "no file of spans; name one, as in blame results/01_straggler/spans.csv; --help lists the options");

@@ -36,10 +36,10 @@ static inline bool culprit_is_named(const struct culprit *culprit)
 /* Return the phase in which these ranks (ranks) exceed the lower median of the others most; -1 if they do in none. */
 int culprit_phase(const struct case_stats *stats, const bool *ranks);
 
-/* Return a phase's name for a reader: "host" alone could be a machine. */
+/* Return a phase's name for a reader: "host" alone could be a machine, "other" anything. */
 static inline const char *culprit_phase_name(int phase)
 {
-    return phase == SPAN_HOST ? "host work" : span_names[phase];
+    return phase == SPAN_HOST ? "host work" : phase == SPAN_OTHER ? "other work" : span_names[phase];
 }
 
 /* Return "rank 3", or "host b (ranks 2 and 3)". Free it. */

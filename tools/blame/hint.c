@@ -30,7 +30,7 @@ static const struct {
 
 static enum cause cause_of_phase(int phase)
 {
-    return phase == SPAN_DATA ? DATA : phase == SPAN_HOST ? HOST : COMPUTE;
+    return phase == SPAN_DATA ? DATA : phase == SPAN_HOST || phase == SPAN_OTHER ? HOST : COMPUTE;
 }
 
 /* Return the rank charged with more than three quarters of all waiting, for a case without a blamed rank; -1 if none. */

@@ -18,7 +18,7 @@ const char *const page_lanes_look =
     ".data { fill: #56B4E9; } .forward, .backward { fill: #0072B2; } .host { fill: #E69F00; } .update { fill: #CC79A7; "
     "}\n"
     ".transfer, .exposed, .travel { fill: #009E73; } .wait { fill: url(#hatch); }\n"
-    ".lanes text.on-data, .lanes text.on-host, .lanes text.on-update { fill: #111; }\n"
+    ".lanes text.on-data, .lanes text.on-host, .lanes text.on-update, .lanes text.on-other { fill: #111; }\n"
     ".lanes text.on-forward, .lanes text.on-backward { fill: #fff; }\n"
     ".lanes text.on-transfer, .lanes text.on-exposed { fill: #111; }\n"
     ".lanes text.on-wait { stroke: var(--paper); stroke-width: 4px; paint-order: stroke; }\n"

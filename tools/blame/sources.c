@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void append(struct sources *s, char *path)
 {
@@ -67,6 +68,8 @@ struct spans_file *sources_open(const struct sources *s, const struct trace_opti
         traces++;
     if (traces == s->count)
         return trace_case_open((const char *const *)s->path, s->count, options, wishes);
+    if (s->count > 1 && traces > 0 && access(s->path[traces], R_OK) != 0)
+        die(STATUS_USAGE, "%s: cannot be read: %s; name an existing file", s->path[traces], strerror(errno));
     if (s->count > 1 && traces == 0)
         die(STATUS_USAGE,
             "%s and %s: blame takes one file of spans; put the spans of all ranks into one, as in  cat spans-*.csv > "

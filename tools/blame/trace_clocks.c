@@ -157,17 +157,25 @@ static void move_inside(struct bounds *b)
         b->offset[clock] -= b->offset[0];
 }
 
-/* Return half of the widest bounds, in seconds. Clocks without a common collective have none. */
-static double widest(const struct bounds *b)
+/* Return half of the width of the bounds of two clocks, in ns; 0 if they have no common collective. */
+static double half_width(const struct bounds *b, int i, int j)
 {
-    double most = 0;
-    for (int i = 0; i < b->clocks; i++)
-        for (int j = i + 1; j < b->clocks; j++) {
-            double width = -b->least[j * b->clocks + i] - b->least[i * b->clocks + j];
-            if (width < FAR)
-                most = fmax(most, width / 2);
-        }
-    return 1e-9 * most;
+    double width = -b->least[j * b->clocks + i] - b->least[i * b->clocks + j];
+    return i == j || width >= FAR ? 0 : width / 2;
+}
+
+/* Return the error of the clocks beside the one with which all others can be compared best, in seconds. Of two ranks that wait for
+ * the same late rank the bounds are as wide as their wait, and say nothing of the late one. */
+static double error_of(const struct bounds *b)
+{
+    double least = INFINITY;
+    for (int i = 0; i < b->clocks; i++) {
+        double most = 0;
+        for (int j = 0; j < b->clocks; j++)
+            most = fmax(most, half_width(b, i, j));
+        least = fmin(least, most);
+    }
+    return 1e-9 * least;
 }
 
 /* --- shifting --------------------------------------------------------------------------------------------------- */
@@ -231,7 +239,7 @@ struct trace_clocks trace_clocks_settle(struct trace_job *job)
         close_bounds(&b);
         if (!clocks.are_kernels) {
             move_inside(&b);
-            clocks.error = widest(&b);
+            clocks.error = error_of(&b);
         }
     }
     clocks.offsets = memory_new(ranks, sizeof *clocks.offsets);

@@ -10,7 +10,8 @@
  *     S_i - E_j  <=  o_i - o_j  <=  E_i - S_j
  *
  * Ranks with one host name and comparable base times have one clock, unless these bounds forbid it. Other clocks are shifted until
- * the ends agree in the median, inside the bounds; then half of the widest bounds is the error. A broadcast or a message bounds
+ * the ends agree in the median, inside the bounds; then the error is half of the bounds'
+ * width, beside the clock with which all others can be compared best. A broadcast or a message bounds
  * nothing: its sender may leave early. */
 #ifndef LOCKSTEP_TRACE_CLOCKS_H
 #define LOCKSTEP_TRACE_CLOCKS_H

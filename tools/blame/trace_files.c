@@ -30,11 +30,11 @@ static void *read_files(void *argument)
     return NULL;
 }
 
-static void read_all(struct pool *pool)
+static void read_all(struct pool *pool, int cores)
 {
     enum { THREADS_MOST = 64 };
     pthread_t threads[THREADS_MOST];
-    int cores = cores_here(), started = 0, more = pool->job->count < cores ? pool->job->count - 1 : cores - 1;
+    int started = 0, more = pool->job->count < cores ? pool->job->count - 1 : cores - 1;
     while (started < more && started < THREADS_MOST && pthread_create(&threads[started], NULL, read_files, pool) == 0)
         started++;
     read_files(pool);
@@ -154,7 +154,7 @@ void trace_files_read(struct trace_job *job, const char *const *paths, const str
     struct pool pool = { .job = job, .paths = paths, .step_name = options->step_name };
     job->ranks = memory_new((size_t)job->count, sizeof *job->ranks);
     job->lanes = memory_new((size_t)job->count, sizeof *job->lanes);
-    read_all(&pool);
+    read_all(&pool, options->threads ? options->threads : cores_here());
     for (int i = 0; i < job->count; i++)
         check_file(&job->ranks[i], &job->lanes[i], options, job->count);
     drop_cut(job);

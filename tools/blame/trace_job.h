@@ -10,6 +10,7 @@
 struct trace_options {
     const char *step_name; /* annotation of a step; NULL: ProfilerStep#N */
     bool is_partial;       /* ranks may be missing */
+    int threads;           /* that read files; 0: one per core */
 };
 
 /* A call, with the rank that made it. After trace_job_open(), `group` of its wait is the job's, 0 for all ranks, and `to` and

@@ -8,9 +8,9 @@
 #include <yajl/yajl_parse.h>
 #include <zlib.h>
 
-enum { BLOCK = 1 << 16, GROUPS_MOST = 1 << 14 };
-static const int64_t NS_MOST = INT64_C(4000000000000000000);    /* 126 years: two of them still fit */
-static const int64_t DURATION_MOST = INT64_C(4000000000000000); /* 46 days */
+enum { BLOCK = 1 << 16, GROUPS_MOST = 1 << 14, DAYS_MOST = 46 };
+static const int64_t NS_MOST = INT64_C(2000000000000000000);    /* 63 years: sums and differences of some still fit */
+static const int64_t DURATION_MOST = INT64_C(4000000000000000); /* ns: DAYS_MOST */
 
 /* Where the parser is: in an object or a list whose contents are looked at, or elsewhere. */
 enum place { ELSEWHERE, TOP, EVENTS, EVENT, ARGUMENTS, DISTRIBUTED, GROUPS, GROUP, GROUP_RANKS };
@@ -96,7 +96,8 @@ struct parser {
     enum place place[TRACE_DEPTH_MOST + 1];
     uint32_t seen[TRACE_DEPTH_MOST + 1]; /* keys of the object, a bit each */
     enum key key;                        /* of the value that comes next; UNKNOWN in lists */
-    bool has_events;
+    bool has_events, has_first;
+    int64_t first;   /* start of the first event */
     unsigned tokens; /* of the current block */
     char *why;
 };
@@ -399,9 +400,15 @@ static int on_end(void *context)
 {
     struct parser *p = context;
     p->tokens++;
-    if (p->place[p->depth--] == EVENT && p->event.has_start)
-        p->take(p->to, &p->event);
     p->key = UNKNOWN;
+    if (p->place[p->depth--] != EVENT || !p->event.has_start)
+        return 1;
+    if (!p->has_first)
+        p->first = p->event.start;
+    p->has_first = true;
+    if (p->event.start > p->first + DURATION_MOST || p->event.start < p->first - DURATION_MOST)
+        return stop(p, memory_text("an event is more than %d days from the first one", DAYS_MOST));
+    p->take(p->to, &p->event);
     return 1;
 }
 

@@ -140,9 +140,9 @@ static int64_t last_end(const struct work *work, int64_t time, int64_t otherwise
 static int64_t first_outlasting(const struct work *work, const struct trace_wait *wait)
 {
     size_t low = 0, high = work->count;
-    while (low < high) { /* the first operator that starts after the collective */
+    while (low < high) { /* the first operator that starts during or after the collective */
         size_t middle = low + (high - low) / 2;
-        if (work->at[middle].start <= wait->start)
+        if (work->at[middle].start < wait->start)
             low = middle + 1;
         else
             high = middle;

@@ -5,7 +5,8 @@
  *     forward     up to the first backward range: the loss
  *     backward    up to the update
  *     host        after the update: work that is not training
- * and a step without any such range is unnamed. Operators that have a gradient count as forward, so a model needs no annotation.
+ *     other       in a step without any such range, or after backward without an update
+ * Operators that have a gradient count as forward, so a model needs no annotation.
  *
  * On a GPU, only GPU time counts: the lane is that of the compute stream, the one whose kernels take longest. A kernel belongs to
  * the phase and step in which the CPU launched it. A gap before a kernel that was launched only then is the CPU's: it belongs to

@@ -39,7 +39,7 @@ static void walk_to(struct walk *walk, int64_t time)
 static int phase_of_gap(int before, int after)
 {
     if (before == UNKNOWN && after == UNKNOWN)
-        return SPAN_HOST;
+        return SPAN_OTHER;
     if (after == SPAN_FORWARD)
         return before == SPAN_FORWARD ? SPAN_FORWARD : SPAN_DATA;
     if (after == SPAN_BACKWARD && before != SPAN_BACKWARD)
@@ -47,7 +47,7 @@ static int phase_of_gap(int before, int after)
     if (before == UNKNOWN)
         return after == SPAN_HOST ? SPAN_HOST : SPAN_DATA;
     if (after == UNKNOWN)
-        return before == SPAN_FORWARD ? SPAN_FORWARD : SPAN_HOST;
+        return before == SPAN_FORWARD ? SPAN_FORWARD : before == SPAN_BACKWARD ? SPAN_OTHER : SPAN_HOST;
     return after == SPAN_DATA ? SPAN_DATA : before;
 }
 

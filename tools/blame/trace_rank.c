@@ -192,24 +192,29 @@ static void add_base(struct trace_rank *rank)
         steps[i] = (struct trace_step){ steps[i].start + base, steps[i].end + base, steps[i].number };
     struct trace_list *const ranges[] = { &rank->ranges, &rank->syncs };
     for (size_t n = 0; n < sizeof ranges / sizeof *ranges; n++)
-        for (struct trace_range *r = ranges[n]->at, *end = r + ranges[n]->count; r < end; r++) {
+        for (size_t i = 0; i < ranges[n]->count; i++) {
+            struct trace_range *r = (struct trace_range *)ranges[n]->at + i;
             r->start += base;
             r->end += base;
         }
     struct trace_list *const calls[] = { &rank->calls, &rank->posts, &rank->nccl };
     for (size_t n = 0; n < sizeof calls / sizeof *calls; n++)
-        for (struct trace_call *call = calls[n]->at, *end = call + calls[n]->count; call < end; call++) {
+        for (size_t i = 0; i < calls[n]->count; i++) {
+            struct trace_call *call = (struct trace_call *)calls[n]->at + i;
             call->start += base;
             call->end += base;
         }
-    for (struct trace_kernel *k = rank->kernels.at, *end = k + rank->kernels.count; k < end; k++) {
-        k->start += base;
-        k->end += base;
+    struct trace_kernel *kernels = rank->kernels.at;
+    for (size_t i = 0; i < rank->kernels.count; i++) {
+        kernels[i].start += base;
+        kernels[i].end += base;
     }
-    for (struct trace_work *w = rank->work.at, *end = w + rank->work.count; w < end; w++)
-        w->start += base;
-    for (struct trace_launch *l = rank->launches.at, *end = l + rank->launches.count; l < end; l++)
-        l->start += base;
+    struct trace_work *work = rank->work.at;
+    for (size_t i = 0; i < rank->work.count; i++)
+        work[i].start += base;
+    struct trace_launch *launches = rank->launches.at;
+    for (size_t i = 0; i < rank->launches.count; i++)
+        launches[i].start += base;
 }
 
 void trace_rank_read(struct trace_rank *rank, const char *path, const char *step_name)
