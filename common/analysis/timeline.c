@@ -11,15 +11,9 @@
 #include <string.h>
 
 const char *const segment_names[SEGMENT_KINDS] = {
-    [SPAN_DATA] = "data",
-    [SPAN_FORWARD] = "forward",
-    [SPAN_BACKWARD] = "backward",
-    [SPAN_HOST] = "host",
-    [SPAN_UPDATE] = "update",
-    [SPAN_OTHER] = "other",
-    [SEGMENT_WAIT] = "wait",
-    [SEGMENT_TRANSFER] = "transfer",
-    [SEGMENT_EXPOSED] = "exposed",
+    [SPAN_DATA] = "data",        [SPAN_FORWARD] = "forward",      [SPAN_BACKWARD] = "backward",
+    [SPAN_HOST] = "host",        [SPAN_UPDATE] = "update",        [SPAN_OTHER] = "other",
+    [SEGMENT_WAIT] = "wait",     [SEGMENT_TRANSFER] = "transfer", [SEGMENT_EXPOSED] = "exposed",
     [SEGMENT_TRAVEL] = "travel",
 };
 
@@ -181,6 +175,7 @@ static void open_replay(struct replay *replay, const struct timeline *t)
 
 static void add_rank(struct replay *replay, const struct timeline *t, int rank, struct rank_event *events)
 {
+    static const double rounded = 1e-6; /* seconds by which stamps of one rank may overlap */
     const struct rank_window window = rank_window_of(t, rank);
     int count = rank_events_list(&replay->matched, t, rank, window, events);
     replay->are_alike &= count == replay->count;
@@ -189,6 +184,7 @@ static void add_rank(struct replay *replay, const struct timeline *t, int rank, 
         const struct rank_event *event = &events[j];
         const struct span *span = matched_span(event->of);
         replay->are_alike &= are_alike(event, &replay->events[j]) && !(t->hides_peers && span_has_peers(span));
+        replay->are_alike &= event->time - free_since > -rounded; /* else it is started during another's wait */
         replay->pieces[j * t->ranks + rank] = event->time - free_since;
         replay->transfers[j * t->ranks + rank] = fmax(0, span->end - matched_awaited(event->of).latest);
         free_since = event->is_entry ? span->end : event->time;

@@ -296,3 +296,14 @@ bool what_if_replay(struct what_if *w, struct what_if_fix fix, double *lengths)
         lengths[step] = is_done ? lengths[step] - (step > 0 ? lengths[step - 1] : 0) : (double)NAN;
     return is_done;
 }
+
+double what_if_sum(struct what_if *w, struct what_if_fix fix)
+{
+    const int steps = w->timeline->steps;
+    double *lengths = memory_new((size_t)steps, sizeof *lengths), sum = 0;
+    what_if_replay(w, fix, lengths);
+    for (int step = 0; step < steps; step++)
+        sum += lengths[step];
+    free(lengths);
+    return sum;
+}

@@ -31,4 +31,7 @@ void what_if_close(struct what_if *what_if);
  * the ranks wait for each other in a circle, as after wrong stamps. */
 bool what_if_replay(struct what_if *what_if, struct what_if_fix fix, double *lengths);
 
+/* Return the sum of these seconds; NaN if the ranks wait for each other in a circle. */
+double what_if_sum(struct what_if *what_if, struct what_if_fix fix);
+
 #endif

@@ -41,15 +41,12 @@ static double fixed(const struct timeline *t, const char *fixed_ranks, int in_ph
 {
     enum { MOST = 8 };
     bool ranks[MOST] = { false };
-    double lengths[MOST] = { 0 }, sum = 0;
     for (const char *c = fixed_ranks; *c; c++)
         ranks[*c - '0'] = true;
     struct what_if *w = what_if_open(t);
     assert_non_null(w);
-    what_if_replay(w, (struct what_if_fix){ *fixed_ranks ? ranks : NULL, in_phase }, lengths);
+    double sum = what_if_sum(w, (struct what_if_fix){ *fixed_ranks ? ranks : NULL, in_phase });
     what_if_close(w);
-    for (int step = 0; step < t->steps; step++)
-        sum += lengths[step];
     return sum;
 }
 

@@ -1,5 +1,6 @@
 #include "job_report.h"
 
+#include "analysis/what_if.h"
 #include "base/die.h"
 #include "base/memory.h"
 
@@ -54,6 +55,23 @@ static struct outcome outcome_of(const struct spans_case *of, bool is_simulated,
     return o;
 }
 
+/* Return the step if every rank were as fast as the median rank, for ranks whose calls differ or overlap with waits; NaN if unknown. */
+static double replayed_what_if(const struct spans_case *of, double step)
+{
+    bool *all = memory_new((size_t)of->ranks, sizeof *all);
+    double unchanged = 0, fixed = 0;
+    for (int rank = 0; rank < of->ranks; rank++)
+        all[rank] = true;
+    for (int i = 0; i < of->count; i++) {
+        struct what_if *w = what_if_open(&of->blocks[i].timeline);
+        unchanged += w ? what_if_sum(w, (struct what_if_fix){ NULL, SPAN_PHASES }) : (double)NAN;
+        fixed += w ? what_if_sum(w, (struct what_if_fix){ all, SPAN_PHASES }) : (double)NAN;
+        what_if_close(w);
+    }
+    free(all);
+    return unchanged > 0 ? step * fixed / unchanged : (double)NAN;
+}
+
 struct report job_report_open(const struct spans_file *file, const char *folder, const char *named_baseline)
 {
     char *platform = platform_of(file), *head = spans_file_head(file);
@@ -78,6 +96,9 @@ struct report job_report_open(const struct spans_file *file, const char *folder,
     for (int i = 0; i < r.cases; i++) {
         struct outcome *o = &r.outcomes[i];
         o->summary = case_stats_summarise(&o->stats, r.cases > 1 ? &r.outcomes[0].stats : NULL);
+        if (isnan(o->summary.what_if))
+            o->summary.what_if =
+                replayed_what_if(&file->cases[job_report_case(file, NULL, o->name)], o->summary.mean.step);
         r.ranks = o->run.ranks > r.ranks ? o->run.ranks : r.ranks;
         r.has_intervals &= o->stats.rounds > 2;
     }
