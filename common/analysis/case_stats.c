@@ -43,8 +43,8 @@ void case_stats_open(struct case_stats *stats, const struct run *run, bool is_si
                                   .is_whole = run->whole,
                                   .stretch = is_simulated ? 1 : STRETCH };
     stats->sum = memory_new((size_t)ranks, sizeof *stats->sum);
-    stats->by_stretch.foremost = memory_new((size_t)ranks, sizeof *stats->by_stretch.foremost);
-    stats->by_round.foremost = memory_new((size_t)ranks, sizeof *stats->by_round.foremost);
+    culprits_open(&stats->by_stretch, ranks);
+    culprits_open(&stats->by_round, ranks);
     stats->loss = memory_new((size_t)ranks, sizeof *stats->loss);
     stats->samples = memory_new((size_t)ranks, sizeof *stats->samples);
     stats->queued = memory_new((size_t)ranks, sizeof *stats->queued);
@@ -56,8 +56,8 @@ void case_stats_close(struct case_stats *stats)
     free(stats->slowest);
     free(stats->last);
     free(stats->most_charged);
-    free(stats->by_stretch.foremost);
-    free(stats->by_round.foremost);
+    culprits_close(&stats->by_stretch);
+    culprits_close(&stats->by_round);
     free(stats->round);
     free(stats->loss);
     free(stats->samples);
@@ -86,24 +86,6 @@ static void add_cell(struct cell *sum, const struct cell *cell)
     sum->hidden += cell->hidden;
     sum->caused += cell->caused;
     sum->last += cell->last;
-}
-
-/* Count the rank that was charged most in these steps; cells (steps, ranks). */
-static void count_foremost(struct culprits *culprits, const struct cell *cells, int steps, int ranks)
-{
-    int foremost = 0;
-    double most = 0;
-    for (int rank = 0; rank < ranks; rank++) {
-        double caused = 0;
-        for (int step = 0; step < steps; step++)
-            caused += cells[step * ranks + rank].caused;
-        foremost = caused > most ? rank : foremost;
-        most = fmax(most, caused);
-    }
-    if (most > 0) {
-        culprits->foremost[foremost]++;
-        culprits->charged++;
-    }
 }
 
 struct step_profile step_profile_of(const struct cell *cells, int ranks)
@@ -168,6 +150,20 @@ void case_stats_check(struct case_stats *stats, const struct timeline *timeline)
     free(cells);
 }
 
+/* Count the ranks charged most in a round, cells (steps, ranks). */
+static void count_culprits(struct case_stats *stats, const struct cell *cells, int steps)
+{
+    const int ranks = stats->ranks;
+    double *caused = memory_new((size_t)steps * (size_t)ranks, sizeof *caused);
+    for (int i = 0; i < steps * ranks; i++)
+        caused[i] = cells[i].caused;
+    for (int step = 0; step < steps; step += stats->stretch)
+        culprits_count(&stats->by_stretch, caused + step * ranks,
+                       steps - step < stats->stretch ? steps - step : stats->stretch, ranks);
+    culprits_count(&stats->by_round, caused, steps, ranks);
+    free(caused);
+}
+
 void case_stats_add(struct case_stats *stats, const struct timeline *timeline, const struct conditions *conditions)
 {
     int ranks = stats->ranks, steps = timeline->steps, windows = steps / stats->every;
@@ -182,10 +178,7 @@ void case_stats_add(struct case_stats *stats, const struct timeline *timeline, c
     const double spread = stats->spread;
     for (int window = 0; window < windows; window++)
         add_window(stats, cells + window * stats->every * ranks, sums);
-    for (int step = 0; step < steps; step += stats->stretch)
-        count_foremost(&stats->by_stretch, cells + step * ranks,
-                       steps - step < stats->stretch ? steps - step : stats->stretch, ranks);
-    count_foremost(&stats->by_round, cells, steps, ranks);
+    count_culprits(stats, cells, steps);
     for (int rank = 0; rank < ranks; rank++)
         add_cell(&stats->sum[rank], &sums[rank]);
     if (stats->rounds == 0)
@@ -226,45 +219,25 @@ static enum numerics compare_losses(const struct case_stats *stats, const struct
     return fabs(ours - theirs) <= NUMERICS_TOLERANCE * fabs(theirs) ? NUMERICS_REORDERED : NUMERICS_CHANGED;
 }
 
-/* Upper bound of the probability that one of n equal ranks is charged most at least `hits` times of `all`: n times the binomial
- * tail. */
-static double chance(int hits, int all, int n)
-{
-    double p = 1.0 / n, tail = 0;
-    for (int i = hits; i <= all; i++)
-        tail += exp(lgamma(all + 1.0) - lgamma(i + 1.0) - lgamma(all - i + 1.0) + i * log(p) + (all - i) * log1p(-p));
-    return n * tail;
-}
-
-/* True if chance does not explain that the same rank is charged most every time. */
-static bool are_enough(const struct culprits *culprits, int ranks)
-{
-    return culprits->charged > 0 && chance(culprits->charged, culprits->charged, ranks) < 0.05;
-}
-
 static void choose_blamed(struct case_summary *s, const struct case_stats *stats, const struct case_stats *baseline)
 {
-    double all = 0, most = 0;
-    int charged_most = 0;
-    for (int rank = 0; rank < stats->ranks; rank++) {
-        double caused = stats->sum[rank].caused;
-        all += caused;
-        if (caused > most) {
-            most = caused;
-            charged_most = rank;
-        }
-    }
     static const double least_share = 0.01; /* share of all ranks' steps; less would print as 0 of every 100 */
-    double per_step = most / stats->steps;
-    double usual = baseline && baseline != stats ? stats_quantile(baseline->most_charged, baseline->windows, 0.95) : 0;
-    const bool by_round = stats->stretch > 1 && are_enough(&stats->by_round, stats->ranks);
-    const struct culprits *culprits = by_round ? &stats->by_round : &stats->by_stretch;
-    bool is_worth_it = per_step >= least_share * s->mean.step * stats->ranks;
-    bool stands_out = stats->ranks > 1 && is_worth_it && per_step > usual && most > 0.75 * all &&
-                      chance(culprits->foremost[charged_most], culprits->charged, stats->ranks) < 0.05;
-    s->blamed_rank = stands_out ? charged_most : -1;
-    s->blamed_wait = stands_out ? per_step : (double)NAN;
-    s->is_too_short = culprits->charged > 0 && !are_enough(culprits, stats->ranks);
+    const bool is_compared = baseline && baseline != stats;
+    double *caused = memory_new((size_t)stats->ranks, sizeof *caused);
+    for (int rank = 0; rank < stats->ranks; rank++)
+        caused[rank] = stats->sum[rank].caused;
+    const struct charges charges = {
+        .suspects = stats->ranks,
+        .caused = caused,
+        .least = least_share * s->mean.step * stats->ranks * stats->steps,
+        .usual = is_compared ? stats->steps * stats_quantile(baseline->most_charged, baseline->windows, 0.95) : 0,
+        .by_stretch = &stats->by_stretch,
+        .by_round = &stats->by_round,
+        .are_steps_alone = stats->stretch == 1,
+    };
+    s->blamed_rank = culprits_judge(&charges, &s->is_too_short);
+    s->blamed_wait = s->blamed_rank >= 0 ? caused[s->blamed_rank] / stats->steps : (double)NAN;
+    free(caused);
 }
 
 static struct ratio compare_steps(const struct case_stats *stats, const struct case_stats *baseline)

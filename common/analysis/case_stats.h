@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_CASE_STATS_H
 #define LOCKSTEP_CASE_STATS_H
 
+#include "analysis/culprits.h"
 #include "analysis/timeline.h"
 #include "base/check_failures.h"
 #include "base/stats.h"
@@ -61,27 +62,24 @@ struct step_profile step_profile_of(const struct cell *cells, int ranks);
 
 /* Statistics of one case; each round adds to them. case_stats_close() frees the arrays. */
 struct case_stats {
-    int ranks, rounds, steps;  /* steps: measured, over all rounds */
-    bool is_long;              /* run.once: compared with the baseline by steps, not by rounds */
-    bool is_whole;             /* run.whole: steps differ on purpose */
-    int every, windows;        /* steps of a window, after which the ranks synchronise; number of windows */
-    struct cell *sum;          /* (ranks) over all measured steps */
-    double *slowest;           /* (windows) the slowest rank's window, per step */
-    struct step_profile *last; /* (windows) the window's last step, in which the ranks synchronise */
-    double *most_charged;      /* (windows) the largest `caused` of any rank, per step */
-    int stretch;               /* measured steps in a row, at most, that by_stretch counts once */
-    struct culprits {          /* how often a rank was charged most in a stretch, or in a round */
-        int *foremost;         /* (ranks) */
-        int charged;           /* stretches or rounds in which any rank was charged */
-    } by_stretch, by_round;
-    struct round_stats *round;   /* (rounds) */
-    double spread;               /* sum over windows of slowest - fastest rank, per step */
-    double what_if;              /* sum over steps */
-    int trained;                 /* steps of the first round, warm-up included */
-    double *loss;                /* (ranks) of the first round's last step, mean of the rank's samples */
-    int *samples;                /* (ranks) per step */
-    double *queued;              /* (ranks) as in struct rank_result, over all measured steps */
-    struct check_failures wrong; /* failed checks */
+    int ranks, rounds, steps;             /* steps: measured, over all rounds */
+    bool is_long;                         /* run.once: compared with the baseline by steps, not by rounds */
+    bool is_whole;                        /* run.whole: steps differ on purpose */
+    int every, windows;                   /* steps of a window, after which the ranks synchronise; number of windows */
+    struct cell *sum;                     /* (ranks) over all measured steps */
+    double *slowest;                      /* (windows) the slowest rank's window, per step */
+    struct step_profile *last;            /* (windows) the window's last step, in which the ranks synchronise */
+    double *most_charged;                 /* (windows) the largest `caused` of any rank, per step */
+    int stretch;                          /* measured steps in a row, at most, that by_stretch counts once */
+    struct culprits by_stretch, by_round; /* ranks charged most */
+    struct round_stats *round;            /* (rounds) */
+    double spread;                        /* sum over windows of slowest - fastest rank, per step */
+    double what_if;                       /* sum over steps */
+    int trained;                          /* steps of the first round, warm-up included */
+    double *loss;                         /* (ranks) of the first round's last step, mean of the rank's samples */
+    int *samples;                         /* (ranks) per step */
+    double *queued;                       /* (ranks) as in struct rank_result, over all measured steps */
+    struct check_failures wrong;          /* failed checks */
     bool has_hash;
     uint64_t hash; /* of the parameters after the first block; later ones, repeated ones too, must end alike */
 };

@@ -200,6 +200,27 @@ static void find_last(const struct timeline *t, struct matched *c)
         charge(c, fmax(TIE, t->clock_error));
 }
 
+double matched_caused_by_host(const struct timeline *t, const struct matched *c, const int *hosts, int *host)
+{
+    double second = -INFINITY, caused = 0;
+    *host = -1;
+    if (c->cause < 0 || t->hides_arrivals)
+        return 0;
+    const int last = hosts[c->rank[c->cause]];
+    for (int i = 0; i < c->members; i++)
+        second = hosts[c->rank[i]] == last ? second : fmax(second, c->at[i]->start);
+    if (c->at[0]->kind == SPAN_BROADCAST) {
+        *host = c->last < 0 ? -1 : last;
+        return c->last < 0 ? 0 : c->caused;
+    }
+    if (isinf(second) || c->latest - second < fmax(TIE, t->clock_error))
+        return 0;
+    for (int i = 0; i < c->members; i++)
+        caused += i == c->cause ? 0 : vanishing(c, c->at[i], fmax(second, c->at[i]->start));
+    *host = last;
+    return caused;
+}
+
 struct awaited matched_awaited(struct matched_call call)
 {
     const struct matched *c = call.collective;

@@ -65,6 +65,11 @@ struct awaited {
 };
 struct awaited matched_awaited(struct matched_call call);
 
+/* Return the seconds of waiting that would vanish if all ranks of the host that came last had come with the last rank of another host;
+ * hosts (ranks) are numbers. *host is the one that is charged; -1 and 0 seconds: none, as for a single rank (timeline.h). */
+double matched_caused_by_host(const struct timeline *timeline, const struct matched *collective, const int *hosts,
+                              int *host);
+
 /* Return what a rank sends and receives in a call; NaN if this needs `to` and `from`, which are unknown. */
 struct collective_traffic matched_traffic(const struct timeline *timeline, struct matched_call call);
 

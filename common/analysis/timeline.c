@@ -1,6 +1,7 @@
 #include "analysis/timeline.h"
 
 #include "analysis/matched_collectives.h"
+#include "analysis/rank_events.h"
 #include "base/memory.h"
 #include "base/stats.h"
 
@@ -10,15 +11,9 @@
 #include <string.h>
 
 const char *const segment_names[SEGMENT_KINDS] = {
-    [SPAN_DATA] = "data",
-    [SPAN_FORWARD] = "forward",
-    [SPAN_BACKWARD] = "backward",
-    [SPAN_HOST] = "host",
-    [SPAN_UPDATE] = "update",
-    [SPAN_OTHER] = "other",
-    [SEGMENT_WAIT] = "wait",
-    [SEGMENT_TRANSFER] = "transfer",
-    [SEGMENT_EXPOSED] = "exposed",
+    [SPAN_DATA] = "data",        [SPAN_FORWARD] = "forward",      [SPAN_BACKWARD] = "backward",
+    [SPAN_HOST] = "host",        [SPAN_UPDATE] = "update",        [SPAN_OTHER] = "other",
+    [SEGMENT_WAIT] = "wait",     [SEGMENT_TRANSFER] = "transfer", [SEGMENT_EXPOSED] = "exposed",
     [SEGMENT_TRAVEL] = "travel",
 };
 
@@ -161,70 +156,18 @@ struct check_failures timeline_split(const struct timeline *t, struct cell *cell
 
 /* --- what-if ---------------------------------------------------------------------------------------------------- */
 
-/* An event of a rank: it hands a collective over, or begins to wait for it. */
-struct event {
-    double time;
-    int call; /* number among the rank's calls */
-    bool is_entry;
-    struct matched_call of;
-};
-
-static int compare_events(const void *a, const void *b)
-{
-    const struct event *x = a, *y = b;
-    if (x->time < y->time || x->time > y->time)
-        return x->time < y->time ? -1 : 1;
-    if (x->call != y->call)
-        return x->call < y->call ? -1 : 1;
-    return (int)x->is_entry - (int)y->is_entry;
-}
-
 /* True if the events of two ranks are of alike calls, which may belong to different groups. */
-static bool are_alike(const struct event *x, const struct event *y)
+static bool are_alike(const struct rank_event *x, const struct rank_event *y)
 {
     const struct span *a = matched_span(x->of), *b = matched_span(y->of);
     return x->call == y->call && x->is_entry == y->is_entry && a->kind == b->kind && a->bytes == b->bytes &&
            a->step == b->step;
 }
 
-/* Get the window of a rank's measured steps: from the start of their first phase to the end of the last. */
-static void window_of(const struct timeline *t, int rank, double *begin, double *end)
-{
-    *begin = INFINITY;
-    *end = -INFINITY;
-    for (int i = 0; i < t->count; i++) {
-        const struct span *span = &spans_of(t, rank)[i];
-        if (span_is_phase(span) && is_measured(t, span->step)) {
-            *begin = fmin(*begin, span->start);
-            *end = fmax(*end, span->end);
-        }
-    }
-}
-
-/* List the events of a rank's window; at most two per span. */
-static int events_of(const struct matched_collectives *matched, const struct timeline *t, int rank, double begin,
-                     double end, struct event *events)
-{
-    int count = 0, calls = 0;
-    for (int i = 0; i < t->count; i++) {
-        const struct span *span = &spans_of(t, rank)[i];
-        struct matched_call of = matched->calls[span - t->spans];
-        if (!of.collective)
-            continue;
-        int call = calls++;
-        if (span->start < begin || span->end > end)
-            continue;
-        events[count++] = (struct event){ .time = span->start, .call = call, .of = of };
-        events[count++] = (struct event){ .time = span->entered, .call = call, .is_entry = true, .of = of };
-    }
-    qsort(events, (size_t)count, sizeof *events, compare_events);
-    return count;
-}
-
 /* A window of steps cut at its events, with the pieces between them. */
 struct replay {
     struct matched_collectives matched;
-    struct event *events; /* (count) rank 0's; those of other ranks differ in their times and groups only */
+    struct rank_event *events; /* (count) rank 0's; those of other ranks differ in their times and groups only */
     int count;
     double *pieces;    /* (count + 1, ranks) seconds */
     double *transfers; /* (count, ranks) seconds from the last arrival to the end; of entries only */
@@ -234,32 +177,31 @@ struct replay {
 /* Take rank 0's events, and make room for what all ranks have between them. */
 static void open_replay(struct replay *replay, const struct timeline *t)
 {
-    double begin, end;
-    window_of(t, 0, &begin, &end);
     replay->events = memory_new(2 * (size_t)t->count, sizeof *replay->events);
-    replay->count = events_of(&replay->matched, t, 0, begin, end, replay->events);
+    replay->count = rank_events_list(&replay->matched, t, 0, rank_window_of(t, 0), replay->events);
     replay->pieces = memory_new(((size_t)replay->count + 1) * (size_t)t->ranks, sizeof *replay->pieces);
     replay->transfers = memory_new((size_t)replay->count * (size_t)t->ranks, sizeof *replay->transfers);
     replay->are_alike = true;
 }
 
-static void add_rank(struct replay *replay, const struct timeline *t, int rank, struct event *events)
+static void add_rank(struct replay *replay, const struct timeline *t, int rank, struct rank_event *events)
 {
-    double begin, end;
-    window_of(t, rank, &begin, &end);
-    int count = events_of(&replay->matched, t, rank, begin, end, events);
+    static const double rounded = 1e-6; /* seconds by which stamps of one rank may overlap */
+    const struct rank_window window = rank_window_of(t, rank);
+    int count = rank_events_list(&replay->matched, t, rank, window, events);
     replay->are_alike &= count == replay->count;
-    double free_since = begin; /* start of the rank's next piece of work */
+    double free_since = window.begin; /* start of the rank's next piece of work */
     for (int j = 0; replay->are_alike && j < count; j++) {
-        const struct event *event = &events[j];
+        const struct rank_event *event = &events[j];
         const struct span *span = matched_span(event->of);
         replay->are_alike &= are_alike(event, &replay->events[j]) && !(t->hides_peers && span_has_peers(span));
+        replay->are_alike &= event->time - free_since > -rounded; /* else it is started during another's wait */
         replay->pieces[j * t->ranks + rank] = event->time - free_since;
         replay->transfers[j * t->ranks + rank] = fmax(0, span->end - matched_awaited(event->of).latest);
         free_since = event->is_entry ? span->end : event->time;
     }
     if (replay->are_alike)
-        replay->pieces[replay->count * t->ranks + rank] = end - free_since;
+        replay->pieces[replay->count * t->ranks + rank] = window.end - free_since;
 }
 
 /* Replay the window with every piece and every transfer replaced by its median over ranks. Return its length. */
@@ -269,7 +211,7 @@ static double replay_length(const struct replay *replay, const struct timeline *
     double *started = memory_new((size_t)t->count, sizeof *started); /* of each call */
     double now = 0;
     for (int j = 0; j < replay->count; j++) {
-        const struct event *event = &replay->events[j];
+        const struct rank_event *event = &replay->events[j];
         now += stats_lower_median(replay->pieces + j * ranks, ranks);
         if (event->is_entry)
             now = fmax(now, started[event->call] + stats_lower_median(replay->transfers + j * ranks, ranks));
@@ -284,7 +226,7 @@ static double replay_length(const struct replay *replay, const struct timeline *
 double timeline_what_if(const struct timeline *t)
 {
     struct replay replay = { .matched = matched_collectives_find(t) };
-    struct event *scratch = memory_new(2 * (size_t)t->count, sizeof *scratch);
+    struct rank_event *scratch = memory_new(2 * (size_t)t->count, sizeof *scratch);
     double length = (double)NAN;
     if (replay.matched.are_alike && !t->hides_arrivals) {
         open_replay(&replay, t);

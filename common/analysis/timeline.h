@@ -66,7 +66,8 @@ struct cell {
  * clocks that go back. */
 struct check_failures timeline_split(const struct timeline *timeline, struct cell *cells);
 
-/* Return the mean what-if step in seconds; NaN if the ranks' calls differ, or if arrivals or needed peers are unknown. */
+/* Return the mean what-if step in seconds; NaN if the ranks' calls differ, if a rank starts a collective while it waits for another, or
+ * if arrivals or needed peers are unknown. what_if.h replays the first two as well. */
 double timeline_what_if(const struct timeline *timeline);
 
 /* Segment of a rank's lane in timeline views: a phase without its collectives, or a part of a collective. */

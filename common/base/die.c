@@ -1,5 +1,7 @@
 #include "base/die.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -49,16 +51,15 @@ static void shorten(char *text)
     memmove(text + BEGIN + strlen(gap), text + length - END, END + 1);
 }
 
-/* Bytes of the UTF-8 character that begins at `at`; 0 for an invalid or control character. */
-static int printable(const char *at)
+static struct {
+    void (*take)(void *to, const char *message);
+    void *to;
+} listener;
+
+void warn_also(void (*take)(void *to, const char *message), void *to)
 {
-    const unsigned char *c = (const unsigned char *)at;
-    int more = c[0] < 0x80 ? 0 : c[0] < 0xc2 ? -1 : c[0] < 0xe0 ? 1 : c[0] < 0xf0 ? 2 : c[0] < 0xf5 ? 3 : -1;
-    for (int i = 1; i <= more; i++)
-        if ((c[i] & 0xc0) != 0x80)
-            return 0;
-    bool is_control = c[0] < ' ' || c[0] == 0x7f || (c[0] == 0xc2 && c[1] < 0xa0);
-    return is_control ? 0 : 1 + more;
+    listener.take = take;
+    listener.to = to;
 }
 
 /* Print one line of limited length, with '?' for control characters and invalid UTF-8 in a user's words. */
@@ -69,7 +70,7 @@ static void print_message(const char *format, va_list arguments, bool is_last)
         return;
     shorten(text);
     for (char *c = text; *c;) {
-        int bytes = printable(c);
+        int bytes = utf8_printable(c);
         if (bytes == 0)
             *c = '?';
         c += bytes ? bytes : 1;
@@ -81,6 +82,8 @@ static void print_message(const char *format, va_list arguments, bool is_last)
     free(line);
     if (is_last)
         append_complaint(text);
+    else if (listener.take)
+        listener.take(listener.to, text);
     free(text);
 }
 

@@ -29,4 +29,7 @@ void die_before(void (*act)(void));
 /* Print "program: message" on standard error and return. */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Set a function that warn() calls with `to` and each message as it was printed, without the program's name; NULL for none. */
+void warn_also(void (*take)(void *to, const char *message), void *to);
+
 #endif

@@ -1,6 +1,7 @@
 #include "report/trace.h"
 
 #include "analysis/matched_collectives.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "report/picture.h"
@@ -37,25 +38,11 @@ struct traced_case {
 
 /* --- events ----------------------------------------------------------------------------------------------------- */
 
-static void write_text(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', out);
-        if ((unsigned char)*text < ' ')
-            fprintf(out, "\\u%04x", (unsigned)*text);
-        else
-            fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
 static FILE *begin_event(struct trace *trace, char phase, int process, int thread, const char *name)
 {
     fprintf(trace->out, "%s{\"ph\":\"%c\",\"pid\":%d,\"tid\":%d,\"name\":", trace->events++ ? ",\n" : "", phase,
             process, thread);
-    write_text(trace->out, name);
+    json_text(trace->out, name);
     return trace->out;
 }
 
@@ -64,7 +51,7 @@ static void write_name(struct trace *trace, const char *what, int process, int t
 {
     FILE *out = begin_event(trace, 'M', process, thread, what);
     fprintf(out, ",\"args\":{\"%s\":", key);
-    write_text(out, name);
+    json_text(out, name);
     fputs("}}", out);
 }
 
@@ -347,7 +334,7 @@ int trace_write(const struct report *report)
     }
     fprintf(out, "\n],\"displayTimeUnit\":\"ms\",\"otherData\":{\"lab\":\"%s\",\"backend\":\"%s\",\"platform\":",
             report->lab, report->backend);
-    write_text(out, report->platform);
+    json_text(out, report->platform);
     fprintf(out, ",\"window\":\"a typical round of each case%s\"}\n}\n",
             kept ? "; of a long case, the steps in its name, around the step in lanes.csv" : ", all steps");
     return kept;

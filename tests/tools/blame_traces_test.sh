@@ -65,18 +65,18 @@ by_hand() # the step begins 1 ms earlier on the GPU's lane, where launches take 
     rank 1 step_ms 51
 }
 job gloo gloo --slow 1:data:30
-told 0 "6 steps measured, from step 2 on" gloo
+told 10 "6 steps measured, from step 2 on" gloo
 by_hand
 rank 1 data_ms 31
 rank 0 data_ms 1
-told 0 "waited for rank 1." gloo/rank2.json.gz gloo/rank0.json.gz gloo/rank1.json.gz
+told 10 "waited for rank 1." gloo/rank2.json.gz gloo/rank0.json.gz gloo/rank1.json.gz
 by_hand
 gzip -d gloo/rank0.json.gz
-told 0 "waited for rank 1." gloo # plain beside compressed
+told 10 "waited for rank 1." gloo # plain beside compressed
 by_hand
 
 job nccl nccl --slow 1:data:30
-told 0 "waited for rank 1." nccl
+told 10 "waited for rank 1." nccl
 by_hand
 
 # The phase is named, and a healthy job names nobody.
@@ -86,7 +86,7 @@ for form in gloo nccl; do
         if [[ $phase == update ]]; then # the next step begins together, so nobody waits
             told 0 "no rank stands out" slow
         else
-            told 0 "Next: rank 2 is late in its $phase" slow
+            told 10 "Next: rank 2 is late in its $phase" slow
         fi
     done
     job healthy $form
@@ -96,34 +96,34 @@ done
 # Clocks: NCCL's waits are the same whatever the clocks say. Gloo's traces of one host have one clock, unless a shift is impossible;
 # the estimate then has an error, and the verdict stays.
 job shifted nccl --slow 1:data:30 --shift 1:1234.567 --shift 2:-40 --host 1:other
-told 0 "waited for rank 1." shifted
+told 10 "waited for rank 1." shifted
 by_hand
 for shift in 0:40 1:40 2:40 1:-40 2:-40 0:3600000; do
     job shifted gloo --slow 1:data:30 --shift $shift
-    told 0 "waited for rank 1." shifted
+    told 10 "waited for rank 1." shifted
     says "Clocks may differ by 17 ms" "Next: rank 1 is late in its data"
     job shifted gloo --shift $shift
     told 0 "no rank stands out" shifted
 done
 job hosts gloo --slow 1:data:30 --host 1:other --shift 1:5
-told 0 "waited for rank 1." hosts
+told 10 "waited for rank 1." hosts
 says "Clocks may differ by 17 ms"
-told 0 "waited for rank 1." hosts --clock-error-ms 1
+told 10 "waited for rank 1." hosts --clock-error-ms 1
 says "Clocks may differ by 1 ms"
 
 # Groups: the pair of a late rank waits in its own group, the others wait for both.
 job pairs nccl --ranks 4 --pairs --slow 3:data:20
-told 0 "waited for rank 3." pairs
+told 10 "waited for rank 3." pairs
 rank 2 wait_ms 20 # in the pair
 rank 0 wait_ms 18 # for the pair
 rank 3 caused_wait_ms 20
 job old nccl --slow 1:data:30 --old # kernels name no group, and the trace no host
-told 0 "waited for rank 1." old
+told 10 "waited for rank 1." old
 by_hand
 
 # Missing ranks: waits are lower bounds. A rank is named if it explains the end of its collectives.
 refused "rank 0 has no trace here" gloo/rank1.json.gz gloo/rank2.json.gz
-told 0 "1 of 3 ranks have no trace here, so waits are lower bounds" gloo/rank1.json.gz gloo/rank2.json.gz --partial
+told 10 "1 of 3 ranks have no trace here, so waits are lower bounds" gloo/rank1.json.gz gloo/rank2.json.gz --partial
 says "waited for rank 1." "rank 2 waits"
 rank 2 wait_ms 28
 job missing gloo --slow 1:data:30 --slow 2:data:10
@@ -133,7 +133,7 @@ told 0 "give the traces of the other ranks too" gloo/rank1.json.gz --partial
 
 # Different lengths, steps that do not match, and files that are cut.
 job lengths gloo --slow 1:data:30 --length 2:4
-told 0 "steps 2 to 5 are used, which all have" lengths
+told 10 "steps 2 to 5 are used, which all have" lengths
 says "waited for rank 1." "4 steps measured"
 job sizes nccl --size 1:2048
 told 1 "the ranks' calls do not match, so nobody is named: step 2: call 2 of rank 0 is all_reduce of 4096 bytes, of rank 1" sizes

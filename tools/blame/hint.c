@@ -1,27 +1,36 @@
 #include "hint.h"
 
 #include "base/memory.h"
-#include "base/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Return the phase in which `rank` exceeds the median rank most. */
-static enum span_kind excess_of(const struct case_stats *t, int rank)
+/* What makes a step slow, with the lesson that tries what helps, and the switches of PyTorch to try. */
+enum cause { DATA, COMPUTE, HOST, SKEW, TRANSFER, OWN_WORK, CAUSES, UNKNOWN = CAUSES };
+static const struct {
+    const char *lesson, *remedy;
+} causes[CAUSES] = {
+    [DATA] = { "01_straggler",
+               "DataLoader(num_workers=…) of at least load time ÷ step time, with prefetch_factor, so that "
+               "the next batch is ready before a step asks for it." },
+    [COMPUTE] = { "01_straggler", "Look at clocks and temperature (nvidia-smi -q -d CLOCK,TEMPERATURE,PERFORMANCE), at "
+                                  "other programs, and "
+                                  "at gc.callbacks. Then move the node, or give it fewer samples with a weighted loss; "
+                                  "gc.freeze(), and "
+                                  "collect at the same step on all ranks." },
+    [HOST] = { "02_rank0_host", "Do the host work in every tenth step, or in a thread; for checkpoints "
+                                "torch.distributed.checkpoint.async_save(), which all ranks call." },
+    [SKEW] = { "05_token_skew", "Batches of like length, drawn with one seed on all ranks; packing; "
+                                "DistributedSampler.set_epoch()." },
+    [TRANSFER] = { "03_comm_bound",
+                   "bf16_compress_hook, a larger batch, or no_sync() in all but every n-th step; several "
+                   "buckets instead of one (bucket_cap_mb); no find_unused_parameters, or static_graph." },
+    [OWN_WORK] = { "04_small_work", "A larger batch; no_sync() around forward and backward; CUDA graphs." },
+};
+
+static enum cause cause_of_phase(int phase)
 {
-    double *others = memory_new((size_t)t->ranks, sizeof *others), most = 0;
-    int found = SPAN_DATA;
-    for (int kind = 0; kind < SPAN_PHASES; kind++) {
-        for (int r = 0; r < t->ranks; r++)
-            others[r] = t->sum[r].phase[kind];
-        double excess = t->sum[rank].phase[kind] - stats_lower_median(others, t->ranks);
-        if (excess > most) {
-            most = excess;
-            found = kind;
-        }
-    }
-    free(others);
-    return (enum span_kind)found;
+    return phase == SPAN_DATA ? DATA : phase == SPAN_HOST || phase == SPAN_OTHER ? HOST : COMPUTE;
 }
 
 /* Return the rank charged with more than three quarters of all waiting, for a case without a blamed rank; -1 if none. */
@@ -44,47 +53,73 @@ static bool has_collectives(const struct timeline *t)
     return false;
 }
 
-void hint_tell(FILE *out, const struct outcome *o)
+static struct hint hint_with(enum cause cause, char *next)
+{
+    return cause == UNKNOWN
+               ? (struct hint){ .next = next }
+               : (struct hint){ .next = next, .lesson = causes[cause].lesson, .remedy = causes[cause].remedy };
+}
+
+/* Return what to add to the recording; NULL if it shows what ranks wait for. */
+static char *missing_in(const struct outcome *o)
+{
+    const bool has_any_collective = has_collectives(&o->picture);
+    if (o->stats.ranks == 1 && o->picture.numbers)
+        return memory_text("give the traces of the other ranks too: one rank's trace does not show waits.");
+    if (o->stats.ranks == 1 && has_any_collective)
+        return memory_text(
+            "add the spans of the other ranks: one rank's spans do not show waits. Put all ranks of a job "
+            "into one\nfile, as in  cat spans-*.csv > spans.csv");
+    if (o->stats.ranks > 1 && !has_any_collective)
+        return memory_text("add a row for each collective (%s …): without them waits cannot be computed.",
+                           span_names[SPAN_PHASES]);
+    if (isnan(o->summary.mean.wait))
+        return memory_text("record when each rank arrives, as notebooks-md/your_own_job.md explains.");
+    return NULL;
+}
+
+static struct hint hint_at(const struct outcome *o, const struct culprit *culprit, const struct hosts *hosts)
+{
+    char *who = culprit_name(culprit, o, hosts);
+    enum cause cause = cause_of_phase(culprit->phase);
+    char *what =
+        culprit->phase < 0 ? memory_text("late") : memory_text("late in its %s", culprit_phase_name(culprit->phase));
+    char *next = memory_text("%s is %s; notebooks-md/%s.md tries what helps.", who, what, causes[cause].lesson);
+    free(what);
+    free(who);
+    return hint_with(cause, next);
+}
+
+struct hint hint_of(const struct outcome *o, const struct culprit *culprit, const struct hosts *hosts)
 {
     static const double much = 0.15; /* share of a step; less is hardly worth a lesson */
-    const struct case_summary *s = &o->summary;
-    const struct step_means *mean = &s->mean;
-    fprintf(out, "\nNext: ");
-    const bool has_any_collective = has_collectives(&o->picture);
-    if (o->stats.ranks == 1 && o->picture.numbers) {
-        fprintf(out, "give the traces of the other ranks too: one rank's trace does not show waits.\n");
-    } else if (o->stats.ranks == 1 && has_any_collective) {
-        fprintf(out, "add the spans of the other ranks: one rank's spans do not show waits. Put all ranks of a job "
-                     "into one\nfile, as in  cat spans-*.csv > spans.csv\n");
-    } else if (o->stats.ranks > 1 && !has_any_collective) {
-        fprintf(out, "add a row for each collective (%s …): without them waits cannot be computed.\n",
-                span_names[SPAN_PHASES]);
-    } else if (isnan(mean->wait)) {
-        fprintf(out, "record when each rank arrives, as notebooks-md/your_own_job.md explains.\n");
-    } else if (s->blamed_rank >= 0 && mean->wait > much * mean->step) {
-        enum span_kind kind = excess_of(&o->stats, s->blamed_rank);
-        fprintf(out, "rank %d is late in its %s; notebooks-md/%s.md tries what helps.\n",
-                timeline_rank(&o->picture, s->blamed_rank), span_names[kind],
-                kind == SPAN_HOST || kind == SPAN_OTHER ? "02_rank0_host" : "01_straggler");
-    } else if (mean->wait > much * mean->step && suspect_of(&o->stats) >= 0) {
-        fprintf(out,
-                "most of the waiting is for rank %d, but chance or the baseline explain as much; record more than %d "
-                "steps.\n",
-                timeline_rank(&o->picture, suspect_of(&o->stats)), o->stats.steps);
-    } else if (mean->wait > much * mean->step && mean->wait >= mean->transfer) {
-        fprintf(out, "a different rank is late each time, as with unequal batches; notebooks-md/05_token_skew.md evens "
-                     "them out.\n");
-    } else if (mean->transfer > much * mean->step) {
-        fprintf(out, "transfer is %.0f %% of a step; notebooks-md/03_comm_bound.md asks what makes it cheaper.\n",
-                100 * mean->transfer / mean->step);
-    } else if (mean->host > much * mean->step) {
-        fprintf(out,
-                "all ranks work on the host for %.0f %% of a step; notebooks-md/02_rank0_host.md tries what helps.\n",
-                100 * mean->host / mean->step);
-    } else if (mean->data > much * mean->step) {
-        fprintf(out, "all ranks fetch for %.0f %% of a step; notebooks-md/01_straggler.md tries fetching ahead.\n",
-                100 * mean->data / mean->step);
-    } else {
-        fprintf(out, "ranks wait little: most of a step is each rank's own work (notebooks-md/04_small_work.md).\n");
-    }
+    const struct step_means *mean = &o->summary.mean;
+    char *missing = missing_in(o);
+    if (missing)
+        return hint_with(UNKNOWN, missing);
+    const bool is_waiting = mean->wait > much * mean->step;
+    if (culprit_is_named(culprit) && is_waiting)
+        return hint_at(o, culprit, hosts);
+    if (is_waiting && suspect_of(&o->stats) >= 0)
+        return hint_with(UNKNOWN,
+                         memory_text("most of the waiting is for rank %d, but chance or the baseline explain as much; "
+                                     "record more than %d steps.",
+                                     timeline_rank(&o->picture, suspect_of(&o->stats)), o->stats.steps));
+    if (is_waiting && mean->wait >= mean->transfer)
+        return hint_with(SKEW, memory_text("a different rank is late each time, as with unequal batches; "
+                                           "notebooks-md/05_token_skew.md evens them out."));
+    if (mean->transfer > much * mean->step)
+        return hint_with(TRANSFER, memory_text("transfer is %.0f %% of a step; notebooks-md/03_comm_bound.md asks what "
+                                               "makes it cheaper.",
+                                               100 * mean->transfer / mean->step));
+    if (mean->host > much * mean->step)
+        return hint_with(HOST, memory_text("all ranks work on the host for %.0f %% of a step; "
+                                           "notebooks-md/02_rank0_host.md tries what helps.",
+                                           100 * mean->host / mean->step));
+    if (mean->data > much * mean->step)
+        return hint_with(DATA, memory_text("all ranks fetch for %.0f %% of a step; notebooks-md/01_straggler.md tries "
+                                           "fetching ahead.",
+                                           100 * mean->data / mean->step));
+    return hint_with(OWN_WORK, memory_text("ranks wait little: most of a step is each rank's own work "
+                                           "(notebooks-md/04_small_work.md)."));
 }

@@ -28,6 +28,38 @@ static int ranks_of(const struct spans_row *rows, int count)
     return most + 1;
 }
 
+/* Return the names of the ranks' hosts; NULL if no row has one. All rows of a rank that have one must have the same. */
+static char **hosts_of(const struct spans_file *file, const struct spans_case *of, const struct spans_row *rows,
+                       int count)
+{
+    const struct spans_row **named = memory_new((size_t)of->ranks, sizeof *named), *any = NULL;
+    char **hosts = NULL;
+    for (int i = 0; i < count; i++) {
+        const struct spans_row *row = &rows[i], **first = &named[row->rank];
+        if (row->host[0] == '\0')
+            continue;
+        if (*first && strcmp((*first)->host, row->host) != 0)
+            spans_file_refuse(file, row->line,
+                              "host is '%.40s' here and '%.40s' in line %d, both of rank %d; a rank "
+                              "stays on its host",
+                              row->host, (*first)->host, (*first)->line, row->rank);
+        *first = *first ? *first : row;
+        any = any ? any : row;
+    }
+    for (int rank = 0; any && rank < of->ranks; rank++)
+        if (!named[rank])
+            spans_file_refuse(file, any->line,
+                              "rank %d has a host here, but rank %d has none; write the hosts of all "
+                              "ranks, or none",
+                              any->rank, rank);
+    if (any)
+        hosts = memory_new((size_t)of->ranks, sizeof *hosts);
+    for (int rank = 0; any && rank < of->ranks; rank++)
+        hosts[rank] = memory_text("%s", named[rank]->host);
+    free(named);
+    return hosts;
+}
+
 static void add_case(struct spans_file *file, struct spans_row *rows, int count, const struct spans_wishes *wishes,
                      bool has_measured)
 {
@@ -42,6 +74,7 @@ static void add_case(struct spans_file *file, struct spans_row *rows, int count,
             end++;
         added->blocks[added->count++] = spans_block_of(file, added, rows + begin, end - begin, wishes, has_measured);
     }
+    added->hosts = hosts_of(file, added, rows, count);
     for (int i = 1; i < added->count; i++) /* rounds are compared, so all need the same cycle */
         if (added->blocks[i].every != added->blocks[0].every)
             for (int j = 0; j < added->count; j++)
@@ -78,6 +111,9 @@ void spans_file_close(struct spans_file *file)
         for (int j = 0; j < file->cases[i].count; j++)
             free((void *)file->cases[i].blocks[j].timeline.spans);
         free(file->cases[i].blocks);
+        for (int rank = 0; file->cases[i].hosts && rank < file->cases[i].ranks; rank++)
+            free(file->cases[i].hosts[rank]);
+        free(file->cases[i].hosts);
     }
     csv_free(&file->table);
     free(file->own_path);

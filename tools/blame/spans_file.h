@@ -7,6 +7,7 @@
  *     entered_ms                              default start_ms: a blocking collective
  *     bytes, progressed, measured             default 0, 0 and by --skip-first-steps
  *     group                                   ranks of a collective have one number; default 0: all ranks
+ *     host                                    name of the rank's host, in one row of each rank or in all; default unknown
  *
  * Other columns are ignored. No column names the ranks of a message or the root of a broadcast, so the timelines hide peers.
  * Rows may come in any order; the line of names may be repeated. A phase lasts until the next phase of its rank begins; the last
@@ -38,6 +39,7 @@ struct spans_case {
     const char *name;
     int ranks, count;
     struct spans_block *blocks; /* (count) by round */
+    char **hosts;               /* (ranks) names of their hosts; NULL: unknown */
 };
 
 enum { SPANS_CASES_MOST = 64 };

@@ -10,6 +10,7 @@ struct spans_row {
     struct span span; /* .variant: the index of the case, by first appearance */
     int rank, line;   /* line: 0 if the row is of no file of lines */
     bool is_measured;
+    const char *host; /* "": the row has none */
 };
 
 /* End the program with STATUS_USAGE and "FILE:LINE: reason; cure", without a line of 0. */

@@ -27,11 +27,12 @@ enum column {
     PROGRESSED,
     MEASURED,
     GROUP,
+    HOST,
     COLUMNS
 };
 static const char *const column_names[COLUMNS] = { "rank",       "step",     "kind",     "start_ms",   "end_ms",
                                                    "round",      "case",     "sequence", "entered_ms", "bytes",
-                                                   "progressed", "measured", "group" };
+                                                   "progressed", "measured", "group",    "host" };
 
 struct reader {
     struct spans_file *file;
@@ -136,6 +137,7 @@ static struct spans_row read_row(const struct reader *r)
     span->to = span->from = -1;
     if (!span_is_phase(span))
         span->group = (int16_t)whole_or(r, GROUP, INT16_MAX, "the number of the group of ranks, 0 for all ranks", 0);
+    row.host = field(r, HOST);
     row.is_measured = whole_or(r, MEASURED, 1, "0 or 1", 1) > 0;
     span->sequence = (int32_t)whole_or(r, SEQUENCE, COUNT_MOST, "the collective's number, whole and from 0", -1);
     bool is_entered = !span_is_phase(span) && field(r, ENTERED)[0];

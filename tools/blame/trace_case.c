@@ -236,6 +236,18 @@ static char *file_names(const char *const *paths, int count)
                       : memory_text("%s … %s", paths[0], last ? last + 1 : paths[count - 1]);
 }
 
+/* Return the names of the ranks' hosts; NULL if a trace has none. */
+static char **hosts_of(const struct trace_job *job)
+{
+    for (int r = 0; r < job->count; r++)
+        if (job->ranks[r].head.host[0] == '\0')
+            return NULL;
+    char **hosts = memory_new((size_t)job->count, sizeof *hosts);
+    for (int r = 0; r < job->count; r++)
+        hosts[r] = memory_text("%s", job->ranks[r].head.host);
+    return hosts;
+}
+
 struct spans_file *trace_case_open(const char *const *paths, int count, const struct trace_options *options,
                                    const struct spans_wishes *wishes)
 {
@@ -255,6 +267,7 @@ struct spans_file *trace_case_open(const char *const *paths, int count, const st
     *made = (struct spans_case){ .name = "job", .ranks = job.count, .count = 1 };
     made->blocks = memory_new(1, sizeof *made->blocks);
     made->blocks[0] = spans_block_of(file, made, rows.at, rows.count, &effective, false);
+    made->hosts = hosts_of(&job);
     file->missing_ranks = job.world - job.count;
     file->rank_numbers = memory_new((size_t)job.count, sizeof *file->rank_numbers);
     for (int r = 0; r < job.count; r++)

@@ -4,6 +4,18 @@
 #include <math.h>
 #include <string.h>
 
+/* Write links to all pages. */
+static void put_navigation(FILE *out, const struct html_site *site, int which)
+{
+    fputs("<a class=\"skip\" href=\"#content\">To the content</a>\n<nav aria-label=\"Pages\"><ul>\n", out);
+    for (int i = 0; i < site->count; i++) {
+        fprintf(out, "<li><a href=\"%s\"%s>", site->links[i].file, i == which ? " aria-current=\"page\"" : "");
+        html_text(out, site->links[i].title);
+        fputs("</a></li>\n", out);
+    }
+    fputs("</ul></nav>\n", out);
+}
+
 FILE *html_begin(struct html_site *site, int which)
 {
     FILE *out = file_set_begin(&site->pages, site->folder, site->links[which].file);
@@ -13,13 +25,9 @@ FILE *html_begin(struct html_site *site, int which)
           out);
     html_text(out, site->links[which].title);
     fprintf(out, "%s</title>\n<style>\n%s</style>\n</head>\n<body>\n", which == 0 ? "" : " · Lockstep", site->look);
-    fputs("<a class=\"skip\" href=\"#content\">To the content</a>\n<nav aria-label=\"Pages\"><ul>\n", out);
-    for (int i = 0; i < site->count; i++) {
-        fprintf(out, "<li><a href=\"%s\"%s>", site->links[i].file, i == which ? " aria-current=\"page\"" : "");
-        html_text(out, site->links[i].title);
-        fputs("</a></li>\n", out);
-    }
-    fputs("</ul></nav>\n<main id=\"content\">\n", out);
+    if (site->count > 1)
+        put_navigation(out, site, which);
+    fputs("<main id=\"content\">\n", out);
     return out;
 }
 

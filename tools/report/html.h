@@ -20,7 +20,7 @@ struct html_site {
     struct file_set pages; /* pages begun; all are renamed into place together */
 };
 
-/* Begin the page links[which]: its head, and links to all pages. */
+/* Begin the page links[which]: its head, and links to all pages unless it is the only one. */
 FILE *html_begin(struct html_site *site, int which);
 /* End the page, with links to the previous and the next page. Return its size in bytes. */
 long html_end(FILE *out, const struct html_site *site, int which);

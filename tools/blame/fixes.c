@@ -1,0 +1,272 @@
+#include "fixes.h"
+
+#include "analysis/what_if.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CANDIDATES_MOST = 16, PHASE_CHOICES = SPAN_PHASES + 1 };
+
+/* Gains of all candidates in each sample: a round, or a stretch of steps in a row. */
+struct trial {
+    const struct spans_case *of;
+    const struct outcome *outcome;
+    const struct hosts *hosts;
+    struct fix *at; /* (count) candidates; those of one kind and phase are neighbours */
+    int count, samples;
+    bool by_round;
+    double *gains;    /* (count, samples) seconds per step, as replayed */
+    double unchanged; /* replayed seconds of all steps, without a fix */
+};
+
+/* --- candidates ------------------------------------------------------------------------------------------------- */
+
+static int compare_charges(const void *a, const void *b, void *sums)
+{
+    const struct cell *x = (const struct cell *)sums + *(const int *)a,
+                      *y = (const struct cell *)sums + *(const int *)b;
+    if (x->caused > y->caused || x->caused < y->caused)
+        return x->caused > y->caused ? -1 : 1;
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Fixing a rank gains something only if others waited for it alone, so those with the largest charges will do. */
+static void add_candidates(struct trial *trial)
+{
+    const struct case_stats *stats = &trial->outcome->stats;
+    const struct hosts *hosts = trial->hosts;
+    const double least = 1e-3 * trial->outcome->summary.mean.step * stats->steps;
+    int ranks = 0;
+    int *order = memory_new((size_t)stats->ranks, sizeof *order);
+    for (int rank = 0; rank < stats->ranks; rank++)
+        order[rank] = rank;
+    qsort_r(order, (size_t)stats->ranks, sizeof *order, compare_charges, stats->sum);
+    while (ranks < stats->ranks && ranks < CANDIDATES_MOST && stats->ranks > 1 &&
+           stats->sum[order[ranks]].caused > least)
+        ranks++;
+    trial->at = memory_new((size_t)PHASE_CHOICES * ((size_t)ranks + (size_t)hosts->count + 1), sizeof *trial->at);
+    for (int phase = 0; phase < PHASE_CHOICES; phase++) {
+        for (int i = 0; i < ranks; i++)
+            trial->at[trial->count++] = (struct fix){ .rank = order[i], .host = -1, .phase = phase };
+        for (int host = 0; host < hosts->count && hosts->count > 1; host++)
+            if (hosts->sizes[host] > 1)
+                trial->at[trial->count++] = (struct fix){ .rank = -1, .host = host, .phase = phase };
+        if (stats->ranks > 1 && phase < SPAN_PHASES)
+            trial->at[trial->count++] = (struct fix){ .rank = -1, .host = -1, .phase = phase };
+    }
+    free(order);
+}
+
+static bool is_fixed(const struct fix *fix, const struct hosts *hosts, int rank)
+{
+    return fix->rank >= 0 ? rank == fix->rank : fix->host < 0 || hosts->of[rank] == fix->host;
+}
+
+/* --- replays ---------------------------------------------------------------------------------------------------- */
+
+static int stretch_of(const struct trial *trial, const struct timeline *t)
+{
+    return trial->by_round ? t->steps : trial->outcome->stats.stretch;
+}
+
+static int samples_of(const struct trial *trial, const struct timeline *t)
+{
+    int stretch = stretch_of(trial, t);
+    return (t->steps + stretch - 1) / stretch;
+}
+
+/* Replay one round with all candidates. Its samples begin at `first`. */
+static bool replay_round(struct trial *trial, const struct timeline *t, int first)
+{
+    const int stretch = stretch_of(trial, t);
+    struct what_if *w = what_if_open(t);
+    if (!w)
+        return false;
+    double *unchanged = memory_new((size_t)t->steps, sizeof *unchanged);
+    double *lengths = memory_new((size_t)t->steps, sizeof *lengths);
+    bool *ranks = memory_new((size_t)t->ranks, sizeof *ranks);
+    bool is_known = what_if_replay(w, (struct what_if_fix){ NULL, SPAN_PHASES }, unchanged);
+    for (int step = 0; step < t->steps; step++)
+        trial->unchanged += unchanged[step];
+    for (int i = 0; i < trial->count && is_known; i++) {
+        for (int rank = 0; rank < t->ranks; rank++)
+            ranks[rank] = is_fixed(&trial->at[i], trial->hosts, rank);
+        is_known = what_if_replay(w, (struct what_if_fix){ ranks, trial->at[i].phase }, lengths);
+        double *gains = trial->gains + (ptrdiff_t)i * trial->samples + first;
+        for (int step = 0; step < t->steps; step++) {
+            int left = t->steps - step / stretch * stretch;
+            gains[step / stretch] += (unchanged[step] - lengths[step]) / (left < stretch ? left : stretch);
+            trial->at[i].gain += unchanged[step] - lengths[step];
+        }
+    }
+    free(ranks);
+    free(lengths);
+    free(unchanged);
+    what_if_close(w);
+    return is_known;
+}
+
+static bool replay_all(struct trial *trial)
+{
+    bool is_known = trial->outcome->stats.ranks > 1;
+    for (int i = 0; i < trial->of->count; i++)
+        trial->samples += samples_of(trial, &trial->of->blocks[i].timeline);
+    trial->gains = memory_new((size_t)trial->count * (size_t)trial->samples, sizeof *trial->gains);
+    for (int i = 0, first = 0; i < trial->of->count && is_known; i++) {
+        is_known = replay_round(trial, &trial->of->blocks[i].timeline, first);
+        first += samples_of(trial, &trial->of->blocks[i].timeline);
+    }
+    return is_known && trial->unchanged > 0;
+}
+
+/* --- gains and noise -------------------------------------------------------------------------------------------- */
+
+static bool are_alike(const struct fix *x, const struct fix *y)
+{
+    return x->phase == y->phase && (x->rank < 0) == (y->rank < 0) && (x->host < 0) == (y->host < 0);
+}
+
+/* Return the lower end of a candidate's gain over the median of its like. */
+static double excess_of(const struct trial *trial, int which)
+{
+    double *over = memory_new((size_t)trial->samples, sizeof *over), sum = 0, squares = 0;
+    const int ranks = trial->outcome->stats.ranks;
+    double *like = memory_new((size_t)trial->count + (size_t)ranks, sizeof *like);
+    int candidates = 0;
+    for (int sample = 0; sample < trial->samples; sample++) {
+        int count = candidates = 0;
+        for (int i = 0; i < trial->count; i++) {
+            candidates += are_alike(&trial->at[i], &trial->at[which]);
+            if (i != which && are_alike(&trial->at[i], &trial->at[which]))
+                like[count++] = trial->gains[(ptrdiff_t)i * trial->samples + sample];
+        }
+        while (trial->at[which].rank >= 0 && count < ranks - 1)
+            like[count++] = 0; /* ranks that are no candidates */
+        over[sample] = trial->gains[(ptrdiff_t)which * trial->samples + sample] -
+                       (count > 0 ? stats_lower_median(like, count) : 0);
+        sum += over[sample];
+    }
+    const double mean = sum / trial->samples, tail = 0.05 / (candidates * PHASE_CHOICES);
+    for (int sample = 0; sample < trial->samples; sample++)
+        squares += (over[sample] - mean) * (over[sample] - mean);
+    free(like);
+    free(over);
+    return mean -
+           stats_student_quantile(tail, trial->samples - 1) * sqrt(squares / (trial->samples - 1) / trial->samples);
+}
+
+static bool is_kept(const struct trial *trial, const struct fix *fix, double step, const struct culprit *culprit)
+{
+    static const double least = 0.01, least_of_all_ranks = 0.05; /* of a step; all ranks: less is jitter */
+    const bool is_culprits =
+        (fix->rank >= 0 && fix->rank == culprit->rank) || (fix->host >= 0 && fix->host == culprit->host);
+    const bool is_of_all = fix->rank < 0 && fix->host < 0;
+    if (!(fix->gain >= (is_of_all ? least_of_all_ranks : least) * step))
+        return false;
+    return is_culprits || (trial->samples > 2 && fix->excess > 0);
+}
+
+/* True if a narrower fix gains as much: fixing one rank of a host, or one rank or host of all. */
+static bool is_too_broad(const struct fixes *fixes, const struct hosts *hosts, const struct fix *fix)
+{
+    static const double as_much = 0.98;
+    for (int i = 0; i < fixes->count; i++) {
+        const struct fix *other = &fixes->at[i];
+        bool is_within = fix->host < 0 || (other->rank >= 0 && hosts->of[other->rank] == fix->host);
+        bool is_narrower = fix->rank < 0 && is_within && (other->rank >= 0 || (other->host >= 0 && fix->host < 0));
+        if (is_narrower && other->phase == fix->phase && other->gain >= as_much * fix->gain)
+            return true;
+    }
+    return false;
+}
+
+static void drop_broad(struct fixes *fixes, const struct hosts *hosts)
+{
+    int kept = 0;
+    bool *is_dropped = memory_new((size_t)fixes->count, sizeof *is_dropped);
+    for (int i = 0; i < fixes->count; i++)
+        is_dropped[i] = is_too_broad(fixes, hosts, &fixes->at[i]);
+    for (int i = 0; i < fixes->count; i++)
+        if (!is_dropped[i])
+            fixes->at[kept++] = fixes->at[i];
+    fixes->count = kept;
+    free(is_dropped);
+}
+
+static int compare_gains(const void *a, const void *b)
+{
+    const struct fix *x = a, *y = b;
+    const double gain_x = round(1e9 * x->gain), gain_y = round(1e9 * y->gain); /* replays round differently */
+    if (gain_x > gain_y || gain_x < gain_y)
+        return gain_x > gain_y ? -1 : 1;
+    const int breadth_x = x->rank >= 0 ? 0 : x->host >= 0 ? 1 : 2, breadth_y = y->rank >= 0 ? 0 : y->host >= 0 ? 1 : 2;
+    return breadth_x != breadth_y ? breadth_x - breadth_y
+           : x->phase != y->phase ? x->phase - y->phase
+                                  : x->rank - y->rank;
+}
+
+struct fixes fixes_find(const struct spans_case *of, const struct outcome *o, const struct hosts *hosts,
+                        const struct culprit *culprit)
+{
+    enum { ROUNDS_LEAST = 3 };
+    struct trial trial = { .of = of, .outcome = o, .hosts = hosts, .by_round = o->stats.rounds >= ROUNDS_LEAST };
+    struct fixes fixes = { .step = o->summary.mean.step };
+    add_candidates(&trial);
+    fixes.are_known = !o->stats.wrong.count && replay_all(&trial);
+    fixes.are_enough = trial.samples > 2;
+    for (int i = 0; i < trial.count && fixes.are_known; i++) {
+        struct fix *fix = &trial.at[i];
+        fix->gain *= fixes.step / trial.unchanged;
+        fix->excess = fixes.are_enough ? excess_of(&trial, i) : (double)NAN;
+    }
+    for (int i = 0; i < trial.count && fixes.are_known; i++)
+        if (is_kept(&trial, &trial.at[i], fixes.step, culprit))
+            trial.at[fixes.count++] = trial.at[i];
+    fixes.at = trial.at;
+    drop_broad(&fixes, hosts);
+    qsort(fixes.at, (size_t)fixes.count, sizeof *fixes.at, compare_gains);
+    free(trial.gains);
+    return fixes;
+}
+
+void fixes_close(struct fixes *fixes)
+{
+    free(fixes->at);
+    *fixes = (struct fixes){ 0 };
+}
+
+/* --- text ------------------------------------------------------------------------------------------------------- */
+
+char *fix_name(const struct fix *fix, const struct outcome *o, const struct hosts *hosts)
+{
+    const char *phase = fix->phase == SPAN_PHASES ? "all phases" : culprit_phase_name(fix->phase);
+    if (fix->rank >= 0)
+        return memory_text("rank %d: %s", timeline_rank(&o->picture, fix->rank), phase);
+    return fix->host >= 0 ? memory_text("host %s: %s", hosts->names[fix->host], phase)
+                          : memory_text("all ranks: %s", phase);
+}
+
+void fixes_print(FILE *out, const struct fixes *fixes, const struct outcome *o, const struct hosts *hosts)
+{
+    enum { SHOWN_MOST = 6 };
+    if (!fixes->are_known)
+        return;
+    if (fixes->count == 0) {
+        fprintf(out, "No single fix gains more than noise%s.\n",
+                fixes->are_enough ? "" : ", as far as so few steps can tell");
+        return;
+    }
+    const int decimals = number_ms_decimals(fixes->step);
+    fprintf(out, "\n%-32s %18s %9s\n", "fix this (as fast as the others)", "a step would take", "gain");
+    for (int i = 0; i < fixes->count && i < SHOWN_MOST; i++) {
+        const struct fix *fix = &fixes->at[i];
+        char *name = fix_name(fix, o, hosts);
+        fprintf(out, "%-32s %15.*f ms %6.*f ms %3.0f %%\n", name, decimals, 1e3 * (fixes->step - fix->gain), decimals,
+                1e3 * fix->gain, 100 * fix->gain / fixes->step);
+        free(name);
+    }
+}
