@@ -190,15 +190,17 @@ static void add_rank(struct replay *replay, const struct timeline *t, int rank, 
     const struct rank_window window = rank_window_of(t, rank);
     int count = rank_events_list(&replay->matched, t, rank, window, events);
     replay->are_alike &= count == replay->count;
-    double free_since = window.begin; /* start of the rank's next piece of work */
+    double entered = window.begin, free_since = window.begin; /* start of the rank's next piece of work */
     for (int j = 0; replay->are_alike && j < count; j++) {
         const struct rank_event *event = &events[j];
         const struct span *span = matched_span(event->of);
         replay->are_alike &= are_alike(event, &replay->events[j]) && !(t->hides_peers && span_has_peers(span));
-        replay->are_alike &= event->time - free_since > -rounded; /* else it is started during another's wait */
+        /* Started during another's wait, it would move with that wait's end. */
+        replay->are_alike &= event->time > free_since - rounded || event->time < entered + rounded;
         replay->pieces[j * t->ranks + rank] = event->time - free_since;
         replay->transfers[j * t->ranks + rank] = fmax(0, span->end - matched_awaited(event->of).latest);
         free_since = event->is_entry ? span->end : event->time;
+        entered = event->is_entry ? event->time : entered;
     }
     if (replay->are_alike)
         replay->pieces[replay->count * t->ranks + rank] = window.end - free_since;

@@ -1,6 +1,7 @@
-/* fuzz_spans.c: read spans as tools/blame does, and split them into wait and transfer. */
+/* fuzz_spans.c: read spans as tools/blame does, split them into wait and transfer, and replay them. */
 #include "fuzz.h"
 
+#include "analysis/what_if.h"
 #include "blame/spans_file.h"
 
 #include <stdlib.h>
@@ -13,6 +14,16 @@ static void split(const struct timeline *timeline)
     timeline_split(timeline, cells);
     volatile double what_if = timeline_what_if(timeline);
     (void)what_if;
+    struct what_if *replay = what_if_open(timeline);
+    bool *ranks = malloc((size_t)timeline->ranks * sizeof *ranks);
+    if (!ranks)
+        abort();
+    for (int rank = 0; rank < timeline->ranks; rank++)
+        ranks[rank] = rank % 2;
+    if (replay)
+        what_if = what_if_sum(replay, (struct what_if_fix){ ranks, SPAN_PHASES });
+    what_if_close(replay);
+    free(ranks);
     free(cells);
 }
 

@@ -24,7 +24,8 @@ const char *const page_lanes_look =
     ".lanes text.on-wait { stroke: var(--paper); stroke-width: 4px; paint-order: stroke; }\n"
     ".legend { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 2px 18px; font-size: 15px; }\n"
     ".legend svg { width: 26px; height: 13px; vertical-align: -1px; }\n"
-    "figure { margin: 0; }\n";
+    "figure { margin: 0; }\n"
+    ".lead, .note { overflow-wrap: anywhere; }\n";
 
 enum { LABEL = 17, BAR = 24, LINE = 7, GAP = 9, AXIS = 22 }; /* heights in pixels */
 
@@ -120,17 +121,24 @@ static void put_axis(const struct drawing *d)
     }
 }
 
+/* Write what the colours mean. Forward and backward share one. */
 static void put_legend(FILE *out, const struct timeline_view *p)
 {
+    bool is_used[SEGMENT_KINDS] = { false };
+    for (int i = 0; i < p->count; i++)
+        is_used[p->segments[i].kind == SPAN_BACKWARD ? SPAN_FORWARD : p->segments[i].kind] = true;
     fputs("<ul class=\"legend\">\n", out);
     for (int kind = 0; kind < SEGMENT_KINDS; kind++) {
-        bool is_used = false;
-        for (int i = 0; i < p->count; i++)
-            is_used |= p->segments[i].kind == kind && kind != SPAN_BACKWARD; /* has the colour of forward */
-        if (is_used)
+        const bool is_line = kind == SEGMENT_TRAVEL;
+        const char *name = kind == SPAN_FORWARD ? "forward, backward"
+                           : kind < SPAN_PHASES ? culprit_phase_name(kind)
+                           : is_line            ? "on its way"
+                                                : segment_names[kind];
+        if (is_used[kind])
             fprintf(out,
-                    "<li><svg aria-hidden=\"true\"><rect class=\"%s\" width=\"26\" height=\"13\"/></svg> %s</li>\n",
-                    segment_names[kind], kind == SPAN_FORWARD ? "forward, backward" : segment_names[kind]);
+                    "<li><svg aria-hidden=\"true\"><rect class=\"%s\" y=\"%d\" width=\"26\" height=\"%d\"/></svg> "
+                    "%s</li>\n",
+                    segment_names[kind], is_line ? 5 : 0, is_line ? LINE - 3 : 13, name);
     }
     fputs("</ul>\n", out);
 }
