@@ -135,6 +135,8 @@ int main(int argc, char **argv)
     struct report report = job_report_open(file, options.out, options.baseline);
     file_refuse_out(options.out, file_make_folder(options.out));
     char *why_withdrawn = file->missing_ranks > 0 ? partial_withdraw(&report.outcomes[0]) : NULL;
+    if (why_withdrawn)
+        keep_warning(&warnings, why_withdrawn);
     struct answer answer = answer_find(file, &report, job_report_shown(&report, options.shown));
     if (options.json)
         answer_print_json(stdout, &answer, &warnings);
