@@ -87,8 +87,7 @@ static bool has_lane(const struct timeline_view *p, int rank, int lane)
 /* Return "  rank 3 " or "  rank 100-1023 ". Free it. */
 static char *label_of(const struct timeline_view *p, const struct collapsed_ranks *lane_ranks)
 {
-    int first = p->numbers ? p->numbers[lane_ranks->first] : lane_ranks->first;
-    int last = p->numbers ? p->numbers[lane_ranks->last] : lane_ranks->last;
+    int first = timeline_view_rank(p, lane_ranks->first), last = timeline_view_rank(p, lane_ranks->last);
     return last > first ? memory_text("  rank %d-%d ", first, last) : memory_text("  rank %d ", first);
 }
 

@@ -21,6 +21,12 @@ struct timeline_view {
     } * collapsed;       /* (folds), by rank */
 };
 
+/* Return the number under which the job knows a rank. */
+static inline int timeline_view_rank(const struct timeline_view *view, int rank)
+{
+    return view->numbers ? view->numbers[rank] : rank;
+}
+
 /* Make the view of a case. If there are too many ranks, neighbours that look alike share a lane; the last rank keeps its own. */
 struct timeline_view timeline_view_take(const struct outcome *outcome);
 void timeline_view_drop(struct timeline_view *picture);

@@ -86,7 +86,7 @@ static void put_segments(const struct drawing *d, int rank)
 static void put_lane(struct drawing *d, const struct collapsed_ranks *ranks)
 {
     const struct hosts *hosts = &d->answer->hosts;
-    const int first = timeline_rank(d->view->of, ranks->first), last = timeline_rank(d->view->of, ranks->last);
+    const int first = timeline_view_rank(d->view, ranks->first), last = timeline_view_rank(d->view, ranks->last);
     fprintf(d->out, "<text x=\"0\" y=\"%d\">", d->y + 12);
     if (last > first)
         fprintf(d->out, "ranks %d to %d", first, last);
