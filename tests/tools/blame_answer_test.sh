@@ -41,7 +41,7 @@ answers() # STATUS ARGUMENT...: run blame, check its status, and keep its output
 json() # STATUS FILE EXPRESSION...: check that these Python expressions of the object `a` hold
 {
     local status=$1 file=$2 got
-    env PATH="$PWD/bin" "$blame" "$file" --json --out results >answer.json 2>err
+    env PATH="$PWD/bin" "$blame" --json --out results "$file" >answer.json 2>err
     got=$?
     ((got == status)) || complain "$file --json" "status $got, not $status: $(<err)"
     python3 -m json.tool answer.json >/dev/null || complain "$file --json" "no JSON: $(<answer.json)"

@@ -48,7 +48,7 @@ struct options {
 #define AT(member) offsetof(struct options, member)
 static const struct option_row option_rows[] = {
     { "--spans", OPTION_TEXT, AT(spans), 0, 0, "FILE",
-      "spans of all ranks, or a folder of traces; first words without a flag are the same" },
+      "spans of all ranks, or a folder of traces; words without a flag are the same" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of tables, trace and charts" },
     { "--baseline", OPTION_TEXT, AT(baseline), 0, 0, "CASE",
       "case to compare with; else `baseline`, or the first case" },
@@ -114,7 +114,7 @@ int main(int argc, char **argv)
         return flight_main(argc, argv);
     struct options options = { .out = "results/blame", .skip_first_steps = -1, .clock_error_ms = -1 };
     const struct option_row *const tables[] = { option_rows, NULL };
-    struct sources sources = sources_take(&argc, &argv);
+    struct sources sources = sources_take(&argc, argv, option_rows);
     options_parse(tables, &options, "blame: which rank waited for which, from the spans or traces of any job", argc,
                   argv);
     if (options.spans) { /* the last value of a repeated option counts */

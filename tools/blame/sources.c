@@ -48,15 +48,30 @@ void sources_add(struct sources *s, const char *path)
         die(STATUS_USAGE, "%s: the folder has no *.json or *.json.gz; name a folder of torch.profiler's traces", path);
 }
 
-struct sources sources_take(int *argc, char ***argv)
+/* True for the flag of an option whose value is the next word. */
+static bool takes_next_word(const char *word, const struct option_row *rows)
+{
+    for (const struct option_row *row = rows; row->flag; row++)
+        if (strcmp(word, row->flag) == 0)
+            return row->kind != OPTION_SWITCH;
+    return false;
+}
+
+struct sources sources_take(int *argc, char **argv, const struct option_row *rows)
 {
     struct sources sources = { 0 };
-    while (*argc > 1 && (*argv)[1][0] != '-') {
-        sources_add(&sources, (*argv)[1]);
-        (*argv)[1] = (*argv)[0];
-        ++*argv;
-        --*argc;
+    int kept = 1;
+    for (int i = 1; i < *argc; i++) {
+        if (argv[i][0] != '-') {
+            sources_add(&sources, argv[i]);
+            continue;
+        }
+        argv[kept++] = argv[i];
+        if (takes_next_word(argv[i], rows) && i + 1 < *argc)
+            argv[kept++] = argv[++i];
     }
+    argv[kept] = NULL;
+    *argc = kept;
     return sources;
 }
 

@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_SOURCES_H
 #define LOCKSTEP_SOURCES_H
 
+#include "options/options.h"
 #include "spans_file.h"
 #include "trace_case.h"
 
@@ -10,8 +11,8 @@ struct sources {
     int count;
 };
 
-/* Take the words before the first option. argv then begins with the program's name and the first option. */
-struct sources sources_take(int *argc, char ***argv);
+/* Take the words that are neither options (rows) nor their values out of argv. */
+struct sources sources_take(int *argc, char **argv, const struct option_row *rows);
 
 /* Add a file, or the traces in a folder by name: *.json and *.json.gz. */
 void sources_add(struct sources *sources, const char *path);
