@@ -37,14 +37,10 @@ void case_stats_open(struct case_stats *stats, const struct run *run, bool is_si
 {
     enum { STRETCH = 4 };
     int ranks = run->ranks;
-    *stats = (struct case_stats){ .ranks = ranks,
-                                  .every = run->cycle,
-                                  .is_long = run->once > 0,
-                                  .is_whole = run->whole,
-                                  .stretch = is_simulated ? 1 : STRETCH };
+    *stats =
+        (struct case_stats){ .ranks = ranks, .every = run->cycle, .is_long = run->once > 0, .is_whole = run->whole };
     stats->sum = memory_new((size_t)ranks, sizeof *stats->sum);
-    culprits_open(&stats->by_stretch, ranks);
-    culprits_open(&stats->by_round, ranks);
+    culprits_open(&stats->culprits, ranks, is_simulated ? 1 : STRETCH);
     stats->loss = memory_new((size_t)ranks, sizeof *stats->loss);
     stats->samples = memory_new((size_t)ranks, sizeof *stats->samples);
     stats->queued = memory_new((size_t)ranks, sizeof *stats->queued);
@@ -56,8 +52,7 @@ void case_stats_close(struct case_stats *stats)
     free(stats->slowest);
     free(stats->last);
     free(stats->most_charged);
-    culprits_close(&stats->by_stretch);
-    culprits_close(&stats->by_round);
+    culprits_close(&stats->culprits);
     free(stats->round);
     free(stats->loss);
     free(stats->samples);
@@ -157,10 +152,7 @@ static void count_culprits(struct case_stats *stats, const struct cell *cells, i
     double *caused = memory_new((size_t)steps * (size_t)ranks, sizeof *caused);
     for (int i = 0; i < steps * ranks; i++)
         caused[i] = cells[i].caused;
-    for (int step = 0; step < steps; step += stats->stretch)
-        culprits_count(&stats->by_stretch, caused + step * ranks,
-                       steps - step < stats->stretch ? steps - step : stats->stretch, ranks);
-    culprits_count(&stats->by_round, caused, steps, ranks);
+    culprits_add_round(&stats->culprits, caused, steps);
     free(caused);
 }
 
@@ -221,21 +213,16 @@ static enum numerics compare_losses(const struct case_stats *stats, const struct
 
 static void choose_blamed(struct case_summary *s, const struct case_stats *stats, const struct case_stats *baseline)
 {
-    static const double least_share = 0.01; /* share of all ranks' steps; less would print as 0 of every 100 */
     const bool is_compared = baseline && baseline != stats;
     double *caused = memory_new((size_t)stats->ranks, sizeof *caused);
     for (int rank = 0; rank < stats->ranks; rank++)
         caused[rank] = stats->sum[rank].caused;
     const struct charges charges = {
-        .suspects = stats->ranks,
         .caused = caused,
-        .least = least_share * s->mean.step * stats->ranks * stats->steps,
+        .rank_seconds = s->mean.step * stats->ranks * stats->steps,
         .usual = is_compared ? stats->steps * stats_quantile(baseline->most_charged, baseline->windows, 0.95) : 0,
-        .by_stretch = &stats->by_stretch,
-        .by_round = &stats->by_round,
-        .are_steps_alone = stats->stretch == 1,
     };
-    s->blamed_rank = culprits_judge(&charges, &s->is_too_short);
+    s->blamed_rank = culprits_judge(&stats->culprits, &charges, &s->is_too_short);
     s->blamed_wait = s->blamed_rank >= 0 ? caused[s->blamed_rank] / stats->steps : (double)NAN;
     free(caused);
 }
@@ -282,6 +269,30 @@ static struct step_profile medians_of(const struct case_stats *stats)
                                             .transfer = MEDIAN(mean.transfer),
                                             .exposed = MEDIAN(mean.exposed) } };
 #undef MEDIAN
+}
+
+static int compare_caused(const void *a, const void *b, void *sums)
+{
+    const struct cell *x = (const struct cell *)sums + *(const int *)a,
+                      *y = (const struct cell *)sums + *(const int *)b;
+    if (x->caused > y->caused || x->caused < y->caused)
+        return x->caused > y->caused ? -1 : 1;
+    return *(const int *)a - *(const int *)b;
+}
+
+void case_stats_order(const struct case_stats *stats, int *order)
+{
+    for (int rank = 0; rank < stats->ranks; rank++)
+        order[rank] = rank;
+    qsort_r(order, (size_t)stats->ranks, sizeof *order, compare_caused, stats->sum);
+}
+
+int case_stats_last_arrivals(const struct case_stats *stats)
+{
+    int collectives = 0;
+    for (int rank = 0; rank < stats->ranks; rank++)
+        collectives += stats->sum[rank].last;
+    return collectives;
 }
 
 struct step_profile case_stats_typical(const struct case_stats *stats)

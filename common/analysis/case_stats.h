@@ -62,24 +62,23 @@ struct step_profile step_profile_of(const struct cell *cells, int ranks);
 
 /* Statistics of one case; each round adds to them. case_stats_close() frees the arrays. */
 struct case_stats {
-    int ranks, rounds, steps;             /* steps: measured, over all rounds */
-    bool is_long;                         /* run.once: compared with the baseline by steps, not by rounds */
-    bool is_whole;                        /* run.whole: steps differ on purpose */
-    int every, windows;                   /* steps of a window, after which the ranks synchronise; number of windows */
-    struct cell *sum;                     /* (ranks) over all measured steps */
-    double *slowest;                      /* (windows) the slowest rank's window, per step */
-    struct step_profile *last;            /* (windows) the window's last step, in which the ranks synchronise */
-    double *most_charged;                 /* (windows) the largest `caused` of any rank, per step */
-    int stretch;                          /* measured steps in a row, at most, that by_stretch counts once */
-    struct culprits by_stretch, by_round; /* ranks charged most */
-    struct round_stats *round;            /* (rounds) */
-    double spread;                        /* sum over windows of slowest - fastest rank, per step */
-    double what_if;                       /* sum over steps */
-    int trained;                          /* steps of the first round, warm-up included */
-    double *loss;                         /* (ranks) of the first round's last step, mean of the rank's samples */
-    int *samples;                         /* (ranks) per step */
-    double *queued;                       /* (ranks) as in struct rank_result, over all measured steps */
-    struct check_failures wrong;          /* failed checks */
+    int ranks, rounds, steps;    /* steps: measured, over all rounds */
+    bool is_long;                /* run.once: compared with the baseline by steps, not by rounds */
+    bool is_whole;               /* run.whole: steps differ on purpose */
+    int every, windows;          /* steps of a window, after which the ranks synchronise; number of windows */
+    struct cell *sum;            /* (ranks) over all measured steps */
+    double *slowest;             /* (windows) the slowest rank's window, per step */
+    struct step_profile *last;   /* (windows) the window's last step, in which the ranks synchronise */
+    double *most_charged;        /* (windows) the largest `caused` of any rank, per step */
+    struct culprits culprits;    /* ranks charged most */
+    struct round_stats *round;   /* (rounds) */
+    double spread;               /* sum over windows of slowest - fastest rank, per step */
+    double what_if;              /* sum over steps */
+    int trained;                 /* steps of the first round, warm-up included */
+    double *loss;                /* (ranks) of the first round's last step, mean of the rank's samples */
+    int *samples;                /* (ranks) per step */
+    double *queued;              /* (ranks) as in struct rank_result, over all measured steps */
+    struct check_failures wrong; /* failed checks */
     bool has_hash;
     uint64_t hash; /* of the parameters after the first block; later ones, repeated ones too, must end alike */
 };
@@ -97,6 +96,12 @@ void case_stats_add(struct case_stats *stats, const struct timeline *timeline, c
 
 /* Add only the failed checks of a block whose times are not used. */
 void case_stats_check(struct case_stats *stats, const struct timeline *timeline);
+
+/* Write the ranks to order (ranks): first those charged with the most waiting of others. */
+void case_stats_order(const struct case_stats *stats, int *order);
+
+/* Return the number of measured collectives that had a single last rank. */
+int case_stats_last_arrivals(const struct case_stats *stats);
 
 /* Return what a typical step is near, of the steps added so far: medians of the windows' last steps, each member by itself, because
  * noise hardly moves them; or means, if steps differ on purpose. NaN without steps. */

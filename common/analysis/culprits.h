@@ -4,31 +4,35 @@
 
 #include <stdbool.h>
 
-/* How often each of them was charged most in a stretch of steps, or in a round. */
+/* How often each suspect was charged most, in a stretch of steps and in a round. */
 struct culprits {
-    int *foremost; /* (suspects) */
-    int charged;   /* stretches or rounds in which any was charged */
+    int suspects;
+    int stretch; /* steps in a row, at most, that count once; 1: rounds decide nothing */
+    struct culprits_count {
+        int *foremost; /* (suspects) */
+        int charged;   /* stretches or rounds in which any was charged */
+    } by_stretch, by_round;
 };
 
-void culprits_open(struct culprits *culprits, int suspects);
+void culprits_open(struct culprits *culprits, int suspects, int stretch);
 void culprits_close(struct culprits *culprits);
 
-/* Count the one that was charged most; caused (steps, suspects): seconds of waiting of others that it is charged with. */
-void culprits_count(struct culprits *culprits, const double *caused, int steps, int suspects);
+/* Count those charged most in a round; caused (steps, suspects): seconds of waiting of others that each is charged with. */
+void culprits_add_round(struct culprits *culprits, const double *caused, int steps);
+
+/* Share of all charges that one must exceed to stand out. */
+#define CULPRITS_SHARE 0.75
 
 /* Charges of a whole run. */
 struct charges {
-    int suspects;
     const double *caused; /* (suspects) sums */
-    double least;         /* a smaller sum is not worth naming */
+    double rank_seconds;  /* of all ranks' steps: a sum below 1 % of it is not worth naming */
     double usual;         /* nor one below that of a run without a fault; 0: unknown */
-    const struct culprits *by_stretch, *by_round;
-    bool are_steps_alone; /* a stretch is one step: rounds are then never counted */
 };
 
-/* Return the one that stands out; -1 if none does. It is charged with at least `least`, more than `usual`, more than three quarters of
- * all, and was charged most in more rounds (or stretches, if rounds are too few to tell) than chance explains. *is_too_short: there are
- * too few of both for any to stand out. */
-int culprits_judge(const struct charges *charges, bool *is_too_short);
+/* Return the one that stands out; -1 if none does. It is charged with at least 1 % of the rank-seconds, more than `usual`, more than
+ * three quarters of all, and was charged most in more rounds (or stretches, if rounds are too few to tell) than chance explains.
+ * *is_too_short: there are too few of both for any to stand out. */
+int culprits_judge(const struct culprits *culprits, const struct charges *charges, bool *is_too_short);
 
 #endif

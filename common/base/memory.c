@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,12 @@ void *memory_grow(void *block, size_t bytes)
     if (!larger)
         die(STATUS_WRONG, "no memory for %.3g MB more; close other programs", 1e-6 * (double)bytes);
     return larger;
+}
+
+void *memory_grow_by_one(void *block, int count, size_t size)
+{
+    const bool is_full = (count & (count - 1)) == 0; /* also without elements */
+    return is_full ? memory_grow(block, (count ? 2 * (size_t)count : 1) * size) : block;
 }
 
 FILE *memory_stream(char **text, size_t *size)

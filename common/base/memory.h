@@ -32,6 +32,10 @@ char *memory_join(const char *const *words, const char *between);
 /* Resize a block of malloc()'s to `bytes`; new bytes are undefined. End the program if memory runs out. */
 void *memory_grow(void *block, size_t bytes);
 
+/* Return a block of `count` elements of `size` bytes with room for one more. It doubles where count is 0 or a power of two, so it must
+ * have grown one by one. */
+void *memory_grow_by_one(void *block, int count, size_t size);
+
 /* Open a stream into a text that grows (open_memstream()); the text is complete after fclose(). Free it. */
 FILE *memory_stream(char **text, size_t *size);
 

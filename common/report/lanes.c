@@ -76,14 +76,6 @@ static void draw_lane(const struct canvas *c, const struct timeline_view *p, int
         fputs("\033[0m", c->out);
 }
 
-static bool has_lane(const struct timeline_view *p, int rank, int lane)
-{
-    for (int i = 0; i < p->count; i++)
-        if (p->segments[i].rank == rank && p->segments[i].lane == lane)
-            return true;
-    return false;
-}
-
 /* Return "  rank 3 " or "  rank 100-1023 ". Free it. */
 static char *label_of(const struct timeline_view *p, const struct collapsed_ranks *lane_ranks)
 {
@@ -110,7 +102,7 @@ static void draw_rank(const struct canvas *c, const struct timeline_view *p, con
     free(label);
     draw_lane(c, p, lane_ranks->first, 0);
     fprintf(c->out, "%s\n", lane_ranks->first == p->last ? " ◀ last" : "");
-    if (!has_lane(p, lane_ranks->first, 1))
+    if (!timeline_view_has_lane(p, lane_ranks->first, 1))
         return;
     fprintf(c->out, "%*s", c->label, "");
     draw_lane(c, p, lane_ranks->first, 1);

@@ -281,16 +281,7 @@ void table_blame(FILE *out, const struct report *report, const struct outcome *o
     fputs(".\n", out);
 }
 
-static int compare_caused(const void *a, const void *b, void *sums)
-{
-    const struct cell *x = (const struct cell *)sums + *(const int *)a,
-                      *y = (const struct cell *)sums + *(const int *)b;
-    if (x->caused > y->caused || x->caused < y->caused)
-        return x->caused > y->caused ? -1 : 1;
-    return *(const int *)a - *(const int *)b;
-}
-
-static void put_rank(FILE *out, const struct outcome *o, int rank, double collectives, int decimals)
+static void put_rank(FILE *out, const struct outcome *o, int rank, int collectives, int decimals)
 {
     const struct case_stats *t = &o->stats;
     const struct cell *sum = &t->sum[rank];
@@ -303,7 +294,7 @@ static void put_rank(FILE *out, const struct outcome *o, int rank, double collec
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
         put_ms(out, 8, decimals, terms[i] / t->steps);
     if (collectives > 0)
-        fprintf(out, " %5.0f%%\n", 100 * sum->last / collectives);
+        fprintf(out, " %5.0f%%\n", 100.0 * sum->last / collectives);
     else
         fprintf(out, " %6s\n", "-");
 }
@@ -313,16 +304,11 @@ void table_ranks(FILE *out, const struct outcome *o)
     enum { RANKS_SHOWN = 16 };
     const struct case_stats *t = &o->stats;
     int *order = memory_new((size_t)t->ranks, sizeof *order);
-    double collectives = 0;
-    for (int rank = 0; rank < t->ranks; rank++) {
+    const int collectives = case_stats_last_arrivals(t), shown = t->ranks > RANKS_SHOWN ? RANKS_SHOWN : t->ranks;
+    for (int rank = 0; rank < t->ranks; rank++)
         order[rank] = rank;
-        collectives += t->sum[rank].last;
-    }
-    int shown = t->ranks;
-    if (t->ranks > RANKS_SHOWN) {
-        qsort_r(order, (size_t)t->ranks, sizeof *order, compare_caused, t->sum);
-        shown = RANKS_SHOWN;
-    }
+    if (shown < t->ranks)
+        case_stats_order(t, order);
     fprintf(out, "\n%-9s %8s %8s %8s %8s %8s %8s %8s %6s\n", "ms a step", "step", "data", "local", "host", "wait",
             "transfer", "caused", "last");
     for (int i = 0; i < shown; i++)

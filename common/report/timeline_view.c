@@ -89,6 +89,14 @@ static void keep_drawn(struct timeline_view *p)
     p->count = kept;
 }
 
+bool timeline_view_has_lane(const struct timeline_view *p, int rank, int lane)
+{
+    for (int i = 0; i < p->count; i++)
+        if (p->segments[i].rank == rank && p->segments[i].lane == lane)
+            return true;
+    return false;
+}
+
 struct timeline_view timeline_view_take(const struct outcome *o)
 {
     struct timeline_view p = { .step = picture_step(o), .numbers = o->picture.numbers };

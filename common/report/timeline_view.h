@@ -10,7 +10,7 @@ enum { TIMELINE_VIEW_LANES_MOST = 16 };
 struct timeline_view {
     struct segment *segments; /* (count) of the drawn ranks */
     int count, step;
-    const int *numbers;    /* (ranks) what the job calls its ranks; NULL: 0, 1, 2 … */
+    const int *numbers;  /* (ranks) what the job calls its ranks; NULL: 0, 1, 2 … */
     double end;          /* seconds */
     char *text;          /* blame_sentence(): which ranks waited for which; NULL for none */
     int last;            /* rank that arrived last; -1 for none or unknown */
@@ -26,6 +26,9 @@ static inline int timeline_view_rank(const struct timeline_view *view, int rank)
 {
     return view->numbers ? view->numbers[rank] : rank;
 }
+
+/* True if a rank has a segment in this lane: 0 for its own, 1 for started collectives. */
+bool timeline_view_has_lane(const struct timeline_view *view, int rank, int lane);
 
 /* Make the view of a case. If there are too many ranks, neighbours that look alike share a lane; the last rank keeps its own. */
 struct timeline_view timeline_view_take(const struct outcome *outcome);

@@ -25,7 +25,9 @@ _Noreturn void __wrap_die(enum status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(said, sizeof said, format, arguments); /* format the message, so that a sanitizer checks its arguments */
     va_end(arguments);
-    if (status != STATUS_USAGE && !(fuzz_may_contradict && status == STATUS_WRONG)) { /* bad input counts as bad usage; any other status is a bug */
+    if (status != STATUS_USAGE &&
+        !(fuzz_may_contradict &&
+          status == STATUS_WRONG)) { /* bad input counts as bad usage; any other status is a bug */
         fprintf(stderr, "died of bad input with status %d: %s\n", (int)status, said);
         abort();
     }

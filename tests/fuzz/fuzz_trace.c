@@ -1,6 +1,7 @@
 /* fuzz_trace.c: read traces as tools/blame does, match the calls, compare the clocks, and split the collectives into wait and transfer.
  * A line of `====` separates the traces of two ranks. */
 #include "fuzz.h"
+#include "fuzz_timeline.h"
 
 #include "blame/trace_case.h"
 
@@ -12,17 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-static void split(const struct timeline *timeline)
-{
-    struct cell *cells = malloc((size_t)timeline->steps * (size_t)timeline->ranks * sizeof *cells);
-    if (!cells)
-        abort();
-    timeline_split(timeline, cells);
-    volatile double what_if = timeline_what_if(timeline);
-    (void)what_if;
-    free(cells);
-}
 
 /* Put bytes into a file in memory; its path is that of its descriptor. */
 static void put(int file, const char *bytes, size_t size)
@@ -61,6 +51,6 @@ void fuzz_read(const char *path)
     fuzz_may_contradict = true;
     int count = write_traces(path, names);
     struct spans_file *file = trace_case_open((const char *const[]){ names[0], names[1] }, count, &options, &wishes);
-    split(&file->cases[0].blocks[0].timeline);
+    fuzz_timeline(&file->cases[0].blocks[0].timeline);
     spans_file_close(file);
 }

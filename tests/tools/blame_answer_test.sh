@@ -80,7 +80,7 @@ says "no rank stands out as the cause." "25 waited for host b (ranks 2 and 3), l
 json 10 host.csv 'a["blamed"] == {"rank": None, "host": "b", "phase": "data", "wait_ms": 80, "share": 0.25}' \
     'list(fixes) == [(None, "b", "data"), (None, "b", None)]' 'fixes[None, "b", None]["gain_ms"] == 40' \
     '[r["host"] for r in a["per_rank"]] == ["a", "a", "b", "b"]'
-cut -d, -f1-5 host.csv >nohost.csv # without hosts nobody is named; the phase is known nevertheless
+cut -d, -f1-5 host.csv >nohost.csv # without hosts no rank is named; the phase is known nevertheless
 json 0 nohost.csv 'a["blamed"] is None' 'list(fixes) == [(None, None, "data")]' 'fixes[None, None, "data"]["gain_ms"] == 40'
 # Two hosts may be late by luck in four stretches of steps; one of three is not.
 job 18 1 1 41 41 -- a a b b >few.csv
@@ -94,7 +94,7 @@ json 10 alone.csv 'a["blamed"]["rank"] == 3 and a["blamed"]["host"] is None' 'li
 job 32 1 1 41 51 -- a a b b >both.csv
 json 10 both.csv 'fixes[3, None, "data"]["gain_ms"] == 10 and fixes[None, "b", "data"]["gain_ms"] == 50'
 
-# All alike: nobody is named, and no fix gains.
+# All alike: no rank is named, and no fix gains.
 job 18 1 1 1 >even.csv
 answers 0 even.csv
 says "No single fix gains more than noise."

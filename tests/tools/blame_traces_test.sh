@@ -79,11 +79,11 @@ job nccl nccl --slow 1:data:30
 told 10 "waited for rank 1." nccl
 by_hand
 
-# The phase is named, and a healthy job names nobody.
+# The phase is named, and no rank of a healthy job is named.
 for form in gloo nccl; do
     for phase in forward backward update; do
         job slow $form --slow 2:$phase:25
-        if [[ $phase == update ]]; then # the next step begins together, so nobody waits
+        if [[ $phase == update ]]; then # the next step begins together, so no rank waits
             told 0 "no rank stands out" slow
         else
             told 10 "Next: rank 2 is late in its $phase" slow
@@ -136,7 +136,7 @@ job lengths gloo --slow 1:data:30 --length 2:4
 told 10 "steps 2 to 5 are used, which all have" lengths
 says "waited for rank 1." "4 steps measured"
 job sizes nccl --size 1:2048
-told 1 "the ranks' calls do not match, so nobody is named: step 2: call 2 of rank 0 is all_reduce of 4096 bytes, of rank 1" sizes
+told 1 "the ranks' calls do not match, so no rank is named: step 2: call 2 of rank 0 is all_reduce of 4096 bytes, of rank 1" sizes
 head -c 1000 gloo/rank1.json.gz >cut.json.gz
 refused "is cut short" gloo/rank0.json gloo/rank2.json.gz cut.json.gz
 told 0 "its rank counts as missing" gloo/rank0.json gloo/rank2.json.gz cut.json.gz --partial

@@ -575,8 +575,8 @@ static void steps_in_a_row_count_once(void **state)
         case_stats_open(&stats, &(struct run){ .ranks = 4, .cycle = 1 }, of[i].is_simulated);
         for (int round = 0; round < of[i].rounds; round++)
             add_lucky_round(&stats, &luck, of[i].steps);
-        assert_int_equal(stats.by_stretch.charged, of[i].stretches);
-        assert_int_equal(stats.by_round.charged, of[i].rounds);
+        assert_int_equal(stats.culprits.by_stretch.charged, of[i].stretches);
+        assert_int_equal(stats.culprits.by_round.charged, of[i].rounds);
         assert_int_equal(case_stats_summarise(&stats, NULL).is_too_short, of[i].stretches < 4);
         case_stats_close(&stats);
     }
@@ -595,8 +595,8 @@ static void a_long_round_counts_once(void **state)
         luck.slow = slow[round];
         add_lucky_round(&stats, &luck, steps[round]);
     }
-    assert_int_equal(stats.by_round.foremost[2], 4);
-    assert_int_equal(stats.by_stretch.foremost[2], 12);
+    assert_int_equal(stats.culprits.by_round.foremost[2], 4);
+    assert_int_equal(stats.culprits.by_stretch.foremost[2], 12);
     const struct case_summary s = case_stats_summarise(&stats, NULL);
     assert_int_equal(s.blamed_rank, -1);
     assert_false(s.is_too_short);

@@ -19,7 +19,7 @@ struct answer {
 struct answer answer_find(const struct spans_file *file, const struct report *report, const struct outcome *shown);
 void answer_close(struct answer *answer);
 
-/* Return "Of every 100 rank-seconds of job, 25 waited for rank 1: it is late in its data.", or why nobody is named. Free it. */
+/* Return "Of every 100 rank-seconds of job, 25 waited for rank 1: it is late in its data.", or why no rank is named. Free it. */
 char *answer_sentence(const struct answer *answer);
 
 /* Print all that a lab prints about its own run, and the fixes. `why_withdrawn`: why no rank is named; or NULL. (answer_print.c) */

@@ -64,7 +64,7 @@ static const char *phase_name(int phase)
 }
 
 /* Put the parts of a rank's steps. They are withheld after a failed check. */
-static void put_rank(struct json *list, const struct answer *a, int rank, double collectives)
+static void put_rank(struct json *list, const struct answer *a, int rank, int collectives)
 {
     const struct case_stats *stats = &a->shown->stats;
     const struct cell *sum = &stats->sum[rank];
@@ -82,16 +82,15 @@ static void put_rank(struct json *list, const struct answer *a, int rank, double
     put_ms(&json, "transfer_ms", sum->transfer / steps);
     put_ms(&json, "exposed_ms", sum->exposed / steps);
     put_ms(&json, "caused_wait_ms", sum->caused / steps);
-    put_share(&json, "last_share", stats->wrong.count ? (double)NAN : sum->last / collectives);
+    put_share(&json, "last_share",
+              stats->wrong.count || collectives == 0 ? (double)NAN : (double)sum->last / collectives);
     fputc('}', json.out);
 }
 
 static void put_ranks(struct json *object, const struct answer *a)
 {
     const struct case_stats *stats = &a->shown->stats;
-    double collectives = 0;
-    for (int rank = 0; rank < stats->ranks; rank++)
-        collectives += stats->sum[rank].last;
+    const int collectives = case_stats_last_arrivals(stats);
     struct json list = begin(next(object, "per_rank"), '[');
     for (int rank = 0; rank < stats->ranks; rank++)
         put_rank(&list, a, rank, collectives);

@@ -1,4 +1,5 @@
 #include "answer.h"
+#include "job_report.h"
 #include "launch/job.h"
 #include "report/lanes.h"
 #include "report/terminal_tables.h"
@@ -9,7 +10,7 @@
 static void print_summary(const struct report *r, const struct spans_file *file)
 {
     const struct outcome *first = &r->outcomes[0];
-    const struct timeline *t = &first->picture;
+    const struct timeline *t = &file->cases[job_report_case(file, NULL, first->name)].blocks[0].timeline;
     printf("%s: %d rank%s, %d case%s; of %s %d step%s measured, from step %d on, in %d round%s.\n", file->path,
            r->ranks, r->ranks == 1 ? "" : "s", r->cases, r->cases == 1 ? "" : "s", first->name, first->stats.steps,
            first->stats.steps == 1 ? "" : "s", t->first_step, first->stats.rounds, first->stats.rounds == 1 ? "" : "s");
@@ -58,7 +59,7 @@ void answer_print(const struct answer *a, const char *why_withdrawn)
     if (r->cases == 1)
         printf("No other case to compare with: a rank is blamed if it caused more than three quarters of the "
                "waiting,\nand caused most of it in more %s than chance explains.\n",
-               shown->stats.stretch == 1 ? "steps"
+               shown->stats.culprits.stretch == 1 ? "steps"
                : a->file->rank_numbers   ? "stretches of steps"
                                          : "rounds, or stretches of four steps,");
     print_host(a);

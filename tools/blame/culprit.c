@@ -41,16 +41,10 @@ void hosts_close(struct hosts *hosts)
 
 /* --- charges ---------------------------------------------------------------------------------------------------- */
 
-/* Waiting charged to hosts. */
-struct host_charges {
-    int hosts;
-    double *sum; /* (hosts) seconds */
-    struct culprits by_stretch, by_round;
-};
-
-static void charge_round(struct host_charges *charges, const struct timeline *t, const int *hosts, int stretch)
+/* Charge the hosts with the waiting of a round: sum (hosts), in seconds. */
+static void charge_round(struct culprits *culprits, const struct timeline *t, const int *hosts, double *sum)
 {
-    const int count = charges->hosts;
+    const int count = culprits->suspects;
     double *caused = memory_new((size_t)t->steps * (size_t)count, sizeof *caused);
     struct matched_collectives matched = matched_collectives_find(t);
     for (int n = 0; matched.are_alike && n < matched.count; n++) {
@@ -60,13 +54,10 @@ static void charge_round(struct host_charges *charges, const struct timeline *t,
         if (host < 0 || step < 0 || step >= t->steps)
             continue;
         caused[step * count + host] += charge;
-        charges->sum[host] += charge;
+        sum[host] += charge;
     }
     matched_collectives_close(&matched);
-    for (int step = 0; step < t->steps; step += stretch)
-        culprits_count(&charges->by_stretch, caused + step * count,
-                       t->steps - step < stretch ? t->steps - step : stretch, count);
-    culprits_count(&charges->by_round, caused, t->steps, count);
+    culprits_add_round(culprits, caused, t->steps);
     free(caused);
 }
 
@@ -83,28 +74,20 @@ static double most_of(const struct case_stats *stats, const struct hosts *hosts,
 /* Return the host for whose ranks the others waited, and in *wait for how long per step; -1: none. */
 static int late_host(const struct spans_case *of, const struct outcome *o, const struct hosts *hosts, double *wait)
 {
-    static const double least_share = 0.01, most_of_one_rank = 0.75; /* as of ranks */
-    struct host_charges charges = { .hosts = hosts->count };
-    charges.sum = memory_new((size_t)hosts->count, sizeof *charges.sum);
-    culprits_open(&charges.by_stretch, hosts->count);
-    culprits_open(&charges.by_round, hosts->count);
+    struct culprits culprits;
+    culprits_open(&culprits, hosts->count, o->stats.culprits.stretch);
+    double *sum = memory_new((size_t)hosts->count, sizeof *sum);
     for (int i = 0; i < of->count; i++)
-        charge_round(&charges, &of->blocks[i].timeline, hosts->of, o->stats.stretch);
+        charge_round(&culprits, &of->blocks[i].timeline, hosts->of, sum);
+    const struct charges charges = { .caused = sum,
+                                     .rank_seconds = o->summary.mean.step * o->stats.ranks * o->stats.steps };
     bool is_too_short;
-    int host =
-        culprits_judge(&(struct charges){ .suspects = hosts->count,
-                                          .caused = charges.sum,
-                                          .least = least_share * o->summary.mean.step * o->stats.ranks * o->stats.steps,
-                                          .by_stretch = &charges.by_stretch,
-                                          .by_round = &charges.by_round,
-                                          .are_steps_alone = o->stats.stretch == 1 },
-                       &is_too_short);
-    if (host >= 0 && most_of(&o->stats, hosts, host) > most_of_one_rank * charges.sum[host])
+    int host = culprits_judge(&culprits, &charges, &is_too_short);
+    if (host >= 0 && most_of(&o->stats, hosts, host) > CULPRITS_SHARE * sum[host]) /* it is one rank */
         host = -1;
-    *wait = host >= 0 ? charges.sum[host] / o->stats.steps : (double)NAN;
-    culprits_close(&charges.by_stretch);
-    culprits_close(&charges.by_round);
-    free(charges.sum);
+    *wait = host >= 0 ? sum[host] / o->stats.steps : (double)NAN;
+    culprits_close(&culprits);
+    free(sum);
     return host;
 }
 

@@ -25,15 +25,6 @@ struct trial {
 
 /* --- candidates ------------------------------------------------------------------------------------------------- */
 
-static int compare_charges(const void *a, const void *b, void *sums)
-{
-    const struct cell *x = (const struct cell *)sums + *(const int *)a,
-                      *y = (const struct cell *)sums + *(const int *)b;
-    if (x->caused > y->caused || x->caused < y->caused)
-        return x->caused > y->caused ? -1 : 1;
-    return *(const int *)a - *(const int *)b;
-}
-
 /* Fixing a rank gains something only if others waited for it alone, so those with the largest charges will do. */
 static void add_candidates(struct trial *trial)
 {
@@ -42,9 +33,7 @@ static void add_candidates(struct trial *trial)
     const double least = 1e-3 * trial->outcome->summary.mean.step * stats->steps;
     int ranks = 0;
     int *order = memory_new((size_t)stats->ranks, sizeof *order);
-    for (int rank = 0; rank < stats->ranks; rank++)
-        order[rank] = rank;
-    qsort_r(order, (size_t)stats->ranks, sizeof *order, compare_charges, stats->sum);
+    case_stats_order(stats, order);
     while (ranks < stats->ranks && ranks < CANDIDATES_MOST && stats->ranks > 1 &&
            stats->sum[order[ranks]].caused > least)
         ranks++;
@@ -70,7 +59,7 @@ static bool is_fixed(const struct fix *fix, const struct hosts *hosts, int rank)
 
 static int stretch_of(const struct trial *trial, const struct timeline *t)
 {
-    return trial->by_round ? t->steps : trial->outcome->stats.stretch;
+    return trial->by_round ? t->steps : trial->outcome->stats.culprits.stretch;
 }
 
 static int samples_of(const struct trial *trial, const struct timeline *t)

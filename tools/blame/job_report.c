@@ -47,7 +47,7 @@ static struct outcome outcome_of(const struct spans_case *of, bool is_simulated,
     o.run = (struct run){ .ranks = of->ranks, .cycle = of->blocks[0].every };
     case_stats_open(&o.stats, &o.run, is_simulated);
     if (stretch > 0)
-        o.stats.stretch = stretch;
+        o.stats.culprits.stretch = stretch;
     for (int i = 0; i < of->count; i++) {
         const struct timeline *round = &of->blocks[i].timeline;
         case_stats_add(&o.stats, round, NULL);

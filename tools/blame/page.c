@@ -49,7 +49,7 @@ static void put_question(FILE *out, const struct answer *a, const char *why_with
     free(sentence);
 }
 
-static void put_rank(FILE *out, const struct answer *a, int rank, double collectives)
+static void put_rank(FILE *out, const struct answer *a, int rank, int collectives)
 {
     const struct case_stats *stats = &a->shown->stats;
     const struct cell *sum = &stats->sum[rank];
@@ -65,16 +65,14 @@ static void put_rank(FILE *out, const struct answer *a, int rank, double collect
     html_number(out, 1e3 * sum->wait / stats->steps, decimals);
     html_number(out, 1e3 * sum->transfer / stats->steps, decimals);
     html_number(out, 1e3 * sum->caused / stats->steps, decimals);
-    html_number(out, collectives > 0 ? 100 * sum->last / collectives : (double)NAN, 0);
+    html_number(out, collectives > 0 ? 100.0 * sum->last / collectives : (double)NAN, 0);
     free(name);
 }
 
 static void put_ranks(FILE *out, const struct answer *a)
 {
     const struct case_stats *stats = &a->shown->stats;
-    double collectives = 0;
-    for (int rank = 0; rank < stats->ranks; rank++)
-        collectives += stats->sum[rank].last;
+    const int collectives = case_stats_last_arrivals(stats);
     fputs("<h2>Rank by rank</h2>\n", out);
     html_table(out, "Milliseconds a step");
     html_row(out);

@@ -42,19 +42,11 @@ static double percent(const struct drawing *d, double seconds)
     return d->view->end > 0 ? 100 * seconds / d->view->end : 0;
 }
 
-static bool has_lane(const struct timeline_view *p, int rank, int lane)
-{
-    for (int i = 0; i < p->count; i++)
-        if (p->segments[i].rank == rank && p->segments[i].lane == lane)
-            return true;
-    return false;
-}
-
 static int height_of(const struct timeline_view *p)
 {
     int height = AXIS;
     for (int i = 0; i < p->collapsed_count; i++)
-        height += LABEL + BAR + GAP + (has_lane(p, p->collapsed[i].first, 1) ? LINE : 0);
+        height += LABEL + BAR + GAP + (timeline_view_has_lane(p, p->collapsed[i].first, 1) ? LINE : 0);
     return height;
 }
 
@@ -98,7 +90,7 @@ static void put_lane(struct drawing *d, const struct collapsed_ranks *ranks)
     }
     fprintf(d->out, "%s</text>\n", ranks->first == d->view->last ? ": comes last" : "");
     put_segments(d, ranks->first);
-    d->y += LABEL + BAR + GAP + (has_lane(d->view, ranks->first, 1) ? LINE : 0);
+    d->y += LABEL + BAR + GAP + (timeline_view_has_lane(d->view, ranks->first, 1) ? LINE : 0);
 }
 
 /* Write marks at round milliseconds, at most five. */

@@ -12,8 +12,7 @@
 
 static void append(struct sources *s, char *path)
 {
-    if ((s->count & (s->count - 1)) == 0) /* room for the next power of two */
-        s->path = memory_grow(s->path, (size_t)(s->count ? 2 * s->count : 1) * sizeof *s->path);
+    s->path = memory_grow_by_one(s->path, s->count, sizeof *s->path);
     s->path[s->count++] = path;
 }
 

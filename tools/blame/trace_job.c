@@ -152,7 +152,7 @@ static void keep_good_steps(struct trace_job *job, const bool *is_bad, const cha
     }
     if (2 * most < steps)
         die(STATUS_WRONG,
-            "%s: the ranks' calls do not match, so nobody is named: %s; record the same steps of one job on all ranks",
+            "%s: the ranks' calls do not match, so no rank is named: %s; record the same steps of one job on all ranks",
             job->ranks[0].path, why);
     job->first_step += best;
     job->last_step = job->first_step + most - 1;

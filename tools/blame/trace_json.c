@@ -358,9 +358,7 @@ static int add_group(struct parser *p)
     struct trace_head *head = p->head;
     if (head->group_count == GROUPS_MOST)
         return stop(p, memory_text("more than %d process groups", GROUPS_MOST));
-    if ((head->group_count & (head->group_count - 1)) == 0) /* room for the next power of two */
-        head->groups =
-            memory_grow(head->groups, (size_t)(head->group_count ? 2 * head->group_count : 1) * sizeof *head->groups);
+    head->groups = memory_grow_by_one(head->groups, head->group_count, sizeof *head->groups);
     struct trace_group *group = &head->groups[head->group_count++];
     group->name[0] = group->ranks[0] = '\0';
     group->size = -1;

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,18 +41,25 @@ static void settle_steps(struct trace_rank *rank)
     rank->steps.count = (size_t)most;
 }
 
-int trace_step_at(const struct trace_rank *rank, int64_t time)
+size_t trace_first_after(const void *at, size_t count, size_t size, size_t offset, int64_t time)
 {
-    const struct trace_step *steps = rank->steps.at;
-    int low = 0, high = (int)rank->steps.count;
-    while (low < high) { /* the first step that ends after `time` */
-        int middle = low + (high - low) / 2;
-        if (steps[middle].end <= time)
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (*(const int64_t *)((const char *)at + middle * size + offset) <= time)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < (int)rank->steps.count && steps[low].start <= time ? low : -1;
+    return low;
+}
+
+int trace_step_at(const struct trace_rank *rank, int64_t time)
+{
+    const struct trace_step *steps = rank->steps.at;
+    const size_t first =
+        trace_first_after(steps, rank->steps.count, sizeof *steps, offsetof(struct trace_step, end), time);
+    return first < rank->steps.count && steps[first].start <= time ? (int)first : -1;
 }
 
 /* --- phases ----------------------------------------------------------------------------------------------------- */
@@ -125,31 +133,18 @@ static struct work work_of(struct trace_rank *rank)
 /* Return the last end of an operator at or before `time`; `otherwise` if that is later. */
 static int64_t last_end(const struct work *work, int64_t time, int64_t otherwise)
 {
-    size_t low = 0, high = work->count;
-    while (low < high) { /* the first end after `time` */
-        size_t middle = low + (high - low) / 2;
-        if (work->ends[middle] <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && work->ends[low - 1] > otherwise ? work->ends[low - 1] : otherwise;
+    const size_t after = trace_first_after(work->ends, work->count, sizeof *work->ends, 0, time);
+    return after > 0 && work->ends[after - 1] > otherwise ? work->ends[after - 1] : otherwise;
 }
 
 /* Return the start of the operator that began during a collective and outlasts it; the collective's end if there is none. */
 static int64_t first_outlasting(const struct work *work, const struct trace_wait *wait)
 {
-    size_t low = 0, high = work->count;
-    while (low < high) { /* the first operator that starts during or after the collective */
-        size_t middle = low + (high - low) / 2;
-        if (work->at[middle].start < wait->start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < work->count && work->at[low].start < wait->end; low++)
-        if (trace_work_end(&work->at[low]) > wait->end)
-            return work->at[low].start;
+    size_t i =
+        trace_first_after(work->at, work->count, sizeof *work->at, offsetof(struct trace_work, start), wait->start - 1);
+    for (; i < work->count && work->at[i].start < wait->end; i++)
+        if (trace_work_end(&work->at[i]) > wait->end)
+            return work->at[i].start;
     return wait->end;
 }
 
@@ -164,7 +159,7 @@ static void find_entry(const struct work *work, struct trace_wait *wait, int64_t
     wait->entered = has_waited && since < wait->end ? since : wait->end;
 }
 
-static int compare_ends(const void *a, const void *b)
+int trace_compare_ends(const void *a, const void *b)
 {
     const struct trace_wait *x = a, *y = b;
     return (x->end > y->end) - (x->end < y->end);
@@ -178,27 +173,35 @@ static int compare_waits(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
+void trace_lane_add(struct trace_lane *lane, const struct trace_call *call, int32_t step, bool is_kernel)
+{
+    if (call->kind == SPAN_SEND_RECEIVE && call->to < 0 && call->from < 0) {
+        lane->unpaired++;
+        return;
+    }
+    lane->waits[lane->wait_count++] = (struct trace_wait){ .start = call->start,
+                                                           .end = call->end,
+                                                           .bytes = call->bytes,
+                                                           .step = step,
+                                                           .group = call->group,
+                                                           .to = call->to,
+                                                           .from = call->from,
+                                                           .kind = call->kind,
+                                                           .is_kernel = is_kernel };
+}
+
 static void add_cpu_waits(struct trace_rank *rank, struct trace_lane *lane)
 {
     const struct trace_call *calls = rank->calls.at;
     const struct trace_step *steps = rank->steps.at;
     lane->waits = memory_new(rank->calls.count + rank->nccl.count + 1, sizeof *lane->waits);
     for (size_t i = 0; i < rank->calls.count; i++) {
-        int step = trace_step_at(rank, calls[i].start);
-        bool has_peer = calls[i].kind != SPAN_SEND_RECEIVE || calls[i].to >= 0 || calls[i].from >= 0;
-        lane->unpaired += step >= 0 && !has_peer;
-        if (step >= 0 && has_peer)
-            lane->waits[lane->wait_count++] = (struct trace_wait){ .start = calls[i].start,
-                                                                   .end = calls[i].end,
-                                                                   .bytes = calls[i].bytes,
-                                                                   .step = steps[step].number,
-                                                                   .group = calls[i].group,
-                                                                   .to = calls[i].to,
-                                                                   .from = calls[i].from,
-                                                                   .kind = calls[i].kind };
+        const int step = trace_step_at(rank, calls[i].start);
+        if (step >= 0)
+            trace_lane_add(lane, &calls[i], steps[step].number, false);
     }
     struct work work = work_of(rank);
-    qsort(lane->waits, (size_t)lane->wait_count, sizeof *lane->waits, compare_ends);
+    qsort(lane->waits, (size_t)lane->wait_count, sizeof *lane->waits, trace_compare_ends);
     for (int i = 0; i < lane->wait_count; i++)
         find_entry(&work, &lane->waits[i], i ? lane->waits[i - 1].end : INT64_MIN);
     free(work.ends);

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 static const int64_t SHORT_GAP = 20000; /* ns: between kernels that follow one another; a launch takes about 5 us */
@@ -33,15 +34,9 @@ static const struct trace_launch *launch_of(const struct trace_rank *rank, uint3
 /* Return the phase of the CPU around a moment; NULL if there is none. */
 static const struct trace_phase *phase_at(const struct trace_phase *phases, int count, int64_t time)
 {
-    int low = 0, high = count;
-    while (low < high) { /* the first phase that ends after `time` */
-        int middle = low + (high - low) / 2;
-        if (phases[middle].end <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && phases[low].start <= time ? &phases[low] : NULL;
+    const size_t first =
+        trace_first_after(phases, (size_t)count, sizeof *phases, offsetof(struct trace_phase, end), time);
+    return first < (size_t)count && phases[first].start <= time ? &phases[first] : NULL;
 }
 
 /* --- the compute stream ----------------------------------------------------------------------------------------- */
@@ -175,26 +170,13 @@ static bool is_synchronized(const struct trace_rank *rank, int64_t end)
 static void find_entry(const struct trace_rank *rank, const struct work *work, size_t count, struct trace_wait *wait,
                        int64_t before)
 {
-    size_t low = 0, high = count;
-    while (low < high) { /* the first kernel that ends after the collective */
-        size_t middle = low + (high - low) / 2;
-        if (work[middle].end <= wait->end)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    int64_t since = low > 0 ? work[low - 1].end : wait->start;
+    const size_t next = trace_first_after(work, count, sizeof *work, offsetof(struct work, end), wait->end);
+    int64_t since = next > 0 ? work[next - 1].end : wait->start;
     since = since > wait->start ? since : wait->start;
     since = since > before ? since : before;
-    bool is_idle = low == count || work[low].start >= wait->end;
-    bool has_waited = is_idle && (low == count || work[low].launched < wait->end || is_synchronized(rank, wait->end));
+    bool is_idle = next == count || work[next].start >= wait->end;
+    bool has_waited = is_idle && (next == count || work[next].launched < wait->end || is_synchronized(rank, wait->end));
     wait->entered = has_waited && since < wait->end ? since : wait->end;
-}
-
-static int compare_ends(const void *a, const void *b)
-{
-    const struct trace_wait *x = a, *y = b;
-    return (x->end > y->end) - (x->end < y->end);
 }
 
 static void add_waits(struct trace_rank *rank, struct trace_lane *lane, const struct trace_lane *cpu)
@@ -208,18 +190,8 @@ static void add_waits(struct trace_rank *rank, struct trace_lane *lane, const st
         if (launch)
             complete(rank, launch, &call);
         const struct trace_phase *phase = phase_at(cpu->phases, cpu->phase_count, launch ? launch->start : call.start);
-        bool has_peer = call.kind != SPAN_SEND_RECEIVE || call.to >= 0 || call.from >= 0;
-        lane->unpaired += phase && !has_peer;
-        if (phase && has_peer && call.kind != SPAN_KINDS)
-            lane->waits[lane->wait_count++] = (struct trace_wait){ .start = call.start,
-                                                                   .end = call.end,
-                                                                   .bytes = call.bytes,
-                                                                   .step = phase->step,
-                                                                   .group = call.group,
-                                                                   .to = call.to,
-                                                                   .from = call.from,
-                                                                   .kind = call.kind,
-                                                                   .is_kernel = true };
+        if (phase && call.kind != SPAN_KINDS)
+            trace_lane_add(lane, &call, phase->step, true);
     }
 }
 
@@ -239,7 +211,7 @@ void trace_gpu_lane(struct trace_rank *rank, struct trace_lane *lane)
     add_waits(rank, lane, &cpu);
     struct trace_wait *waits = lane->waits + cpu_waits;
     int added = lane->wait_count - cpu_waits;
-    qsort(waits, (size_t)added, sizeof *waits, compare_ends);
+    qsort(waits, (size_t)added, sizeof *waits, trace_compare_ends);
     for (int i = 0; i < added; i++)
         find_entry(rank, work, count, &waits[i], i ? waits[i - 1].end : INT64_MIN);
     free(work);

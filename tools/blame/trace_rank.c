@@ -30,9 +30,7 @@ static int thread_of(struct trace_rank *rank, const struct trace_event *e)
     enum { THREADS_MOST = 4096 };
     if (rank->thread_count == THREADS_MOST)
         return THREADS_MOST - 1;
-    if ((rank->thread_count & (rank->thread_count - 1)) == 0)
-        rank->threads = memory_grow(rank->threads,
-                                    (size_t)(rank->thread_count ? 2 * rank->thread_count : 1) * sizeof *rank->threads);
+    rank->threads = memory_grow_by_one(rank->threads, rank->thread_count, sizeof *rank->threads);
     rank->threads[rank->thread_count] = key;
     return rank->thread_count++;
 }
@@ -54,9 +52,7 @@ static int group_of(struct trace_rank *rank, const struct trace_arguments *a)
     enum { GROUPS_MOST = 1 << 12 };
     if (rank->group_count == GROUPS_MOST)
         return -1;
-    if ((rank->group_count & (rank->group_count - 1)) == 0)
-        rank->groups =
-            memory_grow(rank->groups, (size_t)(rank->group_count ? 2 * rank->group_count : 1) * sizeof *rank->groups);
+    rank->groups = memory_grow_by_one(rank->groups, rank->group_count, sizeof *rank->groups);
     struct trace_group *group = &rank->groups[rank->group_count];
     memcpy(group->name, a->group, sizeof group->name);
     memcpy(group->ranks, ranks, strlen(ranks) + 1);
