@@ -430,11 +430,16 @@ wants_blog() # each lab also on the machine of the blog posts, unless it was sai
     [[ -e platforms/blog.xml ]] && ! is_given --platform && ! is_given --backend && ! is_given --ranks
 }
 
+blog_of() # LAB: the machine of its post
+{
+    [[ $1 == 07_triage ]] && echo blog_gpu || echo blog
+}
+
 simulate_blog() # LAB OPTION...: for the column beside the published numbers
 {
     wants_blog && [[ -e build/lib/model/$1.so ]] && command -v smpirun >/dev/null || return 0
     : >"build/$1-blog.log"
-    quietly "The blog's machine, simulated" "build/$1-blog.log" lab "$@" --platform blog ||
+    quietly "The blog's machine, simulated" "build/$1-blog.log" lab "$@" --platform "$(blog_of "$1")" ||
         problem "$1" "$1 failed on the blog's machine" "on the blog's machine: $(last_complaint)"
 }
 
@@ -627,7 +632,8 @@ run_of_lesson() # LAB PLACE OPTION...
 {
     local name=$1 place=$2 words=("${@:3}")
     rm -rf "$results/lessons/$place"/{,platforms/*/}"$name"
-    [[ $place != here ]] || words=(--backend mpi --ranks "$(nproc)" "${words[@]}")
+    [[ $place != here ]] || words=(--backend mpi "${words[@]}")
+    [[ $place != here || " ${words[*]} " == *" --ranks "* ]] || words+=(--ranks "$(nproc)")
     [[ $place != @(here|dedicated-cores) || " ${words[*]} " == *" --"@(seconds|rounds)" "* ]] ||
         words+=(--seconds "${value[--seconds]-$lesson_seconds}")
     : >"build/$name-lesson.log"
@@ -730,6 +736,16 @@ judge()
     attended build/bin/claims --results "$results" --expected expected "${options[@]}" ||
         problem "claims" "a claim that must hold on every machine fails"
     compare_blog
+    compare_gpu_post
+}
+
+compare_gpu_post() # with what the post about profiling printed: its queue and launches, and charts of both
+{
+    wants_blog && [[ -d $results/platforms/blog_gpu ]] || return 0
+    heading "The GPU machine of the post about profiling"
+    build/bin/blog_gpu --expected expected --out "$results/platforms/blog_gpu" ||
+        problem "blog_gpu" "the post's machine no longer agrees with the published numbers"
+    chart blog_gpu "$results/platforms/blog_gpu"
 }
 
 compare_blog() # with what the posts printed
@@ -758,6 +774,7 @@ drawable() # the script and the folder of all results that there is a script for
     done
     [[ ! -e $results/blame/summary.csv ]] || printf 'blame %s\n' "$results/blame"
     [[ ! -e $results/platforms/blog/blog.csv ]] || printf 'blog %s\n' "$results/platforms/blog"
+    [[ ! -e $results/platforms/blog_gpu/blog_gpu.csv ]] || printf 'blog_gpu %s\n' "$results/platforms/blog_gpu"
     [[ ! -e $results/scale/scale.csv ]] || printf 'scale %s\n' "$results/scale"
 }
 

@@ -75,7 +75,7 @@ if(toolkit IN_LIST LOCKSTEP_GPU_KITS)
   file(GENERATE OUTPUT ${OPTIONS} CONTENT
        "${ARCHITECTURES} -std=c++17 -O3 -Xcompiler=-fPIC,-Wall,-Wextra,-Wshadow ${WERROR}\n")
   set(KERNELS "")
-  foreach(PART arrays rows sequences attention)
+  foreach(PART arrays rows sequences attention pointwise chain)
     set(SOURCE ${CMAKE_SOURCE_DIR}/common/device/device_cuda_${PART}.cu)
     set(OBJECT ${CMAKE_BINARY_DIR}/common/device_cuda_${PART}.o)
     add_custom_command(OUTPUT ${OBJECT} DEPENDS ${SOURCE} ${OPTIONS} DEPFILE ${OBJECT}.d COMMENT "Building CUDA object ${OBJECT}"

@@ -74,12 +74,12 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     struct trainer *t = lab_trainer(lab);
     size_t count = message_floats(&base);
-    struct buffers b = buffers_open(&base);
+    struct buffers b = buffers_open(&base, t->model);
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct collective *collective = lab_collective(lab);
-        buffers_restart(&b, &o);
+        buffers_restart(&b, &o, collective);
 
         while (lab_next_step(lab)) {
             lab_phase(lab, SPAN_DATA);
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
             trainer_forward(t, batch);
             lab_phase(lab, SPAN_BACKWARD);
             backward_and_start_buckets(collective, &o, &b, t, batch); /* <- the fix: sums start after each layer */
-            buckets_finish(&b.started, collective);
+            finish_buckets(collective, &o, &b);
             if (!o.gradient_buckets)
                 sum_in_place(collective, o.wire, &b, t->gradients, t->count);
             if (o.is_fresh) { /* <- the published fault: map, fill and sum a new buffer */

@@ -28,23 +28,25 @@ size_t bucket_floats(const struct options *o);
 /* Cut the extra message into buckets, as if backward computed it evenly. */
 struct buckets cut_message(const struct options *o);
 
-/* Cut the model's own gradients: one bucket, or two as in DDP, the last layer alone and all others together. */
+/* Buckets of the model's own gradients: none, one, or two as in DDP, the last layer alone and all others together. */
 struct buckets cut_own(const struct options *o);
+struct reducer_settings own_buckets(const struct options *o);
 
 /* Buffers of the extra message and of bf16, and the started sums. */
 struct buffers {
-    float *kept;      /* (message) */
-    float kept_value; /* of all its elements; INFINITY: not filled yet */
-    float *fresh;     /* (message) mapped anew in each step, or NULL */
-    uint16_t *narrow; /* (message or gradients, the larger) */
-    struct started_sums started;
+    float *kept;                 /* (message) */
+    float kept_value;            /* of all its elements; INFINITY: not filled yet */
+    float *fresh;                /* (message) mapped anew in each step, or NULL */
+    uint16_t *narrow;            /* (message or gradients, the larger) */
+    struct started_sums started; /* of the message */
+    struct reducer *own;         /* sums the model's own gradients in buckets */
 };
 
-struct buffers buffers_open(const struct options *o);
+struct buffers buffers_open(const struct options *o, struct model *model);
 void buffers_close(struct buffers *b, const struct options *o);
 
-/* Forget what earlier steps left in the buffers: every block begins alike. */
-void buffers_restart(struct buffers *b, const struct options *o);
+/* Forget what earlier steps left in the buffers: every block begins alike. The collective: of the block. */
+void buffers_restart(struct buffers *b, const struct options *o, struct collective *collective);
 
 /* Return the kept message, to be summed in place. Each sum multiplies its value by the ranks, so it begins small. It is refilled
  * before it overflows: in the warm-up, and then once in dozens of steps. */
@@ -60,6 +62,7 @@ void sum_in_place(struct collective *collective, enum element_type wire, struct 
 /* Run backward, and start the buckets that each layer completes. */
 void backward_and_start_buckets(struct collective *collective, const struct options *o, struct buffers *b,
                                 struct trainer *t, const struct batch *batch);
+void finish_buckets(struct collective *collective, const struct options *o, struct buffers *b);
 
 /* Exposed seconds of all sums started during backward. `passes`: seconds of forward and backward, without contention. A network
  * that needs no core carries the sums meanwhile; ranks that must move the bytes themselves begin at the end. */

@@ -21,36 +21,41 @@ struct buckets cut_message(const struct options *o)
 
 struct buckets cut_own(const struct options *o)
 {
-    const int layer = workload_layers(&o->model) - 1;
-    size_t end = workload_parameters(&o->model), last = end - workload_layer_parameters(&o->model, layer);
-    struct buckets own = { .count = o->gradient_buckets };
-    own.at[0] = (struct bucket){ .begin = 0, .count = end, .layer = 0 };
-    if (own.count == 2) {
-        own.at[0] = (struct bucket){ .begin = last, .count = end - last, .layer = layer };
-        own.at[1] = (struct bucket){ .begin = 0, .count = last, .layer = 0 };
-    }
-    return own;
+    const struct reducer_settings own = own_buckets(o);
+    return o->gradient_buckets > 0 ? buckets_of_model(&o->model, false, own.first, own.most) : (struct buckets){ 0 };
 }
 
-struct buffers buffers_open(const struct options *o)
+struct reducer_settings own_buckets(const struct options *o)
+{
+    const size_t all = workload_parameters(&o->model);
+    const size_t last = workload_layer_parameters(&o->model, workload_layers(&o->model) - 1);
+    return (struct reducer_settings){ .first = o->gradient_buckets == 2 ? last : all, .most = all };
+}
+
+struct buffers buffers_open(const struct options *o, struct model *model)
 {
     size_t count = message_floats(o), own = workload_parameters(&o->model);
     struct buffers b = { .kept = device_new(count, sizeof(float)),
-                         .narrow = device_new(count > own ? count : own, sizeof(uint16_t)) };
-    buffers_restart(&b, o);
+                         .narrow = device_new(count > own ? count : own, sizeof(uint16_t)),
+                         .own = reducer_open(model, o->run.ranks) };
+    buffers_restart(&b, o, NULL);
     return b;
 }
 
-void buffers_restart(struct buffers *b, const struct options *o)
+void buffers_restart(struct buffers *b, const struct options *o, struct collective *collective)
 {
     device_unmap(b->fresh, message_floats(o) * sizeof(float));
     b->fresh = NULL;
     b->kept_value = INFINITY;
+    const struct reducer_settings own = own_buckets(o);
+    if (o->gradient_buckets > 0)
+        reducer_restart(b->own, collective, &own);
 }
 
 void buffers_close(struct buffers *b, const struct options *o)
 {
-    buffers_restart(b, o);
+    device_unmap(b->fresh, message_floats(o) * sizeof(float));
+    reducer_close(b->own);
     device_free(b->kept);
     device_free(b->narrow);
 }
@@ -89,27 +94,36 @@ void sum_in_place(struct collective *collective, enum element_type wire, struct 
 struct starts {
     struct collective *collective;
     const struct options *o;
-    struct buckets extra, own;
-    float *message, *gradients;
-    struct started_sums *started;
+    struct buckets extra;
+    float *message;
+    struct buffers *buffers;
 };
 
 static void start_ready(void *argument, int layer)
 {
     struct starts *s = argument;
-    buckets_start(&s->extra, layer, s->collective, s->message, s->message, s->started); /* <- the fix: transfer while */
-    buckets_start(&s->own, layer, s->collective, s->gradients, s->gradients, s->started); /* backward goes on */
-    if (s->o->calls_library)
+    buckets_start(&s->extra, layer, s->collective, s->message, s->message,
+                  &s->buffers->started); /* <- the fix: transfer while backward goes on */
+    if (s->o->gradient_buckets > 0)
+        reducer_ready(s->buffers->own, layer);
+    else if (s->o->calls_library)
         collective_progress(s->collective);
 }
 
 void backward_and_start_buckets(struct collective *collective, const struct options *o, struct buffers *b,
                                 struct trainer *t, const struct batch *batch)
 {
-    struct starts starts = { collective, o, cut_message(o), cut_own(o), NULL, t->gradients, &b->started };
+    struct starts starts = { collective, o, cut_message(o), NULL, b };
     if (starts.extra.count > 0)
         starts.message = next_message(b, message_floats(o), o->run.ranks);
     model_hook(t->model, (struct model_hooks){ .argument = &starts, .gradients_ready = start_ready });
     trainer_backward(t, batch);
     model_hook(t->model, (struct model_hooks){ 0 });
+}
+
+void finish_buckets(struct collective *collective, const struct options *o, struct buffers *b)
+{
+    buckets_finish(&b->started, collective);
+    if (o->gradient_buckets > 0)
+        reducer_finish(b->own);
 }

@@ -19,7 +19,7 @@ static double time_passes(struct world *world, struct collective *collective, co
     mine.begin = world_now();
     trainer_forward(t, batch);
     backward_and_start_buckets(collective, o, b, t, batch);
-    buckets_finish(&b->started, collective);
+    finish_buckets(collective, o, b);
     device_wait();
     mine.end = world_now();
     world_gather(world, &mine, sizeof mine, all);
@@ -58,7 +58,7 @@ static void write_exposed(struct lab *lab, const struct options *base, struct cs
     double passes = cost_at(&cost.passes, workload_usual(&base->model, &base->run));
     struct options o = *base; /* those of comm_buckets */
     o.has_message = o.overlaps = o.calls_library = true;
-    struct buffers b = buffers_open(&o);
+    struct buffers b = buffers_open(&o, lab_trainer(lab)->model);
     for (int mb = 1; mb < 4 * o.comm_mb; mb *= 4) {
         o.bucket_mb = mb < o.comm_mb ? mb : o.comm_mb;
         int count = buckets_needed(message_floats(&o), bucket_floats(&o));

@@ -6,22 +6,14 @@
  * instead. Adding up gradients costs nothing for a single micro-batch. Letters: notebooks-md/symbols.md. */
 #include "04_small_work.h"
 
-/* Seconds to add up the gradients of `run.accumulate` micro-batches. The first is copied. */
-static double adding_seconds(const struct options *o, const struct card *card)
-{
-    int micro_batches = o->run.accumulate;
-    if (micro_batches == 1)
-        return 0;
-    return (2 + 3.0 * (micro_batches - 1)) * workload_gradient_bytes(&o->model) / card->copy_bandwidth;
-}
-
 struct prediction predict(const struct options *o, const struct card *card)
 {
     int ranks = o->run.ranks, micro_batches = o->run.accumulate, sums = o->sums_each ? micro_batches : 1;
     struct local_cost cost = card_local(card, ranks);
     struct work batch = workload_usual(&o->model, &o->run);
     double data = micro_batches * cost_at(&cost.fetch, batch);
-    double local = micro_batches * cost_at(&cost.passes, batch) + cost.update + adding_seconds(o, card);
+    double local = micro_batches * cost_at(&cost.passes, batch) + cost.update +
+                   predict_adding(card, workload_gradient_bytes(&o->model), micro_batches);
     struct load load = { .data = data, .local = local, .cpu = data + local, .after = cost.update };
     double transfer = card_allreduce(card, ranks, workload_gradient_bytes(&o->model));
     return predict_alike(card, load, ranks, sums * card_jitter(card, ranks, load.cpu / sums), sums * transfer);

@@ -22,7 +22,7 @@ struct options {
 struct batch_schedule *plan_of(const struct options *o);
 
 /* Set the length of an epoch, from a batch schedule, which takes long to make. */
-void complete(struct options *o);
+void complete(struct options *o, const struct card *card);
 
 /* Sequences of one length (0) and of many (1), their loaders, and the batch schedule in use. */
 struct texts {

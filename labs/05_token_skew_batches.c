@@ -10,8 +10,9 @@ struct batch_schedule *plan_of(const struct options *o)
     return batch_schedule_open(&recipe, NULL, o->policy);
 }
 
-void complete(struct options *o)
+void complete(struct options *o, const struct card *card)
 {
+    (void)card;
     if (!o->run.once)
         return;
     struct batch_schedule *schedule = plan_of(o);
@@ -158,13 +159,11 @@ void write_strategies(struct lab *lab, const struct options *base, const struct 
 {
     for (const struct variant *v = variants; csv && v->name; v++) {
         struct options o = *base;
-        v->fault(&o);
-        if (v->fix)
-            v->fix(&o);
+        variant_apply(v, &o);
         if (o.run.once || o.is_fixed)
             continue;
         o.run.once = 1; /* complete() */
-        complete(&o);
+        complete(&o, NULL);
         struct batch_schedule *schedule = plan_of(&o);
         struct prediction p = predict(&o, lab_card(lab));
         double useful = batch_schedule_means(schedule, 0, o.run.once).useful;

@@ -115,13 +115,15 @@ do for [case in epochs] { if (!were_run || has(epoch_case(case), cases)) { rows 
 
 y(offset) = has(strcol("case"), epoch_cases) ? place(strcol("case"), epoch_cases) + offset : NaN
 row_of(case, offset) = has(case, rows) ? place(case, rows) + offset : NaN
+without_epoch(label, case) = label[1:7] eq "epoch: " ? label[8:] : case
 useful(cell) = column("useful_tokens_per_s") / 1000
 padded_rate(cell) = column("padded_tokens_per_s") / 1000
 # Tokens per second if ranks computed while they wait.
 without_waiting(cell) = padded_rate(0) * column("slowest_step_ms") / (column("slowest_step_ms") - column("wait_ms"))
-# Tokens per second for the step that a ratio to the baseline gives; -1, left of the chart, if blank. (gnuplot 6 warns if all
-# points are NaN, also in a plot for [k = 1:0].)
-at_ratio(name) = blank(name) ? -1 : useful(0) * column("slowest_step_ms") / (baseline_ms * column(name))
+# Tokens per second for a step of so many ms: a prediction's (charts.gp), or the one that a ratio to the baseline gives. -1, left of the
+# chart, if unknown. (gnuplot 6 warns if all points are NaN, also in a plot for [k = 1:0].)
+at_step(step) = step > 0 ? useful(0) * column("slowest_step_ms") / step : -1
+at_ratio(name) = blank(name) ? -1 : at_step(baseline_ms * column(name))
 right = 130
 left = label_width(rows)
 epoch_steps = epochs eq "" ? "" : column_of(strategies_csv, "epoch_steps")
@@ -133,12 +135,13 @@ if (words(rows)) {
         "Useful tokens/s over an epoch, predicted (this run measured none)", "tokens per second (thousands)", 34 * words(rows))
     eval fresh_rows(words(rows))
     unset ytics
-    set xrange [0:*]
     rates = column_of(summary_csv, "useful_tokens_per_s")
     foreseen = column_of(strategies_csv, "predicted_tokens_per_s")
+    if (were_run) { set xrange [0:*] } else { set xrange [0 : 1.04 * largest(foreseen) / 1000] } # gnuplot reads plots for [k = 1:0] too
     do for [i = 1:words(rows)] {
-        set label label(word(rows, i)) at screen 1. * (left - 10) / width, first i - 0.12 right noenhanced
-        if (label(word(rows, i)) ne word(rows, i)) { set label (were_run ? word(epoch_cases, i) : word(rows, i)) at screen 1. * (left - 10) / width, first i + 0.28 right noenhanced font "sans-serif,8" textcolor rgb grey }
+        named = has(word(rows, i), cases) ? label(word(rows, i)) : without_epoch(label(word(epoch_cases, i)), word(rows, i))
+        set label named at screen 1. * (left - 10) / width, first i - 0.12 right noenhanced
+        if (named ne word(rows, i)) { set label (were_run ? word(epoch_cases, i) : word(rows, i)) at screen 1. * (left - 10) / width, first i + 0.28 right noenhanced font "sans-serif,8" textcolor rgb grey }
         at = place(word(epoch_cases, i), cases)
         eval number_at_the_end(thousands((at ? number(word(rates, at)) : number(word(foreseen, place(word(rows, i), epochs)))) / 1000), i)
     }
@@ -150,6 +153,7 @@ if (words(rows)) {
     } else { eval key_entry("box", solid_look(bar), "useful, predicted") }
     if (were_run && intervals) { eval key_entry("lying", whisker_look, "95 % interval") }
     if (were_run) { eval key_entry("standing", mark_look, "predicted") }
+    if (were_run && drifted) { eval key_entry("standing", frozen_look, "predicted, unscaled") }
     do for [format in formats] {
         eval output("strategies_epoch", format)
         plot for [k = 1:were_run] summary_csv using (0):(y(0)):(0):(useful(0)):(y(-0.3)):(y(0.3)) \
@@ -163,7 +167,9 @@ if (words(rows)) {
              for [k = 1:were_run && intervals] summary_csv \
                  using (blank("vs_baseline_low") ? -1 : useful(0)):(y(0.38)):(at_ratio("vs_baseline_high")):(at_ratio("vs_baseline_low")) \
                  with xerrorbars pointtype 0 lc rgb more notitle, \
-             for [k = 1:were_run] strategies_csv using (column("predicted_tokens_per_s") / 1000):(row_of(strcol("case"), -0.4)):(0):(0.8) \
+             for [k = 1:were_run && drifted] summary_csv using (at_step(frozen_at(0))):(y(-0.48)):(0):(0.96) \
+                 with vectors nohead linewidth 1.2 dashtype 3 lc rgb "black" notitle, \
+             for [k = 1:were_run] summary_csv using (at_step(predicted_then(0))):(y(-0.4)):(0):(0.8) \
                  with vectors nohead linewidth 2.5 lc rgb "black" notitle
         unset output
     }

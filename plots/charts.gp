@@ -32,7 +32,7 @@ ranks_of(case) = has(case, cases) ? int(of(case, case_ranks)) : 0
 
 # Labels: "fault" or "fault + fix". Tables of an earlier version have none.
 labels = column_of(summary_csv, "label")
-label(case) = words(labels) ? spaced(of(case, labels)) : case
+label(case) = words(labels) && has(case, cases) ? spaced(of(case, labels)) : case    # a case that was not run has none
 plus_in(text) = strstrt(text, " + ")
 root(case) = plus_in(label(case)) ? label(case)[:plus_in(label(case)) - 1] : label(case)
 fix(case) = plus_in(label(case)) ? label(case)[plus_in(label(case)) + 1:] : ""
@@ -121,7 +121,8 @@ do for [i = 1:words(rows)] {
 ms(part) = blank(column_name(part)) || (part eq "exposed" && !blank("wait_ms")) ? 0 : column(column_name(part))
 before_ms(n) = sum [i = 1:n - 1] ms(word(parts, i))
 start_ms(part) = ms(part) > 0 ? before_ms(place(part, parts)) : NaN            # NaN: nothing to draw
-middle_ms(part) = ms(part) > longest / 15 ? start_ms(part) + ms(part) / 2 : NaN     # room for a number
+# Place of a number; left of the chart if it has no room. gnuplot 5.4 crashes if a file's only row has a label at NaN.
+middle_ms(part) = ms(part) > longest / 15 ? start_ms(part) + ms(part) / 2 : -1
 
 left = left_of_lanes
 right = 110
@@ -224,7 +225,7 @@ is_number(text) = strstrt(text, " ") == 0           # digits are wider than lett
 has_room(part, text) = part_ms(part) / (1.02 * longest) * (width - left - right) > (is_number(text) ? 7.7 * strlen(text) - 2 : 6.6 * strlen(text) + 6)
 of_tokens(part, text) = part eq "padding" && has_room(part, text." of tokens") ? text." of tokens" : text
 text_of(part) = has_room(part, long_text(part)) ? of_tokens(part, long_text(part)) : has_room(part, short_text(part)) ? short_text(part) : shortest_text(part)
-middle(part) = is_part(part) && has_room(part, text_of(part)) ? (start_of(part) + end_of(part)) / 2 : NaN
+middle(part) = is_part(part) && has_room(part, text_of(part)) ? (start_of(part) + end_of(part)) / 2 : -1      # -1: left of the chart
 eval key_clear
 do for [part in phases] { if (has(part, seen)) { eval key_entry("box", phase_look(part), part eq "padding" ? "padding, % of tokens" : said_of(part)) } }
 if (has("1", column_of(lanes_csv, "arrived_last"))) { eval key_entry("point", "pointtype 11 pointsize 1.1 lc rgb 'black'", "last arrival") }

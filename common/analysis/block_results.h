@@ -7,6 +7,7 @@
 #include "options/run.h"
 #include "world/clocks.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,9 +34,9 @@ struct block {
 bool block_results_block(struct block *block, struct world *world, struct spans *spans, const struct clocks *clocks,
                          const struct rank_result *mine, struct window window);
 
-/* Return the failed checks: those of the ranks, losses that are not finite, and replicas that differ. If `samples` of a step is
- * known (not 0), it must also be the number of samples that all ranks together trained on. */
-struct check_failures block_results_wrong(const struct block *block, int samples);
+/* Return the failed checks: those of the ranks, losses that are not finite, and replicas that differ, unless the ranks were
+ * `apart`. If `samples` of a step is known (not 0), it must also be the number of samples that all ranks together trained on. */
+struct check_failures block_results_wrong(const struct block *block, int samples, bool apart);
 
 /* Return the FNV-1a hash of the values' 32-bit words (device memory): eight interleaved hashes, which are hashed at the end. */
 uint64_t block_results_hash(const float *values, size_t count);

@@ -14,25 +14,6 @@ const char *const numerics_names[] = {
     [NUMERICS_CHANGED] = "changed",
 };
 
-const struct step_means step_means_unknown = { NAN, NAN, NAN, NAN, NAN, NAN, NAN };
-
-struct step_means step_means_of(const struct cell *sums, int ranks, int steps)
-{
-    struct step_means mean = { 0 };
-    const double count = (double)steps * ranks;
-    for (int rank = 0; rank < ranks; rank++) {
-        const struct cell *sum = &sums[rank];
-        mean.step += sum->step / count;
-        mean.data += sum->phase[SPAN_DATA] / count;
-        mean.local += (sum->phase[SPAN_FORWARD] + sum->phase[SPAN_BACKWARD] + sum->phase[SPAN_UPDATE]) / count;
-        mean.host += (sum->phase[SPAN_HOST] + sum->phase[SPAN_OTHER]) / count;
-        mean.wait += sum->wait / count;
-        mean.transfer += sum->transfer / count;
-        mean.exposed += sum->exposed / count;
-    }
-    return mean;
-}
-
 void case_stats_open(struct case_stats *stats, const struct run *run, bool is_simulated)
 {
     enum { STRETCH = 4 };
@@ -96,16 +77,19 @@ struct step_profile step_profile_of(const struct cell *cells, int ranks)
     return step;
 }
 
-/* Add one window's steps of all ranks, cells (every, ranks), to the case statistics and to the round's sums (ranks). */
-static void add_window(struct case_stats *stats, const struct cell *cells, struct cell *round)
+/* Add one window's steps of all ranks, cells (every, ranks), to the case statistics and to the round's sums (ranks) and late
+ * work. */
+static void add_window(struct case_stats *stats, const struct cell *cells, struct cell *round, struct late_work *late)
 {
     double slowest = 0, fastest = INFINITY, charged = 0;
+    struct cell *sums = memory_new((size_t)stats->ranks, sizeof *sums);
     for (int rank = 0; rank < stats->ranks; rank++) {
         double step = 0, caused = 0;
         for (int i = 0; i < stats->every; i++) {
             const struct cell *cell = &cells[i * stats->ranks + rank];
             step += cell->step / stats->every;
             caused += cell->caused / stats->every;
+            add_cell(&sums[rank], cell);
             add_cell(&round[rank], cell);
         }
         slowest = fmax(slowest, step);
@@ -116,6 +100,8 @@ static void add_window(struct case_stats *stats, const struct cell *cells, struc
     stats->last[stats->windows] = step_profile_of(cells + (stats->every - 1) * stats->ranks, stats->ranks);
     stats->most_charged[stats->windows++] = charged;
     stats->spread += slowest - fastest;
+    late_work_add(late, sums, stats->ranks);
+    free(sums);
 }
 
 void case_stats_repeat(struct case_stats *stats, uint64_t hash)
@@ -168,17 +154,21 @@ void case_stats_add(struct case_stats *stats, const struct timeline *timeline, c
     stats->last = memory_grow(stats->last, ((size_t)stats->windows + (size_t)windows) * sizeof *stats->last);
     stats->round = memory_grow(stats->round, ((size_t)stats->rounds + 1) * sizeof *stats->round);
     const double spread = stats->spread;
+    struct late_work late = { 0 };
     for (int window = 0; window < windows; window++)
-        add_window(stats, cells + window * stats->every * ranks, sums);
+        add_window(stats, cells + window * stats->every * ranks, sums, &late);
     count_culprits(stats, cells, steps);
     for (int rank = 0; rank < ranks; rank++)
         add_cell(&stats->sum[rank], &sums[rank]);
     if (stats->rounds == 0)
         stats->trained = timeline->first_step + steps;
+    const struct step_means mean = step_means_of(sums, ranks, steps);
+    late_work_join(&stats->late, &late);
     stats->round[stats->rounds++] = (struct round_stats){
         .slowest_step = sums[slowest_of(sums, ranks)].step / steps,
         .rank_skew = (stats->spread - spread) / windows,
-        .mean = step_means_of(sums, ranks, steps),
+        .mean = mean,
+        .split = split_of(&mean, &late, ranks, steps),
         .conditions = conditions ? *conditions : (struct conditions){ .at = NAN, .taken_share = NAN },
     };
     stats->what_if += timeline_what_if(timeline) * steps;
@@ -225,6 +215,16 @@ static void choose_blamed(struct case_summary *s, const struct case_stats *stats
     s->blamed_rank = culprits_judge(&stats->culprits, &charges, &s->is_too_short);
     s->blamed_wait = s->blamed_rank >= 0 ? caused[s->blamed_rank] / stats->steps : (double)NAN;
     free(caused);
+}
+
+static struct bound_by bound_of(const struct case_stats *stats)
+{
+    struct split_step *splits = memory_new((size_t)stats->rounds, sizeof *splits);
+    for (int round = 0; round < stats->rounds; round++)
+        splits[round] = stats->round[round].split;
+    const struct bound_by bound = split_bound(splits, stats->rounds);
+    free(splits);
+    return bound;
 }
 
 static struct ratio compare_steps(const struct case_stats *stats, const struct case_stats *baseline)
@@ -317,7 +317,8 @@ static struct case_summary withheld(void)
                                   .blamed_wait = NAN,
                                   .what_if = NAN,
                                   .vs_baseline = { NAN, NAN, NAN },
-                                  .loss = NAN };
+                                  .loss = NAN,
+                                  .late_by = -1 };
 }
 
 struct case_summary case_stats_summarise(const struct case_stats *stats, const struct case_stats *baseline)
@@ -336,6 +337,9 @@ struct case_summary case_stats_summarise(const struct case_stats *stats, const s
     s.loss = mean_loss(stats);
     s.numerics = compare_losses(stats, baseline);
     s.vs_baseline = compare_steps(stats, baseline);
+    s.split = split_of(&s.mean, &stats->late, stats->ranks, stats->steps);
+    s.bound = bound_of(stats);
+    s.late_by = late_work_by(&stats->late);
     choose_blamed(&s, stats, baseline);
     return s;
 }

@@ -3,6 +3,7 @@
 #define LOCKSTEP_CASE_STATS_H
 
 #include "analysis/culprits.h"
+#include "analysis/split.h"
 #include "analysis/timeline.h"
 #include "base/check_failures.h"
 #include "base/stats.h"
@@ -33,20 +34,12 @@ struct conditions {
     int repetitions;    /* of this block, because others had disturbed it */
 };
 
-/* Means over ranks and steps, in seconds. data + local + host + wait + transfer = step; host includes SPAN_OTHER. */
-struct step_means {
-    double step, data, local, host, wait, transfer, exposed;
-};
-extern const struct step_means step_means_unknown; /* NaN */
-
-/* Return the means of sums (ranks) over `steps` steps. */
-struct step_means step_means_of(const struct cell *sums, int ranks, int steps);
-
 /* Statistics of one round, in seconds per step. */
 struct round_stats {
     double slowest_step; /* the blog posts' statistic: the largest of the ranks' mean steps */
     double rank_skew;    /* mean over windows, as in struct case_summary */
     struct step_means mean;
+    struct split_step split;
     struct conditions conditions;
 };
 
@@ -74,6 +67,7 @@ struct case_stats {
     struct round_stats *round;   /* (rounds) */
     double spread;               /* sum over windows of slowest - fastest rank, per step */
     double what_if;              /* sum over steps */
+    struct late_work late;       /* over all rounds */
     int trained;                 /* steps of the first round, warm-up included */
     double *loss;                /* (ranks) of the first round's last step, mean of the rank's samples */
     int *samples;                /* (ranks) per step */
@@ -121,12 +115,15 @@ struct case_summary {
     struct ratio vs_baseline; /* of the rounds' slowest steps, paired; in a long run, of all steps */
     double loss;              /* mean over all samples */
     enum numerics numerics;
+    struct split_step split;
+    struct bound_by bound; /* terms: 0 after a failed check */
+    int late_by;           /* enum split: the work that makes the last rank late; -1 for none */
 };
 
 /* Summarise a case and blame a rank if these conditions hold:
  *
  *     1. The waiting charged to the rank exceeds the 95th percentile of the baseline's largest charge per window.
- *     2. It is more than three quarters of all charged waiting, and at least one in a hundred of the ranks' seconds.
+ *     2. It is more than three quarters of all charged waiting, and at least two in a hundred of the ranks' seconds.
  *     3. The rank was charged most in more rounds than chance explains. (If each rank were charged most with probability 1/n,
  *        some rank would reach this number of rounds with probability below 5 %.)
  *

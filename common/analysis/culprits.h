@@ -26,11 +26,11 @@ void culprits_add_round(struct culprits *culprits, const double *caused, int ste
 /* Charges of a whole run. */
 struct charges {
     const double *caused; /* (suspects) sums */
-    double rank_seconds;  /* of all ranks' steps: a sum below 1 % of it is not worth naming */
+    double rank_seconds;  /* of all ranks' steps: a sum below 2 % of it is not worth naming */
     double usual;         /* nor one below that of a run without a fault; 0: unknown */
 };
 
-/* Return the one that stands out; -1 if none does. It is charged with at least 1 % of the rank-seconds, more than `usual`, more than
+/* Return the one that stands out; -1 if none does. It is charged with at least 2 % of the rank-seconds, more than `usual`, more than
  * three quarters of all, and was charged most in more rounds (or stretches, if rounds are too few to tell) than chance explains.
  * *is_too_short: there are too few of both for any to stand out. */
 int culprits_judge(const struct culprits *culprits, const struct charges *charges, bool *is_too_short);

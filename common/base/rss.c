@@ -4,6 +4,8 @@
 
 #include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct rss rss_now(void)
 {
@@ -20,6 +22,31 @@ struct rss rss_now(void)
     if (file)
         fclose(file);
     return here;
+}
+
+/* Return the value of a line "key: n kB" in bytes; 0 if there is none. */
+static double kilobytes_in(const char *path, const char *key)
+{
+    FILE *file = fopen(path, "r");
+    char line[128];
+    double found = 0;
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, key, strlen(key)) == 0)
+            found = strtod(line + strlen(key), NULL) * 1024;
+    if (file)
+        fclose(file);
+    return found;
+}
+
+struct rss_parts rss_parts_now(void)
+{
+    return (struct rss_parts){ .anonymous = kilobytes_in("/proc/self/status", "RssAnon:"),
+                               .file = kilobytes_in("/proc/self/status", "RssFile:") };
+}
+
+double rss_proportional(void)
+{
+    return kilobytes_in("/proc/self/smaps_rollup", "Pss:");
 }
 
 void rss_restart_peak(void)

@@ -10,6 +10,16 @@ struct rss {
 };
 struct rss rss_now(void);
 
+/* Parts of the resident memory, in bytes; 0 if the kernel does not report them. `file` counts pages of mapped files, which the kernel
+ * can take back at any time. */
+struct rss_parts {
+    double anonymous, file;
+};
+struct rss_parts rss_parts_now(void);
+
+/* Likewise a page that n processes share as 1/n. The kernel walks the page tables for it, so it takes longer. */
+double rss_proportional(void);
+
 /* Return freed memory to the kernel and restart the peak; the old peak stays if the kernel refuses the restart. */
 void rss_restart_peak(void);
 

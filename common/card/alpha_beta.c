@@ -36,7 +36,9 @@ static double fit_piece(const struct alpha_beta *link, int first, int last, doub
     return squares;
 }
 
-enum { LEAST = 3 }; /* points of a piece: two would fit without error */
+/* Points of a piece: two would fit without error. The first piece may be a single point, with its seconds as alpha: libraries add up fewer
+ * elements than there are ranks in another way, so one point can be of another order than all others. */
+enum { LEAST = 3, LEAST_OF_FIRST = 1 };
 
 /* Best fit of the first points in a given number of pieces: fits[pieces][points]. */
 struct fit {
@@ -74,9 +76,9 @@ void alpha_beta_fit(struct alpha_beta *link)
         for (int last = 1; last <= n; last++) {
             struct fit *best = &fits[pieces][last];
             *best = (struct fit){ .squares = INFINITY };
-            if (pieces == 1)
+            if (pieces == 1 && (last == LEAST_OF_FIRST || last == n || last >= LEAST))
                 *best = (struct fit){ .squares = fit_piece(link, 0, last, &ignored[0], &ignored[1]) };
-            for (int cut = LEAST * (pieces - 1); pieces > 1 && cut <= last - LEAST; cut++) {
+            for (int cut = LEAST_OF_FIRST; pieces > 1 && cut <= last - LEAST; cut++) {
                 double squares = fits[pieces - 1][cut].squares + fit_piece(link, cut, last, &ignored[0], &ignored[1]);
                 if (squares < best->squares)
                     *best = (struct fit){ squares, cut };

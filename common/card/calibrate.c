@@ -3,6 +3,7 @@
 #include "base/cores.h"
 #include "base/interference.h"
 #include "base/memory.h"
+#include "card/brief.h"
 #include "card/laps.h"
 #include "card/local_fit.h"
 #include "card/machine_probes.h"
@@ -11,6 +12,7 @@
 #include "model/shape_bench.h"
 #include "world/world.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -95,12 +97,17 @@ static void run_pass(void *argument)
     shape_bench_passes(bench->shapes);
 }
 
-/* all: give every rank the card of rank 0. The reference of a modelled machine is empty, and would take simulated time. */
-static void share_card(struct card *card, struct world *world)
+/* all: give every rank the card of rank 0. The reference and the brief sleeps of a modelled machine are empty, and would take simulated time, as would the
+ * own costs of a lab that has none. */
+static void share_card(struct card *card, struct world *world, bool has_own)
 {
     world_broadcast(world, card, offsetof(struct card, reference));
-    if (device_computes())
+    if (device_computes()) {
         world_broadcast(world, &card->reference, sizeof card->reference);
+        world_broadcast(world, &card->sleeps, sizeof card->sleeps);
+    }
+    if (has_own)
+        world_broadcast(world, &card->own, sizeof card->own);
 }
 
 /* all: measure all-reduces of the gradients like a later probe, if the lab's probes will. A modelled machine has no probes. */
@@ -130,8 +137,12 @@ static struct check_failures measure_uses(struct card *card, struct bench *bench
     struct check_failures wrong = collective_costs_measure(&card->collectives, world, uses, &setting);
     if (uses->messages && !p2p_cost_is_known(&card->p2p))
         p2p_cost_measure(&card->p2p, world);
+    if (device_computes())
+        own_costs_measure(&card->own, world, world_is_simulated() ? 1 : card_busy_ranks(card), uses->own);
+    else
+        own_costs_read(&card->own, uses->own);
     measure_transfer(card, bench, uses);
-    share_card(card, world);
+    share_card(card, world, uses->own != NULL);
     return wrong;
 }
 
@@ -190,12 +201,13 @@ struct memory_estimate calibrate_memory(const struct workload *workload, const s
                                         const struct card_uses *uses)
 {
     double swept = run->ranks * collective_costs_memory(uses, workload_gradient_bytes(workload)),
-           copies = run->ranks * machine_probes_bytes(); /* at most: only ranks with a core copy */
+           copies = run->ranks * machine_probes_bytes(), /* at most: only ranks with a core copy */
+        own = run->ranks * own_costs_bytes(uses->own);
     struct memory_estimate steps = memory_estimate_times(
         memory_estimate_add(shape_bench_memory(workload, run, 0, shape_bench_shapes(workload) + 1),
                             probe_memory(workload, run)),
         run->ranks);
-    steps.of[MEMORY_MESSAGES] += swept;
+    steps.of[MEMORY_MESSAGES] += fmax(swept, own);
     return memory_estimate_most((struct memory_estimate){ .of = { [MEMORY_MESSAGES] = copies } }, steps);
 }
 
@@ -233,9 +245,9 @@ struct check_failures calibrate(struct card *card, struct world *world, const st
 enum card_fit calibrate_again(struct card *card, struct world *world, const struct workload *workload,
                               const struct run *run, char why[CARD_NAME])
 {
-    struct probe *probe = probe_open(card, world, workload, run, NULL);
+    struct probe *probe = card_is_brief() ? NULL : probe_open(card, world, workload, run, NULL);
     if (!probe)
-        return CARD_FITS; /* the card was made from the platform file */
+        return CARD_FITS; /* it is believed, or was made from the platform file */
     const struct card_probe now = probe_measure(probe, VISITS_TO_AGREE);
     probe_close(probe);
     const enum card_fit fit = card_fit_of(card, &now, why);

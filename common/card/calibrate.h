@@ -6,7 +6,7 @@
 
 struct world;
 
-/* all: measure for a few seconds; then every rank has the card, with the collectives and messages of `uses`. Return the failed
+/* all: measure for a few seconds; then every rank has the card, with the collectives, messages and own costs of `uses`. Return the failed
  * checks of all ranks on rank 0. */
 struct check_failures calibrate(struct card *card, struct world *world, const struct workload *workload,
                                 const struct run *run, const struct card_uses *uses);
@@ -15,7 +15,7 @@ struct check_failures calibrate(struct card *card, struct world *world, const st
 struct memory_estimate calibrate_memory(const struct workload *workload, const struct run *run,
                                         const struct card_uses *uses);
 
-/* all: add the collectives and messages of `uses` that the card, which all ranks have, lacks. Return the failed checks likewise. */
+/* all: add the collectives, messages and own costs of `uses` that the card, which all ranks have, lacks. Return the failed checks likewise. */
 struct check_failures calibrate_uses(struct card *card, struct world *world, const struct workload *workload,
                                      const struct run *run, const struct card_uses *uses);
 

@@ -143,9 +143,20 @@ double card_jitter(const struct card *card, int ranks, double local)
     return local * (card->jitter * share_of(card, ranks) + card->relative_jitter * stats_normal_most(ranks));
 }
 
+static double on_line(double at, double low, double at_low, double high, double at_high)
+{
+    return at_low + (at_high - at_low) * (at - low) / (high - low);
+}
+
 double card_sleep(const struct card *card, double seconds)
 {
-    return seconds * (1 + card->sleep_excess) + card->sleep_overshoot;
+    const double brief_over = card->sleeps.brief_over, short_over = card->sleeps.short_over,
+                 long_over = SLEEP_LONG_S * card->sleep_excess + card->sleep_overshoot;
+    if (seconds >= SLEEP_LONG_S || !(brief_over > 0 && short_over > 0))
+        return seconds * (1 + card->sleep_excess) + card->sleep_overshoot;
+    if (seconds > SLEEP_SHORT_S)
+        return seconds + on_line(seconds, SLEEP_SHORT_S, short_over, SLEEP_LONG_S, long_over);
+    return seconds + on_line(fmax(seconds, SLEEP_BRIEF_S), SLEEP_BRIEF_S, brief_over, SLEEP_SHORT_S, short_over);
 }
 
 /* --- collectives ------------------------------------------------------------------------------------------------ */
@@ -168,9 +179,15 @@ double card_barrier(const struct card *card, int ranks)
     return card_collective(card, BARRIER, first_ranks(ranks), 0);
 }
 
+double card_cost(const struct card *card, const char *name)
+{
+    return own_costs_value(&card->own, name);
+}
+
 bool card_covers(const struct card *card, const struct card_uses *uses)
 {
     bool is_covered = !card_lacks_transfer(card, uses);
+    is_covered &= own_costs_cover(&card->own, uses->own);
     is_covered &= !uses->messages || card->ranks == 1 || p2p_cost_is_known(&card->p2p);
     for (int i = 0; i < uses->count; i++)
         is_covered &= collective_costs_cover(&card->collectives, &uses->at[i]);

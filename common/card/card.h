@@ -7,6 +7,7 @@
 #define LOCKSTEP_CARD_H
 
 #include "card/collective_cost.h"
+#include "card/own_cost.h"
 #include "card/p2p_cost.h"
 #include "model/workload.h"
 #include "options/run.h"
@@ -45,19 +46,30 @@ struct card_reference {
 
 enum { CARD_NAME = 128 };
 
+/* Lengths of sleeps whose overshoot is measured, in seconds. A core that sleeps briefly is hardly asleep: the processor, or the host of a
+ * virtual machine, watches for work some 0.2 ms before it rests. */
+#define SLEEP_BRIEF_S 0.2e-3
+#define SLEEP_SHORT_S 2e-3
+#define SLEEP_LONG_S  10e-3
+
+/* Seconds by which brief and short sleeps exceed the request; 0: as longer ones. */
+struct card_sleeps {
+    double brief_over, short_over;
+};
+
 struct card {
     char cpu[CARD_NAME];
     int ranks, cores;
     struct local_cost alone;    /* one rank works, the others are parked */
     struct local_cost together; /* all ranks that have a core at once, without a collective */
-    double jitter;              /* mean over local steps of (slowest rank - mean rank) / mean rank, with as many at once */
-    double copy_bandwidth;      /* bytes read plus written per second, of each of as many ranks at once */
-    double fresh_bandwidth;     /* bytes per second of mapping, filling and releasing memory, likewise */
-    double sleep_overshoot;     /* seconds by which a sleep exceeds the request, */
-    double sleep_excess;        /* plus this much for each second requested */
-    double transfer_core;       /* share of a transfer that keeps the core busy: 1 if cores copy the messages; 0 if a
+    double jitter;          /* mean over local steps of (slowest rank - mean rank) / mean rank, with as many at once */
+    double copy_bandwidth;  /* bytes read plus written per second, of each of as many ranks at once */
+    double fresh_bandwidth; /* bytes per second of mapping, filling and releasing memory, likewise */
+    double sleep_overshoot; /* seconds by which a sleep of SLEEP_LONG_S or more exceeds the request, */
+    double sleep_excess;    /* plus this much for each second requested */
+    double transfer_core;   /* share of a transfer that keeps the core busy: 1 if cores copy the messages; 0 if a
                                    (simulated) network does, and an async helper may use the core */
-    double stamp_cost;          /* of taking and storing one stamp */
+    double stamp_cost;      /* of taking and storing one stamp */
     /* Shares of the time of measuring local steps in which rank 0's core was taken: */
     double queued_share; /* run-queue delay: by other programs of this machine */
     double stolen_share; /* steal time: by the host of this virtual machine */
@@ -72,6 +84,8 @@ struct card {
     struct collective_costs collectives; /* those that labs have asked for (collective_use.h) */
     struct p2p_cost p2p;                 /* messages of two ranks, if a lab has asked for them */
     struct card_reference reference;     /* all zero on a modelled machine */
+    struct card_sleeps sleeps;           /* likewise */
+    struct own_costs own; /* costs that the lab defines itself; last, because few labs send them to all ranks */
 };
 
 /* Set the card to `gpus` GPUs that all ranks share; `about` begins with their name. The cores are still the host's. */
@@ -122,7 +136,7 @@ double card_rank_slowdown(const struct card *card, int rank);
 /* Return the seconds by which the slowest of `ranks` equal ranks exceeds their mean, with `local` seconds of work each. */
 double card_jitter(const struct card *card, int ranks, double local);
 
-/* Return the real seconds of a sleep of `seconds`. */
+/* Return the real seconds of a sleep of `seconds`. Between measured lengths the overshoot is interpolated. */
 double card_sleep(const struct card *card, double seconds);
 
 /* Return the seconds of a collective of a group: from the arrival of the last rank until the mean rank has the result, in place
@@ -134,6 +148,10 @@ double card_collective(const struct card *card, enum collective_kind kind, struc
 /* Likewise of an all-reduce and of a barrier of the first `ranks` ranks. */
 double card_allreduce(const struct card *card, int ranks, double bytes);
 double card_barrier(const struct card *card, int ranks);
+
+/* Return a cost that the lab defines itself (own_cost.h), by its name without prefix: "dispatch_s". NaN if the card lacks it, as that
+ * of a platform file without it does; formulas then print `-`. */
+double card_cost(const struct card *card, const char *name);
 
 /* True if the card has all that a lab uses. */
 bool card_covers(const struct card *card, const struct card_uses *uses);

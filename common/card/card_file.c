@@ -54,8 +54,8 @@ struct entry {
 };
 enum {
     COST_ENTRIES = 2 * (2 * COST_TERMS + 1) + 9,
-    USUAL_ENTRIES = 2 * (3 + 2) + 1,
-    CARD_ENTRIES = COST_ENTRIES + USUAL_ENTRIES
+    MEASURED_ENTRIES = 2 * (3 + 2) + 1 + 2,
+    CARD_ENTRIES = COST_ENTRIES + MEASURED_ENTRIES
 };
 
 static void add_entry(struct entry **next, int ranks, double *value, const char *where, const char *what,
@@ -88,7 +88,8 @@ static void add_usual(struct entry **next, int ranks, struct local_times *times,
     add_entry(next, ranks, &error->left_out, "fit_error_", where, "_left_out_share");
 }
 
-/* List the numbers, and return how many there are: on a modelled machine nothing is measured to compare the costs with. */
+/* List the numbers, and return how many there are: on a modelled machine nothing is measured to compare the costs with,
+ * and a sleep takes what the platform file says. */
 static int list_entries(struct card *c, const char *platform, struct entry entries[CARD_ENTRIES])
 {
     struct entry *next = entries;
@@ -106,6 +107,8 @@ static int list_entries(struct card *c, const char *platform, struct entry entri
     add_usual(&next, 1, &c->reference.alone, &c->reference.alone_error, "alone");
     add_usual(&next, card_busy_ranks(c), &c->reference.together, &c->reference.together_error, "together");
     add_entry(&next, c->ranks, &c->reference.transfer, "usual_allreduce", "", "_s");
+    add_entry(&next, 1, &c->sleeps.short_over, "sleep_2ms_overshoot", "", "_s");
+    add_entry(&next, 1, &c->sleeps.brief_over, "sleep_200us_overshoot", "", "_s");
     return strstr(platform, JOB_MODELLED) ? COST_ENTRIES : CARD_ENTRIES;
 }
 
@@ -197,6 +200,11 @@ void card_put(const struct card *card, FILE *out, const struct workload *workloa
     struct csv csv = { .out = out };
     for (int i = 0; i < count; i++)
         write_row(&csv, entries[i].quantity, entries[i].ranks, NAN, *entries[i].value);
+    for (int i = 0; i < card->own.count; i++) {
+        char *name = memory_text(WORK_OWN_COST "%s", card->own.at[i].name);
+        write_row(&csv, name, card_busy_ranks(card), NAN, card->own.at[i].value);
+        free(name);
+    }
     write_collectives(&csv, &card->collectives);
     struct named_link messages[CARD_MESSAGES];
     list_messages(&copy, messages);
@@ -292,6 +300,7 @@ enum card_found card_read(struct card *card, const char *folder, const struct wo
     const int count = list_entries(card, platform, entries);
     struct named_link messages[CARD_MESSAGES];
     list_messages(card, messages);
+    own_costs_make_room(&card->own, uses->own);
     bool is_there[CARD_ENTRIES] = { false };
     int found = 0;
     for (int row = 0; row < table.rows; row++) {
@@ -300,6 +309,9 @@ enum card_found card_read(struct card *card, const char *folder, const struct wo
         if (!quantity || !is_possible(value, platform))
             continue; /* a damaged file: missing numbers are measured again */
         add_collective(card, quantity, csv_value(&table, row, "ranks"), csv_value(&table, row, "bytes"), value);
+        double *own = own_costs_row(&card->own, quantity);
+        if (own)
+            *own = value;
         for (int i = 0; i < CARD_MESSAGES; i++)
             if (strcmp(quantity, messages[i].quantity) == 0)
                 add_point(messages[i].link, csv_value(&table, row, "bytes"), value);

@@ -18,7 +18,8 @@ void card_write(const struct card *card, const char *folder, const struct worklo
                 const char *platform);
 
 /* Read folder/CARD_FILE into `card`. CARD_NONE: it is missing, of another machine, job or version, or older than an hour (shared
- * machines drift). CARD_SHORT: it lacks a collective, a size or the messages of `uses`, which calibrate_uses() adds. */
+ * machines drift). CARD_SHORT: it lacks a collective, a size, the messages or an own cost of `uses`, which calibrate_uses() adds. Own costs of
+ * other labs are left out: their labs measure them again. */
 enum card_found { CARD_NONE, CARD_SHORT, CARD_WHOLE };
 enum card_found card_read(struct card *card, const char *folder, const struct workload *workload, const struct run *run,
                           const struct card_uses *uses, const char *platform, int cores);

@@ -100,6 +100,7 @@ void card_show(FILE *out, const struct card *card, const struct workload *worklo
     show_interference(out, card);
     for (int i = 0; i < card->collectives.count; i++)
         show_collective(out, card, &card->collectives.at[i], bytes);
+    own_costs_show(out, &card->own);
     if (!world_is_simulated())
         fprintf(out, "  memory copy %.1f GB/s; a sleep lasts %.2f ms too long; a stamp costs %.0f ns\n",
                 card->copy_bandwidth / 1e9, 1e3 * card->sleep_overshoot, 1e9 * card->stamp_cost);

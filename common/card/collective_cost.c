@@ -1,6 +1,7 @@
 #include "card/collective_cost.h"
 
 #include "base/die.h"
+#include "card/brief.h"
 #include "card/sweep.h"
 #include "world/world.h"
 
@@ -139,7 +140,7 @@ static struct check_failures measure_part(struct collective_costs *costs, struct
                            .in_groups = uses[0].group.with_siblings,
                            .group = group,
                            .warmups = is_real,
-                           .repeats = is_real ? REPEATS : 1,
+                           .repeats = is_real && !card_is_brief() ? REPEATS : 1,
                            .between = setting->between,
                            .argument = setting->argument };
     for (int i = 0; i < count; i++)

@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+struct own_cost;
+
 /* A group of ranks: 0, stride, 2 stride …, `ranks` of them. Together with the hosts, which are the same for all groups of a card,
  * this says which links a collective uses (card_group_hosts()). Eight ranks on two hosts of four:
  *
@@ -47,11 +49,13 @@ struct collective_use {
 
 enum { COLLECTIVE_USES_MOST = 32 };
 
-/* All that a lab uses. `messages`: point-to-point messages too (p2p_cost.h). */
+/* All that a lab uses. `messages`: point-to-point messages too (p2p_cost.h). `own`: costs that the lab defines itself (own_cost.h);
+ * NULL: none. */
 struct card_uses {
     int count;
     struct collective_use at[COLLECTIVE_USES_MOST];
     bool messages;
+    const struct own_cost *own;
 };
 
 /* Add a use; of equal ones keep the largest size. A group of one rank needs no collective and is ignored. */

@@ -129,8 +129,10 @@ static struct card slowed(const struct card *card, struct local_factors alone, s
 struct card card_drifted(const struct card *card, struct card_drift drift)
 {
     const double alone = drift.alone > 0 ? drift.alone : drift.local;
-    return slowed(card, (struct local_factors){ alone, alone, alone },
-                  (struct local_factors){ drift.local, drift.local, drift.local }, drift);
+    struct card c = slowed(card, (struct local_factors){ alone, alone, alone },
+                           (struct local_factors){ drift.local, drift.local, drift.local }, drift);
+    own_costs_set(&c.own, &drift.own);
+    return c;
 }
 
 struct card card_scaled(const struct card *card, const struct card_probe *probe)
@@ -138,5 +140,8 @@ struct card card_scaled(const struct card *card, const struct card_probe *probe)
     const struct card_probe then = card_usual(card);
     const struct local_factors parts = { relative_to(probe->fetch, then.fetch), relative_to(probe->passes, then.passes),
                                          relative_to(probe->update, then.update) };
-    return slowed(card, parts, parts, card_drift_of(then, *probe));
+    const struct card_drift whole = card_drift_of(then, *probe);
+    struct card c = slowed(card, parts, parts, whole);
+    own_costs_slow(&c.own, whole.local);
+    return c;
 }

@@ -18,7 +18,9 @@ struct run;
 struct card_drift {
     double local, transfer;
     double alone; /* of a rank alone; 0: as `local` */
-    double bytes; /* of the transfer: larger ones take only so many seconds longer as this one does; 0: all are scaled */
+    double
+        bytes; /* of the transfer: larger ones take only so many seconds longer as this one does; 0: all are scaled */
+    struct own_now own; /* not relative: what own costs are now */
 };
 
 /* Return the card's own measurement that a probe repeats: of one rank alone if there are more ranks than cores, else of all at once.
@@ -43,11 +45,11 @@ enum card_fit {
 enum card_fit card_fit_of(const struct card *card, const struct card_probe *probe, char why[CARD_NAME]);
 
 /* Return the card with each part scaled to a probe that it does not fit. Fetch, passes and update have a factor each, collectives and
- * messages one, and memory bandwidth that of the whole local step. So the shapes of its fits stay. */
+ * messages one, and memory bandwidth and the lab's own costs that of the whole local step. So the shapes of its fits stay. */
 struct card card_scaled(const struct card *card, const struct card_probe *probe);
 
 /* Return the card of a machine on which local steps take `drift.local` times as long, with the memory behind them, those of a rank alone
- * `drift.alone` times, and collectives and messages `drift.transfer` times, up to drift.bytes. A sleep, a stamp and the shares of disturbed time stay as they are. */
+ * `drift.alone` times, and collectives and messages `drift.transfer` times, up to drift.bytes. Own costs are those of drift.own; what it lacks stays, as do a sleep, a stamp and the shares of disturbed time. */
 struct card card_drifted(const struct card *card, struct card_drift drift);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/interference.h"
 #include "base/memory.h"
+#include "card/brief.h"
 #include "device/device.h"
 #include "world/world.h"
 
@@ -68,11 +69,12 @@ static struct visit visit_shape(struct series *s, int shape)
  * together. */
 static void choose_laps(struct series *s, struct lap_times *times)
 {
+    const double enough_s = card_is_brief() ? 0 : VISIT_S;
     const int at_once = s->together && world_is_simulated() ? s->ranks : 1;
     for (int shape = 0; shape < s->plan->count; shape++) {
         times->work[shape] = shape_bench_choose(s->bench, s->plan->first + shape);
         const double lap = at_once * lap_seconds(one_lap(s));
-        s->laps[shape] = (int)fmin(LAPS_MOST, fmax(1, ceil(VISIT_S / lap)));
+        s->laps[shape] = (int)fmin(LAPS_MOST, fmax(1, ceil(enough_s / lap)));
     }
     if (s->together)
         world_broadcast(s->together, s->laps, sizeof s->laps);

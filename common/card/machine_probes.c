@@ -15,16 +15,29 @@ enum {
 };
 
 /* Return the seconds by which a sleep of `seconds` lasts too long. */
-static double overshoot(double seconds)
+static double overshoot(double seconds, int sleeps)
 {
-    enum { SLEEPS = 5 };
-    double over[SLEEPS];
-    for (int i = 0; i < SLEEPS; i++) {
+    double *over = memory_new((size_t)sleeps, sizeof *over);
+    for (int i = 0; i < sleeps; i++) {
         double begin = world_now();
         world_sleep(seconds);
         over[i] = world_now() - begin - seconds;
     }
-    return stats_quantile(over, SLEEPS, 0.5);
+    const double median = stats_quantile(over, sleeps, 0.5);
+    free(over);
+    return median;
+}
+
+static void measure_sleeps(struct card *card)
+{
+    enum { SLEEPS = 5, SHORT_SLEEPS = 15, BRIEF_SLEEPS = 50 };
+    const double longer = 30e-3, over = overshoot(SLEEP_LONG_S, SLEEPS), over_longer = overshoot(longer, SLEEPS);
+    card->sleep_excess = fmax(0, (over_longer - over) / (longer - SLEEP_LONG_S));
+    card->sleep_overshoot = fmax(0, over - card->sleep_excess * SLEEP_LONG_S);
+    if (device_computes()) {
+        card->sleeps.short_over = overshoot(SLEEP_SHORT_S, SHORT_SLEEPS);
+        card->sleeps.brief_over = overshoot(SLEEP_BRIEF_S, BRIEF_SLEEPS);
+    }
 }
 
 /* Return the program's cost of a stamp in seconds. The cost in a GPU's own order of work is not included. */
@@ -49,9 +62,7 @@ static double measure_stamp(void)
 void machine_probes_measure_clock(struct card *card)
 {
     card->stamp_cost = measure_stamp();
-    const double brief = 10e-3, longer = 30e-3, over_brief = overshoot(brief), over_longer = overshoot(longer);
-    card->sleep_excess = fmax(0, (over_longer - over_brief) / (longer - brief));
-    card->sleep_overshoot = fmax(0, over_brief - card->sleep_excess * brief);
+    measure_sleeps(card);
 }
 
 /* Seconds of one rank. */

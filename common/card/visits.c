@@ -2,6 +2,7 @@
 
 #include "base/interference.h"
 #include "base/memory.h"
+#include "card/brief.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,8 +11,10 @@ static const double TICK_S = 0.01; /* of the count of steal */
 
 struct visits visits_open(int ranks, int shapes, int planned)
 {
-    struct visits v = { .ranks = ranks, .shapes = shapes, .planned = planned };
-    v.at = memory_new((size_t)(VISITS_TIMES * planned * ranks * shapes), sizeof *v.at);
+    struct visits v = { .ranks = ranks, .shapes = shapes, .planned = planned, .most = VISITS_TIMES * planned };
+    if (card_is_brief())
+        v.planned = v.most = 1;
+    v.at = memory_new((size_t)(v.most * ranks * shapes), sizeof *v.at);
     return v;
 }
 
@@ -67,7 +70,7 @@ static int quiet_visits(const struct visits *v, int shape)
 
 bool visits_lack(const struct visits *v, int shape)
 {
-    return v->turns < v->planned || (v->turns < VISITS_TIMES * v->planned && quiet_visits(v, shape) < v->planned);
+    return v->turns < v->planned || (v->turns < v->most && quiet_visits(v, shape) < v->planned);
 }
 
 /* Return how many visits of the shape were disturbed less than that of `turn`. */

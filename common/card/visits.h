@@ -17,9 +17,9 @@ struct visit {
 };
 
 struct visits {
-    int ranks, shapes, planned; /* planned: turns */
-    int turns;                  /* taken, at most VISITS_TIMES as many as planned */
-    struct visit *at;           /* (turns, ranks, shapes) */
+    int ranks, shapes;
+    int planned, most, turns; /* turns: planned, at most, taken */
+    struct visit *at;         /* (turns, ranks, shapes) */
 };
 enum { VISITS_TIMES = 2 };
 
@@ -30,10 +30,11 @@ struct lap_times {
     double jitter; /* mean over visits' last laps of (slowest rank - mean rank) / mean rank */
 };
 
+/* At most VISITS_TIMES as many turns as planned. Close them. */
 struct visits visits_open(int ranks, int shapes, int planned);
 void visits_close(struct visits *visits);
 
-/* True if a shape has fewer visits than planned, or fewer undisturbed ones and not yet VISITS_TIMES as many turns. */
+/* True if a shape has fewer visits than planned, or fewer undisturbed ones and turns are left. */
 bool visits_lack(const struct visits *visits, int shape);
 
 /* Write the means over each shape's undisturbed visits; or, if these are fewer than planned, over as many of the least disturbed. */

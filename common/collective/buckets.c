@@ -1,5 +1,9 @@
 #include "collective/buckets.h"
 
+#include "base/memory.h"
+
+#include <stdlib.h>
+
 int buckets_needed(size_t floats, size_t most)
 {
     return (int)((floats + most - 1) / most);
@@ -14,6 +18,57 @@ struct buckets buckets_cut(size_t floats, size_t most, int layers)
         size_t begin = (size_t)i * most, left = floats - begin;
         buckets.at[i] = (struct bucket){ .begin = begin, .count = left < most ? left : most, .layer = layers - done };
     }
+    return buckets;
+}
+
+/* Add a tensor to a bucket whose neighbour it is, or which is empty. False: it is neither. */
+static bool add_tensor(struct bucket *b, const struct model_tensor *tensor, int number)
+{
+    bool is_before = tensor->begin + tensor->count == b->begin, is_behind = b->begin + b->count == tensor->begin;
+    if (b->count == 0)
+        *b = (struct bucket){ tensor->begin, 0, tensor->layer, number, number };
+    else if (!is_before && !is_behind)
+        return false;
+    b->begin = tensor->begin < b->begin ? tensor->begin : b->begin;
+    b->count += tensor->count;
+    b->layer = tensor->layer < b->layer ? tensor->layer : b->layer;
+    b->first_tensor = number < b->first_tensor ? number : b->first_tensor;
+    b->last_tensor = number > b->last_tensor ? number : b->last_tensor;
+    return true;
+}
+
+struct buckets buckets_of_tensors(const struct model_tensor *tensors, const int *order, int count, size_t first,
+                                  size_t most)
+{
+    struct buckets buckets = { 0 };
+    struct bucket open = { 0 };
+    for (int i = 0; i <= count; i++) {
+        const int number = i == count ? -1 : order ? order[i] : count - 1 - i;
+        const size_t cap = buckets.count == 0 ? first : most;
+        const bool is_full = open.count > 0 && open.count >= cap;
+        if (number >= 0 && !is_full && add_tensor(&open, &tensors[number], number))
+            continue;
+        if (buckets.count < BUCKETS_MOST)
+            buckets.at[buckets.count] = open;
+        buckets.count++;
+        open = (struct bucket){ 0 };
+        if (number >= 0)
+            add_tensor(&open, &tensors[number], number);
+    }
+    return buckets;
+}
+
+struct buckets buckets_of_model(const struct workload *workload, bool in_model_order, size_t first, size_t most)
+{
+    const int count = workload_tensors(workload, NULL);
+    struct model_tensor *tensors = memory_new((size_t)count, sizeof *tensors);
+    int *order = memory_new((size_t)count, sizeof *order);
+    workload_tensors(workload, tensors);
+    for (int i = 0; i < count; i++)
+        order[i] = in_model_order ? i : count - 1 - i;
+    const struct buckets buckets = buckets_of_tensors(tensors, order, count, first, most);
+    free(order);
+    free(tensors);
     return buckets;
 }
 

@@ -6,6 +6,7 @@
 #define LOCKSTEP_BUCKETS_H
 
 #include "collective/collective.h"
+#include "model/workload.h"
 
 #include <stddef.h>
 
@@ -13,7 +14,8 @@ enum { BUCKETS_MOST = COLLECTIVE_STARTED_MOST / 2 }; /* per array; two arrays ma
 
 struct bucket {
     size_t begin, count;
-    int layer; /* the bucket is ready when backward has done this layer */
+    int layer;                     /* the bucket is ready when backward has done this layer */
+    int first_tensor, last_tensor; /* of a model's gradients: the lowest and the highest number of its tensors */
 };
 
 struct buckets {
@@ -24,6 +26,17 @@ struct buckets {
 /* Cut an array into buckets of at most `most` floats; each of `layers` layers computes an equal part of the array. */
 int buckets_needed(size_t floats, size_t most); /* callers refuse more than BUCKETS_MOST */
 struct buckets buckets_cut(size_t floats, size_t most, int layers);
+
+/* Put the tensors of a model (count) into buckets, in this order (count; NULL: from the last to the first, as backward computes them).
+ * The rule is that of PyTorch's DDP (compute_bucket_assignment_by_size() in torch/csrc/distributed/c10d/reducer.cpp): tensors are not
+ * divided; a bucket is full as soon as it has `first` floats, if it is the first one, or `most`. It is also full if the next tensor is
+ * not its neighbour, because a bucket is one piece of the array of all gradients. Callers refuse a count above BUCKETS_MOST, whose
+ * buckets are not all there. */
+struct buckets buckets_of_tensors(const struct model_tensor *tensors, const int *order, int count, size_t first,
+                                  size_t most);
+
+/* Put the gradients of a model into buckets, in the order of backward or in that of the model. */
+struct buckets buckets_of_model(const struct workload *workload, bool in_model_order, size_t first, size_t most);
 
 /* Sums that are started and not finished. */
 struct started_sums {

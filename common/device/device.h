@@ -8,6 +8,8 @@
 #ifndef LOCKSTEP_DEVICE_H
 #define LOCKSTEP_DEVICE_H
 
+#include "device/chain.h"
+#include "device/pointwise.h"
 #include "device/sequence.h"
 #include "options/precision.h"
 #include "options/work.h"
@@ -38,6 +40,9 @@ const char *device_about(void);
 
 /* Seed the jitter of this rank, on a device that models jitter. */
 void device_seed(uint64_t seed);
+
+/* True if operations run beside the program that enqueues them: on a GPU. It then can also capture them as a graph. */
+bool device_is_asynchronous(void);
 
 /* --- time -------------------------------------------------------------------------------------------------------- */
 
@@ -92,6 +97,16 @@ void device_fetch(void *host, const void *memory, size_t bytes);
  * copy is done. */
 void device_put_later(void *out, const void *host, size_t bytes);
 
+/* Copies beside operations, on an asynchronous device. Enqueue a copy to the device, which does not wait for operations, nor they for it.
+ * `host` stays unchanged until the copy is done. If it comes from device_stage_new() (pinned memory), the device reads it itself and the
+ * call returns at once; of any other memory the call makes a pinned copy first, and may wait for the whole copy. */
+void device_copy_beside(void *out, const void *host, size_t bytes);
+/* Let copies from now on wait for all operations enqueued so far, or operations for copies. */
+void device_copies_follow(void);
+void device_operations_follow(void);
+/* Record an event (device_record_event()) after all copies enqueued so far. */
+double device_record_copies(void);
+
 /* Copy host[i] = memory[i * stride], `count` elements of `size` bytes. Wait for all work enqueued before. */
 void device_sample(void *host, const void *memory, size_t size, size_t stride, size_t count);
 
@@ -129,6 +144,17 @@ struct device_costs {
     uint64_t host;                 /* hash of its name */
 };
 struct device_costs device_costs(enum work_model model);
+
+/* --- graphs -------------------------------------------------------------------------------------------------------- */
+
+/* Capture operations on an asynchronous device: between begin and end they are kept in a graph, and do not run. A launch of the graph
+ * enqueues all of them by one call. The operations must have run before, because a capture may neither allocate, nor copy to or from
+ * the host, nor wait. Only the thread that opened the device may capture. */
+struct device_graph;
+void device_capture_begin(void);
+struct device_graph *device_capture_end(void);
+void device_graph_launch(const struct device_graph *graph);
+void device_graph_free(struct device_graph *graph); /* NULL is allowed */
 
 /* --- operations --------------------------------------------------------------------------------------------------- */
 
@@ -205,6 +231,25 @@ void device_narrow(uint16_t *out, const float *x, size_t count);
 void device_widen(float *out, const uint16_t *x, size_t count);
 /* sum += x */
 void device_add(float *sum, const float *x, size_t count);
+
+/* Run an operation of pointwise.h, and its backward. A layer norm's backward takes two kernels on a GPU, all others one. */
+void device_pointwise(const struct pointwise *call);
+void device_pointwise_back(const struct pointwise_back *call);
+/* Return the floats of scratch for the backward of a layer norm of so many columns. */
+size_t device_pointwise_scratch(size_t cols, enum half half);
+/* out = scale x, `count` values in one storage */
+void device_pointwise_scale(void *out, const void *x, float scale, size_t count, bool is_bf16);
+/* Fill out (cells), in its storage, with x (count), again and again. */
+void device_pointwise_fill(void *out, size_t cells, bool is_bf16, const float *x, size_t count);
+
+/* Run a chain (chain.h), which takes memory of its own. On a GPU a pass is one kernel; one more adds up the gradients of NORM's weight
+ * and bias. */
+struct device_chain;
+struct device_chain *device_chain_open(struct chain of);
+void device_chain_close(struct device_chain *chain); /* NULL is allowed */
+void device_chain_forward(struct device_chain *chain, const struct chain_arrays *arrays);
+/* The gradient of y is y x scale. */
+void device_chain_back(struct device_chain *chain, const struct chain_arrays *arrays, float scale);
 
 /* Apply one step of AdamW to `count` parameters in place (Loshchilov and Hutter, ICLR 2019; PyTorch's order). */
 struct adamw_rates {

@@ -8,6 +8,8 @@
 #ifndef LOCKSTEP_DEVICE_CUDA_H
 #define LOCKSTEP_DEVICE_CUDA_H
 
+#include "device/chain.h"
+#include "device/pointwise.h"
 #include "device/sequence.h"
 #include "options/precision.h"
 
@@ -42,6 +44,7 @@ void cuda_watch(void (*watch)(void *argument), void *argument);
 /* --- parts, opened in the order memory, calls, events; closed in reverse order -------------------------------- */
 
 /* device_cuda_memory.c */
+cudaStream_t cuda_copies(void); /* the stream of copies beside operations */
 void cuda_memory_open(void);
 void cuda_memory_close(void);
 
@@ -106,6 +109,18 @@ void cuda_scale(cudaStream_t stream, float *out, const float *x, float scale, si
 void cuda_narrow(cudaStream_t stream, uint16_t *out, const float *x, size_t count);
 void cuda_widen(cudaStream_t stream, float *out, const uint16_t *x, size_t count);
 void cuda_add(cudaStream_t stream, float *sum, const float *x, size_t count);
+
+/* Pointwise operations. Return the most parts that gradients of a layer norm of N columns are added up from; a part is 2 N floats. */
+int cuda_norm_parts(int N);
+void cuda_pointwise(cudaStream_t stream, struct pointwise call);
+void cuda_pointwise_back(cudaStream_t stream, struct pointwise_back call);
+void cuda_pointwise_scale(cudaStream_t stream, void *out, const void *x, float scale, size_t count, bool is_bf16);
+void cuda_pointwise_fill(cudaStream_t stream, void *out, size_t cells, bool is_bf16, const float *x, size_t count);
+
+/* Chains, with memory of their own: cuda_chain_memory() bytes for backward, aligned to 16; none for forward. */
+size_t cuda_chain_memory(struct chain of);
+void cuda_chain_forward(cudaStream_t stream, struct chain of, struct chain_arrays arrays);
+void cuda_chain_back(cudaStream_t stream, struct chain of, struct chain_arrays arrays, float scale, void *memory);
 
 /* m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; p = keep p - step m / (shrink sqrt(v) + epsilon) */
 struct cuda_adamw_step {

@@ -1,27 +1,6 @@
 /* Kernels that treat every number of an array alike: filling, scaling, adding, bf16, AdamW. */
 #include "device/device_cuda_kernel.cuh"
 
-/* --- element by element: item.at<V>(i) handles V elements from i on ----------------------------------------------- */
-
-template <int V, typename Item> static __global__ void __launch_bounds__(THREADS) each_element(Item item, size_t count)
-{
-    size_t packs = count / V, i = static_cast<size_t>(blockIdx.x) * THREADS + static_cast<size_t>(thread_of_block());
-    if (i < packs)
-        item.template at<V>(i * V);
-    if (i < count % V) /* remaining elements, fewer than V */
-        item.template at<1>(packs * V + i);
-}
-
-template <typename Item>
-static void launch_elements(const char *what, cudaStream_t stream, Item item, size_t count,
-                            std::initializer_list<const void *> arrays)
-{
-    bool fours = by_fours(0, arrays);
-    size_t packs = fours ? (count + 3) / 4 : count;
-    dim3 grid(static_cast<unsigned int>((packs + THREADS - 1) / THREADS));
-    launch(what, stream, grid, fours ? each_element<4, Item> : each_element<1, Item>, item, count);
-}
-
 struct fill {
     float *out, value;
 
@@ -61,15 +40,6 @@ struct add {
     }
 };
 
-/* Round to the same bits as bf16_round() of bf16.h. */
-static __device__ uint16_t round_to_bf16(float value)
-{
-    uint32_t bits = __float_as_uint(value);
-    uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, quiet = bits >> 16 | 0x40u;
-    bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
-    return static_cast<uint16_t>(is_nan ? quiet : rounded);
-}
-
 struct narrow {
     uint16_t *out;
     const float *x;
@@ -93,7 +63,7 @@ struct widen {
         pack<V, uint16_t> halves = load<V>(x + i);
         pack<V> wide;
         for (int k = 0; k < V; k++)
-            wide.at[k] = __uint_as_float(static_cast<uint32_t>(halves.at[k]) << 16);
+            wide.at[k] = widen_bf16(halves.at[k]);
         store<V>(out + i, wide);
     }
 };

@@ -51,11 +51,21 @@ void device_reserve_events(size_t moments)
 }
 
 /* Return -1 for the first event, -2 for the second, and so on. */
-double device_record_event(void)
+static double record(cudaStream_t stream)
 {
     device_reserve_events(stamps.notes + 1);
-    cuda_must(cudaEventRecord(stamps.note[stamps.notes], cuda_stream()), "cudaEventRecord");
+    cuda_must(cudaEventRecord(stamps.note[stamps.notes], stream), "cudaEventRecord");
     return -(double)++stamps.notes;
+}
+
+double device_record_event(void)
+{
+    return record(cuda_stream());
+}
+
+double device_record_copies(void)
+{
+    return record(cuda_copies());
 }
 
 /* Return the seconds between two events. CUDA gives them as a float, in milliseconds: its resolution is 0.06 us one

@@ -108,6 +108,48 @@ static void launch_cells(const char *what, cudaStream_t stream, Item item, int B
     launch(what, stream, grid, fours ? each_cell<4, Item> : each_cell<1, Item>, item, B, N);
 }
 
+/* --- element by element: item.at<V>(i) handles V elements from i on ----------------------------------------------- */
+
+template <int V, typename Item> static __global__ void __launch_bounds__(THREADS) each_element(Item item, size_t count)
+{
+    size_t packs = count / V, i = static_cast<size_t>(blockIdx.x) * THREADS + static_cast<size_t>(thread_of_block());
+    if (i < packs)
+        item.template at<V>(i * V);
+    if (i < count % V) /* remaining elements, fewer than V */
+        item.template at<1>(packs * V + i);
+}
+
+/* Blocks for so many threads. */
+inline dim3 grid_of(size_t threads)
+{
+    return dim3(static_cast<unsigned int>((threads + THREADS - 1) / THREADS));
+}
+
+template <typename Item>
+static void launch_elements(const char *what, cudaStream_t stream, Item item, size_t count,
+                            std::initializer_list<const void *> arrays)
+{
+    bool fours = by_fours(0, arrays);
+    size_t packs = fours ? (count + 3) / 4 : count;
+    launch(what, stream, grid_of(packs), fours ? each_element<4, Item> : each_element<1, Item>, item, count);
+}
+
+/* --- bf16 --------------------------------------------------------------------------------------------------------- */
+
+/* Round to the same bits as bf16_round() of bf16.h. */
+inline __device__ uint16_t round_to_bf16(float value)
+{
+    uint32_t bits = __float_as_uint(value);
+    uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, quiet = bits >> 16 | 0x40u;
+    bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+    return static_cast<uint16_t>(is_nan ? quiet : rounded);
+}
+
+inline __device__ float widen_bf16(uint16_t half)
+{
+    return __uint_as_float(static_cast<uint32_t>(half) << 16);
+}
+
 /* --- sums of a warp, of a block and of several -------------------------------------------------------------------- */
 
 struct larger {

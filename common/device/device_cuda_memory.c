@@ -8,6 +8,7 @@
 /* What copies need. A static variable, because the functions of device.h take no device. */
 static struct {
     cudaStream_t copies; /* from the host, concurrent to the rank's operations */
+    cudaEvent_t reached; /* a point of one stream, for which the other waits */
     void *sample;        /* host memory that samples are copied to */
     size_t sample_bytes;
 } staging;
@@ -15,11 +16,18 @@ static struct {
 void cuda_memory_open(void)
 {
     cuda_must(cudaStreamCreateWithFlags(&staging.copies, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    cuda_must(cudaEventCreateWithFlags(&staging.reached, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+}
+
+cudaStream_t cuda_copies(void)
+{
+    return staging.copies;
 }
 
 void cuda_memory_close(void)
 {
     device_stage_free(staging.sample);
+    cuda_must(cudaEventDestroy(staging.reached), "cudaEventDestroy");
     cuda_must(cudaStreamDestroy(staging.copies), "cudaStreamDestroy");
     memset(&staging, 0, sizeof staging);
 }
@@ -102,6 +110,28 @@ void device_put(void *out, const void *host, size_t bytes)
 void device_put_later(void *out, const void *host, size_t bytes)
 {
     cuda_must(cudaMemcpyAsync(out, host, bytes, cudaMemcpyHostToDevice, cuda_stream()), "copy to the GPU");
+}
+
+void device_copy_beside(void *out, const void *host, size_t bytes)
+{
+    cuda_must(cudaMemcpyAsync(out, host, bytes, cudaMemcpyHostToDevice, staging.copies), "copy to the GPU");
+}
+
+/* Let a stream wait for what another has been told so far. A wait keeps the event as it is now, so that it may be recorded again. */
+static void follow(cudaStream_t stream, cudaStream_t other)
+{
+    cuda_must(cudaEventRecord(staging.reached, other), "cudaEventRecord");
+    cuda_must(cudaStreamWaitEvent(stream, staging.reached, 0), "cudaStreamWaitEvent");
+}
+
+void device_copies_follow(void)
+{
+    follow(staging.copies, cuda_stream());
+}
+
+void device_operations_follow(void)
+{
+    follow(cuda_stream(), staging.copies);
 }
 
 /* Wait before and after the copy. A copy to memory not from device_stage_new() blocks inside CUDA, where `watch` is not

@@ -169,6 +169,15 @@ void device_deliver(const struct device_staging_buffer *inbox, size_t bytes)
     (void)inbox, (void)bytes;
 }
 
+/* What the platform file says of this rank's host. Static, because looking up the names takes longer than the rest of a simulated
+ * pass; SMPI gives each rank its own copy. */
+struct modelled {
+    bool is_known;
+    struct device_costs costs;
+    const char *bus; /* NULL: none */
+};
+static struct modelled modelled[WORK_MODELS];
+
 static double jitter_of(enum work_model model)
 {
     const char *text = work_property(model, "jitter", world_property);
@@ -176,37 +185,41 @@ static double jitter_of(enum work_model model)
     return text && number_parse(text, &jitter) ? jitter : 0;
 }
 
-static const char *bus_of(enum work_model model)
+static const struct modelled *modelled_of(enum work_model model)
 {
-    return work_property(model, "memory_bus", world_property);
+    struct modelled *m = &modelled[model];
+    if (m->is_known)
+        return m;
+    m->is_known = true;
+    m->bus = work_property(model, "memory_bus", world_property);
+    m->costs = (struct device_costs){ .slowdown = world_slowdown(),
+                                      .jitter = jitter_of(model),
+                                      .parallel_capacity = world_parallel_capacity(m->bus),
+                                      .cores = world_host_cores(),
+                                      .host = HASH_BEGIN };
+    for (int pass = 0; pass < WORK_PASSES; pass++)
+        m->costs.pass[pass] = work_cost(model, (enum work_pass)pass, world_property);
+    for (const char *c = world_host(); *c; c++)
+        m->costs.host = hash_add(m->costs.host, (uint64_t)*c);
+    return m;
 }
 
 struct device_costs device_costs(enum work_model model)
 {
-    struct device_costs costs = { .slowdown = world_slowdown(),
-                                  .jitter = jitter_of(model),
-                                  .parallel_capacity = world_parallel_capacity(bus_of(model)),
-                                  .cores = world_host_cores(),
-                                  .host = HASH_BEGIN };
-    for (int pass = 0; pass < WORK_PASSES; pass++)
-        costs.pass[pass] = work_cost(model, (enum work_pass)pass, world_property);
-    for (const char *c = world_host(); *c; c++)
-        costs.host = hash_add(costs.host, (uint64_t)*c);
-    return costs;
+    return modelled_of(model)->costs;
 }
 
 void device_draw_jitter(enum work_model model)
 {
-    factor = random_lognormal(&draws, jitter_of(model));
+    factor = random_lognormal(&draws, modelled_of(model)->costs.jitter);
 }
 
 void device_charge(enum work_model model, enum work_pass pass, struct work work, double share)
 {
-    struct cost cost = work_cost(model, pass, world_property);
-    const char *bus = bus_of(model);
-    double seconds = factor * share * cost_at(&cost, work);
-    if (seconds > 0 && bus)
-        world_burn_cpu_on_bus(bus, seconds);
+    const struct modelled *m = modelled_of(model);
+    double seconds = factor * share * cost_at(&m->costs.pass[pass], work);
+    if (seconds > 0 && m->bus)
+        world_burn_cpu_on_bus(m->bus, seconds);
     else if (seconds > 0)
         world_burn_cpu(seconds);
 }
@@ -328,6 +341,53 @@ void device_widen(float *out, const uint16_t *x, size_t count)
 void device_add(float *sum, const float *x, size_t count)
 {
     (void)sum, (void)x, (void)count;
+}
+
+void device_pointwise(const struct pointwise *call)
+{
+    (void)call;
+}
+
+void device_pointwise_back(const struct pointwise_back *call)
+{
+    (void)call;
+}
+
+size_t device_pointwise_scratch(size_t cols, enum half half)
+{
+    (void)cols, (void)half;
+    return 0;
+}
+
+void device_pointwise_scale(void *out, const void *x, float scale, size_t count, bool is_bf16)
+{
+    (void)out, (void)x, (void)scale, (void)count, (void)is_bf16;
+}
+
+void device_pointwise_fill(void *out, size_t cells, bool is_bf16, const float *x, size_t count)
+{
+    (void)out, (void)cells, (void)is_bf16, (void)x, (void)count;
+}
+
+struct device_chain *device_chain_open(struct chain of)
+{
+    (void)of;
+    return NULL;
+}
+
+void device_chain_close(struct device_chain *chain)
+{
+    (void)chain;
+}
+
+void device_chain_forward(struct device_chain *chain, const struct chain_arrays *arrays)
+{
+    (void)chain, (void)arrays;
+}
+
+void device_chain_back(struct device_chain *chain, const struct chain_arrays *arrays, float scale)
+{
+    (void)chain, (void)arrays, (void)scale;
 }
 
 void device_adamw(float *p, float *m, float *v, const float *g, size_t count, const struct adamw_rates *rates)

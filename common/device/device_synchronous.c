@@ -1,6 +1,7 @@
 /* Functions shared by synchronous devices. Operations finish before they return, and MPI can access device memory. */
 #include "device/device.h"
 
+#include "base/die.h"
 #include "base/hot.h"
 #include "world/world.h"
 
@@ -48,6 +49,61 @@ void device_clock_sync_end(void)
 double device_clock_error(void)
 {
     return 0;
+}
+
+bool device_is_asynchronous(void)
+{
+    return false;
+}
+
+/* There is nothing to capture or to run beside: an operation is done when its call returns. */
+static void refuse(const char *what)
+{
+    die(STATUS_WRONG, "the device %s has no %s", device_name(), what);
+}
+
+void device_capture_begin(void)
+{
+    refuse("graphs");
+}
+
+struct device_graph *device_capture_end(void)
+{
+    refuse("graphs");
+    return NULL;
+}
+
+void device_graph_launch(const struct device_graph *graph)
+{
+    (void)graph;
+    refuse("graphs");
+}
+
+void device_copy_beside(void *out, const void *host, size_t bytes)
+{
+    (void)out, (void)host, (void)bytes;
+    refuse("copies beside operations");
+}
+
+void device_copies_follow(void)
+{
+    refuse("copies beside operations");
+}
+
+void device_operations_follow(void)
+{
+    refuse("copies beside operations");
+}
+
+double device_record_copies(void)
+{
+    refuse("copies beside operations");
+    return 0;
+}
+
+void device_graph_free(struct device_graph *graph)
+{
+    (void)graph;
 }
 
 bool device_is_host_accessible(void)

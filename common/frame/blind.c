@@ -71,14 +71,35 @@ static int *hidden_rank(const struct lab_spec *spec, struct options *base)
     return NULL;
 }
 
+bool blind_is_made_up(const struct lab_spec *spec, const struct run *run)
+{
+    return run->blind && spec->draw && run->cases.count == 1 && strcmp(run->cases.text[0], spec->draw->name) == 0;
+}
+
+/* Set the options of a made-up case that the user did not type. */
+static void make_up(const struct lab_spec *spec, struct options *base, struct random *random, int argc,
+                    char *const *argv)
+{
+    struct options *drawn = lab_spec_settings(spec, base, &(struct variant){ 0 });
+    spec->draw->draw(drawn, random);
+    for (const struct option_row *row = spec->rows; row->flag; row++)
+        for (const char *const *flag = spec->draw->flags; *flag; flag++)
+            if (strcmp(row->flag, *flag) == 0 && !options_name(argc, argv, *flag))
+                memcpy((char *)base + row->offset, (const char *)drawn + row->offset, sizeof(double));
+    free(drawn);
+}
+
 void blind_draw(const struct lab_spec *spec, struct options *base, int argc, char *const *argv)
 {
     const struct run *run = run_of(base);
-    if (run->cases.count < 2)
+    const bool is_made_up = blind_is_made_up(spec, run);
+    if (run->cases.count < 2 && !is_made_up)
         die(STATUS_USAGE, "--cases leaves --blind %s to draw from; name two cases beside the baseline, or none for all",
             run->cases.count ? "a single case" : "no case");
     struct random random = quiz_random(run);
     random_below(&random, (uint32_t)run->cases.count); /* skip the number that blind_drawn() uses */
+    if (is_made_up)
+        make_up(spec, base, &random, argc, argv);
     int *rank = hidden_rank(spec, base);
     if (rank && !options_name(argc, argv, spec->hidden_option))
         *rank = (int)random_below(&random, (uint32_t)run->ranks);
@@ -150,6 +171,15 @@ void blind_echo(FILE *out, char *const *argv)
     put_words(out, argv, true);
 }
 
+/* Print the options of a made-up case that were not typed. */
+static void put_drawn(FILE *out, const struct lab_spec *spec, const struct options *base, int argc, char *const *argv)
+{
+    for (const struct option_row *row = spec->rows; row->flag; row++)
+        for (const char *const *flag = spec->draw->flags; *flag; flag++)
+            if (strcmp(row->flag, *flag) == 0 && !options_name(argc, argv, *flag))
+                fprintf(out, " %s %g", *flag, *(const double *)((const char *)base + row->offset));
+}
+
 void blind_print_command(FILE *out, const struct lab_spec *spec, const struct options *base, char *const *argv)
 {
     struct options *settings =
@@ -163,6 +193,8 @@ void blind_print_command(FILE *out, const struct lab_spec *spec, const struct op
     fprintf(out, " --cases %s", blind_drawn(spec, (const struct run *)base)->name);
     if (rank && !options_name(argc, argv, spec->hidden_option))
         fprintf(out, " %s %d", spec->hidden_option, *rank);
+    if (blind_is_made_up(spec, (const struct run *)base))
+        put_drawn(out, spec, base, argc, argv);
     free(settings);
 }
 

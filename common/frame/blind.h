@@ -21,6 +21,9 @@ void blind_refuse(const struct run *run);
  * that lab_spec.hidden_option names, unless the user typed that option. */
 void blind_draw(const struct lab_spec *spec, struct options *base, int argc, char *const *argv);
 
+/* True if the hidden case is one that the lab makes up (lab_draw). */
+bool blind_is_made_up(const struct lab_spec *spec, const struct run *run);
+
 /* Return the drawn case: always the same for the same seed and run.cases. */
 const struct variant *blind_drawn(const struct lab_spec *spec, const struct run *run);
 

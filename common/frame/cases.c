@@ -40,13 +40,17 @@ static bool is_long(const struct lab_spec *spec, const struct options *base, con
 }
 
 /* Draw one case beside the baseline and leave the others out. All of them stay in run.cases, as if --cases had named them: they
- * are the candidates, and the lab must be ready for each. */
+ * are the candidates, and the lab must be ready for each. A lab that makes up a case hides that one. */
 static void hide(struct cases *cases, const struct lab_spec *spec, struct options *base, int argc, char *const *argv)
 {
     struct option_list *candidates = &run_of(base)->cases;
+    const bool is_made_up = spec->draw && candidates->count == 0;
     candidates->count = 0;
-    for (int i = 1; i < cases->count && candidates->count < OPTION_LIST_MOST; i++)
-        candidates->text[candidates->count++] = cases->variant[i]->name;
+    if (is_made_up)
+        candidates->text[candidates->count++] = spec->draw->name;
+    else
+        for (int i = 1; i < cases->count && candidates->count < OPTION_LIST_MOST; i++)
+            candidates->text[candidates->count++] = cases->variant[i]->name;
     blind_draw(spec, base, argc, argv);
     cases->hidden = *blind_drawn(spec, run_of(base));
     cases->hidden.name = BLIND_NAME;
@@ -54,6 +58,12 @@ static void hide(struct cases *cases, const struct lab_spec *spec, struct option
     cases->hidden.label = "the hidden case";
     cases->variant[1] = &cases->hidden;
     cases->count = 2;
+}
+
+static void refuse_verdict(const struct lab_spec *spec, const struct run *run)
+{
+    if (run->verdict && !spec->changes)
+        die(STATUS_USAGE, "--verdict: %s has no changes to make to its cases; leave it out", spec->lab);
 }
 
 void cases_choose(struct cases *cases, const struct lab_spec *spec, const struct option_row *const *tables,
@@ -82,6 +92,9 @@ void cases_choose(struct cases *cases, const struct lab_spec *spec, const struct
     guess_refuse(&run_of(base)->guesses, names);
     if (run_of(base)->blind)
         hide(cases, spec, base, argc, argv);
+    refuse_verdict(spec, run_of(base));
+    run_of(base)->verdict |= run_of(base)->blind && spec->changes;
+    cases->named = cases->count;
 }
 
 void cases_refuse(const struct lab_spec *spec, struct options *base)
@@ -96,13 +109,57 @@ void cases_refuse(const struct lab_spec *spec, struct options *base)
             workload_name(workload_of(base)), parameters, INT_MAX);
 }
 
-void cases_settle(struct cases *cases, const struct lab_spec *spec, const struct options *base)
+static struct options *settle(const struct lab_spec *spec, const struct options *base, const struct variant *variant,
+                              const struct card *card)
 {
-    for (int i = 0; i < cases->count; i++) {
-        cases->settings[i] = lab_spec_settings(spec, base, cases->variant[i]);
-        if (spec->complete)
-            spec->complete(cases->settings[i]);
+    struct options *settings = lab_spec_settings(spec, base, variant);
+    if (spec->complete)
+        spec->complete(settings, card);
+    return settings;
+}
+
+static bool is_there(const struct lab_change *change, const struct options *settings)
+{
+    return !change->is_there || change->is_there(settings);
+}
+
+/* Add a case with this change, made in addition to the first one, to what runs. Steps that run once have no rounds to compare. */
+static void add_changed(struct cases *cases, const struct lab_spec *spec, const struct options *base, int of,
+                        const struct lab_change *change, const struct card *card)
+{
+    if (run_of(cases->settings[of])->once > 0 || !is_there(change, cases->settings[of]))
+        return;
+    if (cases->count == CASES_MOST)
+        die(STATUS_USAGE, "--verdict changes each case several times, more than %d in all; choose some with --cases",
+            CASES_MOST);
+    const int at = cases->count++;
+    cases->settings[at] = settle(spec, base, cases->variant[of], card);
+    if (change != spec->changes && is_there(spec->changes, cases->settings[of]))
+        spec->changes->make(cases->settings[at]);
+    change->make(cases->settings[at]);
+    cases->variant[at] = cases->variant[of];
+    cases->of[at] = of;
+    cases->change[at] = change;
+}
+
+void cases_settle(struct cases *cases, const struct lab_spec *spec, const struct options *base, const struct card *card)
+{
+    for (int i = 0; i < cases->named; i++) {
+        cases->settings[i] = settle(spec, base, cases->variant[i], card);
+        cases->of[i] = i;
+        cases->change[i] = NULL;
     }
+    for (int i = 0; ((const struct run *)base)->verdict && i < cases->named; i++)
+        for (const struct lab_change *change = spec->changes; change->suspect; change++)
+            add_changed(cases, spec, base, i, change, card);
+}
+
+int cases_changed(const struct cases *cases, int of, const struct lab_change *change)
+{
+    for (int i = cases->named; i < cases->count; i++)
+        if (cases->of[i] == of && cases->change[i] == change)
+            return i;
+    return -1;
 }
 
 void cases_close(struct cases *cases)

@@ -4,14 +4,22 @@
 
 #include "frame/lab_spec.h"
 
-enum { CASES_MOST = 64 };
+enum { CASES_MOST = 128 };
 
+/* All that runs in a round: the cases, and under --verdict each case again with the lab's changes (lab_spec.h). */
 struct cases {
     int count;
-    const struct variant *variant[CASES_MOST]; /* the first is the baseline */
-    struct options *settings[CASES_MOST];      /* the base settings and the variant's change */
-    struct variant hidden;                     /* under --blind: the second case, without its name */
+    int named; /* the first of them are the cases themselves */
+    const struct variant
+        *variant[CASES_MOST]; /* the first is the baseline; of a changed case: of the case that it changes */
+    struct options *settings[CASES_MOST];        /* the base settings and the variant's change */
+    int of[CASES_MOST];                          /* of a changed case: the case; else itself */
+    const struct lab_change *change[CASES_MOST]; /* NULL for the cases themselves */
+    struct variant hidden;                       /* under --blind: the second case, without its name */
 };
+
+/* Return the case with this change; -1 if nothing was to be changed. */
+int cases_changed(const struct cases *cases, int of, const struct lab_change *change);
 
 /* Parse the command line into `base` and choose the cases: all, or those of --cases. With --blind, draw one of them and hide its
  * name. Bad usage ends the program here, before anything starts. cases_refuse() checks what depends on the number of ranks. */
@@ -21,8 +29,9 @@ void cases_choose(struct cases *cases, const struct lab_spec *spec, const struct
 /* End the program with STATUS_USAGE if the settings contradict each other. */
 void cases_refuse(const struct lab_spec *spec, struct options *base);
 
-/* Make each case's settings from `base`. Release them with cases_close(). */
-void cases_settle(struct cases *cases, const struct lab_spec *spec, const struct options *base);
+/* Make each case's settings from `base` and the card, NULL in a dry run. Release them with cases_close(). */
+void cases_settle(struct cases *cases, const struct lab_spec *spec, const struct options *base,
+                  const struct card *card);
 void cases_close(struct cases *cases);
 
 /* Rounds of --quick if ranks take turns: they give every case four steps, enough to blame one of three or four simulated ranks. */

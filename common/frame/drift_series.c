@@ -16,12 +16,35 @@ void drift_add(struct drift_points *points, double at, struct card_drift drift)
  * large as a block's. A transfer follows the moment more closely. */
 static const double LOCAL_S = 4, TRANSFER_S = 1;
 
+/* Weights of own costs. Not every probe has a cost, and what disturbs a brief one for tenths of a second says nothing about a block some
+ * seconds later: so its mean is over a longer time. */
+static const double OWN_S = 15;
+
 static double seconds_to_nearest(const struct drift_points *points, double at)
 {
     double nearest = INFINITY;
     for (int i = 0; i < points->count; i++)
         nearest = fmin(nearest, fabs(points->point[i].at - at));
     return nearest;
+}
+
+/* Set `now` to means of the probes that have a cost. */
+static void average_own(const struct drift_points *points, double at, struct own_now *now)
+{
+    for (int cost = 0; cost < OWN_COSTS_MOST; cost++) {
+        double nearest = INFINITY, seconds = 0, weights = 0;
+        for (int i = 0; i < points->count; i++)
+            if (points->point[i].drift.own.at[cost].weight > 0)
+                nearest = fmin(nearest, fabs(points->point[i].at - at));
+        for (int i = 0; i < points->count; i++) {
+            const struct drift_point *p = &points->point[i];
+            const double weight = p->drift.own.at[cost].weight * exp((nearest - fabs(p->at - at)) / OWN_S);
+            seconds += weight > 0 ? weight * p->drift.own.at[cost].seconds : 0;
+            weights += weight > 0 ? weight : 0;
+        }
+        now->at[cost].seconds = weights > 0 ? seconds / weights : 0;
+        now->at[cost].weight = weights;
+    }
 }
 
 struct card_drift drift_at(const struct drift_points *points, double at)
@@ -40,10 +63,12 @@ struct card_drift drift_at(const struct drift_points *points, double at)
         local_weights += of_local;
         transfer_weights += of_transfer;
     }
-    return (struct card_drift){ .local = exp(local / local_weights),
+    struct card_drift drift = { .local = exp(local / local_weights),
                                 .transfer = exp(transfer / transfer_weights),
                                 .alone = exp(alone / local_weights),
                                 .bytes = points->point[0].drift.bytes };
+    average_own(points, at, &drift.own);
+    return drift;
 }
 
 void drift_close(struct drift_points *points)

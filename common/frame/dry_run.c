@@ -31,7 +31,10 @@ static struct memory_estimate memory_of_training(const struct dry_run *p)
                                                ? trainer_memory_for(workload, loader_most(workload, samples))
                                                : trainer_memory(workload, run, samples);
     const struct memory_estimate memory = memory_estimate_add(trainer, probe_memory(workload, run));
-    return p->spec->need ? memory_estimate_add(memory, p->spec->need(p->base)) : memory;
+    struct memory_estimate own = p->spec->need ? p->spec->need(p->base) : (struct memory_estimate){ 0 };
+    own.of[MEMORY_ACTIVATIONS] =
+        fmax(own.of[MEMORY_ACTIVATIONS], own_costs_bytes(p->spec->costs)); /* of a case, or of a probe */
+    return memory_estimate_add(memory, own);
 }
 
 /* Estimate the most of the three phases, which follow one another: machine card, gradient check, training. */
@@ -98,7 +101,7 @@ void dry_run_refuse_memory(const struct dry_run *p, char *const *arguments)
         return;
     char *typed = join(arguments + 1);
     refuse_beyond(available, p, typed);
-    cases_settle(p->cases, p->spec, p->base);
+    cases_settle(p->cases, p->spec, p->base, NULL);
     refuse_beyond(available, p, typed);
     free(typed);
 }
@@ -110,8 +113,10 @@ static void print_cases(FILE *out, const struct dry_run *p)
     fprintf(out, "  cases     ");
     if (((const struct run *)p->base)->card_only)
         fprintf(out, "none: the machine card is measured, printed and saved");
-    for (int i = 0; !((const struct run *)p->base)->card_only && i < p->cases->count; i++)
+    for (int i = 0; !((const struct run *)p->base)->card_only && i < p->cases->named; i++)
         fprintf(out, "%s%s", i ? ", " : "", p->cases->variant[i]->name);
+    if (p->cases->count > p->cases->named)
+        fprintf(out, "; and %d changes to them, for the verdict", p->cases->count - p->cases->named);
     fputc('\n', out);
 }
 

@@ -52,6 +52,14 @@ const struct card *lab_card(const struct lab *lab)
     return &lab->card;
 }
 
+const struct options *lab_case(const struct lab *lab, int i, const char **name)
+{
+    if (i >= lab->cases.named)
+        return NULL;
+    *name = lab->cases.variant[i]->name;
+    return lab->cases.settings[i];
+}
+
 struct csv *lab_table(struct lab *lab, const char *name)
 {
     if (world_rank(lab->world) > 0)

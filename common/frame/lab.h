@@ -14,6 +14,7 @@
 
 #include "base/csv.h"
 #include "base/die.h"
+#include "card/brief.h"
 #include "collective/spans.h"
 #include "frame/lab_spec.h"
 #include "world/world.h"
@@ -33,6 +34,9 @@ struct world *lab_world(const struct lab *lab);
 struct trainer *lab_trainer(const struct lab *lab);
 
 const struct card *lab_card(const struct lab *lab);
+
+/* Return the settings of the i-th case that runs, and its name; NULL behind the last. */
+const struct options *lab_case(const struct lab *lab, int i, const char **name);
 
 /* Give the settings of the next block that this rank takes part in. The rank sleeps (parked) during blocks without it. The trainer is
  * restarted with this rank's share. */
@@ -57,7 +61,7 @@ int lab_draw(struct lab *lab, int n);
  * them in turn, so all ranks stay in the same place of the random sequence. */
 bool lab_chance(struct lab *lab, double p);
 
-/* Begin a table that only this lab has, at most four. Returns NULL on ranks other than 0. The file appears when the lab is
+/* Begin a table that only this lab has, at most six. Returns NULL on ranks other than 0. The file appears when the lab is
  * closed. */
 struct csv *lab_table(struct lab *lab, const char *name);
 

@@ -87,6 +87,7 @@ bool lab_probe(struct lab *lab, struct card_drift *drift)
 {
     const struct card_probe now = probe_measure(lab->probe, PROBE_VISITS);
     *drift = card_drift_of(card_predicts(&lab->card, workload_of(lab->base), &lab->run), now);
+    own_probe_measure(lab->own_probe, &lab->card.own, &drift->own);
     drift->bytes = workload_gradient_bytes(workload_of(lab->base));
     return world_rank(lab->world) == 0;
 }

@@ -69,6 +69,7 @@ int lab_close(struct lab *lab)
     bool is_first = world_rank(lab->world) == 0;
     write_own_tables(lab);
     probe_close(lab->probe);
+    own_probe_close(lab->own_probe);
     trainer_close(lab->trainer);
     gather_memory(lab);
     size_t bytes = 0; /* size of spans.csv, the largest table */

@@ -83,7 +83,7 @@ static void open_results(struct lab *lab)
                                                                       .tried = lab->tried });
     for (int i = 0; i < lab->cases.count && is_first; i++)
         lab->expected[i] = run_results_expects(lab->results, i);
-    world_broadcast(lab->world, lab->expected, sizeof lab->expected);
+    world_broadcast(lab->world, lab->expected, (size_t)lab->cases.count * sizeof *lab->expected);
 }
 
 /* Parse the command line into `base` and the lab's cases. */
@@ -128,7 +128,7 @@ static void refuse_in_ranks(const struct run *run)
 /* all: prepare all that blocks need: cases, gradient check, process groups, results. */
 static void prepare_blocks(struct lab *lab)
 {
-    cases_settle(&lab->cases, lab->spec, lab->base);
+    cases_settle(&lab->cases, lab->spec, lab->base, &lab->card);
     if (lab->run.quick && lab->run.takes_turns && lab->run.rounds == 0)
         lab->run.rounds = cases_quick_rounds(&lab->cases);
     spans_open(&lab->spans, cases_most_spans(&lab->cases, lab->spec));
@@ -182,6 +182,7 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     lab->trainer = open_trainer(lab);
     lab->probe =
         probe_open(&lab->card, lab->world, workload_of(base), &lab->run, spec->own_batches ? NULL : lab->trainer);
+    lab->own_probe = own_probe_open(spec->costs, lab->world, card_busy_ranks(&lab->card));
     for (int i = 0; i < lab->cases.count; i++)
         if (run_of(lab->cases.settings[i])->ranks < lab->run.ranks)
             probe_rank_alone(lab->probe);

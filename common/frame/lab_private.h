@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "base/rss.h"
 #include "card/card.h"
+#include "card/own_probe.h"
 #include "card/probe.h"
 #include "frame/cases.h"
 #include "frame/lab.h"
@@ -58,8 +59,9 @@ struct lab {
     char *hosts;    /* hosts_text() */
     char *card_key; /* tells this card from others */
     struct run_results *results;
-    struct probe *probe; /* on all ranks; NULL if nothing computes */
-    int blocks;          /* since the last probe */
+    struct probe *probe;         /* on all ranks; NULL if nothing computes */
+    struct own_probe *own_probe; /* likewise; NULL if the lab has no costs of its own */
+    int blocks;                  /* since the last probe */
     struct terminal terminal;
 };
 

@@ -16,6 +16,7 @@
 
 struct lab;
 struct csv;
+struct random;
 
 /* Each lab has its own struct options; it begins with these two members. */
 struct options;
@@ -31,6 +32,25 @@ struct variant {
     void (*fix)(struct options *options);
     const char *idea;  /* a few words */
     const char *label; /* its name in charts and reports, without comma: the fault, or "fault + fix" */
+};
+
+/* A change that --verdict makes to every case, for a few steps in every round, to learn a suspect's share of the step: bound_by.h in
+ * common/analysis. It changes one term of the step only. */
+struct lab_change {
+    const char *suspect; /* its name in verdicts: "data" */
+    double factor;       /* 1 if the change removes the term, 2 if it halves it */
+    void (*make)(struct options *options);
+    bool (*is_there)(const struct options
+                         *options); /* false: the case has nothing to change, and the share is 0; NULL: each case has */
+    bool keeps_ranks_apart;         /* ranks do not meet, so their parameters differ */
+};
+
+/* A case that --blind makes up: causes and sizes instead of a name. */
+struct lab_draw {
+    const char *name;         /* of the case */
+    const char *const *flags; /* the options that draw() sets, NULL-terminated; typed ones stay as typed */
+    void (*draw)(struct options *options, struct random *random);
+    double (*share)(const struct options *options, const char *suspect); /* what was drawn, 0 to 1: asked of the user */
 };
 
 /* A table beside summary.csv that only this lab has. */
@@ -54,8 +74,9 @@ struct lab_spec {
     bool (*instead)(const struct options *options, FILE *out);
     /* Add to run.cases what the lab's own options ask for. May be NULL. */
     void (*narrow)(struct options *options);
-    /* Compute those settings of a case that take long to compute and that only a run needs. May be NULL. */
-    void (*complete)(struct options *options);
+    /* Compute those settings of a case that take long to compute, or that depend on the machine card, and that only a run needs.
+     * `card`: NULL in a dry run. May be NULL. */
+    void (*complete)(struct options *options, const struct card *card);
     /* Predict a step by the formula, from settings and card, never from the run. */
     struct prediction (*predict)(const struct options *options, const struct card *card);
     /* Most samples of a rank in a batch; NULL: the run's batch. */
@@ -71,12 +92,18 @@ struct lab_spec {
      * set `messages` if it needs those; the card then has them, and nothing else. The options are those of the case. NULL: each
      * case sums its gradients among its ranks. */
     void (*uses)(const struct options *options, struct card_uses *uses);
+    /* Costs that the formula needs beside training and collectives: what measures them, and their names on modelled hosts
+     * (card/own_cost.h). The card has them as card_cost(card, "dispatch_s"). Ended by a row without name; NULL: none. */
+    const struct own_cost *costs;
+    /* Async helpers (world/async_helper.h) that the lab's step opens on each rank, of which a simulated rank has few; 0: at most two. */
+    int helpers;
     /* Collectives of a step; NULL if there are never more than ten. */
     int (*collectives)(const struct options *options);
     /* Tokens and sequences of the measured steps; NULL if the lab does not train on sequences. */
     struct token_count *(*tokens)(const struct options *options);
     /* Case whose throughput per rank is the reference of this case's efficiency. NULL for none; the function may be NULL. */
     const char *(*per)(const struct options *options);
+    const struct lab_draw *draw; /* what --blind hides unless --cases names cases; NULL: one of all cases */
     /* Flag of the lab's option that holds a rank, drawn by --blind unless typed; NULL for none. */
     const char *hidden_option;
     /* Rank that a case's settings delay; -1 for none, or another one in each step. NULL if -1 in every case. */
@@ -86,6 +113,9 @@ struct lab_spec {
     const char *const *drawn;                      /* cases drawn as lanes, NULL-terminated */
     const char *const *lesson;      /* cases that the lesson shows, beside the baseline, likewise; NULL: all */
     const struct lab_table *tables; /* ended by a row without name; NULL: none */
+    /* Changes for --verdict; a row without suspect ends them, NULL: none. The first removes what works beside the step, as a loader
+     * does: it would hide what the others gain, so each of these is made in addition to the first. */
+    const struct lab_change *changes;
 };
 
 /* Return the members with which every lab's options begin. */
@@ -127,16 +157,22 @@ static inline bool lab_spec_wants(const struct lab_spec *spec, const struct run 
     return is_shown;
 }
 
+/* Change the settings as the variant says: its fault, then its fix. */
+static inline void variant_apply(const struct variant *variant, struct options *settings)
+{
+    if (variant->fault)
+        variant->fault(settings);
+    if (variant->fix)
+        variant->fix(settings);
+}
+
 /* Return the base settings with the variant's change. Free them. */
 static inline struct options *lab_spec_settings(const struct lab_spec *spec, const struct options *base,
                                                 const struct variant *variant)
 {
     struct options *settings = memory_new(1, spec->options_size);
     memcpy(settings, base, spec->options_size);
-    if (variant->fault)
-        variant->fault(settings);
-    if (variant->fix)
-        variant->fix(settings);
+    variant_apply(variant, settings);
     return settings;
 }
 
@@ -144,7 +180,7 @@ static inline struct options *lab_spec_settings(const struct lab_spec *spec, con
  * has drawn. --card-mb adds an all-reduce. */
 static inline struct card_uses lab_spec_uses(const struct lab_spec *spec, const struct options *base)
 {
-    struct card_uses uses = { 0 };
+    struct card_uses uses = { .own = spec->costs };
     const struct run *run = (const struct run *)base;
     for (const struct variant *v = spec->variants; v->name; v++) {
         struct options *settings = lab_spec_settings(spec, base, v);

@@ -1,8 +1,10 @@
 #include "frame/quiz.h"
 
+#include "analysis/bound_by.h"
 #include "base/csv.h"
 #include "base/die.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "frame/blind.h"
 #include "report/compare_cases.h"
 #include "report/prompt.h"
@@ -23,6 +25,8 @@ struct quiz {
     char *folder;                         /* folder of the tables */
     const struct variant *truth, *answer; /* answer: NULL if skipped */
     int culprit, accused;                 /* a rank or RANK_NONE; accused may be RANK_SKIPPED */
+    bool is_made_up;                      /* the truth is shares, not one of the lab's cases */
+    double answered[BOUND_BY_TERMS_MOST]; /* shares of the suspects; NaN if skipped */
 };
 
 /* --- asking ----------------------------------------------------------------------------------------------------- */
@@ -85,6 +89,37 @@ static void ask_rank(struct quiz *q)
     }
 }
 
+/* Return a number from 0 to 100, as typed; NaN for any other word. */
+static double percent_of(const char *word)
+{
+    double value;
+    return number_parse(word, &value) && value >= 0 && value <= 100 ? value : (double)NAN;
+}
+
+/* True if a suspect is one that can be drawn. */
+static bool is_asked(const struct lab_change *suspect)
+{
+    return !suspect->keeps_ranks_apart;
+}
+
+static void ask_shares(struct quiz *q)
+{
+    char line[PROMPT_LINE];
+    puts("\nIts step was made up. Which part of it, in %, would be saved");
+    for (int i = 0; q->spec->changes[i].suspect; i++) {
+        q->answered[i] = (double)NAN;
+        if (!is_asked(&q->spec->changes[i]))
+            continue;
+        printf("  without %s? [0-100, Enter skips] ", q->spec->changes[i].suspect);
+        while (prompt_answer(line) && line[0]) {
+            q->answered[i] = percent_of(line) / 100;
+            if (!isnan(q->answered[i]))
+                break;
+            printf("  '%s' is no number from 0 to 100; enter one, or Enter to skip: ", line);
+        }
+    }
+}
+
 /* --- answer ----------------------------------------------------------------------------------------------------- */
 
 static void print_case(const struct quiz *q)
@@ -112,6 +147,87 @@ static void print_case(const struct quiz *q)
     case JUDGED_NOTHING:
         break;
     }
+}
+
+/* --- answer to a made-up case ------------------------------------------------------------------------------------- */
+
+static const double NEAR = 0.1; /* of the step: an answer this near is right */
+
+/* Return the drawn share of a suspect. */
+static double drawn(const struct quiz *q, int i)
+{
+    return q->spec->draw->share(q->base, q->spec->changes[i].suspect);
+}
+
+/* Grade the answered shares: right if all are near, half if only the largest is the right one. */
+static enum judgement judge_shares(const struct quiz *q)
+{
+    int truth = 0, answer = -1;
+    bool is_near = true;
+    for (int i = 0; q->spec->changes[i].suspect; i++) {
+        truth = drawn(q, i) > drawn(q, truth) ? i : truth;
+        if (isnan(q->answered[i]))
+            continue;
+        answer = answer < 0 || q->answered[i] > q->answered[answer] ? i : answer;
+        is_near &= fabs(q->answered[i] - drawn(q, i)) <= NEAR + 1e-9;
+    }
+    if (answer < 0)
+        return JUDGED_NOTHING;
+    return answer != truth ? JUDGED_WRONG : is_near ? JUDGED_RIGHT : JUDGED_HALF;
+}
+
+/* Return shares as "data 45 launches 30", those above 0 only. Free it. */
+static char *shares_text(const struct quiz *q, bool is_answer)
+{
+    char *text = memory_text("%s", "");
+    for (int i = 0; q->spec->changes[i].suspect; i++) {
+        const double share = is_answer ? q->answered[i] : drawn(q, i);
+        if (!(share > 0))
+            continue;
+        char *longer = memory_text("%s%s%s %.0f", text, *text ? " " : "", q->spec->changes[i].suspect, 100 * share);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+/* Print truth, answer and what the program found, side by side. */
+static void print_shares(const struct quiz *q)
+{
+    static const char *const columns[] = { "case", "suspect", "share", "share_low", "share_high", "bound_by", NULL };
+    char *path = memory_text("%s/verdict.csv", q->folder);
+    struct csv_table verdict = csv_open(path, columns);
+    const char *bound = "";
+    printf("\nIt was, in %% of a step:\n  %-14s %6s %6s   %s\n", "", "drawn", "yours",
+           "the program's, from the changes");
+    for (int row = 0; row < verdict.rows; row++) {
+        if (strcmp(csv_field(&verdict, row, "case"), BLIND_NAME) != 0)
+            continue;
+        const char *suspect = csv_field(&verdict, row, "suspect");
+        char yours[16] = "-", truth[16] = "";
+        for (int i = 0; q->spec->changes[i].suspect; i++) {
+            if (strcmp(q->spec->changes[i].suspect, suspect) != 0)
+                continue;
+            snprintf(truth, sizeof truth, "%.0f", 100 * drawn(q, i));
+            if (!isnan(q->answered[i]))
+                snprintf(yours, sizeof yours, "%.0f", 100 * q->answered[i]);
+        }
+        printf("  %-14s %6s %6s   %.0f [%.0f %.0f]\n", suspect, truth, strcmp(suspect, "rest") == 0 ? "" : yours,
+               100 * csv_value(&verdict, row, "share"), 100 * csv_value(&verdict, row, "share_low"),
+               100 * csv_value(&verdict, row, "share_high"));
+        bound = csv_field(&verdict, row, "bound_by");
+    }
+    const enum judgement judgement = judge_shares(q);
+    printf("Bound by, says the program: %s.", bound);
+    if (judgement == JUDGED_RIGHT)
+        printf(" You said so, each share within %.0f points: right.", 100 * NEAR);
+    else if (judgement == JUDGED_HALF)
+        printf(" You named the largest, but not each share within %.0f points: half right.", 100 * NEAR);
+    else if (judgement == JUDGED_WRONG)
+        printf(" You said another: wrong.");
+    putchar('\n');
+    csv_free(&verdict);
+    free(path);
 }
 
 static void print_rank(const struct quiz *q, bool is_blamed)
@@ -169,18 +285,22 @@ static void log_answer(const struct quiz *q, const struct csv_table *summary, in
     if (!prompt_open_log(&answers, &files, q->run->out, "blind.csv"))
         return;
     struct csv *csv = &answers.csv;
+    char *truth = q->is_made_up ? shares_text(q, false) : memory_text("%s", q->truth->name),
+         *answer = q->is_made_up ? shares_text(q, true) : memory_text("%s", q->answer ? q->answer->name : "");
     do {
         csv_text(csv, "time", answers.now);
         csv_text(csv, "lab", q->spec->lab);
         csv_text(csv, "backend", csv_field(summary, row, "backend"));
         csv_text(csv, "platform", csv_field(summary, row, "platform"));
         csv_unsigned(csv, "seed", q->run->seed);
-        csv_text(csv, "case", q->truth->name);
+        csv_text(csv, "case", truth);
         put_rank(csv, "rank", q->culprit);
-        csv_text(csv, "answered_case", q->answer ? q->answer->name : "");
+        csv_text(csv, "answered_case", answer);
         put_rank(csv, "answered_rank", q->accused);
-        csv_text(csv, "right", judgement_names[blind_judge(q->truth, q->answer)]);
+        csv_text(csv, "right", judgement_names[q->is_made_up ? judge_shares(q) : blind_judge(q->truth, q->answer)]);
     } while (csv_end_row(csv));
+    free(truth);
+    free(answer);
     file_set_commit(&files);
 }
 
@@ -202,7 +322,10 @@ static void reveal_answer(const struct quiz *q, const struct compared_cases *evi
 {
     int row;
     struct csv_table summary = read_summary(q, &row);
-    print_case(q);
+    if (q->is_made_up)
+        print_shares(q);
+    else
+        print_case(q);
     print_rank(q, !isnan(csv_value(&summary, row, "blamed_rank")));
     puts("\nThe evidence:");
     compare_cases_print_causes(stdout, evidence);
@@ -222,8 +345,12 @@ void quiz_play(const struct lab_spec *spec, const struct options *base, const ch
     compare_cases_open(&evidence, q.folder, spec->variants->name, BLIND_NAME);
     compare_cases_show(stdout, &evidence);
     printf("Tables, spans and trace: %s\n", q.folder);
-    ask_case(&q);
-    if (q.run->ranks > 1)
+    q.is_made_up = blind_is_made_up(spec, q.run);
+    if (q.is_made_up)
+        ask_shares(&q);
+    else
+        ask_case(&q);
+    if (q.run->ranks > 1 && !q.is_made_up)
         ask_rank(&q);
     reveal_answer(&q, &evidence);
     print_commands(&q, arguments);

@@ -18,6 +18,7 @@
 #include "report/run_report.h"
 #include "report/terminal_tables.h"
 #include "report/trace.h"
+#include "report/verdict_table.h"
 #include "world/clocks.h"
 #include "world/world.h"
 
@@ -27,7 +28,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { OWN_TABLES_MOST = 4 };
+enum { OWN_TABLES_MOST = 6 };
 
 struct run_results {
     struct run_results_inputs of;
@@ -50,6 +51,24 @@ const char *run_results_label(int ranks)
 }
 
 /* --- opening ---------------------------------------------------------------------------------------------------- */
+
+/* Set the suspects of each case. The first change is what all others are made in addition to, where a case has it. */
+static void set_suspects(struct report *r, const struct lab_change *changes, const struct cases *cases)
+{
+    int kinds = 0;
+    while (changes[kinds].suspect)
+        kinds++;
+    r->suspects = memory_new((size_t)kinds * (size_t)cases->named, sizeof *r->suspects);
+    for (int of = 0; of < cases->named; of++) {
+        const int first = cases_changed(cases, of, &changes[0]);
+        for (int kind = 0; kind < kinds; kind++)
+            r->suspects[r->suspect_count++] = (struct suspect){ .name = changes[kind].suspect,
+                                                                .factor = changes[kind].factor,
+                                                                .of = of,
+                                                                .before = kind == 0 || first < 0 ? of : first,
+                                                                .after = cases_changed(cases, of, &changes[kind]) };
+    }
+}
 
 /* Write the card as card_show() prints it, so that each table holds what its predictions are made from. */
 static void put_card(FILE *out, const struct run_results *a)
@@ -128,7 +147,8 @@ struct run_results *run_results_open(const struct run_results_inputs *of)
                           .keeps_rounds = a->of.run->add_rounds,
                           .is_modelled = !device_computes(),
                           .outcomes = memory_new((size_t)a->of.cases->count, sizeof *r->outcomes),
-                          .cases = a->of.cases->count };
+                          .cases = a->of.cases->named,
+                          .changed = a->of.cases->count - a->of.cases->named };
     for (int i = 0; i < a->of.cases->count; i++) {
         struct outcome *o = &r->outcomes[i];
         bool is_hidden = a->of.cases->variant[i] == &a->of.cases->hidden;
@@ -147,6 +167,8 @@ struct run_results *run_results_open(const struct run_results_inputs *of)
         case_stats_open(&o->stats, &o->run, r->is_simulated);
         o->stats.wrong = of->tried; /* a model that fails alone makes every case wrong */
     }
+    if (a->of.run->verdict)
+        set_suspects(r, a->of.spec->changes, a->of.cases);
     a->terminal = job_terminal();
     a->spans_so_far = report_begin_table(r, "spans.csv");
     if (r->is_oversubscribed && !r->is_simulated)
@@ -195,7 +217,9 @@ void run_results_take(struct run_results *a, int chosen, int round, const struct
     struct outcome *o = &a->report.outcomes[chosen];
     a->clock_error = fmax(a->clock_error, block->timeline.clock_error);
     if (device_computes()) {
-        struct check_failures wrong = block_results_wrong(block, o->tokens ? 0 : run_global_batch(&o->run));
+        const struct lab_change *change = a->of.cases->change[chosen];
+        const int samples = o->tokens || change ? 0 : run_global_batch(&o->run); /* a change may train on fewer */
+        struct check_failures wrong = block_results_wrong(block, samples, change && change->keeps_ranks_apart);
         check_failures_join(&o->stats.wrong, &wrong, "round %d, ", round + 1);
         case_stats_repeat(&o->stats, block->results[0].hash);
     }
@@ -207,8 +231,12 @@ void run_results_take(struct run_results *a, int chosen, int round, const struct
     case_stats_add(&o->stats, &block->timeline, conditions);
     for (int rank = 0; rank < o->run.ranks; rank++)
         o->stats.queued[rank] += block->results[rank].queued;
-    report_add_spans(&a->spans_so_far, &block->timeline, o->name);
-    keep_nearer(o, &block->timeline);
+    if (chosen < a->report.cases) {
+        report_add_spans(&a->spans_so_far, &block->timeline, o->name);
+        keep_nearer(o, &block->timeline);
+    } else {
+        free((void *)block->timeline.spans);
+    }
     for (int rank = 0; round == 0 && rank < o->run.ranks; rank++) {
         o->stats.loss[rank] = block->results[rank].loss;
         o->stats.samples[rank] = block->results[rank].samples;
@@ -263,6 +291,7 @@ static void show(const struct run_results *a, double began, int traced_steps)
         return;
     table_show(stdout, r, a->terminal.columns);
     table_explain(stdout, r, a->of.spec->asked);
+    verdict_show(stdout, r);
     printf("\nRounds: %d in %.0f s. Tables, spans and trace: %s\n", r->outcomes[0].stats.rounds, world_wall() - began,
            r->folder);
     if (a->memory.trained > 0) {
@@ -316,10 +345,12 @@ int run_results_print(struct run_results *a, double began)
     r->has_intervals = !a->of.run->quick && r->outcomes[0].stats.rounds > 2;
     int wrong = 0;
     const struct outcome *first = NULL; /* first case with a failed check */
-    for (int i = 0; i < r->cases; i++) {
+    for (int i = 0; i < r->cases + r->changed; i++) {
         struct outcome *o = &r->outcomes[i];
-        o->summary = case_stats_summarise(&o->stats, &r->outcomes[0].stats);
-        predict_rounds(a, i);
+        if (i < r->cases) {
+            o->summary = case_stats_summarise(&o->stats, &r->outcomes[0].stats);
+            predict_rounds(a, i);
+        }
         wrong += o->stats.wrong.count;
         first = first || !o->stats.wrong.count ? first : o;
     }
@@ -335,6 +366,7 @@ int run_results_print(struct run_results *a, double began)
         add_line(r, "disturbed", steal_text(a->stolen_share));
     report_write_tables(r);
     rounds_table_write(r);
+    verdict_write(r);
     lanes_write(r);
     int traced_steps = trace_write(r);
     put_card_copy(a);
@@ -352,7 +384,7 @@ void run_results_close(struct run_results *a)
 {
     if (!a)
         return;
-    for (int i = 0; i < a->report.cases; i++) {
+    for (int i = 0; i < a->report.cases + a->report.changed; i++) {
         case_stats_close(&a->report.outcomes[i].stats);
         free(a->report.outcomes[i].then);
         token_count_close(a->report.outcomes[i].tokens);
@@ -360,6 +392,7 @@ void run_results_close(struct run_results *a)
     }
     drift_close(&a->drift);
     free(a->report.outcomes);
+    free(a->report.suspects);
     free((void *)a->report.folder);
     free((void *)a->report.preamble);
     free(a);

@@ -55,16 +55,33 @@ static bool wants_round(const struct schedule *s)
     return s->round + 1 < run_least_rounds(s->run) || (is_open_ended(s->run) && fits);
 }
 
+/* Add a case and its changes, one after another in any order: they are compared with each other. */
+static void add_group(struct schedule *s, int of, struct random *random)
+{
+    uint32_t *first = &s->order[s->blocks];
+    size_t count = 0;
+    for (int i = 0; i < s->chosen->count; i++)
+        if (s->chosen->of[i] == of)
+            first[count++] = (uint32_t)i;
+    if (count > 1)
+        random_shuffle(random, first, count);
+    s->blocks += (int)count;
+}
+
 static void draw_order(struct schedule *s)
 {
     struct random random;
     random_seed(&random, s->run->seed + 1000003u * (uint64_t)(s->round + 1));
+    uint32_t cases[CASES_MOST];
+    size_t count = 0;
     s->blocks = 0;
     memset(s->repetitions, 0, sizeof s->repetitions);
-    for (int i = 0; i < s->chosen->count; i++)
+    for (int i = 0; i < s->chosen->named; i++)
         if (s->round == 0 || !run_of(s->chosen->settings[i])->once)
-            s->order[s->blocks++] = (uint32_t)i;
-    random_shuffle(&random, s->order, (size_t)s->blocks);
+            cases[count++] = (uint32_t)i;
+    random_shuffle(&random, cases, count);
+    for (size_t i = 0; i < count; i++)
+        add_group(s, (int)cases[i], &random);
 }
 
 int schedule_next(struct schedule *s, struct world *world)

@@ -18,14 +18,19 @@
 
 /* --- running ---------------------------------------------------------------------------------------------------- */
 
-/* Return how many real ranks run after simulated ones: as many as have a core, unless --ranks was typed. Then they share the cores. */
-static int real_ranks(const struct request *request)
+/* True if the user chose the number of ranks. */
+static bool names_ranks(const struct request *request)
 {
     int given = 0;
     while (request->arguments[given])
         given++;
-    const bool is_typed = options_name(given, request->arguments, "--ranks");
-    return is_typed || request->cores == 1 ? request->run->ranks : request->cores;
+    return options_name(given, request->arguments, "--ranks");
+}
+
+/* Return how many real ranks run after simulated ones: as many as have a core, unless --ranks was typed. Then they share the cores. */
+static int real_ranks(const struct request *request)
+{
+    return names_ranks(request) || request->cores == 1 ? request->run->ranks : request->cores;
 }
 
 /* Run the ranks once. Ask for the guess before if a user can answer; play the quiz after a --blind run. */
@@ -70,7 +75,7 @@ static int simulate(struct request request)
         return run_once(&request);
     struct platform platform;
     char *dedicated = write_dedicated(&request);
-    platform_open(&platform, dedicated, request.run->ranks);
+    platform_open(&platform, dedicated, request.run->ranks, STATUS_USAGE);
     request.platform = &platform;
     int status = run_once(&request);
     platform_close(&platform);
@@ -174,7 +179,7 @@ void supervise(const struct lab_spec *spec, const struct options *base, struct c
         choose_place(&request);
     struct platform named;
     if (run->platform) {
-        platform_open(&named, run->platform, run->ranks);
+        platform_open(&named, run->platform, run->ranks, names_ranks(&request) ? STATUS_USAGE : STATUS_CANNOT);
         refuse_name(&named);
         refuse_free_work(&named, workload_costs(workload_of(base)));
         request.platform = &named;

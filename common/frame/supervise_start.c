@@ -31,6 +31,7 @@ int request_start(const struct request *request, const char *extra)
                                                 .program = program,
                                                 .arguments = words,
                                                 .platform = request->platform,
+                                                .helpers = request->spec->helpers,
                                                 .is_on_gpus = request->mode != PLACEMENT_CORES,
                                                 .is_silent = request->is_silent });
     free(program);

@@ -2,6 +2,7 @@
 
 #include "base/die.h"
 #include "base/memory.h"
+#include "launch/platform.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -109,6 +110,12 @@ int job_cores(void)
 {
     const char *cores = getenv(JOB_CORES);
     return cores ? atoi(cores) : 0;
+}
+
+int job_helpers(void)
+{
+    const char *helpers = getenv(JOB_HELPERS);
+    return helpers ? atoi(helpers) : PLATFORM_HELPERS;
 }
 
 const char *job_platform(void)

@@ -11,6 +11,7 @@
 #define JOB_ARGUMENTS    "LOCKSTEP_ARGUMENTS"    /* the command line; JOB_WORD_END ends each word */
 #define JOB_RECORDER     "LOCKSTEP_RECORDER"     /* path of the flight recorder's file (flight_recorder.h) */
 #define JOB_CORES        "LOCKSTEP_CORES"        /* cores that all ranks may use together */
+#define JOB_HELPERS      "LOCKSTEP_HELPERS"      /* async helpers of each simulated rank */
 #define JOB_NAME         "LOCKSTEP_NAME"         /* program name as the user typed it, for messages */
 #define JOB_OUTPUT       "LOCKSTEP_OUTPUT"       /* descriptors of the user's standard output and error */
 #define JOB_PLATFORM     "LOCKSTEP_PLATFORM"     /* name of the simulated machine; unset for real ranks */
@@ -53,6 +54,9 @@ void job_refuse_strangers(void);
 
 /* Return the cores that our launcher counted before binding ranks, or a simulated machine's cores; 0 under another launcher. */
 int job_cores(void);
+
+/* Return the number of async helpers of each simulated rank. */
+int job_helpers(void);
 
 /* Return the name of the simulated machine, NULL for real ranks. Return the key that identifies a machine, "here" for this one. */
 const char *job_platform(void);

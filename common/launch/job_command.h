@@ -13,6 +13,7 @@ struct launch {
     const char *program;             /* that every rank runs */
     const char *const *arguments;    /* of every rank, without the program's name; NULL-terminated */
     const struct platform *platform; /* machine to simulate; NULL: real ranks under mpirun */
+    int helpers;                     /* async helpers of each simulated rank; 0: PLATFORM_HELPERS */
     bool is_plain;                   /* program of plain MPI: simulated ranks have no side processes */
     bool is_on_gpus;                 /* real ranks train on GPUs and share all cores */
     bool is_silent;                  /* discard the ranks' standard output */

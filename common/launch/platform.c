@@ -151,7 +151,7 @@ static char *file_of(const char *word)
         word, *names ? names : "none in " LOCKSTEP_PLATFORMS, ending);
 }
 
-void platform_open(struct platform *p, const char *word, int ranks)
+void platform_open(struct platform *p, const char *word, int ranks, enum status too_few)
 {
     char *file = file_of(word);
     if (access(file, R_OK) != 0)
@@ -182,7 +182,7 @@ void platform_open(struct platform *p, const char *word, int ranks)
     p->key =
         memory_text("%s %016llx%s", p->name, (unsigned long long)hash_of(file), p->is_modelled ? JOB_MODELLED : "");
     if (ranks > p->slots)
-        die(STATUS_USAGE, "--ranks %d, but platform %s takes %d; start fewer, or give its hosts more `ranks`", ranks,
+        die(too_few, "--ranks %d, but platform %s takes %d; start fewer, or give its hosts more `ranks`", ranks,
             p->name, p->slots);
 }
 

@@ -2,12 +2,13 @@
 #ifndef LOCKSTEP_PLATFORM_H
 #define LOCKSTEP_PLATFORM_H
 
+#include "base/die.h"
 #include "options/work.h"
 
 #include <stdbool.h>
 
-/* Side processes of each simulated rank, on its host: a communication engine and async helpers. */
-enum { PLATFORM_ENGINES = 1, PLATFORM_HELPERS = 2, PLATFORM_SIDE_PROCESSES = PLATFORM_ENGINES + PLATFORM_HELPERS };
+/* Side processes of each simulated rank, on its host: a communication engine, and async helpers, of which a program may ask for more. */
+enum { PLATFORM_ENGINES = 1, PLATFORM_HELPERS = 2, PLATFORM_HELPERS_MOST = 64 };
 
 struct platform {
     char *name;                /* file name without folder and extension */
@@ -25,9 +26,9 @@ struct platform {
 const char *platform_lacks(const char *lab);
 
 /* Read the platform file `word` through SimGrid. If `word` neither looks like a file nor is one, read this project's
- * platforms/WORD.xml. End the program with STATUS_USAGE if the file is missing, if SimGrid cannot read the file, or if the machine
- * takes fewer than `ranks` ranks. */
-void platform_open(struct platform *platform, const char *word, int ranks);
+ * platforms/WORD.xml. End the program with STATUS_USAGE if the file is missing or SimGrid cannot read it; with `too_few` if the machine
+ * takes fewer than `ranks` ranks: STATUS_USAGE if the user asked for so many, STATUS_CANNOT if the program did. */
+void platform_open(struct platform *platform, const char *word, int ranks, enum status too_few);
 void platform_close(struct platform *platform);
 
 /* Return the path of the lab's program for this platform, for smpirun. Free the path. */

@@ -41,9 +41,9 @@ static char *name(const union model_settings *settings)
 static void parameters(const union model_settings *settings, int layer, struct weights_list *list)
 {
     size_t inputs = (size_t)width(&settings->mlp, layer), outputs = (size_t)width(&settings->mlp, layer + 1);
-    weights_add(list, (struct weights_part){ .kind = WEIGHTS_UNIFORM,
-                                             .count = (inputs + 1) * outputs,
-                                             .value = 1.0 / sqrt((double)inputs) });
+    const double most = 1.0 / sqrt((double)inputs);
+    weights_add(list, (struct weights_part){ WEIGHTS_UNIFORM, inputs * outputs, most, .rows = inputs });
+    weights_add(list, (struct weights_part){ WEIGHTS_UNIFORM, outputs, most, .rows = 0 }); /* bias */
 }
 
 /* Forward has one product, backward two: the gradients of the weights and, above the first layer, of the input. */

@@ -84,6 +84,14 @@ static int inputs_of(const struct transformer_settings *of, enum transformer_gro
     return is_linear ? of->hidden_dim : 0;
 }
 
+/* Return the rows of a matrix; 0 for a vector. */
+static int rows_of_matrix(const struct transformer_settings *of, enum transformer_group group)
+{
+    bool is_bias =
+        group == QKV_BIAS || group == JOIN_BIAS || group == UP_BIAS || group == DOWN_BIAS || group == CLASS_BIAS;
+    return group == EMBEDDING ? of->vocab_size : is_bias ? 0 : inputs_of(of, group);
+}
+
 /* Return the first group of a layer. */
 static enum transformer_group first_group(const struct transformer_settings *of, int layer)
 {
@@ -99,7 +107,7 @@ static void parameters(const union model_settings *settings, int layer, struct w
     };
     for (enum transformer_group group = first; group < next[first]; group++) {
         int inputs = inputs_of(of, group);
-        struct weights_part part = { .count = group_size(of, group) };
+        struct weights_part part = { .count = group_size(of, group), .rows = (size_t)rows_of_matrix(of, group) };
         part.kind = inputs > 0 ? WEIGHTS_UNIFORM : group == EMBEDDING ? WEIGHTS_NORMAL : WEIGHTS_ALIKE;
         part.value = inputs > 0 ? 1.0 / sqrt(inputs) : group == NORM1_WEIGHT || group == NORM2_WEIGHT;
         weights_add(list, part);

@@ -18,9 +18,10 @@ struct weights_part {
     enum weights_kind kind;
     size_t count;
     double value;
+    size_t rows; /* of a matrix; 0: a vector */
 };
 
-/* Parts of a layer; all zero is an empty list. */
+/* Parts of a layer, each a tensor; all zero is an empty list. */
 enum { WEIGHTS_PARTS = 16 };
 struct weights_list {
     int parts;

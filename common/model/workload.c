@@ -7,6 +7,11 @@ const struct workload published_mlp = {
     .of.mlp = { .input_dim = 1024, .hidden_dim = 1024, .num_classes = 1000, .num_layers = 3 },
 };
 
+const struct workload stacked_mlp = {
+    .type = &mlp_type,
+    .of.mlp = { .input_dim = 512, .hidden_dim = 512, .num_classes = 512, .num_layers = 12 },
+};
+
 const struct workload published_transformer = {
     .type = &transformer_type,
     .of.transformer = { .vocab_size = 8192,
@@ -64,6 +69,23 @@ size_t workload_parameters(const struct workload *w)
     size_t count = 0;
     for (int layer = 0; layer < workload_layers(w); layer++)
         count += workload_layer_parameters(w, layer);
+    return count;
+}
+
+int workload_tensors(const struct workload *w, struct model_tensor *tensors)
+{
+    int count = 0;
+    size_t begin = 0;
+    for (int layer = 0; layer < workload_layers(w); layer++) {
+        struct weights_list list = { 0 };
+        w->type->parameters(&w->of, layer, &list);
+        for (int i = 0; i < list.parts; i++, count++) {
+            const struct weights_part *part = &list.part[i];
+            if (tensors)
+                tensors[count] = (struct model_tensor){ begin, part->count, layer, part->rows };
+            begin += part->count;
+        }
+    }
     return count;
 }
 

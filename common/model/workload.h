@@ -31,6 +31,9 @@ struct workload {
  * width 48, 4 heads, one block, 16 classes. */
 extern const struct workload published_mlp, published_transformer;
 
+/* An MLP of about as many parameters and operations in more layers: 12 of 512 x 512, with 3,151,872. */
+extern const struct workload stacked_mlp;
+
 /* Return the options of the model; offsets in struct workload. */
 const struct option_row *workload_options(const struct workload *workload);
 
@@ -56,6 +59,16 @@ double workload_gradient_bytes(const struct workload *workload);
 /* Return the work of a batch of so many samples: rows, or sequences of fixed_length; of a rank's usual batch. */
 struct work workload_work(const struct workload *workload, int samples);
 struct work workload_usual(const struct workload *workload, const struct run *run);
+
+/* A tensor of parameters: the weights of a layer, its bias. They are numbered in the order of the parameters. */
+struct model_tensor {
+    size_t begin, count; /* within the model's parameters */
+    int layer;
+    size_t rows; /* of a matrix; 0: a vector */
+};
+
+/* Return the number of tensors, and write them to `tensors` (that number) unless it is NULL. */
+int workload_tensors(const struct workload *workload, struct model_tensor *tensors);
 
 /* Floating-point operations of forward and backward: 2 per multiply-add of the matrix products. Not counted: gradients of the
  * model's input, scores that backward recomputes, operations row by row. */

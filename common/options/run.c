@@ -64,6 +64,8 @@ const struct option_row run_option_rows[] = {
     { "--lesson-cases", OPTION_SWITCH, AT(lesson_cases), 0, 0, "", "run only the cases that the lab's lesson shows" },
     { "--guess", OPTION_LIST, AT(guesses), 0, 0, "CASE=MS", "your guess of a case's step time; may be repeated" },
     { "--blind", OPTION_SWITCH, AT(blind), 0, 0, "", "a quiz: one case, drawn by seed, runs without its name" },
+    { "--verdict", OPTION_SWITCH, AT(verdict), 0, 0, "",
+      "change each case, for a few steps, to tell what bounds its step (some labs)" },
     { "--backend", OPTION_CHOICE, AT(backend), 0, 0, "auto mpi sim nccl", "where ranks run" },
     { "--device", OPTION_CHOICE, AT(device), 0, 0, "auto cpu cuda", "what ranks train on" },
     { "--precision", OPTION_CHOICE, AT(precision), 0, 0, PRECISION_WORDS,

@@ -86,6 +86,11 @@ bool work_is_cost(const char *name)
     return false;
 }
 
+bool work_is_own_cost(const char *name)
+{
+    return strncmp(name, WORK_OWN_COST, strlen(WORK_OWN_COST)) == 0;
+}
+
 void work_nearest_cost(const char *name, char nearest[WORK_NAME])
 {
     char known[WORK_PASSES * COST_TERMS][WORK_NAME];

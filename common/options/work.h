@@ -15,7 +15,8 @@
  *     ranks          number of ranks on the host; 1 by default
  *     jitter         standard deviation of a rank's step time, as a share of the step time
  *     memory_bus     host that models the memory its ranks share: its speed is their total speed, its own `ranks` is 0
- *     sleep_excess  slowdown of sleeps: actual / requested time */
+ *     sleep_stretch  slowdown of sleeps: actual / requested time
+ *     own_NAME       a cost that a lab defines itself (card/own_cost.h): own_dispatch_s */
 #ifndef LOCKSTEP_WORK_H
 #define LOCKSTEP_WORK_H
 
@@ -60,6 +61,10 @@ struct cost work_cost(enum work_model model, enum work_pass pass, const char *(*
 
 /* True if `name` is a cost, of any model or of a particular one. */
 bool work_is_cost(const char *name);
+
+/* True if `name` is a cost that a lab defines itself: it begins with WORK_OWN_COST. */
+#define WORK_OWN_COST "own_"
+bool work_is_own_cost(const char *name);
 
 /* Give the cost name nearest to a misspelled `name`, both without a model's name before them; "" if none is near. */
 enum { WORK_NAME = 64 };

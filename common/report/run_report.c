@@ -95,6 +95,22 @@ void report_put_terms(struct csv *csv, const struct prediction *p)
     csv_ms(csv, "predicted_transfer_ms", p->transfer);
 }
 
+/* Write what bounds the step, and the shares of its causes, of times as they are printed. */
+static void put_bound(struct csv *csv, const struct case_summary *s)
+{
+    static const char *const columns[SPLIT_TERMS] = { "data_share", "compute_share", "host_share", "wait_share",
+                                                      "transfer_share" };
+    const struct split_step *split = &s->split;
+    const bool is_known = s->bound.terms && csv_printed(split->step) > 0;
+    csv_text(csv, "bound_by", s->bound.terms ? bound_by_name(&s->bound) : "");
+    for (int term = 0; term < SPLIT_TERMS; term++) {
+        const bool is_mixed = split->is_together && term >= SPLIT_WAIT;
+        csv_ratio(csv, columns[term],
+                  is_known && !is_mixed ? csv_printed(split->term[term]) / csv_printed(split->step) : (double)NAN);
+    }
+    csv_text(csv, "late_by", s->late_by >= 0 ? split_names[s->late_by] : "");
+}
+
 /* Write a row of summary.csv. All labs share columns and order; values that a lab lacks are blank. */
 static void put_summary(struct csv *csv, const struct report *report, const struct outcome *o)
 {
@@ -150,6 +166,7 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     csv_ratio(csv, "transfer_drift", then.transfer);
     report_put_terms(csv, &then.terms);
     csv_text(csv, "label", o->label ? o->label : o->name);
+    put_bound(csv, s);
 }
 
 static void put_rank(struct csv *csv, const struct outcome *o, int rank)

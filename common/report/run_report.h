@@ -33,6 +33,14 @@ struct outcome {
     struct timeline picture;      /* spans of one round, for lanes and trace (picture.h) */
 };
 
+/* A suspect of a case's step (analysis/bound_by.h), by outcomes of the report. */
+struct suspect {
+    const char *name;
+    double factor;
+    int of, before,
+        after; /* the case, and the steps before and after the change; after: -1 if there is nothing to change */
+};
+
 struct report {
     const char *lab;
     const char *folder;             /* results/NN_name */
@@ -48,8 +56,11 @@ struct report {
     bool has_only_spans;      /* spans of another program: settings, samples, loss and prediction are unknown */
     double stamp_cost;        /* seconds, from the card */
     bool has_intervals;       /* enough rounds, not --quick */
-    struct outcome *outcomes; /* (cases); the first is the baseline */
+    struct outcome *outcomes; /* (cases and changed cases); the first is the baseline */
     int cases;
+    int changed;              /* outcomes behind those of the cases, for the suspects only */
+    struct suspect *suspects; /* (suspect_count) those of a case stand together */
+    int suspect_count;
 };
 
 /* Begin a table among the run's files, with the preamble. */

@@ -3,6 +3,7 @@
 #include "base/interference.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "report/bound_show.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -237,6 +238,7 @@ void table_explain(FILE *out, const struct report *report, const char *name)
     explain_queue(out, report);
     if (o && o != baseline)
         table_blame(out, report, o);
+    bound_show(out, o ? o : baseline, baseline);
 }
 
 /* Print what the baseline would gain from ranks as fast as the median rank: noise alone makes a what-if step shorter. */

@@ -9,7 +9,7 @@
 void table_show(FILE *out, const struct report *report, int columns);
 
 /* Print the sentences below the table: the gap between prediction, if any, and measurement, the cost of the stamps, the run-queue
- * delay, and table_blame() of the case `name`. */
+ * delay, table_blame() of the case `name`, and what bounds its step. */
 void table_explain(FILE *out, const struct report *report, const char *name);
 
 /* Print what spans alone give: the cost of waiting in this case, and its step without that waiting. Compared with the baseline,

@@ -4,16 +4,22 @@
 #include "base/memory.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+/* Jobs by number, in a ring: waited <= done <= begun. */
 struct async_helper {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    void (*work)(void *context); /* NULL: idle */
-    void *context;
+    struct job {
+        void (*work)(void *context);
+        void *context;
+    } jobs[ASYNC_HELPER_JOBS];
+    unsigned begun, done, waited;
     bool is_closing;
 };
 
@@ -22,14 +28,15 @@ static void *serve(void *argument)
     struct async_helper *h = argument;
     pthread_mutex_lock(&h->mutex);
     for (;;) {
-        while (!h->work && !h->is_closing)
+        while (h->done == h->begun && !h->is_closing)
             pthread_cond_wait(&h->changed, &h->mutex);
-        if (!h->work)
+        if (h->done == h->begun)
             break;
+        const struct job job = h->jobs[h->done % ASYNC_HELPER_JOBS];
         pthread_mutex_unlock(&h->mutex);
-        h->work(h->context);
+        job.work(job.context);
         pthread_mutex_lock(&h->mutex);
-        h->work = NULL;
+        h->done++;
         pthread_cond_broadcast(&h->changed);
     }
     pthread_mutex_unlock(&h->mutex);
@@ -44,6 +51,17 @@ struct async_helper *async_helper_open(void)
     int error = pthread_create(&h->thread, NULL, serve, h);
     if (error)
         die(STATUS_WRONG, "cannot start a helper thread: %s", strerror(error));
+    return h;
+}
+
+/* mpirun binds a rank to a core, and a thread inherits that. The parent, mpirun, has all cores that the user has granted. A parent that
+ * this process may not ask, or a kernel that refuses, leaves the thread where it is. */
+struct async_helper *async_helper_open_on_any_core(void)
+{
+    struct async_helper *h = async_helper_open();
+    cpu_set_t cores;
+    if (sched_getaffinity(getppid(), sizeof cores, &cores) == 0)
+        pthread_setaffinity_np(h->thread, sizeof cores, &cores);
     return h;
 }
 
@@ -62,16 +80,40 @@ void async_helper_close(struct async_helper *h)
 void async_helper_begin(struct async_helper *h, void (*work)(void *context), void *context)
 {
     pthread_mutex_lock(&h->mutex);
-    h->context = context;
-    h->work = work;
+    if (h->begun - h->waited == ASYNC_HELPER_JOBS)
+        die(STATUS_WRONG, "a helper has %d jobs; wait for one before the next", ASYNC_HELPER_JOBS);
+    h->jobs[h->begun++ % ASYNC_HELPER_JOBS] = (struct job){ work, context };
     pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->mutex);
+}
+
+/* Wait for jobs up to this number. */
+static void wait_for(struct async_helper *h, unsigned job)
+{
+    while (h->done < job)
+        pthread_cond_wait(&h->changed, &h->mutex);
+    h->waited = job;
+}
+
+bool async_helper_lacks_one(struct async_helper *h)
+{
+    pthread_mutex_lock(&h->mutex);
+    const bool lacks = h->waited < h->begun && h->done == h->waited;
+    pthread_mutex_unlock(&h->mutex);
+    return lacks;
+}
+
+void async_helper_end_one(struct async_helper *h)
+{
+    pthread_mutex_lock(&h->mutex);
+    if (h->waited < h->begun)
+        wait_for(h, h->waited + 1);
     pthread_mutex_unlock(&h->mutex);
 }
 
 void async_helper_end(struct async_helper *h)
 {
     pthread_mutex_lock(&h->mutex);
-    while (h->work)
-        pthread_cond_wait(&h->changed, &h->mutex);
+    wait_for(h, h->begun);
     pthread_mutex_unlock(&h->mutex);
 }

@@ -10,31 +10,42 @@
 
 struct async_helper {
     int which; /* index of the side process */
-    int job;
-    void (*work)(void *context); /* NULL: no job to wait for */
-    void *context;
+    struct helper_job {
+        int number;
+        void (*work)(void *context);
+        void *context;
+        bool is_done;
+    } jobs[ASYNC_HELPER_JOBS];
+    unsigned begun, waited;
 };
 
-static bool is_taken[PLATFORM_HELPERS];
+static bool is_taken[PLATFORM_HELPERS_MOST];
 
 static void do_work(void *argument, MPI_Comm peers)
 {
     (void)peers;
-    const struct async_helper *h = argument;
-    h->work(h->context);
+    struct helper_job *job = argument;
+    job->work(job->context);
+    job->is_done = true;
 }
 
 struct async_helper *async_helper_open(void)
 {
+    const int helpers = side_process_helpers();
     int which = 0;
-    while (which < PLATFORM_HELPERS && is_taken[which])
+    while (which < helpers && is_taken[which])
         which++;
-    if (which == PLATFORM_HELPERS)
-        die(STATUS_WRONG, "a simulated rank has at most %d helpers", PLATFORM_HELPERS);
+    if (which == helpers)
+        die(STATUS_WRONG, "this simulated rank has only %d helpers; set `helpers` of struct lab_spec", helpers);
     is_taken[which] = true;
     struct async_helper *h = memory_new(1, sizeof *h);
     h->which = which;
     return h;
+}
+
+struct async_helper *async_helper_open_on_any_core(void)
+{
+    return async_helper_open();
 }
 
 void async_helper_close(struct async_helper *h)
@@ -46,15 +57,28 @@ void async_helper_close(struct async_helper *h)
 
 void async_helper_begin(struct async_helper *h, void (*work)(void *context), void *context)
 {
-    h->work = work;
-    h->context = context;
-    h->job = side_process_begin(side_process_helper(h->which), do_work, h);
+    if (h->begun - h->waited == ASYNC_HELPER_JOBS)
+        die(STATUS_WRONG, "a helper has %d jobs; wait for one before the next", ASYNC_HELPER_JOBS);
+    struct helper_job *job = &h->jobs[h->begun++ % ASYNC_HELPER_JOBS];
+    *job = (struct helper_job){ .work = work, .context = context };
+    job->number = side_process_begin(side_process_helper(h->which), do_work, job);
+}
+
+bool async_helper_lacks_one(struct async_helper *h)
+{
+    return h->waited < h->begun && !h->jobs[h->waited % ASYNC_HELPER_JOBS].is_done;
+}
+
+void async_helper_end_one(struct async_helper *h)
+{
+    if (h->waited == h->begun)
+        return;
+    side_process_end(side_process_helper(h->which), h->jobs[h->waited % ASYNC_HELPER_JOBS].number);
+    h->waited++;
 }
 
 void async_helper_end(struct async_helper *h)
 {
-    if (!h->work)
-        return;
-    side_process_end(side_process_helper(h->which), h->job);
-    h->work = NULL;
+    while (h->waited < h->begun)
+        async_helper_end_one(h);
 }

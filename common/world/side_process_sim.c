@@ -1,6 +1,8 @@
 #include "world/side_process_sim.h"
 
 #include "base/die.h"
+#include "base/memory.h"
+#include "launch/job.h"
 #include "launch/platform.h"
 
 #include <simgrid/semaphore.h>
@@ -23,8 +25,8 @@ struct side_process {
     int given_jobs, taken_jobs, done_jobs; /* done_jobs: those for which the rank has waited */
 };
 
-/* Side processes of this rank, from index 1. SMPI gives each simulated process its own globals. */
-static struct side_process mine[1 + PLATFORM_SIDE_PROCESSES];
+/* Side processes of this rank (1 + side_processes()), from index 1. SMPI gives each simulated process its own globals. */
+static struct side_process *mine;
 
 /* Wait by a SimGrid semaphore, which takes no simulated time if there is nothing to wait for. Charge this process's computation
  * first. The work of other processes during the wait is not charged to this process. */
@@ -63,17 +65,28 @@ static bool turns_are_reversed(void)
     return turns && strcmp(turns, "reversed") == 0;
 }
 
+int side_process_helpers(void)
+{
+    return job_helpers();
+}
+
+static int side_processes(void)
+{
+    return PLATFORM_ENGINES + side_process_helpers();
+}
+
 MPI_Comm side_process_start(void)
 {
     int process = 0, processes = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &process);
     MPI_Comm_size(MPI_COMM_WORLD, &processes);
-    int ranks = processes / (1 + PLATFORM_SIDE_PROCESSES), role = process / ranks;
+    int ranks = processes / (1 + side_processes()), role = process / ranks;
     MPI_Comm peers = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, role, turns_are_reversed() ? -process : process, &peers);
     enum { GREETING = 1 };
     if (role == 0) {
-        for (int k = 1; k <= PLATFORM_SIDE_PROCESSES; k++) {
+        mine = memory_new(1 + (size_t)side_processes(), sizeof *mine);
+        for (int k = 1; k <= side_processes(); k++) {
             struct side_process *side = &mine[k];
             *side = (struct side_process){ .given = sg_sem_init(0), .done = sg_sem_init(0) };
             MPI_Send(&side, sizeof side, MPI_BYTE, k * ranks + process, GREETING, MPI_COMM_WORLD);
@@ -91,7 +104,7 @@ MPI_Comm side_process_start(void)
 
 void side_process_stop(void)
 {
-    for (int k = 1; k <= PLATFORM_SIDE_PROCESSES; k++)
+    for (int k = 1; k <= side_processes(); k++)
         side_process_begin(&mine[k], NULL, NULL);
 }
 
@@ -121,7 +134,7 @@ void side_process_end(struct side_process *process, int job)
 bool side_process_helps(void)
 {
     bool helps = false;
-    for (int i = 0; i < PLATFORM_HELPERS; i++)
+    for (int i = 0; i < side_process_helpers(); i++)
         helps |= side_process_helper(i)->given_jobs > side_process_helper(i)->done_jobs;
     return helps;
 }

@@ -2,7 +2,7 @@
  * nonblocking collectives do not progress by themselves. A side process serves for both. A side process shares the rank's core and
  * clock, and also its memory, because all simulated processes are in one real process.
  *
- * Of (1 + PLATFORM_SIDE_PROCESSES) x n simulated processes the first n are the ranks. Process k x n + r is the k-th side process
+ * A rank has s of them: an engine and job_helpers() helpers. Of (1 + s) x n simulated processes the first n are the ranks. Process k x n + r is the k-th side process
  * of rank r. */
 #ifndef LOCKSTEP_SIDE_PROCESS_SIM_H
 #define LOCKSTEP_SIDE_PROCESS_SIM_H
@@ -22,6 +22,7 @@ void side_process_stop(void);
 /* Return this rank's communication engine, and its async helpers from 0. */
 struct side_process *side_process_engine(void);
 struct side_process *side_process_helper(int which);
+int side_process_helpers(void);
 
 /* Start a job without waiting: work(context, peers) runs beside this rank. `peers` is the communicator of all ranks' side processes
  * with the same index. A side process runs its jobs one after another. Return the job's number. */

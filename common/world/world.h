@@ -61,12 +61,14 @@ void world_gather(struct world *world, const void *mine, size_t count, void *all
 /* all: gather likewise into `all` on every rank. */
 void world_allgather(struct world *world, const void *mine, size_t count, void *all);
 
-/* Time, in seconds. Labs use no other clock and no other waiting than these three functions, because a simulated world has its own
+/* Time, in seconds. Labs use no other clock and no other waiting than these functions, because a simulated world has its own
  * time. All ranks of one host read the same monotonic clock; clocks.h aligns the clocks of several hosts. */
 double world_now(void);
 void world_sleep(double seconds);
 /* Compute until so many seconds of CPU time (not wall time) are spent. On a shared core this takes longer. */
 void world_burn_cpu(double seconds);
+/* Likewise, to a fraction of a microsecond, which takes a call of the kernel for each look at the clock. */
+void world_spin(double seconds);
 
 /* Return real time in seconds, for budgets and progress, never for a result. A simulated world has another time, world_now(). */
 double world_wall(void);
@@ -80,6 +82,9 @@ bool world_is_simulated(void);
 /* Return a property of this rank's host in the platform file, or else of the outermost zone, which holds for all hosts. NULL if
  * both lack the property, or if the world is real. */
 const char *world_property(const char *name);
+
+/* Return a property that is a number, or `otherwise` if it is missing or none. */
+double world_property_number(const char *name, double otherwise);
 
 /* Return the platform file's description of the simulated machine. */
 const char *world_about(void);

@@ -4,6 +4,7 @@
 
 #include "base/die.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "launch/flight_recorder.h"
 #include "world/hosts.h"
 
@@ -124,6 +125,13 @@ void world_gather(struct world *world, const void *mine, size_t count, void *all
 void world_allgather(struct world *world, const void *mine, size_t count, void *all)
 {
     MPI_Allgather(mine, mpi_count(count), MPI_BYTE, all, mpi_count(count), MPI_BYTE, world->comm);
+}
+
+double world_property_number(const char *name, double otherwise)
+{
+    const char *text = world_property(name);
+    double value = otherwise;
+    return text && number_parse(text, &value) ? value : otherwise;
 }
 
 const char *world_about(void)

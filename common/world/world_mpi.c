@@ -169,6 +169,13 @@ void world_burn_cpu(double seconds)
             x = x * 1.0000001 + 1e-9;
 }
 
+void world_spin(double seconds)
+{
+    const double end = seconds > 0 ? read_clock(CLOCK_THREAD_CPUTIME_ID) + seconds : 0;
+    while (seconds > 0 && read_clock(CLOCK_THREAD_CPUTIME_ID) < end)
+        ;
+}
+
 const char *world_platform(void)
 {
     return "here";

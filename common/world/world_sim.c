@@ -6,7 +6,6 @@
 
 #include "base/die.h"
 #include "base/memory.h"
-#include "base/number.h"
 #include "launch/flight_recorder.h"
 #include "launch/job.h"
 #include "world/property_sim.h"
@@ -148,13 +147,10 @@ double world_wall(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
-/* Sleep. A platform file may set a factor (sleep_excess) for the duration of sleeps. */
+/* Sleep. A platform file may set a factor (sleep_stretch) for the duration of sleeps. */
 void world_sleep(double seconds)
 {
-    const char *given = world_property("sleep_stretch");
-    double factor = 1;
-    if (given && number_parse(given, &factor))
-        seconds *= factor;
+    seconds *= world_property_number("sleep_stretch", 1);
     struct timespec duration = { .tv_sec = (time_t)seconds };
     duration.tv_nsec = (long)((seconds - (double)duration.tv_sec) * 1e9);
     nanosleep(&duration, NULL);
@@ -163,6 +159,11 @@ void world_sleep(double seconds)
 void world_burn_cpu(double seconds)
 {
     smpi_execute_flops_benched(seconds * fastest); /* unbenched, other ranks' work meanwhile would be charged here */
+}
+
+void world_spin(double seconds)
+{
+    world_burn_cpu(seconds);
 }
 
 void world_burn_cpu_on_bus(const char *bus, double seconds)

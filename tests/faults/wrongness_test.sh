@@ -22,7 +22,8 @@ cell() {
         $at["case"] == case { print $at[name] }' "$folder/$lab/${3:-summary}.csv"
 }
 
-patience=() # --deadline-s, if any: all runs except one end by themselves
+patience=() # --deadline-s, if any: all runs but the last end by themselves. The labs' own deadlines are for usual machines.
+[ "${LOCKSTEP_PATIENCE:-1}" -eq 1 ] || patience=(--deadline-s $((120 * LOCKSTEP_PATIENCE)))
 
 run() { # LAB CASE RANKS ROUNDS VARIABLE=VALUE...: run the lab with this sabotage
     lab=$1 case=$2 ranks=$3 rounds=$4

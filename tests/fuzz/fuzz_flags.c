@@ -6,7 +6,8 @@
  * automatically. A program that has --dry-run gets it as first word, a script that has --list as last word, so nothing is
  * started. Each command line must satisfy:
  *
- *     the program ends by itself, within 1 s of CPU time and 5 s in total       otherwise: crash or hang
+ *     the program ends by itself, within 1 s of CPU time and 5 s in total,
+ *     both times LOCKSTEP_PATIENCE                                              otherwise: crash or hang
  *     status 0: nothing on standard error                                       otherwise: wrong exit
  *     status 2, 77: one line there, which names a typed word and a cure         otherwise: wrong exit
  *     status 0, dry run: each given value is in the echoed command line         otherwise: silent default
@@ -16,6 +17,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "options/options.h"
+#include "support/patience.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -115,7 +117,7 @@ static bool has_ended(struct attempt *a)
 {
     struct rusage used;
     pid_t ended = wait4(a->pid, &a->status, WNOHANG, &used);
-    if (ended == 0 && now() - a->began < WAIT_MOST_S)
+    if (ended == 0 && now() - a->began < WAIT_MOST_S * patience())
         return false;
     if (ended == 0) {
         a->was_ended = true;
@@ -552,7 +554,7 @@ static void judge(struct attempt *a, const struct options *o, struct totals *tot
     totals->tried++;
     if (o->only >= 0)
         printf("%s%s", out, err);
-    if (a->was_ended || a->cpu > CPU_MOST_S) {
+    if (a->was_ended || a->cpu > CPU_MOST_S * patience()) {
         totals->hangs++;
         complain(a, o, "hang", "", err);
     } else if (code < 0) {

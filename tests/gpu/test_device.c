@@ -814,6 +814,49 @@ static void test_copies(void **state)
     end_case();
 }
 
+/* Copies run beside operations, and each waits for the other where it is told to: of two buffers one is summed while the other is filled.
+ * Other operations delay each sum, so that copies which did not wait would come first. */
+static void test_copies_beside(void **state)
+{
+    (void)state;
+    enum { COUNT = 4099, STEPS = 12, BUSY = 10 };
+    for (int is_pinned = 0; is_pinned < 2; is_pinned++) {
+        begin_case(is_pinned, 0);
+        float *batch[2] = { gpu_new(COUNT, sizeof(float)), gpu_new(COUNT, sizeof(float)) };
+        float *host =
+            is_pinned ? device_stage_new(STEPS * COUNT * sizeof *host) : host_new(STEPS * COUNT, sizeof *host);
+        struct twin sum = twin_new(COUNT), busy = random_twin(COUNT);
+        device_fill(sum.gpu, 0, COUNT);
+        for (int i = 0; i < STEPS * COUNT; i++)
+            host[i] = (float)(i % 101);
+        device_clock_sync_begin();
+        const double began = device_record_copies();
+        device_copy_beside(batch[0], host, COUNT * sizeof *host);
+        for (int step = 0; step < STEPS; step++) {
+            device_operations_follow();
+            device_copies_follow();
+            if (step + 1 < STEPS)
+                device_copy_beside(batch[(step + 1) % 2], host + (step + 1) * COUNT, COUNT * sizeof *host);
+            for (int i = 0; i < BUSY; i++)
+                device_scale(busy.gpu, busy.gpu, 1, COUNT);
+            device_add(sum.gpu, batch[step % 2], COUNT);
+        }
+        const double ended = device_record_copies();
+        device_operations_follow();
+        device_wait();
+        assert_true(device_event_seconds(ended) >= device_event_seconds(began));
+        for (int i = 0; i < COUNT; i++) {
+            sum.host[i] = 0;
+            for (int step = 0; step < STEPS; step++)
+                sum.host[i] += host[step * COUNT + i];
+        }
+        expect_alike("copies beside operations", sum, 0);
+        if (is_pinned)
+            device_stage_free(host);
+        end_case();
+    }
+}
+
 static void *deliver(void *buffer)
 {
     device_deliver(buffer, 1000 * sizeof(int32_t));
@@ -889,9 +932,10 @@ static void count_call(void *calls)
     ++*(int *)calls;
 }
 
-/* Check that during a wait of some milliseconds the watch function is called at most about once per millisecond. A GPU runs
- * small kernels as fast as they are launched and queues only about 1000 launches, so the test uses fewer launches of ever
- * larger kernels. */
+/* Check that a wait of some milliseconds calls the watch function, at most once per millisecond. A GPU runs small kernels as
+ * fast as they are launched and queues only about 1000 launches, so the test uses fewer launches of ever larger kernels, until
+ * a wait has called. Only the count is checked against the time: a busy machine may take this process's core away for the
+ * whole of a wait, so that a long wait need not have called. */
 static void test_watch(void **state)
 {
     (void)state;
@@ -899,19 +943,16 @@ static void test_watch(void **state)
     begin_case(0, 0);
     float *x = gpu_new(MOST, sizeof *x);
     int calls = 0;
-    double seconds = 0;
     cuda_watch(count_call, &calls);
-    for (size_t count = 1024; seconds < 10e-3; count *= 2) {
+    for (size_t count = 1024; !calls; count *= 2) {
         assert_true(count <= MOST);
         for (int i = 0; i < LAUNCHES; i++)
             device_scale(x, x, 1, count);
         double began = world_now();
-        calls = 0;
         device_wait();
-        seconds = world_now() - began;
+        assert_true(calls <= (world_now() - began) * 1e3);
     }
     cuda_watch(NULL, NULL);
-    assert_true(calls >= 1 && calls <= seconds * 1e3);
     device_wait();
     end_case();
 }
@@ -1051,6 +1092,7 @@ int main(int count, char **argument)
         cmocka_unit_test(test_pool),
         cmocka_unit_test(test_attention),
         cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_copies_beside),
         cmocka_unit_test(test_inbox),
         cmocka_unit_test(test_moments),
         cmocka_unit_test(test_drift),

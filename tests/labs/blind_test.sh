@@ -10,11 +10,14 @@ source "$(dirname "$0")/../support/frame.sh"
 lab=$(realpath "$1")
 name=$(basename "$lab")
 folder=$(realpath -m "$2")/blind
+# shellcheck source=tests/labs/facts.sh
+source "$(dirname "$0")/facts.sh"
+several+=("${candidates[@]}")
 tables=platforms/blog/blind/$name # folder of a quiz within the results
 
 play() # RESULTS OPTION...: run a quiz with answers from standard input; output goes to files out and err
 {
-    "$lab" --blind --platform blog --out "$1" "${@:2}" >out 2>err || complain "$*: status $?: $(<err)"
+    "$lab" --blind --platform blog "${several[@]}" --out "$1" "${@:2}" >out 2>err || complain "$*: status $?: $(<err)"
 }
 
 kept() # RESULTS COLUMN: print this column of the last quiz
@@ -47,7 +50,7 @@ any=$(IFS='|' && echo "${cases[*]:1}") # as a pattern of grep
 # the same rows.
 seen=() ranks=()
 for seed in 1 2 3; do
-    coproc game { exec "$lab" --blind --platform blog --seed "$seed" --out "by_seed $seed" 2>err; }
+    coproc game { exec "$lab" --blind --platform blog "${several[@]}" --seed "$seed" --out "by_seed $seed" 2>err; }
     # shellcheck disable=SC2154 # coproc sets it
     pid=$game_PID
     exec {to}>&"${game[1]}" {from}<&"${game[0]}"
@@ -73,7 +76,7 @@ for seed in 1 2 3; do
         grep -q ",\?hidden," "by_seed $seed/$tables/$table.csv" || complain "$seed: $table.csv has no hidden case"
     done
     files=$(cd "by_seed $seed/$tables" && echo *)
-    [[ $files == "card.csv lanes.csv ranks.csv rounds.csv spans.csv summary.csv trace.json" ]] || complain "$seed: tables: $files"
+    [[ $files == "card.csv lanes.csv ranks.csv rounds.csv spans.csv summary.csv trace.json$verdict" ]] || complain "$seed: tables: $files"
     [[ ! -e "by_seed $seed/platforms/blog/$name" ]] || complain "$seed: looks like the results of a real run"
 done
 (($(printf '%s\n' "${seen[@]}" | sort -u | wc -l) > 1)) || complain "every seed draws ${seen[0]}"
@@ -134,6 +137,44 @@ case $name in
     play two --cases barrier_two_late --cases two_late_no_barrier --quick </dev/null
     [[ $(kept two rank) == none ]] || complain "one of two late ranks is kept as the cause"
     grep -qx "No single rank is the cause." out || complain "one of two late ranks is the cause"
+    ;;
+07_triage) # a mixture instead of a case, unless cases are named; on a machine without jitter shares are what was drawn
+    machine=$(realpath "$(dirname "$0")/../sim/round_numbers.xml")
+    mixed() # RESULTS OPTION...: a quiz about a mixture, with answers from standard input
+    {
+        "$lab" --blind --platform "$machine" --out "$1" "${@:2}" >out 2>err || complain "${*:2}: status $?: $(<err)"
+    }
+    drawn() # SUSPECT [COLUMN]: print what was drawn, or another column
+    {
+        awk -v suspect="$1" -v column="${2:-2}" '$1 == suspect { print $column }' <(sed -n '/^It was, in/,/^Bound by/p' out)
+    }
+    causes=()
+    for seed in 3 8; do
+        mixed mix --seed "$seed" </dev/null
+        biggest=- most=0
+        for suspect in data launches memory compute; do
+            percent=$(drawn "$suspect") found=$(drawn "$suspect" 4)
+            ((percent - found < 6 && found - percent < 6)) || complain "mixture $seed: $suspect drawn $percent, found $found"
+            ((percent <= most)) || biggest=$suspect most=$percent
+        done
+        grep -q "^Bound by, says the program: $biggest\." out || complain "mixture $seed: not bound by $biggest"
+        causes+=("$biggest")
+    done
+    (($(printf '%s\n' "${causes[@]}" | sort -u | wc -l) > 1)) || complain "mixtures are alike: ${causes[*]}"
+    answers=$(for suspect in data launches memory compute; do drawn "$suspect"; done)
+    truth=$(kept mix case)
+    by_name=$(grep -A1 'By name:$' out | sed 1d)
+    mixed right --seed 8 <<<"$answers"
+    [[ $(kept right right) == right && $(kept right answered_case) == "$truth" && $(<out) == *"each share within 10 points: right"* ]] ||
+        complain "the true shares are not right: $(tail -1 right/blind.csv)"
+    printf 'much\n101\n100\n0\n0\n0\n' | mixed wrong --seed 8 --mix-data 20 --mix-memory 50 --mix-launches 0 --mix-compute 0
+    [[ $(kept wrong right) == wrong && $(kept wrong case) == "data 20 memory 50" ]] || complain "typed shares: $(tail -1 wrong/blind.csv)"
+    [[ $(grep -o 'is no number from 0 to 100' out | wc -l) == 2 ]] || complain "'much' and 101 were not asked again"
+    printf '20\n0\n80\n0\n' | mixed half --seed 8 --mix-data 20 --mix-memory 50 --mix-launches 0 --mix-compute 0
+    [[ $(kept half right) == half ]] || complain "the largest alone is not half right: $(tail -1 half/blind.csv)"
+    bash <<<"$by_name --verdict" >out 2>err || complain "the mixture by name: $(<err)"
+    cmp <(sed -n 's/^hidden,//p' "mix/platforms/round_numbers/blind/$name/verdict.csv" | cut -d, -f1-4,6-) \
+        <(sed -n 's/^mixture,//p' "mix/platforms/round_numbers/$name/verdict.csv" | cut -d, -f1-4,6-) || complain "by name, the mixture has other shares"
     ;;
 05_token_skew) refused "--blind" "leave out --blind" --blind --print-batches ;;
 esac

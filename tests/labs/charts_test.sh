@@ -28,7 +28,7 @@ declare -A formats=([published]='svg png')
 # shellcheck source=tests/labs/facts.sh
 source "$source/tests/labs/facts.sh"
 try one-rank blog "${few_steps[@]}" --ranks 1
-try published blog
+try published blog "${several[@]}"
 try twelve-ranks blog "${few_steps[@]}" --ranks 12
 try short blog "${few_steps[@]}" "${shortest[@]}" --quick
 try long blog "${few_steps[@]}" "${longest[@]}"
@@ -59,6 +59,38 @@ done
 for text in "${charted[@]}"; do
     grep -qe "${text#* }" "$results/${text%% *}.svg" || complain "${text%% *}.svg does not say '${text#* }'"
 done
+
+# Tables that only real ranks write: those of a run with few rounds, in measured/LAB, stand for them. A chart needs its own table only.
+with_measured() # FOLDER PROGRAM: the charts of the run with these tables, changed by awk
+{
+    local table
+    mkdir "$1" && cp "$results"/*.csv "$1"
+    for table in "$measured"/*.csv; do
+        { grep '^# command: ' "$results/summary.csv"; awk -F, -v OFS=, "$2" "$table"; } >"$1/${table##*/}"
+    done
+    draw "$1" "$name" svg
+}
+measured=$source/tests/labs/measured/$name
+# shellcheck disable=SC2016 # programs of awk
+if [[ -d $measured ]]; then
+    with_measured whole 1
+    for text in "${charted_measured[@]}"; do
+        grep -qe "${text#* }" "whole/${text%% *}.svg" || complain "with measured tables, ${text%% *}.svg does not say '${text#* }'"
+    done
+    with_measured one-row 'NR <= 2'
+    with_measured no-row 'NR <= 1'
+    with_measured zeros 'NR > 1 { for (i = 3; i <= NF; i++) $i = 0 } { print }'
+    with_measured unpredicted 'NR == 1 { for (i = 1; i <= NF; i++) is_one[i] = $i ~ /predicted/ } NR > 1 { for (i in is_one) if (is_one[i]) $i = "" } { print }'
+    with_measured slow-machine 'NR > 1 { for (i = $1 ~ /^[a-z]/ ? 3 : 2; i <= NF; i++) $i = $i * 1000 } { print }'
+    for table in "$measured"/*.csv; do
+        table=${table##*/}
+        cp -r whole "without-$table"
+        rm "without-$table/$table" "without-$table"/*.svg
+        draw "without-$table" "$name" svg
+        [[ $(diff <(cd whole && cksum ./*.svg) <(cd "without-$table" && cksum ./*.svg) | grep -c '^[<>]') == 1 ]] ||
+            complain "without $table, other charts than its own differ"
+    done
+fi
 
 # The report has a colour on dark pages for every grey of a chart.
 known_greys=" 1 254 $(grep -oE '\{ [0-9]+, "var' "$source/tools/report/svg.c" | tr -dc '0-9\n' | tr '\n' ' ')"

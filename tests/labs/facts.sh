@@ -26,12 +26,19 @@ smallest=()                                                          # the least
 largest=(--hidden-dim 4096 --num-classes 65536)                      # a model that fits nowhere
 refused=()                                                           # an invalid flag
 table=() # if ranks communicate, a table of this lab only: file, a rising column, a positive column
+own_tables() { :; } # FOLDER: check tables that only this lab on real ranks has; fail with a message
 
 # Charts.
 drawn=()                 # cases, for charts of many ranks
 charted=()               # texts that charts of all cases must hold: "timeline padding"
+charted_measured=()      # the same, of charts of the tables in measured/LAB
 shortest=() longest=()   # short and long steps
 few_steps=(--steps 6)
+several=()               # options for several ranks, if the lab has one by default
+
+# Quiz.
+candidates=() # options that name cases, if the lab hides another one without
+verdict=      # " verdict.csv", if a quiz writes it
 
 # On the machine of round numbers (tests/sim).
 what_if_ms= # the what-if step of the case `asked`, by hand: the baseline's step, plus what all ranks do besides

@@ -42,7 +42,8 @@ slowest_step_ms,median_step_ms,p95_step_ms,samples_per_s,useful_tokens_per_s,pad
 rank_token_spread,epoch_steps,most_batches,dropped_samples,dropped_tokens,data_ms,local_ms,host_ms,wait_ms,transfer_ms,\
 exposed_ms,blog_compute_ms,blamed_rank,blamed_wait_ms,what_if_ms,efficiency,predicted_step_ms,predicted_kind,vs_baseline,\
 vs_baseline_low,vs_baseline_high,loss,numerics,oversubscribed,wrong,predicted_then_ms,local_drift,transfer_drift,\
-predicted_data_ms,predicted_local_ms,predicted_host_ms,predicted_wait_ms,predicted_transfer_ms,label
+predicted_data_ms,predicted_local_ms,predicted_host_ms,predicted_wait_ms,predicted_transfer_ms,label,\
+bound_by,data_share,compute_share,host_share,wait_share,transfer_share,late_by
 [ "$(grep -v '^#' "$folder/summary.csv" | head -n 1)" = "$expected" ] || die "summary.csv has other columns"
 
 # Every case ran on its ranks, without failed checks, and its terms add up. Cases that only shift time keep every bit of the loss.
@@ -138,6 +139,8 @@ elif [ ${#table[@]} -gt 0 ]; then
         { rows++; if (!($at[rising] > before && $at[positive] > 0)) { print; bad = 1 } before = $at[rising] }
         END { exit bad || rows < 2 }' "$folder/${table[0]}" || die "${table[0]}"
 fi
+
+own_tables "$folder" || die "its own tables"
 
 # Phases of a rank have no gaps within a block, and no measured step is missing.
 owed=$(awk -F, '/^#/ || $1 == "lab" { next } { steps += $7 * $11 } END { print steps }' "$folder/summary.csv")
@@ -237,7 +240,7 @@ else
     "${both[@]}" >"$scratch/stdout" 2>"$scratch/stderr" || { cat "$scratch"/std*; die "two ranks on one core"; }
     grep -q "^$name,$baseline,sim,dedicated-cores," "$out/both/platforms/dedicated-cores/$name/summary.csv" ||
         die "two ranks on one core: not simulated"
-    grep -q "^$name,$baseline,mpi,here,.*,1,0\(,[0-9.]*\)\{8\},$baseline$" "$out/both/$name/summary.csv" || die "two ranks on one core: not marked"
+    grep -q "^$name,$baseline,mpi,here,.*,1,0\(,[0-9.]*\)\{8\},$baseline,undetermined\(,[-0-9.e]*\)\{5\},[a-z]*$" "$out/both/$name/summary.csv" || die "two ranks on one core: not marked"
     [ "$(grep -c "^$baseline" "$scratch/stdout")" -ge 2 ] || die "two ranks on one core: not two tables"
     # Real ranks that share a core have run-queue delay; simulated ranks have none.
     queued() { # FOLDER CONDITION: check that it holds for all ranks of the baseline there

@@ -34,6 +34,10 @@ cp "$tests/long_run.csv" expected/01_straggler.csv
 simulate long --steps 402 --rounds 1 --cases roaming_prefetch --cases roaming_every_k --cases chance
 judge long
 
+# A lab's own cost is a number; one that is misspelled beyond recognition is no cost.
+unfit "a lab's own cost is a number" 's/2e-6/soon/'
+unfit "unknown property" 's/own_dispatch_s/dispatch_s/'
+
 # Two ranks: T = 2 (1 + 2) ms.
 simulate two --ranks 2 --cases skew_ws4
 awk -F, '/^skew_ws4|,skew_ws4,/ && !/^#/ { ok = ($14 > 65.99 && $14 < 66.01) } END { exit !ok }' \
@@ -120,7 +124,7 @@ refused 2 "takes 4" "${job[@]}" --ranks 5
 refused 2 "cannot be read" --platform nowhere.xml
 refused 2 "cannot be read" --platform no/where
 # A name without a file of this name is a machine of this project.
-refused 2 "slow_nod: no such machine (available: blog, gpu_cluster_100g, gpu_cluster_400g, gpu_node" --platform slow_nod
+refused 2 "slow_nod: no such machine (available: blog, blog_gpu, gpu_cluster_100g, gpu_cluster_400g, gpu_node" --platform slow_nod
 refused 2 "slow_node takes 4" --platform slow_node --ranks 5
 mkdir gpu_node
 refused 2 "gpu_node takes 8" --platform gpu_node --ranks 9

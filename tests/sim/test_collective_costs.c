@@ -204,6 +204,26 @@ static struct card measure_card(const struct card_uses *uses)
     return card;
 }
 
+static double dispatch(struct world *together, int which)
+{
+    (void)together, (void)which;
+    return 7e-6;
+}
+
+/* A lab's own cost: measured on real ranks, a property of the hosts of a modelled machine. */
+static const struct own_cost own[] = { { "dispatch_s", OWN_SECONDS, "a dispatch takes", "us", 1e6, 0, dispatch, 0 },
+                                       { 0 } };
+
+static void check_own(const struct card *card)
+{
+    const char *property = world_property("own_dispatch_s");
+    const double value = card_cost(card, "dispatch_s"), expected = device_computes() ? 7e-6
+                                                                   : property        ? atof(property)
+                                                                                     : (double)NAN;
+    if (!(fabs(value - expected) < 1e-12) && !(isnan(value) && isnan(expected)))
+        die(STATUS_WRONG, "a dispatch takes %g s on the card, not %g s", value, expected);
+}
+
 static void make_wrong(struct card *card)
 {
     for (int i = 0; i < card->collectives.count; i++) {
@@ -246,7 +266,7 @@ static int compare(const struct card *card, const struct card_uses *uses, const 
 /* List every kind in every group. */
 static struct card_uses list_uses(void)
 {
-    struct card_uses uses = { 0 };
+    struct card_uses uses = { .own = own };
     struct card_group groups[GROUPS];
     for (int group = 0, count = list_groups(world_size(world), groups); group < count; group++)
         for (enum collective_kind kind = 0; kind < COLLECTIVE_KINDS; kind++) {
@@ -274,10 +294,10 @@ static int start(char *const *argv)
         die(STATUS_CANNOT, "%s", lacks);
     int ranks = 2;
     if (!is_real) { /* opened twice: first for the number of ranks that it takes */
-        platform_open(&platform, argv[1], 1);
+        platform_open(&platform, argv[1], 1, STATUS_USAGE);
         ranks = ranks_of(&platform);
         platform_close(&platform);
-        platform_open(&platform, argv[1], ranks);
+        platform_open(&platform, argv[1], ranks, STATUS_USAGE);
     }
     char *program = is_real ? job_program() : platform_program(&platform, "test_collective_costs");
     int status = launch_ranks(&(struct launch){ .ranks = ranks,
@@ -316,6 +336,7 @@ int main(int argc, char **argv)
     int wrong = 1;
     for (int attempt = 0; wrong > 0 && attempt < (world_is_simulated() ? 1 : ATTEMPTS); attempt++) {
         struct card card = measure_card(&uses);
+        check_own(&card);
         if (strcmp(argv[2], "wrong") == 0)
             make_wrong(&card);
         wrong = compare(&card, &uses, argv[1]);

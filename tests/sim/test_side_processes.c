@@ -9,8 +9,8 @@
 #include "collective/spans.h"
 #include "launch/flight_recorder.h"
 #include "launch/job.h"
-#include "launch/launch.h"
-#include "launch/platform.h"
+#include "support/patience.h"
+#include "support/simulated.h"
 #include "support/trial.h"
 #include "world/async_helper.h"
 #include "world/world.h"
@@ -230,6 +230,21 @@ static void a_helper_shares_the_core(void)
     async_helper_end(helper);
     EXPECT_MS(world_now() - began, 10);
 
+    began = world_now();
+    async_helper_begin(helper, sleep_10, &done);
+    async_helper_begin(helper, sleep_10, &done); /* a queue: after the first */
+    async_helper_end_one(helper);
+    EXPECT_MS(world_now() - began, 10);
+    EXPECT(done == 4);
+    async_helper_begin(helper, sleep_10, &done);
+    world_sleep(12e-3);
+    async_helper_end_one(helper); /* ended before */
+    EXPECT_MS(world_now() - began, 22);
+    async_helper_end(helper);
+    EXPECT_MS(world_now() - began, 30);
+    async_helper_end_one(helper); /* nothing to wait for */
+    EXPECT(done == 6);
+
     struct async_helper *second = async_helper_open();
     began = world_now();
     async_helper_begin(helper, work_10, &done);
@@ -239,36 +254,19 @@ static void a_helper_shares_the_core(void)
     async_helper_end(second);
     async_helper_end(helper);
     EXPECT_MS(world_now() - began, 20);
-    EXPECT(done == 5);
+    EXPECT(done == 8);
     async_helper_close(second);
     async_helper_close(helper);
     async_helper_close(async_helper_open()); /* side processes can be reused */
 }
 
-/* Factor on time limits of an idle machine. */
-static double patience(void)
-{
-    const char *text = getenv("LOCKSTEP_PATIENCE");
-    return text ? atof(text) : 1;
-}
-
 static int start(char *const *argv)
 {
-    struct platform platform;
-    const char *lacks = platform_lacks("test_side_processes");
-    if (lacks)
-        die(STATUS_CANNOT, "%s", lacks);
-    platform_open(&platform, argv[1], RANKS);
-    char *program = platform_program(&platform, "test_side_processes");
-    int status = launch_ranks(&(struct launch){ .ranks = RANKS,
-                                                .cores = RANKS,
-                                                .timeout = 20 * patience(),
-                                                .program = program,
-                                                .arguments = (const char *const[]){ argv[2], NULL },
-                                                .platform = &platform });
-    free(program);
-    platform_close(&platform);
-    return status;
+    return simulated_start("test_side_processes", argv[1],
+                           (struct launch){ .ranks = RANKS,
+                                            .cores = RANKS,
+                                            .timeout = 20 * patience(),
+                                            .arguments = (const char *const[]){ argv[2], NULL } });
 }
 
 int main(int argc, char **argv)

@@ -15,7 +15,7 @@ run() # STATUS ARGUMENT...: run the benchmark and check its exit status; set `sa
 {
     starts=2 disturbed=0 # that each row should have
     rm -rf results
-    exits "$1" timeout $((300 * patience)) "$bench" --out results --root quiet --rounds 2 "${@:2}"
+    exits "$1" timeout $((300 * patience)) "$bench" --out results --root quiet --toy --rounds 2 "${@:2}"
 }
 
 rows() # ROW...: check names and limits of all rows; measured columns must not be blank
@@ -112,8 +112,21 @@ test_simulated() # with a single round there is no interval
     starts=1
     [[ $said != *"none here"* ]] || return
     local blank=", with the blank 4, with the blank 5"
-    rows "a step of one of 64 simulated ranks, against SMPI alone, us$blank" \
-        "a lab of 4 such steps, against SMPI alone, s$blank" "memory of one of 64 simulated ranks, MB$blank"
+    rows "a step of one of 24 simulated ranks, against SMPI alone, us$blank" \
+        "a lab of 4 such steps, against SMPI alone, s$blank" "memory of one of 24 simulated ranks, MB$blank"
+}
+
+# Hidden faults on a machine without noise are found, and their shares.
+test_triage()
+{
+    said=$(timeout $((300 * patience)) "$bench" --out results --part triage --rounds 3 --first 7 2>&1 </dev/null) ||
+        complain "triage: another status than 0"
+    [[ $said != *"none: "* ]] || return
+    says "3 of 3 right, 0 wrong, 0 undetermined; 12 of 12 shares within 10 points"
+    [[ $(sed '/^#/d' results/triage.csv | head -1) == "machine,seed,data_drawn,data_found,launches_drawn,launches_found,memory_drawn,memory_found,compute_drawn,compute_found,cause,bound_by,right,seconds" ]] ||
+        complain "triage.csv has other columns"
+    [[ $(sed '/^#/d' results/triage.csv | cut -d, -f1,2,13 | sed 1d | tr '\n' ' ') == "modelled,7,1 modelled,8,1 modelled,9,1 " ]] ||
+        complain "triage.csv has other rows" "$(<results/triage.csv)"
 }
 
 # Ranks that fail give no results.
@@ -138,5 +151,6 @@ test_waiting
 test_start
 test_disturbed
 test_simulated
+test_triage
 test_failure
 exit "$failed"

@@ -120,6 +120,13 @@ rank 3 caused_wait_ms 20
 job old nccl --slow 1:data:30 --old # kernels name no group, and the trace no host
 told 10 "waited for rank 1." old
 by_hand
+for rank in 0 1 2; do # nor does the trace say its rank: its name does
+    gzip -dc old/rank$rank.json.gz | sed 's/"distributedInfo"/"other"/' >"old/dump_$rank.json"
+done
+told 10 "waited for rank 1." old/dump_*.json
+by_hand
+mv old/dump_2.json old/node_2.1700.pt.trace.json # a process
+refused "node_2.1700.pt.trace.json: no rank in" old/dump_0.json old/dump_1.json old/node_2.1700.pt.trace.json
 
 # Missing ranks: waits are lower bounds. A rank is named if it explains the end of its collectives.
 refused "rank 0 has no trace here" gloo/rank1.json.gz gloo/rank2.json.gz

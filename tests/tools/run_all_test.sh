@@ -92,7 +92,7 @@ if [[ -e $BROKEN ]]; then echo "error: no such thing"; exit 1; fi
 if [[ $1 == -S ]]; then echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" >build/CMakeCache.txt; exit; fi
 mkdir -p build/bin build/lib/model
 touch build/lib/model/01_straggler.so
-for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 report:0 scale:0 blog_machine:0 lesson_numbers:0; do
+for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 report:0 scale:0 blog_machine:0 blog_gpu:0 lesson_numbers:0; do
     {
         echo '#!/usr/bin/env bash'
         echo "printf '%s\n' \"${name%:*} \$*\" >>\"$CALLS\""
@@ -297,6 +297,11 @@ test_platforms()
     called "gnuplot -e results='$folder/blog/01_straggler'"
     called "blog_machine --results $folder/blog --expected expected"
     called "gnuplot -e results='$folder/blog/platforms/blog' -e charts="
+    not_called "blog_gpu"
+    mkdir -p "$folder/blog/platforms/blog_gpu" # as lab 07 leaves it
+    run 0 --only 01_straggler --quick --out "$folder/blog"
+    called "blog_gpu --expected expected --out $folder/blog/platforms/blog_gpu"
+    called "gnuplot -e results='$folder/blog/platforms/blog_gpu' -e charts="
     failing blog_machine 1
     run 1 --only 01_straggler --quick
     not_called "first-picture"

@@ -84,8 +84,8 @@ def main():
     claims, expected, results = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
     runs = int(sys.argv[4]) if len(sys.argv) > 4 else 100
     factor = float(sys.argv[5]) if len(sys.argv) > 5 else 1.2
-    folders = [("here", folder) for folder in sorted(results.glob("[0-9][0-9]_*"))]
-    folders += [("dedicated-cores", folder) for folder in sorted(results.glob("platforms/dedicated-cores/[0-9][0-9]_*"))]
+    folders = [("here", folder) for folder in sorted(results.glob("[0-9][0-9]_*/"))]
+    folders += [("dedicated-cores", folder) for folder in sorted(results.glob("platforms/dedicated-cores/[0-9][0-9]_*/"))]
     print("lab,place,rounds,term,factor,runs,runs_with_a_wrong_claim")
     for place, folder in folders:
         head, names, rows = read(folder / "rounds.csv")

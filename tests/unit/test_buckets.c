@@ -57,6 +57,50 @@ static void one_bucket_waits_for_the_end(void **state)
     assert_int_equal(buckets.at[0].layer, 0);
 }
 
+static void assert_bucket(const struct bucket *b, size_t begin, size_t count, int layer)
+{
+    assert_int_equal(b->begin, begin);
+    assert_int_equal(b->count, count);
+    assert_int_equal(b->layer, layer);
+}
+
+/* Two layers of weights and bias, 7 x 9 + 9 and 9 x 5 + 5: backward has the bias of 5 first. */
+static void tensors_stay_whole(void **state)
+{
+    (void)state;
+    const struct workload model = { .type = &mlp_type, .of.mlp = { 7, 9, 5, 2 } };
+    struct buckets buckets = buckets_of_model(&model, false, 1, 1);
+    assert_int_equal(buckets.count, 4);
+    assert_bucket(&buckets.at[0], 117, 5, 1);
+    assert_bucket(&buckets.at[1], 72, 45, 1);
+    assert_bucket(&buckets.at[2], 63, 9, 0);
+    assert_bucket(&buckets.at[3], 0, 63, 0);
+    buckets = buckets_of_model(&model, false, 5, 51); /* the first is full with the bias; 45 + 9 are above 51 */
+    assert_int_equal(buckets.count, 3);
+    assert_bucket(&buckets.at[0], 117, 5, 1);
+    assert_bucket(&buckets.at[1], 63, 54, 0);
+    assert_bucket(&buckets.at[2], 0, 63, 0);
+    buckets = buckets_of_model(&model, false, 122, 1);
+    assert_int_equal(buckets.count, 1);
+    assert_bucket(&buckets.at[0], 0, 122, 0);
+}
+
+/* A bucket is one piece of the array, whatever the order. */
+static void only_neighbours_share_a_bucket(void **state)
+{
+    (void)state;
+    const struct model_tensor tensors[] = { { 0, 10, 0, 0 }, { 10, 10, 1, 0 }, { 20, 10, 2, 0 } };
+    struct buckets buckets = buckets_of_tensors(tensors, (const int[]){ 0, 2, 1 }, 3, 100, 100);
+    assert_int_equal(buckets.count, 2);
+    assert_bucket(&buckets.at[0], 0, 10, 0);
+    assert_bucket(&buckets.at[1], 10, 20, 1);
+    buckets = buckets_of_tensors(tensors, (const int[]){ 0, 1, 2 }, 3, 10, 11);
+    assert_int_equal(buckets.count, 2);
+    assert_bucket(&buckets.at[1], 10, 20, 1);
+    assert_int_equal(buckets.at[1].first_tensor, 1);
+    assert_int_equal(buckets.at[1].last_tensor, 2);
+}
+
 static void assert_exposed(double expected, const double *before, const double *seconds, int count)
 {
     double got = predict_exposed(before, seconds, count);
@@ -79,10 +123,9 @@ static void what_is_not_hidden_is_exposed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_cover_the_array_once),
-        cmocka_unit_test(none_starts_before_backward_has_it),
-        cmocka_unit_test(one_bucket_waits_for_the_end),
-        cmocka_unit_test(what_is_not_hidden_is_exposed),
+        cmocka_unit_test(pieces_cover_the_array_once),    cmocka_unit_test(none_starts_before_backward_has_it),
+        cmocka_unit_test(one_bucket_waits_for_the_end),   cmocka_unit_test(tensors_stay_whole),
+        cmocka_unit_test(only_neighbours_share_a_bucket), cmocka_unit_test(what_is_not_hidden_is_exposed),
     };
     return cmocka_run_group_tests_name("buckets", tests, NULL, NULL);
 }

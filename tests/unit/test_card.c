@@ -19,6 +19,22 @@
 #include <utime.h>
 #include <cmocka.h>
 
+/* Costs of a lab of its own, and those of another lab, which has one of them too. */
+static double never(struct world *together, int which)
+{
+    (void)together, (void)which;
+    assert_true(false);
+    return 0;
+}
+static const struct own_cost own[] = { { "dispatch_s", OWN_SECONDS, "a dispatch takes", "ns", 1e9, 0, never, 0 },
+                                       { "triad_bytes_per_s", OWN_RATE, "a triad moves", "GB/s", 1e-9, 3e6, never, 0 },
+                                       { "disk_s", OWN_STAYS, "a read takes", "ms", 1e3, 9e6, never, 0 },
+                                       { 0 } },
+                             another[] = { { "disk_s", OWN_STAYS, "a read takes", "ms", 1e3, 9e6, never, 0 },
+                                           { "page_s", OWN_SECONDS, "a page takes", "us", 1e6, 0, never, 0 },
+                                           { 0 } };
+static const double own_values[] = { 123.456789012345e-9, 9.87654321e9, 4.25e-3 };
+
 static char folder[] = "/tmp/lockstep-card-XXXXXX";
 
 static int make_folder(void **state)
@@ -76,6 +92,8 @@ static struct card card_here(void)
                          .copy_bandwidth = 12.5e9,
                          .sleep_overshoot = 6e-5,
                          .sleep_excess = 0.002,
+                         .sleeps.short_over = 5e-5,
+                         .sleeps.brief_over = 3e-5,
                          .transfer_core = 1,
                          .stamp_cost = 2.5e-8,
                          .queued_share = 0.3,
@@ -98,6 +116,9 @@ static struct card card_here(void)
             messages[i]->seconds[point] *= 3 + i;
     }
     p2p_cost_fit(&card.p2p);
+    own_costs_make_room(&card.own, own);
+    for (int i = 0; i < card.own.count; i++)
+        card.own.at[i].value = own_values[i];
     return card;
 }
 
@@ -160,6 +181,95 @@ static char *shown(const struct card *card)
     card_show(out, card, &published_mlp, &run);
     fclose(out);
     return text;
+}
+
+/* --- costs of a lab's own ------------------------------------------------------------------------------------- */
+
+static enum card_found found_with(struct card *read, const struct run *run, const struct own_cost *list)
+{
+    struct card_uses uses = uses_here(0);
+    uses.own = list;
+    return card_read(read, run->out, &published_mlp, run, &uses, "here", 8);
+}
+
+static bool is_close(double a, double b)
+{
+    return fabs(a - b) <= 1e-12 * fabs(b);
+}
+
+static void own_costs_are_read_as_written(void **state)
+{
+    (void)state;
+    struct run run = run_here();
+    struct card written = card_here(), read;
+    card_write(&written, run.out, &published_mlp, &run, "here");
+    assert_int_equal(found_with(&read, &run, own), CARD_WHOLE);
+    assert_int_equal(read.own.count, 3);
+    for (int i = 0; i < 3; i++)
+        assert_true(is_close(card_cost(&read, own[i].name), own_values[i]));
+    assert_true(isnan(card_cost(&read, "page_s")) && isnan(card_cost(&read, "own_disk_s")));
+    assert_int_equal(found_with(&read, &run, NULL), CARD_WHOLE); /* a lab without such costs does not read them */
+    assert_int_equal(read.own.count, 0);
+}
+
+static void a_card_without_an_own_cost_is_short(void **state)
+{
+    (void)state;
+    struct run run = run_here();
+    struct card written = card_here(), read;
+    card_write(&written, run.out, &published_mlp, &run, "here");
+    assert_int_equal(found_with(&read, &run, another), CARD_SHORT);
+    assert_true(is_close(card_cost(&read, "disk_s"), 4.25e-3) && isnan(card_cost(&read, "page_s")));
+    for (int left_out = 0; left_out < 3; left_out++) {
+        written = card_here();
+        written.own.at[left_out].value = (double)NAN; /* could not be measured */
+        card_write(&written, run.out, &published_mlp, &run, "here");
+        assert_int_equal(found_with(&read, &run, own), CARD_SHORT);
+    }
+}
+
+/* A probe of the local step says nothing about own costs: each follows its own probe, or stays. */
+static void own_costs_follow_their_own_probes(void **state)
+{
+    (void)state;
+    const struct card card = card_here();
+    struct card_drift drift = { .local = 1.25, .transfer = 3 };
+    struct card now = card_drifted(&card, drift);
+    for (int i = 0; i < 3; i++)
+        assert_true(is_close(card_cost(&now, own[i].name), own_values[i]));
+    drift.own.at[0].seconds = 2e-7;
+    drift.own.at[1].seconds = 1e-10;
+    drift.own.at[0].weight = drift.own.at[1].weight = 0.5;
+    now = card_drifted(&card, drift);
+    assert_true(is_close(card_cost(&now, "dispatch_s"), 2e-7));
+    assert_true(is_close(card_cost(&now, "triad_bytes_per_s"), 1e10));
+    assert_true(is_close(card_cost(&now, "disk_s"), own_values[2]));
+}
+
+/* An earlier card, of which only the local step was measured again. */
+static void own_costs_of_an_earlier_card_are_scaled_by_kind(void **state)
+{
+    (void)state;
+    const struct card card = card_here();
+    struct card_probe slow = card_usual(&card);
+    slow.fetch *= 1.25, slow.passes *= 1.25, slow.update *= 1.25;
+    const struct card slower = card_scaled(&card, &slow);
+    assert_true(is_close(card_cost(&slower, "dispatch_s"), 1.25 * own_values[0]));
+    assert_true(is_close(card_cost(&slower, "triad_bytes_per_s"), own_values[1] / 1.25));
+    assert_true(is_close(card_cost(&slower, "disk_s"), own_values[2]));
+}
+
+static void own_costs_are_shown_in_their_unit(void **state)
+{
+    (void)state;
+    struct card card = card_here();
+    card.own.at[2].value = (double)NAN;
+    char *text = shown(&card);
+    assert_non_null(strstr(text, "  a dispatch takes                    123 ns\n"));
+    assert_non_null(strstr(text, "  a triad moves                      9.88 GB/s\n"));
+    assert_null(strstr(text, "a read takes"));
+    free(text);
+    assert_true(is_close(own_costs_bytes(own), 9e6) && own_costs_bytes(NULL) <= 0);
 }
 
 static void a_card_says_who_disturbed_it(void **state)
@@ -476,6 +586,22 @@ static void larger_transfers_are_not_scaled(void **state)
     assert_true(fabs(card_allreduce(&drifted, 4, larger) - card_allreduce(&card, 4, larger) - 0.5 * before) < 1e-12);
 }
 
+static void short_sleeps_exceed_by_what_was_measured(void **state)
+{
+    (void)state;
+    struct card card = {
+        .sleep_overshoot = 1e-4, .sleep_excess = 0.01, .sleeps.short_over = 9e-5, .sleeps.brief_over = 7e-5
+    };
+    assert_true(is_close(card_sleep(&card, 0.04), 0.04 + 1e-4 + 4e-4));
+    assert_true(is_close(card_sleep(&card, SLEEP_LONG_S), SLEEP_LONG_S + 2e-4));
+    assert_true(is_close(card_sleep(&card, 6e-3), 6e-3 + (2e-4 + 9e-5) / 2)); /* half-way */
+    assert_true(is_close(card_sleep(&card, SLEEP_SHORT_S), SLEEP_SHORT_S + 9e-5));
+    assert_true(is_close(card_sleep(&card, 1.1e-3), 1.1e-3 + 8e-5));
+    assert_true(is_close(card_sleep(&card, 1e-5), 1e-5 + 7e-5));
+    card.sleeps.brief_over = card.sleeps.short_over = 0; /* a modelled machine */
+    assert_true(is_close(card_sleep(&card, 1e-3), 1e-3 + 1e-4 + 1e-5));
+}
+
 /* Predict a step with a sleep of 40 ms on rank 0. */
 static struct prediction predicted(const struct card *card, double sleep, double *local)
 {
@@ -485,11 +611,6 @@ static struct prediction predicted(const struct card *card, double sleep, double
     *local = loads[0].data + loads[0].local;
     loads[0].data += sleep > 0 ? card_sleep(card, sleep) : 0;
     return predict_step(card, loads, 4, card_jitter(card, 4, *local), card_allreduce(card, 4, 12496800));
-}
-
-static bool is_close(double a, double b)
-{
-    return fabs(a - b) < 1e-9 * fabs(b);
 }
 
 static void a_drifted_card_is_slower_but_sleeps_as_long(void **state)
@@ -527,6 +648,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_written_is_read),
+        cmocka_unit_test(own_costs_are_read_as_written),
+        cmocka_unit_test(a_card_without_an_own_cost_is_short),
+        cmocka_unit_test(own_costs_follow_their_own_probes),
+        cmocka_unit_test(own_costs_of_an_earlier_card_are_scaled_by_kind),
+        cmocka_unit_test(own_costs_are_shown_in_their_unit),
         cmocka_unit_test(a_card_says_who_disturbed_it),
         cmocka_unit_test(a_card_shows_how_well_it_predicts),
         cmocka_unit_test(a_card_without_a_reference_does_not_fit),
@@ -544,6 +670,7 @@ int main(void)
         cmocka_unit_test(larger_transfers_are_not_scaled),
         cmocka_unit_test(a_drifted_card_predicts_the_probe),
         cmocka_unit_test(a_card_of_shared_cores_is_compared_alone),
+        cmocka_unit_test(short_sleeps_exceed_by_what_was_measured),
         cmocka_unit_test(a_drifted_card_is_slower_but_sleeps_as_long),
     };
     return cmocka_run_group_tests_name("card", tests, make_folder, drop_folder);

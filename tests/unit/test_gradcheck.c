@@ -158,10 +158,10 @@ static void samples_that_are_dealt_twice_or_lost_are_wrong(void **state)
     (void)state;
     struct rank_result results[2] = { { .loss = 1, .samples = 8 }, { .loss = 1, .samples = 4 } };
     struct block block = { .timeline = { .ranks = 2 }, .results = results };
-    assert_int_equal(block_results_wrong(&block, 12).count, 0);
-    assert_int_equal(block_results_wrong(&block, 0).count, 0); /* 0: batch sizes vary between steps */
-    assert_int_equal(block_results_wrong(&block, 16).count, 1);
-    assert_int_equal(block_results_wrong(&block, 8).count, 1);
+    assert_int_equal(block_results_wrong(&block, 12, false).count, 0);
+    assert_int_equal(block_results_wrong(&block, 0, false).count, 0); /* 0: batch sizes vary between steps */
+    assert_int_equal(block_results_wrong(&block, 16, false).count, 1);
+    assert_int_equal(block_results_wrong(&block, 8, false).count, 1);
 }
 
 static void faults_keep_the_first_in_words(void **state)

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -66,10 +67,10 @@ static void who_shares_a_cpu_waits_for_it(void **state)
     assert_true(fabs(taken - queued) < 0.05 * took);
 }
 
-static void *spin_beside(void *unused)
+static void *spin_beside(void *is_over)
 {
-    (void)unused;
-    spin(0.5);
+    while (!atomic_load((atomic_bool *)is_over))
+        ;
     return NULL;
 }
 
@@ -83,12 +84,14 @@ static void own_threads_are_no_others(void **state)
     pthread_t helper;
     clockid_t helper_clock;
     struct timespec helped; /* the helper's time on the CPU */
+    atomic_bool is_over = false;
     const double taken = interference_by_others(), queued = interference_run_queue_delay();
-    assert_int_equal(pthread_create(&helper, NULL, spin_beside, NULL), 0);
+    assert_int_equal(pthread_create(&helper, NULL, spin_beside, &is_over), 0);
     spin(0.4);
     const double longest = interference_run_queue_delay() - queued, by_others = interference_by_others() - taken;
     assert_int_equal(pthread_getcpuclockid(helper, &helper_clock), 0);
     clock_gettime(helper_clock, &helped);
+    atomic_store(&is_over, true);
     pthread_join(helper, NULL);
     const double own = (double)helped.tv_sec + 1e-9 * (double)helped.tv_nsec;
     assert_true(longest > 0.1);

@@ -1,13 +1,16 @@
 /* test_probe.c: test probes between blocks of training, under mpirun, on any number of ranks: with more than cores, rank 0 measures
  * alone. */
 #include "base/memory.h"
+#include "card/brief.h"
 #include "card/calibrate.h"
+#include "card/own_probe.h"
 #include "card/probe.h"
 #include "collective/collective.h"
 #include "device/device.h"
 #include "model/shape_bench.h"
 #include "world/world.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -149,6 +152,111 @@ static void a_card_has_its_reference(void **state)
     assert_true(off > -1e-9 && off < 1e-9);
 }
 
+/* Each rank's own cost is measured by its function, once a turn; the card has the mean. */
+static int calls;
+
+static double rank_number(struct world *together, int first)
+{
+    calls++;
+    return first + world_rank(together);
+}
+
+static double not_here(struct world *together, int which)
+{
+    (void)together, (void)which;
+    return (double)NAN;
+}
+
+static void a_card_has_the_labs_own_costs(void **state)
+{
+    (void)state;
+    static const struct own_cost list[] = { { "number_s", OWN_SECONDS, "a number takes", "s", 1, 0, rank_number, 3 },
+                                            { "none_s", OWN_SECONDS, "nothing takes", "s", 1, 0, not_here, 0 },
+                                            { 0 } };
+    const struct run run = run_of_world();
+    struct card_uses uses = { .own = list };
+    struct card card = card_of_world();
+    calls = 0;
+    const struct check_failures wrong = calibrate_uses(&card, world, &workload, &run, &uses);
+    assert_int_equal(wrong.count, 0);
+    const int busy = card_busy_ranks(&card);
+    const int turns = card_is_brief() ? 1 : OWN_TURNS, expected = world_rank(world) < busy ? turns : 0;
+    assert_int_equal(calls, expected);
+    const double off = card_cost(&card, "number_s") - 2 - (1 + busy) / 2.0; /* all ranks have rank 0's mean */
+    assert_true(off > -1e-12 && off < 1e-12);
+    assert_true(isnan(card_cost(&card, "none_s")) && !card_covers(&card, &uses));
+    calibrate_uses(&card, world, &workload, &run, &uses);
+    assert_int_equal(calls, expected); /* what the card has is not measured again */
+}
+
+static int turn;
+
+/* Bytes per second: 2 in the first turn, then 6. The harmonic mean of both is 3. */
+static double rate(struct world *together, int which)
+{
+    (void)together, (void)which;
+    return turn++ % 2 ? 6 : 2;
+}
+
+/* What is slow in every second turn has the mean of the seconds, not of the rates. */
+static void a_rate_is_a_mean_of_seconds(void **state)
+{
+    (void)state;
+    static const struct own_cost list[] = { { "rate", OWN_RATE, "", "", 1, 0, rate, 0 }, { 0 } };
+    struct own_costs costs = { 0 };
+    turn = 0;
+    own_costs_measure(&costs, world, world_size(world), list);
+    const double off = own_costs_value(&costs, "rate") - (card_is_brief() ? 2 : 3);
+    assert_true(world_rank(world) > 0 || (off > -1e-12 && off < 1e-12));
+}
+
+static int long_calls;
+
+/* Longer than all that a probe spends. */
+static double takes_long(struct world *together, int which)
+{
+    (void)together, (void)which;
+    long_calls++;
+    world_sleep(2.5 * OWN_PROBE_S);
+    return 0.5;
+}
+
+static double stays(struct world *together, int which)
+{
+    (void)together, (void)which;
+    assert_true(false);
+    return 0;
+}
+
+/* Brief costs are in each probe, one that takes longer only once its time is saved up, one that stays never. */
+static void own_probes_measure_what_they_have_time_for(void **state)
+{
+    (void)state;
+    enum { PROBES = 7 };
+    static const struct own_cost list[] = { { "long", OWN_RATE, "", "", 1, 0, takes_long, 0 },
+                                            { "number_s", OWN_SECONDS, "", "", 1, 0, rank_number, 3 },
+                                            { "none_s", OWN_SECONDS, "", "", 1, 0, not_here, 0 },
+                                            { "stays_s", OWN_STAYS, "", "", 1, 0, stays, 0 },
+                                            { 0 } };
+    struct own_costs costs = { 0 };
+    own_costs_make_room(&costs, list);
+    struct own_probe *probe = own_probe_open(list, world, world_size(world));
+    struct own_now now[PROBES] = { 0 };
+    long_calls = calls = 0;
+    for (int i = 0; i < PROBES; i++)
+        own_probe_measure(probe, &costs, &now[i]);
+    own_probe_close(probe);
+    assert_true(long_calls >= 1 && (card_is_brief() || (long_calls <= 3 && calls >= 2 && calls < PROBES)));
+    double longs = 0, numbers = 0;
+    for (int i = 0; i < PROBES; i++) {
+        longs += now[i].at[0].weight;
+        numbers += now[i].at[1].weight;
+        assert_true(now[i].at[0].weight <= 0 || (now[i].at[0].seconds > 1.999 && now[i].at[0].seconds < 2.001));
+        assert_true(now[i].at[2].weight <= 0 && now[i].at[3].weight <= 0);
+    }
+    assert_true(world_rank(world) > 0 || (longs == long_calls && numbers == calls));
+}
+
 int main(void)
 {
     world = world_open(60);
@@ -156,9 +264,14 @@ int main(void)
     device_open(world_rank(world), PRECISION_FP32);
     collective_begin(world, false, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_probe_leaves_training_as_it_was), cmocka_unit_test(a_probe_waits_for_a_prefetch),
-        cmocka_unit_test(every_rank_gets_the_means),         cmocka_unit_test(a_card_of_another_machine_is_found_out),
+        cmocka_unit_test(a_probe_leaves_training_as_it_was),
+        cmocka_unit_test(a_probe_waits_for_a_prefetch),
+        cmocka_unit_test(every_rank_gets_the_means),
+        cmocka_unit_test(a_card_of_another_machine_is_found_out),
         cmocka_unit_test(a_card_has_its_reference),
+        cmocka_unit_test(a_card_has_the_labs_own_costs),
+        cmocka_unit_test(a_rate_is_a_mean_of_seconds),
+        cmocka_unit_test(own_probes_measure_what_they_have_time_for),
     };
     int failed = cmocka_run_group_tests_name("probe", tests, NULL, NULL);
     device_close();

@@ -66,8 +66,9 @@ static void all_rounds_have_equally_many_steps(void **state)
 static int run_disturbed(const struct run *run, int blocks[2][CASES])
 {
     struct settings settings[CASES];
-    struct cases cases = { .count = CASES };
+    struct cases cases = { .count = CASES, .named = CASES };
     for (int i = 0; i < CASES; i++) {
+        cases.of[i] = i;
         settings[i].lab.run = *run;
         cases.settings[i] = (struct options *)&settings[i];
     }
@@ -96,6 +97,36 @@ static void a_disturbed_block_is_repeated_at_the_end_of_its_round(void **state)
         assert_int_equal(blocks[round][2], 1);
     }
     assert_int_equal(last, 1);
+}
+
+/* Cases 0 to 2 with two changes each (3 + 2 x case, and the next): each case stands beside its changes, in any order. */
+static void a_case_and_its_changes_run_one_after_another(void **state)
+{
+    (void)state;
+    enum { NAMED = 3, CHANGES = 2, COUNT = NAMED * (1 + CHANGES) };
+    const struct run run = { .ranks = 1, .steps = 6, .skip_first_steps = 2, .cycle = 1, .rounds = 8, .seed = 7 };
+    struct settings settings = { .lab.run = run };
+    struct cases cases = { .count = COUNT, .named = NAMED };
+    for (int i = 0; i < COUNT; i++) {
+        cases.settings[i] = (struct options *)&settings;
+        cases.of[i] = i < NAMED ? i : (i - NAMED) / CHANGES;
+    }
+    struct schedule schedule;
+    int blocks = 0, before = -1, seen = 0, first_is_case = 0;
+    schedule_begin(&schedule, &run, &cases);
+    for (int chosen = schedule_next(&schedule, NULL); chosen >= 0; chosen = schedule_next(&schedule, NULL)) {
+        seconds += 1;
+        if (blocks % (1 + CHANGES) == 0) {
+            before = cases.of[chosen];
+            first_is_case += chosen < NAMED;
+        }
+        assert_int_equal(cases.of[chosen], before);
+        seen |= 1 << chosen;
+        blocks++;
+    }
+    assert_int_equal(blocks, 8 * COUNT);
+    assert_int_equal(seen, (1 << COUNT) - 1);
+    assert_true(first_is_case > 0 && first_is_case < 8 * NAMED);
 }
 
 static void a_quick_run_repeats_no_block(void **state)
@@ -130,6 +161,27 @@ static void drift_is_a_mean_of_the_probes_around(void **state)
     drift_add(&points, 80, (struct card_drift){ .local = 9, .transfer = 9 });
     assert_true(fabs(drift_at(&points, 80).local - 9) < 1e-6);
     assert_true(fabs(drift_at(&points, 11).local - 2) < 1e-6);
+    drift_close(&points);
+}
+
+/* An own cost has the mean of the probes that measured it, whatever others did. */
+static void own_costs_are_means_of_their_own_probes(void **state)
+{
+    (void)state;
+    struct drift_points points = { 0 };
+    struct card_drift drift = { .local = 1, .transfer = 1 };
+    assert_true(drift_at(&points, 5).own.at[2].weight <= 0);
+    drift_add(&points, 0, drift);
+    drift.own.at[2].seconds = 1;
+    drift.own.at[2].weight = 1;
+    drift_add(&points, 10, drift);
+    drift_add(&points, 11, (struct card_drift){ .local = 1, .transfer = 1 });
+    drift.own.at[2].seconds = 4;
+    drift_add(&points, 12, drift);
+    assert_true(fabs(drift_at(&points, 11).own.at[2].seconds - 2.5) < 1e-12);
+    assert_true(drift_at(&points, 11).own.at[2].weight > 0 && drift_at(&points, 11).own.at[1].weight <= 0);
+    const double early = drift_at(&points, -1e6).own.at[2].seconds, late = drift_at(&points, 1e6).own.at[2].seconds;
+    assert_true(early > 2.3 && early < 2.5 && fabs(early + late - 5) < 1e-9);
     drift_close(&points);
 }
 
@@ -218,8 +270,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_rounds_have_equally_many_steps),
         cmocka_unit_test(a_disturbed_block_is_repeated_at_the_end_of_its_round),
+        cmocka_unit_test(a_case_and_its_changes_run_one_after_another),
         cmocka_unit_test(a_quick_run_repeats_no_block),
         cmocka_unit_test(drift_is_a_mean_of_the_probes_around),
+        cmocka_unit_test(own_costs_are_means_of_their_own_probes),
         WITH_FOLDER(a_round_has_its_prediction_and_what_disturbed_it),
         WITH_FOLDER(launches_of_one_command_join),
         WITH_FOLDER(rounds_of_another_command_are_dropped),

@@ -60,6 +60,9 @@ static void costs_have_names(void **state)
     }
     assert_false(work_is_cost("sideways_fixed_s"));
     assert_false(work_is_cost(""));
+    assert_true(work_is_own_cost("own_dispatch_s"));
+    assert_false(work_is_own_cost("dispatch_s"));
+    assert_false(work_is_cost("own_dispatch_s"));
 }
 
 int main(void)

@@ -23,10 +23,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_WORDS "steps harness sums waiting start memory simulated dedicated labs" /* in the order of parts[] */
+#define PART_WORDS                                                                                                     \
+    "steps harness sums waiting start memory simulated dedicated labs tokens triage triage_here" /* in the order of parts[] */
 static void (*const parts[])(struct bench *bench) = {
-    bench_steps,  bench_harness,   bench_sums,      bench_waiting, bench_start,
-    bench_memory, bench_simulated, bench_dedicated, bench_labs,
+    bench_steps,     bench_harness,   bench_sums, bench_waiting, bench_start,  bench_memory,
+    bench_simulated, bench_dedicated, bench_labs, bench_tokens,  bench_triage, bench_triage_here,
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -35,6 +36,9 @@ static const struct option_row option_rows[] = {
     { "--part", OPTION_CHOICE, AT(part), 0, 0, "all " PART_WORDS, "what is measured" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N",
       "starts of each pair, and turns in each; 0: 12, and as many turns as the pair needs" },
+    { "--toy", OPTION_SWITCH, AT(is_toy), 0, 0, "",
+      "small models and few ranks, to see that every row comes out; compares nothing" },
+    { "--first", OPTION_INTEGER, AT(first), 1, 1000000, "N", "seed of the first hidden fault (triage)" },
     { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON",
       "a Python with a current PyTorch, measured beside the system's; none: no PyTorch" },
     { "--system", OPTION_TEXT, AT(system), 0, 0, "PYTHON", "the system's Python, if not python3; none: leave it out" },
@@ -68,7 +72,7 @@ static char *preamble_of(const struct bench_options *options, const struct prove
 
 int main(int argc, char **argv)
 {
-    struct bench bench = { .options = { .root = "", .out = "results" } };
+    struct bench bench = { .options = { .first = 1, .root = "", .out = "results" } };
     options_parse(tables, &bench.options, "bench: what we measure with, beside the limits of the machine", argc, argv);
     const char *folder = bench.options.out;
     int error = file_make_folder(folder);

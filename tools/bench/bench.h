@@ -8,7 +8,9 @@
 
 struct bench_options {
     int rounds; /* starts of each pair, and turns within a start; 0: BENCH_STARTS, and as many turns as the pair needs */
-    int part;   /* 0: all, else 1 + index in the list of parts */
+    int first;  /* seed of the first hidden fault */
+    bool is_toy;        /* small models and few simulated ranks: every row comes out soon, and compares nothing */
+    int part;           /* 0: all, else 1 + index in the list of parts */
     const char *torch;  /* another Python with PyTorch; NULL: none; "none": no PyTorch at all */
     const char *system; /* the system's Python; NULL: look in the usual places; "none": leave it out */
     const char *root;   /* folder whose proc/ shows what others took; "": this machine's */
@@ -39,6 +41,9 @@ void bench_start(struct bench *bench);     /* a whole run of a lab against MPI a
 void bench_memory(struct bench *bench);    /* resident memory of a rank */
 void bench_simulated(struct bench *bench); /* time and memory of a simulated rank */
 void bench_dedicated(struct bench *bench); /* labs on simulated dedicated cores against real ones */
-void bench_labs(struct bench *bench);      /* the published cases against PyTorch */
+void bench_tokens(struct bench *bench);    /* ways to load tokens */
+void bench_triage(struct bench *bench);    /* hidden faults of lab 07 and its verdicts, on a modelled machine */
+void bench_triage_here(struct bench *bench);
+void bench_labs(struct bench *bench); /* the published cases against PyTorch */
 
 #endif

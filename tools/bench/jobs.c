@@ -31,7 +31,7 @@ static _Noreturn void launch(const struct ranks_job *job, const char *const *arg
 {
     struct platform platform;
     if (job->platform)
-        platform_open(&platform, job->platform, job->ranks);
+        platform_open(&platform, job->platform, job->ranks, STATUS_USAGE);
     char *program = job->platform ? platform_program(&platform, "bench_ranks") : job_library(".", "bench_ranks");
     exit(launch_ranks(&(struct launch){ .ranks = job->ranks,
                                         .cores = cores_here(),
@@ -79,24 +79,25 @@ static pid_t start(double *began)
     return child;
 }
 
-static struct ending run(const struct ranks_job *job, int rounds, const char *out)
+static struct ending run(const struct ranks_job *job, const struct bench_options *options, const char *out)
 {
     double began = 0;
     pid_t child = start(&began);
     if (child > 0)
         return ended_well(job->name, wait_for(child, began));
     const char *words[] = { memory_text("--job=%s", job->name),
-                            memory_text("--rounds=%d", rounds),
+                            memory_text("--rounds=%d", options->rounds),
                             memory_text("--steps=%d", job->steps),
                             memory_text("--out=%s", out),
                             memory_text("--products=%s", job->products ? job->products : "/dev/null"),
+                            options->is_toy ? "--toy" : NULL,
                             NULL };
     launch(job, words);
 }
 
-struct ending jobs_run(const struct ranks_job *job, int turns)
+struct ending jobs_run(const struct bench *bench, const struct ranks_job *job)
 {
-    return run(job, turns, "/dev/null");
+    return run(job, &bench->options, "/dev/null");
 }
 
 struct ending jobs_run_lab(const char *lab, const char *const *words)
@@ -177,7 +178,7 @@ static bool run_and_read(struct csv_table *found, const struct bench *bench, con
 {
     int file = memfd_create("lockstep-bench", MFD_CLOEXEC);
     char *out = memory_text("/proc/%d/fd/%d", (int)getpid(), file), why[256] = "";
-    struct ending ending = run(job, bench->options.rounds, out);
+    struct ending ending = run(job, &bench->options, out);
     if (ending.status != STATUS_CANNOT && !csv_read(out, found, why, sizeof why))
         die(STATUS_WRONG, "the ranks' results cannot be read: %s", why);
     free(out);

@@ -25,8 +25,8 @@ struct ending {
     double busy;       /* CPU seconds of all processes */
     double most_bytes; /* peak resident memory of the largest process */
 };
-/* Run the job once, with `turns` turns (0: as many as it needs), and discard its results. */
-struct ending jobs_run(const struct ranks_job *job, int turns);
+/* Run the job once and discard its results. */
+struct ending jobs_run(const struct bench *bench, const struct ranks_job *job);
 
 /* Run a lab of build/bin with these arguments (NULL-terminated); discard its output. */
 struct ending jobs_run_lab(const char *lab, const char *const *words);

@@ -14,12 +14,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RANKS = 64, FEW = 4, MORE = 24, SCRATCH_BYTES = 32 << 20 };
+enum { RANKS = 64, TOY_RANKS = 24, FEW = 4, MORE = 24, SCRATCH_BYTES = 32 << 20 };
 static const char PLATFORM[] = "gpu_cluster_400g", LAB[] = "01_straggler";
 
-static struct ending run_lab(const char *folder, int steps)
+static int ranks_of(const struct bench *bench)
 {
-    char *ranks = memory_text("%d", RANKS), *count = memory_text("%d", steps);
+    return bench->options.is_toy ? TOY_RANKS : RANKS;
+}
+
+static struct ending run_lab(const struct bench *bench, const char *folder, int steps)
+{
+    char *ranks = memory_text("%d", ranks_of(bench)), *count = memory_text("%d", steps);
     const char *words[] = { "--platform", PLATFORM,  "--ranks",  ranks,   "--rounds", "1", "--steps",
                             count,        "--cases", "baseline", "--out", folder,     NULL };
     struct ending ending = jobs_run_lab(LAB, words);
@@ -28,18 +33,20 @@ static struct ending run_lab(const char *folder, int steps)
     return ending;
 }
 
-static struct ending run_plain(int steps)
+static struct ending run_plain(const struct bench *bench, int steps)
 {
-    return jobs_run(&(struct ranks_job){ .name = "plain", .ranks = RANKS, .steps = steps, .platform = PLATFORM }, 0);
+    return jobs_run(
+        bench, &(struct ranks_job){ .name = "plain", .ranks = ranks_of(bench), .steps = steps, .platform = PLATFORM });
 }
 
-static double per_step(const struct ending *few, const struct ending *more)
+static double per_step(const struct bench *bench, const struct ending *few, const struct ending *more)
 {
-    return (more->busy - few->busy) / (MORE - FEW) / RANKS;
+    return (more->busy - few->busy) / (MORE - FEW) / ranks_of(bench);
 }
 
 /* Both sides of a start: the lab and SMPI alone, with few steps and with more. */
 struct both {
+    const struct bench *bench;
     const char *folder;
     bool is_plain_first;
     struct ending few, more, plain_few, plain_more;
@@ -50,11 +57,11 @@ static bool run_both(void *argument)
     struct both *b = argument;
     for (int turn = 0; turn < 2; turn++)
         if ((turn == 0) == b->is_plain_first) {
-            b->plain_few = run_plain(FEW);
-            b->plain_more = run_plain(MORE);
+            b->plain_few = run_plain(b->bench, FEW);
+            b->plain_more = run_plain(b->bench, MORE);
         } else {
-            b->few = run_lab(b->folder, FEW);
-            b->more = run_lab(b->folder, MORE);
+            b->few = run_lab(b->bench, b->folder, FEW);
+            b->more = run_lab(b->bench, b->folder, MORE);
         }
     return true;
 }
@@ -69,7 +76,7 @@ void bench_simulated(struct bench *bench)
     }
     struct scratch scratch = scratch_open(SCRATCH_BYTES);
     enum { STEP, START, MEMORY, QUANTITIES };
-    int starts = bench_starts(bench);
+    const int starts = bench_starts(bench), ranks = ranks_of(bench);
     bool *is_disturbed = memory_new((size_t)starts, sizeof *is_disturbed);
     const struct guard guard = { .root = bench->options.root, .ranks = 1 }; /* simulated ranks are one thread */
     double *values = memory_new(2 * QUANTITIES * (size_t)starts, sizeof *values), *ours[QUANTITIES], *alone[QUANTITIES];
@@ -78,22 +85,22 @@ void bench_simulated(struct bench *bench)
         alone[i] = ours[i] + starts;
     }
     for (int i = 0; i < starts; i++) {
-        struct both b = { .folder = scratch.folder, .is_plain_first = i % 2 };
+        struct both b = { .bench = bench, .folder = scratch.folder, .is_plain_first = i % 2 };
         is_disturbed[i] = guard_run(&guard, run_both, &b);
-        ours[STEP][i] = per_step(&b.few, &b.more);
-        alone[STEP][i] = per_step(&b.plain_few, &b.plain_more);
+        ours[STEP][i] = per_step(bench, &b.few, &b.more);
+        alone[STEP][i] = per_step(bench, &b.plain_few, &b.plain_more);
         ours[START][i] = b.few.busy;
         alone[START][i] = b.plain_few.busy;
-        ours[MEMORY][i] = b.more.most_bytes / RANKS;
-        alone[MEMORY][i] = b.plain_more.most_bytes / RANKS;
+        ours[MEMORY][i] = b.more.most_bytes / ranks;
+        alone[MEMORY][i] = b.plain_more.most_bytes / ranks;
     }
     const struct {
         char *what;
         double per_second;
     } quantities[QUANTITIES] = {
-        [STEP] = { memory_text("a step of one of %d simulated ranks, against SMPI alone, us", RANKS), 1e6 },
+        [STEP] = { memory_text("a step of one of %d simulated ranks, against SMPI alone, us", ranks), 1e6 },
         [START] = { memory_text("a lab of %d such steps, against SMPI alone, s", FEW), 1 },
-        [MEMORY] = { memory_text("memory of one of %d simulated ranks, MB", RANKS), 1e-6 },
+        [MEMORY] = { memory_text("memory of one of %d simulated ranks, MB", ranks), 1e-6 },
     };
     for (int i = 0; i < QUANTITIES; i++)
         rows_add_starts(&bench->rows, &(struct compared){ .what = quantities[i].what,

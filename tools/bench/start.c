@@ -15,6 +15,7 @@ enum { SCRATCH_BYTES = 16 << 20 };
 
 /* Both sides of a start. */
 struct both {
+    const struct bench *bench;
     const struct ranks_job *plain;
     const char *const *words;
     bool is_plain_first;
@@ -25,10 +26,10 @@ static bool start_both(void *argument)
 {
     struct both *both = argument;
     if (both->is_plain_first)
-        both->alone = jobs_run(both->plain, 0).seconds;
+        both->alone = jobs_run(both->bench, both->plain).seconds;
     both->ours = jobs_run_lab("01_straggler", both->words).seconds;
     if (!both->is_plain_first)
-        both->alone = jobs_run(both->plain, 0).seconds;
+        both->alone = jobs_run(both->bench, both->plain).seconds;
     return true;
 }
 
@@ -48,7 +49,7 @@ void bench_start(struct bench *bench)
     rows_heading("Start and end");
     jobs_run_lab("01_straggler", words); /* measures the card */
     for (int i = 0; i < starts; i++) {
-        struct both both = { .plain = &plain, .words = words, .is_plain_first = i % 2 };
+        struct both both = { .bench = bench, .plain = &plain, .words = words, .is_plain_first = i % 2 };
         is_disturbed[i] = guard_run(&guard, start_both, &both);
         ours[i] = both.ours;
         alone[i] = both.alone;

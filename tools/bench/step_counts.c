@@ -16,6 +16,17 @@ struct step_sizes step_sizes_published(void)
                                 .num_topics = texts->num_classes };
 }
 
+struct step_sizes step_sizes_toy(void)
+{
+    return (struct step_sizes){ .input_dim = 32,
+                                .hidden_dim = 24,
+                                .num_classes = 10,
+                                .vocab_size = 40,
+                                .width = 8,
+                                .num_heads = 2,
+                                .num_topics = 4 };
+}
+
 struct workload step_workload(const struct step_sizes *sizes, const struct step *step)
 {
     struct workload workload = step->model == WORK_MLP ? published_mlp : published_transformer;

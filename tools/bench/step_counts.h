@@ -18,8 +18,9 @@ struct step_sizes {
     int vocab_size, width, num_heads, num_topics; /* the transformer; topics are its classes */
 };
 
-/* Return the labs' sizes. */
+/* Return the labs' sizes; and small ones, for tests. */
 struct step_sizes step_sizes_published(void);
+struct step_sizes step_sizes_toy(void);
 
 struct step {
     enum work_model model;

@@ -14,8 +14,7 @@ void bench_steps(struct bench *bench)
     int file = memfd_create("lockstep-products", MFD_CLOEXEC);
     char *products = memory_text("/proc/%d/fd/%d", (int)getpid(), file);
     rows_heading("A training step");
-    struct ending found =
-        jobs_run(&(struct ranks_job){ .name = "products", .ranks = 1, .products = products }, bench->options.rounds);
+    struct ending found = jobs_run(bench, &(struct ranks_job){ .name = "products", .ranks = 1, .products = products });
     if (found.status == STATUS_RIGHT)
         jobs_add_rows(bench, &(struct ranks_job){ .name = "steps", .ranks = 1, .products = products });
     free(products);

@@ -1,5 +1,6 @@
 #include "answer.h"
 #include "base/json.h"
+#include "comparison.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -114,6 +115,14 @@ static void put_blamed(struct json *object, const struct answer *a)
     fputc('}', out);
 }
 
+/* Put which rank or host, and which phase, a fix concerns. */
+static void put_place(struct json *json, const struct answer *a, const struct fix *fix)
+{
+    put_index(json, "rank", timeline_rank(&a->shown->picture, fix->rank));
+    put_text(json, "host", host_name(a, fix->host));
+    put_text(json, "phase", phase_name(fix->phase));
+}
+
 static void put_fixes(struct json *object, const struct answer *a)
 {
     const struct fixes *fixes = &a->fixes;
@@ -126,9 +135,7 @@ static void put_fixes(struct json *object, const struct answer *a)
     for (int i = 0; i < fixes->count; i++) {
         const struct fix *fix = &fixes->at[i];
         struct json json = begin(next(&list, NULL), '{');
-        put_index(&json, "rank", timeline_rank(&a->shown->picture, fix->rank));
-        put_text(&json, "host", host_name(a, fix->host));
-        put_text(&json, "phase", phase_name(fix->phase));
+        put_place(&json, a, fix);
         put_ms(&json, "step_ms", fixes->step - fix->gain);
         put_ms(&json, "gain_ms", fix->gain);
         put_share(&json, "gain_share", fix->gain / fixes->step);
@@ -137,7 +144,33 @@ static void put_fixes(struct json *object, const struct answer *a)
     fputc(']', out);
 }
 
-void answer_print_json(FILE *out, const struct answer *a, const struct warnings *warnings)
+static void put_comparison(struct json *object, const struct answer *a, const struct comparison *c)
+{
+    FILE *out = next(object, "after");
+    if (!c->path) {
+        fputs("null", out);
+        return;
+    }
+    struct json json = begin(out, '{');
+    put_text(&json, "source", c->path);
+    put_ms(&json, "step_ms", c->after);
+    put_ms(&json, "gain_ms", c->gain);
+    put_ms(&json, "gain_low_ms", c->low);
+    put_ms(&json, "gain_high_ms", c->high);
+    struct json list = begin(next(&json, "promises"), '[');
+    for (int i = 0; i < c->count; i++) {
+        struct json promise = begin(next(&list, NULL), '{');
+        put_place(&promise, a, c->promises[i]);
+        put_ms(&promise, "gain_ms", c->promises[i]->gain);
+        fputc('}', out);
+    }
+    fputc(']', out);
+    put_text(&json, "sentence", c->sentence);
+    fputc('}', out);
+}
+
+void answer_print_json(FILE *out, const struct answer *a, const struct comparison *comparison,
+                       const struct warnings *warnings)
 {
     const struct outcome *o = a->shown;
     char *sentence = answer_sentence(a);
@@ -160,6 +193,7 @@ void answer_print_json(FILE *out, const struct answer *a, const struct warnings 
     put_blamed(&json, a);
     put_text(&json, "sentence", sentence);
     put_fixes(&json, a);
+    put_comparison(&json, a, comparison);
     put_text(&json, "next", a->hint.next);
     put_text(&json, "lesson", a->hint.lesson);
     put_text(&json, "remedy", a->hint.remedy);

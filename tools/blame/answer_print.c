@@ -1,4 +1,5 @@
 #include "answer.h"
+#include "comparison.h"
 #include "job_report.h"
 #include "launch/job.h"
 #include "report/lanes.h"
@@ -35,7 +36,7 @@ static void print_host(const struct answer *a)
     free(sentence);
 }
 
-void answer_print(const struct answer *a, const char *why_withdrawn)
+void answer_print(const struct answer *a, const char *why_withdrawn, const struct comparison *comparison)
 {
     const struct report *r = a->report;
     const struct outcome *shown = a->shown;
@@ -60,9 +61,14 @@ void answer_print(const struct answer *a, const char *why_withdrawn)
         printf("No other case to compare with: a rank is blamed if it caused more than three quarters of the "
                "waiting,\nand caused most of it in more %s than chance explains.\n",
                shown->stats.culprits.stretch == 1 ? "steps"
-               : a->file->rank_numbers   ? "stretches of steps"
-                                         : "rounds, or stretches of four steps,");
+               : a->file->rank_numbers            ? "stretches of steps"
+                                                  : "rounds, or stretches of four steps,");
     print_host(a);
     fixes_print(stdout, &a->fixes, shown, &a->hosts);
     printf("\nNext: %s\n", a->hint.next);
+    if (comparison->path) {
+        char *text = comparison_text(comparison, a);
+        printf("\n%s\n", text);
+        free(text);
+    }
 }

@@ -11,6 +11,8 @@
  *     page.html                                   the same on one page: lanes, tables, what each fix would gain, what to try
  *     timeline, breakdown, step_time (svg, png), charts.csv       if gnuplot exists and no rank left a collective early
  *
+ * --after names a second recording, made after a fix: its step is compared with the first and with what the fix promised.
+ *
  * Several cases in a file are compared with one of them: --baseline, else the case named `baseline`, else the first.
  *
  * Exit status: 0 no rank and no host is named; 10 one is; 1 a rank left a collective before the last rank arrived; 2 the file is
@@ -21,6 +23,7 @@
 #include "base/folders.h"
 #include "base/memory.h"
 #include "charts.h"
+#include "comparison.h"
 #include "flight.h"
 #include "job_report.h"
 #include "options/options.h"
@@ -38,7 +41,7 @@
 enum { STATUS_NAMED = 10 }; /* a rank or host stands out; other programs of this project never end so */
 
 struct options {
-    const char *spans, *out, *baseline, *shown;
+    const char *spans, *out, *baseline, *shown, *after;
     double clock_error_ms;
     int skip_first_steps;
     bool hides_arrivals, json;
@@ -53,6 +56,8 @@ static const struct option_row option_rows[] = {
     { "--baseline", OPTION_TEXT, AT(baseline), 0, 0, "CASE",
       "case to compare with; else `baseline`, or the first case" },
     { "--case", OPTION_TEXT, AT(shown), 0, 0, "CASE", "case to explain; else the case with the longest waits" },
+    { "--after", OPTION_TEXT, AT(after), 0, 0, "FILE",
+      "recording of the same job after a fix, or a folder of traces: what did the fix gain?" },
     { "--skip-first-steps", OPTION_INTEGER, AT(skip_first_steps), -1, 1e9, "N",
       "warm-up steps; -1: by the column `measured`, or 2 of at least 4" },
     { "--clock-error-ms", OPTION_NUMBER, AT(clock_error_ms), -1, 1e6, "MS",
@@ -68,8 +73,8 @@ static const struct option_row option_rows[] = {
 #undef AT
 
 /* Write the tables, the page and, unless a check failed, the charts. */
-static void write_results(struct report *report, const struct answer *answer, const char *why_withdrawn, bool is_wrong,
-                          bool is_quiet)
+static void write_results(struct report *report, const struct answer *answer, const char *why_withdrawn,
+                          const struct comparison *comparison, bool is_wrong, bool is_quiet)
 {
     struct file_set files = { 0 };
     report->files = &files;
@@ -78,7 +83,7 @@ static void write_results(struct report *report, const struct answer *answer, co
     lanes_write(report);
     trace_write(report);
     file_set_commit(&files);
-    page_write(answer, why_withdrawn);
+    page_write(answer, why_withdrawn, comparison);
     charts_remove(report->folder);
     bool is_drawn = !is_wrong && !is_quiet && charts_draw(report, answer->shown);
     if (!is_quiet)
@@ -138,15 +143,19 @@ int main(int argc, char **argv)
     if (why_withdrawn)
         keep_warning(&warnings, why_withdrawn);
     struct answer answer = answer_find(file, &report, job_report_shown(&report, options.shown));
+    struct comparison comparison = { 0 };
+    if (options.after)
+        comparison = comparison_of(&answer, options.after, &options.trace, &wishes);
     if (options.json)
-        answer_print_json(stdout, &answer, &warnings);
+        answer_print_json(stdout, &answer, &comparison, &warnings);
     else
-        answer_print(&answer, why_withdrawn);
+        answer_print(&answer, why_withdrawn, &comparison);
     const int wrong = count_wrong(&report);
-    write_results(&report, &answer, why_withdrawn, wrong > 0, options.json);
+    write_results(&report, &answer, why_withdrawn, &comparison, wrong > 0, options.json);
     int status = wrong ? STATUS_WRONG : culprit_is_named(&answer.culprit) ? STATUS_NAMED : STATUS_RIGHT;
     free(why_withdrawn);
     forget_warnings(&warnings);
+    comparison_close(&comparison);
     answer_close(&answer);
     job_report_close(&report);
     spans_file_close(file);

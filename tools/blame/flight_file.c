@@ -3,41 +3,14 @@
 #include "base/die.h"
 #include "base/memory.h"
 #include "flight_json.h"
+#include "rank_name.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANK_MOST = 1000000, WHAT = 48 };
-
-/* --- the rank ---------------------------------------------------------------------------------------------------- */
-
-static long number_behind(const char *digits)
-{
-    errno = 0;
-    long number = strtol(digits, NULL, 10);
-    return errno || number > RANK_MOST ? -1 : number;
-}
-
-static int rank_of(const char *path)
-{
-    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *found = NULL;
-    for (const char *at = name; (at = strstr(at, "rank")); at++) {
-        const char *digits = at + strlen("rank");
-        digits += strspn(digits, "_-");
-        found = isdigit((unsigned char)*digits) ? digits : found;
-    }
-    for (const char *at = name + strcspn(name, "."); !found && at > name; at--)
-        if (isdigit((unsigned char)at[-1]))
-            for (found = at - 1; found > name && isdigit((unsigned char)found[-1]);)
-                found--;
-    long rank = found ? number_behind(found) : -1;
-    if (rank < 0)
-        die(STATUS_USAGE, "%s: the name has no rank, and neither has the dump; name it like dump_rank3.json", path);
-    return (int)rank;
-}
+enum { WHAT = 48 };
 
 /* --- calls ------------------------------------------------------------------------------------------------------- */
 
@@ -145,11 +118,11 @@ static void read_members(const char *path, struct flight_group *group, const cha
     for (const char *at = text; *at; at += isdigit((unsigned char)*at) ? strspn(at, "0123456789") : 1) {
         if (!isdigit((unsigned char)*at))
             continue;
-        long rank = number_behind(at);
+        int rank = rank_of_digits(at);
         if (rank < 0)
             die(STATUS_USAGE, "%s: group '%s' has a rank above %d; dump the flight recorder again", path, group->name,
                 RANK_MOST);
-        group->rank[group->count++] = (int)rank;
+        group->rank[group->count++] = rank;
     }
     qsort(group->rank, (size_t)group->count, sizeof *group->rank, compare_ranks);
 }
@@ -186,6 +159,14 @@ bool flight_file_is_dump(const char *path)
                    !strstr(head, "\"schemaVersion\"") && (strstr(head, "\"entries\"") || strstr(head, "\"pg_status\""));
     free(head);
     return is_dump;
+}
+
+static int rank_of(const char *path)
+{
+    int rank = rank_of_name(path);
+    if (rank < 0)
+        die(STATUS_USAGE, "%s: the name has no rank, and neither has the dump; name it like dump_rank3.json", path);
+    return rank;
 }
 
 struct flight_dump flight_file_read(const char *path)

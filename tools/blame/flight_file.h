@@ -4,8 +4,7 @@
  *     import json, pickle, sys
  *     json.dump(pickle.load(open(sys.argv[1], "rb")), open(sys.argv[1] + ".json", "w"))
  *
- * A dump does not name its rank, so the file does: the number behind the last `rank` of the name, or else the name's last number
- * before its first dot (`nccl_trace_rank_3`, `dump7.json`).
+ * A dump does not name its rank, so the file does (rank_name.h).
  *
  * Of a call only some fields count: process_group, profiling_name, collective_seq_id, input_sizes, output_sizes, input_dtypes,
  * state, retired, time_created_ns and time_discovered_completed_ns. gloo leaves `state` at "scheduled" and that time at 0. There only

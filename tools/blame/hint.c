@@ -80,13 +80,20 @@ static char *missing_in(const struct outcome *o)
 
 static struct hint hint_at(const struct outcome *o, const struct culprit *culprit, const struct hosts *hosts)
 {
-    char *who = culprit_name(culprit, o, hosts);
+    char *name = culprit_name(culprit, o, hosts);
     enum cause cause = cause_of_phase(culprit->phase);
     char *what =
         culprit->phase < 0 ? memory_text("late") : memory_text("late in its %s", culprit_phase_name(culprit->phase));
-    char *next = memory_text("%s is %s; notebooks-md/%s.md tries what helps.", who, what, causes[cause].lesson);
+    const struct step_means *mean = &o->summary.mean;
+    char *also = mean->transfer > mean->wait
+                     ? memory_text("\nTransfer, %.0f %% of a step, costs more: notebooks-md/%s.md.",
+                                   100 * mean->transfer / mean->step, causes[TRANSFER].lesson)
+                     : memory_text("%s", "");
+    char *next =
+        memory_text("%s is %s; notebooks-md/%s.md tries what helps.%s", name, what, causes[cause].lesson, also);
+    free(also);
     free(what);
-    free(who);
+    free(name);
     return hint_with(cause, next);
 }
 
@@ -98,7 +105,7 @@ struct hint hint_of(const struct outcome *o, const struct culprit *culprit, cons
     if (missing)
         return hint_with(UNKNOWN, missing);
     const bool is_waiting = mean->wait > much * mean->step;
-    if (culprit_is_named(culprit) && is_waiting)
+    if (culprit_is_named(culprit))
         return hint_at(o, culprit, hosts);
     if (is_waiting && suspect_of(&o->stats) >= 0)
         return hint_with(UNKNOWN,

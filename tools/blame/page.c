@@ -142,7 +142,17 @@ static void put_hint(FILE *out, const struct answer *a)
                 a->hint.lesson);
 }
 
-void page_write(const struct answer *a, const char *why_withdrawn)
+static void put_comparison(FILE *out, const struct answer *a, const struct comparison *comparison)
+{
+    if (!comparison->path)
+        return;
+    char *text = comparison_text(comparison, a);
+    fputs("<h2>After the fix</h2>\n", out);
+    put_paragraph(out, NULL, text);
+    free(text);
+}
+
+void page_write(const struct answer *a, const char *why_withdrawn, const struct comparison *comparison)
 {
     char file[] = "page.html", *title = memory_text("Who waits for whom: %s", a->shown->name);
     struct html_link link = { .file = file, .title = title };
@@ -155,6 +165,7 @@ void page_write(const struct answer *a, const char *why_withdrawn)
         put_ranks(out, a);
         put_fixes(out, a);
         put_hint(out, a);
+        put_comparison(out, a, comparison);
     }
     html_end(out, &site, 0);
     file_set_commit(&site.pages);

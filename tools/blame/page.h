@@ -3,8 +3,10 @@
 #define LOCKSTEP_PAGE_H
 
 #include "answer.h"
+#include "comparison.h"
 
-/* Write page.html into the report's folder. `why_withdrawn`: why no rank is named; or NULL. */
-void page_write(const struct answer *answer, const char *why_withdrawn);
+/* Write page.html into the report's folder. `why_withdrawn`: why no rank is named; or NULL. `comparison`: with a later recording; without a
+ * path: none. */
+void page_write(const struct answer *answer, const char *why_withdrawn, const struct comparison *comparison);
 
 #endif

@@ -58,11 +58,14 @@ static struct spans_row *join_phases(const struct spans_lanes *b, struct spans_l
     return open;
 }
 
+/* By begin, then by end: sums that were over when a rank asked for them come before the one that it waits for. */
 static int compare_entries(const void *a, const void *b)
 {
     const struct spans_row *x = *(struct spans_row *const *)a, *y = *(struct spans_row *const *)b;
     if (x->span.entered < y->span.entered || x->span.entered > y->span.entered)
         return x->span.entered < y->span.entered ? -1 : 1;
+    if (x->span.end < y->span.end || x->span.end > y->span.end)
+        return x->span.end < y->span.end ? -1 : 1;
     return x->line - y->line;
 }
 

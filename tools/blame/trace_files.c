@@ -3,11 +3,11 @@
 #include "base/cores.h"
 #include "base/die.h"
 #include "base/memory.h"
+#include "rank_name.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* --- reading ---------------------------------------------------------------------------------------------------- */
@@ -44,19 +44,6 @@ static void read_all(struct pool *pool, int cores)
 
 /* --- checks ----------------------------------------------------------------------------------------------------- */
 
-/* Return the number after the last "rank" in a file's name, as in rank12.json.gz; -1 if there is none. */
-static int rank_in(const char *path)
-{
-    const char *name = strrchr(path, '/'), *at = NULL;
-    name = name ? name + 1 : path;
-    for (const char *next = name; (next = strstr(next, "rank")); next++)
-        at = next;
-    if (!at)
-        return -1;
-    at += strcspn(at, "0123456789");
-    return *at && strlen(at) < 200 ? atoi(at) : -1;
-}
-
 static void check_file(struct trace_rank *rank, const struct trace_lane *lane, const struct trace_options *options,
                        int count)
 {
@@ -72,7 +59,7 @@ static void check_file(struct trace_rank *rank, const struct trace_lane *lane, c
     if (rank->end == TRACE_CUT)
         return;
     if (rank->head.rank < 0)
-        rank->head.rank = count == 1 ? 0 : rank_in(rank->path);
+        rank->head.rank = count == 1 ? 0 : rank_of_name(rank->path);
     if (rank->head.rank < 0 || rank->head.rank >= RANKS_MOST)
         die(STATUS_USAGE,
             "%s: no rank in \"distributedInfo\" nor in the file's name; name it rank0.json, rank1.json and so on",

@@ -53,7 +53,8 @@ static inline int trace_job_rank(const struct trace_job *job, int index)
     return (int)job->ranks[index].head.rank;
 }
 
-/* trace_files.c: read all files, several at a time; sort them by rank and check that they are of one job. */
+/* trace_files.c: read all files, several at a time; sort them by rank and check that they are of one job. A trace without
+ * "distributedInfo" is of the rank in its name (rank_name.h); a single one of rank 0. */
 void trace_files_read(struct trace_job *job, const char *const *paths, const struct trace_options *options);
 
 /* trace_groups.c: number the job's groups. Change the calls' groups and ranks from those of a trace to those of the job. */

@@ -208,11 +208,12 @@ char *runs_machine(const struct view *view)
     char *simulated = csv_comment(table, "simulated", 0), *place = NULL;
     const char *about = simulated ? strchr(simulated, ',') : NULL;
     bool is_modelled = machine && strncmp(machine, "costs of", 8) == 0;
+    const char *plural = ranks && strcmp(ranks, "1") == 0 ? "" : "s";
     if (about) /* up to a colon, behind which it says how far to trust it */
-        place = memory_text("simulated ranks on %.*s%s%s%s", (int)strcspn(about + 2, ":"), about + 2,
+        place = memory_text("simulated rank%s on %.*s%s%s%s", plural, (int)strcspn(about + 2, ":"), about + 2,
                             is_modelled ? "" : " (", is_modelled || !machine ? "" : machine, is_modelled ? "" : ")");
     else
-        place = memory_text("ranks on %s cores (%s)", cores ? cores : "?", machine ? machine : "?");
+        place = memory_text("rank%s on %s cores (%s)", plural, cores ? cores : "?", machine ? machine : "?");
     char *text =
         memory_text("%s %s, %d rounds, %.10s", ranks ? ranks : "?", place, rounds_of(table), when ? when : "?");
     free(ranks);

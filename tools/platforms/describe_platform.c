@@ -41,7 +41,7 @@ static bool is_known(const char *name)
     for (int i = 0; i < OTHER_PROPERTIES; i++)
         if (strcmp(other_properties[i], i < HOST_PROPERTIES ? name : work_without_model(name)) == 0)
             return true;
-    return work_is_cost(name);
+    return work_is_cost(name) || work_is_own_cost(name);
 }
 
 _Noreturn static void refuse_unknown(const char *owner, const char *name, const char *value)
@@ -73,6 +73,8 @@ static void check(const char *owner, const char *name, const char *value, bool i
     bool is_number = number_parse(value, &number);
     if (work_is_cost(name) && !(is_number && number >= 0 && number < 1e6))
         refuse(owner, name, value, "a cost is a number of seconds, 0 or more");
+    if (work_is_own_cost(name) && !(is_number && number >= 0))
+        refuse(owner, name, value, "a lab's own cost is a number, 0 or more");
     if (!is_known(name) && (is_modelled || (length > 2 && strcmp(name + length - 2, "_s") == 0)))
         refuse_unknown(owner, name, value);
     if (strcmp(plain, "jitter") == 0 && !(is_number && number >= 0 && number <= 1))

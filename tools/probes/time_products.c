@@ -14,6 +14,7 @@
 #include "base/die.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "card/brief.h"
 #include "world/world.h"
 
 #include <cblas.h>
@@ -105,7 +106,7 @@ static double mean_of_window(struct product *p)
 {
     open_product(p);
     double once = fmin(seconds_of(p), seconds_of(p));
-    int times = (int)fmin(MOST, fmax(LEAST, ceil(WINDOW / once)));
+    int times = card_is_brief() ? 1 : (int)fmin(MOST, fmax(LEAST, ceil(WINDOW / once)));
     double began = world_now();
     for (int i = 0; i < times; i++)
         multiply(p);

@@ -3,6 +3,7 @@
 
     python3 tools/torch/fault_jobs.py run jobs --jobs 30 --seed 2026        # jobs/07/rank0.json.gz …, spans.csv, truth.json
     python3 tools/torch/fault_jobs.py judge jobs --blame build/bin/blame    # by the spans; --by traces: by torch.profiler's traces
+    python3 tools/torch/fault_jobs.py gain jobs --blame build/bin/blame     # of `run --repair`: gains promised and measured
 
 A job has 2 to 6 ranks on one machine (gloo, a thread each). Its model is tiny, so that ranks do not fight for cores. A sleep of 4 to
 30 ms in every rank's forward stands for the work of a GPU. A fault is a sleep as well, of 10 to 40 ms:
@@ -14,6 +15,9 @@ A job has 2 to 6 ranks on one machine (gloo, a thread each). Its model is tiny, 
     backward     a rank sleeps before it hands over its first bucket
     checkpoint   rank 0 writes a file in every second step, twice as long, in a named range
     two_ranks    both ranks of one host sleep in their data sets. Hosts are simulated: their names are written into traces and spans
+
+With --repair each job runs a second time without its fault, and repaired.csv has the spans. `gain` compares the gain that blame promises
+with the difference of the two.
 
 The truth of a job is in truth.json: rank or host, and phase. `judge` runs blame on each job, reads the rank or host and the phase from
 what it prints, and prints a table: rows are faults, columns what blame said. Exit status of judge: 0 if no name is wrong.
@@ -31,6 +35,7 @@ import json
 import pathlib
 import random
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -137,6 +142,17 @@ def work(rank, truth, steps, folder, meeting):
     os._exit(0)  # without gloo's shutdown
 
 
+def run_job(truth, steps, folder, torch):
+    """Run the ranks, which leave their traces in folder. Return the spans of all of them."""
+    spans = ""
+    with tempfile.TemporaryDirectory() as meeting:
+        torch.multiprocessing.start_processes(work, (truth, steps, folder, meeting), truth.ranks, start_method="fork")
+        for rank in range(truth.ranks):
+            rows = pathlib.Path(meeting, f"spans-{rank}.csv").read_text().splitlines()
+            spans += "".join(re.sub(r"^(\d+),[^,]*", rf"\1,{truth.hosts[rank]}", row) + "\n" for row in rows)
+    return spans
+
+
 def run(o):
     import torch.multiprocessing  # import PyTorch once: ranks are forks
 
@@ -144,13 +160,11 @@ def run(o):
         truth = draw_job(o.seed, number)
         folder = pathlib.Path(o.folder, f"{number:02}")
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory() as meeting:
-            torch.multiprocessing.start_processes(work, (truth, o.steps, folder, meeting), truth.ranks, start_method="fork")
-            spans = ""
-            for rank in range(truth.ranks):
-                rows = pathlib.Path(meeting, f"spans-{rank}.csv").read_text().splitlines()
-                spans += "".join(re.sub(r"^(\d+),[^,]*", rf"\1,{truth.hosts[rank]}", row) + "\n" for row in rows)
-        (folder / "spans.csv").write_text(spans)
+        (folder / "spans.csv").write_text(run_job(truth, o.steps, folder, torch))
+        if o.repair and truth.late:
+            repaired = types.SimpleNamespace(**{**vars(truth), "late": [], "fault": "none"})
+            with tempfile.TemporaryDirectory() as traces:  # they are not needed
+                (folder / "repaired.csv").write_text(run_job(repaired, o.steps, traces, torch))
         (folder / "truth.json").write_text(json.dumps({**vars(truth), "seed": o.seed, "steps": o.steps}) + "\n")
         print(f"{folder}: {describe(truth)}", flush=True)
     return 0
@@ -207,6 +221,30 @@ def judge(o):
     return 1 if wrong or not jobs else 0
 
 
+def gain(o):
+    """Print for each repaired job the gain that blame promises, from the spans with the fault, and the measured one."""
+    errors, unnamed = [], 0
+    print(f"{'job':>4} {'fault':12}{'step':>9}{'promised':>10}{'gained':>9}   95 % interval        error")
+    for path in sorted(pathlib.Path(o.folder).glob("*/repaired.csv")):
+        truth = types.SimpleNamespace(**json.loads((path.parent / "truth.json").read_text()))
+        with tempfile.TemporaryDirectory() as out:
+            command = [o.blame, path.parent / "spans.csv", "--after", path, "--json", "--out", out]
+            said = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
+        after, promises = said["after"], said["after"]["promises"]
+        promise = next((promise for promise in promises if promise["phase"] == truth.phase), None)
+        if not said["blamed"] or not promise:
+            unnamed += 1
+            continue
+        errors.append(promise["gain_ms"] / after["gain_ms"] - 1)
+        interval = f"{after['gain_low_ms']:.1f} to {after['gain_high_ms']:.1f}"
+        print(f"{truth.number:4} {truth.fault:12}{said['step_ms']:9.1f}{promise['gain_ms']:10.1f}{after['gain_ms']:9.1f}   {interval:18} {errors[-1]:+6.1%}")
+    if not errors:
+        print(f"fault_jobs: {o.folder} has no repaired job; make some by run --repair", file=sys.stderr)
+        return 2
+    print(f"\n{len(errors)} jobs; median error {statistics.median(map(abs, errors)):.1%}, largest {max(map(abs, errors)):.1%}; {unnamed} without a name")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -216,6 +254,10 @@ def main():
     runs.add_argument("--first", type=int, default=0, help="number of the first job")
     runs.add_argument("--seed", type=int, default=2026)
     runs.add_argument("--steps", type=int, default=24, help="recorded steps; blame needs 24 for two ranks")
+    runs.add_argument("--repair", action="store_true", help="run each job without its fault as well")
+    gains = commands.add_parser("gain", help="compare promised gains with measured ones")
+    gains.add_argument("folder")
+    gains.add_argument("--blame", default="build/bin/blame")
     judges = commands.add_parser("judge", help="compare what blame says with the truth")
     judges.add_argument("folder")
     judges.add_argument("--blame", default="build/bin/blame")
@@ -223,7 +265,7 @@ def main():
     judges.add_argument("--verbose", action="store_true", help="print a line for every job")
     o = parser.parse_args()
     try:
-        return run(o) if o.command == "run" else judge(o)
+        return {"run": run, "judge": judge, "gain": gain}[o.command](o)
     except ImportError as error:
         print(f"fault_jobs: needs PyTorch 2 with gloo, such as 'pip install torch' gives ({error})", file=sys.stderr)
         return 77

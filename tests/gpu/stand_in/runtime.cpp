@@ -28,12 +28,31 @@
 #define ASAN_UNPOISON_MEMORY_REGION(memory, bytes) ((void)(memory), (void)(bytes))
 #endif
 
+/* Operations that a stream captured instead of running them, in their order: a graph without branches. */
+struct CUgraph_st {
+    std::vector<std::function<void()>> operations;
+};
+
+struct CUgraphExec_st {
+    int device;
+    std::shared_ptr<const CUgraph_st> graph; /* launches share it, so that it outlives its handle */
+};
+
+/* A capture that has begun. */
+struct capture {
+    CUgraph_st graph;
+    cudaStreamCaptureMode mode;
+    std::thread::id thread; /* which began it */
+    bool is_invalid;        /* a call that must not be in a capture */
+};
+
 /* Queued operations of a stream, and how many are done. */
 struct CUstream_st {
     int device;
     std::deque<std::function<void()>> operations;
     uint64_t queued, done;
     bool started, closing;
+    std::unique_ptr<capture> capturing; /* NULL: operations run */
 };
 
 /* One call of cudaEventRecord(). Waiting operations share it, so that it outlives the event. */
@@ -236,6 +255,33 @@ static void streams_wait(std::unique_lock<std::mutex> &hold)
         stream_wait(entry.second, hold);
 }
 
+/* Refuse a call that waits, or that reads events of the stream: nothing of a capture runs. The capture is lost. */
+static cudaError_t capture_refuse(CUstream_st &stream)
+{
+    stream.capturing->is_invalid = true;
+    return cudaErrorStreamCaptureUnsupported;
+}
+
+/* Return an error if a capture forbids this thread to allocate or to wait for everything: a capture of its own, or a global one of any
+ * thread. The caller holds the lock. */
+static cudaError_t captures_allow()
+{
+    for (const auto &entry : all().streams) {
+        const auto &c = entry.second->capturing;
+        if (!c || c->mode == cudaStreamCaptureModeRelaxed)
+            continue;
+        if (c->mode == cudaStreamCaptureModeGlobal || c->thread == std::this_thread::get_id())
+            return capture_refuse(*entry.second);
+    }
+    return cudaSuccess;
+}
+
+static cudaError_t captures_allow_now()
+{
+    std::lock_guard<std::mutex> hold(all().lock);
+    return captures_allow();
+}
+
 /* Queue an operation. As in the real runtime, kernels and events need a stream of the current device, copies do not. */
 static cudaError_t queue(cudaStream_t stream, bool anywhere, std::function<void()> operation)
 {
@@ -245,7 +291,12 @@ static cudaError_t queue(cudaStream_t stream, bool anywhere, std::function<void(
     const std::shared_ptr<CUstream_st> found = stream_find(stream);
     if (!found || (!anywhere && found->device != device_now))
         return report(cudaErrorInvalidResourceHandle);
-    stream_add(found, std::move(operation));
+    if (found->capturing && found->capturing->is_invalid)
+        return report(cudaErrorStreamCaptureInvalidated);
+    if (found->capturing)
+        found->capturing->graph.operations.push_back(std::move(operation));
+    else
+        stream_add(found, std::move(operation));
     return cudaSuccess;
 }
 
@@ -449,6 +500,14 @@ static const error_text *error_find(cudaError_t error)
         { cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure" },
         { cudaErrorNotPermitted, "cudaErrorNotPermitted", "operation not permitted" },
         { cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported" },
+        { cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+          "operation not permitted when stream is capturing" },
+        { cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+          "operation failed due to a previous error during capture" },
+        { cudaErrorStreamCaptureUnmatched, "cudaErrorStreamCaptureUnmatched",
+          "the capture was not initiated in this stream" },
+        { cudaErrorStreamCaptureWrongThread, "cudaErrorStreamCaptureWrongThread",
+          "attempt to terminate a thread-local capture sequence from another thread" },
         { cudaErrorUnknown, "cudaErrorUnknown", "unknown error" },
     };
     for (const error_text &t : texts)
@@ -531,6 +590,8 @@ cudaError_t cudaDeviceSynchronize(void)
     if (cudaError_t error = may_call())
         return report(error);
     std::unique_lock<std::mutex> hold(all().lock);
+    if (cudaError_t error = captures_allow())
+        return report(error);
     streams_wait(hold);
     return cudaSuccess;
 }
@@ -622,6 +683,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     const std::shared_ptr<CUstream_st> found = stream_find(stream);
     if (!found)
         return report(cudaErrorInvalidResourceHandle);
+    if (found->capturing)
+        return report(capture_refuse(*found));
     stream_wait(found, hold);
     return cudaSuccess;
 }
@@ -635,11 +698,14 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     const std::shared_ptr<CUstream_st> found = stream_find(stream);
     if (!found)
         return report(cudaErrorInvalidResourceHandle);
+    if (found->capturing)
+        return report(capture_refuse(*found));
     const bool ready =
         all().changed.wait_for(hold, std::chrono::microseconds(200), [&] { return found->done == found->queued; });
     return report(ready ? cudaSuccess : cudaErrorNotReady);
 }
 
+/* A graph has no other streams: events cannot be part of it. */
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int)
 {
     if (!event)
@@ -647,6 +713,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     std::shared_ptr<recorded> last;
     {
         std::lock_guard<std::mutex> hold(all().lock);
+        const std::shared_ptr<CUstream_st> found = stream_find(stream);
+        if (found && found->capturing)
+            return report(capture_refuse(*found));
         last = event->last;
     }
     if (!last)
@@ -667,6 +736,107 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userD
         in_host_function = false;
     });
 }
+
+/* ---- graphs */
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    if (mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed)
+        return report(cudaErrorInvalidValue);
+    if (!stream) /* the default stream cannot capture */
+        return report(cudaErrorStreamCaptureUnsupported);
+    std::lock_guard<std::mutex> hold(all().lock);
+    const std::shared_ptr<CUstream_st> found = stream_find(stream);
+    if (!found)
+        return report(cudaErrorInvalidResourceHandle);
+    if (found->capturing)
+        return report(cudaErrorInvalidValue);
+    found->capturing.reset(new capture{ {}, mode, std::this_thread::get_id(), false });
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    std::lock_guard<std::mutex> hold(all().lock);
+    const std::shared_ptr<CUstream_st> found = stream_find(stream);
+    *pGraph = nullptr;
+    if (!found || !found->capturing)
+        return report(cudaErrorStreamCaptureUnmatched);
+    if (found->capturing->mode != cudaStreamCaptureModeRelaxed &&
+        found->capturing->thread != std::this_thread::get_id())
+        return report(cudaErrorStreamCaptureWrongThread);
+    const std::unique_ptr<capture> ended = std::move(found->capturing);
+    if (ended->is_invalid)
+        return report(cudaErrorStreamCaptureInvalidated);
+    *pGraph = new CUgraph_st(std::move(ended->graph));
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *pCaptureStatus)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    std::lock_guard<std::mutex> hold(all().lock);
+    const std::shared_ptr<CUstream_st> found = stream_find(stream);
+    if (!found)
+        return report(cudaErrorInvalidResourceHandle);
+    *pCaptureStatus = !found->capturing              ? cudaStreamCaptureStatusNone
+                      : found->capturing->is_invalid ? cudaStreamCaptureStatusInvalidated
+                                                     : cudaStreamCaptureStatusActive;
+    return cudaSuccess;
+}
+
+/* Only the number of nodes: nodes are NULL. */
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *numNodes)
+{
+    if (!graph || nodes)
+        return report(cudaErrorInvalidValue);
+    *numNodes = graph->operations.size();
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, unsigned long long flags)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    if (!graph || flags)
+        return report(cudaErrorInvalidValue);
+    *pGraphExec = new CUgraphExec_st{ device_now, std::make_shared<const CUgraph_st>(*graph) };
+    return cudaSuccess;
+}
+
+/* Run the operations one after the other, as the stream would. */
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream)
+{
+    if (!graphExec)
+        return report(cudaErrorInvalidValue);
+    return queue(stream, false, [graph = graphExec->graph] {
+        for (const std::function<void()> &operation : graph->operations)
+            operation_run(operation);
+    });
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec)
+{
+    if (!graphExec)
+        return report(cudaErrorInvalidValue);
+    delete graphExec;
+    return report(may_call());
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    if (!graph)
+        return report(cudaErrorInvalidValue);
+    delete graph;
+    return report(may_call());
+}
+
+/* ---- events */
 
 cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
@@ -699,6 +869,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     const std::shared_ptr<CUstream_st> found = stream_find(stream);
     if (!event || !found || found->device != event->device)
         return report(cudaErrorInvalidResourceHandle);
+    if (found->capturing)
+        return report(capture_refuse(*found));
     const auto last = event->last = std::make_shared<recorded>();
     stream_add(found, [last] {
         std::lock_guard<std::mutex> inner(all().lock);
@@ -751,12 +923,16 @@ cudaError_t cudaMalloc(void **devPtr, size_t size)
     if (!devPtr)
         return report(cudaErrorInvalidValue);
     *devPtr = nullptr;
+    if (cudaError_t error = captures_allow_now())
+        return report(error);
     return report(size ? device_memory_new(devPtr, size) : cudaSuccess);
 }
 
 cudaError_t cudaFree(void *devPtr)
 {
     if (cudaError_t error = may_call())
+        return report(error);
+    if (cudaError_t error = captures_allow_now())
         return report(error);
     return report(devPtr ? device_memory_free(devPtr) : cudaSuccess);
 }
@@ -775,6 +951,8 @@ cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int)
     *pHost = nullptr;
     if (size == 0)
         return cudaSuccess;
+    if (cudaError_t error = captures_allow_now())
+        return report(error);
     if (posix_memalign(pHost, 4096, size))
         return report(cudaErrorMemoryAllocation);
     memset(*pHost, POISON, size);
@@ -790,6 +968,8 @@ cudaError_t cudaFreeHost(void *ptr)
     if (!ptr)
         return cudaSuccess;
     std::lock_guard<std::mutex> hold(all().lock);
+    if (cudaError_t error = captures_allow())
+        return report(error);
     const auto found = all().host_allocations.find(ptr);
     if (found == all().host_allocations.end())
         return report(cudaErrorInvalidValue);

@@ -18,6 +18,7 @@
 #include <string>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -469,6 +470,99 @@ static void without_a_device(cudaError_t why)
 static void case_no_device()
 {
     without_a_device(cudaErrorNoDevice);
+}
+
+/* ---- graphs */
+
+static __global__ void __launch_bounds__(32) add_number(int *x, int by)
+{
+    if (threadIdx.x == 0)
+        *x += by;
+}
+
+/* A captured operation runs at each launch of its graph, in its order, and never by being captured. */
+static void case_graph()
+{
+    cudaStream_t stream = stream_of_mine();
+    int *x = device_copy(std::vector<int>{ 1 });
+    cudaStreamCaptureStatus status;
+    cudaGraph_t graph;
+    cudaGraphExec_t ready;
+    size_t nodes = 0;
+    OK(cudaStreamIsCapturing(stream, &status));
+    MUST(status == cudaStreamCaptureStatusNone);
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    OK(cudaMemsetAsync(x, 0, sizeof *x, stream));
+    for (int by = 1; by <= 3; by++)
+        run(dim3(1), dim3(32), stream, add_number, x, by);
+    OK(cudaStreamIsCapturing(stream, &status));
+    MUST(status == cudaStreamCaptureStatusActive);
+    OK(cudaStreamEndCapture(stream, &graph));
+    OK(cudaGraphGetNodes(graph, nullptr, &nodes));
+    MUST(nodes == 4);
+    OK(cudaGraphInstantiateWithFlags(&ready, graph, 0));
+    OK(cudaGraphDestroy(graph));
+    MUST(fetched(x, 1)[0] == 1);
+    stream_nap(stream, 20);
+    OK(cudaGraphLaunch(ready, stream));
+    MUST(cudaStreamQuery(stream) == cudaErrorNotReady);
+    run(dim3(1), dim3(32), stream, add_number, x, 10);
+    MUST(fetched(x, 1)[0] == 16);
+    for (int i = 0; i < 3; i++)
+        OK(cudaGraphLaunch(ready, stream));
+    OK(cudaGraphExecDestroy(ready)); /* launches outlive it */
+    MUST(fetched(x, 1)[0] == 6);
+}
+
+/* A capture is lost by what waits or allocates, and its operations never run. */
+static void case_lost_capture()
+{
+    cudaStream_t stream = stream_of_mine();
+    int *x = device_copy(std::vector<int>{ 1 });
+    cudaEvent_t event;
+    cudaGraph_t graph;
+    void *memory;
+    OK(cudaEventCreate(&event));
+    const std::function<cudaError_t()> forbidden[] = {
+        [&] { return cudaStreamSynchronize(stream); },  [&] { return cudaStreamQuery(stream); },
+        [&] { return cudaDeviceSynchronize(); },        [&] { return cudaMalloc(&memory, 4); },
+        [&] { return cudaMallocHost(&memory, 4); },     [&] { return cudaFree(x); },
+        [&] { return cudaEventRecord(event, stream); },
+    };
+    for (const auto &call : forbidden) {
+        OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+        run(dim3(1), dim3(32), stream, add_number, x, 1);
+        MUST(call() == cudaErrorStreamCaptureUnsupported);
+        MUST(cudaMemsetAsync(x, 0, sizeof *x, stream) == cudaErrorStreamCaptureInvalidated);
+        MUST(cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureInvalidated && !graph);
+    }
+    OK(cudaEventDestroy(event));
+    MUST(cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureUnmatched);
+    MUST(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal) == cudaErrorStreamCaptureUnsupported);
+    MUST(fetched(x, 1)[0] == 1);
+}
+
+/* Another thread may allocate and wait beside a capture of one thread, not beside a global one. */
+static void case_capture_of_a_thread()
+{
+    cudaStream_t stream = stream_of_mine(), other = stream_of_mine();
+    cudaGraph_t graph;
+    for (cudaStreamCaptureMode mode : { cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeGlobal }) {
+        OK(cudaStreamBeginCapture(stream, mode));
+        cudaError_t allocated = cudaSuccess, waited = cudaSuccess, ended = cudaSuccess;
+        std::thread([&] {
+            void *memory = nullptr;
+            allocated = cudaMalloc(&memory, 4);
+            waited = cudaStreamSynchronize(other);
+            ended = cudaStreamEndCapture(stream, &graph);
+        }).join();
+        const bool is_local = mode == cudaStreamCaptureModeThreadLocal;
+        MUST(allocated == (is_local ? cudaSuccess : cudaErrorStreamCaptureUnsupported));
+        MUST(waited == cudaSuccess && ended == cudaErrorStreamCaptureWrongThread);
+        MUST(cudaStreamEndCapture(stream, &graph) == (is_local ? cudaSuccess : cudaErrorStreamCaptureInvalidated));
+        if (is_local)
+            OK(cudaGraphDestroy(graph));
+    }
 }
 
 static void case_no_driver()
@@ -1129,6 +1223,9 @@ static const struct test tests[] = {
     { "memory", case_memory, "0", "1", PASSES, "" },
     { "two devices", case_two_devices, "0", "2", PASSES, "" },
     { "no device", case_no_device, "0", "0", PASSES, "" },
+    { "graph", case_graph, "0", "1", PASSES, "" },
+    { "lost capture", case_lost_capture, "0", "1", PASSES, "" },
+    { "capture of a thread", case_capture_of_a_thread, "0", "1", PASSES, "" },
     { "no driver", case_no_driver, "0", "-1", PASSES, "" },
     { "products", case_products, "0", "1", PASSES, "" },
     { "rounded products", case_rounded_products, "0", "1", PASSES, "" },

@@ -30,6 +30,7 @@ enum { JOBS = sizeof jobs / sizeof *jobs, PLAIN = JOBS };
 
 struct options {
     int job, rounds, steps;
+    bool is_toy;
     const char *products, *out;
 };
 
@@ -37,6 +38,7 @@ struct options {
 static const struct option_row rows[] = {
     { "--job", OPTION_CHOICE, AT(job), 0, 0, "sums waiting share clocks products steps plain", "what is measured" },
     { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N", "turns of each pair; 0: as many as the pair needs" },
+    { "--toy", OPTION_SWITCH, AT(is_toy), 0, 0, "", "small models" },
     { "--steps", OPTION_INTEGER, AT(steps), 0, 1000000, "N", "steps, for a job that has steps" },
     { "--products", OPTION_TEXT, AT(products), 0, 0, "FILE", "file of the fastest products of a step" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "FILE", "file of the results" },
@@ -93,9 +95,11 @@ void ranks_found_difference(struct ranks *ranks, const char *what, double per_se
 
 static void measure(const struct options *o)
 {
-    struct ranks ranks = {
-        .world = world_open(ALLOWED_S), .rounds = o->rounds, .steps = o->steps, .products = o->products
-    };
+    struct ranks ranks = { .world = world_open(ALLOWED_S),
+                           .sizes = o->is_toy ? step_sizes_toy() : step_sizes_published(),
+                           .rounds = o->rounds,
+                           .steps = o->steps,
+                           .products = o->products };
     device_open(world_rank(ranks.world), PRECISION_FP32);
     collective_begin(ranks.world, false, 0);
     world_set_timeout(ranks.world, ALLOWED_S);

@@ -4,14 +4,16 @@
 #define LOCKSTEP_BENCH_RANKS_H
 
 #include "base/csv.h"
+#include "bench/step_counts.h"
 
 struct world;
 
 struct ranks {
     struct world *world;
-    int rounds;           /* 0: each job's default */
-    int steps;            /* for jobs that have steps */
-    const char *products; /* file of the fastest products: `products` writes it, `steps` reads it */
+    struct step_sizes sizes; /* of both models */
+    int rounds;              /* 0: each job's default */
+    int steps;               /* for jobs that have steps */
+    const char *products;    /* file of the fastest products: `products` writes it, `steps` reads it */
     struct csv found;
 };
 

@@ -73,9 +73,9 @@ static void take_turns(struct ranks *ranks, struct rig *rig, const char *what, c
 {
     int rounds = ranks_rounds(ranks, usual);
     double *harness = memory_new((size_t)rounds, sizeof *harness), *whole = memory_new((size_t)rounds, sizeof *whole);
-    const struct step_sizes sizes = step_sizes_published();
-    trainee_open(&rig->trainee, &sizes, step);
-    rig->count = (size_t)step_count(&sizes, step).parameters;
+    const struct step_sizes *sizes = &ranks->sizes;
+    trainee_open(&rig->trainee, sizes, step);
+    rig->count = (size_t)step_count(sizes, step).parameters;
     rig->terms = device_new(rig->count, sizeof *rig->terms);
     time_block(rig, harness, whole); /* warm-up: page faults, connections */
     for (int i = 0; i < rounds; i++)

@@ -65,14 +65,14 @@ static double window(void (*once)(void *), void *argument, int times)
     return (world_now() - began) / times;
 }
 
-static void open_contest(struct contest *c, const struct step *step, const struct best_products *best)
+static void open_contest(struct contest *c, const struct step_sizes *sizes, const struct step *step,
+                         const struct best_products *best)
 {
-    const struct step_sizes sizes = step_sizes_published();
     const size_t mebibyte = (size_t)1 << 20;
-    c->counts = step_count(&sizes, step);
+    c->counts = step_count(sizes, step);
     size_t half = (size_t)c->counts.parameters * 4 * sizeof(float) / 2;
-    trainee_open(&c->trainee, &sizes, step);
-    products_open(&c->products, &sizes, step);
+    trainee_open(&c->trainee, sizes, step);
+    products_open(&c->products, sizes, step);
     copy_open(&c->copy, (half + mebibyte - 1) / mebibyte * mebibyte);
     c->best = *best;
     if (fabs(products_flops(&c->best) - c->counts.product_flops) > 0.5)
@@ -138,7 +138,7 @@ static double floor_of(const struct contest *c, const struct round *r, double pr
 static void run_case(struct ranks *ranks, const struct step_case *of, const struct best_products *fastest)
 {
     struct contest contest;
-    open_contest(&contest, &of->step, fastest);
+    open_contest(&contest, &ranks->sizes, &of->step, fastest);
     int rounds = ranks_rounds(ranks, ROUNDS);
     double *columns = memory_new(5 * (size_t)rounds, sizeof *columns);
     double *step = columns, *floors = step + rounds, *products = floors + rounds, *best = products + rounds;
@@ -173,14 +173,13 @@ static void open_makers(struct makers *makers)
 void ranks_products(struct ranks *ranks)
 {
     const int turns = ranks_rounds(ranks, FINDING_TURNS) < FINDING_TURNS ? 1 : FINDING_TURNS;
-    const struct step_sizes sizes = step_sizes_published();
     struct makers makers;
     open_makers(&makers);
     struct csv csv = { .out = fopen(ranks->products, "w") };
     if (!csv.out)
         die(STATUS_WRONG, "cannot write %s: %s", ranks->products, strerror(errno));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct best_products best = products_list(&sizes, &cases[i].step);
+        struct best_products best = products_list(&ranks->sizes, &cases[i].step);
         products_find(&best, &makers, turns);
         products_write(&best, cases[i].name, &csv);
         world_set_timeout(ranks->world, FINDING_S);
@@ -192,12 +191,11 @@ void ranks_products(struct ranks *ranks)
 
 void ranks_steps(struct ranks *ranks)
 {
-    const struct step_sizes sizes = step_sizes_published();
     struct makers makers;
     open_makers(&makers);
     struct csv_table table = csv_open(ranks->products, (const char *const[]){ "case", "maker", "words", NULL });
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct best_products best = products_list(&sizes, &cases[i].step);
+        struct best_products best = products_list(&ranks->sizes, &cases[i].step);
         if (!products_read(&best, &makers, cases[i].name, &table))
             die(STATUS_WRONG, "%s lacks a product of '%s', or its kernel; run bench again", ranks->products,
                 cases[i].name);

@@ -74,8 +74,8 @@ void ranks_waiting(struct ranks *ranks)
     struct scene scene = { .world = ranks->world, .collective = collective_open(ranks->world, NULL) };
     bool works = world_rank(ranks->world) == 0;
     if (works) {
-        const struct step_sizes sizes = step_sizes_published();
-        trainee_open(&scene.trainee, &sizes, &(struct step){ .model = WORK_MLP, .batch = run_published.batch_size });
+        trainee_open(&scene.trainee, &ranks->sizes,
+                     &(struct step){ .model = WORK_MLP, .batch = run_published.batch_size });
         train(&scene);
     }
     world_park(ranks->world);

@@ -1,0 +1,15 @@
+/* brief: with LOCKSTEP_BRIEF_CARD in the environment, the machine card and probes are measured as briefly as possible: one lap or call
+ * of each kind, also while other programs have the cores, and a card on disk is believed. For tests of a program whose times are
+ * not checked; predictions from such a card are noise. */
+#ifndef LOCKSTEP_BRIEF_H
+#define LOCKSTEP_BRIEF_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+static inline bool card_is_brief(void)
+{
+    return getenv("LOCKSTEP_BRIEF_CARD") != NULL;
+}
+
+#endif

@@ -1,0 +1,160 @@
+#include "card/own_cost.h"
+
+#include "base/die.h"
+#include "base/memory.h"
+#include "card/brief.h"
+#include "options/work.h"
+#include "world/world.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int own_costs_place(const struct own_costs *costs, const char *name)
+{
+    for (int i = 0; i < costs->count; i++)
+        if (strcmp(costs->at[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static struct own_value *find(struct own_costs *costs, const char *name)
+{
+    const int place = own_costs_place(costs, name);
+    return place < 0 ? NULL : &costs->at[place];
+}
+
+/* Copy a text of a lab's table; one that does not fit is the lab's mistake. */
+static void copy(char *out, size_t size, const char *text)
+{
+    if (strlen(text) >= size)
+        die(STATUS_WRONG, "a lab's own cost has the text '%s'; shorten it to %zu letters", text, size - 1);
+    snprintf(out, size, "%s", text);
+}
+
+void own_costs_make_room(struct own_costs *costs, const struct own_cost *list)
+{
+    for (const struct own_cost *row = list; row && row->name; row++) {
+        if (find(costs, row->name))
+            continue;
+        if (costs->count == OWN_COSTS_MOST)
+            die(STATUS_WRONG, "a lab has more than %d costs of its own; raise OWN_COSTS_MOST", OWN_COSTS_MOST);
+        struct own_value *value = &costs->at[costs->count++];
+        *value = (struct own_value){ .kind = row->kind, .units = row->units, .value = (double)NAN };
+        copy(value->name, sizeof value->name, row->name);
+        copy(value->what, sizeof value->what, row->what);
+        copy(value->unit, sizeof value->unit, row->unit);
+    }
+}
+
+double *own_costs_row(struct own_costs *costs, const char *prefixed)
+{
+    if (!work_is_own_cost(prefixed))
+        return NULL;
+    struct own_value *value = find(costs, prefixed + strlen(WORK_OWN_COST));
+    return value ? &value->value : NULL;
+}
+
+double own_costs_value(const struct own_costs *costs, const char *name)
+{
+    const int place = own_costs_place(costs, name);
+    return place < 0 ? (double)NAN : costs->at[place].value;
+}
+
+bool own_costs_cover(const struct own_costs *costs, const struct own_cost *list)
+{
+    bool is_covered = true;
+    for (const struct own_cost *row = list; row && row->name; row++)
+        is_covered &= !isnan(own_costs_value(costs, row->name));
+    return is_covered;
+}
+
+double own_cost_value(enum own_cost_kind kind, double seconds)
+{
+    return kind == OWN_RATE ? 1 / seconds : seconds;
+}
+
+double own_cost_seconds(const struct own_cost *cost, struct world *together)
+{
+    const int ranks = world_size(together);
+    double *all = memory_new((size_t)ranks, sizeof *all), mean = 0;
+    world_barrier(together);
+    const double value = cost->measure(together, cost->which),
+                 mine = own_cost_value(cost->kind, value); /* a reciprocal is its own inverse */
+    world_gather(together, &mine, sizeof mine, all);
+    for (int rank = 0; rank < ranks && world_rank(together) == 0; rank++)
+        mean += all[rank] / ranks;
+    free(all);
+    return mean;
+}
+
+void own_costs_measure(struct own_costs *costs, struct world *world, int busy, const struct own_cost *list)
+{
+    own_costs_make_room(costs, list);
+    if (own_costs_cover(costs, list))
+        return;
+    double seconds[OWN_COSTS_MOST] = { 0 };
+    struct world *together = world_first(world, busy);
+    const int turns = card_is_brief() ? 1 : OWN_TURNS;
+    for (int turn = 0; turn < turns; turn++)
+        for (int i = 0; together && list[i].name; i++) {
+            if (isnan(own_costs_value(costs, list[i].name)))
+                seconds[i] += own_cost_seconds(&list[i], together) / turns;
+            world_heartbeat(world);
+        }
+    for (int i = 0; together && list[i].name; i++) {
+        double *value = &find(costs, list[i].name)->value;
+        if (isnan(*value))
+            *value = own_cost_value(list[i].kind, seconds[i]);
+    }
+    if (together)
+        world_leave(together);
+    world_park(world);
+}
+
+void own_costs_read(struct own_costs *costs, const struct own_cost *list)
+{
+    own_costs_make_room(costs, list);
+    for (int i = 0; i < costs->count; i++) {
+        char name[sizeof WORK_OWN_COST + OWN_COST_NAME];
+        snprintf(name, sizeof name, WORK_OWN_COST "%s", costs->at[i].name);
+        costs->at[i].value = world_property_number(name, costs->at[i].value);
+    }
+}
+
+double own_costs_bytes(const struct own_cost *list)
+{
+    double most = 0;
+    for (const struct own_cost *row = list; row && row->name; row++)
+        most = fmax(most, row->bytes);
+    return most;
+}
+
+void own_costs_slow(struct own_costs *costs, double times)
+{
+    for (int i = 0; i < costs->count; i++) {
+        const enum own_cost_kind kind = costs->at[i].kind;
+        costs->at[i].value *= kind == OWN_SECONDS ? times : kind == OWN_RATE ? 1 / times : 1;
+    }
+}
+
+void own_costs_set(struct own_costs *costs, const struct own_now *now)
+{
+    for (int i = 0; i < costs->count; i++)
+        if (now->at[i].weight > 0)
+            costs->at[i].value = own_cost_value(costs->at[i].kind, now->at[i].seconds);
+}
+
+void own_costs_show(FILE *out, const struct own_costs *costs)
+{
+    for (int i = 0; i < costs->count; i++) {
+        const struct own_value *value = &costs->at[i];
+        const double shown = value->value * value->units;
+        if (!isnan(shown) && *value->what)
+            fprintf(out, "  %-31s%8.*f %s\n", value->what,
+                    fabs(shown) < 10    ? 2
+                    : fabs(shown) < 100 ? 1
+                                        : 0,
+                    shown, value->unit);
+    }
+}

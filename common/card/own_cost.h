@@ -1,0 +1,96 @@
+/* own_cost: costs that a lab defines itself and that its formula needs beside training and collectives: of dispatching an operation,
+ * of reading a page. They are rows of the lab's description (lab_spec.h). The machine card measures those that the lab has and no
+ * others, before any case, and keeps them in its file. A modelled machine has them as properties of its hosts. */
+#ifndef LOCKSTEP_OWN_COST_H
+#define LOCKSTEP_OWN_COST_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct world;
+
+/* How a cost follows the machine's speed (drift.h): probes measure it again (own_probe.h), each cost by itself. Where other programs, or
+ * guests of a virtual machine's host, share caches or a core's units, work of one kind becomes slower while another does not. */
+enum own_cost_kind {
+    OWN_SECONDS, /* of work on a core */
+    OWN_RATE,    /* of such work per second */
+    OWN_STAYS    /* of anything else, such as a disk: it is not measured again */
+};
+
+/* A cost that a lab defines. */
+struct own_cost {
+    const char
+        *name; /* "dispatch_s", at most OWN_COST_NAME - 1 letters; in card.csv and platform files "own_dispatch_s" */
+    enum own_cost_kind kind;
+    const char *what; /* for the printed card: "dispatching an operation takes"; "": not shown */
+    const char *unit; /* the printed unit, and how many of them the value 1 is: "ns", 1e9 */
+    double units;
+    double bytes; /* memory that measure() opens on a rank */
+    /* Return this rank's value; a median of several is best. It is called in several turns, so it may be brief: hundredths of a second. All ranks of
+     * `together` measure at once: those that have a core of their own. NaN if this machine cannot do it. It depends on machine, model and batch size, never on the lab's options, because a
+     * later run with other options takes it from the file. */
+    double (*measure)(struct world *together, int which);
+    int which; /* argument of measure(), so that rows may share a function */
+};
+
+enum { OWN_COSTS_MOST = 48, OWN_COST_NAME = 40, OWN_COST_WHAT = 64, OWN_COST_UNIT = 16 };
+
+/* Those of the card, by value because ranks send the card to each other. NaN: not measured. */
+struct own_costs {
+    int count;
+    struct own_value {
+        char name[OWN_COST_NAME], what[OWN_COST_WHAT], unit[OWN_COST_UNIT];
+        enum own_cost_kind kind;
+        double units, value;
+    } at[OWN_COSTS_MOST];
+};
+
+/* Own costs as probes found them, by their places in struct own_costs. */
+struct own_now {
+    struct {
+        double seconds, weight; /* as own_cost_seconds(); weight 0: not measured */
+    } at[OWN_COSTS_MOST];
+};
+
+/* Add a row for each cost, whose value is NaN, unless there is one. `list` ends with a row without name; NULL: none. */
+void own_costs_make_room(struct own_costs *costs, const struct own_cost *list);
+
+/* Return the value of a row, or NULL. The name is that of the file with its prefix, as of a platform's property. */
+double *own_costs_row(struct own_costs *costs, const char *prefixed);
+
+/* Return a value by its name without prefix; NaN if there is none. */
+double own_costs_value(const struct own_costs *costs, const char *name);
+
+/* True if each cost of the list has a value. */
+bool own_costs_cover(const struct own_costs *costs, const struct own_cost *list);
+
+/* all of `together`: measure a cost once. Return the mean of the ranks' seconds, on rank 0: of a rate its reciprocal. */
+double own_cost_seconds(const struct own_cost *cost, struct world *together);
+
+/* Return the value of a cost whose seconds these are. */
+double own_cost_value(enum own_cost_kind kind, double seconds);
+
+/* all: measure those of the list that have no value, on the first `busy` ranks at once. Rank 0 then has the means of these ranks, and of
+ * OWN_TURNS turns in which each cost is measured once. What slows down a core often lasts for tenths of a second, as the work of another
+ * guest on its other hyperthread does; a cost that is measured at one time only is then too high or too low, and by a third. */
+enum { OWN_TURNS = 8 };
+void own_costs_measure(struct own_costs *costs, struct world *world, int busy, const struct own_cost *list);
+
+/* On a modelled machine: read all of them from the properties of this rank's host. */
+void own_costs_read(struct own_costs *costs, const struct own_cost *list);
+
+/* Return the most memory that measuring one of them takes on a rank. */
+double own_costs_bytes(const struct own_cost *list);
+
+/* Return the place of a cost by its name without prefix; -1 if there is none. */
+int own_costs_place(const struct own_costs *costs, const char *name);
+
+/* Change the values to those of a machine on which all work takes `times` as long, for a card of an earlier run. */
+void own_costs_slow(struct own_costs *costs, double times);
+
+/* Give the costs that have a weight the value that probes found. Others keep theirs. */
+void own_costs_set(struct own_costs *costs, const struct own_now *now);
+
+/* Print a line for each that has a value. */
+void own_costs_show(FILE *out, const struct own_costs *costs);
+#endif

@@ -1,0 +1,136 @@
+#include "model/branch_cost.h"
+
+#include "base/number.h"
+#include "options/work.h"
+#include "world/world.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { NAME = 40 };
+
+/* Return the larger one; NaN if either is. */
+static double larger(double a, double b)
+{
+    return isnan(a) || a > b ? a : b;
+}
+
+/* Return a cost of arithmetic: "layer_norm_bf16_back_s". */
+static double arithmetic(const char *of, bool is_bf16, bool is_backward, branch_cost *cost, const void *machine)
+{
+    char name[NAME];
+    snprintf(name, sizeof name, "%s%s%s_s", of, is_bf16 ? "_bf16" : "", is_backward ? "_back" : "");
+    return cost(machine, name);
+}
+
+/* Return bytes per second of a chain whose tensors take so many bytes. Between the measured sizes it changes in proportion to the
+ * logarithm of the size. */
+static double bandwidth(double chain_bytes, branch_cost *cost, const void *machine)
+{
+    enum { SIZES = 3 };
+    const double mib = 1 << 20, size[SIZES] = { 8 * mib, 40 * mib, 192 * mib };
+    double rate[SIZES] = { cost(machine, "triad_8m_bytes_per_s"), cost(machine, "triad_40m_bytes_per_s"),
+                           cost(machine, "triad_bytes_per_s") };
+    for (int i = SIZES - 1; i-- > 0;)
+        if (!(rate[i] > 0))
+            rate[i] = rate[i + 1];
+    for (int i = 0; i < SIZES; i++)
+        if (chain_bytes <= size[i])
+            return i == 0 ? rate[0]
+                          : rate[i] + (rate[i - 1] - rate[i]) * log(size[i] / chain_bytes) / log(size[i] / size[i - 1]);
+    return rate[SIZES - 1];
+}
+
+/* Return the bytes of what the operations just before have not left in the nearest cache: the result of a forward, whose lines a core
+ * reads before it writes them; what a backward reads beside gradients. */
+static double far_bytes(const struct pointwise_back *call, bool is_backward)
+{
+    const struct pointwise *of = &call->of;
+    const double tensor = (double)half_touched(of->half, of->rows, of->cols) * (of->is_bf16 ? 2 : 4);
+    const int gradients = 2 + pointwise_is_binary(of->op); /* of the result, and of each tensor */
+    return is_backward ? pointwise_count_backward(call).bytes - gradients * tensor : tensor;
+}
+
+double branch_operation_seconds(const struct pointwise_back *call, bool is_backward, double chain_bytes,
+                                branch_cost *cost, const void *machine)
+{
+    const struct pointwise *of = &call->of;
+    const double bytes = (is_backward ? pointwise_count_backward(call) : pointwise_count_forward(of)).bytes;
+    const double seconds = (double)half_computed(of->half, of->rows, of->cols) *
+                           arithmetic(pointwise_names[of->op], of->is_bf16, is_backward, cost, machine);
+    if (bytes <= cost(machine, "cache_bytes")) {
+        const double own = cost(machine, "second_cache_bytes");
+        const bool is_far = own > 0 && chain_bytes > own;
+        return is_far ? seconds + far_bytes(call, is_backward) / bandwidth(chain_bytes, cost, machine) : seconds;
+    }
+    return larger(seconds, bytes / bandwidth(chain_bytes, cost, machine));
+}
+
+/* Return the seconds of all operations, one after the other. */
+static double chain_seconds(struct branch_settings of, bool is_backward, branch_cost *cost, const void *machine)
+{
+    double block = 0;
+    for (int i = 0; i < branch_operations(of.kind); i++) {
+        const struct pointwise_back call = branch_operation(of, i);
+        block += branch_operation_seconds(&call, is_backward, branch_bytes(of), cost, machine);
+    }
+    return of.blocks * block;
+}
+
+/* Return the seconds of a chain in one loop. */
+static double fused_seconds(struct branch_settings of, bool is_backward, branch_cost *cost, const void *machine)
+{
+    struct branch_settings whole = of;
+    whole.half = HALF_NONE;
+    const struct pointwise_count work = branch_work(of, is_backward).work;
+    const double share = work.flops / branch_work(whole, is_backward).work.flops,
+                 loops = share * of.rows * of.cols * of.blocks *
+                         arithmetic(of.kind == BRANCH_MICRO ? "fused_micro" : "fused_norm", of.is_bf16, is_backward,
+                                    cost, machine),
+                 memory = work.bytes <= cost(machine, "cache_bytes")
+                              ? 0
+                              : work.bytes / bandwidth(branch_bytes(of), cost, machine);
+    return cost(machine, "is_async") > 0 ? larger(loops, memory) : loops + memory;
+}
+
+/* Return what a pass enqueues beside operations: filling the input, or scaling the seed and zeroing two gradients of NORM; the graph of a
+ * replay; the kernel of FUSED, and one that sums gradients of NORM. */
+static int enqueued(struct branch_settings of, bool is_backward)
+{
+    const bool is_norm = of.kind == BRANCH_NORM, is_fused = of.way == BRANCH_FUSED;
+    const int way = of.way == BRANCH_EAGER ? 0 : 1;
+    return is_backward ? way + !is_fused + 2 * is_norm + (is_fused && is_norm) : way + 1;
+}
+
+double branch_seconds(struct branch_settings of, bool is_backward, branch_cost *cost, const void *machine)
+{
+    if (of.kind == BRANCH_NONE)
+        return 0;
+    const double operations = of.blocks * branch_operations(of.kind), edges = branch_edge_bytes(of, is_backward),
+                 enqueue = cost(machine, "enqueue_s");
+    double launches = enqueue > 0 ? enqueued(of, is_backward) * enqueue : 0,
+           work = (of.way == BRANCH_FUSED ? fused_seconds : chain_seconds)(of, is_backward, cost, machine);
+    if (edges > cost(machine, "cache_bytes"))
+        work += edges / bandwidth(branch_bytes(of), cost, machine);
+    if (of.way == BRANCH_EAGER)
+        launches += operations * cost(machine, is_backward ? "dispatch_back_s" : "dispatch_s");
+    if (of.way == BRANCH_REPLAY)
+        launches += operations * cost(machine, "call_s");
+    return cost(machine, "is_async") > 0 ? larger(launches, work) : launches + work;
+}
+
+static double property(const void *machine, const char *name)
+{
+    (void)machine;
+    char whole[sizeof WORK_OWN_COST + NAME];
+    snprintf(whole, sizeof whole, WORK_OWN_COST "%s", name);
+    const char *text = world_property(whole);
+    double value = 0;
+    return text && number_parse(text, &value) ? value : 0;
+}
+
+double branch_modelled_seconds(struct branch_settings of, bool is_backward)
+{
+    const double seconds = branch_seconds(of, is_backward, property, NULL);
+    return seconds > 0 && seconds < INFINITY ? seconds : 0;
+}

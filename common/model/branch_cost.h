@@ -1,0 +1,44 @@
+/* branch_cost: the seconds of a branch (branch.h), from its settings and a few costs of the machine. A formula takes these from the
+ * machine card, a modelled machine from its platform file.
+ *
+ *     pass     = launches + work, or the larger of the two where operations run beside their dispatch (a GPU)
+ *     launches = operations x dispatch (EAGER), operations x call (REPLAY), nothing (FUSED); and what a pass enqueues beside operations:
+ *                fills, a graph, a fused kernel
+ *     work     = for each operation the larger of cells x arithmetic and bytes / bandwidth, a roofline of its own, because operations
+ *                run one after the other; and the bytes of the pass's edges (branch_edge_bytes()) / bandwidth
+ *     work     of FUSED = cells x blocks x arithmetic + bytes / bandwidth: a core loads a tile, then computes on it for long
+ *
+ * bytes count where the tensors of an operation exceed the cache nearest the core. bandwidth then depends on how much memory all tensors
+ * of the chain take: the whole chain runs before one of them is used again. Smaller tensors wait only for what operations just before
+ * have not touched, if the chain exceeds the core's second cache; their loops are too short to load ahead, so this time adds.
+ *
+ * Costs by name, a number each (NaN: unknown, and so is the result, unless said otherwise):
+ *     dispatch_s, dispatch_back_s, call_s         of an operation
+ *     enqueue_s                                   of what is enqueued beside operations: 0 if unknown
+ *     add_s, add_back_s, add_bf16_s, mul_s, …     of a cell: operation, bf16, back
+ *     fused_micro_s, fused_norm_back_s, …         of a cell and block in one loop: kind, bf16, back
+ *     triad_bytes_per_s                           of memory; over less of it, in caches further from the core:
+ *     triad_8m_bytes_per_s, triad_40m_…           as beyond them if unknown
+ *     cache_bytes                                 nearest the core;
+ *     second_cache_bytes                          and of its second one: as large as any chain if unknown
+ *     is_async                                    operations run beside their dispatch; arithmetic and bytes of FUSED overlap */
+#ifndef LOCKSTEP_BRANCH_COST_H
+#define LOCKSTEP_BRANCH_COST_H
+
+#include "model/branch.h"
+
+/* Return a cost of the machine by name. */
+typedef double branch_cost(const void *machine, const char *name);
+
+/* Return the seconds of forward or backward; 0 for BRANCH_NONE. */
+double branch_seconds(struct branch_settings of, bool is_backward, branch_cost *cost, const void *machine);
+
+/* Return those of a single operation without its launch, as a part of a chain whose tensors take so many bytes (branch_bytes()). */
+double branch_operation_seconds(const struct pointwise_back *call, bool is_backward, double chain_bytes,
+                                branch_cost *cost, const void *machine);
+
+/* Return the seconds of a pass on a modelled machine, whose properties are own_NAME; a missing one costs nothing. Looks up some hundred
+ * names in a long chain. */
+double branch_modelled_seconds(struct branch_settings of, bool is_backward);
+
+#endif

@@ -1,0 +1,112 @@
+/* 07_triage: settings of lab 07; what its step (07_triage.c), costs, formula and tables share. */
+#ifndef LOCKSTEP_LAB_07_H
+#define LOCKSTEP_LAB_07_H
+
+#include "frame/lab.h"
+#include "frame/train.h"
+
+enum { WORKERS_MOST = 16, BRANCHES = 3 };
+
+struct options {
+    struct run run;
+    struct workload model;
+    double sleep_ms, busy_ms; /* a sample's delay in the data cases: asleep, or computing */
+    int rounds;               /* of the transform, in the data cases */
+    int few, many;            /* workers */
+    int launch_blocks, launch_passes,
+        launch_cols; /* the branch of tiny operations: blocks, passes a step, floats of a sample */
+    double mix_data, mix_launches, mix_memory, mix_compute; /* percent of a step in the case mixture */
+    double mix_steps;                                       /* its length, in steps of the model alone */
+    int times;                                              /* the larger batch: so many times the usual one */
+    int memory_blocks, memory_rows, memory_cols;            /* the branch of large tensors */
+    /* Set by the variants: */
+    int workers;
+    enum stall_kind stall;
+    bool is_slow; /* samples are delayed, and transformed in all rounds */
+    struct {
+        struct branch_settings of;
+        int passes; /* in a step */
+    } branch[BRANCHES];
+    bool is_mixture;
+    double host_s; /* of other work in the step, of the mixture */
+    /* Set by the changes of --verdict: */
+    bool from_memory, has_half_the_samples, is_apart;
+};
+
+/* Return the samples of a rank that the model trains on. */
+int samples_of(const struct options *o);
+
+/* Return how the case's batches are made. */
+struct worker_loader_plan plan_of(const struct options *o);
+
+/* Return the most workers, and the most samples of any case. */
+int most_workers(const struct options *o);
+int most_samples(const struct options *o);
+
+/* Return the seconds of making a batch, and those of them on a core. */
+double batch_seconds(const struct options *o, const struct card *card, double *on_core);
+
+/* The branches of a case. Run them on a batch; on a modelled machine let their time pass. They run where the
+ * rank trains: on its core, or on its GPU. */
+struct branches;
+struct branches *branches_open(const struct options *o);
+void branches_run(struct branches *branches, const struct batch *batch);
+void branches_close(struct branches *branches);
+
+/* Return what the last step dispatched, moved and computed, as the operations count it; without the model. */
+struct eager_count branches_count(const struct branches *branches);
+
+/* Return the part of a batch that the model trains on. */
+struct batch part_of_batch(const struct options *o, const struct batch *batch);
+
+/* What --verdict changes. */
+extern const struct lab_change changes[];
+
+/* Size the parts of the case mixture by the machine card; nothing in other cases. */
+void size_mixture(struct options *o, const struct card *card);
+
+/* What --blind hides: a mixture. */
+extern const struct lab_draw mixture_draw;
+
+/* Predict a step of a case from its settings and the machine card. */
+struct prediction predict(const struct options *o, const struct card *card);
+
+/* Return the queue of a case's loader, by which the formula computes its steps. */
+struct worker_queue queue_of(const struct options *o, const struct card *card);
+
+/* Costs that the formula takes from the card. */
+extern const struct own_cost costs[];
+
+/* Discard all events of the device, and make room for so many. Return the seconds between two that have happened. */
+void begin_events(int events);
+double between(double begin, double end);
+
+/* Run a branch, and return medians of its passes' seconds. */
+struct passes {
+    double forward, backward, both;
+};
+struct passes time_branch(struct branch_settings of, int repeats, struct world *world);
+
+/* Return what the card says: the seconds of a branch's forward and backward, and of an operation of it with its launch. */
+double branch_pass(const struct card *card, struct branch_settings of);
+double operation_pass(const struct card *card, struct branch_settings of, int number, bool is_backward);
+
+/* Table operations.csv: each operation of the branches, and the product of the model's hidden layer, beside the ceilings. */
+void write_operations(struct lab *lab, const struct options *o, struct csv *csv);
+
+/* Table launch_sweep.csv: tensors of growing size, eager and replayed. */
+void write_launch_sweep(struct lab *lab, const struct options *o, struct csv *csv);
+
+/* Table roofline.csv: what each case moves and computes, beside the ceilings. */
+void write_roofline(struct lab *lab, const struct options *o, struct csv *csv);
+
+/* Table series.csv: the first steps of the data cases, one by one. */
+void write_series(struct lab *lab, const struct options *o, struct csv *csv);
+
+/* Table evidence.csv: steps of every case, and what the kernel and the operations say about each. */
+void write_evidence(struct lab *lab, const struct options *o, struct csv *csv);
+
+/* The cases; first the baseline. */
+extern const struct variant variants[];
+
+#endif

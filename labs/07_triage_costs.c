@@ -1,0 +1,358 @@
+/* 07_triage_costs: what the formula of lab 07 needs from this machine beside training: dispatching an operation, the arithmetic of the
+ * branches' operations on tensors in the cache, the bandwidth of memory and caches, matrix products, the transform of a sample. Each is measured before
+ * any case, on other sizes than the cases have, and kept on the machine card.
+ *
+ * All but the transform are costs of the device: times are between events, which on a core are readings of its clock. A GPU runs
+ * operations beside their dispatch, so a launch hides the arithmetic of little tensors: there an operation is run on two larger sizes,
+ * and only their difference counts. */
+#include "07_triage.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { TIMES = 15, BLOCKS = 48, OPERATIONS = 6 * BLOCKS };
+
+/* Return how often to measure, usually so many times. */
+static int times(int usual)
+{
+    return card_is_brief() ? 1 : usual;
+}
+
+double between(double begin, double end)
+{
+    return device_event_seconds(end) - device_event_seconds(begin);
+}
+
+void begin_events(int events)
+{
+    device_clock_sync_begin();
+    device_reserve_events((size_t)events);
+}
+
+struct passes time_branch(struct branch_settings of, int repeats, struct world *world)
+{
+    enum { WARMUPS = 3 };
+    double *seconds = memory_new(3 * (size_t)repeats, sizeof *seconds), *forward = seconds,
+           *backward = seconds + repeats, *both = seconds + 2 * repeats;
+    const size_t cells = (size_t)of.rows * (size_t)of.cols;
+    float *host = memory_new(cells, sizeof *host), *features = device_new(cells, sizeof *features);
+    for (size_t i = 0; i < cells; i++)
+        host[i] = (float)(i % 97) / 48 - 1;
+    device_put(features, host, cells * sizeof *host);
+    free(host);
+    struct branch *branch = branch_open(of, 0);
+    begin_events(3 * (WARMUPS + repeats));
+    for (int i = -WARMUPS; i < repeats; i++) {
+        const double began = device_record_event();
+        branch_forward(branch, features, cells);
+        const double middle = device_record_event();
+        branch_backward(branch);
+        const double end = device_record_event();
+        device_wait();
+        if (i >= 0)
+            forward[i] = between(began, middle), backward[i] = between(middle, end), both[i] = between(began, end);
+        world_heartbeat(world);
+    }
+    branch_close(branch);
+    const struct passes median = { stats_quantile(forward, repeats, 0.5), stats_quantile(backward, repeats, 0.5),
+                                   stats_quantile(both, repeats, 0.5) };
+    device_free(features);
+    free(seconds);
+    return median;
+}
+
+/* --- operations ---------------------------------------------------------------------------------------------------- */
+
+/* A shape for operations, and memory for the tensors of one. */
+struct bench {
+    struct pointwise_back call;
+    void *memory[6];
+    float *rows[4], *scratch;
+};
+
+static void open_bench(struct bench *b, struct pointwise_back call)
+{
+    const size_t cells = call.of.rows * call.of.cols;
+    float *values = memory_new(cells, sizeof *values);
+    b->call = call;
+    for (int i = 0; i < 6; i++) {
+        b->memory[i] = device_new(cells, sizeof(float));
+        for (size_t j = 0; j < cells; j++) {
+            const size_t k = (j + (size_t)i) % 97;
+            if (call.of.is_bf16)
+                ((uint16_t *)values)[j] = (uint16_t)(0x3f00 + k); /* 0.5 and more */
+            else
+                values[j] = (float)k / 48 - 1;
+        }
+        device_put(b->memory[i], values, cells * sizeof *values);
+    }
+    free(values);
+    for (int i = 0; i < 4; i++)
+        b->rows[i] = device_new(2 * call.of.rows + call.of.cols, sizeof(float));
+    b->scratch = device_new(device_pointwise_scratch(call.of.cols, call.of.half), sizeof(float));
+    struct pointwise_back *c = &b->call;
+    c->of.a = b->memory[0], c->of.b = b->memory[1], c->of.y = b->memory[2];
+    c->dy = b->memory[3], c->da = b->memory[4], c->db = b->memory[5];
+    c->of.moments = b->rows[0], c->of.weight = c->of.bias = b->rows[1];
+    c->weight_gradient = b->rows[2], c->bias_gradient = b->rows[3];
+    c->scratch = b->scratch;
+}
+
+static void close_bench(struct bench *b)
+{
+    for (int i = 0; i < 6; i++)
+        device_free(b->memory[i]);
+    for (int i = 0; i < 4; i++)
+        device_free(b->rows[i]);
+    device_free(b->scratch);
+}
+
+/* Run an operation without its tensors on some, again and again, and return the median seconds of a call, the median of some means of `calls`. */
+static double time_operation(struct pointwise_back call, bool is_backward, int calls, struct world *world)
+{
+    struct bench bench;
+    double *seconds = memory_new(TIMES, sizeof *seconds);
+    const int repeats = times(TIMES);
+    open_bench(&bench, call);
+    begin_events(2 * (repeats + 1));
+    device_pointwise(&bench.call.of);
+    for (int i = -1; i < repeats; i++) {
+        const double began = device_record_event();
+        for (int j = 0; j < calls; j++)
+            if (is_backward)
+                device_pointwise_back(&bench.call);
+            else
+                device_pointwise(&bench.call.of);
+        const double end = device_record_event();
+        device_wait();
+        if (i >= 0)
+            seconds[i] = between(began, end) / calls;
+        world_heartbeat(world);
+    }
+    close_bench(&bench);
+    const double median = stats_quantile(seconds, repeats, 0.5);
+    free(seconds);
+    return median;
+}
+
+/* Return the seconds of a cell of an operation whose tensors stay in a cache: 4 KiB each in that nearest the core; on a GPU 1 MiB and
+ * 4 MiB. */
+static double operation(struct world *world, int which)
+{
+    enum { COLS = 1024, CALLS = 50, ROWS = 256, TIMES_ROWS = 4 };
+    struct pointwise_back call = {
+        .of = { .op = (enum pointwise_op)(which / 4), .is_bf16 = which / 2 % 2, .rows = 1, .cols = COLS }
+    };
+    if (!device_is_asynchronous())
+        return time_operation(call, which % 2, CALLS, world) / COLS;
+    call.of.rows = card_is_brief() ? 1 : ROWS;
+    const double fewer = time_operation(call, which % 2, CALLS, world), cells = (double)(call.of.rows * COLS);
+    call.of.rows *= TIMES_ROWS;
+    return fmax(0, time_operation(call, which % 2, CALLS, world) - fewer) / ((TIMES_ROWS - 1) * cells);
+}
+
+/* Return the seconds of an operation of a tiny branch, without its arithmetic: of forward and backward. */
+static struct passes tiny(enum branch_way way, struct world *world)
+{
+    enum { FLOATS = 16 };
+    const struct branch_settings of = { .kind = BRANCH_MICRO, .way = way, .blocks = BLOCKS, .rows = 1, .cols = FLOATS };
+    struct passes passes = time_branch(of, times(TIMES), world);
+    passes.forward /= OPERATIONS;
+    passes.backward /= OPERATIONS;
+    for (int i = 0; i < branch_operations(of.kind); i++) {
+        const int op = branch_operation(of, i).of.op;
+        passes.forward -= FLOATS * operation(world, 4 * op) / branch_operations(of.kind);
+        passes.backward -= FLOATS * operation(world, 4 * op + 1) / branch_operations(of.kind);
+    }
+    return passes;
+}
+
+static double dispatch(struct world *world, int is_backward)
+{
+    const struct passes passes = tiny(BRANCH_EAGER, world);
+    return fmax(0, is_backward ? passes.backward : passes.forward);
+}
+
+static double call(struct world *world, int which)
+{
+    (void)which;
+    const struct passes passes = tiny(BRANCH_REPLAY, world);
+    return fmax(0, (passes.forward + passes.backward) / 2);
+}
+
+/* Return the seconds of enqueuing an operation without a framework around it. On a core nothing is enqueued. */
+static double enqueue(struct world *world, int which)
+{
+    enum { CALLS = 100 };
+    double seconds[TIMES];
+    const int repeats = times(TIMES);
+    (void)world, (void)which;
+    if (!device_is_asynchronous())
+        return 0;
+    float *x = device_new(1, sizeof *x);
+    begin_events(2 * repeats);
+    for (int i = 0; i < repeats; i++) {
+        const double began = device_record_event();
+        for (int j = 0; j < CALLS; j++)
+            device_fill(x, 0, 1);
+        const double end = device_record_event();
+        device_wait();
+        seconds[i] = between(began, end) / CALLS;
+    }
+    device_free(x);
+    return stats_quantile(seconds, repeats, 0.5);
+}
+
+/* Chains in one loop: two rows each, forward and backward. Their tensors stay in the caches; tiles have two rows, as those of 1024
+ * columns. */
+static const struct branch_settings loops[] = {
+    { .kind = BRANCH_MICRO, .way = BRANCH_FUSED, .blocks = BLOCKS, .rows = 10, .cols = 64 },
+    { .kind = BRANCH_NORM, .way = BRANCH_FUSED, .blocks = 2, .rows = 64, .cols = 768 },
+    { .kind = BRANCH_NORM, .way = BRANCH_FUSED, .is_bf16 = true, .blocks = 2, .rows = 64, .cols = 768 },
+};
+
+/* Return the seconds of a cell and block. A GPU needs more rows before its cells wait for each other. */
+static double fused(struct world *world, int which)
+{
+    enum { PASSES = 5 };
+    struct branch_settings of = loops[which / 2];
+    if (device_is_asynchronous() && !card_is_brief())
+        of.rows *= of.kind == BRANCH_MICRO ? 1024 : 128;
+    const struct passes passes = time_branch(of, times(PASSES), world);
+    return (which % 2 ? passes.backward : passes.forward) / ((double)of.blocks * of.rows * of.cols);
+}
+
+/* Return bytes per second of y = a + b over three tensors that take so many MiB together: two read and one written, like a triad. */
+static double triad(struct world *world, int mib)
+{
+    enum { PASSES = 3, BRIEFER = 8, CALLS = 10 };
+    const size_t count = ((size_t)mib << 20) / 3 / sizeof(float) / (card_is_brief() ? BRIEFER : 1);
+    const int calls =
+        device_is_asynchronous() && !card_is_brief() ? CALLS : 1; /* a launch runs beside the one before */
+    float *a = device_new(count, sizeof *a), *b = device_new(count, sizeof *b), *y = device_new(count, sizeof *y);
+    const struct pointwise call = { .op = POINTWISE_ADD, .rows = 1, .cols = count, .a = a, .b = b, .y = y };
+    double seconds[PASSES];
+    const int passes = times(PASSES);
+    begin_events(2 * (passes + 1));
+    for (int i = -1; i < passes; i++) {
+        const double began = device_record_event();
+        for (int j = 0; j < calls; j++)
+            device_pointwise(&call);
+        const double end = device_record_event();
+        device_wait();
+        if (i >= 0)
+            seconds[i] = between(began, end) / calls;
+        world_heartbeat(world);
+    }
+    device_free(a);
+    device_free(b);
+    device_free(y);
+    return pointwise_count_forward(&call).bytes / stats_quantile(seconds, passes, 0.5);
+}
+
+/* Return operations per second of a product of matrices that fit the cache, or that keep a GPU busy. */
+static double product(struct world *world, int which)
+{
+    enum { OF_CORE = 512, OF_GPU = 4096, PASSES = 3 };
+    const int side = device_is_asynchronous() && !card_is_brief() ? OF_GPU : OF_CORE;
+    const size_t cells = (size_t)side * (size_t)side;
+    (void)world, (void)which;
+    float *x = device_new(cells, sizeof *x), *y = device_new(cells, sizeof *y), *out = device_new(cells, sizeof *out);
+    double seconds[PASSES];
+    begin_events(2 * PASSES);
+    for (int i = 0; i < PASSES; i++) {
+        const double began = device_record_event();
+        device_multiply(out, x, y, side, side, side);
+        const double end = device_record_event();
+        device_wait();
+        seconds[i] = between(began, end);
+    }
+    device_free(x);
+    device_free(y);
+    device_free(out);
+    return 2.0 * side * side * side / stats_quantile(seconds, PASSES, 0.5);
+}
+
+/* Return the seconds of the transform for one feature and round. */
+static double transform(struct world *world, int which)
+{
+    enum { FEATURES = 200, ROUNDS = 20 };
+    (void)world, (void)which;
+    float sample[FEATURES];
+    double seconds[TIMES];
+    for (int i = 0; i < TIMES; i++) {
+        for (int j = 0; j < FEATURES; j++)
+            sample[j] = (float)(j % 7) - 3;
+        const double began = world_now();
+        worker_loader_transform(sample, FEATURES, ROUNDS);
+        seconds[i] = world_now() - began;
+    }
+    return stats_quantile(seconds, TIMES, 0.5) / (FEATURES * ROUNDS);
+}
+
+/* Return the bytes of the first or second cache of a core, as far as the C library knows them; else 0, and all tensors count as beyond it, as
+ * on a GPU, whose tensors meet in its L2 cache. How
+ * much of the caches further away belongs to this core (they are shared, in a virtual machine with other guests) show triads. */
+static double cache(struct world *world, int level)
+{
+    (void)world;
+    if (device_is_asynchronous())
+        return 0;
+    const long bytes = sysconf(level == 1 ? _SC_LEVEL1_DCACHE_SIZE : _SC_LEVEL2_CACHE_SIZE);
+    return bytes > 0 ? (double)bytes : 0;
+}
+
+/* Return the seconds of taking a batch from a worker and letting it begin the next one. */
+static double handoff(struct world *world, int which)
+{
+    enum { CALLS = 40 };
+    static const double rest = 0.3e-3; /* as a short step: the worker sleeps when it is told */
+    (void)world, (void)which;
+    struct async_helper *worker = async_helper_open_on_any_core();
+    const double seconds = handoff_measure(worker, rest, times(CALLS));
+    async_helper_close(worker);
+    return fmax(0, seconds);
+}
+
+static double is_async(struct world *world, int which)
+{
+    (void)world, (void)which;
+    return device_is_asynchronous(); /* operations on cores end before the next is dispatched */
+}
+
+/* Not shown on the printed card: roofline.csv has them. */
+#define OPERATION(name, op)                                                                                            \
+    { name "_s", OWN_SECONDS, "", "ns", 1e9, 1e6, operation, 4 * op },                                                 \
+        { name "_back_s", OWN_SECONDS, "", "ns", 1e9, 1e6, operation, 4 * op + 1 },                                    \
+        { name "_bf16_s", OWN_SECONDS, "", "ns", 1e9, 1e6, operation, 4 * op + 2 },                                    \
+    {                                                                                                                  \
+        name "_bf16_back_s", OWN_SECONDS, "", "ns", 1e9, 1e6, operation, 4 * op + 3                                    \
+    }
+
+/* clang-format off */
+const struct own_cost costs[] = {
+    { "dispatch_s", OWN_SECONDS, "an eager operation takes", "ns", 1e9, 1e6, dispatch, 0 },
+    { "dispatch_back_s", OWN_SECONDS, "... its backward", "ns", 1e9, 1e6, dispatch, 1 },
+    { "call_s", OWN_SECONDS, "... replayed from a list", "ns", 1e9, 1e6, call, 0 },
+    { "enqueue_s", OWN_SECONDS, "", "ns", 1e9, 1e6, enqueue, 0 },
+    OPERATION("add", POINTWISE_ADD), OPERATION("mul", POINTWISE_MUL), OPERATION("relu", POINTWISE_RELU),
+    OPERATION("sigmoid", POINTWISE_SIGMOID), OPERATION("gelu", POINTWISE_GELU), OPERATION("layer_norm", POINTWISE_LAYER_NORM),
+    { "fused_micro_s", OWN_SECONDS, "tiny block in one loop", "ns", 1e9, 1e6, fused, 0 },
+    { "fused_micro_back_s", OWN_SECONDS, "... its backward", "ns", 1e9, 1e6, fused, 1 },
+    { "fused_norm_s", OWN_SECONDS, "large block in one pass", "ns", 1e9, 1e6, fused, 2 },
+    { "fused_norm_back_s", OWN_SECONDS, "... its backward", "ns", 1e9, 1e6, fused, 3 },
+    { "fused_norm_bf16_s", OWN_SECONDS, "", "ns", 1e9, 1e6, fused, 4 },
+    { "fused_norm_bf16_back_s", OWN_SECONDS, "", "ns", 1e9, 1e6, fused, 5 },
+    { "triad_8m_bytes_per_s", OWN_RATE, "a far cache: two reads and a write", "GB/s", 1e-9, 8 << 20, triad, 8 },
+    { "triad_40m_bytes_per_s", OWN_RATE, "... of tensors of 40 MiB", "GB/s", 1e-9, 40 << 20, triad, 40 },
+    { "triad_bytes_per_s", OWN_RATE, "memory: two reads and a write", "GB/s", 1e-9, 192 << 20, triad, 192 },
+    { "product_flops_per_s", OWN_RATE, "matrix products", "GFLOP/s", 1e-9, 3 << 20, product, 0 },
+    { WORKER_LOADER_TRANSFORM, OWN_SECONDS, "transform of a feature", "ns", 1e9, 0, transform, 0 },
+    { WORKER_LOADER_TAKE, OWN_SECONDS, "taking a worker's batch takes", "us", 1e6, 0, handoff, 0 },
+    { "cache_bytes", OWN_STAYS, "cache nearest a core", "KiB", 1.0 / (1 << 10), 0, cache, 1 },
+    { "second_cache_bytes", OWN_STAYS, "... its second", "KiB", 1.0 / (1 << 10), 0, cache, 2 },
+    { "is_async", OWN_STAYS, "", "", 1, 0, is_async, 0 },
+    { 0 },
+};
+/* clang-format on */

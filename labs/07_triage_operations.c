@@ -1,0 +1,194 @@
+/* 07_triage_operations: operations.csv of lab 07: a roofline point for each operation of the branches, timed within the chain, and for
+ * the product of the model's hidden layer. */
+#include "07_triage.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { REPEATS = 25 };
+
+/* Seconds of each kind of operation in a pass: forward, backward; launches included. */
+struct watched {
+    double of[POINTWISE_OPS][2];
+};
+
+/* Operations of a step and the events around each. */
+struct watch {
+    double last;
+    int calls;
+    struct {
+        enum pointwise_op op;
+        bool is_backward;
+        double began, ended;
+    } * call; /* room for all of a step */
+};
+
+static void note(void *context, enum pointwise_op op, bool is_backward)
+{
+    struct watch *watch = context;
+    const double now = device_record_event();
+    if (op != POINTWISE_OPS) {
+        const int i = watch->calls++;
+        watch->call[i].op = op;
+        watch->call[i].is_backward = is_backward;
+        watch->call[i].began = watch->last;
+        watch->call[i].ended = now;
+    }
+    watch->last = device_record_event();
+}
+
+/* Add up the seconds of a step, whose operations are done. */
+static struct watched add_up(const struct watch *watch)
+{
+    struct watched seconds = { 0 };
+    for (int i = 0; i < watch->calls; i++)
+        seconds.of[watch->call[i].op][watch->call[i].is_backward] +=
+            between(watch->call[i].began, watch->call[i].ended);
+    return seconds;
+}
+
+/* Return the median time between an event and the next. */
+static double stamp(void)
+{
+    enum { STAMPS = 101 };
+    double began[STAMPS], seconds[STAMPS];
+    begin_events(2 * STAMPS);
+    for (int i = 0; i < STAMPS; i++) {
+        began[i] = device_record_event();
+        seconds[i] = device_record_event();
+    }
+    device_wait();
+    for (int i = 0; i < STAMPS; i++)
+        seconds[i] = between(began[i], seconds[i]);
+    return stats_quantile(seconds, STAMPS, 0.5);
+}
+
+/* Run an unfused branch, and return medians. */
+static struct watched watch_branch(struct branch_settings of, int times, struct world *world)
+{
+    const size_t cells = (size_t)of.rows * (size_t)of.cols;
+    const int calls = 2 * of.blocks * branch_operations(of.kind);
+    float *features = device_new(cells, sizeof *features);
+    struct watch watch = { .call = memory_new((size_t)calls, sizeof *watch.call) };
+    struct watched *all = memory_new((size_t)times, sizeof *all), median;
+    double *seconds = memory_new((size_t)times, sizeof *seconds);
+    struct branch *branch = branch_open(of, 0);
+    const double each = stamp();
+    for (int i = -2; i < times; i++) {
+        watch.calls = 0;
+        begin_events(2 * (calls + 2)); /* also before the first operation of each pass */
+        branch_watch(branch, i < 0 ? NULL : note, &watch);
+        branch_forward(branch, features, cells);
+        branch_backward(branch);
+        device_wait();
+        if (i >= 0)
+            all[i] = add_up(&watch);
+        world_heartbeat(world);
+    }
+    branch_close(branch);
+    for (int op = 0; op < POINTWISE_OPS; op++)
+        for (int is_backward = 0; is_backward < 2; is_backward++) {
+            for (int i = 0; i < times; i++)
+                seconds[i] = all[i].of[op][is_backward];
+            int of_op = 0;
+            for (int i = 0; i < branch_operations(of.kind); i++)
+                of_op += branch_operation(of, i).of.op == (enum pointwise_op)op ? of.blocks : 0;
+            median.of[op][is_backward] = fmax(0, stats_quantile(seconds, times, 0.5) - of_op * each);
+        }
+    device_free(features);
+    free(watch.call);
+    free(all);
+    free(seconds);
+    return median;
+}
+
+/* A point of a roofline: what was moved and computed in how long, and what the card says. */
+struct point {
+    const char *of, *name, *direction;
+    double calls, bytes, flops, seconds, predicted;
+};
+
+static void write_point(struct csv *csv, const struct card *card, struct point p)
+{
+    do {
+        csv_text(csv, "case", p.of);
+        csv_text(csv, "operation", p.name);
+        csv_text(csv, "direction", p.direction);
+        csv_number(csv, "calls", p.calls);
+        csv_number(csv, "bytes", p.bytes);
+        csv_number(csv, "flops", p.flops);
+        csv_ms(csv, "pass_ms", p.seconds);
+        csv_ms(csv, "predicted_ms", p.predicted);
+        csv_number(csv, "flops_per_byte", p.flops / p.bytes);
+        csv_number(csv, "GFLOP_per_s", p.flops / p.seconds / 1e9);
+        csv_number(csv, "GB_per_s", p.bytes / p.seconds / 1e9);
+        csv_number(csv, "copy_GB_per_s", card->copy_bandwidth / 1e9);
+        csv_number(csv, "memory_GB_per_s", card_cost(card, "triad_bytes_per_s") / 1e9);
+        csv_number(csv, "cache_GB_per_s", card_cost(card, "triad_8m_bytes_per_s") / 1e9);
+        csv_number(csv, "product_GFLOP_per_s", card_cost(card, "product_flops_per_s") / 1e9);
+        csv_number(csv, "dispatch_ns", 1e9 * card_cost(card, "dispatch_s"));
+    } while (csv_end_row(csv));
+}
+
+/* Write a row for each kind of operation of a branch, forward and backward. */
+static void write_branch(struct lab *lab, const char *name, struct branch_settings of, struct csv *csv)
+{
+    const struct watched watched = watch_branch(of, of.kind == BRANCH_MICRO ? REPEATS : 5, lab_world(lab));
+    for (int op = 0; csv && op < POINTWISE_OPS; op++)
+        for (int is_backward = 0; is_backward < 2; is_backward++) {
+            struct point p = { name, pointwise_names[op], is_backward ? "backward" : "forward",
+                               .seconds = watched.of[op][is_backward] };
+            for (int i = 0; i < branch_operations(of.kind); i++) {
+                const struct pointwise_back call = branch_operation(of, i);
+                const struct pointwise_count count =
+                    is_backward ? pointwise_count_backward(&call) : pointwise_count_forward(&call.of);
+                if (call.of.op != (enum pointwise_op)op)
+                    continue;
+                p.calls += of.blocks;
+                p.bytes += of.blocks * count.bytes;
+                p.flops += of.blocks * count.flops;
+                p.predicted += of.blocks * operation_pass(lab_card(lab), of, i, is_backward);
+            }
+            if (p.calls > 0 && p.seconds > 0)
+                write_point(csv, lab_card(lab), p);
+        }
+}
+
+/* Write a row for the product of the model's hidden layer: (samples, width) x (width, width). */
+static void write_product(struct lab *lab, const struct options *o, struct csv *csv)
+{
+    const int rows = o->run.batch_size, width = o->model.of.mlp.hidden_dim;
+    const size_t some = (size_t)rows * (size_t)width, matrix = (size_t)width * (size_t)width;
+    float *x = device_new(some, sizeof *x), *w = device_new(matrix, sizeof *w), *out = device_new(some, sizeof *out);
+    double seconds[REPEATS];
+    begin_events(2 * REPEATS);
+    for (int i = 0; i < REPEATS; i++) {
+        const double began = device_record_event();
+        device_multiply(out, x, w, rows, width, width);
+        const double ended = device_record_event();
+        device_wait();
+        seconds[i] = between(began, ended);
+    }
+    device_free(x);
+    device_free(w);
+    device_free(out);
+    const double flops = 2.0 * rows * width * width;
+    if (csv)
+        write_point(csv, lab_card(lab),
+                    (struct point){ "baseline", "product", "forward", 1, sizeof(float) * (double)(2 * some + matrix),
+                                    flops, stats_quantile(seconds, REPEATS, 0.5),
+                                    flops / card_cost(lab_card(lab), "product_flops_per_s") });
+}
+
+void write_operations(struct lab *lab, const struct options *base, struct csv *csv)
+{
+    write_product(lab, base, csv);
+    for (const struct variant *v = variants; v->name; v++) {
+        struct options o = *base;
+        v->fault(&o);
+        if (v->fix)
+            v->fix(&o);
+        if (o.branch[0].of.kind != BRANCH_NONE && o.branch[0].of.way != BRANCH_FUSED)
+            write_branch(lab, v->name, o.branch[0].of, csv);
+    }
+}

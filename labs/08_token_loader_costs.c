@@ -1,0 +1,47 @@
+/* 08_token_loader_costs: what lab 08 adds to the machine card: the parts of every way to bring tokens (08_token_loader_parts.c), of
+ * tokens that become int32. */
+#include "08_token_loader.h"
+
+#include <math.h>
+
+static const struct parts_shape shape = { .widths = { 2, 4 }, .tokens = 8192 };
+
+static double measure(struct world *together, int which)
+{
+    (void)together;
+    struct parts_files *files = parts_files_in_memory();
+    const double seconds = parts_measure((enum token_part)which, files, &shape);
+    parts_files_close(files);
+    return seconds;
+}
+
+/* clang-format off */
+const struct own_cost token_costs[] = {
+    { "read_call_s",     OWN_SECONDS, "a read() of cached tokens takes", "us", 1e6,  PARTS_MEMORY, measure, PART_READ_CALL },
+    { "read_byte_s",     OWN_SECONDS, "… and per MB",                    "us", 1e12, PARTS_MEMORY, measure, PART_READ_BYTE },
+    { "fread_more_s",    OWN_SECONDS, "fread() takes longer by",         "us", 1e6,  PARTS_MEMORY, measure, PART_FREAD_MORE },
+    { "fault_byte_s",    OWN_SECONDS, "page faults take, per MB",        "us", 1e12, PARTS_MEMORY, measure, PART_FAULT_BYTE },
+    { "populate_byte_s", OWN_SECONDS, "… and as advised, per MB",        "us", 1e12, PARTS_MEMORY, measure, PART_POPULATE_BYTE },
+    { "element_s",       OWN_SECONDS, "a token by itself takes",         "ns", 1e9,  PARTS_MEMORY, measure, PART_ELEMENT },
+    { "loop_s",          OWN_SECONDS, "… in llm.c's loop, just read",    "ns", 1e9,  PARTS_MEMORY, measure, PART_LOOP },
+    { "widen_s",         OWN_SECONDS, "… in a block, just read",         "ns", 1e9,  PARTS_MEMORY, measure, PART_WIDEN },
+    { "mapped_widen_s",  OWN_SECONDS, "… in a block, mapped",            "ns", 1e9,  PARTS_MEMORY, measure, PART_MAPPED_WIDEN },
+    { "allocation_s",    OWN_SECONDS, "malloc() and free() take",        "us", 1e6,  PARTS_MEMORY, measure, PART_ALLOCATION },
+    { "handoff_s",       OWN_SECONDS, "taking a helper's batch takes",   "us", 1e6,  PARTS_MEMORY, measure, PART_HANDOFF },
+    { 0 },
+};
+/* clang-format on */
+
+double token_cost(const struct card *card, const char *name)
+{
+    const double seconds = card_cost(card, name);
+    return isnan(seconds) ? 0 : seconds;
+}
+
+struct token_parts parts_on(const struct card *card)
+{
+    struct token_parts parts = { { 0 } };
+    for (const struct own_cost *cost = token_costs; cost->name; cost++)
+        parts.of[cost->which] = token_cost(card, cost->name);
+    return parts;
+}

@@ -1,0 +1,94 @@
+/* 08_token_loader_formula: what each case of lab 08 must cost, and why.
+ *
+ *     step = max over ranks of (data + local) + T
+ *     data = S + copy, if the rank fetches its own batch
+ *     data = handoff + max(0, S + copy - local - T), if a helper fetches the next one beside the step (prefetch)
+ *
+ * S is the delay of slow storage (--disk-ms). The copy is the sum of what a way does; M: bytes of the batch in the shard:
+ *
+ *     elements       3 × allocation + read(M) + tokens × one by one
+ *     blocks         3 × allocation + read(M) + tokens × widen
+ *     mapped         2 × allocation + fault(M) + tokens × widen
+ *     preallocated   fault(M) + tokens × widen
+ *     advised        populate(M) + tokens × widen
+ *     windowed       read(M) + tokens × widen
+ *     buffered       read(M) by fread() + tokens × loop
+ *     views          populate(M)
+ *
+ * read(M) is a call and M bytes that the kernel copies from the page cache. fault(M) and populate(M) are proportional to M: a fault maps
+ * 16 pages, or what the kernel's fault_around_bytes says. Widening reads from the cache if the tokens were just read, else from memory.
+ *
+ * A helper's copy needs a core. If that is the rank's own, it lengthens the local term instead (as in lab 01). */
+#include "08_token_loader.h"
+
+#include <math.h>
+
+double way_seconds(const struct token_parts *parts, enum source_way way, double tokens, int token_bytes)
+{
+    const double bytes = tokens * token_bytes, *part = parts->of;
+    const double read = part[PART_READ_CALL] + bytes * part[PART_READ_BYTE], fread_more = part[PART_FREAD_MORE],
+                 allocation = part[PART_ALLOCATION], fault = bytes * part[PART_FAULT_BYTE],
+                 populate = bytes * part[PART_POPULATE_BYTE], element = tokens * part[PART_ELEMENT],
+                 widen = tokens * part[PART_WIDEN], mapped = tokens * part[PART_MAPPED_WIDEN];
+    switch (way) {
+    case SOURCE_ELEMENTS:
+        return 3 * allocation + read + element;
+    case SOURCE_BLOCKS:
+        return 3 * allocation + read + widen;
+    case SOURCE_MAPPED:
+        return 2 * allocation + fault + mapped;
+    case SOURCE_PREALLOCATED:
+        return fault + mapped;
+    case SOURCE_ADVISED:
+    case SOURCE_PREFETCHED:
+        return populate + mapped;
+    case SOURCE_WINDOWED:
+        return read + widen;
+    case SOURCE_BUFFERED:
+        return read + fread_more + tokens * part[PART_LOOP];
+    case SOURCE_VIEWS:
+        return populate;
+    case SOURCE_WAYS:
+        break;
+    }
+    return (double)NAN;
+}
+
+double alone_seconds(const struct token_parts *parts, const struct source_settings *s, enum page_state pages)
+{
+    struct token_parts paid = *parts;
+    if (pages == PAGES_WARM) /* the pages are mapped already */
+        paid.of[PART_FAULT_BYTE] = paid.of[PART_POPULATE_BYTE] = 0;
+    if (s->way == SOURCE_WINDOWED) /* a read may serve several batches */
+        paid.of[PART_READ_CALL] *= batch_source_reads(s);
+    const double tokens = (double)(s->order.rows * s->order.length);
+    const double seconds = way_seconds(&paid, s->way, tokens, s->set->width);
+    return seconds + paid.of[PART_ASK] + (s->way == SOURCE_PREFETCHED ? paid.of[PART_HANDOFF] : 0);
+}
+
+static struct load load_of(const struct options *o, const struct card *card, double transfer)
+{
+    const int ranks = o->run.ranks;
+    const struct local_cost cost = card_local(card, ranks);
+    const struct token_parts parts = parts_on(card);
+    const double local = cost_at(&cost.passes, workload_usual(&o->model, &o->run)) + cost.update,
+                 copy = way_seconds(&parts, (enum source_way)o->way, batch_tokens(o), o->token_bytes),
+                 fetch = copy + (o->is_slow ? card_sleep(card, o->disk_ms / 1e3) : 0);
+    struct load load = { .data = fetch, .local = local, .cpu = local + copy, .after = cost.update };
+    if (o->way != SOURCE_PREFETCHED)
+        return load;
+    const double on_core = card_helper(card) == HELPER_ON_ITS_OWN ? 0 : copy, handoff = parts.of[PART_HANDOFF];
+    const double left = fmax(0, on_core - (local - cost.update));
+    load.local = local + on_core - (1 - card->transfer_core) * fmin(left, transfer);
+    load.data = handoff + fmax(0, fetch - load.local * card_contention_slowdown(card, ranks) - transfer - handoff);
+    load.cpu = load.local + handoff;
+    return load;
+}
+
+struct prediction predict(const struct options *o, const struct card *card)
+{
+    const int ranks = o->run.ranks;
+    const double transfer = card_allreduce(card, ranks, workload_gradient_bytes(&o->model));
+    const struct load load = load_of(o, card, transfer);
+    return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), transfer);
+}

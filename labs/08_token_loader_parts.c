@@ -1,0 +1,365 @@
+/* 08_token_loader_parts: measures the parts of which every way to bring tokens is composed. None of them measures a way: each times one
+ * operation, at other sizes than the cases have.
+ *
+ * They are measured on a file in memory (memfd) for the machine card, and for ladder.csv and crossover.csv on the shards themselves: there
+ * the kernel keeps pages in larger pieces, which take fewer page faults. Every turn takes another part of the files, so that its bytes
+ * come from where those of a batch come from. In a step, the rank computes between two batches, and what they need leaves the caches: so
+ * the shape says how long the rank computes before each operation. */
+#include "08_token_loader.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+    TURNS = 5,       /* a cost is the median of so many turns, */
+    PIECE = 4 << 20, /* which take so many bytes, */
+    PAGE = 4096,
+    RESTED = 12,       /* or so many operations if there is work between them */
+    SMALL = 8 << 10,   /* bytes of a small read, and */
+    LARGE = 128 << 10, /* of a large one, */
+    ONE = 2,           /* and of one token more, as in a batch of B T + 1 tokens */
+    TOUCHED = 64 << 10 /* bytes whose pages are touched at a time */
+};
+
+/* --- files, a piece after the other --------------------------------------------------------------------------------- */
+
+struct parts_files {
+    int count, now;
+    off_t at; /* in file `now` */
+    struct {
+        int fd;
+        off_t bytes;
+    } file[];
+};
+
+/* Bytes from … from + bytes-1 of a file. */
+struct piece {
+    int fd;
+    off_t from;
+    size_t bytes;
+};
+
+static struct parts_files *files_new(int count)
+{
+    struct parts_files *files = memory_new(1, sizeof *files + (size_t)count * sizeof *files->file);
+    files->count = count;
+    return files;
+}
+
+struct parts_files *parts_files_in_memory(void)
+{
+    const int fd = memfd_create("token_parts", MFD_CLOEXEC);
+    char *block = memory_new(LARGE, 1);
+    for (int i = 0; i < LARGE; i++)
+        block[i] = (char)i;
+    bool is_written = fd >= 0;
+    for (int done = 0; is_written && done < PARTS_MEMORY; done += LARGE)
+        is_written = write(fd, block, LARGE) == LARGE;
+    if (!is_written)
+        die(STATUS_CANNOT, "no memory for a file of %d bytes to measure: %s", PARTS_MEMORY, strerror(errno));
+    free(block);
+    struct parts_files *files = files_new(1);
+    files->file[0].fd = fd;
+    files->file[0].bytes = PARTS_MEMORY;
+    return files;
+}
+
+struct parts_files *parts_files_of(const struct shard_set *set)
+{
+    struct parts_files *files = files_new(set->count);
+    off_t most = 0;
+    for (int i = 0; i < set->count; i++) {
+        files->file[i].fd = token_shard_reopen(&set->shard[i]);
+        files->file[i].bytes = (off_t)set->shard[i].bytes;
+        most = files->file[i].bytes > most ? files->file[i].bytes : most;
+    }
+    if (most >= 8 * LARGE)
+        return files;
+    parts_files_close(files);
+    return NULL;
+}
+
+void parts_files_close(struct parts_files *files)
+{
+    for (int i = 0; i < files->count; i++)
+        close(files->file[i].fd);
+    free(files);
+}
+
+static struct piece next_piece(struct parts_files *files)
+{
+    while (files->file[files->now].bytes - files->at < 8 * LARGE) {
+        files->now = (files->now + 1) % files->count;
+        files->at = 0;
+    }
+    const off_t left = files->file[files->now].bytes - files->at;
+    const struct piece piece = { .fd = files->file[files->now].fd,
+                                 .from = files->at,
+                                 .bytes = (size_t)(left < PIECE ? left - left % LARGE : PIECE) };
+    files->at += (off_t)piece.bytes;
+    return piece;
+}
+
+static char *map(struct piece piece)
+{
+    char *memory = mmap(NULL, piece.bytes, PROT_READ, MAP_SHARED, piece.fd, piece.from);
+    if (memory == MAP_FAILED)
+        die(STATUS_CANNOT, "cannot map %zu bytes to measure: %s", piece.bytes, strerror(errno));
+    return memory;
+}
+
+/* --- one operation after the other ---------------------------------------------------------------------------------- */
+
+/* What operations share. */
+struct bench {
+    struct parts_shape shape;
+    enum token_part part;
+    size_t bytes, step; /* of an operation; from one to the next, by whole pages if it has some */
+    struct piece piece; /* of the turn */
+    char *memory;       /* the piece, mapped */
+    FILE *file;         /* the piece's file, if part is PART_FREAD_MORE */
+    size_t at;          /* place of the operation in the piece */
+    char *buffer;       /* tokens just read */
+    size_t room;        /* bytes of the buffer */
+    char *x, *y;        /* of a batch */
+};
+
+static void fail_to_read(void)
+{
+    die(STATUS_CANNOT, "cannot read a file to measure: %s", strerror(errno));
+}
+
+static char *allocate(size_t bytes)
+{
+    char *memory = malloc(bytes);
+    for (size_t at = 0; memory && at < bytes; at += PAGE) /* so that the compiler keeps it, and page faults count */
+        ((volatile char *)memory)[at] = 1;
+    return memory;
+}
+
+/* Free x and y of the batch before; allocate those of the next one, and a buffer for its tokens. */
+static void allocate_batch(struct bench *b)
+{
+    const size_t in = b->shape.tokens * (size_t)b->shape.widths.in, out = b->shape.tokens * (size_t)b->shape.widths.out;
+    free(b->x);
+    free(b->y);
+    b->x = allocate(out);
+    b->y = allocate(out);
+    free(allocate(in + 2));
+}
+
+static void touch(const struct bench *b)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t at = 0; at < b->bytes; at += page)
+        (void)*(volatile const char *)(b->memory + b->at + at);
+}
+
+static void populate(const struct bench *b)
+{
+    const struct token_shard shard = { .bytes = b->piece.bytes };
+    const struct shard_map map = { .shard = &shard, .memory = b->memory };
+    shard_map_populate(&map, b->at, b->bytes);
+    (void)*(volatile const char *)(b->memory + b->at);
+}
+
+/* Make half a batch: the first and the second one in turns. */
+static void widen(const struct bench *b)
+{
+    const struct widths widths = b->shape.widths;
+    const size_t tokens = b->bytes / (size_t)widths.in - 1;
+    const size_t to = b->at / b->step % 2 * tokens * (size_t)widths.out;
+    const char *from = b->part == PART_MAPPED_WIDEN ? b->memory + b->at : b->buffer + b->at % b->room;
+    if (b->part == PART_ELEMENT)
+        widen_elements(widths, from, b->x + to, b->y + to, tokens);
+    else if (b->part == PART_LOOP)
+        widen_loop(widths, from, b->x + to, b->y + to, tokens);
+    else
+        widen_block(widths, from, b->x + to, b->y + to, tokens);
+}
+
+/* Before an operation: read its tokens into the buffer, or those of several operations. */
+static void prepare(struct bench *b)
+{
+    const bool is_from_buffer = b->part == PART_ELEMENT || b->part == PART_LOOP || b->part == PART_WIDEN;
+    if (is_from_buffer && b->at % b->room == 0 &&
+        pread(b->piece.fd, b->buffer, b->room, b->piece.from + (off_t)b->at) != (ssize_t)b->room)
+        fail_to_read();
+}
+
+static void operate(struct bench *b)
+{
+    const off_t place = b->piece.from + (off_t)b->at;
+    bool is_read = true;
+    switch (b->part) {
+    case PART_READ_CALL:
+    case PART_READ_BYTE:
+        is_read = pread(b->piece.fd, b->buffer, b->bytes, place) == (ssize_t)b->bytes;
+        break;
+    case PART_FREAD_MORE:
+        is_read = fseeko(b->file, place, SEEK_SET) == 0 && fread(b->buffer, 1, b->bytes, b->file) == b->bytes;
+        break;
+    case PART_FAULT_BYTE:
+        touch(b);
+        break;
+    case PART_POPULATE_BYTE:
+        populate(b);
+        break;
+    case PART_ALLOCATION:
+        allocate_batch(b);
+        break;
+    default:
+        widen(b);
+    }
+    if (!is_read)
+        fail_to_read();
+}
+
+static double turn_seconds(struct bench *b)
+{
+    const size_t all = (b->piece.bytes - b->bytes) / b->step + 1,
+                 calls = b->shape.rest > 0 && all > RESTED ? RESTED : all;
+    double sum = 0;
+    for (size_t i = 0; i < calls; i++, b->at += b->step) {
+        if (b->shape.is_held)
+            prepare(b);
+        world_spin(b->shape.rest);
+        if (!b->shape.is_held)
+            prepare(b);
+        const double begin = world_now();
+        operate(b);
+        sum += world_now() - begin;
+    }
+    return sum / (double)calls;
+}
+
+/* Return memory as that of a batch's source: it begins with a line of the caches. */
+static char *memory_even(size_t bytes)
+{
+    enum { LINE = 64 };
+    char *memory = aligned_alloc(LINE, bytes + LINE - bytes % LINE);
+    if (!memory)
+        die(STATUS_CANNOT, "no memory for %zu bytes to measure", bytes);
+    return memset(memory, 0, bytes);
+}
+
+/* Return the seconds of an operation on so many bytes, of pages that are mapped before, or are not. */
+static double operation(struct parts_files *files, const struct parts_shape *shape, enum token_part part, size_t bytes,
+                        bool is_mapped)
+{
+    const size_t out = (shape->tokens + LARGE) * (size_t)shape->widths.out;
+    struct bench b = { .shape = *shape, .part = part, .bytes = bytes };
+    b.step = bytes > PAGE ? bytes - bytes % PAGE : bytes;
+    b.room = shape->is_held && LARGE > bytes ? LARGE / bytes * bytes : bytes;
+    b.buffer = memory_even(b.room);
+    b.x = memory_even(out);
+    b.y = memory_even(out);
+    double seconds[TURNS];
+    const int turns = card_is_brief() ? 1 : TURNS;
+    for (int turn = 0; turn < turns; turn++) {
+        b.piece = next_piece(files);
+        b.piece.bytes -= part == PART_ELEMENT || part == PART_LOOP || part == PART_WIDEN ? b.piece.bytes % b.room : 0;
+        b.memory = map(b.piece);
+        b.file = part == PART_FREAD_MORE ? fdopen(dup(b.piece.fd), "rb") : NULL;
+        b.at = 0;
+        for (size_t at = PAGE / 2; is_mapped && at < b.piece.bytes; at += PAGE) /* no line that the operation touches */
+            (void)*(volatile const char *)(b.memory + at);
+        seconds[turn] = turn_seconds(&b);
+        if (b.file)
+            fclose(b.file);
+        munmap(b.memory, b.piece.bytes);
+    }
+    free(b.buffer);
+    free(b.x);
+    free(b.y);
+    return stats_lower_median(seconds, turns);
+}
+
+static double read_byte(struct parts_files *files, const struct parts_shape *shape)
+{
+    return (operation(files, shape, PART_READ_BYTE, LARGE + ONE, false) -
+            operation(files, shape, PART_READ_BYTE, SMALL + ONE, false)) /
+           (LARGE - SMALL);
+}
+
+static double fread_more(struct parts_files *files, const struct parts_shape *shape)
+{
+    const size_t bytes = LARGE / 4 + ONE; /* stdio reads what is no whole page into its own buffer */
+    return operation(files, shape, PART_FREAD_MORE, bytes, false) -
+           operation(files, shape, PART_READ_BYTE, bytes, false);
+}
+
+/* Return the seconds per token of making half a batch. */
+static double token(struct parts_files *files, const struct parts_shape *shape, enum token_part part)
+{
+    const size_t half = shape->tokens / 2 * (size_t)shape->widths.in, most = half < PIECE / 4 ? half : PIECE / 4,
+                 whole = most > PAGE ? most - most % PAGE : most, bytes = whole < 1 << 10 ? 1 << 10 : whole;
+    return operation(files, shape, part, bytes, part == PART_MAPPED_WIDEN) / ((double)bytes / shape->widths.in - 1);
+}
+
+/* --- helper ----------------------------------------------------------------------------------------------------------- */
+
+/* Return the seconds by which taking a finished batch, and starting the next one, delays a rank that computes for `rest` seconds in between:
+ * its helper has nothing to do, but the two share a core. */
+static double handoff(double rest)
+{
+    enum { CALLS = 40 };
+    struct async_helper *helper = async_helper_open();
+    double seconds[TURNS];
+    for (int turn = 0; turn < TURNS; turn++)
+        seconds[turn] = handoff_measure(helper, rest, CALLS);
+    async_helper_close(helper);
+    return stats_lower_median(seconds, TURNS);
+}
+
+/* Return the seconds between two time stamps around a batch that is nothing. */
+static double ask(void)
+{
+    enum { CALLS = 400 };
+    struct batch_source *source = batch_source_open(&(struct source_settings){ .way = SOURCE_VIEWS });
+    double seconds[CALLS];
+    for (int i = 0; i < CALLS; i++) {
+        const double begin = world_now();
+        batch_source_next(source);
+        seconds[i] = world_now() - begin;
+    }
+    batch_source_close(source);
+    return stats_mean(seconds, CALLS);
+}
+
+/* --- all -------------------------------------------------------------------------------------------------------------- */
+
+double parts_measure(enum token_part part, struct parts_files *files, const struct parts_shape *shape)
+{
+    switch (part) {
+    case PART_READ_CALL:
+        return fmax(0, operation(files, shape, part, SMALL + ONE, false) - SMALL * read_byte(files, shape));
+    case PART_READ_BYTE:
+        return read_byte(files, shape);
+    case PART_FREAD_MORE:
+        return fread_more(files, shape);
+    case PART_FAULT_BYTE:
+        return fmax(0, operation(files, shape, part, TOUCHED, false) - operation(files, shape, part, TOUCHED, true)) /
+               TOUCHED;
+    case PART_POPULATE_BYTE:
+        return operation(files, shape, part, SOURCE_ADVICE, false) / SOURCE_ADVICE;
+    case PART_ELEMENT:
+    case PART_LOOP:
+    case PART_WIDEN:
+    case PART_MAPPED_WIDEN:
+        return token(files, shape, part);
+    case PART_ALLOCATION:
+        return operation(files, shape, part, SMALL, false) / 3;
+    case PART_HANDOFF:
+        return handoff(fmax(shape->rest, 2e-6));
+    case PART_ASK:
+        return ask();
+    case TOKEN_PARTS:
+        break;
+    }
+    return (double)NAN;
+}

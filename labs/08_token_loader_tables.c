@@ -1,0 +1,229 @@
+/* 08_token_loader_tables: crossover.csv and shuffle.csv of lab 08. */
+#include "08_token_loader.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+bool measures_tables(const struct options *base)
+{
+    return device_computes() && !world_is_simulated() && base->run.cases.count == 0 && !base->run.lesson_cases;
+}
+
+/* --- the shortest step that does not notice ----------------------------------------------------------------------- */
+
+/* A way shows if it lengthens the step by more than this share. Other shares have other crossovers, in proportion. */
+static const double shows = 0.01;
+
+/* The table takes this share of --seconds, but five blocks a way at least. */
+static const double budget_share = 0.2;
+
+enum { LENGTHS = 12, BLOCKS = 21, LEAST_BLOCKS = 5, QUICK_BLOCKS = 1, STEPS = 16 };
+
+/* Steps of computing, as if on a device without model: from two microseconds on, each twice as long as the one before. */
+static double step_seconds(int i)
+{
+    return 2e-6 * pow(2, i);
+}
+
+/* Return the steps of a block. Each has an advice to the kernel, if its way gives some in so many steps: a block is then like the others. */
+static int steps_of(const struct source_settings *s)
+{
+    const double batch = (double)(s->order.rows * s->order.length) * s->set->width, advised = SOURCE_ADVICE / batch;
+    return advised <= 4 * STEPS ? (int)fmax(STEPS, advised) : STEPS;
+}
+
+/* Return the mean seconds by which a batch lengthens the steps of a block. A rank that fetches its own batch is stopped while it does. What a
+ * helper takes of the rank's core shows only in the whole step, so a block with it and one without are compared. The block begins and ends
+ * with one batch at hand, so that as many are made as are taken. */
+static double exposed(struct batch_source *source, bool has_helper, double seconds, int steps)
+{
+    double stopped = 0, times[2] = { 0 };
+    for (int with = has_helper ? 0 : 1; with < 2; with++) {
+        batch_source_settle(source);
+        const double begin = world_now();
+        for (int step = 0; step < steps; step++) {
+            const double before = world_now();
+            if (with)
+                batch_source_next(source);
+            stopped += world_now() - before;
+            world_spin(seconds);
+        }
+        batch_source_settle(source);
+        times[with] = world_now() - begin;
+    }
+    return (has_helper ? times[1] - times[0] : stopped) / steps;
+}
+
+/* Return the step from which the exposed share stays below `shows`, between two lengths by interpolation of logarithms. NaN if it shows
+ * in the longest step, 0 if in none. */
+static double crossover_of(const double *share)
+{
+    int last = LENGTHS - 1;
+    while (last >= 0 && share[last] <= shows)
+        last--;
+    if (last < 0)
+        return 0;
+    if (last == LENGTHS - 1)
+        return (double)NAN;
+    const double high = log(share[last] / shows), low = share[last + 1] > 0 ? log(shows / share[last + 1]) : 10 * high;
+    return step_seconds(last) * pow(2, high / (high + low));
+}
+
+/* Return how many blocks of a way, at all lengths, fit into its share of the budget. */
+static int blocks_in(const struct options *base, int steps)
+{
+    const double block = 1.1 * steps * step_seconds(LENGTHS),
+                 budget = budget_share * base->run.seconds / (SOURCE_WAYS + 1);
+    return base->run.quick ? QUICK_BLOCKS : (int)fmin(BLOCKS, fmax(LEAST_BLOCKS, budget / block));
+}
+
+/* Measure the exposed seconds of a way at all lengths. Lengths take turns; each has the median of its blocks. Pages are new to the process:
+ * behind the last batch the shards are mapped anew. */
+static void measure_way(double *found, const struct source_settings *s, int blocks)
+{
+    const int steps = steps_of(s);
+    const uint64_t pass = ladder_batches(&s->order);
+    double more[LENGTHS][BLOCKS];
+    struct batch_source *source = batch_source_open(s);
+    for (int block = 0; block < blocks; block++)
+        for (int i = 0; i < LENGTHS; i++) {
+            if (batch_source_counts(source).batches + (uint64_t)steps > pass) {
+                batch_source_close(source);
+                source = batch_source_open(s);
+            }
+            more[i][block] = exposed(source, s->way == SOURCE_PREFETCHED, step_seconds(i), steps);
+        }
+    batch_source_close(source);
+    for (int i = 0; i < LENGTHS; i++)
+        found[i] = stats_lower_median(more[i], blocks);
+}
+
+/* Predict the exposed seconds from the parts, as they are between steps of about the crossover's length. A helper shares its rank's core, so
+ * its copies show as if the rank had made them. */
+static double predicted_exposed(const struct card *card, const struct options *base, const struct shard_set *set,
+                                const struct source_settings *s)
+{
+    struct token_parts parts = parts_here(card, base, set, s, 0);
+    const double at_once = alone_seconds(&parts, s, PAGES_COLD);
+    parts = parts_here(card, base, set, s, fmin(at_once / shows, step_seconds(LENGTHS - 1)));
+    return alone_seconds(&parts, s, PAGES_COLD);
+}
+
+/* All ranks that have a core measure at once, as they fetch in training; rank 0 writes. */
+static void cross(struct lab *lab, const struct options *base, struct csv *csv)
+{
+    struct shard_set *set = shards_of_tables(base);
+    ladder_cache(set);
+    for (enum source_way way = 0; way < SOURCE_WAYS; way++) {
+        const struct source_settings s = settings_alone(base, set, (int)sizeof(int32_t), way);
+        const double predicted = predicted_exposed(lab_card(lab), base, set, &s);
+        double found[LENGTHS], share[LENGTHS];
+        measure_way(found, &s, blocks_in(base, steps_of(&s)));
+        for (int i = 0; i < LENGTHS; i++)
+            share[i] = found[i] / step_seconds(i);
+        const double crossover = crossover_of(share);
+        for (int i = 0; i < LENGTHS && csv; i++)
+            do {
+                csv_text(csv, "way", source_ways[way]);
+                csv_ms(csv, "step_ms", step_seconds(i));
+                csv_ms(csv, "exposed_ms", found[i]);
+                csv_ms(csv, "predicted_exposed_ms", predicted);
+                csv_ms(csv, "crossover_ms", crossover);
+                csv_ms(csv, "predicted_crossover_ms", predicted / shows);
+            } while (csv_end_row(csv));
+        world_heartbeat(lab_world(lab));
+    }
+    shard_set_close(set);
+}
+
+void write_crossover(struct lab *lab, const struct options *base, struct csv *csv)
+{
+    if (world_rank(lab_world(lab)) < world_cores(lab_world(lab)))
+        cross(lab, base, csv);
+    world_park(lab_world(lab));
+}
+
+/* --- shuffles ----------------------------------------------------------------------------------------------------------- */
+
+/* Number of documents that begin at or before each position, every `length` tokens: rows with equal numbers belong together. */
+static uint32_t *documents_of(const struct shard_set *set, uint64_t length, uint64_t rows)
+{
+    uint32_t *document = memory_new(rows, sizeof *document), now = 0;
+    uint64_t position = 0;
+    for (int i = 0; i < set->count; i++) {
+        struct shard_map map;
+        shard_map_open(&map, &set->shard[i]);
+        for (uint64_t t = 0; t < set->shard[i].tokens; t++, position++) {
+            const void *token = shard_map_at(&map, t);
+            const uint32_t value = set->width == 2 ? *(const uint16_t *)token : *(const uint32_t *)token;
+            now += value == TOKEN_DOCUMENT;
+            if (position % length == 0)
+                document[position / length] = now;
+        }
+        shard_map_close(&map);
+    }
+    return document;
+}
+
+/* How far rows read one after the other lie apart, and how many of them belong to one document. */
+struct quality {
+    double distance, together;
+};
+
+static struct quality quality_of(const struct window_order *o, const uint32_t *document, uint64_t rows)
+{
+    struct quality q = { 0 };
+    for (uint64_t row = 0; row + 1 < rows; row++) {
+        const uint64_t a = window_order_shuffled(o, row), b = window_order_shuffled(o, row + 1);
+        q.distance += (double)(a > b ? a - b : b - a);
+        q.together += document[a] == document[b];
+    }
+    return (struct quality){ q.distance / (double)(rows - 1) / ((double)rows / 3), q.together / (double)(rows - 1) };
+}
+
+static void judge_shuffles(struct lab *lab, const struct options *base, struct csv *csv)
+{
+    static const char *const names[] = { "none", "shard", "global" };
+    enum { ROW = 64 }; /* tokens; documents are longer */
+    struct shard_set *set = shards_of_tables(base);
+    for (enum row_shuffle shuffle = SHUFFLE_NONE; shuffle <= SHUFFLE_GLOBAL; shuffle++) {
+        struct source_settings s = settings_alone(base, set, (int)sizeof(int32_t), SOURCE_MAPPED);
+        s.order.tail = TAIL_EXACT;
+        s.order.shuffle = shuffle;
+        s.order.rows = base->ladder_tokens > ROW ? (uint64_t)base->ladder_tokens / ROW : 1;
+        s.order.length = (uint64_t)base->ladder_tokens / s.order.rows;
+        const uint64_t rows = window_order_epoch(&s.order, 1), batches = ladder_batches(&s.order);
+        uint32_t *document = documents_of(set, s.order.length, rows);
+        const struct quality q = quality_of(&s.order, document, rows);
+        free(document);
+        struct ladder_pass pass = { .seconds = memory_new(batches, sizeof *pass.seconds),
+                                    .sum = memory_new(batches, sizeof *pass.sum) };
+        ladder_cache(set);
+        ladder_read(&pass, &s, PAGES_COLD);
+        const double cold = stats_quantile(pass.seconds, (int)batches, 0.5), minor = pass.minor;
+        ladder_read(&pass, &s, PAGES_EVICTED);
+        do {
+            csv_text(csv, "shuffle", names[shuffle]);
+            csv_unsigned(csv, "rows", rows);
+            csv_unsigned(csv, "row_tokens", s.order.length);
+            csv_ratio(csv, "distance", q.distance);
+            csv_ratio(csv, "same_document", q.together);
+            csv_ms(csv, "cold_p50_ms", cold);
+            csv_ratio(csv, "minor_faults_per_1000", 1000 * minor / (double)batches);
+            csv_ms(csv, "evicted_p50_ms", stats_quantile(pass.seconds, (int)batches, 0.5));
+            csv_ms(csv, "evicted_mean_ms", pass.total / (double)batches);
+            csv_ratio(csv, "evicted_major_faults_per_1000", 1000 * pass.major / (double)batches);
+        } while (csv_end_row(csv));
+        free(pass.seconds);
+        free(pass.sum);
+        world_heartbeat(lab_world(lab));
+    }
+    shard_set_close(set);
+}
+
+void write_shuffle(struct lab *lab, const struct options *base, struct csv *csv)
+{
+    if (csv) /* one rank measures, the others sleep */
+        judge_shuffles(lab, base, csv);
+    world_park(lab_world(lab));
+}

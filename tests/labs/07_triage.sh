@@ -1,0 +1,46 @@
+# Facts for tests (facts.sh) about lab 07.
+# shellcheck shell=bash disable=SC2034
+cases=15 asked=data_workers0 other=launch_eager
+long_window=.
+uneven='^launch_batch$'
+changed='^(data_|busy_|launch_batch)'
+refused=(--sleep-ms -1)
+toy+=(--sleep-ms 0.2 --busy-ms 0.2 --launch-passes 2 --memory-rows 64 --workers-few 2 --workers-many 4)
+smallest=(--cases data_workers0 --cases launch_fused --input-dim 1 --sleep-ms 0 --launch-cols 1 --launch-blocks 1)
+several=(--ranks 4)
+drawn=(data_workers0 launch_eager) shortest=(--sleep-ms 0) longest=(--sleep-ms 100)
+what_if_ms=74.8 # one rank: the case's own step
+charted_measured=('series slow samples, no workers' 'series busy samples, 8 workers' 'series median 0.404 ms, mean 17.1 ms'
+    'series mean of the steps under the line' 'roofline large tensors + bf16' 'roofline memory: 8.60 GB/s' 'roofline matrix products: 48.0 GFLOP/s'
+    'launch_sweep replayed' 'launch_sweep dispatch: 31.9 ns' 'launch_sweep crossover predicted at 391 floats' 'launch_sweep at 381 floats')
+candidates=(--cases data_workers0 --cases data_few --cases launch_eager)
+verdict=' verdict.csv'
+
+# A step is at least its data and at least its thread's processor time; reading the evidence costs a little of that too, and more on a busy
+# machine, so half of the steps must show it. A process has its thread's time. Only branches dispatch operations, and move bytes in proportion
+# to what they store.
+own_tables()
+{
+    [[ $way != sim ]] || { [[ ! -e $1/evidence.csv ]]; return; }
+    awk -F, '
+        function complain(what) { print "evidence.csv: " $at["case"] ", step " $at["step"] ": " what; bad = 1 }
+        /^#/ { next }
+        !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+        {
+            c = $at["case"]; rows++
+            if ($at["data_ms"] > $at["step_ms"] || $at["queue_empty_ms"] > $at["data_ms"]) complain("data beyond the step")
+            if ($at["thread_cpu_ms"] <= 0) complain("no processor time")
+            within += $at["thread_cpu_ms"] < $at["step_ms"] + 0.5
+            if ($at["process_cpu_ms"] < $at["thread_cpu_ms"]) complain("the process has less processor time than its thread")
+            if (c ~ /^(baseline|data_|busy_)/ && $at["dispatched"] + $at["moved_bytes"] + $at["flops"] != 0) complain("operations of no branch")
+            if (c ~ /^(launch_|memory_)/ && !($at["moved_bytes"] > 0 && $at["flops"] > 0)) complain("no work of its branch")
+            if (($at["dispatched"] > 0) != (c ~ /^(launch_eager|launch_batch|memory_fp32|memory_bf16|mixture)$/)) complain("dispatched " $at["dispatched"])
+            bytes[c] = $at["moved_bytes"]
+        }
+        END {
+            if (within * 2 < rows) { print "evidence.csv: " rows - within " of " rows " steps shorter than their thread ran"; bad = 1 }
+            if (bytes["memory_bf16"] * 2 != bytes["memory_fp32"]) { print "evidence.csv: bf16 does not halve the bytes"; bad = 1 }
+            if (bytes["launch_replay"] != bytes["launch_eager"]) { print "evidence.csv: a replay moves other bytes"; bad = 1 }
+            exit bad || rows == 0
+        }' "$1/evidence.csv"
+}

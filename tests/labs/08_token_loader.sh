@@ -1,0 +1,35 @@
+# Facts for tests (facts.sh) about lab 08.
+# shellcheck shell=bash disable=SC2034
+cases=11 baseline=views asked=slow_disk other=windowed
+refused=(--disk-ms -1)
+toy=(--batch-size 2 --hidden-dim 8 --num-heads 2 --vocab-size 40 --seq-len 6 --own-tokens 4096 --ladder-tokens 256 --disk-ms 4)
+smallest=(--cases windowed --cases prefetched --num-heads 1 --vocab-size 2 --min-seq-len 1 --max-seq-len 1 --seq-len 1 --own-tokens 4096
+    --ladder-tokens 1)
+largest=(--vocab-size 1048576)
+drawn=(views slow_disk) shortest=(--disk-ms 0) longest=(--disk-ms 5000)
+what_if_ms=53.6
+
+# On GPUs a row for each size, memory and moment of copying: four sizes, each 16 times the one before, of x and y as int32. Brief cards take
+# three turns: a copy alone, and eight steps without copies, with one of each batch, and with one ahead, each block after a copy of its own.
+own_tables()
+{
+    [[ $way == nccl || $way == shared || $way == staged ]] || { [[ ! -e $1/copies.csv ]]; return; }
+    awk -F, '
+        function complain(what) { print "copies.csv: " $at["memory"] ", " $at["copied"] ", " $at["tokens"] " tokens: " what; bad = 1 }
+        /^#/ { next }
+        !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+        {
+            rows++
+            kinds[$at["memory"] " " $at["copied"]]++
+            if ($at["tokens"] != 2 * 6 * 16 ^ int((rows - 1) / 4)) complain("not the size of row " rows)
+            if ($at["bytes"] != 2 * 4 * $at["tokens"]) complain($at["bytes"] " bytes")
+            if ($at["copies"] != 3 * (1 + 1 + 9 + 9)) complain($at["copies"] " copies")
+            if ($at["wrong"] != 0) complain($at["wrong"] " tokens did not arrive")
+            if (!($at["issue_ms"] > 0 && $at["ready_ms"] > 0 && $at["step_ms"] > 0)) complain("a time is missing")
+        }
+        END {
+            if (rows != 16) { print "copies.csv: " rows + 0 " rows"; bad = 1 }
+            for (kind in kinds) if (kinds[kind] != 4 || kind !~ /^(pageable|pinned) (at_once|ahead)$/) { print "copies.csv: " kind ": " kinds[kind] " rows"; bad = 1 }
+            exit bad
+        }' "$1/copies.csv"
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# usage: 09_ddp_inside.sh FOLDER: compare the tables that only lab 09 has, on the machine of round numbers (09_ddp_inside.csv), with values
+# computed by hand, row by row. Milliseconds.
+set -euo pipefail
+
+awk -F, "$(<"$(dirname "$0")/table.awk")"'
+    function ring(bytes) { return 6 + 6 * bytes / 785392 }
+    function left(multiplications) { return 9.68 * multiplications / 325632 }     # of backward
+    function left_by_formula(multiplications) { return 15.8 * multiplications / 521216 }
+    # Buckets: six tensors; the last bias with its weights, then tensors; layers; the last two layers and the first; all in one.
+    "cap_bytes" in at {
+        caps++
+        split("6 5 3 2 1", buckets, " ")
+        n = buckets[caps]
+        early = n == 1 ? 0 : n == 2 ? 65536 : 196608 # multiplications after the first bucket is ready
+        differ("buckets", $at["buckets"], n, 0)
+        differ("step_ms", $at["step_ms"], 20 + 6 * n + 6 - left(early), 0.005)
+        differ("predicted_ms", $at["predicted_ms"], 20 + 6 * n + 6 - left_by_formula(early), 0.005)
+    }
+    "cap_factor" in at {
+        rows++
+        differ("predicted_cap_bytes", $at["predicted_cap_bytes"], 785392, 0)
+        differ("found_cap_bytes", $at["found_cap_bytes"], 785392, 0)
+        differ("cap_factor", $at["cap_factor"], 1, 0)
+        differ("over_shortest", $at["over_shortest"], 0, 0)
+        differ("ddp_regret", $at["ddp_regret"], 0, 1e-6) # less than 1 MiB: one bucket
+        differ("gain_ms", $at["gain_ms"], 0, 0.002)
+        differ("attainable_ms", $at["attainable_ms"], left_by_formula(325632), 0.002) # backward is shorter than the sum
+    }
+    "exposed_ms" in at {
+        cases++
+        c = $at["case"]
+        n = c == "per_tensor" ? 6 : c == "wrong_order" ? 4 : c ~ /ddp|one|best/ ? 1 : 3
+        bytes = c == "bf16_wire" ? 785392 / 2 : c == "low_rank" ? 4 * (512 + 512 + 508 + 256 + 256 + 252) : 785392
+        sums = c == "low_rank" ? 6 : n
+        hidden = n == 1 || c == "wrong_order" ? 0 : left(196608)
+        differ("buckets", $at["buckets"], n, 0)
+        differ("sums", $at["sums"], sums, 0)
+        differ("bytes", $at["bytes"], bytes, 0)
+        differ("predicted_sums_ms", $at["predicted_sums_ms"], 6 * sums + 6 * bytes / 785392, 0.005)
+        differ("sums_ms", $at["sums_ms"], 6 * sums + 6 * bytes / 785392, 0.005)
+        differ("hidden_ms", $at["hidden_ms"], hidden, 0.002)
+        differ("exposed_ms", $at["exposed_ms"], 6 * sums + 6 * bytes / 785392 - hidden, 0.005)
+        differ("predicted_hidden_ms", $at["predicted_hidden_ms"], hidden > 0 ? left_by_formula(196608) : 0, 0.002)
+    }
+    "ready_ms" in at && $at["case"] == "small_buckets" {
+        b = $at["bucket"]
+        after = b == 0 ? 196608 : b == 1 ? 65536 : 0
+        differ("ready_ms", $at["ready_ms"], 9.68 - left(after), 0.002)
+        differ("start_ms", $at["start_ms"], 9.68 - left(after), 0.002)
+        differ("backward_ms", $at["backward_ms"], 9.68, 0.002)
+        differ("first_tensor", $at["first_tensor"], 4 - 2 * b, 0)
+        differ("last_tensor", $at["last_tensor"], 5 - 2 * b, 0)
+        if (b == 2) differ("end_ms", $at["end_ms"], 9.68 - left(196608) + 24, 0.005)
+        buckets_seen++
+    }
+    # n ranks and A parts of their batches of 128; alone a rank has four batches of 15.8 + 0.2, and an update. Nothing is charged for adding.
+    "micro_batches" in at {
+        ways++
+        A = $at["micro_batches"]
+        part = 2 + 0.06 * $at["micro_batch"]                              # backward
+        sums = $at["way"] == "one_rank" ? 0 : $at["way"] ~ /^sums/ ? A : 1
+        exposed = 18 + 6 - part * 196608 / 325632
+        differ("global_batch_size", $at["global_batch_size"], 512, 0)
+        differ("summed_bytes", $at["summed_bytes"], sums * 785392, 0)
+        differ("step_ms", $at["step_ms"], A * (0.2 + 3 + 0.1 * $at["micro_batch"]) + 4 + sums * exposed, 0.005 * (1 + sums))
+    }
+    END {
+        if (caps != 5 || ways != 6 || rows != 1 || cases != 9 || buckets_seen != 3) { print caps " caps, " ways " ways, " rows ", " cases " cases, " buckets_seen " buckets"; bad = 1 }
+        exit bad
+    }' "$1/cap_sweep.csv" "$1/best.csv" "$1/overlap.csv" "$1/buckets.csv" \
+    "$1/accumulation.csv"

@@ -1,0 +1,328 @@
+/* test_reducer.c: train a model with the reducer, in many ways of buckets, beside the same model whose gradients are summed after
+ * backward, under mpirun, on any number of ranks. With two ranks all gradients are equal to the bit, since a + b is b + a. With more,
+ * the place of a float within its message decides in which order the library adds the ranks' terms: equal up to that order. */
+#include "base/memory.h"
+#include "collective/collective.h"
+#include "collective/low_rank.h"
+#include "collective/reducer.h"
+#include "collective/spans.h"
+#include "device/device.h"
+#include "model/trainer.h"
+#include "world/world.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { STEPS = 3, BATCH = 6, ALL = 1 << 20 };
+
+static struct world *world;
+
+static struct workload mlp_of(int layers)
+{
+    return (struct workload){ .type = &mlp_type, .of.mlp = { 7, 9, 5, layers } };
+}
+
+static struct workload tiny_transformer(void)
+{
+    struct workload workload = published_transformer;
+    struct transformer_settings *of = &workload.of.transformer;
+    of->vocab_size = 23;
+    of->hidden_dim = 6;
+    of->num_heads = 2;
+    of->num_classes = 3;
+    of->num_blocks = 2;
+    of->texts.fixed_length = of->texts.max_length = 5;
+    return workload;
+}
+
+/* Two trainers with equal data: one sums after backward, one by the reducer. */
+struct pair {
+    struct spans *spans;
+    struct collective *c;
+    struct trainer *plain, *bucketed;
+    struct reducer *reducer;
+    float *mine, *theirs;
+    size_t count;
+};
+
+static struct trainer *new_trainer(const struct workload *workload, const struct run *run)
+{
+    struct trainer *t = trainer_open(workload, run, BATCH);
+    trainer_restart(t, share_even(run, world_rank(world)), 0, 1.0f / (float)run_global_batch(run));
+    return t;
+}
+
+static struct pair pair_open(const struct workload *workload, const struct reducer_settings *settings)
+{
+    struct run run = run_published;
+    run.ranks = world_size(world);
+    run.batch_size = BATCH;
+    struct pair p = { 0 };
+    p.plain = new_trainer(workload, &run);
+    p.bucketed = new_trainer(workload, &run);
+    p.count = p.plain->count;
+    p.mine = memory_new(p.count, sizeof *p.mine);
+    p.theirs = memory_new(p.count, sizeof *p.theirs);
+    p.spans = memory_new(1, sizeof *p.spans);
+    spans_open(p.spans, 4096);
+    p.c = collective_open(world, p.spans);
+    collective_check(p.c, CHECK_EACH);
+    p.reducer = reducer_open(p.bucketed->model, world_size(world));
+    reducer_restart(p.reducer, p.c, settings);
+    model_hook(p.bucketed->model, reducer_hooks(p.reducer));
+    return p;
+}
+
+static void pair_close(struct pair *p)
+{
+    assert_int_equal(collective_wrong(p->c).count, 0);
+    reducer_close(p->reducer);
+    trainer_close(p->plain);
+    trainer_close(p->bucketed);
+    collective_close(p->c);
+    spans_close(p->spans);
+    free(p->spans);
+    free(p->mine);
+    free(p->theirs);
+}
+
+static void backward_of(struct trainer *t)
+{
+    device_wait(); /* the loader overwrites an earlier batch */
+    const struct batch *batch = trainer_next(t, NO_STALL);
+    trainer_forward(t, batch);
+    trainer_backward(t, batch);
+}
+
+/* Sum the gradients of both; leave them in p->theirs and p->mine. */
+static void step(struct pair *p)
+{
+    backward_of(p->plain);
+    collective_run(p->c, all_reduce(TYPE_F32, p->plain->gradients, p->plain->gradients, p->count));
+    backward_of(p->bucketed);
+    reducer_finish(p->reducer);
+    device_fetch(p->theirs, p->plain->gradients, p->count * sizeof(float));
+    device_fetch(p->mine, p->bucketed->gradients, p->count * sizeof(float));
+}
+
+static double largest(const float *x, size_t count)
+{
+    double most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = fmax(most, fabs((double)x[i]));
+    return most;
+}
+
+static void assert_gradients(const struct pair *p, double tolerance)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (!(fabs((double)p->mine[i] - (double)p->theirs[i]) <= tolerance))
+            fail_msg("gradient %zu is %g, not %g", i, (double)p->mine[i], (double)p->theirs[i]);
+}
+
+/* Train for a few steps. `tolerance`: of a gradient, relative to the largest one. */
+static void compare(const struct workload *workload, const struct reducer_settings *settings, double tolerance)
+{
+    struct pair p = pair_open(workload, settings);
+    for (int i = 0; i < STEPS; i++) {
+        step(&p);
+        if (settings->wire == WIRE_F32 && world_size(world) <= 2)
+            assert_memory_equal(p.mine, p.theirs, p.count * sizeof *p.mine);
+        assert_gradients(&p, tolerance * largest(p.theirs, p.count));
+        trainer_update(p.plain);
+        trainer_update_by(p.bucketed,
+                          p.plain->gradients); /* so that the next step compares gradients of equal parameters */
+    }
+    pair_close(&p);
+}
+
+static void gradients_are_those_of_the_plain_sum(void **state)
+{
+    (void)state;
+    const struct workload models[] = { mlp_of(1), mlp_of(4), tiny_transformer() };
+    const size_t caps[] = { 1, 50, 100, 300, ALL };
+    for (int model = 0; model < 3; model++)
+        for (int cap = 0; cap < 5; cap++)
+            for (int way = 0; way < 4; way++)
+                compare(&models[model],
+                        &(struct reducer_settings){ .first = caps[cap] / 4 + 1,
+                                                    .most = caps[cap],
+                                                    .in_model_order = way & 1,
+                                                    .rebuilds = way & 1,
+                                                    .waits = way & 2 },
+                        2e-6);
+}
+
+static void bf16_keeps_eight_bits(void **state)
+{
+    (void)state;
+    const struct workload workload = mlp_of(3);
+    compare(&workload, &(struct reducer_settings){ .first = 40, .most = 90, .wire = WIRE_BF16 },
+            world_size(world) / 256.0);
+}
+
+/* Three micro-batches, two of them under no_sync, are those of the plain sum of what each rank has added up. */
+static void no_sync_adds_up_and_sends_once(void **state)
+{
+    (void)state;
+    const struct workload workload = mlp_of(3);
+    struct pair p = pair_open(&workload, &(struct reducer_settings){ .first = 1, .most = 60, .accumulates = true });
+    float *total = device_new(p.count, sizeof *total);
+    for (int i = 0; i < STEPS; i++) {
+        spans_restart(p.spans, 0, 0);
+        for (int micro = 0; micro < 3; micro++) {
+            backward_of(p.plain);
+            if (micro == 0)
+                device_copy(total, p.plain->gradients, p.count);
+            else
+                device_add(total, p.plain->gradients, p.count);
+            reducer_no_sync(p.reducer, micro < 2);
+            backward_of(p.bucketed);
+            reducer_finish(p.reducer);
+            assert_int_equal(p.spans->count, micro < 2 ? 0 : reducer_buckets(p.reducer)->count);
+        }
+        collective_run(p.c, all_reduce(TYPE_F32, total, total, p.count));
+        device_fetch(p.theirs, total, p.count * sizeof(float));
+        device_fetch(p.mine, p.bucketed->gradients, p.count * sizeof(float));
+        if (world_size(world) <= 2)
+            assert_memory_equal(p.mine, p.theirs, p.count * sizeof *p.mine);
+        assert_gradients(&p, 2e-6 * largest(p.theirs, p.count));
+    }
+    device_free(total);
+    pair_close(&p);
+}
+
+/* Return the buckets after a few steps: their number, and the layer that the first one waits for. */
+static struct bucket first_bucket(struct reducer_settings settings, int steps, int *count)
+{
+    const struct workload workload = mlp_of(4);
+    struct pair p = pair_open(&workload, &settings);
+    for (int i = 0; i < steps; i++)
+        step(&p);
+    const struct buckets *buckets = reducer_buckets(p.reducer);
+    const struct bucket first = buckets->at[0];
+    *count = buckets->count;
+    pair_close(&p);
+    return first;
+}
+
+static void the_order_of_backward_replaces_that_of_the_model(void **state)
+{
+    (void)state;
+    int count;
+    const struct reducer_settings wrong = { .first = 1, .most = 1, .in_model_order = true };
+    struct reducer_settings rebuilt = wrong;
+    rebuilt.rebuilds = true;
+    assert_int_equal(first_bucket(wrong, 2, &count).first_tensor, 0);
+    assert_int_equal(count, 8);
+    assert_int_equal(first_bucket(rebuilt, 0, &count).first_tensor, 0);
+    assert_int_equal(first_bucket(rebuilt, 1, &count).first_tensor, 7); /* the last layer's bias */
+    assert_int_equal(count, 8);
+}
+
+/* Return how many sums started before the last layer's gradients were ready, in one step. */
+static int started_during_backward(struct reducer_settings settings)
+{
+    const struct workload workload = mlp_of(4);
+    struct pair p = pair_open(&workload, &settings);
+    backward_of(p.plain); /* without the hook, so that spans begin with the reducer's */
+    model_hook(p.bucketed->model, (struct model_hooks){ 0 });
+    backward_of(p.bucketed);
+    spans_restart(p.spans, 0, 0);
+    for (int layer = 3; layer > 0; layer--)
+        reducer_ready(p.reducer, layer);
+    const int started = p.spans->count;
+    reducer_ready(p.reducer, 0);
+    reducer_finish(p.reducer);
+    pair_close(&p);
+    return started;
+}
+
+static void buckets_start_in_order_as_soon_as_they_are_ready(void **state)
+{
+    (void)state;
+    const struct reducer_settings per_tensor = { .first = 1, .most = 1 };
+    struct reducer_settings wrong = per_tensor, waits = per_tensor, two_layers = { .first = 101, .most = 101 };
+    wrong.in_model_order = true;
+    waits.waits = true;
+    assert_int_equal(started_during_backward(per_tensor), 6);
+    assert_int_equal(started_during_backward(two_layers),
+                     1); /* of layers 50, 90, 90, 72: two above 100, two are left */
+    assert_int_equal(started_during_backward(wrong), 0);
+    assert_int_equal(started_during_backward(waits), 0);
+}
+
+/* What was sent in all steps, and the errors that all ranks still have, is the sum of all gradients. Parameters do not change. */
+static void what_low_rank_leaves_out_is_sent_later(void **state)
+{
+    (void)state;
+    const struct workload workload = mlp_of(3);
+    const double tolerance = 1e-5;
+    struct pair p = pair_open(&workload, &(struct reducer_settings){ .first = 1, .most = 60, .wire = WIRE_LOW_RANK });
+    double *balance = memory_new(p.count, sizeof *balance), most = 0, apart = 0;
+    for (int i = 0; i < 5; i++) {
+        step(&p);
+        most = fmax(most, largest(p.theirs, p.count));
+        for (size_t k = 0; k < p.count; k++) {
+            balance[k] += (double)p.theirs[k] - (double)p.mine[k];
+            apart = fmax(apart, fabs((double)p.theirs[k] - (double)p.mine[k]));
+        }
+    }
+    assert_true(apart > 0.01 * most); /* it does leave something out */
+    float *error = device_new(p.count, sizeof *error), *left = memory_new(p.count, sizeof *left);
+    device_copy(error, low_rank_error(reducer_low_rank(p.reducer)), p.count);
+    collective_run(p.c, all_reduce(TYPE_F32, error, error, p.count));
+    device_fetch(left, error, p.count * sizeof *left);
+    assert_true(largest(left, p.count) > 0.01 * most);
+    for (size_t k = 0; k < p.count; k++)
+        if (!(fabs(balance[k] - (double)left[k]) <= tolerance * most))
+            fail_msg("of gradient %zu %g was not sent, but the errors are %g", k, balance[k], (double)left[k]);
+    device_free(error);
+    free(left);
+    free(balance);
+    pair_close(&p);
+}
+
+/* A matrix of rank 1 is sent whole: with one sample, the gradient of a linear layer is one. */
+static void low_rank_sends_a_product_of_two_vectors_whole(void **state)
+{
+    (void)state;
+    if (world_size(world) > 1)
+        return; /* the ranks' samples differ: the sum has a higher rank */
+    struct workload workload = mlp_of(1);
+    struct pair p = pair_open(&workload, &(struct reducer_settings){ .first = 1, .most = 1, .wire = WIRE_LOW_RANK });
+    const struct share one = { .global_batch = 1, .samples = 1 };
+    trainer_restart(p.plain, one, 0, 1);
+    trainer_restart(p.bucketed, one, 0, 1);
+    step(&p);
+    assert_gradients(&p, 1e-6 * largest(p.theirs, p.count));
+    pair_close(&p);
+}
+
+int main(void)
+{
+    world = world_open(60);
+    device_open(world_rank(world), PRECISION_FP32);
+    if (device_gpus() > 0)
+        world_trains_on(world, device_gpus());
+    collective_begin(world, true, 0);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_are_those_of_the_plain_sum),
+        cmocka_unit_test(bf16_keeps_eight_bits),
+        cmocka_unit_test(no_sync_adds_up_and_sends_once),
+        cmocka_unit_test(the_order_of_backward_replaces_that_of_the_model),
+        cmocka_unit_test(buckets_start_in_order_as_soon_as_they_are_ready),
+        cmocka_unit_test(what_low_rank_leaves_out_is_sent_later),
+        cmocka_unit_test(low_rank_sends_a_product_of_two_vectors_whole),
+    };
+    int failed = cmocka_run_group_tests_name("reducer", tests, NULL, NULL);
+    device_close();
+    world_close(world);
+    return failed;
+}
