@@ -47,16 +47,21 @@ static void all_rounds_have_equally_many_steps(void **state)
 {
     (void)state;
     struct run run = run_published;
-    assert_int_equal(run_window(&run).measured, 4);
+    assert_int_equal(run_window(&run).measured, 2);
+    assert_int_equal(run_window(&run).warmup, 1);
     run.takes_turns = true; /* also where ranks take turns */
-    assert_int_equal(run_window(&run).measured, 4);
+    assert_int_equal(run_window(&run).measured, 2);
     assert_int_equal(run_least_rounds(&run), 6);
     run.add_rounds = true; /* of which one may be all that fits */
     assert_int_equal(run_least_rounds(&run), 1);
     run.quick = true;
     assert_int_equal(run_window(&run).measured, 2);
+    run.skip_first_steps = 5; /* typed */
+    assert_int_equal(run_window(&run).warmup, 5);
+    run.skip_first_steps = 2;
     run.whole = true; /* --steps 12 --skip-first-steps 2, as published */
     assert_int_equal(run_window(&run).measured, 10);
+    assert_int_equal(run_window(&run).warmup, 2);
     run.cycle = 4;
     assert_int_equal(run_window(&run).measured, 8);
     assert_int_equal(run_window(&run).warmup, 4);
