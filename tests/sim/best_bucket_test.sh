@@ -19,9 +19,7 @@ for platform in "$platforms"/*.xml; do
     esac
     machines=$((machines + 1))
     best=results/platforms/$(basename "$platform" .xml)/09_ddp_inside/best.csv
-    awk -F, '
-        /^#/ { next }
-        !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+    awk -F, "$by_column"'
         { rows++; if (!($at["cap_factor"] <= 2 && $at["over_shortest"] <= 0.03)) bad = 1 }
         END { exit bad || rows != 1 }' "$best" || complain "$(basename "$platform")" "$(grep -v '^#' "$best")"
 done

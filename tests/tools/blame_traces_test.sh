@@ -40,9 +40,7 @@ refused() # TEXT ARGUMENT...: check that blame refuses its input with one line
 rank() # RANK COLUMN MS: check this value of ranks.csv, to a microsecond
 {
     local got
-    got=$(awk -F, -v rank="$1" -v column="$2" '
-        /^#/ { next }
-        !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next }
+    got=$(awk -F, -v rank="$1" -v column="$2" "$by_column"'
         $at["rank"] == rank { print $at[column] }' results/ranks.csv)
     awk -v got="$got" -v wanted="$3" 'BEGIN { exit !(got != "" && (got - wanted) ^ 2 < 1e-6) }' ||
         complain "rank $1" "$2 is '$got', not $3"

@@ -8,38 +8,17 @@
 #include "collective/spans.h"
 #include "device/device.h"
 #include "model/trainer.h"
+#include "support/on_ranks.h"
+#include "support/tiny_models.h"
+#include "support/unit.h"
 #include "world/world.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { STEPS = 3, BATCH = 6, ALL = 1 << 20 };
-
-static struct world *world;
-
-static struct workload mlp_of(int layers)
-{
-    return (struct workload){ .type = &mlp_type, .of.mlp = { 7, 9, 5, layers } };
-}
-
-static struct workload tiny_transformer(void)
-{
-    struct workload workload = published_transformer;
-    struct transformer_settings *of = &workload.of.transformer;
-    of->vocab_size = 23;
-    of->hidden_dim = 6;
-    of->num_heads = 2;
-    of->num_classes = 3;
-    of->num_blocks = 2;
-    of->texts.fixed_length = of->texts.max_length = 5;
-    return workload;
-}
 
 /* Two trainers with equal data: one sums after backward, one by the reducer. */
 struct pair {
@@ -60,9 +39,7 @@ static struct trainer *new_trainer(const struct workload *workload, const struct
 
 static struct pair pair_open(const struct workload *workload, const struct reducer_settings *settings)
 {
-    struct run run = run_published;
-    run.ranks = world_size(world);
-    run.batch_size = BATCH;
+    const struct run run = tiny_run(world_size(world), BATCH);
     struct pair p = { 0 };
     p.plain = new_trainer(workload, &run);
     p.bucketed = new_trainer(workload, &run);
@@ -142,9 +119,8 @@ static void compare(const struct workload *workload, const struct reducer_settin
     pair_close(&p);
 }
 
-static void gradients_are_those_of_the_plain_sum(void **state)
+TEST(gradients_are_those_of_the_plain_sum)
 {
-    (void)state;
     const struct workload models[] = { mlp_of(1), mlp_of(4), tiny_transformer() };
     const size_t caps[] = { 1, 50, 100, 300, ALL };
     for (int model = 0; model < 3; model++)
@@ -159,18 +135,16 @@ static void gradients_are_those_of_the_plain_sum(void **state)
                         2e-6);
 }
 
-static void bf16_keeps_eight_bits(void **state)
+TEST(bf16_keeps_eight_bits)
 {
-    (void)state;
     const struct workload workload = mlp_of(3);
     compare(&workload, &(struct reducer_settings){ .first = 40, .most = 90, .wire = WIRE_BF16 },
             world_size(world) / 256.0);
 }
 
 /* Three micro-batches, two of them under no_sync, are those of the plain sum of what each rank has added up. */
-static void no_sync_adds_up_and_sends_once(void **state)
+TEST(no_sync_adds_up_and_sends_once)
 {
-    (void)state;
     const struct workload workload = mlp_of(3);
     struct pair p = pair_open(&workload, &(struct reducer_settings){ .first = 1, .most = 60, .accumulates = true });
     float *total = device_new(p.count, sizeof *total);
@@ -212,9 +186,8 @@ static struct bucket first_bucket(struct reducer_settings settings, int steps, i
     return first;
 }
 
-static void the_order_of_backward_replaces_that_of_the_model(void **state)
+TEST(the_order_of_backward_replaces_that_of_the_model)
 {
-    (void)state;
     int count;
     const struct reducer_settings wrong = { .first = 1, .most = 1, .in_model_order = true };
     struct reducer_settings rebuilt = wrong;
@@ -244,9 +217,8 @@ static int started_during_backward(struct reducer_settings settings)
     return started;
 }
 
-static void buckets_start_in_order_as_soon_as_they_are_ready(void **state)
+TEST(buckets_start_in_order_as_soon_as_they_are_ready)
 {
-    (void)state;
     const struct reducer_settings per_tensor = { .first = 1, .most = 1 };
     struct reducer_settings wrong = per_tensor, waits = per_tensor, two_layers = { .first = 101, .most = 101 };
     wrong.in_model_order = true;
@@ -259,9 +231,8 @@ static void buckets_start_in_order_as_soon_as_they_are_ready(void **state)
 }
 
 /* What was sent in all steps, and the errors that all ranks still have, is the sum of all gradients. Parameters do not change. */
-static void what_low_rank_leaves_out_is_sent_later(void **state)
+TEST(what_low_rank_leaves_out_is_sent_later)
 {
-    (void)state;
     const struct workload workload = mlp_of(3);
     const double tolerance = 1e-5;
     struct pair p = pair_open(&workload, &(struct reducer_settings){ .first = 1, .most = 60, .wire = WIRE_LOW_RANK });
@@ -290,9 +261,8 @@ static void what_low_rank_leaves_out_is_sent_later(void **state)
 }
 
 /* A matrix of rank 1 is sent whole: with one sample, the gradient of a linear layer is one. */
-static void low_rank_sends_a_product_of_two_vectors_whole(void **state)
+TEST(low_rank_sends_a_product_of_two_vectors_whole)
 {
-    (void)state;
     if (world_size(world) > 1)
         return; /* the ranks' samples differ: the sum has a higher rank */
     struct workload workload = mlp_of(1);
@@ -305,24 +275,4 @@ static void low_rank_sends_a_product_of_two_vectors_whole(void **state)
     pair_close(&p);
 }
 
-int main(void)
-{
-    world = world_open(60);
-    device_open(world_rank(world), PRECISION_FP32);
-    if (device_gpus() > 0)
-        world_trains_on(world, device_gpus());
-    collective_begin(world, true, 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_are_those_of_the_plain_sum),
-        cmocka_unit_test(bf16_keeps_eight_bits),
-        cmocka_unit_test(no_sync_adds_up_and_sends_once),
-        cmocka_unit_test(the_order_of_backward_replaces_that_of_the_model),
-        cmocka_unit_test(buckets_start_in_order_as_soon_as_they_are_ready),
-        cmocka_unit_test(what_low_rank_leaves_out_is_sent_later),
-        cmocka_unit_test(low_rank_sends_a_product_of_two_vectors_whole),
-    };
-    int failed = cmocka_run_group_tests_name("reducer", tests, NULL, NULL);
-    device_close();
-    world_close(world);
-    return failed;
-}
+AROUND_TESTS(open_ranks, close_ranks)
