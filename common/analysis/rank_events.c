@@ -27,12 +27,6 @@ static int compare_times(const void *a, const void *b)
 
 /* --- events at the same instant --------------------------------------------------------------------------------- */
 
-/* True if the rank stood still after this event. */
-static bool waits(const struct rank_event *event)
-{
-    return event->is_entry && matched_span(event->of)->end > event->time + MATCHED_TIE;
-}
-
 static double time_of(const struct rank_event *event, const struct matched *collective, int member)
 {
     return event->is_entry ? collective->at[member]->entered : collective->at[member]->start;
@@ -56,8 +50,6 @@ static bool comes_first(const struct rank_event *x, const struct rank_event *y)
 {
     if (x->call == y->call)
         return y->is_entry;
-    if (waits(x) != waits(y))
-        return waits(y);
     const int ranks = ranks_for(x, y);
     if (ranks != 0)
         return ranks > 0;
