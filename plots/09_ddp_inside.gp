@@ -90,7 +90,7 @@ if (of_this_run(buckets_csv)) {
             gaps = gaps + 1
             top = i + gaps - 0.5
             set label label(last) at screen (left - 8.) / width, first i + gaps right font "sans-serif,9"
-            set arrow from number(word(backwards, i)), first top to number(word(backwards, i)), first top + rows_of(last) nohead lc rgb "#0072B2"
+            set arrow from number(word(backwards, i)), first top to number(word(backwards, i)), first top + rows_of(last) nohead front linewidth 1.5 lc rgb more
         }
         print sprintf("%d,%s,%s,%s,%s", i + gaps, word(ready, i), word(starts, i), word(ends, i), word(backwards, i))
     }
@@ -100,7 +100,7 @@ if (of_this_run(buckets_csv)) {
         plot $bars using (column("start")):(column("row")):(column("start")):(column("end")):(column("row") - 0.3):(column("row") + 0.3) \
                  with boxxyerror fs solid noborder lc rgb "#009E73" title "sum started … noticed as done", \
              $bars using "ready":"row" with points pointtype 7 pointsize 0.5 lc rgb "black" title "bucket ready", \
-             NaN with lines lc rgb "#0072B2" title "end of backward"
+             NaN with lines linewidth 1.5 lc rgb more title "end of backward"
         unset output
     }
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Return a call of the timeline's steps that `is` accepts, compared with the first call; NULL if there is none. */
+/* True if `is` accepts one of the calls, compared with the first of them. */
 static bool has_call(const struct timeline *t, bool (*is)(const struct span *span, const struct span *first))
 {
     const struct span *first = NULL;
