@@ -871,6 +871,48 @@ TEST(steps_in_another_order_have_no_what_if)
     assert_true(isnan(timeline_what_if(line)));
 }
 
+/* Ranks 0, 1 and 2 hand bucket C over when backward ends, at 20, 23 and 25. At the same instant they notice that sum A is over, and begin
+ * to wait for B, then for C. */
+enum { TIED_SPANS = 5 };
+static const struct timeline *tied_line(struct span spans[3][TIED_SPANS], double late)
+{
+    static struct timeline line = { .ranks = 3, .steps = 1, .count = TIED_SPANS };
+    static const double a[] = { 5, 6, 6 }, b[] = { 12, 14, 16 }, end[] = { 20, 23, 25 };
+    for (int rank = 0; rank < 3; rank++) {
+        const struct span own[TIED_SPANS] = { phase(SPAN_BACKWARD, 0, 0, 31), sum(0, 0, a[rank], end[rank], end[rank]),
+                                              sum(0, 1, b[rank], end[rank], 28), sum(0, 2, end[rank], 28, 31),
+                                              phase(SPAN_UPDATE, 0, 31, 33) };
+        memcpy(spans[rank], own, sizeof own);
+    }
+    spans[1][3].start += late;
+    line.spans = spans[0];
+    return &line;
+}
+
+/* Medians: pieces 6, 8, 9, then 2; transfers 17, 12, 6. C is handed over at 23, and not after the wait for B, which ends at 26. */
+TEST(what_is_handed_over_at_the_instant_of_a_wait_comes_first)
+{
+    struct span spans[3][TIED_SPANS];
+    assert_exactly(timeline_what_if(tied_line(spans, 0)), 23 + 6 + 2);
+    static const double rounded[] = { -1e-9, -1e-12, 1e-12, 1e-9 };
+    for (int i = 0; i < 4; i++) { /* on one rank the stamps are no longer equal, but still of one instant */
+        double step = timeline_what_if(tied_line(spans, rounded[i]));
+        assert_true(fabs(step - 31) < 1e-8);
+    }
+}
+
+/* Two blocking sums that take no time once the last rank is there. On rank 0 all four events are at 10; rank 1, which waits from 4 on,
+ * shows their order. */
+TEST(of_one_instant_other_ranks_show_the_order)
+{
+    struct span spans[2][4] = {
+        { phase(SPAN_BACKWARD, 0, 0, 10), sum(0, 0, 10, 10, 10), sum(0, 1, 10, 10, 10), phase(SPAN_UPDATE, 0, 10, 12) },
+        { phase(SPAN_BACKWARD, 0, 0, 10), sum(0, 0, 4, 4, 10), sum(0, 1, 10, 10, 10), phase(SPAN_UPDATE, 0, 10, 12) }
+    };
+    const struct timeline line = { .ranks = 2, .steps = 1, .count = 4, .spans = spans[0] };
+    assert_exactly(timeline_what_if(&line), 4 + 2);
+}
+
 /* Rank 1 is the root of a broadcast. */
 static void root_at(struct span spans[4][2], const double start[4], const double end[4])
 {

@@ -1,6 +1,7 @@
 #include "hint.h"
 
 #include "base/memory.h"
+#include "chain.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -107,6 +108,9 @@ struct hint hint_of(const struct outcome *o, const struct culprit *culprit, cons
     const bool is_waiting = mean->wait > much * mean->step;
     if (culprit_is_named(culprit))
         return hint_at(o, culprit, hosts);
+    if (is_waiting && mean->wait >= mean->transfer && chain_has_messages(&o->picture))
+        return hint_with(UNKNOWN, memory_text("ranks wait for each other's messages, as stages of a pipeline do: more "
+                                              "micro-batches shorten these waits, and stages of equal work."));
     if (is_waiting && suspect_of(&o->stats) >= 0)
         return hint_with(UNKNOWN,
                          memory_text("most of the waiting is for rank %d, but chance or the baseline explain as much; "
