@@ -46,6 +46,7 @@ static struct {
     uint64_t turns;        /* operations handed over by all engines */
     uint64_t turn;         /* of the awaited operation */
     double since, checked; /* start of the wait for it; time of the last check */
+    double looked;         /* time of the last look at the calls of all ranks */
 } waiting;
 
 /* Set by collective_begin(). A static variable, because collective.h asks for the engine's properties before an engine exists. */
@@ -168,9 +169,14 @@ static void check_wait(struct engine *e, const struct collective_call *pending, 
         give_up_for(e, pending, "while ranks waited", state);
     if (flight_recorder_has_lost(world_recorder(e->world), RANKS_MOST))
         give_up(e, pending, "another rank has died");
-    char *mismatch = flight_recorder_mismatch_text(world_recorder(e->world));
-    if (mismatch)
-        give_up(e, pending, mismatch);
+    enum { LOOKS = 4 }; /* a second: a look at all ranks' calls takes longer than the other checks */
+    char *desync = NULL;
+    if (world_now() - waiting.looked > 1.0 / LOOKS) {
+        desync = flight_recorder_desync_text(world_recorder(e->world));
+        waiting.looked = world_now();
+    }
+    if (desync)
+        give_up(e, pending, desync);
     if (world_now() - since > settings.deadline_s) {
         char *why = memory_text("no progress for %g s (--deadline-s allows more time)", settings.deadline_s);
         give_up(e, pending, why);

@@ -127,7 +127,7 @@ static int wait_for_end(struct job *job, const sigset_t *signals)
             job->timeout = heartbeat.timeout;
             deadline = now() + job->timeout;
         }
-        char *reason = job->ended_by ? NULL : flight_recorder_mismatch_text(job->recorder);
+        char *reason = job->ended_by ? NULL : flight_recorder_desync_text(job->recorder);
         if (!reason && !job->ended_by && deadline <= now())
             reason = flight_recorder_timeout_text(job->recorder, job->timeout);
         if (reason || deadline <= now()) {

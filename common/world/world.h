@@ -61,6 +61,13 @@ void world_gather(struct world *world, const void *mine, size_t count, void *all
 /* all: gather likewise into `all` on every rank. */
 void world_allgather(struct world *world, const void *mine, size_t count, void *all);
 
+/* all: return how many times exactly these ranks of the job have called this before; -1 if too many parts of the job have. No
+ * communication. */
+int world_next_number(struct world *world);
+
+/* Never return: the job is over, and another process says why. */
+_Noreturn void world_stand_still(struct world *world);
+
 /* Time, in seconds. Labs use no other clock and no other waiting than these functions, because a simulated world has its own
  * time. All ranks of one host read the same monotonic clock; clocks.h aligns the clocks of several hosts. */
 double world_now(void);
