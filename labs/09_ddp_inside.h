@@ -10,6 +10,9 @@ struct options {
     struct workload model;
     int bucket_kb;   /* cap of small buckets */
     int check_every; /* steps from one comparison of replicas to the next */
+    int broken;      /* enum break_kind: instead of measuring, a rank makes this mistake */
+    int break_rank, break_step;
+    bool watch_only; /* ranks do not compare their calls */
     /* Set by the variants: */
     bool has_reducer;   /* else one all-reduce after backward */
     double first, most; /* bytes: caps of the first bucket and of the others */
@@ -17,6 +20,17 @@ struct options {
     bool in_model_order, rebuilds;
     enum wire wire;
 };
+
+/* Mistakes after which ranks hang or add up what does not belong together: 09_ddp_inside_breaks.c. */
+enum break_kind { NO_BREAK, LEFT_OUT, OTHER_ORDER, OTHER_SIZE, EARLY_EXIT, CROSSED_GROUPS };
+#define BREAK_WORDS "none left_out order size early_exit crossed_groups" /* in this order */
+
+/* Refuse a mistake that these settings do not allow. */
+void refuse_break(const struct options *o);
+
+/* all: train until a rank makes the mistake, and the job hangs. */
+bool is_break(const struct options *o);
+int run_break(struct world *world, const struct options *o);
 
 /* PyTorch's defaults: bytes of the first bucket and of the others (kDefaultFirstBucketBytes and kDefaultBucketBytesCap in
  * torch/csrc/distributed/c10d/reducer.hpp). */

@@ -31,14 +31,24 @@ void collective_call_print(FILE *out, const struct collective_call *call)
         fprintf(out, " (step %d)", call->step);
 }
 
+void collective_call_print_bytes(FILE *out, size_t bytes)
+{
+    if (bytes < 1000)
+        fprintf(out, "%zu B", bytes);
+    else if (bytes < 1000000)
+        fprintf(out, "%.3g kB", (double)bytes / 1e3);
+    else
+        fprintf(out, "%.3g MB", (double)bytes / 1e6);
+}
+
 void collective_call_print_content(FILE *out, const struct collective_call *call)
 {
     if (call->bucket > 0)
         fprintf(out, "bucket %d", call->bucket);
     else
         fputs(collective_names[call->kind], out);
-    if (call->bytes > 0)
-        fprintf(out, " of %.3g MB", (double)call->bytes / 1e6);
-    if (call->step >= 0)
-        fprintf(out, " in step %d", call->step);
+    if (call->bytes > 0) {
+        fputs(" of ", out);
+        collective_call_print_bytes(out, call->bytes);
+    }
 }

@@ -39,9 +39,10 @@ static inline bool collective_call_is_of_group(const struct collective_call *a, 
 /* Print "all-gather 5 of 12.5 MB in group 2 of ranks 0 and 2 (step 7)"; the group only if it is not group 0. */
 void collective_call_print(FILE *out, const struct collective_call *call);
 
-/* Print its parts: " in group 2 of ranks 0 and 2", also of group 0; "all-gather of 12.5 MB in step 7", without number and group;
- * of a reducer, "bucket 3 of 12.5 MB in step 7". */
+/* Print parts of it: " in group 2 of ranks 0 and 2", also of group 0; "all-gather of 12.5 MB" or, of a reducer, "bucket 3 of 12.5 MB";
+ * "12.5 MB", "640 B". */
 void collective_call_print_group(FILE *out, const struct collective_call *call);
 void collective_call_print_content(FILE *out, const struct collective_call *call);
+void collective_call_print_bytes(FILE *out, size_t bytes);
 
 #endif

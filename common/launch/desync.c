@@ -241,7 +241,7 @@ static bool waits_for_all(const struct collective_call *call)
 
 static bool waits(const struct rank_record *r)
 {
-    return r->is_inside && !r->is_gone && waits_for_all(&r->inside);
+    return r->is_inside && waits_for_all(&r->inside);
 }
 
 static bool is_missed(const struct rank_record *r, const struct collective_call *call)

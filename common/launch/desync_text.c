@@ -23,41 +23,58 @@ static void print_number(FILE *out, const struct collective_call *call, bool is_
     collective_call_print_group(out, call);
 }
 
-/* Print the two calls of one number: ": all-reduce 14 in group 0 of ranks 0 and 1 is bucket 3 of 0.066 MB in step 5 on rank 0, but
- * bucket 4 of 0.066 MB in step 5 on rank 1". */
+static void print_step(FILE *out, const struct collective_call *call)
+{
+    if (call->step >= 0)
+        fprintf(out, " in step %d", call->step);
+    else
+        fputs(" outside of steps", out);
+}
+
+/* Print the two calls of one number: "; in step 3, all-reduce 14 in group 0 of ranks 0 and 1 is bucket 3 of 66 kB on rank 0, but
+ * bucket 4 of 66 kB on rank 1". */
 static void print_both(FILE *out, const struct desync *d)
 {
-    fputs(": ", out);
+    const bool is_one_step = d->usual.call.step == d->odd.call.step;
+    fputs(is_one_step && d->usual.call.step >= 0 ? "" : ":", out);
+    if (is_one_step && d->usual.call.step >= 0)
+        fprintf(out, " in step %d:", d->usual.call.step);
+    fputs(" ", out);
     print_number(out, &d->usual.call, d->usual.call.kind != d->odd.call.kind);
     fputs(" is ", out);
     collective_call_print_content(out, &d->usual.call);
+    if (!is_one_step)
+        print_step(out, &d->usual.call);
     fputs(" on ", out);
     print_ranks(out, &d->usual);
     fputs(", but ", out);
     collective_call_print_content(out, &d->odd.call);
-    if (d->odd.call.step < 0 && d->usual.call.step >= 0)
-        fputs(" outside of steps", out);
+    if (!is_one_step)
+        print_step(out, &d->odd.call);
     fputs(" on ", out);
     print_ranks(out, &d->odd);
 }
 
-/* Print "; ranks 0 and 2 wait in all-reduce 14 in group 0 …: bucket 3 of 0.066 MB in step 5". */
-static void print_wait(FILE *out, const struct desync *d)
+/* Print "ranks 0 and 2 wait in all-reduce 14 in group 0 of ranks 0 and 1 (bucket 3 of 66 kB in step 5)". */
+static void print_waiting(FILE *out, const struct party *party)
 {
-    fputs("; ", out);
-    print_ranks(out, &d->usual);
-    fprintf(out, " wait%s in ", s_of(&d->usual));
-    print_number(out, &d->usual.call, false);
-    fputs(": ", out);
-    collective_call_print_content(out, &d->usual.call);
+    print_ranks(out, party);
+    fprintf(out, " wait%s in ", s_of(party));
+    print_number(out, &party->call, false);
+    fputs(" (", out);
+    collective_call_print_content(out, &party->call);
+    print_step(out, &party->call);
+    fputs(")", out);
 }
 
 static void print_calls(FILE *out, const struct desync *d)
 {
-    if (d->has_ended)
-        print_wait(out, d);
-    else
+    if (!d->has_ended) {
         print_both(out, d);
+        return;
+    }
+    fputs(": ", out);
+    print_waiting(out, &d->usual);
 }
 
 static void print_cause_and_cure(FILE *out, const char *cause, const struct party *at_fault, const char *more,
@@ -109,14 +126,17 @@ static void say_other_order(FILE *out, const struct desync *d)
 
 static void say_other_size(FILE *out, const struct desync *d)
 {
-    char *more = d->has_changed ? memory_text(", of %.3g MB in step %d", (double)d->before.bytes / 1e6, d->before.step)
-                                : memory_text("%s", "");
     print_ranks(out, &d->odd);
     fprintf(out, " sum%s another size", s_of(&d->odd));
     print_both(out, d);
-    print_cause_and_cure(out, "other buckets or shapes", &d->odd, more,
-                         "buckets and shapes of one rank for all (rank 0 broadcasts them)");
-    free(more);
+    fputs("; cause: other buckets or shapes on ", out);
+    print_ranks(out, &d->odd);
+    if (d->has_changed) {
+        fprintf(out, ", unlike in step %d (", d->before.step);
+        collective_call_print_content(out, &d->before);
+        fputs(")", out);
+    }
+    fputs("; cure: buckets and shapes of one rank for all (rank 0 broadcasts them)", out);
 }
 
 static void say_other_call(FILE *out, const struct desync *d)
@@ -146,15 +166,6 @@ static void say_ended_early(FILE *out, const struct desync *d)
     print_calls(out, d);
     print_cause_and_cure(out, "fewer batches", &d->odd, " (an uneven epoch)",
                          "join (a rank without data goes on in the sums of the others), or equally many batches");
-}
-
-static void print_waiting(FILE *out, const struct party *party)
-{
-    print_ranks(out, party);
-    fprintf(out, " wait%s in ", s_of(party));
-    print_number(out, &party->call, false);
-    fputs(" for ", out);
-    collective_call_print_content(out, &party->call);
 }
 
 static void say_crossed(FILE *out, const struct desync *d)

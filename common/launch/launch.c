@@ -96,8 +96,9 @@ struct job {
     double timeout; /* timeout in seconds from the last heartbeat to the next */
     int ranks;      /* that write to the flight recorder; 0 for simulated ranks */
     struct flight_recorder *recorder;
-    int ended_by;    /* signal for which we ended the job, SIGALRM if it stood still; 0: ended without us */
-    char *diagnosis; /* missing ranks by the flight recorder; of a job that stood still, the whole message */
+    int ended_by;     /* signal for which we ended the job, SIGALRM if it stood still; 0: ended without us */
+    char *diagnosis;  /* missing ranks by the flight recorder; of a job that stood still, the whole message */
+    double diagnosed; /* now() at that message */
     struct mpirun_output *output; /* of real ranks; NULL: simulated ranks write directly */
 };
 
@@ -107,6 +108,7 @@ static void end_job(struct job *job, int signal, char *message)
     job->ended_by = signal;
     free(job->diagnosis);
     job->diagnosis = message;
+    job->diagnosed = now();
     kill(job->child, SIGTERM);
 }
 
@@ -202,6 +204,8 @@ static int judge(const struct job *job, const struct job_command *command, int s
 {
     if (job->ended_by == SIGALRM) {
         warn("%s", job->diagnosis);
+        if (flight_recorder_planted(job->recorder) > 0)
+            printf("diagnosed %.2f s after the mistake\n", job->diagnosed - flight_recorder_planted(job->recorder));
         return STATUS_WRONG;
     }
     if (job->ended_by) {

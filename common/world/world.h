@@ -16,8 +16,8 @@ struct world *world_open(double timeout);
 /* all: leave the job. The process may continue alone. */
 void world_close(struct world *world);
 
-/* all: leave the job and exit with STATUS_RIGHT. A simulated rank ends alone, although all ranks share one process. */
-_Noreturn void world_exit(struct world *world);
+/* all: leave the job and exit with this status. A simulated rank ends alone, although all ranks share one process. */
+_Noreturn void world_exit(struct world *world, int status);
 
 int world_rank(const struct world *world);
 int world_size(const struct world *world);

@@ -26,10 +26,10 @@ int world_cores(const struct world *world)
     return world->cores;
 }
 
-void world_exit(struct world *world)
+void world_exit(struct world *world, int status)
 {
     world_close(world);
-    exit(STATUS_RIGHT);
+    exit(status);
 }
 
 struct flight_recorder *world_recorder(const struct world *world)
