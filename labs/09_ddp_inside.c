@@ -41,6 +41,8 @@ static const struct option_row rows[] = {
       "the rank that makes it" },
     { "--break-step", OPTION_INTEGER, offsetof(struct options, break_step), 0, 1000000, "K",
       "the step, counted from 0, in which it does" },
+    { "--cure", OPTION_SWITCH, offsetof(struct options, is_cured), 0, 0, "",
+      "with --break: train with each cure of the mistake, and print its price" },
     { "--watch-only", OPTION_SWITCH, offsetof(struct options, watch_only), 0, 0, "",
       "with --break: ranks do not compare their calls, so only a job that hangs is diagnosed" },
     { 0 },

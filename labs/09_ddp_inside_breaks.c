@@ -26,8 +26,7 @@ struct broken {
     const struct group *group[GROUPS];
     struct trainer *t;
     struct reducer *reducer;
-    int layer;           /* whose gradients are missing or late; -1: of none */
-    int late, may_start; /* the late layer; the one after whose gradients it comes; -1: none */
+    struct late_layer late;
 };
 
 bool is_break(const struct options *o)
@@ -35,39 +34,39 @@ bool is_break(const struct options *o)
     return o->broken != NO_BREAK;
 }
 
-/* Return the caps of a rank that cuts its gradients otherwise: a bucket for each tensor or, where the others have that, one for all. */
-static struct reducer_settings other_buckets(const struct options *o, struct reducer_settings settings)
-{
-    const struct reducer_settings usual = settings;
-    settings.first = settings.most = 1;
-    if (buckets_of_model(&o->model, false, 1, 1).count ==
-        buckets_of_model(&o->model, false, usual.first, usual.most).count)
-        settings.first = settings.most = workload_parameters(&o->model);
-    return settings;
-}
-
-static struct reducer_settings buckets_of_break(const struct options *o)
+struct reducer_settings buckets_of_break(const struct options *o)
 {
     const struct options settings = with_cap(o, 1024.0 * o->bucket_kb);
-    struct reducer_settings reducer = reducer_of(&settings);
-    reducer.unused = o->broken == LEFT_OUT ? UNUSED_LEFT_OUT : UNUSED_STOPS;
-    reducer.in_any_order = o->broken == OTHER_ORDER;
-    return reducer;
+    return reducer_of(&settings);
 }
 
-/* Return the layer that the bucket in the middle waits for; of a job with one bucket the last one. */
-static int middle_layer(const struct options *o)
+static struct buckets cut(const struct options *o, const struct reducer_settings *settings)
+{
+    return buckets_of_model(&o->model, false, settings->first, settings->most);
+}
+
+/* A bucket for each tensor or, where the others have that, one for all. */
+struct reducer_settings other_buckets(const struct options *o)
+{
+    const struct reducer_settings usual = buckets_of_break(o);
+    struct reducer_settings other = usual;
+    other.first = other.most = 1;
+    if (cut(o, &other).count == cut(o, &usual).count)
+        other.first = other.most = workload_parameters(&o->model);
+    return other;
+}
+
+int layer_of_break(const struct options *o)
 {
     const struct reducer_settings settings = buckets_of_break(o);
-    const struct buckets buckets = buckets_of_model(&o->model, false, settings.first, settings.most);
+    const struct buckets buckets = cut(o, &settings);
     return buckets.at[(buckets.count - 1) / 2].layer;
 }
 
-/* Return the layer that the next bucket waits for; -1 if there is none. */
-static int next_layer(const struct options *o, int layer)
+int layer_behind(const struct options *o, int layer)
 {
     const struct reducer_settings settings = buckets_of_break(o);
-    const struct buckets buckets = buckets_of_model(&o->model, false, settings.first, settings.most);
+    const struct buckets buckets = cut(o, &settings);
     for (int i = 0; i < buckets.count; i++)
         if (buckets.at[i].layer < layer)
             return buckets.at[i].layer;
@@ -77,10 +76,13 @@ static int next_layer(const struct options *o, int layer)
 void refuse_break(const struct options *o)
 {
     if (!is_break(o)) {
-        if (o->watch_only)
-            die(STATUS_USAGE, "--watch-only has a meaning only with --break; add it, or leave both out");
+        if (o->watch_only || o->is_cured)
+            die(STATUS_USAGE, "%s has a meaning only with --break; add it, or leave both out",
+                o->is_cured ? "--cure" : "--watch-only");
         return;
     }
+    if (o->watch_only && o->is_cured)
+        die(STATUS_USAGE, "--cure leaves nothing to watch for; leave out --watch-only");
     if (o->run.backend == BACKEND_SIM && !o->run.platform)
         die(STATUS_USAGE,
             "--break measures nothing, so it needs no dedicated cores; leave out --backend sim, or name a "
@@ -90,7 +92,7 @@ void refuse_break(const struct options *o)
             o->run.ranks);
     if (o->break_rank >= o->run.ranks)
         die(STATUS_USAGE, "--break-rank %d, but the ranks are 0 to %d", o->break_rank, o->run.ranks - 1);
-    if (o->broken == OTHER_ORDER && next_layer(o, middle_layer(o)) < 0)
+    if (o->broken == OTHER_ORDER && layer_behind(o, layer_of_break(o)) < 0)
         die(STATUS_USAGE, "--bucket-kb %d puts all layers into one bucket, which has no order; choose a smaller one",
             o->bucket_kb);
 }
@@ -110,24 +112,23 @@ static void note_mistake(const struct broken *b)
         flight_recorder_plant(world_recorder(b->world), world_now());
 }
 
-/* Backward has computed a layer's gradients. */
 static void ready(void *argument, int layer)
 {
-    struct broken *b = argument;
-    if (is_now(b) && layer == b->layer) {
-        note_mistake(b);
-        if (b->o->broken == LEFT_OUT)
-            return; /* <- this rank has no gradients of this layer */
-        if (b->o->broken == OTHER_ORDER) {
-            b->late = layer;
-            return;
-        }
+    struct late_layer *late = argument;
+    if (layer == late->layer) {
+        late->is_held = true;
+        return;
     }
-    reducer_ready(b->reducer, layer);
-    if (b->late >= 0 && layer == b->may_start) {
-        reducer_ready(b->reducer, b->late); /* <- after those of a layer that comes later in backward */
-        b->late = -1;
+    reducer_ready(late->reducer, layer);
+    if (late->is_held && layer == late->behind) {
+        late->is_held = false;
+        reducer_ready(late->reducer, late->layer);
     }
+}
+
+struct model_hooks late_hooks(struct late_layer *late)
+{
+    return (struct model_hooks){ .argument = late, .gradients_ready = ready };
 }
 
 /* Sum each half of the gradients in one of two groups. */
@@ -135,8 +136,6 @@ static void sum_in_groups(const struct broken *b)
 {
     const size_t half = b->t->count / 2, begin[GROUPS] = { 0, half }, count[GROUPS] = { half, b->t->count - half };
     const bool is_crossed = is_now(b);
-    if (is_crossed)
-        note_mistake(b);
     for (int i = 0; i < GROUPS; i++) {
         const int which = is_crossed ? GROUPS - 1 - i : i; /* <- this rank begins with the other group */
         float *part = b->t->gradients + begin[which];
@@ -144,26 +143,39 @@ static void sum_in_groups(const struct broken *b)
     }
 }
 
+/* Make the mistake of this step, if any is due before it. */
+static void go_wrong(struct broken *b)
+{
+    const bool is_odd = is_now(b);
+    const int layer = layer_of_break(b->o);
+    b->late.layer = -1;
+    model_freeze(b->t->model, -1);
+    if (!is_odd)
+        return;
+    note_mistake(b);
+    if (b->o->broken == LEFT_OUT)
+        model_freeze(b->t->model, layer); /* <- the others train this layer */
+    if (b->o->broken == OTHER_ORDER)
+        b->late.layer = layer; /* <- its gradients come after those of a layer that backward computes later */
+    if (b->o->broken == OTHER_SIZE) {
+        const struct reducer_settings other = other_buckets(b->o);
+        reducer_restart(b->reducer, b->collective, &other); /* <- not as those of the others */
+    }
+}
+
 /* Train. A rank returns when its batches are used up. */
 static void train(struct broken *b)
 {
-    const bool has_groups = b->o->broken == CROSSED_GROUPS;
     for (int step = 0; step <= b->o->break_step + STEPS_AFTER; step++) {
         spans_restart(&b->spans, 0, 0);
         b->spans.step = step;
-        if (is_now(b) && b->o->broken == EARLY_EXIT) {
-            note_mistake(b);
+        go_wrong(b);
+        if (is_now(b) && b->o->broken == EARLY_EXIT)
             return; /* <- the others go on */
-        }
-        if (is_now(b) && b->o->broken == OTHER_SIZE) {
-            const struct reducer_settings other = other_buckets(b->o, buckets_of_break(b->o));
-            note_mistake(b);
-            reducer_restart(b->reducer, b->collective, &other); /* <- not as those of the others */
-        }
         const struct batch *batch = trainer_next(b->t, NO_STALL);
         trainer_forward(b->t, batch);
         trainer_backward(b->t, batch);
-        if (has_groups)
+        if (b->o->broken == CROSSED_GROUPS)
             sum_in_groups(b);
         else
             reducer_finish(b->reducer);
@@ -173,9 +185,11 @@ static void train(struct broken *b)
 
 static void open_job(struct broken *b)
 {
-    const struct reducer_settings settings = buckets_of_break(b->o);
+    struct reducer_settings settings = buckets_of_break(b->o);
     const struct run *run = &b->o->run;
     const int rank = world_rank(b->world);
+    settings.unused = b->o->broken == LEFT_OUT ? UNUSED_LEFT_OUT : UNUSED_STOPS;
+    settings.in_any_order = b->o->broken == OTHER_ORDER;
     spans_open(&b->spans, SPANS);
     b->collective = collective_open(b->world, &b->spans);
     for (int i = 0; i < GROUPS && b->o->broken == CROSSED_GROUPS; i++)
@@ -185,11 +199,9 @@ static void open_job(struct broken *b)
     trainer_restart(b->t, share_even(run, rank), 0, 1 / (float)run_global_batch(run));
     b->reducer = reducer_open(b->t->model, run->ranks);
     reducer_restart(b->reducer, b->collective, &settings);
+    b->late = (struct late_layer){ b->reducer, -1, layer_behind(b->o, layer_of_break(b->o)), false };
     if (b->o->broken != CROSSED_GROUPS)
-        model_hook(b->t->model, (struct model_hooks){ .argument = b, .gradients_ready = ready });
-    b->late = -1;
-    b->layer = middle_layer(b->o);
-    b->may_start = next_layer(b->o, b->layer);
+        model_hook(b->t->model, late_hooks(&b->late));
 }
 
 static void close_job(struct broken *b)
@@ -200,15 +212,28 @@ static void close_job(struct broken *b)
     spans_close(&b->spans);
 }
 
-int run_break(struct world *world, const struct options *o)
+/* all: train with the cures of the mistake, which then does no harm. */
+static int cure_it(const struct broken *b)
 {
-    enum { DEADLINE_S = 30 };
-    struct broken b = { .o = o, .world = world };
-    world_set_timeout(world, o->run.deadline_s > 0 ? o->run.deadline_s : DEADLINE_S);
-    open_job(&b);
-    train(&b);
-    close_job(&b);
-    if (world_rank(world) == o->break_rank && o->broken == EARLY_EXIT) {
+    struct cured cured[CURES] = { 0 };
+    model_hook(b->t->model, (struct model_hooks){ 0 });
+    measure_cures(b->world, b->t, b->o, b->o->broken, cured);
+    if (world_rank(b->world) > 0)
+        return STATUS_RIGHT;
+    print_cures(cured, b->o->broken);
+    flight_recorder_end(world_recorder(b->world));
+    for (int i = 0; i < CURES; i++)
+        if ((int)cures[i].against == b->o->broken && cured[i].apart > CURE_TOLERANCE)
+            die(STATUS_WRONG, "%s: gradients differ from their plain sum by %.1e of the largest", cures[i].name,
+                cured[i].apart);
+    return STATUS_RIGHT;
+}
+
+static int break_it(struct broken *b)
+{
+    struct world *world = b->world;
+    train(b);
+    if (world_rank(world) == b->o->break_rank && b->o->broken == EARLY_EXIT) {
         flight_recorder_finish(world_recorder(world));
         if (world_is_simulated())
             world_stand_still(world); /* SMPI breaks off if other ranks send to one that has ended */
@@ -217,4 +242,15 @@ int run_break(struct world *world, const struct options *o)
     if (world_rank(world) == 0)
         warn("no rank hangs: sums were added up that do not belong together");
     return STATUS_WRONG;
+}
+
+int run_break(struct world *world, const struct options *o)
+{
+    enum { DEADLINE_S = 30 };
+    struct broken b = { .o = o, .world = world };
+    world_set_timeout(world, o->run.deadline_s > 0 ? o->run.deadline_s : DEADLINE_S);
+    open_job(&b);
+    const int status = o->is_cured ? cure_it(&b) : break_it(&b);
+    close_job(&b);
+    return status;
 }

@@ -91,6 +91,11 @@ void collective_close(struct collective *c)
     free(c);
 }
 
+struct world *collective_world(const struct collective *c)
+{
+    return c->world;
+}
+
 /* all: number the colors in use, from the lowest. Return the number of this rank's, and count them in `c->numbered`. */
 static int number_group(struct collective *c, int color)
 {

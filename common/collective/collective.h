@@ -103,6 +103,7 @@ const char *collective_hides_arrivals(void);
 /* all: open the collectives of a world. `spans` may be NULL: then nothing is recorded. */
 struct collective *collective_open(struct world *world, struct spans *spans);
 void collective_close(struct collective *collective);
+struct world *collective_world(const struct collective *collective);
 
 enum { GROUPS_MOST = 16 }; /* of one rank */
 

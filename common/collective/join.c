@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "device/device.h"
+#include "world/world.h"
 
 #include <stdlib.h>
 
@@ -30,5 +31,5 @@ int join_step(struct join *join, bool has_batch)
     device_put(join->count, &count, sizeof count);
     collective_run(join->collective, all_reduce(TYPE_F32, join->count, join->count, 1));
     device_fetch(&count, join->count, sizeof count);
-    return (int)count;
+    return device_computes() ? (int)count : world_size(collective_world(join->collective));
 }

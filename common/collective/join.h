@@ -15,7 +15,7 @@ struct join;
 struct join *join_open(struct collective *collective);
 void join_close(struct join *join);
 
-/* all: return how many ranks have a batch for this step; 0: all ranks end. */
+/* all: return how many ranks have a batch for this step; 0: all ranks end. On a modelled machine, which adds nothing up: all of them. */
 int join_step(struct join *join, bool has_batch);
 
 #endif

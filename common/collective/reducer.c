@@ -5,6 +5,7 @@
 #include "collective/low_rank.h"
 #include "collective/reducer_private.h"
 #include "device/device.h"
+#include "world/world.h"
 
 #include <stdlib.h>
 
@@ -53,23 +54,20 @@ static void begin_step(struct reducer *r)
     }
 }
 
-/* all: replace the buckets by those of rank 0. Tensors are few enough for floats to hold their numbers. */
+/* all: replace the buckets by those of rank 0. */
 static void share_buckets(struct reducer *r)
 {
-    enum { NUMBERS = 1 + 2 * BUCKETS_MOST };
-    float numbers[NUMBERS] = { (float)r->buckets.count };
+    struct {
+        int count, first_tensor[BUCKETS_MOST], last_tensor[BUCKETS_MOST];
+    } of_0 = { .count = r->buckets.count };
     for (int i = 0; i < r->buckets.count; i++) {
-        numbers[1 + 2 * i] = (float)r->buckets.at[i].first_tensor;
-        numbers[2 + 2 * i] = (float)r->buckets.at[i].last_tensor;
+        of_0.first_tensor[i] = r->buckets.at[i].first_tensor;
+        of_0.last_tensor[i] = r->buckets.at[i].last_tensor;
     }
-    float *shared = device_new(NUMBERS, sizeof *shared);
-    device_put(shared, numbers, sizeof numbers);
-    collective_run(r->collective, broadcast(TYPE_F32, 0, shared, shared, NUMBERS));
-    device_fetch(numbers, shared, sizeof numbers);
-    device_free(shared);
-    r->buckets.count = (int)numbers[0];
-    for (int i = 0; i < r->buckets.count; i++)
-        r->buckets.at[i] = bucket_of_tensors(r->tensor, (int)numbers[1 + 2 * i], (int)numbers[2 + 2 * i]);
+    world_broadcast(collective_world(r->collective), &of_0, sizeof of_0);
+    r->buckets.count = of_0.count;
+    for (int i = 0; i < of_0.count; i++)
+        r->buckets.at[i] = bucket_of_tensors(r->tensor, of_0.first_tensor[i], of_0.last_tensor[i]);
 }
 
 /* Put the tensors into buckets, in this order (tensors; NULL: from the last to the first). */

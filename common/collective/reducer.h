@@ -36,8 +36,10 @@ enum unused {
 struct reducer_settings {
     size_t first, most;  /* floats: the caps of the first bucket and of the others (buckets.h) */
     bool in_model_order; /* buckets begin with the first tensor, which backward computes last */
-    bool rebuilds; /* after its first step the reducer puts the tensors into buckets in the order that backward had */
-    bool waits;    /* nothing starts before reducer_finish() */
+    bool
+        rebuilds; /* after its first step the reducer puts the tensors into buckets in the order that backward had; if that may differ
+                      between ranks, as with unused tensors, is_shared must be set */
+    bool waits;       /* nothing starts before reducer_finish() */
     bool accumulates; /* reducer_no_sync() will be called */
     enum wire wire;
     enum unused unused;

@@ -183,7 +183,7 @@ static void say_crossed(FILE *out, const struct desync *d)
     }
     if (d->has_changed)
         fprintf(out, ", unlike in step %d", d->odd.call.step - 1);
-    fputs("; cure: one order of groups for all ranks, or sums of all groups started before one is awaited", out);
+    fputs("; cure: one order of groups for all ranks", out);
 }
 
 /* Nothing tells which party is at fault. */
