@@ -23,6 +23,15 @@ static void print_number(FILE *out, const struct collective_call *call, bool is_
     collective_call_print_group(out, call);
 }
 
+/* Print "bucket 3 of 66 kB", "barrier" or, if the kind is said already, "66 kB". */
+static void print_content(FILE *out, const struct collective_call *call, bool is_kind_said)
+{
+    if (is_kind_said && call->bucket == 0 && call->bytes > 0)
+        collective_call_print_bytes(out, call->bytes);
+    else
+        collective_call_print_content(out, call);
+}
+
 static void print_step(FILE *out, const struct collective_call *call)
 {
     if (call->step >= 0)
@@ -35,20 +44,21 @@ static void print_step(FILE *out, const struct collective_call *call)
  * bucket 4 of 66 kB on rank 1". */
 static void print_both(FILE *out, const struct desync *d)
 {
-    const bool is_one_step = d->usual.call.step == d->odd.call.step;
+    const bool is_one_step = d->usual.call.step == d->odd.call.step,
+               is_one_kind = d->usual.call.kind == d->odd.call.kind;
     fputs(is_one_step && d->usual.call.step >= 0 ? "" : ":", out);
     if (is_one_step && d->usual.call.step >= 0)
         fprintf(out, " in step %d:", d->usual.call.step);
     fputs(" ", out);
-    print_number(out, &d->usual.call, d->usual.call.kind != d->odd.call.kind);
+    print_number(out, &d->usual.call, !is_one_kind);
     fputs(" is ", out);
-    collective_call_print_content(out, &d->usual.call);
+    print_content(out, &d->usual.call, is_one_kind);
     if (!is_one_step)
         print_step(out, &d->usual.call);
     fputs(" on ", out);
     print_ranks(out, &d->usual);
     fputs(", but ", out);
-    collective_call_print_content(out, &d->odd.call);
+    print_content(out, &d->odd.call, is_one_kind);
     if (!is_one_step)
         print_step(out, &d->odd.call);
     fputs(" on ", out);
@@ -62,7 +72,7 @@ static void print_waiting(FILE *out, const struct party *party)
     fprintf(out, " wait%s in ", s_of(party));
     print_number(out, &party->call, false);
     fputs(" (", out);
-    collective_call_print_content(out, &party->call);
+    print_content(out, &party->call, true);
     print_step(out, &party->call);
     fputs(")", out);
 }

@@ -80,7 +80,7 @@ char *flight_recorder_text(const struct flight_recorder *recorder);
 /* Return a message about ranks whose calls do not fit together, with the likely cause and its cure (desync.h); NULL if there is none.
  * Such ranks wait for each other for ever, or add up what does not belong together. Before it speaks, this waits up to
  * FLIGHT_RECORDER_SETTLE_S for the ranks to make their last calls. Free the message. */
-#define FLIGHT_RECORDER_SETTLE_S 0.2
+#define FLIGHT_RECORDER_SETTLE_S 1.0
 char *flight_recorder_desync_text(const struct flight_recorder *recorder);
 
 /* Return the message for a job without a heartbeat for `seconds`, which includes the same text. Free the message. */

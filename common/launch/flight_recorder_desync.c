@@ -43,7 +43,7 @@ static struct rank_record *read_ranks(const struct flight_recorder *recorder, in
 
 char *flight_recorder_desync_text(const struct flight_recorder *recorder)
 {
-    enum { LOOKS = 10 };
+    enum { LOOKS = 50 };
     static const struct timespec pause = { .tv_nsec = (long)(1e9 * FLIGHT_RECORDER_SETTLE_S / LOOKS) };
     char *text = NULL;
     bool is_settled = false;

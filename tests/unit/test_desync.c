@@ -183,8 +183,9 @@ static void calls_without_buckets_are_aligned(void **state)
     }
     for (int i = 0; i < 2; i++)
         call_sized(1, 0, 0, less[i]);
-    expect_part("rank 1 left out a call in step 0: all-reduce 1 in group 0 of ranks 0, 1 and 2 is all-reduce of 6 B on "
-                "ranks 0 and 2, but all-reduce of 7 B on rank 1; cause: a branch that was not taken on rank 1; cure: ");
+    expect_part(
+        "rank 1 left out a call in step 0: all-reduce 1 in group 0 of ranks 0, 1 and 2 is 6 B on ranks 0 and 2, "
+        "but 7 B on rank 1; cause: a branch that was not taken on rank 1; cure: ");
     record[1].calls = 0;
     for (int i = 0; i < 3; i++)
         call_sized(1, 0, 0, swapped[i]);
@@ -317,9 +318,8 @@ static void crossed_groups_are_named(void **state)
 {
     (void)state;
     cross(3, 0, 0);
-    expect("groups 1 and 2 are crossed: rank 0 waits in all-reduce 0 in group 2 of ranks 0, 1 and 2 (all-reduce of 2 "
-           "kB in "
-           "step 0), ranks 1 and 2 wait in all-reduce 0 in group 1 of ranks 0, 1 and 2 (all-reduce of 1 kB in step 0); "
+    expect("groups 1 and 2 are crossed: rank 0 waits in all-reduce 0 in group 2 of ranks 0, 1 and 2 (2 kB in "
+           "step 0), ranks 1 and 2 wait in all-reduce 0 in group 1 of ranks 0, 1 and 2 (1 kB in step 0); "
            "cause: rank 0 calls group 2 before group 1; cure: one order of groups for all ranks");
     for (int odd = 0; odd < 2; odd++) { /* of two ranks, the one that changed its order */
         cross(2, odd, 3);

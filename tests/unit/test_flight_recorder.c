@@ -235,8 +235,7 @@ static void ranks_that_call_different_collectives_are_named(void **state)
                   "0, but broadcast of 800 B on rank 2; cause: another size or order of calls; cure: all ranks of a "
                   "group must make the same calls in the same order; results of earlier runs are untouched");
     assert_desync(call_in_group(ALL_REDUCE, 4, 800), call_in_group(ALL_REDUCE, 4, 400),
-                  "all-reduce 4 in group 2 of ranks 0 and 2 is all-reduce of 800 B on rank 0, but all-reduce of 400 B "
-                  "on rank 2");
+                  "all-reduce 4 in group 2 of ranks 0 and 2 is 800 B on rank 0, but 400 B on rank 2");
     assert_desync(call_in_group(SEND_RECEIVE, 4, 800), call_in_group(SEND_RECEIVE, 4, 0),
                   NULL); /* the end of a chain */
     assert_desync(call_in_group(ALL_REDUCE, 4, 800), all_reduce_of_all(NOWHERE), NULL);
