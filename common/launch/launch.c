@@ -203,7 +203,8 @@ static int run(struct job *job, const struct job_command *command, const struct 
 static int judge(const struct job *job, const struct job_command *command, int status)
 {
     if (job->ended_by == SIGALRM) {
-        warn("%s", job->diagnosis);
+        if (!flight_recorder_has_spoken(job->recorder))
+            warn("%s", job->diagnosis);
         if (flight_recorder_planted(job->recorder) > 0)
             printf("diagnosed %.2f s after the mistake\n", job->diagnosed - flight_recorder_planted(job->recorder));
         return STATUS_WRONG;
