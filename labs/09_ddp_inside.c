@@ -35,6 +35,16 @@ static const struct option_row rows[] = {
     { "--bucket-kb", OPTION_INTEGER, offsetof(struct options, bucket_kb), 1, 4 << 20, "KiB", "cap of small buckets" },
     { "--check-every", OPTION_INTEGER, offsetof(struct options, check_every), 2, 50, "K",
       "steps from one comparison of replicas to the next" },
+    { "--break", OPTION_CHOICE, offsetof(struct options, broken), 0, 0, BREAK_WORDS,
+      "instead of measuring, let a rank make this mistake, and say which it was" },
+    { "--break-rank", OPTION_INTEGER, offsetof(struct options, break_rank), 0, RANKS_MOST - 1, "R",
+      "the rank that makes it" },
+    { "--break-step", OPTION_INTEGER, offsetof(struct options, break_step), 0, 1000000, "K",
+      "the step, counted from 0, in which it does" },
+    { "--cure", OPTION_SWITCH, offsetof(struct options, is_cured), 0, 0, "",
+      "with --break: train with each cure of the mistake, and print its price" },
+    { "--watch-only", OPTION_SWITCH, offsetof(struct options, watch_only), 0, 0, "",
+      "with --break: ranks do not compare their calls, so only a job that hangs is diagnosed" },
     { 0 },
 };
 
@@ -73,7 +83,12 @@ static const struct lab_spec spec; /* below */
 
 int main(int argc, char **argv)
 {
-    struct options base = { .run = run_published, .model = stacked_mlp, .bucket_kb = 1024, .check_every = 5 };
+    struct options base = { .run = run_published,
+                            .model = stacked_mlp,
+                            .bucket_kb = 1024,
+                            .check_every = 5,
+                            .break_rank = 1,
+                            .break_step = 3 };
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     struct trainer *t = lab_trainer(lab);
     struct reducer *reducer = reducer_open(t->model, base.run.ranks);
@@ -114,6 +129,7 @@ static void refuse(const struct options *o)
         die(STATUS_USAGE,
             "--num-layers %d makes %d tensors, but at most %d can have a bucket each; choose fewer layers",
             workload_layers(&o->model), tensors, BUCKETS_MOST);
+    refuse_break(o);
 }
 
 static void complete(struct options *o, const struct card *card)
@@ -154,6 +170,8 @@ static const struct lab_spec spec = {
     .rows = rows,
     .options_size = sizeof(struct options),
     .refuse = refuse,
+    .has_other_job = is_break,
+    .other_job = run_break,
     .complete = complete,
     .need = need,
     .predict = predict,

@@ -135,6 +135,13 @@ void world_park(struct world *world)
         world_sleep(1e-3);
 }
 
+void world_stand_still(struct world *world)
+{
+    (void)world;
+    for (;;)
+        world_sleep(1);
+}
+
 static double read_clock(clockid_t clock)
 {
     struct timespec t;

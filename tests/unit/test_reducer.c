@@ -3,6 +3,7 @@
  * the place of a float within its message decides in which order the library adds the ranks' terms: equal up to that order. */
 #include "base/memory.h"
 #include "collective/collective.h"
+#include "collective/join.h"
 #include "collective/low_rank.h"
 #include "collective/reducer.h"
 #include "collective/spans.h"
@@ -273,6 +274,125 @@ TEST(low_rank_sends_a_product_of_two_vectors_whole)
     step(&p);
     assert_gradients(&p, 1e-6 * largest(p.theirs, p.count));
     pair_close(&p);
+}
+
+/* --- ranks that do not do the same ------------------------------------------------------------------------------- */
+
+enum { UNUSED_LAYER = 2 };
+
+static bool is_last(void)
+{
+    return world_rank(world) == world_size(world) - 1;
+}
+
+/* The last rank does not use a layer. */
+static bool is_used(const void *argument, int layer)
+{
+    (void)argument;
+    return !is_last() || layer != UNUSED_LAYER;
+}
+
+/* Sum gradients without those of the unused layer on the last rank. Return how many sums started before the end of backward. */
+static int step_without(struct pair *p, enum unused unused)
+{
+    const struct model_layer *layer = &p->plain->model->layer[UNUSED_LAYER];
+    backward_of(p->plain);
+    if (is_last())
+        device_fill(layer->gradients, 0, layer->count);
+    collective_run(p->c, all_reduce(TYPE_F32, p->plain->gradients, p->plain->gradients, p->count));
+    spans_restart(p->spans, 0, 0);
+    device_wait();
+    const struct batch *batch = trainer_next(p->bucketed, NO_STALL);
+    trainer_forward(p->bucketed, batch);
+    if (unused == UNUSED_FOUND)
+        reducer_find_unused(p->reducer, is_used, NULL);
+    trainer_backward(p->bucketed, batch);
+    const int started = p->spans->count;
+    reducer_finish(p->reducer);
+    device_fetch(p->theirs, p->plain->gradients, p->count * sizeof(float));
+    device_fetch(p->mine, p->bucketed->gradients, p->count * sizeof(float));
+    return started;
+}
+
+TEST(zeros_take_the_place_of_unused_gradients)
+{
+    const struct workload workload = mlp_of(4);
+    const int layers = 4, before = layers - 1 - UNUSED_LAYER;
+    for (enum unused unused = UNUSED_ZEROS; unused < UNUSED_WAYS; unused++)
+        for (int rebuilds = 0; rebuilds < 2; rebuilds++) {
+            struct pair p = pair_open(
+                &workload, &(struct reducer_settings){
+                               .first = 1, .most = 1, .unused = unused, .rebuilds = rebuilds, .is_shared = rebuilds });
+            model_freeze(p.bucketed->model, is_last() ? UNUSED_LAYER : -1);
+            for (int i = 0; i < STEPS; i++) {
+                const int started = step_without(&p, unused);
+                const bool is_early = !is_last() || unused == UNUSED_FOUND || (unused == UNUSED_LEARNT && i > 0);
+                if (!rebuilds)
+                    assert_int_equal(started, 2 * (is_early ? layers : before)); /* a weight and a bias for each */
+                if (world_size(world) <= 2)
+                    assert_memory_equal(p.mine, p.theirs, p.count * sizeof *p.mine);
+                assert_gradients(&p, 2e-6 * largest(p.theirs, p.count));
+                const int users = world_size(world) - 1;
+                assert_int_equal(reducer_users(p.reducer, UNUSED_LAYER), unused == UNUSED_FOUND ? users : -1);
+                assert_int_equal(reducer_users(p.reducer, 0), unused == UNUSED_FOUND ? users + 1 : -1);
+            }
+            pair_close(&p);
+        }
+}
+
+/* The last rank has no batch in every second step. */
+TEST(a_shadow_adds_zeros)
+{
+    const struct workload workload = mlp_of(3);
+    struct pair p = pair_open(&workload, &(struct reducer_settings){ .first = 1, .most = 60 });
+    struct join *join = join_open(p.c);
+    for (int i = 0; i < STEPS; i++) {
+        const bool has_batch = !is_last() || i % 2 == 0;
+        backward_of(p.plain);
+        if (!has_batch)
+            device_fill(p.plain->gradients, 0, p.count);
+        collective_run(p.c, all_reduce(TYPE_F32, p.plain->gradients, p.plain->gradients, p.count));
+        assert_int_equal(join_step(join, has_batch), world_size(world) - i % 2);
+        if (has_batch) {
+            backward_of(p.bucketed);
+            reducer_finish(p.reducer);
+        } else {
+            trainer_next(p.bucketed, NO_STALL); /* so that both trainers have the same batches again */
+            reducer_shadow(p.reducer);
+        }
+        device_fetch(p.theirs, p.plain->gradients, p.count * sizeof(float));
+        device_fetch(p.mine, p.bucketed->gradients, p.count * sizeof(float));
+        assert_gradients(&p, 2e-6 * largest(p.theirs, p.count));
+    }
+    assert_int_equal(join_step(join, false), 0);
+    join_close(join);
+    pair_close(&p);
+}
+
+TEST(rank_0_shares_its_buckets)
+{
+    const struct workload workload = mlp_of(3);
+    const size_t cap = world_rank(world) == 0 ? 60 : 1;
+    struct pair p = pair_open(&workload, &(struct reducer_settings){ .first = cap, .most = cap, .is_shared = true });
+    const struct buckets of_0 = buckets_of_model(&workload, false, 60, 60), *mine = reducer_buckets(p.reducer);
+    assert_int_equal(mine->count, of_0.count);
+    for (int i = 0; i < of_0.count; i++) {
+        assert_int_equal(mine->at[i].begin, of_0.at[i].begin);
+        assert_int_equal(mine->at[i].count, of_0.at[i].count);
+        assert_int_equal(mine->at[i].layer, of_0.at[i].layer);
+    }
+    step(&p);
+    assert_gradients(&p, 2e-6 * largest(p.theirs, p.count));
+    pair_close(&p);
+}
+
+/* Gradients that all ranks compute in one order, but not in that of the buckets. */
+TEST(buckets_may_start_as_they_become_ready)
+{
+    const struct reducer_settings any = { .first = 1, .most = 1, .in_model_order = true, .in_any_order = true };
+    assert_int_equal(started_during_backward(any), 6);
+    const struct workload workload = mlp_of(4);
+    compare(&workload, &any, 2e-6);
 }
 
 AROUND_TESTS(open_ranks, close_ranks)
