@@ -42,6 +42,10 @@ struct reducer_settings other_buckets(const struct options *o);
 int layer_of_break(const struct options *o);
 int layer_behind(const struct options *o, int layer);
 
+/* Two groups sum a part of the gradients each, about half: return the number of its floats, and where it begins. */
+enum { BREAK_GROUPS = 2 };
+size_t part_of_group(size_t count, int group, size_t *begin);
+
 /* Hooks for a backward whose gradients of `layer` come late: after those of `behind`. -1: all come as they are computed. */
 struct late_layer {
     struct reducer *reducer;

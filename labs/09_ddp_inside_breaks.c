@@ -15,7 +15,7 @@
 
 #include <math.h>
 
-enum { GROUPS = 2, STEPS_AFTER = 3, SPANS = 2 * BUCKETS_MOST };
+enum { STEPS_AFTER = 3, SPANS = 2 * BUCKETS_MOST };
 
 /* A rank of such a job. */
 struct broken {
@@ -23,7 +23,7 @@ struct broken {
     struct world *world;
     struct spans spans; /* for the numbers of steps only */
     struct collective *collective;
-    const struct group *group[GROUPS];
+    const struct group *group[BREAK_GROUPS];
     struct trainer *t;
     struct reducer *reducer;
     struct late_layer late;
@@ -71,6 +71,14 @@ int layer_behind(const struct options *o, int layer)
         if (buckets.at[i].layer < layer)
             return buckets.at[i].layer;
     return -1;
+}
+
+/* The first part is a multiple of any usual number of ranks, among which a ring divides it. */
+size_t part_of_group(size_t count, int group, size_t *begin)
+{
+    const size_t first = count / 2 / 64 * 64;
+    *begin = group == 0 ? 0 : first;
+    return group == 0 ? first : count - first;
 }
 
 void refuse_break(const struct options *o)
@@ -131,15 +139,16 @@ struct model_hooks late_hooks(struct late_layer *late)
     return (struct model_hooks){ .argument = late, .gradients_ready = ready };
 }
 
-/* Sum each half of the gradients in one of two groups. */
+/* Sum each part of the gradients in its group. */
 static void sum_in_groups(const struct broken *b)
 {
-    const size_t half = b->t->count / 2, begin[GROUPS] = { 0, half }, count[GROUPS] = { half, b->t->count - half };
     const bool is_crossed = is_now(b);
-    for (int i = 0; i < GROUPS; i++) {
-        const int which = is_crossed ? GROUPS - 1 - i : i; /* <- this rank begins with the other group */
-        float *part = b->t->gradients + begin[which];
-        collective_run(b->collective, in_group(b->group[which], all_reduce(TYPE_F32, part, part, count[which])));
+    for (int i = 0; i < BREAK_GROUPS; i++) {
+        const int which = is_crossed ? BREAK_GROUPS - 1 - i : i; /* <- this rank begins with the other group */
+        size_t begin;
+        const size_t count = part_of_group(b->t->count, which, &begin);
+        float *part = b->t->gradients + begin;
+        collective_run(b->collective, in_group(b->group[which], all_reduce(TYPE_F32, part, part, count)));
     }
 }
 
@@ -192,7 +201,7 @@ static void open_job(struct broken *b)
     settings.in_any_order = b->o->broken == OTHER_ORDER;
     spans_open(&b->spans, SPANS);
     b->collective = collective_open(b->world, &b->spans);
-    for (int i = 0; i < GROUPS && b->o->broken == CROSSED_GROUPS; i++)
+    for (int i = 0; i < BREAK_GROUPS && b->o->broken == CROSSED_GROUPS; i++)
         b->group[i] = collective_split(b->collective, 0, rank);
     collective_compare(b->collective, !b->o->watch_only);
     b->t = trainer_open(&b->o->model, run, run->batch_size);

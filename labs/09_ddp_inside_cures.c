@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUPS = 2, PLAIN = 0, PLAIN_GROUPS = 7, TURNS_MOST = 9 };
+enum { PLAIN = 0, PLAIN_GROUPS = 7, TURNS_MOST = 9 };
 
 /* clang-format off */
 const struct cure cures[CURES] = {
@@ -48,7 +48,7 @@ struct clinic {
     struct trainer *t;
     struct spans spans; /* for the number of sums */
     struct collective *collective;
-    const struct group *group[GROUPS];
+    const struct group *group[BREAK_GROUPS];
     struct reducer *reducer;
     struct join *join;
     struct late_layer late;
@@ -85,18 +85,19 @@ static bool set_cause(struct clinic *c, const struct cure *cure, bool has_cause)
 
 static void sum_in_groups(const struct clinic *c, bool is_crossed, bool is_ahead)
 {
-    const size_t half = c->t->count / 2, begin[GROUPS] = { 0, half }, count[GROUPS] = { half, c->t->count - half };
-    int ticket[GROUPS];
-    for (int i = 0; i < GROUPS; i++) {
-        const int which = is_crossed && is_ahead ? GROUPS - 1 - i : i;
-        float *part = c->t->gradients + begin[which];
-        const struct collective_op op = in_group(c->group[which], all_reduce(TYPE_F32, part, part, count[which]));
+    int ticket[BREAK_GROUPS];
+    for (int i = 0; i < BREAK_GROUPS; i++) {
+        const int which = is_crossed && is_ahead ? BREAK_GROUPS - 1 - i : i;
+        size_t begin;
+        const size_t count = part_of_group(c->t->count, which, &begin);
+        float *part = c->t->gradients + begin;
+        const struct collective_op op = in_group(c->group[which], all_reduce(TYPE_F32, part, part, count));
         if (is_ahead)
             ticket[which] = collective_start(c->collective, op);
         else
             collective_run(c->collective, op);
     }
-    for (int i = 0; i < GROUPS && is_ahead; i++)
+    for (int i = 0; i < BREAK_GROUPS && is_ahead; i++)
         collective_finish(c->collective, ticket[i]);
 }
 
@@ -214,9 +215,9 @@ static double measure_cure(struct clinic *c, const struct cure *cure, bool is_ca
 
 static void open_clinic(struct clinic *c)
 {
-    spans_open(&c->spans, 2 * BUCKETS_MOST + GROUPS);
+    spans_open(&c->spans, 2 * BUCKETS_MOST + BREAK_GROUPS);
     c->collective = collective_open(c->world, &c->spans);
-    for (int i = 0; i < GROUPS; i++)
+    for (int i = 0; i < BREAK_GROUPS; i++)
         c->group[i] = collective_split(c->collective, 0, world_rank(c->world));
     c->reducer = reducer_open(c->t->model, world_size(c->world));
     c->join = join_open(c->collective);

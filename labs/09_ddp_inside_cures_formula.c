@@ -7,7 +7,7 @@
  *     static_graph     0                                        L is ready before backward
  *     static_order     0                                        L is ready with the layer behind which it comes
  *     shared_buckets   0, and a broadcast when they are built   0
- *     join             T(4 B) before the step                   the same
+ *     join             T(4 B × ranks) before the step           the same
  *     one_order        0                                        0
  *     started_ahead    two started sums for two blocking ones   the same
  *
@@ -58,10 +58,10 @@ static double exposed_of(const struct options *o, const struct card *card, const
 
 static double groups_price(const struct options *o, const struct card *card)
 {
-    const size_t half = workload_parameters(&o->model) / 2, parts[] = { half, workload_parameters(&o->model) - half };
     double price = 0;
-    for (int i = 0; i < 2; i++) {
-        const double bytes = (double)(parts[i] * sizeof(float));
+    for (int i = 0; i < BREAK_GROUPS; i++) {
+        size_t begin;
+        const double bytes = (double)(part_of_group(workload_parameters(&o->model), i, &begin) * sizeof(float));
         price += started_seconds(o, card, bytes) - card_allreduce(card, o->run.ranks, bytes);
     }
     return price;
@@ -75,7 +75,8 @@ double predict_cure(const struct options *base, const struct card *card, const s
     if (cure->has_groups)
         return cure->is_ahead ? groups_price(base, card) : 0;
     const struct options o = with_cap(base, 1024.0 * base->bucket_kb);
-    const double users = 4.0 * workload_tensors(&o.model, NULL), ranks_with_a_batch = 4;
+    const int ranks = o.run.ranks;
+    const double users = 4.0 * ((workload_tensors(&o.model, NULL) + ranks - 1) / ranks * ranks), flags = 4.0 * ranks;
     struct schedule *s = memory_new(1, sizeof *s);
     double ready[LAYERS_MOST];
     make_schedule(s, &o, card);
@@ -86,7 +87,7 @@ double predict_cure(const struct options *base, const struct card *card, const s
     double price =
         exposed_of(&o, card, s, ready, cure->unused == UNUSED_FOUND ? started_seconds(&o, card, users) : 0) - plain;
     if (cure->joins)
-        price += card_allreduce(card, o.run.ranks, ranks_with_a_batch);
+        price += card_allreduce(card, ranks, flags);
     free(s);
     return price;
 }

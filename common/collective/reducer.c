@@ -18,7 +18,7 @@ struct reducer *reducer_open(struct model *model, int ranks)
     r->tensor = memory_new((size_t)r->tensors, sizeof *r->tensor);
     r->bucket_of = memory_new((size_t)r->tensors, sizeof *r->bucket_of);
     r->seen = memory_new((size_t)r->tensors, sizeof *r->seen);
-    reducer_unused_open(&r->unused, r->tensors);
+    reducer_unused_open(&r->unused, r->tensors, ranks);
     workload_tensors(&model->workload, r->tensor);
     return r;
 }

@@ -16,8 +16,9 @@ struct reducer_unused {
     bool *was_unused; /* (tensors) in the first step, once has_learnt */
     bool has_learnt;
     float *
-        users; /* (tensors) device memory: 1 if this rank uses it; after the sum, how many do. NULL before the first use */
-    float *users_host; /* (tensors) */
+        users; /* (padded) device memory: 1 if this rank uses a tensor; after the sum, how many do. NULL before the first use */
+    float *users_host; /* (padded) */
+    size_t padded;     /* tensors, and zeros up to a multiple of the ranks: a ring sends equal parts */
     int ticket;        /* of that sum */
 };
 
@@ -46,7 +47,7 @@ struct reducer {
 void reducer_tensor_is_ready(struct reducer *r, int tensor);
 void reducer_start_ready(struct reducer *r);
 
-void reducer_unused_open(struct reducer_unused *unused, int tensors);
+void reducer_unused_open(struct reducer_unused *unused, int tensors, int ranks);
 void reducer_unused_close(struct reducer_unused *unused);
 void reducer_unused_restart(struct reducer_unused *unused);
 void reducer_unused_begin(struct reducer_unused *unused, int tensors); /* a step */

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-void reducer_unused_open(struct reducer_unused *u, int tensors)
+void reducer_unused_open(struct reducer_unused *u, int tensors, int ranks)
 {
+    u->padded = (size_t)((tensors + ranks - 1) / ranks * ranks);
     u->is_ready = memory_new((size_t)tensors, sizeof *u->is_ready);
     u->was_unused = memory_new((size_t)tensors, sizeof *u->was_unused);
-    u->users_host = memory_new((size_t)tensors, sizeof *u->users_host);
+    u->users_host = memory_new(u->padded, sizeof *u->users_host);
     u->ticket = NO_TICKET;
 }
 
@@ -65,7 +66,7 @@ void reducer_find_unused(struct reducer *r, bool (*is_used)(const void *argument
 {
     struct reducer_unused *u = &r->unused;
     if (!u->users)
-        u->users = device_new((size_t)r->tensors, sizeof *u->users);
+        u->users = device_new(u->padded, sizeof *u->users);
     for (int tensor = r->tensors - 1; tensor >= 0; tensor--) {
         const bool is = is_used(argument, r->tensor[tensor].layer);
         u->users_host[tensor] = is ? 1 : 0;
@@ -81,8 +82,8 @@ void reducer_start_users(struct reducer *r)
     struct reducer_unused *u = &r->unused;
     if (r->settings.unused != UNUSED_FOUND)
         return;
-    device_put(u->users, u->users_host, (size_t)r->tensors * sizeof *u->users);
-    u->ticket = collective_start(r->collective, all_reduce(TYPE_F32, u->users, u->users, (size_t)r->tensors));
+    device_put(u->users, u->users_host, u->padded * sizeof *u->users);
+    u->ticket = collective_start(r->collective, all_reduce(TYPE_F32, u->users, u->users, u->padded));
 }
 
 void reducer_finish_users(struct reducer *r)
@@ -91,7 +92,7 @@ void reducer_finish_users(struct reducer *r)
     if (r->settings.unused != UNUSED_FOUND)
         return;
     collective_finish(r->collective, u->ticket);
-    device_fetch(u->users_host, u->users, (size_t)r->tensors * sizeof *u->users);
+    device_fetch(u->users_host, u->users, u->padded * sizeof *u->users);
 }
 
 int reducer_users(const struct reducer *r, int layer)
