@@ -141,6 +141,8 @@ static void complete(struct options *o, const struct card *card)
 static void uses(const struct options *o, struct card_uses *uses)
 {
     card_use(uses, ALL_REDUCE, first_ranks(o->run.ranks), 0);
+    for (int ranks = 2; ranks < o->run.ranks && ranks <= MOST_FACTOR; ranks *= 2)
+        card_use(uses, ALL_REDUCE, first_ranks(ranks), 0);     /* write_learning() */
     card_use(uses, ALL_GATHER, first_ranks(o->run.ranks), 64); /* hashes of the replicas */
 }
 

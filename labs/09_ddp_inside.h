@@ -148,7 +148,57 @@ void write_accumulation(struct lab *lab, const struct options *base, struct csv 
 /* all: write divergence.csv: replicas that differ, and when a check finds it. */
 void write_divergence(struct lab *lab, const struct options *base, struct csv *csv);
 
-/* Tables buckets.csv, overlap.csv, cap_sweep.csv, best.csv, accumulation.csv, divergence.csv and cures.csv. */
+/* --- what a step means: 09_ddp_inside_learning.c trains small networks, 09_ddp_inside_scaling.c writes what came of it ------------------- */
+
+enum {
+    MICRO = 32,                 /* samples of a small network's batch × 1 */
+    MOST_FACTOR = 16,           /* the largest batch is MICRO × so many */
+    WARM_UP = 2048,             /* samples */
+    LOOK = MICRO * MOST_FACTOR, /* samples from one look at the loss to the next, */
+    POINT = 2 * LOOK,           /* from one row of learning.csv to the next, */
+    SAMPLES = 96 * LOOK,        /* and of a run, at most */
+    POINTS = 16,
+    SEEDS_MOST = 15,
+    PLANS_MOST = 40
+};
+#define TARGET 0.05 /* loss: 95 % of the teacher's function are learnt */
+
+enum rule { NO_SCALING, SQUARE_ROOT, LINEAR, RULES };
+
+/* A way to train. */
+struct plan {
+    enum student_optimizer optimizer;
+    enum rule rule;
+    bool warms_up;
+    int factor; /* of the batch */
+    double rate;
+};
+
+/* What came of a plan with one seed: samples until the target (INFINITY: not met), and the loss at each point (INFINITY: diverged). */
+struct attempt {
+    double samples, loss[POINTS];
+};
+
+/* All plans with one seed. */
+struct lesson {
+    struct attempt attempt[PLANS_MOST];
+    double noise_scale; /* samples: the median on the way of AdamW × 1 to the target; NaN if it cannot be told */
+};
+
+struct lessons {
+    int plans, seeds;
+    struct plan plan[PLANS_MOST];
+    struct lesson *lesson; /* (seeds); NULL on ranks other than 0 */
+};
+
+/* all: share out the seeds among the ranks, train by all plans, and gather what came of it on rank 0. */
+struct lessons train_students(struct lab *lab, uint64_t seed, int seeds);
+
+/* all: write learning.csv, scaling.csv and critical.csv: how many samples, and how much time, larger batches take. */
+void write_learning(struct lab *lab, const struct options *base, struct csv *csv);
+
+/* Tables buckets.csv, overlap.csv, cap_sweep.csv, best.csv, accumulation.csv, divergence.csv, cures.csv, and learning.csv with scaling.csv
+ * and critical.csv. */
 extern const struct lab_table tables[];
 
 #endif

@@ -86,7 +86,7 @@ const struct own_cost started_costs[] = {
 double started_seconds(const struct options *o, const struct card *card, double bytes)
 {
     double seconds[SIZES];
-    bool is_measured = card_is_measured(card) && card_busy_ranks(card) >= o->run.ranks;
+    bool is_measured = card_is_measured(card) && card_busy_ranks(card) == o->run.ranks;
     for (int i = 0; i < SIZES; i++) { /* the first rows */
         seconds[i] = card_cost(card, started_costs[i].name);
         is_measured &= !isnan(seconds[i]);

@@ -335,5 +335,6 @@ const struct lab_table tables[] = {
     { "accumulation.csv", is_wanted, write_accumulation },
     { "divergence.csv", may_diverge, write_divergence },
     { "cures.csv", is_wanted, write_cures },
+    { "learning.csv", is_wanted, write_learning },
     { 0 },
 };

@@ -29,6 +29,7 @@
 #include "model/sequence_loader.h"
 #include "model/sequence_recipe.h"
 #include "model/stall.h"
+#include "model/student.h"
 #include "model/token_table.h"
 #include "model/trainer.h"
 #include "model/worker_loader.h"
