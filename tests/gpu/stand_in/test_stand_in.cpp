@@ -417,14 +417,8 @@ static void case_memory()
     MUST(cudaMemcpy(memory, memory, sizeof *host, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
     MUST(cudaMemset(host, 0, sizeof host) == cudaErrorInvalidValue);
     MUST(cudaFree(memory + 1) == cudaErrorInvalidValue);
-    const size_t half = size_t(5) << 29; /* more than half of the device's memory */
-    for (int i = 0; i < 2; i++) {        /* the second time it is free again */
-        void *large = nullptr, *too_much = nullptr;
-        OK(cudaMalloc(&large, half));
-        MUST(cudaMalloc(&too_much, half) == cudaErrorMemoryAllocation && !too_much);
-        OK(cudaFree(large));
-    }
     OK(cudaFree(memory));
+    MUST(cudaMalloc(&memory, size_t(5) << 30) == cudaErrorMemoryAllocation && !memory);
     OK(cudaLaunchHostFunc(nullptr, call_from_host_function, &inside));
     OK(cudaDeviceSynchronize());
     MUST(inside == cudaErrorNotPermitted);
