@@ -61,7 +61,7 @@ int lab_draw(struct lab *lab, int n);
  * them in turn, so all ranks stay in the same place of the random sequence. */
 bool lab_chance(struct lab *lab, double p);
 
-/* Begin a table that only this lab has, at most six. Returns NULL on ranks other than 0. The file appears when the lab is
+/* Begin a table that only this lab has, at most ten. Returns NULL on ranks other than 0. The file appears when the lab is
  * closed. */
 struct csv *lab_table(struct lab *lab, const char *name);
 
