@@ -203,10 +203,12 @@ static void count_sums(const struct clinic *c, struct cured *cured)
         cured->bytes += (double)c->spans.at[i].bytes;
 }
 
-/* all: take two steps with the cure and return the seconds of the second: in the first the reducer may learn. */
+/* all: take two steps with the cure and return the seconds of the second: in the first the reducer may learn. All cures meet the same
+ * jitter of a modelled machine. */
 static double measure_cure(struct clinic *c, const struct cure *cure, bool is_caused, double *once)
 {
     const bool has_cause = is_caused && world_rank(c->world) == world_size(c->world) - 1;
+    device_seed((uint64_t)c->o->run.noise_seed * RANKS_MOST + (uint64_t)world_rank(c->world));
     const double built = begin_cure(c, cure, has_cause);
     *once = cure->is_shared ? built : (double)NAN;
     take_step(c, cure, has_cause);
