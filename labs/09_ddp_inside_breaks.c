@@ -11,10 +11,6 @@
  * What helps against each, and its price: 09_ddp_inside_cures.c. */
 #include "09_ddp_inside.h"
 
-#include "launch/flight_recorder.h"
-
-#include <math.h>
-
 enum { STEPS_AFTER = 3, SPANS = 2 * BUCKETS_MOST };
 
 /* A rank of such a job. */
@@ -113,13 +109,6 @@ static bool is_now(const struct broken *b)
     return world_rank(b->world) == b->o->break_rank && b->spans.step == b->o->break_step;
 }
 
-/* Note the moment, so that the launcher can tell how long the diagnosis took. Simulated time is another. */
-static void note_mistake(const struct broken *b)
-{
-    if (!world_is_simulated())
-        flight_recorder_plant(world_recorder(b->world), world_now());
-}
-
 static void ready(void *argument, int layer)
 {
     struct late_layer *late = argument;
@@ -161,7 +150,7 @@ static void go_wrong(struct broken *b)
     model_freeze(b->t->model, -1);
     if (!is_odd)
         return;
-    note_mistake(b);
+    world_plant_mistake(b->world);
     if (b->o->broken == LEFT_OUT)
         model_freeze(b->t->model, layer); /* <- the others train this layer */
     if (b->o->broken == OTHER_ORDER)
@@ -230,7 +219,6 @@ static int cure_it(const struct broken *b)
     if (world_rank(b->world) > 0)
         return STATUS_RIGHT;
     print_cures(cured, b->o->broken);
-    flight_recorder_end(world_recorder(b->world));
     for (int i = 0; i < CURES; i++)
         if ((int)cures[i].against == b->o->broken && cured[i].apart > CURE_TOLERANCE)
             die(STATUS_WRONG, "%s: gradients differ from their plain sum by %.1e of the largest", cures[i].name,
@@ -242,12 +230,8 @@ static int break_it(struct broken *b)
 {
     struct world *world = b->world;
     train(b);
-    if (world_rank(world) == b->o->break_rank && b->o->broken == EARLY_EXIT) {
-        flight_recorder_finish(world_recorder(world));
-        if (world_is_simulated())
-            world_stand_still(world); /* SMPI breaks off if other ranks send to one that has ended */
-        return STATUS_RIGHT;
-    }
+    if (world_rank(world) == b->o->break_rank && b->o->broken == EARLY_EXIT)
+        world_exit_early(world);
     if (world_rank(world) == 0)
         warn("no rank hangs: sums were added up that do not belong together");
     return STATUS_WRONG;

@@ -13,9 +13,6 @@
  * premium, paid in every step. The gradients are compared with their plain sum. */
 #include "09_ddp_inside.h"
 
-#include "collective/collective.h"
-#include "collective/join.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -179,7 +179,7 @@ static void check_wait(struct engine *e, const struct collective_call *pending, 
     enum { LOOKS = 4 }; /* a second: a look at all ranks' calls takes longer than the other checks */
     char *desync = NULL;
     if (world_now() - waiting.looked > 1.0 / LOOKS) {
-        desync = flight_recorder_desync_text(world_recorder(e->world));
+        desync = flight_recorder_desync_text(world_recorder(e->world), world_sleep);
         waiting.looked = world_now();
     }
     if (desync)

@@ -58,12 +58,12 @@ static void join_world(struct lab *lab, struct options *base)
         settle_rounds(run_of(base), workload_costs(workload_of(base)));
     world_set_timeout(lab->world, timeout_for_card(run_of(base), workload_of(base), world_is_simulated()));
     cases_refuse(lab->spec, base);
+    lab->run = *run_of(base);
+    lab->base = base;
     if (lab_spec_has_other_job(lab->spec, base))
         return; /* it has no results */
     make_folder(lab, run_of(base));
-    lab->run = *run_of(base);
     lab->folder = run_folder(&lab->run, world_platform());
-    lab->base = base;
     lab->hosts = hosts_text(lab->world);
 }
 
@@ -142,6 +142,15 @@ static void refuse_in_ranks(const struct run *run)
         die(STATUS_USAGE, "a simulated machine starts its own ranks; start the lab without mpirun or srun");
 }
 
+/* all: do another job than measuring cases, and exit. */
+_Noreturn static void do_other_job(const struct lab *lab)
+{
+    const int status = lab->spec->other_job(lab->world, lab->base);
+    if (status == STATUS_RIGHT && world_rank(lab->world) == 0)
+        flight_recorder_end(world_recorder(lab->world));
+    world_exit(lab->world, status);
+}
+
 /* all: prepare all that blocks need: cases, gradient check, process groups, results. */
 static void prepare_blocks(struct lab *lab)
 {
@@ -186,7 +195,7 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
         blas_kernel_use_saved(lab->argv);
     join_world(lab, base);
     if (lab_spec_has_other_job(spec, base))
-        world_exit(lab->world, spec->other_job(lab->world, base));
+        do_other_job(lab);
     lab->memory.empty = rss_now().now;
     lab_get_card(lab);
     if (lab->run.card_only) {

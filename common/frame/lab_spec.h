@@ -74,8 +74,8 @@ struct lab_spec {
      * `out` is NULL. May be NULL. */
     bool (*instead)(const struct options *options, FILE *out);
     /* True if the lab's own options ask for another job of the ranks than measuring cases. Each rank then runs other_job(), once the
-     * world is there but no machine card, and exits with the status that it returns; rank 0 first calls flight_recorder_end() if the
-     * job reached its end. Both or neither may be NULL. */
+     * world is there but no machine card, and exits with the status that it returns, the same on all ranks. Both or neither may be
+     * NULL. */
     bool (*has_other_job)(const struct options *options);
     int (*other_job)(struct world *world, const struct options *options);
     /* Add to run.cases what the lab's own options ask for. May be NULL. */

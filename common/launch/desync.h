@@ -33,8 +33,8 @@ struct rank_record {
 /* True if two calls of one number belong together. Ranks at the ends of a chain send or receive nothing. */
 bool desync_is_alike(const struct collective_call *a, const struct collective_call *b);
 
-/* Return one line about the records (count), which are in order of their ranks: ranks, group, collective, sizes, cause and cure; NULL if all fits
- * together so far. *is_settled: the ranks concerned wait or have ended, so that they will make no further call. Free the line. */
+/* Return one line about the records (count), which are in order of their ranks: ranks, group, collective, sizes, cause and cure; NULL if
+ * all fits together so far. *is_settled: the ranks concerned wait or have ended, so that they will make no further call. Free the line. */
 char *desync_text(const struct rank_record *record, int count, bool *is_settled);
 
 #endif

@@ -1,8 +1,8 @@
 /* flight_recorder: shared memory in which each rank records its current collective, and its last calls.
  *
  * Ranks and supervisor read heartbeats from the recorder, and find the missing ranks when a collective does not end, or ranks whose
- * calls do not fit together (desync.h). All processes of a job on this host map the same unnamed file. Each rank writes only its own slot and takes no lock, so a dead rank
- * blocks no reader. */
+ * calls do not fit together (desync.h). All processes of a job on this host map the same unnamed file. Each rank writes only its own
+ * slot and takes no lock, so a dead rank blocks no reader. */
 #ifndef LOCKSTEP_FLIGHT_RECORDER_H
 #define LOCKSTEP_FLIGHT_RECORDER_H
 
@@ -78,10 +78,10 @@ const char *flight_recorder_kept_text(const struct flight_recorder *recorder);
 char *flight_recorder_text(const struct flight_recorder *recorder);
 
 /* Return a message about ranks whose calls do not fit together, with the likely cause and its cure (desync.h); NULL if there is none.
- * Such ranks wait for each other for ever, or add up what does not belong together. Before it speaks, this waits up to
- * FLIGHT_RECORDER_SETTLE_S for the ranks to make their last calls. Free the message. */
+ * Such ranks wait for each other for ever, or add up what does not belong together. If there is something to say, first wait up to
+ * FLIGHT_RECORDER_SETTLE_S, by `sleep_for`, until the ranks have made their last calls; NULL: do not wait. Free the message. */
 #define FLIGHT_RECORDER_SETTLE_S 1.0
-char *flight_recorder_desync_text(const struct flight_recorder *recorder);
+char *flight_recorder_desync_text(const struct flight_recorder *recorder, void (*sleep_for)(double seconds));
 
 /* Return the message for a job without a heartbeat for `seconds`, which includes the same text. Free the message. */
 char *flight_recorder_timeout_text(const struct flight_recorder *recorder, double seconds);

@@ -7,7 +7,6 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* A rank that waits for a call is in it, and thus has made it. */
 static void add_inside(struct rank_record *r)
@@ -41,20 +40,25 @@ static struct rank_record *read_ranks(const struct flight_recorder *recorder, in
     return record;
 }
 
-char *flight_recorder_desync_text(const struct flight_recorder *recorder)
+/* Return what does not fit together at this moment; NULL if nothing. */
+static char *look(const struct flight_recorder *recorder, bool *is_settled)
+{
+    int count;
+    struct rank_record *record = read_ranks(recorder, &count);
+    char *text = desync_text(record, count, is_settled);
+    free(record);
+    return text;
+}
+
+char *flight_recorder_desync_text(const struct flight_recorder *recorder, void (*sleep_for)(double seconds))
 {
     enum { LOOKS = 50 };
-    static const struct timespec pause = { .tv_nsec = (long)(1e9 * FLIGHT_RECORDER_SETTLE_S / LOOKS) };
-    char *text = NULL;
-    bool is_settled = false;
-    for (int look = 0; recorder && look < LOOKS && !is_settled; look++) {
-        if (look > 0)
-            nanosleep(&pause, NULL);
-        int count;
-        struct rank_record *record = read_ranks(recorder, &count);
-        char *now = desync_text(record, count, &is_settled);
-        free(record);
-        if (text && !now)
+    bool is_settled = true;
+    char *text = recorder ? look(recorder, &is_settled) : NULL;
+    for (int i = 0; i < LOOKS && sleep_for && !is_settled; i++) {
+        sleep_for(FLIGHT_RECORDER_SETTLE_S / LOOKS);
+        char *now = look(recorder, &is_settled);
+        if (!now)
             break; /* the calls have scrolled out of the records */
         free(text);
         text = now;

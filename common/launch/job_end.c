@@ -37,7 +37,7 @@ static void print_refusal(const struct job_command *command, int code, const str
  * long, or a deadlock. */
 static bool print_desync(const struct job_end *end)
 {
-    char *text = flight_recorder_desync_text(end->recorder);
+    char *text = flight_recorder_desync_text(end->recorder, NULL);
     const bool is_there = text;
     if (text)
         warn("%s", text);

@@ -90,6 +90,12 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static void sleep_for(double seconds)
+{
+    const struct timespec time = { .tv_nsec = (long)(1e9 * seconds) };
+    nanosleep(&time, NULL);
+}
+
 /* A running job, and the cause of its end. */
 struct job {
     pid_t child;
@@ -129,7 +135,7 @@ static int wait_for_end(struct job *job, const sigset_t *signals)
             job->timeout = heartbeat.timeout;
             deadline = now() + job->timeout;
         }
-        char *reason = job->ended_by ? NULL : flight_recorder_desync_text(job->recorder);
+        char *reason = job->ended_by ? NULL : flight_recorder_desync_text(job->recorder, sleep_for);
         if (!reason && !job->ended_by && deadline <= now())
             reason = flight_recorder_timeout_text(job->recorder, job->timeout);
         if (reason || deadline <= now()) {

@@ -168,7 +168,7 @@ static void *watch(void *argument)
             continue;
         if (stays_lost(w, &lost_since))
             end_job(w, print_lost);
-        w->desync = flight_recorder_desync_text(recorder_of(w));
+        w->desync = flight_recorder_desync_text(recorder_of(w), world_sleep);
         if (w->desync)
             end_job(w, print_desync);
         if (is_late(w))

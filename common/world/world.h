@@ -19,6 +19,13 @@ void world_close(struct world *world);
 /* all: leave the job and exit with this status. A simulated rank ends alone, although all ranks share one process. */
 _Noreturn void world_exit(struct world *world, int status);
 
+/* Exit with STATUS_RIGHT while the other ranks go on, as a program does whose loop ends early. Those that wait for this rank wait for
+ * ever. */
+_Noreturn void world_exit_early(struct world *world);
+
+/* Note that this rank now makes a mistake on purpose, so that the supervisor can tell how long the diagnosis took. */
+void world_plant_mistake(struct world *world);
+
 int world_rank(const struct world *world);
 int world_size(const struct world *world);
 

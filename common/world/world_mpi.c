@@ -127,6 +127,16 @@ void world_close(struct world *world)
     free(world);
 }
 
+void world_exit_early(struct world *world)
+{
+    world_exit(world, STATUS_RIGHT);
+}
+
+void world_plant_mistake(struct world *world)
+{
+    flight_recorder_plant(world->recorder, world_now());
+}
+
 void world_park(struct world *world)
 {
     MPI_Request request = MPI_REQUEST_NULL;

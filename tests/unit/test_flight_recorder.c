@@ -187,7 +187,7 @@ TEST(a_group_is_named)
            "rank 0 waits in "
            "all-gather 9 of 2 MB in group 2 of ranks 0 and 2 (step 5)",
            job.rank[2]);
-    assert_null(flight_recorder_desync_text(job.recorder));
+    assert_null(flight_recorder_desync_text(job.recorder, NULL));
     end_job(&job);
 }
 
@@ -205,7 +205,7 @@ TEST(the_rank_at_the_end_of_a_chain_is_named)
 static void assert_desync(struct collective_call of_0, struct collective_call of_2, const char *wanted)
 {
     struct job job = start_job_in((struct collective_call[]){ of_0, all_reduce_of_all(NOWHERE), of_2 });
-    char *text = flight_recorder_desync_text(job.recorder);
+    char *text = flight_recorder_desync_text(job.recorder, NULL);
     if (!wanted)
         assert_null(text);
     else
@@ -243,7 +243,7 @@ static void make_call(struct flight_recorder *const writer[2], int sequence, siz
 
 static void expect_desync(const struct job *job, bool is_there)
 {
-    char *text = flight_recorder_desync_text(job->recorder);
+    char *text = flight_recorder_desync_text(job->recorder, NULL);
     assert_int_equal(text != NULL, is_there);
     free(text);
 }
