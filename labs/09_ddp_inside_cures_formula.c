@@ -1,11 +1,11 @@
 /* 09_ddp_inside_cures_formula: what the cures of 09_ddp_inside_cures.c must cost. Sums travel one after another, each when its bucket
  * is ready (09_ddp_inside_formula.c); a bucket is ready with the last of its layers.
  *
- *     cure             price in a step in which all is well     with the cause, a layer L
- *     zero_fill        0                                        L is ready at the end of backward, and so are all buckets behind it
- *     find_unused      T(4 B × tensors) behind the other sums   … and L is ready before backward
- *     static_graph     0                                        L is ready before backward
- *     static_order     0                                        L is ready with the layer behind which it comes
+ *     cure             price in a step in which all is well     with the cause, a late or unused layer
+ *     zero_fill        0                                        it is ready at the end of backward, and so are all buckets behind it
+ *     find_unused      T(4 B × tensors) behind the other sums   … and it is ready before backward
+ *     static_graph     0                                        it is ready before backward
+ *     static_order     0                                        it is ready with the layer behind which it comes
  *     shared_buckets   0, and a broadcast when they are built   0
  *     join             T(4 B × ranks) before the step           the same
  *     one_order        0                                        0

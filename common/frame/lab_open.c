@@ -122,7 +122,6 @@ static void do_instead(const struct lab_spec *spec, const struct options *base)
 static void refuse_with_other_job(const struct run *run)
 {
     const char *ignored = run->blind               ? "--blind"
-                          : run->dry_run           ? "--dry-run"
                           : run->card_only         ? "--card-only"
                           : run->verdict           ? "--verdict"
                           : run->cases.count > 0   ? "--cases"
