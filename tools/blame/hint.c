@@ -26,7 +26,9 @@ static const struct {
     [TRANSFER] = { "03_comm_bound",
                    "bf16_compress_hook, a larger batch, or no_sync() in all but every n-th step; several "
                    "buckets instead of one (bucket_cap_mb); no find_unused_parameters, or static_graph." },
-    [OWN_WORK] = { "04_small_work", "A larger batch; no_sync() around forward and backward; CUDA graphs." },
+    [OWN_WORK] = { "07_triage",
+                   "Change one thing: one batch again and again (data), CUDA graphs or a larger batch (launches), "
+                   "torch.autocast (memory); torch.compile helps the last two." },
 };
 
 static enum cause cause_of_phase(int phase)
@@ -132,5 +134,5 @@ struct hint hint_of(const struct outcome *o, const struct culprit *culprit, cons
                                            "fetching ahead.",
                                            100 * mean->data / mean->step));
     return hint_with(OWN_WORK, memory_text("ranks wait little: most of a step is each rank's own work "
-                                           "(notebooks-md/04_small_work.md)."));
+                                           "(notebooks-md/07_triage.md asks for what: data, launches or memory)."));
 }
