@@ -69,7 +69,6 @@ INLINE void some_forward(const struct pointwise *p, enum pointwise_op op, bool i
 {
     const void *restrict a = p->a, *restrict b = pointwise_is_binary(op) ? p->b : p->a;
     void *restrict y = p->y;
-#pragma omp simd
     for (size_t i = part.first; i < part.end; i++)
         put(y, i, forward_of(op, get(a, i, is_bf16), get(b, i, is_bf16)), is_bf16);
 }
