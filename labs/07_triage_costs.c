@@ -13,12 +13,6 @@
 
 enum { TIMES = 15, BLOCKS = 48, OPERATIONS = 6 * BLOCKS };
 
-/* Return how often to measure, usually so many times. */
-static int times(int usual)
-{
-    return card_is_brief() ? 1 : usual;
-}
-
 double between(double begin, double end)
 {
     return device_event_seconds(end) - device_event_seconds(begin);
@@ -32,7 +26,8 @@ void begin_events(int events)
 
 struct passes time_branch(struct branch_settings of, int repeats, struct world *world)
 {
-    enum { WARMUPS = 3 };
+    const int warmups = card_times(3);
+    repeats = card_times(repeats);
     double *seconds = memory_new(3 * (size_t)repeats, sizeof *seconds), *forward = seconds,
            *backward = seconds + repeats, *both = seconds + 2 * repeats;
     const size_t cells = (size_t)of.rows * (size_t)of.cols;
@@ -42,8 +37,8 @@ struct passes time_branch(struct branch_settings of, int repeats, struct world *
     device_put(features, host, cells * sizeof *host);
     free(host);
     struct branch *branch = branch_open(of, 0);
-    begin_events(3 * (WARMUPS + repeats));
-    for (int i = -WARMUPS; i < repeats; i++) {
+    begin_events(3 * (warmups + repeats));
+    for (int i = -warmups; i < repeats; i++) {
         const double began = device_record_event();
         branch_forward(branch, features, cells);
         const double middle = device_record_event();
@@ -70,6 +65,7 @@ struct timing {
 };
 static double time_call(struct timing how, void (*call)(const void *of), const void *of, struct world *world)
 {
+    how.repeats = card_times(how.repeats);
     double *seconds = memory_new((size_t)how.repeats, sizeof *seconds);
     begin_events(2 * (how.warmups + how.repeats));
     for (int i = -how.warmups; i < how.repeats; i++) {
@@ -148,7 +144,7 @@ static double time_operation(struct pointwise_back call, bool is_backward, int c
     open_bench(&bench, call);
     run_forward(&bench);
     const double seconds =
-        time_call((struct timing){ 1, times(TIMES), calls }, is_backward ? run_backward : run_forward, &bench, world);
+        time_call((struct timing){ 1, TIMES, calls }, is_backward ? run_backward : run_forward, &bench, world);
     close_bench(&bench);
     return seconds;
 }
@@ -174,7 +170,7 @@ static struct passes tiny(enum branch_way way, struct world *world)
 {
     enum { FLOATS = 16 };
     const struct branch_settings of = { .kind = BRANCH_MICRO, .way = way, .blocks = BLOCKS, .rows = 1, .cols = FLOATS };
-    struct passes passes = time_branch(of, times(TIMES), world);
+    struct passes passes = time_branch(of, TIMES, world);
     passes.forward /= OPERATIONS;
     passes.backward /= OPERATIONS;
     for (int i = 0; i < branch_operations(of.kind); i++) {
@@ -211,7 +207,7 @@ static double enqueue(struct world *world, int which)
     if (!device_is_asynchronous())
         return 0;
     float *x = device_new(1, sizeof *x);
-    const double seconds = time_call((struct timing){ 0, times(TIMES), CALLS }, run_fill, &x, world);
+    const double seconds = time_call((struct timing){ 0, TIMES, CALLS }, run_fill, &x, world);
     device_free(x);
     return seconds;
 }
@@ -231,7 +227,7 @@ static double fused(struct world *world, int which)
     struct branch_settings of = loops[which / 2];
     if (device_is_asynchronous() && !card_is_brief())
         of.rows *= of.kind == BRANCH_MICRO ? 1024 : 128;
-    const struct passes passes = time_branch(of, times(PASSES), world);
+    const struct passes passes = time_branch(of, PASSES, world);
     return (which % 2 ? passes.backward : passes.forward) / ((double)of.blocks * of.rows * of.cols);
 }
 
@@ -249,7 +245,7 @@ static double triad(struct world *world, int mib)
         device_is_asynchronous() && !card_is_brief() ? CALLS : 1; /* a launch runs beside the one before */
     float *a = device_new(count, sizeof *a), *b = device_new(count, sizeof *b), *y = device_new(count, sizeof *y);
     const struct pointwise call = { .op = POINTWISE_ADD, .rows = 1, .cols = count, .a = a, .b = b, .y = y };
-    const double seconds = time_call((struct timing){ 1, times(PASSES), calls }, run_pointwise, &call, world);
+    const double seconds = time_call((struct timing){ 1, PASSES, calls }, run_pointwise, &call, world);
     device_free(a);
     device_free(b);
     device_free(y);
@@ -325,7 +321,7 @@ static double handoff(struct world *world, int which)
     static const double rest = 0.3e-3; /* as a short step: the worker sleeps when it is told */
     (void)world, (void)which;
     struct async_helper *worker = async_helper_open_on_any_core();
-    const double seconds = handoff_measure(worker, rest, times(CALLS));
+    const double seconds = handoff_measure(worker, rest, card_times(CALLS));
     async_helper_close(worker);
     return fmax(0, seconds);
 }

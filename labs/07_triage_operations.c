@@ -66,6 +66,7 @@ static double stamp(void)
 /* Run an unfused branch, and return medians. */
 static struct watched watch_branch(struct branch_settings of, int times, struct world *world)
 {
+    times = card_times(times);
     const size_t cells = (size_t)of.rows * (size_t)of.cols;
     const int calls = 2 * of.blocks * branch_operations(of.kind);
     float *features = device_new(cells, sizeof *features);

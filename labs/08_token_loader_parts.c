@@ -259,7 +259,7 @@ static double operation(struct parts_files *files, const struct parts_shape *sha
     b.x = memory_even(out);
     b.y = memory_even(out);
     double seconds[TURNS];
-    const int turns = card_is_brief() ? 1 : TURNS;
+    const int turns = card_times(TURNS);
     for (int turn = 0; turn < turns; turn++) {
         b.piece = next_piece(files);
         b.piece.bytes -= part == PART_ELEMENT || part == PART_LOOP || part == PART_WIDEN ? b.piece.bytes % b.room : 0;

@@ -120,7 +120,7 @@ static double time_way(struct lab *lab, const struct options *o, struct reducer 
 static void measure_ways(struct lab *lab, const struct options *o, struct way *ways, int count)
 {
     struct trainer *t = lab_trainer(lab);
-    const int turns = o->run.takes_turns || !device_computes() || card_is_brief() ? 1 : TURNS;
+    const int turns = o->run.takes_turns || !device_computes() ? 1 : card_times(TURNS);
     struct spans spans;
     spans_open(&spans, 8 * BUCKETS_MOST);
     struct collective *collective = collective_open(lab_world(lab), &spans);

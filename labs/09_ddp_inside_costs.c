@@ -14,7 +14,7 @@ static const double sizes[SIZES] = { 4 << 10, 96 << 10, 768 << 10, 3 << 20, 6 <<
 static double measure(struct world *together, int which)
 {
     enum { REPEATS = 9, SUMS_MOST = 8 };
-    const int ranks = world_size(together), repeats = card_is_brief() ? 1 : REPEATS;
+    const int ranks = world_size(together), repeats = card_times(REPEATS);
     const size_t count = (size_t)sizes[which] / sizeof(float), all = (size_t)sizes[SIZES - 1] / sizeof(float);
     const int sums = all / count < SUMS_MOST ? (int)(all / count) : SUMS_MOST;
     double seconds[REPEATS];

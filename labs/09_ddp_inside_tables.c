@@ -56,7 +56,7 @@ static void run_step(struct world *world, struct trainer *t, struct reducer *red
 static int turns_of(const struct run *run, int count)
 {
     const int most = count > TURNS_MOST / 2 ? TURNS_MOST / 2 : TURNS_MOST;
-    return run->takes_turns || !device_computes() || card_is_brief() ? 1 : run->quick ? 5 : most;
+    return run->takes_turns || !device_computes() ? 1 : card_times(run->quick ? 5 : most);
 }
 
 /* all: measure all steps in turns, each in another order, so that slow moments of the machine do not affect only one of them. A turn of

@@ -1,5 +1,5 @@
-/* brief: with LOCKSTEP_BRIEF_CARD in the environment, the machine card and probes are measured as briefly as possible: one lap or call
- * of each kind, also while other programs have the cores, and a card on disk is believed. For tests of a program whose times are
+/* brief: with LOCKSTEP_BRIEF_CARD in the environment, the machine card, probes and a lab's own tables are measured as briefly as
+ * possible: one lap or call of each kind, also while other programs have the cores, and a card on disk is believed. For tests of a program whose times are
  * not checked; predictions from such a card are noise. */
 #ifndef LOCKSTEP_BRIEF_H
 #define LOCKSTEP_BRIEF_H
@@ -10,6 +10,12 @@
 static inline bool card_is_brief(void)
 {
     return getenv("LOCKSTEP_BRIEF_CARD") != NULL;
+}
+
+/* Return how often to measure, usually so many times. */
+static inline int card_times(int usual)
+{
+    return card_is_brief() ? 1 : usual;
 }
 
 #endif

@@ -140,7 +140,7 @@ static struct check_failures measure_part(struct collective_costs *costs, struct
                            .in_groups = uses[0].group.with_siblings,
                            .group = group,
                            .warmups = is_real,
-                           .repeats = is_real && !card_is_brief() ? REPEATS : 1,
+                           .repeats = is_real ? card_times(REPEATS) : 1,
                            .between = setting->between,
                            .argument = setting->argument };
     for (int i = 0; i < count; i++)

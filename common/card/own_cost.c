@@ -95,7 +95,7 @@ void own_costs_measure(struct own_costs *costs, struct world *world, int busy, c
         return;
     double seconds[OWN_COSTS_MOST] = { 0 };
     struct world *together = world_first(world, busy);
-    const int turns = card_is_brief() ? 1 : OWN_TURNS;
+    const int turns = card_times(OWN_TURNS);
     for (int turn = 0; turn < turns; turn++)
         for (int i = 0; together && list[i].name; i++) {
             if (isnan(own_costs_value(costs, list[i].name)))

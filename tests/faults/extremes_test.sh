@@ -77,7 +77,7 @@ fi
 
 for lab in "${labs[@]}"; do
     facts_of "$lab"
-    works "$lab" "${tiny[@]}" "${smallest[@]}"
+    works "$lab" "${tiny[@]}" "${few_steps[@]}" "${smallest[@]}"
     works "$lab" "${one[@]}" --ranks 1 --seconds 0
     works "$lab" "${one[@]}" --cases "$asked"
     refused "--skip-first-steps 3" "$lab" --steps 3 --skip-first-steps 3 # only warm-up

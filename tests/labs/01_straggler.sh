@@ -7,3 +7,4 @@ toy+=(--sleep-ms 4)
 smallest=(--cases skew_ws4 --input-dim 1 --sleep-ms 0)
 drawn=(skew_ws4 skew_prefetch) shortest=(--sleep-ms 0) longest=(--sleep-ms 5000)
 what_if_ms=32.0
+judged_steps=() # stalls of random ranks need many

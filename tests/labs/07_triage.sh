@@ -5,7 +5,7 @@ long_window=.
 uneven='^launch_batch$'
 changed='^(data_|busy_|launch_batch)'
 refused=(--sleep-ms -1)
-toy+=(--sleep-ms 0.2 --busy-ms 0.2 --launch-passes 2 --memory-rows 64 --workers-few 2 --workers-many 4)
+toy+=(--sleep-ms 0.2 --busy-ms 0.2 --launch-passes 2 --memory-rows 16 --memory-cols 128 --launch-blocks 16 --workers-few 2 --workers-many 4)
 smallest=(--cases data_workers0 --cases launch_fused --input-dim 1 --sleep-ms 0 --launch-cols 1 --launch-blocks 1)
 several=(--ranks 4)
 drawn=(data_workers0 launch_eager) shortest=(--sleep-ms 0) longest=(--sleep-ms 100)

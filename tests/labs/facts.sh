@@ -34,6 +34,7 @@ charted=()               # texts that charts of all cases must hold: "timeline p
 charted_measured=()      # the same, of charts of the tables in measured/LAB
 shortest=() longest=()   # short and long steps
 few_steps=(--steps 6)
+judged_steps=(--steps 6)  # enough for claims to tell a wrong formula
 several=()               # options for several ranks, if the lab has one by default
 
 # Quiz.

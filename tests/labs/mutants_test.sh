@@ -9,6 +9,8 @@ here=$(dirname "$(readlink -f "$0")")
 source=$(dirname "$(dirname "$here")")
 build=$1 folder=$2 lab=$3
 formula="$source/labs/${lab}_formula.c"
+# shellcheck source=tests/labs/facts.sh
+name=$lab && source "$here/facts.sh"
 link=$build/CMakeFiles/${lab}_model.dir/link.txt
 [[ -e $link ]] || { echo "not tested: the generator of this build writes no link.txt"; exit 77; }
 failed=0
@@ -32,7 +34,7 @@ compile() # SOURCE FILE, and the file of this project whose compiler options it 
     local command
     command=$(grep -F '"command"' "$build/compile_commands.json" | grep -F -- "-c $2\"" | head -n 1 |
         sed 's/.*"command": "//; s/",*$//; s/\\\\\\"/\\"/g')
-    (cd "$build" && eval "${command%% -o *}" -Wno-error -I "$source/labs" -o "$folder/$(basename "$2").o" -c "$1")
+    (cd "$build" && eval "${command%% -o *}" -O0 -Wno-error -I "$source/labs" -o "$folder/$(basename "$2").o" -c "$1")
 }
 
 # Link the lab as a model: with this object in place of the formula, or, if it is of the harness, before its library.
@@ -49,7 +51,7 @@ judge() # WHAT MACHINE: print the claims about time that are found wrong on this
 {
     local machine said
     rm -rf "$folder/results"
-    "$folder/bin/$lab" --platform "$2" --rounds 2 --out "$folder/results" >"$folder/log" 2>&1 </dev/null ||
+    "$folder/bin/$lab" --platform "$2" --rounds 2 "${judged_steps[@]}" --out "$folder/results" >"$folder/log" 2>&1 </dev/null ||
         { complain "$1: the lab failed: $(tail -n 1 "$folder/log")"; return 1; }
     machine=$(basename "$2" .xml)
     said=$("$build/bin/claims" --results "$folder/results" --expected "$source/expected" --platform "$machine" --only "$lab" 2>&1)

@@ -16,7 +16,7 @@ simulate() # MACHINE LAB
         platform=$here/round_numbers.xml
         read -ra job < <(sed -n 's/^# job: //p' "$here/$2.csv")
     fi
-    "$bin/$2" --platform "$platform" "${job[@]}" --out . </dev/null >"$1 $2.out" 2>err || complain "$2 on $1" "$(<err)"
+    "$bin/$2" --platform "$platform" "${job[@]}" --rounds 8 --out . </dev/null >"$1 $2.out" 2>err || complain "$2 on $1" "$(<err)"
 }
 
 # Print bound_by, late_by and the cause of at least half of what a case takes beyond the first, and check that shares sum to 1.

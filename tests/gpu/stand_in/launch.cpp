@@ -352,7 +352,7 @@ static void gathering_open(runner &r, unsigned int w, const gathering &g)
     }
 }
 
-/* Release complete groups of lanes, after a lane has arrived or ended. */
+/* Release groups of lanes that are complete after a lane has ended. */
 static void warp_check(runner &r, unsigned int w)
 {
     std::vector<gathering> &gatherings = r.warps[w].gatherings;
@@ -487,7 +487,12 @@ uint64_t warp_meet(meeting kind, unsigned int mask, uint64_t value, int argument
     g->here |= bit;
     r.value[t] = value;
     r.asked[t] = { argument, width };
-    warp_check(r, w);
+    if (g->here == (mask & r.warps[w].alive)) {
+        const gathering complete = *g;
+        *g = gatherings.back();
+        gatherings.pop_back();
+        gathering_open(r, w, complete);
+    }
     thread_wait(r);
     return r.value[t];
 }
