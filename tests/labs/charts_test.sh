@@ -29,11 +29,11 @@ declare -A formats=([published]='svg png')
 source "$source/tests/labs/facts.sh"
 try one-rank blog "${few_steps[@]}" --ranks 1
 try published blog "${several[@]}"
-try twelve-ranks blog "${few_steps[@]}" --ranks 12
+try twelve-ranks blog "${few_steps[@]}" --rounds 1 --ranks 12
 try short blog "${few_steps[@]}" "${shortest[@]}" --quick
 try long blog "${few_steps[@]}" "${longest[@]}"
 try one-case blog "${few_steps[@]}" --cases "$asked"
-try many-ranks gpu_cluster_400g "${few_steps[@]}" --ranks 24 "${drawn[@]/#/--cases=}"
+try many-ranks gpu_cluster_400g "${few_steps[@]}" --rounds 1 --ranks 24 "${drawn[@]/#/--cases=}"
 awk -F, '!/^#/ && $4 + 0 > $3 + 0 { shared = 1 } END { exit !shared }' "many-ranks/platforms/gpu_cluster_400g/$name/lanes.csv" ||
     complain "many ranks share no lane"
 grep -q '>ranks [0-9]' "many-ranks/platforms/gpu_cluster_400g/$name/timeline.svg" || complain "a shared lane has no name"
