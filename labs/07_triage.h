@@ -87,6 +87,9 @@ struct passes {
 };
 struct passes time_branch(struct branch_settings of, int repeats, struct world *world);
 
+/* Return the median seconds of a product (rows, width) x (width, width). */
+double time_product(int rows, int width, int repeats, struct world *world);
+
 /* Return what the card says: the seconds of a branch's forward and backward, and of an operation of it with its launch. */
 double branch_pass(const struct card *card, struct branch_settings of);
 double operation_pass(const struct card *card, struct branch_settings of, int number, bool is_backward);

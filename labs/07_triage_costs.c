@@ -64,6 +64,29 @@ struct passes time_branch(struct branch_settings of, int repeats, struct world *
 
 /* --- operations ---------------------------------------------------------------------------------------------------- */
 
+/* Return the median of the device's seconds of a call: of `repeats` means of `calls` calls, after `warmups` that do not count. */
+struct timing {
+    int warmups, repeats, calls;
+};
+static double time_call(struct timing how, void (*call)(const void *of), const void *of, struct world *world)
+{
+    double *seconds = memory_new((size_t)how.repeats, sizeof *seconds);
+    begin_events(2 * (how.warmups + how.repeats));
+    for (int i = -how.warmups; i < how.repeats; i++) {
+        const double began = device_record_event();
+        for (int j = 0; j < how.calls; j++)
+            call(of);
+        const double end = device_record_event();
+        device_wait();
+        if (i >= 0)
+            seconds[i] = between(began, end) / how.calls;
+        world_heartbeat(world);
+    }
+    const double median = stats_quantile(seconds, how.repeats, 0.5);
+    free(seconds);
+    return median;
+}
+
 /* A shape for operations, and memory for the tensors of one. */
 struct bench {
     struct pointwise_back call;
@@ -108,32 +131,26 @@ static void close_bench(struct bench *b)
     device_free(b->scratch);
 }
 
-/* Run an operation without its tensors on some, again and again, and return the median seconds of a call, the median of some means of `calls`. */
+static void run_forward(const void *bench)
+{
+    device_pointwise(&((const struct bench *)bench)->call.of);
+}
+
+static void run_backward(const void *bench)
+{
+    device_pointwise_back(&((const struct bench *)bench)->call);
+}
+
+/* Run an operation without its tensors on some, again and again, and return the seconds of a call. */
 static double time_operation(struct pointwise_back call, bool is_backward, int calls, struct world *world)
 {
     struct bench bench;
-    double *seconds = memory_new(TIMES, sizeof *seconds);
-    const int repeats = times(TIMES);
     open_bench(&bench, call);
-    begin_events(2 * (repeats + 1));
-    device_pointwise(&bench.call.of);
-    for (int i = -1; i < repeats; i++) {
-        const double began = device_record_event();
-        for (int j = 0; j < calls; j++)
-            if (is_backward)
-                device_pointwise_back(&bench.call);
-            else
-                device_pointwise(&bench.call.of);
-        const double end = device_record_event();
-        device_wait();
-        if (i >= 0)
-            seconds[i] = between(began, end) / calls;
-        world_heartbeat(world);
-    }
+    run_forward(&bench);
+    const double seconds =
+        time_call((struct timing){ 1, times(TIMES), calls }, is_backward ? run_backward : run_forward, &bench, world);
     close_bench(&bench);
-    const double median = stats_quantile(seconds, repeats, 0.5);
-    free(seconds);
-    return median;
+    return seconds;
 }
 
 /* Return the seconds of a cell of an operation whose tensors stay in a cache: 4 KiB each in that nearest the core; on a GPU 1 MiB and
@@ -181,27 +198,22 @@ static double call(struct world *world, int which)
     return fmax(0, (passes.forward + passes.backward) / 2);
 }
 
+static void run_fill(const void *x)
+{
+    device_fill(*(float *const *)x, 0, 1);
+}
+
 /* Return the seconds of enqueuing an operation without a framework around it. On a core nothing is enqueued. */
 static double enqueue(struct world *world, int which)
 {
     enum { CALLS = 100 };
-    double seconds[TIMES];
-    const int repeats = times(TIMES);
-    (void)world, (void)which;
+    (void)which;
     if (!device_is_asynchronous())
         return 0;
     float *x = device_new(1, sizeof *x);
-    begin_events(2 * repeats);
-    for (int i = 0; i < repeats; i++) {
-        const double began = device_record_event();
-        for (int j = 0; j < CALLS; j++)
-            device_fill(x, 0, 1);
-        const double end = device_record_event();
-        device_wait();
-        seconds[i] = between(began, end) / CALLS;
-    }
+    const double seconds = time_call((struct timing){ 0, times(TIMES), CALLS }, run_fill, &x, world);
     device_free(x);
-    return stats_quantile(seconds, repeats, 0.5);
+    return seconds;
 }
 
 /* Chains in one loop: two rows each, forward and backward. Their tensors stay in the caches; tiles have two rows, as those of 1024
@@ -223,6 +235,11 @@ static double fused(struct world *world, int which)
     return (which % 2 ? passes.backward : passes.forward) / ((double)of.blocks * of.rows * of.cols);
 }
 
+static void run_pointwise(const void *call)
+{
+    device_pointwise(call);
+}
+
 /* Return bytes per second of y = a + b over three tensors that take so many MiB together: two read and one written, like a triad. */
 static double triad(struct world *world, int mib)
 {
@@ -232,23 +249,35 @@ static double triad(struct world *world, int mib)
         device_is_asynchronous() && !card_is_brief() ? CALLS : 1; /* a launch runs beside the one before */
     float *a = device_new(count, sizeof *a), *b = device_new(count, sizeof *b), *y = device_new(count, sizeof *y);
     const struct pointwise call = { .op = POINTWISE_ADD, .rows = 1, .cols = count, .a = a, .b = b, .y = y };
-    double seconds[PASSES];
-    const int passes = times(PASSES);
-    begin_events(2 * (passes + 1));
-    for (int i = -1; i < passes; i++) {
-        const double began = device_record_event();
-        for (int j = 0; j < calls; j++)
-            device_pointwise(&call);
-        const double end = device_record_event();
-        device_wait();
-        if (i >= 0)
-            seconds[i] = between(began, end) / calls;
-        world_heartbeat(world);
-    }
+    const double seconds = time_call((struct timing){ 1, times(PASSES), calls }, run_pointwise, &call, world);
     device_free(a);
     device_free(b);
     device_free(y);
-    return pointwise_count_forward(&call).bytes / stats_quantile(seconds, passes, 0.5);
+    return pointwise_count_forward(&call).bytes / seconds;
+}
+
+/* (rows, width) x (width, width) */
+struct product {
+    float *x, *w, *out;
+    int rows, width;
+};
+
+static void run_product(const void *product)
+{
+    const struct product *p = product;
+    device_multiply(p->out, p->x, p->w, p->rows, p->width, p->width);
+}
+
+double time_product(int rows, int width, int repeats, struct world *world)
+{
+    const size_t some = (size_t)rows * (size_t)width, matrix = (size_t)width * (size_t)width;
+    struct product p = { device_new(some, sizeof(float)), device_new(matrix, sizeof(float)),
+                         device_new(some, sizeof(float)), rows, width };
+    const double seconds = time_call((struct timing){ 0, repeats, 1 }, run_product, &p, world);
+    device_free(p.x);
+    device_free(p.w);
+    device_free(p.out);
+    return seconds;
 }
 
 /* Return operations per second of a product of matrices that fit the cache, or that keep a GPU busy. */
@@ -256,22 +285,8 @@ static double product(struct world *world, int which)
 {
     enum { OF_CORE = 512, OF_GPU = 4096, PASSES = 3 };
     const int side = device_is_asynchronous() && !card_is_brief() ? OF_GPU : OF_CORE;
-    const size_t cells = (size_t)side * (size_t)side;
-    (void)world, (void)which;
-    float *x = device_new(cells, sizeof *x), *y = device_new(cells, sizeof *y), *out = device_new(cells, sizeof *out);
-    double seconds[PASSES];
-    begin_events(2 * PASSES);
-    for (int i = 0; i < PASSES; i++) {
-        const double began = device_record_event();
-        device_multiply(out, x, y, side, side, side);
-        const double end = device_record_event();
-        device_wait();
-        seconds[i] = between(began, end);
-    }
-    device_free(x);
-    device_free(y);
-    device_free(out);
-    return 2.0 * side * side * side / stats_quantile(seconds, PASSES, 0.5);
+    (void)which;
+    return 2.0 * side * side * side / time_product(side, side, PASSES, world);
 }
 
 /* Return the seconds of the transform for one feature and round. */

@@ -158,25 +158,12 @@ static void write_branch(struct lab *lab, const char *name, struct branch_settin
 static void write_product(struct lab *lab, const struct options *o, struct csv *csv)
 {
     const int rows = o->run.batch_size, width = o->model.of.mlp.hidden_dim;
-    const size_t some = (size_t)rows * (size_t)width, matrix = (size_t)width * (size_t)width;
-    float *x = device_new(some, sizeof *x), *w = device_new(matrix, sizeof *w), *out = device_new(some, sizeof *out);
-    double seconds[REPEATS];
-    begin_events(2 * REPEATS);
-    for (int i = 0; i < REPEATS; i++) {
-        const double began = device_record_event();
-        device_multiply(out, x, w, rows, width, width);
-        const double ended = device_record_event();
-        device_wait();
-        seconds[i] = between(began, ended);
-    }
-    device_free(x);
-    device_free(w);
-    device_free(out);
+    const double seconds = time_product(rows, width, REPEATS, lab_world(lab));
     const double flops = 2.0 * rows * width * width;
     if (csv)
         write_point(csv, lab_card(lab),
-                    (struct point){ "baseline", "product", "forward", 1, sizeof(float) * (double)(2 * some + matrix),
-                                    flops, stats_quantile(seconds, REPEATS, 0.5),
+                    (struct point){ "baseline", "product", "forward", 1,
+                                    sizeof(float) * (2.0 * rows * width + (double)width * width), flops, seconds,
                                     flops / card_cost(lab_card(lab), "product_flops_per_s") });
 }
 

@@ -20,11 +20,13 @@
  *     low_rank        … each matrix as the product of two vectors, what is left out sent later (PowerSGD, rank 1)
  *
  *     build/bin/09_ddp_inside --ranks 2
+ *     build/bin/09_ddp_inside --ranks 3 --break left_out     # a mistake that stops a job, and its diagnosis
  *
- * Six tables follow. cap_sweep.csv: the step by size of buckets. best.csv: the best size, predicted and found, and what DDP's costs. overlap.csv:
+ * Tables follow. cap_sweep.csv: the step by size of buckets. best.csv: the best size, predicted and found, and what DDP's costs. overlap.csv:
  * bytes, sums, exposed and hidden time of each case. buckets.csv: when each bucket is ready, starts and ends.
  * accumulation.csv: one global batch in several ways, with and without no_sync(). divergence.csv: replicas
- * that differ, and the step in which a check finds it.
+ * that differ, and the step in which a check finds it. cures.csv: the price of what helps against the mistakes of --break.
+ * scaling.csv and critical.csv: samples and time that larger batches take.
  * Look at: the lanes' second row, started sums. What must hold: expected/09_ddp_inside.csv.
  * Expect: on CPU ranks no case beats the baseline; on a network buckets hide sums, too many cost more than they hide. */
 #include "09_ddp_inside.h"
@@ -35,6 +37,16 @@ static const struct option_row rows[] = {
     { "--bucket-kb", OPTION_INTEGER, offsetof(struct options, bucket_kb), 1, 4 << 20, "KiB", "cap of small buckets" },
     { "--check-every", OPTION_INTEGER, offsetof(struct options, check_every), 2, 50, "K",
       "steps from one comparison of replicas to the next" },
+    { "--break", OPTION_CHOICE, offsetof(struct options, broken), 0, 0, BREAK_WORDS,
+      "instead of measuring, let a rank make this mistake, and say which it was" },
+    { "--break-rank", OPTION_INTEGER, offsetof(struct options, break_rank), 0, RANKS_MOST - 1, "R",
+      "the rank that makes it" },
+    { "--break-step", OPTION_INTEGER, offsetof(struct options, break_step), 0, 1000000, "K",
+      "the step, counted from 0, in which it does" },
+    { "--cure", OPTION_SWITCH, offsetof(struct options, is_cured), 0, 0, "",
+      "with --break: train with each cure of the mistake, and print its price" },
+    { "--watch-only", OPTION_SWITCH, offsetof(struct options, watch_only), 0, 0, "",
+      "with --break: ranks do not compare their calls, so only a job that hangs is diagnosed" },
     { 0 },
 };
 
@@ -73,7 +85,12 @@ static const struct lab_spec spec; /* below */
 
 int main(int argc, char **argv)
 {
-    struct options base = { .run = run_published, .model = stacked_mlp, .bucket_kb = 1024, .check_every = 5 };
+    struct options base = { .run = run_published,
+                            .model = stacked_mlp,
+                            .bucket_kb = 1024,
+                            .check_every = 5,
+                            .break_rank = 1,
+                            .break_step = 3 };
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     struct trainer *t = lab_trainer(lab);
     struct reducer *reducer = reducer_open(t->model, base.run.ranks);
@@ -114,6 +131,7 @@ static void refuse(const struct options *o)
         die(STATUS_USAGE,
             "--num-layers %d makes %d tensors, but at most %d can have a bucket each; choose fewer layers",
             workload_layers(&o->model), tensors, BUCKETS_MOST);
+    refuse_break(o);
 }
 
 static void complete(struct options *o, const struct card *card)
@@ -156,6 +174,8 @@ static const struct lab_spec spec = {
     .rows = rows,
     .options_size = sizeof(struct options),
     .refuse = refuse,
+    .has_other_job = is_break,
+    .other_job = run_break,
     .complete = complete,
     .need = need,
     .predict = predict,

@@ -10,6 +10,10 @@ struct options {
     struct workload model;
     int bucket_kb;   /* cap of small buckets */
     int check_every; /* steps from one comparison of replicas to the next */
+    int broken;      /* enum break_kind: instead of measuring, a rank makes this mistake */
+    int break_rank, break_step;
+    bool watch_only; /* ranks do not compare their calls */
+    bool is_cured;   /* show what helps against the mistake, and its price */
     /* Set by the variants: */
     bool has_reducer;   /* else one all-reduce after backward */
     double first, most; /* bytes: caps of the first bucket and of the others */
@@ -17,6 +21,74 @@ struct options {
     bool in_model_order, rebuilds;
     enum wire wire;
 };
+
+/* Mistakes after which ranks hang or add up what does not belong together: 09_ddp_inside_breaks.c. */
+enum break_kind { NO_BREAK, LEFT_OUT, OTHER_ORDER, OTHER_SIZE, EARLY_EXIT, CROSSED_GROUPS };
+#define BREAK_WORDS "none left_out order size early_exit crossed_groups" /* in this order */
+
+/* Refuse a mistake that these settings do not allow. */
+void refuse_break(const struct options *o);
+
+/* all: train until a rank makes the mistake, and the job hangs; or train with its cures, and print their prices. */
+bool is_break(const struct options *o);
+int run_break(struct world *world, const struct options *o);
+
+/* Settings of the reducer of such a job, and of a rank that cuts its gradients otherwise. */
+struct reducer_settings buckets_of_break(const struct options *o);
+struct reducer_settings other_buckets(const struct options *o);
+
+/* Return the layer whose gradients are missing or late: the bucket in the middle waits for it. Return the layer that the next bucket waits
+ * for; -1 if there is none. */
+int layer_of_break(const struct options *o);
+int layer_behind(const struct options *o, int layer);
+
+/* Two groups sum a part of the gradients each, about half: return the number of its floats, and where it begins. */
+enum { BREAK_GROUPS = 2 };
+size_t part_of_group(size_t count, int group, size_t *begin);
+
+/* Hooks for a backward whose gradients of `layer` come late: after those of `behind`. -1: all come as they are computed. */
+struct late_layer {
+    struct reducer *reducer;
+    int layer, behind;
+    bool is_held;
+};
+struct model_hooks late_hooks(struct late_layer *late);
+
+/* What helps against a mistake. */
+struct cure {
+    const char *name;
+    enum break_kind against; /* NO_BREAK: a step without mistake and cure */
+    enum unused unused;
+    bool is_shared, joins;     /* rank 0 broadcasts its buckets; ranks without batches go on */
+    bool has_groups, is_ahead; /* two groups sum half of the gradients each; both sums start before one is awaited */
+};
+enum { CURES = 9 };
+#define CURE_TOLERANCE 1e-5 /* of gradients, over the largest: the order of additions */
+extern const struct cure cures[CURES];
+
+/* A step with a cure, in seconds: without and with the cause of the mistake. */
+enum { HEALTHY, CAUSED, CONDITIONS };
+struct cured {
+    double step[CONDITIONS]; /* CAUSED: NaN if there can be no cause */
+    double once;             /* to build the buckets; NaN if the cure has no part in that */
+    int sums;                /* collectives of a step, */
+    double bytes;            /* and their bytes */
+    double apart; /* with the cause: the largest difference of gradients from their plain sum, over the largest */
+};
+
+/* all: measure the cures of a mistake, and the steps that they are compared with; NO_BREAK: of all mistakes. The results are rank 0's. */
+void measure_cures(struct world *world, struct trainer *t, const struct options *o, enum break_kind against,
+                   struct cured cured[CURES]);
+
+/* Return the step that a cure is compared with: an index. */
+int cure_reference(const struct cure *cure);
+
+/* Predict the seconds by which a cure makes a step longer than that without it. */
+double predict_cure(const struct options *o, const struct card *card, const struct cure *cure, int condition);
+
+/* all: write cures.csv; print the cures of a mistake. */
+void write_cures(struct lab *lab, const struct options *base, struct csv *csv);
+void print_cures(const struct cured cured[CURES], enum break_kind against);
 
 /* PyTorch's defaults: bytes of the first bucket and of the others (kDefaultFirstBucketBytes and kDefaultBucketBytesCap in
  * torch/csrc/distributed/c10d/reducer.hpp). */
@@ -125,7 +197,8 @@ struct lessons train_students(struct lab *lab, uint64_t seed, int seeds);
 /* all: write learning.csv, scaling.csv and critical.csv: how many samples, and how much time, larger batches take. */
 void write_learning(struct lab *lab, const struct options *base, struct csv *csv);
 
-/* Tables buckets.csv, overlap.csv, cap_sweep.csv, best.csv, accumulation.csv, divergence.csv, learning.csv, scaling.csv and critical.csv. */
+/* Tables buckets.csv, overlap.csv, cap_sweep.csv, best.csv, accumulation.csv, divergence.csv, cures.csv, and learning.csv with scaling.csv
+ * and critical.csv. */
 extern const struct lab_table tables[];
 
 #endif

@@ -4,10 +4,10 @@
  *     time until the target = steps × the step of this lab's model, with the best buckets, on as many ranks as there are, up to the factor of
  *                             the batch; the rest of the batch is accumulated
  *
- * How far larger batches help is predicted from the noise scale N of × 1's gradients, and found by a fit (McCandlish et al. 2018, "An Empirical
+ * How far larger batches help is predicted from the noise scale of × 1's gradients, and found by a fit (McCandlish et al. 2018, "An Empirical
  * Model of Large-Batch Training"):
  *
- *     samples until the target = fewest × (1 + batch / critical batch)         predicted: critical batch = N */
+ *     samples until the target = fewest × (1 + batch / critical batch)         predicted: critical batch = noise scale */
 #include "09_ddp_inside.h"
 
 #include <math.h>

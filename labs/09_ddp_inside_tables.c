@@ -329,11 +329,8 @@ static bool may_diverge(const struct options *base)
 }
 
 const struct lab_table tables[] = {
-    { "buckets.csv", is_wanted, write_buckets },
-    { "overlap.csv", is_wanted, write_overlap },
-    { "cap_sweep.csv", is_wanted, write_sweep },
-    { "accumulation.csv", is_wanted, write_accumulation },
-    { "divergence.csv", may_diverge, write_divergence },
-    { "learning.csv", is_wanted, write_learning },
-    { 0 },
+    { "buckets.csv", is_wanted, write_buckets },         { "overlap.csv", is_wanted, write_overlap },
+    { "cap_sweep.csv", is_wanted, write_sweep },         { "accumulation.csv", is_wanted, write_accumulation },
+    { "divergence.csv", may_diverge, write_divergence }, { "cures.csv", is_wanted, write_cures },
+    { "learning.csv", is_wanted, write_learning },       { 0 },
 };

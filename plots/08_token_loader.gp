@@ -134,8 +134,9 @@ crossover_csv = results."/crossover.csv"
 if (of_this_run(crossover_csv)) {
     shown = "elements buffered windowed mapped prefetched"
     left = 90
-    right = 24
-    eval page("From which step on a way to load tokens does not show", "step without its batch (ms, log scale); a batch comes from cold pages (cached, new to the process)", 330)
+    right = 110
+    body = 330
+    eval page("From which step on a way to load tokens does not show", "step without its batch (ms, log scale); a batch comes from cold pages (cached, new to the process)", body)
     set border 3
     set logscale xy
     set xrange [0.001 : 5]
@@ -147,8 +148,15 @@ if (of_this_run(crossover_csv)) {
     set ylabel "a batch lengthens the step by (%, log scale)"
     set arrow from graph 0, first 1 to graph 1, first 1 nohead linewidth 1.5 lc rgb guide
     set label "↑ shows" at graph 0.995, first 1.35 right font "sans-serif,9"
+    ends = 0
+    do for [way in shown] {
+        last = system('awk -F, -v way='.way.' ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
+            $at["way"] == way && $at["exposed_ms"] > 0 { last = 100 * $at["exposed_ms"] / $at["step_ms"] } END { print last }'' <'.in_shell(crossover_csv))
+        if (number(last) > 0) { dummy = ends_add(way, body * (log10(number(last)) - log10(0.03)) / (log10(3000) - log10(0.03)), "7 ".shade(way)) }
+    }
+    eval ends_labels(width - right + 8)
     eval key_clear
-    do for [way in shown] { eval key_entry("lying", "nohead linewidth 2 lc rgb '".shade(way)."'", way) }
+    eval key_entry("point", "pointtype 7 pointsize 0.9 lc rgb '".more."'", observed)
     eval key_entry("lying", "nohead linewidth 1 dashtype 2 lc rgb '".more."'", "predicted")
     do for [format in formats] {
         eval output("crossover", format)

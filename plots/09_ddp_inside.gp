@@ -30,6 +30,7 @@ if (of_this_run(sweep_csv) && of_this_run(best_csv)) {
     set logscale x
     # A bucket for each tensor has a tiny cap: it stands left of the next one, not to scale.
     second = number(word(caps, words(caps) > 1 ? 2 : 1))
+    mib_word(bytes) = bytes < 1048576 ? size_word(bytes) : sprintf("%.1f MiB", bytes / 1048576)
     shown(cap) = cap < second / 4 ? second / 4 : cap
     set xrange [shown(number(word(caps, 1))) / 1.3 : largest(caps) * 1.3]
     set yrange [0 : *]
@@ -46,7 +47,7 @@ if (of_this_run(sweep_csv) && of_this_run(best_csv)) {
     set ytics autofreq
     set ylabel "step (ms)"
     set arrow from shown(predicted_at), graph 0 to shown(predicted_at), graph 0.9 nohead dashtype 3 lc rgb more
-    set label "predicted best, ".size_word(predicted_at) at shown(predicted_at), graph 0.95 center font "sans-serif,9"
+    set label "predicted best, ".mib_word(predicted_at) at shown(predicted_at), graph 0.95 center font "sans-serif,9"
     do for [format in formats] {
         eval output("cap_sweep", format)
         plot sweep_csv using (shown(column("cap_bytes"))):(column("predicted_ms")) with lines linewidth 1.5 lc rgb "black" title "predicted", \
@@ -67,13 +68,14 @@ if (of_this_run(buckets_csv)) {
     starts = column_of(buckets_csv, "start_ms")
     ends = column_of(buckets_csv, "end_ms")
     backwards = column_of(buckets_csv, "backward_ms")
-    body = 12 * lanes + 20
+    groups = sum [k = 1:lanes] (k == 1 || word(cases_here, k) ne word(cases_here, k - 1) ? 1 : 0)     # a gap above each case but the first
+    body = 12 * (lanes + groups) + 8
     left = 130
     right = 40
     eval page("A bucket starts when backward has filled it", "time since backward began (ms)", body)
     set border 1
     unset ytics
-    set yrange [lanes + 1 : 0]
+    set yrange [lanes + groups : 0]
     set xrange [0 : 1.05 * largest(ends)]
     set xtics autofreq
     unset grid
@@ -81,13 +83,16 @@ if (of_this_run(buckets_csv)) {
     set print $bars
     print "row,ready,start,end,backward"
     last = ""
+    gaps = -1
     do for [i = 1:lanes] {
         if (word(cases_here, i) ne last) {
             last = word(cases_here, i)
-            set label label(last) at screen (left - 8.) / width, first i right font "sans-serif,9"
-            set arrow from number(word(backwards, i)), first i - 0.5 to number(word(backwards, i)), first i - 0.5 + rows_of(last) nohead lc rgb "#0072B2"
+            gaps = gaps + 1
+            top = i + gaps - 0.5
+            set label label(last) at screen (left - 8.) / width, first i + gaps right font "sans-serif,9"
+            set arrow from number(word(backwards, i)), first top to number(word(backwards, i)), first top + rows_of(last) nohead front linewidth 1.5 lc rgb more
         }
-        print sprintf("%d,%s,%s,%s,%s", i, word(ready, i), word(starts, i), word(ends, i), word(backwards, i))
+        print sprintf("%d,%s,%s,%s,%s", i + gaps, word(ready, i), word(starts, i), word(ends, i), word(backwards, i))
     }
     unset print
     do for [format in formats] {
@@ -95,7 +100,7 @@ if (of_this_run(buckets_csv)) {
         plot $bars using (column("start")):(column("row")):(column("start")):(column("end")):(column("row") - 0.3):(column("row") + 0.3) \
                  with boxxyerror fs solid noborder lc rgb "#009E73" title "sum started … noticed as done", \
              $bars using "ready":"row" with points pointtype 7 pointsize 0.5 lc rgb "black" title "bucket ready", \
-             NaN with lines lc rgb "#0072B2" title "end of backward"
+             NaN with lines linewidth 1.5 lc rgb more title "end of backward"
         unset output
     }
 }

@@ -62,7 +62,6 @@ static bool are_enough(const struct culprits_count *count, int suspects)
 
 int culprits_judge(const struct culprits *c, const struct charges *charges, bool *is_too_short)
 {
-    static const double least_share = 0.02; /* a profiler alone delays ranks unequally by 1 % (docs/blame.md) */
     double all = 0, most = 0;
     int foremost = 0;
     for (int suspect = 0; suspect < c->suspects; suspect++) {
@@ -75,7 +74,7 @@ int culprits_judge(const struct culprits *c, const struct charges *charges, bool
     const bool by_round = c->stretch > 1 && are_enough(&c->by_round, c->suspects);
     const struct culprits_count *count = by_round ? &c->by_round : &c->by_stretch;
     *is_too_short = count->charged > 0 && !are_enough(count, c->suspects);
-    bool stands_out = c->suspects > 1 && most >= least_share * charges->rank_seconds && most > charges->usual &&
+    bool stands_out = c->suspects > 1 && most >= CULPRITS_LEAST * charges->rank_seconds && most > charges->usual &&
                       most > CULPRITS_SHARE * all &&
                       chance(count->foremost[foremost], count->charged, c->suspects) < 0.05;
     return stands_out ? foremost : -1;

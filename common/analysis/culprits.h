@@ -20,8 +20,10 @@ void culprits_close(struct culprits *culprits);
 /* Count those charged most in a round; caused (steps, suspects): seconds of waiting of others that each is charged with. */
 void culprits_add_round(struct culprits *culprits, const double *caused, int steps);
 
-/* Share of all charges that one must exceed to stand out. */
+/* Share of all charges that one must exceed to stand out, and the least share of all ranks' time: a profiler alone delays ranks
+ * unequally by 1 % (docs/blame.md). */
 #define CULPRITS_SHARE 0.75
+#define CULPRITS_LEAST 0.02
 
 /* Charges of a whole run. */
 struct charges {

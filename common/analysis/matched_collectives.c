@@ -129,9 +129,6 @@ static bool compare_calls(const struct matched_collectives *m, const struct time
 
 /* --- arrivals --------------------------------------------------------------------------------------------------- */
 
-/* Seconds: the resolution of the clocks plus half of spans.csv's, so that a tie is also one in spans.csv. */
-static const double TIE = 1.5e-9;
-
 int matched_member(const struct matched *c, int rank)
 {
     int low = 0, high = c->members;
@@ -197,7 +194,7 @@ static void find_last(const struct timeline *t, struct matched *c)
         return;
     c->latest = c->at[c->cause]->start;
     if (!t->hides_arrivals)
-        charge(c, fmax(TIE, t->clock_error));
+        charge(c, fmax(MATCHED_TIE, t->clock_error));
 }
 
 double matched_caused_by_host(const struct timeline *t, const struct matched *c, const int *hosts, int *host)
@@ -213,7 +210,7 @@ double matched_caused_by_host(const struct timeline *t, const struct matched *c,
         *host = c->last < 0 ? -1 : last;
         return c->last < 0 ? 0 : c->caused;
     }
-    if (isinf(second) || c->latest - second < fmax(TIE, t->clock_error))
+    if (isinf(second) || c->latest - second < fmax(MATCHED_TIE, t->clock_error))
         return 0;
     for (int i = 0; i < c->members; i++)
         caused += i == c->cause ? 0 : vanishing(c, c->at[i], fmax(second, c->at[i]->start));

@@ -5,6 +5,10 @@
 #include "analysis/timeline.h"
 #include "collective/spans.h"
 
+/* Seconds within which two stamps are one instant: the resolution of the clocks plus half of spans.csv's, so that a tie is also one in
+ * spans.csv. */
+#define MATCHED_TIE 1.5e-9
+
 /* A collective: the n-th call in a group by each of its members. A rank is a member if it called any collective of the group; all
  * ranks are members of group 0. `cause` is the member for which others wait: the root of a broadcast, else the last one (the first
  * of several); of messages there is none. */

@@ -26,7 +26,11 @@ static inline bool rank_window_has(struct rank_window window, const struct span 
     return call->start >= window.begin && call->end <= window.end;
 }
 
-/* List the events of the calls that lie in a rank's window, in order; at most two per span. Return their number. */
+/* List the events of the calls that lie in a rank's window, in order; at most two per span. Return their number.
+ *
+ * On a simulated machine, a rank hands over its last bucket and notices that earlier sums are over at the same instant, and stamps of
+ * spans.csv are rounded. Events of one instant (MATCHED_TIE) have the order that they have on other ranks, which came earlier or later; if
+ * no rank shows one, what is handed over comes before what is waited for. */
 int rank_events_list(const struct matched_collectives *matched, const struct timeline *timeline, int rank,
                      struct rank_window window, struct rank_event *events);
 

@@ -13,7 +13,8 @@
  * Blame: a rank is charged with the waiting that would vanish if it alone had been on time. In a group of n ranks this is
  * (L - second-latest start) x (n - 1), charged to the last rank; of collectives that progressed while a rank worked, only the part of
  * its wait after the second-latest start counts. In a broadcast no other rank can be the cause: the root is charged
- * with L - s of every rank that came before it. Send-receives charge no rank, and neither does the rest of the waiting.
+ * with L - s of every rank that came before it. Send-receives charge no rank, since a stage of a pipeline
+ * waits for messages by design; and neither does the rest of the waiting charge any.
  *
  * Clock error: shorter times cannot be measured. A wait below the error is 0, and all of `exposed` is then transfer. If the last
  * rank arrived within the error after the one before, no rank is last and none is blamed. So 0 means 0 within the error. A

@@ -57,6 +57,8 @@ static void show_collective(FILE *out, const struct card *card, const struct col
 {
     const struct card_group group = entry->group;
     const double seconds = alpha_beta_seconds(&entry->cost, bytes / sweep_parts(entry->kind, group.ranks));
+    const bool is_short = seconds < 0.1e-3; /* shown in microseconds */
+    const double shown = (is_short ? 1e6 : 1e3) * seconds;
     const int hosts = card_group_hosts(card, group);
     char what[40], on[40] = "", stride[40] = "", error[40] = "";
     if (entry->kind == BARRIER)
@@ -69,8 +71,8 @@ static void show_collective(FILE *out, const struct card *card, const struct col
         snprintf(on, sizeof on, " on %d hosts", hosts);
     if (entry->kind == ALL_REDUCE && card_group_equals(group, first_ranks(card->ranks)) && card->reference.transfer > 0)
         snprintf(error, sizeof error, ": %+.1f %% off", 100 * (seconds / card->reference.transfer - 1));
-    fprintf(out, "  %-31s%8.*f ms   (%d ranks%s%s%s%s%s)\n", what, number_ms_decimals(seconds), 1e3 * seconds,
-            group.ranks, stride, on, group.with_siblings ? ", all such groups at once" : "",
+    fprintf(out, "  %-31s%8.*f %s   (%d ranks%s%s%s%s%s)\n", what, number_ms_decimals(shown / 1e3), shown,
+            is_short ? "us" : "ms", group.ranks, stride, on, group.with_siblings ? ", all such groups at once" : "",
             entry->kind == BARRIER ? "" : ", predicted from other sizes", error);
 }
 

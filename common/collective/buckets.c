@@ -37,6 +37,14 @@ static bool add_tensor(struct bucket *b, const struct model_tensor *tensor, int 
     return true;
 }
 
+struct bucket bucket_of_tensors(const struct model_tensor *tensors, int first_tensor, int last_tensor)
+{
+    struct bucket bucket = { 0 };
+    for (int tensor = first_tensor; tensor <= last_tensor; tensor++)
+        add_tensor(&bucket, &tensors[tensor], tensor);
+    return bucket;
+}
+
 struct buckets buckets_of_tensors(const struct model_tensor *tensors, const int *order, int count, size_t first,
                                   size_t most)
 {

@@ -35,6 +35,9 @@ struct buckets buckets_cut(size_t floats, size_t most, int layers);
 struct buckets buckets_of_tensors(const struct model_tensor *tensors, const int *order, int count, size_t first,
                                   size_t most);
 
+/* Return the bucket of neighbouring tensors. */
+struct bucket bucket_of_tensors(const struct model_tensor *tensors, int first_tensor, int last_tensor);
+
 /* Put the gradients of a model into buckets, in the order of backward or in that of the model. */
 struct buckets buckets_of_model(const struct workload *workload, bool in_model_order, size_t first, size_t most);
 

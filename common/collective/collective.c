@@ -30,6 +30,8 @@ struct collective {
     struct group all;                 /* group 0 */
     struct group *group[GROUPS_MOST]; /* groups that this rank is in */
     int groups, numbered;             /* of this rank; of all ranks */
+    int opened;                       /* world_next_number() */
+    bool compares, is_apart;          /* collective_compare() is on, and has found a difference */
     allreduce_impl *way;              /* for all-reduces of floats by all ranks; NULL: the engine's */
     void *way_argument;
     enum check check;
@@ -69,6 +71,7 @@ struct collective *collective_open(struct world *world, struct spans *spans)
     c->world = world;
     c->recorder = world_recorder(world);
     c->spans = spans;
+    c->opened = world_next_number(world);
     open_group(&c->all, 0, world, world);
     return c;
 }
@@ -86,6 +89,11 @@ void collective_close(struct collective *c)
     for (int ticket = 0; ticket < COLLECTIVE_STARTED_MOST; ticket++)
         collective_check_drop(&c->started[ticket].kept);
     free(c);
+}
+
+struct world *collective_world(const struct collective *c)
+{
+    return c->world;
 }
 
 /* all: number the colors in use, from the lowest. Return the number of this rank's, and count them in `c->numbered`. */
@@ -140,11 +148,13 @@ HOT static struct operation next_operation(struct collective *c, struct group *g
 {
     return (struct operation){ .op = *op,
                                .call = { .kind = op->kind,
+                                         .opened = c->opened,
                                          .group = group->number,
                                          .members = group->members,
                                          .sequence = group->sequence++,
                                          .ranks = group->ranks,
                                          .step = c->spans ? c->spans->step : -1,
+                                         .bucket = op->bucket,
                                          .bytes = op_bytes(op, group->ranks) } };
 }
 
@@ -211,13 +221,29 @@ HOT static void run_operation(struct collective *c, const struct group *group, c
     c->way(c->way_argument, op->receive, op->count);
 }
 
+/* Record a call before it is made. */
+HOT static void note_call(struct collective *c, const struct collective_call *call)
+{
+    flight_recorder_note(c->recorder, call);
+    if (c->compares && c->recorder)
+        c->is_apart |= flight_recorder_disagrees(c->recorder, world_rank(c->world), call);
+}
+
+void collective_compare(struct collective *c, bool is_on)
+{
+    c->compares = is_on;
+}
+
 HOT void collective_run(struct collective *c, struct collective_op op)
 {
     struct group *group = group_of(c, &op);
     struct operation operation = next_operation(c, group, &op);
     struct span *span = begin_span(c, group, &operation);
     keep_terms(c, &c->kept, group, &op);
+    note_call(c, &operation.call);
     flight_recorder_enter(c->recorder, &operation.call);
+    if (c->is_apart)
+        world_stand_still(c->world);
     double start = device_record_event();
     run_operation(c, group, &operation);
     double end = device_record_event();
@@ -249,14 +275,16 @@ int collective_start(struct collective *c, struct collective_op op)
     s->span = begin_span(c, group, &s->operation);
     if (s->span)
         s->span->start = device_record_event();
-    engine_start(group->engine, ticket, &s->operation);
+    note_call(c, &s->operation.call);
+    if (!c->is_apart)
+        engine_start(group->engine, ticket, &s->operation);
     return ticket;
 }
 
 void collective_progress(struct collective *c)
 {
     for (int ticket = 0; ticket < COLLECTIVE_STARTED_MOST; ticket++)
-        if (c->started[ticket].is_open) {
+        if (c->started[ticket].is_open && !c->is_apart) {
             engine_progress(c->started[ticket].group->engine, ticket);
             c->started[ticket].progressed = true;
         }
@@ -266,6 +294,8 @@ void collective_finish(struct collective *c, int ticket)
 {
     struct started *s = &c->started[ticket];
     flight_recorder_enter(c->recorder, &s->operation.call);
+    if (c->is_apart)
+        world_stand_still(c->world);
     double entered = device_record_event();
     engine_finish(s->group->engine, ticket);
     if (s->span) {

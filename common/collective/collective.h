@@ -46,38 +46,39 @@ struct collective_op {
     void *receive;
     size_t count; /* elements */
     int to, from; /* ranks of the group */
+    int bucket;   /* which bucket of a reducer this sums, for messages: 1 is the first; 0: none */
 };
 
 static inline struct collective_op all_reduce(enum element_type type, const void *send, void *receive, size_t count)
 {
-    return (struct collective_op){ ALL_REDUCE, NULL, type, send, receive, count, -1, -1 };
+    return (struct collective_op){ ALL_REDUCE, NULL, type, send, receive, count, -1, -1, 0 };
 }
 
 static inline struct collective_op all_gather(enum element_type type, const void *send, void *receive, size_t count)
 {
-    return (struct collective_op){ ALL_GATHER, NULL, type, send, receive, count, -1, -1 };
+    return (struct collective_op){ ALL_GATHER, NULL, type, send, receive, count, -1, -1, 0 };
 }
 
 static inline struct collective_op reduce_scatter(enum element_type type, const void *send, void *receive, size_t count)
 {
-    return (struct collective_op){ REDUCE_SCATTER, NULL, type, send, receive, count, -1, -1 };
+    return (struct collective_op){ REDUCE_SCATTER, NULL, type, send, receive, count, -1, -1, 0 };
 }
 
 static inline struct collective_op broadcast(enum element_type type, int from, const void *send, void *receive,
                                              size_t count)
 {
-    return (struct collective_op){ BROADCAST, NULL, type, send, receive, count, -1, from };
+    return (struct collective_op){ BROADCAST, NULL, type, send, receive, count, -1, from, 0 };
 }
 
 static inline struct collective_op send_receive(enum element_type type, int to, const void *send, int from,
                                                 void *receive, size_t count)
 {
-    return (struct collective_op){ SEND_RECEIVE, NULL, type, send, receive, count, to, from };
+    return (struct collective_op){ SEND_RECEIVE, NULL, type, send, receive, count, to, from, 0 };
 }
 
 static inline struct collective_op barrier(void)
 {
-    return (struct collective_op){ BARRIER, NULL, TYPE_F32, NULL, NULL, 0, -1, -1 };
+    return (struct collective_op){ BARRIER, NULL, TYPE_F32, NULL, NULL, 0, -1, -1, 0 };
 }
 
 static inline struct collective_op in_group(const struct group *group, struct collective_op op)
@@ -102,6 +103,7 @@ const char *collective_hides_arrivals(void);
 /* all: open the collectives of a world. `spans` may be NULL: then nothing is recorded. */
 struct collective *collective_open(struct world *world, struct spans *spans);
 void collective_close(struct collective *collective);
+struct world *collective_world(const struct collective *collective);
 
 enum { GROUPS_MOST = 16 }; /* of one rank */
 
@@ -113,6 +115,12 @@ int group_size(const struct group *group);
 
 /* Run an operation. Device work after this call reads its result. */
 void collective_run(struct collective *collective, struct collective_op op);
+
+/* Compare each call that follows with those that the other ranks of this host have made with the same number. A rank that finds a
+ * difference does not take part in the operation: it records its calls up to the next one that waits, and stands still there, so that
+ * the supervisor names the ranks and the cause (launch/desync.h). Without this a difference is seen only if the job hangs, and sums of
+ * equal size are added up wrongly. As TORCH_DISTRIBUTED_DEBUG=DETAIL. */
+void collective_compare(struct collective *collective, bool is_on);
 
 /* Start an operation by the library and return a ticket for collective_finish(). Do not touch the buffers until then. */
 int collective_start(struct collective *collective, struct collective_op op);

@@ -46,6 +46,8 @@ static struct {
     uint64_t turns;        /* operations handed over by all engines */
     uint64_t turn;         /* of the awaited operation */
     double since, checked; /* start of the wait for it; time of the last check */
+    double looked;         /* time of the last look at the calls of all ranks */
+    bool is_recorded;      /* the flight recorder has that operation as the one that this rank is in */
 } waiting;
 
 /* Set by collective_begin(). A static variable, because collective.h asks for the engine's properties before an engine exists. */
@@ -117,7 +119,17 @@ const char *collective_hides_arrivals(void)
 
 /* --- giving up ----------------------------------------------------------------------------------------------------- */
 
-/* End this rank and, by MPI_Abort, all others. One rank prints the reason. */
+/* End this rank and, by MPI_Abort, all others, after one of them has printed this line. */
+_Noreturn static void end_with(struct engine *e, const char *line)
+{
+    flight_recorder_say(world_recorder(e->world), line);
+    if (e->comm)
+        ncclCommAbort(e->comm);
+    MPI_Abort(MPI_COMM_WORLD, STATUS_WRONG);
+    abort();
+}
+
+/* End the job, and tell where the ranks wait. */
 _Noreturn static void give_up(struct engine *e, const struct collective_call *call, const char *why)
 {
     struct flight_recorder *recorder = world_recorder(e->world);
@@ -127,11 +139,7 @@ _Noreturn static void give_up(struct engine *e, const struct collective_call *ca
     char *text = flight_recorder_text(recorder);
     char *line = memory_text("rank %d gives up: %s%s%s; %s", world_rank(e->world), why, *text ? "; " : "", text,
                              flight_recorder_kept_text(recorder));
-    flight_recorder_say(recorder, line);
-    if (e->comm)
-        ncclCommAbort(e->comm);
-    MPI_Abort(MPI_COMM_WORLD, STATUS_WRONG);
-    abort();
+    end_with(e, line);
 }
 
 _Noreturn static void give_up_for(struct engine *e, const struct collective_call *call, const char *what,
@@ -168,13 +176,28 @@ static void check_wait(struct engine *e, const struct collective_call *pending, 
         give_up_for(e, pending, "while ranks waited", state);
     if (flight_recorder_has_lost(world_recorder(e->world), RANKS_MOST))
         give_up(e, pending, "another rank has died");
-    char *mismatch = flight_recorder_mismatch_text(world_recorder(e->world));
-    if (mismatch)
-        give_up(e, pending, mismatch);
+    enum { LOOKS = 4 }; /* a second: a look at all ranks' calls takes longer than the other checks */
+    char *desync = NULL;
+    if (world_now() - waiting.looked > 1.0 / LOOKS) {
+        desync = flight_recorder_desync_text(world_recorder(e->world), world_sleep);
+        waiting.looked = world_now();
+    }
+    if (desync)
+        end_with(e, desync);
     if (world_now() - since > settings.deadline_s) {
         char *why = memory_text("no progress for %g s (--deadline-s allows more time)", settings.deadline_s);
         give_up(e, pending, why);
     }
+}
+
+/* Record in which operation this rank has waited for a while: the host only handed it over and left it. */
+static void record_long_wait(const struct slot *oldest, double now)
+{
+    const double long_s = 0.1;
+    if (!oldest || waiting.is_recorded || now - waiting.since < long_s)
+        return;
+    flight_recorder_enter(world_recorder(waiting.engines->world), &oldest->call);
+    waiting.is_recorded = true;
 }
 
 /* Check a wait; called about once a millisecond while this rank waits for its GPU. A long gap between calls means a new wait.
@@ -189,13 +212,20 @@ static void watch(void *argument)
         return;
     waiting.checked = now;
     uint64_t first = waiting.turns;
+    const struct slot *oldest = NULL;
     for (struct engine *e = waiting.engines; e; e = e->next) {
         const struct slot *pending = find_pending(e);
-        first = pending && pending->turn < first ? pending->turn : first;
+        if (pending && pending->turn < first) {
+            first = pending->turn;
+            oldest = pending;
+        }
     }
-    if (first != waiting.turn)
-        waiting.since = now; /* progress since the last check */
+    if (first != waiting.turn) { /* progress since the last check */
+        waiting.since = now;
+        waiting.is_recorded = false;
+    }
     waiting.turn = first;
+    record_long_wait(oldest, now);
     for (struct engine *e = waiting.engines; e; e = e->next) {
         const struct slot *pending = find_pending(e);
         if (pending)

@@ -3,31 +3,11 @@
 #include "base/die.h"
 #include "base/memory.h"
 #include "collective/low_rank.h"
+#include "collective/reducer_private.h"
 #include "device/device.h"
+#include "world/world.h"
 
 #include <stdlib.h>
-
-enum { NO_TICKET = -1 };
-
-struct reducer {
-    struct model *model;
-    int ranks;
-    struct collective *collective;
-    struct reducer_settings settings;
-    int tensors;
-    struct model_tensor *tensor; /* (tensors) */
-    int *bucket_of;              /* (tensors): the bucket of each */
-    int *seen, count_seen;       /* (tensors): the order in which the gradients of this step became ready */
-    struct buckets buckets;
-    int pending[BUCKETS_MOST]; /* tensors of a bucket that are not ready */
-    int ticket[BUCKETS_MOST];
-    int started;               /* buckets whose sums have started: 0 … started - 1 */
-    bool was_built_by_order;   /* the buckets have the order of an earlier backward */
-    uint16_t *narrow;          /* (count of the model) the gradients in bf16, or NULL */
-    struct low_rank *low_rank; /* or NULL */
-    float *held;               /* (count of the model) gradients of the backwards under no_sync, or NULL */
-    bool no_sync, holds;       /* `held` has something */
-};
 
 struct reducer *reducer_open(struct model *model, int ranks)
 {
@@ -38,6 +18,7 @@ struct reducer *reducer_open(struct model *model, int ranks)
     r->tensor = memory_new((size_t)r->tensors, sizeof *r->tensor);
     r->bucket_of = memory_new((size_t)r->tensors, sizeof *r->bucket_of);
     r->seen = memory_new((size_t)r->tensors, sizeof *r->seen);
+    reducer_unused_open(&r->unused, r->tensors, ranks);
     workload_tensors(&model->workload, r->tensor);
     return r;
 }
@@ -48,6 +29,7 @@ void reducer_close(struct reducer *r)
     device_free(r->held);
     if (r->low_rank)
         low_rank_close(r->low_rank);
+    reducer_unused_close(&r->unused);
     free(r->tensor);
     free(r->bucket_of);
     free(r->seen);
@@ -65,8 +47,27 @@ double reducer_memory(const struct workload *workload, enum wire wire)
 static void begin_step(struct reducer *r)
 {
     r->started = r->count_seen = 0;
-    for (int i = 0; i < r->buckets.count; i++)
+    reducer_unused_begin(&r->unused, r->tensors);
+    for (int i = 0; i < r->buckets.count; i++) {
         r->pending[i] = r->buckets.at[i].last_tensor - r->buckets.at[i].first_tensor + 1;
+        r->ticket[i] = NOT_STARTED;
+    }
+}
+
+/* all: replace the buckets by those of rank 0. */
+static void share_buckets(struct reducer *r)
+{
+    struct {
+        int count, first_tensor[BUCKETS_MOST], last_tensor[BUCKETS_MOST];
+    } of_0 = { .count = r->buckets.count };
+    for (int i = 0; i < r->buckets.count; i++) {
+        of_0.first_tensor[i] = r->buckets.at[i].first_tensor;
+        of_0.last_tensor[i] = r->buckets.at[i].last_tensor;
+    }
+    world_broadcast(collective_world(r->collective), &of_0, sizeof of_0);
+    r->buckets.count = of_0.count;
+    for (int i = 0; i < of_0.count; i++)
+        r->buckets.at[i] = bucket_of_tensors(r->tensor, of_0.first_tensor[i], of_0.last_tensor[i]);
 }
 
 /* Put the tensors into buckets, in this order (tensors; NULL: from the last to the first). */
@@ -76,6 +77,8 @@ static void build(struct reducer *r, const int *order)
     if (r->buckets.count > BUCKETS_MOST)
         die(STATUS_WRONG, "the gradients need %d buckets, but at most %d are possible; use larger ones",
             r->buckets.count, BUCKETS_MOST);
+    if (r->settings.is_shared)
+        share_buckets(r);
     for (int i = 0; i < r->buckets.count; i++)
         for (int tensor = r->buckets.at[i].first_tensor; tensor <= r->buckets.at[i].last_tensor; tensor++)
             r->bucket_of[tensor] = i;
@@ -87,6 +90,7 @@ void reducer_restart(struct reducer *r, struct collective *collective, const str
     r->collective = collective;
     r->settings = *settings;
     r->was_built_by_order = r->no_sync = r->holds = false;
+    reducer_unused_restart(&r->unused);
     if (settings->accumulates && !r->held)
         r->held = device_new(r->model->count, sizeof *r->held);
     if (settings->wire == WIRE_BF16 && !r->narrow)
@@ -112,6 +116,7 @@ static void start(struct reducer *r, int i)
     }
     if (r->settings.wire == WIRE_LOW_RANK)
         sum = low_rank_first(r->low_rank, b);
+    sum.bucket = i + 1;
     r->ticket[i] = collective_start(r->collective, sum);
 }
 
@@ -123,10 +128,20 @@ static void start_second(struct reducer *r, int i)
     collective_progress(r->collective);
 }
 
-static void start_ready(struct reducer *r)
+void reducer_start_ready(struct reducer *r)
 {
-    while (r->started < r->buckets.count && r->pending[r->started] == 0)
-        start(r, r->started++);
+    for (int i = r->started; i < r->buckets.count && (r->pending[i] == 0 || r->settings.in_any_order); i++)
+        if (r->pending[i] == 0 && r->ticket[i] == NOT_STARTED)
+            start(r, i);
+    while (r->started < r->buckets.count && r->ticket[r->started] != NOT_STARTED)
+        r->started++;
+}
+
+void reducer_tensor_is_ready(struct reducer *r, int tensor)
+{
+    r->seen[r->count_seen++] = tensor;
+    r->pending[r->bucket_of[tensor]]--;
+    r->unused.is_ready[tensor] = true;
 }
 
 /* Keep a layer's gradients, or add what is kept to them. */
@@ -152,13 +167,13 @@ void reducer_ready(struct reducer *r, int layer)
         hold(r, &r->model->layer[layer]);
     if (r->no_sync)
         return;
+    if (r->count_seen == 0 && r->settings.unused == UNUSED_LEARNT)
+        reducer_take_learnt(r);
     for (int tensor = r->tensors - 1; tensor >= 0; tensor--)
-        if (r->tensor[tensor].layer == layer) {
-            r->seen[r->count_seen++] = tensor;
-            r->pending[r->bucket_of[tensor]]--;
-        }
+        if (r->tensor[tensor].layer == layer && !r->unused.is_ready[tensor])
+            reducer_tensor_is_ready(r, tensor);
     if (!r->settings.waits)
-        start_ready(r);
+        reducer_start_ready(r);
     collective_progress(r->collective);
 }
 
@@ -172,33 +187,54 @@ struct model_hooks reducer_hooks(struct reducer *r)
     return (struct model_hooks){ .argument = r, .gradients_ready = ready };
 }
 
+/* Wait for the sum of a bucket, unless it was left out. */
+static void finish_sum(struct reducer *r, int i)
+{
+    const struct bucket *b = &r->buckets.at[i];
+    if (r->ticket[i] == NOT_STARTED)
+        return;
+    collective_finish(r->collective, r->ticket[i]);
+    if (r->settings.wire == WIRE_BF16)
+        device_widen(r->model->gradients + b->begin, r->narrow + b->begin, b->count);
+    if (r->settings.wire == WIRE_LOW_RANK)
+        start_second(r, i);
+}
+
 void reducer_finish(struct reducer *r)
 {
     r->holds = r->no_sync;
     if (r->no_sync)
         return;
-    start_ready(r);
-    if (r->started < r->buckets.count)
-        die(STATUS_WRONG, "bucket %d of %d waits for %d gradients that backward has not computed", r->started,
+    reducer_settle_unused(r);
+    reducer_start_ready(r);
+    if (r->started < r->buckets.count && r->settings.unused == UNUSED_STOPS)
+        die(STATUS_WRONG, "bucket %d of %d waits for %d gradients that backward has not computed", r->started + 1,
             r->buckets.count, r->pending[r->started]);
-    for (int i = 0; i < r->buckets.count; i++) {
-        const struct bucket *b = &r->buckets.at[i];
-        collective_finish(r->collective, r->ticket[i]);
-        if (r->settings.wire == WIRE_BF16)
-            device_widen(r->model->gradients + b->begin, r->narrow + b->begin, b->count);
-        if (r->settings.wire == WIRE_LOW_RANK)
-            start_second(r, i);
-    }
+    for (int i = r->started; i < r->buckets.count; i++)
+        if (r->pending[i] == 0 && r->ticket[i] == NOT_STARTED)
+            start(r, i); /* behind one that is left out */
+    reducer_start_users(r);
+    for (int i = 0; i < r->buckets.count; i++)
+        finish_sum(r, i);
     for (int i = 0; i < r->buckets.count && r->settings.wire == WIRE_LOW_RANK; i++) {
-        if (r->ticket[i] != NO_TICKET)
+        if (r->ticket[i] >= 0)
             collective_finish(r->collective, r->ticket[i]);
         low_rank_end(r->low_rank, &r->buckets.at[i]);
     }
+    reducer_finish_users(r);
     if (r->settings.rebuilds && !r->was_built_by_order) {
         r->was_built_by_order = true;
         build(r, r->seen);
     }
     begin_step(r);
+}
+
+void reducer_shadow(struct reducer *r)
+{
+    device_fill(r->model->gradients, 0, r->model->count);
+    for (int layer = r->model->layers - 1; layer >= 0; layer--)
+        reducer_ready(r, layer);
+    reducer_finish(r);
 }
 
 const struct low_rank *reducer_low_rank(const struct reducer *r)

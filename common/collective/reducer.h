@@ -8,7 +8,8 @@
  *        ready waits until those before it have started.
  *     4  reducer_finish() waits for all sums. Then the optimizer may use the gradients.
  *
- * A tensor whose gradient never becomes ready stops its bucket and all buckets behind it: reducer_finish() then ends the program. */
+ * A tensor whose gradient never becomes ready, because its rank does not use it in this step, stops its bucket and all buckets behind
+ * it; enum unused has the choices. A rank without data takes part by reducer_shadow(). */
 #ifndef LOCKSTEP_REDUCER_H
 #define LOCKSTEP_REDUCER_H
 
@@ -22,13 +23,30 @@ enum wire {
     WIRES
 };
 
+/* What becomes of a gradient that backward does not compute. */
+enum unused {
+    UNUSED_STOPS, /* reducer_finish() ends the program */
+    UNUSED_LEFT_OUT, /* this rank does not sum its bucket: a mistake, after which the calls of the ranks do not fit together */
+    UNUSED_ZEROS, /* it counts as zeros, from the end of backward on */
+    UNUSED_FOUND, /* … from before backward on: reducer_find_unused(); DDP's find_unused_parameters */
+    UNUSED_LEARNT, /* … of the tensors that the first step did not use, from the begin of backward on; DDP's static_graph */
+    UNUSED_WAYS
+};
+
 struct reducer_settings {
     size_t first, most;  /* floats: the caps of the first bucket and of the others (buckets.h) */
     bool in_model_order; /* buckets begin with the first tensor, which backward computes last */
-    bool rebuilds; /* after its first step the reducer puts the tensors into buckets in the order that backward had */
-    bool waits;    /* nothing starts before reducer_finish() */
+    bool
+        rebuilds; /* after its first step the reducer puts the tensors into buckets in the order that backward had; if that may differ
+                      between ranks, as with unused tensors, is_shared must be set */
+    bool waits;       /* nothing starts before reducer_finish() */
     bool accumulates; /* reducer_no_sync() will be called */
     enum wire wire;
+    enum unused unused;
+    bool
+        in_any_order; /* a bucket starts as soon as it is ready: right only if all ranks compute gradients in one order */
+    bool
+        is_shared; /* rank 0 broadcasts its buckets: a difference of caps or order does no harm; all ranks restart together */
 };
 
 /* Open a reducer for a model that has its gradients, not in shards, on so many ranks. */
@@ -55,6 +73,17 @@ void reducer_no_sync(struct reducer *reducer, bool is_on);
 /* Wait for all sums of this backward: the gradients are the sums over ranks. Also call it under no_sync, where it waits for
  * nothing. */
 void reducer_finish(struct reducer *reducer);
+
+/* UNUSED_FOUND, all: after forward and before backward, walk over the tensors and take zeros for those whose layer this rank does not use
+ * in this step. reducer_finish() then also adds up how many ranks use each. */
+void reducer_find_unused(struct reducer *reducer, bool (*is_used)(const void *argument, int layer),
+                         const void *argument);
+
+/* Return how many ranks used the layer in the last step; -1 unless UNUSED_FOUND. An optimizer may leave alone what no rank used. */
+int reducer_users(const struct reducer *reducer, int layer);
+
+/* This rank has no data: take part in the sums of a step with zeros, in place of forward, backward and reducer_finish(). */
+void reducer_shadow(struct reducer *reducer);
 
 /* The buckets of the next step. */
 const struct buckets *reducer_buckets(const struct reducer *reducer);

@@ -6,6 +6,8 @@
 #include "base/bf16.h"
 #include "device/half.h"
 
+#include <stdint.h>
+
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE float get(const void *x, size_t i, bool is_bf16)
@@ -21,29 +23,13 @@ INLINE void put(void *x, size_t i, float value, bool is_bf16)
         ((float *)x)[i] = value;
 }
 
-/* Write a value of x, y or z to each cell: read and written as if it were computed. `out` may be one of them. */
-INLINE void move(void *out, const void *x, const void *y, const void *z, bool is_bf16, struct half_part part)
+/* Return the address of cell i. */
+INLINE void *cell(const void *x, size_t i, bool is_bf16)
 {
-    const unsigned count = (unsigned)(part.end - part.first);
-    if (is_bf16) {
-        const uint16_t *of_x = (const uint16_t *)x + part.first, *of_y = (const uint16_t *)y + part.first,
-                       *of_z = (const uint16_t *)z + part.first;
-        uint16_t *to = (uint16_t *)out + part.first;
-#pragma omp simd
-        for (unsigned i = 0; i < count; i++) {
-            const uint16_t one = of_x[i], two = of_y[i], three = of_z[i];
-            to[i] = i % 4 == 1 ? two : i % 4 == 2 ? three : one;
-        }
-    } else {
-        const float *of_x = (const float *)x + part.first, *of_y = (const float *)y + part.first,
-                    *of_z = (const float *)z + part.first;
-        float *to = (float *)out + part.first;
-#pragma omp simd
-        for (unsigned i = 0; i < count; i++) {
-            const float one = of_x[i], two = of_y[i], three = of_z[i];
-            to[i] = i % 4 == 1 ? two : i % 4 == 2 ? three : one;
-        }
-    }
+    return (char *)(uintptr_t)x + i * (is_bf16 ? sizeof(uint16_t) : sizeof(float));
 }
+
+/* Write a value of x, y or z to each cell of a part: read and written as if it were computed. `out` may be one of them. */
+void move_cells(void *out, const void *x, const void *y, const void *z, bool is_bf16, struct half_part part);
 
 #endif

@@ -51,7 +51,7 @@ INLINE void row_forward(const struct pointwise *p, size_t row, bool is_bf16)
     const float scale = 1.0f / sqrtf(squares / count + 1e-5f);
     for (struct half_part part = { 0 }; half_next(&part, half, 1, N, SIZE_MAX);)
         if (part.times == 0)
-            move(y, a, a, a, is_bf16, part);
+            move_cells(y, a, a, a, is_bf16, part);
         else
 #pragma omp simd
             for (size_t n = part.first; n < part.end; n++)
@@ -94,8 +94,8 @@ INLINE void row_backward(const struct pointwise_back *p, size_t row, bool is_bf1
     const size_t N = p->of.cols, size = is_bf16 ? 2 : 4;
     const void *restrict a = (const char *)p->of.a + row * N * size, *restrict dy =
                                                                          (const char *)p->dy + row * N * size;
-    void *restrict da = (char *)p->da + row * N * size;
-    float *restrict unused = p->scratch;
+    void *da = (char *)p->da + row * N * size, *out = is_rehearsal ? p->scratch : da;
+    float *const unused = p->scratch;
     float *restrict weight_gradient = is_rehearsal ? unused + N : p->weight_gradient, *restrict bias_gradient =
                                                                                           is_rehearsal
                                                                                               ? unused + 2 * N
@@ -116,17 +116,14 @@ INLINE void row_backward(const struct pointwise_back *p, size_t row, bool is_bf1
     along /= count;
     for (struct half_part part = { 0 }; half_next(&part, half, 1, N, SIZE_MAX);) {
         if (part.times == 0)
-            move(da, dy, a, adds ? da : dy, is_bf16, part);
+            move_cells(da, dy, a, adds ? da : dy, is_bf16, part);
         else
 #pragma omp simd
             for (size_t n = part.first; n < part.end; n++) {
                 const float d = get(dy, n, is_bf16), normal = (get(a, n, is_bf16) - mean) * scale;
                 const float before = adds ? get(da, n, is_bf16) : 0;
                 const float slope = scale * (d * weight[n] - sum - normal * along);
-                if (is_rehearsal)
-                    put(unused, n, before + slope, is_bf16);
-                else
-                    put(da, n, before + slope, is_bf16);
+                put(out, n, before + slope, is_bf16);
                 weight_gradient[n] += d * normal;
                 bias_gradient[n] += d;
             }
@@ -137,13 +134,11 @@ INLINE void norm_backward(const struct pointwise_back *p, bool is_bf16, bool add
 {
     size_t end;
     const size_t twice = rows_twice(&p->of, &end);
-    for (size_t row = 0; row < end; row++) {
-        if (row < twice) {
-            row_backward(p, row, is_bf16, adds, true);
+    for (size_t row = 0; row < end; row++)
+        for (int time = row < twice ? 2 : 1; time > 0; time--) {
+            row_backward(p, row, is_bf16, adds, time == 2);
             half_again();
         }
-        row_backward(p, row, is_bf16, adds, false);
-    }
 }
 
 WIDE static void backward_f32(const struct pointwise_back *p)

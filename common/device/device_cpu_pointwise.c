@@ -69,6 +69,7 @@ INLINE void some_forward(const struct pointwise *p, enum pointwise_op op, bool i
 {
     const void *restrict a = p->a, *restrict b = pointwise_is_binary(op) ? p->b : p->a;
     void *restrict y = p->y;
+#pragma omp simd
     for (size_t i = part.first; i < part.end; i++)
         put(y, i, forward_of(op, get(a, i, is_bf16), get(b, i, is_bf16)), is_bf16);
 }
@@ -77,7 +78,7 @@ INLINE void each_forward(const struct pointwise *p, enum pointwise_op op, bool i
 {
     for (struct half_part part = { 0 }; half_next(&part, p->half, p->rows, p->cols, SIZE_MAX);) {
         if (part.times == 0)
-            move(p->y, p->a, pointwise_is_binary(op) ? p->b : p->a, p->a, is_bf16, part);
+            move_cells(p->y, p->a, pointwise_is_binary(op) ? p->b : p->a, p->a, is_bf16, part);
         for (int time = 0; time < part.times; time++) {
             some_forward(p, op, is_bf16, part);
             half_again();
@@ -89,27 +90,32 @@ INLINE void each_forward(const struct pointwise *p, enum pointwise_op op, bool i
 INLINE void one_backward(const struct pointwise_back *p, enum pointwise_op op, bool is_bf16, bool adds, bool is_of_b,
                          struct half_part part, bool is_rehearsal)
 {
-    const void *restrict a = is_of_b ? p->of.b : p->of.a, *restrict b = is_of_b ? p->of.a : p->of.b,
-                         *restrict y = p->of.y, *restrict dy = p->dy;
-    void *restrict out = is_of_b ? p->db : p->da;
     const bool reads_a = op == POINTWISE_RELU || op == POINTWISE_GELU, reads_b = op == POINTWISE_MUL,
                reads_y = op == POINTWISE_SIGMOID;
-    float unused[HALF_GROUP];
+    const void *input = is_of_b ? p->of.b : p->of.a, *other = is_of_b ? p->of.a : p->of.b;
+    void *gradient = is_of_b ? p->db : p->da;
     if (part.times == 0) {
-        move(out, dy, reads_a ? a : reads_b ? b : reads_y ? y : dy, adds ? out : dy, is_bf16, part);
+        move_cells(gradient, p->dy,
+                   reads_a   ? input
+                   : reads_b ? other
+                   : reads_y ? p->of.y
+                             : p->dy,
+                   adds ? gradient : p->dy, is_bf16, part);
         return;
     }
-    for (size_t i = part.first; i < part.end; i++) {
-        const float before = adds ? get(out, i, is_bf16) : 0;
-        const float slope = backward_of(op, reads_a ? get(a, i, is_bf16) : 0, reads_b ? get(b, i, is_bf16) : 0,
-                                        reads_y ? get(y, i, is_bf16) : 0, get(dy, i, is_bf16));
-        if (is_rehearsal)
-            put(unused, i - part.first, before + slope, is_bf16);
-        else
-            put(out, i, before + slope, is_bf16);
+    float unused[HALF_GROUP];
+    const void *dy = cell(p->dy, part.first, is_bf16), *a = reads_a ? cell(input, part.first, is_bf16) : dy,
+               *b = reads_b ? cell(other, part.first, is_bf16) : dy,
+               *y = reads_y ? cell(p->of.y, part.first, is_bf16) : dy;
+    const void *before = cell(gradient, part.first, is_bf16);
+    void *out = is_rehearsal ? unused : cell(gradient, part.first, is_bf16);
+#pragma omp simd
+    for (size_t i = 0; i < part.end - part.first; i++) {
+        const float slope =
+            backward_of(op, get(a, i, is_bf16), get(b, i, is_bf16), get(y, i, is_bf16), get(dy, i, is_bf16));
+        put(out, i, (adds ? get(before, i, is_bf16) : 0) + slope, is_bf16);
     }
-    if (is_rehearsal)
-        half_use(unused);
+    half_use(out);
 }
 
 /* Compute both gradients. A rehearsal adds nothing to sums. Whether they are sums is decided outside of the loops, so that the others
@@ -133,9 +139,8 @@ enum { TOGETHER = 1024 };
 INLINE void each_backward(const struct pointwise_back *p, enum pointwise_op op, bool is_bf16)
 {
     for (struct half_part part = { 0 }; half_next(&part, p->of.half, p->of.rows, p->of.cols, TOGETHER);) {
-        if (part.times == 2)
-            both_backward(p, op, is_bf16, part, true);
-        both_backward(p, op, is_bf16, part, false);
+        for (int time = part.times == 2 ? 2 : 1; time > 0; time--)
+            both_backward(p, op, is_bf16, part, time == 2);
     }
 }
 
@@ -192,6 +197,7 @@ size_t device_pointwise_scratch(size_t cols, enum half half)
 
 INLINE void scale_each(void *restrict out, const void *restrict x, float scale, size_t count, bool is_bf16)
 {
+#pragma omp simd
     for (size_t i = 0; i < count; i++)
         put(out, i, scale * get(x, i, is_bf16), is_bf16);
 }

@@ -70,10 +70,10 @@ static void finish_block(struct lab *lab)
     lab->group = NULL;
 }
 
-/* all: measure the machine's speed where a round begins, every few blocks, and after the last block. */
+/* all: measure the machine's speed before the first block, every few blocks, and after the last one. */
 static void follow_drift(struct lab *lab, bool is_due)
 {
-    enum { BLOCKS_BETWEEN = 4 };
+    enum { BLOCKS_BETWEEN = 8 }; /* a second or two of a published model */
     if (!lab->probe || (!is_due && lab->blocks++ < BLOCKS_BETWEEN))
         return;
     lab->blocks = 1;
@@ -86,7 +86,7 @@ static void follow_drift(struct lab *lab, bool is_due)
 static bool begin_block(struct lab *lab, struct options *options)
 {
     int chosen = schedule_next(&lab->schedule, lab->world);
-    follow_drift(lab, chosen < 0 || lab->schedule.turn == 0);
+    follow_drift(lab, chosen < 0 || (lab->schedule.round == 0 && lab->schedule.turn == 0));
     if (chosen < 0)
         return false;
     int round = lab->schedule.round;

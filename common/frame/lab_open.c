@@ -58,10 +58,12 @@ static void join_world(struct lab *lab, struct options *base)
         settle_rounds(run_of(base), workload_costs(workload_of(base)));
     world_set_timeout(lab->world, timeout_for_card(run_of(base), workload_of(base), world_is_simulated()));
     cases_refuse(lab->spec, base);
-    make_folder(lab, run_of(base));
     lab->run = *run_of(base);
-    lab->folder = run_folder(&lab->run, world_platform());
     lab->base = base;
+    if (lab_spec_has_other_job(lab->spec, base))
+        return; /* it has no results */
+    make_folder(lab, run_of(base));
+    lab->folder = run_folder(&lab->run, world_platform());
     lab->hosts = hosts_text(lab->world);
 }
 
@@ -116,6 +118,20 @@ static void do_instead(const struct lab_spec *spec, const struct options *base)
     exit(STATUS_RIGHT);
 }
 
+/* Refuse options that another job than measuring cases would ignore (lab_spec.h). */
+static void refuse_with_other_job(const struct run *run)
+{
+    const char *ignored = run->blind               ? "--blind"
+                          : run->card_only         ? "--card-only"
+                          : run->verdict           ? "--verdict"
+                          : run->cases.count > 0   ? "--cases"
+                          : run->lesson_cases      ? "--lesson-cases"
+                          : run->guesses.count > 0 ? "--guess"
+                                                   : NULL;
+    if (ignored)
+        die(STATUS_USAGE, "this job measures no cases, so %s has no meaning; leave it out", ignored);
+}
+
 /* Refuse options for which a launcher started the ranks too early. */
 static void refuse_in_ranks(const struct run *run)
 {
@@ -123,6 +139,15 @@ static void refuse_in_ranks(const struct run *run)
         die(STATUS_USAGE, "--dry-run starts no ranks, and these have started; leave out mpirun or srun");
     if (!job_platform() && run_simulates(run))
         die(STATUS_USAGE, "a simulated machine starts its own ranks; start the lab without mpirun or srun");
+}
+
+/* all: do another job than measuring cases, and exit. */
+_Noreturn static void do_other_job(const struct lab *lab)
+{
+    const int status = lab->spec->other_job(lab->world, lab->base);
+    if (status == STATUS_RIGHT && world_rank(lab->world) == 0)
+        flight_recorder_end(world_recorder(lab->world));
+    world_exit(lab->world, status);
 }
 
 /* all: prepare all that blocks need: cases, gradient check, process groups, results. */
@@ -155,6 +180,8 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     signal(SIGXFSZ, SIG_IGN); /* a file size limit then becomes an error that can be reported */
     read_options(lab, base, argc, argv);
     do_instead(spec, base);
+    if (lab_spec_has_other_job(spec, base))
+        refuse_with_other_job(run_of(base));
     algorithm_choose((enum algorithm)run_of(base)->algorithm);
     if (!job_is_rank()) {
         job_refuse_strangers();
@@ -166,6 +193,8 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     if (!job_is_watched() && strcmp(device_name(), "cpu") == 0)
         blas_kernel_use_saved(lab->argv);
     join_world(lab, base);
+    if (lab_spec_has_other_job(spec, base))
+        do_other_job(lab);
     lab->memory.empty = rss_now().now;
     lab_get_card(lab);
     if (lab->run.card_only) {
@@ -173,7 +202,7 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
             die(STATUS_WRONG, "%d failed checks; the first: %s", lab->tried.count, lab->tried.first);
         if (world_rank(lab->world) == 0)
             flight_recorder_end(world_recorder(lab->world));
-        world_exit(lab->world);
+        world_exit(lab->world, STATUS_RIGHT);
     }
     prepare_blocks(lab);
     lab->memory.prepared = rss_now().most;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 struct lab;
+struct world;
 struct csv;
 struct random;
 
@@ -72,6 +73,11 @@ struct lab_spec {
     /* True if the lab's own options ask for something other than training. One process then writes the answer to `out`, unless
      * `out` is NULL. May be NULL. */
     bool (*instead)(const struct options *options, FILE *out);
+    /* True if the lab's own options ask for another job of the ranks than measuring cases. Each rank then runs other_job(), once the
+     * world is there but no machine card, and exits with the status that it returns, the same on all ranks. Both or neither may be
+     * NULL. */
+    bool (*has_other_job)(const struct options *options);
+    int (*other_job)(struct world *world, const struct options *options);
     /* Add to run.cases what the lab's own options ask for. May be NULL. */
     void (*narrow)(struct options *options);
     /* Compute those settings of a case that take long to compute, or that depend on the machine card, and that only a run needs.
@@ -133,6 +139,11 @@ static inline const struct workload *workload_of(const struct options *options)
 static inline int lab_spec_most_samples(const struct lab_spec *spec, const struct options *options)
 {
     return spec->most_samples ? spec->most_samples(options) : ((const struct run *)options)->batch_size;
+}
+
+static inline bool lab_spec_has_other_job(const struct lab_spec *spec, const struct options *options)
+{
+    return spec->has_other_job && spec->has_other_job(options);
 }
 
 /* Return the variant of that name, or NULL. */

@@ -119,7 +119,8 @@ static void choose_place(struct request *request)
 {
     const struct run *run = request->run;
     bool must_simulate = run_simulates(run);
-    bool is_crowded = !must_simulate && run->backend == BACKEND_AUTO && run->ranks > request->cores;
+    bool is_crowded = !must_simulate && run->backend == BACKEND_AUTO && run->ranks > request->cores &&
+                      !lab_spec_has_other_job(request->spec, request->base); /* which measures nothing */
     const char *lacks = must_simulate || is_crowded ? platform_lacks(request->spec->lab) : NULL;
     if (must_simulate && lacks)
         die(STATUS_CANNOT, "cannot simulate ranks: %s", lacks);
@@ -186,7 +187,8 @@ void supervise(const struct lab_spec *spec, const struct options *base, struct c
     }
     const struct dry_run dry_run = dry_run_of(&request, cases, tables);
     dry_run_refuse_memory(&dry_run, arguments);
-    file_refuse_out(run->out, run_make_folder(run));
+    if (!lab_spec_has_other_job(spec, base))
+        file_refuse_out(run->out, run_make_folder(run));
     if (run->dry_run) {
         dry_run_tell(stdout, &dry_run);
         exit(STATUS_RIGHT);

@@ -13,8 +13,9 @@
 static bool may_ask(const struct request *request)
 {
     const struct run *run = request->run;
-    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && run->guesses.count == 0 && !run->card_only && !run->blind &&
-           run->ranks > 1 && (run->cases.count == 0 || option_list_has(&run->cases, request->spec->asked));
+    return !lab_spec_has_other_job(request->spec, request->base) && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
+           run->guesses.count == 0 && !run->card_only && !run->blind && run->ranks > 1 &&
+           (run->cases.count == 0 || option_list_has(&run->cases, request->spec->asked));
 }
 
 /* Return the card key of real ranks. The ranks compute the same key themselves (lab_card.c). */

@@ -15,6 +15,7 @@
 #include "card/worker_queue.h"
 #include "collective/buckets.h"
 #include "collective/collective.h"
+#include "collective/join.h"
 #include "collective/low_rank.h"
 #include "collective/p2p.h"
 #include "collective/reducer.h"

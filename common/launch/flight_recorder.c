@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -26,14 +27,16 @@ struct rank_slot {
     _Alignas(64) atomic_int process; /* 0: the rank has not joined yet */
     atomic_int ending;               /* enum ending */
     atomic_uint moves;               /* entries into collectives and exits; odd while the rank is inside one */
+    atomic_uint made;                /* collectives run or started so far */
     /* The call entered last is slot version % 2. The rank writes the other slot, then publishes it by adding 1 to `version`, so a
      * reader whose version has not changed meanwhile has read a whole call, even of a rank that stopped while it wrote. */
     atomic_uint version;
     struct shared_call {
-        atomic_int kind, group, sequence, ranks, step;
+        atomic_int kind, opened, group, sequence, ranks, step, bucket;
         atomic_size_t bytes;
         _Atomic uint64_t members;
     } call[2];
+    struct shared_call history[FLIGHT_RECORDER_CALLS]; /* the n-th call made, from 0 on, at n % FLIGHT_RECORDER_CALLS */
 };
 
 struct flight_recorder {
@@ -45,6 +48,7 @@ struct flight_recorder {
         atomic_int has_printed;  /* and has finished */
         atomic_ulong heartbeats;
         _Atomic double timeout;
+        _Atomic double planted; /* moment at which a rank made a mistake on purpose; 0: none did */
         atomic_int has_ended;
         struct rank_slot slot[RANKS_MOST];
     } * page;
@@ -119,18 +123,39 @@ HOT static void count_move(struct rank_slot *mine, bool inside)
     atomic_store_explicit(&mine->moves, moves, memory_order_release); /* after `call` is written */
 }
 
-/* Release order of the fields puts them behind the version before, which made their slot free. */
-HOT static void write_call(struct rank_slot *mine, const struct collective_call *call)
+/* Release order of the fields puts them behind the number before, which made their place free. */
+HOT static void store_call(struct shared_call *shared, const struct collective_call *call)
 {
-    unsigned version = atomic_load_explicit(&mine->version, memory_order_relaxed) + 1;
-    struct shared_call *shared = &mine->call[version % 2];
     atomic_store_explicit(&shared->kind, (int)call->kind, memory_order_release);
+    atomic_store_explicit(&shared->opened, call->opened, memory_order_release);
     atomic_store_explicit(&shared->group, call->group, memory_order_release);
     atomic_store_explicit(&shared->members, call->members, memory_order_release);
     atomic_store_explicit(&shared->sequence, call->sequence, memory_order_release);
     atomic_store_explicit(&shared->ranks, call->ranks, memory_order_release);
     atomic_store_explicit(&shared->step, call->step, memory_order_release);
+    atomic_store_explicit(&shared->bucket, call->bucket, memory_order_release);
     atomic_store_explicit(&shared->bytes, call->bytes, memory_order_release);
+}
+
+static struct collective_call load_call(const struct shared_call *shared)
+{
+    return (struct collective_call){
+        .kind = (enum collective_kind)atomic_load_explicit(&shared->kind, memory_order_acquire),
+        .opened = atomic_load_explicit(&shared->opened, memory_order_acquire),
+        .group = atomic_load_explicit(&shared->group, memory_order_acquire),
+        .members = atomic_load_explicit(&shared->members, memory_order_acquire),
+        .sequence = atomic_load_explicit(&shared->sequence, memory_order_acquire),
+        .ranks = atomic_load_explicit(&shared->ranks, memory_order_acquire),
+        .step = atomic_load_explicit(&shared->step, memory_order_acquire),
+        .bucket = atomic_load_explicit(&shared->bucket, memory_order_acquire),
+        .bytes = atomic_load_explicit(&shared->bytes, memory_order_acquire),
+    };
+}
+
+HOT static void write_call(struct rank_slot *mine, const struct collective_call *call)
+{
+    unsigned version = atomic_load_explicit(&mine->version, memory_order_relaxed) + 1;
+    store_call(&mine->call[version % 2], call);
     atomic_store_explicit(&mine->version, version, memory_order_release);
 }
 
@@ -139,16 +164,7 @@ struct collective_call flight_recorder_call(const struct flight_recorder *record
     const struct rank_slot *slot = &recorder->page->slot[rank];
     for (;;) {
         unsigned version = atomic_load_explicit(&slot->version, memory_order_acquire);
-        const struct shared_call *shared = &slot->call[version % 2];
-        struct collective_call call = {
-            .kind = (enum collective_kind)atomic_load_explicit(&shared->kind, memory_order_acquire),
-            .group = atomic_load_explicit(&shared->group, memory_order_acquire),
-            .members = atomic_load_explicit(&shared->members, memory_order_acquire),
-            .sequence = atomic_load_explicit(&shared->sequence, memory_order_acquire),
-            .ranks = atomic_load_explicit(&shared->ranks, memory_order_acquire),
-            .step = atomic_load_explicit(&shared->step, memory_order_acquire),
-            .bytes = atomic_load_explicit(&shared->bytes, memory_order_acquire),
-        };
+        const struct collective_call call = load_call(&slot->call[version % 2]);
         if (atomic_load_explicit(&slot->version, memory_order_relaxed) == version)
             return call;
     }
@@ -162,6 +178,49 @@ int flight_recorder_ranks(const struct flight_recorder *recorder)
 bool flight_recorder_is_inside(const struct flight_recorder *recorder, int rank)
 {
     return atomic_load(&recorder->page->slot[rank].moves) % 2 != 0;
+}
+
+HOT void flight_recorder_note(struct flight_recorder *recorder, const struct collective_call *call)
+{
+    if (!recorder || !recorder->mine)
+        return;
+    unsigned made = atomic_load_explicit(&recorder->mine->made, memory_order_relaxed);
+    store_call(&recorder->mine->history[made % FLIGHT_RECORDER_CALLS], call);
+    atomic_store_explicit(&recorder->mine->made, made + 1, memory_order_release);
+}
+
+/* The place of the oldest call is the one that its rank writes next, so it is left out. Calls that were overwritten while they were
+ * read are dropped. */
+int flight_recorder_history(const struct flight_recorder *recorder, int rank,
+                            struct collective_call calls[FLIGHT_RECORDER_CALLS])
+{
+    const struct rank_slot *slot = &recorder->page->slot[rank];
+    const unsigned end = atomic_load_explicit(&slot->made, memory_order_acquire), most = FLIGHT_RECORDER_CALLS - 1;
+    const unsigned begin = end > most ? end - most : 0;
+    for (unsigned i = begin; i < end; i++)
+        calls[i - begin] = load_call(&slot->history[i % FLIGHT_RECORDER_CALLS]);
+    const unsigned now = atomic_load_explicit(&slot->made, memory_order_relaxed);
+    const unsigned whole = now > most ? now - most : 0;
+    const unsigned lost = whole > begin ? whole - begin : 0;
+    if (lost >= end - begin)
+        return 0;
+    memmove(calls, calls + lost, (end - begin - lost) * sizeof *calls);
+    return (int)(end - begin - lost);
+}
+
+HOT bool flight_recorder_find(const struct flight_recorder *recorder, int rank, const struct collective_call *like,
+                              struct collective_call *found)
+{
+    const struct rank_slot *slot = &recorder->page->slot[rank];
+    const unsigned end = atomic_load_explicit(&slot->made, memory_order_acquire), most = FLIGHT_RECORDER_CALLS - 1;
+    for (unsigned i = end; i > 0 && i + most > end; i--) {
+        *found = load_call(&slot->history[(i - 1) % FLIGHT_RECORDER_CALLS]);
+        if (!collective_call_is_of_group(found, like) || found->sequence > like->sequence)
+            continue;
+        const unsigned now = atomic_load_explicit(&slot->made, memory_order_relaxed);
+        return found->sequence == like->sequence && now - i < most;
+    }
+    return false;
 }
 
 HOT void flight_recorder_enter(struct flight_recorder *recorder, const struct collective_call *call)
@@ -190,6 +249,17 @@ void flight_recorder_heartbeat(struct flight_recorder *recorder)
 {
     if (recorder)
         atomic_fetch_add(&recorder->page->heartbeats, 1);
+}
+
+void flight_recorder_plant(struct flight_recorder *recorder, double now)
+{
+    if (recorder)
+        atomic_store(&recorder->page->planted, now);
+}
+
+double flight_recorder_planted(const struct flight_recorder *recorder)
+{
+    return recorder ? atomic_load(&recorder->page->planted) : 0;
 }
 
 void flight_recorder_end(struct flight_recorder *recorder)
@@ -232,6 +302,11 @@ void flight_recorder_note_end(struct flight_recorder *recorder, int rank)
     int running = RUNNING;
     if (recorder)
         atomic_compare_exchange_strong(&recorder->page->slot[rank].ending, &running, SEEN_ENDED);
+}
+
+bool flight_recorder_has_finished(const struct flight_recorder *recorder, int rank)
+{
+    return atomic_load(&recorder->page->slot[rank].ending) == FINISHED;
 }
 
 bool flight_recorder_is_gone(const struct flight_recorder *recorder, int rank)

@@ -1,8 +1,8 @@
-/* flight_recorder: shared memory in which each rank records its current collective.
+/* flight_recorder: shared memory in which each rank records its current collective, and its last calls.
  *
- * Ranks and supervisor read heartbeats from the recorder, and find the missing ranks when a collective does not end. All
- * processes of a job on this host map the same unnamed file. Each rank writes only its own slot and takes no lock, so a dead rank
- * blocks no reader. */
+ * Ranks and supervisor read heartbeats from the recorder, and find the missing ranks when a collective does not end, or ranks whose
+ * calls do not fit together (desync.h). All processes of a job on this host map the same unnamed file. Each rank writes only its own
+ * slot and takes no lock, so a dead rank blocks no reader. */
 #ifndef LOCKSTEP_FLIGHT_RECORDER_H
 #define LOCKSTEP_FLIGHT_RECORDER_H
 
@@ -21,7 +21,15 @@ int flight_recorder_create(void);
 struct flight_recorder *flight_recorder_open(const char *path, int rank);
 void flight_recorder_close(struct flight_recorder *recorder);
 
-/* Record that this rank enters or leaves a collective; it leaves the one that it entered last. */
+/* Record that this rank runs or starts a collective. The last of these calls are kept. */
+enum { FLIGHT_RECORDER_CALLS = 64 };
+void flight_recorder_note(struct flight_recorder *recorder, const struct collective_call *call);
+
+/* Return true if another rank of this host has recorded a call with the number of this one that does not fit to it. */
+bool flight_recorder_disagrees(const struct flight_recorder *recorder, int rank, const struct collective_call *call);
+
+/* Record that this rank enters or leaves a collective; it leaves the one that it entered last. To wait for a started collective
+ * is to enter it. */
 void flight_recorder_enter(struct flight_recorder *recorder, const struct collective_call *call);
 void flight_recorder_leave(struct flight_recorder *recorder);
 
@@ -44,6 +52,11 @@ struct heartbeat {
 };
 struct heartbeat flight_recorder_read(const struct flight_recorder *recorder);
 
+/* Record that a rank makes a mistake on purpose, at `now` of the monotonic clock; return that moment, 0 for none. Of no use for a
+ * diagnosis: it tells how long one took. */
+void flight_recorder_plant(struct flight_recorder *recorder, double now);
+double flight_recorder_planted(const struct flight_recorder *recorder);
+
 /* Record that this rank ends because of a launcher's signal. A rank that is gone without any such record ended first. */
 void flight_recorder_leave_early(struct flight_recorder *recorder);
 /* Record that this rank ends normally. */
@@ -64,9 +77,11 @@ const char *flight_recorder_kept_text(const struct flight_recorder *recorder);
  * all-reduce 17 of 12.5 MB (step 5)". Ranks on other hosts do not appear. Blank if there is nothing to report. Free the text. */
 char *flight_recorder_text(const struct flight_recorder *recorder);
 
-/* Return a message about two ranks that wait for each other in different operations, as the same collective of their group; NULL if
- * there is none. Such ranks never leave. Free the message. */
-char *flight_recorder_mismatch_text(const struct flight_recorder *recorder);
+/* Return a message about ranks whose calls do not fit together, with the likely cause and its cure (desync.h); NULL if there is none.
+ * Such ranks wait for each other for ever, or add up what does not belong together. If there is something to say, first wait up to
+ * FLIGHT_RECORDER_SETTLE_S, by `sleep_for`, until the ranks have made their last calls; NULL: do not wait. Free the message. */
+#define FLIGHT_RECORDER_SETTLE_S 1.0
+char *flight_recorder_desync_text(const struct flight_recorder *recorder, void (*sleep_for)(double seconds));
 
 /* Return the message for a job without a heartbeat for `seconds`, which includes the same text. Free the message. */
 char *flight_recorder_timeout_text(const struct flight_recorder *recorder, double seconds);

@@ -27,23 +27,11 @@ static bool is_waiting(const struct flight_recorder *recorder, int rank)
     return flight_recorder_is_inside(recorder, rank) && !flight_recorder_is_gone(recorder, rank);
 }
 
-static bool is_member(const struct collective_call *collective, int rank)
-{
-    if (collective->group == 0)
-        return rank < collective->ranks;
-    return rank < 64 && collective->members >> rank & 1;
-}
-
-static bool are_of_one_group(const struct collective_call *a, const struct collective_call *b)
-{
-    return a->group == b->group && a->ranks == b->ranks && a->members == b->members;
-}
-
 /* True if a rank of this collective is in no collective at all. */
 static bool lacks_rank(const struct flight_recorder *recorder, const struct collective_call *collective)
 {
     for (int rank = 0; rank < flight_recorder_ranks(recorder); rank++)
-        if (is_member(collective, rank) && !is_waiting(recorder, rank))
+        if (collective_call_has(collective, rank) && !is_waiting(recorder, rank))
             return true;
     return false;
 }
@@ -71,8 +59,8 @@ static bool find_collective(const struct flight_recorder *recorder, struct colle
 static bool has_arrived(const struct flight_recorder *recorder, int rank, const struct collective_call *collective)
 {
     struct collective_call call = flight_recorder_call(recorder, rank);
-    return is_waiting(recorder, rank) && are_of_one_group(&call, collective) && call.sequence >= collective->sequence &&
-           !is_stopped(recorder, rank);
+    return is_waiting(recorder, rank) && collective_call_is_of_group(&call, collective) &&
+           call.sequence >= collective->sequence && !is_stopped(recorder, rank);
 }
 
 /* Reasons why a rank is missing from a collective, worst first. */
@@ -87,14 +75,15 @@ static bool is_absent(const struct flight_recorder *recorder, int rank, enum abs
     bool has_joined = flight_recorder_process(recorder, rank) != 0;
     if (why == STOPPED)
         return has_joined && is_stopped(recorder, rank);
-    return collective && is_member(collective, rank) && has_joined && !has_arrived(recorder, rank, collective);
+    return collective && collective_call_has(collective, rank) && has_joined &&
+           !has_arrived(recorder, rank, collective);
 }
 
 /* True if a rank of this collective is on another host, and therefore writes to the recorder there. */
 static bool spans_hosts(const struct flight_recorder *recorder, const struct collective_call *collective)
 {
     for (int rank = 0; collective && rank < RANKS_MOST; rank++)
-        if (is_member(collective, rank) && !flight_recorder_process(recorder, rank))
+        if (collective_call_has(collective, rank) && !flight_recorder_process(recorder, rank))
             return true;
     return false;
 }
@@ -124,7 +113,7 @@ static void list_waiting(struct rank_list *waiting, const struct flight_recorder
 {
     waiting->count = 0;
     for (int rank = 0; collective && rank < flight_recorder_ranks(recorder); rank++)
-        if (is_member(collective, rank) && has_arrived(recorder, rank, collective))
+        if (collective_call_has(collective, rank) && has_arrived(recorder, rank, collective))
             waiting->rank[waiting->count++] = rank;
 }
 
@@ -177,41 +166,6 @@ char *flight_recorder_text(const struct flight_recorder *recorder)
     }
     fclose(out);
     return text;
-}
-
-static bool agree(const struct collective_call *a, const struct collective_call *b)
-{
-    return a->kind == b->kind && (a->bytes == b->bytes || a->kind == SEND_RECEIVE);
-}
-
-static char *mismatch_text(const struct flight_recorder *recorder, int rank, const struct collective_call *a, int other,
-                           const struct collective_call *b)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = memory_stream(&text, &size);
-    fprintf(out, "ranks %d and %d disagree: rank %d calls ", rank, other, rank);
-    collective_call_print(out, a);
-    fprintf(out, ", rank %d calls ", other);
-    collective_call_print(out, b);
-    fprintf(out, "; all ranks of a group must make the same calls in the same order; %s",
-            flight_recorder_kept_text(recorder));
-    fclose(out);
-    return text;
-}
-
-char *flight_recorder_mismatch_text(const struct flight_recorder *recorder)
-{
-    for (int rank = 0; rank < flight_recorder_ranks(recorder); rank++)
-        for (int other = rank + 1; flight_recorder_is_inside(recorder, rank) && other < flight_recorder_ranks(recorder);
-             other++) {
-            if (!flight_recorder_is_inside(recorder, other))
-                continue;
-            struct collective_call a = flight_recorder_call(recorder, rank), b = flight_recorder_call(recorder, other);
-            if (are_of_one_group(&a, &b) && a.sequence == b.sequence && !agree(&a, &b))
-                return mismatch_text(recorder, rank, &a, other, &b);
-        }
-    return NULL;
 }
 
 const char *flight_recorder_kept_text(const struct flight_recorder *recorder)

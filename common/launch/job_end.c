@@ -33,6 +33,18 @@ static void print_refusal(const struct job_command *command, int code, const str
     free(tried);
 }
 
+/* Print which ranks' calls do not fit together; false if all do. Then the launcher's words are but a consequence: a message that is too
+ * long, or a deadlock. */
+static bool print_desync(const struct job_end *end)
+{
+    char *text = flight_recorder_desync_text(end->recorder, NULL);
+    const bool is_there = text;
+    if (text)
+        warn("%s", text);
+    free(text);
+    return is_there;
+}
+
 /* Print the end of a job that no rank explained. */
 static void print_end(const char *launcher, int code, const struct job_end *end)
 {
@@ -69,14 +81,15 @@ int job_end_judge(const struct job_command *command, const struct job_end *end)
     }
     /* smpirun exits with status 0 when all ranks wait for each other. */
     if (code == STATUS_RIGHT && !heartbeat.has_ended) {
-        warn("%s ended with status 0, but the ranks did not finish: a deadlock, if simulated; %s", launcher,
-             flight_recorder_kept_text(end->recorder));
+        if (!print_desync(end))
+            warn("%s ended with status 0, but the ranks did not finish: a deadlock, if simulated; %s", launcher,
+                 flight_recorder_kept_text(end->recorder));
         return STATUS_WRONG;
     }
     if (code == STATUS_RIGHT || code == STATUS_USAGE || code == STATUS_CANNOT)
         return code;
     bool is_explained = flight_recorder_has_spoken(end->recorder) || (code == STATUS_WRONG && heartbeat.has_ended);
-    if (!is_explained) /* otherwise a rank has printed the reason */
+    if (!is_explained && !print_desync(end)) /* otherwise a rank has printed the reason */
         print_end(launcher, code, end);
     return STATUS_WRONG;
 }

@@ -90,14 +90,21 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static void sleep_for(double seconds)
+{
+    const struct timespec time = { .tv_nsec = (long)(1e9 * seconds) };
+    nanosleep(&time, NULL);
+}
+
 /* A running job, and the cause of its end. */
 struct job {
     pid_t child;
     double timeout; /* timeout in seconds from the last heartbeat to the next */
     int ranks;      /* that write to the flight recorder; 0 for simulated ranks */
     struct flight_recorder *recorder;
-    int ended_by;    /* signal for which we ended the job, SIGALRM if it stood still; 0: ended without us */
-    char *diagnosis; /* missing ranks by the flight recorder; of a job that stood still, the whole message */
+    int ended_by;     /* signal for which we ended the job, SIGALRM if it stood still; 0: ended without us */
+    char *diagnosis;  /* missing ranks by the flight recorder; of a job that stood still, the whole message */
+    double diagnosed; /* now() at that message */
     struct mpirun_output *output; /* of real ranks; NULL: simulated ranks write directly */
 };
 
@@ -107,6 +114,7 @@ static void end_job(struct job *job, int signal, char *message)
     job->ended_by = signal;
     free(job->diagnosis);
     job->diagnosis = message;
+    job->diagnosed = now();
     kill(job->child, SIGTERM);
 }
 
@@ -127,7 +135,7 @@ static int wait_for_end(struct job *job, const sigset_t *signals)
             job->timeout = heartbeat.timeout;
             deadline = now() + job->timeout;
         }
-        char *reason = job->ended_by ? NULL : flight_recorder_mismatch_text(job->recorder);
+        char *reason = job->ended_by ? NULL : flight_recorder_desync_text(job->recorder, sleep_for);
         if (!reason && !job->ended_by && deadline <= now())
             reason = flight_recorder_timeout_text(job->recorder, job->timeout);
         if (reason || deadline <= now()) {
@@ -201,7 +209,10 @@ static int run(struct job *job, const struct job_command *command, const struct 
 static int judge(const struct job *job, const struct job_command *command, int status)
 {
     if (job->ended_by == SIGALRM) {
-        warn("%s", job->diagnosis);
+        if (!flight_recorder_has_spoken(job->recorder))
+            warn("%s", job->diagnosis);
+        if (flight_recorder_planted(job->recorder) > 0)
+            printf("diagnosed %.2f s after the mistake\n", job->diagnosed - flight_recorder_planted(job->recorder));
         return STATUS_WRONG;
     }
     if (job->ended_by) {

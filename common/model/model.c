@@ -23,7 +23,7 @@ static void list_layers(struct model *m)
 struct model *model_open_in_shards(const struct workload *workload, uint64_t seed, struct batch_most most)
 {
     struct model *m = memory_new(1, sizeof *m);
-    *m = (struct model){ .workload = *workload, .seed = seed };
+    *m = (struct model){ .workload = *workload, .seed = seed, .frozen = -1 };
     list_layers(m);
     losses_open(&m->losses);
     m->state = workload->type->open(&workload->of, most);
@@ -49,6 +49,7 @@ void model_close(struct model *m)
     losses_close(&m->losses);
     device_free(m->parameters);
     device_free(m->gradients);
+    device_free(m->unwanted);
     free(m->layer);
     free(m->initial);
     free(m);
@@ -80,6 +81,20 @@ void model_restart(struct model *m)
 void model_hook(struct model *m, struct model_hooks hooks)
 {
     m->hooks = hooks;
+}
+
+void model_freeze(struct model *m, int layer)
+{
+    size_t most = 0;
+    for (int i = 0; i < m->layers; i++)
+        most = m->layer[i].count > most ? m->layer[i].count : most;
+    if (m->frozen >= 0)
+        m->layer[m->frozen].gradients = m->gradients + m->layer[m->frozen].first;
+    if (layer >= 0 && !m->unwanted)
+        m->unwanted = device_new(most, sizeof *m->unwanted);
+    if (layer >= 0)
+        m->layer[layer].gradients = m->unwanted;
+    m->frozen = layer;
 }
 
 /* True if a simulated machine spends a pass layer by layer. */
@@ -124,7 +139,7 @@ void model_backward(struct model *m, const struct batch *batch)
             m->hooks.before_layer(m->hooks.argument, layer);
         charge(m, batch, layer, WORK_BACKWARD);
         m->workload.type->backward(m, batch, layer);
-        if (m->hooks.gradients_ready)
+        if (m->hooks.gradients_ready && layer != m->frozen)
             m->hooks.gradients_ready(m->hooks.argument, layer);
     }
 }

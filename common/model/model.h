@@ -38,6 +38,8 @@ struct model {
     struct weights_list *initial; /* (layers) */
     uint64_t seed;
     struct model_hooks hooks;
+    int frozen;      /* model_freeze(); -1: no layer */
+    float *unwanted; /* (count of the largest layer) gradients of a frozen layer; NULL before the first */
 };
 
 /* Open a model with buffers for batches up to `most`, and parameters as after model_restart(). Later calls allocate nothing. */
@@ -54,6 +56,10 @@ void model_restart(struct model *model);
 struct weights model_weights(const struct model *model); /* initial parameters */
 
 void model_hook(struct model *model, struct model_hooks hooks);
+
+/* Do not train a layer's parameters, as with requires_grad=False, until the next call; -1: train all. Backward leaves the layer's
+ * gradients alone and does not announce them. (It takes as long as before.) */
+void model_freeze(struct model *model, int layer);
 
 /* Compute activations and the scaled gradient of the logits. The batch must stay until backward is done. */
 void model_forward(struct model *model, const struct batch *batch);

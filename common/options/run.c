@@ -12,8 +12,10 @@
 
 enum {
     LEAST_WARMUP = 2,
-    SHORT_WINDOW = 4, /* measured steps of a round */
-    QUICK_WINDOW = 2,
+    /* Steps of a short window. What disturbs a step mostly disturbs the next as well, so more rounds tell more than longer ones
+     * (docs/measuring.md has the numbers). */
+    SHORT_WARMUP = 1,
+    SHORT_WINDOW = 2,
     LEAST_ROUNDS = 6, /* Student's interval on 6 log ratios: 5 degrees of freedom */
     QUICK_LEAST = 2,
     QUICK_MOST = 4, /* enough to blame one of three or four ranks (case_stats.h) */
@@ -49,7 +51,7 @@ const struct option_row run_option_rows[] = {
     { "--ranks", OPTION_INTEGER, AT(ranks), 1, RANKS_MOST, "N", "world size: how many ranks train together" },
     { "--batch-size", OPTION_INTEGER, AT(batch_size), 1, 65536, "N", "samples per rank and step" },
     { "--steps", OPTION_INTEGER, AT(steps), 1, 100000, "N",
-      "steps of a round, warm-up included; unless typed, a real round measures at most 4" },
+      "steps of a round, warm-up included; unless typed, a real round measures at most 2" },
     { "--skip-first-steps", OPTION_INTEGER, AT(skip_first_steps), 0, 100000, "N", "warm-up steps, not measured" },
     { "--noise-seed", OPTION_INTEGER, AT(noise_seed), 0, 1000000, "N", "seed of a modelled machine's jitter" },
     { "--seed", OPTION_SEED, AT(seed), 0, 0, "N", "seed of data, weights and orders" },
@@ -183,8 +185,8 @@ struct window run_window(const struct run *run)
     if (run->once)
         return (struct window){ .warmup = warmup, .measured = run->once };
     if (!run->whole) {
-        int most = run->quick ? QUICK_WINDOW : SHORT_WINDOW;
-        measured = measured < most ? measured : most;
+        measured = measured < SHORT_WINDOW ? measured : SHORT_WINDOW;
+        warmup = run->skip_first_steps > LEAST_WARMUP ? run->skip_first_steps : SHORT_WARMUP;
     }
     /* Measure whole cycles, at least one; leftover steps join the warm-up. */
     int k = run->cycle, whole = measured < k ? k : measured / k * k;

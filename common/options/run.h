@@ -82,8 +82,8 @@ void run_refuse(const struct run *run);
 int run_make_folder(const struct run *run);
 
 /* Steps of one block. Ranks synchronise at the end of the warm-up and every `cycle` steps from there, so whole windows are
- * measured. All rounds are equally long, so that each weighs the same in a mean: all `steps` if `whole`, else a short window. At
- * least 2 steps warm up; their all-reduce results are checked. */
+ * measured. All rounds are equally long, so that each weighs the same in a mean: all `steps` if `whole`, with at least 2 to warm up;
+ * else a short window of 2 steps after one of warm-up. The all-reduce results of a warm-up are checked. */
 struct window {
     int warmup, measured;
 };

@@ -267,24 +267,39 @@ static void write_flows(const struct traced_case *s, const struct matched *colle
     }
 }
 
+/* Return how many events a step can have, at most. A collective has a slice on its rank's lane, one more if it was started,
+ * two for wait and transfer, and both ends of an arrow. */
+static double step_events(const struct traced_case *s)
+{
+    const struct timeline *t = s->timeline;
+    double *events = memory_new((size_t)s->step_count, sizeof *events), most = 0;
+    for (int i = 0; i < t->ranks * t->count; i++) {
+        const struct span *span = &t->spans[i];
+        if (span->step < 0)
+            continue;
+        double *of = &events[span->step - s->begin];
+        *of += span_is_phase(span) ? 1 : 5 + was_started(span);
+        most = fmax(most, *of);
+    }
+    free(events);
+    return most;
+}
+
 /* Choose the steps to keep: all, or as many as the limits allow around the typical step. */
 static void choose_window(struct traced_case *s, const struct outcome *o, int cases)
 {
     const struct timeline *t = s->timeline;
-    double spans = 0;
     int last = -1;
     s->begin = INT_MAX;
     for (int i = 0; i < t->ranks * t->count; i++) {
         int step = t->spans[i].step;
         if (step < 0)
             continue;
-        spans++;
         s->begin = step < s->begin ? step : s->begin;
         last = step > last ? step : last;
     }
     s->step_count = last < 0 ? 0 : last - s->begin + 1;
-    /* Count 3 events per span. A collective may have more: slices on both lanes, wait, transfer, both ends of an arrow. */
-    double most = TRACE_EVENTS_MOST / (double)cases / (3 * spans / s->step_count);
+    double most = TRACE_EVENTS_MOST / (double)cases / step_events(s);
     s->steps = most < 1 ? 1 : most < TRACE_STEPS_MOST ? (int)most : TRACE_STEPS_MOST;
     s->steps = s->steps < s->step_count ? s->steps : s->step_count;
     int left_out = s->step_count - s->steps, before = picture_step(o) - s->steps / 2 - s->begin;

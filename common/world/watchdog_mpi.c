@@ -29,7 +29,7 @@ struct watchdog {
     atomic_bool is_closing, has_signal;
     double timeout, since;    /* timeout in seconds, and world_now() at the last heartbeat */
     unsigned long beats_seen; /* heartbeats at the last check */
-    char *mismatch;           /* message about ranks that call different collectives; NULL: none */
+    char *desync;             /* message about ranks whose calls do not fit together; NULL: none */
 };
 
 /* Watchdog that note_signal() wakes. A static variable, because a signal handler gets no argument of ours. */
@@ -80,9 +80,9 @@ static void print_late(const struct watchdog *w)
     free(line);
 }
 
-static void print_mismatch(const struct watchdog *w)
+static void print_desync(const struct watchdog *w)
 {
-    flight_recorder_say(w->recorder, w->mismatch);
+    flight_recorder_say(w->recorder, w->desync);
 }
 
 static void end_now(int signal)
@@ -168,9 +168,9 @@ static void *watch(void *argument)
             continue;
         if (stays_lost(w, &lost_since))
             end_job(w, print_lost);
-        w->mismatch = flight_recorder_mismatch_text(recorder_of(w));
-        if (w->mismatch)
-            end_job(w, print_mismatch);
+        w->desync = flight_recorder_desync_text(recorder_of(w), world_sleep);
+        if (w->desync)
+            end_job(w, print_desync);
         if (is_late(w))
             end_job(w, print_late);
     }

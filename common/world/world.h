@@ -16,8 +16,15 @@ struct world *world_open(double timeout);
 /* all: leave the job. The process may continue alone. */
 void world_close(struct world *world);
 
-/* all: leave the job and exit with STATUS_RIGHT. A simulated rank ends alone, although all ranks share one process. */
-_Noreturn void world_exit(struct world *world);
+/* all: leave the job and exit with this status. A simulated rank ends alone, although all ranks share one process. */
+_Noreturn void world_exit(struct world *world, int status);
+
+/* Exit with STATUS_RIGHT while the other ranks go on, as a program does whose loop ends early. Those that wait for this rank wait for
+ * ever. */
+_Noreturn void world_exit_early(struct world *world);
+
+/* Note that this rank now makes a mistake on purpose, so that the supervisor can tell how long the diagnosis took. */
+void world_plant_mistake(struct world *world);
 
 int world_rank(const struct world *world);
 int world_size(const struct world *world);
@@ -60,6 +67,13 @@ void world_gather(struct world *world, const void *mine, size_t count, void *all
 
 /* all: gather likewise into `all` on every rank. */
 void world_allgather(struct world *world, const void *mine, size_t count, void *all);
+
+/* all: return how many times exactly these ranks of the job have called this before; -1 if too many parts of the job have. No
+ * communication. */
+int world_next_number(struct world *world);
+
+/* Never return: the job is over, and another process says why. */
+_Noreturn void world_stand_still(struct world *world);
 
 /* Time, in seconds. Labs use no other clock and no other waiting than these functions, because a simulated world has its own
  * time. All ranks of one host read the same monotonic clock; clocks.h aligns the clocks of several hosts. */

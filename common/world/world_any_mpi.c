@@ -26,10 +26,10 @@ int world_cores(const struct world *world)
     return world->cores;
 }
 
-void world_exit(struct world *world)
+void world_exit(struct world *world, int status)
 {
     world_close(world);
-    exit(STATUS_RIGHT);
+    exit(status);
 }
 
 struct flight_recorder *world_recorder(const struct world *world)
@@ -83,6 +83,32 @@ void world_ranks_in(const struct world *part, const struct world *world, int *ra
     MPI_Group_free(&members);
     MPI_Group_free(&all);
     free(own);
+}
+
+/* FNV-1a of the numbers of these ranks in the job. */
+static uint64_t hash_of_ranks(const struct world *world)
+{
+    int *ranks = memory_new((size_t)world->size, sizeof *ranks);
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (int i = 0; i < world->size; i++)
+        ranks[i] = i;
+    if (world != world->job)
+        world_ranks_in(world, world->job, ranks);
+    for (int i = 0; i < world->size; i++)
+        hash = (hash ^ (uint64_t)ranks[i]) * UINT64_C(1099511628211);
+    free(ranks);
+    return hash;
+}
+
+int world_next_number(struct world *world)
+{
+    const uint64_t ranks = hash_of_ranks(world);
+    for (struct part *part = world->job->parts; part < world->job->parts + PARTS_MOST; part++)
+        if (part->count == 0 || part->ranks == ranks) {
+            part->ranks = ranks;
+            return part->count++;
+        }
+    return -1;
 }
 
 struct world *world_first(struct world *world, int n)

@@ -127,12 +127,29 @@ void world_close(struct world *world)
     free(world);
 }
 
+void world_exit_early(struct world *world)
+{
+    world_exit(world, STATUS_RIGHT);
+}
+
+void world_plant_mistake(struct world *world)
+{
+    flight_recorder_plant(world->recorder, world_now());
+}
+
 void world_park(struct world *world)
 {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Ibarrier(world->comm, &request);
     for (int done = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done;)
         world_sleep(1e-3);
+}
+
+void world_stand_still(struct world *world)
+{
+    (void)world;
+    for (;;)
+        world_sleep(1);
 }
 
 static double read_clock(clockid_t clock)

@@ -95,13 +95,13 @@ struct world *world_open(double timeout)
     world->job = world;
     MPI_Comm_size(world->comm, &world->size);
     world->cores = job_cores();
-    if (world->rank == 0) /* for heartbeats only: all ranks are one process, so no rank has a slot */
-        world->recorder = flight_recorder_open(getenv(JOB_RECORDER), -1);
+    world->recorder = flight_recorder_open(getenv(JOB_RECORDER), world->rank);
     return world;
 }
 
 void world_close(struct world *world)
 {
+    flight_recorder_finish(world->recorder);
     side_process_stop();
     MPI_Comm_free(&world->comm);
     MPI_Finalize();
@@ -109,9 +109,30 @@ void world_close(struct world *world)
     free(world);
 }
 
+/* SMPI breaks off if other ranks send to one that has ended. */
+void world_exit_early(struct world *world)
+{
+    flight_recorder_finish(world->recorder);
+    world_stand_still(world);
+}
+
+/* The supervisor has another time than a simulated rank. */
+void world_plant_mistake(struct world *world)
+{
+    (void)world;
+}
+
 void world_park(struct world *world)
 {
     MPI_Barrier(world->comm); /* a waiting simulated rank uses no core */
+}
+
+/* Wait for a message that this rank never sends. When all ranks wait, SimGrid ends the job. */
+void world_stand_still(struct world *world)
+{
+    char never;
+    for (;;)
+        MPI_Recv(&never, 1, MPI_CHAR, world->rank, 0, world->comm, MPI_STATUS_IGNORE);
 }
 
 static double read_clock(clockid_t clock)

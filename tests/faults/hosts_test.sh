@@ -137,14 +137,6 @@ spread() # HOSTS RANKS_EACH PROGRAM ARGUMENT...: run the program; set `status`, 
     status=$?
 }
 
-cell() # TABLE CASE COLUMN
-{
-    awk -F, -v name="$2" -v column="$3" '
-        /^#/ { next }
-        !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
-        $at["case"] == name { print $at[column]; exit }' "$1"
-}
-
 between() # NAME WHAT VALUE LOW HIGH
 {
     awk -v value="$3" -v low="$4" -v high="$5" 'BEGIN { exit !(value != "" && value + 0 >= low && value + 0 <= high) }' ||
@@ -159,9 +151,7 @@ file_says() # NAME FILE EXTENDED_EXPRESSION
 right() # NAME SUMMARY: check for status 0, no failed checks, and terms that add up to the step in each case
 {
     ((status == 0)) || complain "$1" "status $status: $(tail -n 3 err)"
-    awk -F, '
-        /^#/ { next }
-        !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+    awk -F, "$by_column"'
         {
             cases++
             gap = $at["local_ms"] + $at["host_ms"] + $at["wait_ms"] + $at["transfer_ms"] - $at["blog_compute_ms"]

@@ -127,9 +127,7 @@ refused() # NAME TEXT
 
 tasks --mpi=pmix -- --slow-rank 1 --rounds 6 --out results # of two ranks, one stands out in six rounds
 ((status == 0)) || complain "two ranks" "status $status: $(tail -n 3 err)"
-awk -F, '
-    /^#/ { next }
-    !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+awk -F, "$by_column"'
     {
         rows++
         print $at["case"] ": " $at["ranks"] " ranks, a step of " $at["slowest_step_ms"] " ms, blamed: " $at["blamed_rank"]

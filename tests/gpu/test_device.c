@@ -10,90 +10,16 @@
 #include "base/random.h"
 #include "device/device.h"
 #include "device/device_cuda.h"
+#include "gpu/beside_cpu.h"
+#include "support/unit.h"
 #include "world/world.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-double world_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* --- operations of the CPU, which have the same names --------------------------------------------------------------- */
-
-static struct {
-    __typeof__(&device_open) open;
-    __typeof__(&device_gelu) gelu;
-    __typeof__(&device_gelu_back) gelu_back;
-    __typeof__(&device_cross_entropy) cross_entropy;
-    __typeof__(&device_column_sums) column_sums;
-    __typeof__(&device_gather) gather;
-    __typeof__(&device_scatter) scatter;
-    __typeof__(&device_residual) residual;
-    __typeof__(&device_layer_norm) layer_norm;
-    __typeof__(&device_layer_norm_back) layer_norm_back;
-    __typeof__(&device_mean_pool) mean_pool;
-    __typeof__(&device_mean_pool_back) mean_pool_back;
-    __typeof__(&device_attention) attention;
-    __typeof__(&device_attention_back) attention_back;
-    __typeof__(&device_attention_scratch) attention_scratch;
-    __typeof__(&device_narrow) narrow;
-    __typeof__(&device_widen) widen;
-    __typeof__(&device_adamw) adamw;
-} cpu;
-
-/* Load the CPU's operations. RTLD_LOCAL keeps equal names apart; RTLD_LAZY leaves unused functions of a world unresolved. */
-static void load_cpu(const char *path)
-{
-    const struct {
-        void *to;
-        const char *name;
-    } list[] = {
-        { &cpu.open, "device_open" },
-        { &cpu.gelu, "device_gelu" },
-        { &cpu.gelu_back, "device_gelu_back" },
-        { &cpu.cross_entropy, "device_cross_entropy" },
-        { &cpu.column_sums, "device_column_sums" },
-        { &cpu.gather, "device_gather" },
-        { &cpu.scatter, "device_scatter" },
-        { &cpu.residual, "device_residual" },
-        { &cpu.layer_norm, "device_layer_norm" },
-        { &cpu.layer_norm_back, "device_layer_norm_back" },
-        { &cpu.mean_pool, "device_mean_pool" },
-        { &cpu.mean_pool_back, "device_mean_pool_back" },
-        { &cpu.attention, "device_attention" },
-        { &cpu.attention_back, "device_attention_back" },
-        { &cpu.attention_scratch, "device_attention_scratch" },
-        { &cpu.narrow, "device_narrow" },
-        { &cpu.widen, "device_widen" },
-        { &cpu.adamw, "device_adamw" },
-    };
-    void *module = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-        void *function = module ? dlsym(module, list[i].name) : NULL;
-        if (!function) {
-            fprintf(stderr, "test_device: %s\n", dlerror());
-            exit(1);
-        }
-        memcpy(list[i].to, &function, sizeof function);
-    }
-    cpu.open(0, PRECISION_FP32);
-}
 
 /* --- arrays in both memories ---------------------------------------------------------------------------------------- */
 
@@ -109,7 +35,6 @@ static struct {
     int shift;
     void *host[64], *gpu[64];
     int hosts, gpus;
-    uint64_t bits; /* digest (FNV-1a) of all compared results */
 } test;
 
 /* Worst error of each kind of result, relative to the allowed error. */
@@ -179,13 +104,6 @@ static void *gpu_copy(const void *host, size_t bytes)
     void *gpu = gpu_new(bytes, 1);
     device_put(gpu, host, bytes);
     return gpu;
-}
-
-static void digest(const void *bytes, size_t count)
-{
-    const unsigned char *byte = bytes;
-    for (size_t i = 0; i < count; i++)
-        test.bits = (test.bits ^ byte[i]) * 0x100000001b3u;
 }
 
 static float *fetch(struct twin x)
@@ -316,9 +234,8 @@ static void check_products(int B, int N, int K, double limit)
     expect_sums("multiply outer", outer, multiply_exactly(p[2]), limit);
 }
 
-static void test_multiply(void **state)
+TEST(test_multiply)
 {
-    (void)state;
     static const int sizes[][3] = { { 1, 1, 1 },    { 1, 1000, 31 }, { 3, 31, 127 },    { 31, 33, 1 },
                                     { 33, 48, 48 }, { 127, 1, 32 },  { 127, 144, 1000 } };
     for (int i = 0; i < 2 * (int)(sizeof sizes / sizeof *sizes); i++) {
@@ -335,21 +252,19 @@ static void check_gelu(int B, int N)
 {
     struct twin z = random_twin(cells(B, N)), slope = poisoned_twin(z.count), bias = random_twin((size_t)N);
     device_gelu(z.gpu, slope.gpu, bias.gpu, B, N);
-    cpu.gelu(z.host, slope.host, bias.host, B, N);
+    cpu(device_gelu)(z.host, slope.host, bias.host, B, N);
     expect_alike("gelu", z, 1e-6);
     expect_alike("gelu's slope", slope, 1e-6);
 }
 
-static void test_gelu(void **state)
+TEST(test_gelu)
 {
-    (void)state;
     at_all_shapes(MOST_ROWS, check_gelu);
 }
 
 /* Compare with GELU itself, also far from 0, where the value is x or 0 and the slope 1 or 0. */
-static void test_gelu_values(void **state)
+TEST(test_gelu_values)
 {
-    (void)state;
     enum { MIDDLE = 2000, COUNT = 2 * MIDDLE + 1 };
     begin_case(0, 0);
     struct twin z = twin_new(COUNT), slope = poisoned_twin(COUNT), bias = twin_new(1);
@@ -373,14 +288,13 @@ static void check_gelu_back(int B, int N)
     for (int i = 0; i < B * N; i++)
         add_term(&exact[i % N], (double)d.host[i] * (double)slope.host[i]);
     device_gelu_back(d.gpu, slope.gpu, sums.gpu, B, N);
-    cpu.gelu_back(d.host, slope.host, sums.host, B, N);
+    cpu(device_gelu_back)(d.host, slope.host, sums.host, B, N);
     expect_alike("gelu back", d, 0); /* one product */
     expect_sums("gelu back's sums", sums, exact, 4 * rounding);
 }
 
-static void test_gelu_back(void **state)
+TEST(test_gelu_back)
 {
-    (void)state;
     at_all_shapes(MOST_ROWS, check_gelu_back);
 }
 
@@ -391,14 +305,13 @@ static void check_column_sums(int B, int N)
     for (int i = 0; i < B * N; i++)
         add_term(&exact[i % N], (double)x.host[i]);
     device_column_sums(sums.gpu, x.gpu, B, N);
-    cpu.column_sums(sums.host, x.host, B, N);
+    cpu(device_column_sums)(sums.host, x.host, B, N);
     expect_sums("column sums", sums, exact, 4 * rounding);
     expect_alike("column sums, on the CPU", sums, 1e-5); /* the CPU adds one term after another */
 }
 
-static void test_column_sums(void **state)
+TEST(test_column_sums)
 {
-    (void)state;
     at_all_shapes(MOST_ROWS, check_column_sums);
 }
 
@@ -412,7 +325,7 @@ static void check_cross_entropy(int B, int N)
         labels[b] = (int32_t)random_below(&test.random, (uint32_t)N);
     double loss = NAN, on_cpu = NAN, *loss_gpu = gpu_copy(&loss, sizeof loss);
     device_cross_entropy(loss_gpu, logits.gpu, bias.gpu, gpu_copy(labels, (size_t)B * sizeof *labels), B, N, scale);
-    cpu.cross_entropy(&on_cpu, logits.host, bias.host, labels, B, N, scale);
+    cpu(device_cross_entropy)(&on_cpu, logits.host, bias.host, labels, B, N, scale);
     device_fetch(&loss, loss_gpu, sizeof loss);
     digest(&loss, sizeof loss);
     expect_close("loss", 0, loss, on_cpu, 1e-6 * (1 + fabs(on_cpu)));
@@ -421,9 +334,8 @@ static void check_cross_entropy(int B, int N)
         expect_close("cross-entropy", i, (double)got[i], (double)logits.host[i], 2e-6 * (double)scale);
 }
 
-static void test_cross_entropy(void **state)
+TEST(test_cross_entropy)
 {
-    (void)state;
     at_all_shapes(1000, check_cross_entropy);
 }
 
@@ -455,9 +367,8 @@ static void check_arrays(size_t count)
     expect_alike("add", sum, 0);
 }
 
-static void test_arrays(void **state)
+TEST(test_arrays)
 {
-    (void)state;
     for (int i = 0; i < 2 * COUNTS; i++) {
         begin_case(i, i % 2);
         check_arrays(counts[i / 2]);
@@ -466,9 +377,8 @@ static void test_arrays(void **state)
 }
 
 /* Check that operations on no elements, rows or sequences do nothing, except that a sum of no rows is zero. */
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
-    (void)state;
     begin_case(0, 0);
     struct twin x = random_twin(4);
     device_fill(x.gpu, NAN, 0);
@@ -496,9 +406,8 @@ static void test_nothing(void **state)
 
 /* Compare conversions bit by bit: every bf16 number, and random floats. Special floats are two ties, the smallest that
  * becomes infinite, infinity, the smallest subnormal, and NaNs whose upper half alone would be infinity. */
-static void test_bf16(void **state)
+TEST(test_bf16)
 {
-    (void)state;
     enum { COUNT = 65536 };
     static const uint32_t special[] = { 0x3f808000, 0x3f818000, 0x7f7f8000, 0x7f800000, 1, 0x7f800001, 0xff800001 };
     begin_case(0, 0);
@@ -512,14 +421,14 @@ static void test_bf16(void **state)
     device_put(x.gpu, words, COUNT * sizeof(float));
     uint16_t *halves_gpu = gpu_new(COUNT, sizeof *halves);
     device_narrow(halves_gpu, x.gpu, COUNT - 1); /* the last element stays zero */
-    cpu.narrow(halves, x.host, COUNT - 1);
+    cpu(device_narrow)(halves, x.host, COUNT - 1);
     device_fetch(got, halves_gpu, COUNT * sizeof *got);
     assert_memory_equal(got, halves, COUNT * sizeof *got);
     for (uint32_t i = 0; i < COUNT; i++)
         halves[i] = (uint16_t)i;
     device_put(halves_gpu, halves, COUNT * sizeof *halves);
     device_widen(wide.gpu, halves_gpu, COUNT);
-    cpu.widen(wide.host, halves, COUNT);
+    cpu(device_widen)(wide.host, halves, COUNT);
     assert_memory_equal(fetch(wide), wide.host, COUNT * sizeof(float));
     end_case();
 }
@@ -540,16 +449,15 @@ static void check_adamw(size_t count)
                                      .correction1 = (float)(1 - pow(0.9, t)),
                                      .correction2 = (float)sqrt(1 - pow(0.999, t)) };
         device_adamw(p.gpu, m.gpu, v.gpu, g.gpu, count, &rates);
-        cpu.adamw(p.host, m.host, v.host, g.host, count, &rates);
+        cpu(device_adamw)(p.host, m.host, v.host, g.host, count, &rates);
     }
     expect_alike("AdamW's first moment", m, 8 * rounding);
     expect_alike("AdamW's second moment", v, 8 * rounding);
     expect_alike("AdamW", p, 12 * rounding); /* three steps, each of which may round differently */
 }
 
-static void test_adamw(void **state)
+TEST(test_adamw)
 {
-    (void)state;
     for (int i = 0; i < 2 * COUNTS; i++) {
         begin_case(i, i % 2);
         check_adamw(counts[i / 2]);
@@ -577,17 +485,16 @@ static void check_table(int rows, int B, int N)
     for (int i = 0; i < B * N; i++)
         add_term(&exact[index[i / N] * N + i % N], (double)x.host[i]);
     device_gather(gathered.gpu, table.gpu, index_gpu, B, N);
-    cpu.gather(gathered.host, table.host, index, B, N);
+    cpu(device_gather)(gathered.host, table.host, index, B, N);
     expect_alike("gather", gathered, 0);
     device_scatter(scattered.gpu, rows, x.gpu, index_gpu, B, N);
-    cpu.scatter(scattered.host, rows, x.host, index, B, N);
+    cpu(device_scatter)(scattered.host, rows, x.host, index, B, N);
     expect_sums("scatter", scattered, exact, 8 * rounding);
     expect_alike("scatter, on the CPU", scattered, 1e-5); /* the CPU adds one term after another */
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
-    (void)state;
     static const int sizes[][3] = { { 1, 1, 1 },    { 1, 300, 33 },    { 7, 31, 48 },     { 1000, 3, 127 },
                                     { 8, 129, 64 }, { 300, 2100, 48 }, { 33, 1025, 1000 } };
     for (int i = 0; i < 2 * (int)(sizeof sizes / sizeof *sizes); i++) {
@@ -601,13 +508,12 @@ static void check_residual(int B, int N)
 {
     struct twin x = random_twin(cells(B, N)), beside = random_twin(x.count), bias = random_twin((size_t)N);
     device_residual(x.gpu, beside.gpu, bias.gpu, B, N);
-    cpu.residual(x.host, beside.host, bias.host, B, N);
+    cpu(device_residual)(x.host, beside.host, bias.host, B, N);
     expect_alike("residual", x, 0);
 }
 
-static void test_residual(void **state)
+TEST(test_residual)
 {
-    (void)state;
     at_all_shapes(MOST_ROWS, check_residual);
 }
 
@@ -617,7 +523,7 @@ static void check_layer_norm(int B, int N)
     struct twin x = random_twin(cells(B, N)), weight = random_twin((size_t)N), bias = random_twin((size_t)N);
     struct twin y = poisoned_twin(x.count), moments = poisoned_twin(2 * (size_t)B);
     device_layer_norm(y.gpu, moments.gpu, x.gpu, weight.gpu, bias.gpu, B, N);
-    cpu.layer_norm(y.host, moments.host, x.host, weight.host, bias.host, B, N);
+    cpu(device_layer_norm)(y.host, moments.host, x.host, weight.host, bias.host, B, N);
     expect_alike("layer norm", y, 3e-5);
     expect_alike("layer norm's moments", moments, 3e-5);
 
@@ -631,15 +537,15 @@ static void check_layer_norm(int B, int N)
         add_term(&biases[i % N], (double)back.host[i]);
     }
     device_layer_norm_back(d.gpu, of_weight.gpu, of_bias.gpu, back.gpu, x.gpu, moments.gpu, weight.gpu, B, N);
-    cpu.layer_norm_back(d.host, of_weight.host, of_bias.host, back.host, x.host, moments.host, weight.host, B, N);
+    cpu(device_layer_norm_back)(d.host, of_weight.host, of_bias.host, back.host, x.host, moments.host, weight.host, B,
+                                N);
     expect_alike("layer norm back", d, 3e-5);
     expect_sums("layer norm back's weights", of_weight, weights, 16 * rounding);
     expect_sums("layer norm back's biases", of_bias, biases, 4 * rounding);
 }
 
-static void test_layer_norm(void **state)
+TEST(test_layer_norm)
 {
-    (void)state;
     at_all_shapes(MOST_ROWS, check_layer_norm);
 }
 
@@ -672,13 +578,12 @@ static void check_pool(struct texts t, int N)
     device_mean_pool(pooled.gpu, x.gpu, t.gpu, t.count, N);
     expect_sums("mean pool", pooled, exact, 8 * rounding);
     device_mean_pool_back(d.gpu, back.gpu, t.gpu, t.count, N);
-    cpu.mean_pool_back(d.host, back.host, t.host, t.count, N);
+    cpu(device_mean_pool_back)(d.host, back.host, t.host, t.count, N);
     expect_alike("mean pool back", d, 0);
 }
 
-static void test_pool(void **state)
+TEST(test_pool)
 {
-    (void)state;
     static const int sizes[][3] = { { 1, 1, 1 }, { 1, 700, 48 }, { 5, 33, 31 }, { 33, 40, 48 }, { 3, 8, 1000 } };
     for (int i = 0; i < 4 * (int)(sizeof sizes / sizeof *sizes); i++) {
         const int *size = sizes[i / 4];
@@ -751,7 +656,7 @@ static void check_attention(struct texts t, int heads, int D)
                                 .bias = bias.host,
                                 .out = out.host,
                                 .log_sum = log_sum.host,
-                                .scratch = host_new(cpu.attention_scratch(t.longest), sizeof(float)) };
+                                .scratch = host_new(cpu(device_attention_scratch)(t.longest), sizeof(float)) };
     struct attention on_gpu = on_cpu;
     on_gpu.text = t.gpu;
     on_gpu.projected = projected.gpu;
@@ -760,17 +665,16 @@ static void check_attention(struct texts t, int heads, int D)
     on_gpu.log_sum = log_sum.gpu;
     on_gpu.scratch = gpu_new(device_attention_scratch(t.longest), sizeof(float));
     device_attention(&on_gpu);
-    cpu.attention(&on_cpu);
+    cpu(device_attention)(&on_cpu);
     expect_alike("attention, on the CPU", out, 2e-5);
     expect_attended(&on_cpu, &t, fetch(out), fetch(log_sum));
     device_attention_back(back.gpu, d.gpu, &on_gpu);
-    cpu.attention_back(back.host, d.host, &on_cpu);
+    cpu(device_attention_back)(back.host, d.host, &on_cpu);
     expect_alike("attention back", back, 1e-4);
 }
 
-static void test_attention(void **state)
+TEST(test_attention)
 {
-    (void)state;
     static const int sizes[][4] = { /* sequences, longest, heads, head width */
                                     { 1, 1, 1, 1 },   { 3, 3, 1, 16 },   { 2, 31, 4, 12 },
                                     { 5, 33, 4, 12 }, { 2, 64, 1, 7 },   { 2, 65, 3, 4 },
@@ -786,9 +690,8 @@ static void test_attention(void **state)
 
 /* --- copies and the clock ------------------------------------------------------------------------------------------- */
 
-static void test_copies(void **state)
+TEST(test_copies)
 {
-    (void)state;
     enum { COUNT = 1025 };
     begin_case(0, 1);
     struct twin x = random_twin(COUNT);
@@ -816,9 +719,8 @@ static void test_copies(void **state)
 
 /* Copies run beside operations, and each waits for the other where it is told to: of two buffers one is summed while the other is filled.
  * Other operations delay each sum, so that copies which did not wait would come first. */
-static void test_copies_beside(void **state)
+TEST(test_copies_beside)
 {
-    (void)state;
     enum { COUNT = 4099, STEPS = 12, BUSY = 10 };
     for (int is_pinned = 0; is_pinned < 2; is_pinned++) {
         begin_case(is_pinned, 0);
@@ -864,9 +766,8 @@ static void *deliver(void *buffer)
 }
 
 /* Fill a staging buffer from another thread, as a loader does. */
-static void test_inbox(void **state)
+TEST(test_inbox)
 {
-    (void)state;
     int32_t got[1025];
     struct device_staging_buffer buffer = device_staging_buffer_open(1025, sizeof *got);
     for (int32_t i = 0; i < 1025; i++)
@@ -882,9 +783,8 @@ static void test_inbox(void **state)
 
 /* Check that events are in order, and between the host's times before and after. 20 us allow for the resolution of a GPU's
  * clock. */
-static void test_moments(void **state)
+TEST(test_moments)
 {
-    (void)state;
     enum { NOTES = 300 };
     double note[NOTES], slack = 20e-6;
     begin_case(0, 0);
@@ -911,9 +811,8 @@ static void test_moments(void **state)
 }
 
 /* Check clock drift: after device_clock_sync_end(), the time of an event in between must be right within the clock error. */
-static void test_drift(void **state)
+TEST(test_drift)
 {
-    (void)state;
     device_clock_sync_begin();
     usleep(500000);
     double before = world_now(), note = device_record_event();
@@ -936,9 +835,8 @@ static void count_call(void *calls)
  * fast as they are launched and queues only about 1000 launches, so the test uses fewer launches of ever larger kernels, until
  * a wait has called. Only the count is checked against the time: a busy machine may take this process's core away for the
  * whole of a wait, so that a long wait need not have called. */
-static void test_watch(void **state)
+TEST(test_watch)
 {
-    (void)state;
     enum { LAUNCHES = 500, MOST = 1 << 26 };
     begin_case(0, 0);
     float *x = gpu_new(MOST, sizeof *x);
@@ -983,9 +881,8 @@ static double product_error(enum precision precision)
 /* Check errors per precision. Rounding both factors to f bits of fraction changes a term by at most 2^-f, and a sum of many
  * terms typically by a tenth of that or less. Truncation doubles the error. A result as exact as fp32 means that factors
  * were not rounded. For bf16, cuBLAS may also use tf32. */
-static void test_precisions(void **state)
+TEST(test_precisions)
 {
-    (void)state;
     double fp32 = product_error(PRECISION_FP32), tf32 = product_error(PRECISION_TF32),
            bf16 = product_error(PRECISION_BF16);
     print_message("worst error of a product: fp32 %.1e, tf32 %.1e, bf16 %.1e\n", fp32, tf32, bf16);
@@ -1005,53 +902,23 @@ static void (*const operations[])(void **state) = {
     test_adamw,    test_table, test_residual,    test_layer_norm, test_pool,        test_attention,
 };
 
-static uint64_t digest_all(void)
+static void run_operations(void)
 {
-    test.bits = 0xcbf29ce484222325u;
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         operations[i](NULL);
-    return test.bits;
-}
-
-/* Run this program with `bits` and this setting of the environment. Return its exit status, and its first line in `line`. */
-static int run_with(const char *setting, const char *cpu_module, char line[64])
-{
-    char self[4096];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    assert_true(length > 0);
-    self[length] = '\0';
-    char *command = memory_text("%s '%s' '%s' bits", setting, self, cpu_module);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    line[0] = '\0';
-    (void)!fgets(line, 64, pipe);
-    free(command);
-    return WEXITSTATUS(pclose(pipe));
 }
 
 /* Check that the program refuses a setting that changes the precision of products. */
-static void test_override(void **state)
+TEST(test_override)
 {
     char line[64];
-    assert_int_equal(run_with("NVIDIA_TF32_OVERRIDE=1", *state, line), 77);
+    assert_int_equal(run_with("NVIDIA_TF32_OVERRIDE=1", line), 77);
     assert_string_equal(line, "");
 }
 
-/* Return the digest of a new process in which the stand-in runs blocks and threads in this order. A real GPU ignores the
- * setting and repeats the operations. */
-static uint64_t digest_in_order(const char *cpu_module, int order)
+TEST(test_bits)
 {
-    char line[64], *setting = memory_text("LOCKSTEP_CUDA_ORDER=%d", order);
-    assert_int_equal(run_with(setting, cpu_module, line), 0);
-    free(setting);
-    return strtoull(line, NULL, 16);
-}
-
-static void test_bits(void **state)
-{
-    uint64_t bits = digest_all(); /* the second time in this process, for a new one the first */
-    for (int order = 1; order <= 2; order++)
-        assert_true(digest_in_order(*state, order) == bits);
+    assert_same_bits(run_operations);
 }
 
 static void print_errors(void)
@@ -1061,48 +928,9 @@ static void print_errors(void)
         printf("    %-30s %.3f\n", seen[i].what, seen[i].worst);
 }
 
+AROUND_TESTS(NULL, print_errors)
+
 int main(int count, char **argument)
 {
-    if (count < 2 || count > 3) {
-        fprintf(stderr, "usage: test_device CPU_MODULE [bits]\n");
-        return 2;
-    }
-    load_cpu(argument[1]); /* first, since it sets denormals to zero, a mode that the stand-in's threads inherit */
-    device_open(0, PRECISION_FP32);
-    if (count == 3) {
-        printf("%llx\n", (unsigned long long)digest_all());
-        device_close();
-        return 0;
-    }
-    printf("%s; products by %s\n", device_about(), device_kernel());
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_multiply),
-        cmocka_unit_test(test_gelu),
-        cmocka_unit_test(test_gelu_values),
-        cmocka_unit_test(test_gelu_back),
-        cmocka_unit_test(test_column_sums),
-        cmocka_unit_test(test_cross_entropy),
-        cmocka_unit_test(test_arrays),
-        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_bf16),
-        cmocka_unit_test(test_adamw),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_residual),
-        cmocka_unit_test(test_layer_norm),
-        cmocka_unit_test(test_pool),
-        cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_copies_beside),
-        cmocka_unit_test(test_inbox),
-        cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_drift),
-        cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_precisions),
-        cmocka_unit_test_prestate(test_override, argument[1]),
-        cmocka_unit_test_prestate(test_bits, argument[1]),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    print_errors();
-    device_close();
-    return failed != 0;
+    return beside_cpu_main(count, argument, run_operations);
 }

@@ -9,87 +9,14 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "device/device.h"
+#include "gpu/beside_cpu.h"
 #include "model/branch.h"
-#include "world/world.h"
+#include "support/unit.h"
 
-#include <dlfcn.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-double world_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* --- the CPU's functions, which have the same names ------------------------------------------------------------------ */
-
-static struct {
-    __typeof__(&device_open) open;
-    __typeof__(&device_pointwise) pointwise;
-    __typeof__(&device_pointwise_back) pointwise_back;
-    __typeof__(&device_pointwise_scratch) pointwise_scratch;
-    __typeof__(&device_pointwise_scale) pointwise_scale;
-    __typeof__(&device_pointwise_fill) pointwise_fill;
-    __typeof__(&device_chain_open) chain_open;
-    __typeof__(&device_chain_close) chain_close;
-    __typeof__(&device_chain_forward) chain_forward;
-    __typeof__(&device_chain_back) chain_back;
-    __typeof__(&branch_open) branch_open;
-    __typeof__(&branch_close) branch_close;
-    __typeof__(&branch_forward) branch_forward;
-    __typeof__(&branch_backward) branch_backward;
-    __typeof__(&branch_loss) branch_loss;
-    __typeof__(&branch_parts) branch_parts;
-    __typeof__(&branch_count) branch_count;
-} cpu;
-
-static void load_cpu(const char *path)
-{
-    const struct {
-        void *to;
-        const char *name;
-    } list[] = {
-        { &cpu.open, "device_open" },
-        { &cpu.pointwise, "device_pointwise" },
-        { &cpu.pointwise_back, "device_pointwise_back" },
-        { &cpu.pointwise_scratch, "device_pointwise_scratch" },
-        { &cpu.pointwise_scale, "device_pointwise_scale" },
-        { &cpu.pointwise_fill, "device_pointwise_fill" },
-        { &cpu.chain_open, "device_chain_open" },
-        { &cpu.chain_close, "device_chain_close" },
-        { &cpu.chain_forward, "device_chain_forward" },
-        { &cpu.chain_back, "device_chain_back" },
-        { &cpu.branch_open, "branch_open" },
-        { &cpu.branch_close, "branch_close" },
-        { &cpu.branch_forward, "branch_forward" },
-        { &cpu.branch_backward, "branch_backward" },
-        { &cpu.branch_loss, "branch_loss" },
-        { &cpu.branch_parts, "branch_parts" },
-        { &cpu.branch_count, "branch_count" },
-    };
-    void *module = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-        void *function = module ? dlsym(module, list[i].name) : NULL;
-        if (!function) {
-            fprintf(stderr, "test_pointwise: %s\n", dlerror());
-            exit(1);
-        }
-        memcpy(list[i].to, &function, sizeof function);
-    }
-    cpu.open(0, PRECISION_FP32);
-}
 
 /* --- tensors in both memories ---------------------------------------------------------------------------------------- */
 
@@ -105,7 +32,6 @@ static struct {
     size_t shift; /* elements before each tensor: with 1 no row is aligned */
     void *host[64], *gpu[64];
     int twins;
-    uint64_t bits; /* digest (FNV-1a) of all compared results */
 } test;
 
 static void begin_case(int seed, bool is_aligned)
@@ -150,13 +76,6 @@ static struct twin random_twin(size_t count, bool is_bf16)
     }
     device_put(x.gpu, x.host, count * size);
     return x;
-}
-
-static void digest(const void *bytes, size_t count)
-{
-    const unsigned char *byte = bytes;
-    for (size_t i = 0; i < count; i++)
-        test.bits = (test.bits ^ byte[i]) * 0x100000001b3u;
 }
 
 /* Compare results up to `limit` times the largest magnitude, at least that of the inputs, and a last bit of bf16. */
@@ -217,7 +136,7 @@ static void check_operation(struct pointwise of, bool adds)
                 weight = random_twin(of.cols, false), bias = random_twin(of.cols, false),
                 moments = random_twin(2 * of.rows, false), of_weight = random_twin(of.cols, false),
                 of_bias = random_twin(of.cols, false);
-    float *scratch = memory_new(cpu.pointwise_scratch(of.cols, of.half), sizeof *scratch),
+    float *scratch = memory_new(cpu(device_pointwise_scratch)(of.cols, of.half), sizeof *scratch),
           *gpu_scratch = device_new(device_pointwise_scratch(of.cols, of.half), sizeof *gpu_scratch);
     struct pointwise_back back = { .of = of, .adds_a = adds, .adds_b = adds }, gpu;
     back.of.a = a.host, back.of.b = b.host, back.of.y = y.host, back.of.moments = moments.host;
@@ -228,13 +147,13 @@ static void check_operation(struct pointwise of, bool adds)
     gpu.of.weight = weight.gpu, gpu.of.bias = bias.gpu, gpu.dy = dy.gpu, gpu.da = da.gpu, gpu.db = db.gpu;
     gpu.weight_gradient = of_weight.gpu, gpu.bias_gradient = of_bias.gpu, gpu.scratch = gpu_scratch;
     device_pointwise(&gpu.of);
-    cpu.pointwise(&back.of);
+    cpu(device_pointwise)(&back.of);
     expect_alike(pointwise_names[of.op], y, of.op == POINTWISE_LAYER_NORM ? sums_alike : alike);
     /* from equal results */
     device_put(y.gpu, y.host, cells * size_of(is16));
     device_put(moments.gpu, moments.host, 2 * of.rows * sizeof(float));
     device_pointwise_back(&gpu);
-    cpu.pointwise_back(&back);
+    cpu(device_pointwise_back)(&back);
     expect_alike("gradient of a", da, of.op == POINTWISE_LAYER_NORM ? sums_alike : alike);
     expect_alike("gradient of b", db, alike);
     expect_alike("gradient of weight", of_weight, sums_alike);
@@ -264,27 +183,25 @@ static void check_operations(int shapes_checked)
                 }
 }
 
-static void test_operations(void **state)
+TEST(test_operations)
 {
-    (void)state;
     check_operations(SHAPES);
     begin_case(0, true);
     check_operation((struct pointwise){ .op = POINTWISE_LAYER_NORM, .rows = MANY, .cols = 12 }, false);
     end_case();
 }
 
-static void test_fill_and_scale(void **state)
+TEST(test_fill_and_scale)
 {
-    (void)state;
     enum { CELLS = 2001, COUNT = 37 };
     for (int how = 0; how < 4; how++) {
         const bool is16 = how % 2;
         begin_case(how, how / 2);
         struct twin out = random_twin(CELLS, is16), x = random_twin(COUNT, false), scaled = random_twin(CELLS, is16);
         device_pointwise_fill(out.gpu, CELLS, is16, x.gpu, COUNT);
-        cpu.pointwise_fill(out.host, CELLS, is16, x.host, COUNT);
+        cpu(device_pointwise_fill)(out.host, CELLS, is16, x.host, COUNT);
         device_pointwise_scale(scaled.gpu, out.gpu, 0.3f, CELLS, is16);
-        cpu.pointwise_scale(scaled.host, out.host, 0.3f, CELLS, is16);
+        cpu(device_pointwise_scale)(scaled.host, out.host, 0.3f, CELLS, is16);
         expect_alike("fill", out, 0);
         expect_alike("scale", scaled, 0);
         end_case();
@@ -310,9 +227,9 @@ static void check_chain(struct chain of)
                  of_w.host,
                  { weight.host, bias.host, of_weight.host, of_bias.host } },
         gpu = { x.gpu, y.gpu, v.gpu, w.gpu, of_v.gpu, of_w.gpu, { weight.gpu, bias.gpu, of_weight.gpu, of_bias.gpu } };
-    struct device_chain *on_cpu = cpu.chain_open(of), *on_gpu = device_chain_open(of);
+    struct device_chain *on_cpu = cpu(device_chain_open)(of), *on_gpu = device_chain_open(of);
     device_chain_forward(on_gpu, &gpu);
-    cpu.chain_forward(on_cpu, &host);
+    cpu(device_chain_forward)(on_cpu, &host);
     expect_alike("chain", y, limit);
     if (of.is_bf16 && cells >= 1000 && of.half == HALF_NONE) { /* each operation's result is rounded, as the CPU does */
         const double same = same_bits(y);
@@ -320,12 +237,12 @@ static void check_chain(struct chain of)
             fail_msg("%d blocks: %.1f %% of the chain's values have the CPU's bits", of.blocks, 100 * same);
     }
     device_chain_back(on_gpu, &gpu, 0.1f);
-    cpu.chain_back(on_cpu, &host, 0.1f);
+    cpu(device_chain_back)(on_cpu, &host, 0.1f);
     expect_alike("chain's gradient of v", of_v, limit);
     expect_alike("chain's gradient of w", of_w, limit);
     expect_alike("chain's gradient of weight", of_weight, limit);
     expect_alike("chain's gradient of bias", of_bias, limit);
-    cpu.chain_close(on_cpu);
+    cpu(device_chain_close)(on_cpu);
     device_chain_close(on_gpu);
 }
 
@@ -344,9 +261,8 @@ static void check_chains(int shapes_checked)
                 }
 }
 
-static void test_chains(void **state)
+TEST(test_chains)
 {
-    (void)state;
     check_chains(SHAPES);
     begin_case(0, true);
     check_chain((struct chain){ .is_norm = true, .blocks = 1, .rows = MANY, .cols = 12 });
@@ -354,9 +270,8 @@ static void test_chains(void **state)
 }
 
 /* Threads of a long MICRO chain take several cells each: 5000 blocks leave memory for 1536 threads. */
-static void test_long_chain(void **state)
+TEST(test_long_chain)
 {
-    (void)state;
     begin_case(1, true);
     check_chain((struct chain){ .blocks = 5000, .rows = 2, .cols = 1000 });
     end_case();
@@ -372,18 +287,18 @@ static void check_branch(struct branch_settings of)
     const size_t cells = (size_t)of.rows * (size_t)of.cols;
     const double limit = of.is_bf16 ? 0.03 : 1e-4;
     struct twin x = random_twin(cells, false);
-    struct branch *gpu = branch_open(of, SEED), *host = cpu.branch_open(of, SEED);
+    struct branch *gpu = branch_open(of, SEED), *host = cpu(branch_open)(of, SEED);
     for (int pass = 0; pass < PASSES; pass++) {
         branch_forward(gpu, x.gpu, cells);
-        cpu.branch_forward(host, x.host, cells);
-        const double loss = branch_loss(gpu), wanted = cpu.branch_loss(host);
+        cpu(branch_forward)(host, x.host, cells);
+        const double loss = branch_loss(gpu), wanted = cpu(branch_loss)(host);
         if (!(fabs(loss - wanted) <= limit * wanted))
             fail_msg("kind %d, way %d: loss %g, not %g", of.kind, of.way, loss, wanted);
         branch_backward(gpu);
-        cpu.branch_backward(host);
+        cpu(branch_backward)(host);
     }
     struct branch_part part[2], wanted[2];
-    assert_int_equal(branch_parts(gpu, part), cpu.branch_parts(host, wanted));
+    assert_int_equal(branch_parts(gpu, part), cpu(branch_parts)(host, wanted));
     for (int p = 0; p < 2; p++) {
         float *got = memory_new(part[p].count, sizeof *got);
         device_fetch(got, part[p].gradient, part[p].count * sizeof *got);
@@ -391,16 +306,15 @@ static void check_branch(struct branch_settings of)
         expect_values("a branch's gradient", got, wanted[p].gradient, part[p].count, false, limit);
         free(got);
     }
-    const struct eager_count count = branch_count(gpu), on_cpu = cpu.branch_count(host);
+    const struct eager_count count = branch_count(gpu), on_cpu = cpu(branch_count)(host);
     assert_int_equal(count.dispatched, on_cpu.dispatched);
     assert_true(fabs(count.work.bytes - on_cpu.work.bytes) < 0.5 && fabs(count.work.flops - on_cpu.work.flops) < 0.5);
     branch_close(gpu);
-    cpu.branch_close(host);
+    cpu(branch_close)(host);
 }
 
-static void test_branches(void **state)
+TEST(test_branches)
 {
-    (void)state;
     for (enum branch_kind kind = BRANCH_MICRO; kind <= BRANCH_NORM; kind++)
         for (enum branch_way way = BRANCH_EAGER; way < BRANCH_WAYS; way++)
             for (int is_bf16 = 0; is_bf16 <= (kind == BRANCH_NORM); is_bf16++)
@@ -412,9 +326,8 @@ static void test_branches(void **state)
 }
 
 /* A graph runs what it captured, at each launch: y = 1 + 2 + 2 + 2. */
-static void test_graph(void **state)
+TEST(test_graph)
 {
-    (void)state;
     enum { COUNT = 1001 };
     begin_case(0, true);
     struct twin y = random_twin(COUNT, false), two = random_twin(COUNT, false);
@@ -435,60 +348,18 @@ static void test_graph(void **state)
 
 /* --- the same bits, always --------------------------------------------------------------------------------------------- */
 
-static uint64_t digest_some(void)
+static void run_some(void)
 {
-    test.bits = 0xcbf29ce484222325u;
     check_operations(1);
     check_chains(1);
-    return test.bits;
 }
 
-/* Return the digest of a new process in which the stand-in runs blocks and threads in this order; a GPU ignores the setting. */
-static uint64_t digest_in_order(const char *cpu_module, int order)
+TEST(test_bits)
 {
-    char self[4096], line[64] = "";
-    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    assert_true(length > 0);
-    self[length] = '\0';
-    char *command = memory_text("LOCKSTEP_CUDA_ORDER=%d '%s' '%s' bits", order, self, cpu_module);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    assert_non_null(fgets(line, sizeof line, pipe));
-    assert_int_equal(WEXITSTATUS(pclose(pipe)), 0);
-    free(command);
-    return strtoull(line, NULL, 16);
-}
-
-static void test_bits(void **state)
-{
-    const uint64_t bits = digest_some();
-    for (int order = 1; order <= 2; order++)
-        assert_true(digest_in_order(*state, order) == bits);
+    assert_same_bits(run_some);
 }
 
 int main(int count, char **argument)
 {
-    if (count < 2 || count > 3) {
-        fprintf(stderr, "usage: test_pointwise CPU_MODULE [bits]\n");
-        return 2;
-    }
-    load_cpu(argument[1]); /* first, since it sets denormals to zero, a mode that the stand-in's threads inherit */
-    device_open(0, PRECISION_FP32);
-    if (count == 3) {
-        printf("%llx\n", (unsigned long long)digest_some());
-        device_close();
-        return 0;
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operations),
-        cmocka_unit_test(test_fill_and_scale),
-        cmocka_unit_test(test_chains),
-        cmocka_unit_test(test_long_chain),
-        cmocka_unit_test(test_branches),
-        cmocka_unit_test(test_graph),
-        cmocka_unit_test_prestate(test_bits, argument[1]),
-    };
-    const int failed = cmocka_run_group_tests_name("pointwise", tests, NULL, NULL);
-    device_close();
-    return failed != 0;
+    return beside_cpu_main(count, argument, run_some);
 }

@@ -22,10 +22,8 @@ verdict=' verdict.csv'
 own_tables()
 {
     [[ $way != sim ]] || { [[ ! -e $1/evidence.csv ]]; return; }
-    awk -F, '
+    awk -F, "$by_column"'
         function complain(what) { print "evidence.csv: " $at["case"] ", step " $at["step"] ": " what; bad = 1 }
-        /^#/ { next }
-        !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
         {
             c = $at["case"]; rows++
             if ($at["data_ms"] > $at["step_ms"] || $at["queue_empty_ms"] > $at["data_ms"]) complain("data beyond the step")

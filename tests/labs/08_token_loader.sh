@@ -14,10 +14,8 @@ what_if_ms=53.6
 own_tables()
 {
     [[ $way == nccl || $way == shared || $way == staged ]] || { [[ ! -e $1/copies.csv ]]; return; }
-    awk -F, '
+    awk -F, "$by_column"'
         function complain(what) { print "copies.csv: " $at["memory"] ", " $at["copied"] ", " $at["tokens"] " tokens: " what; bad = 1 }
-        /^#/ { next }
-        !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
         {
             rows++
             kinds[$at["memory"] " " $at["copied"]]++

@@ -18,6 +18,9 @@ own_tables() # FOLDER: buckets are numbered, begin with the last tensor, and lea
     [ ! -e "$1/divergence.csv" ] || awk -F, -v ranks="${ranks:-0}" '/^#/ || $1 == "mistake" { next }
         { rows++; if ($1 == "nothing" ? $4 != "" : !($3 <= $4 && $4 < $3 + $2) || ranks > 2 && $5 != ranks - 1) bad = 1 }
         END { exit bad || rows != 4 }' "$1/divergence.csv" || return
+    [ ! -e "$1/cures.csv" ] || awk -F, '/^#/ || $1 == "mistake" { next }
+        { rows++; if ($3 != ($2 == "find_unused" || $2 == "join") || !($11 <= 1e-5)) bad = 1 }
+        END { exit bad || rows != 9 }' "$1/cures.csv" || return
     [ ! -e "$1/buckets.csv" ] || awk -F, '
         /^#/ || $1 == "case" { next }
         $2 != seen[$1]++ { bad = 1 }

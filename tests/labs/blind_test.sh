@@ -22,7 +22,7 @@ play() # RESULTS OPTION...: run a quiz with answers from standard input; output 
 
 kept() # RESULTS COLUMN: print this column of the last quiz
 {
-    awk -F, -v column="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) at = i } END { print $at }' "$1/blind.csv"
+    awk -F, -v column="$2" "$by_column"'{ value = $at[column] } END { print value }' "$1/blind.csv"
 }
 
 answered() # NAME CASE RANK JUDGEMENT: check the answer that was kept in folder NAME
@@ -80,7 +80,7 @@ for seed in 1 2 3; do
     [[ ! -e "by_seed $seed/platforms/blog/$name" ]] || complain "$seed: looks like the results of a real run"
 done
 (($(printf '%s\n' "${seen[@]}" | sort -u | wc -l) > 1)) || complain "every seed draws ${seen[0]}"
-awk -F, '/^#/ { next } !seen++ { for (i = 1; i <= NF; i++) at[$i] = i; next }
+awk -F, "$by_column"'
     ($at["case"] == "hidden") != ($at["predicted_step_ms"] == "") { exit 1 }' "by_seed 1/$tables/summary.csv" ||
     complain "the hidden case's formula, and no other, is to be blank"
 grep -A1 'By name:$' rest | sed 1d | bash >out 2>err || complain "the command by name: $(<err)"

@@ -40,12 +40,8 @@ grep -q '>ranks [0-9]' "many-ranks/platforms/gpu_cluster_400g/$name/timeline.svg
 
 # Every case has a label of its own: short, and without signs that tables or lists of words would have to escape.
 results=published/platforms/blog/$name
-column() # NAME: this column of summary.csv
-{
-    awk -F, -v name="$1" '/^#/ { next } !at { for (i = 1; i <= NF; i++) if ($i == name) at = i; next } { print $at }' "$results/summary.csv"
-}
-mapfile -t names < <(column case)
-mapfile -t labels < <(column label)
+mapfile -t names < <(awk -F, "$by_column"'{ print $at["case"] }' "$results/summary.csv")
+mapfile -t labels < <(awk -F, "$by_column"'{ print $at["label"] }' "$results/summary.csv")
 [[ -z $(printf '%s\n' "${labels[@]}" | sort | uniq -d) ]] || complain "two cases have one label"
 steps=$(<"$results/step_time.svg") lanes=$(<"$results/timeline.svg")
 for i in "${!names[@]}"; do

@@ -6,6 +6,8 @@ set -euo pipefail
 lab=$1 ranks=$2 scratch=$3 way=$4
 name=$(basename "$lab")
 patience=${LOCKSTEP_PATIENCE:-1}
+# shellcheck source=tests/support/csv.sh
+source "$(dirname "$0")/../support/csv.sh"
 # shellcheck source=tests/labs/facts.sh
 source "$(dirname "$0")/facts.sh"
 backend=$way device=cpu where=(--backend "$way") # columns of the tables, and the options for this way
@@ -49,10 +51,8 @@ bound_by,data_share,compute_share,host_share,wait_share,transfer_share,late_by
 # Every case ran on its ranks, without failed checks, and its terms add up. Cases that only shift time keep every bit of the loss.
 awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform="$platform" -v wanted="$cases" -v none="$none" -v one="$on_one_rank" \
     -v half="$on_half_the_ranks" -v cut="$micro_batches" -v reordered="$reordered" -v changed="$changed" -v rounded="$rounded" \
-    -v apart="$inseparable" -v long="$long_window" -v uneven="$uneven" -v measure="$reference" -v one_loss="$one_loss" -v window="$quick_window" '
+    -v apart="$inseparable" -v long="$long_window" -v uneven="$uneven" -v measure="$reference" -v one_loss="$one_loss" -v window="$quick_window" "$by_column"'
     function complain(what) { print case_name ": " what; bad = 1 }
-    /^#/ { next }
-    !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
     {
         cases++
         case_name = $at["case"]
@@ -133,9 +133,7 @@ owed=$(awk -F, '/^#/ || $1 == "lab" { next } { rounds += $12 } END { print round
 if [ ${#table[@]} -gt 0 ] && [ "$ranks" -eq 1 ]; then
     [ ! -e "$folder/${table[0]}" ] || die "${table[0]} of one rank"
 elif [ ${#table[@]} -gt 0 ]; then
-    awk -F, -v rising="${table[1]}" -v positive="${table[2]}" '
-        /^#/ { next }
-        !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+    awk -F, -v rising="${table[1]}" -v positive="${table[2]}" "$by_column"'
         { rows++; if (!($at[rising] > before && $at[positive] > 0)) { print; bad = 1 } before = $at[rising] }
         END { exit bad || rows < 2 }' "$folder/${table[0]}" || die "${table[0]}"
 fi
@@ -175,8 +173,7 @@ status=0
 
 loss_of() # FOLDER
 {
-    awk -F, -v name="$baseline" '/^#/ { next } !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
-        $at["case"] == name { print $at["loss"] }' "$1/$name/summary.csv"
+    cell "$1/$name/summary.csv" "$baseline" loss
 }
 
 # A GPU trains like a core: after the same steps the loss is equal up to rounding.

@@ -40,7 +40,7 @@ link_lab() # SOURCE FILE
 {
     local made its
     made="$folder/$(basename "$1").o"
-    its=$(grep -oE 'CMakeFiles/formula_[^ ]*_formula\.c\.o' "$link")
+    its=$(grep -oE "CMakeFiles/formula_[^ ]*/${lab}_formula\.c\.o" "$link")
     [[ $1 == "$formula" ]] || made="$its $made"
     (cd "$build" && eval "$(sed "s|$its|$made|; s|-o lib/model/|-o $folder/lib/model/|" "$link")")
 }

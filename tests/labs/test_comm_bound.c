@@ -70,9 +70,8 @@ static double before_1(void)
 enum { OWN_BYTES = 12496800, LAST_LAYER_BYTES = 4100000 };
 static const double own = (double)OWN_BYTES / MIB, last_layer = (double)LAST_LAYER_BYTES / MIB;
 
-static void cores_that_carry_a_transfer_hide_nothing(void **state)
+TEST(cores_that_carry_a_transfer_hide_nothing)
 {
-    (void)state;
     struct card card = flat_card(4, 4);
     struct options six = in_buckets(128, 25), two = ddp();
     assert_predicted(&six, &card, 20 + 10 + 6 * 10);
@@ -81,9 +80,8 @@ static void cores_that_carry_a_transfer_hide_nothing(void **state)
     assert_predicted(&six, &card, 20 + 10 + 6 * 10 - before_2() / 2);
 }
 
-static void rounding_and_new_memory_cost_time(void **state)
+TEST(rounding_and_new_memory_cost_time)
 {
-    (void)state;
     struct card card = sloped_card(1);
     struct options o = fresh();
     assert_predicted(&o, &card, 20 + 1 + own + 129 + 30);
@@ -93,9 +91,8 @@ static void rounding_and_new_memory_cost_time(void **state)
 }
 
 /* Use buckets smaller than what each layer of backward can hide: all but the last are hidden. Larger buckets queue. */
-static void the_last_bucket_always_shows(void **state)
+TEST(the_last_bucket_always_shows)
 {
-    (void)state;
     struct card card = sloped_card(0.5);
     card.transfer_core = 0;
     double base = 20 + 0.5 + own;
@@ -113,9 +110,8 @@ static void the_last_bucket_always_shows(void **state)
     assert_predicted(&two, &card, base - last_layer);
 }
 
-static void one_rank_sends_nothing(void **state)
+TEST(one_rank_sends_nothing)
 {
-    (void)state;
     struct card card = flat_card(1, 4);
     struct options o[] = { kept(128, 25), in_buckets(128, 25), ddp(), fresh() };
     for (int i = 0; i < 4; i++) {
@@ -126,25 +122,12 @@ static void one_rank_sends_nothing(void **state)
 
 /* Run four ranks on two cores, 2 W for each. Filling memory takes twice as long, too, and so does the part of backward that
  * hides buckets. */
-static void ranks_that_share_cores_fill_in_turns(void **state)
+TEST(ranks_that_share_cores_fill_in_turns)
 {
-    (void)state;
     struct card card = flat_card(4, 2);
     struct options one = kept(128, 25), new = fresh(), six = in_buckets(128, 25);
     assert_predicted(&one, &card, 40 + 10 + 10);
     assert_predicted(&new, &card, 2 * (20 + 30) + 10 + 10);
     card.transfer_core = 0;
     assert_predicted(&six, &card, 40 + 10 + 6 * 10 - 2 * before_2());
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cores_that_carry_a_transfer_hide_nothing),
-        cmocka_unit_test(rounding_and_new_memory_cost_time),
-        cmocka_unit_test(the_last_bucket_always_shows),
-        cmocka_unit_test(one_rank_sends_nothing),
-        cmocka_unit_test(ranks_that_share_cores_fill_in_turns),
-    };
-    return cmocka_run_group_tests_name("comm_bound", tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@ static struct options host(enum stall_kind work, double ms)
 }
 
 /* Check long sleeps of the async helper: a sleep is hidden until the next one is due, barrier included. */
-static void a_long_sleep_shows_beyond_the_steps_beside_it(void **state)
+TEST(a_long_sleep_shows_beyond_the_steps_beside_it)
 {
-    (void)state;
     struct card card = round_card(4, 4), shared = round_card(4, 2);
     struct options o = host(STALL_SLEEP, 60);
     o.in_helper = true;
@@ -33,9 +32,8 @@ static void a_long_sleep_shows_beyond_the_steps_beside_it(void **state)
 
 /* A transfer that needs the core hides nothing. Otherwise the async helper works during the barrier and the all-reduce, too: the
  * core does W + H without a gap. */
-static void a_transfer_that_leaves_the_core_free_is_filled(void **state)
+TEST(a_transfer_that_leaves_the_core_free_is_filled)
 {
-    (void)state;
     struct card card = round_card(4, 4);
     struct options o = host(STALL_BUSY, 60);
     o.in_helper = true;
@@ -46,9 +44,8 @@ static void a_transfer_that_leaves_the_core_free_is_filled(void **state)
 
 /* Run four ranks on two cores, 2 W for each. At a barrier no rank can use the core of the sleeping rank 0, so its sleep is
  * fully exposed. Without a barrier three ranks share two cores until 20, then four: three finish at 33.3, rank 0 at 46.7. */
-static void sharing_cores_hides_a_sleep_only_without_the_barrier(void **state)
+TEST(sharing_cores_hides_a_sleep_only_without_the_barrier)
 {
-    (void)state;
     struct card card = round_card(4, 2);
     struct options o = host(STALL_SLEEP, 20);
     assert_predicted(&o, &card, 40 + 10 + 20 + 0.5);
@@ -62,9 +59,8 @@ static void sharing_cores_hides_a_sleep_only_without_the_barrier(void **state)
 
 /* Rank 0 is late on the host, rank 1 in its fetch, both by 20. A barrier makes all ranks wait for one after the other. Without it
  * rank 1 sleeps while rank 0 does. */
-static void two_late_ranks_cost_twice_only_with_the_barrier(void **state)
+TEST(two_late_ranks_cost_twice_only_with_the_barrier)
 {
-    (void)state;
     struct card card = round_card(4, 4);
     struct options o = host(STALL_SLEEP, 20);
     o.has_straggler = true;
@@ -81,9 +77,8 @@ static void two_late_ranks_cost_twice_only_with_the_barrier(void **state)
 
 /* Run four ranks on two cores. Without a barrier ranks 2 and 3 have them first, for 16, then ranks 0 and 1, from 20 to 36; the update
  * of all takes 8. With it ranks 0, 2 and 3 share them while rank 1 sleeps; it needs one until 38.7. */
-static void two_late_ranks_share_cores_with_the_others(void **state)
+TEST(two_late_ranks_share_cores_with_the_others)
 {
-    (void)state;
     struct card card = round_card(4, 2);
     struct options o = host(STALL_SLEEP, 20);
     o.has_straggler = true;
@@ -92,9 +87,8 @@ static void two_late_ranks_share_cores_with_the_others(void **state)
     assert_predicted(&o, &card, 36 + 8 + 10);
 }
 
-static void one_rank_does_not_wait(void **state)
+TEST(one_rank_does_not_wait)
 {
-    (void)state;
     struct card card = round_card(1, 4);
     struct options o = host(STALL_SLEEP, 20);
     o.run.ranks = 1;
@@ -109,17 +103,4 @@ static void one_rank_does_not_wait(void **state)
     assert_predicted(&o, &card, 60);
     o.has_barrier = false;
     assert_predicted(&o, &card, 60);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_long_sleep_shows_beyond_the_steps_beside_it),
-        cmocka_unit_test(a_transfer_that_leaves_the_core_free_is_filled),
-        cmocka_unit_test(sharing_cores_hides_a_sleep_only_without_the_barrier),
-        cmocka_unit_test(two_late_ranks_cost_twice_only_with_the_barrier),
-        cmocka_unit_test(two_late_ranks_share_cores_with_the_others),
-        cmocka_unit_test(one_rank_does_not_wait),
-    };
-    return cmocka_run_group_tests_name("rank0_host", tests, NULL, NULL);
 }

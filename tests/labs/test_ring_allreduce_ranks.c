@@ -5,13 +5,12 @@
 #include "labs/06_ring_allreduce.h"
 
 #include "support/formula.h"
+#include "support/on_ranks.h"
 
 #include <stdlib.h>
 
 enum { MOST = 1000 };
 static const size_t counts[] = { 0, 1, 2, 3, 5, 8, 9, 63, 840, MOST };
-
-static struct world *world;
 
 /* Number of failed checks. A rank must not stop at a failed check, since the others would wait for it in a collective. */
 static int complaints;
@@ -79,9 +78,8 @@ static void expect_traffic(enum way way, struct p2p *p2p, struct world *part, si
     expect(way == DOUBLING || fabs(sent - 2.0 * (ranks - 1) * (double)(count * sizeof(float))) <= 0);
 }
 
-static void every_world_and_count_is_summed(void **state)
+TEST(every_world_and_count_is_summed)
 {
-    (void)state;
     for (int ranks = 1; ranks <= world_size(world); ranks++) {
         struct world *part = world_first(world, ranks);
         if (part) {
@@ -130,9 +128,8 @@ static void assert_way(enum way way, int ranks, double transfer)
     assert_predicted(&o, &card, 20 + transfer);
 }
 
-static void the_formulas_by_hand(void **state)
+TEST(the_formulas_by_hand)
 {
-    (void)state;
     assert_way(GATHER, 4, 3 * (2 * 2 + 0.5));
     assert_way(DOUBLING, 4, 2 * (3 + 0.5));
     assert_way(RING, 4, 6 * 2.25 + 3 * 0.125);
@@ -146,9 +143,8 @@ static void the_formulas_by_hand(void **state)
     assert_true(fabs(found / by_hand - 1) < 1e-9);
 }
 
-static void a_crossover_lies_between_two_sizes(void **state)
+TEST(a_crossover_lies_between_two_sizes)
 {
-    (void)state;
     const double bytes[] = { 10, 20, 40 }, flat[] = { 5, 5, 5 }, falling[] = { 9, 6, 3 };
     assert_true(fabs(find_crossover(bytes, flat, falling, 3) - (20 + 20.0 / 3)) < 1e-12);
     assert_true(isnan(find_crossover(bytes, falling, flat, 3))); /* faster first, slower at the end */
@@ -164,9 +160,8 @@ static void sum_but_one_turn(struct p2p *p2p, float *data, size_t count, float *
         data[count / 2] = term(0, count / 2); /* as if this rank had forwarded an old part */
 }
 
-static void a_wrong_sum_is_noticed(void **state)
+TEST(a_wrong_sum_is_noticed)
 {
-    (void)state;
     float data[MOST], scratch[MOST];
     struct p2p *p2p = p2p_open(world);
     struct by_hand right = { sum_by_ring, p2p, scratch }, wrong = { sum_but_one_turn, p2p, scratch };
@@ -192,16 +187,4 @@ static void a_wrong_sum_is_noticed(void **state)
     assert_int_equal(complaints, 0);
 }
 
-int main(void)
-{
-    world = world_open(60);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_world_and_count_is_summed),
-        cmocka_unit_test(the_formulas_by_hand),
-        cmocka_unit_test(a_crossover_lies_between_two_sizes),
-        cmocka_unit_test(a_wrong_sum_is_noticed),
-    };
-    int failed = cmocka_run_group_tests_name("ring_allreduce", tests, NULL, NULL);
-    world_close(world);
-    return failed;
-}
+AROUND_TESTS(open_ranks, close_ranks)

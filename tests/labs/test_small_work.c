@@ -22,9 +22,8 @@ static struct options micro(bool sums_each)
 }
 
 /* Let the gradients take 1 ms to read or write: the first of four is copied (2 ms), three are added (3 ms each). */
-static void adding_up_is_paid_for(void **state)
+TEST(adding_up_is_paid_for)
 {
-    (void)state;
     struct card card = round_card(4, 4);
     card.copy_bandwidth = workload_gradient_bytes(&published_mlp) / 1e-3;
     struct options once = micro(false), each = micro(true), single = work(4, 32);
@@ -34,9 +33,8 @@ static void adding_up_is_paid_for(void **state)
 }
 
 /* Interpolate costs between one rank alone and all four at once: two ranks are a third of the way, in jitter too. */
-static void ranks_at_once_disturb_each_other(void **state)
+TEST(ranks_at_once_disturb_each_other)
 {
-    (void)state;
     struct card card = round_card(4, 4);
     card.together.update += 3e-3;
     card.jitter = 0.06; /* of a local step */
@@ -49,9 +47,8 @@ static void ranks_at_once_disturb_each_other(void **state)
 }
 
 /* On two cores four ranks take twice as long; two ranks or one have a core each. */
-static void only_ranks_without_a_core_share_one(void **state)
+TEST(only_ranks_without_a_core_share_one)
 {
-    (void)state;
     struct card two_cores = round_card(4, 2), one_core = round_card(4, 1);
     struct options one = work(1, 128), two = work(2, 128), four = work(4, 128), each = micro(true);
     assert_predicted(&four, &two_cores, 2 * 20 + 10);
@@ -61,14 +58,4 @@ static void only_ranks_without_a_core_share_one(void **state)
     assert_predicted(&four, &one_core, 4 * 20 + 10);
     assert_predicted(&two, &one_core, 2 * 20 + 6);
     assert_predicted(&one, &one_core, 20);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adding_up_is_paid_for),
-        cmocka_unit_test(ranks_at_once_disturb_each_other),
-        cmocka_unit_test(only_ranks_without_a_core_share_one),
-    };
-    return cmocka_run_group_tests_name("small_work", tests, NULL, NULL);
 }

@@ -11,9 +11,8 @@ static struct options late(enum stall_kind stall, double ms)
     return o;
 }
 
-static void a_step_longer_than_the_stall_hides_it(void **state)
+TEST(a_step_longer_than_the_stall_hides_it)
 {
-    (void)state;
     struct card card = round_card(4, 4);
     struct options o = late(STALL_SLEEP, 25); /* below W + T = 30 */
     o.run.ahead = 1;
@@ -24,9 +23,8 @@ static void a_step_longer_than_the_stall_hides_it(void **state)
 
 /* A transfer that needs the core hides nothing. Otherwise the async helper's work fills the transfer of 10, except the part that
  * overlaps with the 15.8 of forward and backward. */
-static void a_transfer_that_leaves_the_core_free_is_filled(void **state)
+TEST(a_transfer_that_leaves_the_core_free_is_filled)
 {
-    (void)state;
     struct card card = round_card(4, 4);
     struct options o = late(STALL_BUSY, 40);
     o.run.ahead = 1;
@@ -38,9 +36,8 @@ static void a_transfer_that_leaves_the_core_free_is_filled(void **state)
     assert_predicted(&o, &card, 10 + 20 + 10);
 }
 
-static void a_chance_hits_more_steps_the_more_ranks_there_are(void **state)
+TEST(a_chance_hits_more_steps_the_more_ranks_there_are)
 {
-    (void)state;
     assert_true(fabs(predict_any(0.25, 1) - 0.25) < 1e-15);
     assert_true(fabs(predict_any(0.25, 3) - 37.0 / 64) < 1e-15);
     assert_true(fabs(predict_any(1e-18, 1000) - 1e-15) < 1e-27); /* 1 - p is 1 in double precision */
@@ -70,9 +67,8 @@ static void a_chance_hits_more_steps_the_more_ranks_there_are(void **state)
 /* Use twelve cores with a parallel capacity of 2.5 ranks: W takes 32. Busy host work leaves memory bandwidth to the others,
  * as a sleep does: 40, then 16 alone, then the update of all ranks, 4 x 1.6. The async helper has its own core; meanwhile
  * passes and update take 19.8 x 1.6. */
-static void memory_is_shared_by_those_who_train(void **state)
+TEST(memory_is_shared_by_those_who_train)
 {
-    (void)state;
     struct card card = round_card(4, 12);
     for (int rank = 0; rank < 4; rank++)
         card.place[rank] = (struct card_place){ .cores = 12, .parallel_capacity = 2.5f };
@@ -84,9 +80,8 @@ static void memory_is_shared_by_those_who_train(void **state)
     assert_predicted(&busy, &card, 19.8 * 1.6 + 10);
 }
 
-static void one_rank_does_not_wait(void **state)
+TEST(one_rank_does_not_wait)
 {
-    (void)state;
     struct card card = round_card(1, 4);
     struct options o = late(STALL_SLEEP, 40);
     o.run.ranks = 1;
@@ -101,9 +96,8 @@ static void one_rank_does_not_wait(void **state)
 
 /* Run four ranks on two cores, 2 W for each. The sleeping rank leaves its core to the others, which finish their W - 4 long
  * before it wakes. It does its W - 4 alone; then all ranks update at once, 4 at half speed. */
-static void sharing_cores_hides_part_of_the_stall(void **state)
+TEST(sharing_cores_hides_part_of_the_stall)
 {
-    (void)state;
     struct card card = round_card(4, 2);
     struct options none = late(STALL_NONE, 40), sleeps = late(STALL_SLEEP, 40), busy = late(STALL_BUSY, 40);
     assert_predicted(&none, &card, 40 + 10);
@@ -111,17 +105,4 @@ static void sharing_cores_hides_part_of_the_stall(void **state)
     sleeps.roams = true;
     assert_predicted(&sleeps, &card, 40 + 16 + 8 + 10);
     assert_predicted(&busy, &card, 80 + 10); /* half speed to 32, then 40 alone, then 8 */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_longer_than_the_stall_hides_it),
-        cmocka_unit_test(a_transfer_that_leaves_the_core_free_is_filled),
-        cmocka_unit_test(a_chance_hits_more_steps_the_more_ranks_there_are),
-        cmocka_unit_test(memory_is_shared_by_those_who_train),
-        cmocka_unit_test(one_rank_does_not_wait),
-        cmocka_unit_test(sharing_cores_hides_part_of_the_stall),
-    };
-    return cmocka_run_group_tests_name("straggler", tests, NULL, NULL);
 }

@@ -15,9 +15,8 @@ static struct card text_card(int cores)
 
 /* Run four ranks with 10, 20, 30 and 40 ms of work on two cores: all run at half speed until 20, three at two thirds until
  * 35, then each has a core. The last rank has 20 left at 35. */
-static void ranks_without_a_core_take_turns(void **state)
+TEST(ranks_without_a_core_take_turns)
 {
-    (void)state;
     struct token_batch batch[4];
     struct token_batch *of[4];
     for (int rank = 0; rank < 4; rank++) {
@@ -39,9 +38,8 @@ static void ranks_without_a_core_take_turns(void **state)
 }
 
 /* Check a window of the published steps: the first steps are skipped, and warm-up comes before them. */
-static void a_window_is_the_published_steps(void **state)
+TEST(a_window_is_the_published_steps)
 {
-    (void)state;
     struct options o = { .run = run_published_texts,
                          .model = published_transformer,
                          .policy = batching_policies[TOKENS_BUCKET] };
@@ -57,9 +55,8 @@ static void a_window_is_the_published_steps(void **state)
 }
 
 /* A budget deals unequal numbers of batches to the ranks. They are those of an epoch, whatever steps are measured. */
-static void a_count_has_the_batches_of_each_rank(void **state)
+TEST(a_count_has_the_batches_of_each_rank)
 {
-    (void)state;
     struct options o = { .run = run_published_texts,
                          .model = published_transformer,
                          .policy = batching_policies[TOKENS_BUDGET] };
@@ -81,9 +78,8 @@ static void assert_narrowed(int strategy, int length_mode, const char *names)
     assert_string_equal(got, names);
 }
 
-static void flags_name_the_published_cases(void **state)
+TEST(flags_name_the_published_cases)
 {
-    (void)state;
     assert_narrowed(0, ANY, "");
     assert_narrowed(1, ANY, "variable_sample_ws4 ");
     assert_narrowed(2, ANY, "variable_bucket_ws4 ");
@@ -91,15 +87,4 @@ static void flags_name_the_published_cases(void **state)
     assert_narrowed(1, FIXED, "fixed_sample_ws4 ");
     assert_narrowed(0, FIXED, "fixed_sample_ws4 ");
     assert_narrowed(0, VARIABLE, "variable_sample_ws4 variable_bucket_ws4 variable_token_ws4 ");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_without_a_core_take_turns),
-        cmocka_unit_test(a_window_is_the_published_steps),
-        cmocka_unit_test(a_count_has_the_batches_of_each_rank),
-        cmocka_unit_test(flags_name_the_published_cases),
-    };
-    return cmocka_run_group_tests_name("token_skew", tests, NULL, NULL);
 }

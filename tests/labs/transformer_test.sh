@@ -17,9 +17,7 @@ tiny=(--batch-size 4 --hidden-dim 8 --num-heads 2 --num-blocks 2 --vocab-size 40
 
 check() # SUMMARY CASES CONDITION: complain unless the table has so many cases, and awk's condition holds for each
 {
-    said=$(awk -F, -v wanted="$2" '
-        /^#/ { next }
-        !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+    said=$(awk -F, -v wanted="$2" "$by_column"'
         { cases++; wrong = $at["wrong"]; loss = $at["loss"]; ratio = $at["slowest_step_ms"] / $at["predicted_step_ms"] }
         !('"$3"') { print; bad = 1 }
         END { if (cases != wanted) { print cases + 0 " cases"; bad = 1 } exit bad }' "$1") || complain "$1: not $3"

@@ -54,7 +54,7 @@ strong_ws2 $weak_ws1 + ($strong_ws1 - $weak_ws1) / 3 + ($weak_ws4 - $weak_ws1) /
 variable_bucket_ws4 $fixed + ($variable - $fixed) * (1262.8 - 1024) / (1918.6 - 1024)
 variable_token_ws4 $fixed + ($variable - $fixed) * (1216.5 - 1024) / (1918.6 - 1024)
 END
-awk -F, '/^#/ { next } !names { for (i = 1; i <= NF; i++) at[$i] = i; names = 1; next }
+awk -F, "$by_column"'
     ($at["role"] == "fitted") != ($at["null_ms"] == "") { exit 1 }' right/platforms/blog/blog.csv ||
     complain "not just the predicted rows have a guess"
 # Means and worst of the null model follow from published numbers alone: worked out by another program.
@@ -103,7 +103,7 @@ grep -q "^strong_ws2 *13.95 more than a lone rank's 48.01; predicted 12.49 (-10.
     complain "the link between two ranks at 256 samples"
 
 # The errors of this split in platforms/blog_splits.csv come from the formula. They are the simulated ones within half a percent.
-awk -F, '/^#/ { next } !names { for (i = 1; i <= NF; i++) at[$i] = i; names = 1; next }
+awk -F, "$by_column"'
     $at["role"] == "predicted" { print $1, $at["error"] }' right/platforms/blog/blog.csv | sort >simulated
 awk -F, '/^#/ { next } !names { for (i = 1; i <= NF; i++) { name[i] = $i; at[$i] = i }; names = 1; next }
     $at["ours"] { for (i = 1; i <= NF; i++) if (sub(/^error_/, "", name[i]) && $i != "") print name[i], $i }' \

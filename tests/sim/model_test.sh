@@ -25,7 +25,7 @@ for table in summary ranks rounds spans lanes; do
     cmp <(sed '/^# command/d; /^# when/d' "with blanks/platforms/round_numbers/$name/$table.csv") \
         <(sed '/^# command/d; /^# when/d' "again/platforms/round_numbers/$name/$table.csv") || complain "$table.csv differs"
 done
-awk -F, '/^#/ { next } !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+awk -F, "$by_column"'
     $at["loss"] != "" || $at["wrong"] != "" || $at["numerics"] != "" || $at["device"] != "model" { exit 1 }' \
     "again/platforms/round_numbers/$name/summary.csv" || complain "what was not computed was checked all the same"
 

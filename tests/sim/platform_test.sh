@@ -47,16 +47,14 @@ awk -F, '/^skew_ws4|,skew_ws4,/ && !/^#/ { ok = ($14 > 65.99 && $14 < 66.01) } E
 platform 's/radical="0-3"/radical="0-0" core="3"/; s/loopback_bw="[^"]*"/loopback_bw="196348000Bps"/
     s/loopback_lat="0s"/loopback_lat="1ms"/; s|<prop id="device"|<prop id="ranks" value="4"/>&|'
 simulate bus --platform changed.xml --cases skew_ws4
-awk -F, -v step=38.66667 '
-    /^#/ { next } !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+awk -F, -v step=38.66667 "$by_column"'
     function near(ms) { return ms > step - 0.01 && ms < step + 0.01 }
     $at["case"] == "baseline" { ok = near($at["slowest_step_ms"]) && near($at["predicted_step_ms"]) && $at["cores"] == 3 }
     END { exit !ok }' bus/platforms/changed/01_straggler/summary.csv || complain "a shared memory bus"
 
 step() # FOLDER CASE STEP TEXT: check that simulated and predicted step take STEP milliseconds, without oversubscription
 {
-    awk -F, -v name="$2" -v step="$3" '
-        /^#/ { next } !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+    awk -F, -v name="$2" -v step="$3" "$by_column"'
         $at["case"] == name { near = 1
             for (i = 1; i <= 2; i++) { off = $at[i == 1 ? "slowest_step_ms" : "predicted_step_ms"] - step; near *= off < 0.01 && off > -0.01 }
             ok = near && $at["oversubscribed"] == 0 && $at["predicted_kind"] == "platform"
@@ -79,7 +77,7 @@ step memory skew_ws4 74.4 "a sleeper that has the memory bus for itself: 40 + 16
 # Ten ranks on three cores: rounding errors of thirds must not look like a memory bus.
 platform 's/radical="0-3"/radical="0-0" core="3"/; s|<prop id="device"|<prop id="ranks" value="10"/>&|'
 simulate thirds --platform changed.xml --ranks 10 --cases busy --rounds 1
-awk -F, '/^#/ { next } !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+awk -F, "$by_column"'
     { off = $at["predicted_step_ms"] / $at["slowest_step_ms"] - 1; if (off > 0.05 || off < -0.05) exit 1 }' \
     thirds/platforms/changed/01_straggler/summary.csv || complain "ten ranks on three cores"
 

@@ -14,7 +14,7 @@ cases=(skew_ws4 variable_sample_ws4)
 
 is_whole() # SUMMARY: true if it has two cases with times, and `wrong` is blank, since nothing was computed
 {
-    awk -F, '/^#/ { next } !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+    awk -F, "$by_column"'
         $at["device"] == "model" && $at["slowest_step_ms"] > 0 && $at["wrong"] == "" { whole++ }
         END { exit whole != 2 || NR < 4 }' "$1"
 }

@@ -15,9 +15,7 @@ table=platforms/round_numbers/07_triage/verdict.csv
 # that they agree where the formula is exact.
 verdict_of() # CASE
 {
-    awk -F, -v wanted="$1" '
-        /^#/ { next }
-        !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next }
+    awk -F, -v wanted="$1" "$by_column"'
         $at["case"] != wanted { next }
         { sum += $at["share"]; predicted += $at["predicted_share"] }
         $at["suspect"] != "rest" { printf "%.2f ", 100 * $at["share"]; next }

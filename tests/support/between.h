@@ -3,11 +3,7 @@
 #ifndef LOCKSTEP_BETWEEN_H
 #define LOCKSTEP_BETWEEN_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/unit.h"
 
 static inline void assert_between(long long value, long long least, long long most)
 {

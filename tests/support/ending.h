@@ -2,15 +2,12 @@
 #ifndef LOCKSTEP_ENDING_H
 #define LOCKSTEP_ENDING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "support/unit.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 struct ending {
     int status;

@@ -3,12 +3,10 @@
 #define LOCKSTEP_FORMULA_H
 
 #include "support/round_card.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* Assert that a predicted step takes the milliseconds computed by hand, up to rounding. */
 #define assert_ms(prediction, expected)            assert_step_ms(prediction, expected, __FILE__, __LINE__)

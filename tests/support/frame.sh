@@ -8,6 +8,8 @@
 #     work_in FOLDER              delete the folder, make it anew and go there
 #     $patience                   factor on time limits of an idle machine (LOCKSTEP_PATIENCE), used by CMake for timeouts of
 #                                 tests and by scripts for limits of their own
+# shellcheck source=tests/support/csv.sh
+source "$(dirname "${BASH_SOURCE[0]}")/csv.sh"
 failed=0
 patience=${LOCKSTEP_PATIENCE:-1}
 

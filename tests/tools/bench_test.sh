@@ -29,8 +29,7 @@ refuses() # TEXT ARGUMENT...: check for one line that holds TEXT, and no results
 
 rows() # COLUMN...: print these columns of the table, a line per row, values separated by blanks; "-" for a blank value
 {
-    awk -F , -v wanted="$*" '/^#/ { next }
-        !named { for (i = 1; i <= NF; i++) at[$i] = i; named = 1; next }
+    awk -F, -v wanted="$*" "$by_column"'
         { n = split(wanted, name, " "); line = ""
           for (i = 1; i <= n; i++) line = line (i > 1 ? " " : "") ($at[name[i]] == "" ? "-" : $at[name[i]])
           print line }' results/bench_gpu.csv

@@ -54,10 +54,7 @@ for binary in "$bin"/0?_*; do
         PATH=$folder/bin "$bin/blame" "$spans" --baseline "$baseline" --out "$folder/$lab" >"$folder/$lab.txt" 2>&1 ||
             (($? == 10)) || { cat "$folder/$lab.txt"; die "$lab: blame"; }
         grep -qx 'gnuplot is not installed, so no charts.' "$folder/$lab.txt" || die "$lab: no word of the charts that are missing"
-        # Known difference: of lab 09's many buckets blame computes a what-if, the lab does not (its ranks' waits come in several orders).
-        what_if=what_if_ms
-        [[ $lab != 09_* ]] || what_if=
-        compare summary.csv case "ranks steps rounds slowest_rank slowest_step_ms data_ms local_ms host_ms wait_ms transfer_ms exposed_ms blamed_rank blamed_wait_ms $what_if"
+        compare summary.csv case "ranks steps rounds slowest_rank slowest_step_ms data_ms local_ms host_ms wait_ms transfer_ms exposed_ms blamed_rank blamed_wait_ms what_if_ms"
         compare ranks.csv "case rank" "step_ms data_ms local_ms host_ms wait_ms transfer_ms exposed_ms caused_wait_ms last_share"
     done
     grep -q '^# simulated: platform blog' "$folder/$lab/summary.csv" || die "$lab: not marked as simulated"

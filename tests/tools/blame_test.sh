@@ -14,11 +14,9 @@ folder=$(realpath -m "$2")
 example=$(realpath "$3")
 lesson=$(realpath "$4")
 
-cell() # NAME TABLE KEYS COLUMN VALUE: check this value of the row of TABLE with all KEYS (column=value ...), to six decimals
+table_has() # NAME TABLE KEYS COLUMN VALUE: check this value of the row of TABLE with all KEYS (column=value ...), to six decimals
 {
-    awk -F, -v keys="$3" -v column="$4" -v value="$5" '
-        /^#/ { next }
-        !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next }
+    awk -F, -v keys="$3" -v column="$4" -v value="$5" "$by_column"'
         {
             for (i = 1; i <= split(keys, key, " "); i++) { split(key[i], pair, "="); if ($at[pair[1]] "" != pair[2]) next }
             rows++
@@ -57,20 +55,20 @@ good() # FIRST_STEP [CASE [STEPS]]
 # all-reduce, 5 transfer, 58 to the next all-reduce, 5 at the end.
 by_hand() # NAME
 {
-    cell "$1" summary.csv case=job blamed_rank - # four steps in a row count once
-    cell "$1" ranks.csv "case=job rank=0" caused_wait_ms 74
-    cell "$1" summary.csv case=job what_if_ms 58
-    cell "$1" summary.csv case=job steps 4
-    cell "$1" summary.csv case=job batch_size -
-    cell "$1" summary.csv case=job vs_baseline -
-    cell "$1" ranks.csv "case=job rank=0" step_ms 95
-    cell "$1" ranks.csv "case=job rank=1" step_ms 94.75
-    cell "$1" ranks.csv "case=job rank=1" wait_ms 39
-    cell "$1" ranks.csv "case=job rank=1" transfer_ms 6
-    cell "$1" ranks.csv "case=job rank=2" local_ms 51.25
-    cell "$1" ranks.csv "case=job rank=0" last_share 1
-    cell "$1" ranks.csv "case=job rank=0" samples -
-    cell "$1" ranks.csv "case=job rank=0" loss -
+    table_has "$1" summary.csv case=job blamed_rank - # four steps in a row count once
+    table_has "$1" ranks.csv "case=job rank=0" caused_wait_ms 74
+    table_has "$1" summary.csv case=job what_if_ms 58
+    table_has "$1" summary.csv case=job steps 4
+    table_has "$1" summary.csv case=job batch_size -
+    table_has "$1" summary.csv case=job vs_baseline -
+    table_has "$1" ranks.csv "case=job rank=0" step_ms 95
+    table_has "$1" ranks.csv "case=job rank=1" step_ms 94.75
+    table_has "$1" ranks.csv "case=job rank=1" wait_ms 39
+    table_has "$1" ranks.csv "case=job rank=1" transfer_ms 6
+    table_has "$1" ranks.csv "case=job rank=2" local_ms 51.25
+    table_has "$1" ranks.csv "case=job rank=0" last_share 1
+    table_has "$1" ranks.csv "case=job rank=0" samples -
+    table_has "$1" ranks.csv "case=job rank=0" loss -
 }
 all=(--skip-first-steps 0)
 
@@ -88,8 +86,8 @@ grep -qx '# machine: a test' results/summary.csv || complain "by hand" "the file
 # Enough steps to blame a rank: sixteen are four stretches, and so are four steps of simulated ranks, whose steps count one by one.
 good 0 job 16 >long.csv
 told "sixteen steps" 10 "Of every 100 rank-seconds of job, 25 waited for rank 0." long.csv "${all[@]}"
-cell "sixteen steps" summary.csv case=job blamed_rank 0
-cell "sixteen steps" summary.csv case=job blamed_wait_ms 74
+table_has "sixteen steps" summary.csv case=job blamed_rank 0
+table_has "sixteen steps" summary.csv case=job blamed_wait_ms 74
 grep -qF "Next: rank 0 is late in its data" out || complain "sixteen steps" "does not say in what rank 0 is late"
 { echo "# simulated: platform example, a machine"; cat good.csv; } >simulated.csv
 told "simulated steps" 10 "core-seconds of job, 26 waited for rank 0." simulated.csv "${all[@]}"
@@ -139,8 +137,8 @@ cat better >>cases.csv
 awk -F, -v OFS=, '$1 == 0 && ($6 == "baseline" || $6 == "even") && $3 == "all_reduce" { $5 += 38 } $1 == 0 && ($6 == "baseline" || $6 == "even") && $3 == "backward" { $5 += 38 } $1 == 0 && ($6 == "baseline" || $6 == "even") && $3 == "update" { $4 += 38 } 1' cases.csv >cases && mv cases cases.csv
 awk -F, -v OFS=, '$1 == 0 && $6 == "even" && $3 == "all_reduce" { $5 += 38 } $1 == 0 && $6 == "even" && $3 == "backward" { $5 += 38 } $1 == 0 && $6 == "even" && $3 == "update" { $4 += 38 } 1' others.csv >others && mv others others.csv
 told "two cases" 0 "late                      95.2  1.00" cases.csv "${all[@]}"
-cell "two cases" summary.csv case=baseline blamed_rank -
-cell "two cases" summary.csv case=late numerics -
+table_has "two cases" summary.csv case=baseline blamed_rank -
+table_has "two cases" summary.csv case=late numerics -
 # The baseline's what-if: 32 to the all-reduce, 42 transfer, 57 to the next all-reduce, 5 at the end: 376 in four steps.
 grep -qF "the baseline took 95.0 ms and would gain 1.0 ms the same way." out || complain "two cases" "not held against the baseline"
 told "the first is the baseline" 0 "late                      95.2  1 " others.csv "${all[@]}"
@@ -153,8 +151,8 @@ told "no such baseline" 2 "--baseline names no case of others.csv: 'odd'" others
 awk 'BEGIN { print "case,round,rank,step,kind,start_ms,end_ms"; print "baseline,0,0,0,data,0,10"
     for (round = 0; round < 40; round++) print "more," round ",0,0,data,0,20" }' >rounds.csv
 told "rounds of two cases" 0 "2.00" rounds.csv
-cell "rounds of two cases" rounds.csv "case=more round=0" vs_baseline 2
-for round in 1 2 39; do cell "rounds of two cases" rounds.csv "case=more round=$round" vs_baseline -; done
+table_has "rounds of two cases" rounds.csv "case=more round=0" vs_baseline 2
+for round in 1 2 39; do table_has "rounds of two cases" rounds.csv "case=more round=$round" vs_baseline -; done
 
 # A phase that takes no time.
 printf 'rank,step,kind,start_ms,end_ms\n0,0,data,0,0\n' >nothing.csv
@@ -226,7 +224,7 @@ told "Unix time" 0 "4 steps" unix.csv "${all[@]}"
 # A rank that leaves before the last rank arrives: blame prints the lines, no times, status 1, unless the clock error explains it.
 told "left early" 1 "early.csv:26: rank 1 leaves all_reduce 0 of step 0 at 69.000000 ms, before rank 0 (line 6) arrives at 70.000000" early.csv
 grep -q "WRONG" out || complain "left early" "a speed is shown of it"
-cell "left early" summary.csv case=job wrong 1
+table_has "left early" summary.csv case=job wrong 1
 # LOCKSTEP_COMPLAINTS gets the reason why a program ended, but no warnings.
 LOCKSTEP_COMPLAINTS=$folder/complaints told "a warning" 1 "rank 1 leaves" early.csv
 [[ ! -s complaints ]] || complain "a warning" "is kept as a complaint: $(<complaints)"
@@ -238,17 +236,17 @@ told "a wrong baseline" 1 "(computed from late alone)." wrong.csv "${all[@]}"
 told "clocks differ" 0 "Clocks may differ by 1 ms" early.csv --clock-error-ms 1
 [[ ! -s err ]] || complain "clocks differ" "complains of it: $(<err)"
 told "hidden arrivals" 0 "so wait and transfer are n/a" good.csv --hides-arrivals
-cell "hidden arrivals" summary.csv case=job wait_ms -
+table_has "hidden arrivals" summary.csv case=job wait_ms -
 { echo "# wait and transfer: n/a, NCCL"; cat good.csv; } >nccl.csv
 told "the file says so" 0 "so wait and transfer are n/a" nccl.csv
 
 # A collective that overlaps with work, and one after the last phase.
 sed '2s/$/,entered_ms,progressed/; 6s/$/,72,1/; 26s/$/,40,1/; 46s/$/,40,1/; 3,$ { /,.*,.*,.*,.*,.*,/ ! s/$/,,/ }' good.csv >async.csv
 told "started and entered" 0 "4 steps" async.csv "${all[@]}"
-cell "started and entered" ranks.csv "case=job rank=1" wait_ms 36.75 # 30 in the first step, then 39
+table_has "started and entered" ranks.csv "case=job rank=1" wait_ms 36.75 # 30 in the first step, then 39
 { cat good.csv; for rank in 0 1 2; do echo "$rank,3,barrier,385,390"; done; } >behind.csv
 told "behind the last phase" 0 "4 steps" behind.csv "${all[@]}"
-cell "behind the last phase" ranks.csv "case=job rank=0" step_ms 97.5
+table_has "behind the last phase" ranks.csv "case=job rank=0" step_ms 97.5
 
 # Groups of ranks. Ranks 0 and 2 are group 7, ranks 1 and 3 group 2; each has an all-reduce. Then all ranks meet at a barrier, whose
 # group is blank. Rank 2 is late by 10 in its group, rank 1 by 4; rank 3 comes last to the barrier, 2 after rank 1.
@@ -269,16 +267,16 @@ rank,step,kind,start_ms,end_ms,group,bytes
 END
 by_group() # NAME
 {
-    cell "$1" ranks.csv "case=job rank=0" wait_ms 20
-    cell "$1" ranks.csv "case=job rank=0" transfer_ms 4
-    cell "$1" ranks.csv "case=job rank=1" wait_ms 2
-    cell "$1" ranks.csv "case=job rank=1" caused_wait_ms 4
-    cell "$1" ranks.csv "case=job rank=2" wait_ms 10
-    cell "$1" ranks.csv "case=job rank=2" caused_wait_ms 10
-    cell "$1" ranks.csv "case=job rank=3" wait_ms 4
-    cell "$1" ranks.csv "case=job rank=3" caused_wait_ms 6
-    cell "$1" summary.csv case=job what_if_ms "$2"
-    cell "$1" summary.csv case=job wrong 0
+    table_has "$1" ranks.csv "case=job rank=0" wait_ms 20
+    table_has "$1" ranks.csv "case=job rank=0" transfer_ms 4
+    table_has "$1" ranks.csv "case=job rank=1" wait_ms 2
+    table_has "$1" ranks.csv "case=job rank=1" caused_wait_ms 4
+    table_has "$1" ranks.csv "case=job rank=2" wait_ms 10
+    table_has "$1" ranks.csv "case=job rank=2" caused_wait_ms 10
+    table_has "$1" ranks.csv "case=job rank=3" wait_ms 4
+    table_has "$1" ranks.csv "case=job rank=3" caused_wait_ms 6
+    table_has "$1" summary.csv case=job what_if_ms "$2"
+    table_has "$1" summary.csv case=job wrong 0
 }
 told "groups" 0 "4 ranks" groups.csv
 # The groups' all-reduces have different sizes, so each rank is replayed. Ranks work for 36, 54, 46 and 52 (lower median 46). Rank 3 works
@@ -293,17 +291,17 @@ by_group "groups of one size" 46
 # Two calls in a group and one in the other, numbered per group.
 sed '2s/$/\n0,0,all_reduce,2,5,7,8/; 8s/$/\n2,0,all_reduce,4,5,7,8/' groups.csv >same.csv
 told "groups with other numbers of calls" 0 "4 ranks" same.csv
-cell "groups with other numbers of calls" ranks.csv "case=job rank=0" wait_ms 22
+table_has "groups with other numbers of calls" ranks.csv "case=job rank=0" wait_ms 22
 # The file does not name the root of a broadcast or the partners of a message: wait and transfer are unknown, and an early end is no
 # mistake.
 sed 's/all_reduce/broadcast/; 11,12s/36/31/' groups.csv >peers.csv
 told "broadcasts" 0 "4 ranks" peers.csv
-cell "broadcasts" ranks.csv "case=job rank=0" wait_ms -
-cell "broadcasts" ranks.csv "case=job rank=0" exposed_ms 24
-cell "broadcasts" summary.csv case=job wrong 0
+table_has "broadcasts" ranks.csv "case=job rank=0" wait_ms -
+table_has "broadcasts" ranks.csv "case=job rank=0" exposed_ms 24
+table_has "broadcasts" summary.csv case=job wrong 0
 sed 's/all_reduce/send_receive/; s/,16$/,4/' groups.csv | sed '12s/,4$/,9/' >peers.csv
 told "messages" 0 "4 ranks" peers.csv
-cell "messages" ranks.csv "case=job rank=3" wait_ms -
+table_has "messages" ranks.csv "case=job rank=3" wait_ms -
 
 # --- invalid files -----------------------------------------------------------------------------------------------
 

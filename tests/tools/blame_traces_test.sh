@@ -40,9 +40,7 @@ refused() # TEXT ARGUMENT...: check that blame refuses its input with one line
 rank() # RANK COLUMN MS: check this value of ranks.csv, to a microsecond
 {
     local got
-    got=$(awk -F, -v rank="$1" -v column="$2" '
-        /^#/ { next }
-        !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next }
+    got=$(awk -F, -v rank="$1" -v column="$2" "$by_column"'
         $at["rank"] == rank { print $at[column] }' results/ranks.csv)
     awk -v got="$got" -v wanted="$3" 'BEGIN { exit !(got != "" && (got - wanted) ^ 2 < 1e-6) }' ||
         complain "rank $1" "$2 is '$got', not $3"
@@ -127,6 +125,22 @@ told 10 "waited for rank 1." old/dump_*.json
 by_hand
 mv old/dump_2.json old/node_2.1700.pt.trace.json # a process
 refused "node_2.1700.pt.trace.json: no rank in" old/dump_0.json old/dump_1.json old/node_2.1700.pt.trace.json
+
+# Pipelines: stages wait for messages by design, and stage 0 is last at the sum behind backward, so arrivals show no cause. A stage that
+# is slow by 6 in each of 4 micro-batches lengthens a step by 24.
+for form in '' --old; do # messages name ranks of the job, or of the group
+    job pipeline nccl --pipeline --ranks 4 $form
+    told 0 "no rank stands out" pipeline
+    says "Rank 0 comes last, but because it waits itself" "as stages of a pipeline do" "a step took 122.0 ms"
+    rank 0 wait_ms 52
+    rank 0 transfer_ms 6
+    job pipeline nccl --pipeline --ranks 4 --slow 1:forward:6 $form
+    told 10 "But one rank stands out when the steps are replayed" pipeline
+    says "waited for rank 1, late in its forward" "rank 1: forward                            122.0 ms   24.0 ms  16 %" "Next: rank 1 is late in its forward"
+    exits 10 env PATH="$PWD/bin" "$blame" pipeline --json --out results
+    says '"blamed": {"rank": 1, "host": null, "phase": "forward", "wait_ms": 72'
+done
+told 0 "1 of 4 ranks have no trace here" pipeline/rank0.json.gz pipeline/rank1.json.gz pipeline/rank2.json.gz --partial
 
 # Missing ranks: waits are lower bounds. A rank is named if it explains the end of its collectives.
 refused "rank 0 has no trace here" gloo/rank1.json.gz gloo/rank2.json.gz

@@ -39,6 +39,10 @@ if [[ -d $folder/results/platforms/blog ]]; then
 fi
 "$bin/report" --results "$folder/results" --sources "$source" >"$folder/report.log" 2>&1 || complain "$(<"$folder/report.log")"
 
+# The page that blame writes about a job
+"$bin/blame" "$source/tests/tools/torch_spans.csv" --out "$folder/blame" >"$folder/blame.log" 2>&1
+cp "$folder/blame/page.html" "$folder/results/blame.html" || complain "blame wrote no page: $(tail -n 1 "$folder/blame.log")"
+
 # Copy each page with a script that reports problems, and make a page that shows all of them at both widths.
 pages=0
 {
@@ -68,5 +72,12 @@ for scheme in 0 1; do # dark, light
     console=$(grep CONSOLE "$folder/browser-$scheme.log")
     [[ -z $console ]] || complain "$console"
 done
+# The cheat sheet is printed on one page.
+"$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --user-data-dir="$folder/profile" --no-pdf-header-footer \
+    --print-to-pdf="$folder/cheat_sheet.pdf" "file://$folder/results/cheat_sheet.html" 2>"$folder/browser-print.log" ||
+    complain "printing ended with status $?"
+printed=$(grep -aoE '/Count [0-9]+' "$folder/cheat_sheet.pdf" | head -n 1)
+[[ $printed == '/Count 1' ]] || complain "the cheat sheet takes more than one page of paper: ${printed:-no page}"
+
 ((failed)) || echo "$((pages / 2)) pages, at two widths, light and dark: a browser finds nothing wrong."
 exit "$failed"

@@ -66,7 +66,7 @@ done < <(grep -roE '^#include "[^"]+"' common | sed -E 's/#include "(.*)"$/\1/' 
 if [ $# -gt 1 ] && command -v nm >/dev/null; then
     found=$(nm -A "$2"/common/CMakeFiles/part_each.dir/*/*.o |
         grep -oE '[a-z]+/[a-z_0-9]+\.c\.o: +U (exit|sleep|usleep|nanosleep|gettimeofday|clock_gettime|getopt|getopt_long|getpid)$' |
-        sed -E 's/\.c\.o: +U / /' | grep -vxE 'base/(die|file_lock) nanosleep|base/files getpid|frame/blind getpid|frame/lab_open exit|frame/supervise(_guess|_pair)? exit|launch/flight_recorder getpid|launch/(job_command|scratch) getpid|launch/launch (clock_gettime|getpid)|launch/orphans (getpid|nanosleep)|options/options exit' || true)
+        sed -E 's/\.c\.o: +U / /' | grep -vxE 'base/(die|file_lock) nanosleep|base/files getpid|frame/blind getpid|frame/lab_open exit|frame/supervise(_guess|_pair)? exit|launch/flight_recorder getpid|launch/(job_command|scratch) getpid|launch/launch (clock_gettime|getpid|nanosleep)|launch/orphans (getpid|nanosleep)|options/options exit' || true)
     [ -z "$found" ] || complain "what simulated ranks have their own of is called in files that know the world" "$found"
 fi
 

@@ -66,6 +66,8 @@ right() # write a lesson that agrees with its runs
 
 *From one run: <!-- machine -->2 ranks on 2 cores (Some CPU), 9 rounds, 2026-11-23<!-- end -->.*
 
+## 1. In one sentence
+
 It costs 40.4<!-- late.slowest_step_ms - baseline.slowest_step_ms --> ms of +40<!-- late.predicted_step_ms - baseline.predicted_step_ms -->,
 in a step of 1,026<!-- baseline.slowest_step_ms --> ms. <!-- holds: late.transfer_ms < 1.1 * baseline.transfer_ms -->
 
@@ -115,9 +117,30 @@ On <!-- machine twice -->2 simulated ranks on two copies of a core, each with a 
 ![Lanes](img/01_late_timeline.png)
 ![Steps](img/01_late_step_time.png)
 
-1. Do this.
+## 2. Symptom in your job
+
+HTA, nsys and the flight recorder show it.
+
+## 3. Predict
+## 4. Run
+## 5. What was injected
+## 6. Model
+## 7. Result
 
 <!-- this run: cases -->
+
+## 8. Why
+## 9. Fix, and its price
+
+PyTorch has a switch.
+
+## 10. Exercises
+
+1. Do this.
+
+## 11. Limits
+
+<!-- this run: claims -->
 TEXT
 }
 
@@ -253,6 +276,10 @@ words() # COUNT: as many words of a sentence
 
 test_style()
 {
+    printf '# Project\n\nNo marker. %s\n' "$(words 31)" >"$project/README.md"
+    run 1 --style --only README
+    says "README.md:3: a sentence of 31 words"
+    make_project
     right
     run 0 --style
     printf '\n%s It has `code of several words`, and more.\n' "$(words 30)" >>"$project/$lesson"
@@ -285,6 +312,41 @@ test_style()
     rm "$project/notebooks-md/runs/torch/ddp_faults.csv"
     run 1 --only README
     says "torch/ddp_faults.csv is missing; tools/torch/ddp_faults.py makes it"
+    make_project
+}
+
+template() # OLD NEW TEXT: put NEW in place of OLD; --style must say TEXT and nothing else
+{
+    right
+    sed -i "s~$1~$2~" "$project/$lesson"
+    run 1 --style
+    says "$3"
+    (($(grep -c . <<<"$said") == 1)) || complain "one line wanted, for '$2'"
+}
+
+# A lesson has its sections in order, the bridge to PyTorch's tools, few cases above its rule, and the places of this run's tables.
+test_template()
+{
+    local section
+    for section in '2. Symptom in your job' '6. Model' '11. Limits'; do
+        template "^## $section" '## Another' "$lesson:1: no '## $section' here above the rule"
+    done
+    template '^## 8. Why' '---' "no '## 8. Why' here"
+    template '^## 1. In one' '---\n\n## 1. In one' "no '## 1. In one sentence' here above the rule"
+    template 'HTA, nsys' 'nsys' "'## 2. Symptom in your job' says nothing of HTA"
+    template 'flight recorder' 'log' "says nothing of light recorder"
+    template 'PyTorch has' 'Nothing has' "'## 9. Fix, and its price' says nothing of DDP|PyTorch|torch."
+    template '<!-- this run: claims -->' 'End.' "no <!-- this run: claims -->"
+    right # late and baseline are two cases; further ones may stand below the rule only
+    sed -i 's~^## 8. Why~<!-- lanes late baseline -->\n<!-- end -->\n&~' "$project/$lesson"
+    for section in a b c d e; do # tables whose run lacks these cases
+        sed -i "s~^## 8. Why~<!-- table ranks.csv\nrow: case=$section | one\ncolumn: step | 1 | step_ms\n-->\n<!-- end -->\n\n&~" "$project/$lesson"
+    done
+    run 1 --style
+    [[ $said != *"cases in tables"* ]] || complain "seven cases are allowed"
+    sed -i 's~case=e |~case=f |~; s~^## 8. Why~<!-- lanes g -->\n<!-- end -->\n&~' "$project/$lesson"
+    run 1 --style
+    says "$lesson:1: 8 cases in tables and lanes above the rule, 7 at most"
     make_project
 }
 
@@ -353,6 +415,7 @@ test_unexplained
 test_write
 test_refused
 test_style
+test_template
 test_plan
 test_pictures
 test_lessons

@@ -2,13 +2,16 @@
 """Write traces as torch.profiler does, of a job whose waits are known by construction.
 
 usage: make_traces.py gloo|nccl FOLDER [--ranks N] [--steps N] [--slow RANK:PHASE:MS]... [--shift RANK:MS]... [--host RANK:NAME]...
-                                       [--length RANK:STEPS]... [--size RANK:ELEMENTS] [--pairs] [--old]
+                                       [--length RANK:STEPS]... [--size RANK:ELEMENTS] [--pairs] [--pipeline] [--old]
 
 A step of every rank, in ms: data 1, forward 5, backward 10, update 3. Backward hands bucket 0 over after 4 and bucket 1 at its end. A
 bucket takes 2 from the last arrival, and bucket 1 begins after bucket 0. So a step without a slow rank takes 23. --slow makes a
 phase of a rank longer. --shift sets a rank's clock, --host the name of its host, --length the number of its steps, --size
 the elements of its bucket 1. --pairs adds a process group per two ranks, whose all-gather of 1 ms stands at the begin of
-forward. --old leaves out what older profilers did not write.
+forward. --pipeline (nccl) makes each rank a stage instead: forward of four micro-batches, each received from the rank before and sent to the
+next one, then their backward the other way round; a message takes 1 from the later of its two ranks on. All stages then sum the norm
+of the gradients, in 1 from the last arrival on. --old leaves out what older profilers
+did not write.
 """
 import argparse
 import gzip
@@ -28,6 +31,7 @@ def parse():
     for name in ("slow", "shift", "host", "length", "size"):
         parser.add_argument("--" + name, action="append", default=[])
     parser.add_argument("--pairs", action="store_true")
+    parser.add_argument("--pipeline", action="store_true")
     parser.add_argument("--old", action="store_true")
     return parser.parse_args()
 
@@ -65,6 +69,47 @@ class Schedule:
             step["second_end"] = max(max(step["second"]), step["first_end"]) + 2
             begin = step["end"] = step["second_end"] + max(self.length(r, UPDATE) for r in range(self.ranks))
             yield step
+
+
+class Pipeline:
+    """What each stage does when: (kind, peer or phase, start, end), step by step. Sending costs a stage nothing."""
+
+    MICRO_BATCHES = 4
+
+    def __init__(self, schedule, ranks):
+        self.length, self.ranks, self.now = schedule.length, ranks, [0.0] * ranks
+
+    def compute(self, acts, rank, phase):
+        start = self.now[rank]
+        self.now[rank] = start + self.length(rank, phase)
+        acts[rank].append(("compute", phase, start, self.now[rank]))
+
+    def passes(self, acts, stages, phase):
+        """A micro-batch goes through the stages."""
+        sent = None
+        for place, rank in enumerate(stages):
+            if place > 0:
+                start, end = self.now[rank], max(sent, self.now[rank]) + 1
+                acts[rank].append(("recv", stages[place - 1], start, end))
+                acts[stages[place - 1]].append(("send", rank, sent, end))
+                self.now[rank] = end
+            self.compute(acts, rank, phase)
+            sent = self.now[rank]
+
+    def steps(self, count):
+        for number in range(count):
+            begin, acts = list(self.now), [[] for _ in range(self.ranks)]
+            for rank in range(self.ranks):
+                self.compute(acts, rank, DATA)
+            for phase, stages in ((FORWARD, range(self.ranks)), (BACKWARD, range(self.ranks - 1, -1, -1))):
+                for _ in range(self.MICRO_BATCHES):
+                    self.passes(acts, stages, phase)
+            end = max(self.now) + 1
+            for rank in range(self.ranks):
+                acts[rank].append(("allreduce", None, self.now[rank], end))
+                self.now[rank] = end
+                self.compute(acts, rank, UPDATE)
+            yield {"number": FIRST_STEP + number, "begin": begin, "acts": acts}
 
 
 class Trace:
@@ -149,13 +194,46 @@ def add_nccl(trace, step, rank, length):
     trace.add("cuda_runtime", "cudaStreamSynchronize", at[11], updated)
 
 
+def add_stage(trace, step, rank):
+    """Kernels of a pipeline's stage, all launched when its step begins."""
+    begin, acts = step["begin"][rank], sorted(step["acts"][rank], key=lambda act: act[2])
+    launch = [begin + 0.01 * i for i in range(len(acts) + 1)]
+    end = acts[-1][3]
+    trace.add("user_annotation", f"ProfilerStep#{step['number']}", begin, end)
+    for phase, name in ((DATA, "data"), (FORWARD, "forward"), (BACKWARD, "backward"), (UPDATE, "Optimizer.step#AdamW.step")):
+        own = [i for i, act in enumerate(acts) if act[1] == phase]
+        for i in own:
+            trace.add("user_annotation", name, launch[i] - 0.001, launch[i] + 0.006)
+    world = list(range(trace.ranks))
+    for i, (kind, what, start, finish) in enumerate(acts):
+        if kind == "compute":
+            trace.kernel("gemm_" + what, launch[i], start, finish)
+            continue
+        arguments = trace.collective(kind, "0", world, 4096)
+        if kind == "allreduce":
+            trace.add("cpu_op", "record_param_comms", launch[i] - 0.0005, launch[i] + 0.005, 1, arguments)
+            trace.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", launch[i], start, finish, 20,
+                         None if trace.old else arguments)
+            continue
+        if not trace.old:  # ranks of the job; the arrow has those of the group
+            arguments["Dst Rank" if kind == "send" else "Src Rank"] = what
+        arrow = f"nccl:{kind} {rank}{'->' if kind == 'send' else '<-'}{what}"
+        trace.add("user_annotation", arrow, launch[i] - 0.001, launch[i] + 0.006)
+        trace.add("cpu_op", "record_param_comms", launch[i] - 0.0005, launch[i] + 0.005, 1, arguments)
+        trace.kernel("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", launch[i], start, finish, 21 + what, None if trace.old else arguments)
+    trace.add("cuda_runtime", "cudaStreamSynchronize", launch[-1], end)
+
+
 def main():
     options = parse()
     schedule = Schedule(options)
     lengths = by_rank(options.length, int)
     for rank in range(options.ranks):
         trace = Trace(rank, options)
-        for step in schedule.steps(lengths.get(rank, options.steps)):
+        if options.pipeline:
+            for step in Pipeline(schedule, options.ranks).steps(options.steps):
+                add_stage(trace, step, rank)
+        for step in schedule.steps(0 if options.pipeline else lengths.get(rank, options.steps)):
             (add_gloo if options.form == "gloo" else add_nccl)(trace, step, rank, schedule.length)
         trace.write(options.folder)
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # usage: torch_job_test.sh BLAME FOLDER: check that tools/blame reads the spans of a PyTorch job, written by the lesson's ten
 # lines. The straggler depends on the machine, so only blame_test.sh checks it, with the recorded spans in this folder.
+# LOCKSTEP_TORCH_PYTHON names another Python than /usr/bin/python3.
 set -uo pipefail
 blame=$(realpath "$1")
 job=$(dirname "$(realpath "$0")")/torch_job.py
-python=/usr/bin/python3
+python=${LOCKSTEP_TORCH_PYTHON:-/usr/bin/python3}
 die() {
     echo "torch_job_test: $*" >&2
     exit 1

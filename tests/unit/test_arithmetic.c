@@ -2,15 +2,12 @@
 #include "device/device.h"
 #include "device/device_cpu.h"
 #include "options/precision.h"
+#include "support/on_device.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static float from_bits(uint32_t bits)
 {
@@ -37,17 +34,15 @@ static double worst_error(float nearest, float farthest)
     return worst;
 }
 
-static void exponential_is_as_exact_as_it_says(void **state)
+TEST(exponential_is_as_exact_as_it_says)
 {
-    (void)state;
     assert_true(worst_error(1e-10F, 88.3F) < 1e-7);
     assert_true(worst_error(-1e-10F, -87.3F) < 1e-7);
     assert_true(fast_exp(0) <= 1 && fast_exp(0) >= 1);
 }
 
-static void exponential_keeps_its_limits(void **state)
+TEST(exponential_keeps_its_limits)
 {
-    (void)state;
     static const float low[] = { -88, -100, -1e4F, -1e6F }, high[] = { 89, 100, 1e4F, 1e6F };
     for (size_t i = 0; i < sizeof low / sizeof *low; i++) {
         assert_true(bits_of(fast_exp(low[i])) == 0);
@@ -56,9 +51,8 @@ static void exponential_keeps_its_limits(void **state)
     assert_true(isnan(fast_exp((float)NAN)) && isnan(fast_exp(-(float)NAN)));
 }
 
-static void denormals_count_as_zero(void **state)
+TEST(denormals_count_as_zero)
 {
-    (void)state;
     const volatile float tiny = 1e-39F, smallest = 1.2e-38F, half = 0.5F;
     assert_true(bits_of(tiny) != 0);
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -70,13 +64,4 @@ static void denormals_count_as_zero(void **state)
     assert_true(smallest * 2 > smallest);
 }
 
-int main(void)
-{
-    device_open(0, PRECISION_FP32);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exponential_is_as_exact_as_it_says),
-        cmocka_unit_test(exponential_keeps_its_limits),
-        cmocka_unit_test(denormals_count_as_zero),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+AROUND_TESTS(open_device, NULL)

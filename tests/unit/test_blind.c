@@ -6,18 +6,15 @@
 #include "report/compare_cases.h"
 #include "support/between.h"
 #include "support/ending.h"
+#include "support/unit.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 /* --- a lab with five cases and a hidden rank --------------------------------------------------------------------- */
 
@@ -86,9 +83,8 @@ static char *const untyped[] = { "toy", "--blind", NULL };
 
 /* Check that all 4 x 3 outcomes are equally likely. Of 1200 seeds each gets 100 with a standard deviation of 9.6, so the
  * limits are more than five standard deviations away. */
-static void seeds_draw_every_case_and_rank_alike(void **state)
+TEST(seeds_draw_every_case_and_rank_alike)
 {
-    (void)state;
     int drawn[CANDIDATES][RANKS] = { 0 };
     for (int seed = 0; seed < 1200; seed++) {
         struct options o = quiz_options(seed);
@@ -101,9 +97,8 @@ static void seeds_draw_every_case_and_rank_alike(void **state)
             assert_between(drawn[i][rank], 50, 150);
 }
 
-static void a_seed_draws_the_same_again(void **state)
+TEST(a_seed_draws_the_same_again)
 {
-    (void)state;
     for (int seed = 0; seed < 20; seed++) {
         struct options a = quiz_options(seed), b = quiz_options(seed);
         assert_ptr_equal(draw(&a, untyped), draw(&b, untyped));
@@ -111,9 +106,8 @@ static void a_seed_draws_the_same_again(void **state)
     }
 }
 
-static void a_rank_that_was_typed_is_not_drawn(void **state)
+TEST(a_rank_that_was_typed_is_not_drawn)
 {
-    (void)state;
     char *const typed[] = { "toy", "--late-rank=2", "--blind", NULL };
     for (int seed = 0; seed < 20; seed++) {
         struct options o = quiz_options(seed), other = quiz_options(seed);
@@ -123,9 +117,8 @@ static void a_rank_that_was_typed_is_not_drawn(void **state)
     }
 }
 
-static void only_named_cases_are_drawn(void **state)
+TEST(only_named_cases_are_drawn)
 {
-    (void)state;
     for (int seed = 0; seed < 20; seed++) {
         struct options o = quiz_options(seed);
         o.run.cases = (struct option_list){ .count = 2, .text = { "slow", "late_cured" } };
@@ -134,9 +127,8 @@ static void only_named_cases_are_drawn(void **state)
     }
 }
 
-static void a_seed_is_taken_where_none_was_typed(void **state)
+TEST(a_seed_is_taken_where_none_was_typed)
 {
-    (void)state;
     char *blind[] = { "toy", "--blind", NULL }, *seeded[] = { "toy", "--blind", "--seed=3", NULL },
          *by_name[] = { "toy", NULL };
     char **argv = blind;
@@ -155,9 +147,8 @@ static void a_seed_is_taken_where_none_was_typed(void **state)
     assert_ptr_equal(argv, by_name);
 }
 
-static void the_culprit_is_the_rank_that_the_case_makes_late(void **state)
+TEST(the_culprit_is_the_rank_that_the_case_makes_late)
 {
-    (void)state;
     struct options o = quiz_options(1);
     o.late_rank = 2;
     assert_int_equal(blind_culprit(&spec, &o, &variants[2]), 2);
@@ -168,9 +159,8 @@ static void the_culprit_is_the_rank_that_the_case_makes_late(void **state)
 
 /* --- judgements and printed texts --------------------------------------------------------------------------------- */
 
-static void half_right_is_the_same_pathology(void **state)
+TEST(half_right_is_the_same_pathology)
 {
-    (void)state;
     assert_int_equal(blind_judge(&variants[1], &variants[1]), JUDGED_RIGHT);
     assert_int_equal(blind_judge(&variants[1], &variants[2]), JUDGED_HALF);
     assert_int_equal(blind_judge(&variants[2], &variants[1]), JUDGED_HALF);
@@ -178,9 +168,8 @@ static void half_right_is_the_same_pathology(void **state)
     assert_int_equal(blind_judge(&variants[2], NULL), JUDGED_NOTHING);
 }
 
-static void an_idea_that_goes_on_is_told_whole(void **state)
+TEST(an_idea_that_goes_on_is_told_whole)
 {
-    (void)state;
     char *alone = blind_idea(&spec, &variants[4]), *root = blind_idea(&spec, &variants[3]);
     assert_string_equal(alone, "all are slow … and are cured");
     assert_string_equal(root, "all are slow");
@@ -188,9 +177,8 @@ static void an_idea_that_goes_on_is_told_whole(void **state)
     free(root);
 }
 
-static void the_command_by_name_is_what_was_typed_and_what_was_drawn(void **state)
+TEST(the_command_by_name_is_what_was_typed_and_what_was_drawn)
 {
-    (void)state;
     char *const typed[] = { "toy",    "--cases", "late",         "--blind", "--out=it's here",
                             "--seed", "5",       "--cases=slow", "--quick", NULL };
     struct options o = quiz_options(5);
@@ -244,35 +232,31 @@ static void assert_comparison(const char *rows_of_odd, const char *expected)
     free(text);
 }
 
-static void one_rank_that_differs_is_named(void **state)
+TEST(one_rank_that_differs_is_named)
 {
-    (void)state;
     assert_comparison(
         "hidden,0,70,1,19,0,40,10,50,0,64,\nhidden,1,70,41,19,0,0,10,10,80,64,\nhidden,2,70,1,19,0,40,10,50,0,64,\n",
         "  data grew: 41.0 ms on rank 1, the others have 1.0 ms (calm: 1.0 ms)\n"
         "  wait grew: 40.0 ms on every rank but rank 1, which has 0.0 ms (calm: 0.0 ms)\n");
 }
 
-static void of_two_ranks_the_one_that_changed_is_named(void **state)
+TEST(of_two_ranks_the_one_that_changed_is_named)
 {
-    (void)state;
     assert_comparison("hidden,0,70,1,19,0,40,10,50,0,64,\nhidden,1,70,41,19,0,0,10,10,40,64,\n",
                       "  ranks: 2 (calm: 3)\n"
                       "  data grew: 41.0 ms on rank 1, the other has 1.0 ms (calm: 1.0 ms)\n"
                       "  wait grew: 40.0 ms on rank 0, the other has 0.0 ms (calm: 0.0 ms)\n");
 }
 
-static void of_two_ranks_that_both_changed_none_is_named(void **state)
+TEST(of_two_ranks_that_both_changed_none_is_named)
 {
-    (void)state;
     assert_comparison("hidden,0,30,1,19,0,0,10,10,0,96,\nhidden,1,30,1,19,0,0,10,10,0,32,\n",
                       "  ranks: 2 (calm: 3)\n"
                       "  samples changed: 32 to 96 from rank to rank (calm: 64)\n");
 }
 
-static void what_all_ranks_share_is_told_once_and_the_largest_first(void **state)
+TEST(what_all_ranks_share_is_told_once_and_the_largest_first)
 {
-    (void)state;
     assert_comparison(
         "hidden,0,60,1,24,0,0,35,35,0,32,\nhidden,1,60,1,24,0,0,35,35,0,32,\nhidden,2,60,1,24,0,0,35,35,0,32,\n",
         "  transfer grew: 35.0 ms on every rank (calm: 10.0 ms)\n"
@@ -280,60 +264,32 @@ static void what_all_ranks_share_is_told_once_and_the_largest_first(void **state
         "  samples fell: 32 on every rank (calm: 64)\n");
 }
 
-static void ranks_that_changed_as_much_are_alike(void **state)
+TEST(ranks_that_changed_as_much_are_alike)
 {
-    (void)state;
     assert_comparison("hidden,0,54,13,19,0,12,10,22,12,64,\nhidden,1,54,14,19,0,11,10,21,13,64,\n"
                       "hidden,2,54,12,19,0,13,10,23,11,64,\n",
                       "  data grew: 13.0 ms on every rank (calm: 1.0 ms)\n"
                       "  wait grew: 12.0 ms on every rank (calm: 0.0 ms)\n");
 }
 
-static void values_that_differ_on_all_ranks_are_a_range(void **state)
+TEST(values_that_differ_on_all_ranks_are_a_range)
 {
-    (void)state;
     assert_comparison(
         "hidden,0,36,1,19,0,6,10,16,0,64,\nhidden,1,36,1,22,0,3,10,13,0,64,\nhidden,2,36,1,25,0,0,10,10,9,64,\n",
         "  local grew: 19.0 ms to 25.0 ms from rank to rank (calm: 19.0 ms)\n"
         "  wait grew: 0.0 ms to 6.0 ms from rank to rank (calm: 0.0 ms)\n");
 }
 
-static void where_arrivals_are_hidden_ranks_stand_still(void **state)
+TEST(where_arrivals_are_hidden_ranks_stand_still)
 {
-    (void)state;
     assert_comparison("hidden,0,70,1,19,0,,,50,,64,\nhidden,1,70,41,19,0,,,10,,64,\nhidden,2,70,1,19,0,,,50,,64,\n",
                       "  data grew: 41.0 ms on rank 1, the others have 1.0 ms (calm: 1.0 ms)\n"
                       "  exposed grew: 50.0 ms on every rank but rank 1, which has 10.0 ms (calm: 10.0 ms)\n");
 }
 
-static void small_differences_are_none(void **state)
+TEST(small_differences_are_none)
 {
-    (void)state;
     assert_comparison(
         "hidden,0,31,1,20,0,0,10,10,0,64,\nhidden,1,31,2,19,0,0,10,10,0,64,\nhidden,2,31,1,20,0,0,10,10,0,64,\n",
         "  nothing: no rank differs from calm by more than 4 % of a step\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(seeds_draw_every_case_and_rank_alike),
-        cmocka_unit_test(a_seed_draws_the_same_again),
-        cmocka_unit_test(a_rank_that_was_typed_is_not_drawn),
-        cmocka_unit_test(only_named_cases_are_drawn),
-        cmocka_unit_test(a_seed_is_taken_where_none_was_typed),
-        cmocka_unit_test(the_culprit_is_the_rank_that_the_case_makes_late),
-        cmocka_unit_test(half_right_is_the_same_pathology),
-        cmocka_unit_test(an_idea_that_goes_on_is_told_whole),
-        cmocka_unit_test(the_command_by_name_is_what_was_typed_and_what_was_drawn),
-        cmocka_unit_test(one_rank_that_differs_is_named),
-        cmocka_unit_test(of_two_ranks_the_one_that_changed_is_named),
-        cmocka_unit_test(of_two_ranks_that_both_changed_none_is_named),
-        cmocka_unit_test(what_all_ranks_share_is_told_once_and_the_largest_first),
-        cmocka_unit_test(ranks_that_changed_as_much_are_alike),
-        cmocka_unit_test(values_that_differ_on_all_ranks_are_a_range),
-        cmocka_unit_test(where_arrivals_are_hidden_ranks_stand_still),
-        cmocka_unit_test(small_differences_are_none),
-    };
-    return cmocka_run_group_tests_name("blind", tests, NULL, NULL);
 }

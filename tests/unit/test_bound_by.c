@@ -2,16 +2,13 @@
  * mixtures on a noisy machine. Intervals must cover, a wrong name must be rare, and a clear cause must get its name. */
 #include "analysis/bound_by.h"
 #include "base/random.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static void assert_near(double value, double expected, double tolerance)
 {
@@ -28,9 +25,8 @@ static void assert_sentence(const struct bound_by *b, const char *expected)
 
 static const char *const names[] = { "data", "launch", "memory", "compute", "wait" };
 
-static void shares_have_means_and_intervals(void **state)
+TEST(shares_have_means_and_intervals)
 {
-    (void)state;
     const double x[] = { 0.62, 0.20, 0.60, 0.24, 0.61, 0.22, 0.61, 0.22 };
     const struct bound_by b = bound_by_shares(names, x, 4, 2, 1);
     assert_near(b.share[0].value, 0.61, 1e-12);
@@ -47,9 +43,8 @@ static void shares_have_means_and_intervals(void **state)
     assert_sentence(&b, "data 61 % ± 1, launch 22 % ± 3, rest 17 %: bound by data");
 }
 
-static void a_lead_within_the_noise_has_no_name(void **state)
+TEST(a_lead_within_the_noise_has_no_name)
 {
-    (void)state;
     const double x[] = { 0.40, 0.35, 0.30, 0.42, 0.44, 0.30, 0.38, 0.33 };
     const struct bound_by b = bound_by_shares(names, x, 4, 2, 1);
     assert_int_equal(b.reason, BOUND_NEAR);
@@ -61,9 +56,8 @@ static void a_lead_within_the_noise_has_no_name(void **state)
 }
 
 /* t(0.99, 3) = 4.5407 for one rival and one look; lead 0.10 with a deviation of 0.04 x root of 4 / t is 1.01 or 0.99 times that. */
-static void the_limit_is_student_s(void **state)
+TEST(the_limit_is_student_s)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const double deviation = 0.10 * 2 / 4.540703 * (i ? 1.01 : 0.99) * sqrt(3. / 4);
         const double x[] = { 0.5 + deviation, 0.4, 0.5 - deviation, 0.4, 0.5 + deviation, 0.4, 0.5 - deviation, 0.4 };
@@ -73,9 +67,8 @@ static void the_limit_is_student_s(void **state)
     }
 }
 
-static void without_noise_the_largest_is_named(void **state)
+TEST(without_noise_the_largest_is_named)
 {
-    (void)state;
     const double ahead[] = { 0.2, 0.5, 0.3, 0.2, 0.5, 0.3 }, even[] = { 0.2, 0.4, 0.4, 0.2, 0.4, 0.4 };
     const struct bound_by b = bound_by_shares(names, ahead, 2, 3, 1), level = bound_by_shares(names, even, 2, 3, 1);
     assert_sentence(&b, "launch 50 % ± 0, memory 30 % ± 0, data 20 % ± 0: bound by launch");
@@ -85,9 +78,8 @@ static void without_noise_the_largest_is_named(void **state)
     assert_sentence(&alone, "launch 50 %, memory 30 %, data 20 %: undetermined, as a single round shows no noise");
 }
 
-static void a_small_share_is_not_named(void **state)
+TEST(a_small_share_is_not_named)
 {
-    (void)state;
     const double x[] = { 0.09, -0.01, 0.09, -0.01 };
     const struct bound_by b = bound_by_shares(names, x, 2, 2, 1);
     assert_near(b.share[1].value, 0, 0);
@@ -98,9 +90,8 @@ static void a_small_share_is_not_named(void **state)
 }
 
 /* 0.8 + 0.7 claim half of the step twice: either term may be as small as 0.3 or 0.2. */
-static void time_claimed_twice_decides_nothing(void **state)
+TEST(time_claimed_twice_decides_nothing)
 {
-    (void)state;
     const double x[] = { 0.8, 0.7, 0.8, 0.7 };
     const struct bound_by b = bound_by_shares(names, x, 2, 2, 1);
     assert_near(b.excess, 0.5, 1e-12);
@@ -118,9 +109,8 @@ static void time_claimed_twice_decides_nothing(void **state)
 }
 
 /* A loader beside the step: 12 ms for a batch, 8 ms for the step (6 of memory traffic, 2 of launches). */
-static void a_change_is_compared_with_its_own_step(void **state)
+TEST(a_change_is_compared_with_its_own_step)
 {
-    (void)state;
     const double step[] = { 12, 12 }, in_memory[] = { 8, 8 }, no_launch[] = { 6, 6 }, half_bytes[] = { 5, 5 };
     const struct change changes[] = { { "data", 1, step, in_memory },
                                       { "launch", 1, in_memory, no_launch },
@@ -240,9 +230,8 @@ static double percent(int part, int whole)
     return 100.0 * part / whole;
 }
 
-static void names_are_right_and_intervals_cover(void **state)
+TEST(names_are_right_and_intervals_cover)
 {
-    (void)state;
     enum { RUNS = 1000 };
     static const double noises[] = { 0.01, 0.03, 0.06 };
     static const int rounds[] = { 4, 6, 8, 16 };
@@ -268,9 +257,8 @@ static void names_are_right_and_intervals_cover(void **state)
 
 /* The worst case for wrong names: two equal terms, of which one name or the other counts as wrong: twice 1 %. More equal terms must
  * beat each other. */
-static void equal_terms_are_seldom_named(void **state)
+TEST(equal_terms_are_seldom_named)
 {
-    (void)state;
     enum { RUNS = 4000 };
     for (int terms = 2; terms <= TERMS; terms += 3) {
         struct machine m = { .noise = 0.03 };
@@ -284,20 +272,4 @@ static void equal_terms_are_seldom_named(void **state)
         print_message("%d equal terms: %d of %d named\n", terms, c.wrong, RUNS);
         assert_true(c.wrong <= (terms == 2 ? 0.025 : 0.01) * RUNS);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_have_means_and_intervals),
-        cmocka_unit_test(a_lead_within_the_noise_has_no_name),
-        cmocka_unit_test(the_limit_is_student_s),
-        cmocka_unit_test(without_noise_the_largest_is_named),
-        cmocka_unit_test(a_small_share_is_not_named),
-        cmocka_unit_test(time_claimed_twice_decides_nothing),
-        cmocka_unit_test(a_change_is_compared_with_its_own_step),
-        cmocka_unit_test(names_are_right_and_intervals_cover),
-        cmocka_unit_test(equal_terms_are_seldom_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,13 +4,11 @@
 #include "base/random.h"
 #include "device/device.h"
 #include "model/branch.h"
+#include "support/on_device.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 enum { SEED = 3 };
 
@@ -128,9 +126,8 @@ static void assert_gradients(struct branch_settings of)
     free(x);
 }
 
-static void gradients_are_differences(void **state)
+TEST(gradients_are_differences)
 {
-    (void)state;
     for (enum branch_kind kind = BRANCH_MICRO; kind <= BRANCH_NORM; kind++)
         for (enum branch_way way = BRANCH_EAGER; way < BRANCH_WAYS; way++)
             assert_gradients(small(kind, way));
@@ -178,16 +175,14 @@ static double difference_of(struct branch_settings a, struct branch_settings b, 
     return difference(&first, &second);
 }
 
-static void a_replay_gives_the_same_bits(void **state)
+TEST(a_replay_gives_the_same_bits)
 {
-    (void)state;
     for (enum branch_kind kind = BRANCH_MICRO; kind <= BRANCH_NORM; kind++)
         assert_true(difference_of(small(kind, BRANCH_EAGER), small(kind, BRANCH_REPLAY), 20) <= 0);
 }
 
-static void a_fused_branch_differs_by_rounding(void **state)
+TEST(a_fused_branch_differs_by_rounding)
 {
-    (void)state;
     static const int shapes[][3] = { { 1, 1, 1 }, { 3, 5, 13 }, { 2, 1, 64 }, { 2, 200, 65 }, { 1, 3, 5000 } };
     for (enum branch_kind kind = BRANCH_MICRO; kind <= BRANCH_NORM; kind++)
         for (int i = 0; i < 5; i++) {
@@ -201,9 +196,8 @@ static void a_fused_branch_differs_by_rounding(void **state)
         }
 }
 
-static void bf16_differs_by_its_rounding(void **state)
+TEST(bf16_differs_by_its_rounding)
 {
-    (void)state;
     for (enum branch_way way = BRANCH_EAGER; way < BRANCH_WAYS; way++) {
         struct branch_settings wide = small(BRANCH_NORM, BRANCH_EAGER), narrow = small(BRANCH_NORM, way);
         narrow.is_bf16 = true;
@@ -212,9 +206,8 @@ static void bf16_differs_by_its_rounding(void **state)
     }
 }
 
-static void training_lowers_the_loss(void **state)
+TEST(training_lowers_the_loss)
 {
-    (void)state;
     for (enum branch_kind kind = BRANCH_MICRO; kind <= BRANCH_NORM; kind++) {
         struct outcome first = train(small(kind, BRANCH_EAGER), 1), last = train(small(kind, BRANCH_EAGER), 60);
         assert_true(last.loss < 0.98 * first.loss);
@@ -223,9 +216,8 @@ static void training_lowers_the_loss(void **state)
 }
 
 /* What the operations count is what the settings say; a step leaves nothing behind that the next must allocate. */
-static void operations_count_what_the_settings_say(void **state)
+TEST(operations_count_what_the_settings_say)
 {
-    (void)state;
     for (enum branch_kind kind = BRANCH_MICRO; kind <= BRANCH_NORM; kind++)
         for (int is_bf16 = 0; is_bf16 <= (kind == BRANCH_NORM); is_bf16++) {
             struct branch_settings of = small(kind, BRANCH_EAGER);
@@ -248,9 +240,8 @@ static void operations_count_what_the_settings_say(void **state)
 }
 
 /* By hand: a block of MICRO on 10 floats moves 3 + 2 + 3 + 2 + 3 + 3 tensors forward and computes 1 + 1 + 1 + 25 + 1 + 1 per element. */
-static void counts_are_those_by_hand(void **state)
+TEST(counts_are_those_by_hand)
 {
-    (void)state;
     struct branch_settings of = { .kind = BRANCH_MICRO, .blocks = 1, .rows = 2, .cols = 5 };
     struct eager_count count = branch_work(of, false);
     assert_true(fabs(count.work.bytes - 16 * 40) < 1e-9 && fabs(count.work.flops - 30 * 10) < 1e-9);
@@ -315,9 +306,8 @@ static void assert_same_gradients(struct branch *half, struct branch *other, siz
 }
 
 /* Half the bytes: the gradients are those of a branch on half the rows. */
-static void half_the_bytes_is_half_the_rows(void **state)
+TEST(half_the_bytes_is_half_the_rows)
 {
-    (void)state;
     for (enum branch_kind kind = BRANCH_MICRO; kind <= BRANCH_NORM; kind++)
         for (enum branch_way way = BRANCH_EAGER; way < BRANCH_WAYS; way++)
             for (int is_bf16 = 0; is_bf16 <= (kind == BRANCH_NORM); is_bf16++)
@@ -344,9 +334,8 @@ static void half_the_bytes_is_half_the_rows(void **state)
 
 /* Half the arithmetic: of two groups of columns one is computed; their gradients are those of a branch of these columns, whose loss is a
  * mean over half as many cells. */
-static void half_the_flops_is_half_the_columns(void **state)
+TEST(half_the_flops_is_half_the_columns)
 {
-    (void)state;
     enum { ROWS = 3, COLS = 2 * HALF_GROUP };
     for (enum branch_kind kind = BRANCH_MICRO; kind <= BRANCH_NORM; kind++)
         for (enum branch_way way = BRANCH_EAGER; way < BRANCH_WAYS; way++)
@@ -384,9 +373,8 @@ static void half_the_flops_is_half_the_columns(void **state)
 }
 
 /* Halves are exact, what is odd rounds up, and the operations count what the settings say. */
-static void halves_count_half(void **state)
+TEST(halves_count_half)
 {
-    (void)state;
     for (enum branch_kind kind = BRANCH_MICRO; kind <= BRANCH_NORM; kind++)
         for (enum branch_way way = BRANCH_EAGER; way < BRANCH_WAYS; way++)
             for (enum half half = HALF_BYTES; half <= HALF_FLOPS; half++)
@@ -427,9 +415,8 @@ static void halves_count_half(void **state)
 }
 
 /* Parts of a half follow each other without gap, and compute what half_computed() says. */
-static void parts_cover_the_touched_cells(void **state)
+TEST(parts_cover_the_touched_cells)
 {
-    (void)state;
     for (enum half half = HALF_NONE; half <= HALF_FLOPS; half++)
         for (size_t rows = 1; rows <= 5; rows++)
             for (size_t cols = 1; cols <= 5 * HALF_GROUP; cols += 7) {
@@ -445,18 +432,4 @@ static void parts_cover_the_touched_cells(void **state)
             }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_are_differences),          cmocka_unit_test(a_replay_gives_the_same_bits),
-        cmocka_unit_test(a_fused_branch_differs_by_rounding), cmocka_unit_test(bf16_differs_by_its_rounding),
-        cmocka_unit_test(training_lowers_the_loss),           cmocka_unit_test(operations_count_what_the_settings_say),
-        cmocka_unit_test(counts_are_those_by_hand),           cmocka_unit_test(half_the_bytes_is_half_the_rows),
-        cmocka_unit_test(half_the_flops_is_half_the_columns), cmocka_unit_test(halves_count_half),
-        cmocka_unit_test(parts_cover_the_touched_cells),
-    };
-    device_open(0, PRECISION_FP32);
-    const int failed = cmocka_run_group_tests_name("branch", tests, NULL, NULL);
-    device_close();
-    return failed;
-}
+AROUND_TESTS(open_device, device_close)

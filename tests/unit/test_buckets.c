@@ -3,18 +3,13 @@
 #include "card/predict.h"
 #include "collective/buckets.h"
 #include "support/between.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
-static void pieces_cover_the_array_once(void **state)
+TEST(pieces_cover_the_array_once)
 {
-    (void)state;
     for (size_t floats = 1; floats <= 40; floats++)
         for (size_t most = 1; most <= 45; most++) {
             struct buckets buckets = buckets_cut(floats, most, 3);
@@ -30,9 +25,8 @@ static void pieces_cover_the_array_once(void **state)
 }
 
 /* Check readiness: after l of L layers the first l / L of the array is complete. A bucket that ends later must wait. */
-static void none_starts_before_backward_has_it(void **state)
+TEST(none_starts_before_backward_has_it)
 {
-    (void)state;
     enum { LAYERS = 3 };
     for (size_t floats = 30; floats <= 60; floats += 30)
         for (size_t most = 1; most <= 60; most++) {
@@ -49,9 +43,8 @@ static void none_starts_before_backward_has_it(void **state)
         }
 }
 
-static void one_bucket_waits_for_the_end(void **state)
+TEST(one_bucket_waits_for_the_end)
 {
-    (void)state;
     struct buckets buckets = buckets_cut(100, 100, 3);
     assert_int_equal(buckets.count, 1);
     assert_int_equal(buckets.at[0].layer, 0);
@@ -65,9 +58,8 @@ static void assert_bucket(const struct bucket *b, size_t begin, size_t count, in
 }
 
 /* Two layers of weights and bias, 7 x 9 + 9 and 9 x 5 + 5: backward has the bias of 5 first. */
-static void tensors_stay_whole(void **state)
+TEST(tensors_stay_whole)
 {
-    (void)state;
     const struct workload model = { .type = &mlp_type, .of.mlp = { 7, 9, 5, 2 } };
     struct buckets buckets = buckets_of_model(&model, false, 1, 1);
     assert_int_equal(buckets.count, 4);
@@ -86,9 +78,8 @@ static void tensors_stay_whole(void **state)
 }
 
 /* A bucket is one piece of the array, whatever the order. */
-static void only_neighbours_share_a_bucket(void **state)
+TEST(only_neighbours_share_a_bucket)
 {
-    (void)state;
     const struct model_tensor tensors[] = { { 0, 10, 0, 0 }, { 10, 10, 1, 0 }, { 20, 10, 2, 0 } };
     struct buckets buckets = buckets_of_tensors(tensors, (const int[]){ 0, 2, 1 }, 3, 100, 100);
     assert_int_equal(buckets.count, 2);
@@ -108,9 +99,8 @@ static void assert_exposed(double expected, const double *before, const double *
         fail_msg("%g exposed, not %g", got, expected);
 }
 
-static void what_is_not_hidden_is_exposed(void **state)
+TEST(what_is_not_hidden_is_exposed)
 {
-    (void)state;
     const double before[] = { 6, 3, 0 };
     assert_exposed(0, before, (const double[]){ 1, 1, 1 }, 0);
     assert_exposed(0, before, (const double[]){ 5, 1, 1 }, 1); /* finished before backward ends */
@@ -118,14 +108,4 @@ static void what_is_not_hidden_is_exposed(void **state)
     assert_exposed(6, before, (const double[]){ 4, 4, 4 }, 3); /* one after another from -6 */
     assert_exposed(4, before, (const double[]){ 1, 1, 4 }, 3); /* the last one cannot be hidden */
     assert_exposed(12, (const double[3]){ 0 }, (const double[]){ 4, 4, 4 }, 3); /* no time before the end of backward */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_cover_the_array_once),    cmocka_unit_test(none_starts_before_backward_has_it),
-        cmocka_unit_test(one_bucket_waits_for_the_end),   cmocka_unit_test(tensors_stay_whole),
-        cmocka_unit_test(only_neighbours_share_a_bucket), cmocka_unit_test(what_is_not_hidden_is_exposed),
-    };
-    return cmocka_run_group_tests_name("buckets", tests, NULL, NULL);
 }

@@ -6,18 +6,15 @@
 #include "card/drift.h"
 #include "card/predict.h"
 #include "launch/job.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <utime.h>
-#include <cmocka.h>
 
 /* Costs of a lab of its own, and those of another lab, which has one of them too. */
 static double never(struct world *together, int which)
@@ -37,19 +34,18 @@ static const double own_values[] = { 123.456789012345e-9, 9.87654321e9, 4.25e-3 
 
 static char folder[] = "/tmp/lockstep-card-XXXXXX";
 
-static int make_folder(void **state)
+static void make_card_folder(void)
 {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
+    if (!mkdtemp(folder))
+        abort();
 }
 
-static int drop_folder(void **state)
+static void drop_card_folder(void)
 {
-    (void)state;
     char path[64];
     snprintf(path, sizeof path, "%s/machine.csv", folder);
     unlink(path);
-    return rmdir(folder);
+    rmdir(folder);
 }
 
 static struct run run_here(void)
@@ -136,9 +132,8 @@ static struct card read_back(const struct card *written, const struct run *run)
     return read;
 }
 
-static void what_was_written_is_read(void **state)
+TEST(what_was_written_is_read)
 {
-    (void)state;
     struct run run = run_here();
     struct card written = card_here(), read = read_back(&written, &run);
     assert_memory_equal(&read.alone, &written.alone, sizeof read.alone);
@@ -197,9 +192,8 @@ static bool is_close(double a, double b)
     return fabs(a - b) <= 1e-12 * fabs(b);
 }
 
-static void own_costs_are_read_as_written(void **state)
+TEST(own_costs_are_read_as_written)
 {
-    (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
     card_write(&written, run.out, &published_mlp, &run, "here");
@@ -212,9 +206,8 @@ static void own_costs_are_read_as_written(void **state)
     assert_int_equal(read.own.count, 0);
 }
 
-static void a_card_without_an_own_cost_is_short(void **state)
+TEST(a_card_without_an_own_cost_is_short)
 {
-    (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
     card_write(&written, run.out, &published_mlp, &run, "here");
@@ -229,9 +222,8 @@ static void a_card_without_an_own_cost_is_short(void **state)
 }
 
 /* A probe of the local step says nothing about own costs: each follows its own probe, or stays. */
-static void own_costs_follow_their_own_probes(void **state)
+TEST(own_costs_follow_their_own_probes)
 {
-    (void)state;
     const struct card card = card_here();
     struct card_drift drift = { .local = 1.25, .transfer = 3 };
     struct card now = card_drifted(&card, drift);
@@ -247,9 +239,8 @@ static void own_costs_follow_their_own_probes(void **state)
 }
 
 /* An earlier card, of which only the local step was measured again. */
-static void own_costs_of_an_earlier_card_are_scaled_by_kind(void **state)
+TEST(own_costs_of_an_earlier_card_are_scaled_by_kind)
 {
-    (void)state;
     const struct card card = card_here();
     struct card_probe slow = card_usual(&card);
     slow.fetch *= 1.25, slow.passes *= 1.25, slow.update *= 1.25;
@@ -259,9 +250,8 @@ static void own_costs_of_an_earlier_card_are_scaled_by_kind(void **state)
     assert_true(is_close(card_cost(&slower, "disk_s"), own_values[2]));
 }
 
-static void own_costs_are_shown_in_their_unit(void **state)
+TEST(own_costs_are_shown_in_their_unit)
 {
-    (void)state;
     struct card card = card_here();
     card.own.at[2].value = (double)NAN;
     char *text = shown(&card);
@@ -272,9 +262,8 @@ static void own_costs_are_shown_in_their_unit(void **state)
     assert_true(is_close(own_costs_bytes(own), 9e6) && own_costs_bytes(NULL) <= 0);
 }
 
-static void a_card_says_who_disturbed_it(void **state)
+TEST(a_card_says_who_disturbed_it)
 {
-    (void)state;
     struct run run = run_here();
     struct card card = card_here(), read = read_back(&card, &run);
     char *text = shown(&read);
@@ -292,9 +281,8 @@ static void a_card_says_who_disturbed_it(void **state)
     free(text);
 }
 
-static void a_card_shows_how_well_it_predicts(void **state)
+TEST(a_card_shows_how_well_it_predicts)
 {
-    (void)state;
     struct card card = card_here();
     card.reference.transfer = line_of(0, 12496800) / 0.9;
     char *text = shown(&card);
@@ -309,9 +297,8 @@ static void a_card_shows_how_well_it_predicts(void **state)
 }
 
 /* Cards of earlier versions lack the usual batch, and are measured again. */
-static void a_card_without_a_reference_does_not_fit(void **state)
+TEST(a_card_without_a_reference_does_not_fit)
 {
-    (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
     written.reference.together.passes = (double)NAN; /* a row without a value */
@@ -328,9 +315,8 @@ static void a_card_without_a_reference_does_not_fit(void **state)
 }
 
 /* On a modelled machine nothing is measured, so its card needs no reference, and its file has no such rows. */
-static void a_modelled_card_has_no_reference(void **state)
+TEST(a_modelled_card_has_no_reference)
 {
-    (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
     const char *platform = "x 0123" JOB_MODELLED;
@@ -342,9 +328,8 @@ static void a_modelled_card_has_no_reference(void **state)
     assert_true(fabs(drift.local - 1) <= 0 && fabs(drift.transfer - 1) <= 0);
 }
 
-static void a_card_without_messages_is_short(void **state)
+TEST(a_card_without_messages_is_short)
 {
-    (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
     written.p2p.exchange.points = 0;
@@ -352,9 +337,8 @@ static void a_card_without_messages_is_short(void **state)
     assert_int_equal(found(&read, &run, 0, "here", 8), CARD_SHORT);
 }
 
-static void a_card_without_a_collective_is_short(void **state)
+TEST(a_card_without_a_collective_is_short)
 {
-    (void)state;
     struct run run = run_here();
     struct card card = card_here(), read;
     for (int left_out = 0; left_out < card.collectives.count; left_out++) {
@@ -367,9 +351,8 @@ static void a_card_without_a_collective_is_short(void **state)
     }
 }
 
-static void only_whole_groups_run(void **state)
+TEST(only_whole_groups_run)
 {
-    (void)state;
     const struct card_group half = first_ranks(3), apart = { 2, 2, false }, apart_at_once = { 2, 2, true },
                             beside_at_once = { 2, 1, true };
     const int expected[][6] = { { 0, 0, 0, -1, -1, -1 },
@@ -385,9 +368,8 @@ static void only_whole_groups_run(void **state)
     assert_int_equal(card_group_of((struct card_group){ 3, 3, false }, 0, 6), -1); /* there is no rank 6 */
 }
 
-static void uses_are_kept_once_by_group(void **state)
+TEST(uses_are_kept_once_by_group)
 {
-    (void)state;
     struct card_uses uses = { 0 };
     card_use(&uses, BARRIER, first_ranks(4), 0);
     card_use(&uses, ALL_REDUCE, first_ranks(2), 0);
@@ -403,9 +385,8 @@ static void uses_are_kept_once_by_group(void **state)
     assert_true(uses.at[3].group.with_siblings);
 }
 
-static void groups_use_the_links_of_their_hosts(void **state)
+TEST(groups_use_the_links_of_their_hosts)
 {
-    (void)state;
     struct card card = card_here();
     card.place[2].host = card.place[3].host = 1; /* two hosts of two ranks */
     assert_int_equal(card_group_hosts(&card, first_ranks(4)), 2);
@@ -417,9 +398,8 @@ static void groups_use_the_links_of_their_hosts(void **state)
     free(text);
 }
 
-static void another_job_or_machine_does_not_fit(void **state)
+TEST(another_job_or_machine_does_not_fit)
 {
-    (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
     card_write(&written, run.out, &published_mlp, &run, "here");
@@ -441,9 +421,8 @@ static void another_job_or_machine_does_not_fit(void **state)
 }
 
 /* The key names every host of a cluster, so its line may be of any length. */
-static void a_card_of_many_hosts_is_found_again(void **state)
+TEST(a_card_of_many_hosts_is_found_again)
 {
-    (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
     char hosts[4000] = "";
@@ -456,9 +435,8 @@ static void a_card_of_many_hosts_is_found_again(void **state)
     assert_int_equal(found(&read, &run, 0, hosts, 8), CARD_NONE);
 }
 
-static void an_old_card_is_not_believed(void **state)
+TEST(an_old_card_is_not_believed)
 {
-    (void)state;
     struct run run = run_here();
     struct card written = card_here(), read;
     card_write(&written, run.out, &published_mlp, &run, "here");
@@ -479,9 +457,8 @@ static bool agrees(const struct card *card, struct card_probe probe, char why[CA
     return card_fit_of(card, &probe, why) == CARD_FITS;
 }
 
-static void a_card_agrees_part_by_part(void **state)
+TEST(a_card_agrees_part_by_part)
 {
-    (void)state;
     const struct card card = card_here();
     const struct card_probe usual = card_usual(&card);
     char why[CARD_NAME];
@@ -518,9 +495,8 @@ static void a_card_agrees_part_by_part(void **state)
 }
 
 /* A probe within a factor of 2 scales the card part by part, and then fits it. */
-static void a_card_is_scaled_to_a_probe(void **state)
+TEST(a_card_is_scaled_to_a_probe)
 {
-    (void)state;
     const struct card card = card_here();
     const struct card_probe usual = card_usual(&card);
     struct card_probe probe = { .fetch = 1.5 * usual.fetch,
@@ -544,9 +520,8 @@ static void a_card_is_scaled_to_a_probe(void **state)
 }
 
 /* With more ranks than cores a probe is of one rank alone. */
-static void a_card_of_shared_cores_is_compared_alone(void **state)
+TEST(a_card_of_shared_cores_is_compared_alone)
 {
-    (void)state;
     struct card card = card_here();
     card.cores = 2;
     const struct card_probe usual = card_usual(&card);
@@ -559,9 +534,8 @@ static void a_card_of_shared_cores_is_compared_alone(void **state)
 }
 
 /* However wrong the fits are for the usual batch, the card of the moment predicts what the probe found. */
-static void a_drifted_card_predicts_the_probe(void **state)
+TEST(a_drifted_card_predicts_the_probe)
 {
-    (void)state;
     const struct card card = card_here();
     const struct run run = run_here();
     const struct card_probe probe = {
@@ -574,9 +548,8 @@ static void a_drifted_card_predicts_the_probe(void **state)
 }
 
 /* A probe says nothing of transfers larger than its own: they are slower by the same time. */
-static void larger_transfers_are_not_scaled(void **state)
+TEST(larger_transfers_are_not_scaled)
 {
-    (void)state;
     const struct card card = card_here();
     const double probed = 1e6, larger = 8e6, small = 1e4, before = card_allreduce(&card, 4, probed);
     const struct card drifted =
@@ -586,9 +559,8 @@ static void larger_transfers_are_not_scaled(void **state)
     assert_true(fabs(card_allreduce(&drifted, 4, larger) - card_allreduce(&card, 4, larger) - 0.5 * before) < 1e-12);
 }
 
-static void short_sleeps_exceed_by_what_was_measured(void **state)
+TEST(short_sleeps_exceed_by_what_was_measured)
 {
-    (void)state;
     struct card card = {
         .sleep_overshoot = 1e-4, .sleep_excess = 0.01, .sleeps.short_over = 9e-5, .sleeps.brief_over = 7e-5
     };
@@ -613,9 +585,8 @@ static struct prediction predicted(const struct card *card, double sleep, double
     return predict_step(card, loads, 4, card_jitter(card, 4, *local), card_allreduce(card, 4, 12496800));
 }
 
-static void a_drifted_card_is_slower_but_sleeps_as_long(void **state)
+TEST(a_drifted_card_is_slower_but_sleeps_as_long)
 {
-    (void)state;
     const struct card card = card_here(),
                       drifted = card_drifted(&card, (struct card_drift){ .local = 1.25, .transfer = 0.8 });
     double local, local_then;
@@ -644,34 +615,4 @@ static void a_drifted_card_is_slower_but_sleeps_as_long(void **state)
     assert_true(is_close(found_again.local, 1.25) && is_close(found_again.transfer, 0.8));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_written_is_read),
-        cmocka_unit_test(own_costs_are_read_as_written),
-        cmocka_unit_test(a_card_without_an_own_cost_is_short),
-        cmocka_unit_test(own_costs_follow_their_own_probes),
-        cmocka_unit_test(own_costs_of_an_earlier_card_are_scaled_by_kind),
-        cmocka_unit_test(own_costs_are_shown_in_their_unit),
-        cmocka_unit_test(a_card_says_who_disturbed_it),
-        cmocka_unit_test(a_card_shows_how_well_it_predicts),
-        cmocka_unit_test(a_card_without_a_reference_does_not_fit),
-        cmocka_unit_test(a_modelled_card_has_no_reference),
-        cmocka_unit_test(a_card_without_messages_is_short),
-        cmocka_unit_test(a_card_without_a_collective_is_short),
-        cmocka_unit_test(only_whole_groups_run),
-        cmocka_unit_test(uses_are_kept_once_by_group),
-        cmocka_unit_test(groups_use_the_links_of_their_hosts),
-        cmocka_unit_test(another_job_or_machine_does_not_fit),
-        cmocka_unit_test(a_card_of_many_hosts_is_found_again),
-        cmocka_unit_test(an_old_card_is_not_believed),
-        cmocka_unit_test(a_card_agrees_part_by_part),
-        cmocka_unit_test(a_card_is_scaled_to_a_probe),
-        cmocka_unit_test(larger_transfers_are_not_scaled),
-        cmocka_unit_test(a_drifted_card_predicts_the_probe),
-        cmocka_unit_test(a_card_of_shared_cores_is_compared_alone),
-        cmocka_unit_test(short_sleeps_exceed_by_what_was_measured),
-        cmocka_unit_test(a_drifted_card_is_slower_but_sleeps_as_long),
-    };
-    return cmocka_run_group_tests_name("card", tests, make_folder, drop_folder);
-}
+AROUND_TESTS(make_card_folder, drop_card_folder)

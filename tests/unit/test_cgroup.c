@@ -4,15 +4,11 @@
 
 #include "base/files.h"
 #include "base/memory.h"
-#include "support/folder.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 static void put(const char *root, const char *folder, const char *name, const char *text)
 {
@@ -23,13 +19,13 @@ static void put(const char *root, const char *folder, const char *name, const ch
     free(full);
 }
 
-static void no_groups_are_no_limit(void **state)
+TEST_IN_FOLDER(no_groups_are_no_limit)
 {
     assert_true(isinf(cgroup_cpus(*state)));
     assert_true(isinf(cgroup_memory(*state)));
 }
 
-static void the_tightest_of_a_group_and_those_above_holds(void **state)
+TEST_IN_FOLDER(the_tightest_of_a_group_and_those_above_holds)
 {
     put(*state, "proc/self", "cgroup", "0::/a/b\n");
     put(*state, "sys/fs/cgroup/a/b", "memory.max", "max\n");
@@ -48,7 +44,7 @@ static void the_tightest_of_a_group_and_those_above_holds(void **state)
     assert_true(cgroup_cpus(*state) == 0.5);
 }
 
-static void pages_of_files_can_be_given_up(void **state)
+TEST_IN_FOLDER(pages_of_files_can_be_given_up)
 {
     put(*state, "proc/self", "cgroup", "0::/\n");
     put(*state, "sys/fs/cgroup", "memory.max", "9000000\n");
@@ -60,7 +56,7 @@ static void pages_of_files_can_be_given_up(void **state)
     assert_true(cgroup_memory(*state) == 0);
 }
 
-static void a_container_sees_its_group_at_the_root(void **state)
+TEST_IN_FOLDER(a_container_sees_its_group_at_the_root)
 {
     put(*state, "proc/self", "cgroup", "0::/docker/1234\n");
     put(*state, "sys/fs/cgroup", "memory.max", "3000000\n");
@@ -70,7 +66,7 @@ static void a_container_sees_its_group_at_the_root(void **state)
     assert_true(cgroup_cpus(*state) == 1.5);
 }
 
-static void version_1_has_a_hierarchy_for_each_controller(void **state)
+TEST_IN_FOLDER(version_1_has_a_hierarchy_for_each_controller)
 {
     put(*state, "proc/self", "cgroup", "5:memory:/jobs/7\n4:cpuset:/\n3:cpu,cpuacct:/jobs\n0::/\n");
     put(*state, "sys/fs/cgroup/memory/jobs/7", "memory.limit_in_bytes", "9223372036854771712\n");
@@ -85,16 +81,4 @@ static void version_1_has_a_hierarchy_for_each_controller(void **state)
     put(*state, "sys/fs/cgroup/cpu/jobs", "cpu.cfs_quota_us", "300000\n");
     assert_true(cgroup_memory(*state) == 2e6);
     assert_true(cgroup_cpus(*state) == 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FOLDER(no_groups_are_no_limit),
-        WITH_FOLDER(the_tightest_of_a_group_and_those_above_holds),
-        WITH_FOLDER(pages_of_files_can_be_given_up),
-        WITH_FOLDER(a_container_sees_its_group_at_the_root),
-        WITH_FOLDER(version_1_has_a_hierarchy_for_each_controller),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* test_clocks.c: test the conversion of times between hosts, with known clock differences and times as large as those of
  * a machine that has run for weeks. */
+#include "support/unit.h"
 #include "world/clocks.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const double NANOSECOND = 1e-9; /* doubles near a million seconds are finer than this */
 
@@ -19,17 +15,15 @@ static void assert_near(double value, double expected)
         fail_msg("%.12g is not %.12g", value, expected);
 }
 
-static void a_host_by_itself_keeps_its_time(void **state)
+TEST(a_host_by_itself_keeps_its_time)
 {
-    (void)state;
     struct clocks clocks = { 0 };
     assert_near(clocks_first(&clocks, 1234567.25), 1234567.25);
     assert_near(clocks_error(&clocks), 0);
 }
 
-static void a_clock_that_is_behind_is_put_forward(void **state)
+TEST(a_clock_that_is_behind_is_put_forward)
 {
-    (void)state;
     struct clocks clocks = { .before = { .here = 500, .ahead = 1000, .error = 20e-6 },
                              .after = { .here = 510, .ahead = 1000, .error = 50e-6 } };
     assert_near(clocks_first(&clocks, 503), 1503);
@@ -37,9 +31,8 @@ static void a_clock_that_is_behind_is_put_forward(void **state)
 }
 
 /* Drift by 30 ppm: 0.9 ms in half a minute. */
-static void drift_is_taken_to_be_even(void **state)
+TEST(drift_is_taken_to_be_even)
 {
-    (void)state;
     struct clocks clocks = { .before = { .here = 1000000, .ahead = -400, .error = 10e-6 },
                              .after = { .here = 1000010, .ahead = -400 + 300e-6, .error = 10e-6 } };
     assert_near(clocks_first(&clocks, 1000000), 999600);
@@ -49,31 +42,17 @@ static void drift_is_taken_to_be_even(void **state)
 }
 
 /* Times of two hosts may be wrong in opposite directions, so the errors of both count. The first host converts nothing. */
-static void the_errors_of_two_hosts_add_up(void **state)
+TEST(the_errors_of_two_hosts_add_up)
 {
-    (void)state;
     assert_near(clocks_disagreement((double[]){ 0, 40e-6 }, 2), 40e-6);
     assert_near(clocks_disagreement((double[]){ 0, 40e-6, 30e-6 }, 3), 70e-6);
     assert_near(clocks_disagreement((double[]){ 0, 30e-6, 40e-6, 10e-6 }, 4), 70e-6);
     assert_near(clocks_disagreement((double[]){ 0, 40e-6, 40e-6 }, 3), 80e-6);
 }
 
-static void the_error_is_told(void **state)
+TEST(the_error_is_told)
 {
-    (void)state;
     char *text = clocks_text(45e-6);
     assert_string_equal(text, "agree within 0.045 ms; shorter waits count as transfer");
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_host_by_itself_keeps_its_time),
-        cmocka_unit_test(a_clock_that_is_behind_is_put_forward),
-        cmocka_unit_test(drift_is_taken_to_be_even),
-        cmocka_unit_test(the_errors_of_two_hosts_add_up),
-        cmocka_unit_test(the_error_is_told),
-    };
-    return cmocka_run_group_tests_name("clocks", tests, NULL, NULL);
 }

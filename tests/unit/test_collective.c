@@ -5,23 +5,19 @@
 #include "collective/collective.h"
 #include "collective/spans.h"
 #include "device/device.h"
+#include "support/on_ranks.h"
 #include "support/sabotage.h"
 #include "support/trial.h"
+#include "support/unit.h"
 #include "world/world.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { COUNT = SABOTAGED };
-
-static struct world *world;
 
 static float value_of(int rank, int i)
 {
@@ -90,9 +86,8 @@ static void assert_sums(const struct buffers *b)
     assert_values(b->send, my_value); /* the input is unchanged */
 }
 
-static void a_sum_adds_all_ranks_and_stamps_itself(void **state)
+TEST(a_sum_adds_all_ranks_and_stamps_itself)
 {
-    (void)state;
     struct spans spans;
     spans_open(&spans, 4);
     struct collective *c = collective_open(world, &spans);
@@ -120,9 +115,8 @@ static void a_sum_adds_all_ranks_and_stamps_itself(void **state)
     spans_close(&spans);
 }
 
-static void a_started_sum_is_there_when_finished(void **state)
+TEST(a_started_sum_is_there_when_finished)
 {
-    (void)state;
     enum { BUCKETS = 5, EACH = COUNT / BUCKETS };
     struct spans spans;
     spans_open(&spans, BUCKETS + 1);
@@ -172,9 +166,8 @@ static void drop_halves(struct halves *h)
     device_free(h->receive);
 }
 
-static void bf16_halves_the_bytes_and_rounds(void **state)
+TEST(bf16_halves_the_bytes_and_rounds)
 {
-    (void)state;
     struct spans spans;
     spans_open(&spans, 1);
     spans_restart(&spans, 0, 0);
@@ -194,9 +187,8 @@ static void bf16_halves_the_bytes_and_rounds(void **state)
     spans_close(&spans);
 }
 
-static void a_wrong_sum_is_noticed(void **state)
+TEST(a_wrong_sum_is_noticed)
 {
-    (void)state;
     struct collective *c = collective_open(world, NULL);
     struct buffers b = fill();
     collective_check(c, CHECK_EACH);
@@ -216,9 +208,8 @@ static void a_wrong_sum_is_noticed(void **state)
 }
 
 /* Check that sampled checks reach every element: of a sum of this length, each check covers every other element, in turns. */
-static void every_element_has_its_turn(void **state)
+TEST(every_element_has_its_turn)
 {
-    (void)state;
     struct collective *c = collective_open(world, NULL);
     struct buffers b = fill();
     sabotage = STUCK;
@@ -240,9 +231,8 @@ static void every_element_has_its_turn(void **state)
 }
 
 /* Start two sums of which one is wrong. The check at the end of a sum must count the wrong one, once. */
-static void a_wrong_started_sum_is_noticed(void **state)
+TEST(a_wrong_started_sum_is_noticed)
 {
-    (void)state;
     struct collective *c = collective_open(world, NULL);
     struct buffers b = fill(), other = fill();
     for (int checking = 0; checking <= 1; checking++)
@@ -262,9 +252,8 @@ static void a_wrong_started_sum_is_noticed(void **state)
     collective_close(c);
 }
 
-static void started_bf16_sums_round_each_partial_sum(void **state)
+TEST(started_bf16_sums_round_each_partial_sum)
 {
-    (void)state;
     struct spans spans;
     spans_open(&spans, 3);
     spans_restart(&spans, 0, 0);
@@ -312,9 +301,8 @@ static void sum_in_place(struct collective *c, float *terms, bool is_started)
     }
 }
 
-static void a_sum_may_take_the_place_of_its_terms(void **state)
+TEST(a_sum_may_take_the_place_of_its_terms)
 {
-    (void)state;
     struct collective *c = collective_open(world, NULL);
     float *terms = device_new(COUNT, sizeof *terms);
     for (enum check check = CHECK_NOTHING; check <= CHECK_KEPT; check++)
@@ -338,9 +326,8 @@ static void a_sum_may_take_the_place_of_its_terms(void **state)
 }
 
 /* Sum an array so long that an engine may split it, into pieces of which no two are equal. */
-static void a_long_sum_is_whole(void **state)
+TEST(a_long_sum_is_whole)
 {
-    (void)state;
     enum { LONG = (5 << 20) / sizeof(float) + 12347 };
     struct collective *c = collective_open(world, NULL);
     float *send = device_new(LONG, sizeof *send), *receive = device_new(LONG, sizeof *receive);
@@ -365,9 +352,8 @@ static void a_long_sum_is_whole(void **state)
 }
 
 /* Sabotage a sum in place that is checked at once, or whose terms are kept and checked at the end. */
-static void a_wrong_sum_in_place_is_noticed(void **state)
+TEST(a_wrong_sum_in_place_is_noticed)
 {
-    (void)state;
     struct collective *c = collective_open(world, NULL);
     float *terms = device_new(COUNT, sizeof *terms);
     for (enum check check = CHECK_EACH; check <= CHECK_KEPT; check++)
@@ -383,9 +369,8 @@ static void a_wrong_sum_in_place_is_noticed(void **state)
     collective_close(c);
 }
 
-static void every_element_in_place_has_its_turn(void **state)
+TEST(every_element_in_place_has_its_turn)
 {
-    (void)state;
     struct collective *c = collective_open(world, NULL);
     float *terms = device_new(COUNT, sizeof *terms);
     sabotage = STUCK;
@@ -405,9 +390,8 @@ static void every_element_in_place_has_its_turn(void **state)
 }
 
 /* Check that a sum whose terms were not kept counts as wrong. */
-static void a_sum_whose_terms_are_gone_is_wrong(void **state)
+TEST(a_sum_whose_terms_are_gone_is_wrong)
 {
-    (void)state;
     struct collective *c = collective_open(world, NULL);
     float *terms = device_new(COUNT, sizeof *terms);
     collective_check(c, CHECK_KEPT);
@@ -459,9 +443,8 @@ static void run_trials(struct collective *c, const struct group *group, const st
         }
 }
 
-static void every_kind_gives_exact_results(void **state)
+TEST(every_kind_gives_exact_results)
 {
-    (void)state;
     static const size_t counts[] = { 1, 1000, 33000 }; /* 258 KiB of two ranks are long for Open MPI */
     struct collective *c = collective_open(world, NULL);
     struct trial_members m = all_ranks();
@@ -484,9 +467,8 @@ static int failures_of(struct collective *c, struct collective_op op, int seed, 
 
 /* Sabotage operations of every kind. Ranks that receive nothing have nothing wrong. A single wrong element is found when it is its
  * turn, at the latest in the second cycle of samples. */
-static void a_wrong_result_of_any_kind_is_noticed(void **state)
+TEST(a_wrong_result_of_any_kind_is_noticed)
 {
-    (void)state;
     struct collective *c = collective_open(world, NULL);
     struct trial_members m = all_ranks();
     struct collective_op ops[TRIAL_OPS];
@@ -550,9 +532,8 @@ static struct groups split(struct collective *c)
     return g;
 }
 
-static void groups_work_for_themselves(void **state)
+TEST(groups_work_for_themselves)
 {
-    (void)state;
     struct collective *c = collective_open(world, NULL);
     assert_null(collective_split(c, -1, 0));
     struct groups g = split(c);
@@ -572,9 +553,8 @@ static void groups_work_for_themselves(void **state)
 }
 
 /* Start all kinds in all groups before any is finished, and finish them in this or the reverse order. */
-static void groups_work_at_the_same_time(void **state)
+TEST(groups_work_at_the_same_time)
 {
-    (void)state;
     struct collective *c = collective_open(world, NULL);
     struct groups g = split(c);
     struct trial t[GROUPS * TRIAL_OPS];
@@ -600,9 +580,8 @@ static void groups_work_at_the_same_time(void **state)
     collective_close(c);
 }
 
-static void spans_tell_groups_apart(void **state)
+TEST(spans_tell_groups_apart)
 {
-    (void)state;
     enum { COUNT_EACH = 10, BYTES = COUNT_EACH * 2 };
     struct spans spans;
     spans_open(&spans, GROUPS * TRIAL_OPS);
@@ -638,9 +617,8 @@ static void spans_tell_groups_apart(void **state)
 }
 
 /* Check that a barrier does not hide a wrong result before it from the check at the end. */
-static void a_barrier_leaves_the_last_result_to_check(void **state)
+TEST(a_barrier_leaves_the_last_result_to_check)
 {
-    (void)state;
     struct collective *c = collective_open(world, NULL);
     float *terms = device_new(COUNT, sizeof *terms);
     collective_check(c, CHECK_KEPT);
@@ -660,9 +638,8 @@ static void a_barrier_leaves_the_last_result_to_check(void **state)
 }
 
 /* Let work that takes a while write the terms, and later work read the sums, without a wait in between. */
-static void operations_take_their_place_among_the_work(void **state)
+TEST(operations_take_their_place_among_the_work)
 {
-    (void)state;
     enum { LONG = 1 << 20 };
     struct collective *c = collective_open(world, NULL);
     float *work = device_new(LONG, sizeof *work), *copy = device_new(COUNT, sizeof *copy),
@@ -689,9 +666,8 @@ static void operations_take_their_place_among_the_work(void **state)
 }
 
 /* No rank leaves a barrier, blocking or started, before the last one has entered it. */
-static void a_barrier_waits_for_all(void **state)
+TEST(a_barrier_waits_for_all)
 {
-    (void)state;
     struct collective *c = collective_open(world, NULL);
     for (int is_started = 0; is_started <= 1; is_started++)
         for (int late = 0; late < world_size(world); late++) {
@@ -711,9 +687,8 @@ static void a_barrier_waits_for_all(void **state)
     collective_close(c);
 }
 
-static void parked_ranks_come_back(void **state)
+TEST(parked_ranks_come_back)
 {
-    (void)state;
     int size = world_size(world);
     struct world *part = world_first(world, size - 1);
     assert_true((part != NULL) == (world_rank(world) < size - 1));
@@ -731,9 +706,8 @@ static void parked_ranks_come_back(void **state)
     assert_int_equal(value, 42);
 }
 
-static void sleeping_and_working_take_their_time(void **state)
+TEST(sleeping_and_working_take_their_time)
 {
-    (void)state;
     double begin = world_now();
     world_sleep(0.02);
     assert_true(world_now() - begin >= 0.02);
@@ -742,44 +716,4 @@ static void sleeping_and_working_take_their_time(void **state)
     assert_true(world_now() - begin >= 0.0199); /* wall time is at least the CPU time */
 }
 
-int main(void)
-{
-    world = world_open(60);
-    if (device_gpus() == 0 && strcmp(device_name(), "cuda") == 0) {
-        world_close(world);
-        puts("built with CUDA, no usable device");
-        return 77;
-    }
-    device_open(world_rank(world), PRECISION_FP32);
-    if (device_gpus() > 0)
-        world_trains_on(world, device_gpus());
-    collective_begin(world, true, 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sum_adds_all_ranks_and_stamps_itself),
-        cmocka_unit_test(a_started_sum_is_there_when_finished),
-        cmocka_unit_test(bf16_halves_the_bytes_and_rounds),
-        cmocka_unit_test(a_wrong_sum_is_noticed),
-        cmocka_unit_test(every_element_has_its_turn),
-        cmocka_unit_test(a_wrong_started_sum_is_noticed),
-        cmocka_unit_test(started_bf16_sums_round_each_partial_sum),
-        cmocka_unit_test(a_sum_may_take_the_place_of_its_terms),
-        cmocka_unit_test(a_long_sum_is_whole),
-        cmocka_unit_test(a_wrong_sum_in_place_is_noticed),
-        cmocka_unit_test(every_element_in_place_has_its_turn),
-        cmocka_unit_test(a_sum_whose_terms_are_gone_is_wrong),
-        cmocka_unit_test(every_kind_gives_exact_results),
-        cmocka_unit_test(a_wrong_result_of_any_kind_is_noticed),
-        cmocka_unit_test(groups_work_for_themselves),
-        cmocka_unit_test(groups_work_at_the_same_time),
-        cmocka_unit_test(spans_tell_groups_apart),
-        cmocka_unit_test(a_barrier_leaves_the_last_result_to_check),
-        cmocka_unit_test(operations_take_their_place_among_the_work),
-        cmocka_unit_test(a_barrier_waits_for_all),
-        cmocka_unit_test(parked_ranks_come_back),
-        cmocka_unit_test(sleeping_and_working_take_their_time),
-    };
-    int failed = cmocka_run_group_tests_name("collective", tests, NULL, NULL);
-    device_close();
-    world_close(world);
-    return failed;
-}
+AROUND_TESTS(open_ranks, close_ranks)

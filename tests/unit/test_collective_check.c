@@ -3,15 +3,11 @@
 
 #include "base/die.h"
 #include "support/ending.h"
+#include "support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { RANKS = 3, COUNT = 4 };
 static float memory[3 * RANKS * COUNT];
@@ -30,9 +26,8 @@ static void assert_refused(struct collective_op op, const char *kind)
     assert_holds(ending.err, "rank 1 of a group of 3");
 }
 
-static void buffers_in_place_or_apart_are_accepted(void **state)
+TEST(buffers_in_place_or_apart_are_accepted)
 {
-    (void)state;
     float *whole = memory, *own = memory + COUNT, *apart = memory + RANKS * COUNT;
     const struct collective_op right[] = {
         all_reduce(TYPE_F32, whole, whole, COUNT),
@@ -50,22 +45,12 @@ static void buffers_in_place_or_apart_are_accepted(void **state)
         check(&right[i]);
 }
 
-static void buffers_that_overlap_in_part_are_refused(void **state)
+TEST(buffers_that_overlap_in_part_are_refused)
 {
-    (void)state;
     assert_refused(all_reduce(TYPE_F32, memory, memory + 1, COUNT), "all-reduce");
     assert_refused(all_gather(TYPE_F32, memory, memory, COUNT), "all-gather"); /* in place on rank 0 only */
     assert_refused(all_gather(TYPE_F32, memory + RANKS * COUNT - 1, memory, COUNT), "all-gather");
     assert_refused(reduce_scatter(TYPE_F32, memory, memory + 2 * COUNT, COUNT), "reduce-scatter");
     assert_refused(broadcast(TYPE_F32, 1, memory, memory + COUNT - 1, COUNT), "broadcast");
     assert_refused(send_receive(TYPE_F32, 0, memory, 2, memory, COUNT), "send-receive");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(buffers_in_place_or_apart_are_accepted),
-        cmocka_unit_test(buffers_that_overlap_in_part_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,12 @@
 #include "base/die.h"
 #include "base/memory.h"
 #include "support/ending.h"
-#include "support/folder.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* --- writing ---------------------------------------------------------------------------------------------------- */
 
@@ -49,9 +45,8 @@ static void write_row(struct csv *csv, const char *name, int rank, double ratio,
     } while (csv_end_row(csv));
 }
 
-static void names_come_once_and_before_the_first_row(void **state)
+TEST(names_come_once_and_before_the_first_row)
 {
-    (void)state;
     struct page page;
     open_page(&page);
     write_row(&page.csv, "baseline", 0, 1, 0.025);
@@ -61,18 +56,16 @@ static void names_come_once_and_before_the_first_row(void **state)
                         "skew_ws4,10,3,2.5,65.100000\n");
 }
 
-static void what_does_not_exist_is_blank(void **state)
+TEST(what_does_not_exist_is_blank)
 {
-    (void)state;
     struct page page;
     open_page(&page);
     write_row(&page.csv, "", -1, (double)NAN, (double)NAN);
     assert_wrote(&page, "case,steps,rank,ratio,step_ms\n,10,,,\n");
 }
 
-static void commas_quotes_and_line_ends_are_quoted(void **state)
+TEST(commas_quotes_and_line_ends_are_quoted)
 {
-    (void)state;
     struct page page;
     open_page(&page);
     page.csv.is_named = true; /* rows only */
@@ -86,9 +79,8 @@ static void commas_quotes_and_line_ends_are_quoted(void **state)
 
 /* Check that numbers are the shortest decimals that read back as the same double (David Gay's problem). The expected
  * texts equal Python's repr(). */
-static void numbers_are_short_and_exact(void **state)
+TEST(numbers_are_short_and_exact)
 {
-    (void)state;
     static const struct {
         double value;
         const char *text;
@@ -113,9 +105,8 @@ static void numbers_are_short_and_exact(void **state)
 }
 
 /* Check that ratios of two processors, different in the last digits of a double, give the same text. */
-static void ratios_have_nine_digits(void **state)
+TEST(ratios_have_nine_digits)
 {
-    (void)state;
     static const double found[] = { 1.3182623397660354, 1.3182623397660356 };
     for (size_t i = 0; i < sizeof found / sizeof *found; i++) {
         struct page page;
@@ -129,9 +120,8 @@ static void ratios_have_nine_digits(void **state)
     }
 }
 
-static void milliseconds_have_six_decimals(void **state)
+TEST(milliseconds_have_six_decimals)
 {
-    (void)state;
     struct page page;
     open_page(&page);
     page.csv.is_named = true;
@@ -200,7 +190,7 @@ static void assert_value(const struct csv_table *table, int row, const char *nam
         fail_msg("%s in row %d: %.17g is not %.17g", name, row, value, expected);
 }
 
-static void a_written_table_is_read_back(void **state)
+TEST_IN_FOLDER(a_written_table_is_read_back)
 {
     struct page page;
     open_page(&page);
@@ -226,7 +216,7 @@ static void a_written_table_is_read_back(void **state)
 }
 
 /* Check that text with a special meaning in CSV is read back unchanged. */
-static void awkward_texts_are_read_back(void **state)
+TEST_IN_FOLDER(awkward_texts_are_read_back)
 {
     static const char *const texts[] = { "# no comment", "\"", "\"\"", ",", "a\r\nb", "a\rb", "\r", " blank ", "…" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -246,7 +236,7 @@ static void awkward_texts_are_read_back(void **state)
     }
 }
 
-static void comments_and_blank_lines_are_skipped(void **state)
+TEST_IN_FOLDER(comments_and_blank_lines_are_skipped)
 {
     struct csv_table table = read_text(*state, "# a\n#\n\na,b\n# between, with, commas\n1,2\n\n3,4\n#end");
     assert_int_equal(table.rows, 2);
@@ -258,7 +248,7 @@ static void comments_and_blank_lines_are_skipped(void **state)
     csv_free(&table);
 }
 
-static void lines_may_end_in_crlf_or_with_the_file(void **state)
+TEST_IN_FOLDER(lines_may_end_in_crlf_or_with_the_file)
 {
     static const char *const same[] = { "a,b\n1,x\n2,\n", "a,b\r\n1,x\r\n2,\r\n", "# c\r\na,b\r\n\r\n1,x\r\n2,",
                                         "a,b\n1,x\n2,", "a,b\n1,\"x\"\n2,\"\"" };
@@ -274,7 +264,7 @@ static void lines_may_end_in_crlf_or_with_the_file(void **state)
     }
 }
 
-static void rows_are_found_by_what_they_hold(void **state)
+TEST_IN_FOLDER(rows_are_found_by_what_they_hold)
 {
     struct csv_table table = read_text(*state, "case,rank\na,0\nb,1\nb,2\n");
     assert_int_equal(csv_find(&table, "case", "a"), 0);
@@ -296,7 +286,7 @@ static void assert_head(const struct csv_table *table, const char *key, int n, c
     free(text);
 }
 
-static void the_head_tells_what_stands_behind_a_key(void **state)
+TEST_IN_FOLDER(the_head_tells_what_stands_behind_a_key)
 {
     struct csv_table table =
         read_text(*state, "# command: lab --sleep-ms 40 # command: no\r\n#\n\n# told:  one\n# told of a: x\n"
@@ -313,7 +303,7 @@ static void the_head_tells_what_stands_behind_a_key(void **state)
     assert_head(&table, "told", 0, NULL);
 }
 
-static void a_byte_order_mark_is_no_part_of_a_name(void **state)
+TEST_IN_FOLDER(a_byte_order_mark_is_no_part_of_a_name)
 {
     struct csv_table table = read_text(*state, "\xef\xbb\xbf"
                                                "case,rank\nbaseline,3\n");
@@ -327,7 +317,7 @@ static void a_byte_order_mark_is_no_part_of_a_name(void **state)
     assert_text_refused(*state, "\xef\xbb\xbf", "no header line");
 }
 
-static void quoted_fields_hold_commas_and_quotes(void **state)
+TEST_IN_FOLDER(quoted_fields_hold_commas_and_quotes)
 {
     struct csv_table table = read_text(*state, "id,\"why, in words\",n\n1,\"a, \"\"b\"\", c\",3\n2,\"\",4\n");
     assert_int_equal(table.columns, 3);
@@ -338,7 +328,7 @@ static void quoted_fields_hold_commas_and_quotes(void **state)
     csv_free(&table);
 }
 
-static void names_alone_are_a_table_without_rows(void **state)
+TEST_IN_FOLDER(names_alone_are_a_table_without_rows)
 {
     struct csv_table table = read_text(*state, "a,b\n");
     assert_int_equal(table.rows, 0);
@@ -347,7 +337,7 @@ static void names_alone_are_a_table_without_rows(void **state)
     csv_free(&table);
 }
 
-static void what_is_not_there_has_no_field(void **state)
+TEST_IN_FOLDER(what_is_not_there_has_no_field)
 {
     struct csv_table table = read_text(*state, "a,b\n1,2x\n");
     assert_null(csv_field(&table, 0, "c"));
@@ -359,7 +349,7 @@ static void what_is_not_there_has_no_field(void **state)
     csv_free(&table);
 }
 
-static void a_large_table_is_read_whole(void **state)
+TEST_IN_FOLDER(a_large_table_is_read_whole)
 {
     enum { ROWS = 20000 }; /* more than one read block */
     struct page page;
@@ -377,7 +367,7 @@ static void a_large_table_is_read_whole(void **state)
     csv_free(&table);
 }
 
-static void a_row_of_other_length_is_refused_with_its_line(void **state)
+TEST_IN_FOLDER(a_row_of_other_length_is_refused_with_its_line)
 {
     assert_text_refused(*state, "a,b,c\n1,2,3\n4,5\n", "table.csv:3: 2 fields, but the header has 3");
     assert_text_refused(*state, "a,b\n1,2,3\n", "table.csv:2: 3 fields, but the header has 2");
@@ -386,7 +376,7 @@ static void a_row_of_other_length_is_refused_with_its_line(void **state)
 }
 
 /* Check that the line number in a message is the one that an editor shows, after blank and multi-line rows too. */
-static void blank_and_quoted_lines_count_as_lines(void **state)
+TEST_IN_FOLDER(blank_and_quoted_lines_count_as_lines)
 {
     assert_text_refused(*state, "\n\na,b\n1\n", "table.csv:4: ");
     assert_text_refused(*state, "a,b\n\n\n1,2\n5\n", "table.csv:5: ");
@@ -395,12 +385,12 @@ static void blank_and_quoted_lines_count_as_lines(void **state)
 }
 
 /* Check that a missing closing quote is an error. Otherwise the reader would silently take the rest as one field. */
-static void a_quote_that_never_ends_is_refused(void **state)
+TEST_IN_FOLDER(a_quote_that_never_ends_is_refused)
 {
     assert_text_refused(*state, "a,b\n1,\"2\n3,4\n5,6\n", "table.csv:2: ");
 }
 
-static void what_is_no_table_is_refused(void **state)
+TEST_IN_FOLDER(what_is_no_table_is_refused)
 {
     assert_text_refused(*state, "", "no header line");
     assert_text_refused(*state, "# only\n# comments\n", "no header line");
@@ -411,32 +401,4 @@ static void what_is_no_table_is_refused(void **state)
     assert_refused(path, "No such file");
     free(path);
     assert_refused(*state, ""); /* a folder */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_come_once_and_before_the_first_row),
-        cmocka_unit_test(what_does_not_exist_is_blank),
-        cmocka_unit_test(commas_quotes_and_line_ends_are_quoted),
-        cmocka_unit_test(numbers_are_short_and_exact),
-        cmocka_unit_test(ratios_have_nine_digits),
-        cmocka_unit_test(milliseconds_have_six_decimals),
-        WITH_FOLDER(a_written_table_is_read_back),
-        WITH_FOLDER(awkward_texts_are_read_back),
-        WITH_FOLDER(comments_and_blank_lines_are_skipped),
-        WITH_FOLDER(lines_may_end_in_crlf_or_with_the_file),
-        WITH_FOLDER(rows_are_found_by_what_they_hold),
-        WITH_FOLDER(the_head_tells_what_stands_behind_a_key),
-        WITH_FOLDER(a_byte_order_mark_is_no_part_of_a_name),
-        WITH_FOLDER(quoted_fields_hold_commas_and_quotes),
-        WITH_FOLDER(names_alone_are_a_table_without_rows),
-        WITH_FOLDER(what_is_not_there_has_no_field),
-        WITH_FOLDER(a_large_table_is_read_whole),
-        WITH_FOLDER(a_row_of_other_length_is_refused_with_its_line),
-        WITH_FOLDER(blank_and_quoted_lines_count_as_lines),
-        WITH_FOLDER(a_quote_that_never_ends_is_refused),
-        WITH_FOLDER(what_is_no_table_is_refused),
-    };
-    return cmocka_run_group_tests_name("csv", tests, NULL, NULL);
 }

@@ -5,17 +5,14 @@
 #include "base/random.h"
 #include "device/device.h"
 #include "model/gradcheck.h"
+#include "support/on_device.h"
+#include "support/unit.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void assert_honest(const struct workload *workload, const struct run *run)
 {
@@ -25,9 +22,8 @@ static void assert_honest(const struct workload *workload, const struct run *run
                  failures.first);
 }
 
-static void an_honest_mlp_of_any_size_passes(void **state)
+TEST(an_honest_mlp_of_any_size_passes)
 {
-    (void)state;
     static const int shapes[][4] = { { 1, 1, 1, 2 },      { 1, 3, 1, 7 },      { 8, 64, 64, 10 },
                                      { 2, 1, 64, 1000 },  { 16, 4096, 16, 3 }, { 128, 48, 512, 100 },
                                      { 4, 16384, 8, 10 }, { 8, 16, 8, 20000 }, { 16, 1024, 1024, 1000 },
@@ -43,16 +39,14 @@ static void an_honest_mlp_of_any_size_passes(void **state)
         }
 }
 
-static void the_published_models_pass(void **state)
+TEST(the_published_models_pass)
 {
-    (void)state;
     assert_honest(&published_mlp, &run_published);
     assert_honest(&published_transformer, &run_published_texts);
 }
 
-static void an_honest_transformer_of_any_size_passes(void **state)
+TEST(an_honest_transformer_of_any_size_passes)
 {
-    (void)state;
     static const struct {
         int batch_size, width, heads, words, classes, longest;
     } shapes[] = {
@@ -77,8 +71,6 @@ static void an_honest_transformer_of_any_size_passes(void **state)
 }
 
 /* --- random models ---------------------------------------------------------------------------------------------- */
-
-static int draws = 400; /* the program's argument sets another number */
 
 /* Return a random size from 1 to `most`, log-uniform. Small sizes matter most: narrow models have strongly curved losses. */
 static int size_to(struct random *random, int most)
@@ -105,9 +97,10 @@ static void draw_transformer(struct random *random, struct transformer_settings 
     of->texts.min_length = 1;
 }
 
-static void no_honest_model_drawn_by_chance_fails(void **state)
+TEST(no_honest_model_drawn_by_chance_fails)
 {
-    (void)state;
+    const char *asked = getenv("LOCKSTEP_DRAWS"); /* for a longer test */
+    const int draws = asked ? atoi(asked) : 400;
     struct random random;
     int wrong = 0;
     random_seed(&random, 8);
@@ -130,9 +123,8 @@ static void no_honest_model_drawn_by_chance_fails(void **state)
     assert_int_equal(wrong, 0);
 }
 
-static void a_round_that_ends_otherwise_is_wrong(void **state)
+TEST(a_round_that_ends_otherwise_is_wrong)
 {
-    (void)state;
     struct case_stats stats;
     case_stats_open(&stats, &(struct run){ .ranks = 1, .cycle = 1 }, false);
     case_stats_repeat(&stats, 43);
@@ -153,9 +145,8 @@ static void a_round_that_ends_otherwise_is_wrong(void **state)
     case_stats_close(&stats);
 }
 
-static void samples_that_are_dealt_twice_or_lost_are_wrong(void **state)
+TEST(samples_that_are_dealt_twice_or_lost_are_wrong)
 {
-    (void)state;
     struct rank_result results[2] = { { .loss = 1, .samples = 8 }, { .loss = 1, .samples = 4 } };
     struct block block = { .timeline = { .ranks = 2 }, .results = results };
     assert_int_equal(block_results_wrong(&block, 12, false).count, 0);
@@ -164,9 +155,8 @@ static void samples_that_are_dealt_twice_or_lost_are_wrong(void **state)
     assert_int_equal(block_results_wrong(&block, 8, false).count, 1);
 }
 
-static void faults_keep_the_first_in_words(void **state)
+TEST(faults_keep_the_first_in_words)
 {
-    (void)state;
     struct check_failures rank = { 0 }, all = { 0 };
     check_failures_join(&all, &rank, "no rank, ");
     assert_int_equal(all.count, 0);
@@ -186,19 +176,4 @@ static void faults_keep_the_first_in_words(void **state)
     assert_int_equal(strlen(whole.first), FAULT_WORDS - 1);
 }
 
-/* usage: test_gradcheck [DRAWS] */
-int main(int argc, char **argv)
-{
-    draws = argc > 1 ? atoi(argv[1]) : draws;
-    device_open(0, PRECISION_FP32);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_honest_mlp_of_any_size_passes),
-        cmocka_unit_test(the_published_models_pass),
-        cmocka_unit_test(an_honest_transformer_of_any_size_passes),
-        cmocka_unit_test(no_honest_model_drawn_by_chance_fails),
-        cmocka_unit_test(a_round_that_ends_otherwise_is_wrong),
-        cmocka_unit_test(samples_that_are_dealt_twice_or_lost_are_wrong),
-        cmocka_unit_test(faults_keep_the_first_in_words),
-    };
-    return cmocka_run_group_tests_name("trial", tests, NULL, NULL);
-}
+AROUND_TESTS(open_device, NULL)

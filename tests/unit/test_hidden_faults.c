@@ -4,15 +4,12 @@
 #include "analysis/bound_by.h"
 #include "base/random.h"
 #include "card/worker_queue.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { DATA, LAUNCH, MEMORY, COMPUTE, WAIT, TERMS, FAULTS = 200, STEPS_MOST = 256 };
 static const char *const names[TERMS] = { "data", "launch", "memory", "compute", "wait" };
@@ -122,9 +119,8 @@ static struct bound_by judge(struct random *random, const struct job *job, int *
 }
 
 /* The step that was drawn is the step of the queue, and without noise the shares are the terms. */
-static void jobs_are_what_was_drawn(void **state)
+TEST(jobs_are_what_was_drawn)
 {
-    (void)state;
     struct random random;
     random_seed(&random, 7);
     for (int i = 0; i < 500; i++) {
@@ -138,9 +134,8 @@ static void jobs_are_what_was_drawn(void **state)
 }
 
 /* One cause makes up 40 to 90 % of the step, and leads by at least 15 points. */
-static void hidden_faults_are_found(void **state)
+TEST(hidden_faults_are_found)
 {
-    (void)state;
     int matrix[TERMS][TERMS + 1] = { { 0 } }, right = 0, wrong = 0, rounds = 0,
                               used; /* the last column: undetermined */
     struct random random;
@@ -171,9 +166,8 @@ static void hidden_faults_are_found(void **state)
 }
 
 /* Any mixture: shares within 10 points, and no wrong name. */
-static void mixtures_are_shares(void **state)
+TEST(mixtures_are_shares)
 {
-    (void)state;
     int near = 0, named = 0, wrong = 0, used;
     double worst = 0;
     struct random random;
@@ -199,9 +193,8 @@ static void mixtures_are_shares(void **state)
 
 /* The limit that the header names: arithmetic beside the bytes for nine tenths of their time hides four fifths of that term. The share
  * is too small then, but it is no other term's. */
-static void terms_side_by_side_are_in_the_rest(void **state)
+TEST(terms_side_by_side_are_in_the_rest)
 {
-    (void)state;
     int used;
     struct random random;
     random_seed(&random, 2028);
@@ -211,15 +204,4 @@ static void terms_side_by_side_are_in_the_rest(void **state)
     assert_true(fabs(b.share[MEMORY].value - 2 * 0.8 * 0.1) < 0.1);
     assert_true(fabs(b.rest.value - 0.64) < 0.15);
     assert_false(b.reason == BOUND_NAMED && b.first == LAUNCH);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jobs_are_what_was_drawn),
-        cmocka_unit_test(hidden_faults_are_found),
-        cmocka_unit_test(mixtures_are_shares),
-        cmocka_unit_test(terms_side_by_side_are_in_the_rest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

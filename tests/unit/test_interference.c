@@ -1,22 +1,18 @@
 /* test_interference.c: test that run-queue delay grows for a thread that shares its CPU and not for one that sleeps. */
 #include "base/interference.h"
 #include "base/memory.h"
-#include "support/folder.h"
+#include "support/unit.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static double now(void)
 {
@@ -44,9 +40,8 @@ static void keep_to_one_cpu(void)
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
 }
 
-static void who_shares_a_cpu_waits_for_it(void **state)
+TEST(who_shares_a_cpu_waits_for_it)
 {
-    (void)state;
     if (access("/proc/thread-self/schedstat", R_OK) != 0)
         skip();
     keep_to_one_cpu();
@@ -75,9 +70,8 @@ static void *spin_beside(void *is_over)
 }
 
 /* A thread that this process started itself, such as an async helper, is no other program. */
-static void own_threads_are_no_others(void **state)
+TEST(own_threads_are_no_others)
 {
-    (void)state;
     if (access("/proc/thread-self/schedstat", R_OK) != 0)
         skip();
     keep_to_one_cpu();
@@ -99,9 +93,8 @@ static void own_threads_are_no_others(void **state)
     assert_true(by_others < longest - 0.5 * own); /* other tests may run on this CPU, too */
 }
 
-static void who_sleeps_waits_for_nothing(void **state)
+TEST(who_sleeps_waits_for_nothing)
 {
-    (void)state;
     const struct timespec pause = { .tv_nsec = 300000000 };
     double began = now(), queued = interference_run_queue_delay(), stolen = interference_steal_time("");
     nanosleep(&pause, NULL);
@@ -136,7 +129,7 @@ static void make_proc(const char *root)
 }
 
 /* The kernel's first line sums all CPUs; "cpu%zu" would read its first number as a CPU's index. */
-static void the_sum_of_all_cpus_is_no_cpu(void **state)
+TEST_IN_FOLDER(the_sum_of_all_cpus_is_no_cpu)
 {
     keep_to_one_cpu();
     make_proc(*state);
@@ -147,7 +140,7 @@ static void the_sum_of_all_cpus_is_no_cpu(void **state)
     assert_true(busy >= work && busy <= work); /* without idle, iowait and steal */
 }
 
-static void steal_is_a_share_of_the_time_since_its_reading(void **state)
+TEST_IN_FOLDER(steal_is_a_share_of_the_time_since_its_reading)
 {
     keep_to_one_cpu();
     make_proc(*state);
@@ -161,7 +154,7 @@ static void steal_is_a_share_of_the_time_since_its_reading(void **state)
     assert_true(none >= 0 && none <= 0);
 }
 
-static void pressure_is_read_where_there_is_some(void **state)
+TEST_IN_FOLDER(pressure_is_read_where_there_is_some)
 {
     char *folder = memory_text("%s/proc", (const char *)*state), *pressure = memory_text("%s/pressure", folder),
          *path = memory_text("%s/cpu", pressure);
@@ -178,17 +171,4 @@ static void pressure_is_read_where_there_is_some(void **state)
     free(folder);
     free(pressure);
     free(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_sleeps_waits_for_nothing),
-        cmocka_unit_test(who_shares_a_cpu_waits_for_it),
-        cmocka_unit_test(own_threads_are_no_others),
-        WITH_FOLDER(the_sum_of_all_cpus_is_no_cpu),
-        WITH_FOLDER(steal_is_a_share_of_the_time_since_its_reading),
-        WITH_FOLDER(pressure_is_read_where_there_is_some),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

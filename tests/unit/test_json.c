@@ -1,14 +1,10 @@
 /* test_json.c: test the values that programs write into JSON texts. */
 #include "base/json.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void assert_text(const char *text, const char *expected)
 {
@@ -21,9 +17,8 @@ static void assert_text(const char *text, const char *expected)
     free(got);
 }
 
-static void texts_are_escaped(void **state)
+TEST(texts_are_escaped)
 {
-    (void)state;
     assert_text("", "\"\"");
     assert_text(NULL, "null");
     assert_text("a \"b\" \\ / é …", "\"a \\\"b\\\" \\\\ / é …\"");
@@ -43,20 +38,10 @@ static void assert_number(double value, const char *expected)
     free(got);
 }
 
-static void numbers_are_finite(void **state)
+TEST(numbers_are_finite)
 {
-    (void)state;
     assert_number(0.1, "0.1");
     assert_number(-3, "-3");
     assert_number((double)NAN, "null");
     assert_number(INFINITY, "null");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_escaped),
-        cmocka_unit_test(numbers_are_finite),
-    };
-    return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

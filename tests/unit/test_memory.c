@@ -9,23 +9,20 @@
 #include "model/sequence_loader.h"
 #include "model/sequence_recipe.h"
 #include "model/trainer.h"
+#include "support/on_ranks.h"
+#include "support/unit.h"
 #include "world/world.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <cmocka.h>
-
-static struct world *world;
 
 /* --- the allocators ---------------------------------------------------------------------------------------------- */
 
-static struct {
+/* Of each thread: the watchdog's looks at the ranks' calls every half second and takes memory for that, outside of any step. */
+static _Thread_local struct {
     int calls;
     size_t bytes; /* total of all requests; free() does not reduce it */
 } taken;
@@ -101,9 +98,8 @@ static void assert_taken(size_t before, struct memory_estimate memory)
         fail_msg("%.0f bytes were taken, and %.0f said to be needed", got, need);
 }
 
-static void a_trainer_takes_what_it_says(void **state)
+TEST(a_trainer_takes_what_it_says)
 {
-    (void)state;
     struct run run = small_run();
     size_t before = taken.bytes;
     struct trainer *trainer = trainer_open(&small_mlp, &run, run.batch_size);
@@ -114,9 +110,8 @@ static void a_trainer_takes_what_it_says(void **state)
 }
 
 /* With a loader and without, of one block and of three. */
-static void a_trainer_of_texts_takes_what_it_says(void **state)
+TEST(a_trainer_of_texts_takes_what_it_says)
 {
-    (void)state;
     const struct batch_most most = { .rows = 1024, .samples = 8, .length = 128 };
     struct workload workload = published_transformer;
     for (workload.of.transformer.num_blocks = 1; workload.of.transformer.num_blocks <= 3;
@@ -135,9 +130,8 @@ static void a_trainer_of_texts_takes_what_it_says(void **state)
 }
 
 /* Check that initial weights are the same to the bit when drawn in pieces of any size, and when drawn again. */
-static void first_weights_come_back_to_the_bit(void **state)
+TEST(first_weights_come_back_to_the_bit)
 {
-    (void)state;
     struct run run = small_run();
     struct trainer *trainer = trainer_open(&small_mlp, &run, run.batch_size);
     const struct weights weights = model_weights(trainer->model);
@@ -185,9 +179,8 @@ static void sum(struct collective *c, float *terms, size_t count, bool is_starte
     }
 }
 
-static void no_step_takes_memory(void **state)
+TEST(no_step_takes_memory)
 {
-    (void)state;
     struct run run = small_run();
     struct trainer *t = trainer_open(&small_mlp, &run, run.batch_size);
     struct spans spans;
@@ -216,9 +209,8 @@ static void no_step_takes_memory(void **state)
     trainer_close(t);
 }
 
-static void no_step_on_texts_takes_memory(void **state)
+TEST(no_step_on_texts_takes_memory)
 {
-    (void)state;
     struct run run = run_published_texts;
     run.ranks = 2;
     struct token_recipe recipe = sequence_recipe(&published_transformer.of.transformer, &run, false);
@@ -251,9 +243,8 @@ static void no_step_on_texts_takes_memory(void **state)
 
 /* --- reports of resident memory ---------------------------------------------------------------------------------- */
 
-static void the_kernel_tells_of_it(void **state)
+TEST(the_kernel_tells_of_it)
 {
-    (void)state;
     enum { BYTES = 64 << 20 };
     const double most = rss_now().most;
     void *memory = memory_map(BYTES);
@@ -271,9 +262,8 @@ static void the_kernel_tells_of_it(void **state)
     assert_true(without.now <= with - BYTES / 2.0);
 }
 
-static void what_is_told_can_be_read(void **state)
+TEST(what_is_told_can_be_read)
 {
-    (void)state;
     struct rss_peaks phases = { .empty = 14.4e6, .prepared = 148.7e6, .trained = 86e6 }, read = { 0 };
     char *text = rss_peaks_text(&phases);
     assert_string_equal(text, "of a rank at most 86.0 MB while it trained, 148.7 MB before, 14.4 MB with nothing open");
@@ -284,19 +274,4 @@ static void what_is_told_can_be_read(void **state)
     free(text);
 }
 
-int main(void)
-{
-    world = world_open(60);
-    device_open(world_rank(world), PRECISION_FP32);
-    collective_begin(world, false, 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trainer_takes_what_it_says),       cmocka_unit_test(a_trainer_of_texts_takes_what_it_says),
-        cmocka_unit_test(first_weights_come_back_to_the_bit), cmocka_unit_test(no_step_takes_memory),
-        cmocka_unit_test(no_step_on_texts_takes_memory),      cmocka_unit_test(the_kernel_tells_of_it),
-        cmocka_unit_test(what_is_told_can_be_read),
-    };
-    int failed = cmocka_run_group_tests_name("memory", tests, NULL, NULL);
-    device_close();
-    world_close(world);
-    return failed;
-}
+AROUND_TESTS(open_ranks, close_ranks)

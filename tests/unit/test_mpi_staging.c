@@ -4,17 +4,14 @@
 #include "device/device.h"
 #include "device/sequence.h"
 #include "options/algorithm.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 /* --- bf16 ------------------------------------------------------------------------------------------------------- */
 
@@ -47,9 +44,8 @@ static float sample(size_t i)
     return float_of((uint32_t)(i / TAILS) << 16 | tails[i % TAILS]);
 }
 
-static void every_float_rounds_to_the_nearest(void **state)
+TEST(every_float_rounds_to_the_nearest)
 {
-    (void)state;
     for (size_t i = 0; i < (size_t)TAILS * HALVES; i++) {
         float x = sample(i), got = bf16_widen(bf16_round(x));
         if (isnan(x)) {
@@ -62,9 +58,8 @@ static void every_float_rounds_to_the_nearest(void **state)
     }
 }
 
-static void the_corners_by_hand(void **state)
+TEST(the_corners_by_hand)
 {
-    (void)state;
     assert_int_equal(bf16_round(1), 0x3f80);
     assert_int_equal(bf16_round(1 + 0x1p-8f), 0x3f80);            /* a tie rounds to the even neighbour, … */
     assert_int_equal(bf16_round(1 + 3 * 0x1p-8f), 0x3f82);        /* … which lies below or above */
@@ -78,9 +73,8 @@ static void the_corners_by_hand(void **state)
     assert_int_equal(bf16_round(float_of(0x7f800001)), 0x7fc0); /* a NaN with bits only in the lower half */
 }
 
-static void loops_over_it_do_the_same(void **state)
+TEST(loops_over_it_do_the_same)
 {
-    (void)state;
     enum { ODD = TAILS * HALVES - 5 }; /* not a multiple of the vector width */
     float *x = memory_new(ODD, sizeof *x), *wide = memory_new(ODD, sizeof *wide);
     uint16_t *narrow = memory_new(ODD, sizeof *narrow);
@@ -103,9 +97,8 @@ static void loops_over_it_do_the_same(void **state)
 static const char variable[] = "OMPI_MCA_coll_tuned_allreduce_algorithm";
 static const char variable_of_started[] = "OMPI_MCA_coll_libnbc_iallreduce_algorithm";
 
-static void an_algorithm_is_called_by_its_names(void **state)
+TEST(an_algorithm_is_called_by_its_names)
 {
-    (void)state;
     static const char *const expected[ALGORITHMS][4] = { /* name, Open MPI blocking, Open MPI nonblocking, SMPI */
                                                          { "ring", "5", "1", "lr" },
                                                          { "recursive doubling", "3", "4", "rdb" },
@@ -134,9 +127,8 @@ static void an_algorithm_is_called_by_its_names(void **state)
     assert_string_equal(getenv("OMPI_MCA_coll_tuned_allreduce_algorithm_segmentsize"), "262144");
 }
 
-static void the_ring_gives_way_to_the_environment(void **state)
+TEST(the_ring_gives_way_to_the_environment)
 {
-    (void)state;
     setenv(variable, "6", 1);
     unsetenv(variable_of_started);
     algorithm_choose(ALGORITHM_RING);
@@ -168,9 +160,8 @@ static double resident(void)
     return pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-static void mapped_memory_comes_when_it_is_touched(void **state)
+TEST(mapped_memory_comes_when_it_is_touched)
 {
-    (void)state;
     enum { COUNT = 16 << 20, BYTES = COUNT * 4 };
     double before = resident(), few = BYTES / 8.0;
     float *memory = memory_map(BYTES);
@@ -187,17 +178,4 @@ static void mapped_memory_comes_when_it_is_touched(void **state)
     assert_true(resident() - before > BYTES - few);
     free(memory);
     assert_true(memory_available() > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_float_rounds_to_the_nearest),
-        cmocka_unit_test(the_corners_by_hand),
-        cmocka_unit_test(loops_over_it_do_the_same),
-        cmocka_unit_test(an_algorithm_is_called_by_its_names),
-        cmocka_unit_test(the_ring_gives_way_to_the_environment),
-        cmocka_unit_test(mapped_memory_comes_when_it_is_touched),
-    };
-    return cmocka_run_group_tests_name("messages", tests, NULL, NULL);
 }

@@ -3,17 +3,14 @@
 #include "base/number.h"
 #include "options/options.h"
 #include "support/ending.h"
+#include "support/unit.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 struct settings {
     int ranks, backend;
@@ -104,16 +101,14 @@ static void assert_same(double value, double expected)
 
 /* --- valid command lines ---------------------------------------------------------------------------------------- */
 
-static void without_words_defaults_stay(void **state)
+TEST(without_words_defaults_stay)
 {
-    (void)state;
     struct settings s = parsed((const char *const[]){ NULL });
     assert_memory_equal(&s, &defaults, sizeof s);
 }
 
-static void a_value_follows_or_is_joined(void **state)
+TEST(a_value_follows_or_is_joined)
 {
-    (void)state;
     struct settings apart = parsed(WORDS("--ranks", "8", "--sleep-ms", "1.5", "--backend", "sim", "--out", "a b"));
     struct settings joined = parsed(WORDS("--ranks=8", "--sleep-ms=1.5", "--backend=sim", "--out=a b"));
     assert_int_equal(apart.ranks, 8);
@@ -126,9 +121,8 @@ static void a_value_follows_or_is_joined(void **state)
     assert_string_equal(joined.out, apart.out);
 }
 
-static void what_is_not_named_keeps_its_default(void **state)
+TEST(what_is_not_named_keeps_its_default)
 {
-    (void)state;
     struct settings s = parsed(WORDS("--ranks", "8", "--quick"));
     assert_true(s.quick);
     assert_int_equal(s.seed, defaults.seed);
@@ -139,9 +133,8 @@ static void what_is_not_named_keeps_its_default(void **state)
     assert_int_equal(s.cases.count, 0);
 }
 
-static void bounds_are_inclusive(void **state)
+TEST(bounds_are_inclusive)
 {
-    (void)state;
     assert_int_equal(parsed(WORDS("--ranks", "1")).ranks, 1);
     assert_int_equal(parsed(WORDS("--ranks", "1024")).ranks, 1024);
     assert_int_equal(parsed(WORDS("--seed", "2147483647")).seed, 2147483647);
@@ -153,16 +146,14 @@ static void bounds_are_inclusive(void **state)
     assert_same(parsed(WORDS("--shift=-.25")).shift, -0.25);
 }
 
-static void a_value_may_look_like_an_assignment(void **state)
+TEST(a_value_may_look_like_an_assignment)
 {
-    (void)state;
     assert_string_equal(parsed(WORDS("--note=a=b")).note, "a=b");
     assert_string_equal(parsed(WORDS("--note", "a=b")).note, "a=b");
 }
 
-static void a_list_keeps_order_up_to_its_most(void **state)
+TEST(a_list_keeps_order_up_to_its_most)
 {
-    (void)state;
     const char *words[WORDS_MOST + 1] = { NULL };
     for (int i = 0; i < OPTION_LIST_MOST; i++)
         words[i] = i % 2 ? "--cases=odd" : "--cases=even";
@@ -177,9 +168,8 @@ static void a_list_keeps_order_up_to_its_most(void **state)
 
 /* --- invalid command lines -------------------------------------------------------------------------------------- */
 
-static void an_unknown_flag_is_named_and_the_nearest_shown(void **state)
+TEST(an_unknown_flag_is_named_and_the_nearest_shown)
 {
-    (void)state;
     assert_refused(WORDS("--rank", "8"), WORDS("'--rank'", "did you mean --ranks"));
     assert_refused(WORDS("--sleepms=3"), WORDS("'--sleepms'", "did you mean --sleep-ms"));
     assert_refused(WORDS("--sleep", "3"), WORDS("'--sleep'", "did you mean --sleep-ms"));
@@ -187,26 +177,23 @@ static void an_unknown_flag_is_named_and_the_nearest_shown(void **state)
     assert_refused(WORDS("--frobnicate"), WORDS("'--frobnicate'", "--help"));
 }
 
-static void a_stray_word_is_named(void **state)
+TEST(a_stray_word_is_named)
 {
-    (void)state;
     assert_refused(WORDS("--ranks", "4", "5"), WORDS("'5'", "--help"));
     assert_refused(WORDS("everything"), WORDS("'everything'", "--help"));
     assert_refused(WORDS(""), WORDS("''", "--help"));
     assert_refused(WORDS("--"), WORDS("'--'", "--help"));
 }
 
-static void a_missing_value_is_asked_for(void **state)
+TEST(a_missing_value_is_asked_for)
 {
-    (void)state;
     assert_refused(WORDS("--ranks"), WORDS("--ranks", "value", "--help"));
     assert_refused(WORDS("--quick", "--cases"), WORDS("--cases", "value", "--help"));
     assert_refused(WORDS("--ranks", "--quick"), WORDS("--ranks", "'--quick'", "1024"));
 }
 
-static void an_empty_value_is_no_value(void **state)
+TEST(an_empty_value_is_no_value)
 {
-    (void)state;
     static const char *const flags[] = { "--ranks", "--sleep-ms", "--backend", "--out", "--cases" };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         char joined[32];
@@ -216,25 +203,22 @@ static void an_empty_value_is_no_value(void **state)
     }
 }
 
-static void a_whole_number_is_digits_and_nothing_else(void **state)
+TEST(a_whole_number_is_digits_and_nothing_else)
 {
-    (void)state;
     static const char *const wrong[] = { "12x", " 12", "12 ", "0x10", "1e2", "4.0", "four", "-", "nan", "inf" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_refused(WORDS("--ranks", wrong[i]), WORDS("--ranks", wrong[i], "1 to 1024"));
 }
 
-static void a_number_is_decimal_and_finite(void **state)
+TEST(a_number_is_decimal_and_finite)
 {
-    (void)state;
     static const char *const wrong[] = { "12x", " 12", "12 ", "1,5", "0x10", "ms", ".", "nan", "-nan", "inf" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_refused(WORDS("--sleep-ms", wrong[i]), WORDS("--sleep-ms", wrong[i], "0 to 60000"));
 }
 
-static void a_short_time_has_three_digits(void **state)
+TEST(a_short_time_has_three_digits)
 {
-    (void)state;
     assert_int_equal(number_ms_decimals(70.2e-3), 1);
     assert_int_equal(number_ms_decimals(12345e-3), 1);
     assert_int_equal(number_ms_decimals(10e-3), 1);
@@ -250,9 +234,8 @@ static void a_short_time_has_three_digits(void **state)
     assert_int_equal(number_ms_decimals(0), 1);
 }
 
-static void out_of_range_shows_the_range(void **state)
+TEST(out_of_range_shows_the_range)
 {
-    (void)state;
     assert_refused(WORDS("--ranks", "0"), WORDS("--ranks", "0", "1 to 1024"));
     assert_refused(WORDS("--ranks", "1025"), WORDS("--ranks", "1025", "1 to 1024"));
     assert_refused(WORDS("--ranks=-4"), WORDS("--ranks", "-4", "1 to 1024"));
@@ -262,9 +245,8 @@ static void out_of_range_shows_the_range(void **state)
     assert_refused(WORDS("--shift", "-5.1"), WORDS("--shift", "-5.1", "-5 to 5"));
 }
 
-static void what_overflows_is_out_of_range(void **state)
+TEST(what_overflows_is_out_of_range)
 {
-    (void)state;
     static const char *const wrong[] = { "2147483648", "4294967300", "-9223372036854775809", "99999999999999999999" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_refused(WORDS("--ranks", wrong[i]), WORDS("--ranks", wrong[i], "range"));
@@ -273,32 +255,28 @@ static void what_overflows_is_out_of_range(void **state)
 }
 
 /* Check that the error message shows bounds as digits that a user can type. */
-static void a_large_bound_is_shown_in_full(void **state)
+TEST(a_large_bound_is_shown_in_full)
 {
-    (void)state;
     assert_refused(WORDS("--seed", "-1"), WORDS("0 to 18446744073709551615"));
     assert_refused(WORDS("--seed", "x"), WORDS("0 to 18446744073709551615"));
 }
 
-static void an_unknown_choice_shows_all(void **state)
+TEST(an_unknown_choice_shows_all)
 {
-    (void)state;
     assert_refused(WORDS("--backend", "gpu"), WORDS("--backend", "'gpu'", "auto mpi sim"));
     assert_refused(WORDS("--backend", "mp"), WORDS("--backend", "'mp'", "auto mpi sim"));
     assert_refused(WORDS("--backend", "mpi sim"), WORDS("--backend", "'mpi sim'", "auto mpi sim"));
 }
 
-static void a_switch_takes_no_value(void **state)
+TEST(a_switch_takes_no_value)
 {
-    (void)state;
     assert_refused(WORDS("--quick=yes"), WORDS("--quick", "=yes", "leave out"));
     assert_refused(WORDS("--quick="), WORDS("--quick", "leave out"));
     assert_refused(WORDS("--quick", "yes"), WORDS("'yes'", "--help"));
 }
 
-static void a_huge_word_is_cut_short(void **state)
+TEST(a_huge_word_is_cut_short)
 {
-    (void)state;
     size_t size = 1u << 20; /* more than argv holds on most systems; the parser must not rely on that */
     char *huge = malloc(size + 16);
     assert_non_null(huge);
@@ -318,9 +296,8 @@ static void a_huge_word_is_cut_short(void **state)
 }
 
 /* Check that the error message stays one line even if a word contains line ends. */
-static void a_line_end_within_a_word_does_not_end_the_line(void **state)
+TEST(a_line_end_within_a_word_does_not_end_the_line)
 {
-    (void)state;
     assert_refused(WORDS("--ranks", "4\n5"), WORDS("--ranks", "1 to 1024"));
     assert_refused(WORDS("two\nlines"), WORDS("two", "--help"));
     assert_refused(WORDS("--backend", "mpi\n"), WORDS("--backend", "auto mpi sim"));
@@ -340,9 +317,8 @@ static void find_help(const char *help, const char *flag, char *line, size_t siz
         snprintf(line, size, "%.*s", (int)strcspn(found + 1, "\n"), found + 1);
 }
 
-static void help_shows_every_flag_with_its_default(void **state)
+TEST(help_shows_every_flag_with_its_default)
 {
-    (void)state;
     struct ending ending = ending_of(parse, WORDS("--help"));
     assert_int_equal(ending.status, STATUS_RIGHT);
     assert_string_equal(ending.err, "");
@@ -370,9 +346,8 @@ static void help_shows_every_flag_with_its_default(void **state)
     }
 }
 
-static void help_is_given_among_other_words(void **state)
+TEST(help_is_given_among_other_words)
 {
-    (void)state;
     assert_int_equal(ending_of(parse, WORDS("--ranks", "8", "--help")).status, STATUS_RIGHT);
 }
 
@@ -388,9 +363,8 @@ static char *echo_of(const struct settings *settings)
     return text;
 }
 
-static void the_echo_is_the_command_line(void **state)
+TEST(the_echo_is_the_command_line)
 {
-    (void)state;
     char *echo = echo_of(&defaults);
     assert_string_equal(echo, "--sleep-ms 40 --shift -0.5 --ranks 4 --seed 2025 --backend mpi");
     free(echo);
@@ -402,9 +376,8 @@ static void the_echo_is_the_command_line(void **state)
     free(echo);
 }
 
-static void the_echo_sets_the_same_again(void **state)
+TEST(the_echo_sets_the_same_again)
 {
-    (void)state;
     static const double numbers[] = { 0, 1e-9, 0.1, 0.1 + 0.2, 1 / 3., 123.456, 59999.999999999993, 60000 };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct settings s = defaults;
@@ -424,35 +397,4 @@ static void the_echo_sets_the_same_again(void **state)
         assert_int_equal(back.backend, s.backend);
         assert_int_equal(back.quick, s.quick);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_words_defaults_stay),
-        cmocka_unit_test(a_value_follows_or_is_joined),
-        cmocka_unit_test(what_is_not_named_keeps_its_default),
-        cmocka_unit_test(bounds_are_inclusive),
-        cmocka_unit_test(a_value_may_look_like_an_assignment),
-        cmocka_unit_test(a_list_keeps_order_up_to_its_most),
-        cmocka_unit_test(an_unknown_flag_is_named_and_the_nearest_shown),
-        cmocka_unit_test(a_stray_word_is_named),
-        cmocka_unit_test(a_missing_value_is_asked_for),
-        cmocka_unit_test(an_empty_value_is_no_value),
-        cmocka_unit_test(a_whole_number_is_digits_and_nothing_else),
-        cmocka_unit_test(a_number_is_decimal_and_finite),
-        cmocka_unit_test(a_short_time_has_three_digits),
-        cmocka_unit_test(out_of_range_shows_the_range),
-        cmocka_unit_test(what_overflows_is_out_of_range),
-        cmocka_unit_test(a_large_bound_is_shown_in_full),
-        cmocka_unit_test(an_unknown_choice_shows_all),
-        cmocka_unit_test(a_switch_takes_no_value),
-        cmocka_unit_test(a_huge_word_is_cut_short),
-        cmocka_unit_test(a_line_end_within_a_word_does_not_end_the_line),
-        cmocka_unit_test(help_shows_every_flag_with_its_default),
-        cmocka_unit_test(help_is_given_among_other_words),
-        cmocka_unit_test(the_echo_is_the_command_line),
-        cmocka_unit_test(the_echo_sets_the_same_again),
-    };
-    return cmocka_run_group_tests_name("options", tests, NULL, NULL);
 }

@@ -5,21 +5,16 @@
 #include "card/card.h"
 #include "card/card_file.h"
 #include "model/workload.h"
+#include "support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void labels_say_what_is_not_what_it_seems(void **state)
+TEST(labels_say_what_is_not_what_it_seems)
 {
-    (void)state;
     assert_string_equal(placement_label("mpi", "cpu", 4, 0), "cpu");
     assert_string_equal(placement_label("sim", "cpu", 4, 0), "cpu");
     assert_string_equal(placement_label("sim", "model", 4, 0), "model");
@@ -33,9 +28,8 @@ static void labels_say_what_is_not_what_it_seems(void **state)
 }
 
 /* Check that the launching program and its ranks derive the same card key from a placement. */
-static void both_sides_agree_on_a_key(void **state)
+TEST(both_sides_agree_on_a_key)
 {
-    (void)state;
     const struct run run = { .ranks = 2, .precision = PRECISION_BF16 };
     char *cores = placement_key("here", placement_label("mpi", placement_device(PLACEMENT_CORES), 2, 0), &run);
     assert_string_equal(cores, "here");
@@ -62,9 +56,8 @@ static enum card_found found(const struct run *run, const char *label, int cores
     return found;
 }
 
-static void a_card_of_gpus_is_of_these_gpus(void **state)
+TEST(a_card_of_gpus_is_of_these_gpus)
 {
-    (void)state;
     char folder[] = "/tmp/test_mode_XXXXXX";
     assert_non_null(mkdtemp(folder));
     struct run run = run_published;
@@ -94,14 +87,4 @@ static void a_card_of_gpus_is_of_these_gpus(void **state)
     snprintf(path, sizeof path, "%s/machine.csv", folder);
     unlink(path);
     rmdir(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_say_what_is_not_what_it_seems),
-        cmocka_unit_test(both_sides_agree_on_a_key),
-        cmocka_unit_test(a_card_of_gpus_is_of_these_gpus),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,19 +8,16 @@
 #include "collective/collective.h"
 #include "device/device.h"
 #include "model/shape_bench.h"
+#include "support/on_ranks.h"
+#include "support/unit.h"
 #include "world/world.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { STEPS = 3, BATCH = 6 };
 
-static struct world *world;
 static const struct workload workload = { .type = &mlp_type, .of.mlp = { 64, 48, 5, 3 } };
 
 static struct run run_of_world(void)
@@ -57,9 +54,8 @@ static void count_call(void *argument, int layer)
     ++*(int *)argument;
 }
 
-static void a_probe_leaves_training_as_it_was(void **state)
+TEST(a_probe_leaves_training_as_it_was)
 {
-    (void)state;
     const struct run run = run_of_world();
     const struct card card = card_of_world();
     struct trainer *t = trainer_open(&workload, &run, BATCH);
@@ -81,9 +77,8 @@ static void a_probe_leaves_training_as_it_was(void **state)
 }
 
 /* The fetch that a block leaves behind may have a stall, and a busy one would share the probe's core. */
-static void a_probe_waits_for_a_prefetch(void **state)
+TEST(a_probe_waits_for_a_prefetch)
 {
-    (void)state;
     static const struct stall stall = { STALL_SLEEP, 0.5 };
     const struct run run = run_of_world();
     const struct card card = card_of_world();
@@ -100,9 +95,8 @@ static void a_probe_waits_for_a_prefetch(void **state)
     trainer_close(t);
 }
 
-static void every_rank_gets_the_means(void **state)
+TEST(every_rank_gets_the_means)
 {
-    (void)state;
     const struct run run = run_of_world();
     const struct card card = card_of_world();
     struct probe *probe = probe_open(&card, world, &workload, &run, NULL);
@@ -120,9 +114,8 @@ static void every_rank_gets_the_means(void **state)
     assert_true(world_size(world) > 1 ? mine.transfer > 0 : mine.transfer >= 0 && mine.transfer <= 0);
 }
 
-static void a_card_of_another_machine_is_found_out(void **state)
+TEST(a_card_of_another_machine_is_found_out)
 {
-    (void)state;
     const struct run run = run_of_world();
     struct card card = card_of_world();
     card.reference.alone = card.reference.together = (struct local_times){ 1, 1, 1 };
@@ -133,9 +126,8 @@ static void a_card_of_another_machine_is_found_out(void **state)
 }
 
 /* The card keeps what a probe repeats, and what the fit says of it. */
-static void a_card_has_its_reference(void **state)
+TEST(a_card_has_its_reference)
 {
-    (void)state;
     const struct run run = run_of_world();
     struct card_uses uses = { 0 };
     card_use(&uses, ALL_REDUCE, first_ranks(world_size(world)), 0);
@@ -167,9 +159,8 @@ static double not_here(struct world *together, int which)
     return (double)NAN;
 }
 
-static void a_card_has_the_labs_own_costs(void **state)
+TEST(a_card_has_the_labs_own_costs)
 {
-    (void)state;
     static const struct own_cost list[] = { { "number_s", OWN_SECONDS, "a number takes", "s", 1, 0, rank_number, 3 },
                                             { "none_s", OWN_SECONDS, "nothing takes", "s", 1, 0, not_here, 0 },
                                             { 0 } };
@@ -199,9 +190,8 @@ static double rate(struct world *together, int which)
 }
 
 /* What is slow in every second turn has the mean of the seconds, not of the rates. */
-static void a_rate_is_a_mean_of_seconds(void **state)
+TEST(a_rate_is_a_mean_of_seconds)
 {
-    (void)state;
     static const struct own_cost list[] = { { "rate", OWN_RATE, "", "", 1, 0, rate, 0 }, { 0 } };
     struct own_costs costs = { 0 };
     turn = 0;
@@ -229,9 +219,8 @@ static double stays(struct world *together, int which)
 }
 
 /* Brief costs are in each probe, one that takes longer only once its time is saved up, one that stays never. */
-static void own_probes_measure_what_they_have_time_for(void **state)
+TEST(own_probes_measure_what_they_have_time_for)
 {
-    (void)state;
     enum { PROBES = 7 };
     static const struct own_cost list[] = { { "long", OWN_RATE, "", "", 1, 0, takes_long, 0 },
                                             { "number_s", OWN_SECONDS, "", "", 1, 0, rank_number, 3 },
@@ -257,24 +246,10 @@ static void own_probes_measure_what_they_have_time_for(void **state)
     assert_true(world_rank(world) > 0 || (longs == long_calls && numbers == calls));
 }
 
-int main(void)
+static void open_patient_ranks(void)
 {
-    world = world_open(60);
+    open_ranks();
     world_set_timeout(world, 60);
-    device_open(world_rank(world), PRECISION_FP32);
-    collective_begin(world, false, 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_probe_leaves_training_as_it_was),
-        cmocka_unit_test(a_probe_waits_for_a_prefetch),
-        cmocka_unit_test(every_rank_gets_the_means),
-        cmocka_unit_test(a_card_of_another_machine_is_found_out),
-        cmocka_unit_test(a_card_has_its_reference),
-        cmocka_unit_test(a_card_has_the_labs_own_costs),
-        cmocka_unit_test(a_rate_is_a_mean_of_seconds),
-        cmocka_unit_test(own_probes_measure_what_they_have_time_for),
-    };
-    int failed = cmocka_run_group_tests_name("probe", tests, NULL, NULL);
-    device_close();
-    world_close(world);
-    return failed;
 }
+
+AROUND_TESTS(open_patient_ranks, close_ranks)

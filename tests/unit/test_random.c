@@ -1,14 +1,11 @@
 /* test_random.c: test the generator against CPython's `random`, version 3. Python 3.11 printed the expected numbers with
  * the calls in the comments. */
 #include "base/random.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* A seed above 2^32, which needs two words of the key. */
 static const uint64_t two_words = 5000000000;
@@ -31,16 +28,14 @@ static void assert_units(uint64_t seed, const double *expected, int count)
 }
 
 /* random.seed(seed); random.random() four times */
-static void units_are_pythons(void **state)
+TEST(units_are_pythons)
 {
-    (void)state;
     assert_units(2026, (double[]){ 0.11911988496396309, 0.5025157552312506, 0.511822712773071, 0.8600005876492754 }, 4);
     assert_units(0, (double[]){ 0.8444218515250481, 0.7579544029403025, 0.420571580830845, 0.25891675029296335 }, 4);
 }
 
-static void a_seed_may_be_longer_than_a_word(void **state)
+TEST(a_seed_may_be_longer_than_a_word)
 {
-    (void)state;
     assert_units(two_words,
                  (double[]){ 0.08666010167354754, 0.6067949299845908, 0.015038337409537528, 0.7594329886974789 }, 4);
     assert_units((UINT64_C(1) << 63) + 12345,
@@ -48,9 +43,8 @@ static void a_seed_may_be_longer_than_a_word(void **state)
 }
 
 /* Check the 1000th draw. It uses words 1999 and 2000, after the state of 624 words was refilled three times. */
-static void the_state_is_refilled(void **state)
+TEST(the_state_is_refilled)
 {
-    (void)state;
     struct random random = seeded(2026);
     for (int i = 0; i < 999; i++)
         random_unit(&random);
@@ -59,9 +53,8 @@ static void the_state_is_refilled(void **state)
 }
 
 /* [random.randrange(16) for _ in range(12)]; 16 takes five bits, so that half of the draws are rejected */
-static void ranges_are_pythons(void **state)
+TEST(ranges_are_pythons)
 {
-    (void)state;
     static const uint32_t sixteen[] = { 3, 10, 3, 7, 13, 15, 14, 7, 0, 2, 3, 9 };
     struct random random = seeded(2026);
     for (size_t i = 0; i < sizeof sixteen / sizeof *sixteen; i++)
@@ -69,9 +62,8 @@ static void ranges_are_pythons(void **state)
 }
 
 /* One sequence: randrange(1) three times, randrange(1000) six times, randrange(2**31 + 1) four times, random() */
-static void ranges_of_any_size_use_as_many_bits_as_pythons(void **state)
+TEST(ranges_of_any_size_use_as_many_bits_as_pythons)
 {
-    (void)state;
     static const uint32_t thousand[] = { 905, 228, 916, 615, 636, 569 };
     static const uint32_t large[] = { 1806527458, 2108418345, 1894488586, 1030509027 };
     struct random random = seeded(2026);
@@ -96,17 +88,15 @@ static void assert_shuffled(uint64_t seed, const uint32_t *expected)
 }
 
 /* items = list(range(8)); random.shuffle(items) */
-static void shuffles_are_pythons(void **state)
+TEST(shuffles_are_pythons)
 {
-    (void)state;
     assert_shuffled(2026, (uint32_t[]){ 6, 7, 3, 0, 5, 4, 2, 1 });
     assert_shuffled(4, (uint32_t[]){ 1, 6, 5, 4, 7, 0, 2, 3 }); /* only its last draw swaps items 0 and 1 */
     assert_shuffled(two_words, (uint32_t[]){ 5, 6, 7, 2, 3, 0, 4, 1 });
 }
 
-static void nothing_and_one_item_are_shuffled_without_a_draw(void **state)
+TEST(nothing_and_one_item_are_shuffled_without_a_draw)
 {
-    (void)state;
     struct random random = seeded(2026), untouched = random;
     uint32_t item = 7;
     random_shuffle(&random, &item, 1);
@@ -115,9 +105,8 @@ static void nothing_and_one_item_are_shuffled_without_a_draw(void **state)
     assert_memory_equal(&random, &untouched, sizeof random);
 }
 
-static void a_copy_goes_on_alike(void **state)
+TEST(a_copy_goes_on_alike)
 {
-    (void)state;
     struct random random = seeded(2026);
     random_unit(&random);
     struct random branch = random;
@@ -126,9 +115,8 @@ static void a_copy_goes_on_alike(void **state)
 }
 
 /* Compare bulk draws with single draws, for any number of words left in the state. */
-static void draws_in_bulk_are_those_one_by_one(void **state)
+TEST(draws_in_bulk_are_those_one_by_one)
 {
-    (void)state;
     enum { MOST = 2000 };
     static float filled[MOST];
     for (int before = 0; before < 5; before++)
@@ -147,9 +135,8 @@ static void draws_in_bulk_are_those_one_by_one(void **state)
 
 /* Check four moments of 1e5 draws. Their standard errors are 0.0032, 0.0045, 0.012 and 0.031 (square roots of 1, 2, 15 and
  * 96 over n); the test allows five times that. */
-static void normal_draws_have_normal_moments(void **state)
+TEST(normal_draws_have_normal_moments)
 {
-    (void)state;
     enum { DRAWS = 100000 };
     struct random random = seeded(2026);
     double moment[5] = { 0 };
@@ -164,21 +151,4 @@ static void normal_draws_have_normal_moments(void **state)
     assert_true(fabs(moment[2] - 1) < 0.023);
     assert_true(fabs(moment[3]) < 0.062);
     assert_true(fabs(moment[4] - 3) < 0.16);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(units_are_pythons),
-        cmocka_unit_test(a_seed_may_be_longer_than_a_word),
-        cmocka_unit_test(the_state_is_refilled),
-        cmocka_unit_test(ranges_are_pythons),
-        cmocka_unit_test(ranges_of_any_size_use_as_many_bits_as_pythons),
-        cmocka_unit_test(shuffles_are_pythons),
-        cmocka_unit_test(nothing_and_one_item_are_shuffled_without_a_draw),
-        cmocka_unit_test(a_copy_goes_on_alike),
-        cmocka_unit_test(draws_in_bulk_are_those_one_by_one),
-        cmocka_unit_test(normal_draws_have_normal_moments),
-    };
-    return cmocka_run_group_tests_name("random", tests, NULL, NULL);
 }

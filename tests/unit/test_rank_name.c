@@ -1,13 +1,8 @@
 /* test_rank_name.c: test which rank a file's name gives. */
 #include "blame/rank_name.h"
+#include "support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-static void test_names(void **state)
+TEST(test_names)
 {
     static const struct {
         const char *path;
@@ -42,10 +37,4 @@ static void test_names(void **state)
         print_message("%s\n", files[i].path);
         assert_int_equal(rank_of_name(files[i].path), files[i].rank);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_names) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,43 +3,23 @@
  * the place of a float within its message decides in which order the library adds the ranks' terms: equal up to that order. */
 #include "base/memory.h"
 #include "collective/collective.h"
+#include "collective/join.h"
 #include "collective/low_rank.h"
 #include "collective/reducer.h"
 #include "collective/spans.h"
 #include "device/device.h"
 #include "model/trainer.h"
+#include "support/on_ranks.h"
+#include "support/tiny_models.h"
+#include "support/unit.h"
 #include "world/world.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { STEPS = 3, BATCH = 6, ALL = 1 << 20 };
-
-static struct world *world;
-
-static struct workload mlp_of(int layers)
-{
-    return (struct workload){ .type = &mlp_type, .of.mlp = { 7, 9, 5, layers } };
-}
-
-static struct workload tiny_transformer(void)
-{
-    struct workload workload = published_transformer;
-    struct transformer_settings *of = &workload.of.transformer;
-    of->vocab_size = 23;
-    of->hidden_dim = 6;
-    of->num_heads = 2;
-    of->num_classes = 3;
-    of->num_blocks = 2;
-    of->texts.fixed_length = of->texts.max_length = 5;
-    return workload;
-}
 
 /* Two trainers with equal data: one sums after backward, one by the reducer. */
 struct pair {
@@ -60,9 +40,7 @@ static struct trainer *new_trainer(const struct workload *workload, const struct
 
 static struct pair pair_open(const struct workload *workload, const struct reducer_settings *settings)
 {
-    struct run run = run_published;
-    run.ranks = world_size(world);
-    run.batch_size = BATCH;
+    const struct run run = tiny_run(world_size(world), BATCH);
     struct pair p = { 0 };
     p.plain = new_trainer(workload, &run);
     p.bucketed = new_trainer(workload, &run);
@@ -142,9 +120,8 @@ static void compare(const struct workload *workload, const struct reducer_settin
     pair_close(&p);
 }
 
-static void gradients_are_those_of_the_plain_sum(void **state)
+TEST(gradients_are_those_of_the_plain_sum)
 {
-    (void)state;
     const struct workload models[] = { mlp_of(1), mlp_of(4), tiny_transformer() };
     const size_t caps[] = { 1, 50, 100, 300, ALL };
     for (int model = 0; model < 3; model++)
@@ -159,18 +136,16 @@ static void gradients_are_those_of_the_plain_sum(void **state)
                         2e-6);
 }
 
-static void bf16_keeps_eight_bits(void **state)
+TEST(bf16_keeps_eight_bits)
 {
-    (void)state;
     const struct workload workload = mlp_of(3);
     compare(&workload, &(struct reducer_settings){ .first = 40, .most = 90, .wire = WIRE_BF16 },
             world_size(world) / 256.0);
 }
 
 /* Three micro-batches, two of them under no_sync, are those of the plain sum of what each rank has added up. */
-static void no_sync_adds_up_and_sends_once(void **state)
+TEST(no_sync_adds_up_and_sends_once)
 {
-    (void)state;
     const struct workload workload = mlp_of(3);
     struct pair p = pair_open(&workload, &(struct reducer_settings){ .first = 1, .most = 60, .accumulates = true });
     float *total = device_new(p.count, sizeof *total);
@@ -212,9 +187,8 @@ static struct bucket first_bucket(struct reducer_settings settings, int steps, i
     return first;
 }
 
-static void the_order_of_backward_replaces_that_of_the_model(void **state)
+TEST(the_order_of_backward_replaces_that_of_the_model)
 {
-    (void)state;
     int count;
     const struct reducer_settings wrong = { .first = 1, .most = 1, .in_model_order = true };
     struct reducer_settings rebuilt = wrong;
@@ -244,9 +218,8 @@ static int started_during_backward(struct reducer_settings settings)
     return started;
 }
 
-static void buckets_start_in_order_as_soon_as_they_are_ready(void **state)
+TEST(buckets_start_in_order_as_soon_as_they_are_ready)
 {
-    (void)state;
     const struct reducer_settings per_tensor = { .first = 1, .most = 1 };
     struct reducer_settings wrong = per_tensor, waits = per_tensor, two_layers = { .first = 101, .most = 101 };
     wrong.in_model_order = true;
@@ -259,9 +232,8 @@ static void buckets_start_in_order_as_soon_as_they_are_ready(void **state)
 }
 
 /* What was sent in all steps, and the errors that all ranks still have, is the sum of all gradients. Parameters do not change. */
-static void what_low_rank_leaves_out_is_sent_later(void **state)
+TEST(what_low_rank_leaves_out_is_sent_later)
 {
-    (void)state;
     const struct workload workload = mlp_of(3);
     const double tolerance = 1e-5;
     struct pair p = pair_open(&workload, &(struct reducer_settings){ .first = 1, .most = 60, .wire = WIRE_LOW_RANK });
@@ -290,9 +262,8 @@ static void what_low_rank_leaves_out_is_sent_later(void **state)
 }
 
 /* A matrix of rank 1 is sent whole: with one sample, the gradient of a linear layer is one. */
-static void low_rank_sends_a_product_of_two_vectors_whole(void **state)
+TEST(low_rank_sends_a_product_of_two_vectors_whole)
 {
-    (void)state;
     if (world_size(world) > 1)
         return; /* the ranks' samples differ: the sum has a higher rank */
     struct workload workload = mlp_of(1);
@@ -305,24 +276,123 @@ static void low_rank_sends_a_product_of_two_vectors_whole(void **state)
     pair_close(&p);
 }
 
-int main(void)
+/* --- ranks that do not do the same ------------------------------------------------------------------------------- */
+
+enum { UNUSED_LAYER = 2 };
+
+static bool is_last(void)
 {
-    world = world_open(60);
-    device_open(world_rank(world), PRECISION_FP32);
-    if (device_gpus() > 0)
-        world_trains_on(world, device_gpus());
-    collective_begin(world, true, 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_are_those_of_the_plain_sum),
-        cmocka_unit_test(bf16_keeps_eight_bits),
-        cmocka_unit_test(no_sync_adds_up_and_sends_once),
-        cmocka_unit_test(the_order_of_backward_replaces_that_of_the_model),
-        cmocka_unit_test(buckets_start_in_order_as_soon_as_they_are_ready),
-        cmocka_unit_test(what_low_rank_leaves_out_is_sent_later),
-        cmocka_unit_test(low_rank_sends_a_product_of_two_vectors_whole),
-    };
-    int failed = cmocka_run_group_tests_name("reducer", tests, NULL, NULL);
-    device_close();
-    world_close(world);
-    return failed;
+    return world_rank(world) == world_size(world) - 1;
 }
+
+/* The last rank does not use a layer. */
+static bool is_used(const void *argument, int layer)
+{
+    (void)argument;
+    return !is_last() || layer != UNUSED_LAYER;
+}
+
+/* Sum gradients without those of the unused layer on the last rank. Return how many sums started before the end of backward. */
+static int step_without(struct pair *p, enum unused unused)
+{
+    const struct model_layer *layer = &p->plain->model->layer[UNUSED_LAYER];
+    backward_of(p->plain);
+    if (is_last())
+        device_fill(layer->gradients, 0, layer->count);
+    collective_run(p->c, all_reduce(TYPE_F32, p->plain->gradients, p->plain->gradients, p->count));
+    spans_restart(p->spans, 0, 0);
+    device_wait();
+    const struct batch *batch = trainer_next(p->bucketed, NO_STALL);
+    trainer_forward(p->bucketed, batch);
+    if (unused == UNUSED_FOUND)
+        reducer_find_unused(p->reducer, is_used, NULL);
+    trainer_backward(p->bucketed, batch);
+    const int started = p->spans->count;
+    reducer_finish(p->reducer);
+    device_fetch(p->theirs, p->plain->gradients, p->count * sizeof(float));
+    device_fetch(p->mine, p->bucketed->gradients, p->count * sizeof(float));
+    return started;
+}
+
+TEST(zeros_take_the_place_of_unused_gradients)
+{
+    const struct workload workload = mlp_of(4);
+    const int layers = 4, before = layers - 1 - UNUSED_LAYER;
+    for (enum unused unused = UNUSED_ZEROS; unused < UNUSED_WAYS; unused++)
+        for (int rebuilds = 0; rebuilds < 2; rebuilds++) {
+            struct pair p = pair_open(
+                &workload, &(struct reducer_settings){
+                               .first = 1, .most = 1, .unused = unused, .rebuilds = rebuilds, .is_shared = rebuilds });
+            model_freeze(p.bucketed->model, is_last() ? UNUSED_LAYER : -1);
+            for (int i = 0; i < STEPS; i++) {
+                const int started = step_without(&p, unused);
+                const bool is_early = !is_last() || unused == UNUSED_FOUND || (unused == UNUSED_LEARNT && i > 0);
+                if (!rebuilds)
+                    assert_int_equal(started, 2 * (is_early ? layers : before)); /* a weight and a bias for each */
+                if (world_size(world) <= 2)
+                    assert_memory_equal(p.mine, p.theirs, p.count * sizeof *p.mine);
+                assert_gradients(&p, 2e-6 * largest(p.theirs, p.count));
+                const int users = world_size(world) - 1;
+                assert_int_equal(reducer_users(p.reducer, UNUSED_LAYER), unused == UNUSED_FOUND ? users : -1);
+                assert_int_equal(reducer_users(p.reducer, 0), unused == UNUSED_FOUND ? users + 1 : -1);
+            }
+            pair_close(&p);
+        }
+}
+
+/* The last rank has no batch in every second step. */
+TEST(a_shadow_adds_zeros)
+{
+    const struct workload workload = mlp_of(3);
+    struct pair p = pair_open(&workload, &(struct reducer_settings){ .first = 1, .most = 60 });
+    struct join *join = join_open(p.c);
+    for (int i = 0; i < STEPS; i++) {
+        const bool has_batch = !is_last() || i % 2 == 0;
+        backward_of(p.plain);
+        if (!has_batch)
+            device_fill(p.plain->gradients, 0, p.count);
+        collective_run(p.c, all_reduce(TYPE_F32, p.plain->gradients, p.plain->gradients, p.count));
+        assert_int_equal(join_step(join, has_batch), world_size(world) - i % 2);
+        if (has_batch) {
+            backward_of(p.bucketed);
+            reducer_finish(p.reducer);
+        } else {
+            trainer_next(p.bucketed, NO_STALL); /* so that both trainers have the same batches again */
+            reducer_shadow(p.reducer);
+        }
+        device_fetch(p.theirs, p.plain->gradients, p.count * sizeof(float));
+        device_fetch(p.mine, p.bucketed->gradients, p.count * sizeof(float));
+        assert_gradients(&p, 2e-6 * largest(p.theirs, p.count));
+    }
+    assert_int_equal(join_step(join, false), 0);
+    join_close(join);
+    pair_close(&p);
+}
+
+TEST(rank_0_shares_its_buckets)
+{
+    const struct workload workload = mlp_of(3);
+    const size_t cap = world_rank(world) == 0 ? 60 : 1;
+    struct pair p = pair_open(&workload, &(struct reducer_settings){ .first = cap, .most = cap, .is_shared = true });
+    const struct buckets of_0 = buckets_of_model(&workload, false, 60, 60), *mine = reducer_buckets(p.reducer);
+    assert_int_equal(mine->count, of_0.count);
+    for (int i = 0; i < of_0.count; i++) {
+        assert_int_equal(mine->at[i].begin, of_0.at[i].begin);
+        assert_int_equal(mine->at[i].count, of_0.at[i].count);
+        assert_int_equal(mine->at[i].layer, of_0.at[i].layer);
+    }
+    step(&p);
+    assert_gradients(&p, 2e-6 * largest(p.theirs, p.count));
+    pair_close(&p);
+}
+
+/* Gradients that all ranks compute in one order, but not in that of the buckets. */
+TEST(buckets_may_start_as_they_become_ready)
+{
+    const struct reducer_settings any = { .first = 1, .most = 1, .in_model_order = true, .in_any_order = true };
+    assert_int_equal(started_during_backward(any), 6);
+    const struct workload workload = mlp_of(4);
+    compare(&workload, &any, 2e-6);
+}
+
+AROUND_TESTS(open_ranks, close_ranks)

@@ -3,16 +3,11 @@
 #include "frame/drift_series.h"
 #include "frame/schedule.h"
 #include "report/rounds_table.h"
-#include "support/folder.h"
+#include "support/unit.h"
 #include "world/world.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* --- the schedule on one rank, on a clock of its own ------------------------------------------------------------------ */
 
@@ -43,20 +38,24 @@ struct settings {
     struct lab_options lab;
 };
 
-static void all_rounds_have_equally_many_steps(void **state)
+TEST(all_rounds_have_equally_many_steps)
 {
-    (void)state;
     struct run run = run_published;
-    assert_int_equal(run_window(&run).measured, 4);
+    assert_int_equal(run_window(&run).measured, 2);
+    assert_int_equal(run_window(&run).warmup, 1);
     run.takes_turns = true; /* also where ranks take turns */
-    assert_int_equal(run_window(&run).measured, 4);
+    assert_int_equal(run_window(&run).measured, 2);
     assert_int_equal(run_least_rounds(&run), 6);
     run.add_rounds = true; /* of which one may be all that fits */
     assert_int_equal(run_least_rounds(&run), 1);
     run.quick = true;
     assert_int_equal(run_window(&run).measured, 2);
+    run.skip_first_steps = 5; /* typed */
+    assert_int_equal(run_window(&run).warmup, 5);
+    run.skip_first_steps = 2;
     run.whole = true; /* --steps 12 --skip-first-steps 2, as published */
     assert_int_equal(run_window(&run).measured, 10);
+    assert_int_equal(run_window(&run).warmup, 2);
     run.cycle = 4;
     assert_int_equal(run_window(&run).measured, 8);
     assert_int_equal(run_window(&run).warmup, 4);
@@ -85,9 +84,8 @@ static int run_disturbed(const struct run *run, int blocks[2][CASES])
     return last;
 }
 
-static void a_disturbed_block_is_repeated_at_the_end_of_its_round(void **state)
+TEST(a_disturbed_block_is_repeated_at_the_end_of_its_round)
 {
-    (void)state;
     const struct run run = { .ranks = 1, .steps = 6, .skip_first_steps = 2, .cycle = 1, .rounds = 2, .seed = 7 };
     int blocks[2][CASES] = { { 0 } };
     const int last = run_disturbed(&run, blocks);
@@ -100,9 +98,8 @@ static void a_disturbed_block_is_repeated_at_the_end_of_its_round(void **state)
 }
 
 /* Cases 0 to 2 with two changes each (3 + 2 x case, and the next): each case stands beside its changes, in any order. */
-static void a_case_and_its_changes_run_one_after_another(void **state)
+TEST(a_case_and_its_changes_run_one_after_another)
 {
-    (void)state;
     enum { NAMED = 3, CHANGES = 2, COUNT = NAMED * (1 + CHANGES) };
     const struct run run = { .ranks = 1, .steps = 6, .skip_first_steps = 2, .cycle = 1, .rounds = 8, .seed = 7 };
     struct settings settings = { .lab.run = run };
@@ -129,9 +126,8 @@ static void a_case_and_its_changes_run_one_after_another(void **state)
     assert_true(first_is_case > 0 && first_is_case < 8 * NAMED);
 }
 
-static void a_quick_run_repeats_no_block(void **state)
+TEST(a_quick_run_repeats_no_block)
 {
-    (void)state;
     const struct run run = {
         .ranks = 1, .steps = 6, .skip_first_steps = 2, .cycle = 1, .rounds = 2, .seed = 7, .quick = true
     };
@@ -145,9 +141,8 @@ static void a_quick_run_repeats_no_block(void **state)
 /* --- drift ------------------------------------------------------------------------------------------------------------ */
 
 /* Probes a second and less away count about alike, those of another minute not at all; of a transfer only the nearest do. */
-static void drift_is_a_mean_of_the_probes_around(void **state)
+TEST(drift_is_a_mean_of_the_probes_around)
 {
-    (void)state;
     struct drift_points points = { 0 };
     assert_true(fabs(drift_at(&points, 5).local - 1) < 1e-12);
     drift_add(&points, 10, (struct card_drift){ .local = 1, .transfer = 0.5 });
@@ -165,9 +160,8 @@ static void drift_is_a_mean_of_the_probes_around(void **state)
 }
 
 /* An own cost has the mean of the probes that measured it, whatever others did. */
-static void own_costs_are_means_of_their_own_probes(void **state)
+TEST(own_costs_are_means_of_their_own_probes)
 {
-    (void)state;
     struct drift_points points = { 0 };
     struct card_drift drift = { .local = 1, .transfer = 1 };
     assert_true(drift_at(&points, 5).own.at[2].weight <= 0);
@@ -221,7 +215,7 @@ static struct csv_table read_rounds(const char *folder)
     return table;
 }
 
-static void a_round_has_its_prediction_and_what_disturbed_it(void **state)
+TEST_IN_FOLDER(a_round_has_its_prediction_and_what_disturbed_it)
 {
     write_run(*state, "lab --seed 1", 0.01, false);
     struct csv_table table = read_rounds(*state);
@@ -236,7 +230,7 @@ static void a_round_has_its_prediction_and_what_disturbed_it(void **state)
     csv_free(&table);
 }
 
-static void launches_of_one_command_join(void **state)
+TEST_IN_FOLDER(launches_of_one_command_join)
 {
     write_run(*state, "lab --seed 1 --seconds 60 --rounds 2", 0.01, true);
     write_run(*state, "lab --seed 1 --seconds 9 --rounds 4 --add-rounds", 0.02, true);
@@ -251,7 +245,7 @@ static void launches_of_one_command_join(void **state)
     csv_free(&table);
 }
 
-static void rounds_of_another_command_are_dropped(void **state)
+TEST_IN_FOLDER(rounds_of_another_command_are_dropped)
 {
     write_run(*state, "lab --seed 1 --rounds 2", 0.01, true);
     write_run(*state, "lab --seed 2 --rounds 2", 0.02, true);
@@ -263,20 +257,4 @@ static void rounds_of_another_command_are_dropped(void **state)
     table = read_rounds(*state);
     assert_int_equal(table.rows, 2);
     csv_free(&table);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_rounds_have_equally_many_steps),
-        cmocka_unit_test(a_disturbed_block_is_repeated_at_the_end_of_its_round),
-        cmocka_unit_test(a_case_and_its_changes_run_one_after_another),
-        cmocka_unit_test(a_quick_run_repeats_no_block),
-        cmocka_unit_test(drift_is_a_mean_of_the_probes_around),
-        cmocka_unit_test(own_costs_are_means_of_their_own_probes),
-        WITH_FOLDER(a_round_has_its_prediction_and_what_disturbed_it),
-        WITH_FOLDER(launches_of_one_command_join),
-        WITH_FOLDER(rounds_of_another_command_are_dropped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,11 @@
  * loss scale, and the first batch. */
 #include "model/sequence_loader.h"
 #include "support/between.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { VOCAB = 50, SEED = 7, TEXTS = 8 };
 
@@ -70,9 +67,8 @@ static void assert_scale(const struct batch *batch, double texts)
     assert_true(fabs(batch->scale * texts - 1) <= 1e-6);
 }
 
-static void words_are_never_padding_and_alike_everywhere(void **state)
+TEST(words_are_never_padding_and_alike_everywhere)
 {
-    (void)state;
     int32_t words[6], again[6];
     for (int example = 0; example < TEXTS; example++) {
         tokens_of(example, words);
@@ -86,9 +82,8 @@ static void words_are_never_padding_and_alike_everywhere(void **state)
     assert_memory_not_equal(words, again, 5 * sizeof *words);
 }
 
-static void a_padded_batch_is_a_rectangle(void **state)
+TEST(a_padded_batch_is_a_rectangle)
 {
-    (void)state;
     struct sequence_loader *loader = open_loader((struct reading){ .schedule = &schedule, .rank = 0 });
     const struct batch *batch = sequence_loader_next(loader);
     assert_int_equal(batch->rows, 15);
@@ -103,9 +98,8 @@ static void a_padded_batch_is_a_rectangle(void **state)
     sequence_loader_close(loader);
 }
 
-static void packed_texts_lie_end_to_end(void **state)
+TEST(packed_texts_lie_end_to_end)
 {
-    (void)state;
     struct token_batch batch_packed = of_rank0[0];
     batch_packed.padded = batch_packed.useful;
     batch_packed.pairs = 2 * 2 + 3 * 3 + 5 * 5;
@@ -123,9 +117,8 @@ static void packed_texts_lie_end_to_end(void **state)
 }
 
 /* Check the scale when ranks' means are averaged: a sequence has weight 1/(ranks x sequences of its own batch). */
-static void each_rank_counts_alike(void **state)
+TEST(each_rank_counts_alike)
 {
-    (void)state;
     struct sequence_loader *loader = open_loader((struct reading){ .schedule = &schedule, .rank = 0 });
     assert_scale(sequence_loader_next(loader), 2 * 3);
     assert_scale(sequence_loader_next(loader), 2 * 1);
@@ -137,9 +130,8 @@ static void each_rank_counts_alike(void **state)
 
 /* Check the scale when all sequences of a step have the same weight on every rank, after wrap-around too: in step 2 rank 0
  * has its first batch and rank 1 its third. In step -1 both have their last batch. */
-static void each_text_counts_alike(void **state)
+TEST(each_text_counts_alike)
 {
-    (void)state;
     static const int texts[] = { 3 + 1, 1 + 2, 3 + 1, 1 + 1, 3 + 2, 1 + 1 };
     for (int rank = 0; rank < 2; rank++) {
         struct sequence_loader *loader =
@@ -159,9 +151,8 @@ static int label_from(int first)
     return label;
 }
 
-static void a_rank_begins_again_after_its_last(void **state)
+TEST(a_rank_begins_again_after_its_last)
 {
-    (void)state;
     assert_int_equal(label_from(0), 5);
     assert_int_equal(label_from(1), 3);
     assert_int_equal(label_from(2), 6);
@@ -170,9 +161,8 @@ static void a_rank_begins_again_after_its_last(void **state)
 }
 
 /* Check negative steps: they are the last batches of the same rank, regardless of the other rank. */
-static void a_step_below_zero_is_of_the_round_before(void **state)
+TEST(a_step_below_zero_is_of_the_round_before)
 {
-    (void)state;
     assert_int_equal(label_from(-1), 6);
     assert_int_equal(label_from(-2), 3);
     assert_int_equal(label_from(-3), 5);
@@ -184,26 +174,10 @@ static void a_step_below_zero_is_of_the_round_before(void **state)
     sequence_loader_close(loader);
 }
 
-static void work_is_what_the_batch_computes(void **state)
+TEST(work_is_what_the_batch_computes)
 {
-    (void)state;
     struct work work = token_work(&of_rank0[0]);
     assert_true(fabs(work.samples - 3) <= 0);
     assert_true(fabs(work.padded_tokens - 15) <= 0);
     assert_true(fabs(work.padded_token_length - 75) <= 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_never_padding_and_alike_everywhere),
-        cmocka_unit_test(a_padded_batch_is_a_rectangle),
-        cmocka_unit_test(packed_texts_lie_end_to_end),
-        cmocka_unit_test(each_rank_counts_alike),
-        cmocka_unit_test(each_text_counts_alike),
-        cmocka_unit_test(a_rank_begins_again_after_its_last),
-        cmocka_unit_test(a_step_below_zero_is_of_the_round_before),
-        cmocka_unit_test(work_is_what_the_batch_computes),
-    };
-    return cmocka_run_group_tests_name("text_loader", tests, NULL, NULL);
 }

@@ -6,47 +6,17 @@
 #include "collective/spans.h"
 #include "device/device.h"
 #include "model/trainer.h"
+#include "support/on_ranks.h"
+#include "support/tiny_models.h"
+#include "support/unit.h"
 #include "world/world.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { STEPS = 3, BATCH = 6 };
-
-static struct world *world;
-
-/* Counts that no number of ranks divides; more layers than one; and a layer smaller than the ranks are many. */
-static struct workload mlp_of(int layers)
-{
-    return (struct workload){ .type = &mlp_type, .of.mlp = { 7, 9, 5, layers } };
-}
-
-static struct workload tiny_transformer(void)
-{
-    struct workload workload = published_transformer;
-    struct transformer_settings *of = &workload.of.transformer;
-    of->vocab_size = 23;
-    of->hidden_dim = 6;
-    of->num_heads = 2;
-    of->num_classes = 3;
-    of->num_blocks = 2;
-    of->texts.fixed_length = of->texts.max_length = 5;
-    return workload;
-}
-
-static struct run run_of_world(void)
-{
-    struct run run = run_published;
-    run.ranks = world_size(world);
-    run.batch_size = BATCH;
-    return run;
-}
 
 static void fetch(float *host, const float *memory, size_t count)
 {
@@ -56,7 +26,7 @@ static void fetch(float *host, const float *memory, size_t count)
 /* Train both for a few steps on the same batches, and compare losses and parameters after each. */
 static void compare(const struct workload *workload)
 {
-    const struct run run = run_of_world();
+    const struct run run = tiny_run(world_size(world), BATCH);
     struct spans spans;
     spans_open(&spans, 4096);
     struct collective *c = collective_open(world, &spans);
@@ -98,9 +68,8 @@ static void compare(const struct workload *workload)
     spans_close(&spans);
 }
 
-static void shards_train_as_the_whole_model_does(void **state)
+TEST(shards_train_as_the_whole_model_does)
 {
-    (void)state;
     for (int layers = 1; layers <= 4; layers++) {
         struct workload workload = mlp_of(layers);
         compare(&workload);
@@ -112,7 +81,7 @@ static void shards_train_as_the_whole_model_does(void **state)
 /* Return how many floats a rank received by collectives of a kind in one step of forward, backward and update. */
 static double received(enum span_kind kind, const struct workload *workload)
 {
-    const struct run run = run_of_world();
+    const struct run run = tiny_run(world_size(world), BATCH);
     struct spans spans;
     spans_open(&spans, 256);
     struct collective *c = collective_open(world, &spans);
@@ -138,9 +107,8 @@ static double received(enum span_kind kind, const struct workload *workload)
 }
 
 /* The parameters come twice, but for the last layer's, which backward uses first; the gradients once. */
-static void messages_are_those_of_the_formula(void **state)
+TEST(messages_are_those_of_the_formula)
 {
-    (void)state;
     struct workload workload = mlp_of(3);
     const double ranks = world_size(world);
     double all = 0, last = 0;
@@ -152,9 +120,8 @@ static void messages_are_those_of_the_formula(void **state)
     assert_true(fabs(received(SPAN_REDUCE_SCATTER, &workload) - (ranks - 1) * all) < 0.5);
 }
 
-static void a_rank_holds_its_part(void **state)
+TEST(a_rank_holds_its_part)
 {
-    (void)state;
     const struct batch_most none = { 0 };
     const double one = shards_memory(&published_mlp, none, 1).of[MEMORY_MODEL],
                  eight = shards_memory(&published_mlp, none, 8).of[MEMORY_MODEL];
@@ -163,20 +130,4 @@ static void a_rank_holds_its_part(void **state)
     assert_true(fabs(eight - (4 * workload_gradient_bytes(&published_mlp) / 8 + 2 * layer)) < 256);
 }
 
-int main(void)
-{
-    world = world_open(60);
-    device_open(world_rank(world), PRECISION_FP32);
-    if (device_gpus() > 0)
-        world_trains_on(world, device_gpus());
-    collective_begin(world, true, 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shards_train_as_the_whole_model_does),
-        cmocka_unit_test(messages_are_those_of_the_formula),
-        cmocka_unit_test(a_rank_holds_its_part),
-    };
-    int failed = cmocka_run_group_tests_name("shards", tests, NULL, NULL);
-    device_close();
-    world_close(world);
-    return failed;
-}
+AROUND_TESTS(open_ranks, close_ranks)

@@ -1,14 +1,11 @@
 /* test_split.c: test the causes of a step by hand: what a late rank does longer counts as waiting, and nothing is lost or counted
  * twice. */
 #include "analysis/split.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 static void assert_near(double value, double expected)
 {
@@ -41,9 +38,8 @@ static struct split_step split(const struct cell *sums, int ranks, struct late_w
 }
 
 /* Rank 2 fetches for 41 instead of 1: of 4 x 71, 120 are waited for it, and 40 of its own go with that. */
-static void a_late_fetch_is_waiting(void **state)
+TEST(a_late_fetch_is_waiting)
 {
-    (void)state;
     const struct cell sums[] = { cell_of(1, 20, 0, 40, 0), cell_of(1, 20, 0, 40, 0), cell_of(41, 20, 0, 0, 120),
                                  cell_of(1, 20, 0, 40, 0) };
     struct late_work late;
@@ -57,9 +53,8 @@ static void a_late_fetch_is_waiting(void **state)
 }
 
 /* The late rank computes 25 less than the other: it is 15 late, not 40. */
-static void less_of_another_work_is_subtracted(void **state)
+TEST(less_of_another_work_is_subtracted)
 {
-    (void)state;
     const struct cell sums[] = { cell_of(41, 10, 0, 0, 15), cell_of(1, 35, 0, 15, 0) };
     struct late_work late;
     const struct split_step of = split(sums, 2, &late);
@@ -69,9 +64,8 @@ static void less_of_another_work_is_subtracted(void **state)
     assert_int_equal(late_work_by(&late), SPLIT_DATA);
 }
 
-static void ranks_that_come_together_wait_for_none(void **state)
+TEST(ranks_that_come_together_wait_for_none)
 {
-    (void)state;
     const struct cell alone[] = { cell_of(41, 10, 5, 0, 0) },
                       two[] = { cell_of(1, 30, 7, 0, 0), cell_of(1, 30, 7, 0, 0) };
     struct late_work late;
@@ -82,18 +76,16 @@ static void ranks_that_come_together_wait_for_none(void **state)
 }
 
 /* Its own work explains 10 of the 40 that the others wait: a rank that began late. */
-static void a_wait_without_a_cause_has_no_work(void **state)
+TEST(a_wait_without_a_cause_has_no_work)
 {
-    (void)state;
     const struct cell sums[] = { cell_of(1, 20, 10, 0, 40), cell_of(1, 20, 0, 40, 0) };
     struct late_work late;
     assert_near(split(sums, 2, &late).term[SPLIT_WAIT], 25); /* a mean rank waits 20; 10 of one of two ranks */
     assert_int_equal(late_work_by(&late), -1);
 }
 
-static void causes_are_summed_over_windows(void **state)
+TEST(causes_are_summed_over_windows)
 {
-    (void)state;
     const struct cell data[] = { cell_of(31, 20, 0, 0, 30), cell_of(1, 20, 0, 30, 0) };
     const struct cell host[] = { cell_of(1, 20, 0, 50, 0), cell_of(1, 20, 50, 0, 50) };
     struct late_work all = { 0 }, late;
@@ -106,9 +98,8 @@ static void causes_are_summed_over_windows(void **state)
     assert_int_equal(late_work_by(&all), SPLIT_HOST);
 }
 
-static void waiting_and_transfer_may_be_one_term(void **state)
+TEST(waiting_and_transfer_may_be_one_term)
 {
-    (void)state;
     struct step_means mean = { 50, 5, 15, 0, NAN, NAN, 30 };
     const struct late_work none = { 0 };
     const struct split_step of[] = { split_of(&mean, &none, 2, 1), split_of(&mean, &none, 2, 1) };
@@ -126,17 +117,4 @@ static void waiting_and_transfer_may_be_one_term(void **state)
     const struct bound_by split = split_bound(known, 2);
     assert_int_equal(split.terms, 5);
     assert_string_equal(bound_by_name(&split), "transfer");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_late_fetch_is_waiting),
-        cmocka_unit_test(less_of_another_work_is_subtracted),
-        cmocka_unit_test(ranks_that_come_together_wait_for_none),
-        cmocka_unit_test(a_wait_without_a_cause_has_no_work),
-        cmocka_unit_test(causes_are_summed_over_windows),
-        cmocka_unit_test(waiting_and_transfer_may_be_one_term),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

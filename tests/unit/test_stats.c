@@ -5,15 +5,12 @@
 #include "card/alpha_beta.h"
 #include "card/predict.h"
 #include "support/between.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 static void assert_near(double value, double expected, double tolerance)
 {
@@ -25,9 +22,8 @@ enum { EXACT = 0 };
 
 /* --- stats ------------------------------------------------------------------------------------------------------ */
 
-static void quantiles_lie_between_neighbours(void **state)
+TEST(quantiles_lie_between_neighbours)
 {
-    (void)state;
     static const double values[] = { 40, 10, 30, 20, 50 };
     assert_near(stats_quantile(values, 5, 0), 10, EXACT);
     assert_near(stats_quantile(values, 5, 0.5), 30, EXACT);
@@ -38,9 +34,8 @@ static void quantiles_lie_between_neighbours(void **state)
     assert_true(isnan(stats_quantile(values, 0, 0.5)));
 }
 
-static void the_lower_median_is_one_of_the_values(void **state)
+TEST(the_lower_median_is_one_of_the_values)
 {
-    (void)state;
     static const double values[] = { 7, 1, 9, 3, 5 };
     assert_near(stats_lower_median(values, 1), 7, EXACT);
     assert_near(stats_lower_median(values, 2), 1, EXACT);
@@ -50,9 +45,8 @@ static void the_lower_median_is_one_of_the_values(void **state)
     assert_true(isnan(stats_lower_median(values, 0)));
 }
 
-static void values_are_not_reordered(void **state)
+TEST(values_are_not_reordered)
 {
-    (void)state;
     double values[] = { 3, 1, 2 };
     static const double before[] = { 3, 1, 2 };
     stats_quantile(values, 3, 0.5);
@@ -61,9 +55,8 @@ static void values_are_not_reordered(void **state)
 }
 
 /* Compare with two-sided 95 % points of textbook tables. */
-static void students_t_is_the_textbooks(void **state)
+TEST(students_t_is_the_textbooks)
 {
-    (void)state;
     static const struct {
         int freedom;
         double t;
@@ -77,9 +70,8 @@ static void students_t_is_the_textbooks(void **state)
 }
 
 /* One-sided points of published tables, to the printed digits. */
-static void quantiles_of_students_t_are_the_textbooks(void **state)
+TEST(quantiles_of_students_t_are_the_textbooks)
 {
-    (void)state;
     static const struct {
         double tail, freedom, t;
     } table[] = { { 0.1, 3, 1.638 },    { 0.05, 5, 2.015 },    { 0.05, 13, 1.771 },   { 0.01, 10, 2.764 },
@@ -90,9 +82,8 @@ static void quantiles_of_students_t_are_the_textbooks(void **state)
 }
 
 /* With 1, 2 and 4 degrees of freedom the quantile has a closed form (Shaw 2006, "Sampling Student's T distribution"). */
-static void far_tails_of_students_t_are_the_closed_forms(void **state)
+TEST(far_tails_of_students_t_are_the_closed_forms)
 {
-    (void)state;
     static const double tails[] = { 0.25, 0.01, 1e-4, 1e-5, 6.7e-5, 1e-7 };
     for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
         double p = tails[i], a = 4 * p * (1 - p);
@@ -107,9 +98,8 @@ static void far_tails_of_students_t_are_the_closed_forms(void **state)
 }
 
 /* The area beyond the quantile, by Simpson's rule on the density of t = sqrt(freedom) x sinh(u). */
-static void quantiles_of_students_t_take_any_freedom(void **state)
+TEST(quantiles_of_students_t_take_any_freedom)
 {
-    (void)state;
     static const double freedoms[] = { 1.5, 5.25, 8.5, 13, 26.75 };
     for (size_t i = 0; i < sizeof freedoms / sizeof *freedoms; i++)
         for (double tail = 0.05; tail > 1e-6; tail /= 7) {
@@ -124,18 +114,16 @@ static void quantiles_of_students_t_take_any_freedom(void **state)
 }
 
 /* Use logarithms 0.1, 0.2, 0.3: mean 0.2, deviation 0.1, half width 4.302653 x 0.1 / sqrt(3) = 0.248414. */
-static void a_ratio_has_students_interval(void **state)
+TEST(a_ratio_has_students_interval)
 {
-    (void)state;
     struct ratio ratio = stats_ratio((double[]){ 0.3, 0.1, 0.2 }, 3);
     assert_near(ratio.value, 1.221403, 1e-6); /* exp(0.2) */
     assert_near(ratio.low, 0.952739, 1e-6);   /* exp(-0.048414) */
     assert_near(ratio.high, 1.565827, 1e-6);  /* exp(0.448414) */
 }
 
-static void few_ratios_have_no_interval(void **state)
+TEST(few_ratios_have_no_interval)
 {
-    (void)state;
     struct ratio one = stats_ratio((double[]){ log(2) }, 1);
     assert_near(one.value, 2, 1e-12);
     assert_true(isnan(one.low) && isnan(one.high));
@@ -149,9 +137,8 @@ static void few_ratios_have_no_interval(void **state)
 
 /* Check 5 of 10: the center is 0.5 and the half width 1.96 sqrt(0.025 + 0.009604) / 1.38416. With 0 of 10 the interval ends
  * at z^2 / (10 + z^2). */
-static void a_share_has_wilsons_interval(void **state)
+TEST(a_share_has_wilsons_interval)
 {
-    (void)state;
     struct ratio half = stats_share(5, 10, 1.96);
     assert_near(half.value, 0.5, 1e-15);
     assert_near(half.low, 0.5 - 0.263405, 1e-5);
@@ -193,16 +180,14 @@ static int count_covering(double memory)
 
 /* Check the coverage: 95 % are 380 intervals. Blocks of five values miss part of a longer correlation. Drawing single
  * values instead would cover 300 or fewer. */
-static void a_block_ratio_covers_the_truth(void **state)
+TEST(a_block_ratio_covers_the_truth)
 {
-    (void)state;
     assert_between(count_covering(0), 360, 396);
     assert_between(count_covering(0.5), 340, 396);
 }
 
-static void equal_series_have_the_ratio_1(void **state)
+TEST(equal_series_have_the_ratio_1)
 {
-    (void)state;
     double values[50], constant[50];
     struct random random;
     random_seed(&random, 1);
@@ -239,9 +224,8 @@ static void assert_fits(const double *truth, unsigned which, const double *expec
 }
 
 /* Check that the fit recovers coefficients that differ by many decades. */
-static void a_fit_finds_what_made_the_values(void **state)
+TEST(a_fit_finds_what_made_the_values)
 {
-    (void)state;
     static const double near[] = { 3e-4, 1e-5, 1.6e-6, 1.2e-8 }, far[] = { 5, 1e-4, 3e-7, 1e-10 },
                         tiny[] = { 1e-12, 1e-10, 1e-15, 1e-14 }, one[] = { 0, 0, 2e-6, 0 };
     assert_fits(near, ALL_TERMS, near, 1e-9);
@@ -258,9 +242,8 @@ static void a_fit_finds_what_made_the_values(void **state)
 }
 
 /* Check that terms left out of the fit are 0, and that a term whose amounts are all 0 is 0. */
-static void a_fit_keeps_to_its_terms(void **state)
+TEST(a_fit_keeps_to_its_terms)
 {
-    (void)state;
     static const double truth[] = { 3e-4, 0, 1.6e-6, 0 };
     assert_fits(truth, 1u << 0 | 1u << 2, truth, 1e-9);
     static const double amounts[] = { 1, 0, 10, 1, 0, 20 }, values[] = { 12, 22 };
@@ -273,9 +256,8 @@ static void a_fit_keeps_to_its_terms(void **state)
 
 /* Check that only the constant coefficient may be negative. In the second fit the samples' true coefficient is -1e-4; the
  * result must equal that of a fit without samples. */
-static void more_work_takes_no_less_time(void **state)
+TEST(more_work_takes_no_less_time)
 {
-    (void)state;
     static const double amounts[] = { 1, 1, 1, 2, 1, 3, 1, 4 }, falling[] = { 9, 8, 7, 6 }, late[] = { 1, 3, 5, 7 };
     double c[2];
     stats_fit(c, amounts, falling, 4, 2, 3);
@@ -299,9 +281,8 @@ static void more_work_takes_no_less_time(void **state)
 }
 
 /* Check that the fit minimises relative errors: an error of 10 at 1000 weighs as much as an error of 0.01 at 1. */
-static void a_fit_weighs_relative_errors(void **state)
+TEST(a_fit_weighs_relative_errors)
 {
-    (void)state;
     static const double amounts[] = { 1, 1 }, values[] = { 1, 3 };
     double c[1];
     stats_fit(c, amounts, values, 2, 1, 1); /* minimises (c - 1)^2 + (c/3 - 1)^2 */
@@ -349,31 +330,27 @@ static void assert_recovered(const struct segment *segments, int count)
     }
 }
 
-static void one_line_is_recovered(void **state)
+TEST(one_line_is_recovered)
 {
-    (void)state;
     assert_recovered((struct segment[]){ { 0, 5e-6, 0.8e-9 } }, 1);
     assert_recovered((struct segment[]){ { 0, 5e-6, 0 } }, 1);   /* latency only */
     assert_recovered((struct segment[]){ { 0, 0, 0.8e-9 } }, 1); /* bandwidth only */
 }
 
-static void two_lines_are_recovered(void **state)
+TEST(two_lines_are_recovered)
 {
-    (void)state;
     assert_recovered((struct segment[]){ { 0, 5e-6, 0.2e-9 }, { 5, 60e-6, 0.9e-9 } }, 2);
     assert_recovered((struct segment[]){ { 0, 5e-6, 1.5e-9 }, { 3, 90e-6, 0.4e-9 } }, 2); /* a faster algorithm */
 }
 
-static void three_lines_are_recovered(void **state)
+TEST(three_lines_are_recovered)
 {
-    (void)state;
     /* Eager, rendezvous, and beyond the cache. */
     assert_recovered((struct segment[]){ { 0, 4e-6, 0.3e-9 }, { 4, 30e-6, 0.15e-9 }, { 8, 20e-6, 1.1e-9 } }, 3);
 }
 
-static void four_lines_are_recovered(void **state)
+TEST(four_lines_are_recovered)
 {
-    (void)state;
     assert_recovered(
         (struct segment[]){ { 0, 4e-6, 0.3e-9 }, { 3, 30e-6, 0.15e-9 }, { 6, 90e-6, 1.1e-9 }, { 9, 20e-3, 0.4e-9 } },
         4);
@@ -399,9 +376,8 @@ static void count_pieces(int points, struct segment second, int found[ALPHA_BETA
     }
 }
 
-static void noise_makes_no_pieces(void **state)
+TEST(noise_makes_no_pieces)
 {
-    (void)state;
     int found[ALPHA_BETA_PIECES_MOST + 1];
     for (int points = 4; points <= 13; points++) {
         count_pieces(points, (struct segment){ 0, 5e-6, 1e-9 }, found);
@@ -409,9 +385,8 @@ static void noise_makes_no_pieces(void **state)
     }
 }
 
-static void a_kink_in_noise_makes_two(void **state)
+TEST(a_kink_in_noise_makes_two)
 {
-    (void)state;
     int found[ALPHA_BETA_PIECES_MOST + 1];
     count_pieces(13, (struct segment){ 7, 5e-6, 1.3e-9 }, found); /* beyond a cache */
     assert_between(found[2], 975, 1000);
@@ -421,9 +396,8 @@ static void a_kink_in_noise_makes_two(void **state)
 
 /* Fit the all-reduces of 256 simulated ranks of gpu_cluster_400g: the smallest has fewer elements than there are ranks, so the library
  * does not send it round the ring, and it takes a hundredth of the next one. It must not bend the line of the others. */
-static void a_first_point_of_another_order_is_a_piece(void **state)
+TEST(a_first_point_of_another_order_is_a_piece)
 {
-    (void)state;
     static const double bytes[] = {
         256, 4096, 1 << 15, 1 << 18, 1 << 20, 3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20
     };
@@ -438,9 +412,8 @@ static void a_first_point_of_another_order_is_a_piece(void **state)
 
 /* Fit random measurements: every message has a positive cost, larger messages of a piece are not cheaper, and every size
  * belongs to a piece. */
-static void no_line_is_negative(void **state)
+TEST(no_line_is_negative)
 {
-    (void)state;
     struct random random;
     random_seed(&random, 2025);
     for (int points = 1; points <= ALPHA_BETA_POINTS_MOST; points++)
@@ -466,9 +439,8 @@ static void no_line_is_negative(void **state)
         }
 }
 
-static void one_point_is_a_latency(void **state)
+TEST(one_point_is_a_latency)
 {
-    (void)state;
     struct alpha_beta link = { .ranks = 2, .points = 1, .bytes = { 4096 }, .seconds = { 7e-6 } };
     alpha_beta_fit(&link);
     assert_int_equal(link.pieces, 1);
@@ -476,9 +448,8 @@ static void one_point_is_a_latency(void **state)
     assert_near(alpha_beta_seconds(&link, 1e9), 7e-6, 1e-18);
 }
 
-static void beyond_the_points_the_outer_lines_go_on(void **state)
+TEST(beyond_the_points_the_outer_lines_go_on)
 {
-    (void)state;
     struct alpha_beta link = { .ranks = 2, .points = 7 };
     for (int i = 0; i < link.points; i++) {
         link.bytes[i] = size_of(i);
@@ -492,9 +463,8 @@ static void beyond_the_points_the_outer_lines_go_on(void **state)
 
 /* Fit five points, too few for two lines. An error of 10 % at 256 MiB must not change the cost at 4 KiB much, since the fit
  * minimises relative errors. */
-static void an_error_at_one_end_stays_there(void **state)
+TEST(an_error_at_one_end_stays_there)
 {
-    (void)state;
     struct alpha_beta link = { .ranks = 2, .points = 5 };
     for (int i = 0; i < link.points; i++) {
         link.bytes[i] = size_of(2 * i + 2);
@@ -508,17 +478,15 @@ static void an_error_at_one_end_stays_there(void **state)
 
 /* --- balls in boxes --------------------------------------------------------------------------------------------- */
 
-static void the_fullest_box_by_hand(void **state)
+TEST(the_fullest_box_by_hand)
 {
-    (void)state;
     assert_near(predict_fullest(2, 2), 1.5, 1e-12);
     assert_near(predict_fullest(4, 2), 2.75, 1e-12);  /* (2 x 4 + 8 x 3 + 6 x 2) / 16 */
     assert_near(predict_fullest(4, 4), 2.125, 1e-12); /* (4 x 4 + 48 x 3 + 180 x 2 + 24 x 1) / 256 */
 }
 
-static void one_ball_or_one_box_leaves_no_chance(void **state)
+TEST(one_ball_or_one_box_leaves_no_chance)
 {
-    (void)state;
     for (int n = 1; n <= 64; n++) {
         assert_near(predict_fullest(1, n), 1, 1e-12);
         assert_near(predict_fullest(n, 1), n, 1e-12);
@@ -546,9 +514,8 @@ static double fullest_of_all_throws(int draws, int boxes)
     return (double)sum / (double)ways;
 }
 
-static void the_fullest_box_of_all_throws(void **state)
+TEST(the_fullest_box_of_all_throws)
 {
-    (void)state;
     for (int boxes = 1; boxes <= 8; boxes++)
         for (int draws = 1; draws <= 5; draws++)
             assert_near(predict_fullest(draws, boxes), fullest_of_all_throws(draws, boxes), 1e-11);
@@ -558,9 +525,8 @@ static void the_fullest_box_of_all_throws(void **state)
 
 /* Check large arguments: no overflow or underflow. The result lies between the mean and all balls, grows with the number
  * of balls and falls with the number of boxes. */
-static void the_fullest_box_stays_finite(void **state)
+TEST(the_fullest_box_stays_finite)
 {
-    (void)state;
     static const int draws[] = { 4, 16, 64 }, boxes[] = { 4, 64, 256 };
     for (int d = 0; d < 3; d++)
         for (int b = 0; b < 3; b++) {
@@ -585,9 +551,8 @@ static int sum_of(const int *shares, int ranks)
     return sum;
 }
 
-static void equal_ranks_get_equal_shares(void **state)
+TEST(equal_ranks_get_equal_shares)
 {
-    (void)state;
     static const double fixed[] = { 0.005, 0.005, 0.005, 0.005 }, slowdown[] = { 14e-5, 14e-5, 14e-5, 14e-5 };
     int shares[RANKS];
     predict_shares(fixed, slowdown, RANKS, 512, 1, shares);
@@ -601,9 +566,8 @@ static void equal_ranks_get_equal_shares(void **state)
 
 /* Give rank 0 a core of half the speed, which doubles all its times. All ranks finish together at T where
  * (T/2 - f) / p + 3 (T - f) / p = 512. With f = 7 p, T = 154.29 p: 70.1 samples for rank 0, 147.3 for the others. */
-static void a_core_of_half_the_speed_gets_half(void **state)
+TEST(a_core_of_half_the_speed_gets_half)
 {
-    (void)state;
     static const double p = 14e-5, f = 7 * 14e-5;
     const double fixed[] = { 2 * f, f, f, f }, slowdown[] = { 2 * p, p, p, p };
     int shares[RANKS];
@@ -615,9 +579,8 @@ static void a_core_of_half_the_speed_gets_half(void **state)
 }
 
 /* Stall rank 0 by 40 ms, the time of 286 samples at 0.14 ms. It finishes last even without work, so it gets one sample. */
-static void a_constant_stall_is_clamped_at_one_sample(void **state)
+TEST(a_constant_stall_is_clamped_at_one_sample)
 {
-    (void)state;
     static const double fixed[] = { 0.045, 0.005, 0.005, 0.005 }, slowdown[] = { 14e-5, 14e-5, 14e-5, 14e-5 };
     int shares[RANKS];
     predict_shares(fixed, slowdown, RANKS, 512, 1, shares);
@@ -627,9 +590,8 @@ static void a_constant_stall_is_clamped_at_one_sample(void **state)
     assert_int_equal(sum_of(shares, RANKS), 512);
 }
 
-static void fewer_samples_than_ranks_is_one_each(void **state)
+TEST(fewer_samples_than_ranks_is_one_each)
 {
-    (void)state;
     static const double fixed[] = { 0.04, 0, 0.001, 0 }, slowdown[] = { 14e-5, 14e-5, 28e-5, 14e-5 };
     for (int total = 1; total <= RANKS; total++) {
         int shares[RANKS];
@@ -668,9 +630,8 @@ static void assert_earliest(const double *fixed, const double *slowdown, int tot
     assert_near(last_end(fixed, slowdown, shares), earliest, 1e-12);
 }
 
-static void no_other_deal_ends_earlier(void **state)
+TEST(no_other_deal_ends_earlier)
 {
-    (void)state;
     static const double loads[][2][3] = {
         { { 0, 0, 0 }, { 1, 1, 1 } },       { { 5, 0, 0 }, { 1, 1, 1 } },      { { 0, 0, 0 }, { 3, 1, 2 } },
         { { 90, 1, 1 }, { 1, 1, 1 } },      { { 10, 1, 4 }, { 0.5, 3, 1.5 } }, { { 2, 1, 1 }, { 2, 1, 1 } },
@@ -708,9 +669,8 @@ static const struct card *of_cores(int cores)
     return &card;
 }
 
-static void ranks_alike_do_not_wait(void **state)
+TEST(ranks_alike_do_not_wait)
 {
-    (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
     struct prediction p = predict_step(of_cores(RANKS), loads, RANKS, 0, 5);
@@ -720,9 +680,8 @@ static void ranks_alike_do_not_wait(void **state)
 }
 
 /* Stall rank 1 for 40: the mean of `data` grows by a quarter of 40, the mean wait by three quarters. */
-static void a_stall_is_waited_for(void **state)
+TEST(a_stall_is_waited_for)
 {
-    (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
     loads[1].data += 40;
@@ -731,9 +690,8 @@ static void a_stall_is_waited_for(void **state)
     assert_near(prediction_step(&p), 68, 1e-12);
 }
 
-static void the_slowest_counts_by_the_sum_of_its_terms(void **state)
+TEST(the_slowest_counts_by_the_sum_of_its_terms)
 {
-    (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
     loads[0].data += 8;
@@ -744,9 +702,8 @@ static void the_slowest_counts_by_the_sum_of_its_terms(void **state)
     assert_near(prediction_step(&p), 35, 1e-12);
 }
 
-static void spread_is_waited_for_where_no_rank_is_slower(void **state)
+TEST(spread_is_waited_for_where_no_rank_is_slower)
 {
-    (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
     struct prediction p = predict_step(of_cores(RANKS), loads, RANKS, 3, 5);
@@ -759,18 +716,16 @@ static void spread_is_waited_for_where_no_rank_is_slower(void **state)
     assert_terms(&p, 1.5, 20, 2, 3, 5);
 }
 
-static void one_rank_is_its_own_slowest(void **state)
+TEST(one_rank_is_its_own_slowest)
 {
-    (void)state;
     struct prediction p = predict_step(of_cores(1), &(struct load){ .data = 1, .local = 20, .cpu = 21 }, 1, 0, 0);
     assert_false(p.is_timeshared);
     assert_terms(&p, 1, 20, 0, 0, 0);
 }
 
 /* Run four ranks on two cores: the step takes 4 x 23 / 2 = 46, and every term is twice as long. */
-static void on_fewer_cores_the_work_of_all_sets_the_pace(void **state)
+TEST(on_fewer_cores_the_work_of_all_sets_the_pace)
 {
-    (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
     struct prediction p = predict_step(of_cores(2), loads, RANKS, 0, 5);
@@ -781,9 +736,8 @@ static void on_fewer_cores_the_work_of_all_sets_the_pace(void **state)
 /* Let rank 0 sleep, which leaves its core to the others. If it sleeps 40, three ranks share two cores and finish at 34.5;
  * then rank 0 has its own core and finishes at 63. If it sleeps 20, each of the others has done 40/3 by then. The remaining
  * 29/3 take until 20 + 58/3 at half speed; by then rank 0 has done 29/3, and it does the remaining 40/3 alone. */
-static void on_fewer_cores_a_sleep_hides_behind_the_others(void **state)
+TEST(on_fewer_cores_a_sleep_hides_behind_the_others)
 {
-    (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
     loads[0].data += 40;
@@ -799,9 +753,8 @@ static void on_fewer_cores_a_sleep_hides_behind_the_others(void **state)
 
 /* Give rank 0 20 more of busy work. At half speed the others finish at 46; rank 0 has then done 23 of its 43 and does the
  * rest alone. Perfect sharing would take (4 x 23 + 20) / 2 = 56, but a rank with more work does not get more of a core. */
-static void on_fewer_cores_busy_work_is_shared_fairly_not_well(void **state)
+TEST(on_fewer_cores_busy_work_is_shared_fairly_not_well)
 {
-    (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
     loads[0].data += 20;
@@ -812,9 +765,8 @@ static void on_fewer_cores_busy_work_is_shared_fairly_not_well(void **state)
 
 /* Put 4 of the 23 after the all-reduce, where all ranks are awake: this update takes 8 on two cores. The sleeping rank has
  * the other 19 to do alone. The others finish their 3 x 19 at 28.5, the sleeping rank at 40 + 19. */
-static void on_fewer_cores_all_update_at_once(void **state)
+TEST(on_fewer_cores_all_update_at_once)
 {
-    (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
     for (int rank = 0; rank < RANKS; rank++)
@@ -829,9 +781,8 @@ static void on_fewer_cores_all_update_at_once(void **state)
 /* Synchronize two ranks every second step on one core. Rank 0 sleeps 10 and works 6, twice; rank 1 works 8, twice. Rank 1
  * runs alone until 10 and has 6 left. They share the core until 22. Then rank 0 sleeps until 32 and works alone until 38.
  * With one sleep of 20, rank 0 would finish at 32. */
-static void sleeps_come_between_the_steps(void **state)
+TEST(sleeps_come_between_the_steps)
 {
-    (void)state;
     const struct load loads[] = { { .data = 10, .local = 6, .cpu = 6, .laps = 2 },
                                   { .local = 8, .cpu = 8, .laps = 2 } };
     struct prediction p = predict_step(of_cores(1), loads, 2, 0, 5);
@@ -840,9 +791,8 @@ static void sleeps_come_between_the_steps(void **state)
 }
 
 /* Set a parallel capacity of 2.5 ranks: four ranks take 1.6 times as long, two ranks are not slowed down. */
-static void memory_feeds_a_fraction(void **state)
+TEST(memory_feeds_a_fraction)
 {
-    (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
     struct card card = { .ranks = RANKS, .cores = 12 };
@@ -855,9 +805,8 @@ static void memory_feeds_a_fraction(void **state)
 }
 
 /* Slow down one host by a quarter: 23 become 28.75, and the other three ranks wait. Sleep times stay the same. */
-static void a_slow_host_is_waited_for(void **state)
+TEST(a_slow_host_is_waited_for)
 {
-    (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
     struct card card = { .ranks = RANKS, .cores = RANKS, .place = { [2] = { .slowdown = 1.25f } } };
@@ -870,9 +819,8 @@ static void a_slow_host_is_waited_for(void **state)
 }
 
 /* Use two hosts with a parallel capacity of 1.5 each: three ranks on the first take 2 x 23, one rank on the second 23. */
-static void each_host_feeds_its_own(void **state)
+TEST(each_host_feeds_its_own)
 {
-    (void)state;
     struct load loads[RANKS];
     fill_loads(loads);
     struct card card = { .ranks = RANKS, .cores = RANKS, .place = { [3] = { .host = 1 } } };
@@ -885,9 +833,8 @@ static void each_host_feeds_its_own(void **state)
 }
 
 /* Compare with tables of order statistics: 0.5642 for two, 1.0294 for four, 2.0697 for 32, about 2.82 for 256. */
-static void the_largest_of_normals(void **state)
+TEST(the_largest_of_normals)
 {
-    (void)state;
     assert_near(stats_normal_most(1), 0, 1e-9);
     assert_near(stats_normal_most(2), 1 / sqrt(M_PI), 1e-6);
     assert_near(stats_normal_most(4), 1.02937537300396, 1e-6);
@@ -897,9 +844,8 @@ static void the_largest_of_normals(void **state)
 
 /* Check shares in multiples of four: the slow rank's 73 of 512 samples become 72, and leftovers go out in fours too. A
  * share clamped at one sample stays one. */
-static void shares_come_in_grains(void **state)
+TEST(shares_come_in_grains)
 {
-    (void)state;
     int shares[RANKS], total = 0;
     predict_shares((double[]){ 2, 1, 1, 1 }, (double[]){ 0.2, 0.1, 0.1, 0.1 }, RANKS, 512, 4, shares);
     for (int rank = 0; rank < RANKS; rank++) {
@@ -914,62 +860,4 @@ static void shares_come_in_grains(void **state)
     predict_shares((double[]){ 100, 1, 1, 1 }, (double[]){ 0.1, 0.1, 0.1, 0.1 }, RANKS, 512, 4, shares);
     assert_int_equal(shares[0], 1);
     assert_int_equal(shares[0] + shares[1] + shares[2] + shares[3], 512);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles_lie_between_neighbours),
-        cmocka_unit_test(the_lower_median_is_one_of_the_values),
-        cmocka_unit_test(values_are_not_reordered),
-        cmocka_unit_test(students_t_is_the_textbooks),
-        cmocka_unit_test(quantiles_of_students_t_are_the_textbooks),
-        cmocka_unit_test(far_tails_of_students_t_are_the_closed_forms),
-        cmocka_unit_test(quantiles_of_students_t_take_any_freedom),
-        cmocka_unit_test(a_ratio_has_students_interval),
-        cmocka_unit_test(few_ratios_have_no_interval),
-        cmocka_unit_test(a_share_has_wilsons_interval),
-        cmocka_unit_test(a_block_ratio_covers_the_truth),
-        cmocka_unit_test(equal_series_have_the_ratio_1),
-        cmocka_unit_test(a_fit_finds_what_made_the_values),
-        cmocka_unit_test(a_fit_keeps_to_its_terms),
-        cmocka_unit_test(more_work_takes_no_less_time),
-        cmocka_unit_test(a_fit_weighs_relative_errors),
-        cmocka_unit_test(one_line_is_recovered),
-        cmocka_unit_test(two_lines_are_recovered),
-        cmocka_unit_test(three_lines_are_recovered),
-        cmocka_unit_test(four_lines_are_recovered),
-        cmocka_unit_test(noise_makes_no_pieces),
-        cmocka_unit_test(a_kink_in_noise_makes_two),
-        cmocka_unit_test(a_first_point_of_another_order_is_a_piece),
-        cmocka_unit_test(no_line_is_negative),
-        cmocka_unit_test(one_point_is_a_latency),
-        cmocka_unit_test(beyond_the_points_the_outer_lines_go_on),
-        cmocka_unit_test(an_error_at_one_end_stays_there),
-        cmocka_unit_test(the_fullest_box_by_hand),
-        cmocka_unit_test(one_ball_or_one_box_leaves_no_chance),
-        cmocka_unit_test(the_fullest_box_of_all_throws),
-        cmocka_unit_test(the_fullest_box_stays_finite),
-        cmocka_unit_test(equal_ranks_get_equal_shares),
-        cmocka_unit_test(a_core_of_half_the_speed_gets_half),
-        cmocka_unit_test(a_constant_stall_is_clamped_at_one_sample),
-        cmocka_unit_test(fewer_samples_than_ranks_is_one_each),
-        cmocka_unit_test(no_other_deal_ends_earlier),
-        cmocka_unit_test(ranks_alike_do_not_wait),
-        cmocka_unit_test(a_stall_is_waited_for),
-        cmocka_unit_test(the_slowest_counts_by_the_sum_of_its_terms),
-        cmocka_unit_test(spread_is_waited_for_where_no_rank_is_slower),
-        cmocka_unit_test(one_rank_is_its_own_slowest),
-        cmocka_unit_test(on_fewer_cores_the_work_of_all_sets_the_pace),
-        cmocka_unit_test(on_fewer_cores_a_sleep_hides_behind_the_others),
-        cmocka_unit_test(on_fewer_cores_busy_work_is_shared_fairly_not_well),
-        cmocka_unit_test(on_fewer_cores_all_update_at_once),
-        cmocka_unit_test(sleeps_come_between_the_steps),
-        cmocka_unit_test(memory_feeds_a_fraction),
-        cmocka_unit_test(a_slow_host_is_waited_for),
-        cmocka_unit_test(each_host_feeds_its_own),
-        cmocka_unit_test(the_largest_of_normals),
-        cmocka_unit_test(shares_come_in_grains),
-    };
-    return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
 }

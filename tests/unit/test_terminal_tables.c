@@ -1,17 +1,13 @@
 /* test_terminal_tables.c: test the printed table with cases written by hand: columns that appear only if they have values, terms
  * that add up to the step, and no gap to a prediction that does not exist. */
 #include "report/terminal_tables.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { WIDE = 200, RANKS = 2 };
 
@@ -71,9 +67,8 @@ static void assert_has(const char *text, const char *part, bool is_wanted)
         fail_msg("\"%s\" %s in:\n%s", part, is_wanted ? "is not" : "is", text);
 }
 
-static void the_printed_terms_add_up_to_the_step(void **state)
+TEST(the_printed_terms_add_up_to_the_step)
 {
-    (void)state;
     struct outcome outcomes[] = { outcome_of("baseline", 0), outcome_of("asleep", 5e-3) };
     struct report report = report_of(outcomes, 2);
     char *text = printed(&report, WIDE);
@@ -84,9 +79,8 @@ static void the_printed_terms_add_up_to_the_step(void **state)
     free(text);
 }
 
-static void a_host_column_of_zeros_is_left_out(void **state)
+TEST(a_host_column_of_zeros_is_left_out)
 {
-    (void)state;
     struct outcome outcomes[] = { outcome_of("baseline", 0), outcome_of("brief", 0.049e-3) };
     struct report report = report_of(outcomes, 2);
     char *text = printed(&report, WIDE);
@@ -100,9 +94,8 @@ static void a_host_column_of_zeros_is_left_out(void **state)
 }
 
 /* A row with the host column is seven columns wider. */
-static void terms_need_a_terminal_that_holds_all_of_them(void **state)
+TEST(terms_need_a_terminal_that_holds_all_of_them)
 {
-    (void)state;
     struct outcome outcomes[] = { outcome_of("baseline", 0), outcome_of("asleep", 5e-3) };
     struct report with = report_of(outcomes, 2), without = report_of(outcomes, 1);
     char *narrow = printed(&without, 106), *fits = printed(&without, 107);
@@ -118,9 +111,8 @@ static void terms_need_a_terminal_that_holds_all_of_them(void **state)
 }
 
 /* Only cases that drop tokens have a line; if some train a whole epoch, only those. */
-static void an_epoch_that_drops_tokens_says_so(void **state)
+TEST(an_epoch_that_drops_tokens_says_so)
 {
-    (void)state;
     struct token_count all = { .epoch = { .steps = 96, .most_batches = 96, .tokens = 448584 } };
     struct token_count uneven = { .epoch = {
                                       .steps = 92, .most_batches = 94, .tokens = 448584, .dropped_tokens = 4876 } };
@@ -148,9 +140,8 @@ static void an_epoch_that_drops_tokens_says_so(void **state)
     free(text);
 }
 
-static void a_case_without_prediction_has_no_gap(void **state)
+TEST(a_case_without_prediction_has_no_gap)
 {
-    (void)state;
     struct outcome outcomes[] = { outcome_of("baseline", 0), outcome_of("asleep", 5e-3) };
     struct report report = report_of(outcomes, 2);
     char *text = explained(&report, "asleep");
@@ -164,16 +155,4 @@ static void a_case_without_prediction_has_no_gap(void **state)
     assert_has(text, "nan", false);
     assert_has(text, "If every rank were as fast as the median rank, a step would take 35.0 ms", true);
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_printed_terms_add_up_to_the_step),
-        cmocka_unit_test(a_host_column_of_zeros_is_left_out),
-        cmocka_unit_test(terms_need_a_terminal_that_holds_all_of_them),
-        cmocka_unit_test(an_epoch_that_drops_tokens_says_so),
-        cmocka_unit_test(a_case_without_prediction_has_no_gap),
-    };
-    return cmocka_run_group_tests_name("terminal_tables", tests, NULL, NULL);
 }

@@ -5,17 +5,13 @@
 #include "feed/shard_map.h"
 #include "feed/shard_read.h"
 #include "support/ending.h"
-#include "support/folder.h"
+#include "support/unit.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 /* Write bytes into a new file of the folder, and return its path. */
 static char *file_of(void **state, const char *name, const void *bytes, size_t count)
@@ -41,7 +37,7 @@ static char *shard_of(void **state, const char *name, enum shard_format format, 
     return path;
 }
 
-static void formats_are_told_apart(void **state)
+TEST_IN_FOLDER(formats_are_told_apart)
 {
     static const struct {
         enum shard_format format;
@@ -94,7 +90,7 @@ static void is_array(char *path, enum shard_format format, uint64_t tokens)
 }
 
 /* Headers of other versions, and keys in another order. */
-static void headers_of_numpy_are_read(void **state)
+TEST_IN_FOLDER(headers_of_numpy_are_read)
 {
     is_array(npy_of(state, 1, "{'descr': '<u4', 'fortran_order': False, 'shape': (2,), }   \n", "ABCDEFGH"),
              SHARD_NPY_32, 2);
@@ -130,7 +126,7 @@ static char *cut(char *path, off_t bytes)
     return path;
 }
 
-static void bad_files_are_refused_in_one_line(void **state)
+TEST_IN_FOLDER(bad_files_are_refused_in_one_line)
 {
     int32_t header[256] = { 20240520, 2, 0 };
     refused(memory_text("%s/missing.bin", (const char *)*state), "No such file");
@@ -158,7 +154,7 @@ static void bad_files_are_refused_in_one_line(void **state)
 }
 
 /* The magic of a header that no token can begin with is never read as tokens, and a plain shard that begins with a day is. */
-static void tokens_are_no_header(void **state)
+TEST_IN_FOLDER(tokens_are_no_header)
 {
     uint16_t tokens[1024];
     for (int i = 0; i < 1024; i++)
@@ -174,7 +170,7 @@ static void tokens_are_no_header(void **state)
 }
 
 /* Beyond 2^31 and 2^32 bytes: a file of three thousand million tokens, of which only a few are stored. */
-static void large_files_are_read_at_their_end(void **state)
+TEST_IN_FOLDER(large_files_are_read_at_their_end)
 {
     const uint64_t tokens = UINT64_C(3000000000);
     char *path = memory_text("%s/large.bin", (const char *)*state);
@@ -247,7 +243,7 @@ static void compare(const struct shard_set *set, struct window_order o, enum sou
     }
 }
 
-static void all_ways_give_the_same_tokens(void **state)
+TEST_IN_FOLDER(all_ways_give_the_same_tokens)
 {
     free(shard_of(state, "a.bin", SHARD_PLAIN, 501));
     free(shard_of(state, "b.bin", SHARD_LLMC_16, 1));
@@ -278,7 +274,7 @@ static void all_ways_give_the_same_tokens(void **state)
 }
 
 /* After the start, ways that allocate once allocate no more. */
-static void later_ways_allocate_nothing(void **state)
+TEST_IN_FOLDER(later_ways_allocate_nothing)
 {
     char *path = shard_of(state, "a.bin", SHARD_PLAIN, 5000);
     struct shard_set *set = shard_set_open(path);
@@ -306,7 +302,7 @@ static void open_set(const void *glob_text)
     shard_set_open(glob_text);
 }
 
-static void sets_are_sorted_by_bytes(void **state)
+TEST_IN_FOLDER(sets_are_sorted_by_bytes)
 {
     free(shard_of(state, "b.bin", SHARD_PLAIN, 3));
     free(shard_of(state, "B.bin", SHARD_PLAIN, 4));
@@ -364,7 +360,7 @@ static void read_changing(const void *argument)
     _exit(sum > 0 ? 98 : 97);
 }
 
-static void a_shard_that_shrinks_ends_the_program_in_one_line(void **state)
+TEST_IN_FOLDER(a_shard_that_shrinks_ends_the_program_in_one_line)
 {
     for (int way = 0; way < SOURCE_WAYS; way++) {
         char *path = shard_of(state, "a.bin", SHARD_PLAIN, CHANGING);
@@ -373,7 +369,7 @@ static void a_shard_that_shrinks_ends_the_program_in_one_line(void **state)
     }
 }
 
-static void a_shard_that_has_changed_is_not_opened_again(void **state)
+TEST_IN_FOLDER(a_shard_that_has_changed_is_not_opened_again)
 {
     char *path = shard_of(state, "a.bin", SHARD_PLAIN, CHANGING);
     ends_with(ending_of(read_changing, &(struct change){ path, SOURCE_WINDOWED, 300000, true }),
@@ -391,7 +387,7 @@ static void touch_other(const void *argument)
     _exit(98);
 }
 
-static void signals_of_others_are_not_ours(void **state)
+TEST_IN_FOLDER(signals_of_others_are_not_ours)
 {
     char *path = shard_of(state, "a.bin", SHARD_PLAIN, 100);
     assert_int_equal(ending_of(touch_other, path).status, 98); /* raise() once resets the handler and goes on */
@@ -420,7 +416,7 @@ static void touch_bad_block(const void *path)
     syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGBUS, &info);
 }
 
-static void a_bad_block_ends_the_program_in_one_line(void **state)
+TEST_IN_FOLDER(a_bad_block_ends_the_program_in_one_line)
 {
     char *path = shard_of(state, "a.bin", SHARD_PLAIN, 100);
     ends_with(ending_of(read_bad_block, NULL), "/proc/self/mem: the disk cannot read byte 0: Input/output error");
@@ -429,7 +425,7 @@ static void a_bad_block_ends_the_program_in_one_line(void **state)
 }
 
 /* Pages of a file just written are cached; those that the kernel is asked to drop are not, where it can. */
-static void cached_pages_are_counted(void **state)
+TEST_IN_FOLDER(cached_pages_are_counted)
 {
     char *path = shard_of(state, "a.bin", SHARD_PLAIN, CHANGING);
     struct token_shard shard = token_shard_open(path);
@@ -441,24 +437,4 @@ static void cached_pages_are_counted(void **state)
     shard_map_close(&map);
     token_shard_close(&shard);
     free(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FOLDER(formats_are_told_apart),
-        WITH_FOLDER(headers_of_numpy_are_read),
-        WITH_FOLDER(bad_files_are_refused_in_one_line),
-        WITH_FOLDER(tokens_are_no_header),
-        WITH_FOLDER(large_files_are_read_at_their_end),
-        WITH_FOLDER(all_ways_give_the_same_tokens),
-        WITH_FOLDER(later_ways_allocate_nothing),
-        WITH_FOLDER(sets_are_sorted_by_bytes),
-        WITH_FOLDER(a_shard_that_shrinks_ends_the_program_in_one_line),
-        WITH_FOLDER(a_shard_that_has_changed_is_not_opened_again),
-        WITH_FOLDER(signals_of_others_are_not_ours),
-        WITH_FOLDER(a_bad_block_ends_the_program_in_one_line),
-        WITH_FOLDER(cached_pages_are_counted),
-    };
-    return cmocka_run_group_tests_name("token_shards", tests, NULL, NULL);
 }

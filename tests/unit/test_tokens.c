@@ -11,14 +11,11 @@
 #include "base/random.h"
 #include "model/sequence_recipe.h"
 #include "model/workload.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { RANKS = 4, STEPS = 12, SKIPPED = 2, FIRST = 20 };
 
@@ -84,9 +81,8 @@ static struct token_recipe recipe_fixed(void)
 
 /* --- the published runs ------------------------------------------------------------------------------------------- */
 
-static void texts_are_the_published_ones(void **state)
+TEST(texts_are_the_published_ones)
 {
-    (void)state;
     static const int lengths[FIRST] = { 75, 218, 190, 181, 64,  199, 164, 104, 195, 174,
                                         95, 66,  121, 213, 111, 140, 142, 243, 173, 125 };
     static const int labels[FIRST] = { 3, 13, 15, 7, 9, 15, 8, 11, 2, 9, 9, 11, 15, 15, 13, 0, 1, 3, 4, 3 };
@@ -110,9 +106,8 @@ static void texts_are_the_published_ones(void **state)
     token_corpus_close(corpus);
 }
 
-static void texts_of_fixed_length_draw_labels_only(void **state)
+TEST(texts_of_fixed_length_draw_labels_only)
 {
-    (void)state;
     static const int labels[FIRST] = { 3, 10, 3, 7, 13, 15, 14, 7, 0, 2, 3, 9, 3, 14, 0, 15, 10, 6, 12, 8 };
     struct token_recipe recipe = recipe_fixed();
     struct token_corpus *corpus = token_corpus_open(&recipe);
@@ -123,9 +118,8 @@ static void texts_of_fixed_length_draw_labels_only(void **state)
 }
 
 /* Reassemble the shuffled sequences from the ranks' shares in the sample strategy, and compare them. */
-static void the_shuffle_is_the_published_one(void **state)
+TEST(the_shuffle_is_the_published_one)
 {
-    (void)state;
     static const int first[FIRST] = { 790, 1247, 1910, 2346, 1555, 2124, 2195, 2652, 2738, 626,
                                       815, 2617, 2326, 1146, 1453, 562,  503,  2236, 515,  2555 };
     static const int last[] = { 2714, 2729, 993, 2530, 1976 };
@@ -230,9 +224,8 @@ static void assert_published(const struct published *p, const struct batch_sched
     assert_same(means.spread, p->spread);
 }
 
-static void batches_are_the_published_ones(void **state)
+TEST(batches_are_the_published_ones)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
         struct scheduled d = schedule_recipe(recipe_published(), batching_policies[published[i].strategy]);
         assert_published(&published[i], d.schedule);
@@ -240,9 +233,8 @@ static void batches_are_the_published_ones(void **state)
     }
 }
 
-static void batches_of_fixed_length_are_all_alike(void **state)
+TEST(batches_of_fixed_length_are_all_alike)
 {
-    (void)state;
     struct scheduled d = schedule_recipe(recipe_fixed(), batching_policies[TOKENS_SAMPLE]);
     for (int rank = 0; rank < RANKS; rank++) {
         assert_int_equal(d.schedule->batches[rank], 96);
@@ -263,9 +255,8 @@ static void batches_of_fixed_length_are_all_alike(void **state)
 }
 
 /* Compare means over a whole epoch, which the post did not report, with the Python program. */
-static void epochs_are_pythons(void **state)
+TEST(epochs_are_pythons)
 {
-    (void)state;
     static const struct {
         enum token_strategy strategy;
         bool is_independent;
@@ -389,9 +380,8 @@ static void check_texts_are_dealt_once(struct scheduled d)
     free(times);
 }
 
-static void every_text_is_dealt_once(void **state)
+TEST(every_text_is_dealt_once)
 {
-    (void)state;
     try_many(1, check_texts_are_dealt_once);
 }
 
@@ -410,9 +400,8 @@ static void check_shares(struct scheduled d)
     close_scheduled(sample);
 }
 
-static void shares_do_not_depend_on_the_dealing(void **state)
+TEST(shares_do_not_depend_on_the_dealing)
 {
-    (void)state;
     try_many(2, check_shares);
 }
 
@@ -461,9 +450,8 @@ static void check_batches(struct scheduled d)
     }
 }
 
-static void batches_hold_what_they_may(void **state)
+TEST(batches_hold_what_they_may)
 {
-    (void)state;
     try_many(3, check_batches);
 }
 
@@ -499,16 +487,14 @@ static void check_independent_shuffles(struct scheduled d)
     close_scheduled(other);
 }
 
-static void independent_shuffles_permute_the_same_batches(void **state)
+TEST(independent_shuffles_permute_the_same_batches)
 {
-    (void)state;
     try_many(4, check_independent_shuffles);
 }
 
 /* Sort sequences of equal length: a stable sort changes only the order of the batches. */
-static void sorting_is_stable(void **state)
+TEST(sorting_is_stable)
 {
-    (void)state;
     struct token_recipe recipe = recipe_fixed();
     struct scheduled sample = schedule_recipe(recipe, batching_policies[TOKENS_SAMPLE]);
     struct scheduled bucket = schedule_recipe(recipe, batching_policies[TOKENS_BUCKET]);
@@ -561,15 +547,13 @@ static void check_length_classes(struct scheduled d)
         assert_separate(d, rank, rank + 1);
 }
 
-static void sorted_batches_are_length_classes(void **state)
+TEST(sorted_batches_are_length_classes)
 {
-    (void)state;
     try_many(5, check_length_classes);
 }
 
-static void packing_changes_no_batch_of_sample(void **state)
+TEST(packing_changes_no_batch_of_sample)
 {
-    (void)state;
     struct scheduled sample = schedule_recipe(recipe_published(), batching_policies[TOKENS_SAMPLE]);
     struct scheduled packed = schedule_recipe(recipe_published(), batching_policies[TOKENS_PACKED]);
     for (int rank = 0; rank < RANKS; rank++)
@@ -580,9 +564,8 @@ static void packing_changes_no_batch_of_sample(void **state)
 
 /* --- the edges ---------------------------------------------------------------------------------------------------- */
 
-static void a_text_longer_than_the_budget_is_a_batch(void **state)
+TEST(a_text_longer_than_the_budget_is_a_batch)
 {
-    (void)state;
     struct token_recipe recipe = recipe_published();
     recipe.max_tokens = 63;
     struct scheduled d = schedule_recipe(recipe, batching_policies[TOKENS_BUDGET]);
@@ -591,9 +574,8 @@ static void a_text_longer_than_the_budget_is_a_batch(void **state)
     close_scheduled(d);
 }
 
-static void texts_of_one_token_need_no_padding(void **state)
+TEST(texts_of_one_token_need_no_padding)
 {
-    (void)state;
     struct token_recipe recipe = recipe_published();
     recipe.min_length = recipe.max_length = recipe.ranks = recipe.batch_size = recipe.steps = 1;
     recipe.max_tokens = 3;
@@ -609,9 +591,8 @@ static void texts_of_one_token_need_no_padding(void **state)
 }
 
 /* Check the corpus size: max_tokens x ranks / 32 = 13.1 sequences, more than the 8 that the steps need. */
-static void a_large_budget_asks_for_more_texts(void **state)
+TEST(a_large_budget_asks_for_more_texts)
 {
-    (void)state;
     struct token_recipe recipe = recipe_published();
     recipe.steps = recipe.batch_size = recipe.ranks = 1;
     recipe.max_tokens = 420;
@@ -620,9 +601,8 @@ static void a_large_budget_asks_for_more_texts(void **state)
     close_scheduled(d);
 }
 
-static void a_recipe_must_feed_every_rank(void **state)
+TEST(a_recipe_must_feed_every_rank)
 {
-    (void)state;
     struct token_recipe recipe = recipe_published();
     assert_true(token_recipe_works(&recipe));
     recipe.steps = 0;
@@ -634,9 +614,8 @@ static void a_recipe_must_feed_every_rank(void **state)
     assert_false(token_recipe_works(&recipe));
 }
 
-static void steps_go_round(void **state)
+TEST(steps_go_round)
 {
-    (void)state;
     struct scheduled d = schedule_recipe(recipe_published(), batching_policies[TOKENS_BUDGET]);
     assert_int_equal(batch_schedule_epoch(d.schedule), 92);
     assert_ptr_equal(batch_schedule_batch(d.schedule, 0, 94), batch_schedule_batch(d.schedule, 0, 0));
@@ -645,9 +624,8 @@ static void steps_go_round(void **state)
 }
 
 /* Compare with the Python program. */
-static void batches_of_a_budget_are_unequal(void **state)
+TEST(batches_of_a_budget_are_unequal)
 {
-    (void)state;
     struct scheduled d = schedule_recipe(recipe_published(), batching_policies[TOKENS_BUDGET]);
     assert_near(batch_schedule_means(d.schedule, 0, 92).unequal_weight, 1.905378045867177);
     close_scheduled(d);
@@ -664,9 +642,8 @@ static const struct batch_schedule made_up_schedule = { .ranks = 2,
                                                         .batches = (int[]){ 2, 2 },
                                                         .batch = (struct token_batch *[]){ made_up[0], made_up[1] } };
 
-static void means_are_these(void **state)
+TEST(means_are_these)
 {
-    (void)state;
     struct token_means means = batch_schedule_means(&made_up_schedule, 0, 2);
     assert_near(means.useful, 40);
     assert_near(means.padded, 44);
@@ -682,9 +659,8 @@ static void means_are_these(void **state)
 }
 
 /* Count per rank: over both steps, over one step, and beyond the last batch, where the schedule repeats. */
-static void counts_are_these(void **state)
+TEST(counts_are_these)
 {
-    (void)state;
     struct token_count *count = token_count_open(&made_up_schedule, 0, 2);
     assert_near(count->means.useful, 40);
     assert_near(count->samples, (3 + 1 + 4 + 2) / 2.0);
@@ -717,9 +693,8 @@ static void counts_are_these(void **state)
 
 /* Deal 25 texts to three ranks, a text in each batch. Rank 0 has 9 batches, the others 8; dealt across the ranks, one text is in no
  * batch. Either way an epoch drops one. */
-static void what_an_epoch_drops(void **state)
+TEST(what_an_epoch_drops)
 {
-    (void)state;
     struct token_recipe recipe = recipe_published();
     recipe.steps = 1;
     recipe.batch_size = 1;
@@ -744,41 +719,10 @@ static void what_an_epoch_drops(void **state)
 }
 
 /* Check the maxima of the schedule. Each may come from another batch. */
-static void buffers_hold_every_batch(void **state)
+TEST(buffers_hold_every_batch)
 {
-    (void)state;
     struct batch_most most = batch_schedule_most(&made_up_schedule);
     assert_int_equal(most.rows, 30);
     assert_int_equal(most.samples, 4);
     assert_int_equal(most.length, 13);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_the_published_ones),
-        cmocka_unit_test(texts_of_fixed_length_draw_labels_only),
-        cmocka_unit_test(the_shuffle_is_the_published_one),
-        cmocka_unit_test(batches_are_the_published_ones),
-        cmocka_unit_test(batches_of_fixed_length_are_all_alike),
-        cmocka_unit_test(epochs_are_pythons),
-        cmocka_unit_test(every_text_is_dealt_once),
-        cmocka_unit_test(shares_do_not_depend_on_the_dealing),
-        cmocka_unit_test(batches_hold_what_they_may),
-        cmocka_unit_test(independent_shuffles_permute_the_same_batches),
-        cmocka_unit_test(sorting_is_stable),
-        cmocka_unit_test(sorted_batches_are_length_classes),
-        cmocka_unit_test(packing_changes_no_batch_of_sample),
-        cmocka_unit_test(a_text_longer_than_the_budget_is_a_batch),
-        cmocka_unit_test(texts_of_one_token_need_no_padding),
-        cmocka_unit_test(a_large_budget_asks_for_more_texts),
-        cmocka_unit_test(a_recipe_must_feed_every_rank),
-        cmocka_unit_test(steps_go_round),
-        cmocka_unit_test(batches_of_a_budget_are_unequal),
-        cmocka_unit_test(means_are_these),
-        cmocka_unit_test(counts_are_these),
-        cmocka_unit_test(what_an_epoch_drops),
-        cmocka_unit_test(buffers_hold_every_batch),
-    };
-    return cmocka_run_group_tests_name("tokens", tests, NULL, NULL);
 }

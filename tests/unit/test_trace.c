@@ -5,17 +5,13 @@
  * listed in common/report/trace.c. The rules are checked on the JSON file, which an independent library parses. */
 #include "base/memory.h"
 #include "report/trace.h"
+#include "support/unit.h"
 
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* --- reading ---------------------------------------------------------------------------------------------------- */
 
@@ -376,9 +372,8 @@ static const struct span late[] = {
 };
 static const struct timeline late_line = { .ranks = 3, .steps = 1, .count = 2, .spans = late };
 
-static void the_last_rank_points_at_those_that_waited(void **state)
+TEST(the_last_rank_points_at_those_that_waited)
 {
-    (void)state;
     struct found f = traced(late_line, NULL);
     assert_right(&f);
     assert_slice(&f, 1, "wait", 0, 4, 9);
@@ -394,9 +389,8 @@ static void the_last_rank_points_at_those_that_waited(void **state)
     close_trace(&f);
 }
 
-static void where_arrivals_are_hidden_rank_0_points(void **state)
+TEST(where_arrivals_are_hidden_rank_0_points)
 {
-    (void)state;
     struct timeline line = late_line;
     line.hides_arrivals = true;
     struct found f = traced(line, NULL);
@@ -408,9 +402,8 @@ static void where_arrivals_are_hidden_rank_0_points(void **state)
     close_trace(&f);
 }
 
-static void of_two_that_tie_the_first_points(void **state)
+TEST(of_two_that_tie_the_first_points)
 {
-    (void)state;
     struct span spans[6];
     memcpy(spans, late, sizeof spans);
     spans[5].start = spans[5].entered = 109;
@@ -424,9 +417,8 @@ static void of_two_that_tie_the_first_points(void **state)
 }
 
 /* Two nonblocking collectives overlap. Rank 1 starts both later, and rank 0 waits in the second. */
-static void started_collectives_lie_beside_their_rank(void **state)
+TEST(started_collectives_lie_beside_their_rank)
 {
-    (void)state;
     struct span spans[] = {
         phase(SPAN_BACKWARD, 0, 0, 40), meet(0, 0, 10, 24, 30), meet(0, 1, 20, 31, 39),
         phase(SPAN_BACKWARD, 0, 0, 40), meet(0, 0, 12, 28, 30), meet(0, 1, 35, 36, 38),
@@ -448,9 +440,8 @@ static void started_collectives_lie_beside_their_rank(void **state)
 }
 
 /* Check a collective that is finished when its rank enters it. Its slice is empty, so the arrow ends on the travel lane. */
-static void a_hidden_collective_is_linked_where_it_travels(void **state)
+TEST(a_hidden_collective_is_linked_where_it_travels)
 {
-    (void)state;
     struct span spans[] = { phase(SPAN_BACKWARD, 0, 0, 40), meet(0, 0, 10, 24, 24), phase(SPAN_BACKWARD, 0, 0, 40),
                             meet(0, 0, 12, 28, 28) };
     struct found f = traced((struct timeline){ .ranks = 2, .steps = 1, .count = 2, .spans = spans }, NULL);
@@ -461,9 +452,8 @@ static void a_hidden_collective_is_linked_where_it_travels(void **state)
 }
 
 /* Check a collective that rank 0 entered without progress calls before rank 1 started it: its wait is unknown. */
-static void what_may_be_waiting_is_not_told_as_such(void **state)
+TEST(what_may_be_waiting_is_not_told_as_such)
 {
-    (void)state;
     struct span spans[] = { phase(SPAN_BACKWARD, 0, 0, 40), meet(0, 0, 10, 14, 30), phase(SPAN_BACKWARD, 0, 0, 40),
                             meet(0, 0, 20, 28, 30) };
     spans[1].progressed = false;
@@ -493,9 +483,8 @@ static void assert_traffic(const struct slice *slice, int group, double sent, do
 }
 
 /* Ranks 0 and 2 are group 1, ranks 1 and 3 group 2. Both all-reduces have number 7. */
-static void arrows_stay_within_a_group(void **state)
+TEST(arrows_stay_within_a_group)
 {
-    (void)state;
     struct span spans[] = { phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_ALL_REDUCE, 1, -1, -1, 10, 22),
                             phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_ALL_REDUCE, 2, -1, -1, 16, 19),
                             phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_ALL_REDUCE, 1, -1, -1, 20, 22),
@@ -521,9 +510,8 @@ static void arrows_stay_within_a_group(void **state)
 }
 
 /* Rank 1 is the root; rank 2 comes after it and does not wait. */
-static void a_root_points_at_all_ranks(void **state)
+TEST(a_root_points_at_all_ranks)
 {
-    (void)state;
     struct span spans[] = { phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_BROADCAST, 0, -1, 1, 10, 24),
                             phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_BROADCAST, 0, -1, -1, 20, 23),
                             phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_BROADCAST, 0, -1, 1, 30, 31) };
@@ -550,9 +538,8 @@ static void a_root_points_at_all_ranks(void **state)
 }
 
 /* Rank 0 sends to rank 1, which sends to rank 2. */
-static void arrows_follow_messages(void **state)
+TEST(arrows_follow_messages)
 {
-    (void)state;
     struct span spans[] = { phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_SEND_RECEIVE, 0, 1, -1, 20, 22),
                             phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_SEND_RECEIVE, 0, 2, 0, 12, 24),
                             phase(SPAN_BACKWARD, 0, 0, 40), call(SPAN_SEND_RECEIVE, 0, -1, 1, 10, 15) };
@@ -569,9 +556,8 @@ static void arrows_follow_messages(void **state)
     close_trace(&f);
 }
 
-static void one_rank_has_no_arrows(void **state)
+TEST(one_rank_has_no_arrows)
 {
-    (void)state;
     struct found f = traced((struct timeline){ .ranks = 1, .steps = 1, .count = 2, .spans = late }, NULL);
     assert_right(&f);
     assert_int_equal(f.slice_count, 2);
@@ -579,9 +565,8 @@ static void one_rank_has_no_arrows(void **state)
     close_trace(&f);
 }
 
-static void ranks_that_made_other_calls_are_not_linked(void **state)
+TEST(ranks_that_made_other_calls_are_not_linked)
 {
-    (void)state;
     struct span spans[6];
     memcpy(spans, late, sizeof spans);
     spans[3].bytes = 16;
@@ -611,9 +596,8 @@ static struct timeline long_line(int ranks, int steps, struct span **spans)
         struct timeline){ .ranks = ranks, .first_step = 2, .steps = steps - 2, .count = 3 * steps, .spans = *spans };
 }
 
-static void a_long_run_keeps_a_window_and_says_so(void **state)
+TEST(a_long_run_keeps_a_window_and_says_so)
 {
-    (void)state;
     struct span *spans;
     int kept;
     struct found f = traced(long_line(2, 3000, &spans), &kept);
@@ -634,9 +618,8 @@ static void a_long_run_keeps_a_window_and_says_so(void **state)
 }
 
 /* Number steps from 100000 on, as in a user's job that was recorded from the middle on. */
-static void steps_count_from_the_first_that_was_recorded(void **state)
+TEST(steps_count_from_the_first_that_was_recorded)
 {
-    (void)state;
     enum { BEGIN = 100000, STEPS = 3000 };
     struct span *spans;
     int kept;
@@ -653,9 +636,8 @@ static void steps_count_from_the_first_that_was_recorded(void **state)
     free(spans);
 }
 
-static void many_ranks_keep_a_shorter_one(void **state)
+TEST(many_ranks_keep_a_shorter_one)
 {
-    (void)state;
     struct span *spans;
     int kept;
     struct timeline line = long_line(1024, 40, &spans);
@@ -665,6 +647,28 @@ static void many_ranks_keep_a_shorter_one(void **state)
     assert_null(f.wrong);
     judge_nesting(&f);
     assert_null(f.wrong);
+    close_trace(&f);
+    free(spans);
+}
+
+/* Let each rank wait for sums that it started: six events each. */
+TEST(many_started_sums_keep_a_shorter_one)
+{
+    enum { RANKS = 256, STEPS = 40, SUMS = 7, COUNT = STEPS * (1 + SUMS) };
+    struct span *spans = memory_new((size_t)(RANKS * COUNT), sizeof *spans), *at = spans;
+    for (int rank = 0; rank < RANKS; rank++)
+        for (int step = 0; step < STEPS; step++) {
+            const double begin = step, came = begin + 0.1 + 1e-4 * rank;
+            *at++ = phase(SPAN_BACKWARD, step, begin, begin + 1);
+            for (int i = 0; i < SUMS; i++)
+                *at++ = meet(step, SUMS * step + i, came, came + 0.01 + 0.1 * i, begin + 0.2 + 0.1 * i);
+        }
+    int kept;
+    struct timeline line = { .ranks = RANKS, .first_step = 2, .steps = STEPS - 2, .count = COUNT, .spans = spans };
+    struct found f = traced(line, &kept);
+    assert_true(kept > 0 && kept < TRACE_STEPS_MOST);
+    assert_true(f.slice_count + f.flow_count <= TRACE_EVENTS_MOST);
+    assert_true(f.slice_count > (size_t)(RANKS * kept * 2 * SUMS)); /* they do have that many */
     close_trace(&f);
     free(spans);
 }
@@ -692,9 +696,8 @@ static bool is_refused(const char *phase, int n, const char *key, json_t *value,
     return is_reported;
 }
 
-static void a_broken_trace_is_noticed(void **state)
+TEST(a_broken_trace_is_noticed)
 {
-    (void)state;
     assert_true(is_refused("X", 0, "ts", json_real(-1), "ts is no time"));
     assert_true(is_refused("X", 0, "dur", NULL, "dur is no time"));
     assert_true(is_refused("X", 1, "dur", json_real(8.001e6), "leaves the slice around it"));
@@ -714,22 +717,5 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         return judge_files(argc - 1, argv + 1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_rank_points_at_those_that_waited),
-        cmocka_unit_test(where_arrivals_are_hidden_rank_0_points),
-        cmocka_unit_test(of_two_that_tie_the_first_points),
-        cmocka_unit_test(started_collectives_lie_beside_their_rank),
-        cmocka_unit_test(a_hidden_collective_is_linked_where_it_travels),
-        cmocka_unit_test(what_may_be_waiting_is_not_told_as_such),
-        cmocka_unit_test(arrows_stay_within_a_group),
-        cmocka_unit_test(a_root_points_at_all_ranks),
-        cmocka_unit_test(arrows_follow_messages),
-        cmocka_unit_test(one_rank_has_no_arrows),
-        cmocka_unit_test(ranks_that_made_other_calls_are_not_linked),
-        cmocka_unit_test(a_long_run_keeps_a_window_and_says_so),
-        cmocka_unit_test(steps_count_from_the_first_that_was_recorded),
-        cmocka_unit_test(many_ranks_keep_a_shorter_one),
-        cmocka_unit_test(a_broken_trace_is_noticed),
-    };
-    return cmocka_run_group_tests_name("trace", tests, NULL, NULL);
+    return unit_run(NULL);
 }

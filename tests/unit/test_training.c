@@ -8,16 +8,14 @@
 #include "model/loader.h"
 #include "model/model.h"
 #include "options/run.h"
+#include "support/on_device.h"
+#include "support/slope.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { B = 5 };
 
@@ -54,8 +52,9 @@ static struct loader *open_small_loader(struct share share, float scale)
 }
 
 /* Return the loss of a batch, each sample weighted by `scale`, computed the slow obvious way in double precision. */
-static double plain_loss(const double *p, const struct mlp_settings *of, const struct batch *batch)
+static double plain_loss(const double *p, const struct model *model, const struct batch *batch)
 {
+    const struct mlp_settings *of = &model->workload.of.mlp;
     double loss = 0;
     for (int b = 0; b < batch->samples; b++) {
         double in[64], out[64];
@@ -88,7 +87,6 @@ static void expect_slopes(int layers)
 {
     struct loader *loader = open_small_loader((struct share){ .global_batch = 2 * B, .samples = B }, 0.1f);
     struct model *model = open_small(layers);
-    const struct mlp_settings *of = &model->workload.of.mlp;
     const struct batch *batch = loader_next(loader, NO_STALL);
     double *p = memory_new(model->count, sizeof *p);
     for (size_t i = 0; i < model->count; i++) {
@@ -97,18 +95,11 @@ static void expect_slopes(int layers)
     }
     model_forward(model, batch);
     double loss = model_loss(model, 1) * B * (double)batch->scale;
-    assert_true(fabs(loss - plain_loss(p, of, batch)) < 1e-5);
+    assert_true(fabs(loss - plain_loss(p, model, batch)) < 1e-5);
     model_backward(model, batch);
     double largest = 0;
     for (size_t i = 0; i < model->count; i++) {
-        const double h = 1e-5;
-        double held = p[i];
-        p[i] = held + h;
-        double above = plain_loss(p, of, batch);
-        p[i] = held - h;
-        double below = plain_loss(p, of, batch);
-        p[i] = held;
-        double slope = (above - below) / (2 * h);
+        double slope = slope_of(plain_loss, p, i, model, batch);
         double got = (double)model->gradients[i];
         if (!(fabs(got - slope) <= 2e-6 + 2e-5 * fabs(slope)))
             fail_msg("%d layers: gradient %zu is %.9g, finite differences say %.9g", layers, i, got, slope);
@@ -120,17 +111,15 @@ static void expect_slopes(int layers)
     loader_close(loader);
 }
 
-static void gradients_agree_with_finite_differences(void **state)
+TEST(gradients_agree_with_finite_differences)
 {
-    (void)state;
     static const int layers[] = { 1, 2, 3, 6 };
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
         expect_slopes(layers[i]);
 }
 
-static void the_published_model_has_its_size(void **state)
+TEST(the_published_model_has_its_size)
 {
-    (void)state;
     assert_true(fabs(workload_gradient_bytes(&published_mlp) - 12496800) < 0.5);
     assert_true(fabs(workload_flops(&published_mlp, work_samples(128)) / 1e9 - 2.13) < 0.02);
     struct model *model = open_small(4);
@@ -146,9 +135,8 @@ static void the_published_model_has_its_size(void **state)
     model_close(model);
 }
 
-static void forgotten_gradients_are_poison(void **state)
+TEST(forgotten_gradients_are_poison)
 {
-    (void)state;
     struct model *model = open_small(3);
     assert_true(isnan(model->gradients[0]));
     assert_true(isnan(model->gradients[model->count - 1]));
@@ -179,9 +167,8 @@ static void see_gradients(void *argument, int layer)
     seen->announced[seen->ready++] = layer;
 }
 
-static void gradients_are_announced_in_the_order_of_backward(void **state)
+TEST(gradients_are_announced_in_the_order_of_backward)
 {
-    (void)state;
     struct loader *loader = open_small_loader((struct share){ .global_batch = 2 * B, .samples = B }, 0.1f);
     struct model *model = open_small(5);
     struct seen seen = { .model = model };
@@ -203,9 +190,8 @@ static void gradients_are_announced_in_the_order_of_backward(void **state)
 }
 
 /* Check that gradients of 3 and of 2 samples add up to the gradient of all 5. Unequal shares need no special case. */
-static void shares_add_up_to_the_global_batch(void **state)
+TEST(shares_add_up_to_the_global_batch)
 {
-    (void)state;
     struct model *model = open_small(3);
     float *sum = memory_new(model->count, sizeof *sum);
     static const int first[] = { 0, 0, 3 }, samples[] = { 5, 3, 2 };
@@ -226,9 +212,8 @@ static void shares_add_up_to_the_global_batch(void **state)
 }
 
 /* Check that repeating the backward pass leaves the gradients unchanged: the slowdown of a straggler repeats work. */
-static void repeated_passes_give_the_same_gradients(void **state)
+TEST(repeated_passes_give_the_same_gradients)
 {
-    (void)state;
     struct loader *loader = open_small_loader((struct share){ .global_batch = 2 * B, .samples = B }, 0.1f);
     struct model *model = open_small(3);
     const struct batch *batch = loader_next(loader, NO_STALL);
@@ -247,9 +232,8 @@ static void repeated_passes_give_the_same_gradients(void **state)
     loader_close(loader);
 }
 
-static void adamw_follows_its_formula(void **state)
+TEST(adamw_follows_its_formula)
 {
-    (void)state;
     enum { COUNT = 37, STEPS = 5 };
     struct adamw *optimizer = adamw_open(WORK_MLP, COUNT, 1e-3);
     struct random random;
@@ -275,9 +259,8 @@ static void adamw_follows_its_formula(void **state)
 }
 
 /* Train on labels from a random linear teacher; the loss must fall far below that of guessing. */
-static void the_loss_falls_on_a_learnable_task(void **state)
+TEST(the_loss_falls_on_a_learnable_task)
 {
-    (void)state;
     enum { SAMPLES = 64, STEPS = 150 };
     const struct workload workload = {
         .type = &mlp_type, .of.mlp = { .input_dim = 16, .hidden_dim = 32, .num_classes = 4, .num_layers = 3 }
@@ -315,9 +298,8 @@ static void the_loss_falls_on_a_learnable_task(void **state)
     model_close(model);
 }
 
-static void gelu_is_exact_to_its_stated_error(void **state)
+TEST(gelu_is_exact_to_its_stated_error)
 {
-    (void)state;
     enum { COUNT = 4001 };
     static float z[COUNT], slope[COUNT], bias[COUNT];
     for (int i = 0; i < COUNT; i++)
@@ -331,9 +313,8 @@ static void gelu_is_exact_to_its_stated_error(void **state)
     }
 }
 
-static void cross_entropy_survives_extreme_logits(void **state)
+TEST(cross_entropy_survives_extreme_logits)
 {
-    (void)state;
     float logits[] = { 1000, -1000, 0, -1000, 0, 1000 }, bias[3] = { 0 };
     int32_t labels[] = { 0, 0 };
     double loss = (double)NAN;
@@ -342,20 +323,4 @@ static void cross_entropy_survives_extreme_logits(void **state)
     assert_true(fabsf(logits[0]) < 1e-6f && fabsf(logits[3] + 1) < 1e-6f && fabsf(logits[5] - 1) < 1e-6f);
 }
 
-int main(void)
-{
-    device_open(0, PRECISION_FP32);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_agree_with_finite_differences),
-        cmocka_unit_test(the_published_model_has_its_size),
-        cmocka_unit_test(forgotten_gradients_are_poison),
-        cmocka_unit_test(gradients_are_announced_in_the_order_of_backward),
-        cmocka_unit_test(shares_add_up_to_the_global_batch),
-        cmocka_unit_test(repeated_passes_give_the_same_gradients),
-        cmocka_unit_test(adamw_follows_its_formula),
-        cmocka_unit_test(the_loss_falls_on_a_learnable_task),
-        cmocka_unit_test(gelu_is_exact_to_its_stated_error),
-        cmocka_unit_test(cross_entropy_survives_extreme_logits),
-    };
-    return cmocka_run_group_tests_name("training", tests, NULL, NULL);
-}
+AROUND_TESTS(open_device, NULL)

@@ -7,15 +7,13 @@
 #include "device/device.h"
 #include "model/adamw.h"
 #include "model/model.h"
+#include "support/on_device.h"
+#include "support/slope.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST_TOKENS = 40, MOST_WIDTH = 48, MOST_TEXTS = 8 };
 
@@ -56,6 +54,22 @@ static void drop_all(struct heap *heap)
     while (heap->items > 0)
         free(heap->item[--heap->items]);
 }
+
+static int open_heap(void **state)
+{
+    struct heap *heap = *state = memory_new(1, sizeof *heap);
+    random_seed(&heap->random, 1);
+    return 0;
+}
+
+static int close_heap(void **state)
+{
+    drop_all(*state);
+    free(*state);
+    return 0;
+}
+
+#define TEST_ON_HEAP(name) UNIT_TEST(name, open_heap, close_heap)
 
 static void expect_within(const char *what, double limit, const float *got, const double *exact, int count)
 {
@@ -232,8 +246,9 @@ static double plain_text_loss(const double *p, const struct transformer_settings
 }
 
 /* Return the loss of a batch, each sequence weighted by `scale`. */
-static double plain_loss(const double *p, const struct transformer_settings *of, const struct batch *batch)
+static double plain_loss(const double *p, const struct model *model, const struct batch *batch)
 {
+    const struct transformer_settings *of = &model->workload.of.transformer;
     double loss = 0;
     for (int t = 0; t < batch->samples; t++) {
         const struct sequence *text = &batch->sequence[t];
@@ -242,23 +257,10 @@ static double plain_loss(const double *p, const struct transformer_settings *of,
     return loss * (double)batch->scale;
 }
 
-static double plain_slope(double *p, size_t i, const struct transformer_settings *of, const struct batch *batch)
-{
-    const double h = 1e-5;
-    double held = p[i];
-    p[i] = held + h;
-    double above = plain_loss(p, of, batch);
-    p[i] = held - h;
-    double below = plain_loss(p, of, batch);
-    p[i] = held;
-    return (above - below) / (2 * h);
-}
-
 /* --- the model --------------------------------------------------------------------------------------------------- */
 
-static void the_published_model_has_its_size(void **state)
+TEST(the_published_model_has_its_size)
 {
-    (void)state;
     struct workload workload = published_transformer;
     assert_int_equal(workload_parameters(&workload), 412960);
     assert_int_equal(workload_layer_parameters(&workload, 0), 393216);
@@ -302,9 +304,8 @@ static void expect_filled(const struct model *model, const float *p, enum transf
     assert_true(-bound <= least && least < -0.7 * bound && 0.7 * bound < most && most <= bound);
 }
 
-static void parameters_start_as_in_pytorch(void **state)
+TEST(parameters_start_as_in_pytorch)
 {
-    (void)state;
     /* Another seed: the published one's 16 class biases happen to stay far below their upper bound. */
     struct model *model = model_open(&published_transformer, 0, (struct batch_most){ 1, 1, 1 });
     const float *p = model->parameters;
@@ -334,7 +335,7 @@ static void expect_slopes_between(const struct model *model, size_t begin, size_
     for (size_t i = begin; i < end; i++)
         largest = fmaxf(largest, fabsf(model->gradients[i]));
     for (size_t i = begin; i < end; i += stride) {
-        double exact = plain_slope(p, i, &model->workload.of.transformer, batch);
+        double exact = slope_of(plain_loss, p, i, model, batch);
         expect_within("gradient", 1e-5 * (double)largest, &model->gradients[i], &exact, 1);
     }
 }
@@ -348,7 +349,7 @@ static void expect_slopes(struct model *model, const struct batch *batch, size_t
     memset(model->gradients, 0xff, count * sizeof(float));
     model_forward(model, batch);
     double loss = model_loss(model, 1) * batch->samples * (double)batch->scale;
-    double exact_loss = plain_loss(p, &model->workload.of.transformer, batch);
+    double exact_loss = plain_loss(p, model, batch);
     assert_true(fabs(loss - exact_loss) <= 2e-6 * (1 + exact_loss));
     model_backward(model, batch);
     size_t in_block = 0; /* from the begin of the first block to the begin of the one that is checked */
@@ -386,9 +387,8 @@ static void expect_slopes_everywhere(const struct transformer_settings *of, size
     model_close(model);
 }
 
-static void gradients_agree_with_finite_differences(void **state)
+TEST(gradients_agree_with_finite_differences)
 {
-    (void)state;
     struct transformer_settings odd = {
         .vocab_size = 11, .hidden_dim = 6, .num_heads = 2, .num_classes = 5, .num_blocks = 1
     };
@@ -401,9 +401,8 @@ static void gradients_agree_with_finite_differences(void **state)
     expect_slopes_everywhere(&wide, 211);
 }
 
-static void packed_and_padded_batches_agree(void **state)
+TEST(packed_and_padded_batches_agree)
 {
-    (void)state;
     static const int length[MOST_TEXTS] = { 75, 218, 190, 181, 64, 199, 164, 104 }; /* first of the published recipe */
     const struct transformer_settings *of = &published_transformer.of.transformer;
     struct model *model = open_model(of, MOST_TEXTS * 218, MOST_TEXTS, 218);
@@ -446,9 +445,8 @@ static double train(struct model *model, struct adamw *optimizer, const struct b
     return model_loss(model, 1);
 }
 
-static void training_lowers_the_loss_and_repeats_to_the_bit(void **state)
+TEST(training_lowers_the_loss_and_repeats_to_the_bit)
 {
-    (void)state;
     static const int length[] = { 20, 33, 9, 16 };
     const struct transformer_settings *of = &published_transformer.of.transformer;
     struct model *model = open_model(of, 4 * 33, 4, 33);
@@ -479,7 +477,7 @@ static void training_lowers_the_loss_and_repeats_to_the_bit(void **state)
 static const int widths[] = { 3, 5, 16, 31, 48 };
 enum { WIDTHS = sizeof widths / sizeof *widths, ROWS = 13 };
 
-static void rows_are_gathered_and_scattered(void **state)
+TEST_ON_HEAP(rows_are_gathered_and_scattered)
 {
     enum { TABLE = 7 };
     struct heap *heap = *state;
@@ -502,7 +500,7 @@ static void rows_are_gathered_and_scattered(void **state)
     }
 }
 
-static void a_residual_adds_branch_and_bias(void **state)
+TEST_ON_HEAP(a_residual_adds_branch_and_bias)
 {
     struct heap *heap = *state;
     for (int w = 0; w < WIDTHS; w++, drop_all(heap)) {
@@ -548,7 +546,7 @@ static void plain_norm_back(double *y, double *d, double *dp, const float *x, co
         dp[n] += norm_slope(from, row, p, N, &p[n]);
 }
 
-static void layer_norm_follows_its_formula(void **state)
+TEST_ON_HEAP(layer_norm_follows_its_formula)
 {
     struct heap *heap = *state;
     for (int w = 0; w < WIDTHS; w++, drop_all(heap)) {
@@ -574,7 +572,7 @@ static void layer_norm_follows_its_formula(void **state)
     }
 }
 
-static void the_mean_leaves_padding_out(void **state)
+TEST_ON_HEAP(the_mean_leaves_padding_out)
 {
     static const struct sequence text[] = { { 0, 1, 5 }, { 5, 3, 3 }, { 8, 4, 5 } };
     struct heap *heap = *state;
@@ -676,7 +674,7 @@ static void expect_attention(struct heap *heap, const struct sequence *text, int
     drop_all(heap);
 }
 
-static void attention_keeps_to_its_text_and_to_valid_keys(void **state)
+TEST_ON_HEAP(attention_keeps_to_its_text_and_to_valid_keys)
 {
     static const struct sequence one[] = { { 0, 1, 1 } };
     static const struct sequence padded[] = { { 0, 1, 17 }, { 17, 17, 17 }, { 34, 9, 17 } };
@@ -691,7 +689,7 @@ static void attention_keeps_to_its_text_and_to_valid_keys(void **state)
 }
 
 /* Use three keys with scores 0, 500 and -500, and a masked key with score 1000. */
-static void attention_survives_extreme_scores(void **state)
+TEST_ON_HEAP(attention_survives_extreme_scores)
 {
     struct heap *heap = *state;
     static const struct sequence text[] = { { 0, 3, 4 } };
@@ -709,23 +707,4 @@ static void attention_survives_extreme_scores(void **state)
     drop_all(heap);
 }
 
-int main(void)
-{
-    device_open(0, PRECISION_FP32);
-    struct heap heap = { .items = 0 };
-    random_seed(&heap.random, 1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_published_model_has_its_size),
-        cmocka_unit_test(parameters_start_as_in_pytorch),
-        cmocka_unit_test(gradients_agree_with_finite_differences),
-        cmocka_unit_test(packed_and_padded_batches_agree),
-        cmocka_unit_test(training_lowers_the_loss_and_repeats_to_the_bit),
-        cmocka_unit_test_prestate(rows_are_gathered_and_scattered, &heap),
-        cmocka_unit_test_prestate(a_residual_adds_branch_and_bias, &heap),
-        cmocka_unit_test_prestate(layer_norm_follows_its_formula, &heap),
-        cmocka_unit_test_prestate(the_mean_leaves_padding_out, &heap),
-        cmocka_unit_test_prestate(attention_keeps_to_its_text_and_to_valid_keys, &heap),
-        cmocka_unit_test_prestate(attention_survives_extreme_scores, &heap),
-    };
-    return cmocka_run_group_tests_name("transformer", tests, NULL, NULL);
-}
+AROUND_TESTS(open_device, NULL)

@@ -3,16 +3,13 @@
 #include "base/random.h"
 #include "base/stats.h"
 #include "claims/verdict.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 static void assert_near(double value, double expected, double tolerance)
 {
@@ -22,9 +19,8 @@ static void assert_near(double value, double expected, double tolerance)
 
 /* --- evidence ---------------------------------------------------------------------------------------------------- */
 
-static void a_ratio_is_compared_by_its_logarithm(void **state)
+TEST(a_ratio_is_compared_by_its_logarithm)
 {
-    (void)state;
     struct evidence e = evidence_of(NEAR, 0.1, (double[]){ 11, 9 }, (double[]){ 10, 10 }, 2, 11);
     assert_true(e.is_log && !e.is_one_sided);
     assert_near(e.mean, (log(1.1) + log(0.9)) / 2, 1e-15);
@@ -34,9 +30,8 @@ static void a_ratio_is_compared_by_its_logarithm(void **state)
     assert_near(evidence_of(NEAR, 0.1, (double[]){ 3 }, (double[]){ 4 }, 1, 4).mean, log(0.75), 1e-15);
 }
 
-static void an_effect_is_compared_in_milliseconds(void **state)
+TEST(an_effect_is_compared_in_milliseconds)
 {
-    (void)state;
     struct evidence e = evidence_of(EXTRA, 0.2, (double[]){ 44, 36, 43 }, (double[]){ 40, 41, 39 }, 3, 100);
     assert_true(!e.is_log && !e.is_one_sided);
     assert_near(e.mean, 1, 1e-12); /* 4, -5, 4 */
@@ -47,9 +42,8 @@ static void an_effect_is_compared_in_milliseconds(void **state)
     assert_near(e.margin, 1, 1e-12); /* also of a gain */
 }
 
-static void one_side_has_no_margin(void **state)
+TEST(one_side_has_no_margin)
 {
-    (void)state;
     static const enum relation relations[] = { LESS, AT_MOST, MORE, AT_LEAST };
     for (int i = 0; i < 4; i++) {
         struct evidence e = evidence_of(relations[i], 0, (double[]){ 8, 8 }, (double[]){ 10, 10 }, 2, 10);
@@ -59,9 +53,8 @@ static void one_side_has_no_margin(void **state)
     }
 }
 
-static void values_without_logarithm_are_subtracted(void **state)
+TEST(values_without_logarithm_are_subtracted)
 {
-    (void)state;
     struct evidence e = evidence_of(LESS, 0, (double[]){ -1, 2 }, (double[]){ 3, 3 }, 2, 20);
     assert_true(!e.is_log && e.is_one_sided);
     assert_near(e.mean, -2.5, 1e-12);
@@ -94,9 +87,8 @@ static struct noise noise_among(const struct evidence *e, int count)
     return verdict_noise(&e[0], all, count);
 }
 
-static void noise_is_pooled_over_the_others_of_the_pool(void **state)
+TEST(noise_is_pooled_over_the_others_of_the_pool)
 {
-    (void)state;
     struct evidence e[6] = { evidence(3, 0, 9), evidence(3, 0, 0.1), evidence(6, 0, 0.2),
                              evidence(1, 0, 0), evidence(9, 0, 5),   evidence(9, 0, 5) };
     e[4].pool = 1;
@@ -125,9 +117,8 @@ static enum verdict judge(struct evidence e, struct noise noise, int tests)
 
 /* R = 6, s = 0.04, others 0.02 with 8 degrees of freedom: s^2 = (8 x 0.0004 + 5 x 0.0016) / 13, so SE = 0.0119829 with 13 degrees.
  * t(0.95) = 1.770933; with 100 tests, t(1 - 0.00002) = 6.086: from 0.0953102 - 0.0212211 and 0.0953102 + 0.072929. */
-static void verdicts_change_where_computed_by_hand(void **state)
+TEST(verdicts_change_where_computed_by_hand)
 {
-    (void)state;
     const struct noise noise = { .variance = 0.0004, .freedom = 8 };
     const double error = sqrt((8 * 0.0004 + 5 * 0.0016) / 13 / 6);
     const double green = log(1.1) - 1.770933 * error,
@@ -153,9 +144,8 @@ static void verdicts_change_where_computed_by_hand(void **state)
     assert_int_equal(judge(one_sided, noise, 100), AS_PREDICTED);
 }
 
-static void a_single_round_has_the_noise_of_others_or_none(void **state)
+TEST(a_single_round_has_the_noise_of_others_or_none)
 {
-    (void)state;
     const struct noise noise = { .variance = 0.0001, .freedom = 8 }, unknown = { 0, 0 };
     assert_int_equal(judge(evidence(1, 0.01, 0), noise, 1), AS_PREDICTED); /* 0.01 + 1.86 x 0.01 */
     assert_int_equal(judge(evidence(1, 0.5, 0), noise, 1), WRONG);
@@ -164,9 +154,8 @@ static void a_single_round_has_the_noise_of_others_or_none(void **state)
     assert_int_equal(judge(evidence(1, 0.09, 0), (struct noise){ .variance = 0, .freedom = 8 }, 1), AS_PREDICTED);
 }
 
-static void without_noise_the_margin_decides(void **state)
+TEST(without_noise_the_margin_decides)
 {
-    (void)state;
     const struct noise noise = { .variance = 0.01, .freedom = 8 };
     struct evidence e = evidence(6, log(1.1) + 1e-7, 0); /* rounded digits are no error */
     assert_int_equal(judge(e, noise, 1), AS_PREDICTED);
@@ -190,9 +179,8 @@ static void without_noise_the_margin_decides(void **state)
     }
 }
 
-static void distances_are_those_of_the_quantity(void **state)
+TEST(distances_are_those_of_the_quantity)
 {
-    (void)state;
     struct quantiles quantiles = { .tests = 1 };
     struct distance d;
     const struct noise noise = { .variance = 0.0004, .freedom = 8 };
@@ -213,9 +201,8 @@ static void distances_are_those_of_the_quantity(void **state)
 }
 
 /* After so many further rounds of the same mean and deviation, and no fewer, the claim is decided. */
-static void further_rounds_are_as_many_as_decide(void **state)
+TEST(further_rounds_are_as_many_as_decide)
 {
-    (void)state;
     struct quantiles quantiles = { .tests = 150 };
     for (double mean = 0; mean < 0.4; mean += 0.0137) {
         const struct noise noise = { .variance = 0.01, .freedom = 8 };
@@ -356,9 +343,8 @@ static struct trial right_trial(struct random *random)
 }
 
 /* 8 % drift, bursts, looks: right formulas stay free of red, and are found right. */
-static void right_formulas_are_not_red(void **state)
+TEST(right_formulas_are_not_red)
 {
-    (void)state;
     struct random random;
     struct quantiles quantiles = { .tests = CLAIMS };
     const struct machine machine = { .random = &random, .quantiles = &quantiles, .is_quiet = false };
@@ -384,9 +370,8 @@ static void right_formulas_are_not_red(void **state)
 }
 
 /* The worst case: the truth of each claim lies exactly on its margin, so it is never decided, and every look is a chance. */
-static void claims_on_their_margin_are_seldom_red(void **state)
+TEST(claims_on_their_margin_are_seldom_red)
 {
-    (void)state;
     struct random random;
     struct quantiles quantiles = { .tests = CLAIMS };
     const struct machine machine = { .random = &random, .quantiles = &quantiles, .is_quiet = true };
@@ -409,9 +394,8 @@ static void claims_on_their_margin_are_seldom_red(void **state)
 }
 
 /* One formula of a lab is wrong by a quarter, on the noisy machine, with up to 20 rounds. */
-static void formulas_wrong_by_a_quarter_are_red(void **state)
+TEST(formulas_wrong_by_a_quarter_are_red)
 {
-    (void)state;
     enum { TRIALS = 2000, LOOKS_TO_20 = 8 };
     static const double factors[] = { 1.25, 0.75 };
     struct random random;
@@ -435,24 +419,4 @@ static void formulas_wrong_by_a_quarter_are_red(void **state)
         assert_true(red >= 0.95 * TRIALS);
         assert_true(green <= 0.05 * TRIALS);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ratio_is_compared_by_its_logarithm),
-        cmocka_unit_test(an_effect_is_compared_in_milliseconds),
-        cmocka_unit_test(one_side_has_no_margin),
-        cmocka_unit_test(values_without_logarithm_are_subtracted),
-        cmocka_unit_test(noise_is_pooled_over_the_others_of_the_pool),
-        cmocka_unit_test(verdicts_change_where_computed_by_hand),
-        cmocka_unit_test(a_single_round_has_the_noise_of_others_or_none),
-        cmocka_unit_test(without_noise_the_margin_decides),
-        cmocka_unit_test(distances_are_those_of_the_quantity),
-        cmocka_unit_test(further_rounds_are_as_many_as_decide),
-        cmocka_unit_test(right_formulas_are_not_red),
-        cmocka_unit_test(claims_on_their_margin_are_seldom_red),
-        cmocka_unit_test(formulas_wrong_by_a_quarter_are_red),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,10 @@
 /* test_visits.c: test which laps of the machine card count, and what is said of the fit to them. */
 #include "card/local_fit.h"
 #include "card/visits.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 enum { RANKS = 2, SHAPES = 2, PLANNED = 5 };
 
@@ -42,9 +39,8 @@ static double passes_of(const struct visits *v, int shape)
     return 1e3 * times.mean[shape].passes;
 }
 
-static void quiet_turns_are_enough(void **state)
+TEST(quiet_turns_are_enough)
 {
-    (void)state;
     struct visits v = visits_open(RANKS, SHAPES, PLANNED);
     for (int turn = 0; turn < PLANNED; turn++) {
         assert_true(visits_lack(&v, 0) && visits_lack(&v, 1));
@@ -57,9 +53,8 @@ static void quiet_turns_are_enough(void **state)
 }
 
 /* A rank that lost its core makes the shape's visit of all ranks repeat, and that of no other shape. */
-static void a_disturbed_visit_is_repeated(void **state)
+TEST(a_disturbed_visit_is_repeated)
 {
-    (void)state;
     struct visits v = visits_open(RANKS, SHAPES, PLANNED);
     for (int turn = 0; turn < PLANNED; turn++)
         add_turn(&v, turn == 2 ? 100 : 10);
@@ -76,9 +71,8 @@ static void a_disturbed_visit_is_repeated(void **state)
 }
 
 /* On a machine that is never quiet, the least disturbed visits count, fast or slow, after twice as many turns. */
-static void the_least_disturbed_visits_count(void **state)
+TEST(the_least_disturbed_visits_count)
 {
-    (void)state;
     struct visits v = visits_open(RANKS, SHAPES, PLANNED);
     for (int turn = 0; turn < VISITS_TIMES * PLANNED; turn++) {
         assert_true(visits_lack(&v, 0));
@@ -92,9 +86,8 @@ static void the_least_disturbed_visits_count(void **state)
 }
 
 /* Steal is counted in ticks of 10 ms, the first of which says nothing. */
-static void steal_disturbs_beyond_a_tick(void **state)
+TEST(steal_disturbs_beyond_a_tick)
 {
-    (void)state;
     struct visits v = visits_open(RANKS, SHAPES, PLANNED);
     for (int turn = 0; turn < PLANNED; turn++)
         add_turn(&v, 10);
@@ -122,9 +115,8 @@ static struct lap_times times_of(const double *passes)
     return times;
 }
 
-static void a_fit_says_how_well_it_predicts(void **state)
+TEST(a_fit_says_how_well_it_predicts)
 {
-    (void)state;
     const unsigned terms = 1u << COST_FIXED | 1u << COST_PER_SAMPLE;
     const struct lap_times line = times_of((const double[]){ 20, 46, 85, 33 }), /* 7 + 0.203125 x samples */
         bent = times_of((const double[]){ 19, 45, 84, 30 }), off = times_of((const double[]){ 20, 46, 170, 33 });
@@ -138,14 +130,4 @@ static void a_fit_says_how_well_it_predicts(void **state)
     error = local_fit_error(&off, 3, terms); /* the last two give less than nothing for the first */
     assert_true(fabs(error.left_out - (1 - 2.064 / 22.064)) < 1e-9);
     assert_true(local_fit_error(&line, 2, terms).left_out <= 0); /* a line goes through two */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quiet_turns_are_enough),           cmocka_unit_test(a_disturbed_visit_is_repeated),
-        cmocka_unit_test(the_least_disturbed_visits_count), cmocka_unit_test(steal_disturbs_beyond_a_tick),
-        cmocka_unit_test(a_fit_says_how_well_it_predicts),
-    };
-    return cmocka_run_group_tests_name("visits", tests, NULL, NULL);
 }

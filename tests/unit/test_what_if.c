@@ -1,14 +1,10 @@
 /* test_what_if.c: test what a step would take if some ranks were as fast as the others, with spans written by hand. */
 #include "analysis/what_if.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct span phase(enum span_kind kind, int step, double start, double end)
 {
@@ -58,9 +54,8 @@ static void assert_steps(const struct timeline *t, const char *fixed_ranks, int 
 }
 
 /* Rank 0's data take 41, the others' 1 and 2. Without it the last rank arrives at 33 instead of 70. */
-static void one_rank_is_late_in_its_data(void **state)
+TEST(one_rank_is_late_in_its_data)
 {
-    (void)state;
     const struct span spans[] = {
         phase(SPAN_DATA, 0, 0, 41),      phase(SPAN_FORWARD, 0, 41, 50),  phase(SPAN_BACKWARD, 0, 50, 75),
         blocking(0, 0, 70, 75),          phase(SPAN_UPDATE, 0, 75, 80),   phase(SPAN_DATA, 0, 0, 1),
@@ -81,9 +76,8 @@ static void one_rank_is_late_in_its_data(void **state)
 }
 
 /* Ranks 2 and 3, on one host, fetch for 41, the others for 1. */
-static void two_ranks_of_a_host_are_late_together(void **state)
+TEST(two_ranks_of_a_host_are_late_together)
 {
-    (void)state;
     struct span spans[4][5];
     for (int rank = 0; rank < 4; rank++) {
         double data = rank < 2 ? 1 : 41;
@@ -103,9 +97,8 @@ static void two_ranks_of_a_host_are_late_together(void **state)
 }
 
 /* Backward takes 20 and starts a bucket in its middle and at its end. A bucket takes 4. Rank 0's forward takes 30, the others' 10. */
-static void a_late_forward_delays_buckets_beside_backward(void **state)
+TEST(a_late_forward_delays_buckets_beside_backward)
 {
-    (void)state;
     struct span spans[3][6];
     for (int rank = 0; rank < 3; rank++) {
         double begin = rank == 0 ? 32 : 12,
@@ -128,9 +121,8 @@ static void a_late_forward_delays_buckets_beside_backward(void **state)
 
 /* Ranks 0 and 1 are group 1, ranks 2 and 3 group 2, which calls twice; all ranks meet at the end. Rank 1's forward takes 40, the others'
  * 10. */
-static void groups_of_other_calls_are_replayed(void **state)
+TEST(groups_of_other_calls_are_replayed)
 {
-    (void)state;
     const struct span spans[] = {
         phase(SPAN_FORWARD, 0, 0, 42),
         blocking(1, 0, 10, 42),
@@ -162,9 +154,8 @@ static void groups_of_other_calls_are_replayed(void **state)
 }
 
 /* Each rank starts the second sum 2 or 1 after it entered the first; rank 1 enters that at 18 instead of 10. */
-static void a_sum_started_during_a_wait_starts_as_early_as_before(void **state)
+TEST(a_sum_started_during_a_wait_starts_as_early_as_before)
 {
-    (void)state;
     const struct span spans[] = {
         phase(SPAN_BACKWARD, 0, 0, 24), blocking(0, 0, 10, 20), started(0, 1, 12, 20, 24),
         phase(SPAN_BACKWARD, 0, 0, 24), blocking(0, 0, 18, 20), started(0, 1, 19, 20, 24),
@@ -175,9 +166,8 @@ static void a_sum_started_during_a_wait_starts_as_early_as_before(void **state)
 }
 
 /* Three steps, the first of them warm-up. Rank 1's host work takes 6 in the second one and 10 in the third; rank 0 has none. */
-static void each_step_has_its_own_length(void **state)
+TEST(each_step_has_its_own_length)
 {
-    (void)state;
     struct span spans[] = {
         phase(SPAN_FORWARD, 0, 0, 99),    phase(SPAN_FORWARD, 1, 100, 108), blocking(0, 1, 101, 108),
         phase(SPAN_FORWARD, 2, 108, 120), blocking(0, 2, 109, 120),         phase(SPAN_FORWARD, 0, 0, 99),
@@ -200,9 +190,8 @@ static void each_step_has_its_own_length(void **state)
 }
 
 /* Rank 1 receives from rank 0, which works for 20; rank 2 only works, for 5. */
-static void a_message_waits_for_its_sender_only(void **state)
+TEST(a_message_waits_for_its_sender_only)
 {
-    (void)state;
     struct span spans[] = {
         phase(SPAN_FORWARD, 0, 0, 21), blocking(1, 0, 20, 21),       phase(SPAN_FORWARD, 0, 0, 21),
         blocking(1, 0, 4, 21),         phase(SPAN_FORWARD, 0, 0, 5), unused,
@@ -218,9 +207,8 @@ static void a_message_waits_for_its_sender_only(void **state)
     assert_null(what_if_open(&t));
 }
 
-static void what_is_unknown_is_not_replayed(void **state)
+TEST(what_is_unknown_is_not_replayed)
 {
-    (void)state;
     struct span spans[] = { phase(SPAN_DATA, 0, 0, 9), blocking(0, 0, 3, 9), phase(SPAN_DATA, 0, 0, 9),
                             blocking(0, 0, 5, 9) };
     struct timeline t = { .ranks = 2, .steps = 1, .count = 2, .spans = spans, .hides_arrivals = true };
@@ -231,29 +219,12 @@ static void what_is_unknown_is_not_replayed(void **state)
 }
 
 /* Each rank waits for the other one's sum before it starts its own: two groups with the same ranks, in another order. */
-static void ranks_that_wait_in_a_circle_have_no_length(void **state)
+TEST(ranks_that_wait_in_a_circle_have_no_length)
 {
-    (void)state;
     const struct span spans[] = {
         phase(SPAN_DATA, 0, 0, 9), blocking(1, 0, 1, 2), blocking(2, 0, 3, 4),
         phase(SPAN_DATA, 0, 0, 9), blocking(2, 0, 1, 2), blocking(1, 0, 3, 4),
     };
     const struct timeline t = { .ranks = 2, .steps = 1, .count = 3, .spans = spans };
     assert_true(isnan(fixed(&t, "", SPAN_PHASES)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_rank_is_late_in_its_data),
-        cmocka_unit_test(two_ranks_of_a_host_are_late_together),
-        cmocka_unit_test(a_late_forward_delays_buckets_beside_backward),
-        cmocka_unit_test(groups_of_other_calls_are_replayed),
-        cmocka_unit_test(a_sum_started_during_a_wait_starts_as_early_as_before),
-        cmocka_unit_test(each_step_has_its_own_length),
-        cmocka_unit_test(a_message_waits_for_its_sender_only),
-        cmocka_unit_test(what_is_unknown_is_not_replayed),
-        cmocka_unit_test(ranks_that_wait_in_a_circle_have_no_length),
-    };
-    return cmocka_run_group_tests_name("what_if", tests, NULL, NULL);
 }

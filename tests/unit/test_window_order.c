@@ -7,25 +7,20 @@
 #include "feed/reading_state.h"
 #include "feed/shard_make.h"
 #include "support/ending.h"
-#include "support/folder.h"
+#include "support/unit.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum { SHARDS_MOST = 5 };
 
 /* --- bijection ------------------------------------------------------------------------------------------------------ */
 
-static void every_number_is_an_image_once(void **state)
+TEST(every_number_is_an_image_once)
 {
-    (void)state;
     for (uint64_t n = 1; n <= 600; n += n < 70 ? 1 : 53)
         for (uint64_t key = 0; key < 5; key++) {
             const struct bijection b = bijection_of(n, key);
@@ -40,9 +35,8 @@ static void every_number_is_an_image_once(void **state)
 }
 
 /* An image of one number, over keys, is uniform: chi-square with 15 degrees of freedom, 37.7 is exceeded in 0.1 % of cases. */
-static void images_are_uniform(void **state)
+TEST(images_are_uniform)
 {
-    (void)state;
     enum { N = 16, KEYS = 16000 };
     for (uint64_t i = 0; i < N; i += 5) {
         double count[N] = { 0 }, chi = 0;
@@ -57,9 +51,8 @@ static void images_are_uniform(void **state)
 }
 
 /* Neighbours end up as far apart as two random numbers: n / 3 on average. */
-static void neighbours_part(void **state)
+TEST(neighbours_part)
 {
-    (void)state;
     enum { N = 100003 };
     const struct bijection b = bijection_of(N, 7);
     double sum = 0;
@@ -71,9 +64,8 @@ static void neighbours_part(void **state)
 }
 
 /* Numbers beyond 2^32, as rows of large sets are. */
-static void large_sets_have_images(void **state)
+TEST(large_sets_have_images)
 {
-    (void)state;
     const uint64_t n = UINT64_C(3) << 40;
     const struct bijection b = bijection_of(n, 1);
     uint64_t most = 0;
@@ -101,9 +93,8 @@ static struct sizes draw_sizes(struct random *random, uint64_t least, uint32_t m
     return s;
 }
 
-static void the_published_rule_is_the_loop_of_its_authors(void **state)
+TEST(the_published_rule_is_the_loop_of_its_authors)
 {
-    (void)state;
     struct random random;
     random_seed(&random, 1);
     for (int trial = 0; trial < 200; trial++) {
@@ -133,9 +124,8 @@ static void the_published_rule_is_the_loop_of_its_authors(void **state)
 }
 
 /* Going on window by window is the same as asking for each. */
-static void windows_follow_each_other(void **state)
+TEST(windows_follow_each_other)
 {
-    (void)state;
     struct random random;
     random_seed(&random, 2);
     for (int trial = 0; trial < 300; trial++) {
@@ -160,9 +150,8 @@ static void windows_follow_each_other(void **state)
 
 /* Two ranks, 10 tokens a batch, 50 in a shard. Rank 0 reads at 0, and, since 20 + 20 + 1 <= 50, at 20. Rank 1 reads at 10; 30 + 20 + 1 is
  * more than 50, so it leaves a step earlier. */
-static void ranks_change_shards_in_different_steps(void **state)
+TEST(ranks_change_shards_in_different_steps)
 {
-    (void)state;
     const uint64_t start[] = { 0, 50, 100 };
     const struct window_order o = {
         .tail = TAIL_PUBLISHED, .rows = 1, .length = 10, .ranks = 2, .shards = 2, .start = start
@@ -173,9 +162,8 @@ static void ranks_change_shards_in_different_steps(void **state)
     assert_int_equal(window_order_pass(&o, 1), 2);
 }
 
-static void a_shard_too_small_is_refused(void **state)
+TEST(a_shard_too_small_is_refused)
 {
-    (void)state;
     const uint64_t start[] = { 0, 21, 41 };
     const struct window_order o = {
         .tail = TAIL_PUBLISHED, .rows = 1, .length = 10, .ranks = 2, .shards = 2, .start = start
@@ -218,7 +206,7 @@ static uint64_t read_rows(const struct window_order *o, uint64_t steps, uint64_t
 }
 
 /* Any N ranks with batches of B rows stop after some steps; M ranks with batches of B' go on. */
-static void a_hundred_resumed_epochs_read_every_token_once(void **state)
+TEST_IN_FOLDER(a_hundred_resumed_epochs_read_every_token_once)
 {
     char *path = memory_text("%s/state", (const char *)*state);
     struct random random;
@@ -263,9 +251,8 @@ static void a_hundred_resumed_epochs_read_every_token_once(void **state)
 }
 
 /* A shuffle within shards keeps rows in the shard where they begin; a global one mixes; another epoch or seed has another order. */
-static void a_shuffle_exchanges_rows(void **state)
+TEST(a_shuffle_exchanges_rows)
 {
-    (void)state;
     const uint64_t start[] = { 0, 1000, 2500, 4003 };
     struct window_order o = { .tail = TAIL_EXACT,
                               .shuffle = SHUFFLE_SHARD,
@@ -296,9 +283,8 @@ static void a_shuffle_exchanges_rows(void **state)
 
 /* --- certificate ------------------------------------------------------------------------------------------------------ */
 
-static void a_certificate_tells_what_is_missing_and_repeated(void **state)
+TEST(a_certificate_tells_what_is_missing_and_repeated)
 {
-    (void)state;
     struct certificate *c = certificate_open(100, 200);
     certificate_add(c, 90, 20);  /* 100 … 109, and ten outside */
     certificate_add(c, 150, 50); /* 110 … 149 are missing */
@@ -391,7 +377,7 @@ static struct reading_state state_at(const char *glob_text, const char *path, st
 }
 
 /* Killed between any two batches, also before the state is written, by other numbers of ranks each time: as if never killed. */
-static void a_kill_loses_and_repeats_nothing(void **state)
+TEST_IN_FOLDER(a_kill_loses_and_repeats_nothing)
 {
     char *glob_text = make_set(*state), *path = memory_text("%s/killed", (const char *)*state),
          *whole = memory_text("%s/whole", (const char *)*state);
@@ -457,7 +443,7 @@ static void refused(const char *glob_text, const char *path, struct window_order
     assert_ptr_equal(strchr(e.err, '\n'), e.err + strlen(e.err) - 1); /* one line */
 }
 
-static void another_state_is_refused(void **state)
+TEST_IN_FOLDER(another_state_is_refused)
 {
     char *glob_text = make_set(*state), *path = memory_text("%s/other", (const char *)*state);
     const struct window_order o = { .tail = TAIL_EXACT, .shuffle = SHUFFLE_GLOBAL, .rows = 2, .length = 8, .ranks = 2 };
@@ -492,24 +478,4 @@ static void another_state_is_refused(void **state)
     free(glob_text);
     free(fewer);
     free(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_number_is_an_image_once),
-        cmocka_unit_test(images_are_uniform),
-        cmocka_unit_test(neighbours_part),
-        cmocka_unit_test(large_sets_have_images),
-        cmocka_unit_test(the_published_rule_is_the_loop_of_its_authors),
-        cmocka_unit_test(windows_follow_each_other),
-        cmocka_unit_test(ranks_change_shards_in_different_steps),
-        cmocka_unit_test(a_shard_too_small_is_refused),
-        WITH_FOLDER(a_hundred_resumed_epochs_read_every_token_once),
-        cmocka_unit_test(a_shuffle_exchanges_rows),
-        cmocka_unit_test(a_certificate_tells_what_is_missing_and_repeated),
-        WITH_FOLDER(a_kill_loses_and_repeats_nothing),
-        WITH_FOLDER(another_state_is_refused),
-    };
-    return cmocka_run_group_tests_name("window_order", tests, NULL, NULL);
 }

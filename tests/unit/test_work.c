@@ -1,14 +1,10 @@
 /* test_work.c: test the cost of a pass on a modelled machine, term by term, with made-up properties. */
 #include "options/work.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char *property(const char *name)
 {
@@ -37,9 +33,8 @@ static void assert_near(double value, double expected)
         fail_msg("%.17g is not %.17g", value, expected);
 }
 
-static void every_term_counts_once(void **state)
+TEST(every_term_counts_once)
 {
-    (void)state;
     const struct work work = { .samples = 8, .padded_tokens = 1024, .padded_token_length = 1024.0 * 128 };
     assert_near(seconds(WORK_FORWARD, work), 1e-3 + 16e-3 + 3.072e-3 + 0.65536e-3);
     assert_near(seconds(WORK_BACKWARD, work), 7.168e-3);
@@ -47,9 +42,8 @@ static void every_term_counts_once(void **state)
     assert_near(seconds(WORK_UPDATE, work), 0); /* no property is set */
 }
 
-static void costs_have_names(void **state)
+TEST(costs_have_names)
 {
-    (void)state;
     static const char *const passes[] = { "fetch", "forward", "backward", "update" };
     for (int i = 0; i < 4; i++) {
         char name[64];
@@ -63,13 +57,4 @@ static void costs_have_names(void **state)
     assert_true(work_is_own_cost("own_dispatch_s"));
     assert_false(work_is_own_cost("dispatch_s"));
     assert_false(work_is_cost("own_dispatch_s"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_term_counts_once),
-        cmocka_unit_test(costs_have_names),
-    };
-    return cmocka_run_group_tests_name("work", tests, NULL, NULL);
 }

@@ -3,15 +3,13 @@
 #include "base/memory.h"
 #include "device/device.h"
 #include "model/worker_loader.h"
+#include "support/on_device.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
 enum { FEATURES = 7, BATCH = 5, STEPS = 40, MOST = 8 };
 
@@ -75,9 +73,8 @@ static struct worker_loader *open_loader(void)
     return worker_loader_open(&workload, &run, BATCH, MOST);
 }
 
-static void batches_do_not_depend_on_the_workers(void **state)
+TEST(batches_do_not_depend_on_the_workers)
 {
-    (void)state;
     struct worker_loader *loader = open_loader();
     const struct stall stalls[] = { NO_STALL, { STALL_SLEEP, 20e-6 }, { STALL_BUSY, 20e-6 } };
     for (int workers = 0; workers <= MOST; workers++)
@@ -88,9 +85,8 @@ static void batches_do_not_depend_on_the_workers(void **state)
     worker_loader_close(loader);
 }
 
-static void batches_from_memory_are_the_same(void **state)
+TEST(batches_from_memory_are_the_same)
 {
-    (void)state;
     struct worker_loader *loader = open_loader();
     const struct stall stall = { STALL_SLEEP, 1 }; /* would take 200 s */
     for (int workers = 0; workers < 3; workers++)
@@ -101,9 +97,8 @@ static void batches_from_memory_are_the_same(void **state)
 }
 
 /* The batch in use stays as it is while its worker fills all its other slots. */
-static void a_batch_stays_until_the_next(void **state)
+TEST(a_batch_stays_until_the_next)
 {
-    (void)state;
     const struct run run = run_here();
     struct worker_loader *loader = open_loader();
     worker_loader_restart(loader, share_even(&run, 0), 1, (struct worker_loader_plan){ .workers = 1, .rounds = 1 });
@@ -118,9 +113,8 @@ static void a_batch_stays_until_the_next(void **state)
 }
 
 /* Workers that sleep for minutes drop their batches at once. */
-static void workers_stop_within_a_sample(void **state)
+TEST(workers_stop_within_a_sample)
 {
-    (void)state;
     const struct run run = run_here();
     struct worker_loader *loader = open_loader();
     const struct worker_loader_plan slow = { .workers = MOST, .per_sample = { STALL_SLEEP, 0.2 } };
@@ -134,9 +128,8 @@ static void workers_stop_within_a_sample(void **state)
     worker_loader_close(loader);
 }
 
-static void the_transform_bends_and_moves(void **state)
+TEST(the_transform_bends_and_moves)
 {
-    (void)state;
     float x[3] = { 0.5f, -1, 2 };
     worker_loader_transform(x, 3, 1);
     const double right[3] = { tanh(2.03), tanh(0.515), tanh(-1.0) };
@@ -148,15 +141,4 @@ static void the_transform_bends_and_moves(void **state)
     assert_true(fabs((double)x[0] - tanh(1.01 * tanh(1.01 * right[1] + 0.01) + 0.01)) < 1e-6);
 }
 
-int main(void)
-{
-    device_open(0, PRECISION_FP32);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_do_not_depend_on_the_workers), cmocka_unit_test(batches_from_memory_are_the_same),
-        cmocka_unit_test(a_batch_stays_until_the_next),         cmocka_unit_test(workers_stop_within_a_sample),
-        cmocka_unit_test(the_transform_bends_and_moves),
-    };
-    const int failed = cmocka_run_group_tests_name("worker_loader", tests, NULL, NULL);
-    device_close();
-    return failed;
-}
+AROUND_TESTS(open_device, device_close)

@@ -2,13 +2,10 @@
  * "Profiling a PyTorch Training Job End to End" published: seven of its numbers set the parameters (platforms/gpu_post.h), the others are predicted. */
 #include "card/worker_queue.h"
 #include "platforms/gpu_post.h"
+#include "support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { STEPS_MOST = 5000 };
 
@@ -35,9 +32,8 @@ static void assert_series(const struct worker_queue *queue, const struct queue_s
             fail_msg("step %d: %g + %g, not %g + %g", i, of[i].data, of[i].rest, expected[i].data, expected[i].rest);
 }
 
-static void without_workers_the_step_makes_its_batch(void **state)
+TEST(without_workers_the_step_makes_its_batch)
 {
-    (void)state;
     struct worker_queue queue = queue_of(0, 10, 4);
     queue.first = 7;
     queue.start = 100; /* of no worker */
@@ -45,9 +41,8 @@ static void without_workers_the_step_makes_its_batch(void **state)
     assert_near(worker_queue_period(&queue), 14, 1e-12);
 }
 
-static void one_worker_hides_the_step(void **state)
+TEST(one_worker_hides_the_step)
 {
-    (void)state;
     const struct worker_queue slow = queue_of(1, 10, 4), fast = queue_of(1, 3, 4);
     assert_series(&slow, (struct queue_step[]){ { 10, 4 }, { 6, 4 }, { 6, 4 } }, 3);
     assert_series(&fast, (struct queue_step[]){ { 3, 4 }, { 0, 4 }, { 0, 4 } }, 3);
@@ -56,9 +51,8 @@ static void one_worker_hides_the_step(void **state)
 }
 
 /* Taking a batch lengthens every step, but a worker goes on meanwhile: batches 0, 1, 2 are there at 10, 20, 30. */
-static void taking_a_batch_is_part_of_the_step(void **state)
+TEST(taking_a_batch_is_part_of_the_step)
 {
-    (void)state;
     struct worker_queue slow = queue_of(1, 10, 4), fast = queue_of(1, 3, 4), none = queue_of(0, 10, 4);
     slow.take = fast.take = none.take = 0.5;
     assert_series(&slow, (struct queue_step[]){ { 10.5, 4 }, { 6, 4 }, { 6, 4 } }, 3);
@@ -69,9 +63,8 @@ static void taking_a_batch_is_part_of_the_step(void **state)
 }
 
 /* Both workers begin at 4, after their start. Batches 0, 1 are there at 14, batches 2, 3 at 24, batches 4, 5 at 34. */
-static void workers_finish_together(void **state)
+TEST(workers_finish_together)
 {
-    (void)state;
     struct worker_queue queue = queue_of(2, 10, 1);
     queue.start = 2;
     queue.first = 5;
@@ -80,9 +73,8 @@ static void workers_finish_together(void **state)
 
 /* A first step of 51 after its batch: the worker makes batches 1 and 2 and stops at 30. Step 1 takes batch 1 at 61, so batch 3 is
  * there at 71. One batch ahead: batch 1 only. */
-static void a_worker_stops_when_it_is_ahead(void **state)
+TEST(a_worker_stops_when_it_is_ahead)
 {
-    (void)state;
     struct worker_queue queue = queue_of(1, 10, 1);
     queue.first = 50;
     assert_series(&queue, (struct queue_step[]){ { 10, 51 }, { 0, 1 }, { 0, 1 }, { 8, 1 }, { 9, 1 } }, 5);
@@ -90,9 +82,8 @@ static void a_worker_stops_when_it_is_ahead(void **state)
     assert_series(&queue, (struct queue_step[]){ { 10, 51 }, { 0, 1 }, { 9, 1 }, { 9, 1 } }, 4);
 }
 
-static void busy_workers_share_the_cores(void **state)
+TEST(busy_workers_share_the_cores)
 {
-    (void)state;
     struct worker_queue queue = queue_of(4, 10, 0);
     queue.cores = 2;
     assert_series(&queue, (struct queue_step[]){ { 20, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, { 20, 0 } }, 5);
@@ -106,9 +97,8 @@ static void busy_workers_share_the_cores(void **state)
 }
 
 /* One core for a worker and the step: each takes twice as long beside the other. */
-static void the_step_shares_the_cores(void **state)
+TEST(the_step_shares_the_cores)
 {
-    (void)state;
     struct worker_queue queue = queue_of(1, 10, 10);
     queue.cores = 1;
     queue.is_step_on_core = true;
@@ -122,9 +112,8 @@ static void the_step_shares_the_cores(void **state)
 }
 
 /* Without a step on a core the bound is reached, whatever the numbers; with one the mean step lies at most 30 % above it here. */
-static void long_jobs_reach_the_bound(void **state)
+TEST(long_jobs_reach_the_bound)
 {
-    (void)state;
     static const double batches[] = { 0.3, 3, 11, 40 }, busy[] = { 0, 0.3, 1 }, cores[] = { 1, 2, 12 };
     struct queue_step of[STEPS_MOST];
     for (int i = 0; i < 4 * 3 * 3 * 9 * 2; i++) {
@@ -140,9 +129,8 @@ static void long_jobs_reach_the_bound(void **state)
     }
 }
 
-static void means_skip_the_first_steps(void **state)
+TEST(means_skip_the_first_steps)
 {
-    (void)state;
     const struct queue_step of[] = { { 90, 10 }, { 1, 1 }, { 0, 3 }, { 1, 0 }, { 11, 1 }, { 2, 2 } };
     const struct queue_means means = worker_queue_means(of, 6, 2);
     assert_near(means.steady, 5, 1e-12); /* 3 1 12 4 */
@@ -160,9 +148,8 @@ static void assert_within(double value, double expected, double share)
 }
 
 /* By hand: 622.365 - 1.986, (855.08 - 825.84) / 4, 825.84 - 4 x 7.31 - 620.379 - 1.986. */
-static void parameters_are_those_of_named_numbers(void **state)
+TEST(parameters_are_those_of_named_numbers)
 {
-    (void)state;
     struct gpu_post post = gpu_post_open(EXPECTED);
     assert_near(post.step, 1.98617e-3, 1e-8);
     assert_near(post.asleep, 620.3789e-3, 1e-7);
@@ -174,9 +161,8 @@ static void parameters_are_those_of_named_numbers(void **state)
     gpu_post_close(&post);
 }
 
-static void the_post_s_spikes_follow(void **state)
+TEST(the_post_s_spikes_follow)
 {
-    (void)state;
     struct queue_step of[POST_STEPS];
     struct gpu_post post = gpu_post_open(EXPECTED);
     for (int workers = 4; workers <= 8; workers += 4) {
@@ -204,9 +190,8 @@ static struct queue_means means_of(const struct gpu_post *post, const char *slug
     return worker_queue_means(of, steps, GPU_POST_SKIPPED);
 }
 
-static void the_post_s_means_follow(void **state)
+TEST(the_post_s_means_follow)
 {
-    (void)state;
     static const char *const slugs[] = { "data_workers0", "data_workers4", "data_workers8" };
     struct gpu_post post = gpu_post_open(EXPECTED);
     struct queue_means means[3];
@@ -232,23 +217,4 @@ static void the_post_s_means_follow(void **state)
         assert_within(1e3 * means_of(&post, slug).steady, gpu_post_value(&post, slug, "steady_step_ms"), 0.07);
     }
     gpu_post_close(&post);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_workers_the_step_makes_its_batch),
-        cmocka_unit_test(one_worker_hides_the_step),
-        cmocka_unit_test(taking_a_batch_is_part_of_the_step),
-        cmocka_unit_test(workers_finish_together),
-        cmocka_unit_test(a_worker_stops_when_it_is_ahead),
-        cmocka_unit_test(busy_workers_share_the_cores),
-        cmocka_unit_test(the_step_shares_the_cores),
-        cmocka_unit_test(long_jobs_reach_the_bound),
-        cmocka_unit_test(means_skip_the_first_steps),
-        cmocka_unit_test(parameters_are_those_of_named_numbers),
-        cmocka_unit_test(the_post_s_spikes_follow),
-        cmocka_unit_test(the_post_s_means_follow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

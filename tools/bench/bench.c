@@ -24,10 +24,10 @@
 #include <string.h>
 
 #define PART_WORDS                                                                                                     \
-    "steps harness sums waiting start memory simulated dedicated labs ddp tokens triage triage_here" /* in the order of parts[] */
+    "steps harness sums waiting start memory simulated dedicated labs ddp tokens triage triage_here breaks" /* in the order of parts[] */
 static void (*const parts[])(struct bench *bench) = {
     bench_steps,     bench_harness, bench_sums, bench_waiting, bench_start,  bench_memory,      bench_simulated,
-    bench_dedicated, bench_labs,    bench_ddp,  bench_tokens,  bench_triage, bench_triage_here,
+    bench_dedicated, bench_labs,    bench_ddp,  bench_tokens,  bench_triage, bench_triage_here, bench_breaks,
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -38,7 +38,7 @@ static const struct option_row option_rows[] = {
       "starts of each pair, and turns in each; 0: 12, and as many turns as the pair needs" },
     { "--toy", OPTION_SWITCH, AT(is_toy), 0, 0, "",
       "small models and few ranks, to see that every row comes out; compares nothing" },
-    { "--first", OPTION_INTEGER, AT(first), 1, 1000000, "N", "seed of the first hidden fault (triage)" },
+    { "--first", OPTION_INTEGER, AT(first), 1, 1000000, "N", "seed of the first hidden fault (triage, breaks)" },
     { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON",
       "a Python with a current PyTorch, measured beside the system's; none: no PyTorch" },
     { "--system", OPTION_TEXT, AT(system), 0, 0, "PYTHON", "the system's Python, if not python3; none: leave it out" },

@@ -44,7 +44,8 @@ void bench_dedicated(struct bench *bench); /* labs on simulated dedicated cores 
 void bench_tokens(struct bench *bench);    /* ways to load tokens */
 void bench_triage(struct bench *bench);    /* hidden faults of lab 07 and its verdicts, on a modelled machine */
 void bench_triage_here(struct bench *bench);
-void bench_labs(struct bench *bench); /* the published cases against PyTorch */
-void bench_ddp(struct bench *bench);  /* lab 09 against PyTorch's DistributedDataParallel */
+void bench_breaks(struct bench *bench); /* mistakes of lab 09, and their diagnoses */
+void bench_labs(struct bench *bench);   /* the published cases against PyTorch */
+void bench_ddp(struct bench *bench);    /* lab 09 against PyTorch's DistributedDataParallel */
 
 #endif

@@ -14,6 +14,8 @@ struct answer answer_find(const struct spans_file *file, const struct report *re
     struct answer answer = { .file = file, .report = report, .shown = shown, .hosts = hosts_open(of) };
     answer.culprit = culprit_find(of, shown, &answer.hosts, file->missing_ranks > 0);
     answer.fixes = fixes_find(of, shown, &answer.hosts, &answer.culprit);
+    if (!culprit_is_named(&answer.culprit) && answer.fixes.leader >= 0 && file->missing_ranks == 0)
+        answer.culprit = culprit_of_replay(shown, answer.fixes.leader, answer.fixes.led);
     if (file->missing_ranks > 0 && !culprit_is_named(&answer.culprit)) /* a missing rank may decide what a fix gains */
         answer.fixes.are_known = false;
     if (!shown->stats.wrong.count)

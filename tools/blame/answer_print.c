@@ -26,13 +26,16 @@ static void print_summary(const struct report *r, const struct spans_file *file)
         printf("The spans do not show when a rank arrived, so wait and transfer are n/a.\n");
 }
 
-/* Print the host that stands out where no rank does. */
-static void print_host(const struct answer *a)
+/* Print the host, or the rank of a pipeline, that stands out where no rank does by its arrivals. */
+static void print_other(const struct answer *a)
 {
-    if (a->culprit.host < 0)
+    if (!culprit_is_named(&a->culprit) || a->shown->summary.blamed_rank >= 0)
         return;
     char *sentence = answer_sentence(a);
-    printf("But one host stands out: its ranks are late together. %s\n", sentence);
+    printf("But one %s. %s\n",
+           a->culprit.host >= 0 ? "host stands out: its ranks are late together"
+                                : "rank stands out when the steps are replayed with each rank as fast as the others",
+           sentence);
     free(sentence);
 }
 
@@ -63,7 +66,7 @@ void answer_print(const struct answer *a, const char *why_withdrawn, const struc
                shown->stats.culprits.stretch == 1 ? "steps"
                : a->file->rank_numbers            ? "stretches of steps"
                                                   : "rounds, or stretches of four steps,");
-    print_host(a);
+    print_other(a);
     fixes_print(stdout, &a->fixes, shown, &a->hosts);
     printf("\nNext: %s\n", a->hint.next);
     if (comparison->path) {

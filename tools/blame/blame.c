@@ -22,6 +22,7 @@
 #include "base/files.h"
 #include "base/folders.h"
 #include "base/memory.h"
+#include "chain.h"
 #include "charts.h"
 #include "comparison.h"
 #include "flight.h"
@@ -139,10 +140,14 @@ int main(int argc, char **argv)
         job_report_case(file, "--case", options.shown);
     struct report report = job_report_open(file, options.out, options.baseline);
     file_refuse_out(options.out, file_make_folder(options.out));
-    char *why_withdrawn = file->missing_ranks > 0 ? partial_withdraw(&report.outcomes[0]) : NULL;
+    struct outcome *shown = &report.outcomes[job_report_shown(&report, options.shown) - report.outcomes];
+    const struct spans_case *of = &file->cases[job_report_case(file, NULL, shown->name)];
+    char *why_withdrawn = file->missing_ranks > 0 ? partial_withdraw(shown) : NULL;
+    if (!why_withdrawn)
+        why_withdrawn = chain_withdraw(of, shown);
     if (why_withdrawn)
         keep_warning(&warnings, why_withdrawn);
-    struct answer answer = answer_find(file, &report, job_report_shown(&report, options.shown));
+    struct answer answer = answer_find(file, &report, shown);
     struct comparison comparison = { 0 };
     if (options.after)
         comparison = comparison_of(&answer, options.after, &options.trace, &wishes);

@@ -135,6 +135,20 @@ struct culprit culprit_find(const struct spans_case *of, const struct outcome *o
     return culprit;
 }
 
+struct culprit culprit_of_replay(const struct outcome *o, int rank, double gain)
+{
+    bool *ranks = memory_new((size_t)o->stats.ranks, sizeof *ranks);
+    ranks[rank] = true;
+    const double wait = gain * (o->stats.ranks - 1);
+    const struct culprit culprit = { .rank = rank,
+                                     .host = -1,
+                                     .phase = culprit_phase(&o->stats, ranks),
+                                     .wait = wait,
+                                     .share = wait / (o->summary.mean.step * o->stats.ranks) };
+    free(ranks);
+    return culprit;
+}
+
 char *culprit_name(const struct culprit *culprit, const struct outcome *o, const struct hosts *hosts)
 {
     if (culprit->rank >= 0)

@@ -33,6 +33,10 @@ static inline bool culprit_is_named(const struct culprit *culprit)
     return culprit->rank >= 0 || culprit->host >= 0;
 }
 
+/* Return the rank that stands out by a replay of the steps, which would be shorter by `gain` seconds if it were as fast as the others.
+ * Their own work stays, so on each of them that is waiting. */
+struct culprit culprit_of_replay(const struct outcome *outcome, int rank, double gain);
+
 /* Return the phase in which these ranks (ranks) exceed the lower median of the others most; -1 if they do in none. */
 int culprit_phase(const struct case_stats *stats, const bool *ranks);
 

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/stats.h"
+#include "chain.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,12 +26,14 @@ struct trial {
 
 /* --- candidates ------------------------------------------------------------------------------------------------- */
 
-/* Fixing a rank gains something only if others waited for it alone, so those with the largest charges will do. */
+/* Fixing a rank gains something only if others waited for it alone, so those with the largest charges will do. Messages charge none. */
 static void add_candidates(struct trial *trial)
 {
     const struct case_stats *stats = &trial->outcome->stats;
     const struct hosts *hosts = trial->hosts;
-    const double least = 1e-3 * trial->outcome->summary.mean.step * stats->steps;
+    const double least = chain_has_messages(&trial->of->blocks[0].timeline)
+                             ? -1
+                             : 1e-3 * trial->outcome->summary.mean.step * stats->steps;
     int ranks = 0;
     int *order = memory_new((size_t)stats->ranks, sizeof *order);
     case_stats_order(stats, order);
@@ -198,12 +201,32 @@ static int compare_gains(const void *a, const void *b)
                                   : x->rank - y->rank;
 }
 
+/* Find the rank that leads. */
+static void find_leader(const struct trial *trial, struct fixes *fixes)
+{
+    const struct fix *best = NULL;
+    double sum = 0;
+    for (int i = 0; i < trial->count; i++) {
+        const struct fix *fix = &trial->at[i];
+        if (fix->rank < 0 || fix->phase != SPAN_PHASES || !(fix->gain > 0))
+            continue;
+        sum += fix->gain;
+        best = !best || fix->gain > best->gain ? fix : best;
+    }
+    const int ranks = trial->outcome->stats.ranks;
+    if (!best || !fixes->are_enough || !(best->excess > 0) || !(best->gain > CULPRITS_SHARE * sum) ||
+        !(best->gain * (ranks - 1) >= CULPRITS_LEAST * fixes->step * ranks))
+        return;
+    fixes->leader = best->rank;
+    fixes->led = best->gain;
+}
+
 struct fixes fixes_find(const struct spans_case *of, const struct outcome *o, const struct hosts *hosts,
                         const struct culprit *culprit)
 {
     enum { ROUNDS_LEAST = 3 };
     struct trial trial = { .of = of, .outcome = o, .hosts = hosts, .by_round = o->stats.rounds >= ROUNDS_LEAST };
-    struct fixes fixes = { .step = o->summary.mean.step };
+    struct fixes fixes = { .step = o->summary.mean.step, .leader = -1 };
     add_candidates(&trial);
     fixes.are_known = !o->stats.wrong.count && replay_all(&trial);
     fixes.are_enough = trial.samples > 2;
@@ -212,6 +235,8 @@ struct fixes fixes_find(const struct spans_case *of, const struct outcome *o, co
         fix->gain *= fixes.step / trial.unchanged;
         fix->excess = fixes.are_enough ? excess_of(&trial, i) : (double)NAN;
     }
+    if (fixes.are_known && chain_has_messages(&of->blocks[0].timeline))
+        find_leader(&trial, &fixes);
     for (int i = 0; i < trial.count && fixes.are_known; i++)
         if (is_kept(&trial, &trial.at[i], fixes.step, culprit))
             trial.at[fixes.count++] = trial.at[i];

@@ -8,7 +8,10 @@
  * least a hundredth of a step, and more than the median of its like: the other ranks, or hosts, in the same phase. The difference
  * must exceed chance over rounds, or stretches of steps (Student's t, 5 % for all candidates of a kind together). Of a phase on all
  * ranks there is no like: it is kept if it gains a twentieth of a step. The fixes of the rank or host that is blamed are kept if they
- * gain a hundredth. Left out is what gains no more than a narrower fix: a host whose one rank gains as much. */
+ * gain a hundredth. Left out is what gains no more than a narrower fix: a host whose one rank gains as much.
+ *
+ * In a pipeline (chain.h) arrivals show no cause, so all ranks are candidates, and one of them leads if it would save more than three
+ * quarters of what all ranks would save, each alone, and at least 2 % of all ranks' time. */
 #ifndef LOCKSTEP_FIXES_H
 #define LOCKSTEP_FIXES_H
 
@@ -27,6 +30,8 @@ struct fixes {
     double step;     /* measured, seconds */
     bool are_known;  /* false: the steps cannot be replayed */
     bool are_enough; /* false: too few steps to tell gains from noise */
+    int leader;      /* rank that leads; -1: none */
+    double led;      /* its gain in all phases, seconds per step */
 };
 
 struct fixes fixes_find(const struct spans_case *of, const struct outcome *outcome, const struct hosts *hosts,

@@ -1,6 +1,7 @@
 #include "hint.h"
 
 #include "base/memory.h"
+#include "chain.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +26,9 @@ static const struct {
     [TRANSFER] = { "03_comm_bound",
                    "bf16_compress_hook, a larger batch, or no_sync() in all but every n-th step; several "
                    "buckets instead of one (bucket_cap_mb); no find_unused_parameters, or static_graph." },
-    [OWN_WORK] = { "04_small_work", "A larger batch; no_sync() around forward and backward; CUDA graphs." },
+    [OWN_WORK] = { "07_triage",
+                   "Change one thing: one batch again and again (data), CUDA graphs or a larger batch (launches), "
+                   "torch.autocast (memory); torch.compile helps the last two." },
 };
 
 static enum cause cause_of_phase(int phase)
@@ -107,6 +110,9 @@ struct hint hint_of(const struct outcome *o, const struct culprit *culprit, cons
     const bool is_waiting = mean->wait > much * mean->step;
     if (culprit_is_named(culprit))
         return hint_at(o, culprit, hosts);
+    if (is_waiting && mean->wait >= mean->transfer && chain_has_messages(&o->picture))
+        return hint_with(UNKNOWN, memory_text("ranks wait for each other's messages, as stages of a pipeline do: more "
+                                              "micro-batches shorten these waits, and stages of equal work."));
     if (is_waiting && suspect_of(&o->stats) >= 0)
         return hint_with(UNKNOWN,
                          memory_text("most of the waiting is for rank %d, but chance or the baseline explain as much; "
@@ -128,5 +134,5 @@ struct hint hint_of(const struct outcome *o, const struct culprit *culprit, cons
                                            "fetching ahead.",
                                            100 * mean->data / mean->step));
     return hint_with(OWN_WORK, memory_text("ranks wait little: most of a step is each rank's own work "
-                                           "(notebooks-md/04_small_work.md)."));
+                                           "(notebooks-md/07_triage.md asks for what: data, launches or memory)."));
 }

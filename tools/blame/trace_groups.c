@@ -102,8 +102,11 @@ static int *numbers_of(struct table *t, const struct trace_rank *rank)
 /* Give a message a group of its two ranks. */
 static void settle_message(struct table *t, const int *ranks, int size, int me, struct trace_wait *wait)
 {
-    int peer = wait->to >= 0 ? wait->to : wait->from; /* within the group */
-    int index = ranks && peer < size ? ranks[peer] : ranks ? -1 : index_of(t->job, peer);
+    int peer = wait->to >= 0 ? wait->to : wait->from, index = -1;
+    if (wait->names_job_ranks || !ranks)
+        index = index_of(t->job, peer);
+    else if (peer < size)
+        index = ranks[peer];
     int from = wait->to >= 0 ? me : index, to = wait->to >= 0 ? index : me;
     char *key = memory_text("%d|%d of %d>%d", wait->group, peer, from, to);
     if (index >= 0) {

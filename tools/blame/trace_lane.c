@@ -186,6 +186,7 @@ void trace_lane_add(struct trace_lane *lane, const struct trace_call *call, int3
                                                            .group = call->group,
                                                            .to = call->to,
                                                            .from = call->from,
+                                                           .names_job_ranks = call->names_job_ranks,
                                                            .kind = call->kind,
                                                            .is_kernel = is_kernel };
 }

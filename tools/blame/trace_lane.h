@@ -34,9 +34,10 @@ struct trace_wait {
     size_t bytes;
     int32_t step;
     int32_t group;    /* index into the rank's groups; -1: the trace does not say */
-    int16_t to, from; /* ranks within the group; -1: none or unknown */
-    uint8_t kind;     /* enum span_kind, of a collective */
-    bool is_kernel;   /* NCCL's: all ranks' kernels end together */
+    int16_t to, from; /* ranks within the group, or of the job; -1: none or unknown */
+    bool names_job_ranks;
+    uint8_t kind;   /* enum span_kind, of a collective */
+    bool is_kernel; /* NCCL's: all ranks' kernels end together */
 };
 
 struct trace_lane {

@@ -151,8 +151,11 @@ static void complete(const struct trace_rank *rank, const struct trace_launch *l
             call->kind = post->kind;
         call->bytes = call->bytes ? call->bytes : post->bytes;
         call->group = call->group >= 0 ? call->group : post->group;
-        call->to = call->to >= 0 ? call->to : post->to;
-        call->from = call->from >= 0 ? call->from : post->from;
+        if (call->to < 0 && call->from < 0) {
+            call->to = post->to;
+            call->from = post->from;
+            call->names_job_ranks = post->names_job_ranks;
+        }
     }
 }
 

@@ -70,6 +70,11 @@ static void take_step(struct trace_rank *rank, const struct trace_event *e)
     rank->step_thread = thread_of(rank, e);
 }
 
+static int16_t small(int64_t rank)
+{
+    return rank >= 0 && rank <= INT16_MAX ? (int16_t)rank : -1;
+}
+
 static void take_call(struct trace_rank *rank, struct trace_list *list, const struct trace_event *e)
 {
     const struct trace_arguments *a = &e->arguments;
@@ -84,6 +89,11 @@ static void take_call(struct trace_rank *rank, struct trace_list *list, const st
                                  .to = (int16_t)name.to,
                                  .from = (int16_t)name.from,
                                  .kind = (uint8_t)name.kind };
+    if (name.kind == SPAN_SEND_RECEIVE && (a->source >= 0 || a->destination >= 0)) {
+        call->names_job_ranks = true;
+        call->to = small(a->destination);
+        call->from = small(a->source);
+    }
     if (elements > 0 && elements < INT64_C(1) << 48)
         call->bytes = (size_t)elements * (size_t)trace_type_bytes(a->type);
 }

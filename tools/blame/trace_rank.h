@@ -56,8 +56,9 @@ struct trace_call {
     size_t bytes;
     uint32_t correlation;
     int32_t thread;
-    int32_t group; /* index into `groups` */
-    int16_t to, from;
+    int32_t group;    /* index into `groups` */
+    int16_t to, from; /* ranks of a message: of the job, or within the group */
+    bool names_job_ranks;
     uint8_t kind;
 };
 

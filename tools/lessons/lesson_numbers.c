@@ -9,7 +9,8 @@
  * A text with a marker is checked as a whole: a number without a source is named, too.
  *
  *     --write   put the numbers, tables and lanes of the runs into the texts; print what changed
- *     --style   also check the length of sentences, paragraphs, lessons (notebooks-md/NN_name.md) and README.md
+ *     --style   also check the length of sentences, paragraphs, lessons (notebooks-md/NN_name.md) and README.md, also of texts
+ *               without a marker, and that lessons follow their template
  *     --only    this text only, by its name without .md
  *     --plan    print what ./run_all.sh --lesson-figures has to make, and nothing else:
  *                   run LAB PLACE OPTION…      a row per <!-- run: … --> of a lesson
@@ -24,6 +25,7 @@
 #include "plan.h"
 #include "rewrite.h"
 #include "style.h"
+#include "template.h"
 #include "unexplained.h"
 
 #include <dirent.h>
@@ -98,8 +100,11 @@ static int check_text(const struct options *o, struct runs *runs, const char *na
         free(right);
         if (!o->plan)
             find_unexplained(&check);
-        if (o->style)
-            style_check(&check, most_words(name));
+    }
+    if (o->style) {
+        style_check(&check, most_words(name));
+        if (*check.lab)
+            template_check(&check);
     }
     lesson_text_free(&text);
     free(raw);

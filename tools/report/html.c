@@ -24,7 +24,9 @@ FILE *html_begin(struct html_site *site, int which)
           "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>",
           out);
     html_text(out, site->links[which].title);
-    fprintf(out, "%s</title>\n<style>\n%s</style>\n</head>\n<body>\n", which == 0 ? "" : " · Lockstep", site->look);
+    const char *file = site->links[which].file; /* "cheat_sheet.html": the look of a page is that of its class */
+    fprintf(out, "%s</title>\n<style>\n%s</style>\n</head>\n<body class=\"%.*s\">\n", which == 0 ? "" : " · Lockstep",
+            site->look, (int)strcspn(file, "."), file);
     if (site->count > 1)
         put_navigation(out, site, which);
     fputs("<main id=\"content\">\n", out);

@@ -5,7 +5,7 @@
     python3 tools/torch/ddp_faults.py --fault slow_loader                     # with each of its switches in turn
     python3 tools/torch/ddp_faults.py --fault slow_loader --switch none --key-averages --traces traces
 
-The faults are those of labs 01 to 06. A switch is a setting of PyTorch that cures the fault, or one that people try. A job runs
+The faults are those of labs 01 to 07. A switch is a setting of PyTorch that cures the fault, or one that people try. A job runs
 on the CPU with gloo, a process per rank, a thread each, for three epochs: the first warms up, the second is timed without the
 profiler, the third is profiled. The program reads the traces and prints a row per rank. Milliseconds of a mean step:
 
@@ -61,6 +61,7 @@ HEALTHY = dict(
     model="mlp", hidden=512, layers=2, batch=32, batches={}, micro_batches=1, no_sync="", repeat={},
     texts="", loader_sleep_ms={}, loader_busy_ms={}, workers=0, fewer={}, join=False, monitored=False,
     host_ms={}, host_every=1, in_thread=False, barrier=False, ddp={}, hook="", average="ddp",
+    operations=0, spread=1, compile=False, autocast=False,
 )  # fmt: skip
 
 # The settings of a switch are in addition to those of its fault, which is the row without a switch.
@@ -122,6 +123,14 @@ JOBS = [
     ("06", "by_hand", "each", "all_reduce of each parameter after backward", dict(average="each parameter")),
     ("06", "by_hand", "flat", "all_reduce of one buffer after backward", dict(average="one buffer")),
     ("06", "by_hand", "ddp", "DistributedDataParallel", dict(average="ddp")),
+    ("07", "tiny_operations", "", "300 operations in forward on tensors of 4 KiB",
+        dict(model="chain", hidden=64, operations=300, batch=16)),
+    ("07", "tiny_operations", "larger_batch", "the same on tensors of 16 KiB: four times the samples", dict(batch=64)),
+    ("07", "tiny_operations", "compile", "torch.compile", dict(compile=True)),
+    ("07", "large_tensors", "", "30 operations in forward on tensors of 16 MiB",
+        dict(model="chain", hidden=256, spread=32, operations=30, batch=512)),
+    ("07", "large_tensors", "autocast", "torch.autocast to bf16", dict(autocast=True)),
+    ("07", "large_tensors", "compile", "torch.compile", dict(compile=True)),
 ]  # fmt: skip
 
 

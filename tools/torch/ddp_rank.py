@@ -121,6 +121,28 @@ class Transformer(nn.Module):
         return self.classify(self.block(self.embedding(token), src_key_padding_mask=token == 0).mean(1))
 
 
+class Chain(nn.Module):
+    """Beside two small layers a chain of pointwise operations, three at a time, on `spread` copies of the hidden units."""
+
+    def __init__(self, s):
+        super().__init__()
+        self.begin, self.classify = nn.Linear(FEATURES, s.hidden), nn.Linear(s.hidden, CLASSES)
+        self.s, self.chain = s, torch.compile(self.operations) if s.compile else self.operations
+
+    def operations(self, x):
+        for _ in range(self.s.operations // 3):
+            x = F.relu(x * 1.01 + 0.01)
+        return x
+
+    def forward(self, samples):
+        x = self.chain(self.begin(samples).repeat(1, self.s.spread))
+        return self.classify(x.view(len(x), self.s.spread, -1).mean(1))
+
+
+def model_of(s):
+    return Transformer() if s.model == "transformer" else Chain(s) if s.model == "chain" else mlp(s)
+
+
 def adamw(model):
     try:
         return torch.optim.AdamW(model.parameters(), 1e-4, fused=True)
@@ -178,7 +200,7 @@ class Rank:
         torch.set_num_threads(1)
         torch.set_flush_denormal(True)
         torch.manual_seed(2026)
-        self.model = distribute(s, Transformer() if s.model == "transformer" else mlp(s))
+        self.model = distribute(s, model_of(s))
         self.optimizer = adamw(self.model)
         self.loader, self.sampler = loader_of(s, o, rank)
         samples = [s.batches.get(r, s.batch) for r in range(o.ranks)]
@@ -189,7 +211,8 @@ class Rank:
         """Forward and backward. Before the last micro-batch DDP's sums may be switched off."""
         where = "" if is_last else self.s.no_sync
         with self.model.no_sync() if where == "around both" else contextlib.nullcontext():
-            loss = F.cross_entropy(self.model(inputs), label) * self.weight
+            with torch.autocast("cpu", torch.bfloat16) if self.s.autocast else contextlib.nullcontext():
+                loss = F.cross_entropy(self.model(inputs), label) * self.weight
             with self.model.no_sync() if where == "around backward" else contextlib.nullcontext():
                 with torch.profiler.record_function("backward"):
                     loss.backward()

@@ -11,7 +11,6 @@ extern "C" void openblas_set_num_threads(int threads) __attribute__((weak));
 
 struct cublasContext {
     cudaStream_t stream;
-    cublasMath_t math;
 };
 
 namespace stand_in
@@ -100,33 +99,6 @@ static CBLAS_TRANSPOSE transpose_of(cublasOperation_t operation)
     return operation == CUBLAS_OP_N ? CblasNoTrans : CblasTrans;
 }
 
-static const char *status_name(cublasStatus_t status)
-{
-    switch (status) {
-    case CUBLAS_STATUS_SUCCESS:
-        return "CUBLAS_STATUS_SUCCESS";
-    case CUBLAS_STATUS_NOT_INITIALIZED:
-        return "CUBLAS_STATUS_NOT_INITIALIZED";
-    case CUBLAS_STATUS_ALLOC_FAILED:
-        return "CUBLAS_STATUS_ALLOC_FAILED";
-    case CUBLAS_STATUS_INVALID_VALUE:
-        return "CUBLAS_STATUS_INVALID_VALUE";
-    case CUBLAS_STATUS_ARCH_MISMATCH:
-        return "CUBLAS_STATUS_ARCH_MISMATCH";
-    case CUBLAS_STATUS_MAPPING_ERROR:
-        return "CUBLAS_STATUS_MAPPING_ERROR";
-    case CUBLAS_STATUS_EXECUTION_FAILED:
-        return "CUBLAS_STATUS_EXECUTION_FAILED";
-    case CUBLAS_STATUS_INTERNAL_ERROR:
-        return "CUBLAS_STATUS_INTERNAL_ERROR";
-    case CUBLAS_STATUS_NOT_SUPPORTED:
-        return "CUBLAS_STATUS_NOT_SUPPORTED";
-    case CUBLAS_STATUS_LICENSE_ERROR:
-        return "CUBLAS_STATUS_LICENSE_ERROR";
-    }
-    return "unknown status";
-}
-
 } // namespace stand_in
 
 using namespace stand_in;
@@ -137,7 +109,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
         return CUBLAS_STATUS_NOT_INITIALIZED;
     if (openblas_set_num_threads)
         openblas_set_num_threads(1);
-    *handle = new cublasContext{ nullptr, CUBLAS_DEFAULT_MATH };
+    *handle = new cublasContext{ nullptr };
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -176,55 +148,29 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t streamId)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t *streamId)
-{
-    if (!handle)
-        return CUBLAS_STATUS_NOT_INITIALIZED;
-    *streamId = handle->stream;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t, cublasPointerMode_t mode)
-{
-    return mode == CUBLAS_POINTER_MODE_HOST ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
-}
-
-cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t *mode)
-{
-    if (!handle)
-        return CUBLAS_STATUS_NOT_INITIALIZED;
-    *mode = handle->math;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
+/* Without effect: in the default mode, only a compute type rounds the factors. */
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode)
 {
     if (!handle)
         return CUBLAS_STATUS_NOT_INITIALIZED;
-    handle->math = mode;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-const char *cublasGetStatusName(cublasStatus_t status)
-{
-    return status_name(status);
+    return mode == CUBLAS_DEFAULT_MATH ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 const char *cublasGetStatusString(cublasStatus_t status)
 {
-    return status_name(status);
-}
-
-cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
-                              int k, const float *alpha, const float *A, int lda, const float *B, int ldb,
-                              const float *beta, float *C, int ldc)
-{
-    if (!handle)
-        return CUBLAS_STATUS_NOT_INITIALIZED;
-    const cublasComputeType_t type =
-        handle->math == CUBLAS_TF32_TENSOR_OP_MATH ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, CUDA_R_32F, lda, B, CUDA_R_32F, ldb, beta, C,
-                        CUDA_R_32F, ldc, type, CUBLAS_GEMM_DEFAULT);
+    switch (status) {
+    case CUBLAS_STATUS_SUCCESS:
+        return "CUBLAS_STATUS_SUCCESS";
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+        return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case CUBLAS_STATUS_INVALID_VALUE:
+        return "CUBLAS_STATUS_INVALID_VALUE";
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+        return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+        return "CUBLAS_STATUS_NOT_SUPPORTED";
+    }
+    return "unknown status";
 }
 
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
@@ -243,7 +189,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
         mantissa = TF32_BITS;
     else if (computeType == CUBLAS_COMPUTE_32F_FAST_16BF)
         mantissa = BF16_BITS;
-    else if (computeType != CUBLAS_COMPUTE_32F && computeType != CUBLAS_COMPUTE_32F_PEDANTIC)
+    else if (computeType != CUBLAS_COMPUTE_32F)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     const bool a_plain = transa == CUBLAS_OP_N, b_plain = transb == CUBLAS_OP_N;
     return product_queue(handle,

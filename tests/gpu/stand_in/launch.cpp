@@ -172,7 +172,6 @@ struct runner {
     } asked[THREADS_MOST] = {};
     uint64_t value[THREADS_MOST] = {}; /* value a thread passes to a warp function, then its result */
     unsigned int at_barrier = 0;
-    uint64_t agreed = 0; /* threads at the barrier whose predicate is not 0 */
     const char *barrier_file = nullptr;
     int barrier_line = 0;
 
@@ -308,11 +307,9 @@ static void barrier_open(runner &r)
         const unsigned int t = r.sequence[i];
         if (!thread_alive(r, t))
             continue;
-        r.value[t] = r.agreed;
         thread_wake(r, t);
     }
     r.at_barrier = 0;
-    r.agreed = 0;
 }
 
 /* Return the lane whose value this lane gets. */
@@ -324,12 +321,6 @@ static unsigned int lane_source(meeting kind, unsigned int lane, int argument, i
     case meeting::shuffle:
         from = first + (argument & (width - 1));
         break;
-    case meeting::shuffle_up:
-        from = l - argument;
-        break;
-    case meeting::shuffle_down:
-        from = l + argument;
-        break;
     case meeting::shuffle_xor:
         from = l ^ argument;
         break;
@@ -337,7 +328,7 @@ static unsigned int lane_source(meeting kind, unsigned int lane, int argument, i
     case meeting::ballot:
         break;
     }
-    if (from >= end || (from < first && kind == meeting::shuffle_up))
+    if (from >= end)
         from = l;
     return static_cast<unsigned int>(from) % LANES;
 }
@@ -460,7 +451,7 @@ static bool is_place(const char *file, int line, const char *other_file, int oth
     return line == other_line && (file == other_file || strcmp(file, other_file) == 0);
 }
 
-int block_meet(int predicate, const char *file, int line)
+void block_meet(const char *file, int line)
 {
     runner &r = *current;
     if (!r.at_barrier) {
@@ -471,11 +462,9 @@ int block_meet(int predicate, const char *file, int line)
              launch_name(r.grid, r.block).c_str(), r.barrier_file, r.barrier_line, file, line);
     }
     r.at_barrier++;
-    r.agreed += predicate != 0;
     if (r.at_barrier == r.alive)
         barrier_open(r);
     thread_wait(r);
-    return static_cast<int>(r.value[r.running]);
 }
 
 uint64_t warp_meet(meeting kind, unsigned int mask, uint64_t value, int argument, int width, const char *file, int line)
@@ -529,7 +518,6 @@ static void block_run(runner &r)
     r.alive = r.threads;
     r.ready_first = r.ready_count = 0;
     r.at_barrier = 0;
-    r.agreed = 0;
     for (unsigned int w = 0; w < r.warp_count; w++) {
         const unsigned int lanes = std::min<unsigned int>(r.threads - w * LANES, LANES);
         r.warps[w].alive = static_cast<unsigned int>((uint64_t(1) << lanes) - 1);

@@ -794,14 +794,6 @@ ncclResult_t ncclCommCount(const ncclComm_t comm, int *count)
     return ncclSuccess;
 }
 
-ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device)
-{
-    if (ncclResult_t result = usable(comm))
-        return result;
-    *device = comm->it->device;
-    return ncclSuccess;
-}
-
 ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank)
 {
     if (ncclResult_t result = usable(comm))

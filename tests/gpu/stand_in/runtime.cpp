@@ -276,12 +276,6 @@ static cudaError_t captures_allow()
     return cudaSuccess;
 }
 
-static cudaError_t captures_allow_now()
-{
-    std::lock_guard<std::mutex> hold(all().lock);
-    return captures_allow();
-}
-
 /* Queue an operation. As in the real runtime, kernels and events need a stream of the current device, copies do not. */
 static cudaError_t queue(cudaStream_t stream, bool anywhere, std::function<void()> operation)
 {
@@ -369,11 +363,11 @@ static void guard_check(const char *memory, const allocation &a)
              a.bytes, static_cast<const void *>(memory));
 }
 
+/* Return new device memory; the caller holds the lock. */
 static cudaError_t device_memory_new(void **memory, size_t bytes)
 {
     const size_t page = 4096;
     const size_t mapped = (bytes + 2 * GUARD + page - 1) / page * page;
-    std::lock_guard<std::mutex> hold(all().lock);
     if (bytes > MEMORY || mapped > MEMORY - memory_used(device_now))
         return cudaErrorMemoryAllocation;
     void *base = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -393,10 +387,9 @@ static cudaError_t device_memory_new(void **memory, size_t bytes)
 }
 
 /* Free device memory without waiting. The real function may wait for work that uses the memory, but need not; code that
- * relies on this accesses unmapped memory here. */
+ * relies on this accesses unmapped memory here. The caller holds the lock. */
 static cudaError_t device_memory_free(void *memory)
 {
-    std::lock_guard<std::mutex> hold(all().lock);
     const auto found = all().allocations.find(static_cast<const char *>(memory));
     if (found == all().allocations.end())
         return cudaErrorInvalidValue;
@@ -459,61 +452,31 @@ static cudaError_t copy_queue(const rows &c, cudaMemcpyKind kind, cudaStream_t s
     });
 }
 
-static cudaError_t set_queue(void *memory, int value, size_t count, cudaStream_t stream)
-{
-    if (cudaError_t error = may_call())
-        return report(error);
-    if (count && !memory_is_device(memory, count))
-        return report(cudaErrorInvalidValue);
-    return queue(stream, true, [=] { memset(memory, value, count); });
-}
-
 /* ---- errors */
 
-struct error_text {
-    cudaError_t error;
-    const char *name, *text;
-};
-
-static const error_text *error_find(cudaError_t error)
+static const char *text_of(cudaError_t error)
 {
-    static const error_text texts[] = {
-        { cudaSuccess, "cudaSuccess", "no error" },
-        { cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument" },
-        { cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory" },
-        { cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error" },
-        { cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument" },
-        { cudaErrorInvalidPitchValue, "cudaErrorInvalidPitchValue", "invalid pitch argument" },
-        { cudaErrorInvalidHostPointer, "cudaErrorInvalidHostPointer", "invalid host pointer" },
-        { cudaErrorInvalidDevicePointer, "cudaErrorInvalidDevicePointer", "invalid device pointer" },
-        { cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy" },
-        { cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
-          "CUDA driver version is insufficient for CUDA runtime version" },
-        { cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction", "invalid device function" },
-        { cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected" },
-        { cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal" },
-        { cudaErrorOperatingSystem, "cudaErrorOperatingSystem",
-          "OS call failed or operation not supported on this OS" },
-        { cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle" },
-        { cudaErrorNotReady, "cudaErrorNotReady", "device not ready" },
-        { cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered" },
-        { cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure" },
-        { cudaErrorNotPermitted, "cudaErrorNotPermitted", "operation not permitted" },
-        { cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported" },
-        { cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
-          "operation not permitted when stream is capturing" },
-        { cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
-          "operation failed due to a previous error during capture" },
-        { cudaErrorStreamCaptureUnmatched, "cudaErrorStreamCaptureUnmatched",
-          "the capture was not initiated in this stream" },
-        { cudaErrorStreamCaptureWrongThread, "cudaErrorStreamCaptureWrongThread",
+    static const std::map<cudaError_t, const char *> texts = {
+        { cudaSuccess, "no error" },
+        { cudaErrorInvalidValue, "invalid argument" },
+        { cudaErrorMemoryAllocation, "out of memory" },
+        { cudaErrorInvalidConfiguration, "invalid configuration argument" },
+        { cudaErrorInvalidPitchValue, "invalid pitch argument" },
+        { cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy" },
+        { cudaErrorInsufficientDriver, "CUDA driver version is insufficient for CUDA runtime version" },
+        { cudaErrorNoDevice, "no CUDA-capable device is detected" },
+        { cudaErrorInvalidDevice, "invalid device ordinal" },
+        { cudaErrorInvalidResourceHandle, "invalid resource handle" },
+        { cudaErrorNotReady, "device not ready" },
+        { cudaErrorNotPermitted, "operation not permitted" },
+        { cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing" },
+        { cudaErrorStreamCaptureInvalidated, "operation failed due to a previous error during capture" },
+        { cudaErrorStreamCaptureUnmatched, "the capture was not initiated in this stream" },
+        { cudaErrorStreamCaptureWrongThread,
           "attempt to terminate a thread-local capture sequence from another thread" },
-        { cudaErrorUnknown, "cudaErrorUnknown", "unknown error" },
     };
-    for (const error_text &t : texts)
-        if (t.error == error)
-            return &t;
-    return nullptr;
+    const auto found = texts.find(error);
+    return found == texts.end() ? "unrecognized error code" : found->second;
 }
 
 } // namespace stand_in
@@ -521,6 +484,44 @@ static const error_text *error_find(cudaError_t error)
 /* ---- the interface */
 
 using namespace stand_in;
+
+using lock = std::unique_lock<std::mutex>;
+using stream_pointer = std::shared_ptr<CUstream_st>;
+
+/* Run a function of the interface, with the lock, if this thread may call it. Keep its error for cudaGetLastError(). */
+template <typename Body> static cudaError_t call(Body body)
+{
+    if (cudaError_t error = may_call())
+        return report(error);
+    lock hold(all().lock);
+    return report(body(hold));
+}
+
+/* The same, of a stream that exists. */
+template <typename Body> static cudaError_t call_on(cudaStream_t stream, Body body)
+{
+    return call([&](lock &hold) {
+        const stream_pointer found = stream_find(stream);
+        return found ? body(found, hold) : cudaErrorInvalidResourceHandle;
+    });
+}
+
+/* The same, of a stream that does not capture; else the capture is lost. */
+template <typename Body> static cudaError_t call_beside_captures(cudaStream_t stream, Body body)
+{
+    return call_on(stream, [&](const stream_pointer &found, lock &hold) {
+        return found->capturing ? capture_refuse(*found) : body(found, hold);
+    });
+}
+
+/* Delete a handle; NULL is an error. */
+template <typename Handle> static cudaError_t destroy(Handle *handle, cudaError_t error_of_null)
+{
+    if (!handle)
+        return report(error_of_null);
+    delete handle;
+    return report(may_call());
+}
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
@@ -530,12 +531,12 @@ cudaError_t cudaGetDeviceCount(int *count)
 
 cudaError_t cudaSetDevice(int device)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    if (!device_exists(device))
-        return report(cudaErrorInvalidDevice);
-    device_now = device;
-    return cudaSuccess;
+    return call([=](lock &) {
+        if (!device_exists(device))
+            return cudaErrorInvalidDevice;
+        device_now = device;
+        return cudaSuccess;
+    });
 }
 
 cudaError_t cudaGetDevice(int *device)
@@ -546,54 +547,38 @@ cudaError_t cudaGetDevice(int *device)
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *prop, int device)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    if (!device_exists(device))
-        return report(cudaErrorInvalidDevice);
-    *prop = cudaDeviceProp();
-    snprintf(prop->name, sizeof prop->name, "stand-in on the CPU");
-    prop->totalGlobalMem = MEMORY;
-    prop->sharedMemPerBlock = 48 * 1024;
-    prop->regsPerBlock = 65536;
-    prop->warpSize = 32;
-    prop->maxThreadsPerBlock = prop->maxThreadsDim[0] = prop->maxThreadsDim[1] = 1024;
-    prop->maxThreadsDim[2] = 64;
-    prop->maxGridSize[0] = 0x7fffffff;
-    prop->maxGridSize[1] = prop->maxGridSize[2] = 65535;
-    prop->major = 9;
-    prop->multiProcessorCount = 4;
-    prop->concurrentKernels = 1;
-    prop->pciBusID = device_bus(device);
-    prop->asyncEngineCount = 1;
-    prop->unifiedAddressing = 1;
-    prop->memoryBusWidth = 64;
-    prop->l2CacheSize = 1 << 20;
-    prop->maxThreadsPerMultiProcessor = 2048;
-    return cudaSuccess;
+    return call([=](lock &) {
+        if (!device_exists(device))
+            return cudaErrorInvalidDevice;
+        *prop = cudaDeviceProp();
+        snprintf(prop->name, sizeof prop->name, "stand-in on the CPU");
+        prop->major = 9;
+        prop->pciBusID = device_bus(device);
+        return cudaSuccess;
+    });
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    if (!device_exists(device))
-        return report(cudaErrorInvalidDevice);
-    const std::string address = address_of(device);
-    if (!pciBusId || len <= static_cast<int>(address.size()))
-        return report(cudaErrorInvalidValue);
-    memcpy(pciBusId, address.c_str(), address.size() + 1);
-    return cudaSuccess;
+    return call([=](lock &) {
+        if (!device_exists(device))
+            return cudaErrorInvalidDevice;
+        const std::string address = address_of(device);
+        if (!pciBusId || len <= static_cast<int>(address.size()))
+            return cudaErrorInvalidValue;
+        memcpy(pciBusId, address.c_str(), address.size() + 1);
+        return cudaSuccess;
+    });
 }
 
 cudaError_t cudaDeviceSynchronize(void)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    std::unique_lock<std::mutex> hold(all().lock);
-    if (cudaError_t error = captures_allow())
-        return report(error);
-    streams_wait(hold);
-    return cudaSuccess;
+    return call([](lock &hold) {
+        const cudaError_t error = captures_allow();
+        if (!error)
+            streams_wait(hold);
+        return error;
+    });
 }
 
 cudaError_t cudaDriverGetVersion(int *driverVersion)
@@ -615,94 +600,51 @@ cudaError_t cudaGetLastError(void)
     return error;
 }
 
-cudaError_t cudaPeekAtLastError(void)
-{
-    return last_error;
-}
-
 const char *cudaGetErrorString(cudaError_t error)
 {
-    const error_text *found = error_find(error);
-    return found ? found->text : "unrecognized error code";
-}
-
-const char *cudaGetErrorName(cudaError_t error)
-{
-    const error_text *found = error_find(error);
-    return found ? found->name : "unrecognized error code";
-}
-
-cudaError_t cudaStreamCreate(cudaStream_t *pStream)
-{
-    return cudaStreamCreateWithFlags(pStream, cudaStreamDefault);
+    return text_of(error);
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    if (!pStream || flags > cudaStreamNonBlocking)
-        return report(cudaErrorInvalidValue);
-    std::lock_guard<std::mutex> hold(all().lock);
-    *pStream = stream_new(device_now);
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags, int)
-{
-    return cudaStreamCreateWithFlags(pStream, flags);
-}
-
-cudaError_t cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
-{
-    *leastPriority = 0;
-    *greatestPriority = -5;
-    return report(may_call());
+    return call([=](lock &) {
+        if (!pStream || flags > cudaStreamNonBlocking)
+            return cudaErrorInvalidValue;
+        *pStream = stream_new(device_now);
+        return cudaSuccess;
+    });
 }
 
 /* Queued operations still run; this function does not wait for them. */
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    std::lock_guard<std::mutex> hold(all().lock);
-    const auto found = all().streams.find(stream);
-    if (found == all().streams.end())
-        return report(cudaErrorInvalidResourceHandle);
-    found->second->closing = true;
-    all().streams.erase(found);
-    all().changed.notify_all();
-    return cudaSuccess;
+    return call([=](lock &) {
+        const auto found = all().streams.find(stream);
+        if (found == all().streams.end())
+            return cudaErrorInvalidResourceHandle;
+        found->second->closing = true;
+        all().streams.erase(found);
+        all().changed.notify_all();
+        return cudaSuccess;
+    });
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    std::unique_lock<std::mutex> hold(all().lock);
-    const std::shared_ptr<CUstream_st> found = stream_find(stream);
-    if (!found)
-        return report(cudaErrorInvalidResourceHandle);
-    if (found->capturing)
-        return report(capture_refuse(*found));
-    stream_wait(found, hold);
-    return cudaSuccess;
+    return call_beside_captures(stream, [](const stream_pointer &found, lock &hold) {
+        stream_wait(found, hold);
+        return cudaSuccess;
+    });
 }
 
 /* Wait a little before the answer "not ready": a caller that polls would take the core that the stream's thread needs. */
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    std::unique_lock<std::mutex> hold(all().lock);
-    const std::shared_ptr<CUstream_st> found = stream_find(stream);
-    if (!found)
-        return report(cudaErrorInvalidResourceHandle);
-    if (found->capturing)
-        return report(capture_refuse(*found));
-    const bool ready =
-        all().changed.wait_for(hold, std::chrono::microseconds(200), [&] { return found->done == found->queued; });
-    return report(ready ? cudaSuccess : cudaErrorNotReady);
+    return call_beside_captures(stream, [](const stream_pointer &found, lock &hold) {
+        const bool ready =
+            all().changed.wait_for(hold, std::chrono::microseconds(200), [&] { return found->done == found->queued; });
+        return ready ? cudaSuccess : cudaErrorNotReady;
+    });
 }
 
 /* A graph has no other streams: events cannot be part of it. */
@@ -741,72 +683,43 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userD
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    if (mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed)
-        return report(cudaErrorInvalidValue);
-    if (!stream) /* the default stream cannot capture */
-        return report(cudaErrorStreamCaptureUnsupported);
-    std::lock_guard<std::mutex> hold(all().lock);
-    const std::shared_ptr<CUstream_st> found = stream_find(stream);
-    if (!found)
-        return report(cudaErrorInvalidResourceHandle);
-    if (found->capturing)
-        return report(cudaErrorInvalidValue);
-    found->capturing.reset(new capture{ {}, mode, std::this_thread::get_id(), false });
-    return cudaSuccess;
+    return call_on(stream, [=](const stream_pointer &found, lock &) {
+        if (mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed)
+            return cudaErrorInvalidValue;
+        if (!stream) /* the default stream cannot capture */
+            return cudaErrorStreamCaptureUnsupported;
+        if (found->capturing)
+            return cudaErrorInvalidValue;
+        found->capturing.reset(new capture{ {}, mode, std::this_thread::get_id(), false });
+        return cudaSuccess;
+    });
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    std::lock_guard<std::mutex> hold(all().lock);
-    const std::shared_ptr<CUstream_st> found = stream_find(stream);
     *pGraph = nullptr;
-    if (!found || !found->capturing)
-        return report(cudaErrorStreamCaptureUnmatched);
-    if (found->capturing->mode != cudaStreamCaptureModeRelaxed &&
-        found->capturing->thread != std::this_thread::get_id())
-        return report(cudaErrorStreamCaptureWrongThread);
-    const std::unique_ptr<capture> ended = std::move(found->capturing);
-    if (ended->is_invalid)
-        return report(cudaErrorStreamCaptureInvalidated);
-    *pGraph = new CUgraph_st(std::move(ended->graph));
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *pCaptureStatus)
-{
-    if (cudaError_t error = may_call())
-        return report(error);
-    std::lock_guard<std::mutex> hold(all().lock);
-    const std::shared_ptr<CUstream_st> found = stream_find(stream);
-    if (!found)
-        return report(cudaErrorInvalidResourceHandle);
-    *pCaptureStatus = !found->capturing              ? cudaStreamCaptureStatusNone
-                      : found->capturing->is_invalid ? cudaStreamCaptureStatusInvalidated
-                                                     : cudaStreamCaptureStatusActive;
-    return cudaSuccess;
-}
-
-/* Only the number of nodes: nodes are NULL. */
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *numNodes)
-{
-    if (!graph || nodes)
-        return report(cudaErrorInvalidValue);
-    *numNodes = graph->operations.size();
-    return cudaSuccess;
+    return call_on(stream, [=](const stream_pointer &found, lock &) {
+        if (!found->capturing)
+            return cudaErrorStreamCaptureUnmatched;
+        if (found->capturing->mode != cudaStreamCaptureModeRelaxed &&
+            found->capturing->thread != std::this_thread::get_id())
+            return cudaErrorStreamCaptureWrongThread;
+        const std::unique_ptr<capture> ended = std::move(found->capturing);
+        if (ended->is_invalid)
+            return cudaErrorStreamCaptureInvalidated;
+        *pGraph = new CUgraph_st(std::move(ended->graph));
+        return cudaSuccess;
+    });
 }
 
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, unsigned long long flags)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    if (!graph || flags)
-        return report(cudaErrorInvalidValue);
-    *pGraphExec = new CUgraphExec_st{ device_now, std::make_shared<const CUgraph_st>(*graph) };
-    return cudaSuccess;
+    return call([=](lock &) {
+        if (!graph || flags)
+            return cudaErrorInvalidValue;
+        *pGraphExec = new CUgraphExec_st{ device_now, std::make_shared<const CUgraph_st>(*graph) };
+        return cudaSuccess;
+    });
 }
 
 /* Run the operations one after the other, as the stream would. */
@@ -822,18 +735,12 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream)
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec)
 {
-    if (!graphExec)
-        return report(cudaErrorInvalidValue);
-    delete graphExec;
-    return report(may_call());
+    return destroy(graphExec, cudaErrorInvalidValue);
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
-    if (!graph)
-        return report(cudaErrorInvalidValue);
-    delete graph;
-    return report(may_call());
+    return destroy(graph, cudaErrorInvalidValue);
 }
 
 /* ---- events */
@@ -845,148 +752,105 @@ cudaError_t cudaEventCreate(cudaEvent_t *event)
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    if (!event || flags > (cudaEventBlockingSync | cudaEventDisableTiming))
-        return report(cudaErrorInvalidValue);
-    *event = new CUevent_st{ device_now, flags, nullptr };
-    return cudaSuccess;
+    return call([=](lock &) {
+        if (!event || (flags & ~static_cast<unsigned int>(cudaEventDisableTiming)))
+            return cudaErrorInvalidValue;
+        *event = new CUevent_st{ device_now, flags, nullptr };
+        return cudaSuccess;
+    });
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
-    if (!event)
-        return report(cudaErrorInvalidResourceHandle);
-    delete event;
-    return report(may_call());
+    return destroy(event, cudaErrorInvalidResourceHandle);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    std::lock_guard<std::mutex> hold(all().lock);
-    const std::shared_ptr<CUstream_st> found = stream_find(stream);
-    if (!event || !found || found->device != event->device)
-        return report(cudaErrorInvalidResourceHandle);
-    if (found->capturing)
-        return report(capture_refuse(*found));
-    const auto last = event->last = std::make_shared<recorded>();
-    stream_add(found, [last] {
-        std::lock_guard<std::mutex> inner(all().lock);
-        last->at = now_ms();
-        last->done = true;
+    return call_beside_captures(stream, [=](const stream_pointer &found, lock &) {
+        if (!event || found->device != event->device)
+            return cudaErrorInvalidResourceHandle;
+        const auto last = event->last = std::make_shared<recorded>();
+        stream_add(found, [last] {
+            std::lock_guard<std::mutex> inner(all().lock);
+            last->at = now_ms();
+            last->done = true;
+        });
+        return cudaSuccess;
     });
-    return cudaSuccess;
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    if (!event)
-        return report(cudaErrorInvalidResourceHandle);
-    std::lock_guard<std::mutex> hold(all().lock);
-    return report(event->last && !event->last->done ? cudaErrorNotReady : cudaSuccess);
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t event)
-{
-    if (cudaError_t error = may_call())
-        return report(error);
-    if (!event)
-        return report(cudaErrorInvalidResourceHandle);
-    std::unique_lock<std::mutex> hold(all().lock);
-    const auto last = event->last;
-    if (last)
-        all().changed.wait(hold, [&] { return last->done; });
-    return cudaSuccess;
+    return call([=](lock &) {
+        if (!event)
+            return cudaErrorInvalidResourceHandle;
+        return event->last && !event->last->done ? cudaErrorNotReady : cudaSuccess;
+    });
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    std::lock_guard<std::mutex> hold(all().lock);
-    if (!start || !end || !start->last || !end->last || (start->flags | end->flags) & cudaEventDisableTiming)
-        return report(cudaErrorInvalidResourceHandle);
-    if (!start->last->done || !end->last->done)
-        return report(cudaErrorNotReady);
-    *ms = static_cast<float>(end->last->at - start->last->at);
-    return cudaSuccess;
+    return call([=](lock &) {
+        if (!start || !end || !start->last || !end->last || (start->flags | end->flags) & cudaEventDisableTiming)
+            return cudaErrorInvalidResourceHandle;
+        if (!start->last->done || !end->last->done)
+            return cudaErrorNotReady;
+        *ms = static_cast<float>(end->last->at - start->last->at);
+        return cudaSuccess;
+    });
 }
 
 cudaError_t cudaMalloc(void **devPtr, size_t size)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    if (!devPtr)
-        return report(cudaErrorInvalidValue);
-    *devPtr = nullptr;
-    if (cudaError_t error = captures_allow_now())
-        return report(error);
-    return report(size ? device_memory_new(devPtr, size) : cudaSuccess);
+    return call([=](lock &) {
+        if (!devPtr)
+            return cudaErrorInvalidValue;
+        *devPtr = nullptr;
+        const cudaError_t error = captures_allow();
+        return error || !size ? error : device_memory_new(devPtr, size);
+    });
 }
 
 cudaError_t cudaFree(void *devPtr)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    if (cudaError_t error = captures_allow_now())
-        return report(error);
-    return report(devPtr ? device_memory_free(devPtr) : cudaSuccess);
+    return call([=](lock &) {
+        const cudaError_t error = captures_allow();
+        return error || !devPtr ? error : device_memory_free(devPtr);
+    });
 }
 
 cudaError_t cudaMallocHost(void **ptr, size_t size)
 {
-    return cudaHostAlloc(ptr, size, cudaHostAllocDefault);
-}
-
-cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int)
-{
-    if (cudaError_t error = may_call())
-        return report(error);
-    if (!pHost)
-        return report(cudaErrorInvalidValue);
-    *pHost = nullptr;
-    if (size == 0)
+    return call([=](lock &) {
+        if (!ptr)
+            return cudaErrorInvalidValue;
+        *ptr = nullptr;
+        const cudaError_t error = captures_allow();
+        if (error || size == 0)
+            return error;
+        if (posix_memalign(ptr, 4096, size))
+            return cudaErrorMemoryAllocation;
+        memset(*ptr, POISON, size);
+        all().host_allocations[*ptr] = size;
         return cudaSuccess;
-    if (cudaError_t error = captures_allow_now())
-        return report(error);
-    if (posix_memalign(pHost, 4096, size))
-        return report(cudaErrorMemoryAllocation);
-    memset(*pHost, POISON, size);
-    std::lock_guard<std::mutex> hold(all().lock);
-    all().host_allocations[*pHost] = size;
-    return cudaSuccess;
+    });
 }
 
 cudaError_t cudaFreeHost(void *ptr)
 {
-    if (cudaError_t error = may_call())
-        return report(error);
-    if (!ptr)
+    return call([=](lock &) {
+        const cudaError_t error = captures_allow();
+        if (error || !ptr)
+            return error;
+        const auto found = all().host_allocations.find(ptr);
+        if (found == all().host_allocations.end())
+            return cudaErrorInvalidValue;
+        memset(ptr, POISON, found->second);
+        all().host_allocations.erase(found);
+        free(ptr);
         return cudaSuccess;
-    std::lock_guard<std::mutex> hold(all().lock);
-    if (cudaError_t error = captures_allow())
-        return report(error);
-    const auto found = all().host_allocations.find(ptr);
-    if (found == all().host_allocations.end())
-        return report(cudaErrorInvalidValue);
-    memset(ptr, POISON, found->second);
-    all().host_allocations.erase(found);
-    free(ptr);
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
-{
-    if (cudaError_t error = may_call())
-        return report(error);
-    std::lock_guard<std::mutex> hold(all().lock);
-    *total = MEMORY;
-    *free = MEMORY - memory_used(device_now);
-    return cudaSuccess;
+    });
 }
 
 /* Copy on the default stream and wait. Does not wait for other streams, as if they were all created non-blocking. */
@@ -1010,10 +874,14 @@ cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t 
 /* Does not wait, like the real function. */
 cudaError_t cudaMemset(void *devPtr, int value, size_t count)
 {
-    return set_queue(devPtr, value, count, nullptr);
+    return cudaMemsetAsync(devPtr, value, count, nullptr);
 }
 
 cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream)
 {
-    return set_queue(devPtr, value, count, stream);
+    if (cudaError_t error = may_call())
+        return report(error);
+    if (count && !memory_is_device(devPtr, count))
+        return report(cudaErrorInvalidValue);
+    return queue(stream, true, [=] { memset(devPtr, value, count); });
 }

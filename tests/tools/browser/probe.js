@@ -49,7 +49,7 @@ function checkText(element)
     if (isDrawn && /\((1, 1, 1|254, 254, 254)\)/.test(color))
         return;
     const isLarge = size >= 24 || (size >= 18.66 && parseInt(style.fontWeight) >= 600);
-    const ratio = contrast(color, background(isDrawn ? element.closest("div") : element));
+    const ratio = contrast(color, background(isDrawn ? element.ownerSVGElement.parentElement : element));
     if (!(ratio >= (isLarge ? 3 : 4.5)))
         complaints.push(`contrast ${ratio.toFixed(2)}: ${name(element)}`);
 }
@@ -68,7 +68,7 @@ function check()
     for (const image of document.images)
         if (!image.complete || image.naturalWidth === 0)
             complaints.push("picture not shown: " + image.alt);
-    for (const chart of document.querySelectorAll("svg"))
+    for (const chart of document.querySelectorAll("svg[role=img]"))
         if (!(chart.getBoundingClientRect().height > 50) || chart.querySelectorAll("text").length < 3)
             complaints.push("chart not shown: " + chart.getAttribute("aria-label"));
     for (const element of document.querySelectorAll("body, body *"))

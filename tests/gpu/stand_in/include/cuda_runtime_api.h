@@ -22,28 +22,19 @@ typedef enum cudaError {
     cudaSuccess = 0,
     cudaErrorInvalidValue = 1,
     cudaErrorMemoryAllocation = 2,
-    cudaErrorInitializationError = 3,
     cudaErrorInvalidConfiguration = 9,
     cudaErrorInvalidPitchValue = 12,
-    cudaErrorInvalidHostPointer = 16,
-    cudaErrorInvalidDevicePointer = 17,
     cudaErrorInvalidMemcpyDirection = 21,
     cudaErrorInsufficientDriver = 35,
-    cudaErrorInvalidDeviceFunction = 98,
     cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101,
-    cudaErrorOperatingSystem = 304,
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorNotReady = 600,
-    cudaErrorIllegalAddress = 700,
-    cudaErrorLaunchFailure = 719,
     cudaErrorNotPermitted = 800,
-    cudaErrorNotSupported = 801,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
     cudaErrorStreamCaptureUnmatched = 903,
-    cudaErrorStreamCaptureWrongThread = 908,
-    cudaErrorUnknown = 999
+    cudaErrorStreamCaptureWrongThread = 908
 } cudaError_t;
 
 enum cudaMemcpyKind {
@@ -59,7 +50,6 @@ typedef struct CUevent_st *cudaEvent_t;
 typedef void (*cudaHostFn_t)(void *userData);
 typedef struct CUgraph_st *cudaGraph_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;
-typedef struct CUgraphNode_st *cudaGraphNode_t;
 
 enum cudaStreamCaptureMode {
     cudaStreamCaptureModeGlobal = 0,
@@ -67,59 +57,13 @@ enum cudaStreamCaptureMode {
     cudaStreamCaptureModeRelaxed = 2
 };
 
-enum cudaStreamCaptureStatus {
-    cudaStreamCaptureStatusNone = 0,
-    cudaStreamCaptureStatusActive = 1,
-    cudaStreamCaptureStatusInvalidated = 2
-};
+#define cudaStreamNonBlocking  0x01
+#define cudaEventDefault       0x00
+#define cudaEventDisableTiming 0x02
 
-#define cudaStreamDefault          0x00
-#define cudaStreamNonBlocking      0x01
-#define cudaEventDefault           0x00
-#define cudaEventBlockingSync      0x01
-#define cudaEventDisableTiming     0x02
-#define cudaEventRecordDefault     0x00
-#define cudaEventWaitDefault       0x00
-#define cudaHostAllocDefault       0x00
-#define cudaHostAllocPortable      0x01
-#define cudaHostAllocMapped        0x02
-#define cudaHostAllocWriteCombined 0x04
-
-/* Vectors, aligned as on the device. */
-#define STAND_IN_ALIGNED(bytes) __attribute__((aligned(bytes)))
-typedef struct STAND_IN_ALIGNED(8) float2 {
-    float x, y;
-} float2;
-typedef struct float3 {
-    float x, y, z;
-} float3;
-typedef struct STAND_IN_ALIGNED(16) float4 {
-    float x, y, z, w;
-} float4;
-typedef struct STAND_IN_ALIGNED(16) double2 {
-    double x, y;
-} double2;
-typedef struct STAND_IN_ALIGNED(8) int2 {
-    int x, y;
-} int2;
-typedef struct STAND_IN_ALIGNED(16) int4 {
-    int x, y, z, w;
-} int4;
-typedef struct STAND_IN_ALIGNED(8) uint2 {
-    unsigned int x, y;
-} uint2;
 typedef struct uint3 {
     unsigned int x, y, z;
 } uint3;
-typedef struct STAND_IN_ALIGNED(16) uint4 {
-    unsigned int x, y, z, w;
-} uint4;
-typedef struct STAND_IN_ALIGNED(4) ushort2 {
-    unsigned short x, y;
-} ushort2;
-typedef struct STAND_IN_ALIGNED(8) ushort4 {
-    unsigned short x, y, z, w;
-} ushort4;
 
 typedef struct dim3 {
     unsigned int x, y, z;
@@ -146,27 +90,9 @@ typedef struct cudaLaunchConfig_st {
 /* Some of the real struct's fields, in its order. */
 struct cudaDeviceProp {
     char name[256];
-    size_t totalGlobalMem;
-    size_t sharedMemPerBlock;
-    int regsPerBlock;
-    int warpSize;
-    int maxThreadsPerBlock;
-    int maxThreadsDim[3];
-    int maxGridSize[3];
     int major;
     int minor;
-    int multiProcessorCount;
-    int integrated;
-    int concurrentKernels;
-    int ECCEnabled;
     int pciBusID;
-    int pciDeviceID;
-    int pciDomainID;
-    int asyncEngineCount;
-    int unifiedAddressing;
-    int memoryBusWidth; /* bits */
-    int l2CacheSize;    /* bytes */
-    int maxThreadsPerMultiProcessor;
 };
 
 /* Devices */
@@ -181,15 +107,10 @@ cudaError_t cudaRuntimeGetVersion(int *runtimeVersion);
 
 /* Errors */
 cudaError_t cudaGetLastError(void);
-cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorString(cudaError_t error);
-const char *cudaGetErrorName(cudaError_t error);
 
 /* Streams */
-cudaError_t cudaStreamCreate(cudaStream_t *pStream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags);
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags, int priority);
-cudaError_t cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPriority);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
@@ -199,8 +120,6 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userD
 /* Graphs, made by capturing a stream */
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph);
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *pCaptureStatus);
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *numNodes);
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
                                           unsigned long long flags STAND_IN_DEFAULT(0));
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream);
@@ -213,16 +132,13 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream STAND_IN_DEFAULT(0));
 cudaError_t cudaEventQuery(cudaEvent_t event);
-cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
 
 /* Memory */
 cudaError_t cudaMalloc(void **devPtr, size_t size);
 cudaError_t cudaFree(void *devPtr);
 cudaError_t cudaMallocHost(void **ptr, size_t size);
-cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags);
 cudaError_t cudaFreeHost(void *ptr);
-cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
                             cudaStream_t stream STAND_IN_DEFAULT(0));

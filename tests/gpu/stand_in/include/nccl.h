@@ -32,68 +32,27 @@ typedef enum {
     ncclInvalidArgument = 4,
     ncclInvalidUsage = 5,
     ncclRemoteError = 6,
-    ncclInProgress = 7,
-    ncclNumResults = 8
+    ncclInProgress = 7
 } ncclResult_t;
 
 #define NCCL_CONFIG_UNDEF_INT INT_MIN
-#define NCCL_CONFIG_UNDEF_PTR NULL
 
-/* Only `blocking` has an effect. */
+/* Some of the real struct's fields. */
 typedef struct ncclConfig_v22800 {
     size_t size;
     unsigned int magic;
-    unsigned int version;
     int blocking;
-    int cgaClusterSize;
-    int minCTAs;
-    int maxCTAs;
-    const char *netName;
-    int splitShare;
-    int trafficClass;
-    const char *commName;
-    int collnetEnable;
-    int CTAPolicy;
-    int shrinkShare;
-    int nvlsCTAs;
-    int nChannelsPerNetPeer;
-    int nvlinkCentricSched;
 } ncclConfig_t;
 
 #define NCCL_CONFIG_MAGIC 0xcafebeef
 #define NCCL_CONFIG_INITIALIZER                                                                                        \
     {                                                                                                                  \
-        sizeof(ncclConfig_t), NCCL_CONFIG_MAGIC, NCCL_VERSION_CODE, /* size, magic, version */                         \
-            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,           /* blocking, cgaClusterSize */                     \
-            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,           /* minCTAs, maxCTAs */                             \
-            NCCL_CONFIG_UNDEF_PTR,                                  /* netName */                                      \
-            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,           /* splitShare, trafficClass */                     \
-            NCCL_CONFIG_UNDEF_PTR,                                  /* commName */                                     \
-            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,           /* collnetEnable, CTAPolicy */                     \
-            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,           /* shrinkShare, nvlsCTAs */                        \
-            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,           /* nChannelsPerNetPeer, nvlinkCentricSched */      \
+        sizeof(ncclConfig_t), NCCL_CONFIG_MAGIC, NCCL_CONFIG_UNDEF_INT                                                 \
     }
 
 /* Only ncclSum is implemented, for floats, doubles and bfloat16. */
-typedef enum { ncclSum = 0, ncclProd = 1, ncclMax = 2, ncclMin = 3, ncclAvg = 4, ncclNumOps = 5 } ncclRedOp_t;
-typedef enum {
-    ncclInt8 = 0,
-    ncclChar = 0,
-    ncclUint8 = 1,
-    ncclInt32 = 2,
-    ncclInt = 2,
-    ncclUint32 = 3,
-    ncclInt64 = 4,
-    ncclUint64 = 5,
-    ncclFloat16 = 6,
-    ncclHalf = 6,
-    ncclFloat32 = 7,
-    ncclFloat = 7,
-    ncclFloat64 = 8,
-    ncclDouble = 8,
-    ncclBfloat16 = 9,
-    ncclNumTypes = 12
-} ncclDataType_t;
+typedef enum { ncclSum = 0, ncclMax = 2 } ncclRedOp_t;
+typedef enum { ncclFloat32 = 7, ncclFloat = 7, ncclFloat64 = 8, ncclDouble = 8, ncclBfloat16 = 9 } ncclDataType_t;
 
 ncclResult_t ncclGetVersion(int *version);
 ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId);
@@ -106,7 +65,6 @@ const char *ncclGetErrorString(ncclResult_t result);
 const char *ncclGetLastError(ncclComm_t comm);
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError);
 ncclResult_t ncclCommCount(const ncclComm_t comm, int *count);
-ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device);
 ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank);
 ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
                            ncclComm_t comm, cudaStream_t stream);

@@ -1,0 +1,31 @@
+/* desync_private: what desync.c finds and desync_text.c puts into words. Nothing else includes this header. */
+#ifndef LOCKSTEP_DESYNC_PRIVATE_H
+#define LOCKSTEP_DESYNC_PRIVATE_H
+
+#include "launch/desync.h"
+#include "options/run.h"
+
+enum desync_kind { LEFT_OUT, OTHER_ORDER, OTHER_SIZE, OTHER_CALL, ENDED_EARLY, CROSSED };
+
+/* Ranks that made one call. */
+struct party {
+    struct collective_call call;
+    int rank[RANKS_MOST], ranks;
+    const struct rank_record *first;
+};
+
+/* What is wrong. */
+struct desync {
+    enum desync_kind kind;
+    bool is_tie;     /* nothing tells which party is at fault */
+    bool is_settled; /* all ranks of the group wait or have ended */
+    struct party usual, odd;
+    bool has_ended;                /* the odd ranks ended normally: they make no call of the number of the usual one */
+    bool has_changed;              /* the odd ranks called `before` at this place a step earlier, */
+    struct collective_call before; /* or, CROSSED, called the usual group first */
+};
+
+/* Find what is wrong; false if all fits together so far. */
+bool desync_find(const struct rank_record *record, int count, struct desync *found);
+
+#endif
