@@ -130,7 +130,7 @@ share_of(y, low, high) = (log(y) - log(low)) / (log(high) - log(low))
 if (of_this_run(scaling_csv)) {
     panel_height = 200
     between = 40
-    left = 90
+    left = 110
     right = 200
     below = below + 16
     caption_of_step = caption
@@ -170,7 +170,7 @@ if (of_this_run(scaling_csv)) {
                 if (tick >= low_end && tick <= high_end) { set ytics add (sprintf("%g", tick) tick) }
             }
             if (panel == 1) { unset xlabel } else { set xlabel axis_of_page offset 0, -1 }
-            set ylabel panel_axis[panel]
+            set ylabel panel_axis[panel] offset -1, 0       # clear of wide numbers
             y_of(value) = panel_height * share_of(value, low_end, high_end) + (panel == 1 ? panel_height + between : 0)
             ends = 0
             do for [rule in rules] {
